@@ -1,0 +1,235 @@
+//! The result: everything a report shows, in the JSON of the design (fields may be added, not renamed).
+//!
+//! Times are nanoseconds, shares and contributions are fractions of Var(L), `se` is a standard error from the block
+//! jackknife. Absent where it cannot be computed.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::sites::Kind;
+
+/// Version of the JSON.
+pub const PROFILE_VERSION: u32 = 1;
+
+/// A whole variance profile.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Profile {
+    /// [`PROFILE_VERSION`].
+    pub version: u32,
+    /// The command that was profiled.
+    pub target: String,
+    /// The interval's name.
+    pub interval: String,
+    /// Intervals the profile rests on: those of the last round, all with the same probes.
+    pub intervals: u64,
+    /// Intervals left out, all reasons, whole run.
+    pub discarded: u64,
+    /// The same by reason, in words.
+    pub discarded_by_reason: BTreeMap<String, u64>,
+    /// Intervals seen to the end in the whole run, every round, discarded ones included.
+    pub intervals_seen: u64,
+    /// Mean latency.
+    pub mean_ns: f64,
+    /// Standard deviation.
+    pub sd_ns: f64,
+    /// Variance.
+    pub variance_ns2: f64,
+    /// Percentiles by name: `p50`, `p90`, `p95`, `p99`, `p999`, `max`.
+    pub percentiles_ns: BTreeMap<String, f64>,
+    /// Latency histogram, ascending, without empty bins.
+    pub histogram: Vec<Bin>,
+    /// Does every interval's vector add up to its latency?
+    pub closure: Closure,
+    /// What profiling cost.
+    pub overhead: Overhead,
+    /// Rounds of refinement, in order.
+    pub rounds: Vec<Round>,
+    /// Factors, best score first (dissertation 2.3.2.2, algorithm 1).
+    pub factors: Vec<Factor>,
+    /// Classes of intervals and what of the variance lies between them.
+    pub classes: Classes,
+    /// The variance tree.
+    pub tree: Node,
+    /// Call sites that could not be timed.
+    pub unpatched: Vec<Unpatched>,
+    /// What the user should know before trusting the numbers, each with advice.
+    pub warnings: Vec<String>,
+}
+
+/// A bin of the latency histogram.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Bin {
+    /// Lower bound, inclusive.
+    pub from_ns: f64,
+    /// Upper bound, exclusive.
+    pub to_ns: f64,
+    /// Intervals.
+    pub count: u64,
+}
+
+/// The closure check.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Closure {
+    /// Largest |sum of a vector - latency| over all intervals, in ticks. Zero, or the profiler is wrong.
+    pub max_abs_error_ticks: u64,
+    /// Intervals checked.
+    pub intervals: u64,
+}
+
+/// What profiling cost.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Overhead {
+    /// Calibrated cost of one probe.
+    pub probe_ns: f64,
+    /// Probe cost times calls, as a fraction of the mean latency.
+    pub estimated_fraction: f64,
+    /// Mean latency with probes against without (random windows), minus one; absent without such windows.
+    pub measured_fraction: Option<f64>,
+    /// Its standard error.
+    pub measured_se: Option<f64>,
+}
+
+/// One round of refinement.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Round {
+    /// Probes planted.
+    pub probes: u32,
+    /// Intervals kept.
+    pub intervals: u64,
+}
+
+/// Which kind of factor.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FactorKind {
+    /// One function's variance.
+    #[default]
+    Variance,
+    /// Twice the covariance of two functions.
+    Covariance,
+}
+
+/// A factor: a function's variance, or a pair's covariance, summed over its nodes.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Factor {
+    /// Which.
+    pub kind: FactorKind,
+    /// One function, or two in order of name. A function's own time is `body of NAME`.
+    pub functions: Vec<String>,
+    /// Contribution to Var(L), signed.
+    pub contribution: f64,
+    /// Its standard error.
+    pub se: f64,
+    /// specificity x contribution.
+    pub score: f64,
+    /// Height in the static call graph; for a pair the larger.
+    pub height: u32,
+    /// The next factor's score lies within one standard error of the difference: their order means nothing.
+    pub tied_with_next: bool,
+    /// Paths of the nodes it sums, largest contribution first, at most eight: `root > f [f+0x10] > g [g+0x2f]`.
+    pub paths: Vec<String>,
+    /// What the function's time is spent on.
+    pub what: Kind,
+}
+
+/// A call path. `children` includes the body (`kind: body`) where the node has timed calls.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Node {
+    /// Function called, `body of NAME`, or the interval's name at the root.
+    pub name: String,
+    /// Call site, empty at the root and for bodies.
+    pub site: String,
+    /// Source file of the call.
+    pub file: Option<String>,
+    /// Line of the call.
+    pub line: Option<u32>,
+    /// What the time is spent on.
+    pub kind: Kind,
+    /// Mean inclusive time an interval.
+    pub mean_ns: f64,
+    /// Standard deviation of the inclusive time over intervals.
+    pub sd_ns: f64,
+    /// Mean number of calls an interval.
+    pub calls_mean: f64,
+    /// Var(X) / Var(L): the paper's contribution of this node.
+    pub variance_fraction: f64,
+    /// Cov(X, L) / Var(L); children add up to their parent, the root is 1.
+    pub share: f64,
+    /// Standard error of the share.
+    pub se: f64,
+    /// Of Var(X), the part explained by the number of calls (regression of X on N); absent where N never varies.
+    pub calls_explained: Option<f64>,
+    /// Share of the tail by percentile name (`p95`, `p99`, `p999`): of the time by which the slowest exceed the mean,
+    /// how much is spent here; the root is 1.
+    pub tail_share: BTreeMap<String, f64>,
+    /// Height of the function in the static call graph.
+    pub height: u32,
+    /// Signed covariances among the children, as 2 Cov / Var(L), largest magnitude first; indices into `children`.
+    pub covariances: Vec<Covariance>,
+    /// Calls below, largest share first; the body among them.
+    pub children: Vec<Node>,
+}
+
+/// A covariance between two children of one node.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Covariance {
+    /// Index of one child.
+    pub a: usize,
+    /// Index of the other.
+    pub b: usize,
+    /// 2 Cov(a, b) / Var(L).
+    pub contribution: f64,
+    /// Its standard error.
+    pub se: f64,
+}
+
+/// Classes of intervals.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Classes {
+    /// Var(E[L|c]) / Var(L): what the mix of classes explains.
+    pub between_fraction: f64,
+    /// E[Var(L|c)] / Var(L): what varies within classes.
+    pub within_fraction: f64,
+    /// By number of intervals, largest first.
+    pub classes: Vec<Class>,
+}
+
+/// One class.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Class {
+    /// Normalised label.
+    pub name: String,
+    /// Intervals.
+    pub intervals: u64,
+    /// Mean latency.
+    pub mean_ns: f64,
+    /// Standard deviation.
+    pub sd_ns: f64,
+    /// Part of Var(L) that is this class's own variance: p(c) Var(L|c) / Var(L).
+    pub within_fraction: f64,
+    /// Part of Var(L) that is this class's distance from the mean: p(c) (E[L|c] - E[L])^2 / Var(L).
+    pub between_fraction: f64,
+    /// The paths that vary most within the class, by share of the class's own variance, at most eight.
+    pub top: Vec<ClassPath>,
+}
+
+/// A path's share of the variance within one class.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct ClassPath {
+    /// As in [`Factor::paths`].
+    pub path: String,
+    /// Cov(x, L | c) / Var(L | c), exclusive time.
+    pub share: f64,
+    /// Mean exclusive time an interval of the class.
+    pub mean_ns: f64,
+}
+
+/// A call site that could not be timed.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Unpatched {
+    /// The site.
+    pub site: String,
+    /// Why, in words.
+    pub reason: String,
+}

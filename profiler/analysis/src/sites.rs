@@ -1,0 +1,54 @@
+//! What the analysis is told of each probe: who it is, not where it lies.
+
+use serde::{Deserialize, Serialize};
+
+/// What the time below a probe is spent on, as far as its name tells.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Kind {
+    /// An ordinary call.
+    #[default]
+    Call,
+    /// A call that waits for a lock, latch, semaphore or condition.
+    Lock,
+    /// A call that reads, writes or flushes a device.
+    Io,
+    /// A call that waits for the client: think time, not the server's.
+    Client,
+    /// A call that waits for a timer or sleeps.
+    Timer,
+    /// What the probes themselves cost, by calibration.
+    Probe,
+    /// Time of a function outside all of its timed calls.
+    Body,
+}
+
+/// One probe of the plan, described. Index in the table = probe id in the records.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Site {
+    /// Name of the function that is called, or `0x1a2b3c` where it has none; for an indirect call `(indirect)`.
+    pub callee: String,
+    /// Name of the function that contains the call; empty for a hook at a function's entry.
+    pub caller: String,
+    /// The call site, unique in the target: `caller+0x1f` (module-qualified outside the executable).
+    pub site: String,
+    /// Source file of the call, where debug information tells.
+    pub file: Option<String>,
+    /// Line of the call.
+    pub line: Option<u32>,
+    /// What the call is for.
+    pub kind: Kind,
+    /// Longest call chain below the callee in the static call graph, recursion collapsed; 0 for a leaf.
+    pub height: u32,
+}
+
+/// All sites of a session.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SiteTable {
+    /// Name of the interval's root: the function, or `begin..end`.
+    pub root: String,
+    /// Height of the root in the static call graph.
+    pub root_height: u32,
+    /// By probe id.
+    pub sites: Vec<Site>,
+}

@@ -1,0 +1,122 @@
+//! The control page and the table of modules.
+
+use core::sync::atomic::{AtomicI32, AtomicU32, AtomicU64};
+
+/// What the agents do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub enum Mode {
+    /// Nothing yet: intervals are not recorded.
+    Idle = 0,
+    /// Intervals and the probes below them are recorded.
+    Record = 1,
+    /// Intervals are recorded, the probes below them are bypassed: the windows that measure the profiler's own cost.
+    IntervalsOnly = 2,
+    /// The session is over: every process takes its hooks out and never looks again.
+    Detach = 3,
+}
+
+/// First page of the arena. The session writes, agents read, but for the counters at the end.
+#[repr(C, align(64))]
+pub struct Control {
+    /// [`crate::MAGIC`].
+    pub magic: AtomicU64,
+    /// [`crate::VERSION`].
+    pub version: AtomicU32,
+    /// Process id of the session.
+    pub session_pid: AtomicI32,
+    /// A [`Mode`].
+    pub mode: AtomicU32,
+    /// Bumped after each change of the plan; agents that see a new value apply the plan.
+    pub generation: AtomicU32,
+    /// Probes in the plan that agents may look at.
+    pub probes: AtomicU32,
+    /// Rings that are backed by memory.
+    pub rings: AtomicU32,
+    /// The session is taken for dead when the time stamp counter passes this.
+    pub lease_ticks: AtomicU64,
+    /// Cost of a probe outside the duration it records, in 1/256 tick; 0: not calibrated yet.
+    pub probe_outer_ticks_256: AtomicU64,
+    /// Cost of a probe inside the duration it records, in 1/256 tick.
+    pub probe_inner_ticks_256: AtomicU64,
+    /// Set by the process that calibrates.
+    pub calibration_claimed: AtomicU32,
+    /// Modules in the table.
+    pub modules: AtomicU32,
+    /// Processes that loaded the agent.
+    pub processes: AtomicU32,
+    /// Processes in which probes were planted.
+    pub processes_hooked: AtomicU32,
+    /// Threads that found no free ring: nothing of them was recorded.
+    pub threads_without_ring: AtomicU32,
+    /// Times a plan was applied.
+    pub applications: AtomicU32,
+    /// Instructions met by another thread while they were being changed, and emulated.
+    pub traps: AtomicU64,
+    /// Calls not recorded because a shadow stack was full.
+    pub shadow_full: AtomicU64,
+    /// Label reads that failed (a wild pointer, or a system that forbids them).
+    pub labels_unread: AtomicU64,
+}
+
+/// What is known of a module.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub enum ModuleState {
+    /// Free entry.
+    Empty = 0,
+    /// An agent is writing it.
+    Claimed = 1,
+    /// An agent waits for the session to judge it.
+    Announced = 2,
+    /// The plan may refer to it.
+    Wanted = 3,
+    /// No plan refers to it so far; a process whose executable is judged so leaves at once.
+    Ignored = 4,
+}
+
+/// An ELF file that is mapped into a process of the target.
+#[repr(C)]
+pub struct Module {
+    /// A [`ModuleState`].
+    pub state: AtomicU32,
+    /// Bytes of the build id, 0 where the file has none.
+    pub build_id_len: u32,
+    /// The GNU build id.
+    pub build_id: [u8; 20],
+    /// Bytes of the path.
+    pub path_len: u32,
+    /// Process that announced it (its `/proc/PID/root` is where the path leads).
+    pub pid: u32,
+    /// Hash of the path, by which files without a build id are told apart.
+    pub path_hash: u64,
+    /// Whether it was announced as the executable of a process.
+    pub executable: AtomicU32,
+    /// Whether one of its instructions may be a probe's target in [`crate::plan::Probe::seen`] only.
+    pub _reserved: u32,
+    /// The path, as the loader gave it.
+    pub path: [u8; 440],
+}
+
+impl Module {
+    /// The path as announced.
+    pub fn path(&self) -> &[u8] {
+        &self.path[..(self.path_len as usize).min(self.path.len())]
+    }
+
+    /// The build id, if there is one.
+    pub fn build_id(&self) -> Option<&[u8]> {
+        (self.build_id_len > 0).then(|| &self.build_id[..(self.build_id_len as usize).min(20)])
+    }
+}
+
+/// FNV-1a, for [`Module::path_hash`].
+pub const fn path_hash(path: &[u8]) -> u64 {
+    let mut hash = 0xcbf2_9ce4_8422_2325_u64;
+    let mut i = 0;
+    while i < path.len() {
+        hash = (hash ^ path[i] as u64).wrapping_mul(0x100_0000_01b3);
+        i += 1;
+    }
+    hash
+}

@@ -1,0 +1,209 @@
+//! The plan: which instructions to redirect, in a form that an agent can apply without decoding anything.
+//!
+//! Addresses are virtual addresses of the ELF file; an agent adds the bias at which the module is loaded.
+
+use core::sync::atomic::{AtomicU32, AtomicU64};
+
+/// Different callees that one discovery remembers.
+pub const SEEN_MAX: usize = 8;
+/// Pieces of a displaced entry: five one-byte instructions, a call in three pieces, and the way back.
+pub const PIECES_MAX: usize = 8;
+
+/// What the session wants of a probe.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub enum Wanted {
+    /// The original instruction.
+    Off = 0,
+    /// Redirected to its trampoline.
+    On = 1,
+    /// Trapped, to learn the callees of an indirect call.
+    Discover = 2,
+}
+
+/// What kind of instruction lies at a probe's address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Form {
+    /// `e8 rel32`.
+    Call = 0,
+    /// `e9 rel32` that leaves the function: a tail call.
+    TailJump = 1,
+    /// An indirect call of five to eight bytes.
+    IndirectCall = 2,
+    /// An indirect call too short to be redirected: it can only be discovered.
+    ShortIndirectCall = 3,
+    /// The first instructions of a function (see [`Displaced`]).
+    Entry = 4,
+}
+
+/// What a probe means to the interval of its thread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Role {
+    /// A call inside the interval.
+    Inner = 0,
+    /// The call is the interval.
+    Whole = 1,
+    /// The interval begins when this call begins.
+    Begin = 2,
+    /// The interval ends when this call returns.
+    End = 3,
+}
+
+/// The argument that labels the interval.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Label {
+    /// No label.
+    None = 0,
+    /// The value of an integer argument.
+    Integer = 1,
+    /// The zero-terminated string that a pointer argument points to.
+    Text = 2,
+}
+
+/// Why an agent could not do what the plan wanted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub enum Refusal {
+    /// It could.
+    None = 0,
+    /// The bytes in memory are not those of the file.
+    BytesDiffer = 1,
+    /// No memory within two gigabytes of the site.
+    NoNearMemory = 2,
+    /// The kernel refused to make the code writable.
+    NotWritable = 3,
+    /// Other threads run and the kernel has no `membarrier` to change code under them.
+    NoBarrier = 4,
+    /// Other threads run, and no trampoline could be placed so that a jump at the entry is safe under them.
+    NoSafeJump = 5,
+}
+
+/// The memory operand of an indirect call, for emulation. Registers are numbered as the processor does (rax 0, rcx 1,
+/// rdx 2, rbx 3, rsp 4, rbp 5, rsi 6, rdi 7, r8 8 ...), [`Operand::NONE`] for none.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(C)]
+pub struct Operand {
+    /// Base register, [`Operand::RIP`] for the next instruction.
+    pub base: u8,
+    /// Index register.
+    pub index: u8,
+    /// 1, 2, 4 or 8.
+    pub scale: u8,
+    /// 1: the call's target is the register `base` itself, nothing is loaded.
+    pub register: u8,
+    /// Displacement.
+    pub displacement: i32,
+}
+
+impl Operand {
+    /// No register.
+    pub const NONE: u8 = 0xff;
+    /// The address of the next instruction.
+    pub const RIP: u8 = 0x10;
+}
+
+/// One site of the plan. The session writes all but `planted`, `refused` and `seen`, before it raises
+/// [`crate::Control::probes`]; afterwards it changes only `wanted`.
+#[repr(C)]
+pub struct Probe {
+    /// A [`Wanted`].
+    pub wanted: AtomicU32,
+    /// Index into the module table.
+    pub module: u32,
+    /// Address of the instruction.
+    pub address: u64,
+    /// Address the instruction calls or jumps to, 0 for indirect calls and entries.
+    pub target: u64,
+    /// A [`Form`].
+    pub form: u8,
+    /// Length of the instruction.
+    pub len: u8,
+    /// A [`Role`].
+    pub role: u8,
+    /// A [`Label`].
+    pub label: u8,
+    /// Which argument is the label, 0 for the first.
+    pub label_argument: u8,
+    /// 1: a call whose time is the client's, not the server's; 0 otherwise. For the report only.
+    pub _reserved: [u8; 3],
+    /// The instruction's bytes in the file.
+    pub bytes: [u8; 16],
+    /// Operand of an indirect call.
+    pub operand: Operand,
+    /// Index of the [`Displaced`] of an entry.
+    pub displaced: u32,
+    /// Agent: in how many processes it is planted.
+    pub planted: AtomicU32,
+    /// Agent: a [`Refusal`].
+    pub refused: AtomicU32,
+    _pad: u32,
+    /// Agent: callees met while discovering, as module index << 48 | address; all ones where it lies in no known
+    /// module; 0 for an unused entry.
+    pub seen: [AtomicU64; SEEN_MAX],
+}
+
+/// How a piece depends on where it is put.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(u8)]
+pub enum PieceFix {
+    /// Not at all.
+    #[default]
+    None = 0,
+    /// Its 32-bit field at `at` is relative to the end of the piece.
+    Relative = 1,
+    /// Its field takes the low half of the absolute address.
+    AbsoluteLow = 2,
+    /// Its field takes the high half of the absolute address.
+    AbsoluteHigh = 3,
+}
+
+/// One instruction of a displaced entry, rewritten to work anywhere within two gigabytes of its module.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(C)]
+pub struct Piece {
+    /// The instruction.
+    pub bytes: [u8; 16],
+    /// Its length.
+    pub len: u8,
+    /// A [`PieceFix`].
+    pub fix: u8,
+    /// Offset of the 32-bit field.
+    pub at: u8,
+    /// Offset of the original instruction from the function's entry: where a thread that stood before it goes on.
+    pub origin: u8,
+    _pad: u32,
+    /// Address (in the file) that the field means.
+    pub target: u64,
+}
+
+impl Piece {
+    /// A piece of `bytes` that stands for the instruction at `origin`.
+    pub fn new(bytes: &[u8], origin: u8, fix: PieceFix, at: u8, target: u64) -> Piece {
+        let mut piece =
+            Piece { len: bytes.len() as u8, fix: fix as u8, at, origin, target, ..Piece::default() };
+        piece.bytes[..bytes.len()].copy_from_slice(bytes);
+        piece
+    }
+}
+
+/// The first instructions of a function, to be run elsewhere and followed by a jump to `resume`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(C)]
+pub struct Displaced {
+    /// The instructions.
+    pub pieces: [Piece; PIECES_MAX],
+    /// How many.
+    pub count: u32,
+    /// Bytes of original code they replace, at least five.
+    pub len: u32,
+    /// Where the function goes on; 0 where the last piece never falls through.
+    pub resume: u64,
+    /// Offsets from the entry, as a bit set, at which an original instruction begins.
+    pub boundaries: u32,
+    _pad: u32,
+}
+
+const _: () = assert!(size_of::<Probe>() == 136 && size_of::<Displaced>() == 280);
