@@ -1,1 +1,34 @@
-//! Placeholder.
+//! The agent: what runs inside the target, preloaded by the session.
+//!
+//! ```text
+//! loader   >  join       find the arena, announce this process' modules, wait to be wanted
+//! a call   >  intervals  an interval begins or ends: poll the plan, read its label, write markers
+//!             rings      the thread's ring
+//!             plan       bring the code in line with the plan (evenkeel-patch does the work)
+//! signals, threads       breakpoints of ours, masks that would hide them; fork and the end of threads
+//! calibrate              what a probe costs here
+//! ```
+//!
+//! There is no thread and no signal of ours in the target: the plan is polled where intervals begin and before `fork`.
+//! A process that the session does not want stays as it was, with this library mapped and idle.
+
+mod arena;
+mod calibrate;
+mod intervals;
+mod join;
+mod masks;
+mod modules;
+mod plan;
+mod rings;
+mod signals;
+mod threads;
+
+/// Run by the loader before the target's own initialisers.
+#[used]
+#[unsafe(link_section = ".init_array")]
+static INITIALISE: extern "C" fn() = {
+    extern "C" fn initialise() {
+        join::join();
+    }
+    initialise
+};

@@ -43,6 +43,8 @@ pub struct Control {
     pub calibration_claimed: AtomicU32,
     /// Modules in the table.
     pub modules: AtomicU32,
+    /// Process that is adding a module, 0 for none: two processes must not announce the same file twice.
+    pub modules_owner: AtomicI32,
     /// Processes that loaded the agent.
     pub processes: AtomicU32,
     /// Processes in which probes were planted.
@@ -90,10 +92,9 @@ pub struct Module {
     pub pid: u32,
     /// Hash of the path, by which files without a build id are told apart.
     pub path_hash: u64,
-    /// Whether it was announced as the executable of a process.
+    /// 1: it was announced as the executable of a process, which waits for the verdict.
     pub executable: AtomicU32,
-    /// Whether one of its instructions may be a probe's target in [`crate::plan::Probe::seen`] only.
-    pub _reserved: u32,
+    _pad: u32,
     /// The path, as the loader gave it.
     pub path: [u8; 440],
 }

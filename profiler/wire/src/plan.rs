@@ -127,8 +127,7 @@ pub struct Probe {
     pub label: u8,
     /// Which argument is the label, 0 for the first.
     pub label_argument: u8,
-    /// 1: a call whose time is the client's, not the server's; 0 otherwise. For the report only.
-    pub _reserved: [u8; 3],
+    _align: [u8; 3],
     /// The instruction's bytes in the file.
     pub bytes: [u8; 16],
     /// Operand of an indirect call.

@@ -1,0 +1,153 @@
+//! The arena as this process has it mapped.
+
+use core::ptr;
+use core::sync::atomic::{AtomicPtr, Ordering::*};
+use core::slice;
+
+use evenkeel_wire as wire;
+use wire::{Control, Displaced, Module, Probe, RingHeader};
+
+static BASE: AtomicPtr<u8> = AtomicPtr::new(ptr::null_mut());
+
+/// The mapped arena. It is never unmapped while hooks are in place.
+#[derive(Clone, Copy)]
+pub struct Arena {
+    base: *mut u8,
+}
+
+/// Opens what [`wire::ARENA_VARIABLE`] says, if it says anything and it still is what it was.
+pub fn open() -> Option<Arena> {
+    // SAFETY: before the target's own code runs; nobody changes the environment.
+    let value = unsafe {
+        let value = libc::getenv(c"EVENKEEL_ARENA".as_ptr());
+        if value.is_null() {
+            return None;
+        }
+        core::ffi::CStr::from_ptr(value).to_str().ok()?
+    };
+    let mut fields = value.split(':').map(|field| field.parse::<u64>().ok());
+    let (fd, pid, inode) = (fields.next()??, fields.next()??, fields.next()??);
+    map(fd as i32, inode).or_else(|| {
+        // The target closed what it inherited: ask the session, which works for the same user only.
+        let path = Path::new(&[b"/proc/", &decimal(pid), b"/fd/", &decimal(fd), b"\0"]);
+        // SAFETY: a zero-terminated path.
+        let own = unsafe { libc::open(path.bytes.as_ptr().cast(), libc::O_RDWR | libc::O_CLOEXEC) };
+        if own < 0 {
+            return None;
+        }
+        let arena = map(own, inode);
+        // SAFETY: opened above.
+        unsafe { libc::close(own) };
+        arena
+    })
+}
+
+fn map(fd: i32, inode: u64) -> Option<Arena> {
+    // SAFETY: plain system calls on a descriptor that may be anything; the inode and the magic number tell.
+    unsafe {
+        let mut status: libc::stat = core::mem::zeroed();
+        if libc::fstat(fd, &mut status) != 0 || status.st_ino != inode || status.st_size as usize != wire::ARENA_BYTES {
+            return None;
+        }
+        let protection = libc::PROT_READ | libc::PROT_WRITE;
+        let base = libc::mmap(ptr::null_mut(), wire::ARENA_BYTES, protection, libc::MAP_SHARED | libc::MAP_NORESERVE, fd, 0);
+        if base == libc::MAP_FAILED {
+            return None;
+        }
+        let arena = Arena { base: base.cast() };
+        let control = arena.control();
+        if control.magic.load(Acquire) != wire::MAGIC || control.version.load(Relaxed) != wire::VERSION {
+            arena.unmap();
+            return None;
+        }
+        Some(arena)
+    }
+}
+
+/// The arena that hooks use; set before the first hook is planted.
+pub fn get() -> Arena {
+    Arena { base: BASE.load(Acquire) }
+}
+
+impl Arena {
+    /// Makes this the arena of [`get`].
+    pub fn publish(self) {
+        BASE.store(self.base, Release);
+    }
+
+    /// Whether there is one at all.
+    pub fn is_mapped(self) -> bool {
+        !self.base.is_null()
+    }
+
+    /// Lets go of it.
+    pub fn unmap(self) {
+        // SAFETY: nobody refers to it any more: no hook was planted.
+        unsafe { libc::munmap(self.base.cast(), wire::ARENA_BYTES) };
+    }
+
+    /// The control page.
+    pub fn control(self) -> &'static Control {
+        // SAFETY: the layout of `wire`; all fields are atomic.
+        unsafe { &*self.base.add(wire::CONTROL_AT).cast() }
+    }
+
+    /// Entry `index` of the module table.
+    pub fn module(self, index: usize) -> *mut Module {
+        debug_assert!(index < wire::MODULES_MAX);
+        // SAFETY: inside the mapping.
+        unsafe { self.base.add(wire::MODULES_AT).cast::<Module>().add(index) }
+    }
+
+    /// The probes that may be looked at.
+    pub fn probes(self) -> &'static [Probe] {
+        let len = (self.control().probes.load(Acquire) as usize).min(wire::PROBES_MAX);
+        // SAFETY: the session wrote them before it raised the count, and changes only atomic fields since.
+        unsafe { slice::from_raw_parts(self.base.add(wire::PROBES_AT).cast(), len) }
+    }
+
+    /// All displaced entries; those that probes refer to are complete.
+    pub fn displaced(self) -> &'static [Displaced] {
+        // SAFETY: as for `probes`.
+        unsafe { slice::from_raw_parts(self.base.add(wire::DISPLACED_AT).cast(), wire::DISPLACED_MAX) }
+    }
+
+    /// Header of ring `index`.
+    pub fn ring(self, index: usize) -> *mut RingHeader {
+        debug_assert!(index < wire::RINGS_MAX);
+        // SAFETY: inside the mapping.
+        unsafe { self.base.add(wire::RINGS_AT + index * wire::RING_STRIDE).cast() }
+    }
+}
+
+/// A short zero-terminated text, put together without allocating.
+struct Path {
+    bytes: [u8; 64],
+}
+
+impl Path {
+    fn new(parts: &[&[u8]]) -> Path {
+        let mut bytes = [0; 64];
+        let mut len = 0;
+        for part in parts {
+            for &byte in part.iter().filter(|&&byte| byte != b' ') {
+                bytes[len] = byte;
+                len += 1;
+            }
+        }
+        Path { bytes }
+    }
+}
+
+/// `value` in decimal, with leading blanks.
+fn decimal(mut value: u64) -> [u8; 20] {
+    let mut digits = [b' '; 20];
+    for digit in digits.iter_mut().rev() {
+        *digit = b'0' + (value % 10) as u8;
+        value /= 10;
+        if value == 0 {
+            break;
+        }
+    }
+    digits
+}

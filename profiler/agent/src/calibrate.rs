@@ -1,0 +1,114 @@
+//! What a probe costs on this machine: a trampoline around a function that does nothing, called in a loop.
+
+use core::arch::global_asm;
+use core::ptr;
+use core::sync::atomic::Ordering::*;
+
+use evenkeel_patch::thread;
+use evenkeel_patch::x86_64::clock::now_ticks;
+use evenkeel_patch::x86_64::trampoline::Hook;
+use evenkeel_wire::ring::{RECORDS_AT, RING_BYTES};
+use evenkeel_wire::{Control, Form, Operand, Record, RING_STRIDE, RingHeader, Role};
+
+use crate::intervals::BOUNDARIES;
+use crate::rings;
+
+const CALLS: u64 = 2000;
+const BATCHES: usize = 15;
+
+global_asm!(
+    ".pushsection .text.evenkeel_calibration, \"ax\", @progbits",
+    ".hidden evenkeel_calibration, evenkeel_calibration_return, evenkeel_calibration_callee",
+    ".globl evenkeel_calibration, evenkeel_calibration_return, evenkeel_calibration_callee",
+    // rdi: number of calls, rsi: what to call, rcx: what a trampoline calls.
+    "evenkeel_calibration:",
+    "push rbx",
+    "mov rbx, rdi",
+    "10:",
+    "call rsi",
+    "evenkeel_calibration_return:",
+    "dec rbx",
+    "jnz 10b",
+    "pop rbx",
+    "ret",
+    "evenkeel_calibration_callee:",
+    "ret",
+    ".popsection",
+);
+
+unsafe extern "C" {
+    fn evenkeel_calibration(calls: u64, target: u64, _: u64, callee: u64);
+    static evenkeel_calibration_return: u8;
+    static evenkeel_calibration_callee: u8;
+}
+
+/// Measures and publishes the cost. Leaves it at zero (unknown) where memory cannot be had.
+pub fn calibrate(control: &Control) {
+    let thread = thread::current();
+    if !thread.prepare() {
+        return;
+    }
+    // SAFETY: fresh memory; the trampoline is used here only; the ring is private.
+    unsafe {
+        let ring = map(RING_STRIDE, libc::PROT_READ | libc::PROT_WRITE);
+        let code = map(4096, libc::PROT_READ | libc::PROT_WRITE | libc::PROT_EXEC);
+        if !ring.is_null() && !code.is_null() {
+            let callee = &raw const evenkeel_calibration_callee as u64;
+            let operand = Operand { base: 1, index: Operand::NONE, scale: 1, register: 1, displacement: 0 };
+            let hook = Hook {
+                id: 0,
+                form: Form::IndirectCall,
+                role: Role::Inner,
+                site: &raw const evenkeel_calibration_return as u64,
+                len: 0,
+                target: 0,
+                operand,
+            };
+            hook.write(code, &BOUNDARIES);
+            thread.ring = ring.cast();
+            thread.active = 1;
+            let mut batches = [(0, 0); BATCHES];
+            for batch in &mut batches {
+                *batch = measure(ring.cast(), code as u64, callee);
+            }
+            thread.active = 0;
+            rings::discard_records(thread);
+            batches.sort_unstable_by_key(|&(outer, inner)| outer + inner);
+            let (outer, inner) = batches[BATCHES / 2];
+            control.probe_outer_ticks_256.store(outer, Relaxed);
+            control.probe_inner_ticks_256.store(inner, Release);
+        }
+        if !ring.is_null() {
+            libc::munmap(ring.cast(), RING_STRIDE);
+        }
+        if !code.is_null() {
+            libc::munmap(code.cast(), 4096);
+        }
+    }
+}
+
+/// Cost outside and inside the recorded duration, in 1/256 tick a call.
+unsafe fn measure(ring: *mut RingHeader, trampoline: u64, callee: u64) -> (u64, u64) {
+    // SAFETY: the caller's memory; `CALLS` records fit into the ring.
+    unsafe {
+        (*ring).position.store(0, Relaxed);
+        (*ring).limit.store(RING_BYTES as u64, Relaxed);
+        let start = now_ticks();
+        evenkeel_calibration(CALLS, callee, 0, callee);
+        let middle = now_ticks();
+        evenkeel_calibration(CALLS, trampoline, 0, callee);
+        let end = now_ticks();
+        let records = ring.cast::<u8>().add(RECORDS_AT).cast::<Record>();
+        let recorded: u64 = (0..CALLS as usize).map(|i| (*records.add(i)).duration()).sum();
+        let (bare, hooked) = (middle - start, end - middle);
+        let inner = recorded.saturating_sub(bare);
+        let outer = hooked.saturating_sub(bare).saturating_sub(inner);
+        (outer * 256 / CALLS, inner * 256 / CALLS)
+    }
+}
+
+unsafe fn map(bytes: usize, protection: i32) -> *mut u8 {
+    // SAFETY: fresh anonymous memory.
+    let memory = unsafe { libc::mmap(ptr::null_mut(), bytes, protection, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS, -1, 0) };
+    if memory == libc::MAP_FAILED { ptr::null_mut() } else { memory.cast() }
+}

@@ -1,0 +1,175 @@
+//! Where intervals begin and end.
+//!
+//! The recording of inner calls is switched on and off here, by the thread's `active` field; a begun interval that is
+//! left by `longjmp` or an exception is noticed at the next beginning.
+
+use core::sync::atomic::Ordering::*;
+
+use evenkeel_patch::x86_64::stubs::{Boundaries, Registers, restore_return};
+use evenkeel_patch::{Frame, Thread, thread};
+use evenkeel_wire::record::{LABEL_CHUNK, LABEL_MAX};
+use evenkeel_wire::{Label, Marker, Mode, Probe, Record, Role};
+
+use crate::arena::{self, Arena};
+use crate::{plan, rings, threads};
+
+/// The callbacks for trampolines.
+pub const BOUNDARIES: Boundaries = Boundaries { enter, leave };
+
+extern "C" fn enter(id: u32, registers: &mut Registers, after: u64) -> u32 {
+    // SAFETY: the C library's per-thread word; the target must find it as it was.
+    let errno = unsafe { *libc::__errno_location() };
+    let intercept = enter_boundary(id, registers, after);
+    unsafe { *libc::__errno_location() = errno };
+    intercept as u32
+}
+
+extern "C" fn leave(id: u32, registers: &mut Registers, after: u64, now: u64) {
+    // SAFETY: as in `enter`.
+    let errno = unsafe { *libc::__errno_location() };
+    leave_boundary(id, registers, after, now);
+    unsafe { *libc::__errno_location() = errno };
+}
+
+/// Whether the call's return is to be intercepted; if so its frame was pushed.
+fn enter_boundary(id: u32, registers: &mut Registers, after: u64) -> bool {
+    let arena = arena::get();
+    let thread = thread::current();
+    if thread.closed {
+        return false;
+    }
+    let Some(probe) = arena.probes().get(id as usize) else { return false };
+    let sp = registers.sp();
+    let whole = probe.role == Role::Whole as u8;
+    if probe.role == Role::End as u8 {
+        return thread.open && push(thread, registers, after, evenkeel_patch::x86_64::clock::now_ticks());
+    }
+    if !thread.prepare() {
+        return false;
+    }
+    thread.drop_stale(sp);
+    if whole && thread.open && root_is_alive(thread) {
+        return false; // recursion: the outermost call is the interval
+    }
+    if !begin(thread, arena, probe, registers) || !whole {
+        return false;
+    }
+    thread.root = thread.top;
+    if !push(thread, registers, after, 1) {
+        end_recording(thread);
+        return false;
+    }
+    true
+}
+
+/// Pushes the frame of a boundary call. Its return address is kept even where the trampoline knows it: a boundary is
+/// passed once an interval, and the frame is then the same for all.
+fn push(thread: &mut Thread, registers: &Registers, after: u64, start: u64) -> bool {
+    thread.push(Frame { ret: registers.return_slot, sp: registers.sp(), start, after })
+}
+
+fn root_is_alive(thread: &Thread) -> bool {
+    // SAFETY: `root` points into this thread's shadow stack while an interval is open.
+    !thread.root.is_null() && thread.root < thread.top && unsafe { (*thread.root).start } == 1
+}
+
+fn begin(thread: &mut Thread, arena: Arena, probe: &Probe, registers: &Registers) -> bool {
+    plan::poll(arena);
+    let mode = arena.control().mode.load(Relaxed);
+    let recording = mode == Mode::Record as u32;
+    if plan::detached() || !(recording || mode == Mode::IntervalsOnly as u32) || !rings::ensure(thread, arena) {
+        end_recording(thread);
+        return false;
+    }
+    threads::watch_end();
+    thread.generation = plan::applied();
+    thread.frames_lost = 0;
+    thread.root = core::ptr::null_mut();
+    let mut labels = [Record::new(0, 0, 0); LABEL_MAX / LABEL_CHUNK];
+    let count = read_label(probe, registers, arena, &mut labels);
+    let payload = (thread.generation as u64) << 1 | recording as u64;
+    thread.open = rings::begin(thread, payload, &labels[..count]);
+    thread.active = (thread.open && recording) as u64;
+    thread.open
+}
+
+fn end_recording(thread: &mut Thread) {
+    thread.open = false;
+    thread.active = 0;
+}
+
+/// The label's records. A pointer is read through the kernel, which answers with an error where it leads nowhere.
+fn read_label(probe: &Probe, registers: &Registers, arena: Arena, labels: &mut [Record]) -> usize {
+    let argument = || registers.argument(probe.label_argument);
+    if probe.label == Label::Integer as u8 {
+        labels[0] = Record::marker(Marker::LabelInteger, argument(), 0);
+        return 1;
+    }
+    if probe.label != Label::Text as u8 {
+        return 0;
+    }
+    let mut text = [0u8; LABEL_MAX];
+    let local = libc::iovec { iov_base: text.as_mut_ptr().cast(), iov_len: text.len() };
+    let remote = libc::iovec { iov_base: argument() as *mut _, iov_len: text.len() };
+    // SAFETY: the local buffer is ours; the kernel checks the other.
+    let read = unsafe { libc::process_vm_readv(libc::getpid(), &local, 1, &remote, 1, 0) };
+    if read <= 0 {
+        arena.control().labels_unread.fetch_add(1, Relaxed);
+        return 0;
+    }
+    let text = &text[..read as usize];
+    let text = &text[..text.iter().position(|&byte| byte == 0).unwrap_or(text.len())];
+    let chunks = text.chunks(LABEL_CHUNK);
+    let count = chunks.len();
+    for (label, chunk) in labels.iter_mut().zip(chunks) {
+        *label = Record::from_label_chunk(chunk);
+    }
+    count
+}
+
+fn leave_boundary(id: u32, registers: &mut Registers, after: u64, now: u64) {
+    let thread = thread::current();
+    let sp = registers.sp();
+    if thread.shadow.is_null() || !thread.surface(sp, after) {
+        thread.frames_lost += 1;
+        restore_return(thread, sp, after);
+        return;
+    }
+    let frame = thread.pop();
+    registers.return_slot = frame.ret;
+    if !thread.open || frame.start == 0 {
+        return;
+    }
+    let role = arena::get().probes().get(id as usize).map_or(0, |probe| probe.role);
+    if role == Role::End as u8 {
+        if thread.active != 0 {
+            rings::write(thread, Record::new(frame.start, now - frame.start, id));
+        }
+    } else if thread.root != thread.top {
+        return; // the frame of an interval that was given up
+    }
+    finish(thread, now);
+}
+
+fn finish(thread: &mut Thread, now: u64) {
+    thread.active = 0;
+    thread.open = false;
+    if thread.frames_lost > 0 {
+        rings::write(thread, Record::marker(Marker::Abandon, now, 0));
+    }
+    for depth in 0..thread.frames().len() {
+        let frame = thread.frames()[depth];
+        if frame.start > 1
+            && let Some(id) = probe_of(&frame)
+        {
+            rings::write(thread, Record::marker(Marker::Open, frame.start, id as u64));
+        }
+    }
+    rings::write(thread, Record::marker(Marker::End, now, (plan::applied() as u64) << 1 | 1));
+}
+
+/// Which probe a frame belongs to: its trampoline says.
+fn probe_of(frame: &Frame) -> Option<u32> {
+    // SAFETY: a frame in flight.
+    (frame.sp != u64::MAX).then(|| unsafe { evenkeel_patch::x86_64::trampoline::probe_id(frame.after) })
+}

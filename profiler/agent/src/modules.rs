@@ -1,0 +1,226 @@
+//! The ELF files mapped into this process, and their places in the arena's table.
+
+use core::ffi::{CStr, c_int, c_void};
+use core::sync::atomic::Ordering::*;
+
+use evenkeel_patch::LoadedModule;
+use evenkeel_wire::control::path_hash;
+use evenkeel_wire::{MODULES_MAX, Module, ModuleState};
+
+use crate::arena::Arena;
+
+/// Modules of one process; further ones are not seen.
+pub const LOADED_MAX: usize = 192;
+
+/// The modules of this process as last seen.
+pub struct Modules {
+    list: [LoadedModule; LOADED_MAX],
+    len: usize,
+    /// glibc's counts of loads and unloads when the list was made.
+    changes: (u64, u64),
+}
+
+/// What `dl_iterate_phdr` tells of one file.
+struct Seen<'a> {
+    bias: u64,
+    low: u64,
+    high: u64,
+    path: &'a [u8],
+    build_id: Option<&'a [u8]>,
+    executable: bool,
+}
+
+impl Modules {
+    /// None seen.
+    pub const fn new() -> Modules {
+        let none = LoadedModule { index: u32::MAX, bias: 0, low: 0, high: 0 };
+        Modules { list: [none; LOADED_MAX], len: 0, changes: (0, 0) }
+    }
+
+    /// As last seen.
+    pub fn list(&self) -> &[LoadedModule] {
+        &self.list[..self.len]
+    }
+
+    /// Whether libraries were loaded or unloaded since.
+    pub fn changed(&self) -> bool {
+        unsafe extern "C" fn first(info: *mut libc::dl_phdr_info, _: usize, counts: *mut c_void) -> c_int {
+            // SAFETY: the loader's structure, and the pair passed below.
+            unsafe { *counts.cast() = ((*info).dlpi_adds, (*info).dlpi_subs) };
+            1
+        }
+        let mut counts = (0u64, 0u64);
+        // SAFETY: the callback writes one pair.
+        unsafe { libc::dl_iterate_phdr(Some(first), (&raw mut counts).cast()) };
+        counts != self.changes
+    }
+
+    /// Looks again, announcing what the arena does not know, and calls `then` with the list while the loader's lock keeps
+    /// everything mapped. Returns the table index of the executable.
+    pub fn refresh(&mut self, arena: Arena, then: &mut dyn FnMut(&[LoadedModule])) -> Option<usize> {
+        struct Pass<'a> {
+            modules: &'a mut Modules,
+            arena: Arena,
+            previous: [LoadedModule; LOADED_MAX],
+            previous_len: usize,
+            executable: Option<usize>,
+            total: usize,
+            seen: usize,
+            then: &'a mut dyn FnMut(&[LoadedModule]),
+        }
+        unsafe extern "C" fn count(_: *mut libc::dl_phdr_info, _: usize, total: *mut c_void) -> c_int {
+            // SAFETY: the counter passed below.
+            unsafe { *total.cast::<usize>() += 1 };
+            0
+        }
+        unsafe extern "C" fn visit(info: *mut libc::dl_phdr_info, _: usize, pass: *mut c_void) -> c_int {
+            // SAFETY: the loader's structure, and the pass below.
+            let (info, pass) = unsafe { (&*info, &mut *pass.cast::<Pass>()) };
+            pass.modules.changes = (info.dlpi_adds, info.dlpi_subs);
+            let mut name = [0; 512];
+            if let Some(seen) = describe(info, pass.seen == 0, &mut name)
+                && pass.modules.len < LOADED_MAX
+            {
+                let known = pass.previous[..pass.previous_len]
+                    .iter()
+                    .find(|module| module.bias == seen.bias && module.low == seen.low && module.high == seen.high);
+                let index = known.map(|module| module.index as usize).or_else(|| announce(pass.arena, &seen));
+                if let Some(index) = index {
+                    let module = LoadedModule { index: index as u32, bias: seen.bias, low: seen.low, high: seen.high };
+                    pass.modules.list[pass.modules.len] = module;
+                    pass.modules.len += 1;
+                    if seen.executable {
+                        pass.executable = Some(index);
+                    }
+                }
+            }
+            pass.seen += 1;
+            if pass.seen == pass.total {
+                (pass.then)(&pass.modules.list[..pass.modules.len]);
+            }
+            0
+        }
+        let (previous, previous_len) = (self.list, self.len);
+        self.len = 0;
+        let mut pass =
+            Pass { modules: self, arena, previous, previous_len, executable: None, total: 0, seen: 0, then };
+        // SAFETY: the callbacks cast back what is passed here.
+        unsafe {
+            libc::dl_iterate_phdr(Some(count), (&raw mut pass.total).cast());
+            libc::dl_iterate_phdr(Some(visit), (&raw mut pass).cast());
+        }
+        pass.executable
+    }
+}
+
+/// `None` for what can never be of interest: files without code, the kernel's page, and this library.
+fn describe<'a>(info: &'a libc::dl_phdr_info, executable: bool, name: &'a mut [u8; 512]) -> Option<Seen<'a>> {
+    let bias = info.dlpi_addr;
+    // SAFETY: the loader's table of program headers, and the notes they lead to, are mapped.
+    let headers = unsafe { core::slice::from_raw_parts(info.dlpi_phdr, info.dlpi_phnum as usize) };
+    let code = headers.iter().filter(|header| header.p_type == libc::PT_LOAD && header.p_flags & libc::PF_X != 0);
+    let low = code.clone().map(|header| bias + header.p_vaddr).min()?;
+    let high = code.map(|header| bias + header.p_vaddr + header.p_memsz).max()?;
+    let here = describe as *const () as u64;
+    if (low..high).contains(&here) {
+        return None;
+    }
+    let path = if executable {
+        // SAFETY: a buffer of the length told.
+        let len = unsafe { libc::readlink(c"/proc/self/exe".as_ptr(), name.as_mut_ptr().cast(), name.len()) };
+        &name[..len.max(0) as usize]
+    } else {
+        // SAFETY: the loader's zero-terminated name.
+        unsafe { CStr::from_ptr(info.dlpi_name) }.to_bytes()
+    };
+    if !path.starts_with(b"/") {
+        return None;
+    }
+    let notes = headers.iter().filter(|header| header.p_type == libc::PT_NOTE);
+    let build_id = notes.filter_map(|header| {
+        // SAFETY: as above.
+        let notes = unsafe { core::slice::from_raw_parts((bias + header.p_vaddr) as *const u8, header.p_memsz as usize) };
+        build_id(notes)
+    });
+    let build_id = build_id.take(1).last();
+    Some(Seen { bias, low, high, path, build_id, executable })
+}
+
+/// The NT_GNU_BUILD_ID note among `notes` (gABI, "Note Section").
+fn build_id(mut notes: &[u8]) -> Option<&[u8]> {
+    const NT_GNU_BUILD_ID: u32 = 3;
+    while notes.len() >= 12 {
+        let word = |at: usize| u32::from_le_bytes([notes[at], notes[at + 1], notes[at + 2], notes[at + 3]]);
+        let (name, description, kind) = (word(0) as usize, word(4) as usize, word(8));
+        let text = 12 + name.next_multiple_of(4);
+        if kind == NT_GNU_BUILD_ID && notes.get(12..12 + name)? == b"GNU\0" {
+            return notes.get(text..text + description.min(20));
+        }
+        notes = notes.get(text + description.next_multiple_of(4)..)?;
+    }
+    None
+}
+
+/// The table index of a file, which is announced if nobody has. `None` when the table is full.
+fn announce(arena: Arena, seen: &Seen<'_>) -> Option<usize> {
+    let control = arena.control();
+    let hash = path_hash(seen.path);
+    lock(control);
+    let len = control.modules.load(Acquire) as usize;
+    let known = (0..len).find(|&index| {
+        // SAFETY: entries below the count are complete.
+        let module = unsafe { &*arena.module(index) };
+        match (seen.build_id, module.build_id()) {
+            (Some(wanted), Some(present)) => wanted == present,
+            (None, None) => module.path_hash == hash,
+            _ => false,
+        }
+    });
+    let index = known.or_else(|| {
+        (len < MODULES_MAX).then(|| {
+            // SAFETY: the entry beyond the count is ours while we hold the lock.
+            write(unsafe { &mut *arena.module(len) }, seen, hash);
+            control.modules.store(len as u32 + 1, Release);
+            len
+        })
+    });
+    control.modules_owner.store(0, Release);
+    if let (Some(index), true) = (index, seen.executable) {
+        // SAFETY: complete.
+        unsafe { (*arena.module(index)).executable.store(1, Release) };
+    }
+    index
+}
+
+fn write(module: &mut Module, seen: &Seen<'_>, hash: u64) {
+    if let Some(id) = seen.build_id {
+        module.build_id[..id.len()].copy_from_slice(id);
+        module.build_id_len = id.len() as u32;
+    }
+    let len = seen.path.len().min(module.path.len());
+    module.path[..len].copy_from_slice(&seen.path[..len]);
+    module.path_len = len as u32;
+    module.path_hash = hash;
+    // SAFETY: no arguments.
+    module.pid = unsafe { libc::getpid() } as u32;
+    module.state.store(ModuleState::Announced as u32, Release);
+}
+
+/// Held for microseconds; taken over from a process that died with it.
+fn lock(control: &evenkeel_wire::Control) {
+    // SAFETY: no arguments.
+    let own = unsafe { libc::getpid() };
+    loop {
+        match control.modules_owner.compare_exchange(0, own, Acquire, Relaxed) {
+            Ok(_) => return,
+            // SAFETY: signal 0 only asks.
+            Err(owner) if unsafe { libc::kill(owner, 0) } != 0 => {
+                let _ = control.modules_owner.compare_exchange(owner, 0, Relaxed, Relaxed);
+            }
+            // SAFETY: no arguments.
+            Err(_) => unsafe {
+                libc::sched_yield();
+            },
+        }
+    }
+}

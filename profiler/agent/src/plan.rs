@@ -1,0 +1,169 @@
+//! Bringing this process in line with the plan: when, and by whom.
+
+use core::cell::UnsafeCell;
+use core::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicU64, Ordering::*};
+
+use evenkeel_patch::x86_64::clock::now_ticks;
+use evenkeel_patch::x86_64::stubs::Boundaries;
+use evenkeel_patch::{Plan, Planter};
+use evenkeel_wire::{Mode, Probe, Wanted};
+
+use crate::arena::{self, Arena};
+use crate::modules::Modules;
+
+/// How often a busy thread asks whether libraries were loaded, in ticks (some tens of milliseconds).
+const MODULES_PERIOD_TICKS: u64 = 100_000_000;
+
+struct Process {
+    planter: Planter,
+    modules: Modules,
+}
+
+struct Guarded(UnsafeCell<Process>);
+// SAFETY: changed only by the thread that holds OWNER; what trap handlers read is published by the planter.
+unsafe impl Sync for Guarded {}
+
+static PROCESS: Guarded = Guarded(UnsafeCell::new(Process { planter: Planter::new(), modules: Modules::new() }));
+/// Thread that changes the process' code, 0 for none.
+static OWNER: AtomicI32 = AtomicI32::new(0);
+static APPLIED: AtomicU32 = AtomicU32::new(0);
+static DETACHED: AtomicBool = AtomicBool::new(false);
+static LOOK_AGAIN_TICKS: AtomicU64 = AtomicU64::new(0);
+
+/// The generation of the plan that the code now follows.
+pub fn applied() -> u32 {
+    APPLIED.load(Acquire)
+}
+
+/// Whether the session is over for this process.
+pub fn detached() -> bool {
+    DETACHED.load(Relaxed)
+}
+
+/// Prepares the planter and announces the modules. The executable's index, if all went well.
+pub fn prepare(arena: Arena, boundaries: Boundaries) -> Option<usize> {
+    // SAFETY: called by the loader, before there is a second thread.
+    let process = unsafe { &mut *PROCESS.0.get() };
+    let mut executable = None;
+    if process.planter.prepare(boundaries) {
+        executable = process.modules.refresh(arena, &mut |_| {});
+    }
+    executable
+}
+
+/// Applies the plan for the first time, with the loader still in charge.
+pub fn start(arena: Arena) {
+    // SAFETY: as for `prepare`.
+    let process = unsafe { &mut *PROCESS.0.get() };
+    let probes = arena.probes();
+    for module in process.modules.list() {
+        if probes.iter().any(|probe| probe.module == module.index) {
+            process.planter.approach(module);
+        }
+    }
+    poll(arena);
+}
+
+/// Applies the plan if it is newer than the code, if libraries came or went, or if the session is over. Cheap when
+/// nothing is to be done; never waits.
+pub fn poll(arena: Arena) {
+    if detached() {
+        return;
+    }
+    let control = arena.control();
+    let now = now_ticks();
+    let over = control.mode.load(Relaxed) == Mode::Detach as u32 || now > control.lease_ticks.load(Relaxed);
+    let stale = control.generation.load(Acquire) != applied();
+    let look = now > LOOK_AGAIN_TICKS.load(Relaxed);
+    if !(over || stale || look) {
+        return;
+    }
+    if !try_lock() {
+        return;
+    }
+    LOOK_AGAIN_TICKS.store(now + MODULES_PERIOD_TICKS, Relaxed);
+    // SAFETY: the lock is held.
+    let process = unsafe { &mut *PROCESS.0.get() };
+    if over {
+        uproot(process, arena);
+        DETACHED.store(true, Release);
+    } else if stale || process.modules.changed() {
+        let generation = control.generation.load(Acquire);
+        apply(process, arena);
+        APPLIED.store(generation, Release);
+        control.applications.fetch_add(1, Relaxed);
+    }
+    unlock();
+}
+
+fn apply(process: &mut Process, arena: Arena) {
+    let plan = Plan { probes: arena.probes(), displaced: arena.displaced() };
+    let Process { planter, modules } = process;
+    modules.refresh(arena, &mut |loaded| {
+        // SAFETY: the loader's lock keeps the modules mapped, ours keeps other threads out.
+        unsafe { planter.apply(&plan, loaded) };
+    });
+}
+
+fn uproot(process: &mut Process, arena: Arena) {
+    let plan = Plan { probes: arena.probes(), displaced: arena.displaced() };
+    let Process { planter, modules } = process;
+    modules.refresh(arena, &mut |loaded| {
+        // SAFETY: as for `apply`.
+        unsafe { planter.uproot(&plan, loaded) };
+    });
+}
+
+fn thread_id() -> i32 {
+    // SAFETY: no arguments.
+    unsafe { libc::syscall(libc::SYS_gettid) as i32 }
+}
+
+fn try_lock() -> bool {
+    OWNER.compare_exchange(0, thread_id(), Acquire, Relaxed).is_ok()
+}
+
+fn unlock() {
+    OWNER.store(0, Release);
+}
+
+/// Before `fork`: no other thread may be changing code, or the child would inherit it half done.
+pub fn lock_for_fork() {
+    // SAFETY: no arguments.
+    while OWNER.load(Relaxed) != thread_id() && !try_lock() {
+        unsafe { libc::sched_yield() };
+    }
+}
+
+/// After `fork`, in the parent and in the child.
+pub fn unlock_after_fork() {
+    unlock();
+}
+
+/// A thread executed a breakpoint. True if it was one of the plan's, and the thread can go on.
+pub fn on_trap(context: &mut libc::ucontext_t) -> bool {
+    let arena = arena::get();
+    if !arena.is_mapped() {
+        return false;
+    }
+    let plan = Plan { probes: arena.probes(), displaced: arena.displaced() };
+    // SAFETY: the planter's tables are made for concurrent readers.
+    let process = unsafe { &*PROCESS.0.get() };
+    // SAFETY: called from the handler of SIGTRAP.
+    let Some((probe, callee)) = (unsafe { process.planter.on_trap(&plan, context) }) else {
+        return false;
+    };
+    arena.control().traps.fetch_add(1, Relaxed);
+    if let Some(callee) = callee {
+        note(process, probe, callee);
+    }
+    true
+}
+
+fn note(process: &Process, probe: &Probe, callee: u64) {
+    if probe.wanted.load(Relaxed) == Wanted::Discover as u32 {
+        let module = process.modules.list().iter().find(|module| (module.low..module.high).contains(&callee));
+        let seen = module.map_or(u64::MAX, |module| (module.index as u64) << 48 | callee.wrapping_sub(module.bias));
+        evenkeel_patch::x86_64::trap::note_callee(probe, seen);
+    }
+}

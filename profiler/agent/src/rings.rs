@@ -1,0 +1,131 @@
+//! The calling thread's ring: claiming one, and writing markers into it.
+
+use core::sync::atomic::Ordering::*;
+
+use evenkeel_patch::Thread;
+use evenkeel_patch::x86_64::clock::now_ticks;
+use evenkeel_wire::ring::{RECORDS_AT, RING_BYTES, RING_SLACK_BYTES, lap_bit};
+use evenkeel_wire::{Marker, Record, RingHeader, RingState};
+
+use crate::arena::Arena;
+
+/// Where records go that nobody wants: its limit is zero, so all are dropped.
+struct Scratch(RingHeader);
+// SAFETY: all fields are atomic.
+unsafe impl Sync for Scratch {}
+// SAFETY: zero is a valid header.
+static SCRATCH: Scratch = Scratch(unsafe { core::mem::zeroed() });
+
+/// How long a thread without a ring waits before it looks again, in ticks (some tens of milliseconds).
+const RETRY_TICKS: u64 = 100_000_000;
+/// Slots kept free for the end of an interval, so that only calls are ever dropped, not the interval.
+const RESERVE_BYTES: u64 = RING_SLACK_BYTES as u64 / 2;
+
+/// Lets the thread's calls run into nothing.
+pub fn discard_records(thread: &mut Thread) {
+    thread.ring = (&raw const SCRATCH.0).cast_mut();
+}
+
+/// Whether the thread has a ring of its own, claiming one if there is one.
+pub fn ensure(thread: &mut Thread, arena: Arena) -> bool {
+    if !thread.ring.is_null() && !core::ptr::eq(thread.ring, &SCRATCH.0) {
+        return true;
+    }
+    let now = now_ticks();
+    if now < thread.retry_ticks {
+        return false;
+    }
+    if let Some(ring) = claim(arena) {
+        thread.ring = ring;
+        return true;
+    }
+    if thread.retry_ticks == 0 {
+        arena.control().threads_without_ring.fetch_add(1, Relaxed);
+    }
+    thread.retry_ticks = now + RETRY_TICKS;
+    discard_records(thread);
+    false
+}
+
+fn claim(arena: Arena) -> Option<*mut RingHeader> {
+    let rings = arena.control().rings.load(Acquire) as usize;
+    for index in 0..rings {
+        let ring = arena.ring(index);
+        // SAFETY: rings below the count are backed by memory.
+        let header = unsafe { &*ring };
+        if header.state.load(Relaxed) == RingState::Free as u32
+            && header.state.compare_exchange(RingState::Free as u32, RingState::Claimed as u32, AcqRel, Relaxed).is_ok()
+        {
+            // SAFETY: no arguments.
+            unsafe {
+                header.pid.store(libc::getpid() as u32, Relaxed);
+                header.tid.store(libc::syscall(libc::SYS_gettid) as u32, Relaxed);
+            }
+            header.state.store(RingState::Live as u32, Release);
+            return Some(ring);
+        }
+    }
+    None
+}
+
+/// The thread is about to end.
+pub fn release(thread: &mut Thread) {
+    if !thread.ring.is_null() && !core::ptr::eq(thread.ring, &SCRATCH.0) {
+        // SAFETY: rings stay mapped.
+        unsafe { (*thread.ring).state.store(RingState::Dead as u32, Release) };
+    }
+    discard_records(thread);
+}
+
+/// Whether `count` markers fit. Beginnings leave [`RESERVE_BYTES`] for the end.
+fn has_room(header: &RingHeader, count: usize, reserve: u64) -> bool {
+    let end = header.limit.load(Acquire) + RING_SLACK_BYTES as u64 - reserve;
+    header.position.load(Relaxed) + 16 * count as u64 <= end
+}
+
+/// Puts a record at a reserved position. The word goes last: it tells the reader that the record is complete.
+fn put(header: *mut RingHeader, position: u64, record: Record) {
+    let offset = RECORDS_AT + (position as usize & (RING_BYTES - 1));
+    // SAFETY: inside the ring, in a slot that this thread reserved.
+    unsafe {
+        let slot = header.cast::<u8>().add(offset).cast::<u64>();
+        slot.write_volatile(record.start);
+        core::sync::atomic::compiler_fence(Release);
+        slot.add(1).write_volatile(record.word | lap_bit(position));
+    }
+}
+
+/// Writes the beginning of an interval with its label's records; the beginning is the time at which everything else is
+/// written. False, and nothing written, when the ring is full.
+pub fn begin(thread: &mut Thread, payload: u64, labels: &[Record]) -> bool {
+    // SAFETY: rings stay mapped.
+    let header = unsafe { &*thread.ring };
+    let count = 1 + labels.len();
+    if !has_room(header, count, RESERVE_BYTES) {
+        note_drop(header, count as u64);
+        return false;
+    }
+    let position = header.position.fetch_add(16 * count as u64, Relaxed);
+    for (i, &label) in labels.iter().enumerate() {
+        put(thread.ring, position + 16 * (i as u64 + 1), label);
+    }
+    put(thread.ring, position, Record::marker(Marker::Begin, now_ticks(), payload));
+    true
+}
+
+/// Writes one record, beyond the limit for calls if need be.
+pub fn write(thread: &mut Thread, record: Record) {
+    // SAFETY: rings stay mapped.
+    let header = unsafe { &*thread.ring };
+    if !has_room(header, 1, 0) {
+        note_drop(header, 1);
+        return;
+    }
+    let position = header.position.fetch_add(16, Relaxed);
+    put(thread.ring, position, record);
+}
+
+fn note_drop(header: &RingHeader, count: u64) {
+    header.dropped.store(header.dropped.load(Relaxed) + count, Relaxed);
+    header.gap_position.store(header.position.load(Relaxed), Release);
+}

@@ -1,0 +1,433 @@
+//! Brings the code of this process in line with the plan.
+//!
+//! One planter a process, used under one lock. Its tables are private memory, so that a child of `fork` starts with its
+//! parent's state, which is the state of the code it inherited. Trap handlers read them without the lock: an entry is
+//! complete before its address appears in the index.
+
+use core::ptr;
+use core::sync::atomic::{AtomicU32, Ordering::*};
+
+use evenkeel_wire::{Displaced, Form, Operand, PROBES_MAX, PieceFix, Probe, Refusal, Role, Wanted};
+
+use crate::region::{Part, Region};
+use crate::x86_64::BREAKPOINT;
+use crate::x86_64::flip::{self, Change, SPAN_MAX};
+use crate::x86_64::jump::{Targets, redirect};
+use crate::x86_64::stubs::Boundaries;
+use crate::x86_64::trampoline::Hook;
+use crate::x86_64::trap;
+
+/// Modules with hooks in one process.
+const REGIONS_MAX: usize = 64;
+const BATCH_MAX: usize = 512;
+/// Slots of the address index: a power of two, twice what the largest plan needs.
+const INDEX_SLOTS: usize = 1 << 20;
+
+/// A module as this process has it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LoadedModule {
+    /// Its index in the arena's table.
+    pub index: u32,
+    /// What to add to addresses of its file.
+    pub bias: u64,
+    /// Its code: `low .. high`, in this process.
+    pub low: u64,
+    /// See `low`.
+    pub high: u64,
+}
+
+/// The plan, as it lies in the arena.
+#[derive(Clone, Copy)]
+pub struct Plan<'a> {
+    /// All probes.
+    pub probes: &'a [Probe],
+    /// All displaced entries.
+    pub displaced: &'a [Displaced],
+}
+
+/// State of a probe in this process.
+#[derive(Clone, Copy)]
+#[repr(C)]
+struct Planted {
+    /// Address of the site; 0 before it is first planted.
+    address: u64,
+    /// Its trampoline; 0 if it has none yet.
+    trampoline: u64,
+    /// Displaced entry; 0 if it has none.
+    body: u64,
+    /// For an entry: the pad its jump leads to.
+    pad: u64,
+    bias: u64,
+    /// What the code now is: a [`Wanted`].
+    now: u32,
+    /// It cannot be done here; not tried again until it is wanted off.
+    refused: u32,
+}
+
+/// See the module's head.
+pub struct Planter {
+    planted: *mut Planted,
+    index: *mut AtomicU32,
+    regions: [*mut Region; REGIONS_MAX],
+    regions_len: usize,
+    barrier: bool,
+    boundaries: Option<Boundaries>,
+    batch: [Change; BATCH_MAX],
+    batch_len: usize,
+}
+
+// SAFETY: used under the caller's lock; what trap handlers read is published as described above.
+unsafe impl Send for Planter {}
+
+impl Default for Planter {
+    fn default() -> Self {
+        Planter::new()
+    }
+}
+
+impl Planter {
+    /// Does nothing yet.
+    pub const fn new() -> Planter {
+        const NOTHING: Change = Change { address: ptr::null_mut(), bytes: [0; SPAN_MAX], len: 0, boundaries: 0 };
+        Planter {
+            planted: ptr::null_mut(),
+            index: ptr::null_mut(),
+            regions: [ptr::null_mut(); REGIONS_MAX],
+            regions_len: 0,
+            barrier: false,
+            boundaries: None,
+            batch: [NOTHING; BATCH_MAX],
+            batch_len: 0,
+        }
+    }
+
+    /// Maps the tables and registers with the kernel. False if there is no memory.
+    pub fn prepare(&mut self, boundaries: Boundaries) -> bool {
+        self.boundaries = Some(boundaries);
+        self.barrier = flip::register_barrier();
+        let zeroed = |bytes: usize| {
+            let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
+            // SAFETY: fresh anonymous memory.
+            unsafe { libc::mmap(ptr::null_mut(), bytes, libc::PROT_READ | libc::PROT_WRITE, flags, -1, 0) }
+        };
+        let planted = zeroed(PROBES_MAX * size_of::<Planted>());
+        let index = zeroed(INDEX_SLOTS * size_of::<AtomicU32>());
+        if planted == libc::MAP_FAILED || index == libc::MAP_FAILED {
+            return false;
+        }
+        self.planted = planted.cast();
+        self.index = index.cast();
+        true
+    }
+
+    /// Reserves memory near a module and registers it with the unwinder, before the target runs.
+    pub fn approach(&mut self, module: &LoadedModule) -> bool {
+        self.region(module).is_some()
+    }
+
+    /// Plants and uproots until every probe whose module is loaded is as wanted, or refused with a reason. Returns the
+    /// number of changes.
+    ///
+    /// # Safety
+    /// `prepare` succeeded; the modules are mapped as told and stay so meanwhile; no other thread is in here.
+    pub unsafe fn apply(&mut self, plan: &Plan<'_>, modules: &[LoadedModule]) -> usize {
+        // SAFETY: the caller's contract.
+        unsafe { self.bring(plan, modules, |probe| probe.wanted.load(Acquire)) }
+    }
+
+    unsafe fn bring(&mut self, plan: &Plan<'_>, modules: &[LoadedModule], wanted_of: impl Fn(&Probe) -> u32) -> usize {
+        let alone = flip::alone();
+        let mut changes = 0;
+        for module in modules {
+            let mut writable = false;
+            for (id, probe) in plan.probes.iter().enumerate() {
+                if probe.module != module.index {
+                    continue;
+                }
+                // SAFETY: `id < PROBES_MAX`.
+                let planted = unsafe { &mut *self.planted.add(id) };
+                let wanted = wanted_of(probe);
+                if planted.address != 0 && planted.bias != module.bias {
+                    *planted = Planted { address: 0, trampoline: 0, body: 0, pad: 0, bias: 0, now: 0, refused: 0 };
+                }
+                if wanted == Wanted::Off as u32 {
+                    planted.refused = 0;
+                }
+                if planted.now == wanted || planted.refused != 0 {
+                    continue;
+                }
+                if !writable {
+                    // SAFETY: the module's code.
+                    writable = unsafe { flip::set_writable(module.low, module.high, true) };
+                }
+                // SAFETY: the caller's contract.
+                let change = unsafe { self.change(plan, id as u32, module, wanted, alone, writable) };
+                match change {
+                    Ok(change) => {
+                        self.batch[self.batch_len] = change;
+                        self.batch_len += 1;
+                        changes += 1;
+                        planted.now = wanted;
+                        let step = if wanted == Wanted::Off as u32 { u32::MAX } else { 1 };
+                        probe.planted.fetch_add(step, Relaxed);
+                        probe.refused.store(0, Relaxed);
+                    }
+                    Err(refusal) => {
+                        planted.refused = refusal as u32;
+                        probe.refused.store(refusal as u32, Relaxed);
+                    }
+                }
+                if self.batch_len == BATCH_MAX {
+                    self.flush(alone);
+                }
+            }
+            self.flush(alone);
+            if writable {
+                // SAFETY: the module's code.
+                unsafe { flip::set_writable(module.low, module.high, false) };
+            }
+        }
+        changes
+    }
+
+    /// Puts the original code back everywhere. Trampolines stay: threads may be inside.
+    ///
+    /// # Safety
+    /// As for [`Planter::apply`].
+    pub unsafe fn uproot(&mut self, plan: &Plan<'_>, modules: &[LoadedModule]) {
+        // SAFETY: the caller's contract.
+        unsafe { self.bring(plan, modules, |_| Wanted::Off as u32) };
+    }
+
+    fn flush(&mut self, alone: bool) {
+        for region in &self.regions[..self.regions_len] {
+            // SAFETY: regions are never freed.
+            unsafe { (**region).seal() };
+        }
+        // SAFETY: `change` put only checked spans of writable code into the batch, and indexed them.
+        unsafe { flip::apply(&self.batch[..self.batch_len], alone) };
+        self.batch_len = 0;
+    }
+
+    /// The change that brings one probe to `wanted`.
+    unsafe fn change(
+        &mut self,
+        plan: &Plan<'_>,
+        id: u32,
+        module: &LoadedModule,
+        wanted: u32,
+        alone: bool,
+        writable: bool,
+    ) -> Result<Change, Refusal> {
+        if !writable {
+            return Err(Refusal::NotWritable);
+        }
+        if !alone && !self.barrier {
+            return Err(Refusal::NoBarrier);
+        }
+        let probe = &plan.probes[id as usize];
+        let address = probe.address + module.bias;
+        let displaced = (probe.form == Form::Entry as u8).then(|| &plan.displaced[probe.displaced as usize]);
+        let span = displaced.map_or(probe.len, |_| 5).min(SPAN_MAX as u8);
+        let boundaries = displaced.map_or(1, |displaced| displaced.boundaries & 0x1f);
+        // SAFETY: the module is mapped; `id` is in the table.
+        let (code, planted) = unsafe {
+            (core::slice::from_raw_parts(address as *const u8, span as usize), &mut *self.planted.add(id as usize))
+        };
+        if planted.address == 0 {
+            if code != &probe.bytes[..span as usize] {
+                return Err(Refusal::BytesDiffer);
+            }
+            planted.address = address;
+            planted.bias = module.bias;
+        }
+        let mut bytes = [0; SPAN_MAX];
+        bytes[..span as usize].copy_from_slice(&probe.bytes[..span as usize]);
+        if wanted == Wanted::On as u32 {
+            if planted.trampoline == 0 {
+                self.build(plan, id, module, displaced)?;
+            }
+            let to = if displaced.is_some() { planted.pad } else { planted.trampoline };
+            let form = form_of(probe);
+            bytes = redirect(form, address, span, to).ok_or(Refusal::NoNearMemory)?.0;
+        } else if wanted == Wanted::Discover as u32 {
+            bytes[0] = BREAKPOINT;
+        }
+        self.index_site(id, address, boundaries);
+        Ok(Change { address: address as *mut u8, bytes, len: span, boundaries })
+    }
+
+    /// Writes the trampoline of a probe, and for an entry its displaced instructions and its pad.
+    fn build(&mut self, plan: &Plan<'_>, id: u32, module: &LoadedModule, displaced: Option<&Displaced>) -> Result<(), Refusal> {
+        let boundaries = self.boundaries.expect("prepared");
+        let region = self.region(module).ok_or(Refusal::NoNearMemory)?;
+        // SAFETY: regions are never freed, and this planter is the only user.
+        let region = unsafe { &mut *region };
+        let probe = &plan.probes[id as usize];
+        let address = probe.address + module.bias;
+        let mut body = 0;
+        if let Some(displaced) = displaced {
+            body = write_displaced(region, displaced, module.bias).ok_or(Refusal::NoNearMemory)?;
+        }
+        let hook = Hook {
+            id,
+            form: form_of(probe),
+            role: role_of(probe),
+            site: address,
+            len: probe.len,
+            target: if body != 0 { body } else { probe.target.wrapping_add(module.bias) },
+            operand: probe.operand,
+        };
+        let part = if hook.moving() { Part::Moving } else { Part::Constant };
+        let at = region.take(part, hook.code_bytes()).ok_or(Refusal::NoNearMemory)?;
+        // SAFETY: `take` returned that much writable memory that nobody executes yet.
+        if !unsafe { hook.write(at, &boundaries) } {
+            region.untake(part, at);
+            return Err(Refusal::NoNearMemory);
+        }
+        let mut pad = 0;
+        if let Some(displaced) = displaced {
+            pad = region.pad(&Targets::of(address, displaced.boundaries), at as u64).ok_or(Refusal::NoSafeJump)?;
+        }
+        // SAFETY: `id` is in the table.
+        let planted = unsafe { &mut *self.planted.add(id as usize) };
+        planted.body = body;
+        planted.pad = pad;
+        planted.trampoline = at as u64;
+        Ok(())
+    }
+
+    fn region(&mut self, module: &LoadedModule) -> Option<*mut Region> {
+        let known = self.regions[..self.regions_len].iter().copied();
+        // SAFETY: regions are never freed.
+        if let Some(region) = known.into_iter().find(|r| unsafe { (**r).low == module.low && (**r).high == module.high }) {
+            return Some(region);
+        }
+        if self.regions_len == REGIONS_MAX {
+            return None;
+        }
+        let region = Region::create(module.low, module.high);
+        if region.is_null() {
+            return None;
+        }
+        self.regions[self.regions_len] = region;
+        self.regions_len += 1;
+        Some(region)
+    }
+
+    /// Makes every boundary of a site findable by trap handlers.
+    fn index_site(&self, id: u32, address: u64, boundaries: u32) {
+        for offset in (0..5).filter(|offset| boundaries >> offset & 1 == 1) {
+            let mut slot = hash(address + offset);
+            loop {
+                // SAFETY: `slot` is below INDEX_SLOTS.
+                let entry = unsafe { &*self.index.add(slot) };
+                let present = entry.load(Relaxed);
+                if present == id << 3 | offset as u32 | 1 << 31 {
+                    break;
+                }
+                if present == 0 {
+                    entry.store(id << 3 | offset as u32 | 1 << 31, Release);
+                    break;
+                }
+                slot = (slot + 1) % INDEX_SLOTS;
+            }
+        }
+    }
+
+    /// The probe with a boundary at `address`, if there is one. For trap handlers.
+    fn find(&self, address: u64) -> Option<u32> {
+        if self.index.is_null() {
+            return None;
+        }
+        let mut slot = hash(address);
+        loop {
+            // SAFETY: `slot` is below INDEX_SLOTS; the table is never full.
+            let present = unsafe { (*self.index.add(slot)).load(Acquire) };
+            if present == 0 {
+                return None;
+            }
+            let id = (present & 0x7fff_ffff) >> 3;
+            // SAFETY: ids in the index are in the table.
+            let planted = unsafe { &*self.planted.add(id as usize) };
+            if planted.address + (present & 7) as u64 == address {
+                return Some(id);
+            }
+            slot = (slot + 1) % INDEX_SLOTS;
+        }
+    }
+
+    /// A thread has executed a breakpoint. If it is one of the plan's, the thread goes on as if the original instruction
+    /// had been executed, and the callee is reported with its probe if it was a call.
+    ///
+    /// # Safety
+    /// Called from the handler of SIGTRAP with its context.
+    pub unsafe fn on_trap<'a>(&self, plan: &Plan<'a>, context: &mut libc::ucontext_t) -> Option<(&'a Probe, Option<u64>)> {
+        let id = self.find(trap::breakpoint_address(context))?;
+        let probe = plan.probes.get(id as usize)?;
+        // SAFETY: ids in the index are in the table.
+        let planted = unsafe { &*self.planted.add(id as usize) };
+        let displaced = (probe.form == Form::Entry as u8 && planted.body != 0)
+            .then(|| (&plan.displaced[probe.displaced as usize], planted.body));
+        let site = trap::Site { probe, address: planted.address, bias: planted.bias, displaced };
+        // SAFETY: the caller's contract.
+        Some((probe, unsafe { trap::emulate(context, &site) }))
+    }
+}
+
+fn hash(address: u64) -> usize {
+    (address.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 44) as usize % INDEX_SLOTS
+}
+
+fn form_of(probe: &Probe) -> Form {
+    match probe.form {
+        0 => Form::Call,
+        1 => Form::TailJump,
+        2 => Form::IndirectCall,
+        3 => Form::ShortIndirectCall,
+        _ => Form::Entry,
+    }
+}
+
+fn role_of(probe: &Probe) -> Role {
+    match probe.role {
+        1 => Role::Whole,
+        2 => Role::Begin,
+        3 => Role::End,
+        _ => Role::Inner,
+    }
+}
+
+/// Puts displaced instructions where they work, followed by the way back. Returns their address.
+fn write_displaced(region: &mut Region, displaced: &Displaced, bias: u64) -> Option<u64> {
+    let pieces = &displaced.pieces[..displaced.count as usize];
+    let bytes: usize = pieces.iter().map(|piece| piece.len as usize).sum::<usize>() + 5;
+    let at = region.take(Part::Loose, bytes)?;
+    // SAFETY: `take` returned that much writable memory.
+    let code = unsafe { core::slice::from_raw_parts_mut(at, bytes) };
+    let mut offset = 0;
+    let relative = |end: usize, target: u64| i32::try_from(target.wrapping_sub(at as u64 + end as u64) as i64).ok();
+    for piece in pieces {
+        let len = piece.len as usize;
+        let end = offset + len;
+        code[offset..end].copy_from_slice(&piece.bytes[..len]);
+        let target = piece.target.wrapping_add(bias);
+        let fixed = match piece.fix {
+            fix if fix == PieceFix::Relative as u8 => Some(relative(end, target)?.to_le_bytes()),
+            fix if fix == PieceFix::AbsoluteLow as u8 => Some((target as u32).to_le_bytes()),
+            fix if fix == PieceFix::AbsoluteHigh as u8 => Some(((target >> 32) as u32).to_le_bytes()),
+            _ => None,
+        };
+        if let Some(field) = fixed {
+            code[offset + piece.at as usize..][..4].copy_from_slice(&field);
+        }
+        offset = end;
+    }
+    if displaced.resume != 0 {
+        code[offset] = 0xe9;
+        code[offset + 1..].copy_from_slice(&relative(offset + 5, displaced.resume + bias)?.to_le_bytes());
+    }
+    Some(at as u64)
+}
+
+const _: () = assert!(PROBES_MAX << 3 < 1 << 31 && INDEX_SLOTS > 2 * PROBES_MAX && Operand::RIP != Operand::NONE);

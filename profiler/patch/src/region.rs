@@ -1,0 +1,193 @@
+//! Memory for trampolines, near enough to a module that every one of its calls reaches it.
+//!
+//! ```text
+//! base   CONSTANT_BYTES   trampolines that know where they return to
+//!        MOVING_BYTES     trampolines that keep the return address in their frame
+//!        LOOSE_BYTES      displaced entries: no frames of their own, nothing to unwind
+//! ```
+//! Address space is reserved whole and backed as it is used. It is never given back: a thread may be inside.
+
+use core::ptr;
+
+use crate::x86_64::REACH_BYTES;
+use crate::x86_64::jump::{PAD_BYTES, Targets, redirect};
+use crate::x86_64::unwind::FrameInfo;
+
+const CONSTANT_BYTES: u64 = 80 << 20;
+const MOVING_BYTES: u64 = 16 << 20;
+const LOOSE_BYTES: u64 = 16 << 20;
+const REGION_BYTES: u64 = CONSTANT_BYTES + MOVING_BYTES + LOOSE_BYTES;
+const STEP_BYTES: u64 = 64 << 10;
+const PADS_MAX: usize = 1024;
+const PAGE: u64 = 4096;
+
+/// A span that is filled from its beginning.
+#[derive(Clone, Copy, Debug)]
+struct Span {
+    next: u64,
+    end: u64,
+    /// Writable up to here; executable only below `sealed`.
+    writable: u64,
+    sealed: u64,
+}
+
+/// Which part of a region.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// Trampolines that know where they return to.
+    Constant = 0,
+    /// Trampolines that keep the return address in their frame.
+    Moving = 1,
+    /// Displaced entries.
+    Loose = 2,
+}
+
+/// Memory near one module.
+pub struct Region {
+    /// The module's code: `low .. high`.
+    pub low: u64,
+    /// See `low`.
+    pub high: u64,
+    spans: [Span; 3],
+    pads: [Pads; PADS_MAX],
+    pads_len: usize,
+    frame_info: [FrameInfo; 2],
+}
+
+/// A page of jump pads.
+#[derive(Clone, Copy)]
+struct Pads {
+    page: u64,
+    next: u64,
+}
+
+impl Region {
+    /// Reserves memory for the module whose code is `low .. high`; null if none is near.
+    pub fn create(low: u64, high: u64) -> *mut Region {
+        let Some(base) = reserve(low, high) else { return ptr::null_mut() };
+        // SAFETY: a fresh zeroed mapping; zero is a valid `Region`.
+        unsafe {
+            let memory = map(0, size_of::<Region>() as u64, libc::PROT_READ | libc::PROT_WRITE, 0);
+            let Some(address) = memory else { return ptr::null_mut() };
+            let region = address as *mut Region;
+            (*region).low = low;
+            (*region).high = high;
+            let mut start = base;
+            for (span, bytes) in (*region).spans.iter_mut().zip([CONSTANT_BYTES, MOVING_BYTES, LOOSE_BYTES]) {
+                *span = Span { next: start, end: start + bytes, writable: start, sealed: start };
+                start += bytes;
+            }
+            let constant_end = base + CONSTANT_BYTES;
+            (*region).frame_info[0].register(base, constant_end, false);
+            (*region).frame_info[1].register(constant_end, constant_end + MOVING_BYTES, true);
+            region
+        }
+    }
+
+    /// Writable memory of `bytes`, aligned to 16; `None` when the part is full or the kernel refuses.
+    pub fn take(&mut self, part: Part, bytes: usize) -> Option<*mut u8> {
+        let span = &mut self.spans[part as usize];
+        let start = span.next.next_multiple_of(16);
+        let end = start + bytes as u64;
+        if end > span.end {
+            return None;
+        }
+        if end > span.writable || span.sealed > start & !(PAGE - 1) {
+            let from = start & !(PAGE - 1);
+            let to = end.next_multiple_of(STEP_BYTES).min(span.end);
+            protect(from, to, libc::PROT_READ | libc::PROT_WRITE | libc::PROT_EXEC).then_some(())?;
+            span.sealed = span.sealed.min(from);
+            span.writable = to;
+        }
+        span.next = end;
+        Some(start as *mut u8)
+    }
+
+    /// Takes back what [`Region::take`] returned last.
+    pub fn untake(&mut self, part: Part, start: *mut u8) {
+        self.spans[part as usize].next = start as u64;
+    }
+
+    /// Makes everything written so far executable only.
+    pub fn seal(&mut self) {
+        for span in &mut self.spans {
+            if span.writable > span.sealed {
+                protect(span.sealed, span.writable, libc::PROT_READ | libc::PROT_EXEC);
+                span.sealed = span.writable;
+            }
+        }
+    }
+
+    /// A jump to `to` at a place that a safe jump at an entry can lead to (see [`Targets`]). `None` if there is none.
+    pub fn pad(&mut self, targets: &Targets, to: u64) -> Option<u64> {
+        for pads in &mut self.pads[..self.pads_len] {
+            if let Some(at) = targets.first_in(pads.next, pads.page + PAGE - PAD_BYTES as u64) {
+                return write_pad(pads, at, to);
+            }
+        }
+        if self.pads_len == PADS_MAX {
+            return None;
+        }
+        for at in targets.candidates() {
+            let page = at & !(PAGE - 1);
+            if at + PAD_BYTES as u64 > page + PAGE || to.abs_diff(at) > REACH_BYTES {
+                continue;
+            }
+            // SAFETY: a new mapping where nothing was.
+            let mapped = unsafe { map(page, PAGE, libc::PROT_READ | libc::PROT_EXEC, libc::MAP_FIXED_NOREPLACE) };
+            if mapped == Some(page) {
+                let mut pads = Pads { page, next: page };
+                let pad = write_pad(&mut pads, at, to);
+                self.pads[self.pads_len] = pads;
+                self.pads_len += 1;
+                return pad;
+            }
+        }
+        None
+    }
+}
+
+fn write_pad(pads: &mut Pads, at: u64, to: u64) -> Option<u64> {
+    let (bytes, len) = redirect(evenkeel_wire::Form::Entry, at, 5, to)?;
+    protect(pads.page, pads.page + PAGE, libc::PROT_READ | libc::PROT_WRITE | libc::PROT_EXEC).then_some(())?;
+    // SAFETY: inside a page of ours, beyond every pad that threads may be executing.
+    unsafe { ptr::copy_nonoverlapping(bytes.as_ptr(), at as *mut u8, len as usize) };
+    protect(pads.page, pads.page + PAGE, libc::PROT_READ | libc::PROT_EXEC);
+    pads.next = at + PAD_BYTES as u64;
+    Some(at)
+}
+
+/// Address space from which all of `low .. high` is in reach, below the module if possible: heaps grow up.
+fn reserve(low: u64, high: u64) -> Option<u64> {
+    let step = 16 << 20;
+    let low = low & !(PAGE - 1);
+    let high = high.next_multiple_of(PAGE);
+    let below = (1..).map(|i| low.wrapping_sub(REGION_BYTES + i * step)).take_while(|&at| {
+        at < low && at > step && high - at < REACH_BYTES
+    });
+    let above = (1..).map(|i| high + i * step).take_while(|&at| at + REGION_BYTES - low < REACH_BYTES);
+    below.chain(above).find(|&at| {
+        // SAFETY: a new mapping where nothing was.
+        match unsafe { map(at, REGION_BYTES, libc::PROT_NONE, libc::MAP_FIXED_NOREPLACE | libc::MAP_NORESERVE) } {
+            Some(address) if address == at => true,
+            Some(address) => {
+                // SAFETY: just mapped; kernels before 4.17 take the address for a hint.
+                unsafe { libc::munmap(address as *mut _, REGION_BYTES as usize) };
+                false
+            }
+            None => false,
+        }
+    })
+}
+
+unsafe fn map(at: u64, bytes: u64, protection: i32, flags: i32) -> Option<u64> {
+    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | flags;
+    // SAFETY: the caller asks for fresh memory only.
+    let address = unsafe { libc::mmap(at as *mut _, bytes as usize, protection, flags, -1, 0) };
+    (address != libc::MAP_FAILED).then_some(address as u64)
+}
+
+fn protect(from: u64, to: u64, protection: i32) -> bool {
+    // SAFETY: memory of ours.
+    unsafe { libc::mprotect(from as *mut _, (to - from) as usize, protection) == 0 }
+}

@@ -1,0 +1,119 @@
+//! Changing instructions while other threads may execute them.
+//!
+//! 1. A breakpoint goes onto every instruction boundary of the bytes in question; a thread that meets one traps and the
+//!    handler carries out what the original instruction would have done (`trap`).
+//! 2. After a barrier that makes every processor of the process refetch, nobody is executing the old bytes: the bytes
+//!    between the boundaries are written.
+//! 3. After another barrier the boundaries get their final bytes, the first one last.
+//!
+//! A thread that was descheduled between two of the original instructions meets either a breakpoint or the unchanged
+//! rest. Where a boundary lies inside the new instruction its byte *is* a breakpoint for good (see `jump`).
+//!
+//! The barrier is `membarrier(PRIVATE_EXPEDITED_SYNC_CORE)`. Intel SDM vol. 3, 9.1.3 "Handling Self- and
+//! Cross-Modifying Code" is the rule that all this serves.
+
+use super::BREAKPOINT;
+
+/// Longest span that is changed: the eight bytes of the longest redirected call, or the first bytes of an entry.
+pub const SPAN_MAX: usize = 8;
+
+/// One change of code bytes.
+#[derive(Clone, Copy, Debug)]
+pub struct Change {
+    /// Where.
+    pub address: *mut u8,
+    /// Bytes to write.
+    pub bytes: [u8; SPAN_MAX],
+    /// How many.
+    pub len: u8,
+    /// Offsets of original instructions within the span, as a bit set; bit 0 is set.
+    pub boundaries: u32,
+}
+
+impl Change {
+    fn is_boundary(&self, offset: u8) -> bool {
+        self.boundaries >> offset & 1 == 1
+    }
+
+    /// Writes the bytes that `wanted` selects by offset.
+    ///
+    /// # Safety
+    /// The span is writable code.
+    unsafe fn write(&self, byte: impl Fn(u8) -> Option<u8>) {
+        for offset in 0..self.len {
+            if let Some(value) = byte(offset) {
+                // SAFETY: inside the span. Volatile: single-byte stores, in order, none merged.
+                unsafe { self.address.add(offset as usize).write_volatile(value) };
+            }
+        }
+    }
+
+    unsafe fn phase(&self, phase: u8) {
+        let original = |offset: u8| Some(self.bytes[offset as usize]);
+        // SAFETY: as for `write`.
+        unsafe {
+            match phase {
+                0 => self.write(|offset| self.is_boundary(offset).then_some(BREAKPOINT)),
+                1 => self.write(|offset| if self.is_boundary(offset) { None } else { original(offset) }),
+                2 => self.write(|offset| {
+                    if offset > 0 && self.is_boundary(offset) { original(offset) } else { None }
+                }),
+                _ => self.write(|offset| if offset == 0 { original(0) } else { None }),
+            }
+        }
+    }
+}
+
+/// Applies changes to code that other threads may be executing.
+///
+/// # Safety
+/// All spans are writable code of this process; the trap handler knows every boundary in them; nobody else changes code
+/// at the same time.
+pub unsafe fn apply(changes: &[Change], alone: bool) {
+    for phase in 0..4 {
+        for change in changes {
+            // SAFETY: the caller's contract.
+            unsafe { change.phase(phase) };
+        }
+        if !alone {
+            barrier();
+        }
+    }
+}
+
+const MEMBARRIER_SYNC_CORE: libc::c_int = 1 << 5;
+const MEMBARRIER_REGISTER_SYNC_CORE: libc::c_int = 1 << 6;
+
+/// Asks the kernel for the right to [`barrier`]. False where it has none to give.
+pub fn register_barrier() -> bool {
+    // SAFETY: no memory is touched.
+    unsafe { libc::syscall(libc::SYS_membarrier, MEMBARRIER_REGISTER_SYNC_CORE, 0, 0) == 0 }
+}
+
+/// Every processor that runs this process has executed a serialising instruction when this returns.
+fn barrier() {
+    // SAFETY: no memory is touched.
+    unsafe { libc::syscall(libc::SYS_membarrier, MEMBARRIER_SYNC_CORE, 0, 0) };
+}
+
+/// Whether the calling thread is the only one of its process.
+pub fn alone() -> bool {
+    // SAFETY: a path constant and a buffer of the right type.
+    unsafe {
+        let mut status: libc::stat = core::mem::zeroed();
+        // proc(5): the link count of a task directory is the number of threads plus two.
+        libc::stat(c"/proc/self/task".as_ptr(), &mut status) == 0 && status.st_nlink == 3
+    }
+}
+
+/// Makes the pages of `from..to` writable and executable, or executable only again. False if the kernel refuses.
+///
+/// # Safety
+/// The range lies within code of this process.
+pub unsafe fn set_writable(from: u64, to: u64, writable: bool) -> bool {
+    let start = from & !4095;
+    let len = (to - start).next_multiple_of(4096);
+    let write = if writable { libc::PROT_WRITE } else { 0 };
+    // SAFETY: the caller's contract.
+    unsafe { libc::mprotect(start as *mut _, len as usize, libc::PROT_READ | libc::PROT_EXEC | write) == 0 }
+}

@@ -1,0 +1,81 @@
+//! Memory operands of indirect calls: encoding them in a trampoline, evaluating them in a trap.
+
+use evenkeel_wire::Operand;
+
+/// `call` through an operand: `ff /2`.
+pub const CALL: u8 = 2;
+/// `jmp` through an operand: `ff /4`.
+pub const JUMP: u8 = 4;
+
+const RSP: u8 = 4;
+
+/// Encodes `ff /digit` with `operand` at address `at`, always with a 32-bit displacement. `lifted` bytes more lie on the
+/// stack than where the original call stood; `next_ip` is the address after the original instruction. Returns the bytes
+/// and their number, or `None` if the operand is out of reach.
+pub fn encode(digit: u8, operand: &Operand, at: u64, next_ip: u64, lifted: i32) -> Option<([u8; 9], usize)> {
+    let mut code = [0; 9];
+    if operand.register == 1 {
+        let mut len = 0;
+        if operand.base & 8 != 0 {
+            code[0] = 0x41;
+            len = 1;
+        }
+        code[len] = 0xff;
+        code[len + 1] = 0xc0 | digit << 3 | operand.base & 7;
+        return Some((code, len + 2));
+    }
+    if operand.base == Operand::RIP {
+        let slot = next_ip.wrapping_add_signed(operand.displacement as i64);
+        let relative = i32::try_from(slot.wrapping_sub(at + 6) as i64).ok()?;
+        code[0] = 0xff;
+        code[1] = digit << 3 | 5;
+        code[2..6].copy_from_slice(&relative.to_le_bytes());
+        return Some((code, 6));
+    }
+    let has = |register: u8| register != Operand::NONE;
+    let mut displacement = operand.displacement;
+    if operand.base == RSP {
+        displacement = displacement.checked_add(lifted)?;
+    }
+    let rex = 0x40
+        | if has(operand.base) { operand.base >> 3 } else { 0 }
+        | if has(operand.index) { operand.index >> 3 << 1 } else { 0 };
+    let mut len = 0;
+    let mut put = |byte: u8| {
+        code[len] = byte;
+        len += 1;
+    };
+    if rex != 0x40 {
+        put(rex);
+    }
+    put(0xff);
+    // Always a SIB byte; without a base it means displacement only, with mod 00.
+    put(if has(operand.base) { 0x80 } else { 0 } | digit << 3 | 4);
+    let scale = operand.scale.max(1).trailing_zeros() as u8;
+    let index = if has(operand.index) { operand.index & 7 } else { 4 };
+    put(scale << 6 | index << 3 | if has(operand.base) { operand.base & 7 } else { 5 });
+    displacement.to_le_bytes().into_iter().for_each(put);
+    Some((code, len))
+}
+
+/// Where the call would go: reads the operand with `register(n)` the value of register `n`.
+///
+/// # Safety
+/// The instruction itself would have been executed now with these registers.
+pub unsafe fn evaluate(operand: &Operand, next_ip: u64, register: impl Fn(u8) -> u64) -> u64 {
+    if operand.register == 1 {
+        return register(operand.base);
+    }
+    let base = match operand.base {
+        Operand::NONE => 0,
+        Operand::RIP => next_ip,
+        n => register(n),
+    };
+    let index = match operand.index {
+        Operand::NONE => 0,
+        n => register(n).wrapping_mul(operand.scale as u64),
+    };
+    let address = base.wrapping_add(index).wrapping_add_signed(operand.displacement as i64);
+    // SAFETY: the caller's contract: the processor was about to read this word.
+    unsafe { (address as *const u64).read_unaligned() }
+}

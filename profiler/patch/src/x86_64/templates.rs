@@ -1,0 +1,353 @@
+//! The machine code of the hooks, as templates with placeholders (see `trampoline` for what is filled in).
+//!
+//! An **inner** hook writes a record by itself. A **boundary** hook calls into Rust on both sides, because the beginning
+//! and the end of an interval poll the plan, read labels and write markers.
+//!
+//! Three shapes of each: `call` returns to a constant that lies at [`RETURN_AT`] bytes after the trampoline's own return
+//! address (the unwinder finds it there, too); `indirect` is the same with room for a memory operand; `moving` takes the
+//! return address from the caller (tail jumps, function entries) and keeps it in its frame.
+//!
+//! On entry the stack holds the return address only; flags and nothing else may be changed. Field offsets of a frame
+//! below `top`: ret -32, sp -24, start -16, after -8.
+
+use core::arch::global_asm;
+
+/// Distance from the address after a trampoline's own call to the constant return address.
+pub const RETURN_AT: usize = 256;
+/// Distance from the address after a trampoline's own call to the probe id.
+pub const ID_AT: usize = RETURN_AT + 8;
+/// Room for the encoding of an indirect call or jump.
+pub const OPERAND_BYTES: usize = 9;
+
+/// Placeholders: 32-bit fields.
+pub mod mark {
+    /// First placeholder; the others follow.
+    pub const FIRST: u32 = 0x7ee0_0000;
+    /// `Thread::active`.
+    pub const ACTIVE: u32 = FIRST;
+    /// `Thread::top`.
+    pub const TOP: u32 = FIRST + 1;
+    /// `Thread::limit`.
+    pub const LIMIT: u32 = FIRST + 2;
+    /// `Thread::ring`.
+    pub const RING: u32 = FIRST + 3;
+    /// `Thread::shadow_full`.
+    pub const FULL: u32 = FIRST + 4;
+    /// `Thread::on_stale`.
+    pub const STALE: u32 = FIRST + 5;
+    /// `Thread::on_mismatch`.
+    pub const MISMATCH: u32 = FIRST + 6;
+    /// Probe id.
+    pub const ID: u32 = FIRST + 7;
+    /// Probe id as it stands in a record.
+    pub const ID_FIELD: u32 = FIRST + 8;
+    /// Direct target, relative.
+    pub const TARGET: u32 = FIRST + 9;
+    /// `Thread::shadow`.
+    pub const SHADOW: u32 = FIRST + 10;
+    /// Number of 32-bit placeholders.
+    pub const COUNT: u32 = 11;
+    /// 64-bit: `Boundaries::enter`.
+    pub const ENTER: u64 = 0x7ee1_0000_7ee1_0001;
+    /// 64-bit: `Boundaries::leave`.
+    pub const LEAVE: u64 = 0x7ee1_0000_7ee1_0002;
+    /// 64-bit: the stub that saves vector registers.
+    pub const RUST: u64 = 0x7ee1_0000_7ee1_0003;
+}
+
+global_asm!(
+    // The call itself and the address after it.
+    ".macro EVENKEEL_TARGET indirect",
+    ".if \\indirect",
+    ".fill {operand_bytes}, 1, 0x90",
+    ".else",
+    ".byte 0xe8",
+    ".long {target}",
+    ".endif",
+    ".endm",
+    // Runs the target as if unhooked; last in each template. Room for the longer of both forms.
+    ".macro EVENKEEL_BYPASS indirect",
+    ".if \\indirect",
+    ".fill {operand_bytes}, 1, 0x90",
+    ".else",
+    ".byte 0xe9",
+    ".long {target}",
+    ".endif",
+    ".endm",
+    ".macro EVENKEEL_INNER name, indirect, moving",
+    ".balign 16",
+    ".globl evenkeel_\\name, evenkeel_\\name\\()_after, evenkeel_\\name\\()_bypass, evenkeel_\\name\\()_end",
+    ".hidden evenkeel_\\name, evenkeel_\\name\\()_after, evenkeel_\\name\\()_bypass, evenkeel_\\name\\()_end",
+    "evenkeel_\\name:",
+    "cmp byte ptr fs:[{active}], 0",
+    "je 90f",
+    "push rax",
+    "push rdx",
+    "push r11",
+    "lea rax, [rsp+24]",
+    "mov r11, qword ptr fs:[{top}]",
+    "cmp [r11-24], rax",
+    "jbe 70f",
+    "10:",
+    "cmp r11, qword ptr fs:[{limit}]",
+    "jae 80f",
+    "add r11, 32",
+    "mov qword ptr fs:[{top}], r11",
+    "lea rdx, [rip + evenkeel_\\name\\()_after]",
+    "mov [r11-8], rdx",
+    ".if \\moving",
+    "mov rdx, [rax]",
+    "mov [r11-32], rdx",
+    "mov rdx, qword ptr fs:[{shadow}]",
+    "cmp r11, [rdx+{end_at}]",
+    "jbe 11f",
+    "mov [rdx+{end_at}], r11",
+    "11:",
+    ".endif",
+    "mov [r11-24], rax",
+    "rdtsc",
+    "shl rdx, 32",
+    "or rdx, rax",
+    "mov [r11-16], rdx",
+    "pop r11",
+    "pop rdx",
+    "pop rax",
+    "lea rsp, [rsp+8]",
+    "EVENKEEL_TARGET \\indirect",
+    "evenkeel_\\name\\()_after:",
+    ".if \\moving",
+    "lea rsp, [rsp-8]",
+    ".else",
+    "push qword ptr [rip + 99f]",
+    ".endif",
+    "push rax",
+    "push rdx",
+    "push r11",
+    "push r10",
+    "rdtsc",
+    "shl rdx, 32",
+    "or rdx, rax",
+    "lea rax, [rsp+32]",
+    "mov r11, qword ptr fs:[{top}]",
+    "cmp [r11-24], rax",
+    "jne 60f",
+    "20:",
+    "mov r10, [r11-16]",
+    ".if \\moving",
+    "mov rax, [r11-32]",
+    "mov [rsp+32], rax",
+    "mov qword ptr [r11-32], 0",
+    ".endif",
+    "mov qword ptr [r11-24], -1",
+    "sub r11, 32",
+    "mov qword ptr fs:[{top}], r11",
+    "mov r11, qword ptr fs:[{ring}]",
+    "sub rdx, r10",
+    "mov rax, [r11]",
+    "cmp rax, [r11+{limit_at}]",
+    "jae 50f",
+    "shl rdx, {duration_shift}",
+    "mov eax, 16",
+    "or rdx, {id_field}",
+    "xadd [r11], rax",
+    "bt rax, {ring_shift}",
+    "adc rdx, 0",
+    "and eax, {ring_mask}",
+    "mov [r11+rax+{records_at}], r10",
+    "mov [r11+rax+{records_at}+8], rdx",
+    "30:",
+    "pop r10",
+    "pop r11",
+    "pop rdx",
+    "pop rax",
+    "ret",
+    "50:", // the ring is full
+    "inc qword ptr [r11+{dropped_at}]",
+    "mov [r11+{gap_at}], rax",
+    "jmp 30b",
+    "60:", // another frame is on top
+    "lea r10, [rip + evenkeel_\\name\\()_after]",
+    "call qword ptr fs:[{mismatch}]",
+    "test r11, r11",
+    "jnz 20b",
+    "jmp 30b",
+    "70:", // the top frame is not above us: stale, unless this is a tail call
+    "jb 71f",
+    "mov rdx, [rax]",
+    "cmp rdx, [r11-8]",
+    "je 10b",
+    "71:",
+    "call qword ptr fs:[{stale}]",
+    "jmp 10b",
+    "80:", // no room for a frame
+    "inc qword ptr fs:[{full}]",
+    "pop r11",
+    "pop rdx",
+    "pop rax",
+    "90:",
+    "evenkeel_\\name\\()_bypass:",
+    "EVENKEEL_BYPASS \\indirect",
+    ".org evenkeel_\\name\\()_after + {return_at}, 0xcc",
+    "99: .quad 0",
+    ".quad 0", // probe id
+    "evenkeel_\\name\\()_end:",
+    ".endm",
+    ".macro EVENKEEL_PUSH",
+    "push rax",
+    "push rcx",
+    "push rdx",
+    "push rbx",
+    "push rbp",
+    "push rsi",
+    "push rdi",
+    "push r8",
+    "push r9",
+    "push r10",
+    "push r11",
+    "push r12",
+    "push r13",
+    "push r14",
+    "push r15",
+    ".endm",
+    ".macro EVENKEEL_POP",
+    "pop r15",
+    "pop r14",
+    "pop r13",
+    "pop r12",
+    "pop r11",
+    "pop r10",
+    "pop r9",
+    "pop r8",
+    "pop rdi",
+    "pop rsi",
+    "pop rbp",
+    "pop rbx",
+    "pop rdx",
+    "pop rcx",
+    "pop rax",
+    ".endm",
+    ".macro EVENKEEL_BOUNDARY name, indirect, moving",
+    ".balign 16",
+    ".globl evenkeel_\\name, evenkeel_\\name\\()_after, evenkeel_\\name\\()_bypass, evenkeel_\\name\\()_end",
+    ".hidden evenkeel_\\name, evenkeel_\\name\\()_after, evenkeel_\\name\\()_bypass, evenkeel_\\name\\()_end",
+    "evenkeel_\\name:",
+    "EVENKEEL_PUSH",
+    "mov edi, {id}",
+    "mov rsi, rsp",
+    "lea rdx, [rip + evenkeel_\\name\\()_after]",
+    "movabs r11, {enter}",
+    "movabs rax, {rust}",
+    "call rax",
+    "test eax, eax",
+    "EVENKEEL_POP",
+    "jz 90f",
+    "lea rsp, [rsp+8]",
+    "EVENKEEL_TARGET \\indirect",
+    "evenkeel_\\name\\()_after:",
+    ".if \\moving",
+    "lea rsp, [rsp-8]",
+    ".else",
+    "push qword ptr [rip + 99f]",
+    ".endif",
+    "EVENKEEL_PUSH",
+    "rdtsc",
+    "shl rdx, 32",
+    "or rdx, rax",
+    "mov rcx, rdx",
+    "mov edi, {id}",
+    "mov rsi, rsp",
+    "lea rdx, [rip + evenkeel_\\name\\()_after]",
+    "movabs r11, {leave}",
+    "movabs rax, {rust}",
+    "call rax",
+    "EVENKEEL_POP",
+    "ret",
+    "90:",
+    "evenkeel_\\name\\()_bypass:",
+    "EVENKEEL_BYPASS \\indirect",
+    ".org evenkeel_\\name\\()_after + {return_at}, 0xcc",
+    "99: .quad 0",
+    ".quad 0", // probe id
+    "evenkeel_\\name\\()_end:",
+    ".endm",
+    ".pushsection .rodata.evenkeel_templates, \"a\", @progbits",
+    "EVENKEEL_INNER inner_call, 0, 0",
+    "EVENKEEL_INNER inner_indirect, 1, 0",
+    "EVENKEEL_INNER inner_moving, 0, 1",
+    "EVENKEEL_BOUNDARY boundary_call, 0, 0",
+    "EVENKEEL_BOUNDARY boundary_indirect, 1, 0",
+    "EVENKEEL_BOUNDARY boundary_moving, 0, 1",
+    ".popsection",
+    active = const mark::ACTIVE,
+    top = const mark::TOP,
+    limit = const mark::LIMIT,
+    ring = const mark::RING,
+    full = const mark::FULL,
+    stale = const mark::STALE,
+    mismatch = const mark::MISMATCH,
+    shadow = const mark::SHADOW,
+    end_at = const core::mem::offset_of!(crate::thread::Shadow, end),
+    id = const mark::ID,
+    id_field = const mark::ID_FIELD,
+    target = const mark::TARGET,
+    enter = const mark::ENTER,
+    leave = const mark::LEAVE,
+    rust = const mark::RUST,
+    operand_bytes = const OPERAND_BYTES,
+    return_at = const RETURN_AT,
+    limit_at = const core::mem::offset_of!(evenkeel_wire::RingHeader, limit),
+    dropped_at = const core::mem::offset_of!(evenkeel_wire::RingHeader, dropped),
+    gap_at = const core::mem::offset_of!(evenkeel_wire::RingHeader, gap_position),
+    duration_shift = const evenkeel_wire::record::DURATION_SHIFT,
+    ring_shift = const evenkeel_wire::ring::RING_SHIFT,
+    ring_mask = const evenkeel_wire::ring::RING_BYTES - 1,
+    records_at = const evenkeel_wire::ring::RECORDS_AT,
+);
+
+macro_rules! template {
+    ($what:ident, $start:ident, $after:ident, $bypass:ident, $end:ident, $indirect:literal, $moving:literal) => {
+        unsafe extern "C" {
+            static $start: u8;
+            static $after: u8;
+            static $bypass: u8;
+            static $end: u8;
+        }
+        /// See the module's head.
+        pub fn $what() -> Template {
+            // SAFETY: symbols of the templates above, in this order, in one read-only section.
+            unsafe {
+                let start = &raw const $start;
+                let at = |symbol: *const u8| symbol.offset_from(start) as usize;
+                Template {
+                    code: core::slice::from_raw_parts(start, at(&raw const $end)),
+                    after: at(&raw const $after),
+                    bypass: at(&raw const $bypass),
+                    indirect: $indirect,
+                    moving: $moving,
+                }
+            }
+        }
+    };
+}
+
+/// One template.
+#[derive(Clone, Copy, Debug)]
+pub struct Template {
+    /// The code, placeholders included.
+    pub code: &'static [u8],
+    /// Offset of the address after the trampoline's own call.
+    pub after: usize,
+    /// Offset of the jump that runs the target unhooked.
+    pub bypass: usize,
+    /// Has room for memory operands instead of a direct target.
+    pub indirect: bool,
+    /// Keeps its return address in the frame.
+    pub moving: bool,
+}
+
+template!(inner_call, evenkeel_inner_call, evenkeel_inner_call_after, evenkeel_inner_call_bypass, evenkeel_inner_call_end, false, false);
+template!(inner_indirect, evenkeel_inner_indirect, evenkeel_inner_indirect_after, evenkeel_inner_indirect_bypass, evenkeel_inner_indirect_end, true, false);
+template!(inner_moving, evenkeel_inner_moving, evenkeel_inner_moving_after, evenkeel_inner_moving_bypass, evenkeel_inner_moving_end, false, true);
+template!(boundary_call, evenkeel_boundary_call, evenkeel_boundary_call_after, evenkeel_boundary_call_bypass, evenkeel_boundary_call_end, false, false);
+template!(boundary_indirect, evenkeel_boundary_indirect, evenkeel_boundary_indirect_after, evenkeel_boundary_indirect_bypass, evenkeel_boundary_indirect_end, true, false);
+template!(boundary_moving, evenkeel_boundary_moving, evenkeel_boundary_moving_after, evenkeel_boundary_moving_bypass, evenkeel_boundary_moving_end, false, true);

@@ -1,0 +1,184 @@
+//! Exceptions and `pthread_exit` unwind through trampolines: call frame information for their region.
+//!
+//! While a hooked call runs, its stack slot holds an address in a trampoline. For a trampoline with a constant return
+//! address, that address lies [`RETURN_AT`] bytes further on, so one expression over the program counter serves them
+//! all. For the moving ones a second expression searches the shadow stacks for the frame with this stack pointer and
+//! this program counter.
+//!
+//! DWARF 5, 6.4 and 2.5; Linux Standard Base 5.0, 10.6 (`.eh_frame`). Facts about libgcc that shape the bytes: two frames
+//! with one canonical frame address are taken for the same one, so the CFA here is rsp - 1 and rsp is restored from
+//! it; column 16 read in an expression gives the program counter of the frame being unwound.
+
+use core::ffi::c_void;
+
+use super::templates::RETURN_AT;
+use crate::thread::{SHADOW_FRAMES_AT, SHADOWS, Shadow};
+
+const BYTES_MAX: usize = 320;
+
+/// Call frame information for one region, registered for the life of the process.
+#[repr(C, align(8))]
+pub struct FrameInfo {
+    bytes: [u8; BYTES_MAX],
+    len: usize,
+    /// `struct object` of libgcc's unwind-dw2-fde.h: six words there, with room to grow.
+    object: [u64; 32],
+}
+
+unsafe extern "C" {
+    fn __register_frame_info(begin: *const c_void, object: *mut c_void);
+}
+
+mod op {
+    pub const ADDR: u8 = 0x03;
+    pub const DEREF: u8 = 0x06;
+    pub const DUP: u8 = 0x12;
+    pub const DROP: u8 = 0x13;
+    pub const OVER: u8 = 0x14;
+    pub const PICK: u8 = 0x15;
+    pub const AND: u8 = 0x1a;
+    pub const MINUS: u8 = 0x1c;
+    pub const PLUS: u8 = 0x22;
+    pub const PLUS_UCONST: u8 = 0x23;
+    pub const BRA: u8 = 0x28;
+    pub const EQ: u8 = 0x29;
+    pub const LT: u8 = 0x2d;
+    pub const SKIP: u8 = 0x2f;
+    pub const LIT0: u8 = 0x30;
+    pub const BREG7: u8 = 0x77;
+    pub const BREG16: u8 = 0x80;
+}
+
+const FRAME_BYTES: u64 = size_of::<crate::Frame>() as u64;
+const FRAME_SP: u64 = core::mem::offset_of!(crate::Frame, sp) as u64;
+const FRAME_AFTER: u64 = core::mem::offset_of!(crate::Frame, after) as u64;
+const SHADOW_END: u64 = core::mem::offset_of!(Shadow, end) as u64;
+
+/// Bytes of CFI under construction.
+struct Writer<'a> {
+    bytes: &'a mut [u8],
+    len: usize,
+}
+
+impl Writer<'_> {
+    fn put(&mut self, bytes: &[u8]) -> &mut Self {
+        self.bytes[self.len..self.len + bytes.len()].copy_from_slice(bytes);
+        self.len += bytes.len();
+        self
+    }
+
+    fn uleb(&mut self, mut value: u64) -> &mut Self {
+        loop {
+            let byte = (value & 0x7f) as u8;
+            value >>= 7;
+            self.put(&[if value == 0 { byte } else { byte | 0x80 }]);
+            if value == 0 {
+                return self;
+            }
+        }
+    }
+
+    fn sleb(&mut self, mut value: i64) -> &mut Self {
+        loop {
+            let byte = (value & 0x7f) as u8;
+            value >>= 7;
+            let done = (value == 0 && byte & 0x40 == 0) || (value == -1 && byte & 0x40 != 0);
+            self.put(&[if done { byte } else { byte | 0x80 }]);
+            if done {
+                return self;
+            }
+        }
+    }
+
+    /// A branch or skip to a place already written.
+    fn back(&mut self, op: u8, to: usize) -> &mut Self {
+        let offset = to as i64 - (self.len as i64 + 3);
+        self.put(&[op]).put(&(offset as i16).to_le_bytes())
+    }
+
+    /// A branch or skip to a place not yet written; [`Writer::land`] fills it in.
+    fn ahead(&mut self, op: u8) -> usize {
+        self.put(&[op, 0, 0]);
+        self.len
+    }
+
+    fn land(&mut self, from: usize) -> &mut Self {
+        let offset = (self.len - from) as i16;
+        self.bytes[from - 2..from].copy_from_slice(&offset.to_le_bytes());
+        self
+    }
+}
+
+impl FrameInfo {
+    /// Zeroed memory becomes the description of `low..high`, and is registered.
+    ///
+    /// # Safety
+    /// `self` lives as long as the process and never moves; the range holds trampolines of one kind only.
+    pub unsafe fn register(&mut self, low: u64, high: u64, moving: bool) {
+        let mut writer = Writer { bytes: &mut self.bytes, len: 0 };
+        write_entries(&mut writer, low, high, moving);
+        self.len = writer.len;
+        // SAFETY: bytes end with a zero length, the object is zeroed and large enough.
+        unsafe { __register_frame_info(self.bytes.as_ptr().cast(), self.object.as_mut_ptr().cast()) };
+    }
+}
+
+fn write_entries(w: &mut Writer<'_>, low: u64, high: u64, moving: bool) {
+    // CIE: augmentation "zR" with absolute pointers, data alignment -8, return address in column 16.
+    w.put(&[0; 4]).put(&[0; 4]).put(&[1, b'z', b'R', 0]).uleb(1).sleb(-8).uleb(16).uleb(1).put(&[0x00]);
+    // DW_CFA_def_cfa_expression: rsp - 1.
+    w.put(&[0x0f]).uleb(2).put(&[op::BREG7]).sleb(-1);
+    // DW_CFA_val_expression: rsp = CFA + 1 (the CFA is on the stack).
+    w.put(&[0x16]).uleb(7).uleb(2).put(&[op::LIT0 + 1, op::PLUS]);
+    // DW_CFA_expression: the address of the return address.
+    let mut expression = [0; 200];
+    let mut e = Writer { bytes: &mut expression, len: 0 };
+    if moving { search_expression(&mut e) } else { constant_expression(&mut e) }
+    let len = e.len;
+    w.put(&[0x10]).uleb(16).uleb(len as u64).put(&expression[..len]);
+    pad(w, 0);
+    let cie = w.len;
+    // FDE. It begins one byte early: unwinders look up the program counter minus one.
+    let pointer = (cie + 4) as u32;
+    w.put(&[0; 4]).put(&pointer.to_le_bytes()).put(&(low - 1).to_le_bytes()).put(&(high - low + 1).to_le_bytes()).uleb(0);
+    pad(w, cie);
+    w.put(&[0; 4]);
+}
+
+/// Pads the entry that began at `start` with DW_CFA_nop and fills in its length.
+fn pad(w: &mut Writer<'_>, start: usize) {
+    while !(w.len - start - 4).is_multiple_of(8) {
+        w.put(&[0]);
+    }
+    let len = (w.len - start - 4) as u32;
+    w.bytes[start..start + 4].copy_from_slice(&len.to_le_bytes());
+}
+
+fn constant_expression(e: &mut Writer<'_>) {
+    e.put(&[op::BREG16]).sleb(RETURN_AT as i64);
+}
+
+/// The stack grows to the right; the CFA lies at its bottom. S: stack pointer at the slot; P: program counter; n: shadow
+/// stack; f: frame.
+fn search_expression(e: &mut Writer<'_>) {
+    e.put(&[op::LIT0 + 7, op::MINUS]); //                                S = CFA + 1 - 8
+    e.put(&[op::BREG16]).sleb(0); //                                     S P
+    e.put(&[op::ADDR]).put(&(&raw const SHADOWS as u64).to_le_bytes()).put(&[op::DEREF]); // S P n
+    let shadow = e.len;
+    e.put(&[op::DUP, op::PLUS_UCONST]).uleb(SHADOW_END).put(&[op::DEREF]); // S P n f+1
+    let next = e.len;
+    e.put(&[0x08, FRAME_BYTES as u8, op::MINUS]); //                     S P n f     (const1u)
+    e.put(&[op::OVER, op::PLUS_UCONST]).uleb(SHADOW_FRAMES_AT as u64); // S P n f bottom
+    e.put(&[op::OVER, op::PICK, 1]); //                                  S P n f bottom f bottom
+    e.put(&[op::LT]); //                                                 S P n f bottom (f < bottom)
+    e.put(&[0x16, op::DROP]); //                                         S P n f (f < bottom)   (swap, drop)
+    let exhausted = e.ahead(op::BRA); //                                 S P n f
+    e.put(&[op::DUP, op::PLUS_UCONST]).uleb(FRAME_SP).put(&[op::DEREF, op::PICK, 4, op::EQ]); // S P n f (sp = S)
+    e.put(&[op::OVER, op::PLUS_UCONST]).uleb(FRAME_AFTER).put(&[op::DEREF, op::PICK, 4, op::EQ]); // .. (after = P)
+    e.put(&[op::AND, op::LIT0, op::EQ]); //                              S P n f (no match)
+    e.back(op::BRA, next);
+    let found = e.ahead(op::SKIP);
+    e.land(exhausted).put(&[op::DROP, op::DEREF]); //                    S P n'      (`next` is at offset 0)
+    e.back(op::SKIP, shadow);
+    e.land(found); //                                                    the frame: `ret` is at offset 0
+}
