@@ -1,1 +1,43 @@
-fn main() {}
+//! `evenkeel`: argument parsing and calls into the crates, nothing else.
+
+mod compare;
+mod output;
+mod profile;
+mod progress;
+mod report;
+mod values;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+/// Makes the latency of transactional servers predictable: finds why it varies in an unmodified binary.
+#[derive(Parser)]
+#[command(version, max_term_width = 100, after_help = "\
+Exit codes: 0 all went well; 1 the profiled command itself failed; 2 evenkeel could not do what was asked.")]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    Profile(profile::Arguments),
+    Report(report::Arguments),
+    Compare(compare::Arguments),
+}
+
+fn main() -> ExitCode {
+    // A reader that went away (`evenkeel report | head`) ends us quietly, as it ends any filter.
+    // SAFETY: before any thread exists.
+    unsafe { libc::signal(libc::SIGPIPE, libc::SIG_DFL) };
+    let result = match Cli::parse().command {
+        Command::Profile(arguments) => profile::run(arguments),
+        Command::Report(arguments) => report::run(arguments),
+        Command::Compare(arguments) => compare::run(arguments),
+    };
+    result.unwrap_or_else(|error| {
+        eprintln!("evenkeel: {error}");
+        ExitCode::from(2)
+    })
+}

@@ -1,1 +1,44 @@
-//! Placeholder.
+//! Private servers for demonstrations, tests and benchmarks: PostgreSQL, MariaDB and Apache, run from the
+//! machine's own packages, each in a temporary folder of its own and reachable only from this machine.
+//!
+//! ```no_run
+//! use evenkeel_servers::{Options, Pgbench, PostgreSql};
+//!
+//! let server = PostgreSql::prepare(&Options::default())?;
+//! let server = server.start(None)?; // or behind a command: Some(&["evenkeel".into(), "profile".into(), "--".into()])
+//! assert_eq!(server.psql("SELECT 6 * 7")?, "42\n");
+//! Pgbench::default().initialize(&server)?;
+//! println!("{}", Pgbench::default().run(&server)?.transactions_per_s);
+//! server.stop()?;
+//! # Ok::<(), evenkeel_servers::ServerError>(())
+//! ```
+//!
+//! *Preparing* makes the folder, the configuration and the data; *starting* runs the server, and dropping what
+//! `start` returned stops it and removes the folder. A caller that wants to start the server itself (a profiler that
+//! preloads its agent) takes the [`Launch`] of a prepared server and says when it waits with
+//! [`PostgreSql::adopt`] and its kin.
+//!
+//! The servers refuse to run as root. Run by root, everything that touches their data is done as the server's
+//! own system account ([`Account`]); run by anybody else, it is done as that user.
+
+mod account;
+mod apache;
+mod binaries;
+mod error;
+mod folder;
+mod launch;
+mod mariadb;
+mod options;
+mod pgbench;
+mod postgresql;
+mod running;
+
+pub use account::Account;
+pub use apache::{Apache, ApacheOptions, RunningApache};
+pub use error::ServerError;
+pub use launch::Launch;
+pub use mariadb::{MariaDb, RunningMariaDb};
+pub use options::{Limits, Options};
+pub use pgbench::{Length, Pgbench, PgbenchResult, Script};
+pub use postgresql::{PostgreSql, RunningPostgreSql};
+pub use running::Stopped;

@@ -41,6 +41,11 @@ fn enter_boundary(id: u32, registers: &mut Registers, after: u64) -> bool {
     let Some(probe) = arena.probes().get(id as usize) else { return false };
     let sp = registers.sp();
     let whole = probe.role == Role::Whole as u8;
+    if probe.role == Role::Gate as u8 {
+        thread.admitted = true;
+        let timed = thread.open && thread.active != 0;
+        return timed && push(thread, registers, after, evenkeel_patch::x86_64::clock::now_ticks());
+    }
     if probe.role == Role::End as u8 {
         return thread.open && push(thread, registers, after, evenkeel_patch::x86_64::clock::now_ticks());
     }
@@ -75,9 +80,11 @@ fn root_is_alive(thread: &Thread) -> bool {
 
 fn begin(thread: &mut Thread, arena: Arena, probe: &Probe, registers: &Registers) -> bool {
     plan::poll(arena);
-    let mode = arena.control().mode.load(Relaxed);
+    let control = arena.control();
+    let mode = control.mode.load(Relaxed);
+    let admitted = thread.admitted || control.gated.load(Relaxed) == 0;
     let recording = mode == Mode::Record as u32;
-    if plan::detached() || !(recording || mode == Mode::IntervalsOnly as u32) || !rings::ensure(thread, arena) {
+    if !admitted || plan::detached() || !(recording || mode == Mode::IntervalsOnly as u32) || !rings::ensure(thread, arena) {
         end_recording(thread);
         return false;
     }
@@ -141,11 +148,14 @@ fn leave_boundary(id: u32, registers: &mut Registers, after: u64, now: u64) {
         return;
     }
     let role = arena::get().probes().get(id as usize).map_or(0, |probe| probe.role);
-    if role == Role::End as u8 {
-        if thread.active != 0 {
-            rings::write(thread, Record::new(frame.start, now - frame.start, id));
-        }
-    } else if thread.root != thread.top {
+    let inner = role == Role::End as u8 || role == Role::Gate as u8;
+    if inner && thread.active != 0 {
+        rings::write(thread, Record::new(frame.start, now - frame.start, id));
+    }
+    if role == Role::Gate as u8 {
+        return;
+    }
+    if role == Role::Whole as u8 && thread.root != thread.top {
         return; // the frame of an interval that was given up
     }
     finish(thread, now);

@@ -1,7 +1,7 @@
 //! The result: everything a report shows, in the JSON of the design (fields may be added, not renamed).
 //!
 //! Times are nanoseconds, shares and contributions are fractions of Var(L), `se` is a standard error from the block
-//! jackknife. Absent where it cannot be computed.
+//! jackknife: absent where it cannot be computed, 0 with a single interval.
 
 use std::collections::BTreeMap;
 
@@ -100,7 +100,9 @@ pub struct Round {
 }
 
 /// Which kind of factor.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
 #[serde(rename_all = "snake_case")]
 pub enum FactorKind {
     /// One function's variance.
@@ -140,6 +142,8 @@ pub struct Node {
     pub name: String,
     /// Call site, empty at the root and for bodies.
     pub site: String,
+    /// Probe id of the call site; none at the root and for bodies.
+    pub probe: Option<u32>,
     /// Source file of the call.
     pub file: Option<String>,
     /// Line of the call.
@@ -161,11 +165,13 @@ pub struct Node {
     /// Of Var(X), the part explained by the number of calls (regression of X on N); absent where N never varies.
     pub calls_explained: Option<f64>,
     /// Share of the tail by percentile name (`p95`, `p99`, `p999`): of the time by which the slowest exceed the mean,
-    /// how much is spent here; the root is 1.
+    /// how much is spent here; the root is 1. The tail begins at the histogram's bucket boundary nearest the
+    /// percentile from below. Absent where the tail is no slower than the mean.
     pub tail_share: BTreeMap<String, f64>,
     /// Height of the function in the static call graph.
     pub height: u32,
     /// Signed covariances among the children, as 2 Cov / Var(L), largest magnitude first; indices into `children`.
+    /// Those below [`crate::shares::COVARIANCE_MIN`] in magnitude are left out.
     pub covariances: Vec<Covariance>,
     /// Calls below, largest share first; the body among them.
     pub children: Vec<Node>,
@@ -208,7 +214,7 @@ pub struct Class {
     pub sd_ns: f64,
     /// Part of Var(L) that is this class's own variance: p(c) Var(L|c) / Var(L).
     pub within_fraction: f64,
-    /// Part of Var(L) that is this class's distance from the mean: p(c) (E[L|c] - E[L])^2 / Var(L).
+    /// Part of Var(L) that is this class's distance from the mean: `p(c) (E[L|c] - E[L])^2 / Var(L)`.
     pub between_fraction: f64,
     /// The paths that vary most within the class, by share of the class's own variance, at most eight.
     pub top: Vec<ClassPath>,

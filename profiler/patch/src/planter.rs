@@ -394,6 +394,7 @@ fn role_of(probe: &Probe) -> Role {
         1 => Role::Whole,
         2 => Role::Begin,
         3 => Role::End,
+        4 => Role::Gate,
         _ => Role::Inner,
     }
 }

@@ -67,6 +67,8 @@ pub struct Thread {
     pub shadow: *mut Shadow,
     /// An interval is open.
     pub open: bool,
+    /// The thread has passed a gate.
+    pub admitted: bool,
     /// The thread has ended, or could not be set up: nothing is recorded any more.
     pub closed: bool,
     /// Plan generation at the beginning of the open interval.

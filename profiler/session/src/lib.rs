@@ -1,1 +1,32 @@
-//! Placeholder.
+//! A profiling session: the process that starts the target, plans its probes, drains its rings and refines.
+//!
+//! ```text
+//! profile      the loop: everything below, a few hundred times a second
+//! launch         the command, with the agent preloaded
+//! arena          the shared memory
+//! modules        ELF files that agents announce, and the verdict on them
+//! spec, presets    which interval: what the user typed, resolved in a file (interval)
+//! plan           probes: planting, uprooting, ids, the table of sites
+//! drain          records out of the rings
+//! refine         what to open and close next: a pure decision over a profile
+//! recording      the file: chunks of records and what explains them; replay
+//! ```
+
+pub mod arena;
+pub mod clock;
+pub mod drain;
+pub mod error;
+pub mod interval;
+pub mod kinds;
+pub mod launch;
+pub mod modules;
+pub mod plan;
+pub mod presets;
+pub mod profile;
+pub mod recording;
+pub mod refine;
+pub mod spec;
+
+pub use error::Error;
+pub use profile::{Event, Observer, Outcome, Settings, profile};
+pub use spec::IntervalSpec;

@@ -39,6 +39,8 @@ pub struct Control {
     pub probe_outer_ticks_256: AtomicU64,
     /// Cost of a probe inside the duration it records, in 1/256 tick.
     pub probe_inner_ticks_256: AtomicU64,
+    /// 1: the plan has gates ([`crate::Role::Gate`]).
+    pub gated: AtomicU32,
     /// Set by the process that calibrates.
     pub calibration_claimed: AtomicU32,
     /// Modules in the table.

@@ -49,6 +49,9 @@ pub enum Role {
     Begin = 2,
     /// The interval ends when this call returns.
     End = 3,
+    /// A call inside the interval that also admits its thread: where the plan has gates, intervals begin only on threads
+    /// that have passed one.
+    Gate = 4,
 }
 
 /// The argument that labels the interval.

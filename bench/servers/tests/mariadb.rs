@@ -1,0 +1,63 @@
+//! A private MariaDB from its start to its end. Needs MariaDB: scripts/install.sh mariadb.
+
+use std::net::{Ipv4Addr, TcpStream};
+
+use evenkeel_servers::{MariaDb, Options, ServerError};
+
+fn or_explain<T>(result: Result<T, ServerError>) -> T {
+    result.unwrap_or_else(|error| panic!("{error}"))
+}
+
+#[test]
+fn starts_answers_and_stops() {
+    let server =
+        or_explain(MariaDb::prepare(&Options::default()).and_then(|server| server.start(None)));
+    let folder = server.folder().to_owned();
+    assert_eq!(or_explain(server.query("SELECT 6 * 7, 'a'")), "42\ta\n");
+    assert_eq!(or_explain(server.query("SELECT @@skip_networking")), "1\n");
+    or_explain(
+        server.query("CREATE TABLE test.t (a INT) ENGINE=InnoDB; INSERT INTO test.t VALUES (1)"),
+    );
+    assert_eq!(
+        or_explain(server.query("SELECT count(*) FROM test.t")),
+        "1\n"
+    );
+    let stopped = or_explain(server.stop());
+    assert!(
+        stopped.status.is_some_and(|status| status.success()),
+        "{stopped:?}"
+    );
+    assert!(!folder.exists(), "{} is left", folder.display());
+}
+
+#[test]
+fn settings_and_a_loopback_port() {
+    let options = Options {
+        loopback: true,
+        fsync: false,
+        settings: vec![("max-connections".into(), "23".into())],
+        ..Options::default()
+    };
+    let server = or_explain(MariaDb::prepare(&options).and_then(|server| server.start(None)));
+    assert_eq!(or_explain(server.query("SELECT @@max_connections")), "23\n");
+    assert_eq!(
+        or_explain(server.query("SELECT @@innodb_flush_method")),
+        "nosync\n"
+    );
+    let port = server.port().expect("asked for");
+    TcpStream::connect((Ipv4Addr::LOCALHOST, port)).expect("it listens");
+}
+
+#[test]
+fn a_wrong_setting_fails_with_the_servers_own_words() {
+    let options = Options {
+        settings: vec![("no-such-setting".into(), "1".into())],
+        ..Options::default()
+    };
+    match MariaDb::prepare(&options).and_then(|server| server.start(None)) {
+        Err(ServerError::EndedAtStart { log, .. }) => {
+            assert!(log.contains("no-such-setting"), "{log}")
+        }
+        other => panic!("expected EndedAtStart, got {other:?}"),
+    }
+}

@@ -1,0 +1,57 @@
+//! Where results go: the terminal, files, standard output.
+
+use std::io::{IsTerminal, Write};
+use std::path::{Path, PathBuf};
+
+use evenkeel_report::terminal::{Style, WIDTH_MIN};
+use thiserror::Error;
+
+/// What ends a command early.
+#[derive(Debug, Error)]
+pub enum Failure {
+    /// A session or a recording.
+    #[error(transparent)]
+    Session(#[from] evenkeel_session::Error),
+    /// A private server.
+    #[error(transparent)]
+    Server(#[from] evenkeel_servers::ServerError),
+    /// A file that was to be written.
+    #[error("cannot write {}: {source}; check the directory and the free space", path.display())]
+    Write {
+        /// Which.
+        path: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// Options that do not go together, or name something that is not there.
+    #[error("{0}")]
+    Usage(String),
+}
+
+/// Writes `text` to `path`; `-` is standard output.
+pub fn write(path: &Path, text: &str) -> Result<(), Failure> {
+    let written = if path == Path::new("-") {
+        let mut out = std::io::stdout().lock();
+        out.write_all(text.as_bytes()).and_then(|()| out.flush())
+    } else {
+        std::fs::write(path, text)
+    };
+    written.map_err(|source| Failure::Write { path: path.to_owned(), source })
+}
+
+/// How to draw on a stream that is, or is not, a terminal.
+pub fn style<'a>(is_terminal: bool, tail: &'a str, by_class: bool, rows: usize) -> Style<'a> {
+    let width = terminal_size::terminal_size().map_or(100, |(width, _)| usize::from(width.0)).clamp(WIDTH_MIN, 140);
+    let colour = is_terminal && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
+    Style { width: if is_terminal { width } else { 100 }, colour, tail, by_class, rows }
+}
+
+/// Whether standard error is a terminal: where `profile` reports.
+pub fn stderr_is_terminal() -> bool {
+    std::io::stderr().is_terminal()
+}
+
+/// Whether standard output is a terminal: where `report` and `compare` print.
+pub fn stdout_is_terminal() -> bool {
+    std::io::stdout().is_terminal()
+}

@@ -1,0 +1,197 @@
+//! `evenkeel profile`.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use clap::Args;
+use evenkeel_report::{html, json, terminal};
+use evenkeel_session::launch::Ending;
+use evenkeel_session::presets::{PRESETS, Preset};
+use evenkeel_session::profile::{Planting, Wish};
+use evenkeel_session::refine::Limits;
+use evenkeel_session::{Outcome, Settings};
+
+use crate::output::{self, Failure};
+use crate::progress::Progress;
+use crate::values;
+
+/// Run a command and find out why the latency of its intervals varies
+///
+/// The command is started with an agent preloaded and followed through fork and exec; its standard streams are left
+/// alone. Ctrl-C, the end of the command or the end of --for ends with a report on standard error.
+#[derive(Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Arguments {
+    /// A server whose intervals are known: postgres (statement, transaction)
+    #[arg(long, value_name = "NAME")]
+    preset: Option<String>,
+    /// The interval: FUNCTION, CALLER>FUNCTION or BEGIN..END, with options (see below); or one that the preset knows
+    #[arg(long, value_name = "SPEC")]
+    interval: Option<String>,
+    /// Profile for so long, then take the hooks out and ask the command to stop [default: until it ends]
+    #[arg(long = "for", value_name = "DURATION", value_parser = values::duration)]
+    duration: Option<Duration>,
+    /// Record to a file, for `evenkeel report` and `evenkeel compare`
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// Write the profile as JSON (- for standard output)
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+    /// Write the report as a self-contained HTML page
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
+    /// Leave the command running after --for or Ctrl-C
+    #[arg(long)]
+    keep: bool,
+    /// Ask at each step which functions to open, instead of opening the highest-scoring ones
+    #[arg(long)]
+    manual: bool,
+    /// Probes planted at a time
+    #[arg(long, value_name = "N", default_value_t = 200)]
+    max_probes: usize,
+    /// Probe cost allowed, as a fraction of the latency
+    #[arg(long, value_name = "FRACTION", default_value = "3%", value_parser = values::fraction)]
+    max_overhead: f64,
+    /// Contribution to the variance below which nothing is opened or reported
+    #[arg(long, value_name = "FRACTION", default_value = "1%", value_parser = values::fraction)]
+    threshold: f64,
+    /// Exponent of the specificity in the ranking
+    #[arg(long, value_name = "1|2|3", default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..=3))]
+    specificity: u32,
+    /// Factors reported
+    #[arg(short, long, value_name = "N", default_value_t = 10)]
+    k: usize,
+    /// Tail that the report shows beside the variance: p95, p99 or p99.9
+    #[arg(long, value_name = "PERCENTILE", default_value = "p99", value_parser = values::tail)]
+    tail: String,
+    /// Run the command as this user (needs root)
+    #[arg(long, value_name = "NAME")]
+    user: Option<String>,
+    /// Plant the first N call sites below the interval, or `every` one of the program, and do not refine: to measure
+    /// what probes cost, and to test that they break nothing
+    #[arg(long, value_name = "N|every", value_parser = planting)]
+    plant: Option<Planting>,
+    /// The command and its arguments
+    #[arg(trailing_var_arg = true, required = true, value_name = "COMMAND")]
+    command: Vec<OsString>,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  evenkeel profile --preset postgres --for 60s -- postgres -D /var/lib/postgresql/data
+  evenkeel profile --preset postgres --interval transaction -o before.keel -- postgres -D data
+  evenkeel profile --interval 'handle_request,label=text:1' -- ./server --port 8080
+  evenkeel profile --interval 'server.c:begin_work..end_work,within=worker_loop' -- ./server
+  evenkeel profile --interval 'libstore.so!commit' --html commit.html -- ./server
+
+An interval is one call of FUNCTION (a symbol, 0xADDRESS or file.c:function), one call of FUNCTION made by
+CALLER (CALLER>FUNCTION), or what lies between the call of BEGIN and the return of END (BEGIN..END;
+alternatives with |). LIBRARY! in front names a shared library. Options: ,label=text:N or ,label=integer:N
+sorts intervals into classes by argument N (0 is the first; literals are taken out of SQL); ,within=FUNCTION
+says whose calls to time first, for a pair; ,client=CALLER>FUNCTION marks a wait for the client; ,name=TEXT.";
+
+/// Runs the command.
+pub fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
+    let (wish, stop_signal) = wish(&arguments)?;
+    let settings = Settings {
+        command: arguments.command,
+        user: arguments.user.as_deref().map(account).transpose()?,
+        wish,
+        duration: arguments.duration,
+        keep: arguments.keep,
+        stop_signal,
+        planting: match (arguments.plant, arguments.manual) {
+            (Some(_), true) => return Err(Failure::Usage("--plant and --manual exclude each other".to_owned())),
+            (Some(planting), false) => planting,
+            (None, true) => Planting::Manual,
+            (None, false) => Planting::Refine,
+        },
+        limits: Limits {
+            probes_max: arguments.max_probes,
+            overhead_max: arguments.max_overhead,
+            threshold: arguments.threshold,
+            specificity: arguments.specificity,
+            opened_at_once: 5,
+        },
+        k: arguments.k,
+        recording: arguments.output.clone(),
+    };
+    let interrupted = Arc::new(AtomicBool::new(false));
+    for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM, signal_hook::consts::SIGHUP] {
+        signal_hook::flag::register(signal, interrupted.clone()).map_err(|error| Failure::Usage(error.to_string()))?;
+    }
+    let is_terminal = output::stderr_is_terminal();
+    let mut progress = Progress::new(is_terminal, arguments.manual);
+    let outcome = evenkeel_session::profile(&settings, &interrupted, &mut progress);
+    progress.done();
+    let Outcome { profile, ending } = outcome?;
+    let style = output::style(is_terminal, &arguments.tail, false, arguments.k);
+    eprint!("{}", terminal::render(&profile, &style));
+    if let Some(path) = &arguments.json {
+        output::write(path, &json::render(&profile))?;
+    }
+    if let Some(path) = &arguments.html {
+        output::write(path, &html::render(&profile))?;
+        eprintln!("evenkeel: the report is in {}", path.display());
+    }
+    if let Some(path) = &arguments.output {
+        eprintln!("evenkeel: the recording is in {}", path.display());
+    }
+    Ok(exit_code(ending))
+}
+
+/// The command's own failure shows, ours would have been an error.
+fn exit_code(ending: Ending) -> ExitCode {
+    match ending {
+        Ending::Exited(0) | Ending::Stopped | Ending::Kept => ExitCode::SUCCESS,
+        Ending::Exited(code) => {
+            eprintln!("evenkeel: the command failed with exit code {code}");
+            ExitCode::from(1)
+        }
+        Ending::Killed(signal) => {
+            eprintln!("evenkeel: the command was killed by signal {signal}");
+            ExitCode::from(1)
+        }
+    }
+}
+
+fn wish(arguments: &Arguments) -> Result<(Wish, i32), Failure> {
+    let preset = arguments.preset.as_deref().map(Preset::named).transpose()?;
+    let stop_signal = preset.map_or(libc::SIGTERM, |preset| preset.stop_signal);
+    let known = preset.and_then(|preset| Some((preset, preset.interval(arguments.interval.as_deref())?)));
+    let wish = match (known, arguments.interval.as_deref()) {
+        (Some((preset, interval)), _) => Wish::Known(preset, interval),
+        (None, Some(text)) => Wish::Spec(text.parse()?),
+        (None, None) => {
+            let presets = PRESETS.iter().map(|preset| preset.name).collect::<Vec<_>>().join(", ");
+            return Err(Failure::Usage(format!(
+                "say what to profile: --interval FUNCTION, or --preset NAME (there are: {presets})"
+            )));
+        }
+    };
+    Ok((wish, stop_signal))
+}
+
+fn planting(text: &str) -> Result<Planting, String> {
+    match text {
+        "every" => Ok(Planting::Every),
+        number => number.parse().map(Planting::First).map_err(|_| format!("{text:?} is neither a number nor `every`")),
+    }
+}
+
+/// User and group id of an account.
+fn account(name: &str) -> Result<(u32, u32), Failure> {
+    let text = std::ffi::CString::new(name).unwrap_or_default();
+    // SAFETY: a zero-terminated name; the entry is read before anything else asks for one.
+    unsafe {
+        let entry = libc::getpwnam(text.as_ptr());
+        if entry.is_null() {
+            return Err(Failure::Usage(format!("there is no user {name}; see /etc/passwd")));
+        }
+        Ok(((*entry).pw_uid, (*entry).pw_gid))
+    }
+}

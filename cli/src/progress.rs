@@ -1,0 +1,126 @@
+//! What the user sees while a session runs, and what a person is asked.
+
+use std::io::{BufRead, Write};
+use std::sync::mpsc::{Receiver, channel};
+
+use evenkeel_report::units;
+use evenkeel_session::refine::Step;
+use evenkeel_session::{Event, Observer};
+
+/// Factors shown while the run goes on.
+const SHOWN: usize = 3;
+
+/// Reports on standard error: a line for each ranking, and on a terminal one that moves.
+pub struct Progress {
+    terminal: bool,
+    line: bool,
+    answers: Option<Receiver<String>>,
+    asked: bool,
+    offered: usize,
+}
+
+impl Progress {
+    /// `manual`: answers are read from the terminal, or from standard input without one.
+    pub fn new(terminal: bool, manual: bool) -> Progress {
+        let answers = manual.then(|| {
+            let (sender, receiver) = channel();
+            std::thread::spawn(move || {
+                let lines: Box<dyn BufRead> = match std::fs::File::open("/dev/tty") {
+                    Ok(tty) => Box::new(std::io::BufReader::new(tty)),
+                    Err(_) => Box::new(std::io::BufReader::new(std::io::stdin())),
+                };
+                lines.lines().map_while(Result::ok).try_for_each(|line| sender.send(line))
+            });
+            receiver
+        });
+        Progress { terminal, line: false, answers, asked: false, offered: 0 }
+    }
+
+    /// Clears the moving line.
+    pub fn done(&mut self) {
+        if std::mem::take(&mut self.line) {
+            eprint!("\r\x1b[K");
+        }
+    }
+
+    fn say(&mut self, text: &str) {
+        self.done();
+        eprintln!("evenkeel: {text}");
+    }
+}
+
+impl Observer for Progress {
+    fn event(&mut self, event: &Event<'_>) {
+        match event {
+            Event::Started { .. } => {}
+            Event::Hooked { seconds } => self.say(&format!("profiling (the first process was ready after {seconds:.1} s)")),
+            Event::Passing(error) => self.say(&format!("{error}; waiting for another program")),
+            Event::Ranking { profile, next, seconds } => {
+                let shown: Vec<String> = profile
+                    .factors
+                    .iter()
+                    .take(SHOWN)
+                    .map(|factor| format!("{} {}", factor.functions.join(" & "), units::percent(factor.contribution)))
+                    .collect();
+                let shown = if shown.is_empty() { "nothing above the threshold yet".to_owned() } else { shown.join(", ") };
+                let what = if next.is_empty() {
+                    "nothing left to open".to_owned()
+                } else {
+                    format!("next: {}", next.iter().take(SHOWN).map(describe).collect::<Vec<_>>().join(", "))
+                };
+                self.say(&format!("after {seconds:.1} s, {} intervals: {shown}; {what}", units::count(profile.intervals)));
+                if self.answers.is_some() && !next.is_empty() {
+                    for (i, candidate) in next.iter().enumerate() {
+                        let share = units::percent(candidate.contribution);
+                        eprintln!("  {:>3}  {:>6}  {}", i + 1, share, describe(candidate));
+                    }
+                    eprint!("Which? Numbers, a for all, nothing to stop here: ");
+                    let _ = std::io::stderr().flush();
+                    self.asked = true;
+                    self.offered = next.len();
+                }
+            }
+            Event::Tick { intervals, records, probes, seconds } => {
+                if self.terminal && !self.asked && *seconds > 0.0 {
+                    let (intervals, records) = (units::count(*intervals), units::count(*records));
+                    eprint!("\r\x1b[K{seconds:5.0} s  {intervals} intervals  {records} records  {probes} probes");
+                    let _ = std::io::stderr().flush();
+                    self.line = true;
+                }
+            }
+        }
+    }
+
+    fn choice(&mut self) -> Option<Vec<usize>> {
+        let answers = self.answers.as_ref()?;
+        let line = match answers.try_recv() {
+            Ok(line) => line,
+            Err(std::sync::mpsc::TryRecvError::Empty) => return None,
+            Err(std::sync::mpsc::TryRecvError::Disconnected) => String::new(),
+        };
+        self.asked = false;
+        if line.trim() == "a" {
+            return Some((0..self.offered).collect());
+        }
+        let words = line.split([' ', ',']).filter(|word| !word.is_empty());
+        let numbers: Result<Vec<usize>, _> = words.map(str::parse).collect();
+        match numbers {
+            Ok(numbers) if numbers.iter().all(|number| (1..=self.offered).contains(number)) => {
+                Some(numbers.into_iter().map(|number| number - 1).collect())
+            }
+            _ => {
+                eprint!("Numbers from 1 to {}, please: ", self.offered);
+                let _ = std::io::stderr().flush();
+                self.asked = true;
+                None
+            }
+        }
+    }
+}
+
+fn describe(candidate: &evenkeel_session::refine::Candidate) -> String {
+    match candidate.step {
+        Step::Open(_) | Step::Follow(_) => format!("open {}", candidate.name),
+        Step::Discover(_) | Step::DiscoverIn(_) => format!("find whom {} calls through pointers", candidate.name),
+    }
+}

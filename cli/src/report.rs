@@ -1,0 +1,95 @@
+//! `evenkeel report`.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::Args;
+use evenkeel_analysis::Options;
+use evenkeel_analysis::profile::Profile;
+use evenkeel_report::{html, json, terminal};
+use evenkeel_session::recording::Replay;
+
+use crate::output::{self, Failure};
+use crate::values;
+
+/// Render a recording again
+#[derive(Args)]
+#[command(after_help = "\
+Examples:
+  evenkeel report run.keel
+  evenkeel report run.keel --tail p99.9 --by class --html run.html
+  evenkeel report run.keel --json | jq '.factors[0]'")]
+pub struct Arguments {
+    /// A recording made by `evenkeel profile -o`
+    recording: PathBuf,
+    /// Print the profile as JSON
+    #[arg(long)]
+    json: bool,
+    /// Also write a self-contained HTML page
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
+    /// Tail shown beside the variance: p95, p99 or p99.9
+    #[arg(long, value_name = "PERCENTILE", default_value = "p99", value_parser = values::tail)]
+    tail: String,
+    /// What to show more of
+    #[arg(long, value_name = "WHAT", value_parser = ["class"])]
+    by: Option<String>,
+    #[command(flatten)]
+    ranking: Ranking,
+}
+
+/// How factors are ranked.
+#[derive(Args)]
+pub struct Ranking {
+    /// Factors reported
+    #[arg(short, long, value_name = "N", default_value_t = 10)]
+    k: usize,
+    /// Contribution of a reported factor, at least
+    #[arg(long, value_name = "FRACTION", default_value = "1%", value_parser = values::fraction)]
+    threshold: f64,
+    /// Exponent of the specificity
+    #[arg(long, value_name = "1|2|3", default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..=3))]
+    specificity: u32,
+}
+
+/// Runs the command.
+pub fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
+    let profile = load(&arguments.recording, &arguments.ranking)?;
+    if let Some(path) = &arguments.html {
+        output::write(path, &html::render(&profile))?;
+    }
+    if arguments.json {
+        println!("{}", json::render(&profile));
+    } else {
+        let by_class = arguments.by.is_some();
+        let style = output::style(output::stdout_is_terminal(), &arguments.tail, by_class, arguments.ranking.k);
+        print!("{}", terminal::render(&profile, &style));
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The profile of a recording.
+pub fn load(path: &std::path::Path, ranking: &Ranking) -> Result<Profile, Failure> {
+    let replayed = Replay::open(path)?.run()?;
+    let options = Options {
+        k: ranking.k,
+        threshold: ranking.threshold,
+        specificity: ranking.specificity,
+        ticks_per_ns: replayed.meta.ticks_per_ns,
+        target: replayed.meta.target.clone(),
+        interval: replayed.meta.interval.clone(),
+    };
+    let mut profile = replayed.analysis.profile(&replayed.sites, &options);
+    if profile.intervals_seen == 0 {
+        return Err(Failure::Usage(format!(
+            "{} holds no complete interval: record for longer, or with the server under load",
+            path.display()
+        )));
+    }
+    profile.unpatched = replayed.meta.unpatched;
+    profile.warnings.extend(replayed.meta.warnings);
+    if replayed.cut {
+        profile.warnings.push("the recording ends early (the profiler was killed): what was drained is shown".to_owned());
+    }
+    Ok(profile)
+}

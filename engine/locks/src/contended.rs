@@ -1,0 +1,191 @@
+//! The contended part of a lock manager: what its one graph lock protects.
+//!
+//! Order of locks: graph, then one shard, then one transaction's cell. An uncontended request takes its shard only.
+
+use std::hash::Hash;
+
+use crate::contention::{Contention, Effects, Outcome, Rules};
+use crate::error::LockError;
+use crate::graph::{QueueIndex, TxnIndex};
+use crate::hot::HotObjects;
+use crate::modes::Mode;
+use crate::owner::Owner;
+use crate::queue::GrantedSet;
+use crate::table::{Locks, Table};
+
+/// Objects and transactions in the wait-for graph, by their places there.
+pub(crate) struct Contended<K> {
+    pub(crate) core: Contention,
+    pub(crate) objects: Vec<Option<(K, u64)>>,
+    pub(crate) owners: Vec<Option<Owner>>,
+    pub(crate) hot: HotObjects<K>,
+    effects: Effects,
+    /// Transactions whose wait ended, to be woken without locks.
+    woken: Vec<Owner>,
+}
+
+/// What became of a request in the wait-for graph.
+pub(crate) enum Entered {
+    Granted,
+    Waiting,
+}
+
+impl<K: Hash + Eq + Clone> Contended<K> {
+    pub(crate) fn new(rules: Rules) -> Contended<K> {
+        Contended {
+            core: Contention::new(rules),
+            objects: Vec::new(),
+            owners: Vec::new(),
+            hot: HotObjects::default(),
+            effects: Effects::default(),
+            woken: Vec::new(),
+        }
+    }
+
+    /// The transactions whose wait ended; wake them after unlocking the graph.
+    #[must_use]
+    pub(crate) fn take_woken(&mut self) -> Vec<Owner> {
+        std::mem::take(&mut self.woken)
+    }
+
+    /// Moves the grants of an object somebody is about to wait for into the graph.
+    pub(crate) fn adopt(&mut self, key: &K, hash: u64, locks: &mut Locks) -> QueueIndex {
+        let granted = match locks {
+            Locks::Contended(queue) => return *queue,
+            Locks::Free(granted) => std::mem::take(granted),
+        };
+        let queue = self.core.add_queue();
+        let at = queue.0 as usize;
+        if self.objects.len() <= at {
+            self.objects.resize_with(at + 1, || None);
+        }
+        self.objects[at] = Some((key.clone(), hash));
+        for grant in granted.iter() {
+            let txn = self.enter(&grant.owner);
+            self.core.adopt(txn, queue, grant.mode);
+        }
+        *locks = Locks::Contended(queue);
+        queue
+    }
+
+    /// The place of a transaction in the graph, where it is entered if it was not there.
+    pub(crate) fn enter(&mut self, owner: &Owner) -> TxnIndex {
+        if let Some(txn) = owner.index() {
+            return txn;
+        }
+        let txn = self.core.add_txn(*owner.meta());
+        let at = txn.0 as usize;
+        if self.owners.len() <= at {
+            self.owners.resize_with(at + 1, || None);
+        }
+        self.owners[at] = Some(owner.clone());
+        owner.set_index(Some(txn));
+        txn
+    }
+
+    /// Asks for `mode` on `queue`.
+    pub(crate) fn request(
+        &mut self,
+        owner: &Owner,
+        queue: QueueIndex,
+        mode: Mode,
+        locks_held: u32,
+        now_ns: u64,
+    ) -> Result<Entered, LockError> {
+        let txn = self.enter(owner);
+        let outcome = self.core.request(txn, queue, mode, locks_held, now_ns, &mut self.effects);
+        if outcome == Ok(Outcome::Waiting) {
+            self.note_hot(txn, queue);
+        }
+        match outcome {
+            Ok(Outcome::Waiting) => Ok(Entered::Waiting),
+            Ok(_) => Ok(Entered::Granted),
+            Err(refusal) => Err(refusal.into()),
+        }
+    }
+
+    fn note_hot(&mut self, txn: TxnIndex, queue: QueueIndex) {
+        let graph = self.core.graph();
+        let holder_class = graph.blockers(txn).first().map(|&holder| graph.txn(holder).meta.class);
+        if let Some((key, _)) = &self.objects[queue.0 as usize] {
+            self.hot.note(key, holder_class.unwrap_or_default());
+        }
+    }
+
+    /// Takes the lock of `owner` on `queue` back.
+    pub(crate) fn release(&mut self, owner: &Owner, queue: QueueIndex, now_ns: u64) {
+        if let Some(txn) = owner.index() {
+            self.core.release(txn, queue, now_ns, &mut self.effects);
+        }
+    }
+
+    /// Takes the wait of `owner` back; whether it waited.
+    pub(crate) fn cancel(&mut self, owner: &Owner, now_ns: u64) -> bool {
+        owner.index().is_some_and(|txn| self.core.cancel(txn, now_ns, &mut self.effects))
+    }
+
+    /// Tells the others what the calls since the last time did to them, and lets objects and transactions leave that
+    /// are not contended any more.
+    pub(crate) fn settle(&mut self, table: &Table<K>, caller: &Owner, now_ns: u64) {
+        let mut effects = std::mem::take(&mut self.effects);
+        for granted in effects.granted.drain(..) {
+            let owner = self.owner(granted.txn);
+            owner.deliver(Ok((granted.mode, now_ns)));
+            self.woken.push(owner);
+        }
+        for (txn, refusal) in effects.refused.drain(..) {
+            let owner = self.owner(txn);
+            let error = LockError::from(refusal);
+            if matches!(error, LockError::Wounded { .. }) {
+                owner.doom(error.clone());
+            }
+            owner.deliver(Err(error));
+            self.woken.push(owner);
+            self.leave_if_idle(txn);
+        }
+        for (txn, elder) in effects.wounded.drain(..) {
+            self.owner(txn).doom(LockError::Wounded { elder: crate::error::TxnId(elder) });
+        }
+        effects.touched.sort_unstable();
+        effects.touched.dedup();
+        for queue in effects.touched.drain(..) {
+            self.retire(queue, table);
+        }
+        if let Some(txn) = caller.index() {
+            self.leave_if_idle(txn);
+        }
+        self.effects = effects;
+    }
+
+    fn owner(&self, txn: TxnIndex) -> Owner {
+        self.owners[txn.0 as usize].clone().expect("a transaction of the graph has an owner")
+    }
+
+    /// Moves the grants of an object nobody waits for back into the table.
+    pub(crate) fn retire(&mut self, queue: QueueIndex, table: &Table<K>) {
+        let object = self.core.graph().queue(queue);
+        if object.waiter_count() > 0 {
+            return;
+        }
+        let Some((key, hash)) = self.objects[queue.0 as usize].take() else { return };
+        let holders: Vec<(TxnIndex, Mode)> = object.granted.iter().map(|grant| (grant.owner, grant.mode)).collect();
+        let mut granted = GrantedSet::default();
+        for (txn, mode) in holders {
+            granted.insert(self.owner(txn), mode);
+            self.core.disown(txn, queue);
+            self.leave_if_idle(txn);
+        }
+        self.core.remove_queue(queue);
+        table.shard(hash).free(&key, hash, granted);
+    }
+
+    fn leave_if_idle(&mut self, txn: TxnIndex) {
+        if !self.core.graph().is_idle(txn) {
+            return;
+        }
+        self.core.remove_txn(txn);
+        if let Some(owner) = self.owners[txn.0 as usize].take() {
+            owner.set_index(None);
+        }
+    }
+}

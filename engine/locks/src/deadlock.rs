@@ -1,0 +1,75 @@
+//! Deadlocks: exact detection when a transaction begins to wait, and the policies that prevent them instead.
+//!
+//! A grant never closes a cycle, because the granted transaction runs. So it is enough to look when a wait begins, and
+//! the search follows every holder the waiter depends on, not one of several. Prevention follows Rosenkrantz, Stearns
+//! and Lewis, "System Level Concurrency Control for Distributed Database Systems" (TODS 1978).
+
+use crate::graph::{Graph, TxnIndex};
+
+/// What happens when waiting might deadlock.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum DeadlockPolicy {
+    /// Wait, and abort a transaction of every cycle the moment it closes.
+    Detect(Victim),
+    /// A transaction waits only for younger ones; otherwise it is refused ("dies").
+    WaitDie,
+    /// A transaction waits only for elder ones; younger ones it waits for are told to abort ("wounded"). Grants then go
+    /// to the eldest first whatever the schedule: passing an elder waiter over would only wound the one granted.
+    WoundWait,
+    /// Nobody waits: a request that cannot be granted at once is refused.
+    NoWait,
+}
+
+/// Which transaction of a cycle is aborted.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Victim {
+    /// The one born last: the least work is lost, and the eldest always gets through.
+    Youngest,
+    /// The one that holds the fewest locks, of equals the youngest.
+    FewestLocks,
+    /// The one the fewest transactions outside the cycle wait for, of equals the youngest.
+    SmallestDependencySet,
+}
+
+/// A cycle of the wait-for graph through `start`: each transaction waits for the next, the last for the first.
+pub fn find_cycle(graph: &Graph, start: TxnIndex) -> Option<Vec<TxnIndex>> {
+    let mut seen = hashbrown::HashSet::new();
+    let mut path = vec![(start, graph.blockers(start))];
+    while let Some((_, rest)) = path.last_mut() {
+        match rest.pop() {
+            Some(next) if next == start => return Some(path.iter().map(|&(txn, _)| txn).collect()),
+            // Whoever does not wait ends its path.
+            Some(next) if graph.txn(next).waiting.is_some() && seen.insert(next) => {
+                path.push((next, graph.blockers(next)));
+            }
+            Some(_) => {}
+            None => {
+                path.pop();
+            }
+        }
+    }
+    None
+}
+
+/// The transaction of `cycle` to abort.
+pub fn choose_victim(graph: &Graph, cycle: &[TxnIndex], victim: Victim) -> TxnIndex {
+    let cost = |txn: TxnIndex| match victim {
+        Victim::Youngest => 0,
+        Victim::FewestLocks => u64::from(graph.txn(txn).locks_held),
+        Victim::SmallestDependencySet => dependents_outside(graph, cycle, txn),
+    };
+    let youth = |txn: TxnIndex| {
+        let meta = graph.txn(txn).meta;
+        std::cmp::Reverse((meta.birth_ns, meta.id))
+    };
+    cycle.iter().copied().min_by_key(|&txn| (cost(txn), youth(txn))).expect("a cycle has members")
+}
+
+/// Transactions that wait for `txn` other than through the cycle, in which everybody waits for everybody.
+fn dependents_outside(graph: &Graph, cycle: &[TxnIndex], txn: TxnIndex) -> u64 {
+    let mut set = graph.dependency_union();
+    for &member in cycle.iter().filter(|&&member| member != txn) {
+        set.exclude(member);
+    }
+    set.add(txn)
+}

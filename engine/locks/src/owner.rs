@@ -1,0 +1,131 @@
+//! The part of a transaction other threads see: who it is, and the cell in which it learns how its wait ended.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::task::{Poll, Waker};
+use std::time::Instant;
+
+use crate::error::LockError;
+use crate::graph::{TxnIndex, TxnMeta};
+use crate::modes::Mode;
+use crate::sync::{Condvar, Mutex};
+
+/// No place in the wait-for graph.
+const NOT_IN_GRAPH: u32 = u32::MAX;
+
+/// How a wait ended: the mode held now and when it was granted, or why not.
+pub(crate) type WaitEnd = Result<(Mode, u64), LockError>;
+
+/// A transaction, compared by identity.
+#[derive(Clone)]
+pub(crate) struct Owner(Arc<State>);
+
+struct State {
+    meta: TxnMeta,
+    /// Its place in the wait-for graph. Read and written only by who has locked the contention, so relaxed suffices.
+    index: AtomicU32,
+    /// Set once `Cell::doom` is, so that a lock on a free object need not look into the cell.
+    doomed: AtomicBool,
+    cell: Mutex<Cell>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct Cell {
+    end: Option<WaitEnd>,
+    waker: Option<Waker>,
+    /// Why every further request is refused.
+    doom: Option<LockError>,
+}
+
+impl PartialEq for Owner {
+    fn eq(&self, other: &Owner) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+}
+
+impl Owner {
+    pub(crate) fn new(meta: TxnMeta) -> Owner {
+        Owner(Arc::new(State {
+            meta,
+            index: AtomicU32::new(NOT_IN_GRAPH),
+            doomed: AtomicBool::new(false),
+            cell: Mutex::new(Cell::default()),
+            changed: Condvar::default(),
+        }))
+    }
+
+    pub(crate) fn meta(&self) -> &TxnMeta {
+        &self.0.meta
+    }
+
+    pub(crate) fn index(&self) -> Option<TxnIndex> {
+        let index = self.0.index.load(Ordering::Relaxed);
+        (index != NOT_IN_GRAPH).then_some(TxnIndex(index))
+    }
+
+    pub(crate) fn set_index(&self, index: Option<TxnIndex>) {
+        self.0.index.store(index.map_or(NOT_IN_GRAPH, |index| index.0), Ordering::Relaxed);
+    }
+
+    /// Refuses every further request for this reason, the first one given.
+    pub(crate) fn doom(&self, why: LockError) {
+        self.0.cell.lock().doom.get_or_insert(why);
+        self.0.doomed.store(true, Ordering::Release);
+    }
+
+    /// # Errors
+    /// If the transaction was told to abort.
+    pub(crate) fn check(&self) -> Result<(), LockError> {
+        if !self.0.doomed.load(Ordering::Acquire) {
+            return Ok(());
+        }
+        Err(self.0.cell.lock().doom.clone().unwrap_or(LockError::Cancelled))
+    }
+
+    /// Says how the wait ended; [`Owner::wake`] is called later, without locks.
+    pub(crate) fn deliver(&self, end: WaitEnd) {
+        let mut cell = self.0.cell.lock();
+        debug_assert!(cell.end.is_none(), "a wait ends once");
+        cell.end = Some(end);
+    }
+
+    pub(crate) fn wake(&self) {
+        let waker = self.0.cell.lock().waker.take();
+        self.0.changed.notify();
+        if let Some(waker) = waker {
+            waker.wake();
+        }
+    }
+
+    /// How the wait ended, if it has.
+    pub(crate) fn take_end(&self) -> Option<WaitEnd> {
+        self.0.cell.lock().end.take()
+    }
+
+    /// Blocks until the wait ends or the deadline passes.
+    pub(crate) fn wait(&self, deadline: Option<Instant>) -> Option<WaitEnd> {
+        let mut cell = self.0.cell.lock();
+        loop {
+            if let Some(end) = cell.end.take() {
+                return Some(end);
+            }
+            let expired;
+            (cell, expired) = self.0.changed.wait(cell, deadline);
+            if expired {
+                return cell.end.take();
+            }
+        }
+    }
+
+    pub(crate) fn poll(&self, waker: &Waker) -> Poll<WaitEnd> {
+        let mut cell = self.0.cell.lock();
+        match cell.end.take() {
+            Some(end) => Poll::Ready(end),
+            None => {
+                cell.waker = Some(waker.clone());
+                Poll::Pending
+            }
+        }
+    }
+}

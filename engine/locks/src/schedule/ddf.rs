@@ -1,0 +1,16 @@
+//! Deepest dependency first (dissertation sections 4.3.1 and 4.6.1).
+
+use super::{Decision, Schedule, group};
+use crate::draws::Draws;
+
+/// Grants the transaction with the longest chain of transactions waiting one for the other behind it; if its mode can be
+/// shared, with everybody it can be shared with. Of equals the first to arrive.
+#[derive(Clone, Copy, Default, Debug)]
+pub struct Ddf;
+
+impl Schedule for Ddf {
+    fn pick(&mut self, decision: &Decision<'_>, _: &mut Draws, picked: &mut Vec<usize>) {
+        let first = group::greatest(decision, |waiter| decision.graph.depth(waiter.txn));
+        group::share_with(decision, first, picked);
+    }
+}

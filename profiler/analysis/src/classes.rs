@@ -1,0 +1,237 @@
+//! Classes of intervals: a label in a normal form, numbered, with sums by class.
+
+use rustc_hash::FxHashMap;
+
+use crate::intervals::RawLabel;
+use crate::sql;
+use crate::vectors::Vector;
+
+/// Classes kept apart, at most; intervals of any further class are counted together.
+pub const CLASSES_MAX: usize = 256;
+/// Characters of a class's name, at most.
+pub const NAME_MAX: usize = 120;
+/// Name of the class of intervals without a label.
+pub const UNLABELLED: &str = "(no label)";
+/// Name of the class of intervals beyond [`CLASSES_MAX`].
+pub const OTHER: &str = "other classes";
+/// Labels whose class is remembered, at most.
+const CACHE_MAX: usize = 1 << 12;
+
+const UNLABELLED_ID: usize = 0;
+const OTHER_ID: usize = 1;
+
+/// Numbers classes by their normalised label.
+#[derive(Debug)]
+pub struct ClassTable {
+    names: Vec<String>,
+    by_name: FxHashMap<String, usize>,
+    /// By the label's bytes as recorded: normalising is slow beside looking up.
+    by_text: FxHashMap<Box<[u8]>, usize>,
+    by_integer: FxHashMap<u64, usize>,
+}
+
+impl Default for ClassTable {
+    fn default() -> ClassTable {
+        ClassTable {
+            names: vec![UNLABELLED.to_owned(), OTHER.to_owned()],
+            by_name: FxHashMap::default(),
+            by_text: FxHashMap::default(),
+            by_integer: FxHashMap::default(),
+        }
+    }
+}
+
+impl ClassTable {
+    /// The class of a label, an index below [`CLASSES_MAX`] + 2.
+    pub fn class_of(&mut self, label: RawLabel<'_>) -> usize {
+        match label {
+            RawLabel::None => UNLABELLED_ID,
+            RawLabel::Integer(value) => match self.by_integer.get(&value) {
+                Some(&class) => class,
+                None => {
+                    // Read as the signed number it nearly always was: -1 rather than 2^64 - 1.
+                    let class = self.class_named((value as i64).to_string());
+                    remember(&mut self.by_integer, value, class)
+                }
+            },
+            RawLabel::Text(text) => match self.by_text.get(text) {
+                Some(&class) => class,
+                None => {
+                    let class = self.class_named(normalise(text));
+                    remember(&mut self.by_text, text.into(), class)
+                }
+            },
+        }
+    }
+
+    /// Name of a class.
+    pub fn name(&self, class: usize) -> &str {
+        &self.names[class]
+    }
+
+    /// Whether a class is that of intervals without a label.
+    pub fn is_unlabelled(class: usize) -> bool {
+        class == UNLABELLED_ID
+    }
+
+    fn class_named(&mut self, name: String) -> usize {
+        if let Some(&class) = self.by_name.get(&name) {
+            return class;
+        }
+        if self.by_name.len() == CLASSES_MAX {
+            return OTHER_ID;
+        }
+        let class = self.names.len();
+        self.names.push(name.clone());
+        self.by_name.insert(name, class);
+        class
+    }
+}
+
+fn remember<K: std::hash::Hash + Eq>(
+    cache: &mut FxHashMap<K, usize>,
+    key: K,
+    class: usize,
+) -> usize {
+    if cache.len() >= CACHE_MAX {
+        cache.clear();
+    }
+    cache.insert(key, class);
+    class
+}
+
+/// The class a text label stands for: SQL without its literals; of anything else, runs of digits become `?` and
+/// URLs lose their query string. At most [`NAME_MAX`] characters.
+pub fn normalise(label: &[u8]) -> String {
+    let text = String::from_utf8_lossy(label);
+    // A label cut in the middle of a character ends in a replacement character.
+    let text = text.trim_end_matches(char::REPLACEMENT_CHARACTER).trim();
+    let name = if sql::is_sql(text) {
+        sql::normalise(text)
+    } else {
+        normalise_plain(text)
+    };
+    match name.char_indices().nth(NAME_MAX) {
+        Some((end, _)) => name[..end].to_owned(),
+        None => name,
+    }
+}
+
+fn normalise_plain(text: &str) -> String {
+    let words = text
+        .split_whitespace()
+        .map(|word| match word.find(['?', '#']) {
+            Some(query) if word[..query].contains('/') => &word[..query],
+            _ => word,
+        });
+    let mut normal = String::with_capacity(text.len());
+    for word in words {
+        if !normal.is_empty() {
+            normal.push(' ');
+        }
+        for c in word.chars() {
+            if !c.is_ascii_digit() {
+                normal.push(c);
+            } else if !normal.ends_with('?') {
+                normal.push('?');
+            }
+        }
+    }
+    normal
+}
+
+/// Sums over the intervals of one class. Exclusive times: they add up to the latency over all nodes.
+#[derive(Clone, Debug, Default)]
+pub struct ClassSums {
+    /// Intervals.
+    pub intervals: u64,
+    /// Sum of L.
+    pub latency: i128,
+    /// Sum of L^2.
+    pub latency_squared: i128,
+    /// By node id: sum of x and of x L; zero beyond its end.
+    pub nodes: Vec<(i128, i128)>,
+}
+
+impl ClassSums {
+    /// Adds one interval.
+    pub fn add(&mut self, vector: &Vector<'_>) {
+        let latency = i128::from(vector.latency);
+        self.intervals += 1;
+        self.latency += latency;
+        self.latency_squared += latency * latency;
+        for entry in vector.entries {
+            let node = entry.node as usize;
+            if self.nodes.len() <= node {
+                self.nodes.resize(node + 1, (0, 0));
+            }
+            let exclusive = i128::from(entry.exclusive);
+            self.nodes[node].0 += exclusive;
+            self.nodes[node].1 += exclusive * latency;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn plain_labels() {
+        let cases = [
+            (
+                "GET /user/1234/cart?item=77&n=2 HTTP/1.1",
+                "GET /user/?/cart HTTP/?.?",
+            ),
+            ("/static/a.js#top", "/static/a.js"),
+            ("job 17", "job ?"),
+            ("new order", "new order"),
+            ("what? no", "what? no"),
+            ("", ""),
+        ];
+        for (label, class) in cases {
+            assert_eq!(normalise(label.as_bytes()), class);
+        }
+        assert_eq!(
+            normalise("é".repeat(200).as_bytes()).chars().count(),
+            NAME_MAX
+        );
+        assert_eq!(
+            normalise(&"naïf é".as_bytes()[..7]),
+            "naïf",
+            "cut inside a character"
+        );
+    }
+
+    #[test]
+    fn classes_are_numbered_and_bounded() {
+        let mut table = ClassTable::default();
+        let one = table.class_of(RawLabel::Text(b"select 1"));
+        assert_eq!(table.class_of(RawLabel::Text(b"SELECT 2")), one);
+        assert_eq!(table.name(one), "select ?");
+        let minus = table.class_of(RawLabel::Integer(-1i64 as u64));
+        assert_eq!(table.name(minus), "-1");
+        for value in 0..10_000 {
+            assert!(table.class_of(RawLabel::Integer(value)) < CLASSES_MAX + 2);
+        }
+        let late = table.class_of(RawLabel::Integer(9_999));
+        assert_eq!(table.name(late), OTHER);
+        assert_eq!(
+            table.class_of(RawLabel::Integer(-1i64 as u64)),
+            minus,
+            "known classes stay"
+        );
+        let none = table.class_of(RawLabel::None);
+        assert_eq!(table.name(none), UNLABELLED);
+    }
+
+    proptest::proptest! {
+        /// A label is whatever memory the target's pointer led to.
+        #[test]
+        fn any_bytes_have_a_class(label in proptest::collection::vec(proptest::prelude::any::<u8>(), 0..260)) {
+            proptest::prop_assert!(normalise(&label).chars().count() <= NAME_MAX);
+            let sql = [&b"select "[..], &label].concat();
+            proptest::prop_assert!(normalise(&sql).starts_with("select"));
+        }
+    }
+}

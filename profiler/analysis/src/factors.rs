@@ -1,0 +1,280 @@
+//! Factors: which functions, and which pairs of functions, make the latency vary (dissertation 2.3.2.2, algorithm 1).
+//!
+//! A function's factor sums Var(X) over its nodes, a pair's sums 2 Cov(X, Y) over the nodes of which both are parts, as
+//! fractions of Var(L). Functions without timed calls are leaves; of others the own time is the factor `body of f`.
+//!
+//! **Recursion**: the time of a call of f below another call of f is part of the outer call's time, so its variance is
+//! counted at the outermost call only. Covariances are not contained in one another that way (those below a node
+//! are part of its variance, not of its covariances), nor are bodies; they all count.
+//!
+//! **Specificity** is (height(root) - height(f))^e, e = 2 in the paper (equation 2.3), not below zero, and score =
+//! specificity x contribution (equation 2.4). A body has height 0: nothing is below it. The static height of the root
+//! misses what is reached by indirect calls only, so it is raised above any function seen that is higher. What has
+//! specificity 0, above all the root itself, is not ranked. Nor is what the probes cost: it is no function's doing.
+
+use rustc_hash::FxHashMap;
+
+use crate::blocks::Blocks;
+use crate::parts::{Part, VarianceTree, fraction, pair_moment};
+use crate::paths::{PROBES, ROOT};
+use crate::profile::{Factor, FactorKind};
+use crate::sites::Kind;
+use crate::sums::Sums;
+
+/// Paths listed of one factor, at most.
+pub const PATHS_MAX: usize = 8;
+
+/// Which factors to report.
+#[derive(Clone, Copy, Debug)]
+pub struct Selection {
+    /// How many, at most.
+    pub k: usize,
+    /// Contribution of each, at least, as a fraction of Var(L).
+    pub threshold: f64,
+    /// Exponent of the specificity: 1, 2 or 3.
+    pub exponent: u32,
+}
+
+/// One node of a factor: a part, or two parts of the same node.
+#[derive(Clone, Copy, Debug)]
+enum Term {
+    Variance(Part),
+    Covariance(Part, Part),
+}
+
+impl Term {
+    /// What it adds to (n - 1) Var(L), ticks^2.
+    fn moment(self, sums: &Sums, tree: &VarianceTree<'_>) -> f64 {
+        match self {
+            Term::Variance(part) => part.moment(sums),
+            Term::Covariance(a, b) => 2.0 * pair_moment(sums, tree.paths, a, b),
+        }
+    }
+}
+
+/// A factor before it is described.
+#[derive(Debug)]
+struct Candidate {
+    kind: FactorKind,
+    /// Functions, in order of name; the same twice for a variance.
+    functions: [u32; 2],
+    terms: Vec<Term>,
+    contribution: f64,
+    specificity: f64,
+    height: u32,
+}
+
+/// The factors of one round, best score first.
+pub fn factors(tree: &VarianceTree<'_>, blocks: &Blocks, selection: Selection) -> Vec<Factor> {
+    let functions = Functions::of(tree);
+    let mut ranked = candidates(tree, &functions, selection);
+    // One more than reported: the last one's order against it may mean nothing either.
+    ranked.truncate(selection.k.saturating_add(1));
+    let statistics = |sums: &Sums| {
+        let whole = sums.latency_moment();
+        let moment = |candidate: &Candidate| {
+            candidate
+                .terms
+                .iter()
+                .map(|term| term.moment(sums, tree))
+                .sum()
+        };
+        ranked
+            .iter()
+            .map(|candidate| fraction(moment(candidate), whole))
+            .collect()
+    };
+    let replicates = blocks.jackknife(tree.total, statistics);
+    let tied = |at: usize| {
+        let (this, next) = (&ranked[at], ranked.get(at + 1)?);
+        let error =
+            replicates.combined_error(&[(at, this.specificity), (at + 1, -next.specificity)]);
+        Some(this.score() - next.score() <= error)
+    };
+    let reported = ranked.iter().enumerate().take(selection.k);
+    reported
+        .map(|(at, candidate)| Factor {
+            se: replicates.standard_error(at),
+            tied_with_next: tied(at).unwrap_or(false),
+            ..candidate.describe(tree, &functions)
+        })
+        .collect()
+}
+
+/// Algorithm 1, lines 1 to 13. The threshold comes before the choice of k here, as in the paper's text ("the top k
+/// whose total variance is greater than a threshold"); its pseudocode would return fewer than k where a candidate of
+/// high score falls below the threshold.
+fn candidates(
+    tree: &VarianceTree<'_>,
+    functions: &Functions,
+    selection: Selection,
+) -> Vec<Candidate> {
+    let whole = tree.total.latency_moment();
+    let root_height = functions.root_height(tree);
+    let candidate = |((kind, pair), terms): ((FactorKind, [u32; 2]), Vec<Term>)| {
+        let moments = terms.iter().map(|term| term.moment(tree.total, tree));
+        let height = functions.height(pair[0]).max(functions.height(pair[1]));
+        let levels = f64::from(root_height.saturating_sub(height));
+        Candidate {
+            kind,
+            functions: pair,
+            contribution: fraction(moments.sum(), whole),
+            specificity: levels.powi(selection.exponent as i32),
+            height,
+            terms,
+        }
+    };
+    let chosen = |candidate: &Candidate| {
+        candidate.contribution >= selection.threshold && candidate.score() > 0.0
+    };
+    let all = terms(tree, functions).into_iter().map(candidate);
+    let mut candidates: Vec<Candidate> = all.filter(chosen).collect();
+    candidates.sort_by(|a, b| {
+        let by_name = || (a.functions, a.kind).cmp(&(b.functions, b.kind));
+        b.score().total_cmp(&a.score()).then_with(by_name)
+    });
+    candidates
+}
+
+/// The nodes of every factor (algorithm 1, lines 2 to 9).
+fn terms(
+    tree: &VarianceTree<'_>,
+    functions: &Functions,
+) -> FxHashMap<(FactorKind, [u32; 2]), Vec<Term>> {
+    let mut terms: FxHashMap<_, Vec<Term>> = FxHashMap::default();
+    let mut add = |kind, functions, term| terms.entry((kind, functions)).or_default().push(term);
+    for node in tree.nodes() {
+        let mut parts = tree.parts(node);
+        parts.retain(|&part| part != Part::Call(PROBES));
+        for (at, &a) in parts.iter().enumerate() {
+            let id = functions.id(a);
+            if !functions.is_nested(tree, a) {
+                add(FactorKind::Variance, [id, id], Term::Variance(a));
+            }
+            for &b in &parts[at + 1..] {
+                let other = functions.id(b);
+                let pair = [id.min(other), id.max(other)];
+                add(FactorKind::Covariance, pair, Term::Covariance(a, b));
+            }
+        }
+    }
+    terms
+}
+
+impl Candidate {
+    fn score(&self) -> f64 {
+        self.specificity * self.contribution
+    }
+
+    fn describe(&self, tree: &VarianceTree<'_>, functions: &Functions) -> Factor {
+        let mut terms = self.terms.clone();
+        terms.sort_by(|a, b| {
+            b.moment(tree.total, tree)
+                .total_cmp(&a.moment(tree.total, tree))
+        });
+        let [a, b] = self
+            .functions
+            .map(|id| functions.names[id as usize].clone());
+        Factor {
+            kind: self.kind,
+            functions: if self.kind == FactorKind::Variance {
+                vec![a]
+            } else {
+                vec![a, b]
+            },
+            contribution: self.contribution,
+            score: self.score(),
+            height: self.height,
+            paths: terms
+                .iter()
+                .take(PATHS_MAX)
+                .map(|&term| term_path(tree, term))
+                .collect(),
+            what: term_kind(tree, terms[0]),
+            ..Factor::default()
+        }
+    }
+}
+
+fn term_path(tree: &VarianceTree<'_>, term: Term) -> String {
+    match term {
+        Term::Variance(part) => tree.path(part),
+        Term::Covariance(a, b) => tree.pair_path(a, b),
+    }
+}
+
+/// Of a pair, the kind that says more than that it is a call or a body.
+fn term_kind(tree: &VarianceTree<'_>, term: Term) -> Kind {
+    match term {
+        Term::Variance(part) => tree.kind(part),
+        Term::Covariance(a, b) => match (tree.kind(a), tree.kind(b)) {
+            (Kind::Call | Kind::Body, Kind::Body) => Kind::Call,
+            (Kind::Call | Kind::Body, other) => other,
+            (known, _) => known,
+        },
+    }
+}
+
+/// The functions of a tree, numbered in order of name.
+#[derive(Debug)]
+struct Functions {
+    names: Vec<String>,
+    /// The largest over a function's sites, by number.
+    heights: Vec<u32>,
+    of_part: FxHashMap<Part, u32>,
+}
+
+impl Functions {
+    fn of(tree: &VarianceTree<'_>) -> Functions {
+        let parts = tree.all_parts();
+        let mut names: Vec<String> = parts.iter().map(|&part| tree.function(part)).collect();
+        names.sort_unstable();
+        names.dedup();
+        let mut heights = vec![0; names.len()];
+        let mut of_part = FxHashMap::default();
+        for part in parts {
+            let id = names
+                .binary_search(&tree.function(part))
+                .expect("collected above");
+            heights[id] = tree.height(part).max(heights[id]);
+            of_part.insert(part, id as u32);
+        }
+        Functions {
+            names,
+            heights,
+            of_part,
+        }
+    }
+
+    fn height(&self, id: u32) -> u32 {
+        self.heights[id as usize]
+    }
+
+    fn id(&self, part: Part) -> u32 {
+        self.of_part[&part]
+    }
+
+    /// Whether a call lies below another call of the same function.
+    fn is_nested(&self, tree: &VarianceTree<'_>, part: Part) -> bool {
+        let Part::Call(node) = part else { return false };
+        let mut above = node;
+        while above != ROOT {
+            above = tree.paths.get(above).parent;
+            if self.id(Part::Call(above)) == self.id(part) {
+                return true;
+            }
+        }
+        false
+    }
+
+    /// Height of the call graph: the root's, above whatever was seen below it.
+    fn root_height(&self, tree: &VarianceTree<'_>) -> u32 {
+        let stated = tree.height(Part::Call(ROOT));
+        let seen = self.heights.iter().copied().max().unwrap_or(0);
+        if seen > stated {
+            seen + 1
+        } else {
+            stated.max(1)
+        }
+    }
+}

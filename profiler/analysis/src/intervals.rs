@@ -1,0 +1,230 @@
+//! From the records of one thread to its intervals.
+//!
+//! ```text
+//! Begin [Label.. | LabelInteger]  call call call ...  [Open ..]  End
+//! ```
+//! An interval that lost anything is discarded with its reason and never patched up (dissertation 2.3.3.1 assumes
+//! complete traces; a patched vector would not close).
+
+use evenkeel_wire::record::{LABEL_MAX, MARKER_FIRST, Marker, Record};
+
+/// Calls kept of one interval, at most: 16 MiB.
+pub const CALLS_MAX: usize = 1 << 20;
+/// Calls for which a thread's buffer is kept from one interval to the next: 256 KiB.
+const CALLS_RETAINED: usize = 1 << 14;
+
+/// Width of a latency in ticks; longer intervals are malformed (34 hours at 2.3 GHz): sums of squares must fit.
+pub const LATENCY_BITS: u32 = 48;
+
+/// Why an interval was left out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Reason {
+    /// Another interval began on the thread before this one ended.
+    LeftEarly,
+    /// The agent reported a gap.
+    RecordsLost,
+    /// The agent gave it up.
+    Abandoned,
+    /// It ended under another plan than it began.
+    PlanChanged,
+    /// Its calls do not nest.
+    Malformed,
+    /// It has more than [`CALLS_MAX`] calls.
+    TooManyCalls,
+    /// It began under a plan older than the first round.
+    BeforeFirstRound,
+}
+
+impl Reason {
+    /// All reasons; a reason's discriminant is its index here.
+    pub const ALL: [Reason; 7] = [
+        Reason::LeftEarly,
+        Reason::RecordsLost,
+        Reason::Abandoned,
+        Reason::PlanChanged,
+        Reason::Malformed,
+        Reason::TooManyCalls,
+        Reason::BeforeFirstRound,
+    ];
+
+    /// The reason in words, as the profile shows it.
+    pub fn text(self) -> &'static str {
+        match self {
+            Reason::LeftEarly => "left early (longjmp, exception or error)",
+            Reason::RecordsLost => "records lost",
+            Reason::Abandoned => "plan changed or thread forked",
+            Reason::PlanChanged => "plan changed under it",
+            Reason::Malformed => "malformed records",
+            Reason::TooManyCalls => "too many calls to keep",
+            Reason::BeforeFirstRound => "began before the first round",
+        }
+    }
+}
+
+/// The label as the agent copied it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RawLabel<'a> {
+    /// No label.
+    None,
+    /// The value of an integer argument.
+    Integer(u64),
+    /// Text without its terminating zero, at most [`LABEL_MAX`] bytes of it.
+    Text(&'a [u8]),
+}
+
+/// A complete interval as recorded.
+#[derive(Clone, Copy, Debug)]
+pub struct RawInterval<'a> {
+    /// Begin, ticks.
+    pub start: u64,
+    /// End, ticks.
+    pub end: u64,
+    /// Generation of the plan under which it ran.
+    pub generation: u32,
+    /// Whether its probes were on.
+    pub probed: bool,
+    /// What was asked for.
+    pub label: RawLabel<'a>,
+    /// Completed calls in order of their end; those with `start` 0 are void.
+    pub calls: &'a [Record],
+    /// [`Marker::Open`] records: calls still running at `end`, outermost first.
+    pub open: &'a [Record],
+}
+
+impl RawInterval<'_> {
+    /// Latency in ticks; nothing where it is negative or wider than [`LATENCY_BITS`].
+    pub fn latency(&self) -> Option<i64> {
+        let ticks = self.end.checked_sub(self.start)?;
+        (ticks >> LATENCY_BITS == 0).then_some(ticks as i64)
+    }
+}
+
+/// What became of an interval.
+#[derive(Clone, Copy, Debug)]
+pub enum Outcome<'a> {
+    /// It is complete.
+    Interval(RawInterval<'a>),
+    /// It is left out.
+    Discarded(Reason),
+}
+
+/// Assembles the intervals of one thread. Holds at most one interval.
+#[derive(Debug, Default)]
+pub struct Assembler {
+    /// Start and payload of the open interval's Begin.
+    begin: Option<(u64, u64)>,
+    calls: Vec<Record>,
+    open: Vec<Record>,
+    text: Vec<u8>,
+    labelled_text: bool,
+    integer: Option<u64>,
+}
+
+impl Assembler {
+    /// Takes the next records of the thread, in order; `sink` receives each interval that ends or is discarded.
+    pub fn push(&mut self, records: &[Record], sink: &mut impl FnMut(Outcome<'_>)) {
+        let mut rest = records;
+        while !rest.is_empty() {
+            let calls = rest
+                .iter()
+                .position(|record| record.id() >= MARKER_FIRST)
+                .unwrap_or(rest.len());
+            if self.begin.is_some() {
+                self.push_calls(&rest[..calls], sink);
+            }
+            rest = &rest[calls..];
+            if let Some((&record, after)) = rest.split_first() {
+                self.push_marker(record, sink);
+                rest = after;
+            }
+        }
+    }
+
+    /// Whether an interval has begun and not ended.
+    pub fn is_open(&self) -> bool {
+        self.begin.is_some()
+    }
+
+    fn push_calls(&mut self, calls: &[Record], sink: &mut impl FnMut(Outcome<'_>)) {
+        if self.calls.len() + calls.len() > CALLS_MAX {
+            self.discard(Reason::TooManyCalls, sink);
+        } else {
+            self.calls.extend_from_slice(calls);
+        }
+    }
+
+    fn push_marker(&mut self, record: Record, sink: &mut impl FnMut(Outcome<'_>)) {
+        let Some(marker) = record.as_marker() else {
+            return;
+        };
+        if marker == Marker::Begin {
+            self.discard(Reason::LeftEarly, sink);
+            self.clear();
+            self.begin = Some((record.start, record.duration()));
+            return;
+        }
+        let Some((start, payload)) = self.begin else {
+            return;
+        };
+        match marker {
+            Marker::Begin => unreachable!("handled above"),
+            Marker::Label => self.push_label(&record.label_chunk()),
+            Marker::LabelInteger => self.integer = Some(record.start),
+            Marker::Open if self.open.len() == CALLS_MAX => {
+                self.discard(Reason::TooManyCalls, sink)
+            }
+            Marker::Open => self.open.push(record),
+            Marker::Gap => self.discard(Reason::RecordsLost, sink),
+            Marker::Abandon => self.discard(Reason::Abandoned, sink),
+            Marker::End if payload >> 1 != record.duration() >> 1 => {
+                self.discard(Reason::PlanChanged, sink)
+            }
+            Marker::End => {
+                self.begin = None;
+                sink(Outcome::Interval(self.interval(
+                    start,
+                    record.start,
+                    payload,
+                )));
+            }
+        }
+    }
+
+    fn interval(&self, start: u64, end: u64, payload: u64) -> RawInterval<'_> {
+        RawInterval {
+            start,
+            end,
+            generation: (payload >> 1) as u32,
+            probed: payload & 1 == 1,
+            label: match self.integer {
+                Some(value) => RawLabel::Integer(value),
+                None if self.labelled_text => RawLabel::Text(&self.text),
+                None => RawLabel::None,
+            },
+            calls: &self.calls,
+            open: &self.open,
+        }
+    }
+
+    fn push_label(&mut self, chunk: &[u8]) {
+        self.labelled_text = true;
+        let text = chunk.split(|&byte| byte == 0).next().unwrap_or_default();
+        let room = LABEL_MAX - self.text.len();
+        self.text.extend_from_slice(&text[..text.len().min(room)]);
+    }
+
+    fn discard(&mut self, reason: Reason, sink: &mut impl FnMut(Outcome<'_>)) {
+        if self.begin.take().is_some() {
+            sink(Outcome::Discarded(reason));
+        }
+    }
+
+    fn clear(&mut self) {
+        self.calls.clear();
+        self.calls.shrink_to(CALLS_RETAINED);
+        self.open.clear();
+        self.text.clear();
+        self.labelled_text = false;
+        self.integer = None;
+    }
+}

@@ -1,0 +1,234 @@
+//! Call paths: the nodes of the variance tree.
+//!
+//! A node is a call path from the interval's root, so one function called from two places is two nodes. Nodes are
+//! numbered in order of discovery, parents before children. The way from (parent, probe) to a node is walked once a
+//! record, so it is one multiplication and, nearly always, one load from an open-addressing table of 8-byte slots.
+//!
+//! The tree is bounded. A call beyond a bound is **folded**: its time stays in the body of its caller, and so do the
+//! calls below it. Vectors still close; [`Paths::folded`] says how often it happened.
+
+/// The interval itself.
+pub const ROOT: u32 = 0;
+/// A child of the root that receives what the probes themselves cost.
+pub const PROBES: u32 = 1;
+/// Nodes of one tree, at most.
+pub const NODES_MAX: usize = 1 << 13;
+/// Calls nested below the root, at most: a tree this deep still fits the recursion limit of JSON parsers (128
+/// brackets, two for each level).
+pub const DEPTH_MAX: u32 = 56;
+/// Pairs of siblings of one tree, at most: they are squares of the number of children and dominate the memory.
+pub const PAIRS_MAX: usize = 1 << 17;
+/// Ordinal of the body among the children of its node.
+pub const BODY_ORDINAL: u32 = 0;
+
+/// A call path.
+#[derive(Clone, Copy, Debug)]
+pub struct Path {
+    /// The node above; the root is its own parent.
+    pub parent: u32,
+    /// The probe called, absent at [`ROOT`] and [`PROBES`].
+    pub probe: Option<u32>,
+    /// Calls from the root: 0 for the root.
+    pub depth: u32,
+    /// Position among the parent's children in order of discovery, from 1: 0 is the parent's body.
+    pub ordinal: u32,
+    /// Where this node's row of pairs begins: the pair with the sibling of ordinal `o < ordinal` is `row + o`.
+    pub row: usize,
+    /// Children discovered so far, the body not counted.
+    pub children: u32,
+}
+
+/// All call paths of one round. Ids are indices, below [`NODES_MAX`].
+#[derive(Clone, Debug)]
+pub struct Paths {
+    nodes: Vec<Path>,
+    /// `parent << 36 | probe << 16 | node`, or [`EMPTY`].
+    slots: Vec<u64>,
+    /// 64 - log2(slots).
+    shift: u32,
+    pairs: usize,
+    folded: u64,
+}
+
+const EMPTY: u64 = u64::MAX;
+const NODE_BITS: u32 = 16;
+const PROBE_BITS: u32 = 20;
+const SLOTS_FIRST_LOG2: u32 = 8;
+
+impl Default for Paths {
+    fn default() -> Paths {
+        let root = Path {
+            parent: ROOT,
+            probe: None,
+            depth: 0,
+            ordinal: 0,
+            row: 0,
+            children: 0,
+        };
+        let mut paths = Paths {
+            nodes: vec![root],
+            slots: vec![EMPTY; 1 << SLOTS_FIRST_LOG2],
+            shift: 64 - SLOTS_FIRST_LOG2,
+            pairs: 0,
+            folded: 0,
+        };
+        paths.append(ROOT, None);
+        paths
+    }
+}
+
+impl Paths {
+    /// The node of a call of `probe` made directly from `parent`, or nothing where the call has to be folded.
+    #[inline]
+    pub fn child(&mut self, parent: u32, probe: u32) -> Option<u32> {
+        let key = u64::from(parent) << PROBE_BITS | u64::from(probe);
+        let mut at = self.slot_of(key);
+        loop {
+            let slot = self.slots[at];
+            if slot >> NODE_BITS == key {
+                return Some(slot as u32 & ((1 << NODE_BITS) - 1));
+            }
+            if slot == EMPTY {
+                return self.discover(parent, probe, key);
+            }
+            at = (at + 1) & (self.slots.len() - 1);
+        }
+    }
+
+    /// The path with this id.
+    #[inline]
+    pub fn get(&self, node: u32) -> &Path {
+        &self.nodes[node as usize]
+    }
+
+    /// All paths, parents before children; index = id.
+    pub fn all(&self) -> &[Path] {
+        &self.nodes
+    }
+
+    /// Pairs of siblings, bodies included: the length of a vector indexed by [`Paths::pair`].
+    pub fn pairs(&self) -> usize {
+        self.pairs
+    }
+
+    /// Index of the pair of two different children of one node.
+    pub fn pair(&self, a: u32, b: u32) -> usize {
+        let (a, b) = (self.get(a), self.get(b));
+        debug_assert!(a.parent == b.parent && a.ordinal != b.ordinal);
+        let later = if a.ordinal > b.ordinal { a } else { b };
+        later.row + a.ordinal.min(b.ordinal) as usize
+    }
+
+    /// Index of the pair of a node and the body of its parent.
+    pub fn pair_with_body(&self, node: u32) -> usize {
+        self.get(node).row + BODY_ORDINAL as usize
+    }
+
+    /// Calls that were folded into their caller's body.
+    pub fn folded(&self) -> u64 {
+        self.folded
+    }
+
+    /// Counts `calls` folded calls.
+    pub fn count_folded(&mut self, calls: u64) {
+        self.folded += calls;
+    }
+
+    #[cold]
+    fn discover(&mut self, parent: u32, probe: u32, key: u64) -> Option<u32> {
+        let above = self.get(parent);
+        let row_len = above.children as usize + 1;
+        if self.nodes.len() >= NODES_MAX
+            || above.depth >= DEPTH_MAX
+            || self.pairs + row_len > PAIRS_MAX
+        {
+            return None;
+        }
+        let node = self.append(parent, Some(probe));
+        if self.nodes.len() * 2 > self.slots.len() {
+            self.grow();
+        }
+        self.insert(key << NODE_BITS | u64::from(node));
+        Some(node)
+    }
+
+    fn append(&mut self, parent: u32, probe: Option<u32>) -> u32 {
+        let node = self.nodes.len() as u32;
+        let above = &mut self.nodes[parent as usize];
+        above.children += 1;
+        let (ordinal, depth) = (above.children, above.depth + 1);
+        self.nodes.push(Path {
+            parent,
+            probe,
+            depth,
+            ordinal,
+            row: self.pairs,
+            children: 0,
+        });
+        self.pairs += ordinal as usize;
+        node
+    }
+
+    fn grow(&mut self) {
+        self.shift -= 1;
+        let len = self.slots.len() * 2;
+        let old = std::mem::replace(&mut self.slots, vec![EMPTY; len]);
+        old.into_iter()
+            .filter(|&slot| slot != EMPTY)
+            .for_each(|slot| self.insert(slot));
+    }
+
+    fn insert(&mut self, slot: u64) {
+        let mut at = self.slot_of(slot >> NODE_BITS);
+        while self.slots[at] != EMPTY {
+            at = (at + 1) & (self.slots.len() - 1);
+        }
+        self.slots[at] = slot;
+    }
+
+    /// Fibonacci hashing: the top bits of a product with 2^64 / golden ratio.
+    #[inline]
+    fn slot_of(&self, key: u64) -> usize {
+        (key.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> self.shift) as usize
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_is_found_again_and_rows_are_triangular() {
+        let mut paths = Paths::default();
+        let a = paths.child(ROOT, 7).unwrap();
+        let b = paths.child(ROOT, 9).unwrap();
+        let under_a = paths.child(a, 9).unwrap();
+        assert_eq!(
+            (paths.child(ROOT, 7), paths.child(a, 9)),
+            (Some(a), Some(under_a))
+        );
+        // Children of the root: body 0, probes 1, a 2, b 3: rows of 1, 2 and 3 pairs; under a: one row of 1.
+        assert_eq!(
+            (paths.pair(a, b), paths.pair_with_body(b), paths.pairs()),
+            (5, 3, 7)
+        );
+    }
+
+    #[test]
+    fn many_paths_survive_growth_and_the_bounds_hold() {
+        let mut paths = Paths::default();
+        let mut parent = ROOT;
+        for depth in 1..=DEPTH_MAX {
+            parent = paths.child(parent, 3).unwrap();
+            assert_eq!(paths.get(parent).depth, depth);
+        }
+        assert_eq!(paths.child(parent, 3), None, "too deep");
+        let found: Vec<_> = (0..2000).map(|probe| paths.child(ROOT, probe)).collect();
+        let again: Vec<_> = (0..2000).map(|probe| paths.child(ROOT, probe)).collect();
+        assert_eq!(found, again);
+        assert!(
+            found.contains(&None) && paths.pairs() <= PAIRS_MAX,
+            "2000 siblings have 2,000,000 pairs"
+        );
+    }
+}

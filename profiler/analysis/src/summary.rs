@@ -1,0 +1,350 @@
+//! From the sums of a round to the profile.
+
+use std::collections::BTreeMap;
+
+use crate::analysis::RunCounts;
+use crate::classes::{ClassSums, ClassTable};
+use crate::factors::{self, Selection};
+use crate::histogram::Histogram;
+use crate::intervals::Reason;
+use crate::parts::{Part, VarianceTree, fraction};
+use crate::paths::{PROBES, ROOT};
+use crate::profile::{
+    Bin, Class, ClassPath, Classes, Closure, Overhead, PROFILE_VERSION, Profile, Round,
+};
+use crate::rounds::Detail;
+use crate::self_cost::Measured;
+use crate::shares::{self, standard_deviation};
+use crate::sites::SiteTable;
+use crate::sums::{Sums, co_moment};
+use crate::vectors::ProbeCost;
+use crate::warnings::{self, Warning};
+
+/// Percentiles of the profile, by name.
+const PERCENTILES: [(&str, f64); 5] = [
+    ("p50", 0.5),
+    ("p90", 0.9),
+    ("p95", 0.95),
+    ("p99", 0.99),
+    ("p999", 0.999),
+];
+/// Paths listed of one class, at most.
+const CLASS_PATHS_MAX: usize = 8;
+
+/// How to make a profile.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Factors reported, at most.
+    pub k: usize,
+    /// Contribution of a reported factor, at least, as a fraction of Var(L).
+    pub threshold: f64,
+    /// Exponent of the specificity: 1, 2 (the paper's) or 3.
+    pub specificity: u32,
+    /// Speed of the target's time stamp counter.
+    pub ticks_per_ns: f64,
+    /// [`Profile::target`].
+    pub target: String,
+    /// [`Profile::interval`].
+    pub interval: String,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options {
+            k: 10,
+            threshold: 0.01,
+            specificity: 2,
+            ticks_per_ns: 1.0,
+            target: String::new(),
+            interval: String::new(),
+        }
+    }
+}
+
+/// What a profile is made of.
+#[derive(Debug)]
+pub struct Inputs<'a> {
+    /// The round it rests on.
+    pub round: &'a Detail,
+    /// Counts over the whole run.
+    pub run: &'a RunCounts,
+    /// All rounds.
+    pub rounds: Vec<Round>,
+    /// Names of classes.
+    pub classes: &'a ClassTable,
+    /// What was subtracted for each call.
+    pub cost: ProbeCost,
+    /// Who the probes are.
+    pub sites: &'a SiteTable,
+    /// What is wanted.
+    pub options: &'a Options,
+}
+
+/// The profile.
+pub fn profile(inputs: &Inputs<'_>) -> Profile {
+    let Inputs {
+        round,
+        run,
+        options,
+        ..
+    } = *inputs;
+    let (blocks, histogram) = (&round.sums.blocks, &round.sums.histogram);
+    let total = blocks.total();
+    let tree = VarianceTree::new(&round.paths, &total, inputs.sites);
+    let sd_ns = standard_deviation(total.latency_moment(), total.intervals) / options.ticks_per_ns;
+    let selection = Selection {
+        k: options.k,
+        threshold: options.threshold,
+        exponent: options.specificity,
+    };
+    let mut profile = Profile {
+        version: PROFILE_VERSION,
+        target: options.target.clone(),
+        interval: options.interval.clone(),
+        intervals: total.intervals,
+        discarded: run.discarded.iter().sum(),
+        discarded_by_reason: discarded_by_reason(run),
+        intervals_seen: run.seen,
+        mean_ns: mean(total.latency, total.intervals) / options.ticks_per_ns,
+        sd_ns,
+        variance_ns2: sd_ns * sd_ns,
+        percentiles_ns: percentiles(histogram, options.ticks_per_ns),
+        histogram: bins(histogram, options.ticks_per_ns),
+        closure: Closure {
+            max_abs_error_ticks: run.closure_error_max,
+            intervals: run.closure_checked,
+        },
+        overhead: overhead(
+            &total,
+            inputs.cost,
+            round.sums.self_cost.measured(),
+            options.ticks_per_ns,
+        ),
+        rounds: inputs.rounds.clone(),
+        factors: factors::factors(&tree, blocks, selection),
+        classes: classes(&tree, inputs),
+        tree: shares::tree(&tree, blocks, histogram, options.ticks_per_ns),
+        unpatched: Vec::new(),
+        warnings: Vec::new(),
+    };
+    profile.warnings = warnings(&profile, inputs, &total)
+        .iter()
+        .map(ToString::to_string)
+        .collect();
+    profile
+}
+
+fn mean(sum: i128, count: u64) -> f64 {
+    sum as f64 / count.max(1) as f64
+}
+
+fn discarded_by_reason(run: &RunCounts) -> BTreeMap<String, u64> {
+    let counted = Reason::ALL
+        .iter()
+        .zip(run.discarded)
+        .filter(|&(_, count)| count > 0);
+    counted
+        .map(|(reason, count)| (reason.text().to_owned(), count))
+        .collect()
+}
+
+fn percentiles(histogram: &Histogram, ticks_per_ns: f64) -> BTreeMap<String, f64> {
+    let named = PERCENTILES
+        .iter()
+        .map(|&(name, quantile)| (name, histogram.quantile(quantile)));
+    let max = ("max", histogram.latency_max() as f64);
+    named
+        .chain([max])
+        .map(|(name, ticks)| (name.to_owned(), ticks / ticks_per_ns))
+        .collect()
+}
+
+fn bins(histogram: &Histogram, ticks_per_ns: f64) -> Vec<Bin> {
+    let ns = |ticks: u64| ticks as f64 / ticks_per_ns;
+    histogram
+        .bins()
+        .map(|(from, to, count)| Bin {
+            from_ns: ns(from),
+            to_ns: ns(to),
+            count,
+        })
+        .collect()
+}
+
+fn overhead(
+    total: &Sums,
+    cost: ProbeCost,
+    measured: Option<Measured>,
+    ticks_per_ns: f64,
+) -> Overhead {
+    Overhead {
+        probe_ns: cost.ticks() / ticks_per_ns,
+        estimated_fraction: fraction(total.node(PROBES).inclusive as f64, total.latency as f64),
+        measured_fraction: measured.map(|measured| measured.fraction),
+        measured_se: measured.and_then(|measured| measured.se),
+    }
+}
+
+/// Var(L) = Var(E[L|c]) + E[Var(L|c)] (`variance.md` section 4a), with the same denominator throughout. Without labels
+/// there are no classes and everything varies within.
+fn classes(tree: &VarianceTree<'_>, inputs: &Inputs<'_>) -> Classes {
+    let sums = &inputs.round.sums.classes;
+    let present = || {
+        sums.iter()
+            .enumerate()
+            .filter(|(_, class)| class.intervals > 0)
+    };
+    if present().all(|(id, _)| ClassTable::is_unlabelled(id)) {
+        return Classes {
+            between_fraction: 0.0,
+            within_fraction: 1.0,
+            classes: Vec::new(),
+        };
+    }
+    let mut classes: Vec<Class> = present()
+        .map(|(id, sums)| {
+            class(
+                tree,
+                inputs.classes.name(id),
+                sums,
+                inputs.options.ticks_per_ns,
+            )
+        })
+        .collect();
+    classes.sort_by(|a, b| {
+        b.intervals
+            .cmp(&a.intervals)
+            .then_with(|| a.name.cmp(&b.name))
+    });
+    Classes {
+        between_fraction: classes.iter().map(|class| class.between_fraction).sum(),
+        within_fraction: classes.iter().map(|class| class.within_fraction).sum(),
+        classes,
+    }
+}
+
+fn class(tree: &VarianceTree<'_>, name: &str, sums: &ClassSums, ticks_per_ns: f64) -> Class {
+    let whole = tree.total.latency_moment();
+    let moment = co_moment(
+        sums.intervals,
+        sums.latency_squared,
+        sums.latency,
+        sums.latency,
+    );
+    let distance =
+        mean(sums.latency, sums.intervals) - mean(tree.total.latency, tree.total.intervals);
+    Class {
+        name: name.to_owned(),
+        intervals: sums.intervals,
+        mean_ns: mean(sums.latency, sums.intervals) / ticks_per_ns,
+        sd_ns: standard_deviation(moment, sums.intervals) / ticks_per_ns,
+        within_fraction: fraction(moment, whole),
+        between_fraction: fraction(sums.intervals as f64 * distance * distance, whole),
+        top: class_paths(tree, sums, moment, ticks_per_ns),
+    }
+}
+
+fn class_paths(
+    tree: &VarianceTree<'_>,
+    sums: &ClassSums,
+    moment: f64,
+    ticks_per_ns: f64,
+) -> Vec<ClassPath> {
+    let share = |(node, &(exclusive, with_latency)): (usize, &(i128, i128))| {
+        let covaries = co_moment(sums.intervals, with_latency, exclusive, sums.latency);
+        (node as u32, fraction(covaries, moment), exclusive)
+    };
+    let mut shares: Vec<_> = sums
+        .nodes
+        .iter()
+        .enumerate()
+        .map(share)
+        .filter(|&(_, share, _)| share > 0.0)
+        .collect();
+    shares.sort_by(|a, b| b.1.total_cmp(&a.1));
+    let path = |(node, share, exclusive)| {
+        let timed = !tree.children(node).is_empty();
+        let part = if timed {
+            Part::Body(node)
+        } else {
+            Part::Call(node)
+        };
+        ClassPath {
+            path: tree.path(part),
+            share,
+            mean_ns: mean(exclusive, sums.intervals) / ticks_per_ns,
+        }
+    };
+    shares.into_iter().take(CLASS_PATHS_MAX).map(path).collect()
+}
+
+fn warnings(profile: &Profile, inputs: &Inputs<'_>, total: &Sums) -> Vec<Warning> {
+    let mut found = Vec::new();
+    let mut warn = |condition: bool, warning: Warning| {
+        if condition {
+            found.push(warning);
+        }
+    };
+    let run = inputs.run;
+    let intervals = profile.intervals;
+    warn(intervals == 0, Warning::NoIntervals);
+    warn(
+        (1..warnings::INTERVALS_FEW).contains(&intervals),
+        Warning::FewIntervals(intervals),
+    );
+    warn(
+        intervals > 1 && total.latency_moment() <= 0.0,
+        Warning::NoVariance,
+    );
+
+    let discarded = fraction(profile.discarded as f64, profile.intervals_seen as f64);
+    let most = Reason::ALL
+        .into_iter()
+        .max_by_key(|&reason| run.discarded[reason as usize])
+        .unwrap_or(Reason::Malformed);
+    warn(
+        discarded > warnings::DISCARDED_HIGH,
+        Warning::Discarded {
+            fraction: discarded,
+            reason: most.text(),
+        },
+    );
+    warn(
+        run.closure_error_max > 0,
+        Warning::ClosureError(run.closure_error_max),
+    );
+
+    let overhead = &profile.overhead;
+    // A measurement that could be chance says less than the estimate.
+    let measured = overhead
+        .measured_fraction
+        .filter(|&fraction| fraction > 2.0 * overhead.measured_se.unwrap_or(fraction));
+    let slowed = measured.unwrap_or(overhead.estimated_fraction);
+    let measured = measured.is_some();
+    warn(
+        slowed > warnings::OVERHEAD_HIGH,
+        Warning::Overhead {
+            fraction: slowed,
+            measured,
+        },
+    );
+    let probes = fraction(
+        total.inclusive_latency_moment(PROBES),
+        total.inclusive_latency_moment(ROOT),
+    );
+    warn(
+        probes > warnings::PROBE_SHARE_HIGH,
+        Warning::ProbeShare(probes),
+    );
+
+    let blocks = inputs.round.sums.blocks.blocks().len();
+    warn(
+        intervals > 0 && blocks < warnings::BLOCKS_FEW,
+        Warning::FewBlocks(blocks),
+    );
+    warn(
+        inputs.round.paths.folded() > 0,
+        Warning::Folded(inputs.round.paths.folded()),
+    );
+    found
+}

@@ -1,0 +1,7 @@
+//! Tests of the whole crate, with answers worked out by hand, and properties of random traces.
+
+mod known;
+mod properties;
+mod ranking;
+mod stream;
+mod trace;

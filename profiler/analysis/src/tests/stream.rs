@@ -1,0 +1,286 @@
+//! What a ring can contain besides well-formed intervals.
+
+use std::collections::BTreeMap;
+
+use evenkeel_wire::record::{Marker, Record};
+
+use super::trace::*;
+use crate::ProbeCost;
+use crate::intervals::Reason;
+
+const A: u32 = 0;
+const B: u32 = 1;
+
+fn begin(at: u64) -> Record {
+    Record::marker(Marker::Begin, at, PAYLOAD)
+}
+
+fn end(at: u64) -> Record {
+    Record::marker(Marker::End, at, PAYLOAD)
+}
+
+/// Intervals kept, and discarded by reason.
+fn outcome(records: &[Record]) -> (u64, BTreeMap<String, u64>) {
+    let mut analysis = started(ProbeCost::default());
+    analysis.push(1, records);
+    let profile = analysis.profile(&sites(&[]), &options());
+    let discarded: u64 = profile.discarded_by_reason.values().sum();
+    assert_eq!(
+        (profile.discarded, profile.intervals_seen),
+        (discarded, profile.intervals + discarded)
+    );
+    (profile.intervals, profile.discarded_by_reason)
+}
+
+#[track_caller]
+fn discarded(records: &[Record], reason: Reason) {
+    assert_eq!(
+        outcome(records),
+        (0, BTreeMap::from([(reason.text().to_owned(), 1)]))
+    );
+}
+
+#[track_caller]
+fn kept(records: &[Record], intervals: u64) {
+    assert_eq!(outcome(records), (intervals, BTreeMap::new()));
+}
+
+#[test]
+fn what_lies_outside_is_ignored() {
+    kept(
+        &[
+            end(5),
+            Record::new(1, 2, A),
+            Record::marker(Marker::Gap, 0, 3),
+            begin(10),
+            end(20),
+            end(30),
+        ],
+        1,
+    );
+    kept(&[begin(10), Record::new(12, 3, A)], 0);
+}
+
+#[test]
+fn losses_discard() {
+    discarded(
+        &[begin(10), Record::marker(Marker::Gap, 0, 1), end(20)],
+        Reason::RecordsLost,
+    );
+    discarded(
+        &[begin(10), Record::marker(Marker::Abandon, 0, 0), end(20)],
+        Reason::Abandoned,
+    );
+    discarded(
+        &[begin(10), Record::marker(Marker::End, 20, 2 << 1 | 1)],
+        Reason::PlanChanged,
+    );
+    let generation_zero = [
+        Record::marker(Marker::Begin, 10, 1),
+        Record::marker(Marker::End, 20, 1),
+    ];
+    discarded(&generation_zero, Reason::BeforeFirstRound);
+    let left = BTreeMap::from([(Reason::LeftEarly.text().to_owned(), 1)]);
+    assert_eq!(
+        outcome(&[begin(10), Record::new(11, 2, A), begin(15), end(20)]),
+        (1, left)
+    );
+}
+
+#[test]
+fn too_many_calls_discard() {
+    let mut records = vec![begin(1)];
+    records.extend((0..(1 << 20) + 1).map(|at| Record::new(2 + at, 1, A)));
+    records.push(end(3 << 20));
+    discarded(&records, Reason::TooManyCalls);
+}
+
+#[test]
+fn what_does_not_nest_is_malformed() {
+    let malformed = |calls: &[Record]| {
+        discarded(
+            &[&[begin(100)], calls, &[end(200)]].concat(),
+            Reason::Malformed,
+        );
+    };
+    malformed(&[Record::new(110, 30, A), Record::new(120, 50, B)]); // partial overlap
+    malformed(&[Record::new(150, 10, A), Record::new(110, 10, B)]); // not in order of their end
+    malformed(&[Record::new(110, 100, A)]); // ends after the interval
+    malformed(&[Record::new(50, 20, A)]); // ended before the interval
+    malformed(&[Record::new(110, 10, B), Record::new(105, 10, A)]); // the child ends after its parent
+    malformed(&[
+        Record::new(110, 30, A),
+        Record::marker(Marker::Open, 120, B.into()),
+    ]); // open, but not around A
+    malformed(&[
+        Record::marker(Marker::Open, 150, B.into()),
+        Record::marker(Marker::Open, 140, A.into()),
+    ]);
+    discarded(&[begin(100), end(90)], Reason::Malformed);
+}
+
+#[test]
+fn voided_records_are_ignored() {
+    kept(
+        &[
+            begin(100),
+            Record::new(0, 7, A),
+            Record::new(110, 20, B),
+            end(200),
+        ],
+        1,
+    );
+}
+
+/// Begin at 100, end at 200. Open f since 40 (clipped to 100), in it a completed call of g from 60 to 130 (clipped: 30), in it
+/// h from 110 to 120; and after it open k since 150.
+///   f 100 = g 30 + k 50 + own 20; g 30 = h 10 + own 20; root own 0.
+#[test]
+fn calls_around_the_bounds_are_clipped() {
+    let (f, g, h, k) = (0u32, 1, 2, 3u32);
+    let records = [
+        begin(100),
+        Record::new(110, 10, h),
+        Record::new(60, 70, g),
+        Record::marker(Marker::Open, 40, f.into()),
+        Record::marker(Marker::Open, 150, k.into()),
+        end(200),
+    ];
+    let mut analysis = started(ProbeCost::default());
+    analysis.push(1, &records);
+    let table = sites(&[
+        ("f", "r+1", 0),
+        ("g", "r+2", 0),
+        ("h", "r+3", 0),
+        ("k", "r+4", 0),
+    ]);
+    let tree = analysis.profile(&table, &options()).tree;
+    let f = child(&tree, "f");
+    let g = child(f, "g");
+    assert_eq!(
+        [tree.mean_ns, f.mean_ns, g.mean_ns, child(g, "h").mean_ns],
+        [100.0, 100.0, 30.0, 10.0]
+    );
+    assert_eq!(
+        [child(f, "k").mean_ns, child(f, "body of f").mean_ns],
+        [50.0, 20.0]
+    );
+    assert_eq!(
+        [
+            child(&tree, "body of root").mean_ns,
+            child(g, "body of g").mean_ns
+        ],
+        [0.0, 20.0]
+    );
+}
+
+/// However a stream is cut into pushes, and however threads interleave, the intervals are the same.
+#[test]
+fn pushes_may_cut_anywhere() {
+    let records = [
+        interval(100, &[call(A, [work(3), leaf(B, 4)])]),
+        interval(300, &[leaf(B, 9)]),
+    ]
+    .concat();
+    let table = sites(&[("a", "r+1", 0), ("b", "r+2", 0)]);
+    let mut whole = started(ProbeCost::default());
+    whole.push(1, &records);
+    whole.push(2, &records);
+    let mut cut = started(ProbeCost::default());
+    for record in &records {
+        cut.push(1, std::slice::from_ref(record));
+        cut.push(2, std::slice::from_ref(record));
+    }
+    let (whole, cut) = (
+        whole.profile(&table, &options()),
+        cut.profile(&table, &options()),
+    );
+    assert_eq!((whole.intervals, whole.mean_ns), (4, 8.0));
+    assert_eq!(
+        (cut.intervals, cut.mean_ns, cut.histogram),
+        (4, 8.0, whole.histogram)
+    );
+}
+
+#[test]
+fn a_thread_that_ends_takes_its_open_interval_along() {
+    let mut analysis = started(ProbeCost::default());
+    analysis.push(1, &[begin(10)]);
+    assert_eq!(analysis.in_flight(), 1);
+    analysis.thread_ended(1);
+    analysis.push(1, &[end(20)]);
+    assert_eq!((analysis.in_flight(), analysis.intervals_seen()), (0, 0));
+}
+
+/// Two pairs of windows of 64 intervals each, 11 ticks with probes against 10 without.
+#[test]
+fn bypassed_intervals_only_measure_the_cost() {
+    let mut analysis = started(ProbeCost::default());
+    let bypassed = [Record::marker(Marker::Begin, 10, 1 << 1), end(20)];
+    let probed = [begin(10), end(21)];
+    for _ in 0..2 {
+        (0..64).for_each(|_| analysis.push(1, &probed));
+        (0..64).for_each(|_| analysis.push(1, &bypassed));
+    }
+    let profile = analysis.profile(&sites(&[]), &options());
+    assert_eq!(
+        (profile.intervals, profile.intervals_seen, profile.mean_ns),
+        (128, 256, 11.0)
+    );
+    near(profile.overhead.measured_fraction.unwrap(), 0.1);
+    near(profile.overhead.measured_se.unwrap(), 0.0);
+}
+
+/// Two rounds: the second opens a's call of b. Below 1000 intervals the larger one is reported, then the last.
+#[test]
+fn rounds_do_not_mix() {
+    let mut analysis = started(ProbeCost::default());
+    (0..5).for_each(|_| analysis.push(1, &interval(100, &[leaf(A, 7)])));
+    analysis.begin_round(3, 9);
+    let second = [
+        Record::marker(Marker::Begin, 10, 3 << 1 | 1),
+        Record::new(12, 3, B),
+        Record::marker(Marker::End, 20, 3 << 1 | 1),
+    ];
+    analysis.push(1, &second);
+    let table = sites(&[("a", "r+1", 0), ("b", "r+2", 0)]);
+    assert_eq!(analysis.profile(&table, &options()).intervals, 5);
+    assert_eq!(analysis.newest_profile(&table, &options()).intervals, 1);
+    (1..1000).for_each(|_| analysis.push(1, &second));
+    let profile = analysis.profile(&table, &options());
+    assert_eq!(
+        (
+            profile.intervals,
+            profile.mean_ns,
+            profile.tree.children.len()
+        ),
+        (1000, 10.0, 2)
+    );
+    let rounds: Vec<_> = profile
+        .rounds
+        .iter()
+        .map(|round| (round.probes, round.intervals))
+        .collect();
+    assert_eq!(rounds, [(4, 5), (9, 1000)]);
+}
+
+/// Text comes in chunks of 13 bytes and is cut at 260; integers are read as signed.
+#[test]
+fn labels_are_put_together() {
+    let text = format!("SELECT {} FROM t", "a, ".repeat(200));
+    let chunks: Vec<_> = text
+        .as_bytes()
+        .chunks(13)
+        .take(20)
+        .map(Record::from_label_chunk)
+        .collect();
+    let mut analysis = started(ProbeCost::default());
+    analysis.push(1, &labelled(100, &chunks, &[leaf(A, 5)]));
+    let integer = Record::marker(Marker::LabelInteger, -3i64 as u64, 0);
+    analysis.push(1, &labelled(200, &[integer], &[leaf(A, 6)]));
+    analysis.push(1, &labelled(300, &[], &[leaf(A, 7)]));
+    let classes = analysis.profile(&sites(&[]), &options()).classes.classes;
+    let names: Vec<_> = classes.iter().map(|class| class.name.clone()).collect();
+    let select = format!("select {}", "a, ".repeat(200));
+    assert_eq!(names, ["(no label)", "-3", &select[..120]]);
+}

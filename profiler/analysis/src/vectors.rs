@@ -1,0 +1,324 @@
+//! From an interval to its vector: the time spent at every call path (`variance.md` section 2).
+//!
+//! Calls are recorded when they return, so walking an interval's records from the last to the first meets every
+//! parent before its children. The stack of calls that enclose the present one is then known at every step, and a
+//! record either lies inside the innermost of them, or before some of them, or it is malformed.
+//!
+//! **Closure**: each call adds its duration to its own exclusive time and takes it from its caller's, the root's
+//! begins with the latency, and what the probes cost moves in whole ticks to a node of its own. So exclusive times add
+//! up to the latency exactly, in integers; it is checked for every interval all the same.
+
+use evenkeel_wire::record::Record;
+
+use crate::intervals::RawInterval;
+use crate::paths::{BODY_ORDINAL, PROBES, Paths, ROOT};
+
+/// Calibrated cost of one probed call, in 1/256 ticks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ProbeCost {
+    /// What falls outside the recorded duration, so into the caller's own time.
+    pub outer_256: u32,
+    /// What falls inside the recorded duration.
+    pub inner_256: u32,
+}
+
+impl ProbeCost {
+    /// Both together, in ticks.
+    pub fn ticks(self) -> f64 {
+        (f64::from(self.outer_256) + f64::from(self.inner_256)) / 256.0
+    }
+}
+
+/// Bits of a probe id.
+const PROBE_MASK: u32 = 0xf_ffff;
+
+/// What one interval spent at one node.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Entry {
+    /// The node.
+    pub node: u32,
+    /// Calls; an open call and one that began before the interval count as one.
+    pub calls: u32,
+    /// Ticks at the node itself, without what the probes cost there: may be slightly below zero.
+    pub exclusive: i64,
+    /// Ticks at the node and below it, without what the probes cost there.
+    pub inclusive: i64,
+    /// Index of the entry of the parent; parents come first.
+    pub parent: u32,
+    /// Timed calls made directly by the node, without those below.
+    pub child_calls: u32,
+    /// Calls below the node that were folded into its own time (see [`crate::paths`]).
+    pub folded_calls: u32,
+    /// Index of one child's entry, or [`NONE`].
+    first_child: u32,
+    /// Index of the next entry with the same parent, or [`NONE`].
+    next_sibling: u32,
+}
+
+/// No entry.
+const NONE: u32 = u32::MAX;
+
+/// One part of a node that has timed calls: a call, or the body.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sibling {
+    /// [`crate::paths::Path::ordinal`]; [`BODY_ORDINAL`] for the body.
+    pub ordinal: u32,
+    /// [`crate::paths::Path::row`]; 0 for the body, which is the first of its siblings and owns no pair.
+    pub row: u32,
+    /// Inclusive ticks of a call, exclusive ticks of the node for its body.
+    pub ticks: i64,
+}
+
+/// The vector of one interval.
+#[derive(Clone, Copy, Debug)]
+pub struct Vector<'a> {
+    /// Latency, ticks.
+    pub latency: i64,
+    /// Nodes touched, the root first, parents before children.
+    pub entries: &'a [Entry],
+    /// Parts of each touched node with touched calls, node after node: the body, then the calls by ordinal.
+    pub siblings: &'a [Sibling],
+    /// |sum of exclusive times - latency|, ticks: zero, or the profiler is wrong.
+    pub closure_error: u64,
+}
+
+/// The records of an interval do not nest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Malformed;
+
+/// Makes vectors; keeps its buffers from one interval to the next.
+#[derive(Debug, Default)]
+pub struct Vectoriser {
+    entries: Vec<Entry>,
+    siblings: Vec<Sibling>,
+    frames: Vec<Frame>,
+    /// By node: index of its entry, valid where that entry names the node.
+    entry_of: Vec<u32>,
+}
+
+/// A call that encloses the one at hand.
+#[derive(Clone, Copy, Debug)]
+struct Frame {
+    /// Entry time as recorded: may lie before the interval.
+    start: u64,
+    entry: u32,
+    folded: bool,
+}
+
+impl Vectoriser {
+    /// The vector of `interval`. New call paths are added to `paths`.
+    pub fn vector(
+        &mut self,
+        interval: &RawInterval<'_>,
+        cost: ProbeCost,
+        paths: &mut Paths,
+    ) -> Result<Vector<'_>, Malformed> {
+        let latency = interval.latency().ok_or(Malformed)?;
+        self.entries.clear();
+        self.frames.clear();
+        self.frames.push(Frame {
+            start: 0,
+            entry: 0,
+            folded: false,
+        });
+        self.entries.push(Entry {
+            exclusive: latency,
+            ..Entry::at(ROOT, NONE)
+        });
+
+        self.walk(interval, paths)?;
+        self.move_probe_cost(cost);
+        let closure_error = self.add_up(latency);
+        self.group_siblings(paths);
+        Ok(Vector {
+            latency,
+            entries: &self.entries,
+            siblings: &self.siblings,
+            closure_error,
+        })
+    }
+
+    fn walk(&mut self, interval: &RawInterval<'_>, paths: &mut Paths) -> Result<(), Malformed> {
+        for open in interval.open.iter().filter(|open| open.start != 0) {
+            let inside = open.start <= interval.end && open.start >= self.innermost().start;
+            if !inside {
+                return Err(Malformed);
+            }
+            self.enter(
+                open.start,
+                interval.end,
+                open.duration() as u32 & PROBE_MASK,
+                interval.start,
+                paths,
+            );
+        }
+        let mut latest_end = interval.end;
+        for call in interval.calls.iter().rev().filter(|call| call.start != 0) {
+            let end = nested_end(call, interval.start, latest_end)?;
+            latest_end = end;
+            while self.frames.len() > 1 && self.innermost().start >= end {
+                self.frames.pop();
+            }
+            if call.start < self.innermost().start {
+                return Err(Malformed);
+            }
+            self.enter(call.start, end, call.id(), interval.start, paths);
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn innermost(&self) -> Frame {
+        *self
+            .frames
+            .last()
+            .expect("the root's frame is never popped")
+    }
+
+    /// Accounts for a call inside the innermost frame and makes it the innermost. Its time is clipped to the interval.
+    #[inline]
+    fn enter(&mut self, start: u64, end: u64, probe: u32, interval_start: u64, paths: &mut Paths) {
+        let caller = self.innermost();
+        let above = &mut self.entries[caller.entry as usize];
+        let node = if caller.folded {
+            None
+        } else {
+            paths.child(above.node, probe)
+        };
+        let Some(node) = node else {
+            above.folded_calls += 1;
+            paths.count_folded(1);
+            self.frames.push(Frame {
+                start,
+                folded: true,
+                ..caller
+            });
+            return;
+        };
+        let ticks = (end - start.max(interval_start)) as i64;
+        above.exclusive -= ticks;
+        above.child_calls += 1;
+        let at = self.entry(node, caller.entry);
+        let entry = &mut self.entries[at as usize];
+        entry.exclusive += ticks;
+        entry.calls += 1;
+        self.frames.push(Frame {
+            start,
+            entry: at,
+            folded: false,
+        });
+    }
+
+    /// Index of the entry of `node`, a child of the node at `parent`.
+    #[inline]
+    fn entry(&mut self, node: u32, parent: u32) -> u32 {
+        if self.entry_of.len() <= node as usize {
+            self.entry_of.resize(node as usize + 64, 0);
+        }
+        let at = self.entry_of[node as usize];
+        if self
+            .entries
+            .get(at as usize)
+            .is_some_and(|entry| entry.node == node)
+        {
+            return at;
+        }
+        let at = self.entries.len() as u32;
+        self.entry_of[node as usize] = at;
+        let above = &mut self.entries[parent as usize];
+        let next_sibling = std::mem::replace(&mut above.first_child, at);
+        self.entries.push(Entry {
+            next_sibling,
+            ..Entry::at(node, parent)
+        });
+        at
+    }
+
+    /// Moves what the probes cost from the nodes where it was spent to [`PROBES`]. Rounded to whole ticks for each
+    /// node, and what is taken is what is given.
+    fn move_probe_cost(&mut self, cost: ProbeCost) {
+        let (outer, inner) = (i64::from(cost.outer_256), i64::from(cost.inner_256));
+        let (mut ticks, mut calls) = (0, 0);
+        for entry in &mut self.entries {
+            let [own, below, folded] =
+                [entry.calls, entry.child_calls, entry.folded_calls].map(i64::from);
+            let parts = inner * own + outer * below + (inner + outer) * folded;
+            let here = (parts + 128) >> 8;
+            entry.exclusive -= here;
+            ticks += here;
+            calls += entry.child_calls + entry.folded_calls;
+        }
+        if ticks != 0 {
+            let at = self.entry(PROBES, 0) as usize;
+            self.entries[at].exclusive = ticks;
+            self.entries[at].calls = calls;
+        }
+    }
+
+    /// Inclusive times, from the leaves up. Returns the closure error.
+    fn add_up(&mut self, latency: i64) -> u64 {
+        let mut total = 0;
+        for at in (0..self.entries.len()).rev() {
+            let entry = &mut self.entries[at];
+            entry.inclusive += entry.exclusive;
+            total += entry.exclusive;
+            let Entry {
+                parent, inclusive, ..
+            } = *entry;
+            if let Some(above) = self.entries.get_mut(parent as usize) {
+                above.inclusive += inclusive;
+            }
+        }
+        total
+            .abs_diff(latency)
+            .max(self.entries[0].inclusive.abs_diff(latency))
+    }
+
+    /// In order of ordinal, so that whoever sums products of siblings walks memory forwards.
+    fn group_siblings(&mut self, paths: &Paths) {
+        self.siblings.clear();
+        for parent in self
+            .entries
+            .iter()
+            .filter(|entry| entry.first_child != NONE)
+        {
+            let calls = self.siblings.len() + 1;
+            self.siblings.push(Sibling {
+                ordinal: BODY_ORDINAL,
+                row: 0,
+                ticks: parent.exclusive,
+            });
+            let mut at = parent.first_child;
+            while let Some(call) = self.entries.get(at as usize) {
+                let path = paths.get(call.node);
+                self.siblings.push(Sibling {
+                    ordinal: path.ordinal,
+                    row: path.row as u32,
+                    ticks: call.inclusive,
+                });
+                at = call.next_sibling;
+            }
+            self.siblings[calls..].sort_unstable_by_key(|sibling| sibling.ordinal);
+        }
+    }
+}
+
+impl Entry {
+    fn at(node: u32, parent: u32) -> Entry {
+        Entry {
+            node,
+            parent,
+            first_child: NONE,
+            next_sibling: NONE,
+            ..Entry::default()
+        }
+    }
+}
+
+/// End of `call`, which must lie in the interval and not after the call recorded next.
+#[inline]
+fn nested_end(call: &Record, interval_start: u64, latest_end: u64) -> Result<u64, Malformed> {
+    let end = call.end();
+    let ordered = call.start <= end && interval_start <= end && end <= latest_end;
+    if ordered { Ok(end) } else { Err(Malformed) }
+}

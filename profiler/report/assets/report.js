@@ -1,0 +1,71 @@
+// The page of one profile.
+const profile = data("profile");
+const words = data("words");
+
+const header = () => {
+  const measured = profile.overhead.measured_fraction;
+  const percentiles = ["p50", "p90", "p95", "p99", "p999", "max"].filter((p) => p in profile.percentiles_ns);
+  return el("header", {}, el("h1", {}, "Why the latency of ", el("span", { class: "mono", style: { fontSize: "20px" } }, profile.interval), " varies"),
+    el("div", { class: "command mono" }, profile.target),
+    el("div", { class: "figures" }, figure(count(profile.intervals), "intervals"), figure(duration(profile.mean_ns), "mean"),
+      figure(duration(profile.sd_ns), "standard deviation"),
+      percentiles.map((p) => figure(duration(profile.percentiles_ns[p]), percentile(p))),
+      figure(profile.closure.max_abs_error_ticks === 0 ? "exact" : "BROKEN", "closure"),
+      figure(percent(profile.overhead.estimated_fraction), "overhead, estimated"),
+      measured === null ? null : figure(`${signed(measured)} ${error(profile.overhead.measured_se)}`, "overhead, measured")));
+};
+
+const warnings = () => [
+  profile.closure.max_abs_error_ticks === 0 ? null : el("p", { class: "note bad" },
+    `The parts of an interval do not add up to its latency (by up to ${count(profile.closure.max_abs_error_ticks)} ticks): do not trust this profile.`),
+  ...profile.warnings.map((warning) => el("p", { class: "note" }, warning)),
+];
+
+const flames = () => {
+  const details = detailsBox();
+  return flamePanel([new Flame(profile.tree, { details, label: "Variance flame graph" })], details);
+};
+
+const classes = () => {
+  const { between_fraction: between, within_fraction: within, classes } = profile.classes;
+  if (classes.length === 0) return null;
+  return section("Classes", `${percent(between)} of the variance is the mix of classes (different work), ${percent(within)} lies within them (the same work at different speed). Both columns add up to these.`,
+    classTable(classes));
+};
+
+const conduct = () => {
+  const discarded = Object.entries(profile.discarded_by_reason).sort((a, b) => b[1] - a[1]);
+  const rows = (pairs) => el("table", {}, el("tbody", {}, pairs.map((cells) => el("tr", {}, cells.map((cell, i) => el("td", { class: i > 0 && "num" }, cell))))));
+  const overhead = profile.overhead;
+  return section("How it was measured", null, el("div", { class: "columns" },
+    el("div", {}, el("h3", {}, "Intervals"), rows([["Seen in the whole run", count(profile.intervals_seen)], ["In this profile (last round)", count(profile.intervals)],
+      ["Discarded", count(profile.discarded)], ...discarded.map(([reason, n]) => [`  ${reason}`, count(n)])])),
+    el("div", {}, el("h3", {}, "Rounds of refinement"), sortableTable([
+      { title: "Round", numeric: true, ascending: true, value: (r) => r.round, cell: (r) => String(r.round) },
+      { title: "Probes", numeric: true, value: (r) => r.probes, cell: (r) => count(r.probes) },
+      { title: "Intervals", numeric: true, value: (r) => r.intervals, cell: (r) => count(r.intervals) },
+    ], profile.rounds.map((round, i) => ({ ...round, round: i + 1 })))),
+    el("div", {}, el("h3", {}, "Cost and closure"), rows([["Cost of a probe", duration(overhead.probe_ns)], ["Estimated (cost times calls)", percent(overhead.estimated_fraction)],
+      ["Measured (windows without probes)", overhead.measured_fraction === null ? "not measured" : `${signed(overhead.measured_fraction)} ${error(overhead.measured_se)}`],
+      ["Largest error of closure", `${count(profile.closure.max_abs_error_ticks)} ticks`], ["Intervals checked", count(profile.closure.intervals)]]))));
+};
+
+const unpatched = () => {
+  if (profile.unpatched.length === 0) return null;
+  const byReason = new Map();
+  for (const { site, reason } of profile.unpatched) byReason.set(reason, [...(byReason.get(reason) ?? []), site]);
+  return section("Not timed", `${count(profile.unpatched.length)} call sites could not be timed; their time counts as their caller's own.`,
+    [...byReason].sort((a, b) => b[1].length - a[1].length).map(([reason, sites]) => el("details", {},
+      el("summary", {}, `${reason}: ${count(sites.length)}`), el("div", { class: "mono" }, sites.join(", ")))));
+};
+
+document.title = `${profile.interval}: Evenkeel`;
+document.getElementById("page").append(...[
+  header(), ...warnings(),
+  section("Variance flame graph", "Width is the share of the latency's variance that a call accounts for; callees lie below their caller and add up to it.", flames()),
+  section("Factors", "Ranked by score: what a function contributes, weighted by how specific it is (deep in the call graph). Factors overlap and may add up to more than 100 %. ≈ marks a tie with the next.", 
+    profile.factors.length > 0 ? factorTable(profile, words) : el("p", {}, "None: no function contributes enough of the variance to be named.")),
+  section("Latency", "Intervals by latency, logarithmic axis; equal areas hold equal numbers of intervals (linear height).", histogram(profile)),
+  section("Variance tree", null, treeTable(profile.tree)),
+  classes(), conduct(), unpatched(),
+].filter(Boolean));

@@ -1,0 +1,77 @@
+// A table that sorts by the column whose head is pressed.
+
+// columns: [{ title, value(row) for sorting, cell(row) -> text or element, numeric }]
+const sortableTable = (columns, rows) => {
+  const body = el("tbody");
+  const fill = (sorted) => body.replaceChildren(...sorted.map((row) =>
+    el("tr", {}, columns.map((column) => el("td", { class: column.numeric && "num" }, column.cell(row))))));
+  const heads = columns.map((column) => {
+    const head = el("th", { class: column.numeric && "num", scope: "col" }, el("button", { type: "button", onclick: () => {
+      // Numbers begin with the largest, names with A.
+      const first = column.numeric && !column.ascending ? "descending" : "ascending";
+      const order = head.getAttribute("aria-sort") === first ? (first === "ascending" ? "descending" : "ascending") : first;
+      heads.forEach((other) => other.removeAttribute("aria-sort"));
+      head.setAttribute("aria-sort", order);
+      const sign = order === "ascending" ? 1 : -1;
+      const compare = (a, b) => typeof a === "string" ? a.localeCompare(b) : (known(a) ? a : -Infinity) - (known(b) ? b : -Infinity);
+      fill([...rows].sort((a, b) => sign * compare(column.value(a), column.value(b))));
+    } }, column.title));
+    return head;
+  });
+  fill(rows);
+  return el("div", { class: "scroll" }, el("table", {}, el("thead", {}, el("tr", {}, heads)), body));
+};
+
+// Nodes by path, as factors name them.
+const nodesByPath = (tree) => {
+  const nodes = new Map();
+  const walk = (node, path) => {
+    nodes.set(path, node);
+    for (const child of node.children) walk(child, `${path} > ${stepName(child)}`);
+  };
+  walk(tree, stepName(tree));
+  return nodes;
+};
+
+// The sum of a figure over a factor's paths, without those below another of them (recursion), whose time is in it.
+const sumOver = (factor, nodes, figure) => {
+  const outer = factor.paths.filter((path) => !factor.paths.some((other) => path.startsWith(`${other} > `)));
+  const found = outer.map((path) => nodes.get(path)).filter(Boolean);
+  return factor.kind === "covariance" || found.length === 0 ? null : found.reduce((sum, node) => sum + figure(node), 0);
+};
+
+const factorTable = (profile, words) => {
+  const nodes = nodesByPath(profile.tree);
+  const rows = profile.factors.map((factor, i) => ({ ...factor, rank: i + 1, words: keepUnits(words[i]),
+    mean_ns: sumOver(factor, nodes, (node) => node.mean_ns), tail: sumOver(factor, nodes, (node) => node.tail_share.p99 ?? 0) }));
+  const or = (value, text) => value === null ? "" : text(value);
+  const tied = "Tied: its order against the next lies within the error";
+  return sortableTable([
+    { title: "Rank", numeric: true, ascending: true, value: (f) => f.rank,
+      cell: (f) => f.tied_with_next ? el("span", { title: tied }, `${f.rank} ≈`) : String(f.rank) },
+    { title: "Of variance", numeric: true, value: (f) => f.contribution,
+      cell: (f) => el("span", {}, el("b", {}, percent(f.contribution)), " ", el("small", {}, error(f.se))) },
+    { title: "Kind", value: (f) => f.kind === "covariance" ? "pair" : f.what,
+      cell: (f) => f.kind === "covariance" ? el("span", { class: "tag pair" }, "pair") : tag(f.what) },
+    { title: "What it means", value: (f) => f.functions.join(" & "), cell: (f) => el("div", { class: "text" },
+      el("b", { class: "mono" }, f.functions.join(" & ")),
+      el("div", { class: "words" }, f.words),
+      f.paths.length === 0 ? null : el("details", {}, el("summary", { class: "soft" }, f.paths.length === 1 ? "Call path" : `${f.paths.length} call paths`),
+        f.paths.map((path) => el("div", { class: "mono" }, path)))) },
+    { title: "Mean", numeric: true, value: (f) => f.mean_ns, cell: (f) => or(f.mean_ns, duration) },
+    { title: "Tail p99", numeric: true, value: (f) => f.tail, cell: (f) => or(f.tail, percent) },
+    { title: "Score", numeric: true, value: (f) => f.score, cell: (f) => known(f.score) ? f.score.toFixed(2) : ABSENT },
+    { title: "Height", numeric: true, value: (f) => f.height, cell: (f) => String(f.height) },
+  ], rows);
+};
+
+const classTable = (classes) => sortableTable([
+  { title: "Class", value: (c) => c.name, cell: (c) => el("div", { class: "text" }, el("span", { class: "mono" }, c.name),
+    c.top.length === 0 ? null : el("details", {}, el("summary", { class: "soft" }, "What varies within"),
+      c.top.map((top) => el("div", {}, `${percent(top.share)}, mean ${duration(top.mean_ns)} `, el("span", { class: "mono soft" }, top.path))))) },
+  { title: "Intervals", numeric: true, value: (c) => c.intervals, cell: (c) => count(c.intervals) },
+  { title: "Mean", numeric: true, value: (c) => c.mean_ns, cell: (c) => duration(c.mean_ns) },
+  { title: "Std deviation", numeric: true, value: (c) => c.sd_ns, cell: (c) => duration(c.sd_ns) },
+  { title: "Within", numeric: true, value: (c) => c.within_fraction, cell: (c) => percent(c.within_fraction) },
+  { title: "The mix", numeric: true, value: (c) => c.between_fraction, cell: (c) => percent(c.between_fraction) },
+], classes);

@@ -1,0 +1,160 @@
+//! Two profiles side by side: did a change help, and where?
+//!
+//! Shares alone mislead here: when one cause goes, the shares of all others grow. So a node is compared by its contribution
+//! in absolute terms, share x Var(L) in ns², which is shown as a percentage of the variance before.
+//!
+//! Errors: those of two recordings are independent, so a difference has se = sqrt(a² + b²). A share carries its standard
+//! error from the block jackknife; that of Var(L) is estimated from the histogram, that of a mean is sd / sqrt(n). The last
+//! two take neighbouring intervals for independent, which makes them somewhat too small.
+
+mod changes;
+mod matching;
+mod spread;
+mod terminal;
+
+use evenkeel_analysis::profile::{PROFILE_VERSION, Profile};
+use serde::Serialize;
+
+use crate::terminal::Style;
+use crate::{html, units};
+pub use changes::{Change, ERRORS_MIN, FactorChange, NodeChange};
+pub use matching::Match;
+
+/// Two profiles and what changed from the first to the second.
+#[derive(Clone, Debug, Serialize)]
+pub struct Comparison<'a> {
+    /// Version of the JSON, that of the profile's.
+    pub version: u32,
+    /// The outcome in one or two sentences.
+    pub summary: String,
+    /// What makes the comparison doubtful.
+    pub warnings: Vec<String>,
+    /// Intervals before and after.
+    pub intervals: [u64; 2],
+    /// Mean, standard deviation and percentiles, in that order.
+    pub latency: Vec<LatencyChange>,
+    /// Nodes of both trees, largest change of contribution first.
+    pub nodes: Vec<NodeChange>,
+    /// Factors of both profiles, largest change of contribution first.
+    pub factors: Vec<FactorChange>,
+    #[serde(skip)]
+    before: &'a Profile,
+    #[serde(skip)]
+    after: &'a Profile,
+}
+
+/// One figure of the latency's distribution.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct LatencyChange {
+    /// `mean`, `sd`, `p50` .. `max`.
+    pub name: String,
+    /// Before.
+    pub before_ns: f64,
+    /// After.
+    pub after_ns: f64,
+    /// after / before - 1; absent where before is nought.
+    pub change_fraction: Option<f64>,
+}
+
+impl<'a> Comparison<'a> {
+    /// Compares `after` with `before`.
+    pub fn new(before: &'a Profile, after: &'a Profile) -> Self {
+        let nodes = changes::nodes(before, after);
+        Self {
+            version: PROFILE_VERSION,
+            summary: summary(before, after, &nodes),
+            warnings: warnings(before, after),
+            intervals: [before.intervals, after.intervals],
+            latency: latency(before, after),
+            nodes,
+            factors: changes::factors(before, after),
+            before,
+            after,
+        }
+    }
+
+    /// For a terminal; of the style, width, colour and rows matter.
+    pub fn terminal(&self, style: &Style) -> String {
+        terminal::render(self, style)
+    }
+
+    /// As a self-contained page with both flame graphs.
+    pub fn html(&self) -> String {
+        html::comparison(self.before, self.after, self)
+    }
+}
+
+/// How the standard deviation changed, and the most specific call that changed it most.
+fn summary(before: &Profile, after: &Profile, nodes: &[NodeChange]) -> String {
+    let change = after.variance_ns2 - before.variance_ns2;
+    let verb = match change {
+        c if c < 0.0 => "fell",
+        c if c > 0.0 => "rose",
+        _ => return "The standard deviation did not change.".to_string(),
+    };
+    let mut text = format!(
+        "The standard deviation {verb} from {} to {} ({}).",
+        units::duration(before.sd_ns),
+        units::duration(after.sd_ns),
+        units::signed_percent(after.sd_ns / before.sd_ns - 1.0)
+    );
+    let largest = nodes.iter().find(|node| {
+        let own = &node.contribution_ns2;
+        node.names.len() > 1 && !node.passes_on && own.significant && own.change * change > 0.0
+    });
+    if let Some(node) = largest {
+        text += &format!(
+            " The largest part of it is {}: {} {} of the variance before.",
+            node.names[node.names.len() - 1],
+            units::signed_percent(node.change_of_variance),
+            units::error(node.change_of_variance_se)
+        );
+    }
+    text
+}
+
+fn warnings(before: &Profile, after: &Profile) -> Vec<String> {
+    let mut warnings = Vec::new();
+    if before.interval != after.interval {
+        warnings.push(format!(
+            "The intervals differ: {} before, {} after. Latencies of different work do not compare; profile the same interval.",
+            before.interval, after.interval
+        ));
+    }
+    if before.target != after.target {
+        warnings.push(format!(
+            "The commands differ: `{}` before, `{}` after. If that is not the change you test, run both the same way.",
+            before.target, after.target
+        ));
+    }
+    for (when, profile) in [("before", before), ("after", after)] {
+        if profile.closure.max_abs_error_ticks > 0 {
+            warnings.push(format!(
+                "The parts of the profile {when} do not add up to its latencies: record it again."
+            ));
+        }
+    }
+    warnings
+}
+
+fn latency(before: &Profile, after: &Profile) -> Vec<LatencyChange> {
+    let change = |name: &str, before_ns: f64, after_ns: f64| LatencyChange {
+        name: name.to_string(),
+        before_ns,
+        after_ns,
+        change_fraction: (before_ns > 0.0).then(|| after_ns / before_ns - 1.0),
+    };
+    let mut rows = vec![
+        change("mean", before.mean_ns, after.mean_ns),
+        change("sd", before.sd_ns, after.sd_ns),
+    ];
+    for name in crate::terminal::PERCENTILES {
+        if let (Some(b), Some(a)) = (
+            before.percentiles_ns.get(name),
+            after.percentiles_ns.get(name),
+        ) {
+            rows.push(change(name, *b, *a));
+        }
+    }
+    rows
+}

@@ -1,0 +1,93 @@
+//! The report as one HTML file that needs nothing else: no server, no network, no framework.
+//!
+//! Style and script are files of their own under `assets/`, joined here. The data travels as JSON in a
+//! `<script type="application/json">`; the page builds its elements from it with `textContent` only, so that a function's
+//! name or a statement's text is never markup.
+
+use evenkeel_analysis::profile::Profile;
+use serde::Serialize;
+
+use crate::paths::Paths;
+use crate::words;
+
+const PAGE: &str = include_str!("../assets/page.html");
+const STYLE: &str = include_str!("../assets/style.css");
+
+/// Shared by the pages, in order of dependence.
+const PARTS: [&str; 7] = [
+    include_str!("../assets/units.js"),
+    include_str!("../assets/elements.js"),
+    include_str!("../assets/layout.js"),
+    include_str!("../assets/flame.js"),
+    include_str!("../assets/histogram.js"),
+    include_str!("../assets/table.js"),
+    include_str!("../assets/tree.js"),
+];
+const REPORT: &str = include_str!("../assets/report.js");
+const COMPARE: &str = include_str!("../assets/compare.js");
+
+/// The tail the sentences of the factor table speak of.
+const TAIL: &str = "p99";
+
+/// The report page. The profile inside is the element `#profile`, its factors in plain words `#words`.
+pub fn render(profile: &Profile) -> String {
+    let paths = Paths::of(&profile.tree);
+    let sentences: Vec<_> = profile
+        .factors
+        .iter()
+        .map(|f| words::explain(profile, &paths, f, TAIL))
+        .collect();
+    page(
+        &(data("profile", profile) + &data("words", &sentences)),
+        REPORT,
+    )
+}
+
+/// The page of a comparison: both profiles, and what changed between them.
+pub(crate) fn comparison(before: &Profile, after: &Profile, changes: &impl Serialize) -> String {
+    page(
+        &(data("before", before) + &data("after", after) + &data("changes", changes)),
+        COMPARE,
+    )
+}
+
+/// Fills the template from its end, so that no value is searched for the placeholder of another.
+fn page(data: &str, main: &str) -> String {
+    let script = PARTS.join("\n") + main;
+    let (head, rest) = PAGE
+        .split_once("/*STYLE*/")
+        .expect("the template has a place for the style");
+    let (body, rest) = rest
+        .split_once("<!--DATA-->")
+        .expect("the template has a place for the data");
+    let (mid, end) = rest
+        .split_once("/*SCRIPT*/")
+        .expect("the template has a place for the script");
+    [head, STYLE, body, data, mid, &script, end].concat()
+}
+
+fn data(id: &str, value: &impl Serialize) -> String {
+    let json = serde_json::to_string(value).expect("plain structures with text keys serialise");
+    format!(
+        "<script type=\"application/json\" id=\"{id}\">{}</script>\n",
+        inert(&json)
+    )
+}
+
+/// JSON that is safe inside a `<script>`: the characters that could end it or open a comment are written as escapes, which
+/// only strings contain. `/` is escaped as well, so that a URL in a statement is no reference either.
+fn inert(json: &str) -> String {
+    let mut out = String::with_capacity(json.len() + json.len() / 16);
+    for c in json.chars() {
+        match c {
+            '<' => out.push_str("\\u003c"),
+            '>' => out.push_str("\\u003e"),
+            '&' => out.push_str("\\u0026"),
+            '/' => out.push_str("\\/"),
+            '\u{2028}' => out.push_str("\\u2028"),
+            '\u{2029}' => out.push_str("\\u2029"),
+            c => out.push(c),
+        }
+    }
+    out
+}

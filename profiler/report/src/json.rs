@@ -1,0 +1,21 @@
+//! JSON with the design's field names: the model carries them, so serialising it is all there is.
+
+use serde::Serialize;
+
+/// A profile (or a comparison) as indented JSON with a newline at its end.
+///
+/// A number that is not finite becomes `null`, as JSON has no other word for it.
+///
+/// # Panics
+/// If a value refuses to be serialised, which none of this project's models does.
+pub fn render(value: &impl Serialize) -> String {
+    serde_json::to_string_pretty(value).expect("plain structures with text keys serialise") + "\n"
+}
+
+/// The same on one line, for output of one object a line.
+///
+/// # Panics
+/// As [`render`].
+pub fn render_line(value: &impl Serialize) -> String {
+    serde_json::to_string(value).expect("plain structures with text keys serialise") + "\n"
+}

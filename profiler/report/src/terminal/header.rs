@@ -1,0 +1,119 @@
+//! What was profiled, how its latency is spread, and whether the numbers can be trusted.
+
+use evenkeel_analysis::profile::Profile;
+
+use crate::terminal::Style;
+use crate::{fit, units};
+
+pub(crate) const PERCENTILES: [&str; 6] = ["p50", "p90", "p95", "p99", "p999", "max"];
+
+pub(super) fn render(profile: &Profile, style: &Style) -> String {
+    let paint = style.paint();
+    let width = style.columns();
+    let interval = fit::middle(&profile.interval, width / 2);
+    let room = width - fit::columns("evenkeel  ") - fit::columns(&interval) - fit::columns("  in ");
+    let mut out = format!(
+        "{}  {}{}{}\n",
+        paint.bold("evenkeel"),
+        paint.bold(&interval),
+        paint.dim("  in "),
+        fit::middle(&profile.target, room)
+    );
+    for (label, text) in [
+        ("intervals", intervals(profile)),
+        ("latency", latency(profile)),
+        ("percentiles", percentiles(profile)),
+        ("closure", closure(profile)),
+        ("overhead", overhead(profile)),
+    ] {
+        let mut lines = fit::wrap(&text, width - 15).into_iter();
+        out.push_str(&format!(
+            "  {}{}\n",
+            paint.dim(&fit::left(label, 13)),
+            lines.next().unwrap_or_default()
+        ));
+        lines.for_each(|line| out.push_str(&format!("{:15}{line}\n", "")));
+    }
+    out
+}
+
+fn intervals(profile: &Profile) -> String {
+    let mut text = format!(
+        "{} of {} seen",
+        units::count(profile.intervals),
+        units::count(profile.intervals_seen)
+    );
+    if let [.., last] = profile.rounds.as_slice() {
+        let rounds = profile.rounds.len();
+        text += &format!(
+            ", those of round {rounds} of {rounds} with {} probes",
+            units::count(last.probes.into())
+        );
+    }
+    if profile.discarded > 0 {
+        text += &format!("; {} discarded", units::count(profile.discarded));
+        let mut reasons: Vec<_> = profile.discarded_by_reason.iter().collect();
+        reasons.sort_by_key(|(_, n)| std::cmp::Reverse(**n));
+        let reasons: Vec<_> = reasons
+            .iter()
+            .map(|(reason, n)| format!("{reason} {}", units::count(**n)))
+            .collect();
+        if !reasons.is_empty() {
+            text += &format!(" ({})", reasons.join(", "));
+        }
+    }
+    text
+}
+
+fn latency(profile: &Profile) -> String {
+    let cv = profile.sd_ns / profile.mean_ns;
+    let cv = if cv.is_finite() {
+        format!(" ({cv:.2} times the mean)")
+    } else {
+        String::new()
+    };
+    format!(
+        "mean {}, standard deviation {}{cv}",
+        units::duration(profile.mean_ns),
+        units::duration(profile.sd_ns)
+    )
+}
+
+fn percentiles(profile: &Profile) -> String {
+    let known: Vec<_> = PERCENTILES
+        .iter()
+        .filter_map(|name| Some((name, profile.percentiles_ns.get(*name)?)))
+        .map(|(name, ns)| format!("{} {}", units::percentile(name), units::duration(*ns)))
+        .collect();
+    known.join(", ")
+}
+
+fn closure(profile: &Profile) -> String {
+    let checked = units::count(profile.closure.intervals);
+    match profile.closure.max_abs_error_ticks {
+        0 => format!(
+            "exact: the parts of each of {checked} intervals add up to its latency, to the clock tick"
+        ),
+        ticks => format!(
+            "BROKEN by up to {} ticks over {checked} intervals: do not trust this profile",
+            units::count(ticks)
+        ),
+    }
+}
+
+fn overhead(profile: &Profile) -> String {
+    let overhead = &profile.overhead;
+    let mut text = format!(
+        "{} a probe, estimated {} of the mean",
+        units::duration(overhead.probe_ns),
+        units::percent(overhead.estimated_fraction)
+    );
+    match (overhead.measured_fraction, overhead.measured_se) {
+        (Some(measured), se) => {
+            let se = units::error(se.unwrap_or(f64::NAN));
+            text += &format!("; measured {} {se}", units::signed_percent(measured));
+        }
+        (None, _) => text += "; not measured (no windows without probes)",
+    }
+    text.trim_end().to_string()
+}

@@ -1,0 +1,46 @@
+//! A profile whose names cannot command the terminal: symbols, SQL and arguments come from the target.
+
+use evenkeel_analysis::profile::{Node, Profile};
+
+use crate::fit;
+
+/// The same profile without control characters in any of its texts. Equal texts stay equal, so paths still match.
+pub(crate) fn profile(profile: &Profile) -> Profile {
+    let mut profile = profile.clone();
+    clean(&mut profile.target);
+    clean(&mut profile.interval);
+    profile.discarded_by_reason = profile
+        .discarded_by_reason
+        .into_iter()
+        .map(|(reason, n)| (fit::plain(&reason), n))
+        .collect();
+    for factor in &mut profile.factors {
+        factor
+            .functions
+            .iter_mut()
+            .chain(&mut factor.paths)
+            .for_each(clean);
+    }
+    for class in &mut profile.classes.classes {
+        clean(&mut class.name);
+        class.top.iter_mut().for_each(|top| clean(&mut top.path));
+    }
+    node(&mut profile.tree);
+    for unpatched in &mut profile.unpatched {
+        clean(&mut unpatched.site);
+        clean(&mut unpatched.reason);
+    }
+    profile.warnings.iter_mut().for_each(clean);
+    profile
+}
+
+fn node(node: &mut Node) {
+    clean(&mut node.name);
+    clean(&mut node.site);
+    node.file.iter_mut().for_each(clean);
+    node.children.iter_mut().for_each(self::node);
+}
+
+fn clean(text: &mut String) {
+    *text = fit::plain(text);
+}

@@ -1,0 +1,202 @@
+//! The variance tree, pruned to what matters.
+
+use std::collections::HashSet;
+
+use evenkeel_analysis::profile::{Node, Profile};
+
+use crate::paths::Paths;
+use crate::terminal::{Style, title};
+use crate::{fit, units};
+
+/// Nodes whose share of the variance and of the tail are both below this are left out.
+const SHARE_MIN: f64 = 0.005;
+
+const BAR: usize = 8;
+
+/// Columns before the call, without the bar.
+const COLUMNS_BEFORE_CALL: usize = 46;
+
+/// From this width on there is room for a bar.
+const WIDTH_FOR_BAR: usize = 90;
+
+pub(super) fn render(profile: &Profile, style: &Style) -> String {
+    let kept = select(
+        &profile.tree,
+        style.tail,
+        style.rows.saturating_mul(3).max(1),
+    );
+    let all = Paths::of(&profile.tree).all().len();
+    let left_out = match all - kept.len() {
+        0 => String::new(),
+        n => format!("; {} smaller calls left out", units::count(n as u64)),
+    };
+    let remark = format!("shares of variance: calls add up to their caller{left_out}");
+    let mut out = title("VARIANCE TREE", &remark, style);
+    let tail = units::percentile(style.tail);
+    let heading = format!(
+        "{}        {}{} {} {}  call",
+        fit::right("share", 9),
+        " ".repeat(bar_columns(style)),
+        fit::right("mean", 8),
+        fit::right("calls", 7),
+        fit::right(&format!("{tail} tail"), 10)
+    );
+    out.push_str(&style.paint().dim(&heading));
+    out.push('\n');
+    rows(&profile.tree, &kept, "", Guides::default(), style, &mut out);
+    out
+}
+
+fn bar_columns(style: &Style) -> usize {
+    if style.columns() >= WIDTH_FOR_BAR {
+        BAR + 1
+    } else {
+        0
+    }
+}
+
+/// The nodes to show: those of largest magnitude, with their callers, as many as fit.
+fn select(tree: &Node, tail: &str, rows_max: usize) -> HashSet<*const Node> {
+    let all = Paths::of(tree);
+    let weight = |node: &Node| {
+        node.share
+            .abs()
+            .max(node.tail_share.get(tail).map_or(0.0, |t| t.abs()))
+    };
+    let mut by_weight: Vec<_> = all
+        .all()
+        .iter()
+        .filter(|l| weight(l.node()) >= SHARE_MIN)
+        .collect();
+    // Stable: of equal weights the caller comes before the callee.
+    by_weight.sort_by(|a, b| weight(b.node()).total_cmp(&weight(a.node())));
+    let mut kept = HashSet::from([std::ptr::from_ref(tree)]);
+    for located in by_weight {
+        let missing: Vec<_> = located
+            .steps
+            .iter()
+            .map(|n| std::ptr::from_ref(*n))
+            .filter(|n| !kept.contains(n))
+            .collect();
+        if kept.len() + missing.len() <= rows_max {
+            kept.extend(missing);
+        }
+    }
+    kept
+}
+
+/// The lines that lead to a row: for itself and for the rows below it.
+#[derive(Clone, Debug, Default)]
+struct Guides {
+    own: String,
+    below: String,
+}
+
+fn rows(
+    node: &Node,
+    kept: &HashSet<*const Node>,
+    caller: &str,
+    guides: Guides,
+    style: &Style,
+    out: &mut String,
+) {
+    out.push_str(&row(node, caller, &guides.own, style));
+    let children: Vec<_> = node
+        .children
+        .iter()
+        .filter(|c| kept.contains(&std::ptr::from_ref(*c)))
+        .collect();
+    for (i, child) in children.iter().enumerate() {
+        let (branch, under) = if i + 1 == children.len() {
+            ("└ ", "  ")
+        } else {
+            ("├ ", "│ ")
+        };
+        let below = Guides {
+            own: format!("{}{branch}", guides.below),
+            below: format!("{}{under}", guides.below),
+        };
+        rows(child, kept, &node.name, below, style, out);
+    }
+}
+
+fn row(node: &Node, caller: &str, guide: &str, style: &Style) -> String {
+    let paint = style.paint();
+    let room = style.columns() - COLUMNS_BEFORE_CALL - bar_columns(style);
+    // Of a deep path the guides give way before the name does, and the site before either.
+    let guide = fit::middle(guide, room / 2);
+    let name = fit::middle(&node.name, room - fit::columns(&guide));
+    let site = site(node, caller);
+    let site = if fit::columns(&guide) + fit::columns(&name) + fit::columns(&site) <= room {
+        site
+    } else {
+        String::new()
+    };
+    let bar = if bar_columns(style) > 0 {
+        fit::bar(node.share.abs(), BAR) + " "
+    } else {
+        String::new()
+    };
+    // A body is no call, and the root is the interval itself.
+    let calls = if node.site.is_empty() {
+        String::new()
+    } else {
+        units::calls(node.calls_mean)
+    };
+    let tail = node
+        .tail_share
+        .get(style.tail)
+        .map_or(units::ABSENT.to_string(), |t| units::percent(*t));
+    format!(
+        "{} {} {}{} {} {}  {}{}{}\n",
+        paint.bold(&fit::right(&units::percent(node.share), 9)),
+        paint.dim(&fit::left(&units::error(node.se), 6)),
+        paint.kind(node.kind, &bar),
+        fit::right(&units::duration(node.mean_ns), 8),
+        fit::right(&calls, 7),
+        fit::right(&tail, 10),
+        paint.dim(&guide),
+        paint.kind(node.kind, &name),
+        paint.dim(&site),
+    )
+}
+
+/// The call site behind a name: the offset alone where the caller is the row above.
+fn site(node: &Node, caller: &str) -> String {
+    match node
+        .site
+        .strip_prefix(caller)
+        .filter(|offset| offset.starts_with('+'))
+    {
+        _ if node.site.is_empty() => String::new(),
+        Some(offset) => format!(" {offset}"),
+        None => format!(" [{}]", node.site),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_largest_nodes_stay_with_their_callers() {
+        let node = |share: f64, children| Node {
+            share,
+            children,
+            ..Node::default()
+        };
+        // 1.0 > (0.2 > -0.9), 0.6, 0.001: three rows hold the root and, with its caller, the node of -0.9.
+        let tree = node(
+            1.0,
+            vec![
+                node(0.2, vec![node(-0.9, vec![])]),
+                node(0.6, vec![]),
+                node(0.001, vec![]),
+            ],
+        );
+        let kept = select(&tree, "p99", 3);
+        assert!(kept.contains(&std::ptr::from_ref(&tree.children[0].children[0])));
+        assert_eq!(kept.len(), 3);
+        assert_eq!(select(&tree, "p99", 100).len(), 4);
+    }
+}

@@ -1,0 +1,139 @@
+//! A factor in plain words: what it is, and what it tells whoever wants the latency steady.
+
+use evenkeel_analysis::profile::{Factor, FactorKind, Profile};
+use evenkeel_analysis::sites::Kind;
+
+use crate::paths::Paths;
+use crate::units;
+
+/// From which explained part of its variance on a function's variance is the number of calls ("more work"), and up to
+/// which it is not ("slower work"); between the two both are said.
+const MORE_WORK: f64 = 0.5;
+const SLOWER_WORK: f64 = 0.2;
+
+/// Share of the tail from which it is worth a clause.
+const TAIL_WORTH_SAYING: f64 = 0.05;
+
+/// What a kind is called in a table.
+pub fn kind(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Call => "call",
+        Kind::Lock => "lock",
+        Kind::Io => "I/O",
+        Kind::Client => "client",
+        Kind::Timer => "timer",
+        Kind::Probe => "probe",
+        Kind::Body => "body",
+    }
+}
+
+/// What a factor is called in the `kind` column: a pair is a pair, whatever its functions do.
+pub fn factor_kind(factor: &Factor) -> &'static str {
+    match factor.kind {
+        FactorKind::Variance => kind(factor.what),
+        FactorKind::Covariance => "pair",
+    }
+}
+
+/// The factor's functions: `f`, or `f & g` for a pair.
+pub fn functions(factor: &Factor) -> String {
+    factor.functions.join(" & ")
+}
+
+/// One or two sentences on a factor; `tail` is a percentile's name (`p99`).
+pub fn explain(profile: &Profile, paths: &Paths, factor: &Factor, tail: &str) -> String {
+    match factor.kind {
+        FactorKind::Covariance => explain_pair(factor),
+        FactorKind::Variance => {
+            let mut text = opening(factor);
+            let clauses: Vec<String> = [
+                calls_clause(paths, factor),
+                tail_clause(profile, paths, factor, tail),
+            ]
+            .into_iter()
+            .flatten()
+            .collect();
+            if !clauses.is_empty() {
+                text.push_str("; ");
+                text.push_str(&clauses.join("; "));
+            }
+            text.push('.');
+            text
+        }
+    }
+}
+
+fn opening(factor: &Factor) -> String {
+    let name = factor.functions.first().map_or("it", String::as_str);
+    match factor.what {
+        Kind::Lock => {
+            "Waits for a lock: how long depends on who holds it, not on this interval's own work"
+                .into()
+        }
+        Kind::Io => {
+            "Waits for a device: how long depends on the storage and on what else is queued there"
+                .into()
+        }
+        Kind::Client => "Waits for the client: think time, not the server's".into(),
+        Kind::Timer => "Sleeps, or waits for a timer: the delay is chosen, not needed".into(),
+        Kind::Probe => "The cost of the probes themselves: fewer probes make it smaller".into(),
+        Kind::Body => {
+            let function = name.strip_prefix("body of ").unwrap_or(name);
+            format!("{function}'s own code, outside every call that is timed")
+        }
+        Kind::Call => format!("Time in {name} and all it calls"),
+    }
+}
+
+/// How much of the variance is the number of calls: the node with the largest contribution speaks for the factor.
+fn calls_clause(paths: &Paths, factor: &Factor) -> Option<String> {
+    let node = paths.find(factor.paths.first()?)?.node();
+    let explained = node.calls_explained.filter(|e| e.is_finite())?;
+    let part = units::whole_percent(explained);
+    let waits = matches!(
+        factor.what,
+        Kind::Lock | Kind::Io | Kind::Client | Kind::Timer
+    );
+    Some(match (explained, waits) {
+        (e, true) if e >= MORE_WORK => {
+            format!("how often it waits explains {part} of it: more waits, not longer ones")
+        }
+        (e, false) if e >= MORE_WORK => {
+            format!("the number of calls explains {part} of it: more work, not slower work")
+        }
+        (e, true) if e <= SLOWER_WORK => {
+            format!("how often it waits explains only {part} of it, how long the rest")
+        }
+        (e, false) if e <= SLOWER_WORK => {
+            format!("the number of calls explains only {part} of it: the same work takes longer")
+        }
+        _ => format!("the number of calls explains {part} of it, the time of a call the rest"),
+    })
+}
+
+fn tail_clause(profile: &Profile, paths: &Paths, factor: &Factor, tail: &str) -> Option<String> {
+    profile.tree.tail_share.get(tail)?;
+    let nodes = paths.of_factor(factor);
+    let share: f64 = nodes
+        .iter()
+        .filter_map(|l| l.node().tail_share.get(tail))
+        .sum();
+    let slowest = units::tail(tail);
+    (share >= TAIL_WORTH_SAYING).then(|| {
+        let part = units::whole_percent(share);
+        format!("it is also {part} of what makes the {slowest} slow")
+    })
+}
+
+fn explain_pair(factor: &Factor) -> String {
+    let [a, b] = factor.functions.as_slice() else {
+        return "Functions whose times move together.".into();
+    };
+    if factor.contribution >= 0.0 {
+        format!(
+            "{a} and {b} are slow together: look for what drives both, such as the size of the job."
+        )
+    } else {
+        format!("When {a} is slow, {b} is fast: they trade places, which keeps the sum steadier.")
+    }
+}

@@ -1,0 +1,122 @@
+//! The HTML pages: self-contained, and inert whatever the target's names and statements are.
+
+mod fixture;
+
+use evenkeel_analysis::profile::Profile;
+use evenkeel_report::compare::Comparison;
+use evenkeel_report::html;
+use proptest::prelude::*;
+
+/// Texts that would do harm if they became markup or script.
+const HOSTILE: [&str; 7] = [
+    "</script><script>alert(1)</script>",
+    "<!--<script>",
+    "<img src=x onerror=alert(1)>",
+    "\"; alert(1); //",
+    "\u{2028}\u{2029}]]>&lt;",
+    "https://example.org/?q=<b>&x",
+    "/*STYLE*/<!--DATA-->/*SCRIPT*/${alert(1)}`",
+];
+
+/// The text of the data element `id`, as a browser finds it: up to the next `</script`.
+fn data<'a>(page: &'a str, id: &str) -> &'a str {
+    let open = format!("<script type=\"application/json\" id=\"{id}\">");
+    let start = page.find(&open).expect("the page has the element") + open.len();
+    &page[start..start + page[start..].find("</script").expect("the element ends")]
+}
+
+fn hostile() -> Profile {
+    let mut profile = fixture::before();
+    fixture::rename(&mut profile, &|name| format!("{name}{}", HOSTILE.concat()));
+    profile.target = HOSTILE.concat();
+    profile.interval = HOSTILE.concat();
+    profile.warnings = HOSTILE.map(String::from).to_vec();
+    profile.classes.classes[0].name = format!("SELECT '{}'", HOSTILE.concat());
+    profile.unpatched[0].reason = HOSTILE.concat();
+    profile
+}
+
+fn assert_self_contained(page: &str) {
+    for reference in [
+        "http://",
+        "https://",
+        "src=",
+        "@import",
+        "url(",
+        "fetch(",
+        "XMLHttpRequest",
+        "import(",
+    ] {
+        assert!(!page.contains(reference), "the page has {reference}");
+    }
+}
+
+fn tags(page: &str) -> [usize; 4] {
+    ["<script", "</script", "<!--", "<img"].map(|tag| page.matches(tag).count())
+}
+
+#[test]
+fn the_profile_inside_is_the_profile() {
+    for profile in [fixture::before(), hostile()] {
+        let inside: Profile =
+            serde_json::from_str(data(&html::render(&profile), "profile")).unwrap();
+        assert_eq!(inside, profile);
+    }
+}
+
+#[test]
+fn every_factor_is_put_in_words() {
+    let profile = fixture::before();
+    let words: Vec<String> = serde_json::from_str(data(&html::render(&profile), "words")).unwrap();
+    assert_eq!(words.len(), profile.factors.len());
+    assert!(words[0].starts_with("Waits for a lock"));
+}
+
+#[test]
+fn pages_refer_to_nothing_outside() {
+    let [before, after] = [fixture::before(), fixture::after()];
+    assert_self_contained(&html::render(&before));
+    assert_self_contained(&Comparison::new(&before, &after).html());
+    // A URL in a statement is text, yet it does not even look like a reference.
+    assert!(!html::render(&hostile()).contains("https://"));
+}
+
+#[test]
+fn hostile_names_add_no_markup() {
+    let benign = fixture::before();
+    let hostile = hostile();
+    assert_eq!(tags(&html::render(&hostile)), tags(&html::render(&benign)));
+    let [benign, hostile] = [
+        Comparison::new(&benign, &benign),
+        Comparison::new(&hostile, &hostile),
+    ];
+    assert_eq!(tags(&hostile.html()), tags(&benign.html()));
+}
+
+#[test]
+fn a_comparison_holds_both_profiles_and_the_changes() {
+    let [before, after] = [fixture::before(), fixture::after()];
+    let comparison = Comparison::new(&before, &after);
+    let page = comparison.html();
+    assert_eq!(
+        serde_json::from_str::<Profile>(data(&page, "before")).unwrap(),
+        before
+    );
+    assert_eq!(
+        serde_json::from_str::<Profile>(data(&page, "after")).unwrap(),
+        after
+    );
+    let changes: serde_json::Value = serde_json::from_str(data(&page, "changes")).unwrap();
+    assert_eq!(changes, serde_json::to_value(&comparison).unwrap());
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+    #[test]
+    fn any_text_survives_and_adds_no_markup(text in any::<String>()) {
+        let profile = Profile { target: text, ..Profile::default() };
+        let page = html::render(&profile);
+        prop_assert_eq!(serde_json::from_str::<Profile>(data(&page, "profile")).unwrap(), profile);
+        prop_assert_eq!(tags(&page), tags(&html::render(&Profile::default())));
+    }
+}

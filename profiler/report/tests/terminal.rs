@@ -1,0 +1,130 @@
+//! The terminal report of the fixture, and what must hold for any profile.
+
+mod fixture;
+
+use evenkeel_analysis::profile::{Closure, Profile};
+use evenkeel_report::fit::columns;
+use evenkeel_report::terminal::{Style, render};
+
+fn assert_fits(text: &str, width: usize) {
+    for line in text.lines() {
+        assert!(
+            columns(line) <= width,
+            "{} columns, {width} allowed: {line}",
+            columns(line)
+        );
+        assert_eq!(line, line.trim_end(), "a line ends in spaces");
+    }
+}
+
+/// `text` without the colours the report uses.
+fn without_colours(text: &str) -> String {
+    let mut parts = text.split('\u{1b}');
+    let first = parts.next().unwrap_or_default().to_string();
+    parts.fold(first, |text, part| {
+        text + part.split_once('m').expect("a colour ends in m").1
+    })
+}
+
+#[test]
+fn the_report_as_it_is() {
+    let text = render(&fixture::before(), &Style::default());
+    assert_eq!(text, include_str!("snapshots/tpcb.txt"));
+}
+
+#[test]
+fn by_class_on_a_narrow_terminal() {
+    let style = Style {
+        width: 80,
+        by_class: true,
+        rows: 4,
+        tail: "p999",
+        ..Style::default()
+    };
+    assert_eq!(
+        render(&fixture::before(), &style),
+        include_str!("snapshots/tpcb-narrow-by-class.txt")
+    );
+}
+
+#[test]
+fn every_line_fits_whatever_the_names() {
+    let long = "std::__1::vector<std::__1::pair<int, foo::Bar<char> >, std::__1::allocator<int> > const&::";
+    let mut cxx = fixture::before();
+    fixture::rename(&mut cxx, &|name| {
+        format!("{long}{name}(unsigned long, {long}iterator)")
+    });
+    cxx.interval = long.repeat(3);
+    for profile in [fixture::before(), cxx] {
+        for width in [0, 80, 89, 90, 100, 163] {
+            let style = Style {
+                width,
+                by_class: true,
+                rows: 50,
+                ..Style::default()
+            };
+            assert_fits(&render(&profile, &style), width.max(80));
+        }
+    }
+}
+
+#[test]
+fn colours_only_where_asked_for() {
+    let profile = fixture::before();
+    let plain = render(&profile, &Style::default());
+    let coloured = render(
+        &profile,
+        &Style {
+            colour: true,
+            ..Style::default()
+        },
+    );
+    assert!(!plain.contains('\u{1b}'));
+    assert!(coloured.contains("\u{1b}[31mlock"));
+    // Padding may be inside a colour, so that only the coloured text ends in spaces.
+    let coloured: Vec<_> = without_colours(&coloured)
+        .lines()
+        .map(|line| line.trim_end().to_string())
+        .collect();
+    assert_eq!(coloured, plain.lines().collect::<Vec<_>>());
+}
+
+#[test]
+fn names_cannot_command_the_terminal() {
+    let mut profile = fixture::before();
+    fixture::rename(&mut profile, &|name| format!("{name}\u{1b}[2J\r\n\u{9b}1m"));
+    profile.warnings.push("\u{1b}]0;title\u{7}".into());
+    profile.classes.classes[0].name = "\u{1b}[31m".into();
+    let text = render(
+        &profile,
+        &Style {
+            by_class: true,
+            ..Style::default()
+        },
+    );
+    assert!(text.chars().all(|c| c == '\n' || !c.is_control()));
+}
+
+#[test]
+fn a_profile_of_nothing_is_still_a_report() {
+    let text = render(&Profile::default(), &Style::default());
+    assert!(text.contains("none: no function contributes enough"));
+    assert!(text.contains("not measured"));
+    assert!(!text.contains("NaN"));
+}
+
+#[test]
+fn a_broken_closure_is_the_loudest_word() {
+    let closure = Closure {
+        max_abs_error_ticks: 3,
+        intervals: 10,
+    };
+    let text = render(
+        &Profile {
+            closure,
+            ..fixture::before()
+        },
+        &Style::default(),
+    );
+    assert!(text.contains("BROKEN by up to 3 ticks over 10 intervals"));
+}

@@ -1,0 +1,92 @@
+//! What the report says about a factor.
+
+mod fixture;
+
+use evenkeel_analysis::profile::{Factor, FactorKind, Node, Profile};
+use evenkeel_analysis::sites::Kind;
+use evenkeel_report::paths::Paths;
+use evenkeel_report::words::explain;
+
+/// A profile of one call `f` below the root, and `f` as its factor.
+fn one_call(kind: Kind, calls_explained: Option<f64>, tail: f64) -> (Profile, Factor) {
+    let call = Node {
+        name: "f".into(),
+        site: "root+0x5".into(),
+        kind,
+        calls_explained,
+        tail_share: [("p99".to_string(), tail)].into(),
+        ..Node::default()
+    };
+    let tail_share = [("p99".to_string(), 1.0)].into();
+    let tree = Node {
+        name: "root".into(),
+        tail_share,
+        children: vec![call],
+        ..Node::default()
+    };
+    let factor = Factor {
+        functions: vec!["f".into()],
+        paths: vec!["root > f [root+0x5]".into()],
+        what: kind,
+        ..Factor::default()
+    };
+    (
+        Profile {
+            tree,
+            ..Profile::default()
+        },
+        factor,
+    )
+}
+
+fn sentence(kind: Kind, calls_explained: Option<f64>, tail: f64) -> String {
+    let (profile, factor) = one_call(kind, calls_explained, tail);
+    explain(&profile, &Paths::of(&profile.tree), &factor, "p99")
+}
+
+#[test]
+fn more_work_is_not_slower_work() {
+    assert_eq!(
+        sentence(Kind::Call, Some(0.8), 0.0),
+        "Time in f and all it calls; the number of calls explains 80 % of it: more work, not slower work."
+    );
+    assert!(
+        sentence(Kind::Call, Some(0.03), 0.0)
+            .contains("only 3 % of it: the same work takes longer")
+    );
+    assert!(
+        sentence(Kind::Call, Some(0.35), 0.0).contains("35 % of it, the time of a call the rest")
+    );
+    assert!(!sentence(Kind::Call, None, 0.0).contains("number of calls"));
+}
+
+#[test]
+fn a_wait_says_for_what_and_how_much_of_the_tail() {
+    let text = sentence(Kind::Lock, Some(0.1), 0.4);
+    assert!(text.starts_with("Waits for a lock: how long depends on who holds it"));
+    assert!(text.ends_with("it is also 40 % of what makes the slowest 1 % slow."));
+    assert!(sentence(Kind::Client, None, 0.0).contains("think time, not the server's"));
+}
+
+#[test]
+fn a_tail_the_profile_lacks_is_not_spoken_of() {
+    let (profile, factor) = one_call(Kind::Io, None, 0.4);
+    assert!(!explain(&profile, &Paths::of(&profile.tree), &factor, "p95").contains("slowest"));
+}
+
+#[test]
+fn the_sign_of_a_pair_decides_what_is_said() {
+    let profile = fixture::before();
+    let pair = |contribution| {
+        let functions = vec!["f".into(), "g".into()];
+        let factor = Factor {
+            kind: FactorKind::Covariance,
+            functions,
+            contribution,
+            ..Factor::default()
+        };
+        explain(&profile, &Paths::of(&profile.tree), &factor, "p99")
+    };
+    assert!(pair(0.1).starts_with("f and g are slow together"));
+    assert!(pair(-0.1).starts_with("When f is slow, g is fast"));
+}

@@ -1,0 +1,173 @@
+//! The shared memory of a session: an anonymous file, seen by those who inherit or are let at its descriptor only.
+
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::unix::fs::MetadataExt;
+use std::sync::atomic::Ordering::*;
+
+use evenkeel_wire as wire;
+use rustix::fs::{FallocateFlags, MemfdFlags};
+use rustix::mm::{MapFlags, ProtFlags};
+use wire::ring::{RING_BYTES, RING_SLACK_BYTES};
+use wire::{Control, Displaced, Module, Probe, RingHeader, RingState};
+
+/// Rings added at a time.
+const RINGS_STEP: usize = 16;
+
+/// The arena, mapped.
+pub struct Arena {
+    file: File,
+    base: *mut u8,
+    inode: u64,
+    exhausted: bool,
+}
+
+impl Arena {
+    /// Makes one. Its memory is taken as it is used.
+    ///
+    /// # Errors
+    /// The system has no memory to give.
+    pub fn create() -> Result<Arena, io::Error> {
+        // Not close-on-exec: the target inherits it.
+        let low = rustix::fs::memfd_create("evenkeel", MemfdFlags::empty())?;
+        // SAFETY: duplicating a descriptor of ours.
+        let high = unsafe { libc::fcntl(low.as_raw_fd(), libc::F_DUPFD, wire::ARENA_FD_MIN) };
+        let fd = if high < 0 {
+            low
+        } else {
+            drop(low);
+            // SAFETY: just made.
+            unsafe { OwnedFd::from_raw_fd(high) }
+        };
+        rustix::fs::ftruncate(&fd, wire::ARENA_BYTES as u64)?;
+        rustix::fs::fallocate(&fd, FallocateFlags::empty(), 0, wire::PROBES_AT as u64)?;
+        // SAFETY: a fresh mapping of our own file.
+        let base = unsafe {
+            rustix::mm::mmap(
+                std::ptr::null_mut(),
+                wire::ARENA_BYTES,
+                ProtFlags::READ | ProtFlags::WRITE,
+                MapFlags::SHARED | MapFlags::NORESERVE,
+                &fd,
+                0,
+            )?
+        };
+        let file = File::from(fd);
+        let inode = file.metadata()?.ino();
+        let mut arena = Arena { file, base: base.cast(), inode, exhausted: false };
+        arena.control().version.store(wire::VERSION, Relaxed);
+        arena.control().session_pid.store(std::process::id() as i32, Relaxed);
+        arena.control().magic.store(wire::MAGIC, Release);
+        arena.add_rings();
+        Ok(arena)
+    }
+
+    /// What [`wire::ARENA_VARIABLE`] is set to for the target.
+    pub fn variable(&self) -> String {
+        format!("{}:{}:{}", self.file.as_raw_fd(), std::process::id(), self.inode)
+    }
+
+    /// The control page.
+    pub fn control(&self) -> &Control {
+        // SAFETY: the layout of `wire`; all fields are atomic.
+        unsafe { &*self.base.add(wire::CONTROL_AT).cast() }
+    }
+
+    /// Entries of the module table that agents have completed.
+    pub fn modules(&self) -> &[Module] {
+        let len = (self.control().modules.load(Acquire) as usize).min(wire::MODULES_MAX);
+        // SAFETY: agents complete an entry before they raise the count, and change only atomic fields since.
+        unsafe { std::slice::from_raw_parts(self.base.add(wire::MODULES_AT).cast(), len) }
+    }
+
+    /// The probes planned so far.
+    pub fn probes(&self) -> &[Probe] {
+        // SAFETY: written by us alone before the count is raised.
+        unsafe {
+            let len = self.control().probes.load(Relaxed) as usize;
+            std::slice::from_raw_parts(self.base.add(wire::PROBES_AT).cast(), len)
+        }
+    }
+
+    /// Appends a probe. `None` when the plan or the memory is full.
+    pub fn add_probe(&mut self, fill: impl FnOnce(&mut Probe)) -> Option<u32> {
+        let id = self.control().probes.load(Relaxed) as usize;
+        if id == wire::PROBES_MAX || !self.back(wire::PROBES_AT + id * size_of::<Probe>(), size_of::<Probe>()) {
+            return None;
+        }
+        // SAFETY: agents do not look at entries beyond the count.
+        fill(unsafe { &mut *self.base.add(wire::PROBES_AT).cast::<Probe>().add(id) });
+        self.control().probes.store(id as u32 + 1, Release);
+        Some(id as u32)
+    }
+
+    /// Stores a displaced entry; probes refer to it afterwards. False when the memory is full.
+    pub fn set_displaced(&mut self, index: usize, displaced: &Displaced) -> bool {
+        let at = wire::DISPLACED_AT + index * size_of::<Displaced>();
+        if index >= wire::DISPLACED_MAX || !self.back(at, size_of::<Displaced>()) {
+            return false;
+        }
+        // SAFETY: no probe refers to it yet.
+        unsafe { self.base.add(at).cast::<Displaced>().write(*displaced) };
+        true
+    }
+
+    /// Ring `index`: its header, and where its records begin.
+    pub fn ring(&self, index: usize) -> &RingHeader {
+        debug_assert!(index < wire::RINGS_MAX);
+        // SAFETY: inside the mapping; backed by memory below the count of rings.
+        unsafe { &*self.base.add(wire::RINGS_AT + index * wire::RING_STRIDE).cast() }
+    }
+
+    /// The record words of ring `index`.
+    pub fn records(&self, index: usize) -> *const u64 {
+        // SAFETY: inside the mapping.
+        unsafe { self.base.add(wire::RINGS_AT + index * wire::RING_STRIDE + wire::ring::RECORDS_AT).cast() }
+    }
+
+    /// Keeps some rings free for new threads. Memory that the system refuses is not touched by anybody.
+    pub fn provide_rings(&mut self) {
+        let count = self.control().rings.load(Relaxed) as usize;
+        let free = (0..count).filter(|&i| self.ring(i).state.load(Relaxed) == RingState::Free as u32).count();
+        if free < RINGS_STEP {
+            self.add_rings();
+        }
+    }
+
+    /// Whether threads may have gone without a ring because there was no memory for more.
+    pub fn rings_exhausted(&self) -> bool {
+        self.exhausted
+    }
+
+    fn add_rings(&mut self) {
+        let count = self.control().rings.load(Relaxed) as usize;
+        let more = (count + RINGS_STEP).min(wire::RINGS_MAX);
+        let at = wire::RINGS_AT + count * wire::RING_STRIDE;
+        if more == count || !self.back(at, (more - count) * wire::RING_STRIDE) {
+            self.exhausted = true;
+            return;
+        }
+        for index in count..more {
+            let ring = self.ring(index);
+            ring.position.store(RING_BYTES as u64, Relaxed);
+            ring.limit.store((2 * RING_BYTES - RING_SLACK_BYTES) as u64, Relaxed);
+            ring.state.store(RingState::Free as u32, Release);
+        }
+        self.control().rings.store(more as u32, Release);
+    }
+
+    /// Reserves memory for a range, so that touching it cannot fail with SIGBUS.
+    fn back(&self, at: usize, bytes: usize) -> bool {
+        rustix::fs::fallocate(&self.file, FallocateFlags::empty(), at as u64, bytes as u64).is_ok()
+    }
+}
+
+impl Drop for Arena {
+    fn drop(&mut self) {
+        // SAFETY: mapped by us; all borrows end with `self`.
+        unsafe {
+            let _ = rustix::mm::munmap(self.base.cast(), wire::ARENA_BYTES);
+        }
+    }
+}

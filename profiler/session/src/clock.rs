@@ -1,0 +1,48 @@
+//! The target's clock: how long a tick is, and until when the session is taken for alive.
+
+use std::time::Instant;
+
+use crate::arena::Arena;
+use std::sync::atomic::Ordering::Relaxed;
+
+/// Seconds for which the session is taken for alive after it last said so.
+const LEASE_S: f64 = 10.0;
+
+/// Relates the time stamp counter to time.
+#[derive(Clone, Copy, Debug)]
+pub struct TickClock {
+    ticks: u64,
+    time: Instant,
+    first_per_ns: f64,
+}
+
+/// Present time in ticks.
+pub fn now_ticks() -> u64 {
+    // SAFETY: every x86-64 processor has it.
+    unsafe { core::arch::x86_64::_rdtsc() }
+}
+
+impl TickClock {
+    /// Takes some milliseconds for a first estimate.
+    pub fn start() -> TickClock {
+        let mut clock = TickClock { ticks: now_ticks(), time: Instant::now(), first_per_ns: 0.0 };
+        std::thread::sleep(std::time::Duration::from_millis(20));
+        clock.first_per_ns = clock.measure();
+        clock
+    }
+
+    fn measure(&self) -> f64 {
+        (now_ticks() - self.ticks) as f64 / self.time.elapsed().as_nanos() as f64
+    }
+
+    /// Ticks a nanosecond, the more exact the longer the clock has run.
+    pub fn ticks_per_ns(&self) -> f64 {
+        if self.time.elapsed().as_millis() < 20 { self.first_per_ns } else { self.measure() }
+    }
+
+    /// Renews the session's lease.
+    pub fn renew_lease(&self, arena: &Arena) {
+        let until = now_ticks() + (LEASE_S * 1e9 * self.first_per_ns) as u64;
+        arena.control().lease_ticks.store(until, Relaxed);
+    }
+}

@@ -1,0 +1,139 @@
+//! Records out of the rings: the consumer's side of `wire::ring`.
+
+use std::sync::atomic::{AtomicU64, Ordering::*};
+
+use evenkeel_wire::ring::{RING_BYTES, RING_SLACK_BYTES, lap_bit};
+use evenkeel_wire::{Marker, Record, RingState};
+
+use crate::arena::Arena;
+
+/// Where the reader of each ring stands.
+#[derive(Debug, Default)]
+pub struct Drain {
+    rings: Vec<Reader>,
+    batch: Vec<Record>,
+    /// Records dropped in all.
+    pub dropped: u64,
+    /// Records read in all.
+    pub read: u64,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Reader {
+    position: u64,
+    dropped: u64,
+    /// Tells the ring's successive owners apart.
+    key: u64,
+    live: bool,
+}
+
+/// What a drain passes on.
+pub trait Sink {
+    /// The next records of a thread, lap bits cleared.
+    fn records(&mut self, thread: u64, records: &[Record]);
+    /// A thread will send nothing more.
+    fn ended(&mut self, thread: u64);
+}
+
+impl Drain {
+    /// Passes on everything that is complete, and frees the rings of threads that are gone. `check_alive`: also ask the
+    /// system whether the threads still exist, which finds those that were killed.
+    pub fn run(&mut self, arena: &Arena, sink: &mut impl Sink, check_alive: bool) {
+        let count = arena.control().rings.load(Relaxed) as usize;
+        let fresh = Reader { position: RING_BYTES as u64, dropped: 0, key: 0, live: false };
+        self.rings.resize(count, fresh);
+        for index in 0..count {
+            let state = arena.ring(index).state.load(Acquire);
+            if state == RingState::Live as u32 || state == RingState::Dead as u32 {
+                let gone = state == RingState::Dead as u32 || (check_alive && !alive(arena, index));
+                self.ring(arena, index, sink);
+                if gone {
+                    self.free(arena, index, sink);
+                }
+            }
+        }
+    }
+
+    fn ring(&mut self, arena: &Arena, index: usize, sink: &mut impl Sink) {
+        let header = arena.ring(index);
+        let reader = &mut self.rings[index];
+        if !reader.live {
+            reader.live = true;
+            reader.key += 1;
+        }
+        let key = (index as u64) << 32 | reader.key & 0xffff_ffff;
+        // Read before the records: a drop that happens while we read belongs to the next pass.
+        let dropped = header.dropped.load(Acquire);
+        let gap_position = header.gap_position.load(Acquire);
+        let end = header.position.load(Acquire);
+        self.batch.clear();
+        while reader.position < end {
+            if dropped != reader.dropped && reader.position == gap_position {
+                self.batch.push(Record::marker(Marker::Gap, 0, dropped - reader.dropped));
+                self.dropped += dropped - reader.dropped;
+                reader.dropped = dropped;
+            }
+            // SAFETY: inside the ring; the target's thread writes the word last.
+            let record = unsafe {
+                let slot = arena.records(index).add(reader.position as usize % RING_BYTES / 8);
+                let word = (*slot.add(1).cast::<AtomicU64>()).load(Acquire);
+                if word & 1 != lap_bit(reader.position) {
+                    break; // reserved, not yet written
+                }
+                Record { start: slot.read_volatile(), word: word & !1 }
+            };
+            self.batch.push(record);
+            reader.position += 16;
+        }
+        if dropped != reader.dropped {
+            self.batch.push(Record::marker(Marker::Gap, 0, dropped - reader.dropped));
+            self.dropped += dropped - reader.dropped;
+            reader.dropped = dropped;
+        }
+        let limit = reader.position + (RING_BYTES - RING_SLACK_BYTES) as u64;
+        header.limit.store(limit, Release);
+        self.read += self.batch.len() as u64;
+        if !self.batch.is_empty() {
+            sink.records(key, &self.batch);
+        }
+    }
+
+    /// Hands a ring whose thread is gone to the next one.
+    fn free(&mut self, arena: &Arena, index: usize, sink: &mut impl Sink) {
+        let header = arena.ring(index);
+        let reader = &mut self.rings[index];
+        sink.ended((index as u64) << 32 | reader.key & 0xffff_ffff);
+        reader.live = false;
+        let position = header.position.load(Acquire);
+        if position != reader.position {
+            // A thread that was killed reserved a slot and did not write it. The next one starts at the beginning of a
+            // lap whose parity no slot has.
+            let start = position.next_multiple_of(RING_BYTES as u64);
+            reader.position = start;
+            self.wipe(arena, index, start);
+            header.position.store(start, Relaxed);
+            header.limit.store(start + (RING_BYTES - RING_SLACK_BYTES) as u64, Relaxed);
+        }
+        header.state.store(RingState::Free as u32, Release);
+    }
+
+    /// Gives every slot the parity of the lap before the one that begins at `start`.
+    fn wipe(&self, arena: &Arena, index: usize, start: u64) {
+        let old = lap_bit(start - RING_BYTES as u64);
+        for slot in 0..RING_BYTES / 16 {
+            // SAFETY: inside the ring, whose thread is gone.
+            unsafe {
+                let word = arena.records(index).add(2 * slot + 1).cast_mut();
+                word.write_volatile(word.read_volatile() & !1 | old);
+            }
+        }
+    }
+}
+
+/// Whether the ring's thread still exists.
+fn alive(arena: &Arena, index: usize) -> bool {
+    let header = arena.ring(index);
+    let (pid, tid) = (header.pid.load(Relaxed), header.tid.load(Relaxed));
+    // Not by signals: a process of another user would answer with an error as if it did not exist.
+    std::path::Path::new(&format!("/proc/{pid}/task/{tid}")).exists()
+}

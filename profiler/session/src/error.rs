@@ -1,0 +1,117 @@
+//! What can go wrong, each with what to do next.
+
+use std::path::PathBuf;
+
+use evenkeel_symbols::FindError;
+use evenkeel_symbols::LaunchError;
+use thiserror::Error;
+
+/// Why a session or a recording failed.
+#[derive(Debug, Error)]
+pub enum Error {
+    /// The command does not exist.
+    #[error("cannot find the command {command}: give its path, or check PATH")]
+    NoCommand {
+        /// As typed.
+        command: String,
+    },
+    /// The command cannot be profiled.
+    #[error(transparent)]
+    Launch(#[from] LaunchError),
+    /// The command cannot be started.
+    #[error("cannot start {command}: {source}")]
+    Start {
+        /// As typed.
+        command: String,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// The agent is missing.
+    #[error("the agent libevenkeel_agent.so is not beside {}: install both together, or set EVENKEEL_AGENT to its path", near.display())]
+    NoAgent {
+        /// The directory of the running program.
+        near: PathBuf,
+    },
+    /// The system refused shared memory.
+    #[error("cannot make shared memory: {0}; check the memory limits (ulimit -v, cgroup)")]
+    Arena(std::io::Error),
+    /// The interval's specification cannot be read.
+    #[error("the interval {text:?} cannot be read: {what}")]
+    BadSpec {
+        /// As typed.
+        text: String,
+        /// What is wrong and how it is written.
+        what: String,
+    },
+    /// The interval's functions are not in the program.
+    #[error("in {}: {source}", path.display())]
+    NotFound {
+        /// The program or library.
+        path: PathBuf,
+        /// What is not there.
+        source: FindError,
+    },
+    /// The preset does not fit the program.
+    #[error("{} is not a program that the preset {preset} knows: {what}; name the interval with --interval", path.display())]
+    PresetMismatch {
+        /// The program.
+        path: PathBuf,
+        /// The preset.
+        preset: &'static str,
+        /// What was looked for.
+        what: String,
+    },
+    /// No such preset.
+    #[error("there is no preset {name}; there are: {known}")]
+    NoPreset {
+        /// As typed.
+        name: String,
+        /// All of them.
+        known: String,
+    },
+    /// The agent was not loaded, or no process had the interval's functions.
+    #[error("{0}")]
+    NothingProfiled(String),
+    /// The interval's boundary cannot be hooked.
+    #[error("the interval's boundary at {site} cannot be hooked: {reason}; name another function, or a call site as caller>callee")]
+    BoundaryRefused {
+        /// Where.
+        site: String,
+        /// Why.
+        reason: String,
+    },
+    /// A file cannot be read or written.
+    #[error("{}: {source}", path.display())]
+    File {
+        /// Which.
+        path: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// Not a recording.
+    #[error("{} is not a recording; recordings are made by evenkeel profile -o FILE", path.display())]
+    NotARecording {
+        /// The file.
+        path: PathBuf,
+    },
+    /// A recording of the future.
+    #[error("{} has recording format {found}, and this evenkeel reads up to {known}; update evenkeel", path.display())]
+    NewerRecording {
+        /// The file.
+        path: PathBuf,
+        /// Its version.
+        found: u32,
+        /// Ours.
+        known: u32,
+    },
+    /// A damaged recording.
+    #[error("{} is damaged at byte {at}: {what}; copy it again, or record again", path.display())]
+    DamagedRecording {
+        /// The file.
+        path: PathBuf,
+        /// Where the damage begins.
+        at: u64,
+        /// What is wrong.
+        what: String,
+    },
+}

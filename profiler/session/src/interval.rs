@@ -1,0 +1,188 @@
+//! An interval, resolved in a module: which instructions begin and end it.
+
+use std::path::Path;
+
+use evenkeel_symbols::FindError;
+use evenkeel_symbols::Module;
+use evenkeel_symbols::{Callee, Site};
+use evenkeel_wire::{Displaced, Label, Role};
+
+use crate::error::Error;
+use crate::spec::{IntervalSpec, Point, Shape};
+
+/// Where a boundary is hooked.
+#[derive(Clone, Debug)]
+pub enum Place {
+    /// At a call site.
+    Site(Site),
+    /// At a function's entry.
+    Entry(u64, Box<Displaced>),
+}
+
+/// One hooked boundary.
+#[derive(Clone, Debug)]
+pub struct Boundary {
+    /// Where.
+    pub place: Place,
+    /// What it means.
+    pub role: Role,
+    /// The argument that labels the interval.
+    pub label: (Label, u8),
+}
+
+/// An interval in a module.
+#[derive(Clone, Debug)]
+pub struct Interval {
+    /// Name for reports.
+    pub name: String,
+    /// Everything to hook before the first interval.
+    pub boundaries: Vec<Boundary>,
+    /// Functions whose calls are timed first.
+    pub scope: Vec<u64>,
+    /// Call sites whose time is the client's.
+    pub clients: Vec<Site>,
+    /// Height of the root in the static call graph.
+    pub height: u32,
+}
+
+/// Finds the interval of `spec` in `module`.
+///
+/// # Errors
+/// A function or call is not there, is ambiguous, or cannot be hooked.
+pub fn resolve(spec: &IntervalSpec, module: &Module) -> Result<Interval, Error> {
+    let not_found = |source| Error::NotFound { path: module.path().to_owned(), source };
+    let mut boundaries = Vec::new();
+    let mut scope = Vec::new();
+    let label = spec.label;
+    let mut add = |points: &[Point], role: Role, label: (Label, u8)| -> Result<Vec<u64>, Error> {
+        let mut functions = Vec::new();
+        for point in points {
+            let (places, function) = places(point, module).map_err(not_found)?;
+            functions.extend(function);
+            for place in hookable(places, module)? {
+                boundaries.push(Boundary { place, role, label });
+            }
+        }
+        Ok(functions)
+    };
+    match &spec.shape {
+        Shape::Call(points) => scope = add(points, Role::Whole, label)?,
+        Shape::Pair { begin, end } => {
+            let begins = add(begin, Role::Begin, label)?;
+            let ends = add(end, Role::End, (Label::None, 0))?;
+            if spec.within.is_empty() {
+                scope = common_callers(module, &begins, &ends);
+            }
+        }
+    }
+    for name in &spec.within {
+        scope.push(module.find(name).map_err(not_found)?);
+    }
+    let mut clients = Vec::new();
+    for client in &spec.clients {
+        let Point::Edge(caller, callee) = client else {
+            let what = "client= takes CALLER>FUNCTION".to_owned();
+            return Err(Error::BadSpec { text: spec.text.clone(), what });
+        };
+        clients.extend(module.call_sites_between(caller, callee).map_err(not_found)?);
+    }
+    let height = scope.iter().filter_map(|&entry| module.height(entry)).max().unwrap_or(0) + 1;
+    let name = spec.name.clone().unwrap_or_else(|| spec.text.split(",label=").next().unwrap_or_default().to_owned());
+    Ok(Interval { name, boundaries, scope, clients, height })
+}
+
+/// All call sites of an edge, or the entry of a function (else its direct callers); and the function itself.
+fn places(point: &Point, module: &Module) -> Result<(Vec<Place>, Option<u64>), FindError> {
+    match point {
+        Point::Edge(caller, callee) => {
+            let sites = module.call_sites_between(caller, callee)?;
+            let function = sites.iter().find_map(|site| match site.callee {
+                Callee::Function(entry) => Some(entry),
+                _ => None,
+            });
+            Ok((sites.into_iter().map(Place::Site).collect(), function))
+        }
+        Point::Function(name) => {
+            let entry = module.find(name)?;
+            let places = match module.displaced(entry) {
+                Ok(displaced) => vec![Place::Entry(entry, Box::new(displaced))],
+                Err(_) => sites_of_callers(module, entry).into_iter().map(Place::Site).collect(),
+            };
+            Ok((places, Some(entry)))
+        }
+    }
+}
+
+/// Every direct call of `entry` in its module.
+pub fn sites_of_callers(module: &Module, entry: u64) -> Vec<Site> {
+    let mut sites = Vec::new();
+    for caller in module.callers_of(entry) {
+        sites.extend(module.call_sites(caller.function).into_iter().filter(|site| site.address == caller.site));
+    }
+    sites
+}
+
+/// The places that can be hooked; an error if none can.
+fn hookable(places: Vec<Place>, module: &Module) -> Result<Vec<Place>, Error> {
+    let mut refused = None;
+    let kept: Vec<Place> = places
+        .into_iter()
+        .filter(|place| match place {
+            Place::Entry(..) => true,
+            Place::Site(site) => match site.unpatchable() {
+                None => true,
+                Some(reason) => {
+                    refused = Some((site.address, reason));
+                    false
+                }
+            },
+        })
+        .collect();
+    if kept.is_empty() {
+        let (site, reason) = match refused {
+            Some((address, reason)) => (site_name(module, address), reason.to_string()),
+            None => (short_path(module.path()), "nobody calls it directly and its entry cannot be hooked".to_owned()),
+        };
+        return Err(Error::BoundaryRefused { site, reason });
+    }
+    Ok(kept)
+}
+
+/// Functions that call both a beginning and an end; all callers of either if there is none.
+fn common_callers(module: &Module, begins: &[u64], ends: &[u64]) -> Vec<u64> {
+    let callers = |entries: &[u64]| -> Vec<u64> {
+        let mut all: Vec<u64> =
+            entries.iter().flat_map(|&entry| module.callers_of(entry)).map(|caller| caller.function).collect();
+        all.sort_unstable();
+        all.dedup();
+        all
+    };
+    let (first, second) = (callers(begins), callers(ends));
+    let both: Vec<u64> = first.iter().copied().filter(|entry| second.contains(entry)).collect();
+    if !both.is_empty() {
+        return both;
+    }
+    let mut either: Vec<u64> = first.into_iter().chain(second).chain(begins.iter().copied()).collect();
+    either.sort_unstable();
+    either.dedup();
+    either
+}
+
+/// `function+0x1f`, as reports name a call site.
+pub fn site_name(module: &Module, address: u64) -> String {
+    match module.function_at(address) {
+        Some(function) => {
+            let name = module.name(function.entry);
+            if address >= function.entry {
+                format!("{name}+{:#x}", address - function.entry)
+            } else {
+                format!("{name}-{:#x}", function.entry - address)
+            }
+        }
+        None => format!("{address:#x}"),
+    }
+}
+
+fn short_path(path: &Path) -> String {
+    path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
+}

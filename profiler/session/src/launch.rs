@@ -1,0 +1,170 @@
+//! Starting the command with the agent preloaded, and stopping it.
+
+use std::ffi::OsString;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus};
+use std::time::{Duration, Instant};
+
+use evenkeel_wire::ARENA_VARIABLE;
+
+use crate::arena::Arena;
+use crate::error::Error;
+
+/// File name of the agent.
+const AGENT: &str = "libevenkeel_agent.so";
+/// How long a command that was asked to stop may take before it is killed.
+const STOP_LIMIT: Duration = Duration::from_secs(30);
+
+/// The running command.
+pub struct Target {
+    child: Child,
+    status: Option<ExitStatus>,
+}
+
+/// How the command ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ending {
+    /// By itself, with this code.
+    Exited(i32),
+    /// By a signal of somebody else's.
+    Killed(i32),
+    /// Because the session asked it to, cleanly or not.
+    Stopped,
+    /// It goes on.
+    Kept,
+}
+
+/// The program that `command` names, as a shell would find it.
+///
+/// # Errors
+/// There is none, or an agent cannot be preloaded into it.
+pub fn find_program(command: &str) -> Result<PathBuf, Error> {
+    let missing = || Error::NoCommand { command: command.to_owned() };
+    let path = if command.contains('/') {
+        PathBuf::from(command)
+    } else {
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        std::env::split_paths(&path).map(|dir| dir.join(command)).find(|file| file.is_file()).ok_or_else(missing)?
+    };
+    if !path.exists() {
+        return Err(missing());
+    }
+    evenkeel_symbols::launchable(&path)?;
+    Ok(path)
+}
+
+/// The agent: `EVENKEEL_AGENT`, or beside this program, or in `../lib/evenkeel` from there.
+///
+/// # Errors
+/// It is in none of these places.
+pub fn find_agent() -> Result<PathBuf, Error> {
+    if let Some(path) = std::env::var_os("EVENKEEL_AGENT") {
+        return Ok(PathBuf::from(path));
+    }
+    let program = std::env::current_exe().unwrap_or_default();
+    let near = program.parent().unwrap_or(Path::new("/")).to_owned();
+    [near.join(AGENT), near.join("../lib/evenkeel").join(AGENT), near.join("..").join(AGENT)]
+        .into_iter()
+        .find(|path| path.exists())
+        .ok_or(Error::NoAgent { near })
+}
+
+impl Target {
+    /// Starts `command` with its arguments.
+    ///
+    /// # Errors
+    /// The command or the agent is missing, or it cannot be started.
+    pub fn start(arena: &Arena, command: &[OsString], user: Option<(u32, u32)>) -> Result<Target, Error> {
+        let name = command[0].to_string_lossy().into_owned();
+        let program = find_program(&name)?;
+        let agent = find_agent()?;
+        let mut preload = agent.into_os_string();
+        if let Some(others) = std::env::var_os("LD_PRELOAD").filter(|others| !others.is_empty()) {
+            preload.push(":");
+            preload.push(others);
+        }
+        // Orphans of the target stay ours: a server that puts itself into the background is still waited for.
+        let _ = rustix::process::set_child_subreaper(Some(rustix::process::getpid()));
+        let mut start = Command::new(program);
+        start.arg0(&command[0]).args(&command[1..]).env("LD_PRELOAD", preload).env(ARENA_VARIABLE, arena.variable());
+        if let Some((user, group)) = user {
+            start.uid(user).gid(group);
+        }
+        let child = start.spawn().map_err(|source| Error::Start { command: name, source })?;
+        Ok(Target { child, status: None })
+    }
+
+    /// Process id of the command.
+    pub fn pid(&self) -> i32 {
+        self.child.id() as i32
+    }
+
+    /// Whether the command, or anything it left behind, still runs. Reaps what has ended.
+    pub fn is_running(&mut self) -> bool {
+        loop {
+            let mut raw = 0;
+            // SAFETY: a status word of ours.
+            match unsafe { libc::waitpid(-1, &mut raw, libc::WNOHANG) } {
+                0 => return true,
+                pid if pid == self.pid() => self.status = Some(ExitStatus::from_raw(raw)),
+                pid if pid > 0 => {}
+                _ => return false,
+            }
+        }
+    }
+
+    /// Whether the command itself has ended, however many children it left.
+    pub fn has_ended(&self) -> bool {
+        self.status.is_some()
+    }
+
+    /// Asks everything that runs to stop, waits, and kills what does not. `meanwhile` runs all along.
+    pub fn stop(&mut self, signal: i32, mut meanwhile: impl FnMut()) {
+        let started = Instant::now();
+        let mut sent = 0;
+        while self.is_running() {
+            let elapsed = started.elapsed();
+            if sent == 0 {
+                self.signal(signal);
+                sent = 1;
+            } else if sent == 1 && elapsed > STOP_LIMIT {
+                self.signal(libc::SIGKILL);
+                sent = 2;
+            } else if sent == 2 && elapsed > 2 * STOP_LIMIT {
+                return;
+            }
+            meanwhile();
+            std::thread::sleep(Duration::from_millis(2));
+        }
+    }
+
+    /// Signals the command; if it has ended, the children it left to us.
+    fn signal(&self, signal: i32) {
+        // SAFETY: plain signals to processes that are ours to wait for.
+        unsafe {
+            if self.status.is_none() {
+                libc::kill(self.pid(), signal);
+                return;
+            }
+            for orphan in children() {
+                libc::kill(orphan, signal);
+            }
+        }
+    }
+
+    /// How the command ended by itself.
+    pub fn ending(&self) -> Option<Ending> {
+        let status = self.status?;
+        Some(match status.signal() {
+            Some(signal) => Ending::Killed(signal),
+            None => Ending::Exited(status.code().unwrap_or(0)),
+        })
+    }
+}
+
+/// Processes whose parent this is.
+fn children() -> Vec<i32> {
+    let list = std::fs::read_to_string(format!("/proc/self/task/{}/children", std::process::id())).unwrap_or_default();
+    list.split_ascii_whitespace().filter_map(|pid| pid.parse().ok()).collect()
+}

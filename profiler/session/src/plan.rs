@@ -1,0 +1,282 @@
+//! The plan of probes: what is planted, under which id, and what the reports call it.
+
+use std::collections::HashMap;
+use std::rc::Rc;
+use std::sync::atomic::Ordering::*;
+
+use evenkeel_analysis::profile::Unpatched;
+use evenkeel_analysis::sites::{Kind, Site as Described, SiteTable};
+use evenkeel_symbols::Module;
+use evenkeel_symbols::{Callee, Site};
+use evenkeel_wire::{Displaced, Form, Label, Operand, Probe, Refusal, Role, Wanted};
+
+use crate::arena::Arena;
+use crate::interval::{Boundary, Place, site_name};
+use crate::kinds;
+use crate::modules::Modules;
+
+/// A function of the target: module index and entry.
+pub type Function = (usize, u64);
+
+/// Probes of a session.
+pub struct Plan {
+    /// What reports know of each probe.
+    pub sites: SiteTable,
+    probes: Vec<Planned>,
+    by_place: HashMap<(usize, u64), u32>,
+    displaced: usize,
+    dirty: bool,
+    unpatched: Vec<Unpatched>,
+}
+
+/// One probe, as the session knows it.
+#[derive(Clone, Debug)]
+pub struct Planned {
+    /// Function that is called, if known.
+    pub callee: Option<Function>,
+    /// Function that holds the call site; for a hooked entry the function itself.
+    pub holder: Function,
+    /// What the instruction is.
+    pub form: Form,
+    /// What it means.
+    pub role: Role,
+    /// What is wanted of it.
+    pub wanted: Wanted,
+}
+
+impl Plan {
+    /// An empty plan for an interval.
+    pub fn new(root: &str, root_height: u32) -> Plan {
+        let sites = SiteTable { root: root.to_owned(), root_height, sites: Vec::new() };
+        let (probes, by_place) = (Vec::new(), HashMap::new());
+        Plan { sites, probes, by_place, displaced: 0, dirty: false, unpatched: Vec::new() }
+    }
+
+    /// All probes, by id.
+    pub fn probes(&self) -> &[Planned] {
+        &self.probes
+    }
+
+    /// Inner probes that are planted.
+    pub fn planted(&self) -> impl Iterator<Item = u32> + '_ {
+        let inner = |planned: &Planned| planned.role == Role::Inner && planned.wanted == Wanted::On;
+        self.probes.iter().enumerate().filter(move |(_, planned)| inner(planned)).map(|(id, _)| id as u32)
+    }
+
+    /// Plants a boundary of the interval. False when the arena is full.
+    pub fn add_boundary(&mut self, arena: &mut Arena, index: usize, module: &Rc<Module>, boundary: &Boundary) -> bool {
+        let id = match &boundary.place {
+            Place::Site(site) => self.site(arena, index, module, site, boundary.role, boundary.label),
+            Place::Entry(entry, displaced) => {
+                self.entry(arena, (index, *entry), module, displaced, boundary.role, boundary.label)
+            }
+        };
+        if let Some(id) = id {
+            self.want(arena, id, Wanted::On);
+        }
+        id.is_some()
+    }
+
+    /// The probe of an inner call site, new if need be. `None` where it cannot be planted; the reason is kept.
+    pub fn add_site(&mut self, arena: &mut Arena, index: usize, module: &Rc<Module>, site: &Site) -> Option<u32> {
+        self.site(arena, index, module, site, Role::Inner, (Label::None, 0))
+    }
+
+    /// The probe at the entry of a function that is called through a pointer.
+    pub fn add_entry(&mut self, arena: &mut Arena, function: Function, module: &Rc<Module>) -> Option<u32> {
+        match module.displaced(function.1) {
+            Ok(displaced) => self.entry(arena, function, module, &displaced, Role::Inner, (Label::None, 0)),
+            Err(reason) => {
+                self.note_unpatched(format!("entry of {}", module.name(function.1)), reason.to_string());
+                None
+            }
+        }
+    }
+
+    fn site(
+        &mut self,
+        arena: &mut Arena,
+        index: usize,
+        module: &Rc<Module>,
+        site: &Site,
+        role: Role,
+        label: (Label, u8),
+    ) -> Option<u32> {
+        if let Some(&id) = self.by_place.get(&(index, site.address)) {
+            return Some(id);
+        }
+        let form = match site.form {
+            Ok(form) => form,
+            Err(reason) => {
+                self.note_unpatched(qualified(arena, index, module, site.address), reason.to_string());
+                return None;
+            }
+        };
+        let holder = (index, module.function_at(site.address).map_or(site.address, |function| function.entry));
+        let id = arena.add_probe(|probe| {
+            fill(probe, index, site.address, form, role, label);
+            probe.target = site.target;
+            probe.len = site.len;
+            probe.bytes = site.bytes;
+            probe.operand = site.operand.unwrap_or_default();
+        })?;
+        let callee = match &site.callee {
+            Callee::Function(entry) => Some((index, *entry)),
+            _ => None,
+        };
+        self.describe(arena, id, holder, site.address, module, Some(&site.callee));
+        self.probes.push(Planned { callee, holder, form, role, wanted: Wanted::Off });
+        self.by_place.insert((index, site.address), id);
+        Some(id)
+    }
+
+    fn entry(
+        &mut self,
+        arena: &mut Arena,
+        function: Function,
+        module: &Rc<Module>,
+        displaced: &Displaced,
+        role: Role,
+        label: (Label, u8),
+    ) -> Option<u32> {
+        let (index, entry) = function;
+        if let Some(&id) = self.by_place.get(&(index, entry)) {
+            return Some(id);
+        }
+        let slot = self.displaced;
+        if !arena.set_displaced(slot, displaced) {
+            return None;
+        }
+        let bytes = module.bytes_at(entry)?;
+        let id = arena.add_probe(|probe| {
+            fill(probe, index, entry, Form::Entry, role, label);
+            probe.len = displaced.len as u8;
+            probe.bytes = bytes;
+            probe.displaced = slot as u32;
+        })?;
+        self.displaced += 1;
+        self.describe(arena, id, function, entry, module, None);
+        self.probes.push(Planned { callee: Some(function), holder: function, form: Form::Entry, role, wanted: Wanted::Off });
+        self.by_place.insert(function, id);
+        Some(id)
+    }
+
+    fn describe(
+        &mut self,
+        arena: &Arena,
+        id: u32,
+        holder: Function,
+        address: u64,
+        module: &Rc<Module>,
+        callee: Option<&Callee>,
+    ) {
+        let name = match callee {
+            Some(Callee::Pointer) => "(indirect)".to_owned(),
+            Some(callee) => module.callee_name(callee),
+            None => module.name(address),
+        };
+        let height = match callee {
+            Some(Callee::Function(entry)) => module.height(*entry).unwrap_or(0),
+            // It may call anything its caller does not call itself: as high as the caller's other callees can be.
+            Some(Callee::Pointer) => module.height(holder.1).unwrap_or(0).saturating_sub(1),
+            Some(Callee::Import(_)) => 0,
+            None => module.height(address).unwrap_or(0),
+        };
+        let line = module.line(address);
+        debug_assert_eq!(id as usize, self.sites.sites.len());
+        self.sites.sites.push(Described {
+            kind: kinds::of(&name),
+            callee: name,
+            caller: if callee.is_some() { module.name(holder.1) } else { String::new() },
+            site: if callee.is_some() { qualified(arena, holder.0, module, address) } else { String::new() },
+            file: line.as_ref().map(|line| line.file.clone()),
+            line: line.map(|line| line.line),
+            height,
+        });
+    }
+
+    /// Tells where an import leads, once its module is known.
+    pub fn set_callee(&mut self, id: u32, callee: Function, height: u32) {
+        self.probes[id as usize].callee = Some(callee);
+        self.sites.sites[id as usize].height = height;
+    }
+
+    /// Marks a call whose time is the client's.
+    pub fn set_kind(&mut self, index: usize, address: u64, kind: Kind) {
+        if let Some(&id) = self.by_place.get(&(index, address)) {
+            self.sites.sites[id as usize].kind = kind;
+        }
+    }
+
+    /// Changes what is wanted of a probe; agents see it at the next [`Plan::publish`].
+    pub fn want(&mut self, arena: &Arena, id: u32, wanted: Wanted) {
+        let planned = &mut self.probes[id as usize];
+        if planned.wanted != wanted {
+            planned.wanted = wanted;
+            arena.probes()[id as usize].wanted.store(wanted as u32, Release);
+            self.dirty = true;
+        }
+    }
+
+    /// Lets agents see the changes. The new generation, if there were any.
+    pub fn publish(&mut self, arena: &Arena) -> Option<u32> {
+        std::mem::take(&mut self.dirty).then(|| arena.control().generation.fetch_add(1, AcqRel) + 1)
+    }
+
+    /// Callees that discovery has met at a probe.
+    pub fn seen(&self, arena: &Arena, id: u32) -> Vec<Function> {
+        let seen = arena.probes()[id as usize].seen.iter().map(|seen| seen.load(Relaxed));
+        seen.filter(|&seen| seen != 0 && seen != u64::MAX)
+            .map(|seen| ((seen >> 48) as usize, seen & ((1 << 48) - 1)))
+            .collect()
+    }
+
+    /// Everything that could not be planted, with the agents' refusals.
+    pub fn unpatched(&self, arena: &Arena) -> Vec<Unpatched> {
+        let mut all = self.unpatched.clone();
+        for (probe, site) in arena.probes().iter().zip(&self.sites.sites) {
+            if let Some(reason) = refusal(probe.refused.load(Relaxed)) {
+                let site = if site.site.is_empty() { format!("entry of {}", site.callee) } else { site.site.clone() };
+                all.push(Unpatched { site, reason: reason.to_owned() });
+            }
+        }
+        all
+    }
+
+    /// Keeps a site that cannot be timed, with its reason.
+    pub fn note_unpatched(&mut self, site: String, reason: String) {
+        let unpatched = Unpatched { site, reason };
+        if !self.unpatched.contains(&unpatched) {
+            self.unpatched.push(unpatched);
+        }
+    }
+}
+
+fn fill(probe: &mut Probe, index: usize, address: u64, form: Form, role: Role, label: (Label, u8)) {
+    probe.module = index as u32;
+    probe.address = address;
+    probe.form = form as u8;
+    probe.role = role as u8;
+    (probe.label, probe.label_argument) = (label.0 as u8, label.1);
+    probe.operand = Operand::default();
+}
+
+/// A site's name, with its file where it is not the executable's.
+fn qualified(arena: &Arena, index: usize, module: &Module, address: u64) -> String {
+    let name = site_name(module, address);
+    if arena.modules()[index].executable.load(Relaxed) != 0 {
+        return name;
+    }
+    format!("{}!{name}", Modules::name(arena, index))
+}
+
+fn refusal(code: u32) -> Option<&'static str> {
+    Some(match code {
+        code if code == Refusal::None as u32 => return None,
+        code if code == Refusal::BytesDiffer as u32 => "the code in memory is not the file's (changed by another tool?)",
+        code if code == Refusal::NoNearMemory as u32 => "no free memory within two gigabytes of it",
+        code if code == Refusal::NotWritable as u32 => "the system does not let code be changed",
+        code if code == Refusal::NoBarrier as u32 => "other threads run, and the kernel offers no membarrier",
+        _ => "no place for a jump that other threads can safely meet",
+    })
+}

@@ -1,0 +1,81 @@
+//! Recordings: one file, written as the run goes, readable up to where it ends.
+//!
+//! ```text
+//! 0   magic "EVENKEEL", version (u32), zero (u32)
+//! 16  chunk, chunk, ...
+//!
+//! chunk:  tag (u8) | length of the body (u32) | CRC-32 of tag and body (u32) | body
+//! M  meta: JSON, see `Meta`; the last one counts
+//! S  site: JSON of a probe, in order of ids; a repeated id replaces the first
+//! R  round: first generation (u32), probes (u32)
+//! D  records of a thread: key (u64), number (u32), then each as variable-length integers
+//!        start, as the difference to the previous record's (zigzag) | duration | id
+//! E  thread ended: key (u64)
+//! ```
+//! All numbers are little-endian. Readers skip tags they do not know. A file that ends inside a chunk was cut by a crash:
+//! what comes before is good.
+
+mod read;
+mod varint;
+mod write;
+
+pub use read::{Replay, Replayed};
+pub use write::Writer;
+
+use evenkeel_analysis::ProbeCost;
+use evenkeel_analysis::profile::Unpatched;
+use evenkeel_analysis::sites::{Site, SiteTable};
+use serde::{Deserialize, Serialize};
+
+/// First bytes of a recording.
+pub const MAGIC: &[u8; 8] = b"EVENKEEL";
+/// Version of the format that this program writes and the newest it reads.
+pub const VERSION: u32 = 1;
+
+/// What explains the records.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Meta {
+    /// The command.
+    pub target: String,
+    /// The interval's name.
+    pub interval: String,
+    /// Root of the site table.
+    pub root: String,
+    /// Its height.
+    pub root_height: u32,
+    /// Speed of the clock.
+    pub ticks_per_ns: f64,
+    /// Calibrated cost of a probe outside its record, 1/256 tick.
+    pub outer_256: u32,
+    /// Inside its record.
+    pub inner_256: u32,
+    /// Sites that could not be timed.
+    pub unpatched: Vec<Unpatched>,
+    /// What the user should know.
+    pub warnings: Vec<String>,
+    /// Whether this is the last word: the run ended and was not cut.
+    pub complete: bool,
+}
+
+impl Meta {
+    /// The calibrated cost.
+    pub fn cost(&self) -> ProbeCost {
+        ProbeCost { outer_256: self.outer_256, inner_256: self.inner_256 }
+    }
+}
+
+/// A site with its id.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+struct SiteEntry {
+    id: u32,
+    #[serde(flatten)]
+    site: Site,
+}
+
+fn put_site(table: &mut SiteTable, entry: SiteEntry) {
+    let id = entry.id as usize;
+    if table.sites.len() <= id {
+        table.sites.resize(id + 1, Site::default());
+    }
+    table.sites[id] = entry.site;
+}

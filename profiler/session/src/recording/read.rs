@@ -1,0 +1,258 @@
+//! Reading a recording, and replaying it through the analysis.
+
+use std::fs::File;
+use std::io::{BufReader, Read};
+use std::path::{Path, PathBuf};
+
+use evenkeel_analysis::Analysis;
+use evenkeel_analysis::sites::SiteTable;
+use evenkeel_wire::Record;
+
+use super::{MAGIC, Meta, SiteEntry, VERSION, put_site, varint};
+use crate::error::Error;
+
+/// Longest body of a chunk; anything longer is damage.
+const BODY_MAX: usize = 1 << 28;
+
+/// A recording, replayed.
+#[derive(Debug)]
+pub struct Replayed {
+    /// What explains it.
+    pub meta: Meta,
+    /// All probes.
+    pub sites: SiteTable,
+    /// All records, analysed.
+    pub analysis: Analysis,
+    /// The file ends inside a chunk, or without a last word: the run was cut.
+    pub cut: bool,
+}
+
+/// Reads a recording.
+pub struct Replay {
+    path: PathBuf,
+    file: BufReader<File>,
+    at: u64,
+}
+
+enum Chunk {
+    Body(u8, Vec<u8>),
+    End,
+    Cut,
+}
+
+impl Replay {
+    /// Opens a recording.
+    ///
+    /// # Errors
+    /// The file is no recording, or one of a newer version.
+    pub fn open(path: &Path) -> Result<Replay, Error> {
+        let named = |source| Error::File { path: path.to_owned(), source };
+        let mut file = BufReader::with_capacity(1 << 16, File::open(path).map_err(named)?);
+        let mut head = [0; 16];
+        if file.read_exact(&mut head).is_err() || &head[..8] != MAGIC {
+            return Err(Error::NotARecording { path: path.to_owned() });
+        }
+        let found = u32::from_le_bytes(head[8..12].try_into().expect("four bytes"));
+        if found > VERSION {
+            return Err(Error::NewerRecording { path: path.to_owned(), found, known: VERSION });
+        }
+        Ok(Replay { path: path.to_owned(), file, at: 16 })
+    }
+
+    /// Replays everything.
+    ///
+    /// # Errors
+    /// The file is damaged.
+    pub fn run(mut self) -> Result<Replayed, Error> {
+        let mut meta = Meta::default();
+        let mut sites = SiteTable::default();
+        let mut analysis: Option<Analysis> = None;
+        let mut records = Vec::new();
+        let cut = loop {
+            let (tag, body) = match self.chunk()? {
+                Chunk::Body(tag, body) => (tag, body),
+                Chunk::End => break false,
+                Chunk::Cut => break true,
+            };
+            let analysed = |analysis: &mut Option<Analysis>| {
+                // The cost is calibrated before the first record and told before it, too.
+                analysis.take().unwrap_or_else(|| Analysis::new(meta.cost()))
+            };
+            match tag {
+                b'M' => meta = serde_json::from_slice(&body).map_err(|error| self.damaged(&error.to_string()))?,
+                b'S' => {
+                    let entry: SiteEntry =
+                        serde_json::from_slice(&body).map_err(|error| self.damaged(&error.to_string()))?;
+                    put_site(&mut sites, entry);
+                }
+                b'R' => {
+                    let [generation, probes] = words(&body).ok_or_else(|| self.damaged("a round of odd length"))?;
+                    let mut all = analysed(&mut analysis);
+                    all.begin_round(generation, probes);
+                    analysis = Some(all);
+                }
+                b'D' => {
+                    let thread = decode(&body, &mut records).ok_or_else(|| self.damaged("records of odd length"))?;
+                    let mut all = analysed(&mut analysis);
+                    all.push(thread, &records);
+                    analysis = Some(all);
+                }
+                b'E' => {
+                    let [low, high] = words(&body).ok_or_else(|| self.damaged("a thread of odd length"))?;
+                    let mut all = analysed(&mut analysis);
+                    all.thread_ended(u64::from(high) << 32 | u64::from(low));
+                    analysis = Some(all);
+                }
+                _ => {}
+            }
+        };
+        sites.root.clone_from(&meta.root);
+        sites.root_height = meta.root_height;
+        let cut = cut || !meta.complete;
+        Ok(Replayed { analysis: analysis.unwrap_or_else(|| Analysis::new(meta.cost())), meta, sites, cut })
+    }
+
+    fn chunk(&mut self) -> Result<Chunk, Error> {
+        let mut head = [0; 9];
+        match fill(&mut self.file, &mut head) {
+            Ok(0) => return Ok(Chunk::End),
+            Ok(9) => {}
+            Ok(_) => return Ok(Chunk::Cut),
+            Err(source) => return Err(Error::File { path: self.path.clone(), source }),
+        }
+        let len = u32::from_le_bytes(head[1..5].try_into().expect("four bytes")) as usize;
+        if len > BODY_MAX {
+            return Err(self.damaged("a chunk of impossible length"));
+        }
+        let mut body = vec![0; len];
+        match fill(&mut self.file, &mut body) {
+            Ok(read) if read == len => {}
+            Ok(_) => return Ok(Chunk::Cut),
+            Err(source) => return Err(Error::File { path: self.path.clone(), source }),
+        }
+        let mut crc = crc32fast::Hasher::new();
+        crc.update(&head[..1]);
+        crc.update(&body);
+        if crc.finalize().to_le_bytes() != head[5..] {
+            return Err(self.damaged("a checksum does not match"));
+        }
+        self.at += 9 + len as u64;
+        Ok(Chunk::Body(head[0], body))
+    }
+
+    fn damaged(&self, what: &str) -> Error {
+        Error::DamagedRecording { path: self.path.clone(), at: self.at, what: what.to_owned() }
+    }
+}
+
+/// Reads until `buffer` is full or the file ends.
+fn fill(file: &mut impl Read, buffer: &mut [u8]) -> std::io::Result<usize> {
+    let mut read = 0;
+    while read < buffer.len() {
+        match file.read(&mut buffer[read..])? {
+            0 => break,
+            more => read += more,
+        }
+    }
+    Ok(read)
+}
+
+fn words(body: &[u8]) -> Option<[u32; 2]> {
+    let word = |at: usize| Some(u32::from_le_bytes(body.get(at..at + 4)?.try_into().ok()?));
+    (body.len() == 8).then_some([word(0)?, word(4)?])
+}
+
+/// Decodes a chunk of records; the thread's key.
+fn decode(body: &[u8], records: &mut Vec<Record>) -> Option<u64> {
+    let thread = u64::from_le_bytes(body.get(..8)?.try_into().ok()?);
+    let count = u32::from_le_bytes(body.get(8..12)?.try_into().ok()?);
+    let mut rest = &body[12..];
+    let mut previous = 0u64;
+    records.clear();
+    for _ in 0..count {
+        let start = previous.wrapping_add(varint::unzigzag(varint::take(&mut rest)?) as u64);
+        let duration = varint::take(&mut rest)?;
+        let record = Record::new(start, duration, u32::try_from(varint::take(&mut rest)?).ok()?);
+        if record.as_marker() != Some(evenkeel_wire::Marker::Label) {
+            previous = start;
+        }
+        records.push(record);
+    }
+    rest.is_empty().then_some(thread)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::recording::Writer;
+    use evenkeel_wire::Marker;
+
+    fn sample(path: &Path) -> Meta {
+        let meta = Meta { interval: "x".into(), ticks_per_ns: 2.0, complete: true, ..Meta::default() };
+        let mut writer = Writer::create(path).unwrap();
+        writer.meta(&Meta { complete: false, ..meta.clone() });
+        writer.site(0, &evenkeel_analysis::sites::Site { callee: "f".into(), ..Default::default() });
+        writer.round(1, 1);
+        for i in 0..10 {
+            let at = 1_000_000 * (i + 1);
+            writer.records(
+                7,
+                &[
+                    Record::marker(Marker::Begin, at, 1 << 1 | 1),
+                    Record::from_label_chunk(b"SELECT 1"),
+                    Record::new(at + 10, 500 + i, 0),
+                    Record::marker(Marker::End, at + 1000, 1 << 1 | 1),
+                ],
+            );
+        }
+        writer.ended(7);
+        writer.finish(&meta).unwrap();
+        meta
+    }
+
+    #[test]
+    fn a_recording_comes_back() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("a.keel");
+        let meta = sample(&path);
+        let replayed = Replay::open(&path).unwrap().run().unwrap();
+        assert_eq!((&replayed.meta, replayed.cut), (&meta, false));
+        assert_eq!(replayed.sites.sites[0].callee, "f");
+        assert_eq!(replayed.analysis.intervals_seen(), 10);
+    }
+
+    #[test]
+    fn every_cut_is_readable_and_every_flipped_bit_is_found() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("a.keel");
+        sample(&path);
+        let whole = std::fs::read(&path).unwrap();
+        let part = directory.path().join("b.keel");
+        for len in 16..whole.len() {
+            std::fs::write(&part, &whole[..len]).unwrap();
+            let replayed = Replay::open(&part).unwrap().run().unwrap();
+            assert!(replayed.cut, "cut at {len}");
+        }
+        for at in 16..whole.len() {
+            let mut damaged = whole.clone();
+            damaged[at] ^= 0x10;
+            std::fs::write(&part, &damaged).unwrap();
+            let result = Replay::open(&part).unwrap().run();
+            // A flipped length may reach beyond the end, which reads as a cut.
+            assert!(result.map_or(true, |replayed| replayed.cut), "bit of byte {at}");
+        }
+    }
+
+    #[test]
+    fn strangers_are_turned_away() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("a.keel");
+        std::fs::write(&path, b"#!/bin/sh\necho not a recording\n").unwrap();
+        assert!(matches!(Replay::open(&path), Err(Error::NotARecording { .. })));
+        sample(&path);
+        let mut newer = std::fs::read(&path).unwrap();
+        newer[8] = 99;
+        std::fs::write(&path, newer).unwrap();
+        assert!(matches!(Replay::open(&path), Err(Error::NewerRecording { found: 99, .. })));
+    }
+}

@@ -1,0 +1,108 @@
+//! Writing a recording.
+
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+use evenkeel_analysis::sites::Site;
+use evenkeel_wire::{Marker, Record};
+
+use super::{MAGIC, Meta, SiteEntry, VERSION, varint};
+use crate::error::Error;
+
+/// A recording being written. Errors are kept until [`Writer::finish`], so that a full disk does not end a run.
+pub struct Writer {
+    file: BufWriter<File>,
+    path: PathBuf,
+    body: Vec<u8>,
+    failed: Option<io::Error>,
+}
+
+impl Writer {
+    /// Begins a recording, replacing what is at `path`.
+    ///
+    /// # Errors
+    /// The file cannot be made.
+    pub fn create(path: &Path) -> Result<Writer, Error> {
+        let named = |source| Error::File { path: path.to_owned(), source };
+        let mut file = BufWriter::with_capacity(1 << 16, File::create(path).map_err(named)?);
+        let mut head = MAGIC.to_vec();
+        head.extend(VERSION.to_le_bytes());
+        head.extend([0; 4]);
+        file.write_all(&head).map_err(named)?;
+        Ok(Writer { file, path: path.to_owned(), body: Vec::new(), failed: None })
+    }
+
+    /// What explains the records so far.
+    pub fn meta(&mut self, meta: &Meta) {
+        self.body = serde_json::to_vec(meta).expect("plain data");
+        self.chunk(b'M');
+    }
+
+    /// A probe's site.
+    pub fn site(&mut self, id: u32, site: &Site) {
+        self.body = serde_json::to_vec(&SiteEntry { id, site: site.clone() }).expect("plain data");
+        self.chunk(b'S');
+    }
+
+    /// A round of refinement begins.
+    pub fn round(&mut self, first_generation: u32, probes: u32) {
+        self.body = [first_generation.to_le_bytes(), probes.to_le_bytes()].concat();
+        self.chunk(b'R');
+    }
+
+    /// Records of a thread.
+    pub fn records(&mut self, thread: u64, records: &[Record]) {
+        self.body.clear();
+        self.body.extend(thread.to_le_bytes());
+        self.body.extend((records.len() as u32).to_le_bytes());
+        let mut previous = 0;
+        for record in records {
+            varint::put(&mut self.body, varint::zigzag(record.start.wrapping_sub(previous) as i64));
+            varint::put(&mut self.body, record.duration());
+            varint::put(&mut self.body, u64::from(record.id()));
+            if record.as_marker() != Some(Marker::Label) {
+                previous = record.start;
+            }
+        }
+        self.chunk(b'D');
+    }
+
+    /// A thread will send nothing more.
+    pub fn ended(&mut self, thread: u64) {
+        self.body = thread.to_le_bytes().to_vec();
+        self.chunk(b'E');
+    }
+
+    fn chunk(&mut self, tag: u8) {
+        let mut crc = crc32fast::Hasher::new();
+        crc.update(&[tag]);
+        crc.update(&self.body);
+        let mut head = [tag; 9];
+        head[1..5].copy_from_slice(&(self.body.len() as u32).to_le_bytes());
+        head[5..].copy_from_slice(&crc.finalize().to_le_bytes());
+        if self.failed.is_none() {
+            self.failed = self.file.write_all(&head).and_then(|()| self.file.write_all(&self.body)).err();
+        }
+    }
+
+    /// Hands what is buffered to the system, so that it survives the end of this process.
+    pub fn flush(&mut self) {
+        if self.failed.is_none() {
+            self.failed = self.file.flush().err();
+        }
+    }
+
+    /// Ends the recording.
+    ///
+    /// # Errors
+    /// Something could not be written, now or earlier.
+    pub fn finish(mut self, meta: &Meta) -> Result<(), Error> {
+        self.meta(meta);
+        self.flush();
+        match self.failed {
+            None => Ok(()),
+            Some(source) => Err(Error::File { path: self.path, source }),
+        }
+    }
+}

@@ -1,0 +1,267 @@
+//! What to open and what to close next: a pure decision over the present profile.
+//!
+//! The paper's refinement (dissertation 2.3.3.4, algorithm 3) adds the children of the top-k factors and runs again.
+//! Here the same choice is made every second of one run. A function is **opened** by timing the calls it makes; a call
+//! through a pointer is first **discovered**, to learn whom it calls.
+//!
+//! Score and threshold are the paper's (equations 2.3 and 2.4). What is deviated from, and why: a node's contribution is
+//! the larger of Var(X)/Var(L) and |Cov(X, L)|/Var(L), so that a function which varies little by itself but always
+//! together with the rest is opened, too.
+
+use std::collections::{HashMap, HashSet};
+
+use evenkeel_analysis::profile::{Node, Profile};
+use evenkeel_analysis::sites::Kind;
+use evenkeel_wire::Form;
+
+use crate::plan::{Function, Planned};
+
+/// Limits of a session.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// Probes planted at a time.
+    pub probes_max: usize,
+    /// Probe cost as a fraction of the latency.
+    pub overhead_max: f64,
+    /// Contribution below which nothing is opened.
+    pub threshold: f64,
+    /// Exponent of the specificity.
+    pub specificity: u32,
+    /// Functions opened in one round.
+    pub opened_at_once: usize,
+}
+
+/// What the session knows beside the profile.
+#[derive(Clone, Copy)]
+pub struct State<'a> {
+    /// All probes.
+    pub probes: &'a [Planned],
+    /// Functions whose calls lie directly below the root.
+    pub scope: &'a [Function],
+    /// Functions whose calls are timed.
+    pub opened: &'a HashSet<Function>,
+    /// Functions that have no calls to time, or none that may be.
+    pub barren: &'a HashSet<Function>,
+    /// Functions with calls through short pointers that were not yet discovered.
+    pub pointers: &'a HashSet<Function>,
+    /// Probes of pointers whose callees are known, or were looked for.
+    pub discovered: &'a HashSet<u32>,
+    /// Calls of imports whose definition was looked for and is not to be opened.
+    pub closed_imports: &'a HashSet<u32>,
+}
+
+/// Something to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Step {
+    /// Time the calls that a function makes.
+    Open(Function),
+    /// Learn the callees of the short pointer calls of a function.
+    DiscoverIn(Function),
+    /// Learn the callees of a timed pointer call.
+    Discover(u32),
+    /// Find the definition of an import, to open it.
+    Follow(u32),
+}
+
+/// A step with its reason.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Candidate {
+    /// What to do.
+    pub step: Step,
+    /// Name of the function it explains.
+    pub name: String,
+    /// Fraction of Var(L) that it may explain.
+    pub contribution: f64,
+    /// specificity x contribution.
+    pub score: f64,
+}
+
+/// Everything worth a step, best first.
+pub fn candidates(profile: &Profile, root_height: u32, limits: &Limits, state: &State<'_>) -> Vec<Candidate> {
+    let mut found: HashMap<Step, Candidate> = HashMap::new();
+    visit(&profile.tree, state.scope, state, &mut |node, step| {
+        let contribution = node.variance_fraction.max(node.share.abs());
+        let height = f64::from(root_height.saturating_sub(node.height));
+        let score = height.powi(limits.specificity as i32) * contribution;
+        let candidate = found.entry(step).or_insert_with(|| Candidate {
+            step,
+            name: node.name.clone(),
+            contribution: 0.0,
+            score: 0.0,
+        });
+        candidate.contribution += contribution;
+        candidate.score += score;
+    });
+    let mut list: Vec<Candidate> = found.into_values().filter(|c| c.contribution >= limits.threshold).collect();
+    list.sort_by(|a, b| b.score.total_cmp(&a.score).then_with(|| a.name.cmp(&b.name)));
+    list
+}
+
+/// Calls `found` for each node that some step would explain.
+fn visit(node: &Node, holders: &[Function], state: &State<'_>, found: &mut impl FnMut(&Node, Step)) {
+    let callee = node.probe.and_then(|id| state.probes.get(id as usize)?.callee);
+    let inside = if node.probe.is_some() { callee.as_slice() } else { holders };
+    if node.kind == Kind::Body {
+        for function in holders.iter().filter(|function| state.pointers.contains(function)) {
+            found(node, Step::DiscoverIn(*function));
+        }
+        return;
+    }
+    if let Some(id) = node.probe
+        && let Some(planned) = state.probes.get(id as usize)
+    {
+        match planned.callee {
+            Some(function) if state.opened.contains(&function) => {}
+            Some(function) if state.barren.contains(&function) => return,
+            Some(function) => return found(node, Step::Open(function)),
+            None if matches!(planned.form, Form::IndirectCall | Form::ShortIndirectCall) => {
+                if !state.discovered.contains(&id) {
+                    found(node, Step::Discover(id));
+                }
+            }
+            None if node.kind == Kind::Call && !state.closed_imports.contains(&id) => {
+                return found(node, Step::Follow(id));
+            }
+            None => return,
+        }
+    }
+    for child in &node.children {
+        visit(child, inside, state, found);
+    }
+    // A function with short pointer calls only has no timed call, hence no body of its own in the tree.
+    if node.children.is_empty() {
+        for function in inside.iter().filter(|function| state.pointers.contains(function)) {
+            found(node, Step::DiscoverIn(*function));
+        }
+    }
+}
+
+/// Probes to uproot, so that the cost stays within the limits and `wanted` more probes have room.
+///
+/// Only probes go that explain nothing: those whose callee was not opened and whose contribution is below the threshold.
+/// Those that cost more than the limit go even then, the most expensive for what they tell first.
+pub fn to_close(profile: &Profile, limits: &Limits, state: &State<'_>, planted: &[u32], wanted: usize) -> Vec<u32> {
+    let mut worth: HashMap<u32, (f64, f64)> = HashMap::new();
+    measure(&profile.tree, &mut worth);
+    let cost_of = |id: u32| worth.get(&id).map_or(0.0, |&(_, calls)| calls * profile.overhead.probe_ns / profile.mean_ns.max(1.0));
+    let worth_of = |id: u32| worth.get(&id).map_or(0.0, |&(contribution, _)| contribution);
+    let opened = |id: u32| state.probes[id as usize].callee.is_some_and(|callee| state.opened.contains(&callee));
+    let mut order: Vec<u32> = planted.to_vec();
+    // Least worth for its cost first; among those that tell nothing the costly ones, then the silent ones.
+    order.sort_by(|&a, &b| {
+        let value = |id: u32| worth_of(id) / (cost_of(id) + 1e-6);
+        value(a).total_cmp(&value(b)).then(cost_of(b).total_cmp(&cost_of(a)))
+    });
+    let mut excess_cost = profile.overhead.estimated_fraction - limits.overhead_max;
+    let mut excess_probes = (planted.len() + wanted) as i64 - limits.probes_max as i64;
+    let mut closed = Vec::new();
+    for id in order {
+        let too_dear = excess_cost > 0.0 && cost_of(id) > 0.0;
+        let silent = excess_probes > 0 && worth_of(id) < limits.threshold && !opened(id);
+        if too_dear || silent {
+            excess_cost -= cost_of(id);
+            excess_probes -= 1;
+            closed.push(id);
+        }
+    }
+    closed
+}
+
+/// Contribution and calls an interval, by probe.
+fn measure(node: &Node, worth: &mut HashMap<u32, (f64, f64)>) {
+    if let Some(id) = node.probe {
+        let entry = worth.entry(id).or_default();
+        entry.0 += node.variance_fraction.max(node.share.abs());
+        entry.1 += node.calls_mean;
+    }
+    node.children.iter().for_each(|child| measure(child, worth));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use evenkeel_wire::{Role, Wanted};
+
+    fn planned(callee: Option<Function>, form: Form) -> Planned {
+        Planned { callee, holder: (0, 0), form, role: Role::Inner, wanted: Wanted::On }
+    }
+
+    fn node(name: &str, probe: u32, variance: f64, height: u32, children: Vec<Node>) -> Node {
+        Node {
+            name: name.into(),
+            probe: Some(probe),
+            variance_fraction: variance,
+            share: variance,
+            calls_mean: 1.0,
+            height,
+            children,
+            ..Node::default()
+        }
+    }
+
+    fn body(variance: f64) -> Node {
+        Node { name: "body".into(), kind: Kind::Body, variance_fraction: variance, share: variance, ..Node::default() }
+    }
+
+    const LIMITS: Limits =
+        Limits { probes_max: 4, overhead_max: 0.03, threshold: 0.05, specificity: 2, opened_at_once: 3 };
+
+    /// root > a (opened) > b, pointer; root > c; a's body holds a short pointer.
+    fn example() -> (Profile, Vec<Planned>) {
+        let a = node("a", 0, 0.9, 4, vec![node("b", 1, 0.3, 1, vec![]), node("p", 2, 0.4, 3, vec![]), body(0.2)]);
+        let c = node("c", 3, 0.02, 0, vec![]);
+        let tree = Node { children: vec![a, c, body(0.01)], ..Node::default() };
+        let probes = vec![
+            planned(Some((0, 0xa)), Form::Call),
+            planned(Some((0, 0xb)), Form::Call),
+            planned(None, Form::IndirectCall),
+            planned(Some((0, 0xc)), Form::Call),
+        ];
+        let mut profile = Profile { tree, mean_ns: 1000.0, ..Profile::default() };
+        profile.overhead.probe_ns = 10.0;
+        profile.overhead.estimated_fraction = 0.04;
+        (profile, probes)
+    }
+
+    #[test]
+    fn the_best_score_is_opened_first() {
+        let (profile, probes) = example();
+        let opened = HashSet::from([(0, 0xa)]);
+        let pointers = HashSet::from([(0, 0xa)]);
+        let none = HashSet::new();
+        let nothing = HashSet::new();
+        let state = State {
+            probes: &probes,
+            scope: &[],
+            opened: &opened,
+            barren: &none,
+            pointers: &pointers,
+            discovered: &nothing,
+            closed_imports: &nothing,
+        };
+        let list = candidates(&profile, 5, &LIMITS, &state);
+        // Scores by hand: body of a (5-0)^2 x 0.2 = 5; b (5-1)^2 x 0.3 = 4.8; p (5-3)^2 x 0.4 = 1.6; c is below 5 %.
+        let steps: Vec<Step> = list.iter().map(|candidate| candidate.step).collect();
+        assert_eq!(steps, [Step::DiscoverIn((0, 0xa)), Step::Open((0, 0xb)), Step::Discover(2)]);
+        assert!((list[1].score - 4.8).abs() < 1e-12);
+    }
+
+    #[test]
+    fn what_tells_least_for_its_cost_is_closed() {
+        let (profile, probes) = example();
+        let opened = HashSet::from([(0, 0xa)]);
+        let none = HashSet::new();
+        let nothing = HashSet::new();
+        let state = State {
+            probes: &probes,
+            scope: &[],
+            opened: &opened,
+            barren: &none,
+            pointers: &none,
+            discovered: &nothing,
+            closed_imports: &nothing,
+        };
+        // Each costs 10 ns of 1000 = 1 %; the estimate is 1 % above the limit: c, with 2 %, tells least.
+        assert_eq!(to_close(&profile, &LIMITS, &state, &[0, 1, 2, 3], 0), [3]);
+    }
+}

@@ -1,0 +1,208 @@
+//! What a user types for an interval.
+//!
+//! ```text
+//! SPEC    = SHAPE ["," OPTION]...
+//! SHAPE   = POINTS                    the interval is one call of any of them
+//!         | POINTS ".." POINTS        it begins with a call of the first, ends with the return of a second
+//! POINTS  = POINT ["|" POINT]...
+//! POINT   = [LIBRARY "!"] FUNCTION    by symbol, 0xADDRESS or file.c:function
+//!         | [LIBRARY "!"] CALLER ">" FUNCTION
+//! OPTION  = "label=" ("text" | "integer") ":" ARGUMENT    argument of the beginning, 0 for the first
+//!         | "within=" FUNCTION        whose calls to time first, for a pair
+//!         | "client=" CALLER ">" FUNCTION                 a call that waits for the client
+//!         | "name=" TEXT
+//! ```
+
+use evenkeel_wire::Label;
+
+use crate::error::Error;
+
+/// A function or call site, as typed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Point {
+    /// A function.
+    Function(String),
+    /// The call sites in the first of the second.
+    Edge(String, String),
+}
+
+/// What makes the interval.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Shape {
+    /// One call.
+    Call(Vec<Point>),
+    /// From a call to the return of another.
+    Pair {
+        /// The interval begins when one of these is called.
+        begin: Vec<Point>,
+        /// The interval ends when one of these returns.
+        end: Vec<Point>,
+    },
+}
+
+/// An interval as typed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct IntervalSpec {
+    /// The whole text.
+    pub text: String,
+    /// Shared library that defines it; the executable otherwise.
+    pub library: Option<String>,
+    /// What makes it.
+    pub shape: Shape,
+    /// Kind and index of the argument that labels it.
+    pub label: (Label, u8),
+    /// Functions whose calls are timed first.
+    pub within: Vec<String>,
+    /// Calls that wait for the client.
+    pub clients: Vec<Point>,
+    /// Name for reports.
+    pub name: Option<String>,
+}
+
+const OPTIONS: [&str; 4] = ["label=", "within=", "client=", "name="];
+const GRAMMAR: &str = "write FUNCTION, CALLER>FUNCTION or BEGIN..END, then options: ,label=text:0 ,within=FUNCTION ,client=CALLER>FUNCTION ,name=TEXT (evenkeel profile --help shows examples)";
+
+impl std::str::FromStr for IntervalSpec {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<IntervalSpec, Error> {
+        let bad = |what: &str| Error::BadSpec { text: text.to_owned(), what: format!("{what}; {GRAMMAR}") };
+        let mut parts = split_options(text).into_iter();
+        let shape_text = parts.next().unwrap_or_default().trim();
+        if shape_text.is_empty() {
+            return Err(bad("it names no function"));
+        }
+        let mut library = None;
+        let shape = match shape_text.split_once("..") {
+            None => Shape::Call(points(shape_text, &mut library)),
+            Some((begin, end)) => {
+                Shape::Pair { begin: points(begin, &mut library), end: points(end, &mut library) }
+            }
+        };
+        let all: Vec<&Point> = match &shape {
+            Shape::Call(points) => points.iter().collect(),
+            Shape::Pair { begin, end } => begin.iter().chain(end).collect(),
+        };
+        if all.iter().any(|point| point.is_blank()) {
+            return Err(bad("a function's name is missing"));
+        }
+        let mut spec = IntervalSpec {
+            text: text.to_owned(),
+            library,
+            shape,
+            label: (Label::None, 0),
+            within: Vec::new(),
+            clients: Vec::new(),
+            name: None,
+        };
+        for option in parts {
+            let (key, value) = option.split_once('=').unwrap_or_default();
+            match key {
+                "label" => spec.label = label(value).ok_or_else(|| bad("a label is text:N or integer:N"))?,
+                "within" => spec.within.push(value.to_owned()),
+                "client" => spec.clients.push(point(value)),
+                _ => spec.name = Some(value.to_owned()),
+            }
+        }
+        Ok(spec)
+    }
+}
+
+impl Point {
+    fn is_blank(&self) -> bool {
+        match self {
+            Point::Function(name) => name.is_empty(),
+            Point::Edge(caller, callee) => caller.is_empty() || callee.is_empty(),
+        }
+    }
+}
+
+/// Commas belong to C++ names, too: only one before a known option separates.
+fn split_options(text: &str) -> Vec<&str> {
+    let mut parts = Vec::new();
+    let mut start = 0;
+    for (at, _) in text.match_indices(',') {
+        if OPTIONS.iter().any(|option| text[at + 1..].starts_with(option)) {
+            parts.push(&text[start..at]);
+            start = at + 1;
+        }
+    }
+    parts.push(&text[start..]);
+    parts
+}
+
+fn points(text: &str, library: &mut Option<String>) -> Vec<Point> {
+    text.split('|')
+        .map(|text| {
+            let (from, rest) = match text.split_once('!') {
+                Some((from, rest)) if !from.contains(['(', '<', '>']) => (Some(from), rest),
+                _ => (None, text),
+            };
+            if let Some(from) = from {
+                *library = Some(from.trim().to_owned());
+            }
+            point(rest)
+        })
+        .collect()
+}
+
+fn point(text: &str) -> Point {
+    match evenkeel_symbols::split_edge(text) {
+        Some((caller, callee)) => Point::Edge(caller.trim().to_owned(), callee.trim().to_owned()),
+        None => Point::Function(text.trim().to_owned()),
+    }
+}
+
+fn label(text: &str) -> Option<(Label, u8)> {
+    let (kind, index) = text.split_once(':')?;
+    let kind = match kind {
+        "text" => Label::Text,
+        "integer" => Label::Integer,
+        _ => return None,
+    };
+    let index = index.parse().ok().filter(|&index: &u8| index < 32)?;
+    Some((kind, index))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(text: &str) -> IntervalSpec {
+        text.parse().unwrap()
+    }
+
+    #[test]
+    fn a_function() {
+        assert_eq!(parse("work").shape, Shape::Call(vec![Point::Function("work".into())]));
+        assert_eq!(parse("file.c:work").shape, Shape::Call(vec![Point::Function("file.c:work".into())]));
+    }
+
+    #[test]
+    fn an_edge_with_a_label() {
+        let spec = parse("main>handle(int, char const*),label=text:1,name=request");
+        let edge = Point::Edge("main".into(), "handle(int, char const*)".into());
+        assert_eq!(spec.shape, Shape::Call(vec![edge]));
+        assert_eq!((spec.label, spec.name.as_deref()), ((Label::Text, 1), Some("request")));
+    }
+
+    #[test]
+    fn a_pair_in_a_library() {
+        let spec = parse("libx.so.1!begin..commit|rollback,within=loop");
+        let function = |name: &str| Point::Function(name.into());
+        assert_eq!(spec.library.as_deref(), Some("libx.so.1"));
+        assert_eq!(
+            spec.shape,
+            Shape::Pair { begin: vec![function("begin")], end: vec![function("commit"), function("rollback")] }
+        );
+        assert_eq!(spec.within, ["loop"]);
+    }
+
+    #[test]
+    fn nonsense_says_what_to_write() {
+        for text in ["", "a..", ">b", "a,label=text", "a,label=colour:1"] {
+            let error = text.parse::<IntervalSpec>().unwrap_err().to_string();
+            assert!(error.contains("CALLER>FUNCTION"), "{text}: {error}");
+        }
+    }
+}

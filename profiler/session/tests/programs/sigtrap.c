@@ -1,0 +1,83 @@
+// A target with a SIGTRAP handler and breakpoints of its own, and threads that block every signal.
+// build: gcc -O1 -g -pthread sigtrap.c
+//
+// Interval: run_interval > work. Two threads:
+//   main     executes an int3 of its own in every 8th interval; its handler counts it: N / 8 traps exactly. The handler is
+//            installed with every signal in sa_mask and asks for its old action, which a profiler must answer
+//            with SIG_DFL. Half-way it is replaced by a second handler of the older kind (without SA_SIGINFO).
+//   blocked  has blocked all signals with pthread_sigmask: a breakpoint that strikes it ends the process, so a profiler that
+//            patches live must not let that happen. It runs N intervals as well.
+#include <pthread.h>
+#include <signal.h>
+
+#include "spin.h"
+
+static volatile sig_atomic_t new_traps, old_traps, wrong;
+
+FUNCTION uint64_t work(uint64_t value) {
+    spin(5000);
+    return value * 9;
+}
+
+FUNCTION uint64_t own_breakpoint(uint64_t value) {
+    __asm__ volatile("int3");
+    return value + 1;
+}
+
+FUNCTION uint64_t run_interval(uint64_t value, int traps) {
+    uint64_t result = work(value);
+    return traps ? own_breakpoint(result) : result;
+}
+
+static void on_trap(int signal, siginfo_t *info, void *context) {
+    (void)context;
+    new_traps = new_traps + 1;
+    wrong = wrong + (signal != SIGTRAP || info->si_signo != SIGTRAP);
+}
+
+static void on_trap_old(int signal) {
+    old_traps = old_traps + 1;
+    wrong = wrong + (signal != SIGTRAP);
+}
+
+static void *serve_blocked(void *argument) {
+    unsigned long count = *(unsigned long *)argument;
+    sigset_t all;
+    sigfillset(&all);
+    pthread_sigmask(SIG_BLOCK, &all, NULL);
+    uint64_t checksum = CHECKSUM_START;
+    for (unsigned long i = 0; i < count; i++) {
+        checksum = mix(checksum, run_interval(i, 0));
+    }
+    *(unsigned long *)argument = checksum;
+    return NULL;
+}
+
+int main(int argc, char **argv) {
+    unsigned long count = intervals(argc, argv, 40000);
+    unsigned long blocked = count;
+    struct sigaction action = {.sa_sigaction = on_trap, .sa_flags = SA_SIGINFO}, before;
+    sigfillset(&action.sa_mask);
+    sigaction(SIGTRAP, &action, &before);
+    int was_default = before.sa_handler == SIG_DFL;
+    pthread_t thread;
+    if (pthread_create(&thread, NULL, serve_blocked, &blocked)) {
+        perror("pthread_create");
+        return 1;
+    }
+    uint64_t checksum = CHECKSUM_START;
+    int was_ours = 0;
+    for (unsigned long i = 0; i < count; i++) {
+        if (i == count / 2) {
+            struct sigaction old_kind = {.sa_handler = on_trap_old};
+            sigfillset(&old_kind.sa_mask);
+            sigaction(SIGTRAP, &old_kind, &before);
+            was_ours = before.sa_sigaction == on_trap;
+        }
+        checksum = mix(checksum, run_interval(i, i % 8 == 0));
+    }
+    pthread_join(thread, NULL);
+    printf("sigtrap: %d and %d traps, %d wrong, was default %d, then ours %d\n", (int)new_traps, (int)old_traps, (int)wrong,
+           was_default, was_ours);
+    print_result("sigtrap", count, mix(checksum, blocked));
+}

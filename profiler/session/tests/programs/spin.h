@@ -1,0 +1,68 @@
+// What the known-answer programs share: exact busy waiting, deterministic choices, a checksum of results.
+#ifndef SPIN_H
+#define SPIN_H
+
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <x86intrin.h>
+
+// A function the compiler keeps as it is: not inlined, not cloned, nothing assumed about its registers.
+#define FUNCTION __attribute__((noinline, noipa))
+
+// Busy for `ticks` of the time stamp counter, whatever the processor's frequency does.
+static inline __attribute__((always_inline)) void spin(uint64_t ticks) {
+    uint64_t begin = __rdtsc();
+    while (__rdtsc() - begin < ticks) {
+    }
+}
+
+// SplitMix64 (Steele, Lea and Flood 2014).
+static inline uint64_t next_random(uint64_t *state) {
+    uint64_t z = *state += 0x9E3779B97F4A7C15u;
+    z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;
+    z = (z ^ (z >> 27)) * 0x94D049BB133111EBu;
+    return z ^ (z >> 31);
+}
+
+// A balanced design: each group of 16 draws holds every number 0..15 once, in a pseudo-random order. So over any
+// multiple of 16 intervals the four bits are exactly balanced and exactly uncorrelated, and planted variances are not
+// only expected but met.
+struct design {
+    uint64_t state;
+    unsigned used;
+    unsigned char order[16];
+};
+
+static inline unsigned draw(struct design *design) {
+    if (design->used % 16 == 0) {
+        for (unsigned i = 0; i < 16; i++) {
+            unsigned j = (unsigned)(next_random(&design->state) % (i + 1));
+            design->order[i] = design->order[j];
+            design->order[j] = (unsigned char)i;
+        }
+    }
+    return design->order[design->used++ % 16];
+}
+
+// FNV-1a over the eight bytes of a value.
+static inline uint64_t mix(uint64_t checksum, uint64_t value) {
+    for (int byte = 0; byte < 8; byte++) {
+        checksum = (checksum ^ (value >> (8 * byte) & 0xff)) * 0x100000001B3u;
+    }
+    return checksum;
+}
+
+#define CHECKSUM_START 0xCBF29CE484222325u
+
+// The number of intervals: the first argument, or the program's own.
+static inline unsigned long intervals(int argc, char **argv, unsigned long otherwise) {
+    return argc > 1 ? strtoul(argv[1], NULL, 10) : otherwise;
+}
+
+// The one line every program ends with.
+static inline void print_result(const char *name, unsigned long count, uint64_t checksum) {
+    printf("%s: %lu intervals, checksum %016llx\n", name, count, (unsigned long long)checksum);
+}
+
+#endif

@@ -1,0 +1,148 @@
+//! Finding the call sites that a user means by caller and callee.
+
+use crate::find::FindError;
+use crate::module::Module;
+use crate::sites::{Callee, Site};
+
+impl Module {
+    /// The call sites at which `caller` calls `callee`, ascending by address.
+    ///
+    /// `caller` is anything that [`find`](Module::find) takes; with `+0xOFFSET` (or `-0xOFFSET`, in a cold part) behind
+    /// it, only the site that far from its entry is meant. `callee` is the name of a function of this module or of an
+    /// import, or `0xADDRESS`.
+    ///
+    /// # Errors
+    /// The caller is not found, or does not call the callee (there).
+    pub fn call_sites_between(&self, caller: &str, callee: &str) -> Result<Vec<Site>, FindError> {
+        let (name, offset) = split_offset(caller);
+        let entry = self.find(name)?;
+        let all = self.call_sites(entry);
+        let wanted: Vec<Site> = all
+            .iter()
+            .filter(|site| self.is_callee(site, callee))
+            .cloned()
+            .collect();
+        if wanted.is_empty() {
+            let mut called: Vec<String> = all
+                .iter()
+                .map(|site| self.callee_name(&site.callee))
+                .collect();
+            called.sort_unstable();
+            called.dedup();
+            let (caller, callee) = (self.name(entry), callee.to_owned());
+            return Err(FindError::NoSuchCall {
+                caller,
+                callee,
+                called,
+            });
+        }
+        let Some(offset) = offset else {
+            return Ok(wanted);
+        };
+        let address = parse_offset(offset).map(|offset| entry.wrapping_add_signed(offset));
+        let address = address.ok_or_else(|| FindError::BadAddress {
+            text: offset.to_owned(),
+        })?;
+        let (chosen, others): (Vec<Site>, Vec<Site>) =
+            wanted.into_iter().partition(|site| site.address == address);
+        if !chosen.is_empty() {
+            return Ok(chosen);
+        }
+        Err(FindError::NoSuchOffset {
+            caller: self.name(entry),
+            callee: callee.to_owned(),
+            offset: offset.to_owned(),
+            offsets: others
+                .iter()
+                .map(|site| format_offset(site.address, entry))
+                .collect(),
+        })
+    }
+
+    fn is_callee(&self, site: &Site, wanted: &str) -> bool {
+        let address = wanted
+            .strip_prefix("0x")
+            .and_then(|digits| u64::from_str_radix(digits, 16).ok());
+        match &site.callee {
+            Callee::Function(entry) => {
+                Some(*entry) == address || self.addresses_of(wanted).contains(entry)
+            }
+            Callee::Import(name) => {
+                address == Some(site.target)
+                    || **name == *wanted
+                    || crate::demangle::demangle(name) == wanted
+                    || crate::demangle::demangle_without_parameters(name) == wanted
+            }
+            Callee::Pointer => false,
+        }
+    }
+}
+
+/// `caller` and `callee` of `caller>callee`, `None` without an arrow. A `>` that closes a template's arguments or
+/// belongs to an operator's name is none.
+pub fn split_edge(text: &str) -> Option<(&str, &str)> {
+    let mut depth = 0_usize;
+    for (at, byte) in text.bytes().enumerate() {
+        let operator = text[..at]
+            .trim_end_matches(['<', '>', '-', '='])
+            .ends_with("operator");
+        match byte {
+            _ if operator => {}
+            b'<' => depth += 1,
+            b'>' if depth > 0 => depth -= 1,
+            b'>' => return Some((text[..at].trim(), text[at + 1..].trim())),
+            _ => {}
+        }
+    }
+    None
+}
+
+/// The `+0x..` or `-0x..` behind a function.
+fn split_offset(text: &str) -> (&str, Option<&str>) {
+    match text.rfind("+0x").or_else(|| text.rfind("-0x")) {
+        Some(at) => (&text[..at], Some(&text[at..])),
+        None => (text, None),
+    }
+}
+
+fn parse_offset(text: &str) -> Option<i64> {
+    let (sign, digits) = text.split_at_checked(3)?;
+    let magnitude = i64::from_str_radix(digits, 16).ok()?;
+    Some(if sign == "-0x" { -magnitude } else { magnitude })
+}
+
+fn format_offset(address: u64, entry: u64) -> String {
+    if address >= entry {
+        format!("+{:#x}", address - entry)
+    } else {
+        format!("-{:#x}", entry - address)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn edges_of_names_with_angle_brackets() {
+        assert_eq!(split_edge("f>g"), Some(("f", "g")));
+        assert_eq!(
+            split_edge("a::f<int>(b<c>) > g<d>"),
+            Some(("a::f<int>(b<c>)", "g<d>"))
+        );
+        assert_eq!(split_edge("p::operator->>g"), None);
+        assert_eq!(
+            split_edge("p::operator->() > g"),
+            Some(("p::operator->()", "g"))
+        );
+        assert_eq!(split_edge("f"), None);
+    }
+
+    #[test]
+    fn offsets_count_from_the_entry() {
+        assert_eq!(split_offset("f+0x1f"), ("f", Some("+0x1f")));
+        assert_eq!(parse_offset("+0x1f"), Some(31));
+        assert_eq!(parse_offset("-0x10"), Some(-16));
+        assert_eq!(format_offset(0x10, 0x20), "-0x10");
+    }
+}

@@ -1,0 +1,350 @@
+//! Finding what a user typed.
+
+use std::collections::HashMap;
+
+use thiserror::Error;
+
+use crate::demangle::{demangle, demangle_without_parameters, without_clone_suffix};
+use crate::functions::{FunctionKind, cold_parent};
+use crate::module::Module;
+use crate::spelling;
+use crate::symbols::{SymbolKind, Symbols};
+
+/// One of several functions of a name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Candidate {
+    /// Its entry.
+    pub address: u64,
+    /// Its name, demangled.
+    pub name: String,
+    /// Its source file, where known.
+    pub file: Option<String>,
+}
+
+impl std::fmt::Display for Candidate {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{:#x} {}", self.address, self.name)?;
+        self.file
+            .iter()
+            .try_for_each(|file| write!(f, " in {file}"))
+    }
+}
+
+/// Why a function or call site was not found. Each text says what to type instead.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+pub enum FindError {
+    /// No function has this name.
+    #[error("no function is named {name}{}", suggestion(closest))]
+    NoSuchFunction {
+        /// What was asked for.
+        name: String,
+        /// Names that are spelt alike, the closest first.
+        closest: Vec<String>,
+    },
+    /// Several functions have this name.
+    #[error(
+        "{name} is ambiguous; name one by its address or as file:function:{}",
+        listed(candidates)
+    )]
+    Ambiguous {
+        /// What was asked for.
+        name: String,
+        /// All of them.
+        candidates: Vec<Candidate>,
+    },
+    /// A function was named with its file, but which files there are is not known.
+    #[error(
+        "{name} names a source file, but there is no debug information; install the program's debug symbols, or name the function alone or by its address"
+    )]
+    NoDebugInfo {
+        /// What was asked for.
+        name: String,
+    },
+    /// Not a hexadecimal number.
+    #[error("{text} is not an address; write 0x and hexadecimal digits")]
+    BadAddress {
+        /// What was asked for.
+        text: String,
+    },
+    /// The address is not in a function.
+    #[error(
+        "no function lies at {address:#x}; addresses are those of the file, as objdump and readelf show them"
+    )]
+    NotInFunction {
+        /// The address.
+        address: u64,
+    },
+    /// The address is inside a function.
+    #[error("{address:#x} is inside {name}, which begins at {entry:#x}; use that address")]
+    NotAnEntry {
+        /// The address.
+        address: u64,
+        /// Entry of the function.
+        entry: u64,
+        /// Its name for display.
+        name: String,
+    },
+    /// The name is that of a function chosen at load time.
+    #[error(
+        "which function {name} is, is chosen at load time (it is an indirect function); name its callers instead"
+    )]
+    Indirect {
+        /// What was asked for.
+        name: String,
+    },
+    /// The caller does not call the callee.
+    #[error("{caller} does not call {callee}{}", calls(called))]
+    NoSuchCall {
+        /// The caller.
+        caller: String,
+        /// The callee.
+        callee: String,
+        /// What the caller does call, for display, each once.
+        called: Vec<String>,
+    },
+    /// The caller calls the callee, but not at the given offset.
+    #[error("{caller} does not call {callee} at {offset}; it does at {}", offsets.join(", "))]
+    NoSuchOffset {
+        /// The caller.
+        caller: String,
+        /// The callee.
+        callee: String,
+        /// The offset asked for.
+        offset: String,
+        /// Offsets at which it does.
+        offsets: Vec<String>,
+    },
+}
+
+fn suggestion(closest: &[String]) -> String {
+    match closest {
+        [] => "; a function without a name is found by its address (0x...)".to_owned(),
+        closest => format!("; did you mean {}?", closest.join(", ")),
+    }
+}
+
+fn listed(candidates: &[Candidate]) -> String {
+    candidates
+        .iter()
+        .map(|candidate| format!("\n  {candidate}"))
+        .collect()
+}
+
+/// Callees that an error lists.
+const LISTED_MAX: usize = 30;
+
+fn calls(called: &[String]) -> String {
+    match called.split_at_checked(LISTED_MAX) {
+        Some((listed, rest)) if !rest.is_empty() => {
+            format!("; it calls {} and {} more", listed.join(", "), rest.len())
+        }
+        _ if called.is_empty() => "; it calls nothing".to_owned(),
+        _ => format!("; it calls {}", called.join(", ")),
+    }
+}
+
+/// Addresses by each spelling of their names.
+#[derive(Debug, Default)]
+pub(crate) struct NameIndex {
+    by_name: HashMap<Box<str>, Vec<u64>>,
+    /// Spellings that leave something out; looked at when no full name fits.
+    by_short_name: HashMap<Box<str>, Vec<u64>>,
+}
+
+impl NameIndex {
+    pub(crate) fn new(symbols: &Symbols) -> NameIndex {
+        let mut index = NameIndex::default();
+        let functions = symbols
+            .all()
+            .iter()
+            .filter(|symbol| symbol.kind != SymbolKind::Label);
+        for symbol in functions.filter(|symbol| cold_parent(&symbol.name).is_none()) {
+            let name = &*symbol.name;
+            add(&mut index.by_name, name, symbol.address);
+            let written = demangle(name);
+            if written != name {
+                add(&mut index.by_name, &written, symbol.address);
+                add(
+                    &mut index.by_short_name,
+                    &demangle_without_parameters(name),
+                    symbol.address,
+                );
+            }
+            let source_name = without_clone_suffix(name);
+            if source_name != name {
+                add(&mut index.by_short_name, source_name, symbol.address);
+                add(
+                    &mut index.by_short_name,
+                    &demangle_without_parameters(source_name),
+                    symbol.address,
+                );
+            }
+        }
+        index
+    }
+
+    fn get(&self, name: &str) -> &[u64] {
+        let found = self
+            .by_name
+            .get(name)
+            .or_else(|| self.by_short_name.get(name));
+        found.map_or(&[], Vec::as_slice)
+    }
+
+    fn closest(&self, name: &str) -> Vec<String> {
+        spelling::closest(
+            name,
+            self.by_name
+                .keys()
+                .chain(self.by_short_name.keys())
+                .map(|name| &**name),
+        )
+    }
+}
+
+fn add(index: &mut HashMap<Box<str>, Vec<u64>>, name: &str, address: u64) {
+    let addresses = index.entry(name.into()).or_default();
+    if !addresses.contains(&address) {
+        addresses.push(address);
+    }
+}
+
+impl Module {
+    /// The entry of the function that a user means by
+    ///
+    /// - a symbol, or a C++ or Rust name with or without parameters;
+    /// - `0xADDRESS`, a virtual address of the file;
+    /// - `FILE:FUNCTION`, the file being the end of a source path (`main.c`, `tcop/postgres.c`).
+    ///
+    /// # Errors
+    /// No function, or no single one, is meant.
+    pub fn find(&self, text: &str) -> Result<u64, FindError> {
+        if let Some(digits) = text.strip_prefix("0x") {
+            return self.find_address(text, digits);
+        }
+        if let Some((file, name)) = split_file(text).filter(|_| self.names().get(text).is_empty()) {
+            return self.find_in_file(text, file, name);
+        }
+        self.only(text, self.names().get(text).to_vec())
+    }
+
+    fn find_address(&self, text: &str, digits: &str) -> Result<u64, FindError> {
+        let address = u64::from_str_radix(digits, 16).map_err(|_| FindError::BadAddress {
+            text: text.to_owned(),
+        })?;
+        match self.function_at(address) {
+            Some(function) if function.entry == address => Ok(address),
+            Some(function) => {
+                let (entry, name) = (function.entry, self.name(function.entry));
+                Err(FindError::NotAnEntry {
+                    address,
+                    entry,
+                    name,
+                })
+            }
+            None => Err(FindError::NotInFunction { address }),
+        }
+    }
+
+    fn find_in_file(&self, text: &str, file: &str, name: &str) -> Result<u64, FindError> {
+        let addresses = self.names().get(name);
+        if addresses.is_empty() {
+            return self.only(name, Vec::new());
+        }
+        let files: Vec<_> = addresses
+            .iter()
+            .map(|&address| self.source_file(address))
+            .collect();
+        if files.iter().all(Option::is_none) {
+            return Err(FindError::NoDebugInfo {
+                name: text.to_owned(),
+            });
+        }
+        let fits = |found: &Option<String>| {
+            found
+                .as_deref()
+                .is_some_and(|found| ends_with_path(found, file))
+        };
+        let fitting = addresses
+            .iter()
+            .zip(&files)
+            .filter(|(_, found)| fits(found));
+        let fitting: Vec<u64> = fitting.map(|(&address, _)| address).collect();
+        if !fitting.is_empty() {
+            return self.only(text, fitting);
+        }
+        let elsewhere = addresses
+            .iter()
+            .zip(files)
+            .filter_map(|(_, found)| Some(format!("{}:{name}", found?)));
+        Err(FindError::NoSuchFunction {
+            name: text.to_owned(),
+            closest: elsewhere.collect(),
+        })
+    }
+
+    /// The single ordinary function among `addresses`.
+    fn only(&self, name: &str, addresses: Vec<u64>) -> Result<u64, FindError> {
+        let is_ordinary = |address: &u64| {
+            self.function(*address)
+                .is_some_and(|function| function.kind != FunctionKind::Resolver)
+        };
+        match *addresses {
+            [] => {
+                let closest = self.names().closest(name);
+                Err(FindError::NoSuchFunction {
+                    name: name.to_owned(),
+                    closest,
+                })
+            }
+            [address] if is_ordinary(&address) => Ok(address),
+            [_] => Err(FindError::Indirect {
+                name: name.to_owned(),
+            }),
+            _ => {
+                let candidates = addresses.iter().map(|&address| Candidate {
+                    address,
+                    name: self.name(address),
+                    file: self.source_file(address),
+                });
+                Err(FindError::Ambiguous {
+                    name: name.to_owned(),
+                    candidates: candidates.collect(),
+                })
+            }
+        }
+    }
+
+    /// The source file of a function: from line tables, or, for a local symbol, from the symbol table.
+    fn source_file(&self, entry: u64) -> Option<String> {
+        let from_symbols = || {
+            self.symbols
+                .at(entry)
+                .iter()
+                .find_map(|symbol| self.symbols.file(symbol))
+        };
+        let from_lines = self.lines().and_then(|lines| lines.function_file(entry));
+        from_lines.or_else(|| from_symbols().map(str::to_owned))
+    }
+
+    /// All addresses that a name may mean, for matching callees.
+    pub(crate) fn addresses_of(&self, name: &str) -> &[u64] {
+        self.names().get(name)
+    }
+}
+
+/// `FILE` and `FUNCTION` of `FILE:FUNCTION`: split at the first colon that is not one of a pair.
+fn split_file(text: &str) -> Option<(&str, &str)> {
+    let bytes = text.as_bytes();
+    let single = |&at: &usize| {
+        bytes[at] == b':' && bytes.get(at + 1) != Some(&b':') && (at == 0 || bytes[at - 1] != b':')
+    };
+    let at = (0..bytes.len()).find(single)?;
+    let (file, name) = (&text[..at], &text[at + 1..]);
+    (!file.is_empty() && !name.is_empty()).then_some((file, name))
+}
+
+/// Whether `path` ends in the components of `end`.
+fn ends_with_path(path: &str, end: &str) -> bool {
+    std::path::Path::new(path).ends_with(end)
+}

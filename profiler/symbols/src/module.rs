@@ -1,0 +1,392 @@
+//! A loaded module and its parts.
+
+use std::collections::{HashMap, HashSet};
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+
+use iced_x86::Instruction;
+
+use crate::debug_files::{self, DebugFile, DebugNote, DebugSources};
+use crate::find::NameIndex;
+use crate::frames::{Frame, Frames};
+use crate::functions::{self, Function, FunctionKind, Functions};
+use crate::graph::Graph;
+use crate::lines::Lines;
+use crate::load::{Elf, Image, LoadError};
+use crate::relocations::{self, Relocations, Slot};
+use crate::sites::{Callee, Caller, Site};
+use crate::symbols::Symbols;
+use crate::unpatchable::Unpatchable;
+use crate::x86_64::prologue::Entry;
+use crate::x86_64::scan::{ENTRY_BYTES_MAX, Flow};
+use crate::x86_64::{callsites, scan};
+use crate::{callee_rules, demangle, imports};
+
+/// Everything that is known about an ELF file without running it. All addresses are virtual addresses of the file.
+#[derive(Debug)]
+pub struct Module {
+    image: Image,
+    pub(crate) symbols: Symbols,
+    pub(crate) functions: Functions,
+    frames: Vec<Frame>,
+    /// What the linker's stubs lead to, by the address of the stub.
+    stubs: HashMap<u64, Callee>,
+    slots: HashMap<u64, Slot>,
+    /// Targets of branches just behind the start of a part, ascending.
+    branches_inside: Vec<u64>,
+    address_taken: Vec<u64>,
+    graph: Graph,
+    debug_file: Option<PathBuf>,
+    notes: Vec<DebugNote>,
+    names: OnceLock<NameIndex>,
+    lines: OnceLock<Option<Lines>>,
+    sources: DebugSources,
+}
+
+impl Module {
+    /// Reads an executable or shared library, finds its debug file, and scans its code once.
+    ///
+    /// # Errors
+    /// The file cannot be read, or is not a dynamically linked ELF file for x86-64.
+    pub fn load(path: &Path, sources: &DebugSources) -> Result<Module, LoadError> {
+        let image = Image::read(path)?;
+        let elf = image.elf()?;
+        let mut notes = Vec::new();
+        let debug = debug_files::find(&image, sources, &mut notes);
+        let symbols = read_symbols(&image, &elf, debug.as_ref(), &mut notes);
+        let frames = Frames::of(&elf)
+            .map(|frames| frames.all())
+            .unwrap_or_default();
+        let parts = functions::parts(&image, &symbols, &frames);
+        let mut flow = Flow::default();
+        for (index, part) in parts.iter().enumerate() {
+            let code = image.code(&part.range);
+            scan::scan(code, &part.range, index as u32, &mut flow);
+        }
+        let Relocations { slots, stored } = Relocations::of(&elf);
+        let mut taken: HashSet<u64> = stored.into_iter().collect();
+        taken.extend(&flow.computed);
+        taken.extend(relocations::fixed_words(&elf));
+        let functions = functions::join(parts, &symbols, &flow, &taken);
+
+        let stubs = imports::stubs(&image, &slots, &symbols);
+        let definitions = imports::definitions(&elf);
+        let graph = Graph::new(&functions, &flow, |address| {
+            imports::target(address, &stubs, &definitions, &functions)
+        });
+        let branches_inside = branches_inside(&functions, &flow);
+        let address_taken = functions.all.iter().map(|function| function.entry);
+        let address_taken = address_taken
+            .filter(|entry| taken.contains(entry))
+            .collect();
+        let debug_file = debug.map(|debug| debug.path);
+        Ok(Module {
+            symbols,
+            functions,
+            frames,
+            stubs,
+            slots,
+            branches_inside,
+            address_taken,
+            graph,
+            debug_file,
+            notes,
+            names: OnceLock::new(),
+            lines: OnceLock::new(),
+            sources: sources.clone(),
+            image,
+        })
+    }
+
+    /// The file it was loaded from.
+    pub fn path(&self) -> &Path {
+        &self.image.path
+    }
+
+    /// The build id, empty if the linker left none.
+    pub fn build_id(&self) -> &[u8] {
+        &self.image.build_id
+    }
+
+    /// The separate debug file in use.
+    pub fn debug_file(&self) -> Option<&Path> {
+        self.debug_file.as_deref()
+    }
+
+    /// What went wrong while looking for debug files.
+    pub fn notes(&self) -> &[DebugNote] {
+        &self.notes
+    }
+
+    /// All functions, ascending by entry.
+    pub fn functions(&self) -> &[Function] {
+        &self.functions.all
+    }
+
+    /// The function whose code, cold parts included, holds `address`.
+    pub fn function_at(&self, address: u64) -> Option<&Function> {
+        Some(&self.functions.all[self.functions.index_at(address)?])
+    }
+
+    /// The function that begins at `entry`.
+    pub fn function(&self, entry: u64) -> Option<&Function> {
+        Some(&self.functions.all[self.functions.index_of(entry)?])
+    }
+
+    /// The preferred symbol of exactly this address, as the linker knows it.
+    pub fn symbol(&self, address: u64) -> Option<&str> {
+        self.symbols.at(address).first().map(|symbol| &*symbol.name)
+    }
+
+    /// A name for display, demangled: of a function, of the import that a stub leads to, `name+0xOFFSET` inside a
+    /// function. What has no name is `0xADDRESS`; nothing is guessed.
+    pub fn name(&self, address: u64) -> String {
+        if let Some(Callee::Import(name)) = self.stubs.get(&address) {
+            return demangle::demangle(name);
+        }
+        if let Some(name) = self.symbol(address) {
+            return demangle::demangle(name);
+        }
+        match self
+            .function_at(address)
+            .filter(|function| address > function.parts[0].start)
+        {
+            Some(function) if function.parts[0].contains(&address) => {
+                format!(
+                    "{}+{:#x}",
+                    self.name(function.entry),
+                    address - function.entry
+                )
+            }
+            _ => format!("{address:#x}"),
+        }
+    }
+
+    /// The name of a callee for display.
+    pub fn callee_name(&self, callee: &Callee) -> String {
+        match callee {
+            Callee::Function(entry) => self.name(*entry),
+            Callee::Import(name) => demangle::demangle(name),
+            Callee::Pointer => "a pointer".to_owned(),
+        }
+    }
+
+    /// The calls and tail calls of the function at `entry`, cold parts included, ascending by address. Empty if no
+    /// function begins there.
+    pub fn call_sites(&self, entry: u64) -> Vec<Site> {
+        self.function(entry)
+            .map(|function| callsites::call_sites(self, function))
+            .unwrap_or_default()
+    }
+
+    /// Who calls or jumps directly to `target`, a function's entry or the stub of an import (see
+    /// [`import_stubs`](Self::import_stubs)). Calls through pointers are not known.
+    pub fn callers_of(&self, target: u64) -> Vec<Caller> {
+        self.graph.callers_of(target)
+    }
+
+    /// The linker's stubs that jump to the import `name`.
+    pub fn import_stubs(&self, name: &str) -> Vec<u64> {
+        let leads = |callee: &Callee| matches!(callee, Callee::Import(import) if **import == *name);
+        let mut stubs: Vec<u64> = self
+            .stubs
+            .iter()
+            .filter(|(_, callee)| leads(callee))
+            .map(|(&stub, _)| stub)
+            .collect();
+        stubs.sort_unstable();
+        stubs
+    }
+
+    /// Entries of functions whose address is stored or computed somewhere, ascending: what a pointer can call.
+    pub fn address_taken(&self) -> &[u64] {
+        &self.address_taken
+    }
+
+    /// Height of each of [`functions`](Self::functions): the longest chain of calls below it over direct calls and
+    /// tail calls within the module (the call graph's height in the specificity of a factor), recursion collapsed.
+    /// A function that calls nothing has 0; imports and pointers count as callees of height 0.
+    pub fn heights(&self) -> &[u32] {
+        self.graph.heights()
+    }
+
+    /// Height of the function at `entry`.
+    pub fn height(&self, entry: u64) -> Option<u32> {
+        Some(self.graph.heights()[self.functions.index_of(entry)?])
+    }
+
+    /// The first instructions of the function at `entry`, rewritten to run elsewhere.
+    ///
+    /// # Errors
+    /// Says why a jump cannot take their place.
+    pub fn displaced(&self, entry: u64) -> Result<evenkeel_wire::Displaced, Unpatchable> {
+        let function = self.function(entry).ok_or(Unpatchable::NoEntry)?;
+        match function.kind {
+            FunctionKind::Resolver => return Err(Unpatchable::Resolver),
+            FunctionKind::Fragment => return Err(Unpatchable::Fragment),
+            FunctionKind::Ordinary if entry == self.image.start => {
+                return Err(Unpatchable::ProgramStart);
+            }
+            FunctionKind::Ordinary => {}
+        }
+        let own = &function.parts[0];
+        let next = self
+            .functions
+            .parts
+            .partition_point(|part| part.range.start <= entry);
+        let next = self
+            .functions
+            .parts
+            .get(next)
+            .map_or(u64::MAX, |part| part.range.start);
+        let displaced = Entry {
+            address: entry,
+            code: self.image.code_from(entry).unwrap_or_default(),
+            bytes: (own.end - own.start) as usize,
+            free_bytes: usize::try_from(next - entry).unwrap_or(usize::MAX),
+        }
+        .displaced()?;
+        let from = self
+            .branches_inside
+            .partition_point(|&target| target <= entry);
+        match self.branches_inside.get(from) {
+            Some(&target) if target < entry + u64::from(displaced.len) => {
+                Err(Unpatchable::BranchInside)
+            }
+            _ => Ok(displaced),
+        }
+    }
+
+    /// The sixteen bytes from `address` on, zeros after the end of the code. `None` outside of code.
+    pub fn bytes_at(&self, address: u64) -> Option<[u8; 16]> {
+        let code = self.image.code_from(address)?;
+        let mut bytes = [0; 16];
+        let len = code.len().min(16);
+        bytes[..len].copy_from_slice(&code[..len]);
+        Some(bytes)
+    }
+
+    /// The source file and line of an instruction, if the program or its debug file says.
+    pub fn line(&self, address: u64) -> Option<crate::lines::SourceLine> {
+        self.lines()?.line(address)
+    }
+
+    pub(crate) fn lines(&self) -> Option<&Lines> {
+        let lines = self
+            .lines
+            .get_or_init(|| Lines::load(&self.image, self.debug_file.as_deref(), &self.sources));
+        lines.as_ref()
+    }
+
+    pub(crate) fn names(&self) -> &NameIndex {
+        self.names.get_or_init(|| NameIndex::new(&self.symbols))
+    }
+
+    pub(crate) fn code(&self, range: &std::ops::Range<u64>) -> &[u8] {
+        self.image.code(range)
+    }
+
+    /// The function or import that begins at `target`.
+    pub(crate) fn callee_at(&self, target: u64) -> Option<Callee> {
+        let import = self.stubs.get(&target).cloned();
+        import.or_else(|| {
+            self.function(target)
+                .map(|function| Callee::Function(function.entry))
+        })
+    }
+
+    /// The callee of an indirect call through a slot that only the loader writes.
+    pub(crate) fn callee_through(&self, call: &Instruction) -> Callee {
+        if !call.is_ip_rel_memory_operand() {
+            return Callee::Pointer;
+        }
+        let slot = self.slots.get(&call.ip_rel_memory_address());
+        slot.map_or(Callee::Pointer, |slot| {
+            imports::slot_callee(slot, &self.symbols)
+        })
+    }
+
+    /// Why calls of `callee` must be left alone.
+    pub(crate) fn callee_rule(&self, callee: &Callee) -> Option<Unpatchable> {
+        match callee {
+            Callee::Function(entry) => self
+                .symbols
+                .at(*entry)
+                .iter()
+                .find_map(|symbol| callee_rules::of(&symbol.name)),
+            Callee::Import(name) => callee_rules::of(name),
+            Callee::Pointer => None,
+        }
+    }
+
+    /// Whether the stack at `address` is that at the function's entry, as far as frame descriptions say.
+    pub(crate) fn stack_is_as_called(&self, address: u64) -> bool {
+        let at = self
+            .frames
+            .partition_point(|frame| frame.range.end <= address);
+        let Some(frame) = self
+            .frames
+            .get(at)
+            .filter(|frame| frame.range.contains(&address))
+        else {
+            return false;
+        };
+        let elf = self.image.elf();
+        elf.ok()
+            .and_then(|elf| Frames::of(&elf))
+            .is_some_and(|frames| frames.stack_is_as_called(frame, address))
+    }
+}
+
+fn read_symbols(
+    image: &Image,
+    elf: &Elf<'_>,
+    debug: Option<&DebugFile>,
+    notes: &mut Vec<DebugNote>,
+) -> Symbols {
+    let mut symbols = Symbols::default();
+    symbols.add(elf, image);
+    if let Some(debug) = debug {
+        match debug.elf() {
+            Ok(elf) => symbols.add(&elf, image),
+            Err(what) => notes.push(DebugNote::Unusable {
+                path: debug.path.clone(),
+                what,
+            }),
+        }
+    }
+    symbols.finish();
+    symbols
+}
+
+/// Where branches lead that lead just behind the start of a part, but not to the start of another one.
+fn branches_inside(functions: &Functions, flow: &Flow) -> Vec<u64> {
+    let mut inside = flow.near_start.clone();
+    inside.extend(
+        flow.transfers
+            .iter()
+            .map(|transfer| transfer.target)
+            .filter(|&target| {
+                let before = functions
+                    .parts
+                    .partition_point(|part| part.range.start < target);
+                before > 0 && target - functions.parts[before - 1].range.start < ENTRY_BYTES_MAX
+            }),
+    );
+    // A target at the start of a part is not inside it; the filter above measured it from the part before.
+    inside.retain(|target| {
+        functions
+            .parts
+            .binary_search_by_key(target, |part| part.range.start)
+            .is_err()
+    });
+    inside.sort_unstable();
+    inside.dedup();
+    inside
+}
+
+/// Sessions ask from several threads.
+const _: fn() = || {
+    fn shared<T: Send + Sync>() {}
+    shared::<Module>();
+};

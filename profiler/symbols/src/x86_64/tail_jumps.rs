@@ -1,0 +1,36 @@
+//! Telling an indirect tail call from a `switch`.
+
+use iced_x86::{Code, Instruction, InstructionInfoFactory, OpAccess, Register};
+
+/// Instructions before a jump that are searched for where its register comes from.
+pub(crate) const WINDOW: usize = 8;
+
+/// Whether the operand of an indirect jump looks like a function pointer, given the instructions before it (the last
+/// is the one just before). A `switch` jumps through a table: its target has an index, or is computed by an addition;
+/// compilers also mark it `notrack`. The caller checks that the stack is that at the function's entry.
+pub(crate) fn takes_pointer(jump: &Instruction, before: &[Instruction]) -> bool {
+    // The prefix 3e is DS as a segment, notrack on an indirect branch.
+    if jump.segment_prefix() != Register::None || jump.code() != Code::Jmp_rm64 {
+        return false;
+    }
+    if jump.op0_register() == Register::None {
+        return jump.memory_index() == Register::None;
+    }
+    let register = jump.op0_register();
+    let mut factory = InstructionInfoFactory::new();
+    let writer = before.iter().rev().take(WINDOW).find(|instruction| {
+        let info = factory.info(instruction);
+        info.used_registers().iter().any(|used| {
+            let writes = matches!(
+                used.access(),
+                OpAccess::Write | OpAccess::ReadWrite | OpAccess::CondWrite
+            );
+            writes && used.register().full_register() == register
+        })
+    });
+    match writer {
+        Some(load) => load.code() == Code::Mov_r64_rm64 && load.memory_index() == Register::None,
+        // An argument of the function, if the search reached its beginning.
+        None => before.len() < WINDOW,
+    }
+}

@@ -1,0 +1,114 @@
+#!/bin/sh
+# Installs what Evenkeel's demo, tests and benchmarks need and this Debian or Ubuntu machine lacks.
+#
+#   scripts/install.sh [postgresql] [mariadb] [apache] [test]
+#
+# A C and C++ compiler and make are always included; "test" means everything the tests use.
+# Says nothing and needs no rights when nothing is missing. The packages' own services are kept
+# from starting: Evenkeel runs private servers of its own.
+set -eu
+
+usage() {
+    echo "usage: scripts/install.sh [postgresql] [mariadb] [apache] [test]" >&2
+    exit 2
+}
+
+fail() {
+    echo "scripts/install.sh: $*" >&2
+    exit 1
+}
+
+# The directories of system programs are not on every user's PATH.
+PATH="$PATH:/usr/local/sbin:/usr/sbin:/sbin"
+export PATH
+
+has() {
+    command -v "$1" >/dev/null 2>&1
+}
+
+# Debian keeps the server's programs out of PATH, in a directory a major version.
+has_postgresql() {
+    for bin in /usr/lib/postgresql/*/bin; do
+        if [ -x "$bin/postgres" ] && [ -x "$bin/initdb" ] && [ -x "$bin/pgbench" ] && [ -x "$bin/psql" ]; then
+            return 0
+        fi
+    done
+    has postgres && has initdb && has pgbench && has psql
+}
+
+missing=""
+want() {
+    for package in "$@"; do
+        case "$missing " in
+        *" $package "*) ;;
+        *) missing="$missing $package" ;;
+        esac
+    done
+}
+
+check() {
+    case "$1" in
+    compilers)
+        has gcc || want gcc libc6-dev
+        has g++ || want g++
+        has make || want make
+        ;;
+    postgresql) has_postgresql || want postgresql postgresql-contrib ;;
+    mariadb) { has mariadbd && has mariadb-install-db && has mariadb; } || want mariadb-server mariadb-client ;;
+    apache) has apache2 || has httpd || want apache2 ;;
+    test)
+        check postgresql
+        check mariadb
+        check apache
+        ;;
+    *) usage ;;
+    esac
+}
+
+check compilers
+for part in "$@"; do
+    check "$part"
+done
+[ -n "$missing" ] || exit 0
+
+has apt-get || fail "this machine has no apt-get; install by other means:$missing"
+if [ "$(id -u)" -eq 0 ]; then
+    sudo=""
+elif has sudo; then
+    sudo="sudo"
+else
+    fail "not root and there is no sudo; as root run: apt-get install --no-install-recommends$missing"
+fi
+
+# invoke-rc.d asks this program before it starts a service; 101 forbids it. One that the machine's
+# owner put there is left as it is.
+policy=/usr/sbin/policy-rc.d
+ours=""
+restore() {
+    [ -z "$ours" ] || $sudo rm -f "$policy"
+}
+trap restore EXIT
+trap 'exit 130' INT
+trap 'exit 143' TERM
+if [ ! -e "$policy" ]; then
+    ours=yes
+    printf '#!/bin/sh\nexit 101\n' | $sudo tee "$policy" >/dev/null
+    $sudo chmod 755 "$policy"
+fi
+
+echo "installing:$missing" >&2
+log=$(mktemp)
+install_packages() {
+    # shellcheck disable=SC2086 # word splitting wanted: a list of packages
+    $sudo env DEBIAN_FRONTEND=noninteractive apt-get -q -y install --no-install-recommends $missing >"$log" 2>&1
+}
+
+# Lists of packages may be absent or stale: fetch them only when the first try shows it.
+if ! install_packages; then
+    if ! $sudo apt-get -q update >>"$log" 2>&1 || ! install_packages; then
+        tail -n 20 "$log" >&2
+        rm -f "$log"
+        fail "apt-get could not install:$missing (its last lines are above)"
+    fi
+fi
+rm -f "$log"
