@@ -159,7 +159,7 @@ pub fn profile(settings: &Settings, interrupted: &Shared<AtomicBool>, observer: 
         modules: Modules::default(),
         plan: Plan::new("", 0),
         drain: Drain::default(),
-        store: Store { analysis: None, writer, sites_written: 0 },
+        store: Store { analysis: None, early_rounds: Vec::new(), writer, sites_written: 0 },
         windows: Windows::new(),
         steps: steps::Steps::default(),
         judged: 0,
@@ -180,7 +180,10 @@ pub fn profile(settings: &Settings, interrupted: &Shared<AtomicBool>, observer: 
 
 /// Where records go: the analysis, and the recording if there is one.
 struct Store {
+    /// Made when the first process has calibrated its probes, which is before its first record.
     analysis: Option<Analysis>,
+    /// Rounds that began before that.
+    early_rounds: Vec<(u32, u32)>,
     writer: Option<Writer>,
     sites_written: usize,
 }
@@ -233,7 +236,10 @@ impl Session<'_> {
         loop {
             self.judge(observer)?;
             let slow = last_slow.elapsed() >= Duration::from_millis(100);
-            self.drain.run(&self.arena, &mut self.store, slow);
+            self.await_calibration();
+            if self.store.analysis.is_some() {
+                self.drain.run(&self.arena, &mut self.store, slow);
+            }
             if slow {
                 last_slow = Instant::now();
                 self.clock.renew_lease(&self.arena);
@@ -370,24 +376,40 @@ impl Session<'_> {
     fn publish(&mut self) {
         let Some(generation) = self.plan.publish(&self.arena) else { return };
         let probes = self.plan.planted().count() as u32;
-        let control = self.arena.control();
         if let Some(writer) = &mut self.store.writer {
             for id in self.store.sites_written..self.plan.sites.sites.len() {
                 writer.site(id as u32, &self.plan.sites.sites[id]);
             }
             self.store.sites_written = self.plan.sites.sites.len();
         }
-        // Records come only after a process has applied the plan, hence after it has calibrated.
-        let cost = || ProbeCost {
-            outer_256: control.probe_outer_ticks_256.load(Acquire) as u32,
-            inner_256: control.probe_inner_ticks_256.load(Acquire) as u32,
-        };
-        let analysis = self.store.analysis.get_or_insert_with(|| Analysis::new(cost()));
-        analysis.begin_round(generation, probes);
+        match &mut self.store.analysis {
+            Some(analysis) => analysis.begin_round(generation, probes),
+            None => self.store.early_rounds.push((generation, probes)),
+        }
         if let Some(writer) = &mut self.store.writer {
             writer.round(generation, probes);
         }
-        self.steps.round_began(analysis.intervals_seen());
+        self.steps.round_began(self.store.analysis.as_ref().map_or(0, Analysis::intervals_seen));
+    }
+
+    /// Makes the analysis once the cost of a probe is known. A process applies the plan after it has calibrated, or after
+    /// another has begun to.
+    fn await_calibration(&mut self) {
+        let control = self.arena.control();
+        let calibrated = control.probe_outer_ticks_256.load(Acquire);
+        let waited = self.hooked.is_some_and(|hooked| hooked.elapsed() > Duration::from_millis(100));
+        if self.store.analysis.is_some() || (calibrated == 0 && !waited) || control.applications.load(Acquire) == 0 {
+            return;
+        }
+        let mut analysis = Analysis::new(ProbeCost {
+            outer_256: calibrated as u32,
+            inner_256: control.probe_inner_ticks_256.load(Acquire) as u32,
+        });
+        for (generation, probes) in self.store.early_rounds.drain(..) {
+            analysis.begin_round(generation, probes);
+        }
+        self.store.analysis = Some(analysis);
+        self.checkpoint();
     }
 
     fn options(&self) -> Options {
@@ -457,7 +479,7 @@ impl Session<'_> {
         }
         let analysis = self.store.analysis.take();
         let Some(analysis) = analysis.filter(|analysis| analysis.intervals_seen() > 0) else {
-            return Err(self.nothing_profiled());
+            return Err(self.nothing_profiled(ending));
         };
         let mut profile = analysis.profile(&self.plan.sites, &self.options());
         profile.unpatched = meta.unpatched;
@@ -466,6 +488,7 @@ impl Session<'_> {
     }
 
     fn stop(&mut self) -> Ending {
+        self.await_calibration();
         self.detach();
         if let Some(ending) = self.target.ending().filter(|_| !self.target.is_running()) {
             self.drain.run(&self.arena, &mut self.store, true);
@@ -511,7 +534,7 @@ impl Session<'_> {
         }
     }
 
-    fn nothing_profiled(&mut self) -> Error {
+    fn nothing_profiled(&mut self, ending: Ending) -> Error {
         if let Some(error) = self.not_found.take() {
             return error;
         }
@@ -532,7 +555,11 @@ impl Session<'_> {
                 ),
             }
         };
-        Error::NothingProfiled(text)
+        Error::NothingProfiled(match ending {
+            Ending::Exited(code) if code != 0 => format!("the command failed with exit code {code}; {text}"),
+            Ending::Killed(signal) => format!("the command was killed by signal {signal}; {text}"),
+            _ => text,
+        })
     }
 }
 

@@ -61,7 +61,7 @@ pub struct Boundaries {
 }
 
 // rdi, rsi, rdx, rcx: arguments; r11: function. Returns rax. The XSAVE area is 2,688 bytes for x87, SSE, AVX and AVX-512
-// (mask 0xe7; the processor ignores what it lacks); the words of the header that XSAVE leaves alone must be zero.
+// (mask 0xe7; the processor ignores what it lacks). The header must be zero beforehand: XSAVE leaves parts of it alone.
 global_asm!(
     ".pushsection .text.evenkeel_stubs, \"ax\", @progbits",
     ".globl evenkeel_call_rust",
@@ -74,6 +74,7 @@ global_asm!(
     "and rsp, -64",
     "mov r8, rdx",
     "xor eax, eax",
+    "mov [rsp+512], rax",
     "mov [rsp+520], rax",
     "mov [rsp+528], rax",
     "mov [rsp+536], rax",
