@@ -1,6 +1,7 @@
 //! `evenkeel`: argument parsing and calls into the crates, nothing else.
 
 mod compare;
+mod demo;
 mod output;
 mod profile;
 mod progress;
@@ -22,6 +23,7 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
+    Demo(demo::Arguments),
     Profile(profile::Arguments),
     Report(report::Arguments),
     Compare(compare::Arguments),
@@ -32,6 +34,7 @@ fn main() -> ExitCode {
     // SAFETY: before any thread exists.
     unsafe { libc::signal(libc::SIGPIPE, libc::SIG_DFL) };
     let result = match Cli::parse().command {
+        Command::Demo(arguments) => demo::run(arguments),
         Command::Profile(arguments) => profile::run(arguments),
         Command::Report(arguments) => report::run(arguments),
         Command::Compare(arguments) => compare::run(arguments),

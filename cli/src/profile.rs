@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use clap::Args;
 use evenkeel_report::{html, json, terminal};
-use evenkeel_session::launch::Ending;
+use evenkeel_session::launch::{CommandLine, Ending};
 use evenkeel_session::presets::{PRESETS, Preset};
 use evenkeel_session::profile::{Planting, Wish};
 use evenkeel_session::refine::Limits;
@@ -98,8 +98,11 @@ says whose calls to time first, for a pair; ,client=CALLER>FUNCTION marks a wait
 pub fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     let (wish, stop_signal) = wish(&arguments)?;
     let settings = Settings {
-        command: arguments.command,
-        user: arguments.user.as_deref().map(account).transpose()?,
+        command: CommandLine {
+            words: arguments.command,
+            user: arguments.user.as_deref().map(account).transpose()?,
+            ..CommandLine::default()
+        },
         wish,
         duration: arguments.duration,
         keep: arguments.keep,

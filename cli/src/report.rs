@@ -86,8 +86,7 @@ pub fn load(path: &std::path::Path, ranking: &Ranking) -> Result<Profile, Failur
             path.display()
         )));
     }
-    profile.unpatched = replayed.meta.unpatched;
-    profile.warnings.extend(replayed.meta.warnings);
+    replayed.meta.complete(&mut profile);
     if replayed.cut {
         profile.warnings.push("the recording ends early (the profiler was killed): what was drained is shown".to_owned());
     }

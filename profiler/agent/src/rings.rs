@@ -18,8 +18,6 @@ static SCRATCH: Scratch = Scratch(unsafe { core::mem::zeroed() });
 
 /// How long a thread without a ring waits before it looks again, in ticks (some tens of milliseconds).
 const RETRY_TICKS: u64 = 100_000_000;
-/// Slots kept free for the end of an interval, so that only calls are ever dropped, not the interval.
-const RESERVE_BYTES: u64 = RING_SLACK_BYTES as u64 / 2;
 
 /// Lets the thread's calls run into nothing.
 pub fn discard_records(thread: &mut Thread) {
@@ -77,9 +75,9 @@ pub fn release(thread: &mut Thread) {
     discard_records(thread);
 }
 
-/// Whether `count` markers fit. Beginnings leave [`RESERVE_BYTES`] for the end.
-fn has_room(header: &RingHeader, count: usize, reserve: u64) -> bool {
-    let end = header.limit.load(Acquire) + RING_SLACK_BYTES as u64 - reserve;
+/// Whether `count` markers fit below the limit plus `beyond` bytes.
+fn has_room(header: &RingHeader, count: usize, beyond: usize) -> bool {
+    let end = header.limit.load(Acquire) + beyond as u64;
     header.position.load(Relaxed) + 16 * count as u64 <= end
 }
 
@@ -96,13 +94,14 @@ fn put(header: *mut RingHeader, position: u64, record: Record) {
 }
 
 /// Writes the beginning of an interval with its label's records; the beginning is the time at which everything else is
-/// written. False, and nothing written, when the ring is full.
+/// written. False, and nothing written, when the ring is full: the space above the limit is for the end of the interval
+/// in which it became so, and no other interval may lose calls there unnoticed.
 pub fn begin(thread: &mut Thread, payload: u64, labels: &[Record]) -> bool {
     // SAFETY: rings stay mapped.
     let header = unsafe { &*thread.ring };
     let count = 1 + labels.len();
-    if !has_room(header, count, RESERVE_BYTES) {
-        note_drop(header, count as u64);
+    if !has_room(header, count, 0) {
+        header.missed.fetch_add(1, Relaxed);
         return false;
     }
     let position = header.position.fetch_add(16 * count as u64, Relaxed);
@@ -117,7 +116,7 @@ pub fn begin(thread: &mut Thread, payload: u64, labels: &[Record]) -> bool {
 pub fn write(thread: &mut Thread, record: Record) {
     // SAFETY: rings stay mapped.
     let header = unsafe { &*thread.ring };
-    if !has_room(header, 1, 0) {
+    if !has_room(header, 1, RING_SLACK_BYTES) {
         note_drop(header, 1);
         return;
     }

@@ -29,6 +29,5 @@ impl Accumulator {
             self.classes.resize(class + 1, ClassSums::default());
         }
         self.classes[class].add(vector);
-        self.self_cost.add(true, vector.latency);
     }
 }

@@ -152,7 +152,7 @@ impl Intake {
         };
         if !interval.probed {
             let latency = interval.latency().ok_or(Reason::Malformed)?;
-            sums.self_cost.add(false, latency);
+            sums.self_cost.add(false, interval.start, latency);
             return Ok(());
         }
         let vector = self
@@ -165,6 +165,7 @@ impl Intake {
             return Err(Reason::Malformed);
         }
         sums.add(&vector, self.classes.class_of(interval.label), paths);
+        sums.self_cost.add(true, interval.start, vector.latency);
         self.rounds.count(round);
         Ok(())
     }

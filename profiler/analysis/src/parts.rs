@@ -195,7 +195,9 @@ impl<'a> VarianceTree<'a> {
 
     fn step(&self, part: Part) -> String {
         match (part, self.site(part.node())) {
-            (Part::Call(_), Some(site)) => format!("{} [{}]", site.callee, site.site),
+            (Part::Call(_), Some(site)) if !site.site.is_empty() => {
+                format!("{} [{}]", site.callee, site.site)
+            }
             _ => self.name(part),
         }
     }

@@ -1,39 +1,43 @@
 //! What profiling costs, measured: intervals with their probes on against intervals with their probes bypassed, in
 //! alternating windows (`variance.md` section 4, "Self-cost").
 //!
-//! A window ends when the flag changes in order of arrival. Rings are drained one after the other, so around a change
-//! the flag flickers; a pair of windows is therefore closed only when both have [`WINDOW_MIN`] intervals. Load drifts
-//! over a run, but little within a pair of neighbouring windows, so pairs are what the jackknife leaves out.
+//! Load drifts over a run, so only neighbours are compared: intervals are sorted into **slots** of about a second by the
+//! time at which they began (threads are drained one after the other, so the order of arrival says little). Slots are
+//! also what the jackknife leaves out.
+
+use std::collections::BTreeMap;
 
 use crate::jackknife::Replicates;
 
-/// Intervals of a window, at least, before the next pair of windows may begin.
+/// Intervals of each kind that a slot needs to count.
 pub const WINDOW_MIN: u64 = 32;
-/// Pairs kept, at most; then neighbours merge.
-pub const PAIRS_MAX: usize = 128;
+/// Slots kept, at most; then they double in length and neighbours merge.
+pub const SLOTS_MAX: usize = 256;
+/// log2 of the first length of a slot in ticks: 0.9 s at 2.3 GHz.
+const SLOT_SHIFT: u32 = 31;
 
-/// Intervals of one window and the sum of their latencies, ticks.
+/// Intervals of one kind and the sum of their latencies, ticks.
 #[derive(Clone, Copy, Debug, Default)]
 struct Window {
     intervals: u64,
     latency: i128,
 }
 
-/// One pair of windows, or several neighbouring ones added up.
+/// One slot, or several added up.
 #[derive(Clone, Copy, Debug)]
 struct Pairs {
     intervals: u64,
-    /// Weighted means of the bypassed and of the probed windows, ticks.
+    /// Weighted means of the bypassed and of the probed intervals, ticks.
     means: [f64; 2],
 }
 
 /// The comparison.
 #[derive(Clone, Debug, Default)]
 pub struct SelfCost {
-    closed: Vec<Pairs>,
-    /// The pair being filled: bypassed, probed.
-    newest: [Window; 2],
-    probed: bool,
+    /// Bypassed and probed intervals by slot.
+    slots: BTreeMap<u64, [Window; 2]>,
+    /// How often slots have doubled.
+    doubled: u32,
 }
 
 /// Mean latency with probes over mean latency without, minus one.
@@ -46,39 +50,31 @@ pub struct Measured {
 }
 
 impl SelfCost {
-    /// Takes the next interval in order of arrival, latency in ticks.
-    pub fn add(&mut self, probed: bool, latency: i64) {
-        if probed != self.probed {
-            self.probed = probed;
-            if let Some(pair) = Pairs::of(self.newest) {
-                self.close(pair);
-            }
-        }
-        let window = &mut self.newest[usize::from(probed)];
+    /// Takes an interval that began at `start`; times in ticks.
+    pub fn add(&mut self, probed: bool, start: u64, latency: i64) {
+        let slot = start >> (SLOT_SHIFT + self.doubled);
+        let window = &mut self.slots.entry(slot).or_default()[usize::from(probed)];
         window.intervals += 1;
         window.latency += i128::from(latency);
+        if self.slots.len() > SLOTS_MAX {
+            self.double();
+        }
     }
 
-    fn close(&mut self, pair: Pairs) {
-        if self.closed.len() == PAIRS_MAX {
-            self.closed = self
-                .closed
-                .chunks(2)
-                .map(|two| Pairs::sum(two.iter().copied()))
-                .collect();
+    fn double(&mut self) {
+        self.doubled += 1;
+        for (slot, windows) in std::mem::take(&mut self.slots) {
+            let merged = self.slots.entry(slot >> 1).or_default();
+            for (into, from) in merged.iter_mut().zip(windows) {
+                into.intervals += from.intervals;
+                into.latency += from.latency;
+            }
         }
-        self.closed.push(pair);
-        self.newest = Default::default();
     }
 
     /// The result, from the pairs that have both windows; nothing without one.
     pub fn measured(&self) -> Option<Measured> {
-        let pairs: Vec<Pairs> = self
-            .closed
-            .iter()
-            .copied()
-            .chain(Pairs::of(self.newest))
-            .collect();
+        let pairs: Vec<Pairs> = self.slots.values().filter_map(|&windows| Pairs::of(windows)).collect();
         let total = Pairs::sum(pairs.iter().copied());
         let whole = total.ratio()?;
         let without: Option<Vec<_>> = pairs
@@ -145,25 +141,20 @@ impl Pairs {
 mod tests {
     use super::*;
 
-    fn windows(cost: &mut SelfCost, lengths: &[(bool, u64, i64)]) {
-        for &(probed, intervals, latency) in lengths {
-            (0..intervals).for_each(|_| cost.add(probed, latency));
-        }
+    const SLOT: u64 = 1 << SLOT_SHIFT;
+
+    fn slot(cost: &mut SelfCost, slot: u64, probed: bool, intervals: u64, latency: i64) {
+        (0..intervals).for_each(|i| cost.add(probed, slot * SLOT + i, latency));
     }
 
-    /// Two pairs of 100 intervals a window: 102 over 100, then 208 over 200 ticks. Means 155 and 150: 155/150 - 1 = 1/30.
+    /// Two slots of 100 intervals a window: 102 over 100, then 208 over 200 ticks. Means 155 and 150: 155/150 - 1 = 1/30.
     #[test]
     fn ratio_of_means() {
         let mut cost = SelfCost::default();
-        windows(
-            &mut cost,
-            &[
-                (true, 100, 102),
-                (false, 100, 100),
-                (true, 100, 208),
-                (false, 100, 200),
-            ],
-        );
+        slot(&mut cost, 0, true, 100, 102);
+        slot(&mut cost, 1, true, 100, 208);
+        slot(&mut cost, 0, false, 100, 100);
+        slot(&mut cost, 1, false, 100, 200);
         let measured = cost.measured().unwrap();
         assert!((measured.fraction - 1.0 / 30.0).abs() < 1e-12);
         // Leave-out ratios 1.04 and 1.02, h = 2: pseudo-values 2 r - t, r = 31/30: 1.026667, 1.046667, variance
@@ -172,37 +163,24 @@ mod tests {
     }
 
     #[test]
-    fn a_flickering_flag_opens_no_window() {
+    fn a_slot_needs_enough_of_both() {
         let mut cost = SelfCost::default();
-        windows(
-            &mut cost,
-            &[
-                (true, 100, 10),
-                (false, 3, 10),
-                (true, 2, 10),
-                (false, 100, 10),
-                (true, 40, 10),
-            ],
-        );
-        assert_eq!(cost.closed.len(), 1);
-        assert_eq!(
-            cost.measured(),
-            Some(Measured {
-                fraction: 0.0,
-                se: None
-            })
-        );
+        slot(&mut cost, 0, true, 1000, 10);
+        slot(&mut cost, 0, false, WINDOW_MIN - 1, 1);
+        assert_eq!(cost.measured(), None);
+        slot(&mut cost, 1, true, 1000, 10);
+        slot(&mut cost, 1, false, WINDOW_MIN, 10);
+        assert_eq!(cost.measured(), Some(Measured { fraction: 0.0, se: None }));
     }
 
     #[test]
-    fn nothing_without_both_kinds_and_bounded_with() {
+    fn bounded() {
         let mut cost = SelfCost::default();
-        windows(&mut cost, &[(true, 1000, 10)]);
-        assert_eq!(cost.measured(), None);
-        for _ in 0..1000 {
-            windows(&mut cost, &[(false, 40, 10), (true, 40, 11)]);
+        for number in 0..1000 {
+            slot(&mut cost, number, false, 40, 10);
+            slot(&mut cost, number, true, 40, 11);
         }
-        assert!(cost.closed.len() <= PAIRS_MAX);
-        assert!((cost.measured().unwrap().fraction - 0.1).abs() < 1e-3);
+        assert!(cost.slots.len() <= SLOTS_MAX);
+        assert!((cost.measured().unwrap().fraction - 0.1).abs() < 1e-9);
     }
 }

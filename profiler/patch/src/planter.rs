@@ -385,7 +385,8 @@ fn form_of(probe: &Probe) -> Form {
         1 => Form::TailJump,
         2 => Form::IndirectCall,
         3 => Form::ShortIndirectCall,
-        _ => Form::Entry,
+        4 => Form::Entry,
+        _ => Form::IndirectJump,
     }
 }
 

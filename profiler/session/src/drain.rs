@@ -14,6 +14,8 @@ pub struct Drain {
     batch: Vec<Record>,
     /// Records dropped in all.
     pub dropped: u64,
+    /// Intervals that never began because a ring was full, in all.
+    pub missed: u64,
     /// Records read in all.
     pub read: u64,
 }
@@ -65,6 +67,7 @@ impl Drain {
         // Read before the records: a drop that happens while we read belongs to the next pass.
         let dropped = header.dropped.load(Acquire);
         let gap_position = header.gap_position.load(Acquire);
+        self.missed += header.missed.swap(0, Relaxed);
         let end = header.position.load(Acquire);
         self.batch.clear();
         while reader.position < end {

@@ -16,6 +16,26 @@ const AGENT: &str = "libevenkeel_agent.so";
 /// How long a command that was asked to stop may take before it is killed.
 const STOP_LIMIT: Duration = Duration::from_secs(30);
 
+/// What to run.
+#[derive(Clone, Debug, Default)]
+pub struct CommandLine {
+    /// Program and arguments.
+    pub words: Vec<OsString>,
+    /// User and group to run it as, if not the caller's.
+    pub user: Option<(u32, u32)>,
+    /// Variables added to the caller's environment.
+    pub variables: Vec<(OsString, OsString)>,
+    /// Working directory, if not the caller's.
+    pub directory: Option<PathBuf>,
+}
+
+impl std::fmt::Display for CommandLine {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let words: Vec<_> = self.words.iter().map(|word| word.to_string_lossy()).collect();
+        f.write_str(&words.join(" "))
+    }
+}
+
 /// The running command.
 pub struct Target {
     child: Child,
@@ -71,12 +91,12 @@ pub fn find_agent() -> Result<PathBuf, Error> {
 }
 
 impl Target {
-    /// Starts `command` with its arguments.
+    /// Starts a command with the agent preloaded.
     ///
     /// # Errors
     /// The command or the agent is missing, or it cannot be started.
-    pub fn start(arena: &Arena, command: &[OsString], user: Option<(u32, u32)>) -> Result<Target, Error> {
-        let name = command[0].to_string_lossy().into_owned();
+    pub fn start(arena: &Arena, command: &CommandLine) -> Result<Target, Error> {
+        let name = command.words[0].to_string_lossy().into_owned();
         let program = find_program(&name)?;
         let agent = find_agent()?;
         let mut preload = agent.into_os_string();
@@ -87,8 +107,13 @@ impl Target {
         // Orphans of the target stay ours: a server that puts itself into the background is still waited for.
         let _ = rustix::process::set_child_subreaper(Some(rustix::process::getpid()));
         let mut start = Command::new(program);
-        start.arg0(&command[0]).args(&command[1..]).env("LD_PRELOAD", preload).env(ARENA_VARIABLE, arena.variable());
-        if let Some((user, group)) = user {
+        start.arg0(&command.words[0]).args(&command.words[1..]);
+        start.envs(command.variables.iter().map(|(name, value)| (name, value)));
+        start.env("LD_PRELOAD", preload).env(ARENA_VARIABLE, arena.variable());
+        if let Some(directory) = &command.directory {
+            start.current_dir(directory);
+        }
+        if let Some((user, group)) = command.user {
             start.uid(user).gid(group);
         }
         let child = start.spawn().map_err(|source| Error::Start { command: name, source })?;

@@ -79,12 +79,12 @@ impl Modules {
     /// The module, other than `from`, whose function the loader binds the import `name` to: the first in the order of the
     /// table that defines it.
     pub fn definition(&mut self, arena: &Arena, from: usize, name: &str) -> Option<(usize, u64)> {
-        (0..arena.modules().len()).filter(|&index| index != from).find_map(|index| {
-            if !Self::may_open(arena, index) {
-                return None;
-            }
-            let module = self.get(arena, index).ok()??;
-            Some((index, module.find(name).ok()?))
-        })
+        let defines = |&index: &usize| index != from && evenkeel_symbols::exports(&Self::path(arena, index), name);
+        let index = (0..arena.modules().len()).find(defines)?;
+        if !Self::may_open(arena, index) {
+            return None;
+        }
+        let module = self.get(arena, index).ok()??;
+        Some((index, module.find(name).ok()?))
     }
 }

@@ -4,7 +4,6 @@ mod steps;
 mod windows;
 
 use std::collections::HashSet;
-use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::Arc as Shared;
 use std::sync::atomic::{AtomicBool, Ordering::*};
@@ -20,7 +19,7 @@ use crate::clock::TickClock;
 use crate::drain::{Drain, Sink};
 use crate::error::Error;
 use crate::interval::{self, Interval};
-use crate::launch::{Ending, Target};
+use crate::launch::{CommandLine, Ending, Target};
 use crate::modules::Modules;
 use crate::plan::{Function, Plan};
 use crate::presets::{KnownInterval, Preset};
@@ -59,10 +58,8 @@ pub enum Planting {
 /// What to do.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// Program and arguments.
-    pub command: Vec<OsString>,
-    /// User and group to run it as.
-    pub user: Option<(u32, u32)>,
+    /// What to run.
+    pub command: CommandLine,
     /// The interval.
     pub wish: Wish,
     /// How long to profile, from the moment the first process is hooked; `None`: until it ends.
@@ -149,7 +146,7 @@ pub fn profile(settings: &Settings, interrupted: &Shared<AtomicBool>, observer: 
     clock.renew_lease(&arena);
     arena.control().mode.store(Mode::Record as u32, Release);
     let writer = settings.recording.as_deref().map(Writer::create).transpose()?;
-    let target = Target::start(&arena, &settings.command, settings.user)?;
+    let target = Target::start(&arena, &settings.command)?;
     observer.event(&Event::Started { pid: target.pid() });
     let mut session = Session {
         settings,
@@ -418,13 +415,9 @@ impl Session<'_> {
             threshold: self.settings.limits.threshold,
             specificity: self.settings.limits.specificity,
             ticks_per_ns: self.clock.ticks_per_ns(),
-            target: self.command_line(),
+            target: self.settings.command.to_string(),
             interval: self.interval.as_ref().map(|(name, _)| name.clone()).unwrap_or_default(),
         }
-    }
-
-    fn command_line(&self) -> String {
-        self.settings.command.iter().map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" ")
     }
 
     fn meta(&self, complete: bool) -> Meta {
@@ -438,6 +431,7 @@ impl Session<'_> {
             ticks_per_ns: options.ticks_per_ns,
             outer_256: control.probe_outer_ticks_256.load(Relaxed) as u32,
             inner_256: control.probe_inner_ticks_256.load(Relaxed) as u32,
+            missed: self.drain.missed,
             unpatched: self.plan.unpatched(&self.arena),
             warnings: self.warnings.clone(),
             complete,
@@ -482,8 +476,7 @@ impl Session<'_> {
             return Err(self.nothing_profiled(ending));
         };
         let mut profile = analysis.profile(&self.plan.sites, &self.options());
-        profile.unpatched = meta.unpatched;
-        profile.warnings.extend(self.warnings);
+        Meta { warnings: self.warnings, ..meta }.complete(&mut profile);
         Ok(Outcome { profile, ending })
     }
 
@@ -515,10 +508,10 @@ impl Session<'_> {
             let why = if self.arena.rings_exhausted() { "no shared memory was left" } else { "too many started at once" };
             self.warnings.push(format!("{lost} threads were not recorded: {why}; free memory or run fewer threads"));
         }
-        if self.drain.dropped > 0 {
+        if self.drain.dropped + self.drain.missed > 0 {
             self.warnings.push(format!(
-                "{} records were dropped because the profiler did not keep up; their intervals are left out. Lower --max-probes",
-                self.drain.dropped
+                "the profiler did not keep up for a moment: {} records were dropped and {} intervals not recorded; they are left out. Lower --max-probes, or give the profiler more of a processor",
+                self.drain.dropped, self.drain.missed
             ));
         }
         let deep = control.shadow_full.load(Relaxed);

@@ -101,6 +101,9 @@ pub fn candidates(profile: &Profile, root_height: u32, limits: &Limits, state: &
 fn visit(node: &Node, holders: &[Function], state: &State<'_>, found: &mut impl FnMut(&Node, Step)) {
     let callee = node.probe.and_then(|id| state.probes.get(id as usize)?.callee);
     let inside = if node.probe.is_some() { callee.as_slice() } else { holders };
+    if node.kind == Kind::Client {
+        return; // think time has nothing to open
+    }
     if node.kind == Kind::Body {
         for function in holders.iter().filter(|function| state.pointers.contains(function)) {
             found(node, Step::DiscoverIn(*function));
@@ -114,7 +117,7 @@ fn visit(node: &Node, holders: &[Function], state: &State<'_>, found: &mut impl 
             Some(function) if state.opened.contains(&function) => {}
             Some(function) if state.barren.contains(&function) => return,
             Some(function) => return found(node, Step::Open(function)),
-            None if matches!(planned.form, Form::IndirectCall | Form::ShortIndirectCall) => {
+            None if matches!(planned.form, Form::IndirectCall | Form::ShortIndirectCall | Form::IndirectJump) => {
                 if !state.discovered.contains(&id) {
                     found(node, Step::Discover(id));
                 }
@@ -126,6 +129,15 @@ fn visit(node: &Node, holders: &[Function], state: &State<'_>, found: &mut impl 
         }
     }
     for child in &node.children {
+        // A call that none of these functions makes itself came through one of their pointers.
+        if let Some(planned) = child.probe.and_then(|id| state.probes.get(id as usize))
+            && planned.form != Form::Entry
+            && !inside.contains(&planned.holder)
+        {
+            for function in inside.iter().filter(|function| state.pointers.contains(function)) {
+                found(child, Step::DiscoverIn(*function));
+            }
+        }
         visit(child, inside, state, found);
     }
     // A function with short pointer calls only has no timed call, hence no body of its own in the tree.

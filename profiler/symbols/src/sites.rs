@@ -31,17 +31,18 @@ pub struct Site {
     pub callee: Callee,
     /// Address the instruction names: the function, or the linker's stub that jumps to an import. 0 if it is indirect.
     pub target: u64,
-    /// Where an indirect call takes its target from. Present for the forms `IndirectCall` and `ShortIndirectCall`.
+    /// Where an indirect call takes its target from. Present for the forms `IndirectCall`, `ShortIndirectCall` and `IndirectJump`.
     pub operand: Option<Operand>,
     /// What can be done with it.
     pub form: Result<Form, Unpatchable>,
 }
 
 impl Site {
-    /// Why it cannot be redirected; also given for short indirect calls, which can be discovered.
+    /// Why it cannot be redirected; also given for short indirect calls and indirect jumps, which can be discovered.
     pub fn unpatchable(&self) -> Option<Unpatchable> {
         match self.form {
             Ok(Form::ShortIndirectCall) => Some(Unpatchable::ShortIndirectCall),
+            Ok(Form::IndirectJump) => Some(Unpatchable::IndirectTailJump),
             Ok(_) => None,
             Err(reason) => Some(reason),
         }

@@ -39,7 +39,7 @@ pub const PROBES_MAX: usize = 1 << 18;
 /// Functions that can be hooked at their entry.
 pub const DISPLACED_MAX: usize = 1 << 15;
 /// Threads that can be recorded at the same time.
-pub const RINGS_MAX: usize = 4096;
+pub const RINGS_MAX: usize = 2048;
 
 /// Where [`Control`] lies.
 pub const CONTROL_AT: usize = 0;

@@ -35,6 +35,8 @@ pub enum Form {
     ShortIndirectCall = 3,
     /// The first instructions of a function (see [`Displaced`]).
     Entry = 4,
+    /// A jump through a pointer that leaves the function, a tail call: it can only be discovered.
+    IndirectJump = 5,
 }
 
 /// What a probe means to the interval of its thread.

@@ -8,8 +8,8 @@
 use core::sync::atomic::{AtomicU32, AtomicU64};
 
 /// log2 of the capacity of a ring in bytes.
-pub const RING_SHIFT: u32 = 19;
-/// Capacity of a ring in bytes: 32,768 records.
+pub const RING_SHIFT: u32 = 20;
+/// Capacity of a ring in bytes: 65,536 records.
 pub const RING_BYTES: usize = 1 << RING_SHIFT;
 /// Kept free above `limit`: room for markers, and for signal handlers between the check and the reservation.
 pub const RING_SLACK_BYTES: usize = 1024 * 16;
@@ -30,7 +30,9 @@ pub struct RingHeader {
     pub pid: AtomicU32,
     /// See `pid`.
     pub tid: AtomicU32,
-    _line: [u64; 4],
+    /// Producer: intervals that could not begin because the ring was full.
+    pub missed: AtomicU64,
+    _line: [u64; 3],
     /// Consumer: the producer stops here.
     pub limit: AtomicU64,
     /// A [`RingState`].

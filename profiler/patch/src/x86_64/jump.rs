@@ -27,7 +27,7 @@ pub fn redirect(form: Form, site: u64, len: u8, to: u64) -> Option<([u8; SPAN_MA
     let opcode = match form {
         Form::Call | Form::IndirectCall => 0xe8,
         Form::TailJump | Form::Entry => 0xe9,
-        Form::ShortIndirectCall => return None,
+        Form::ShortIndirectCall | Form::IndirectJump => return None,
     };
     let end = site + prefixes.len() as u64 + 5;
     let relative = i32::try_from(to.wrapping_sub(end) as i64).ok()?;

@@ -33,8 +33,8 @@ impl Hook {
         match (self.form, boundary) {
             (Form::Call, false) => templates::inner_call(),
             (Form::Call, true) => templates::boundary_call(),
-            (Form::IndirectCall | Form::ShortIndirectCall, false) => templates::inner_indirect(),
-            (Form::IndirectCall | Form::ShortIndirectCall, true) => templates::boundary_indirect(),
+            (Form::IndirectCall | Form::ShortIndirectCall | Form::IndirectJump, false) => templates::inner_indirect(),
+            (Form::IndirectCall | Form::ShortIndirectCall | Form::IndirectJump, true) => templates::boundary_indirect(),
             (Form::TailJump | Form::Entry, false) => templates::inner_moving(),
             (Form::TailJump | Form::Entry, true) => templates::boundary_moving(),
         }

@@ -31,7 +31,7 @@ pub struct Site<'a> {
 }
 
 /// Continues the thread as if the original instruction at the breakpoint had been executed. Returns the callee if it was
-/// a call.
+/// one through a pointer or a call.
 ///
 /// # Safety
 /// `context` is that of a thread that has just executed a breakpoint inside `site`.
@@ -54,6 +54,10 @@ pub unsafe fn emulate(context: &mut libc::ucontext_t, site: &Site<'_>) -> Option
         // SAFETY: the processor was about to read the operand with these registers.
         unsafe { operand::evaluate(&probe.operand, next, |n| registers[REGISTERS[n as usize & 15] as usize] as u64) }
     };
+    if probe.form == Form::IndirectJump as u8 {
+        registers[libc::REG_RIP as usize] = target as i64;
+        return Some(target);
+    }
     let sp = registers[libc::REG_RSP as usize] - 8;
     // SAFETY: the call would have written this word; the kernel keeps signal frames 128 bytes below.
     unsafe { *(sp as *mut u64) = next };

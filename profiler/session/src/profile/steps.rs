@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::time::{Duration, Instant};
 
 use evenkeel_analysis::Analysis;
-use evenkeel_symbols::Callee;
+use evenkeel_symbols::{Callee, Site};
 use evenkeel_wire::{Form, Wanted};
 
 use super::{Event, Functions, Observer, Planting, Session};
@@ -21,6 +21,8 @@ const INTERVALS_FEW: u64 = 40;
 const ROUND_LONG: Duration = Duration::from_secs(4);
 /// Once nothing is left to do, how often to look again.
 const SETTLED_PERIOD: Duration = Duration::from_secs(5);
+/// How many times the threshold it takes to begin again.
+const SETTLED_FACTOR: f64 = 3.0;
 /// How long calls through pointers are trapped: a trap costs microseconds.
 const DISCOVERY: Duration = Duration::from_millis(150);
 /// Probes trapped at a time.
@@ -145,6 +147,10 @@ impl Session<'_> {
             }
             _ => Vec::new(),
         };
+        if self.steps.settled {
+            // A new round throws away a long one: only for something that is clearly above the threshold.
+            next.retain(|candidate| candidate.contribution >= SETTLED_FACTOR * limits.threshold);
+        }
         let manual = self.settings.planting == Planting::Manual;
         if !manual {
             next.truncate(limits.opened_at_once);
@@ -207,11 +213,12 @@ impl Session<'_> {
         };
         let mut any = false;
         for site in module.call_sites(entry) {
-            if site.form == Ok(Form::ShortIndirectCall) {
+            if is_discovered_only(&site) {
                 self.steps.pointers.insert(function);
                 any = true;
-                let reason = evenkeel_symbols::Unpatchable::ShortIndirectCall.to_string();
-                self.plan.note_unpatched(crate::interval::site_name(&module, site.address), reason);
+                if let Some(reason) = site.unpatchable() {
+                    self.plan.note_unpatched(crate::interval::site_name(&module, site.address), reason.to_string());
+                }
                 continue;
             }
             let room = self.plan.planted().count() < self.settings.limits.probes_max;
@@ -249,10 +256,7 @@ impl Session<'_> {
     /// Probes at the short pointer calls of a function.
     fn pointer_probes(&mut self, (index, entry): Function) -> Vec<u32> {
         let Ok(Some(module)) = self.modules.get(&self.arena, index) else { return Vec::new() };
-        let short = |site: &evenkeel_symbols::Site| {
-            site.form == Ok(Form::ShortIndirectCall) && site.callee == Callee::Pointer
-        };
-        let sites: Vec<_> = module.call_sites(entry).into_iter().filter(short).take(DISCOVERED_AT_ONCE).collect();
+        let sites: Vec<_> = module.call_sites(entry).into_iter().filter(is_discovered_only).take(DISCOVERED_AT_ONCE).collect();
         sites.iter().filter_map(|site| self.plan.add_site(&mut self.arena, index, &module, site)).collect()
     }
 
@@ -313,13 +317,18 @@ impl Session<'_> {
         for entry in entries {
             for site in module.call_sites(entry) {
                 if let Some(id) = self.plan.add_site(&mut self.arena, index, &module, &site)
-                    && self.plan.probes()[id as usize].form != Form::ShortIndirectCall
+                    && !is_discovered_only(&site)
                 {
                     self.plan.want(&self.arena, id, Wanted::On);
                 }
             }
         }
     }
+}
+
+/// Whether a call through a pointer can be discovered but not timed where it is.
+fn is_discovered_only(site: &Site) -> bool {
+    matches!(site.form, Ok(Form::ShortIndirectCall | Form::IndirectJump)) && site.callee == Callee::Pointer
 }
 
 /// Probes that a step needs.

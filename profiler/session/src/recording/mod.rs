@@ -23,7 +23,7 @@ pub use read::{Replay, Replayed};
 pub use write::Writer;
 
 use evenkeel_analysis::ProbeCost;
-use evenkeel_analysis::profile::Unpatched;
+use evenkeel_analysis::profile::{Profile, Unpatched};
 use evenkeel_analysis::sites::{Site, SiteTable};
 use serde::{Deserialize, Serialize};
 
@@ -49,6 +49,9 @@ pub struct Meta {
     pub outer_256: u32,
     /// Inside its record.
     pub inner_256: u32,
+    /// Intervals that could not begin because a ring was full.
+    #[serde(default)]
+    pub missed: u64,
     /// Sites that could not be timed.
     pub unpatched: Vec<Unpatched>,
     /// What the user should know.
@@ -58,6 +61,17 @@ pub struct Meta {
 }
 
 impl Meta {
+    /// Adds to a profile what is not in the records.
+    pub fn complete(&self, profile: &mut Profile) {
+        if self.missed > 0 {
+            profile.discarded += self.missed;
+            profile.intervals_seen += self.missed;
+            profile.discarded_by_reason.insert("the ring was full at the beginning".to_owned(), self.missed);
+        }
+        profile.unpatched.clone_from(&self.unpatched);
+        profile.warnings.extend(self.warnings.iter().cloned());
+    }
+
     /// The calibrated cost.
     pub fn cost(&self) -> ProbeCost {
         ProbeCost { outer_256: self.outer_256, inner_256: self.inner_256 }

@@ -142,11 +142,16 @@ impl Sweep<'_> {
         let callee = self.module.callee_through(jump);
         let leaves = callee != Callee::Pointer
             || (takes_pointer(jump, &self.before) && self.module.stack_is_as_called(jump.ip()));
-        let rule = self
-            .module
-            .callee_rule(&callee)
-            .unwrap_or(Unpatchable::IndirectTailJump);
-        leaves.then(|| self.site(jump, callee, Err(rule)))
+        let operand = operand(jump).filter(|_| callee == Callee::Pointer);
+        let form = match (self.module.callee_rule(&callee), operand) {
+            (Some(reason), _) => Err(reason),
+            (None, Some(_)) => Ok(Form::IndirectJump),
+            (None, None) => Err(Unpatchable::IndirectTailJump),
+        };
+        leaves.then(|| Site {
+            operand,
+            ..self.site(jump, callee, form)
+        })
     }
 
     /// A site of `call rel32` or `jmp rel32`, without prefixes.

@@ -1,0 +1,183 @@
+//! `evenkeel demo`: the first result, in one command.
+
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use clap::Args;
+use evenkeel_report::{html, terminal};
+use evenkeel_servers::{Length, Options, Pgbench, PostgreSql, Script, ServerError};
+use evenkeel_session::launch::{CommandLine, find_agent};
+use evenkeel_session::presets::Preset;
+use evenkeel_session::profile::{Planting, Wish};
+use evenkeel_session::refine::Limits;
+use evenkeel_session::{Observer, Outcome, Settings};
+
+use crate::output::{self, Failure};
+use crate::progress::Progress;
+use crate::values;
+
+/// Profile a private PostgreSQL under pgbench: why do its transactions vary?
+///
+/// Starts a PostgreSQL of its own (fsync on) in a temporary folder, loads it with pgbench's TPC-B under `evenkeel
+/// profile`, prints the ranking and writes an HTML report. Where PostgreSQL is not installed, a small bundled
+/// multi-threaded server is profiled instead.
+#[derive(Args)]
+#[command(after_help = "\
+Examples:
+  evenkeel demo
+  evenkeel demo --for 60s --clients 32 --interval transaction")]
+pub struct Arguments {
+    /// How long to put load on the server
+    #[arg(long = "for", value_name = "DURATION", default_value = "30s", value_parser = values::duration)]
+    duration: Duration,
+    /// Connections
+    #[arg(long, value_name = "N", default_value_t = 16)]
+    clients: u32,
+    /// pgbench's scale: 100,000 accounts each
+    #[arg(long, value_name = "N", default_value_t = 50)]
+    scale: u32,
+    /// `statement` or `transaction`
+    #[arg(long, value_name = "NAME", default_value = "statement", value_parser = ["statement", "transaction"])]
+    interval: String,
+    /// Where to write the report
+    #[arg(long, value_name = "FILE", default_value = "evenkeel-demo.html")]
+    html: PathBuf,
+    /// Profile the bundled server even where PostgreSQL is installed
+    #[arg(long)]
+    bundled: bool,
+}
+
+/// Runs the command.
+pub fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
+    if arguments.bundled {
+        return bundled(&arguments);
+    }
+    match PostgreSql::prepare(&Options::default()) {
+        Ok(server) => postgres(&arguments, server),
+        Err(error @ ServerError::NotInstalled { .. }) => {
+            eprintln!("evenkeel: {error}");
+            eprintln!("evenkeel: profiling the bundled server instead");
+            bundled(&arguments)
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+fn postgres(arguments: &Arguments, server: PostgreSql) -> Result<ExitCode, Failure> {
+    let launch = server.launch();
+    share_agent(&launch.working_directory)?;
+    let preset = Preset::named("postgres")?;
+    let interval = preset.interval(Some(&arguments.interval)).expect("clap knows the names");
+    let mut words = vec![launch.program.clone().into_os_string()];
+    words.extend(launch.args.iter().cloned());
+    let command = CommandLine {
+        words,
+        user: launch.user(),
+        variables: launch.env.clone(),
+        directory: Some(launch.working_directory.clone()),
+    };
+    let done = interruptible()?;
+    let load = {
+        let done = done.clone();
+        let pgbench = Pgbench {
+            clients: arguments.clients,
+            jobs: 2,
+            scale: arguments.scale,
+            length: Length::Seconds(arguments.duration.as_secs().max(1) as u32),
+            script: Script::TpcB,
+        };
+        std::thread::spawn(move || {
+            let result = (|| {
+                let running = server.adopt()?;
+                pgbench.initialize(&running)?;
+                let result = pgbench.run(&running)?;
+                Ok::<_, ServerError>((running, result))
+            })();
+            done.store(true, Ordering::Relaxed);
+            result
+        })
+    };
+    eprintln!(
+        "evenkeel: pgbench TPC-B, {} clients, scale {}, against a private PostgreSQL for {} s (loading the tables first)",
+        arguments.clients,
+        arguments.scale,
+        arguments.duration.as_secs()
+    );
+    let wish = Wish::Known(preset, interval);
+    let profiled = session(arguments, command, wish, preset.stop_signal, None, &done);
+    let loaded = load.join().expect("the load does not panic");
+    let code = profiled?;
+    let (_server, result) = loaded?;
+    eprintln!(
+        "evenkeel: pgbench counted {} transactions, {} failed, {:.0} a second, mean {:.2} ms",
+        result.transactions, result.failed, result.transactions_per_s, result.latency_mean_ms
+    );
+    Ok(code)
+}
+
+fn bundled(arguments: &Arguments) -> Result<ExitCode, Failure> {
+    let program = std::env::current_exe().unwrap_or_default().with_file_name("evenkeel-demo-server");
+    let seconds = arguments.duration.as_secs().max(1).to_string();
+    let words = vec![program.into(), "--threads".into(), "8".into(), "--seconds".into(), seconds.into()];
+    let wish = Wish::Spec("handle_transaction,name=transaction".parse()?);
+    let command = CommandLine { words, ..CommandLine::default() };
+    let limit = Some(arguments.duration + Duration::from_secs(5));
+    session(arguments, command, wish, libc::SIGTERM, limit, &interruptible()?)
+}
+
+fn session(
+    arguments: &Arguments,
+    command: CommandLine,
+    wish: Wish,
+    stop_signal: i32,
+    duration: Option<Duration>,
+    done: &Arc<AtomicBool>,
+) -> Result<ExitCode, Failure> {
+    let settings = Settings {
+        command,
+        wish,
+        duration,
+        keep: false,
+        stop_signal,
+        planting: Planting::Refine,
+        limits: Limits { probes_max: 200, overhead_max: 0.03, threshold: 0.01, specificity: 2, opened_at_once: 5 },
+        k: 10,
+        recording: None,
+    };
+    let is_terminal = output::stderr_is_terminal();
+    let mut progress = Progress::new(is_terminal, false);
+    let observer: &mut dyn Observer = &mut progress;
+    let outcome = evenkeel_session::profile(&settings, done, observer);
+    progress.done();
+    let Outcome { profile, .. } = outcome?;
+    print!("{}", terminal::render(&profile, &output::style(output::stdout_is_terminal(), "p99", false, 10)));
+    output::write(&arguments.html, &html::render(&profile))?;
+    let path = std::fs::canonicalize(&arguments.html).unwrap_or(arguments.html.clone());
+    println!("The report as a picture: file://{}", path.display());
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Raised by Ctrl-C, SIGTERM, or the end of the load.
+fn interruptible() -> Result<Arc<AtomicBool>, Failure> {
+    let done = Arc::new(AtomicBool::new(false));
+    for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM, signal_hook::consts::SIGHUP] {
+        signal_hook::flag::register(signal, done.clone()).map_err(|error| Failure::Usage(error.to_string()))?;
+    }
+    Ok(done)
+}
+
+/// Puts a copy of the agent where the server's user can read it.
+fn share_agent(folder: &Path) -> Result<(), Failure> {
+    let agent = find_agent()?;
+    let copy = folder.join("libevenkeel_agent.so");
+    let named = |source| Failure::Write { path: copy.clone(), source };
+    std::fs::copy(&agent, &copy).map_err(named)?;
+    std::fs::set_permissions(&copy, std::fs::Permissions::from_mode(0o755)).map_err(named)?;
+    // SAFETY: no other thread runs yet.
+    unsafe { std::env::set_var("EVENKEEL_AGENT", &copy) };
+    Ok(())
+}

@@ -1,0 +1,7 @@
+//! What the end-to-end tests share: the agent, the known-answer programs, and runs of the command whose leftovers show.
+
+#![allow(dead_code)] // each test binary uses a part
+
+pub mod build;
+pub mod run;
+pub mod servers;

@@ -1,0 +1,115 @@
+/* The C interface, function by function; prints "ok" at the end. */
+#include "evenkeel_locks.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#define CHECK(condition) \
+    do { \
+        if (!(condition)) { \
+            fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition); \
+            exit(1); \
+        } \
+    } while (0)
+
+struct waiter {
+    evk_txn *txn;
+    uint64_t object;
+    evk_status status;
+};
+
+static void *wait_for_lock(void *argument) {
+    struct waiter *waiter = argument;
+    waiter->status = evk_lock(waiter->txn, waiter->object, EVK_X, EVK_FOREVER);
+    /* A victim lets the others go on. */
+    if (waiter->status != EVK_OK)
+        evk_release_all(waiter->txn);
+    return NULL;
+}
+
+static void modes_and_limits(void) {
+    evk_config config = {.schedule = "bldsf:f4", .locks_max = 2};
+    evk_locks *locks = evk_locks_new(&config);
+    CHECK(locks);
+    evk_txn *a = evk_txn_begin(locks, 0, 0), *b = evk_txn_begin(locks, 0, 0);
+    CHECK(evk_txn_id(a) != evk_txn_id(b));
+    CHECK(evk_lock(a, 1, EVK_S, 0) == EVK_OK);
+    CHECK(evk_lock(b, 1, EVK_S, 0) == EVK_OK);
+    CHECK(evk_lock(b, 1, EVK_X, 0) == EVK_WOULD_BLOCK);
+    CHECK(evk_lock(b, 1, EVK_X, 1000) == EVK_TIMEOUT);
+    CHECK(evk_release(a, 1) == 1 && evk_release(a, 1) == 0);
+    CHECK(evk_lock(b, 1, EVK_X, 0) == EVK_OK);
+    CHECK(evk_lock(b, 2, EVK_IX, 0) == EVK_OK);
+    CHECK(evk_lock(b, 3, EVK_IS, 0) == EVK_TOO_MANY_LOCKS);
+    CHECK(evk_locks_locked_objects(locks) == 2);
+    evk_txn_end(b);
+    evk_txn_end(a);
+    CHECK(evk_locks_locked_objects(locks) == 0);
+    evk_locks_free(locks);
+}
+
+static void invalid_arguments(void) {
+    evk_config unknown = {.schedule = "lifo"}, policy = {.deadlocks = 17};
+    CHECK(!evk_locks_new(&unknown) && !evk_locks_new(&policy));
+    CHECK(evk_lock(NULL, 1, EVK_X, 0) == EVK_INVALID);
+    evk_locks *locks = evk_locks_new(NULL);
+    evk_txn *txn = evk_txn_begin(locks, 0, 0);
+    CHECK(evk_lock(txn, 1, 5, 0) == EVK_INVALID && evk_lock(txn, 1, -1, 0) == EVK_INVALID);
+    evk_txn_end(txn);
+    evk_locks_free(locks);
+    evk_locks_free(NULL);
+    evk_txn_end(NULL);
+    evk_release_all(NULL);
+    evk_cancel(NULL);
+    evk_canceller_free(NULL);
+}
+
+static void deadlock(void) {
+    evk_locks *locks = evk_locks_new(NULL);
+    evk_txn *elder = evk_txn_begin(locks, 0, 0), *younger = evk_txn_begin(locks, 0, 0);
+    CHECK(evk_lock(elder, 1, EVK_X, 0) == EVK_OK && evk_lock(younger, 2, EVK_X, 0) == EVK_OK);
+    struct waiter waits = {elder, 2, EVK_INVALID};
+    pthread_t thread;
+    pthread_create(&thread, NULL, wait_for_lock, &waits);
+    /* Whoever closes the cycle, the younger one is the victim. */
+    CHECK(evk_lock(younger, 1, EVK_X, EVK_FOREVER) == EVK_DEADLOCK);
+    uint64_t cycle[2] = {0};
+    CHECK(evk_txn_cycle(younger, cycle, 2) == 2);
+    CHECK(cycle[0] + cycle[1] == evk_txn_id(elder) + evk_txn_id(younger));
+    uint64_t birth_ns = evk_txn_birth_ns(younger);
+    evk_txn_end(younger);
+    pthread_join(thread, NULL);
+    CHECK(waits.status == EVK_OK);
+    evk_txn *retry = evk_txn_begin(locks, 0, birth_ns);
+    CHECK(evk_txn_birth_ns(retry) == birth_ns);
+    evk_txn_end(retry);
+    evk_txn_end(elder);
+    evk_locks_free(locks);
+}
+
+static void cancellation(void) {
+    evk_locks *locks = evk_locks_new(NULL);
+    evk_txn *holder = evk_txn_begin(locks, 0, 0), *txn = evk_txn_begin(locks, 0, 0);
+    CHECK(evk_lock(holder, 1, EVK_X, 0) == EVK_OK);
+    evk_canceller *canceller = evk_canceller_new(txn);
+    struct waiter waits = {txn, 1, EVK_INVALID};
+    pthread_t thread;
+    pthread_create(&thread, NULL, wait_for_lock, &waits);
+    evk_cancel(canceller);
+    pthread_join(thread, NULL);
+    CHECK(waits.status == EVK_CANCELLED);
+    evk_canceller_free(canceller);
+    evk_txn_end(txn);
+    evk_txn_end(holder);
+    evk_locks_free(locks);
+}
+
+int main(void) {
+    modes_and_limits();
+    invalid_arguments();
+    deadlock();
+    cancellation();
+    puts("ok");
+    return 0;
+}
