@@ -32,7 +32,7 @@ Examples:
   evenkeel demo --for 60s --clients 32 --interval transaction")]
 pub struct Arguments {
     /// How long to put load on the server
-    #[arg(long = "for", value_name = "DURATION", default_value = "30s", value_parser = values::duration)]
+    #[arg(long = "for", value_name = "DURATION", default_value = "40s", value_parser = values::duration)]
     duration: Duration,
     /// Connections
     #[arg(long, value_name = "N", default_value_t = 16)]
@@ -56,7 +56,9 @@ pub fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     if arguments.bundled {
         return bundled(&arguments);
     }
-    match PostgreSql::prepare(&Options::default()) {
+    // The server's log goes to its own folder, away from the report.
+    let options = Options { settings: vec![("logging_collector".into(), "on".into())], ..Options::default() };
+    match PostgreSql::prepare(&options) {
         Ok(server) => postgres(&arguments, server),
         Err(error @ ServerError::NotInstalled { .. }) => {
             eprintln!("evenkeel: {error}");

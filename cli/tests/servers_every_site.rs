@@ -9,8 +9,6 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
 use evenkeel_servers::{Apache, ApacheOptions, MariaDb, Options, PostgreSql, RunningMariaDb, RunningPostgreSql};
-use serde_json::Value;
-
 use support::servers::{Profiled, Profiler, ProfiledPostgres, assert_ends, count, installed, postgres_options};
 
 /// The sites that the agents refused would be among these reasons; all others are rules that hold before the start.
@@ -161,12 +159,4 @@ fn apache() {
     let asked = 16 * REQUESTS.len() as u64;
     let seen = count(&profiled.profile()["intervals_seen"]);
     assert!(seen >= asked, "{seen} connections of {asked}");
-}
-
-/// The interval in a module that is loaded at run time, every site of it: Apache's event loop is a module's.
-#[test]
-fn apache_module() {
-    let Some(prepared) = installed(Apache::prepare(&ApacheOptions::default())) else { return };
-    let options = ["--plant", "every", "--interval", "mod_mime.so!0x2b40"];
-    let _ = (prepared, options, Value::Null);
 }

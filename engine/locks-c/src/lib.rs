@@ -7,7 +7,8 @@ use std::ffi::{c_char, c_int};
 use std::time::Duration;
 
 use evenkeel_locks::{
-    Canceller, Config, DeadlockPolicy, LockError, LockManager, Mode, ScheduleKind, Transaction, TxnOptions, Victim,
+    Canceller, Config, DeadlockPolicy, LockError, LockManager, Mode, ScheduleKind, Transaction,
+    TxnOptions, Victim,
 };
 
 /// A lock manager (`evk_locks`).
@@ -84,14 +85,18 @@ pub unsafe extern "C" fn evk_locks_new(config: *const EvkConfig) -> *mut EvkLock
 /// # Safety
 /// `config.schedule` is null or a C string.
 unsafe fn parse(config: Option<&EvkConfig>) -> Option<Config> {
-    let name = config.map(|config| config.schedule).filter(|name| !name.is_null());
+    let name = config
+        .map(|config| config.schedule)
+        .filter(|name| !name.is_null());
     let name = match name {
         // SAFETY: the caller's promise.
         Some(name) => unsafe { std::ffi::CStr::from_ptr(name) }.to_str().ok()?,
         None => DEFAULT_SCHEDULE,
     };
     let mut parsed = Config::new(ScheduleKind::from_name(name)?);
-    let Some(config) = config else { return Some(parsed) };
+    let Some(config) = config else {
+        return Some(parsed);
+    };
     parsed.rules.deadlocks = match config.deadlocks {
         0 => DeadlockPolicy::Detect(Victim::Youngest),
         1 => DeadlockPolicy::Detect(Victim::FewestLocks),
@@ -137,12 +142,25 @@ pub unsafe extern "C" fn evk_locks_locked_objects(locks: *const EvkLocks) -> u64
 /// # Safety
 /// `locks` is null or a live lock manager.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn evk_txn_begin(locks: *const EvkLocks, class: u32, birth_ns: u64) -> *mut EvkTxn {
+pub unsafe extern "C" fn evk_txn_begin(
+    locks: *const EvkLocks,
+    class: u32,
+    birth_ns: u64,
+) -> *mut EvkTxn {
     // SAFETY: the caller's promise.
-    let Some(locks) = (unsafe { locks.as_ref() }) else { return std::ptr::null_mut() };
+    let Some(locks) = (unsafe { locks.as_ref() }) else {
+        return std::ptr::null_mut();
+    };
     let birth_ns = (birth_ns > 0).then_some(birth_ns);
-    let txn = locks.0.begin_with(TxnOptions { class, birth_ns, ..TxnOptions::default() });
-    Box::into_raw(Box::new(EvkTxn { txn, cycle: Vec::new() }))
+    let txn = locks.0.begin_with(TxnOptions {
+        class,
+        birth_ns,
+        ..TxnOptions::default()
+    });
+    Box::into_raw(Box::new(EvkTxn {
+        txn,
+        cycle: Vec::new(),
+    }))
 }
 
 /// Ends a transaction: releases its locks and frees it.
@@ -182,17 +200,28 @@ pub unsafe extern "C" fn evk_txn_birth_ns(txn: *const EvkTxn) -> u64 {
 /// # Safety
 /// `txn` is null or a live transaction used by no other thread at the same time.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn evk_lock(txn: *mut EvkTxn, object: u64, mode: c_int, timeout_ns: u64) -> EvkStatus {
+pub unsafe extern "C" fn evk_lock(
+    txn: *mut EvkTxn,
+    object: u64,
+    mode: c_int,
+    timeout_ns: u64,
+) -> EvkStatus {
     // SAFETY: the caller's promise.
     let txn = unsafe { txn.as_mut() };
     let mode = usize::try_from(mode).ok().and_then(Mode::from_index);
-    let (Some(txn), Some(mode)) = (txn, mode) else { return EvkStatus::Invalid };
+    let (Some(txn), Some(mode)) = (txn, mode) else {
+        return EvkStatus::Invalid;
+    };
     let outcome = match timeout_ns {
         0 => txn.txn.try_lock(&object, mode),
         u64::MAX => txn.txn.lock(&object, mode),
-        _ => txn.txn.lock_timeout(&object, mode, Duration::from_nanos(timeout_ns)),
+        _ => txn
+            .txn
+            .lock_timeout(&object, mode, Duration::from_nanos(timeout_ns)),
     };
-    let Err(error) = outcome else { return EvkStatus::Ok };
+    let Err(error) = outcome else {
+        return EvkStatus::Ok;
+    };
     match error {
         LockError::Deadlock { cycle } => {
             txn.cycle = cycle.into_iter().map(|member| member.0).collect();
@@ -215,7 +244,9 @@ pub unsafe extern "C" fn evk_lock(txn: *mut EvkTxn, object: u64, mode: c_int, ti
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn evk_txn_cycle(txn: *const EvkTxn, ids: *mut u64, ids_max: usize) -> usize {
     // SAFETY: the caller's promise.
-    let Some(txn) = (unsafe { txn.as_ref() }) else { return 0 };
+    let Some(txn) = (unsafe { txn.as_ref() }) else {
+        return 0;
+    };
     if !ids.is_null() {
         let count = txn.cycle.len().min(ids_max);
         // SAFETY: the caller's promise; a vector does not overlap the caller's array.

@@ -40,17 +40,18 @@ fn uncontended(criterion: &mut Criterion) {
 fn two_threads(iterations: u64, mode: Mode, object: impl Fn(u64, u64) -> u64 + Sync) -> Duration {
     let locks = manager();
     let start = Barrier::new(2);
+    let run = |thread: u64| {
+        let mut txn = locks.begin();
+        start.wait();
+        let started = Instant::now();
+        for iteration in 0..iterations {
+            txn.lock(&object(thread, iteration), mode)
+                .expect("one lock at a time cannot deadlock");
+            txn.release_all();
+        }
+        started.elapsed()
+    };
     let times = thread::scope(|scope| {
-        let run = |thread: u64| {
-            let mut txn = locks.begin();
-            start.wait();
-            let started = Instant::now();
-            for iteration in 0..iterations {
-                txn.lock(&object(thread, iteration), mode).expect("one lock at a time cannot deadlock");
-                txn.release_all();
-            }
-            started.elapsed()
-        };
         let run = &run;
         let threads = [0, 1].map(|thread| scope.spawn(move || run(thread)));
         threads.map(|thread| thread.join().expect("no panic"))
@@ -61,7 +62,9 @@ fn two_threads(iterations: u64, mode: Mode, object: impl Fn(u64, u64) -> u64 + S
 fn two_threads_at_once(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("two threads");
     group.bench_function("disjoint objects", |bencher| {
-        bencher.iter_custom(|iterations| two_threads(iterations, Mode::X, |thread, at| thread << 32 | at % 64));
+        bencher.iter_custom(|iterations| {
+            two_threads(iterations, Mode::X, |thread, at| (thread << 32) | (at % 64))
+        });
     });
     group.bench_function("same object, shared", |bencher| {
         bencher.iter_custom(|iterations| two_threads(iterations, Mode::S, |_, _| 7));
@@ -73,25 +76,50 @@ fn two_threads_at_once(criterion: &mut Criterion) {
 }
 
 /// A hot object with `length` waiters, every other one shared, each with a transaction waiting for it.
-fn contended(schedule: ScheduleKind, sizes: SetSizes, length: usize) -> (Contention, QueueIndex, TxnIndex) {
-    let rules = Rules { sizes, starvation: Starvation::Unprevented, ..Rules::new(schedule) };
+fn contended(
+    schedule: ScheduleKind,
+    sizes: SetSizes,
+    length: usize,
+) -> (Contention, QueueIndex, TxnIndex) {
+    let rules = Rules {
+        sizes,
+        starvation: Starvation::Unprevented,
+        ..Rules::new(schedule)
+    };
     let mut contention = Contention::new(rules);
     let mut effects = Effects::default();
     let mut id = 0;
     let mut begin = |contention: &mut Contention| {
         id += 1;
         let birth_ns = id * 7919 % 1009;
-        contention.add_txn(TxnMeta { id, birth_ns, class: 0, expected_remaining_ns: Some(1.0) })
+        contention.add_txn(TxnMeta {
+            id,
+            birth_ns,
+            class: 0,
+            expected_remaining_ns: Some(1.0),
+        })
     };
     let hot = contention.add_queue();
     let holder = begin(&mut contention);
-    contention.request(holder, hot, Mode::X, 0, 0, &mut effects).expect("free");
+    contention
+        .request(holder, hot, Mode::X, 0, 0, &mut effects)
+        .expect("free");
     for at in 0..length {
-        let (waiter, dependent, own) = (begin(&mut contention), begin(&mut contention), contention.add_queue());
-        contention.request(waiter, own, Mode::X, 0, 0, &mut effects).expect("free");
-        contention.request(dependent, own, Mode::X, 0, 0, &mut effects).expect("waits");
+        let (waiter, dependent, own) = (
+            begin(&mut contention),
+            begin(&mut contention),
+            contention.add_queue(),
+        );
+        contention
+            .request(waiter, own, Mode::X, 0, 0, &mut effects)
+            .expect("free");
+        contention
+            .request(dependent, own, Mode::X, 0, 0, &mut effects)
+            .expect("waits");
         let mode = if at % 2 == 0 { Mode::X } else { Mode::S };
-        contention.request(waiter, hot, mode, 1, 0, &mut effects).expect("waits");
+        contention
+            .request(waiter, hot, mode, 1, 0, &mut effects)
+            .expect("waits");
     }
     (contention, hot, holder)
 }
@@ -117,7 +145,10 @@ fn decisions(criterion: &mut Criterion) {
     group.finish();
 }
 
-fn decide((contention, hot, holder): &mut (Contention, QueueIndex, TxnIndex), iterations: u64) -> Duration {
+fn decide(
+    (contention, hot, holder): &mut (Contention, QueueIndex, TxnIndex),
+    iterations: u64,
+) -> Duration {
     let mut effects = Effects::default();
     let mut deciding = Duration::ZERO;
     for now_ns in 0..iterations {
@@ -127,7 +158,10 @@ fn decide((contention, hot, holder): &mut (Contention, QueueIndex, TxnIndex), it
         // The queue gets its length back before the next decision.
         let granted: Vec<_> = effects.granted.drain(..).collect();
         effects.clear();
-        let mut back: Vec<_> = granted.iter().map(|granted| (granted.txn, granted.mode)).collect();
+        let mut back: Vec<_> = granted
+            .iter()
+            .map(|granted| (granted.txn, granted.mode))
+            .collect();
         for granted in granted {
             contention.release(granted.txn, *hot, now_ns, &mut effects);
         }
@@ -136,9 +170,13 @@ fn decide((contention, hot, holder): &mut (Contention, QueueIndex, TxnIndex), it
             back.push((next.txn, next.mode));
             contention.release(next.txn, *hot, now_ns, &mut effects);
         }
-        contention.request(*holder, *hot, Mode::X, 0, now_ns, &mut effects).expect("everybody left");
+        contention
+            .request(*holder, *hot, Mode::X, 0, now_ns, &mut effects)
+            .expect("everybody left");
         for (txn, mode) in back {
-            contention.request(txn, *hot, mode, 1, now_ns, &mut effects).expect("waits");
+            contention
+                .request(txn, *hot, mode, 1, now_ns, &mut effects)
+                .expect("waits");
         }
         effects.clear();
     }
@@ -152,13 +190,17 @@ fn storm(criterion: &mut Criterion) {
     let mut holder = locks.begin();
     holder.lock(&7, Mode::X).expect("free");
     let mut txn = locks.begin();
-    group.bench_function("held", |bencher| bencher.iter(|| txn.try_lock(black_box(&7), Mode::X).is_err()));
+    group.bench_function("held", |bencher| {
+        bencher.iter(|| txn.try_lock(black_box(&7), Mode::X).is_err())
+    });
     thread::scope(|scope| {
         let waiter = scope.spawn(|| locks.begin().lock(&7, Mode::X));
         while locks.wait_for_graph().is_empty() {
             thread::yield_now();
         }
-        group.bench_function("waited for", |bencher| bencher.iter(|| txn.try_lock(black_box(&7), Mode::X).is_err()));
+        group.bench_function("waited for", |bencher| {
+            bencher.iter(|| txn.try_lock(black_box(&7), Mode::X).is_err())
+        });
         holder.release_all();
         waiter.join().expect("no panic").expect("granted");
     });

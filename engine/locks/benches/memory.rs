@@ -49,10 +49,15 @@ fn main() {
     let mut txns: Vec<_> = (0..REQUESTS).map(|_| locks.begin()).collect();
     let before = live_bytes();
     // Asynchronous requests wait without a thread each; blocking ones are on the same queue.
-    let mut futures: Vec<_> = txns.iter_mut().map(|txn| Box::pin(txn.lock_async(&7, Mode::X))).collect();
+    let mut futures: Vec<_> = txns
+        .iter_mut()
+        .map(|txn| Box::pin(txn.lock_async(&7, Mode::X)))
+        .collect();
     let boxes = live_bytes() - before;
     for future in &mut futures {
-        let poll = pin!(future).as_mut().poll(&mut Context::from_waker(Waker::noop()));
+        let poll = pin!(future)
+            .as_mut()
+            .poll(&mut Context::from_waker(Waker::noop()));
         assert!(poll.is_pending());
     }
     let waiting = live_bytes() - before - boxes;

@@ -93,7 +93,9 @@ impl<K: Hash + Eq + Clone> Contended<K> {
         now_ns: u64,
     ) -> Result<Entered, LockError> {
         let txn = self.enter(owner);
-        let outcome = self.core.request(txn, queue, mode, locks_held, now_ns, &mut self.effects);
+        let outcome = self
+            .core
+            .request(txn, queue, mode, locks_held, now_ns, &mut self.effects);
         if outcome == Ok(Outcome::Waiting) {
             self.note_hot(txn, queue);
         }
@@ -106,7 +108,10 @@ impl<K: Hash + Eq + Clone> Contended<K> {
 
     fn note_hot(&mut self, txn: TxnIndex, queue: QueueIndex) {
         let graph = self.core.graph();
-        let holder_class = graph.blockers(txn).first().map(|&holder| graph.txn(holder).meta.class);
+        let holder_class = graph
+            .blockers(txn)
+            .first()
+            .map(|&holder| graph.txn(holder).meta.class);
         if let Some((key, _)) = &self.objects[queue.0 as usize] {
             self.hot.note(key, holder_class.unwrap_or_default());
         }
@@ -121,7 +126,9 @@ impl<K: Hash + Eq + Clone> Contended<K> {
 
     /// Takes the wait of `owner` back; whether it waited.
     pub(crate) fn cancel(&mut self, owner: &Owner, now_ns: u64) -> bool {
-        owner.index().is_some_and(|txn| self.core.cancel(txn, now_ns, &mut self.effects))
+        owner
+            .index()
+            .is_some_and(|txn| self.core.cancel(txn, now_ns, &mut self.effects))
     }
 
     /// Tells the others what the calls since the last time did to them, and lets objects and transactions leave that
@@ -144,7 +151,9 @@ impl<K: Hash + Eq + Clone> Contended<K> {
             self.leave_if_idle(txn);
         }
         for (txn, elder) in effects.wounded.drain(..) {
-            self.owner(txn).doom(LockError::Wounded { elder: crate::error::TxnId(elder) });
+            self.owner(txn).doom(LockError::Wounded {
+                elder: crate::error::TxnId(elder),
+            });
         }
         effects.touched.sort_unstable();
         effects.touched.dedup();
@@ -158,7 +167,9 @@ impl<K: Hash + Eq + Clone> Contended<K> {
     }
 
     fn owner(&self, txn: TxnIndex) -> Owner {
-        self.owners[txn.0 as usize].clone().expect("a transaction of the graph has an owner")
+        self.owners[txn.0 as usize]
+            .clone()
+            .expect("a transaction of the graph has an owner")
     }
 
     /// Moves the grants of an object nobody waits for back into the table.
@@ -167,8 +178,14 @@ impl<K: Hash + Eq + Clone> Contended<K> {
         if object.waiter_count() > 0 {
             return;
         }
-        let Some((key, hash)) = self.objects[queue.0 as usize].take() else { return };
-        let holders: Vec<(TxnIndex, Mode)> = object.granted.iter().map(|grant| (grant.owner, grant.mode)).collect();
+        let Some((key, hash)) = self.objects[queue.0 as usize].take() else {
+            return;
+        };
+        let holders: Vec<(TxnIndex, Mode)> = object
+            .granted
+            .iter()
+            .map(|grant| (grant.owner, grant.mode))
+            .collect();
         let mut granted = GrantedSet::default();
         for (txn, mode) in holders {
             granted.insert(self.owner(txn), mode);

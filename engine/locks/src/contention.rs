@@ -9,6 +9,7 @@ use crate::draws::Draws;
 use crate::graph::{Graph, QueueIndex, TxnIndex, TxnMeta};
 use crate::modes::Mode;
 use crate::observe::Counters;
+use crate::queue::Waiter;
 use crate::remaining::RemainingTimes;
 use crate::schedule::{Decision, Schedule, ScheduleKind, SetSizes};
 use crate::starvation::Starvation;
@@ -39,7 +40,11 @@ impl Rules {
         Rules {
             schedule,
             sizes: SetSizes::Approximate,
-            starvation: if fair { Starvation::Unprevented } else { Starvation::Barrier },
+            starvation: if fair {
+                Starvation::Unprevented
+            } else {
+                Starvation::Barrier
+            },
             deadlocks: DeadlockPolicy::Detect(Victim::Youngest),
             seed: 0,
             track_effective_sizes: false,
@@ -219,7 +224,10 @@ impl Contention {
         now_ns: u64,
         effects: &mut Effects,
     ) -> Result<Outcome, Refusal> {
-        debug_assert!(self.graph.txn(txn).waiting.is_none(), "one wait a transaction");
+        debug_assert!(
+            self.graph.txn(txn).waiting.is_none(),
+            "one wait a transaction"
+        );
         self.counters.requests += 1;
         self.graph.set_locks_held(txn, locks_held);
         let object = self.graph.queue(queue);
@@ -248,7 +256,8 @@ impl Contention {
             return Err(Refusal::WouldWait);
         }
         self.counters.note_wait(object.waiter_count());
-        self.graph.begin_wait(txn, queue, target, held.is_some(), now_ns);
+        self.graph
+            .begin_wait(txn, queue, target, held.is_some(), now_ns);
         effects.touched.push(queue);
         self.admit_wait(txn, queue, now_ns, effects)
     }
@@ -279,7 +288,11 @@ impl Contention {
             return Ok(Outcome::Waiting);
         }
         // A victim's leaving, or a refusal, may already have ended the wait.
-        if let Some(at) = effects.refused.iter().position(|&(refused, _)| refused == txn) {
+        if let Some(at) = effects
+            .refused
+            .iter()
+            .position(|&(refused, _)| refused == txn)
+        {
             return Err(effects.refused.remove(at).1);
         }
         effects.granted.retain(|granted| granted.txn != txn);
@@ -318,7 +331,9 @@ impl Contention {
     }
 
     fn withdraw(&mut self, txn: TxnIndex) -> bool {
-        let Some((queue, _)) = self.graph.end_wait(txn) else { return false };
+        let Some((queue, _)) = self.graph.end_wait(txn) else {
+            return false;
+        };
         self.dirty.push(queue);
         true
     }
@@ -331,9 +346,17 @@ impl Contention {
 
     /// Aborts a member of every cycle the wait of `txn` closed. Effective sizes are brought up to date by the caller,
     /// once the graph has no cycle.
-    fn break_cycles(&mut self, txn: TxnIndex, queue: QueueIndex, victim: Victim, effects: &mut Effects) {
+    fn break_cycles(
+        &mut self,
+        txn: TxnIndex,
+        queue: QueueIndex,
+        victim: Victim,
+        effects: &mut Effects,
+    ) {
         while self.graph.txn(txn).waiting.is_some() {
-            let Some(cycle) = self.new_cycle(txn, queue) else { return };
+            let Some(cycle) = self.new_cycle(txn, queue) else {
+                return;
+            };
             self.counters.deadlocks += 1;
             let chosen = choose_victim(&self.graph, &cycle, victim);
             let refusal = self.cycle_refusal(chosen, &cycle);
@@ -346,7 +369,11 @@ impl Contention {
             if !self.graph.has_new_edges(queue) {
                 return None;
             }
-            self.graph.queue(queue).waiting().iter().find_map(|waiter| find_cycle(&self.graph, waiter.txn))
+            self.graph
+                .queue(queue)
+                .waiting()
+                .iter()
+                .find_map(|waiter| find_cycle(&self.graph, waiter.txn))
         })
     }
 
@@ -354,7 +381,12 @@ impl Contention {
         let id = |txn: TxnIndex| self.graph.txn(txn).meta.id;
         let upgrades = |txn: TxnIndex| {
             let queue = self.graph.txn(txn).waiting?;
-            self.graph.queue(queue).upgrading().iter().any(|waiter| waiter.txn == txn).then_some(queue)
+            self.graph
+                .queue(queue)
+                .upgrading()
+                .iter()
+                .any(|waiter| waiter.txn == txn)
+                .then_some(queue)
         };
         if let (&[first, second], Some(object)) = (cycle, upgrades(cycle[0]))
             && upgrades(second) == Some(object)
@@ -362,19 +394,30 @@ impl Contention {
             let with = if victim == first { second } else { first };
             return Refusal::UpgradeConflict { with: id(with) };
         }
-        Refusal::Deadlock { cycle: cycle.iter().map(|&txn| id(txn)).collect() }
+        Refusal::Deadlock {
+            cycle: cycle.iter().map(|&txn| id(txn)).collect(),
+        }
     }
 
     /// Applies wait-die or wound-wait to every waiter of `queue`: their blockers may have changed.
     fn enforce_order(&mut self, queue: QueueIndex, effects: &mut Effects) {
-        if !matches!(self.rules.deadlocks, DeadlockPolicy::WaitDie | DeadlockPolicy::WoundWait) {
+        if !matches!(
+            self.rules.deadlocks,
+            DeadlockPolicy::WaitDie | DeadlockPolicy::WoundWait
+        ) {
             return;
         }
         let object = self.graph.queue(queue);
-        let waiters: Vec<TxnIndex> = object.upgrading().iter().chain(object.waiting()).map(|w| w.txn).collect();
+        let waiters: Vec<TxnIndex> = object
+            .upgrading()
+            .iter()
+            .chain(object.waiting())
+            .map(|w| w.txn)
+            .collect();
         for waiter in waiters {
             for blocker in self.graph.blockers(waiter) {
-                let (waiting, blocking) = (self.graph.txn(waiter).meta, self.graph.txn(blocker).meta);
+                let (waiting, blocking) =
+                    (self.graph.txn(waiter).meta, self.graph.txn(blocker).meta);
                 match self.rules.deadlocks {
                     DeadlockPolicy::WaitDie if blocking.is_elder_than(&waiting) => {
                         self.refuse(waiter, Refusal::Died { elder: blocking.id }, effects);
@@ -414,7 +457,7 @@ impl Contention {
         }
         loop {
             while let Some(upgrader) = self.graph.queue(queue).ready_upgrader() {
-                self.grant(upgrader, now_ns, effects);
+                self.grant_upgrade(upgrader, now_ns, effects);
             }
             let eligible = self.graph.queue(queue).eligible_modes();
             if eligible.is_empty() {
@@ -429,7 +472,8 @@ impl Contention {
     /// Fills `picked` with the places of the waiters to grant.
     fn decide(&mut self, queue: QueueIndex, eligible: crate::modes::ModeSet, now_ns: u64) {
         self.picked.clear();
-        self.counters.note_decision(self.graph.queue(queue).waiting().len());
+        self.counters
+            .note_decision(self.graph.queue(queue).waiting().len());
         let starvation = self.rules.starvation;
         starvation.overdue(self.graph.queue(queue), eligible, &mut self.picked);
         if !self.picked.is_empty() {
@@ -446,37 +490,58 @@ impl Contention {
             size_per_ns: starvation.size_per_ns(),
             remaining: &self.remaining,
         };
-        self.schedule.pick(&decision, &mut self.draws, &mut self.picked);
+        self.schedule
+            .pick(&decision, &mut self.draws, &mut self.picked);
     }
 
-    /// Grants what was picked, each against the granted set as it is by then.
+    /// Grants what was picked, as far as it is compatible with the granted set: a schedule is never trusted.
     fn grant_picked(&mut self, queue: QueueIndex, now_ns: u64, effects: &mut Effects) {
-        let waiting = self.graph.queue(queue).waiting();
-        let chosen: smallvec::SmallVec<[(TxnIndex, u64, Mode); 8]> = self
-            .picked
-            .iter()
-            .map(|&place| (waiting[place].txn, waiting[place].arrival, waiting[place].mode))
-            .collect();
+        let object = self.graph.queue(queue);
+        let mut taken = object.granted.modes();
+        self.picked.retain(|&place| {
+            let mode = object.waiting()[place].mode;
+            let admitted = mode.conflicts().intersection(taken).is_empty();
+            taken = if admitted { taken.with(mode) } else { taken };
+            admitted
+        });
+        assert!(
+            !self.picked.is_empty(),
+            "a schedule picks an eligible waiter"
+        );
         let mut latest = [None; Mode::COUNT];
-        for (txn, arrival, mode) in chosen {
-            if self.graph.queue(queue).granted.admits(mode) {
-                self.grant(txn, now_ns, effects);
-                latest[mode as usize] = latest[mode as usize].max(Some(arrival));
-            }
+        for waiter in self.graph.grant_places(queue, &self.picked) {
+            let of_mode = &mut latest[waiter.mode as usize];
+            *of_mode = (*of_mode).max(Some(waiter.arrival));
+            self.report_grant(queue, &waiter, now_ns, effects);
         }
-        assert_ne!(latest, [None; Mode::COUNT], "a schedule picks an eligible waiter");
         if matches!(self.rules.starvation, Starvation::BoundedBypass { .. }) {
             self.graph.queue_mut(queue).note_overtaking(latest);
         }
     }
 
-    fn grant(&mut self, txn: TxnIndex, now_ns: u64, effects: &mut Effects) {
-        let (queue, waiter) = self.graph.end_wait(txn).expect("only a waiter is granted");
-        self.give(txn, queue, waiter.mode);
+    fn report_grant(
+        &mut self,
+        queue: QueueIndex,
+        waiter: &Waiter,
+        now_ns: u64,
+        effects: &mut Effects,
+    ) {
         let waited_ns = now_ns.saturating_sub(waiter.since_ns);
         self.counters.scheduled_grants += 1;
         self.counters.waited_ns += waited_ns;
-        effects.granted.push(Granted { txn, queue, mode: waiter.mode, waited_ns });
+        effects.granted.push(Granted {
+            txn: waiter.txn,
+            queue,
+            mode: waiter.mode,
+            waited_ns,
+        });
+    }
+
+    /// Grants an upgrader what it waits for.
+    fn grant_upgrade(&mut self, txn: TxnIndex, now_ns: u64, effects: &mut Effects) {
+        let (queue, waiter) = self.graph.end_wait(txn).expect("only a waiter is granted");
+        self.graph.upgrade(txn, queue, waiter.mode);
+        self.report_grant(queue, &waiter, now_ns, effects);
     }
 
     fn give(&mut self, txn: TxnIndex, queue: QueueIndex, mode: Mode) {

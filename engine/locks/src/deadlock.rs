@@ -62,7 +62,11 @@ pub fn choose_victim(graph: &Graph, cycle: &[TxnIndex], victim: Victim) -> TxnIn
         let meta = graph.txn(txn).meta;
         std::cmp::Reverse((meta.birth_ns, meta.id))
     };
-    cycle.iter().copied().min_by_key(|&txn| (cost(txn), youth(txn))).expect("a cycle has members")
+    cycle
+        .iter()
+        .copied()
+        .min_by_key(|&txn| (cost(txn), youth(txn)))
+        .expect("a cycle has members")
 }
 
 /// Transactions that wait for `txn` other than through the cycle, in which everybody waits for everybody.

@@ -45,7 +45,11 @@ mod tests {
     fn the_stream_is_splitmix64() {
         // The reference implementation's first outputs for seed 1234567.
         let mut draws = Draws::new(1_234_567);
-        let expected = [6_457_827_717_110_365_317, 3_203_168_211_198_807_973, 9_817_491_932_198_370_423];
+        let expected = [
+            6_457_827_717_110_365_317,
+            3_203_168_211_198_807_973,
+            9_817_491_932_198_370_423,
+        ];
         assert_eq!(expected, [draws.bits(), draws.bits(), draws.bits()]);
     }
 

@@ -22,7 +22,9 @@ pub enum LockError {
         cycle: Vec<TxnId>,
     },
     /// This transaction and another hold the same object, and both wait for the other to let them upgrade.
-    #[error("{with} upgrades the same lock; release everything and retry, or ask for the stronger mode at once")]
+    #[error(
+        "{with} upgrades the same lock; release everything and retry, or ask for the stronger mode at once"
+    )]
     UpgradeConflict {
         /// The other one.
         with: TxnId,
@@ -43,7 +45,9 @@ pub enum LockError {
         elder: TxnId,
     },
     /// Wound-wait: an elder transaction waits for this one.
-    #[error("{elder} is elder and waits for this transaction; release everything and retry with the same birth")]
+    #[error(
+        "{elder} is elder and waits for this transaction; release everything and retry with the same birth"
+    )]
     Wounded {
         /// The elder.
         elder: TxnId,
@@ -59,17 +63,26 @@ pub enum LockError {
 impl LockError {
     /// Whether other transactions count on this one releasing its locks: it must not go on.
     pub fn must_abort(&self) -> bool {
-        !matches!(self, LockError::Timeout | LockError::WouldBlock | LockError::TooManyLocks { .. })
+        !matches!(
+            self,
+            LockError::Timeout | LockError::WouldBlock | LockError::TooManyLocks { .. }
+        )
     }
 }
 
 impl From<Refusal> for LockError {
     fn from(refusal: Refusal) -> LockError {
         match refusal {
-            Refusal::Deadlock { cycle } => LockError::Deadlock { cycle: cycle.into_iter().map(TxnId).collect() },
+            Refusal::Deadlock { cycle } => LockError::Deadlock {
+                cycle: cycle.into_iter().map(TxnId).collect(),
+            },
             Refusal::UpgradeConflict { with } => LockError::UpgradeConflict { with: TxnId(with) },
-            Refusal::Died { elder } => LockError::Died { elder: TxnId(elder) },
-            Refusal::Wounded { elder } => LockError::Wounded { elder: TxnId(elder) },
+            Refusal::Died { elder } => LockError::Died {
+                elder: TxnId(elder),
+            },
+            Refusal::Wounded { elder } => LockError::Wounded {
+                elder: TxnId(elder),
+            },
             Refusal::WouldWait => LockError::WouldBlock,
         }
     }
@@ -77,5 +90,8 @@ impl From<Refusal> for LockError {
 
 fn cycle_text(cycle: &[TxnId]) -> String {
     let closed = cycle.iter().chain(cycle.first());
-    closed.map(TxnId::to_string).collect::<Vec<_>>().join(" waits for ")
+    closed
+        .map(TxnId::to_string)
+        .collect::<Vec<_>>()
+        .join(" waits for ")
 }

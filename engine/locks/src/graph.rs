@@ -110,7 +110,10 @@ pub struct Graph {
 impl Graph {
     /// An empty graph. With `track_sizes` it keeps [`Graph::effective_size`] up to date at every change.
     pub fn new(track_sizes: bool) -> Graph {
-        Graph { track_sizes, ..Graph::default() }
+        Graph {
+            track_sizes,
+            ..Graph::default()
+        }
     }
 
     /// Adds a transaction that holds nothing and waits for nothing.
@@ -135,7 +138,10 @@ impl Graph {
     /// Removes a transaction, which must hold nothing and wait for nothing.
     pub fn remove_txn(&mut self, txn: TxnIndex) {
         let node = self.txns[txn.0 as usize].take().expect("removed once");
-        assert!(node.holds.is_empty() && node.waiting.is_none(), "a transaction leaves without locks");
+        assert!(
+            node.holds.is_empty() && node.waiting.is_none(),
+            "a transaction leaves without locks"
+        );
         self.free_txns.push(txn.0);
     }
 
@@ -151,14 +157,19 @@ impl Graph {
     /// Removes an object that nobody holds or waits for.
     pub fn remove_queue(&mut self, index: QueueIndex) {
         let queue = &mut self.queues[index.0 as usize];
-        assert!(queue.granted.is_empty() && queue.waiter_count() == 0, "an object in use stays");
+        assert!(
+            queue.granted.is_empty() && queue.waiter_count() == 0,
+            "an object in use stays"
+        );
         queue.reset();
         self.free_queues.push(index.0);
     }
 
     /// A transaction.
     pub fn txn(&self, txn: TxnIndex) -> &TxnNode {
-        self.txns[txn.0 as usize].as_ref().expect("a live transaction")
+        self.txns[txn.0 as usize]
+            .as_ref()
+            .expect("a live transaction")
     }
 
     /// Whether `txn` holds nothing and waits for nothing.
@@ -168,7 +179,9 @@ impl Graph {
     }
 
     fn txn_mut(&mut self, txn: TxnIndex) -> &mut TxnNode {
-        self.txns[txn.0 as usize].as_mut().expect("a live transaction")
+        self.txns[txn.0 as usize]
+            .as_mut()
+            .expect("a live transaction")
     }
 
     /// An object.
@@ -183,7 +196,10 @@ impl Graph {
 
     /// Every live transaction.
     pub fn txns(&self) -> impl Iterator<Item = (TxnIndex, &TxnNode)> {
-        self.txns.iter().enumerate().filter_map(|(at, node)| Some((TxnIndex(at as u32), node.as_ref()?)))
+        self.txns
+            .iter()
+            .enumerate()
+            .filter_map(|(at, node)| Some((TxnIndex(at as u32), node.as_ref()?)))
     }
 
     /// Every object's place that is or was in use.
@@ -203,11 +219,73 @@ impl Graph {
 
     /// `txn` holds `mode` on `index` from now on; the granted set must admit it.
     pub fn hold(&mut self, txn: TxnIndex, index: QueueIndex, mode: Mode) {
-        self.queues[index.0 as usize].granted.insert(txn, mode);
         let weight = self.waiters_weight(index, txn, mode);
+        self.hold_weighed(txn, index, mode, weight);
+    }
+
+    fn hold_weighed(&mut self, txn: TxnIndex, index: QueueIndex, mode: Mode, weight: u64) {
+        self.queues[index.0 as usize].granted.insert(txn, mode);
         let node = self.txn_mut(txn);
         node.holds.push((index, mode));
         node.effective_size = node.effective_size.wrapping_add(weight);
+    }
+
+    /// Grants the waiters at `places` of the queue of `index`, which must be admitted together, and returns them. Linear
+    /// in the length of the queue, however many are granted. Call [`Graph::account`] afterwards.
+    pub(crate) fn grant_places(
+        &mut self,
+        index: QueueIndex,
+        places: &[usize],
+    ) -> SmallVec<[Waiter; 4]> {
+        self.unlink_places(index, places);
+        let waiters = self.queues[index.0 as usize].dequeue_places(places);
+        for waiter in &waiters {
+            self.txn_mut(waiter.txn).waiting = None;
+        }
+        // Those left wait for a new holder by its mode alone, so holders of one mode gain the same.
+        let mut weights = [None; Mode::COUNT];
+        for waiter in &waiters {
+            let weight = weights[waiter.mode as usize];
+            let weight =
+                weight.unwrap_or_else(|| self.waiters_weight(index, waiter.txn, waiter.mode));
+            weights[waiter.mode as usize] = Some(weight);
+            self.hold_weighed(waiter.txn, index, waiter.mode, weight);
+        }
+        waiters
+    }
+
+    /// Takes the waits of the waiters at `places` out of the effective sizes of those they wait for.
+    fn unlink_places(&mut self, index: QueueIndex, places: &[usize]) {
+        if !self.track_sizes {
+            return;
+        }
+        let queue = self.queue(index);
+        let weight = |held: Mode| {
+            let waiters = places.iter().map(|&place| &queue.waiting()[place]);
+            let blocked = waiters.filter(|w| {
+                queue.accounted[w.mode as usize].contains(held) && self.txn(w.txn).linked
+            });
+            blocked.fold(0u64, |sum, waiter| {
+                sum.wrapping_add(self.txn(waiter.txn).effective_size)
+            })
+        };
+        let mut weights = [None; Mode::COUNT];
+        let grants = queue.granted.iter();
+        let deltas = grants
+            .map(|grant| {
+                let weight =
+                    *weights[grant.mode as usize].get_or_insert_with(|| weight(grant.mode));
+                (grant.owner, weight.wrapping_neg())
+            })
+            .collect();
+        let txns: SmallVec<[TxnIndex; 4]> = places
+            .iter()
+            .map(|&place| queue.waiting()[place].txn)
+            .collect();
+        for txn in txns {
+            self.txn_mut(txn).linked = false;
+        }
+        self.propagate(deltas);
     }
 
     /// `txn` gives its lock on `index` back and returns the mode it held. A waiting transaction's wait is taken back
@@ -215,7 +293,10 @@ impl Graph {
     pub fn unhold(&mut self, txn: TxnIndex, index: QueueIndex) -> Option<Mode> {
         // Its own size changes with those waiting here; whom it waits for would have to be told.
         let alone = self.queue(index).waiter_count() == 0;
-        debug_assert!(alone || self.txn(txn).waiting.is_none(), "a transaction that waits releases nothing");
+        debug_assert!(
+            alone || self.txn(txn).waiting.is_none(),
+            "a transaction that waits releases nothing"
+        );
         let mode = self.queues[index.0 as usize].granted.remove(&txn)?;
         let weight = self.waiters_weight(index, txn, mode);
         let node = self.txn_mut(txn);
@@ -226,7 +307,11 @@ impl Graph {
 
     /// `txn` holds the stronger `target` on `index` from now on; the other holders must admit it.
     pub fn upgrade(&mut self, txn: TxnIndex, index: QueueIndex, target: Mode) {
-        let held = self.queue(index).granted.mode_of(&txn).expect("only a holder upgrades");
+        let held = self
+            .queue(index)
+            .granted
+            .mode_of(&txn)
+            .expect("only a holder upgrades");
         let before = self.waiters_weight(index, txn, held);
         self.queues[index.0 as usize].granted.upgrade(&txn, target);
         let after = self.waiters_weight(index, txn, target);
@@ -239,9 +324,19 @@ impl Graph {
 
     /// `txn` waits for `mode` on `index` from now on, as a holder if `upgrade`. Its wait counts in effective sizes only
     /// after [`Graph::link`]: cycles are looked for in between, because sizes are defined on acyclic graphs.
-    pub fn begin_wait(&mut self, txn: TxnIndex, index: QueueIndex, mode: Mode, upgrade: bool, now_ns: u64) {
+    pub fn begin_wait(
+        &mut self,
+        txn: TxnIndex,
+        index: QueueIndex,
+        mode: Mode,
+        upgrade: bool,
+        now_ns: u64,
+    ) {
         let birth_ns = self.txn(txn).meta.birth_ns;
-        debug_assert!(self.txn(txn).waiting.is_none(), "a transaction waits for one object");
+        debug_assert!(
+            self.txn(txn).waiting.is_none(),
+            "a transaction waits for one object"
+        );
         self.queues[index.0 as usize].enqueue(txn, mode, upgrade, birth_ns, now_ns);
         self.txn_mut(txn).waiting = Some(index);
     }
@@ -250,7 +345,9 @@ impl Graph {
     pub fn end_wait(&mut self, txn: TxnIndex) -> Option<(QueueIndex, Waiter)> {
         let index = self.txn(txn).waiting?;
         self.unlink(txn);
-        let waiter = self.queues[index.0 as usize].dequeue(txn).expect("a waiting transaction is in the queue");
+        let waiter = self.queues[index.0 as usize]
+            .dequeue(txn)
+            .expect("a waiting transaction is in the queue");
         self.txn_mut(txn).waiting = None;
         Some((index, waiter))
     }
@@ -259,7 +356,11 @@ impl Graph {
     pub fn link(&mut self, txn: TxnIndex) {
         if self.track_sizes && !self.txn(txn).linked {
             let size = self.txn(txn).effective_size;
-            let deltas = self.blockers_by(txn, Edges::Accounted).into_iter().map(|to| (to, size)).collect();
+            let deltas = self
+                .blockers_by(txn, Edges::Accounted)
+                .into_iter()
+                .map(|to| (to, size))
+                .collect();
             self.txn_mut(txn).linked = true;
             self.propagate(deltas);
         }
@@ -268,7 +369,11 @@ impl Graph {
     fn unlink(&mut self, txn: TxnIndex) {
         if self.track_sizes && self.txn(txn).linked {
             let size = self.txn(txn).effective_size.wrapping_neg();
-            let deltas = self.blockers_by(txn, Edges::Accounted).into_iter().map(|to| (to, size)).collect();
+            let deltas = self
+                .blockers_by(txn, Edges::Accounted)
+                .into_iter()
+                .map(|to| (to, size))
+                .collect();
             self.txn_mut(txn).linked = false;
             self.propagate(deltas);
         }
@@ -283,13 +388,21 @@ impl Graph {
             return;
         }
         let held = queue.granted.modes();
-        let changed =
-            |mode: Mode| !old[mode as usize].difference_of(new[mode as usize]).intersection(held).is_empty();
+        let changed = |mode: Mode| {
+            !old[mode as usize]
+                .difference_of(new[mode as usize])
+                .intersection(held)
+                .is_empty()
+        };
         let mut deltas: Vec<(TxnIndex, u64)> = Vec::new();
         if self.track_sizes && queue.waiting_modes().iter().any(changed) {
             for grant in queue.granted.iter() {
                 let mut delta = 0u64;
-                for waiter in queue.waiting().iter().filter(|waiter| self.txn(waiter.txn).linked) {
+                for waiter in queue
+                    .waiting()
+                    .iter()
+                    .filter(|waiter| self.txn(waiter.txn).linked)
+                {
                     let size = self.txn(waiter.txn).effective_size;
                     if old[waiter.mode as usize].contains(grant.mode) {
                         delta = delta.wrapping_sub(size);
@@ -314,18 +427,29 @@ impl Graph {
     /// cycle need not contain the transaction that has just begun to wait.
     pub fn has_new_edges(&self, index: QueueIndex) -> bool {
         let queue = self.queue(index);
-        let (old, new, held) = (queue.accounted, queue.blocking_modes(), queue.granted.modes());
+        let (old, new, held) = (
+            queue.accounted,
+            queue.blocking_modes(),
+            queue.granted.modes(),
+        );
         queue.waiting_modes().iter().any(|mode| {
             let (old, new) = (old[mode as usize], new[mode as usize]);
-            !old.difference_of(new).intersection(new).intersection(held).is_empty()
+            !old.difference_of(new)
+                .intersection(new)
+                .intersection(held)
+                .is_empty()
         })
     }
 
     fn blockers_by(&self, txn: TxnIndex, edges: Edges) -> SmallVec<[TxnIndex; 4]> {
         let node = self.txn(txn);
-        let Some(index) = node.waiting else { return SmallVec::new() };
+        let Some(index) = node.waiting else {
+            return SmallVec::new();
+        };
         let queue = self.queue(index);
-        let (request, upgrade) = queue.request_of(txn).expect("a waiting transaction is in the queue");
+        let (request, upgrade) = queue
+            .request_of(txn)
+            .expect("a waiting transaction is in the queue");
         let blocking = if upgrade {
             request.mode.conflicts()
         } else {
@@ -334,7 +458,10 @@ impl Graph {
                 Edges::Accounted => queue.accounted[request.mode as usize],
             }
         };
-        let blocks = queue.granted.iter().filter(|grant| blocking.contains(grant.mode) && grant.owner != txn);
+        let blocks = queue
+            .granted
+            .iter()
+            .filter(|grant| blocking.contains(grant.mode) && grant.owner != txn);
         blocks.map(|grant| grant.owner).collect()
     }
 
@@ -346,10 +473,18 @@ impl Graph {
                 continue;
             }
             let blocking = queue.blocking_modes();
-            for waiter in queue.waiting().iter().filter(|waiter| blocking[waiter.mode as usize].contains(held)) {
+            for waiter in queue
+                .waiting()
+                .iter()
+                .filter(|waiter| blocking[waiter.mode as usize].contains(held))
+            {
                 visit(waiter.txn);
             }
-            for upgrader in queue.upgrading().iter().filter(|w| w.txn != txn && !w.mode.compatible(held)) {
+            for upgrader in queue
+                .upgrading()
+                .iter()
+                .filter(|w| w.txn != txn && !w.mode.compatible(held))
+            {
                 visit(upgrader.txn);
             }
         }
@@ -363,7 +498,10 @@ impl Graph {
     /// Measures the union of dependency sets, one transaction at a time.
     pub fn dependency_union(&self) -> DependencyUnion<'_> {
         self.scratch.borrow_mut().begin(self.txns.len());
-        DependencyUnion { graph: self, size: 0 }
+        DependencyUnion {
+            graph: self,
+            size: 0,
+        }
     }
 
     /// The papers' approximation of `|g(txn)|`: one plus the sum over the transactions that wait for it (section 4.5).
@@ -386,7 +524,9 @@ impl Graph {
         // Depth first without recursion: chains may be longer than a stack is deep.
         let mut path = vec![(txn, dependents(txn), 0)];
         loop {
-            let (top, rest, deepest) = path.last_mut().expect("the path ends with the transaction itself");
+            let (top, rest, deepest) = path
+                .last_mut()
+                .expect("the path ends with the transaction itself");
             if let Some(dependent) = rest.pop() {
                 if scratch.visit(dependent) {
                     path.push((dependent, dependents(dependent), 0));
@@ -410,8 +550,14 @@ impl Graph {
         let blocks = |&&(index, held): &&(QueueIndex, Mode)| {
             let queue = self.queue(index);
             let blocking = queue.blocking_modes();
-            queue.waiting_modes().iter().any(|mode| blocking[mode as usize].contains(held))
-                || queue.upgrading().iter().any(|w| w.txn != txn && !w.mode.compatible(held))
+            queue
+                .waiting_modes()
+                .iter()
+                .any(|mode| blocking[mode as usize].contains(held))
+                || queue
+                    .upgrading()
+                    .iter()
+                    .any(|w| w.txn != txn && !w.mode.compatible(held))
         };
         self.txn(txn).holds.iter().filter(blocks).count() as u32
     }
@@ -422,15 +568,32 @@ impl Graph {
             return 0;
         }
         let queue = self.queue(index);
-        let waiting = queue.waiting().iter().filter(|w| queue.accounted[w.mode as usize].contains(held));
-        let upgrading = queue.upgrading().iter().filter(|w| w.txn != holder && !w.mode.compatible(held));
-        let linked = waiting.chain(upgrading).map(|waiter| self.txn(waiter.txn)).filter(|node| node.linked);
+        let waiting = queue
+            .waiting()
+            .iter()
+            .filter(|w| queue.accounted[w.mode as usize].contains(held));
+        let upgrading = queue
+            .upgrading()
+            .iter()
+            .filter(|w| w.txn != holder && !w.mode.compatible(held));
+        let linked = waiting
+            .chain(upgrading)
+            .map(|waiter| self.txn(waiter.txn))
+            .filter(|node| node.linked);
         linked.fold(0, |sum, node| sum.wrapping_add(node.effective_size))
     }
 
     /// Adds each delta to its transaction and, through every path, to those it waits for. Wrapping arithmetic: sums
     /// over paths can exceed any integer, and what was added must be taken back exactly.
     fn propagate(&mut self, deltas: Vec<(TxnIndex, u64)>) {
+        if deltas.iter().all(|&(to, _)| !self.txn(to).linked) {
+            // They wait for nobody: nothing to pass on.
+            for (to, delta) in deltas {
+                let node = self.txn_mut(to);
+                node.effective_size = node.effective_size.wrapping_add(delta);
+            }
+            return;
+        }
         let mut order = Vec::new();
         {
             let mut scratch = self.scratch.borrow_mut();
@@ -470,7 +633,11 @@ impl Graph {
         }
         let next = |txn: TxnIndex| {
             let linked = self.txn(txn).linked;
-            if linked { self.blockers_by(txn, Edges::Accounted) } else { SmallVec::new() }
+            if linked {
+                self.blockers_by(txn, Edges::Accounted)
+            } else {
+                SmallVec::new()
+            }
         };
         let mut path = vec![(start, next(start))];
         while let Some((txn, rest)) = path.last_mut() {

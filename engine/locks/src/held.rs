@@ -23,7 +23,10 @@ pub(crate) struct HeldLocks<K> {
 
 impl<K: Eq> HeldLocks<K> {
     pub(crate) fn new() -> HeldLocks<K> {
-        HeldLocks { locks: Vec::new(), index: HashTable::new() }
+        HeldLocks {
+            locks: Vec::new(),
+            index: HashTable::new(),
+        }
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -43,15 +46,25 @@ impl<K: Eq> HeldLocks<K> {
             self.locks[place].mode = mode;
             return;
         }
-        self.locks.push(HeldLock { key: key.clone(), hash, mode });
+        self.locks.push(HeldLock {
+            key: key.clone(),
+            hash,
+            mode,
+        });
         if self.locks.len() > SEARCHED_MAX {
-            self.index_from(if self.index.is_empty() { 0 } else { self.locks.len() - 1 });
+            self.index_from(if self.index.is_empty() {
+                0
+            } else {
+                self.locks.len() - 1
+            });
         }
     }
 
     /// Forgets the lock on `key`; whether there was one.
     pub(crate) fn remove(&mut self, key: &K, hash: u64) -> bool {
-        let Some(place) = self.place_of(key, hash) else { return false };
+        let Some(place) = self.place_of(key, hash) else {
+            return false;
+        };
         let locks = &self.locks;
         if let Ok(entry) = self.index.find_entry(hash, |&at| at == place) {
             entry.remove();
@@ -72,14 +85,20 @@ impl<K: Eq> HeldLocks<K> {
 
     fn place_of(&self, key: &K, hash: u64) -> Option<usize> {
         if self.index.is_empty() {
-            return self.locks.iter().position(|lock| lock.hash == hash && lock.key == *key);
+            return self
+                .locks
+                .iter()
+                .position(|lock| lock.hash == hash && lock.key == *key);
         }
-        self.index.find(hash, |&place| self.locks[place].key == *key).copied()
+        self.index
+            .find(hash, |&place| self.locks[place].key == *key)
+            .copied()
     }
 
     fn index_from(&mut self, first: usize) {
         for place in first..self.locks.len() {
-            self.index.insert_unique(self.locks[place].hash, place, |&at| self.locks[at].hash);
+            self.index
+                .insert_unique(self.locks[place].hash, place, |&at| self.locks[at].hash);
         }
     }
 }

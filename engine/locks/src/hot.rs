@@ -21,21 +21,31 @@ pub struct HotObjects<K> {
 
 impl<K> Default for HotObjects<K> {
     fn default() -> Self {
-        HotObjects { waits: HashMap::new(), holder_classes: HashMap::new() }
+        HotObjects {
+            waits: HashMap::new(),
+            holder_classes: HashMap::new(),
+        }
     }
 }
 
 impl<K: Hash + Eq + Clone> HotObjects<K> {
     /// A transaction began to wait for `key` behind a holder of `holder_class`.
     pub(crate) fn note(&mut self, key: &K, holder_class: u32) {
-        *self.holder_classes.entry(holder_class.min(CLASSES_MAX)).or_default() += 1;
+        *self
+            .holder_classes
+            .entry(holder_class.min(CLASSES_MAX))
+            .or_default() += 1;
         if let Some(waits) = self.waits.get_mut(key) {
             *waits += 1;
             return;
         }
         let mut inherited = 0;
         if self.waits.len() == OBJECTS_MAX {
-            let least = self.waits.iter().min_by_key(|&(_, waits)| *waits).map(|(key, &waits)| (key.clone(), waits));
+            let least = self
+                .waits
+                .iter()
+                .min_by_key(|&(_, waits)| *waits)
+                .map(|(key, &waits)| (key.clone(), waits));
             let (coldest, waits) = least.expect("a full table has an entry");
             self.waits.remove(&coldest);
             inherited = waits;
@@ -45,14 +55,22 @@ impl<K: Hash + Eq + Clone> HotObjects<K> {
 
     /// The objects waited for most and how often, at most; the greatest first.
     pub fn objects(&self) -> Vec<(K, u64)> {
-        let mut objects: Vec<(K, u64)> = self.waits.iter().map(|(key, &waits)| (key.clone(), waits)).collect();
+        let mut objects: Vec<(K, u64)> = self
+            .waits
+            .iter()
+            .map(|(key, &waits)| (key.clone(), waits))
+            .collect();
         objects.sort_by_key(|&(_, waits)| std::cmp::Reverse(waits));
         objects
     }
 
     /// Waits by the class of the holder in the way, the greatest first.
     pub fn holder_classes(&self) -> Vec<(u32, u64)> {
-        let mut classes: Vec<(u32, u64)> = self.holder_classes.iter().map(|(&class, &waits)| (class, waits)).collect();
+        let mut classes: Vec<(u32, u64)> = self
+            .holder_classes
+            .iter()
+            .map(|(&class, &waits)| (class, waits))
+            .collect();
         classes.sort_by_key(|&(class, waits)| (std::cmp::Reverse(waits), class));
         classes
     }

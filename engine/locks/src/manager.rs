@@ -31,7 +31,11 @@ pub struct Config {
 impl Config {
     /// The papers' setting for this schedule, 64 shards, a million locks a transaction.
     pub fn new(schedule: ScheduleKind) -> Config {
-        Config { rules: Rules::new(schedule), shards: 64, locks_max: 1 << 20 }
+        Config {
+            rules: Rules::new(schedule),
+            shards: 64,
+            locks_max: 1 << 20,
+        }
     }
 }
 
@@ -65,7 +69,9 @@ pub struct LockManager<K> {
 
 impl<K> Clone for LockManager<K> {
     fn clone(&self) -> Self {
-        LockManager { inner: Arc::clone(&self.inner) }
+        LockManager {
+            inner: Arc::clone(&self.inner),
+        }
     }
 }
 
@@ -96,7 +102,9 @@ impl<K: Hash + Eq + Clone> LockManager<K> {
             epoch: Instant::now(),
             deciding_ns: AtomicU64::new(0),
         };
-        LockManager { inner: Arc::new(inner) }
+        LockManager {
+            inner: Arc::new(inner),
+        }
     }
 
     /// Begins a transaction of class 0, born now.
@@ -147,9 +155,20 @@ impl<K: Hash + Eq + Clone> LockManager<K> {
             let queue = node.waiting?;
             let (request, upgrade) = graph.queue(queue).request_of(txn)?;
             let (key, _) = contended.objects[queue.0 as usize].clone()?;
-            let waits_for = graph.blockers(txn).into_iter().map(|holder| TxnId(graph.txn(holder).meta.id)).collect();
+            let waits_for = graph
+                .blockers(txn)
+                .into_iter()
+                .map(|holder| TxnId(graph.txn(holder).meta.id))
+                .collect();
             let waited_ns = now_ns.saturating_sub(request.since_ns);
-            Some(Wait { txn: TxnId(node.meta.id), key, mode: request.mode, upgrade, waited_ns, waits_for })
+            Some(Wait {
+                txn: TxnId(node.meta.id),
+                key,
+                mode: request.mode,
+                upgrade,
+                waited_ns,
+                waits_for,
+            })
         };
         graph.txns().filter_map(wait).collect()
     }
@@ -197,7 +216,9 @@ impl<K: Hash + Eq + Clone> Inner<K> {
         if shard.grant(key, hash, owner, held, target) == Quick::Done {
             return Ok(Progress::Granted);
         }
-        let locks = shard.locks_mut(key, hash).expect("an object that refuses a lock is in the table");
+        let locks = shard
+            .locks_mut(key, hash)
+            .expect("an object that refuses a lock is in the table");
         let queue = contended.adopt(key, hash, locks);
         drop(shard);
         let started = Instant::now();
@@ -251,7 +272,9 @@ impl<K: Hash + Eq + Clone> Inner<K> {
             if shard.release(key, *hash, owner) == Quick::Done {
                 continue;
             }
-            let Some(locks) = shard.locks_mut(key, *hash) else { continue };
+            let Some(locks) = shard.locks_mut(key, *hash) else {
+                continue;
+            };
             let queue = contended.adopt(key, *hash, locks);
             drop(shard);
             contended.release(owner, queue, now_ns);
@@ -262,14 +285,18 @@ impl<K: Hash + Eq + Clone> Inner<K> {
 
     /// A transaction ended this long after a scheduled grant.
     pub(crate) fn observe_remaining(&self, class: u32, remaining_ns: f64) {
-        self.contended.lock().core.observe_remaining(class, remaining_ns);
+        self.contended
+            .lock()
+            .core
+            .observe_remaining(class, remaining_ns);
     }
 
     /// Unlocks the graph, then wakes exactly the transactions whose wait ended.
     fn finish(&self, mut contended: crate::sync::MutexGuard<'_, Contended<K>>, started: Instant) {
         let woken = contended.take_woken();
         drop(contended);
-        self.deciding_ns.fetch_add(started.elapsed().as_nanos() as u64, Ordering::Relaxed);
+        self.deciding_ns
+            .fetch_add(started.elapsed().as_nanos() as u64, Ordering::Relaxed);
         for owner in woken {
             owner.wake();
         }

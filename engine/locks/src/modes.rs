@@ -36,8 +36,13 @@ const CONFLICTS: [ModeSet; Mode::COUNT] = [
 ];
 
 /// Least mode that covers both: row is what is held, column what is asked for.
-const SUPREMUM: [[Mode; Mode::COUNT]; Mode::COUNT] =
-    [[IS, IX, S, SIX, X], [IX, IX, SIX, SIX, X], [S, SIX, S, SIX, X], [SIX, SIX, SIX, SIX, X], [X, X, X, X, X]];
+const SUPREMUM: [[Mode; Mode::COUNT]; Mode::COUNT] = [
+    [IS, IX, S, SIX, X],
+    [IX, IX, SIX, SIX, X],
+    [S, SIX, S, SIX, X],
+    [SIX, SIX, SIX, SIX, X],
+    [X, X, X, X, X],
+];
 
 impl Mode {
     /// Number of modes.
@@ -70,7 +75,11 @@ impl Mode {
 
     /// The mode with this discriminant.
     pub const fn from_index(index: usize) -> Option<Mode> {
-        if index < Mode::COUNT { Some(MODES[index]) } else { None }
+        if index < Mode::COUNT {
+            Some(MODES[index])
+        } else {
+            None
+        }
     }
 }
 
@@ -124,7 +133,7 @@ impl ModeSet {
     /// The set with `mode` added.
     #[must_use]
     pub const fn with(self, mode: Mode) -> ModeSet {
-        ModeSet(self.0 | 1 << mode as u8)
+        ModeSet(self.0 | (1 << mode as u8))
     }
 
     /// The modes of the set.
@@ -135,32 +144,36 @@ impl ModeSet {
 
 /// How many requests or grants there are of each mode.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-pub struct ModeCounts([u32; Mode::COUNT]);
+pub struct ModeCounts {
+    counts: [u32; Mode::COUNT],
+    /// The modes whose count is not zero: asked for far more often than counts change.
+    present: ModeSet,
+}
 
 impl ModeCounts {
     /// Counts one more of `mode`.
     pub fn add(&mut self, mode: Mode) {
-        self.0[mode as usize] += 1;
+        self.counts[mode as usize] += 1;
+        self.present = self.present.with(mode);
     }
 
     /// Counts one less of `mode`, of which there must be one.
     pub fn remove(&mut self, mode: Mode) {
-        debug_assert!(self.0[mode as usize] > 0, "no {mode:?} to remove");
-        self.0[mode as usize] -= 1;
+        let count = &mut self.counts[mode as usize];
+        *count = count.checked_sub(1).expect("what is removed was counted");
+        if *count == 0 {
+            self.present = ModeSet(self.present.0 & !(1 << mode as u8));
+        }
     }
 
     /// The number of `mode`.
     pub fn count(&self, mode: Mode) -> u32 {
-        self.0[mode as usize]
+        self.counts[mode as usize]
     }
 
     /// The modes of which there is at least one.
     pub fn present(&self) -> ModeSet {
-        let mut bits = 0;
-        for (index, &count) in self.0.iter().enumerate() {
-            bits |= u8::from(count > 0) << index;
-        }
-        ModeSet(bits)
+        self.present
     }
 }
 
@@ -175,7 +188,11 @@ mod tests {
         for (a, row) in MODES.into_iter().zip(expected) {
             for (b, cell) in MODES.into_iter().zip(row.chars()) {
                 assert_eq!(a.compatible(b), cell == 'y', "{a:?} with {b:?}");
-                assert_eq!(a.compatible(b), b.compatible(a), "compatibility is symmetric");
+                assert_eq!(
+                    a.compatible(b),
+                    b.compatible(a),
+                    "compatibility is symmetric"
+                );
             }
         }
     }
@@ -188,7 +205,10 @@ mod tests {
                 assert!(sup.covers(a) && sup.covers(b));
                 assert_eq!(sup, b.supremum(a));
                 for c in MODES.into_iter().filter(|c| c.covers(a) && c.covers(b)) {
-                    assert!(c.covers(sup), "{sup:?} is not least for {a:?} and {b:?}: {c:?}");
+                    assert!(
+                        c.covers(sup),
+                        "{sup:?} is not least for {a:?} and {b:?}: {c:?}"
+                    );
                 }
             }
         }

@@ -85,6 +85,9 @@ fn bucket(length: usize) -> usize {
 mod tests {
     #[test]
     fn lengths_fall_into_powers_of_two() {
-        assert_eq!([0, 1, 2, 3, 4, 1 << 30].map(super::bucket), [0, 1, 2, 2, 3, 15]);
+        assert_eq!(
+            [0, 1, 2, 3, 4, 1 << 30].map(super::bucket),
+            [0, 1, 2, 2, 3, 15]
+        );
     }
 }

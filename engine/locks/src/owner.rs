@@ -39,6 +39,7 @@ struct Cell {
 }
 
 impl PartialEq for Owner {
+    #[inline]
     fn eq(&self, other: &Owner) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
     }
@@ -65,7 +66,10 @@ impl Owner {
     }
 
     pub(crate) fn set_index(&self, index: Option<TxnIndex>) {
-        self.0.index.store(index.map_or(NOT_IN_GRAPH, |index| index.0), Ordering::Relaxed);
+        self.0.index.store(
+            index.map_or(NOT_IN_GRAPH, |index| index.0),
+            Ordering::Relaxed,
+        );
     }
 
     /// Refuses every further request for this reason, the first one given.
@@ -80,7 +84,13 @@ impl Owner {
         if !self.0.doomed.load(Ordering::Acquire) {
             return Ok(());
         }
-        Err(self.0.cell.lock().doom.clone().unwrap_or(LockError::Cancelled))
+        Err(self
+            .0
+            .cell
+            .lock()
+            .doom
+            .clone()
+            .unwrap_or(LockError::Cancelled))
     }
 
     /// Says how the wait ended; [`Owner::wake`] is called later, without locks.

@@ -19,15 +19,30 @@ const OBJECTS: usize = 4;
 /// One step of a history; numbers are reduced to what exists.
 #[derive(Clone, Copy, Debug)]
 enum Step {
-    Request { txn: usize, object: usize, mode: Mode },
-    Release { txn: usize, which: usize },
-    End { txn: usize },
-    Cancel { txn: usize },
+    Request {
+        txn: usize,
+        object: usize,
+        mode: Mode,
+    },
+    Release {
+        txn: usize,
+        which: usize,
+    },
+    End {
+        txn: usize,
+    },
+    Cancel {
+        txn: usize,
+    },
 }
 
 fn steps() -> impl Strategy<Value = Vec<Step>> {
     let mode = prop_oneof![1 => Just(Mode::IS), 1 => Just(Mode::IX), 4 => Just(Mode::S), 1 => Just(Mode::SIX), 4 => Just(Mode::X)];
-    let request = (0..TXNS, 0..OBJECTS, mode).prop_map(|(txn, object, mode)| Step::Request { txn, object, mode });
+    let request = (0..TXNS, 0..OBJECTS, mode).prop_map(|(txn, object, mode)| Step::Request {
+        txn,
+        object,
+        mode,
+    });
     let step = prop_oneof![
         8 => request,
         1 => (0..TXNS, 0..OBJECTS).prop_map(|(txn, which)| Step::Release { txn, which }),
@@ -93,13 +108,24 @@ impl Model {
         let txns = (0..TXNS).map(|id| contention.add_txn(meta(id))).collect();
         let objects = (0..OBJECTS).map(|_| contention.add_queue()).collect();
         let (held, waits, doomed) = Default::default();
-        Model { contention, txns, objects, held, waits, doomed, effects: Effects::default(), now_ns: 0 }
+        Model {
+            contention,
+            txns,
+            objects,
+            held,
+            waits,
+            doomed,
+            effects: Effects::default(),
+            now_ns: 0,
+        }
     }
 
     fn take(&mut self, step: Step) {
         self.now_ns += 1;
         match step {
-            Step::Request { txn, object, mode } => self.request(self.txns[txn], self.objects[object], mode),
+            Step::Request { txn, object, mode } => {
+                self.request(self.txns[txn], self.objects[object], mode)
+            }
             Step::Release { txn, which } => self.release(self.txns[txn], which),
             Step::End { txn } => self.end(self.txns[txn]),
             Step::Cancel { txn } => {
@@ -118,7 +144,14 @@ impl Model {
         let before = self.held.get(&(txn, object)).copied();
         let target = before.map_or(mode, |held| held.supremum(mode));
         let locks_held = self.held.keys().filter(|held| held.0 == txn).count() as u32;
-        match self.contention.request(txn, object, mode, locks_held, self.now_ns, &mut self.effects) {
+        match self.contention.request(
+            txn,
+            object,
+            mode,
+            locks_held,
+            self.now_ns,
+            &mut self.effects,
+        ) {
             Ok(Outcome::AlreadyHeld) => assert_eq!(before, Some(target)),
             Ok(Outcome::Granted) => {
                 self.held.insert((txn, object), target);
@@ -133,61 +166,97 @@ impl Model {
     }
 
     fn release(&mut self, txn: TxnIndex, which: usize) {
-        let locks: Vec<QueueIndex> = self.held.keys().filter(|held| held.0 == txn).map(|held| held.1).collect();
+        let locks: Vec<QueueIndex> = self
+            .held
+            .keys()
+            .filter(|held| held.0 == txn)
+            .map(|held| held.1)
+            .collect();
         if locks.is_empty() || self.waits.contains_key(&txn) {
             return;
         }
         let object = locks[which % locks.len()];
-        let mode = self.contention.release(txn, object, self.now_ns, &mut self.effects);
+        let mode = self
+            .contention
+            .release(txn, object, self.now_ns, &mut self.effects);
         assert_eq!(mode, self.held.remove(&(txn, object)));
     }
 
     fn end(&mut self, txn: TxnIndex) {
-        self.contention.release_all(txn, self.now_ns, &mut self.effects);
+        self.contention
+            .release_all(txn, self.now_ns, &mut self.effects);
         self.held.retain(|held, _| held.0 != txn);
         self.waits.remove(&txn);
         // A new transaction takes its place.
         let meta = self.contention.graph().txn(txn).meta;
         self.contention.remove_txn(txn);
-        let fresh = TxnMeta { id: meta.id + TXNS as u64, birth_ns: self.now_ns, ..meta };
+        let fresh = TxnMeta {
+            id: meta.id + TXNS as u64,
+            birth_ns: self.now_ns,
+            ..meta
+        };
         assert_eq!(self.contention.add_txn(fresh), txn);
         self.doomed.remove(&txn);
     }
 
     fn apply_effects(&mut self) {
         for granted in self.effects.granted.drain(..) {
-            assert_eq!(self.waits.remove(&granted.txn), Some((granted.queue, granted.mode)));
+            assert_eq!(
+                self.waits.remove(&granted.txn),
+                Some((granted.queue, granted.mode))
+            );
             self.held.insert((granted.txn, granted.queue), granted.mode);
         }
         for (txn, _) in self.effects.refused.drain(..) {
-            assert!(self.waits.remove(&txn).is_some(), "only a waiter is refused later");
+            assert!(
+                self.waits.remove(&txn).is_some(),
+                "only a waiter is refused later"
+            );
             self.doomed.insert(txn);
         }
-        self.doomed.extend(self.effects.wounded.drain(..).map(|(txn, _)| txn));
+        self.doomed
+            .extend(self.effects.wounded.drain(..).map(|(txn, _)| txn));
         self.effects.clear();
     }
 
     fn holders(&self, object: QueueIndex) -> impl Iterator<Item = (TxnIndex, Mode)> + '_ {
-        self.held.iter().filter(move |(held, _)| held.1 == object).map(|(held, &mode)| (held.0, mode))
+        self.held
+            .iter()
+            .filter(move |(held, _)| held.1 == object)
+            .map(|(held, &mode)| (held.0, mode))
     }
 
     fn waiters(&self, object: QueueIndex) -> impl Iterator<Item = (TxnIndex, Mode)> + '_ {
-        self.waits.iter().filter(move |(_, wait)| wait.0 == object).map(|(&txn, wait)| (txn, wait.1))
+        self.waits
+            .iter()
+            .filter(move |(_, wait)| wait.0 == object)
+            .map(|(&txn, wait)| (txn, wait.1))
     }
 
     /// Holders other than `txn` that conflict with `mode`.
     fn in_the_way(&self, txn: TxnIndex, object: QueueIndex, mode: Mode) -> BTreeSet<TxnIndex> {
-        self.holders(object).filter(|&(holder, held)| holder != txn && !held.compatible(mode)).map(|h| h.0).collect()
+        self.holders(object)
+            .filter(|&(holder, held)| holder != txn && !held.compatible(mode))
+            .map(|h| h.0)
+            .collect()
     }
 
     /// Whom a waiter waits for, by the definition in the module `queue`.
     fn waits_for(&self, txn: TxnIndex) -> BTreeSet<TxnIndex> {
-        let Some(&(object, mode)) = self.waits.get(&txn) else { return BTreeSet::new() };
+        let Some(&(object, mode)) = self.waits.get(&txn) else {
+            return BTreeSet::new();
+        };
         let mut blockers = self.in_the_way(txn, object, mode);
         if !self.held.contains_key(&(txn, object)) {
-            let rivals = self.waiters(object).filter(|&(other, wanted)| other != txn && !wanted.compatible(mode));
+            let rivals = self
+                .waiters(object)
+                .filter(|&(other, wanted)| other != txn && !wanted.compatible(mode));
             for (_, wanted) in rivals {
-                blockers.extend(self.holders(object).filter(|&(_, held)| !held.compatible(wanted)).map(|h| h.0));
+                blockers.extend(
+                    self.holders(object)
+                        .filter(|&(_, held)| !held.compatible(wanted))
+                        .map(|h| h.0),
+                );
             }
             blockers.remove(&txn);
         }
@@ -197,8 +266,12 @@ impl Model {
     fn dependents(&self, txn: TxnIndex) -> BTreeSet<TxnIndex> {
         let mut set = BTreeSet::from([txn]);
         loop {
-            let more: Vec<TxnIndex> =
-                self.waits.keys().copied().filter(|w| !set.contains(w) && !self.waits_for(*w).is_disjoint(&set)).collect();
+            let more: Vec<TxnIndex> = self
+                .waits
+                .keys()
+                .copied()
+                .filter(|w| !set.contains(w) && !self.waits_for(*w).is_disjoint(&set))
+                .collect();
             if more.is_empty() {
                 return set;
             }
@@ -209,8 +282,12 @@ impl Model {
     fn check(&self) {
         self.check_grants();
         for &txn in self.waits.keys() {
-            assert!(!self.waits_for(txn).is_empty(), "{txn:?} waits for nobody: a lost wake-up");
-            let found: BTreeSet<TxnIndex> = self.contention.graph().blockers(txn).into_iter().collect();
+            assert!(
+                !self.waits_for(txn).is_empty(),
+                "{txn:?} waits for nobody: a lost wake-up"
+            );
+            let found: BTreeSet<TxnIndex> =
+                self.contention.graph().blockers(txn).into_iter().collect();
             assert_eq!(found, self.waits_for(txn));
         }
         self.check_order();
@@ -221,10 +298,17 @@ impl Model {
         for &object in &self.objects {
             let holders: Vec<_> = self.holders(object).collect();
             for (at, a) in holders.iter().enumerate() {
-                assert!(holders[at + 1..].iter().all(|b| a.1.compatible(b.1)), "conflicting grants {holders:?}");
+                assert!(
+                    holders[at + 1..].iter().all(|b| a.1.compatible(b.1)),
+                    "conflicting grants {holders:?}"
+                );
             }
             let graph = self.contention.graph().queue(object);
-            let granted: BTreeMap<_, _> = graph.granted.iter().map(|grant| (grant.owner, grant.mode)).collect();
+            let granted: BTreeMap<_, _> = graph
+                .granted
+                .iter()
+                .map(|grant| (grant.owner, grant.mode))
+                .collect();
             assert_eq!(granted, holders.into_iter().collect());
         }
     }
@@ -235,11 +319,17 @@ impl Model {
             for blocker in self.waits_for(txn) {
                 match self.contention.rules().deadlocks {
                     DeadlockPolicy::Detect(_) => {
-                        assert!(!self.dependents(txn).contains(&blocker), "an unresolved cycle");
+                        assert!(
+                            !self.dependents(txn).contains(&blocker),
+                            "an unresolved cycle"
+                        );
                     }
                     DeadlockPolicy::WaitDie => assert!(meta(txn).is_elder_than(&meta(blocker))),
                     DeadlockPolicy::WoundWait => {
-                        assert!(meta(blocker).is_elder_than(&meta(txn)) || self.doomed.contains(&blocker));
+                        assert!(
+                            meta(blocker).is_elder_than(&meta(txn))
+                                || self.doomed.contains(&blocker)
+                        );
                     }
                     DeadlockPolicy::NoWait => panic!("nobody waits"),
                 }
@@ -248,7 +338,11 @@ impl Model {
         if let Starvation::BoundedBypass { overtakes_max } = self.contention.rules().starvation {
             for &object in &self.objects {
                 let waiting = self.contention.graph().queue(object).waiting();
-                assert!(waiting.iter().all(|waiter| waiter.overtaken <= overtakes_max));
+                assert!(
+                    waiting
+                        .iter()
+                        .all(|waiter| waiter.overtaken <= overtakes_max)
+                );
             }
         }
     }
@@ -258,7 +352,11 @@ impl Model {
         for &txn in &self.txns {
             let exact = self.dependents(txn).len() as u64;
             assert_eq!(graph.dependency_set_size(txn), exact);
-            assert_eq!(graph.effective_size(txn), graph.effective_size_by_definition(txn), "{txn:?}");
+            assert_eq!(
+                graph.effective_size(txn),
+                graph.effective_size_by_definition(txn),
+                "{txn:?}"
+            );
             assert!(graph.effective_size(txn) >= exact);
             assert!(u64::from(graph.depth(txn)) <= exact);
         }

@@ -46,14 +46,19 @@ pub struct GrantedSet<T> {
 
 impl<T> Default for GrantedSet<T> {
     fn default() -> Self {
-        GrantedSet { counts: ModeCounts::default(), grants: SmallVec::new() }
+        GrantedSet {
+            counts: ModeCounts::default(),
+            grants: SmallVec::new(),
+        }
     }
 }
 
 impl<T: PartialEq> GrantedSet<T> {
     /// Whether `mode` is compatible with every granted lock.
     pub fn admits(&self, mode: Mode) -> bool {
-        mode.conflicts().intersection(self.counts.present()).is_empty()
+        mode.conflicts()
+            .intersection(self.counts.present())
+            .is_empty()
     }
 
     /// Whether a holder of `held` may hold `target` instead, given the *other* holders. Its own lock is left out of the
@@ -67,16 +72,26 @@ impl<T: PartialEq> GrantedSet<T> {
     /// Grants `mode` to `owner`, who must hold nothing here; the set must admit it.
     pub fn insert(&mut self, owner: T, mode: Mode) {
         assert!(self.admits(mode), "conflicting grant of {mode:?}");
-        debug_assert!(self.mode_of(&owner).is_none(), "an owner holds one lock an object");
+        debug_assert!(
+            self.mode_of(&owner).is_none(),
+            "an owner holds one lock an object"
+        );
         self.counts.add(mode);
         self.grants.push(Grant { owner, mode });
     }
 
     /// Replaces the mode `owner` holds by `target`; the set must admit it.
     pub fn upgrade(&mut self, owner: &T, target: Mode) {
-        let at = self.grants.iter().position(|grant| grant.owner == *owner).expect("only a holder upgrades");
+        let at = self
+            .grants
+            .iter()
+            .position(|grant| grant.owner == *owner)
+            .expect("only a holder upgrades");
         let held = self.grants[at].mode;
-        assert!(self.admits_upgrade(held, target), "conflicting upgrade to {target:?}");
+        assert!(
+            self.admits_upgrade(held, target),
+            "conflicting upgrade to {target:?}"
+        );
         self.counts.remove(held);
         self.counts.add(target);
         self.grants[at].mode = target;
@@ -92,7 +107,10 @@ impl<T: PartialEq> GrantedSet<T> {
 
     /// The mode `owner` holds.
     pub fn mode_of(&self, owner: &T) -> Option<Mode> {
-        self.grants.iter().find(|grant| grant.owner == *owner).map(|grant| grant.mode)
+        self.grants
+            .iter()
+            .find(|grant| grant.owner == *owner)
+            .map(|grant| grant.mode)
     }
 
     /// The modes held by anybody.
@@ -118,7 +136,13 @@ impl<T: PartialEq> GrantedSet<T> {
     /// The same grants with other owners.
     pub fn map<U>(self, mut owner: impl FnMut(T) -> U) -> GrantedSet<U> {
         let GrantedSet { counts, grants } = self;
-        let grants = grants.into_iter().map(|grant| Grant { owner: owner(grant.owner), mode: grant.mode }).collect();
+        let grants = grants
+            .into_iter()
+            .map(|grant| Grant {
+                owner: owner(grant.owner),
+                mode: grant.mode,
+            })
+            .collect();
         GrantedSet { counts, grants }
     }
 }
@@ -202,15 +226,35 @@ impl Queue {
     /// Whether a request of `mode` by a transaction that holds nothing here is granted without waiting.
     pub fn admits_newcomer(&self, mode: Mode) -> bool {
         self.granted.admits(mode)
-            && mode.conflicts().intersection(self.waiting_counts.present()).is_empty()
-            && self.upgrading.iter().all(|upgrader| upgrader.mode.compatible(mode))
+            && mode
+                .conflicts()
+                .intersection(self.waiting_counts.present())
+                .is_empty()
+            && self
+                .upgrading
+                .iter()
+                .all(|upgrader| upgrader.mode.compatible(mode))
     }
 
     /// Adds a waiter; `upgrade` if it already holds a lock here. Returns its place in the order of arrival.
-    pub fn enqueue(&mut self, txn: TxnIndex, mode: Mode, upgrade: bool, birth_ns: u64, now_ns: u64) -> u64 {
+    pub fn enqueue(
+        &mut self,
+        txn: TxnIndex,
+        mode: Mode,
+        upgrade: bool,
+        birth_ns: u64,
+        now_ns: u64,
+    ) -> u64 {
         let arrival = self.next_arrival;
         self.next_arrival += 1;
-        let waiter = Waiter { txn, mode, arrival, birth_ns, since_ns: now_ns, overtaken: 0 };
+        let waiter = Waiter {
+            txn,
+            mode,
+            arrival,
+            birth_ns,
+            since_ns: now_ns,
+            overtaken: 0,
+        };
         if upgrade {
             self.upgrading.push(waiter);
         } else {
@@ -231,10 +275,35 @@ impl Queue {
         Some(self.upgrading.remove(at))
     }
 
+    /// Takes the waiters at `places` of [`Queue::waiting`] out, in one pass.
+    pub(crate) fn dequeue_places(&mut self, places: &[usize]) -> SmallVec<[Waiter; 4]> {
+        let taken: SmallVec<[Waiter; 4]> = places
+            .iter()
+            .map(|&place| self.waiting[place].clone())
+            .collect();
+        if let &[place] = places {
+            self.waiting.remove(place);
+        } else {
+            let mut leaves = vec![false; self.waiting.len()];
+            for &place in places {
+                leaves[place] = true;
+            }
+            let mut leaves = leaves.into_iter();
+            self.waiting.retain(|_| leaves.next() == Some(false));
+        }
+        for waiter in &taken {
+            self.waiting_counts.remove(waiter.mode);
+        }
+        taken
+    }
+
     /// The first upgrader in order of arrival that can be granted now.
     pub fn ready_upgrader(&self) -> Option<TxnIndex> {
         let ready = |waiter: &&Waiter| {
-            let held = self.granted.mode_of(&waiter.txn).expect("an upgrader holds a lock");
+            let held = self
+                .granted
+                .mode_of(&waiter.txn)
+                .expect("an upgrader holds a lock");
             self.granted.admits_upgrade(held, waiter.mode)
         };
         self.upgrading.iter().find(ready).map(|waiter| waiter.txn)
@@ -252,7 +321,10 @@ impl Queue {
             claimed = claimed.union(upgrader.mode.conflicts());
         }
         let mut eligible = ModeSet::EMPTY;
-        for mode in present.iter().filter(|&mode| self.granted.admits(mode) && !claimed.contains(mode)) {
+        for mode in present
+            .iter()
+            .filter(|&mode| self.granted.admits(mode) && !claimed.contains(mode))
+        {
             eligible = eligible.with(mode);
         }
         eligible
@@ -266,7 +338,9 @@ impl Queue {
         }
         MODES.map(|mode| {
             let opposing = mode.conflicts().intersection(claims);
-            opposing.iter().fold(mode.conflicts(), |blocking, other| blocking.union(other.conflicts()))
+            opposing.iter().fold(mode.conflicts(), |blocking, other| {
+                blocking.union(other.conflicts())
+            })
         })
     }
 
@@ -275,7 +349,10 @@ impl Queue {
         if let Some(waiter) = self.upgrading.iter().find(|waiter| waiter.txn == txn) {
             return Some((waiter, true));
         }
-        self.waiting.iter().find(|waiter| waiter.txn == txn).map(|waiter| (waiter, false))
+        self.waiting
+            .iter()
+            .find(|waiter| waiter.txn == txn)
+            .map(|waiter| (waiter, false))
     }
 
     /// Modes of the waiters that hold nothing here.
@@ -291,7 +368,11 @@ impl Queue {
     /// Lifts the barrier and puts a new one behind everybody who waits, if nobody is left ahead of it.
     pub fn renew_barrier(&mut self) {
         // The queue is in order of arrival, so its head tells.
-        if self.waiting.front().is_none_or(|head| head.arrival >= self.barrier) {
+        if self
+            .waiting
+            .front()
+            .is_none_or(|head| head.arrival >= self.barrier)
+        {
             self.barrier = self.next_arrival;
         }
     }
@@ -301,7 +382,9 @@ impl Queue {
     pub(crate) fn note_overtaking(&mut self, latest: [Option<u64>; Mode::COUNT]) {
         for waiter in &mut self.waiting {
             let rivals = waiter.mode.conflicts().with(waiter.mode);
-            let overtaken = rivals.iter().any(|mode| latest[mode as usize] > Some(waiter.arrival));
+            let overtaken = rivals
+                .iter()
+                .any(|mode| latest[mode as usize] > Some(waiter.arrival));
             waiter.overtaken += u32::from(overtaken);
         }
     }

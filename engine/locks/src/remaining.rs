@@ -35,13 +35,25 @@ impl RemainingTimes {
     /// The expected remaining time of a transaction in nanoseconds: what its owner said, or the mean of its class, or
     /// the mean of all classes while its own was not seen yet. Always positive, as speeds divide by it.
     pub fn expected_ns(&self, meta: &TxnMeta) -> f64 {
-        let of_class = || self.classes.get(slot(meta.class)).filter(|mean| mean.count > 0).map(|mean| mean.mean_ns);
-        meta.expected_remaining_ns.or_else(of_class).unwrap_or_else(|| self.overall_ns()).max(1.0)
+        let of_class = || {
+            self.classes
+                .get(slot(meta.class))
+                .filter(|mean| mean.count > 0)
+                .map(|mean| mean.mean_ns)
+        };
+        meta.expected_remaining_ns
+            .or_else(of_class)
+            .unwrap_or_else(|| self.overall_ns())
+            .max(1.0)
     }
 
     fn overall_ns(&self) -> f64 {
         let count: u64 = self.classes.iter().map(|mean| mean.count).sum();
-        let sum: f64 = self.classes.iter().map(|mean| mean.mean_ns * mean.count as f64).sum();
+        let sum: f64 = self
+            .classes
+            .iter()
+            .map(|mean| mean.mean_ns * mean.count as f64)
+            .sum();
         if count == 0 { 1.0 } else { sum / count as f64 }
     }
 }
@@ -57,7 +69,12 @@ mod tests {
     #[test]
     fn a_class_has_its_own_mean_and_an_unseen_one_that_of_all() {
         let mut times = RemainingTimes::default();
-        let meta = |class| TxnMeta { id: 0, birth_ns: 0, class, expected_remaining_ns: None };
+        let meta = |class| TxnMeta {
+            id: 0,
+            birth_ns: 0,
+            class,
+            expected_remaining_ns: None,
+        };
         assert_eq!(times.expected_ns(&meta(3)), 1.0);
         times.observe(0, 10.0);
         times.observe(0, 30.0);
@@ -65,7 +82,10 @@ mod tests {
         assert_eq!(times.expected_ns(&meta(0)), 20.0);
         assert_eq!(times.expected_ns(&meta(1)), 110.0);
         assert_eq!(times.expected_ns(&meta(2)), 50.0);
-        let known = TxnMeta { expected_remaining_ns: Some(5.0), ..meta(0) };
+        let known = TxnMeta {
+            expected_remaining_ns: Some(5.0),
+            ..meta(0)
+        };
         assert_eq!(times.expected_ns(&known), 5.0);
     }
 }

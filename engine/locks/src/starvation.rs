@@ -32,7 +32,11 @@ pub enum Starvation {
 impl Starvation {
     /// Dependents a nanosecond of age is worth.
     pub fn size_per_ns(self) -> f64 {
-        if let Starvation::Ageing { size_per_ns } = self { size_per_ns } else { 0.0 }
+        if let Starvation::Ageing { size_per_ns } = self {
+            size_per_ns
+        } else {
+            0.0
+        }
     }
 
     /// The arrival before which a waiter must have come to be considered now.
@@ -44,14 +48,25 @@ impl Starvation {
             return u64::MAX;
         }
         queue.renew_barrier();
-        let ahead = |barrier| queue.waiting().iter().take_while(move |waiter| waiter.arrival < barrier);
+        let ahead = |barrier| {
+            queue
+                .waiting()
+                .iter()
+                .take_while(move |waiter| waiter.arrival < barrier)
+        };
         let barrier = queue.barrier();
-        if ahead(barrier).any(|waiter| eligible.contains(waiter.mode)) { barrier } else { u64::MAX }
+        if ahead(barrier).any(|waiter| eligible.contains(waiter.mode)) {
+            barrier
+        } else {
+            u64::MAX
+        }
     }
 
     /// The places in the queue of waiters that may not be overtaken any more and can be granted together now.
     pub fn overdue(self, queue: &Queue, eligible: ModeSet, picked: &mut Vec<usize>) {
-        let Starvation::BoundedBypass { overtakes_max } = self else { return };
+        let Starvation::BoundedBypass { overtakes_max } = self else {
+            return;
+        };
         let mut taken = ModeSet::EMPTY;
         for (at, waiter) in queue.waiting().iter().enumerate() {
             if waiter.overtaken < overtakes_max || !eligible.contains(waiter.mode) {

@@ -21,7 +21,9 @@ impl<T> Mutex<T> {
     }
 
     pub(crate) fn lock(&self) -> MutexGuard<'_, T> {
-        self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+        self.0
+            .lock()
+            .unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 }
 
@@ -62,6 +64,11 @@ impl Condvar {
         guard: MutexGuard<'a, T>,
         _deadline: Option<Instant>,
     ) -> (MutexGuard<'a, T>, bool) {
-        (self.inner.wait(guard).unwrap_or_else(std::sync::PoisonError::into_inner), false)
+        (
+            self.inner
+                .wait(guard)
+                .unwrap_or_else(std::sync::PoisonError::into_inner),
+            false,
+        )
     }
 }

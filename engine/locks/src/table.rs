@@ -64,9 +64,16 @@ pub(crate) struct Table<K> {
 impl<K: Hash + Eq + Clone> Table<K> {
     /// A table of `shards` shards, rounded up to a power of two.
     pub(crate) fn new(shards: usize) -> Table<K> {
-        let shard = || Shard { objects: Mutex::new(Objects { table: HashTable::new(), grants: 0 }) };
+        let shard = || Shard {
+            objects: Mutex::new(Objects {
+                table: HashTable::new(),
+                grants: 0,
+            }),
+        };
         Table {
-            shards: std::iter::repeat_with(shard).take(shards.max(1).next_power_of_two()).collect(),
+            shards: std::iter::repeat_with(shard)
+                .take(shards.max(1).next_power_of_two())
+                .collect(),
             hasher: foldhash::fast::FixedState::default(),
         }
     }
@@ -83,29 +90,51 @@ impl<K: Hash + Eq + Clone> Table<K> {
 
     /// Locks granted without touching the wait-for graph.
     pub(crate) fn grants(&self) -> u64 {
-        self.shards.iter().map(|shard| shard.objects.lock().grants).sum()
+        self.shards
+            .iter()
+            .map(|shard| shard.objects.lock().grants)
+            .sum()
     }
 
     /// Objects locked now.
     pub(crate) fn len(&self) -> usize {
-        self.shards.iter().map(|shard| shard.objects.lock().table.len()).sum()
+        self.shards
+            .iter()
+            .map(|shard| shard.objects.lock().table.len())
+            .sum()
     }
 }
 
 impl<K: Eq + Clone> Objects<K> {
     /// Grants `target` to `owner`, who holds `held`, if nobody is in the way.
-    pub(crate) fn grant(&mut self, key: &K, hash: u64, owner: &Owner, held: Option<Mode>, target: Mode) -> Quick {
-        match self.table.entry(hash, |object| object.key == *key, |object| object.hash) {
+    pub(crate) fn grant(
+        &mut self,
+        key: &K,
+        hash: u64,
+        owner: &Owner,
+        held: Option<Mode>,
+        target: Mode,
+    ) -> Quick {
+        match self
+            .table
+            .entry(hash, |object| object.key == *key, |object| object.hash)
+        {
             Slot::Vacant(slot) => {
                 let mut granted = GrantedSet::default();
                 granted.insert(owner.clone(), target);
-                slot.insert(Object { key: key.clone(), hash, locks: Locks::Free(granted) });
+                slot.insert(Object {
+                    key: key.clone(),
+                    hash,
+                    locks: Locks::Free(granted),
+                });
             }
             Slot::Occupied(mut slot) => match &mut slot.get_mut().locks {
                 Locks::Contended(_) => return Quick::Contended,
                 Locks::Free(granted) => match held {
                     None if granted.admits(target) => granted.insert(owner.clone(), target),
-                    Some(held) if granted.admits_upgrade(held, target) => granted.upgrade(owner, target),
+                    Some(held) if granted.admits_upgrade(held, target) => {
+                        granted.upgrade(owner, target)
+                    }
                     _ => return Quick::Conflict,
                 },
             },
@@ -116,8 +145,12 @@ impl<K: Eq + Clone> Objects<K> {
 
     /// Takes the lock of `owner` back if nobody waits for the object.
     pub(crate) fn release(&mut self, key: &K, hash: u64, owner: &Owner) -> Quick {
-        let Ok(mut slot) = self.table.find_entry(hash, |object| object.key == *key) else { return Quick::Done };
-        let Locks::Free(granted) = &mut slot.get_mut().locks else { return Quick::Contended };
+        let Ok(mut slot) = self.table.find_entry(hash, |object| object.key == *key) else {
+            return Quick::Done;
+        };
+        let Locks::Free(granted) = &mut slot.get_mut().locks else {
+            return Quick::Contended;
+        };
         granted.remove(owner);
         if granted.is_empty() {
             slot.remove();
@@ -135,7 +168,9 @@ impl<K: Eq + Clone> Objects<K> {
 
     /// The locks of an object that is in the table.
     pub(crate) fn locks_mut(&mut self, key: &K, hash: u64) -> Option<&mut Locks> {
-        self.table.find_mut(hash, |object| object.key == *key).map(|object| &mut object.locks)
+        self.table
+            .find_mut(hash, |object| object.key == *key)
+            .map(|object| &mut object.locks)
     }
 
     /// Puts the grants of an object nobody waits for any more back.

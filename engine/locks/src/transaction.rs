@@ -49,7 +49,13 @@ struct Request<'k, K> {
 
 impl<K: Hash + Eq + Clone> Transaction<K> {
     pub(crate) fn new(manager: Arc<Inner<K>>, owner: Owner) -> Transaction<K> {
-        Transaction { manager, owner, held: HeldLocks::new(), scheduled_grants: 0, scheduled_at_ns_sum: 0.0 }
+        Transaction {
+            manager,
+            owner,
+            held: HeldLocks::new(),
+            scheduled_grants: 0,
+            scheduled_at_ns_sum: 0.0,
+        }
     }
 
     /// Its identity.
@@ -74,7 +80,10 @@ impl<K: Hash + Eq + Clone> Transaction<K> {
 
     /// A handle with which another thread can end its waits.
     pub fn canceller(&self) -> Canceller<K> {
-        Canceller { manager: Arc::clone(&self.manager), owner: self.owner.clone() }
+        Canceller {
+            manager: Arc::clone(&self.manager),
+            owner: self.owner.clone(),
+        }
     }
 
     /// Locks `key` in `mode`, waiting as long as it takes. Of a lock held already, upgrades it to cover both modes.
@@ -89,9 +98,20 @@ impl<K: Hash + Eq + Clone> Transaction<K> {
     ///
     /// # Errors
     /// [`LockError::Timeout`] if it was not granted in time; otherwise as [`Transaction::lock`].
-    pub fn lock_timeout(&mut self, key: &K, mode: Mode, timeout: Duration) -> Result<(), LockError> {
+    pub fn lock_timeout(
+        &mut self,
+        key: &K,
+        mode: Mode,
+        timeout: Duration,
+    ) -> Result<(), LockError> {
         if timeout.is_zero() {
-            let expired = |error| if error == LockError::WouldBlock { LockError::Timeout } else { error };
+            let expired = |error| {
+                if error == LockError::WouldBlock {
+                    LockError::Timeout
+                } else {
+                    error
+                }
+            };
             return self.try_lock(key, mode).map_err(expired);
         }
         self.lock_until(key, mode, deadline(timeout))
@@ -103,7 +123,9 @@ impl<K: Hash + Eq + Clone> Transaction<K> {
     /// # Errors
     /// [`LockError::WouldBlock`] if it would have to wait; otherwise as [`Transaction::lock`].
     pub fn try_lock(&mut self, key: &K, mode: Mode) -> Result<(), LockError> {
-        let Some(request) = self.prepare(key, mode)? else { return Ok(()) };
+        let Some(request) = self.prepare(key, mode)? else {
+            return Ok(());
+        };
         match self.grant_quickly(&request) {
             Quick::Done => Ok(()),
             Quick::Conflict | Quick::Contended => Err(LockError::WouldBlock),
@@ -113,7 +135,12 @@ impl<K: Hash + Eq + Clone> Transaction<K> {
     /// As [`Transaction::lock`], for asynchronous callers, on the same queues. Dropping the future takes the wait back;
     /// if the lock was granted in that moment, it is held until the end like any other.
     pub fn lock_async<'t>(&'t mut self, key: &'t K, mode: Mode) -> LockFuture<'t, K> {
-        LockFuture { txn: self, key, mode, waiting: false }
+        LockFuture {
+            txn: self,
+            key,
+            mode,
+            waiting: false,
+        }
     }
 
     /// Releases the lock on `key` before the end (read committed). Whether one was held.
@@ -123,7 +150,8 @@ impl<K: Hash + Eq + Clone> Transaction<K> {
             return false;
         }
         if !self.manager.release_quickly(&self.owner, key, hash) {
-            self.manager.release_contended(&self.owner, &[(key.clone(), hash)]);
+            self.manager
+                .release_contended(&self.owner, &[(key.clone(), hash)]);
         }
         true
     }
@@ -132,7 +160,10 @@ impl<K: Hash + Eq + Clone> Transaction<K> {
     pub fn release_all(&mut self) {
         let mut contended = Vec::new();
         for lock in self.held.drain() {
-            if !self.manager.release_quickly(&self.owner, &lock.key, lock.hash) {
+            if !self
+                .manager
+                .release_quickly(&self.owner, &lock.key, lock.hash)
+            {
                 contended.push((lock.key, lock.hash));
             }
         }
@@ -142,23 +173,37 @@ impl<K: Hash + Eq + Clone> Transaction<K> {
         self.report_remaining();
     }
 
-    fn lock_until(&mut self, key: &K, mode: Mode, deadline: Option<Instant>) -> Result<(), LockError> {
+    fn lock_until(
+        &mut self,
+        key: &K,
+        mode: Mode,
+        deadline: Option<Instant>,
+    ) -> Result<(), LockError> {
         if let Progress::Granted = self.start(key, mode)? {
             return Ok(());
         }
-        let end = self.owner.wait(deadline).or_else(|| self.manager.stop_waiting(&self.owner));
+        let end = self
+            .owner
+            .wait(deadline)
+            .or_else(|| self.manager.stop_waiting(&self.owner));
         self.finish_wait(key, end.unwrap_or(Err(LockError::Timeout)))
     }
 
     /// Asks for the lock; on [`Progress::Waiting`] the caller sees the wait to its end.
     fn start(&mut self, key: &K, mode: Mode) -> Result<Progress, LockError> {
-        let Some(request) = self.prepare(key, mode)? else { return Ok(Progress::Granted) };
+        let Some(request) = self.prepare(key, mode)? else {
+            return Ok(Progress::Granted);
+        };
         if self.grant_quickly(&request) == Quick::Done {
             return Ok(Progress::Granted);
         }
-        let Request { hash, held, target, .. } = request;
+        let Request {
+            hash, held, target, ..
+        } = request;
         let locks_held = self.held.len() as u32;
-        let progress = self.manager.grant_or_wait(&self.owner, key, hash, held, target, locks_held)?;
+        let progress =
+            self.manager
+                .grant_or_wait(&self.owner, key, hash, held, target, locks_held)?;
         if let Progress::Granted = progress {
             self.held.set(key, hash, target);
         }
@@ -178,12 +223,24 @@ impl<K: Hash + Eq + Clone> Transaction<K> {
         if held.is_none() && self.held.len() >= locks_max {
             return Err(LockError::TooManyLocks { locks_max });
         }
-        Ok(Some(Request { key, hash, held, target }))
+        Ok(Some(Request {
+            key,
+            hash,
+            held,
+            target,
+        }))
     }
 
     fn grant_quickly(&mut self, request: &Request<'_, K>) -> Quick {
-        let Request { key, hash, held, target } = *request;
-        let quick = self.manager.grant_quickly(&self.owner, key, hash, held, target);
+        let Request {
+            key,
+            hash,
+            held,
+            target,
+        } = *request;
+        let quick = self
+            .manager
+            .grant_quickly(&self.owner, key, hash, held, target);
         if quick == Quick::Done {
             self.held.set(key, hash, target);
         }
@@ -204,7 +261,8 @@ impl<K: Hash + Eq + Clone> Transaction<K> {
         let granted_at_ns_sum = std::mem::take(&mut self.scheduled_at_ns_sum);
         if grants > 0.0 && self.manager.config.rules.schedule.needs_remaining_times() {
             let remaining_ns = self.manager.now_ns() as f64 - granted_at_ns_sum / grants;
-            self.manager.observe_remaining(self.owner.meta().class, remaining_ns);
+            self.manager
+                .observe_remaining(self.owner.meta().class, remaining_ns);
         }
     }
 }
@@ -236,7 +294,9 @@ impl<K: Hash + Eq + Clone> Future for LockFuture<'_, K> {
                 Err(error) => return Poll::Ready(Err(error)),
             }
         }
-        let Poll::Ready(end) = this.txn.owner.poll(context.waker()) else { return Poll::Pending };
+        let Poll::Ready(end) = this.txn.owner.poll(context.waker()) else {
+            return Poll::Pending;
+        };
         this.waiting = false;
         Poll::Ready(this.txn.finish_wait(this.key, end))
     }

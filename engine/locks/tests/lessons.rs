@@ -5,7 +5,8 @@ use std::thread;
 use std::time::Duration;
 
 use evenkeel_locks::{
-    Config, DeadlockPolicy, LockError, LockManager, Mode, Rules, ScheduleKind, Starvation, TxnOptions, Victim,
+    Config, DeadlockPolicy, LockError, LockManager, Mode, Rules, ScheduleKind, Starvation,
+    TxnOptions, Victim,
 };
 
 fn manager(schedule: ScheduleKind) -> LockManager<u64> {
@@ -35,7 +36,10 @@ fn reordering_never_grants_conflicting_exclusive_locks() {
                 scope.spawn(move || {
                     for round in 0..200 {
                         let birth_ns = Some((worker * 31 + round * 17) % 64);
-                        let mut txn = locks.begin_with(TxnOptions { birth_ns, ..TxnOptions::default() });
+                        let mut txn = locks.begin_with(TxnOptions {
+                            birth_ns,
+                            ..TxnOptions::default()
+                        });
                         if txn.lock(&1, Mode::X).is_ok() {
                             // SAFETY: see above.
                             unsafe { *shared.0.get() += 1 };
@@ -55,7 +59,8 @@ fn an_upgrade_is_not_its_own_deadlock() {
     let locks = manager(ScheduleKind::Fifo);
     let mut txn = locks.begin();
     txn.lock(&1, Mode::S).expect("free");
-    txn.lock(&1, Mode::X).expect("its own shared lock is no obstacle");
+    txn.lock(&1, Mode::X)
+        .expect("its own shared lock is no obstacle");
     assert_eq!(txn.mode_of(&1), Some(Mode::X));
 
     // Nor when it has to wait for another reader.
@@ -83,7 +88,10 @@ fn two_upgrades_of_one_object_are_an_upgrade_conflict() {
     thread::scope(|scope| {
         let upgrade = scope.spawn(|| elder.lock(&1, Mode::X));
         until_waiting(&locks, 1);
-        assert_eq!(younger.lock(&1, Mode::X), Err(LockError::UpgradeConflict { with: elder_id }));
+        assert_eq!(
+            younger.lock(&1, Mode::X),
+            Err(LockError::UpgradeConflict { with: elder_id })
+        );
         younger.release_all();
         assert_eq!(upgrade.join().expect("no panic"), Ok(()));
     });
@@ -112,17 +120,29 @@ fn upgraders_go_before_newcomers() {
         until_waiting(&locks, 2);
         second.release_all();
     });
-    assert_eq!(order.into_iter().collect::<Vec<_>>(), ["upgrader", "newcomer"]);
+    assert_eq!(
+        order.into_iter().collect::<Vec<_>>(),
+        ["upgrader", "newcomer"]
+    );
 }
 
 #[test]
 fn an_expired_timeout_returns_even_at_the_lock_limit() {
     // RocksDB #13585: an endless loop when the lock limit was reached and the timeout had passed.
-    let locks = LockManager::new(Config { locks_max: 1, ..Config::new(ScheduleKind::Ldsf) });
+    let locks = LockManager::new(Config {
+        locks_max: 1,
+        ..Config::new(ScheduleKind::Ldsf)
+    });
     let (mut holder, mut txn) = (locks.begin(), locks.begin());
     holder.lock(&1, Mode::X).expect("free");
-    assert_eq!(txn.lock_timeout(&1, Mode::X, Duration::ZERO), Err(LockError::Timeout));
-    assert_eq!(txn.lock_timeout(&1, Mode::X, Duration::from_nanos(1)), Err(LockError::Timeout));
+    assert_eq!(
+        txn.lock_timeout(&1, Mode::X, Duration::ZERO),
+        Err(LockError::Timeout)
+    );
+    assert_eq!(
+        txn.lock_timeout(&1, Mode::X, Duration::from_nanos(1)),
+        Err(LockError::Timeout)
+    );
     txn.lock(&2, Mode::X).expect("free");
     let full = Err(LockError::TooManyLocks { locks_max: 1 });
     assert_eq!(txn.lock_timeout(&1, Mode::X, Duration::ZERO), full);
@@ -148,7 +168,11 @@ fn a_cycle_through_the_second_of_two_readers_is_found() {
         let ids = [readers[0].id(), readers[1].id()];
         thread::scope(|scope| {
             let [first, second] = &mut readers;
-            let (waits, other) = if blocked_reader == 0 { (first, second) } else { (second, first) };
+            let (waits, other) = if blocked_reader == 0 {
+                (first, second)
+            } else {
+                (second, first)
+            };
             let blocked = scope.spawn(move || {
                 let outcome = waits.lock(&2, Mode::X);
                 waits.release_all();
@@ -157,8 +181,14 @@ fn a_cycle_through_the_second_of_two_readers_is_found() {
             until_waiting(&locks, 1);
             // The writer is the youngest, hence the victim.
             let error = writer.lock(&1, Mode::X).expect_err("a deadlock");
-            let LockError::Deadlock { cycle } = &error else { panic!("{error:?}") };
-            assert!(cycle.contains(&writer.id()) && cycle.contains(&ids[blocked_reader]) && cycle.len() == 2);
+            let LockError::Deadlock { cycle } = &error else {
+                panic!("{error:?}")
+            };
+            assert!(
+                cycle.contains(&writer.id())
+                    && cycle.contains(&ids[blocked_reader])
+                    && cycle.len() == 2
+            );
             assert!(error.must_abort());
             writer.release_all();
             assert_eq!(blocked.join().expect("no panic"), Ok(()));
@@ -200,7 +230,10 @@ fn every_cycle_one_wait_closes_is_broken() {
         until_waiting(&locks, 2);
         assert_eq!(writer.lock(&1, Mode::X), Ok(()));
         for wait in waits {
-            assert!(matches!(wait.join().expect("no panic"), Err(LockError::Deadlock { .. })));
+            assert!(matches!(
+                wait.join().expect("no panic"),
+                Err(LockError::Deadlock { .. })
+            ));
         }
     });
     assert_eq!(locks.metrics().contention.deadlocks, 2);
@@ -221,7 +254,10 @@ fn exactly_the_granted_waiters_wake() {
         holder.release_all();
     });
     let counters = locks.metrics().contention;
-    assert_eq!((counters.requests, counters.waits, counters.scheduled_grants), (8, 8, 8));
+    assert_eq!(
+        (counters.requests, counters.waits, counters.scheduled_grants),
+        (8, 8, 8)
+    );
     assert_eq!(locks.metrics().waits_by_object, [(1, 8)]);
 }
 
@@ -238,7 +274,10 @@ fn a_waiter_can_be_cancelled_and_stays_cancelled() {
         });
         until_waiting(&locks, 1);
         canceller.cancel();
-        assert_eq!(wait.join().expect("no panic"), (Err(LockError::Cancelled), Err(LockError::Cancelled)));
+        assert_eq!(
+            wait.join().expect("no panic"),
+            (Err(LockError::Cancelled), Err(LockError::Cancelled))
+        );
     });
 }
 
@@ -259,7 +298,13 @@ fn early_release_lets_the_next_one_in() {
 fn the_prevention_policies_refuse_by_age() {
     let with = |deadlocks| {
         let config = Config::new(ScheduleKind::Ldsf);
-        LockManager::<u64>::new(Config { rules: Rules { deadlocks, ..config.rules }, ..config })
+        LockManager::<u64>::new(Config {
+            rules: Rules {
+                deadlocks,
+                ..config.rules
+            },
+            ..config
+        })
     };
     let locks = with(DeadlockPolicy::NoWait);
     let (mut elder, mut younger) = (locks.begin(), locks.begin());
@@ -269,7 +314,10 @@ fn the_prevention_policies_refuse_by_age() {
     let locks = with(DeadlockPolicy::WaitDie);
     let (mut elder, mut younger) = (locks.begin(), locks.begin());
     elder.lock(&1, Mode::X).expect("free");
-    assert_eq!(younger.lock(&1, Mode::X), Err(LockError::Died { elder: elder.id() }));
+    assert_eq!(
+        younger.lock(&1, Mode::X),
+        Err(LockError::Died { elder: elder.id() })
+    );
 
     let locks = with(DeadlockPolicy::WoundWait);
     let (mut elder, mut younger) = (locks.begin(), locks.begin());
@@ -278,7 +326,10 @@ fn the_prevention_policies_refuse_by_age() {
     thread::scope(|scope| {
         let wait = scope.spawn(|| elder.lock(&1, Mode::X));
         until_waiting(&locks, 1);
-        assert_eq!(younger.lock(&2, Mode::S), Err(LockError::Wounded { elder: elder_id }));
+        assert_eq!(
+            younger.lock(&2, Mode::S),
+            Err(LockError::Wounded { elder: elder_id })
+        );
         younger.release_all();
         assert_eq!(wait.join().expect("no panic"), Ok(()));
     });
@@ -298,7 +349,10 @@ fn blocking_and_asynchronous_waiters_share_a_queue() {
         assert!(future.as_mut().poll(&mut context).is_pending());
         assert_eq!(locks.wait_for_graph().len(), 1);
     }
-    assert!(locks.wait_for_graph().is_empty(), "a dropped future waits no longer");
+    assert!(
+        locks.wait_for_graph().is_empty(),
+        "a dropped future waits no longer"
+    );
     thread::scope(|scope| {
         let mut future = Box::pin(asynchronous.lock_async(&1, Mode::X));
         assert!(future.as_mut().poll(&mut context).is_pending());
@@ -316,13 +370,21 @@ fn blocking_and_asynchronous_waiters_share_a_queue() {
 #[test]
 fn memory_is_kept_only_for_locked_objects() {
     let locks = LockManager::new(Config {
-        rules: Rules { starvation: Starvation::BoundedBypass { overtakes_max: 3 }, ..Rules::new(ScheduleKind::Mlf) },
+        rules: Rules {
+            starvation: Starvation::BoundedBypass { overtakes_max: 3 },
+            ..Rules::new(ScheduleKind::Mlf)
+        },
         ..Config::new(ScheduleKind::Mlf)
     });
     let mut txn = locks.begin();
     for object in 0..1000u64 {
         txn.lock(&object, Mode::X).expect("free");
-        assert_eq!(locks.begin().lock_timeout(&object, Mode::S, Duration::from_nanos(1)), Err(LockError::Timeout));
+        assert_eq!(
+            locks
+                .begin()
+                .lock_timeout(&object, Mode::S, Duration::from_nanos(1)),
+            Err(LockError::Timeout)
+        );
     }
     assert_eq!(locks.locked_objects(), 1000);
     txn.release_all();

@@ -30,16 +30,27 @@ struct Forest {
 }
 
 fn add(contention: &mut Contention, birth_ns: u64) -> TxnIndex {
-    contention.add_txn(TxnMeta { id: birth_ns, birth_ns, class: 0, expected_remaining_ns: None })
+    contention.add_txn(TxnMeta {
+        id: birth_ns,
+        birth_ns,
+        class: 0,
+        expected_remaining_ns: None,
+    })
 }
 
 fn forest(schedule: ScheduleKind, sizes_of: SetSizes, draws: &mut Draws) -> Forest {
-    let rules = Rules { starvation: Starvation::Unprevented, sizes: sizes_of, ..Rules::new(schedule) };
+    let rules = Rules {
+        starvation: Starvation::Unprevented,
+        sizes: sizes_of,
+        ..Rules::new(schedule)
+    };
     let mut contention = Contention::new(rules);
     let mut effects = Effects::default();
     let hot = contention.add_queue();
     let holder = add(&mut contention, 0);
-    contention.request(holder, hot, Mode::X, 0, 0, &mut effects).expect("free");
+    contention
+        .request(holder, hot, Mode::X, 0, 0, &mut effects)
+        .expect("free");
     let (mut roots, mut sizes) = (Vec::new(), Vec::new());
     for root in 0..2 + draws.below(4) {
         let mut tree = vec![add(&mut contention, 1 + root)];
@@ -50,24 +61,41 @@ fn forest(schedule: ScheduleKind, sizes_of: SetSizes, draws: &mut Draws) -> Fore
                 continue;
             }
             let object = contention.add_queue();
-            contention.request(parent, object, Mode::X, 0, 0, &mut effects).expect("free");
+            contention
+                .request(parent, object, Mode::X, 0, 0, &mut effects)
+                .expect("free");
             let child = add(&mut contention, 100);
             let grandchildren = draws.below(3);
             let below = contention.add_queue();
-            contention.request(child, below, Mode::X, 0, 0, &mut effects).expect("free");
+            contention
+                .request(child, below, Mode::X, 0, 0, &mut effects)
+                .expect("free");
             for _ in 0..grandchildren {
                 let grandchild = add(&mut contention, 200);
-                contention.request(grandchild, below, Mode::X, 0, 0, &mut effects).expect("waits");
+                contention
+                    .request(grandchild, below, Mode::X, 0, 0, &mut effects)
+                    .expect("waits");
                 tree.push(grandchild);
             }
-            contention.request(child, object, Mode::X, 0, 0, &mut effects).expect("waits");
+            contention
+                .request(child, object, Mode::X, 0, 0, &mut effects)
+                .expect("waits");
             tree.push(child);
         }
-        contention.request(tree[0], hot, Mode::X, 0, 0, &mut effects).expect("waits");
+        contention
+            .request(tree[0], hot, Mode::X, 0, 0, &mut effects)
+            .expect("waits");
         roots.push(tree[0]);
         sizes.push(tree.len() as u64);
     }
-    Forest { contention, hot, holder, roots, sizes, effects }
+    Forest {
+        contention,
+        hot,
+        holder,
+        roots,
+        sizes,
+        effects,
+    }
 }
 
 impl Forest {
@@ -78,10 +106,22 @@ impl Forest {
         while order.len() < self.roots.len() {
             self.effects.clear();
             self.contention.release_all(running, 0, &mut self.effects);
-            let granted: Vec<_> = self.effects.granted.iter().filter(|granted| granted.queue == self.hot).collect();
-            let [granted] = granted[..] else { panic!("one exclusive grant a release: {granted:?}") };
+            let granted: Vec<_> = self
+                .effects
+                .granted
+                .iter()
+                .filter(|granted| granted.queue == self.hot)
+                .collect();
+            let [granted] = granted[..] else {
+                panic!("one exclusive grant a release: {granted:?}")
+            };
             running = granted.txn;
-            order.push(self.roots.iter().position(|root| *root == running).expect("a root"));
+            order.push(
+                self.roots
+                    .iter()
+                    .position(|root| *root == running)
+                    .expect("a root"),
+            );
         }
         order
     }
@@ -90,7 +130,11 @@ impl Forest {
 /// Total time spent waiting for the roots, in expected execution times: while one root runs, its own tree and all trees
 /// behind it wait. Execution times are independent of the order and have one mean (theorem 4.2).
 fn total_wait(sizes: &[u64], order: &[usize]) -> u64 {
-    order.iter().enumerate().map(|(at, &root)| (at as u64 + 1) * sizes[root]).sum()
+    order
+        .iter()
+        .enumerate()
+        .map(|(at, &root)| (at as u64 + 1) * sizes[root])
+        .sum()
 }
 
 #[test]
@@ -108,7 +152,9 @@ fn ldsf_has_the_least_expected_latency_with_exclusive_locks_only() {
             let mut best = u64::MAX;
             let mut all: Vec<usize> = (0..sizes.len()).collect();
             let count = all.len();
-            permutations(&mut all, count, &mut |order| best = best.min(total_wait(&sizes, order)));
+            permutations(&mut all, count, &mut |order| {
+                best = best.min(total_wait(&sizes, order))
+            });
             assert_eq!(chosen, best);
         }
     }
@@ -125,8 +171,13 @@ fn vats_has_the_least_expected_lp_norm_with_independent_remaining_times() {
         for p in [1.0, 2.0, 4.0] {
             let chosen = expected_norm(&ages, &order, p);
             let mut best = f64::INFINITY;
-            permutations(&mut (0..4).collect(), 4, &mut |order| best = best.min(expected_norm(&ages, order, p)));
-            assert!(chosen <= best * (1.0 + 1e-12), "ages {ages:?}, p {p}: {chosen} > {best}");
+            permutations(&mut (0..4).collect(), 4, &mut |order| {
+                best = best.min(expected_norm(&ages, order, p))
+            });
+            assert!(
+                chosen <= best * (1.0 + 1e-12),
+                "ages {ages:?}, p {p}: {chosen} > {best}"
+            );
         }
     }
 }
@@ -145,9 +196,15 @@ impl System {
     /// Transactions wait for an object whose holder has a smaller number: no cycle.
     fn random(draws: &mut Draws) -> System {
         let txns = 6;
-        let mut system = System { holder: Vec::new(), waits: vec![None; txns], finished: vec![false; txns] };
+        let mut system = System {
+            holder: Vec::new(),
+            waits: vec![None; txns],
+            finished: vec![false; txns],
+        };
         for txn in 0..txns {
-            let below = (0..system.holder.len()).filter(|&object| system.holder[object] < Some(txn)).count() as u64;
+            let below = (0..system.holder.len())
+                .filter(|&object| system.holder[object] < Some(txn))
+                .count() as u64;
             if below > 0 && draws.below(4) > 0 {
                 system.waits[txn] = Some(draws.below(below) as usize);
             }
@@ -159,7 +216,9 @@ impl System {
     }
 
     fn running(&self) -> Vec<usize> {
-        (0..self.waits.len()).filter(|&txn| !self.finished[txn] && self.waits[txn].is_none()).collect()
+        (0..self.waits.len())
+            .filter(|&txn| !self.finished[txn] && self.waits[txn].is_none())
+            .collect()
     }
 
     /// Sum of the expected latencies from here on, with memoryless execution times of mean one: until the next of `k`
@@ -182,7 +241,10 @@ impl System {
         let mut sum = unfinished;
         for &txn in &running {
             let next = choose(self, txn);
-            let values = next.iter().map(|system| system.expected(known, choose)).collect::<Vec<_>>();
+            let values = next
+                .iter()
+                .map(|system| system.expected(known, choose))
+                .collect::<Vec<_>>();
             sum += values.into_iter().fold(f64::INFINITY, f64::min);
         }
         let value = sum / running.len() as f64;
@@ -196,8 +258,13 @@ impl System {
         next.finished[txn] = true;
         let mut systems = vec![next];
         for object in (0..self.holder.len()).filter(|&object| self.holder[object] == Some(txn)) {
-            let waiters: Vec<usize> = (0..self.waits.len()).filter(|&w| self.waits[w] == Some(object)).collect();
-            systems = systems.into_iter().flat_map(|system| system.hand_over(object, &waiters)).collect();
+            let waiters: Vec<usize> = (0..self.waits.len())
+                .filter(|&w| self.waits[w] == Some(object))
+                .collect();
+            systems = systems
+                .into_iter()
+                .flat_map(|system| system.hand_over(object, &waiters))
+                .collect();
         }
         systems
     }
@@ -211,35 +278,59 @@ impl System {
             }
             next
         };
-        if waiters.is_empty() { vec![to(None)] } else { waiters.iter().map(|&waiter| to(Some(waiter))).collect() }
+        if waiters.is_empty() {
+            vec![to(None)]
+        } else {
+            waiters.iter().map(|&waiter| to(Some(waiter))).collect()
+        }
     }
 
     /// What the lock manager's code does when `txn` ends.
     fn scheduled(&self, txn: usize, schedule: ScheduleKind) -> System {
-        let rules = Rules { starvation: Starvation::Unprevented, sizes: SetSizes::Exact, ..Rules::new(schedule) };
+        let rules = Rules {
+            starvation: Starvation::Unprevented,
+            sizes: SetSizes::Exact,
+            ..Rules::new(schedule)
+        };
         let mut contention = Contention::new(rules);
         let mut effects = Effects::default();
-        let txns: Vec<TxnIndex> = (0..self.waits.len()).map(|at| add(&mut contention, at as u64)).collect();
+        let txns: Vec<TxnIndex> = (0..self.waits.len())
+            .map(|at| add(&mut contention, at as u64))
+            .collect();
         let objects: Vec<QueueIndex> = self.holder.iter().map(|_| contention.add_queue()).collect();
         for (object, holder) in self.holder.iter().enumerate() {
             if let Some(holder) = holder {
-                contention.request(txns[*holder], objects[object], Mode::X, 0, 0, &mut effects).expect("free");
+                contention
+                    .request(txns[*holder], objects[object], Mode::X, 0, 0, &mut effects)
+                    .expect("free");
             }
         }
         for (waiter, object) in self.waits.iter().enumerate() {
             if let Some(object) = object {
-                contention.request(txns[waiter], objects[*object], Mode::X, 0, 0, &mut effects).expect("waits");
+                contention
+                    .request(txns[waiter], objects[*object], Mode::X, 0, 0, &mut effects)
+                    .expect("waits");
             }
         }
         contention.release_all(txns[txn], 0, &mut effects);
         let mut next = self.clone();
         next.finished[txn] = true;
-        for holder in next.holder.iter_mut().filter(|holder| **holder == Some(txn)) {
+        for holder in next
+            .holder
+            .iter_mut()
+            .filter(|holder| **holder == Some(txn))
+        {
             *holder = None;
         }
         for granted in &effects.granted {
-            let waiter = txns.iter().position(|txn| *txn == granted.txn).expect("a transaction");
-            let object = objects.iter().position(|object| *object == granted.queue).expect("an object");
+            let waiter = txns
+                .iter()
+                .position(|txn| *txn == granted.txn)
+                .expect("a transaction");
+            let object = objects
+                .iter()
+                .position(|object| *object == granted.queue)
+                .expect("an object");
             (next.holder[object], next.waits[waiter]) = (Some(waiter), None);
         }
         next
@@ -253,9 +344,13 @@ fn ldsf_is_optimal_over_all_schedules_of_a_whole_system() {
     let mut fifo_is_worse = 0;
     for _ in 0..300 {
         let system = System::random(&mut draws);
-        let best = system.expected(&mut HashMap::new(), &mut |system, txn| system.all_choices(txn));
-        let mut under = |schedule| {
-            system.expected(&mut HashMap::new(), &mut |system, txn| vec![system.scheduled(txn, schedule)])
+        let best = system.expected(&mut HashMap::new(), &mut |system, txn| {
+            system.all_choices(txn)
+        });
+        let under = |schedule| {
+            system.expected(&mut HashMap::new(), &mut |system, txn| {
+                vec![system.scheduled(txn, schedule)]
+            })
         };
         let (ldsf, fifo) = (under(ScheduleKind::Ldsf), under(ScheduleKind::Fifo));
         assert!(ldsf <= best * (1.0 + 1e-12), "{ldsf} > {best}");
@@ -273,7 +368,12 @@ fn expected_norm(ages: &[u64], order: &[usize], p: f64) -> f64 {
             now += if outcome >> at & 1 == 0 { 1.0 } else { 3.0 };
             (ages[txn] as f64 + now).powf(p)
         };
-        order.iter().enumerate().map(latency).sum::<f64>().powf(1.0 / p)
+        order
+            .iter()
+            .enumerate()
+            .map(latency)
+            .sum::<f64>()
+            .powf(1.0 / p)
     };
     (0..outcomes).map(norm).sum::<f64>() / f64::from(outcomes)
 }
@@ -284,17 +384,29 @@ fn vats_order(ages: &[u64]) -> Vec<usize> {
     let mut effects = Effects::default();
     let hot = contention.add_queue();
     let mut running = add(&mut contention, 0);
-    contention.request(running, hot, Mode::X, 0, 0, &mut effects).expect("free");
-    let waiters: Vec<TxnIndex> = ages.iter().map(|age| add(&mut contention, 1000 - age)).collect();
+    contention
+        .request(running, hot, Mode::X, 0, 0, &mut effects)
+        .expect("free");
+    let waiters: Vec<TxnIndex> = ages
+        .iter()
+        .map(|age| add(&mut contention, 1000 - age))
+        .collect();
     for &waiter in &waiters {
-        contention.request(waiter, hot, Mode::X, 0, 0, &mut effects).expect("waits");
+        contention
+            .request(waiter, hot, Mode::X, 0, 0, &mut effects)
+            .expect("waits");
     }
     let mut order = Vec::new();
     while order.len() < ages.len() {
         effects.clear();
         contention.release_all(running, 0, &mut effects);
         running = effects.granted[0].txn;
-        order.push(waiters.iter().position(|waiter| *waiter == running).expect("a waiter"));
+        order.push(
+            waiters
+                .iter()
+                .position(|waiter| *waiter == running)
+                .expect("a waiter"),
+        );
     }
     order
 }

@@ -10,7 +10,9 @@ use std::sync::Mutex;
 use std::thread;
 
 use evenkeel_locks::draws::Draws;
-use evenkeel_locks::{Config, DeadlockPolicy, LockError, LockManager, Mode, Rules, ScheduleKind, TxnOptions, Victim};
+use evenkeel_locks::{
+    Config, DeadlockPolicy, LockError, LockManager, Mode, Rules, ScheduleKind, TxnOptions, Victim,
+};
 
 const OBJECTS: u64 = 6;
 const WORKERS: u64 = 4;
@@ -23,10 +25,19 @@ struct Committed {
 }
 
 /// Runs one transaction to its commit, retrying with its age kept.
-fn run(locks: &LockManager<u64>, lists: &[Mutex<Vec<u64>>], number: u64, draws: &mut Draws) -> Committed {
+fn run(
+    locks: &LockManager<u64>,
+    lists: &[Mutex<Vec<u64>>],
+    number: u64,
+    draws: &mut Draws,
+) -> Committed {
     let mut birth_ns = None;
     loop {
-        let mut txn = locks.begin_with(TxnOptions { birth_ns, class: number as u32 % 3, ..TxnOptions::default() });
+        let mut txn = locks.begin_with(TxnOptions {
+            birth_ns,
+            class: number as u32 % 3,
+            ..TxnOptions::default()
+        });
         birth_ns = Some(txn.birth_ns());
         let mut reads = Vec::new();
         let mut writes = BTreeSet::new();
@@ -37,7 +48,10 @@ fn run(locks: &LockManager<u64>, lists: &[Mutex<Vec<u64>>], number: u64, draws: 
                 // Half of the writes read first and upgrade.
                 if draws.below(2) == 0 || !write {
                     txn.lock(&object, Mode::S)?;
-                    reads.push((object, lists[object as usize].lock().expect("no panic").clone()));
+                    reads.push((
+                        object,
+                        lists[object as usize].lock().expect("no panic").clone(),
+                    ));
                 }
                 if write {
                     txn.lock(&object, Mode::X)?;
@@ -74,7 +88,11 @@ fn assert_serializable(committed: &[Committed], lists: &[Vec<u64>]) {
     for txn in committed {
         for (object, seen) in &txn.reads {
             let list = &lists[*object as usize];
-            assert_eq!(seen[..], list[..seen.len()], "a read saw a list that never was");
+            assert_eq!(
+                seen[..],
+                list[..seen.len()],
+                "a read saw a list that never was"
+            );
             if let Some(&writer) = seen.last() {
                 depends(writer, txn.number); // write-read
             }
@@ -88,7 +106,11 @@ fn assert_serializable(committed: &[Committed], lists: &[Vec<u64>]) {
     for to in edges.values().flatten() {
         *indegree.get_mut(to).expect("a committed transaction") += 1;
     }
-    let mut ready: Vec<u64> = indegree.iter().filter(|entry| *entry.1 == 0).map(|entry| *entry.0).collect();
+    let mut ready: Vec<u64> = indegree
+        .iter()
+        .filter(|entry| *entry.1 == 0)
+        .map(|entry| *entry.0)
+        .collect();
     let mut ordered = 0;
     while let Some(txn) = ready.pop() {
         ordered += 1;
@@ -104,19 +126,32 @@ fn assert_serializable(committed: &[Committed], lists: &[Vec<u64>]) {
 }
 
 fn history(rules: Rules) {
-    let locks = LockManager::new(Config { rules, ..Config::new(rules.schedule) });
+    let locks = LockManager::new(Config {
+        rules,
+        ..Config::new(rules.schedule)
+    });
     let lists: Vec<Mutex<Vec<u64>>> = (0..OBJECTS).map(|_| Mutex::default()).collect();
     let work = |worker: u64| {
         let mut draws = Draws::new(worker);
         let numbers = worker * TXNS_EACH..(worker + 1) * TXNS_EACH;
-        numbers.map(|number| run(&locks, &lists, number, &mut draws)).collect::<Vec<_>>()
+        numbers
+            .map(|number| run(&locks, &lists, number, &mut draws))
+            .collect::<Vec<_>>()
     };
     let committed: Vec<Committed> = thread::scope(|scope| {
         let work = &work;
-        let workers: Vec<_> = (0..WORKERS).map(|worker| scope.spawn(move || work(worker))).collect();
-        workers.into_iter().flat_map(|worker| worker.join().expect("no panic")).collect()
+        let workers: Vec<_> = (0..WORKERS)
+            .map(|worker| scope.spawn(move || work(worker)))
+            .collect();
+        workers
+            .into_iter()
+            .flat_map(|worker| worker.join().expect("no panic"))
+            .collect()
     });
-    let lists: Vec<Vec<u64>> = lists.into_iter().map(|list| list.into_inner().expect("no panic")).collect();
+    let lists: Vec<Vec<u64>> = lists
+        .into_iter()
+        .map(|list| list.into_inner().expect("no panic"))
+        .collect();
     assert_serializable(&committed, &lists);
     assert_eq!(locks.locked_objects(), 0);
 }
@@ -137,7 +172,10 @@ fn histories_under_every_deadlock_policy_are_serializable() {
         DeadlockPolicy::WoundWait,
         DeadlockPolicy::NoWait,
     ] {
-        history(Rules { deadlocks, ..Rules::new(ScheduleKind::Ldsf) });
+        history(Rules {
+            deadlocks,
+            ..Rules::new(ScheduleKind::Ldsf)
+        });
     }
 }
 
@@ -145,8 +183,14 @@ fn histories_under_every_deadlock_policy_are_serializable() {
 fn the_check_finds_write_skew() {
     // Two transactions that each read both empty lists and append to one: a cycle of two read-write dependencies.
     let committed = [
-        Committed { number: 1, reads: vec![(0, vec![]), (1, vec![]), (0, vec![1])] },
-        Committed { number: 2, reads: vec![(0, vec![]), (1, vec![]), (1, vec![2])] },
+        Committed {
+            number: 1,
+            reads: vec![(0, vec![]), (1, vec![]), (0, vec![1])],
+        },
+        Committed {
+            number: 2,
+            reads: vec![(0, vec![]), (1, vec![]), (1, vec![2])],
+        },
     ];
     let outcome = std::panic::catch_unwind(|| assert_serializable(&committed, &[vec![1], vec![2]]));
     assert!(outcome.is_err());

@@ -9,7 +9,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
 use evenkeel_locks::{
-    Config, DeadlockPolicy, LockError, LockManager, Mode, Rules, ScheduleKind, SetSizes, TxnOptions, Victim,
+    Config, DeadlockPolicy, LockError, LockManager, Mode, Rules, ScheduleKind, SetSizes,
+    TxnOptions, Victim,
 };
 use shuttle::thread;
 
@@ -44,7 +45,10 @@ impl Holders {
 fn run(locks: &LockManager<usize>, holders: &[Holders], script: &[(usize, Mode)]) {
     let mut birth_ns = None;
     loop {
-        let mut txn = locks.begin_with(TxnOptions { birth_ns, ..TxnOptions::default() });
+        let mut txn = locks.begin_with(TxnOptions {
+            birth_ns,
+            ..TxnOptions::default()
+        });
         birth_ns = Some(txn.birth_ns());
         let mut entered: Vec<(usize, Mode)> = Vec::new();
         let mut error = None;
@@ -57,7 +61,10 @@ fn run(locks: &LockManager<usize>, holders: &[Holders], script: &[(usize, Mode)]
                     } else {
                         entered.push((object, mode));
                     }
-                    let held = entered.iter().find(|held| held.0 == object).expect("just entered");
+                    let held = entered
+                        .iter()
+                        .find(|held| held.0 == object)
+                        .expect("just entered");
                     holders[object].enter(held.1);
                 }
                 Err(refusal) => {
@@ -81,7 +88,11 @@ fn run(locks: &LockManager<usize>, holders: &[Holders], script: &[(usize, Mode)]
 fn check(rules: Rules, scripts: &'static [&'static [(usize, Mode)]]) {
     shuttle::check_random(
         move || {
-            let locks = LockManager::new(Config { shards: 2, rules, ..Config::new(rules.schedule) });
+            let locks = LockManager::new(Config {
+                shards: 2,
+                rules,
+                ..Config::new(rules.schedule)
+            });
             let holders: Arc<Vec<Holders>> = Arc::new((0..3).map(|_| Holders::default()).collect());
             let threads: Vec<_> = scripts
                 .iter()
@@ -103,10 +114,19 @@ fn check(rules: Rules, scripts: &'static [&'static [(usize, Mode)]]) {
 use Mode::{IX, S, X};
 
 /// Opposite orders, an upgrade, and a reader whose second holder closes the cycle.
-const TANGLE: &[&[(usize, Mode)]] =
-    &[&[(0, S), (1, X)], &[(1, S), (0, X)], &[(0, S), (2, S), (0, X)], &[(2, X), (0, S)]];
+const TANGLE: &[&[(usize, Mode)]] = &[
+    &[(0, S), (1, X)],
+    &[(1, S), (0, X)],
+    &[(0, S), (2, S), (0, X)],
+    &[(2, X), (0, S)],
+];
 /// Intention modes, where a waiter can add edges between others.
-const INTENTIONS: &[&[(usize, Mode)]] = &[&[(0, S), (1, X)], &[(1, S), (0, IX)], &[(0, IX), (1, X)], &[(0, X)]];
+const INTENTIONS: &[&[(usize, Mode)]] = &[
+    &[(0, S), (1, X)],
+    &[(1, S), (0, IX)],
+    &[(0, IX), (1, X)],
+    &[(0, X)],
+];
 
 #[test]
 fn every_schedule() {
@@ -124,24 +144,39 @@ fn every_deadlock_policy() {
         DeadlockPolicy::WoundWait,
         DeadlockPolicy::NoWait,
     ] {
-        check(Rules { deadlocks, ..Rules::new(ScheduleKind::Ldsf) }, TANGLE);
+        check(
+            Rules {
+                deadlocks,
+                ..Rules::new(ScheduleKind::Ldsf)
+            },
+            TANGLE,
+        );
     }
 }
 
 #[test]
 fn intention_modes() {
     // Readers and IX holders exclude each other only through X here; conflicts of S and IX are checked by the manager.
-    let rules = Rules { sizes: SetSizes::Exact, ..Rules::new(ScheduleKind::Ldsf) };
+    let rules = Rules {
+        sizes: SetSizes::Exact,
+        ..Rules::new(ScheduleKind::Ldsf)
+    };
     shuttle::check_random(
         move || {
-            let locks = LockManager::new(Config { shards: 2, rules, ..Config::new(rules.schedule) });
+            let locks = LockManager::new(Config {
+                shards: 2,
+                rules,
+                ..Config::new(rules.schedule)
+            });
             let threads: Vec<_> = INTENTIONS
                 .iter()
                 .map(|script| {
                     let locks = locks.clone();
                     thread::spawn(move || {
                         let mut txn = locks.begin();
-                        let _ = script.iter().try_for_each(|(object, mode)| txn.lock(object, *mode));
+                        let _ = script
+                            .iter()
+                            .try_for_each(|(object, mode)| txn.lock(object, *mode));
                     })
                 })
                 .collect();

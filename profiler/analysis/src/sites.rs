@@ -17,6 +17,8 @@ pub enum Kind {
     Client,
     /// A call that waits for a timer or sleeps.
     Timer,
+    /// A call that waits for an event of any kind: whose, its callers tell.
+    Event,
     /// What the probes themselves cost, by calibration.
     Probe,
     /// Time of a function outside all of its timed calls.

@@ -22,6 +22,8 @@ const REGIONS_MAX: usize = 64;
 const BATCH_MAX: usize = 512;
 /// Slots of the address index: a power of two, twice what the largest plan needs.
 const INDEX_SLOTS: usize = 1 << 20;
+/// Slots looked at for one address.
+const STEPS_MAX: usize = 4096;
 
 /// A module as this process has it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -70,6 +72,8 @@ pub struct Planter {
     index: *mut AtomicU32,
     regions: [*mut Region; REGIONS_MAX],
     regions_len: usize,
+    /// The process whose code this is.
+    process: i32,
     barrier: bool,
     boundaries: Option<Boundaries>,
     batch: [Change; BATCH_MAX],
@@ -94,6 +98,7 @@ impl Planter {
             index: ptr::null_mut(),
             regions: [ptr::null_mut(); REGIONS_MAX],
             regions_len: 0,
+            process: 0,
             barrier: false,
             boundaries: None,
             batch: [NOTHING; BATCH_MAX],
@@ -104,6 +109,7 @@ impl Planter {
     /// Maps the tables and registers with the kernel. False if there is no memory.
     pub fn prepare(&mut self, boundaries: Boundaries) -> bool {
         self.boundaries = Some(boundaries);
+        self.after_fork();
         self.barrier = flip::register_barrier();
         let zeroed = |bytes: usize| {
             let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
@@ -118,6 +124,12 @@ impl Planter {
         self.planted = planted.cast();
         self.index = index.cast();
         true
+    }
+
+    /// In the child of a `fork`: this is the child's planter now.
+    pub fn after_fork(&mut self) {
+        // SAFETY: no arguments.
+        self.process = unsafe { libc::getpid() };
     }
 
     /// Reserves memory near a module and registers it with the unwinder, before the target runs.
@@ -136,40 +148,39 @@ impl Planter {
     }
 
     unsafe fn bring(&mut self, plan: &Plan<'_>, modules: &[LoadedModule], wanted_of: impl Fn(&Probe) -> u32) -> usize {
-        let alone = flip::alone();
+        let alone = flip::alone(self.process);
         let mut changes = 0;
+        self.forget_unloaded(plan, modules);
         for module in modules {
-            let mut writable = false;
             for (id, probe) in plan.probes.iter().enumerate() {
                 if probe.module != module.index {
                     continue;
                 }
                 // SAFETY: `id < PROBES_MAX`.
                 let planted = unsafe { &mut *self.planted.add(id) };
-                let wanted = wanted_of(probe);
                 if planted.address != 0 && planted.bias != module.bias {
-                    *planted = Planted { address: 0, trampoline: 0, body: 0, pad: 0, bias: 0, now: 0, refused: 0 };
+                    continue; // the file is mapped twice: the first is hooked
                 }
+                let wanted = wanted_of(probe);
                 if wanted == Wanted::Off as u32 {
                     planted.refused = 0;
                 }
                 if planted.now == wanted || planted.refused != 0 {
                     continue;
                 }
-                if !writable {
-                    // SAFETY: the module's code.
-                    writable = unsafe { flip::set_writable(module.low, module.high, true) };
-                }
                 // SAFETY: the caller's contract.
-                let change = unsafe { self.change(plan, id as u32, module, wanted, alone, writable) };
+                let change = unsafe { self.change(plan, id as u32, module, wanted, alone) };
                 match change {
                     Ok(change) => {
                         self.batch[self.batch_len] = change;
                         self.batch_len += 1;
                         changes += 1;
-                        planted.now = wanted;
-                        let step = if wanted == Wanted::Off as u32 { u32::MAX } else { 1 };
-                        probe.planted.fetch_add(step, Relaxed);
+                        let was = core::mem::replace(&mut planted.now, wanted);
+                        if was == Wanted::Off as u32 {
+                            probe.planted.fetch_add(1, Relaxed);
+                        } else if wanted == Wanted::Off as u32 {
+                            probe.planted.fetch_sub(1, Relaxed);
+                        }
                         probe.refused.store(0, Relaxed);
                     }
                     Err(refusal) => {
@@ -182,12 +193,23 @@ impl Planter {
                 }
             }
             self.flush(alone);
-            if writable {
-                // SAFETY: the module's code.
-                unsafe { flip::set_writable(module.low, module.high, false) };
-            }
         }
         changes
+    }
+
+    /// Forgets what was planted in modules that are gone: their addresses may be another's now.
+    fn forget_unloaded(&mut self, plan: &Plan<'_>, modules: &[LoadedModule]) {
+        for (id, probe) in plan.probes.iter().enumerate() {
+            // SAFETY: `id < PROBES_MAX`.
+            let planted = unsafe { &mut *self.planted.add(id) };
+            let here = |module: &LoadedModule| module.index == probe.module && module.bias == planted.bias;
+            if planted.address != 0 && !modules.iter().any(here) {
+                if planted.now != Wanted::Off as u32 {
+                    probe.planted.fetch_sub(1, Relaxed);
+                }
+                *planted = Planted { address: 0, trampoline: 0, body: 0, pad: 0, bias: 0, now: 0, refused: 0 };
+            }
+        }
     }
 
     /// Puts the original code back everywhere. Trampolines stay: threads may be inside.
@@ -204,8 +226,14 @@ impl Planter {
             // SAFETY: regions are never freed.
             unsafe { (**region).seal() };
         }
+        let batch = &self.batch[..self.batch_len];
         // SAFETY: `change` put only checked spans of writable code into the batch, and indexed them.
-        unsafe { flip::apply(&self.batch[..self.batch_len], alone) };
+        unsafe {
+            flip::apply(batch, alone);
+            for change in batch {
+                flip::set_writable(change.address as u64, change.address as u64 + change.len as u64, false);
+            }
+        }
         self.batch_len = 0;
     }
 
@@ -217,11 +245,7 @@ impl Planter {
         module: &LoadedModule,
         wanted: u32,
         alone: bool,
-        writable: bool,
     ) -> Result<Change, Refusal> {
-        if !writable {
-            return Err(Refusal::NotWritable);
-        }
         if !alone && !self.barrier {
             return Err(Refusal::NoBarrier);
         }
@@ -253,7 +277,14 @@ impl Planter {
         } else if wanted == Wanted::Discover as u32 {
             bytes[0] = BREAKPOINT;
         }
-        self.index_site(id, address, boundaries);
+        // Page by page: other segments of the module, not code, may lie between its segments of code.
+        // SAFETY: the span is code of the module.
+        if !unsafe { flip::set_writable(address, address + span as u64, true) } {
+            return Err(Refusal::NotWritable);
+        }
+        if !self.index_site(id, address, boundaries) {
+            return Err(Refusal::NoNearMemory);
+        }
         Ok(Change { address: address as *mut u8, bytes, len: span, boundaries })
     }
 
@@ -315,24 +346,21 @@ impl Planter {
         Some(region)
     }
 
-    /// Makes every boundary of a site findable by trap handlers.
-    fn index_site(&self, id: u32, address: u64, boundaries: u32) {
-        for offset in (0..5).filter(|offset| boundaries >> offset & 1 == 1) {
-            let mut slot = hash(address + offset);
-            loop {
-                // SAFETY: `slot` is below INDEX_SLOTS.
-                let entry = unsafe { &*self.index.add(slot) };
+    /// Makes every boundary of a site findable by trap handlers. False when there is no room, which only a library that
+    /// was loaded at thousands of addresses can bring about.
+    fn index_site(&self, id: u32, address: u64, boundaries: u32) -> bool {
+        (0..5).filter(|offset| boundaries >> offset & 1 == 1).all(|offset| {
+            let key = id << 3 | offset as u32 | 1 << 31;
+            (0..STEPS_MAX).any(|step| {
+                // SAFETY: below INDEX_SLOTS.
+                let entry = unsafe { &*self.index.add((hash(address + offset) + step) % INDEX_SLOTS) };
                 let present = entry.load(Relaxed);
-                if present == id << 3 | offset as u32 | 1 << 31 {
-                    break;
-                }
                 if present == 0 {
-                    entry.store(id << 3 | offset as u32 | 1 << 31, Release);
-                    break;
+                    entry.store(key, Release);
                 }
-                slot = (slot + 1) % INDEX_SLOTS;
-            }
-        }
+                present == 0 || present == key
+            })
+        })
     }
 
     /// The probe with a boundary at `address`, if there is one. For trap handlers.
@@ -340,10 +368,9 @@ impl Planter {
         if self.index.is_null() {
             return None;
         }
-        let mut slot = hash(address);
-        loop {
-            // SAFETY: `slot` is below INDEX_SLOTS; the table is never full.
-            let present = unsafe { (*self.index.add(slot)).load(Acquire) };
+        for step in 0..STEPS_MAX {
+            // SAFETY: below INDEX_SLOTS.
+            let present = unsafe { (*self.index.add((hash(address) + step) % INDEX_SLOTS)).load(Acquire) };
             if present == 0 {
                 return None;
             }
@@ -353,8 +380,8 @@ impl Planter {
             if planted.address + (present & 7) as u64 == address {
                 return Some(id);
             }
-            slot = (slot + 1) % INDEX_SLOTS;
         }
+        None
     }
 
     /// A thread has executed a breakpoint. If it is one of the plan's, the thread goes on as if the original instruction

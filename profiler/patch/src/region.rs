@@ -121,7 +121,9 @@ impl Region {
     /// A jump to `to` at a place that a safe jump at an entry can lead to (see [`Targets`]). `None` if there is none.
     pub fn pad(&mut self, targets: &Targets, to: u64) -> Option<u64> {
         for pads in &mut self.pads[..self.pads_len] {
-            if let Some(at) = targets.first_in(pads.next, pads.page + PAGE - PAD_BYTES as u64) {
+            if let Some(at) = targets.first_in(pads.next, pads.page + PAGE - PAD_BYTES as u64)
+                && to.abs_diff(at) <= REACH_BYTES
+            {
                 return write_pad(pads, at, to);
             }
         }
@@ -133,9 +135,7 @@ impl Region {
             if at + PAD_BYTES as u64 > page + PAGE || to.abs_diff(at) > REACH_BYTES {
                 continue;
             }
-            // SAFETY: a new mapping where nothing was.
-            let mapped = unsafe { map(page, PAGE, libc::PROT_READ | libc::PROT_EXEC, libc::MAP_FIXED_NOREPLACE) };
-            if mapped == Some(page) {
+            if map_at(page, PAGE, libc::PROT_READ | libc::PROT_EXEC, 0) {
                 let mut pads = Pads { page, next: page };
                 let pad = write_pad(&mut pads, at, to);
                 self.pads[self.pads_len] = pads;
@@ -157,27 +157,31 @@ fn write_pad(pads: &mut Pads, at: u64, to: u64) -> Option<u64> {
     Some(at)
 }
 
-/// Address space from which all of `low .. high` is in reach, below the module if possible: heaps grow up.
+/// Address space from which all of `low .. high` is in reach. Below the module if possible, otherwise as far above as
+/// possible: the heap of a program at a fixed address grows up from its end.
 fn reserve(low: u64, high: u64) -> Option<u64> {
-    let step = 16 << 20;
+    const STEP: u64 = 16 << 20;
     let low = low & !(PAGE - 1);
     let high = high.next_multiple_of(PAGE);
-    let below = (1..).map(|i| low.wrapping_sub(REGION_BYTES + i * step)).take_while(|&at| {
-        at < low && at > step && high - at < REACH_BYTES
-    });
-    let above = (1..).map(|i| high + i * step).take_while(|&at| at + REGION_BYTES - low < REACH_BYTES);
-    below.chain(above).find(|&at| {
-        // SAFETY: a new mapping where nothing was.
-        match unsafe { map(at, REGION_BYTES, libc::PROT_NONE, libc::MAP_FIXED_NOREPLACE | libc::MAP_NORESERVE) } {
+    let steps = (REACH_BYTES.checked_sub(high - low + REGION_BYTES)? / STEP).max(1);
+    let below = (1..steps).map_while(|i| low.checked_sub(REGION_BYTES + i * STEP)).filter(|&at| at >= STEP);
+    let above = (1..steps).rev().map(|i| high + i * STEP);
+    below.chain(above).find(|&at| map_at(at, REGION_BYTES, libc::PROT_NONE, libc::MAP_NORESERVE))
+}
+
+/// Maps fresh memory at `at` if nothing is there.
+fn map_at(at: u64, bytes: u64, protection: i32, flags: i32) -> bool {
+    // SAFETY: a new mapping where nothing was; kernels before 4.17 take the address for a hint, which is undone.
+    unsafe {
+        match map(at, bytes, protection, flags | libc::MAP_FIXED_NOREPLACE) {
             Some(address) if address == at => true,
             Some(address) => {
-                // SAFETY: just mapped; kernels before 4.17 take the address for a hint.
-                unsafe { libc::munmap(address as *mut _, REGION_BYTES as usize) };
+                libc::munmap(address as *mut _, bytes as usize);
                 false
             }
             None => false,
         }
-    })
+    }
 }
 
 unsafe fn map(at: u64, bytes: u64, protection: i32, flags: i32) -> Option<u64> {

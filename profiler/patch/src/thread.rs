@@ -10,19 +10,20 @@
 //!
 //! A call-site hook returns to a constant, so losing its frame costs a record and nothing else. Hooks of entries and
 //! tail jumps keep the return address in the frame: when such a frame looks stale it is moved to the **graveyard**, where
-//! a return that finds its frame gone (coroutines switch stacks) still finds its way.
+//! a return that finds its frame gone (coroutines switch stacks) still finds its way, on another thread, too. On an
+//! alternate signal stack nothing of the interrupted stack is stale, wherever it lies.
 
 use core::ptr;
-use core::sync::atomic::{AtomicPtr, AtomicU64, Ordering::*};
+use core::sync::atomic::{AtomicPtr, AtomicU64, Ordering::*, compiler_fence};
 
 use evenkeel_wire::RingHeader;
 
-use crate::x86_64::tls;
+use crate::x86_64::{kernel, tls};
 
 /// Calls in flight that one thread can have; deeper ones run unrecorded.
 pub const FRAMES_MAX: usize = 4096;
 /// Frames remembered after they looked stale.
-pub const GRAVES_MAX: usize = 256;
+pub const GRAVES_MAX: usize = 1024;
 
 /// A call in flight.
 #[derive(Clone, Copy, Debug)]
@@ -73,6 +74,8 @@ pub struct Thread {
     pub closed: bool,
     /// Plan generation at the beginning of the open interval.
     pub generation: u32,
+    /// Records the ring had dropped at the beginning of the open interval.
+    pub dropped: u64,
     /// The frame of the call that is the interval, if it is one call.
     pub root: *mut Frame,
     /// When to look for a ring again.
@@ -111,18 +114,20 @@ pub struct Shadow {
     pub next: *mut Shadow,
     /// One past the highest frame that ever kept a return address: how far an unwinder has to search.
     pub end: *mut Frame,
+    /// The lowest grave ever used: where an unwinder's search ends.
+    pub low: *mut Frame,
     /// Owned by a thread.
     owned: AtomicU64,
-    /// Frames moved here in all; the last [`GRAVES_MAX`] are kept.
-    graves: u64,
-    /// Frames that looked stale.
+    /// Graves dug in all, counted modulo [`GRAVES_MAX`].
+    graves: usize,
+    /// Frames that looked stale, filled from the end: what is in use adjoins `frames`.
     graveyard: [Frame; GRAVES_MAX],
     /// The frames; the first stays free for ever.
     pub frames: [Frame; FRAMES_MAX + 1],
 }
 
-/// Offset of `frames` in a shadow stack, for the unwinder's expression.
-pub const SHADOW_FRAMES_AT: usize = core::mem::offset_of!(Shadow, frames);
+/// Where `top` of a thread without a shadow stack points behind, once it had one.
+static NO_FRAMES: [Frame; 1] = [Frame::FREE];
 
 /// All shadow stacks of the process.
 pub static SHADOWS: AtomicPtr<Shadow> = AtomicPtr::new(ptr::null_mut());
@@ -165,10 +170,13 @@ impl Thread {
             return false;
         }
         let slot = self.top;
-        // SAFETY: `slot` is below `limit`. Raised first: see the module's head.
+        // SAFETY: `slot` is below `limit`. Raised first, `sp` last: see the module's head.
         unsafe {
             self.top = slot.add(1);
-            slot.write(frame);
+            compiler_fence(SeqCst);
+            slot.write(Frame { sp: u64::MAX, ..frame });
+            compiler_fence(SeqCst);
+            (*slot).sp = frame.sp;
             if frame.ret != 0 && (*self.shadow).end < self.top {
                 (*self.shadow).end = self.top;
             }
@@ -191,8 +199,9 @@ impl Thread {
     /// Drops the frames of calls that can no longer return to a caller with its return address at `sp`.
     ///
     /// A frame at the same `sp` is alive if its slot still holds the trampoline's return address: a hooked function that
-    /// makes a hooked tail call.
+    /// makes a hooked tail call. On an alternate signal stack only frames of that stack are dropped.
     pub fn drop_stale(&mut self, sp: u64) {
+        let mut alternate = None;
         // SAFETY: the bottom frame is always free (`sp == MAX`), so the walk ends inside the shadow stack.
         unsafe {
             loop {
@@ -201,8 +210,11 @@ impl Thread {
                 if at > sp || (at == sp && *(sp as *const u64) == (*frame).after) {
                     return;
                 }
-                self.bury(frame);
-                self.top = frame;
+                let stack = alternate.get_or_insert_with(kernel::alternate_stack);
+                if !stack.is_empty() && !stack.contains(&at) {
+                    return;
+                }
+                self.drop_top();
             }
         }
     }
@@ -215,11 +227,7 @@ impl Thread {
         };
         for _ in found + 1..depth {
             // SAFETY: `found + 1 .. depth` are frames of this thread.
-            unsafe {
-                let frame = self.top.sub(1);
-                self.bury(frame);
-                self.top = frame;
-            }
+            unsafe { self.drop_top() };
         }
         true
     }
@@ -231,53 +239,67 @@ impl Thread {
             let frame = self.top.sub(1);
             let popped = *frame;
             *frame = Frame::FREE;
+            compiler_fence(SeqCst);
             self.top = frame;
             popped
         }
     }
 
-    /// The return address of a call whose frame is gone from the stack, if the graveyard still has it.
+    /// The return address of a call whose frame is gone from the stack, if a graveyard still has it, or the shadow stack of
+    /// another thread, on which a coroutine made the call.
     pub fn exhume(&mut self, sp: u64, after: u64) -> Option<u64> {
-        if self.shadow.is_null() {
-            return None;
-        }
-        // SAFETY: the shadow stack belongs to this thread.
-        let shadow = unsafe { &mut *self.shadow };
-        let newest = shadow.graves;
-        for age in 1..=newest.min(GRAVES_MAX as u64) {
-            let grave = &mut shadow.graveyard[((newest - age) % GRAVES_MAX as u64) as usize];
-            if grave.sp == sp && grave.after == after {
-                return Some(core::mem::replace(grave, Frame::FREE).ret);
+        // SAFETY: shadow stacks in the list are never unmapped; what this one's owner frees nobody else does.
+        unsafe {
+            if let Some(grave) = Shadow::search(self.shadow, sp, after) {
+                return Some(core::mem::replace(&mut *grave, Frame::FREE).ret);
+            }
+            let mut other = SHADOWS.load(Acquire);
+            while !other.is_null() {
+                if let Some(frame) = Shadow::search(other, sp, after) {
+                    return Some((*frame).ret);
+                }
+                other = (*other).next;
             }
         }
         None
     }
 
-    /// Frees a frame, remembering it if its return address is known nowhere else.
+    /// Frees the top frame, remembering it if its return address is known nowhere else.
     ///
     /// # Safety
-    /// `frame` lies in this thread's shadow stack.
-    unsafe fn bury(&mut self, frame: *mut Frame) {
+    /// A frame is in flight.
+    unsafe fn drop_top(&mut self) {
+        // SAFETY: the caller's contract.
         unsafe {
-            if (*frame).ret != 0 {
-                let shadow = &mut *self.shadow;
-                shadow.graveyard[(shadow.graves % GRAVES_MAX as u64) as usize] = *frame;
-                shadow.graves += 1;
+            let frame = self.top.sub(1);
+            if (*frame).ret != 0 && (*frame).sp != u64::MAX {
+                Shadow::bury(self.shadow, *frame);
             }
             *frame = Frame::FREE;
+            compiler_fence(SeqCst);
+            self.top = frame;
         }
     }
 
-    /// The thread is about to end: nothing is recorded any more, the shadow stack goes to the next thread.
+    /// The thread is about to end: nothing is recorded any more, the shadow stack goes to the next thread. Calls still in
+    /// flight return all the same.
     pub fn close(&mut self) {
         self.active = 0;
         self.open = false;
         self.closed = true;
-        if let Some(shadow) = ptr::NonNull::new(core::mem::replace(&mut self.shadow, ptr::null_mut())) {
-            // SAFETY: this thread owned it until now.
-            unsafe { Shadow::release(shadow.as_ptr()) };
+        compiler_fence(SeqCst);
+        if self.shadow.is_null() {
+            return;
         }
-        self.top = ptr::null_mut();
+        for _ in 0..self.frames().len() {
+            // SAFETY: so many are in flight.
+            unsafe { self.drop_top() };
+        }
+        let shadow = core::mem::replace(&mut self.shadow, ptr::null_mut());
+        self.top = NO_FRAMES.as_ptr_range().end.cast_mut();
+        self.limit = self.top;
+        // SAFETY: this thread owned it until now.
+        unsafe { Shadow::release(shadow) };
     }
 
     /// In the child of a `fork`: the calls in flight are the parent's to record, and other threads are gone.
@@ -342,7 +364,9 @@ impl Shadow {
             for i in 0..=FRAMES_MAX {
                 frames.add(i).write(Frame::FREE);
             }
+            // The graveyard stays untouched, and takes no memory, until it is needed: a grave of zeros is free, too.
             (*shadow).end = frames.add(1);
+            (*shadow).low = frames;
             let mut head = SHADOWS.load(Relaxed);
             loop {
                 (*shadow).next = head;
@@ -354,11 +378,55 @@ impl Shadow {
         }
     }
 
+    /// The grave or frame of a call, if it is here.
+    ///
+    /// # Safety
+    /// `shadow` is null or of the list. What another thread owns may change meanwhile.
+    unsafe fn search(shadow: *mut Shadow, sp: u64, after: u64) -> Option<*mut Frame> {
+        if shadow.is_null() {
+            return None;
+        }
+        // SAFETY: `low .. end` lies inside the shadow stack.
+        unsafe {
+            let mut frame = (*shadow).end;
+            while frame > (*shadow).low {
+                frame = frame.sub(1);
+                if (*frame).sp == sp && (*frame).after == after && (*frame).ret != 0 {
+                    return Some(frame);
+                }
+            }
+        }
+        None
+    }
+
+    /// Remembers a frame. The oldest grave gives way, but not if its call may still return: its slot still holds the
+    /// trampoline's return address.
+    ///
+    /// # Safety
+    /// The calling thread owns `shadow`.
+    unsafe fn bury(shadow: *mut Shadow, frame: Frame) {
+        // SAFETY: the index is below GRAVES_MAX.
+        unsafe {
+            let first = &raw mut (*shadow).graveyard as *mut Frame;
+            let mut grave = first;
+            for _ in 0..GRAVES_MAX {
+                grave = first.add(GRAVES_MAX - 1 - (*shadow).graves);
+                (*shadow).graves = ((*shadow).graves + 1) % GRAVES_MAX;
+                if (*grave).ret == 0 || kernel::peek((*grave).sp) != Some((*grave).after) {
+                    break;
+                }
+            }
+            grave.write(frame);
+            (*shadow).low = (*shadow).low.min(grave);
+        }
+    }
+
     /// Frees all frames and gives the stack back.
     ///
     /// # Safety
     /// The caller owns it, or its owner no longer exists.
     unsafe fn release(shadow: *mut Shadow) {
+        // SAFETY: the caller's contract.
         unsafe {
             let frames = &raw mut (*shadow).frames as *mut Frame;
             for i in 0..=FRAMES_MAX {

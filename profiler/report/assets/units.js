@@ -21,6 +21,6 @@ const percentile = (name) => /^p\d{3,}$/.test(name) ? `p${name.slice(1, 3)}.${na
 
 const keepUnits = (text) => text.replace(/(\d) (?=(?:%|ns|µs|ms|s)(?:[ ,.;:)]|$))/g, "$1\u00a0");
 
-const KINDS = { lock: "lock", io: "I/O", client: "client", timer: "timer", call: "call", body: "own code", probe: "probe" };
+const KINDS = { lock: "lock", io: "I/O", client: "client", timer: "timer", event: "event", call: "call", body: "own code", probe: "probe" };
 const stepName = (node) => node.site ? `${node.name} [${node.site}]` : node.name;
 const place = (node) => node.file ? node.file + (known(node.line) ? `:${node.line}` : "") : "";

@@ -22,6 +22,7 @@ pub fn kind(kind: Kind) -> &'static str {
         Kind::Io => "I/O",
         Kind::Client => "client",
         Kind::Timer => "timer",
+        Kind::Event => "event",
         Kind::Probe => "probe",
         Kind::Body => "body",
     }
@@ -76,6 +77,7 @@ fn opening(factor: &Factor) -> String {
         }
         Kind::Client => "Waits for the client: think time, not the server's".into(),
         Kind::Timer => "Sleeps, or waits for a timer: the delay is chosen, not needed".into(),
+        Kind::Event => "Waits until somebody wakes it: its callers tell for what".into(),
         Kind::Probe => "The cost of the probes themselves: fewer probes make it smaller".into(),
         Kind::Body => {
             let function = name.strip_prefix("body of ").unwrap_or(name);
@@ -92,7 +94,7 @@ fn calls_clause(paths: &Paths, factor: &Factor) -> Option<String> {
     let part = units::whole_percent(explained);
     let waits = matches!(
         factor.what,
-        Kind::Lock | Kind::Io | Kind::Client | Kind::Timer
+        Kind::Lock | Kind::Io | Kind::Client | Kind::Timer | Kind::Event
     );
     Some(match (explained, waits) {
         (e, true) if e >= MORE_WORK => {

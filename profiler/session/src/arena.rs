@@ -126,11 +126,10 @@ impl Arena {
         unsafe { self.base.add(wire::RINGS_AT + index * wire::RING_STRIDE + wire::ring::RECORDS_AT).cast() }
     }
 
-    /// Keeps some rings free for new threads. Memory that the system refuses is not touched by anybody.
-    pub fn provide_rings(&mut self) {
-        let count = self.control().rings.load(Relaxed) as usize;
-        let free = (0..count).filter(|&i| self.ring(i).state.load(Relaxed) == RingState::Free as u32).count();
-        if free < RINGS_STEP {
+    /// Keeps some rings free for new threads, of which `unused` are left. A server makes its threads in bursts: this is
+    /// called as often as rings are drained. Memory that the system refuses is not touched by anybody.
+    pub fn provide_rings(&mut self, unused: usize) {
+        if unused < RINGS_STEP {
             self.add_rings();
         }
     }

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering::*};
 
 use evenkeel_wire::ring::{RING_BYTES, RING_SLACK_BYTES, lap_bit};
-use evenkeel_wire::{Marker, Record, RingState};
+use evenkeel_wire::{Record, RingState};
 
 use crate::arena::Arena;
 
@@ -39,21 +39,25 @@ pub trait Sink {
 
 impl Drain {
     /// Passes on everything that is complete, and frees the rings of threads that are gone. `check_alive`: also ask the
-    /// system whether the threads still exist, which finds those that were killed.
-    pub fn run(&mut self, arena: &Arena, sink: &mut impl Sink, check_alive: bool) {
+    /// system whether the threads still exist, which finds those that were killed. Returns the number of free rings.
+    pub fn run(&mut self, arena: &Arena, sink: &mut impl Sink, check_alive: bool) -> usize {
         let count = arena.control().rings.load(Relaxed) as usize;
         let fresh = Reader { position: RING_BYTES as u64, dropped: 0, key: 0, live: false };
         self.rings.resize(count, fresh);
+        let mut unused = 0;
         for index in 0..count {
             let state = arena.ring(index).state.load(Acquire);
+            unused += usize::from(state == RingState::Free as u32);
             if state == RingState::Live as u32 || state == RingState::Dead as u32 {
                 let gone = state == RingState::Dead as u32 || (check_alive && !alive(arena, index));
                 self.ring(arena, index, sink);
                 if gone {
                     self.free(arena, index, sink);
+                    unused += 1;
                 }
             }
         }
+        unused
     }
 
     fn ring(&mut self, arena: &Arena, index: usize, sink: &mut impl Sink) {
@@ -64,18 +68,13 @@ impl Drain {
             reader.key += 1;
         }
         let key = (index as u64) << 32 | reader.key & 0xffff_ffff;
-        // Read before the records: a drop that happens while we read belongs to the next pass.
-        let dropped = header.dropped.load(Acquire);
-        let gap_position = header.gap_position.load(Acquire);
+        let dropped = header.dropped.load(Relaxed);
+        self.dropped += dropped - reader.dropped;
+        reader.dropped = dropped;
         self.missed += header.missed.swap(0, Relaxed);
         let end = header.position.load(Acquire);
         self.batch.clear();
         while reader.position < end {
-            if dropped != reader.dropped && reader.position == gap_position {
-                self.batch.push(Record::marker(Marker::Gap, 0, dropped - reader.dropped));
-                self.dropped += dropped - reader.dropped;
-                reader.dropped = dropped;
-            }
             // SAFETY: inside the ring; the target's thread writes the word last.
             let record = unsafe {
                 let slot = arena.records(index).add(reader.position as usize % RING_BYTES / 8);
@@ -87,11 +86,6 @@ impl Drain {
             };
             self.batch.push(record);
             reader.position += 16;
-        }
-        if dropped != reader.dropped {
-            self.batch.push(Record::marker(Marker::Gap, 0, dropped - reader.dropped));
-            self.dropped += dropped - reader.dropped;
-            reader.dropped = dropped;
         }
         let limit = reader.position + (RING_BYTES - RING_SLACK_BYTES) as u64;
         header.limit.store(limit, Release);

@@ -38,6 +38,14 @@ const CLIENT: &[&str] = &[
 /// Calls that wait for time to pass.
 const TIMERS: &[&str] = &["nanosleep", "clock_nanosleep", "usleep", "sleep", "pg_usleep", "os_thread_sleep"];
 
+/// Calls that wait for an event.
+const EVENTS: &[&str] = &[
+    "epoll_wait", "epoll_pwait", "epoll_pwait2", "poll", "ppoll", "select", "pselect", "sigsuspend", "sigwait",
+    "sigwaitinfo", "sigtimedwait", "wait", "waitpid", "wait4",
+    // PostgreSQL
+    "WaitLatch", "WaitLatchOrSocket", "WaitEventSetWait",
+];
+
 /// Kind of a call of the function `name`.
 pub fn of(name: &str) -> Kind {
     let has = |names: &[&str]| names.contains(&name);
@@ -49,6 +57,8 @@ pub fn of(name: &str) -> Kind {
         Kind::Client
     } else if has(TIMERS) {
         Kind::Timer
+    } else if has(EVENTS) {
+        Kind::Event
     } else {
         Kind::Call
     }

@@ -1,6 +1,6 @@
 //! The plan of probes: what is planted, under which id, and what the reports call it.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::rc::Rc;
 use std::sync::atomic::Ordering::*;
 
@@ -15,6 +15,11 @@ use crate::interval::{Boundary, Place, site_name};
 use crate::kinds;
 use crate::modules::Modules;
 
+/// Why a call in a hooked entry is not timed.
+const UNDER_ENTRY: &str = "it lies under the hook at the function's entry; to time it, name the interval by its call, as caller>function";
+/// Why an entry is not hooked.
+const OVER_SITE: &str = "a call in its first instructions is timed already";
+
 /// A function of the target: module index and entry.
 pub type Function = (usize, u64);
 
@@ -24,6 +29,8 @@ pub struct Plan {
     pub sites: SiteTable,
     probes: Vec<Planned>,
     by_place: HashMap<(usize, u64), u32>,
+    /// Code that probes replace or displace, by module and address, with its length.
+    claimed: BTreeMap<(usize, u64), u8>,
     displaced: usize,
     dirty: bool,
     unpatched: Vec<Unpatched>,
@@ -48,8 +55,8 @@ impl Plan {
     /// An empty plan for an interval.
     pub fn new(root: &str, root_height: u32) -> Plan {
         let sites = SiteTable { root: root.to_owned(), root_height, sites: Vec::new() };
-        let (probes, by_place) = (Vec::new(), HashMap::new());
-        Plan { sites, probes, by_place, displaced: 0, dirty: false, unpatched: Vec::new() }
+        let (probes, by_place, claimed) = (Vec::new(), HashMap::new(), BTreeMap::new());
+        Plan { sites, probes, by_place, claimed, displaced: 0, dirty: false, unpatched: Vec::new() }
     }
 
     /// All probes, by id.
@@ -112,6 +119,10 @@ impl Plan {
                 return None;
             }
         };
+        if self.is_claimed(index, site.address, site.len) {
+            self.note_unpatched(qualified(arena, index, module, site.address), UNDER_ENTRY.to_owned());
+            return None;
+        }
         let holder = (index, module.function_at(site.address).map_or(site.address, |function| function.entry));
         let id = arena.add_probe(|probe| {
             fill(probe, index, site.address, form, role, label);
@@ -127,6 +138,7 @@ impl Plan {
         self.describe(arena, id, holder, site.address, module, Some(&site.callee));
         self.probes.push(Planned { callee, holder, form, role, wanted: Wanted::Off });
         self.by_place.insert((index, site.address), id);
+        self.claimed.insert((index, site.address), site.len);
         Some(id)
     }
 
@@ -143,6 +155,10 @@ impl Plan {
         if let Some(&id) = self.by_place.get(&(index, entry)) {
             return Some(id);
         }
+        if self.is_claimed(index, entry, displaced.len as u8) {
+            self.note_unpatched(format!("entry of {}", module.name(entry)), OVER_SITE.to_owned());
+            return None;
+        }
         let slot = self.displaced;
         if !arena.set_displaced(slot, displaced) {
             return None;
@@ -158,7 +174,14 @@ impl Plan {
         self.describe(arena, id, function, entry, module, None);
         self.probes.push(Planned { callee: Some(function), holder: function, form: Form::Entry, role, wanted: Wanted::Off });
         self.by_place.insert(function, id);
+        self.claimed.insert(function, displaced.len as u8);
         Some(id)
+    }
+
+    /// Whether another probe replaces or displaces some of these bytes: two changes of one instruction destroy each other.
+    fn is_claimed(&self, index: usize, address: u64, len: u8) -> bool {
+        let before = self.claimed.range((index, 0)..(index, address + u64::from(len))).next_back();
+        before.is_some_and(|(&(_, at), &claimed)| at + u64::from(claimed) > address)
     }
 
     fn describe(

@@ -235,12 +235,12 @@ impl Session<'_> {
             let slow = last_slow.elapsed() >= Duration::from_millis(100);
             self.await_calibration();
             if self.store.analysis.is_some() {
-                self.drain.run(&self.arena, &mut self.store, slow);
+                let unused = self.drain.run(&self.arena, &mut self.store, slow);
+                self.arena.provide_rings(unused);
             }
             if slow {
                 last_slow = Instant::now();
                 self.clock.renew_lease(&self.arena);
-                self.arena.provide_rings();
                 self.tick(observer);
                 if !self.target.is_running() || interrupted.load(Relaxed) || self.time_is_up() {
                     return Ok(());

@@ -3,7 +3,9 @@
 //! The producer checks `position < limit`, reserves with one unlocked `xadd` (atomic against signals on the same
 //! thread) and writes the word with the lap bit last. x86-64 keeps stores in order, so a reader that sees the lap bit
 //! it expects sees the whole record. The consumer copies what is complete and then moves `limit` up. When the ring is
-//! full the producer counts and drops: it never waits, and the consumer never reads a record that may be overwritten.
+//! full the producer counts and drops: it never waits, and the consumer never reads a record that may be overwritten. An
+//! interval that lost a record says so itself, with a [`crate::Marker::Gap`] before its end; if that finds no room, the
+//! end is not written either.
 
 use core::sync::atomic::{AtomicU32, AtomicU64};
 
@@ -24,15 +26,13 @@ pub struct RingHeader {
     pub position: AtomicU64,
     /// Producer: records dropped because the ring was full.
     pub dropped: AtomicU64,
-    /// Producer: position at the last drop.
-    pub gap_position: AtomicU64,
     /// Producer: process, and thread within it, that own the ring.
     pub pid: AtomicU32,
     /// See `pid`.
     pub tid: AtomicU32,
     /// Producer: intervals that could not begin because the ring was full.
     pub missed: AtomicU64,
-    _line: [u64; 3],
+    _line: [u64; 4],
     /// Consumer: the producer stops here.
     pub limit: AtomicU64,
     /// A [`RingState`].

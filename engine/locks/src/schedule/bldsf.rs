@@ -37,8 +37,10 @@ impl Schedule for Bldsf {
     fn pick(&mut self, decision: &Decision<'_>, _: &mut Draws, picked: &mut Vec<usize>) {
         let mut groups = group::compatible_groups(decision, |_, size| size);
         for places in &mut groups {
-            let mut sized: Vec<(f64, usize)> =
-                places.iter().map(|&place| (decision.size(decision.waiter(place)), place)).collect();
+            let mut sized: Vec<(f64, usize)> = places
+                .iter()
+                .map(|&place| (decision.size(decision.waiter(place)), place))
+                .collect();
             sized.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
             *places = sized.into_iter().map(|(_, place)| place).collect();
             let (length, _) = self.best_prefix(&decision.union_sizes(places));

@@ -61,7 +61,10 @@ mod tests {
             assert!((factor.at(1) - 1.0).abs() < 1e-12, "C1 of {factor:?}");
             for k in 1..100 {
                 assert!(factor.at(k) <= k as f64 + 1e-12, "C3 of {factor:?}");
-                assert!(factor == DelayFactor::Constant || factor.at(k) < factor.at(k + 1), "C2 of {factor:?}");
+                assert!(
+                    factor == DelayFactor::Constant || factor.at(k) < factor.at(k + 1),
+                    "C2 of {factor:?}"
+                );
             }
         }
     }

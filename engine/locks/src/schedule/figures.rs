@@ -35,15 +35,28 @@ impl Figure {
 
     fn txn(&mut self, name: &'static str) -> TxnIndex {
         let id = self.txns.len() as u64;
-        let meta = TxnMeta { id, birth_ns: id, class: 0, expected_remaining_ns: None };
-        *self.txns.entry(name).or_insert_with(|| self.contention.add_txn(meta))
+        let meta = TxnMeta {
+            id,
+            birth_ns: id,
+            class: 0,
+            expected_remaining_ns: None,
+        };
+        *self
+            .txns
+            .entry(name)
+            .or_insert_with(|| self.contention.add_txn(meta))
     }
 
     fn request(&mut self, txn: &'static str, object: &'static str, mode: Mode, outcome: Outcome) {
         let txn = self.txn(txn);
-        let object = *self.objects.entry(object).or_insert_with(|| self.contention.add_queue());
+        let object = *self
+            .objects
+            .entry(object)
+            .or_insert_with(|| self.contention.add_queue());
         let locks_held = self.contention.graph().txn(txn).holds.len() as u32;
-        let became = self.contention.request(txn, object, mode, locks_held, 0, &mut self.effects);
+        let became = self
+            .contention
+            .request(txn, object, mode, locks_held, 0, &mut self.effects);
         assert_eq!(became, Ok(outcome));
     }
 
@@ -58,9 +71,22 @@ impl Figure {
     /// The names of those granted, sorted, when `txn` gives everything back.
     fn granted_when_ends(&mut self, txn: &'static str) -> Vec<&'static str> {
         self.effects.clear();
-        self.contention.release_all(self.txns[txn], 0, &mut self.effects);
-        let name = |txn| *self.txns.iter().find(|(_, index)| **index == txn).expect("a named transaction").0;
-        let mut granted: Vec<_> = self.effects.granted.iter().map(|granted| name(granted.txn)).collect();
+        self.contention
+            .release_all(self.txns[txn], 0, &mut self.effects);
+        let name = |txn| {
+            *self
+                .txns
+                .iter()
+                .find(|(_, index)| **index == txn)
+                .expect("a named transaction")
+                .0
+        };
+        let mut granted: Vec<_> = self
+            .effects
+            .granted
+            .iter()
+            .map(|granted| name(granted.txn))
+            .collect();
         granted.sort_unstable();
         granted
     }
@@ -117,7 +143,10 @@ fn figure_4_2(schedule: ScheduleKind) -> Figure {
 
 #[test]
 fn figure_4_2_blocking_locks_do_not_count_those_blocked_indirectly() {
-    assert_eq!(figure_4_2(ScheduleKind::Mblf).granted_when_ends("t0"), ["t2"]);
+    assert_eq!(
+        figure_4_2(ScheduleKind::Mblf).granted_when_ends("t0"),
+        ["t2"]
+    );
     let mut figure = figure_4_2(ScheduleKind::Ldsf);
     assert_eq!((figure.exact("t1"), figure.exact("t2")), (5, 3));
     assert_eq!(figure.granted_when_ends("t0"), ["t1"]);
@@ -146,7 +175,10 @@ fn figure_4_3_the_deepest_need_not_unblock_the_most() {
     let depth = |figure: &Figure, txn| figure.contention.graph().depth(figure.txns[txn]);
     assert_eq!((depth(&figure, "t1"), depth(&figure, "t2")), (3, 2));
     assert_eq!(figure.granted_when_ends("t0"), ["t1"]);
-    assert_eq!(figure_4_3(ScheduleKind::Ldsf).granted_when_ends("t0"), ["t2"]);
+    assert_eq!(
+        figure_4_3(ScheduleKind::Ldsf).granted_when_ends("t0"),
+        ["t2"]
+    );
 }
 
 #[test]
@@ -182,7 +214,10 @@ fn figure_4_5_a_waiter_depends_on_every_shared_holder() {
     figure.waits("t1", "o3", X);
     // Reverse reachability by hand: t1 and t5 reach t2; t1, t5 and t6 reach t3.
     assert_eq!((figure.exact("t2"), figure.exact("t3")), (3, 4));
-    assert_eq!((figure.exact("t5"), figure.exact("t6"), figure.exact("t1")), (2, 2, 1));
+    assert_eq!(
+        (figure.exact("t5"), figure.exact("t6"), figure.exact("t1")),
+        (2, 2, 1)
+    );
     // t3 releasing o1 does not help t5 while t2 still reads it.
     assert_eq!(figure.granted_when_ends("t3"), ["t6"]);
     assert_eq!(figure.granted_when_ends("t2"), ["t5"]);
@@ -206,7 +241,10 @@ fn figure_4_6_a_batch_of_shared_locks_beats_all_of_them() {
     for (waiter, mode) in [("t1", S), ("t2", S), ("t3", S), ("t4", X)] {
         figure.waits(waiter, "o", mode);
     }
-    assert_eq!(["t1", "t2", "t3", "t4"].map(|txn| figure.exact(txn)), [5, 1, 1, 5]);
+    assert_eq!(
+        ["t1", "t2", "t3", "t4"].map(|txn| figure.exact(txn)),
+        [5, 1, 1, 5]
+    );
     assert_eq!(figure.granted_when_ends("t0"), ["t1"]);
     assert!(figure.granted_when_ends("t1").contains(&"a1"));
     let after_t1 = figure.contention.graph().txn(figure.txns["t4"]).waiting;
@@ -239,7 +277,12 @@ fn figure_4_20_a_short_transaction_goes_before_a_long_query_with_more_dependents
     let build = |schedule| {
         let mut figure = Figure::new(schedule);
         for (name, id, expected_ns) in [("t1", 100, 100.0), ("t2", 101, 1.0)] {
-            let meta = TxnMeta { id, birth_ns: 0, class: 0, expected_remaining_ns: Some(expected_ns) };
+            let meta = TxnMeta {
+                id,
+                birth_ns: 0,
+                class: 0,
+                expected_remaining_ns: Some(expected_ns),
+            };
             let index = figure.contention.add_txn(meta);
             figure.txns.insert(name, index);
         }

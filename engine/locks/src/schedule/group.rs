@@ -5,7 +5,10 @@ use crate::modes::{Mode, ModeSet};
 use crate::queue::Waiter;
 
 /// Picks, in the given order, every waiter that conflicts with none before it, granted or passed over.
-pub fn grant_in_order<'a>(order: impl Iterator<Item = (usize, &'a Waiter)>, picked: &mut Vec<usize>) {
+pub fn grant_in_order<'a>(
+    order: impl Iterator<Item = (usize, &'a Waiter)>,
+    picked: &mut Vec<usize>,
+) {
     let mut ahead = ModeSet::EMPTY;
     for (place, waiter) in order {
         if waiter.mode.conflicts().intersection(ahead).is_empty() {
@@ -37,13 +40,20 @@ pub fn share_with(decision: &Decision<'_>, first: usize, picked: &mut Vec<usize>
 /// The place of the candidate with the greatest measure, the first to arrive of equals.
 pub fn greatest<K: Ord>(decision: &Decision<'_>, measure: impl Fn(&Waiter) -> K) -> usize {
     let key = |(place, waiter): &(usize, &Waiter)| (measure(waiter), std::cmp::Reverse(*place));
-    decision.candidates().max_by_key(key).expect("a decision has a candidate").0
+    decision
+        .candidates()
+        .max_by_key(key)
+        .expect("a decision has a candidate")
+        .0
 }
 
 /// The groups worth comparing, those of shareable modes first: all `IS` with all `S`, all `IS` with all `IX`, one `SIX`
 /// with all `IS`, and one `X`; of the `SIX` and `X` requests the one with the greatest `weight(place, size)`. With `S`
 /// and `X` only: all shared requests, and the exclusive one with the largest dependency set.
-pub fn compatible_groups(decision: &Decision<'_>, weight: impl Fn(usize, f64) -> f64) -> Vec<Vec<usize>> {
+pub fn compatible_groups(
+    decision: &Decision<'_>,
+    weight: impl Fn(usize, f64) -> f64,
+) -> Vec<Vec<usize>> {
     let mut of_mode: [Vec<usize>; 3] = Default::default();
     let mut solo: [Option<(f64, usize)>; 2] = [None; 2];
     for (place, waiter) in decision.candidates() {

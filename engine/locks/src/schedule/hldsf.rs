@@ -13,11 +13,18 @@ pub struct Hldsf;
 
 impl Schedule for Hldsf {
     fn pick(&mut self, decision: &Decision<'_>, _: &mut Draws, picked: &mut Vec<usize>) {
-        let remaining_ns = |place: usize| decision.expected_remaining_ns(decision.waiter(place).txn);
+        let remaining_ns =
+            |place: usize| decision.expected_remaining_ns(decision.waiter(place).txn);
         let groups = group::compatible_groups(decision, |place, size| size / remaining_ns(place));
         let speed = |places: &[usize]| {
-            let size: f64 = places.iter().map(|&place| decision.size(decision.waiter(place))).sum();
-            let slowest_ns = places.iter().map(|&place| remaining_ns(place)).fold(1.0, f64::max);
+            let size: f64 = places
+                .iter()
+                .map(|&place| decision.size(decision.waiter(place)))
+                .sum();
+            let slowest_ns = places
+                .iter()
+                .map(|&place| remaining_ns(place))
+                .fold(1.0, f64::max);
             size / slowest_ns
         };
         picked.extend_from_slice(&group::best(groups, speed));

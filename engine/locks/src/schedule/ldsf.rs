@@ -15,7 +15,8 @@ pub struct Ldsf;
 impl Schedule for Ldsf {
     fn pick(&mut self, decision: &Decision<'_>, _: &mut Draws, picked: &mut Vec<usize>) {
         let groups = group::compatible_groups(decision, |_, size| size);
-        let progress = |places: &[usize]| decision.union_sizes(places).last().copied().unwrap_or(0.0);
+        let progress =
+            |places: &[usize]| decision.union_sizes(places).last().copied().unwrap_or(0.0);
         picked.extend_from_slice(&group::best(groups, progress));
     }
 }

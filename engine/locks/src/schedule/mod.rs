@@ -83,7 +83,12 @@ impl<'a> Decision<'a> {
     /// The waiters to choose from with their places in the queue, in order of arrival. There is at least one.
     pub fn candidates(&self) -> impl Iterator<Item = (usize, &'a Waiter)> + use<'a> {
         let (eligible, limit) = (self.eligible, self.arrival_limit);
-        let ahead = self.object().waiting().iter().enumerate().take_while(move |(_, w)| w.arrival < limit);
+        let ahead = self
+            .object()
+            .waiting()
+            .iter()
+            .enumerate()
+            .take_while(move |(_, w)| w.arrival < limit);
         ahead.filter(move |(_, waiter)| eligible.contains(waiter.mode))
     }
 
@@ -192,12 +197,17 @@ impl ScheduleKind {
         if let Some(factor) = name.strip_prefix("bldsf:") {
             return DelayFactor::from_name(factor).map(ScheduleKind::Bldsf);
         }
-        ScheduleKind::ALL.into_iter().find(|kind| kind.name() == name)
+        ScheduleKind::ALL
+            .into_iter()
+            .find(|kind| kind.name() == name)
     }
 
     /// Whether it compares dependency-set sizes.
     pub fn needs_sizes(self) -> bool {
-        matches!(self, ScheduleKind::Ldsf | ScheduleKind::Bldsf(_) | ScheduleKind::Hldsf)
+        matches!(
+            self,
+            ScheduleKind::Ldsf | ScheduleKind::Bldsf(_) | ScheduleKind::Hldsf
+        )
     }
 
     /// Whether it compares expected remaining times.

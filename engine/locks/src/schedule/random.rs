@@ -10,7 +10,10 @@ pub struct Random;
 impl Schedule for Random {
     fn pick(&mut self, decision: &Decision<'_>, draws: &mut Draws, picked: &mut Vec<usize>) {
         let drawn = draws.below(decision.candidates().count() as u64) as usize;
-        let (first, _) = decision.candidates().nth(drawn).expect("a number below the count");
+        let (first, _) = decision
+            .candidates()
+            .nth(drawn)
+            .expect("a number below the count");
         group::share_with(decision, first, picked);
     }
 }

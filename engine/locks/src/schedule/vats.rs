@@ -17,14 +17,25 @@ impl Schedule for Vats {
     fn pick(&mut self, decision: &Decision<'_>, _: &mut Draws, picked: &mut Vec<usize>) {
         // The eldest alone decides unless its mode can be shared: no need to sort for an exclusive grant.
         let age = |&(place, waiter): &(usize, &crate::queue::Waiter)| (waiter.birth_ns, place);
-        let Some((place, eldest)) = decision.candidates().min_by_key(age) else { return };
+        let Some((place, eldest)) = decision.candidates().min_by_key(age) else {
+            return;
+        };
         if eldest.mode == crate::modes::Mode::X {
             picked.push(place);
             return;
         }
         self.order.clear();
-        self.order.extend(decision.candidates().map(|(place, waiter)| (waiter.birth_ns, place)));
+        self.order.extend(
+            decision
+                .candidates()
+                .map(|(place, waiter)| (waiter.birth_ns, place)),
+        );
         self.order.sort_unstable();
-        group::grant_in_order(self.order.iter().map(|&(_, place)| (place, decision.waiter(place))), picked);
+        group::grant_in_order(
+            self.order
+                .iter()
+                .map(|&(_, place)| (place, decision.waiter(place))),
+            picked,
+        );
     }
 }

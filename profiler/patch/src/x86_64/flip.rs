@@ -96,13 +96,14 @@ fn barrier() {
     unsafe { libc::syscall(libc::SYS_membarrier, MEMBARRIER_SYNC_CORE, 0, 0) };
 }
 
-/// Whether the calling thread is the only one of its process.
-pub fn alone() -> bool {
+/// Whether the calling thread is the only one that can execute the code of `process`. A child of `vfork` is not: it is
+/// another process, and its parent's threads run in the same memory.
+pub fn alone(process: i32) -> bool {
     // SAFETY: a path constant and a buffer of the right type.
     unsafe {
         let mut status: libc::stat = core::mem::zeroed();
         // proc(5): the link count of a task directory is the number of threads plus two.
-        libc::stat(c"/proc/self/task".as_ptr(), &mut status) == 0 && status.st_nlink == 3
+        libc::getpid() == process && libc::stat(c"/proc/self/task".as_ptr(), &mut status) == 0 && status.st_nlink == 3
     }
 }
 

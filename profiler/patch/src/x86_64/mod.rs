@@ -3,6 +3,7 @@
 pub mod clock;
 pub mod flip;
 pub mod jump;
+pub mod kernel;
 pub mod operand;
 pub mod stubs;
 pub mod templates;

@@ -163,7 +163,6 @@ global_asm!(
     "ret",
     "50:", // the ring is full
     "inc qword ptr [r11+{dropped_at}]",
-    "mov [r11+{gap_at}], rax",
     "jmp 30b",
     "60:", // another frame is on top
     "lea r10, [rip + evenkeel_\\name\\()_after]",
@@ -297,7 +296,6 @@ global_asm!(
     return_at = const RETURN_AT,
     limit_at = const core::mem::offset_of!(evenkeel_wire::RingHeader, limit),
     dropped_at = const core::mem::offset_of!(evenkeel_wire::RingHeader, dropped),
-    gap_at = const core::mem::offset_of!(evenkeel_wire::RingHeader, gap_position),
     duration_shift = const evenkeel_wire::record::DURATION_SHIFT,
     ring_shift = const evenkeel_wire::ring::RING_SHIFT,
     ring_mask = const evenkeel_wire::ring::RING_BYTES - 1,

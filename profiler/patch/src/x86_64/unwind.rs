@@ -12,7 +12,7 @@
 use core::ffi::c_void;
 
 use super::templates::RETURN_AT;
-use crate::thread::{SHADOW_FRAMES_AT, SHADOWS, Shadow};
+use crate::thread::{SHADOWS, Shadow};
 
 const BYTES_MAX: usize = 320;
 
@@ -53,6 +53,10 @@ const FRAME_BYTES: u64 = size_of::<crate::Frame>() as u64;
 const FRAME_SP: u64 = core::mem::offset_of!(crate::Frame, sp) as u64;
 const FRAME_AFTER: u64 = core::mem::offset_of!(crate::Frame, after) as u64;
 const SHADOW_END: u64 = core::mem::offset_of!(Shadow, end) as u64;
+const SHADOW_LOW: u64 = core::mem::offset_of!(Shadow, low) as u64;
+
+/// The return address of a frame that is nowhere: a thread interrupted inside a trampoline. Unwinders stop there.
+static NOWHERE: u64 = 0;
 
 /// Bytes of CFI under construction.
 struct Writer<'a> {
@@ -165,10 +169,15 @@ fn search_expression(e: &mut Writer<'_>) {
     e.put(&[op::BREG16]).sleb(0); //                                     S P
     e.put(&[op::ADDR]).put(&(&raw const SHADOWS as u64).to_le_bytes()).put(&[op::DEREF]); // S P n
     let shadow = e.len;
+    e.put(&[op::DUP]);
+    let more = e.ahead(op::BRA);
+    e.put(&[op::ADDR]).put(&(&raw const NOWHERE as u64).to_le_bytes());
+    let nowhere = e.ahead(op::SKIP);
+    e.land(more);
     e.put(&[op::DUP, op::PLUS_UCONST]).uleb(SHADOW_END).put(&[op::DEREF]); // S P n f+1
     let next = e.len;
     e.put(&[0x08, FRAME_BYTES as u8, op::MINUS]); //                     S P n f     (const1u)
-    e.put(&[op::OVER, op::PLUS_UCONST]).uleb(SHADOW_FRAMES_AT as u64); // S P n f bottom
+    e.put(&[op::OVER, op::PLUS_UCONST]).uleb(SHADOW_LOW).put(&[op::DEREF]); // S P n f bottom
     e.put(&[op::OVER, op::PICK, 1]); //                                  S P n f bottom f bottom
     e.put(&[op::LT]); //                                                 S P n f bottom (f < bottom)
     e.put(&[0x16, op::DROP]); //                                         S P n f (f < bottom)   (swap, drop)
@@ -180,5 +189,5 @@ fn search_expression(e: &mut Writer<'_>) {
     let found = e.ahead(op::SKIP);
     e.land(exhausted).put(&[op::DROP, op::DEREF]); //                    S P n'      (`next` is at offset 0)
     e.back(op::SKIP, shadow);
-    e.land(found); //                                                    the frame: `ret` is at offset 0
+    e.land(nowhere).land(found); //                                                    the frame: `ret` is at offset 0
 }

@@ -47,7 +47,7 @@ impl Paint {
             Kind::Lock => "31",
             Kind::Io => "34",
             Kind::Client => "90",
-            Kind::Timer => "35",
+            Kind::Timer | Kind::Event => "35",
             Kind::Probe => "95",
             Kind::Body => "32",
             Kind::Call => "33",

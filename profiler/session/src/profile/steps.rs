@@ -14,8 +14,8 @@ use crate::plan::Function;
 use crate::refine::{self, Candidate, State, Step};
 
 /// A round is judged when it has so many intervals and is so old ...
-const INTERVALS_ENOUGH: u64 = 400;
-const ROUND_AT_LEAST: Duration = Duration::from_millis(800);
+const INTERVALS_ENOUGH: u64 = 300;
+const ROUND_AT_LEAST: Duration = Duration::from_millis(400);
 /// ... or, where intervals are rare, so many after so long.
 const INTERVALS_FEW: u64 = 40;
 const ROUND_LONG: Duration = Duration::from_secs(4);
@@ -24,7 +24,7 @@ const SETTLED_PERIOD: Duration = Duration::from_secs(5);
 /// How many times the threshold it takes to begin again.
 const SETTLED_FACTOR: f64 = 3.0;
 /// How long calls through pointers are trapped: a trap costs microseconds.
-const DISCOVERY: Duration = Duration::from_millis(150);
+const DISCOVERY: Duration = Duration::from_millis(100);
 /// Probes trapped at a time.
 const DISCOVERED_AT_ONCE: usize = 24;
 
