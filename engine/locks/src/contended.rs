@@ -6,11 +6,11 @@ use std::hash::Hash;
 
 use crate::contention::{Contention, Effects, Outcome, Rules};
 use crate::error::LockError;
+use crate::granted::GrantedSet;
 use crate::graph::{QueueIndex, TxnIndex};
 use crate::hot::HotObjects;
 use crate::modes::Mode;
 use crate::owner::Owner;
-use crate::queue::GrantedSet;
 use crate::table::{Locks, Table};
 
 /// Objects and transactions in the wait-for graph, by their places there.

@@ -15,6 +15,7 @@ pub mod contention;
 pub mod deadlock;
 pub mod draws;
 mod error;
+pub mod granted;
 pub mod graph;
 mod held;
 pub mod hot;

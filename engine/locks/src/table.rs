@@ -8,10 +8,10 @@ use std::hash::{BuildHasher, Hash};
 
 use hashbrown::hash_table::{Entry as Slot, HashTable};
 
+use crate::granted::GrantedSet;
 use crate::graph::QueueIndex;
 use crate::modes::Mode;
 use crate::owner::Owner;
-use crate::queue::GrantedSet;
 use crate::sync::{Mutex, MutexGuard};
 
 /// Objects an empty shard keeps memory for.

@@ -33,6 +33,7 @@ extern "C" fn leave(id: u32, registers: &mut Registers, after: u64, now: u64) {
 
 /// Whether the call's return is to be intercepted; if so its frame was pushed.
 fn enter_boundary(id: u32, registers: &mut Registers, after: u64) -> bool {
+    threads::notice_fork();
     let arena = arena::get();
     let thread = thread::current();
     if thread.closed {
@@ -90,7 +91,12 @@ fn begin(thread: &mut Thread, arena: Arena, probe: &Probe, registers: &Registers
     }
     threads::watch_end();
     thread.generation = plan::applied();
+    if thread.generation == plan::CHANGING {
+        end_recording(thread);
+        return false;
+    }
     thread.frames_lost = 0;
+    thread.dropped = rings::dropped(thread);
     thread.root = core::ptr::null_mut();
     let mut labels = [Record::new(0, 0, 0); LABEL_MAX / LABEL_CHUNK];
     let count = read_label(probe, registers, arena, &mut labels);
@@ -117,9 +123,13 @@ fn read_label(probe: &Probe, registers: &Registers, arena: Arena, labels: &mut [
     }
     let mut text = [0u8; LABEL_MAX];
     let local = libc::iovec { iov_base: text.as_mut_ptr().cast(), iov_len: text.len() };
-    let remote = libc::iovec { iov_base: argument() as *mut _, iov_len: text.len() };
+    // In two parts where it reaches into another page: that may not be there, and a part is read whole or not at all.
+    let address = argument();
+    let first = text.len().min(4096 - address as usize % 4096);
+    let part = |from: usize, len: usize| libc::iovec { iov_base: address.wrapping_add(from as u64) as *mut _, iov_len: len };
+    let remote = [part(0, first), part(first, text.len() - first)];
     // SAFETY: the local buffer is ours; the kernel checks the other.
-    let read = unsafe { libc::process_vm_readv(libc::getpid(), &local, 1, &remote, 1, 0) };
+    let read = unsafe { libc::process_vm_readv(libc::getpid(), &local, 1, remote.as_ptr(), 2, 0) };
     if read <= 0 {
         arena.control().labels_unread.fetch_add(1, Relaxed);
         return 0;
@@ -150,7 +160,7 @@ fn leave_boundary(id: u32, registers: &mut Registers, after: u64, now: u64) {
     let role = arena::get().probes().get(id as usize).map_or(0, |probe| probe.role);
     let inner = role == Role::End as u8 || role == Role::Gate as u8;
     if inner && thread.active != 0 {
-        rings::write(thread, Record::new(frame.start, now - frame.start, id));
+        rings::write(thread, Record::new(frame.start, now.wrapping_sub(frame.start), id));
     }
     if role == Role::Gate as u8 {
         return;
@@ -175,7 +185,11 @@ fn finish(thread: &mut Thread, now: u64) {
             rings::write(thread, Record::marker(Marker::Open, frame.start, id as u64));
         }
     }
-    rings::write(thread, Record::marker(Marker::End, now, (plan::applied() as u64) << 1 | 1));
+    // Last, as it may have been a marker that was dropped; and without it no end: the next beginning then tells.
+    let dropped = rings::dropped(thread).wrapping_sub(thread.dropped);
+    if dropped == 0 || rings::write(thread, Record::marker(Marker::Gap, now, dropped)) {
+        rings::write(thread, Record::marker(Marker::End, now, (plan::applied() as u64) << 1 | 1));
+    }
 }
 
 /// Which probe a frame belongs to: its trampoline says.

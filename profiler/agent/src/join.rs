@@ -25,6 +25,7 @@ pub fn join() {
         return;
     }
     arena.publish();
+    rings::release_inherited(arena);
     signals::take_over();
     threads::watch();
     rings::discard_records(evenkeel_patch::thread::current());

@@ -28,6 +28,7 @@ mod threads;
 #[unsafe(link_section = ".init_array")]
 static INITIALISE: extern "C" fn() = {
     extern "C" fn initialise() {
+        signals::look_up();
         join::join();
     }
     initialise

@@ -3,9 +3,22 @@
 
 use core::ffi::{c_int, c_void};
 use core::mem::zeroed;
-use core::sync::atomic::AtomicUsize;
 
-use crate::signals::{active, next};
+use crate::signals::{Next, active};
+
+static PTHREAD_SIGMASK: Next = Next::of(c"pthread_sigmask");
+static SIGPROCMASK: Next = Next::of(c"sigprocmask");
+static SIGSUSPEND: Next = Next::of(c"sigsuspend");
+static PPOLL: Next = Next::of(c"ppoll");
+static PSELECT: Next = Next::of(c"pselect");
+static EPOLL_PWAIT: Next = Next::of(c"epoll_pwait");
+
+/// Finds the C library's functions behind ours.
+pub fn look_up() {
+    for function in [&PTHREAD_SIGMASK, &SIGPROCMASK, &SIGSUSPEND, &PPOLL, &PSELECT, &EPOLL_PWAIT] {
+        function.look_up();
+    }
+}
 
 /// No signals.
 pub fn empty() -> libc::sigset_t {
@@ -36,10 +49,9 @@ type MaskFn = unsafe extern "C" fn(c_int, *const libc::sigset_t, *mut libc::sigs
 /// # Safety
 /// As pthread_sigmask(3).
 pub unsafe fn real_sigmask(how: c_int, set: *const libc::sigset_t, old: *mut libc::sigset_t) -> c_int {
-    static NEXT: AtomicUsize = AtomicUsize::new(0);
     // SAFETY: the C library's function of this name and type.
     unsafe {
-        let function: MaskFn = core::mem::transmute(next(&NEXT, c"pthread_sigmask"));
+        let function: MaskFn = core::mem::transmute(PTHREAD_SIGMASK.get());
         function(how, set, old)
     }
 }
@@ -61,11 +73,10 @@ pub unsafe extern "C" fn pthread_sigmask(how: c_int, set: *const libc::sigset_t,
 /// As sigprocmask(2).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sigprocmask(how: c_int, set: *const libc::sigset_t, old: *mut libc::sigset_t) -> c_int {
-    static NEXT: AtomicUsize = AtomicUsize::new(0);
     let mut copy = empty();
     // SAFETY: the caller's contract.
     unsafe {
-        let function: MaskFn = core::mem::transmute(next(&NEXT, c"sigprocmask"));
+        let function: MaskFn = core::mem::transmute(SIGPROCMASK.get());
         function(how, if how == libc::SIG_UNBLOCK { set } else { passing(set, &mut copy) }, old)
     }
 }
@@ -76,11 +87,10 @@ pub unsafe extern "C" fn sigprocmask(how: c_int, set: *const libc::sigset_t, old
 /// As sigsuspend(2).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sigsuspend(set: *const libc::sigset_t) -> c_int {
-    static NEXT: AtomicUsize = AtomicUsize::new(0);
     let mut copy = empty();
     // SAFETY: the caller's contract.
     unsafe {
-        let function: unsafe extern "C" fn(*const libc::sigset_t) -> c_int = core::mem::transmute(next(&NEXT, c"sigsuspend"));
+        let function: unsafe extern "C" fn(*const libc::sigset_t) -> c_int = core::mem::transmute(SIGSUSPEND.get());
         function(passing(set, &mut copy))
     }
 }
@@ -96,13 +106,12 @@ pub unsafe extern "C" fn ppoll(
     timeout: *const libc::timespec,
     set: *const libc::sigset_t,
 ) -> c_int {
-    static NEXT: AtomicUsize = AtomicUsize::new(0);
     type Ppoll =
         unsafe extern "C" fn(*mut libc::pollfd, libc::nfds_t, *const libc::timespec, *const libc::sigset_t) -> c_int;
     let mut copy = empty();
     // SAFETY: the caller's contract.
     unsafe {
-        let function: Ppoll = core::mem::transmute(next(&NEXT, c"ppoll"));
+        let function: Ppoll = core::mem::transmute(PPOLL.get());
         function(fds, count, timeout, passing(set, &mut copy))
     }
 }
@@ -120,7 +129,6 @@ pub unsafe extern "C" fn pselect(
     timeout: *const libc::timespec,
     set: *const libc::sigset_t,
 ) -> c_int {
-    static NEXT: AtomicUsize = AtomicUsize::new(0);
     type Pselect = unsafe extern "C" fn(
         c_int,
         *mut libc::fd_set,
@@ -132,7 +140,7 @@ pub unsafe extern "C" fn pselect(
     let mut copy = empty();
     // SAFETY: the caller's contract.
     unsafe {
-        let function: Pselect = core::mem::transmute(next(&NEXT, c"pselect"));
+        let function: Pselect = core::mem::transmute(PSELECT.get());
         function(count, read, write, except, timeout, passing(set, &mut copy))
     }
 }
@@ -149,12 +157,11 @@ pub unsafe extern "C" fn epoll_pwait(
     timeout: c_int,
     set: *const libc::sigset_t,
 ) -> c_int {
-    static NEXT: AtomicUsize = AtomicUsize::new(0);
     type EpollPwait = unsafe extern "C" fn(c_int, *mut c_void, c_int, c_int, *const libc::sigset_t) -> c_int;
     let mut copy = empty();
     // SAFETY: the caller's contract.
     unsafe {
-        let function: EpollPwait = core::mem::transmute(next(&NEXT, c"epoll_pwait"));
+        let function: EpollPwait = core::mem::transmute(EPOLL_PWAIT.get());
         function(epoll, events, count, timeout, passing(set, &mut copy))
     }
 }

@@ -61,8 +61,8 @@ impl Modules {
         struct Pass<'a> {
             modules: &'a mut Modules,
             arena: Arena,
-            previous: [LoadedModule; LOADED_MAX],
-            previous_len: usize,
+            fresh: [LoadedModule; LOADED_MAX],
+            len: usize,
             executable: Option<usize>,
             total: usize,
             seen: usize,
@@ -79,16 +79,18 @@ impl Modules {
             pass.modules.changes = (info.dlpi_adds, info.dlpi_subs);
             let mut name = [0; 512];
             if let Some(seen) = describe(info, pass.seen == 0, &mut name)
-                && pass.modules.len < LOADED_MAX
+                && pass.len < LOADED_MAX
             {
-                let known = pass.previous[..pass.previous_len]
+                let known = pass
+                    .modules
+                    .list()
                     .iter()
                     .find(|module| module.bias == seen.bias && module.low == seen.low && module.high == seen.high);
                 let index = known.map(|module| module.index as usize).or_else(|| announce(pass.arena, &seen));
                 if let Some(index) = index {
                     let module = LoadedModule { index: index as u32, bias: seen.bias, low: seen.low, high: seen.high };
-                    pass.modules.list[pass.modules.len] = module;
-                    pass.modules.len += 1;
+                    pass.fresh[pass.len] = module;
+                    pass.len += 1;
                     if seen.executable {
                         pass.executable = Some(index);
                     }
@@ -96,14 +98,15 @@ impl Modules {
             }
             pass.seen += 1;
             if pass.seen == pass.total {
-                (pass.then)(&pass.modules.list[..pass.modules.len]);
+                // Replaced at once: trap handlers look at it.
+                pass.modules.list = pass.fresh;
+                pass.modules.len = pass.len;
+                (pass.then)(pass.modules.list());
             }
             0
         }
-        let (previous, previous_len) = (self.list, self.len);
-        self.len = 0;
-        let mut pass =
-            Pass { modules: self, arena, previous, previous_len, executable: None, total: 0, seen: 0, then };
+        let fresh = Modules::new().list;
+        let mut pass = Pass { modules: self, arena, fresh, len: 0, executable: None, total: 0, seen: 0, then };
         // SAFETY: the callbacks cast back what is passed here.
         unsafe {
             libc::dl_iterate_phdr(Some(count), (&raw mut pass.total).cast());
@@ -206,6 +209,11 @@ fn write(module: &mut Module, seen: &Seen<'_>, hash: u64) {
     module.state.store(ModuleState::Announced as u32, Release);
 }
 
+fn is_gone(process: i32) -> bool {
+    // SAFETY: signal 0 only asks; errno is restored at the boundary. Another user's process answers EPERM.
+    unsafe { libc::kill(process, 0) != 0 && *libc::__errno_location() == libc::ESRCH }
+}
+
 /// Held for microseconds; taken over from a process that died with it.
 fn lock(control: &evenkeel_wire::Control) {
     // SAFETY: no arguments.
@@ -213,8 +221,7 @@ fn lock(control: &evenkeel_wire::Control) {
     loop {
         match control.modules_owner.compare_exchange(0, own, Acquire, Relaxed) {
             Ok(_) => return,
-            // SAFETY: signal 0 only asks.
-            Err(owner) if unsafe { libc::kill(owner, 0) } != 0 => {
+            Err(owner) if is_gone(owner) => {
                 let _ = control.modules_owner.compare_exchange(owner, 0, Relaxed, Relaxed);
             }
             // SAFETY: no arguments.

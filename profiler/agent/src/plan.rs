@@ -30,7 +30,11 @@ static APPLIED: AtomicU32 = AtomicU32::new(0);
 static DETACHED: AtomicBool = AtomicBool::new(false);
 static LOOK_AGAIN_TICKS: AtomicU64 = AtomicU64::new(0);
 
-/// The generation of the plan that the code now follows.
+/// In place of a generation while the code is being changed, and once the session is over: intervals that begin or end
+/// then follow no plan.
+pub const CHANGING: u32 = u32::MAX;
+
+/// The generation of the plan that the code now follows, or [`CHANGING`].
 pub fn applied() -> u32 {
     APPLIED.load(Acquire)
 }
@@ -85,10 +89,12 @@ pub fn poll(arena: Arena) {
     // SAFETY: the lock is held.
     let process = unsafe { &mut *PROCESS.0.get() };
     if over {
+        APPLIED.store(CHANGING, SeqCst);
         uproot(process, arena);
         DETACHED.store(true, Release);
     } else if stale || process.modules.changed() {
         let generation = control.generation.load(Acquire);
+        APPLIED.store(CHANGING, SeqCst);
         apply(process, arena);
         APPLIED.store(generation, Release);
         control.applications.fetch_add(1, Relaxed);
@@ -135,8 +141,15 @@ pub fn lock_for_fork() {
     }
 }
 
-/// After `fork`, in the parent and in the child.
-pub fn unlock_after_fork() {
+/// After `fork`, in the parent.
+pub fn after_fork_in_parent() {
+    unlock();
+}
+
+/// After `fork`, in the child.
+pub fn after_fork_in_child() {
+    // SAFETY: the child's only thread.
+    unsafe { (*PROCESS.0.get()).planter.after_fork() };
     unlock();
 }
 

@@ -16,6 +16,9 @@ unsafe impl Sync for Scratch {}
 // SAFETY: zero is a valid header.
 static SCRATCH: Scratch = Scratch(unsafe { core::mem::zeroed() });
 
+/// Room for records of signal handlers that run between a check of the limit and the reservation.
+const SIGNALS_BYTES: usize = 1024;
+
 /// How long a thread without a ring waits before it looks again, in ticks (some tens of milliseconds).
 const RETRY_TICKS: u64 = 100_000_000;
 
@@ -66,13 +69,29 @@ fn claim(arena: Arena) -> Option<*mut RingHeader> {
     None
 }
 
-/// The thread is about to end.
+/// The thread is about to end. The ring is let go first: a signal handler may still run hooked code.
 pub fn release(thread: &mut Thread) {
-    if !thread.ring.is_null() && !core::ptr::eq(thread.ring, &SCRATCH.0) {
-        // SAFETY: rings stay mapped.
-        unsafe { (*thread.ring).state.store(RingState::Dead as u32, Release) };
-    }
+    let ring = thread.ring;
     discard_records(thread);
+    core::sync::atomic::compiler_fence(SeqCst);
+    if !ring.is_null() && !core::ptr::eq(ring, &SCRATCH.0) {
+        // SAFETY: rings stay mapped.
+        unsafe { (*ring).state.store(RingState::Dead as u32, Release) };
+    }
+}
+
+/// Gives up the rings of the program that this process was before `exec`.
+pub fn release_inherited(arena: Arena) {
+    // SAFETY: no arguments.
+    let own = unsafe { libc::getpid() } as u32;
+    for index in 0..arena.control().rings.load(Acquire) as usize {
+        // SAFETY: rings below the count are backed by memory.
+        let header = unsafe { &*arena.ring(index) };
+        if header.pid.load(Relaxed) == own {
+            let (live, dead) = (RingState::Live as u32, RingState::Dead as u32);
+            let _ = header.state.compare_exchange(live, dead, AcqRel, Relaxed);
+        }
+    }
 }
 
 /// Whether `count` markers fit below the limit plus `beyond` bytes.
@@ -112,19 +131,21 @@ pub fn begin(thread: &mut Thread, payload: u64, labels: &[Record]) -> bool {
     true
 }
 
-/// Writes one record, beyond the limit for calls if need be.
-pub fn write(thread: &mut Thread, record: Record) {
+/// Writes one record, beyond the limit for calls if need be. False if even that is full.
+pub fn write(thread: &mut Thread, record: Record) -> bool {
     // SAFETY: rings stay mapped.
     let header = unsafe { &*thread.ring };
-    if !has_room(header, 1, RING_SLACK_BYTES) {
-        note_drop(header, 1);
-        return;
+    if !has_room(header, 1, RING_SLACK_BYTES - SIGNALS_BYTES) {
+        header.dropped.fetch_add(1, Relaxed);
+        return false;
     }
     let position = header.position.fetch_add(16, Relaxed);
     put(thread.ring, position, record);
+    true
 }
 
-fn note_drop(header: &RingHeader, count: u64) {
-    header.dropped.store(header.dropped.load(Relaxed) + count, Relaxed);
-    header.gap_position.store(header.position.load(Relaxed), Release);
+/// Records dropped so far.
+pub fn dropped(thread: &Thread) -> u64 {
+    // SAFETY: rings stay mapped.
+    unsafe { (*thread.ring).dropped.load(Relaxed) }
 }

@@ -2,7 +2,7 @@
 //! What the target wants to do with the signal is kept, shown to it when it asks, and done for every trap not of ours.
 
 use core::cell::UnsafeCell;
-use core::ffi::{c_int, c_void};
+use core::ffi::{CStr, c_int, c_void};
 use core::mem::zeroed;
 use core::ptr;
 use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering::*};
@@ -30,7 +30,8 @@ pub fn take_over() {
     unsafe {
         let mut action: libc::sigaction = zeroed();
         action.sa_sigaction = on_trap as *const () as usize;
-        action.sa_flags = libc::SA_SIGINFO | libc::SA_RESTART;
+        // Not deferred: what the handler calls may itself be in change, and a trap with the signal blocked kills.
+        action.sa_flags = libc::SA_SIGINFO | libc::SA_RESTART | libc::SA_NODEFER;
         real_sigaction(libc::SIGTRAP, &action, TARGET.0.get());
         let mut trap = crate::masks::empty();
         libc::sigaddset(&mut trap, libc::SIGTRAP);
@@ -79,23 +80,48 @@ type SigactionFn = unsafe extern "C" fn(c_int, *const libc::sigaction, *mut libc
 type SignalFn = unsafe extern "C" fn(c_int, libc::sighandler_t) -> libc::sighandler_t;
 
 /// The next definition of a function that this library also defines.
-pub fn next(cache: &AtomicUsize, name: &core::ffi::CStr) -> usize {
-    match cache.load(Relaxed) {
-        0 => {
-            // SAFETY: a constant name.
-            let address = unsafe { libc::dlsym(libc::RTLD_NEXT, name.as_ptr()) } as usize;
-            cache.store(address, Relaxed);
-            address
+pub struct Next {
+    name: &'static CStr,
+    address: AtomicUsize,
+}
+
+impl Next {
+    /// Not looked up yet.
+    pub const fn of(name: &'static CStr) -> Next {
+        Next { name, address: AtomicUsize::new(0) }
+    }
+
+    /// Its address.
+    pub fn get(&self) -> usize {
+        match self.address.load(Relaxed) {
+            0 => self.look_up(),
+            address => address,
         }
-        address => address,
+    }
+
+    /// Looks it up beforehand: the loader's lock must not be taken in a signal handler.
+    pub fn look_up(&self) -> usize {
+        // SAFETY: a constant name.
+        let address = unsafe { libc::dlsym(libc::RTLD_NEXT, self.name.as_ptr()) } as usize;
+        self.address.store(address, Relaxed);
+        address
     }
 }
 
+static SIGACTION: Next = Next::of(c"sigaction");
+static SIGNAL: Next = Next::of(c"signal");
+
+/// Finds the C library's functions behind ours.
+pub fn look_up() {
+    SIGACTION.look_up();
+    SIGNAL.look_up();
+    crate::masks::look_up();
+}
+
 unsafe fn real_sigaction(signal: c_int, action: *const libc::sigaction, old: *mut libc::sigaction) -> c_int {
-    static NEXT: AtomicUsize = AtomicUsize::new(0);
     // SAFETY: the C library's function of this name and type.
     unsafe {
-        let function: SigactionFn = core::mem::transmute(next(&NEXT, c"sigaction"));
+        let function: SigactionFn = core::mem::transmute(SIGACTION.get());
         function(signal, action, old)
     }
 }
@@ -147,7 +173,6 @@ unsafe fn exchange(action: *const libc::sigaction, old: *mut libc::sigaction) {
 /// As signal(2).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn signal(signal: c_int, handler: libc::sighandler_t) -> libc::sighandler_t {
-    static NEXT: AtomicUsize = AtomicUsize::new(0);
     // SAFETY: the caller's contract.
     unsafe {
         if active() && signal == libc::SIGTRAP {
@@ -158,7 +183,7 @@ pub unsafe extern "C" fn signal(signal: c_int, handler: libc::sighandler_t) -> l
             exchange(&action, &mut old);
             return old.sa_sigaction;
         }
-        let function: SignalFn = core::mem::transmute(next(&NEXT, c"signal"));
+        let function: SignalFn = core::mem::transmute(SIGNAL.get());
         function(signal, handler)
     }
 }

@@ -2,7 +2,7 @@
 
 use core::ffi::c_void;
 use core::ptr;
-use core::sync::atomic::{AtomicU32, Ordering::*};
+use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering::*};
 
 use evenkeel_patch::thread;
 
@@ -11,8 +11,21 @@ use crate::{arena, plan, rings};
 /// Key whose destructor runs when a thread ends, plus one; 0: none.
 static KEY: AtomicU32 = AtomicU32::new(0);
 
+/// A word that is 1 here and that the kernel clears in the child of a fork: `_Fork` and raw system calls pass the C
+/// library's handlers by. Null on kernels before 4.14.
+static HERE: AtomicPtr<AtomicU32> = AtomicPtr::new(ptr::null_mut());
+
 /// Asks the C library to tell of ends of threads and of forks.
 pub fn watch() {
+    // SAFETY: fresh memory.
+    unsafe {
+        let (protection, flags) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
+        let page = libc::mmap(ptr::null_mut(), 4096, protection, flags, -1, 0);
+        if page != libc::MAP_FAILED && libc::madvise(page, 4096, libc::MADV_WIPEONFORK) == 0 {
+            HERE.store(page.cast(), Release);
+        }
+    }
+    set_here();
     let mut key = 0;
     // SAFETY: before the target's own code runs; the callbacks live as long as the process.
     unsafe {
@@ -37,10 +50,27 @@ pub fn watch_end() {
     }
 }
 
+fn set_here() {
+    // SAFETY: never unmapped.
+    if let Some(here) = unsafe { HERE.load(Relaxed).as_ref() } {
+        here.store(1, Relaxed);
+    }
+}
+
+/// Catches up on a fork that nobody told of. The child of a `vfork` shares its parent's memory and is not noticed.
+pub fn notice_fork() {
+    // SAFETY: never unmapped.
+    if let Some(here) = unsafe { HERE.load(Relaxed).as_ref() }
+        && here.load(Relaxed) == 0
+    {
+        after_fork_in_child();
+    }
+}
+
 extern "C" fn on_end(_: *mut c_void) {
     let thread = thread::current();
-    rings::release(thread);
     thread.close();
+    rings::release(thread);
 }
 
 extern "C" fn before_fork() {
@@ -50,11 +80,12 @@ extern "C" fn before_fork() {
 }
 
 extern "C" fn after_fork_in_parent() {
-    plan::unlock_after_fork();
+    plan::after_fork_in_parent();
 }
 
 extern "C" fn after_fork_in_child() {
-    plan::unlock_after_fork();
+    set_here();
+    plan::after_fork_in_child();
     let thread = thread::current();
     thread.after_fork();
     rings::discard_records(thread);

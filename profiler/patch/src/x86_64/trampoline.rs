@@ -144,5 +144,5 @@ impl Hook {
 /// `after` comes from a frame in flight.
 pub unsafe fn probe_id(after: u64) -> u32 {
     // SAFETY: trampolines are never unmapped.
-    unsafe { *((after as usize + ID_AT) as *const u64) as u32 }
+    unsafe { ((after as usize + ID_AT) as *const u64).read_unaligned() as u32 }
 }

@@ -4,7 +4,14 @@
 //! deadlock policy to them. It is single-threaded and deterministic: the same calls give the same effects. The lock
 //! manager keeps one behind a mutex and brings only contended objects into it; the simulator keeps every object in it.
 
-use crate::deadlock::{DeadlockPolicy, Victim, choose_victim, find_cycle};
+mod deadlocks;
+mod outcome;
+mod rules;
+
+pub use outcome::{Effects, Granted, Outcome, Refusal};
+pub use rules::Rules;
+
+use crate::deadlock::DeadlockPolicy;
 use crate::draws::Draws;
 use crate::graph::{Graph, QueueIndex, TxnIndex, TxnMeta};
 use crate::modes::Mode;
@@ -13,118 +20,6 @@ use crate::queue::Waiter;
 use crate::remaining::RemainingTimes;
 use crate::schedule::{Decision, Schedule, ScheduleKind, SetSizes};
 use crate::starvation::Starvation;
-
-/// How conflicts are decided.
-#[derive(Clone, Copy, PartialEq, Debug)]
-pub struct Rules {
-    /// Who is granted next.
-    pub schedule: ScheduleKind,
-    /// How dependency sets are measured, for schedules that compare them.
-    pub sizes: SetSizes,
-    /// What keeps waiters from starving.
-    pub starvation: Starvation,
-    /// What resolves or prevents deadlocks.
-    pub deadlocks: DeadlockPolicy,
-    /// Seed of the random schedule.
-    pub seed: u64,
-    /// Keep effective sizes up to date even if no decision needs them, so that the approximation can be compared with
-    /// the exact sizes (figure 4.19).
-    pub track_effective_sizes: bool,
-}
-
-impl Rules {
-    /// The papers' setting for a schedule: sizes approximated, the barrier for schedules that compare dependents, and
-    /// exact deadlock detection that aborts the youngest.
-    pub fn new(schedule: ScheduleKind) -> Rules {
-        let fair = matches!(schedule, ScheduleKind::Fifo | ScheduleKind::Vats);
-        Rules {
-            schedule,
-            sizes: SetSizes::Approximate,
-            starvation: if fair {
-                Starvation::Unprevented
-            } else {
-                Starvation::Barrier
-            },
-            deadlocks: DeadlockPolicy::Detect(Victim::Youngest),
-            seed: 0,
-            track_effective_sizes: false,
-        }
-    }
-}
-
-/// What became of a request that was not refused.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Outcome {
-    /// A lock at least as strong was held already.
-    AlreadyHeld,
-    /// Granted without waiting.
-    Granted,
-    /// Waits; an [`Effects`] will tell how it ends.
-    Waiting,
-}
-
-/// Why a request was refused. The transactions are given by [`TxnMeta::id`].
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Refusal {
-    /// Its wait closed a cycle, and it was chosen as the victim. Each waits for the next, the last for the first.
-    Deadlock {
-        /// The members.
-        cycle: Vec<u64>,
-    },
-    /// It and another holder of the same object both wait to upgrade.
-    UpgradeConflict {
-        /// The other holder.
-        with: u64,
-    },
-    /// Under wait-die: it would wait for an elder transaction.
-    Died {
-        /// The elder.
-        elder: u64,
-    },
-    /// Under wound-wait: an elder transaction waits for it.
-    Wounded {
-        /// The elder.
-        elder: u64,
-    },
-    /// Under no-wait: it could not be granted at once.
-    WouldWait,
-}
-
-/// A waiting request that was granted.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Granted {
-    /// Whose.
-    pub txn: TxnIndex,
-    /// On which object.
-    pub queue: QueueIndex,
-    /// The mode held now.
-    pub mode: Mode,
-    /// How long it waited.
-    pub waited_ns: u64,
-}
-
-/// What a call did to *other* transactions. The caller empties it.
-#[derive(Default, Debug)]
-pub struct Effects {
-    /// Waits that ended with a grant, in the order of granting.
-    pub granted: Vec<Granted>,
-    /// Waits that ended with a refusal. The transaction waits no longer and must abort.
-    pub refused: Vec<(TxnIndex, Refusal)>,
-    /// Running transactions that must abort (wound-wait), with the id of the elder one.
-    pub wounded: Vec<(TxnIndex, u64)>,
-    /// Objects whose queue changed.
-    pub touched: Vec<QueueIndex>,
-}
-
-impl Effects {
-    /// Forgets everything, keeping the memory.
-    pub fn clear(&mut self) {
-        self.granted.clear();
-        self.refused.clear();
-        self.wounded.clear();
-        self.touched.clear();
-    }
-}
 
 /// Queues, wait-for graph and the rules applied to them.
 pub struct Contention {
@@ -342,102 +237,6 @@ impl Contention {
         self.counters.refusals += 1;
         self.withdraw(txn);
         effects.refused.push((txn, refusal));
-    }
-
-    /// Aborts a member of every cycle the wait of `txn` closed. Effective sizes are brought up to date by the caller,
-    /// once the graph has no cycle.
-    fn break_cycles(
-        &mut self,
-        txn: TxnIndex,
-        queue: QueueIndex,
-        victim: Victim,
-        effects: &mut Effects,
-    ) {
-        while self.graph.txn(txn).waiting.is_some() {
-            let Some(cycle) = self.new_cycle(txn, queue) else {
-                return;
-            };
-            self.counters.deadlocks += 1;
-            let chosen = choose_victim(&self.graph, &cycle, victim);
-            let refusal = self.cycle_refusal(chosen, &cycle);
-            self.refuse(chosen, refusal, effects);
-        }
-    }
-
-    fn new_cycle(&self, txn: TxnIndex, queue: QueueIndex) -> Option<Vec<TxnIndex>> {
-        find_cycle(&self.graph, txn).or_else(|| {
-            if !self.graph.has_new_edges(queue) {
-                return None;
-            }
-            self.graph
-                .queue(queue)
-                .waiting()
-                .iter()
-                .find_map(|waiter| find_cycle(&self.graph, waiter.txn))
-        })
-    }
-
-    fn cycle_refusal(&self, victim: TxnIndex, cycle: &[TxnIndex]) -> Refusal {
-        let id = |txn: TxnIndex| self.graph.txn(txn).meta.id;
-        let upgrades = |txn: TxnIndex| {
-            let queue = self.graph.txn(txn).waiting?;
-            self.graph
-                .queue(queue)
-                .upgrading()
-                .iter()
-                .any(|waiter| waiter.txn == txn)
-                .then_some(queue)
-        };
-        if let (&[first, second], Some(object)) = (cycle, upgrades(cycle[0]))
-            && upgrades(second) == Some(object)
-        {
-            let with = if victim == first { second } else { first };
-            return Refusal::UpgradeConflict { with: id(with) };
-        }
-        Refusal::Deadlock {
-            cycle: cycle.iter().map(|&txn| id(txn)).collect(),
-        }
-    }
-
-    /// Applies wait-die or wound-wait to every waiter of `queue`: their blockers may have changed.
-    fn enforce_order(&mut self, queue: QueueIndex, effects: &mut Effects) {
-        if !matches!(
-            self.rules.deadlocks,
-            DeadlockPolicy::WaitDie | DeadlockPolicy::WoundWait
-        ) {
-            return;
-        }
-        let object = self.graph.queue(queue);
-        let waiters: Vec<TxnIndex> = object
-            .upgrading()
-            .iter()
-            .chain(object.waiting())
-            .map(|w| w.txn)
-            .collect();
-        for waiter in waiters {
-            for blocker in self.graph.blockers(waiter) {
-                let (waiting, blocking) =
-                    (self.graph.txn(waiter).meta, self.graph.txn(blocker).meta);
-                match self.rules.deadlocks {
-                    DeadlockPolicy::WaitDie if blocking.is_elder_than(&waiting) => {
-                        self.refuse(waiter, Refusal::Died { elder: blocking.id }, effects);
-                        break;
-                    }
-                    DeadlockPolicy::WoundWait if waiting.is_elder_than(&blocking) => {
-                        self.wound(blocker, waiting.id, effects);
-                    }
-                    _ => {}
-                }
-            }
-        }
-    }
-
-    fn wound(&mut self, txn: TxnIndex, elder: u64, effects: &mut Effects) {
-        if self.graph.txn(txn).waiting.is_some() {
-            self.refuse(txn, Refusal::Wounded { elder }, effects);
-        } else if self.graph.mark_wounded(txn) {
-            effects.wounded.push((txn, elder));
-        }
     }
 
     /// Grants whatever can be granted on the objects that changed, until nothing can.

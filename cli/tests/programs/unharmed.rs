@@ -1,0 +1,74 @@
+//! Every program prints the same and ends the same without the profiler, with it, and with every call site hooked; and its
+//! recording says what the profile said.
+
+use serde_json::Value;
+
+use crate::support::build::program;
+use crate::support::run::{Place, Run, finish};
+
+/// Enough intervals for several plans to be applied to the short ones; the whole run takes a second or so.
+fn check(name: &str, interval: &str, intervals: u64) {
+    let program = program(name);
+    let count = intervals.to_string();
+    let place = Place::new();
+    let bare = finish(place.command(&program).arg(&count).spawn().unwrap()).ended(0);
+    // Beside a busy test another round may be shorter than a second, so rounds are not waited for.
+    let profiled = place.profile(&["--interval", interval], &program, &[&count]);
+    assert_same(&bare, &profiled, "profiled");
+    let profile = place.json("run.json");
+    assert_eq!(profile["closure"]["max_abs_error_ticks"], 0, "{name}: vectors add up to latencies");
+    assert!(profile["intervals_seen"].as_u64().unwrap() > 0, "{name}: intervals were seen");
+
+    let replayed = place.run(["report", "run.keel", "--json"]).ended(0);
+    let replayed: Value = serde_json::from_str(&replayed.stdout).unwrap();
+    assert_eq!(replayed, profile, "{name}: a recording says what the profile said");
+
+    let every = place.profile(&["--interval", interval, "--plant", "every"], &program, &[&count]);
+    assert_same(&bare, &every, "every call site hooked");
+    assert_eq!(place.json("run.json")["closure"]["max_abs_error_ticks"], 0, "{name}: every call site hooked");
+}
+
+#[track_caller]
+fn assert_same(bare: &Run, other: &Run, how: &str) {
+    assert_eq!(bare.code, other.code, "{how}: {}", other.stderr);
+    assert_eq!(bare.stdout, other.stdout, "{how}: {}", other.stderr);
+}
+
+macro_rules! unharmed {
+    ($($name:ident: $interval:literal, $intervals:literal;)*) => {
+        $(#[test]
+        fn $name() {
+            check(stringify!($name), $interval, $intervals);
+        })*
+    };
+}
+
+unharmed! {
+    alignment: "run_interval", 200000;
+    args: "execute_sql,label=text:0", 1600;
+    coroutines: "run_interval", 8000;
+    deep: "run_interval", 40;
+    dlopen: "main>run_interval", 6400;
+    exceptions: "handle_request", 8000;
+    fork: "handle_request", 60;
+    indirect: "run_interval", 2000;
+    longjmp: "handle_statement", 8000;
+    pair: "begin_transaction..commit_transaction|roll_back_transaction", 3200;
+    recursion: "run_interval", 1600;
+    shared_size: "handle_request", 800;
+    signals: "run_interval", 20000;
+    sigtrap: "run_interval", 20000;
+    stackargs: "run_interval", 50000;
+    stages: "run_interval", 800;
+    tail: "main>run_interval", 8000;
+    threads: "serve>run_interval", 2016;
+    tiny: "run_interval", 4000;
+    two_sites: "run_interval", 800;
+    vfork: "handle_request", 40;
+    // virtual is a keyword of Rust: see below.
+}
+
+#[test]
+fn r#virtual() {
+    check("virtual", "run_interval", 2000);
+}

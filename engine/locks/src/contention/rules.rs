@@ -1,0 +1,43 @@
+//! How conflicts are decided.
+
+use crate::deadlock::{DeadlockPolicy, Victim};
+use crate::schedule::{ScheduleKind, SetSizes};
+use crate::starvation::Starvation;
+
+/// How conflicts are decided.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Rules {
+    /// Who is granted next.
+    pub schedule: ScheduleKind,
+    /// How dependency sets are measured, for schedules that compare them.
+    pub sizes: SetSizes,
+    /// What keeps waiters from starving.
+    pub starvation: Starvation,
+    /// What resolves or prevents deadlocks.
+    pub deadlocks: DeadlockPolicy,
+    /// Seed of the random schedule.
+    pub seed: u64,
+    /// Keep effective sizes up to date even if no decision needs them, so that the approximation can be compared with
+    /// the exact sizes (figure 4.19).
+    pub track_effective_sizes: bool,
+}
+
+impl Rules {
+    /// The papers' setting for a schedule: sizes approximated, the barrier for schedules that compare dependents, and
+    /// exact deadlock detection that aborts the youngest.
+    pub fn new(schedule: ScheduleKind) -> Rules {
+        let fair = matches!(schedule, ScheduleKind::Fifo | ScheduleKind::Vats);
+        Rules {
+            schedule,
+            sizes: SetSizes::Approximate,
+            starvation: if fair {
+                Starvation::Unprevented
+            } else {
+                Starvation::Barrier
+            },
+            deadlocks: DeadlockPolicy::Detect(Victim::Youngest),
+            seed: 0,
+            track_effective_sizes: false,
+        }
+    }
+}
