@@ -55,9 +55,14 @@ pub fn nodes<'a>(node: &'a Value, wanted: &dyn Fn(&Value) -> bool, found: &mut V
 
 /// All nodes of a name; C++ names are given without their parameters.
 pub fn named<'a>(profile: &'a Value, name: &str) -> Vec<&'a Value> {
+    below(&profile["tree"], name)
+}
+
+/// The nodes of a name below another, itself included.
+pub fn below<'a>(node: &'a Value, name: &str) -> Vec<&'a Value> {
     let mut found = Vec::new();
     let wanted = |node: &Value| node["name"].as_str().is_some_and(|text| text == name || text.starts_with(&format!("{name}(")));
-    nodes(&profile["tree"], &wanted, &mut found);
+    nodes(node, &wanted, &mut found);
     found
 }
 

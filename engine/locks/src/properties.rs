@@ -444,4 +444,46 @@ proptest! {
             prop_assert!(decisions <= bound, "{starvation:?} under {schedule:?}: {decisions} > {bound}");
         }
     }
+
+    /// Ageing at one dependent a nanosecond: newcomers with `dependents` dependents that are born more than as many
+    /// nanoseconds later no longer go before the patient one.
+    #[test]
+    fn ageing_bounds_the_head_start_of_newcomers(
+        schedule in prop::sample::select(vec![
+            ScheduleKind::Ldsf,
+            ScheduleKind::Bldsf(DelayFactor::Log),
+            ScheduleKind::Hldsf,
+        ]),
+        dependents in 1u64..6,
+    ) {
+        let starvation = Starvation::Ageing { size_per_ns: 1.0 };
+        let mut contention = Contention::new(Rules { starvation, ..Rules::new(schedule) });
+        let mut effects = Effects::default();
+        let mut id = 0;
+        let mut begin = |contention: &mut Contention, birth_ns| {
+            id += 1;
+            contention.add_txn(TxnMeta { id, birth_ns, class: 0, expected_remaining_ns: Some(1.0) })
+        };
+        let object = contention.add_queue();
+        let mut running = begin(&mut contention, 0);
+        contention.request(running, object, Mode::X, 0, 0, &mut effects).expect("a free object");
+        let patient = begin(&mut contention, 0);
+        contention.request(patient, object, Mode::X, 0, 0, &mut effects).expect("waits");
+        let mut now_ns = 0;
+        while running != patient {
+            now_ns += 1;
+            let newcomer = begin(&mut contention, now_ns);
+            let own = contention.add_queue();
+            contention.request(newcomer, own, Mode::X, 0, now_ns, &mut effects).expect("a free object");
+            for _ in 0..dependents {
+                let dependent = begin(&mut contention, now_ns);
+                contention.request(dependent, own, Mode::X, 0, now_ns, &mut effects).expect("waits");
+            }
+            contention.request(newcomer, object, Mode::X, 1, now_ns, &mut effects).expect("waits");
+            effects.clear();
+            contention.release_all(running, now_ns, &mut effects);
+            running = effects.granted.iter().find(|granted| granted.queue == object).expect("a grant").txn;
+        }
+        prop_assert!(now_ns <= dependents + 1, "after {now_ns} decisions");
+    }
 }

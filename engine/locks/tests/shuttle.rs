@@ -14,7 +14,7 @@ use evenkeel_locks::{
 };
 use shuttle::thread;
 
-const ITERATIONS: usize = 150;
+const ITERATIONS: usize = 1000;
 
 /// What the holders of one object are doing: -1 for a writer, otherwise the number of readers.
 #[derive(Default)]

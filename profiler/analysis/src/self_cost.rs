@@ -67,7 +67,8 @@ impl SelfCost {
         }
         self.sample.push((probed, start, latency));
         if self.sample.len() == SAMPLE {
-            let mut latencies: Vec<i64> = self.sample.iter().map(|&(_, _, latency)| latency).collect();
+            let mut latencies: Vec<i64> =
+                self.sample.iter().map(|&(_, _, latency)| latency).collect();
             latencies.sort_unstable();
             self.limit = Some(latencies[SAMPLE * 9 / 10]);
             for (probed, start, latency) in std::mem::take(&mut self.sample) {
@@ -99,7 +100,11 @@ impl SelfCost {
 
     /// The result, from the pairs that have both windows; nothing without one.
     pub fn measured(&self) -> Option<Measured> {
-        let pairs: Vec<Pairs> = self.slots.values().filter_map(|&windows| Pairs::of(windows)).collect();
+        let pairs: Vec<Pairs> = self
+            .slots
+            .values()
+            .filter_map(|&windows| Pairs::of(windows))
+            .collect();
         let total = Pairs::sum(pairs.iter().copied());
         let whole = total.ratio()?;
         let without: Option<Vec<_>> = pairs
@@ -170,7 +175,10 @@ mod tests {
 
     /// A comparison that knows its percentile, above everything the tests add but for the last.
     fn ready() -> SelfCost {
-        SelfCost { limit: Some(1000), ..SelfCost::default() }
+        SelfCost {
+            limit: Some(1000),
+            ..SelfCost::default()
+        }
     }
 
     fn slot(cost: &mut SelfCost, slot: u64, probed: bool, intervals: u64, latency: i64) {
@@ -210,7 +218,13 @@ mod tests {
         assert_eq!(cost.measured(), None);
         slot(&mut cost, 1, true, 1000, 10);
         slot(&mut cost, 1, false, WINDOW_MIN, 10);
-        assert_eq!(cost.measured(), Some(Measured { fraction: 0.0, se: None }));
+        assert_eq!(
+            cost.measured(),
+            Some(Measured {
+                fraction: 0.0,
+                se: None
+            })
+        );
     }
 
     #[test]

@@ -55,9 +55,17 @@ impl Arena {
         };
         let file = File::from(fd);
         let inode = file.metadata()?.ino();
-        let mut arena = Arena { file, base: base.cast(), inode, exhausted: false };
+        let mut arena = Arena {
+            file,
+            base: base.cast(),
+            inode,
+            exhausted: false,
+        };
         arena.control().version.store(wire::VERSION, Relaxed);
-        arena.control().session_pid.store(std::process::id() as i32, Relaxed);
+        arena
+            .control()
+            .session_pid
+            .store(std::process::id() as i32, Relaxed);
         arena.control().magic.store(wire::MAGIC, Release);
         arena.add_rings();
         Ok(arena)
@@ -65,7 +73,12 @@ impl Arena {
 
     /// What [`wire::ARENA_VARIABLE`] is set to for the target.
     pub fn variable(&self) -> String {
-        format!("{}:{}:{}", self.file.as_raw_fd(), std::process::id(), self.inode)
+        format!(
+            "{}:{}:{}",
+            self.file.as_raw_fd(),
+            std::process::id(),
+            self.inode
+        )
     }
 
     /// The control page.
@@ -93,7 +106,12 @@ impl Arena {
     /// Appends a probe. `None` when the plan or the memory is full.
     pub fn add_probe(&mut self, fill: impl FnOnce(&mut Probe)) -> Option<u32> {
         let id = self.control().probes.load(Relaxed) as usize;
-        if id == wire::PROBES_MAX || !self.back(wire::PROBES_AT + id * size_of::<Probe>(), size_of::<Probe>()) {
+        if id == wire::PROBES_MAX
+            || !self.back(
+                wire::PROBES_AT + id * size_of::<Probe>(),
+                size_of::<Probe>(),
+            )
+        {
             return None;
         }
         // SAFETY: agents do not look at entries beyond the count.
@@ -117,13 +135,22 @@ impl Arena {
     pub fn ring(&self, index: usize) -> &RingHeader {
         debug_assert!(index < wire::RINGS_MAX);
         // SAFETY: inside the mapping; backed by memory below the count of rings.
-        unsafe { &*self.base.add(wire::RINGS_AT + index * wire::RING_STRIDE).cast() }
+        unsafe {
+            &*self
+                .base
+                .add(wire::RINGS_AT + index * wire::RING_STRIDE)
+                .cast()
+        }
     }
 
     /// The record words of ring `index`.
     pub fn records(&self, index: usize) -> *const u64 {
         // SAFETY: inside the mapping.
-        unsafe { self.base.add(wire::RINGS_AT + index * wire::RING_STRIDE + wire::ring::RECORDS_AT).cast() }
+        unsafe {
+            self.base
+                .add(wire::RINGS_AT + index * wire::RING_STRIDE + wire::ring::RECORDS_AT)
+                .cast()
+        }
     }
 
     /// Keeps some rings free for new threads, of which `unused` are left. A server makes its threads in bursts: this is
@@ -150,7 +177,8 @@ impl Arena {
         for index in count..more {
             let ring = self.ring(index);
             ring.position.store(RING_BYTES as u64, Relaxed);
-            ring.limit.store((2 * RING_BYTES - RING_SLACK_BYTES) as u64, Relaxed);
+            ring.limit
+                .store((2 * RING_BYTES - RING_SLACK_BYTES) as u64, Relaxed);
             ring.state.store(RingState::Free as u32, Release);
         }
         self.control().rings.store(more as u32, Release);

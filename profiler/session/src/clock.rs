@@ -25,7 +25,11 @@ pub fn now_ticks() -> u64 {
 impl TickClock {
     /// Takes some milliseconds for a first estimate.
     pub fn start() -> TickClock {
-        let mut clock = TickClock { ticks: now_ticks(), time: Instant::now(), first_per_ns: 0.0 };
+        let mut clock = TickClock {
+            ticks: now_ticks(),
+            time: Instant::now(),
+            first_per_ns: 0.0,
+        };
         std::thread::sleep(std::time::Duration::from_millis(20));
         clock.first_per_ns = clock.measure();
         clock
@@ -37,7 +41,11 @@ impl TickClock {
 
     /// Ticks a nanosecond, the more exact the longer the clock has run.
     pub fn ticks_per_ns(&self) -> f64 {
-        if self.time.elapsed().as_millis() < 20 { self.first_per_ns } else { self.measure() }
+        if self.time.elapsed().as_millis() < 20 {
+            self.first_per_ns
+        } else {
+            self.measure()
+        }
     }
 
     /// Renews the session's lease.

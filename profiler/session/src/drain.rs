@@ -42,7 +42,12 @@ impl Drain {
     /// system whether the threads still exist, which finds those that were killed. Returns the number of free rings.
     pub fn run(&mut self, arena: &Arena, sink: &mut impl Sink, check_alive: bool) -> usize {
         let count = arena.control().rings.load(Relaxed) as usize;
-        let fresh = Reader { position: RING_BYTES as u64, dropped: 0, key: 0, live: false };
+        let fresh = Reader {
+            position: RING_BYTES as u64,
+            dropped: 0,
+            key: 0,
+            live: false,
+        };
         self.rings.resize(count, fresh);
         let mut unused = 0;
         for index in 0..count {
@@ -77,12 +82,17 @@ impl Drain {
         while reader.position < end {
             // SAFETY: inside the ring; the target's thread writes the word last.
             let record = unsafe {
-                let slot = arena.records(index).add(reader.position as usize % RING_BYTES / 8);
+                let slot = arena
+                    .records(index)
+                    .add(reader.position as usize % RING_BYTES / 8);
                 let word = (*slot.add(1).cast::<AtomicU64>()).load(Acquire);
                 if word & 1 != lap_bit(reader.position) {
                     break; // reserved, not yet written
                 }
-                Record { start: slot.read_volatile(), word: word & !1 }
+                Record {
+                    start: slot.read_volatile(),
+                    word: word & !1,
+                }
             };
             self.batch.push(record);
             reader.position += 16;
@@ -109,7 +119,9 @@ impl Drain {
             reader.position = start;
             self.wipe(arena, index, start);
             header.position.store(start, Relaxed);
-            header.limit.store(start + (RING_BYTES - RING_SLACK_BYTES) as u64, Relaxed);
+            header
+                .limit
+                .store(start + (RING_BYTES - RING_SLACK_BYTES) as u64, Relaxed);
         }
         header.state.store(RingState::Free as u32, Release);
     }

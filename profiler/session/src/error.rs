@@ -73,7 +73,9 @@ pub enum Error {
     #[error("{0}")]
     NothingProfiled(String),
     /// The interval's boundary cannot be hooked.
-    #[error("the interval's boundary at {site} cannot be hooked: {reason}; name another function, or a call site as caller>callee")]
+    #[error(
+        "the interval's boundary at {site} cannot be hooked: {reason}; name another function, or a call site as caller>callee"
+    )]
     BoundaryRefused {
         /// Where.
         site: String,

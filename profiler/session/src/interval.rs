@@ -50,7 +50,10 @@ pub struct Interval {
 /// # Errors
 /// A function or call is not there, is ambiguous, or cannot be hooked.
 pub fn resolve(spec: &IntervalSpec, module: &Module) -> Result<Interval, Error> {
-    let not_found = |source| Error::NotFound { path: module.path().to_owned(), source };
+    let not_found = |source| Error::NotFound {
+        path: module.path().to_owned(),
+        source,
+    };
     let mut boundaries = Vec::new();
     let mut scope = Vec::new();
     let label = spec.label;
@@ -82,13 +85,37 @@ pub fn resolve(spec: &IntervalSpec, module: &Module) -> Result<Interval, Error> 
     for client in &spec.clients {
         let Point::Edge(caller, callee) = client else {
             let what = "client= takes CALLER>FUNCTION".to_owned();
-            return Err(Error::BadSpec { text: spec.text.clone(), what });
+            return Err(Error::BadSpec {
+                text: spec.text.clone(),
+                what,
+            });
         };
-        clients.extend(module.call_sites_between(caller, callee).map_err(not_found)?);
+        clients.extend(
+            module
+                .call_sites_between(caller, callee)
+                .map_err(not_found)?,
+        );
     }
-    let height = scope.iter().filter_map(|&entry| module.height(entry)).max().unwrap_or(0) + 1;
-    let name = spec.name.clone().unwrap_or_else(|| spec.text.split(",label=").next().unwrap_or_default().to_owned());
-    Ok(Interval { name, boundaries, scope, clients, height })
+    let height = scope
+        .iter()
+        .filter_map(|&entry| module.height(entry))
+        .max()
+        .unwrap_or(0)
+        + 1;
+    let name = spec.name.clone().unwrap_or_else(|| {
+        spec.text
+            .split(",label=")
+            .next()
+            .unwrap_or_default()
+            .to_owned()
+    });
+    Ok(Interval {
+        name,
+        boundaries,
+        scope,
+        clients,
+        height,
+    })
 }
 
 /// All call sites of an edge, or the entry of a function (else its direct callers); and the function itself.
@@ -106,7 +133,10 @@ fn places(point: &Point, module: &Module) -> Result<(Vec<Place>, Option<u64>), F
             let entry = module.find(name)?;
             let places = match module.displaced(entry) {
                 Ok(displaced) => vec![Place::Entry(entry, Box::new(displaced))],
-                Err(_) => sites_of_callers(module, entry).into_iter().map(Place::Site).collect(),
+                Err(_) => sites_of_callers(module, entry)
+                    .into_iter()
+                    .map(Place::Site)
+                    .collect(),
             };
             Ok((places, Some(entry)))
         }
@@ -117,7 +147,12 @@ fn places(point: &Point, module: &Module) -> Result<(Vec<Place>, Option<u64>), F
 pub fn sites_of_callers(module: &Module, entry: u64) -> Vec<Site> {
     let mut sites = Vec::new();
     for caller in module.callers_of(entry) {
-        sites.extend(module.call_sites(caller.function).into_iter().filter(|site| site.address == caller.site));
+        sites.extend(
+            module
+                .call_sites(caller.function)
+                .into_iter()
+                .filter(|site| site.address == caller.site),
+        );
     }
     sites
 }
@@ -141,7 +176,10 @@ fn hookable(places: Vec<Place>, module: &Module) -> Result<Vec<Place>, Error> {
     if kept.is_empty() {
         let (site, reason) = match refused {
             Some((address, reason)) => (site_name(module, address), reason.to_string()),
-            None => (short_path(module.path()), "nobody calls it directly and its entry cannot be hooked".to_owned()),
+            None => (
+                short_path(module.path()),
+                "nobody calls it directly and its entry cannot be hooked".to_owned(),
+            ),
         };
         return Err(Error::BoundaryRefused { site, reason });
     }
@@ -151,18 +189,29 @@ fn hookable(places: Vec<Place>, module: &Module) -> Result<Vec<Place>, Error> {
 /// Functions that call both a beginning and an end; all callers of either if there is none.
 fn common_callers(module: &Module, begins: &[u64], ends: &[u64]) -> Vec<u64> {
     let callers = |entries: &[u64]| -> Vec<u64> {
-        let mut all: Vec<u64> =
-            entries.iter().flat_map(|&entry| module.callers_of(entry)).map(|caller| caller.function).collect();
+        let mut all: Vec<u64> = entries
+            .iter()
+            .flat_map(|&entry| module.callers_of(entry))
+            .map(|caller| caller.function)
+            .collect();
         all.sort_unstable();
         all.dedup();
         all
     };
     let (first, second) = (callers(begins), callers(ends));
-    let both: Vec<u64> = first.iter().copied().filter(|entry| second.contains(entry)).collect();
+    let both: Vec<u64> = first
+        .iter()
+        .copied()
+        .filter(|entry| second.contains(entry))
+        .collect();
     if !both.is_empty() {
         return both;
     }
-    let mut either: Vec<u64> = first.into_iter().chain(second).chain(begins.iter().copied()).collect();
+    let mut either: Vec<u64> = first
+        .into_iter()
+        .chain(second)
+        .chain(begins.iter().copied())
+        .collect();
     either.sort_unstable();
     either.dedup();
     either
@@ -184,5 +233,7 @@ pub fn site_name(module: &Module, address: u64) -> String {
 }
 
 fn short_path(path: &Path) -> String {
-    path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
+    path.file_name()
+        .map(|name| name.to_string_lossy().into_owned())
+        .unwrap_or_default()
 }

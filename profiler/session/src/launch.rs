@@ -31,7 +31,11 @@ pub struct CommandLine {
 
 impl std::fmt::Display for CommandLine {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let words: Vec<_> = self.words.iter().map(|word| word.to_string_lossy()).collect();
+        let words: Vec<_> = self
+            .words
+            .iter()
+            .map(|word| word.to_string_lossy())
+            .collect();
         f.write_str(&words.join(" "))
     }
 }
@@ -60,12 +64,17 @@ pub enum Ending {
 /// # Errors
 /// There is none, or an agent cannot be preloaded into it.
 pub fn find_program(command: &str) -> Result<PathBuf, Error> {
-    let missing = || Error::NoCommand { command: command.to_owned() };
+    let missing = || Error::NoCommand {
+        command: command.to_owned(),
+    };
     let path = if command.contains('/') {
         PathBuf::from(command)
     } else {
         let path = std::env::var_os("PATH").unwrap_or_default();
-        std::env::split_paths(&path).map(|dir| dir.join(command)).find(|file| file.is_file()).ok_or_else(missing)?
+        std::env::split_paths(&path)
+            .map(|dir| dir.join(command))
+            .find(|file| file.is_file())
+            .ok_or_else(missing)?
     };
     if !path.exists() {
         return Err(missing());
@@ -84,10 +93,14 @@ pub fn find_agent() -> Result<PathBuf, Error> {
     }
     let program = std::env::current_exe().unwrap_or_default();
     let near = program.parent().unwrap_or(Path::new("/")).to_owned();
-    [near.join(AGENT), near.join("../lib/evenkeel").join(AGENT), near.join("..").join(AGENT)]
-        .into_iter()
-        .find(|path| path.exists())
-        .ok_or(Error::NoAgent { near })
+    [
+        near.join(AGENT),
+        near.join("../lib/evenkeel").join(AGENT),
+        near.join("..").join(AGENT),
+    ]
+    .into_iter()
+    .find(|path| path.exists())
+    .ok_or(Error::NoAgent { near })
 }
 
 impl Target {
@@ -109,15 +122,23 @@ impl Target {
         let mut start = Command::new(program);
         start.arg0(&command.words[0]).args(&command.words[1..]);
         start.envs(command.variables.iter().map(|(name, value)| (name, value)));
-        start.env("LD_PRELOAD", preload).env(ARENA_VARIABLE, arena.variable());
+        start
+            .env("LD_PRELOAD", preload)
+            .env(ARENA_VARIABLE, arena.variable());
         if let Some(directory) = &command.directory {
             start.current_dir(directory);
         }
         if let Some((user, group)) = command.user {
             start.uid(user).gid(group);
         }
-        let child = start.spawn().map_err(|source| Error::Start { command: name, source })?;
-        Ok(Target { child, status: None })
+        let child = start.spawn().map_err(|source| Error::Start {
+            command: name,
+            source,
+        })?;
+        Ok(Target {
+            child,
+            status: None,
+        })
     }
 
     /// Process id of the command.
@@ -190,6 +211,9 @@ impl Target {
 
 /// Processes whose parent this is.
 fn children() -> Vec<i32> {
-    let list = std::fs::read_to_string(format!("/proc/self/task/{}/children", std::process::id())).unwrap_or_default();
-    list.split_ascii_whitespace().filter_map(|pid| pid.parse().ok()).collect()
+    let list = std::fs::read_to_string(format!("/proc/self/task/{}/children", std::process::id()))
+        .unwrap_or_default();
+    list.split_ascii_whitespace()
+        .filter_map(|pid| pid.parse().ok())
+        .collect()
 }

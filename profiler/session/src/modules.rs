@@ -11,13 +11,23 @@ use crate::arena::Arena;
 
 /// Files of the system whose inside is not opened: the loader and the C library, which hold locks that hooks must not
 /// meet, and whose blocking functions are leaves that say what they are.
-const NEVER_OPENED: &[&str] = &["libc.so", "libc-", "ld-linux", "libpthread", "libdl.", "libgcc_s", "libevenkeel_agent"];
+const NEVER_OPENED: &[&str] = &[
+    "libc.so",
+    "libc-",
+    "ld-linux",
+    "libpthread",
+    "libdl.",
+    "libgcc_s",
+    "libevenkeel_agent",
+];
 
 /// What is known of the files in the arena's table.
 #[derive(Default)]
 pub struct Modules {
     sources: Option<DebugSources>,
     entries: Vec<Entry>,
+    /// What there is to say about debug files that could not be used.
+    pub notes: Vec<String>,
 }
 
 enum Entry {
@@ -61,9 +71,15 @@ impl Modules {
             self.entries.push(Entry::Unread);
         }
         if let Entry::Unread = self.entries[index] {
-            let sources = self.sources.get_or_insert_with(DebugSources::from_environment);
+            let sources = self
+                .sources
+                .get_or_insert_with(DebugSources::from_environment);
             match Module::load(&Self::path(arena, index), sources) {
-                Ok(module) => self.entries[index] = Entry::Loaded(Rc::new(module)),
+                Ok(module) => {
+                    self.notes
+                        .extend(module.notes().iter().map(ToString::to_string));
+                    self.entries[index] = Entry::Loaded(Rc::new(module));
+                }
                 Err(error) => {
                     self.entries[index] = Entry::Failed;
                     return Err(error);
@@ -79,7 +95,9 @@ impl Modules {
     /// The module, other than `from`, whose function the loader binds the import `name` to: the first in the order of the
     /// table that defines it.
     pub fn definition(&mut self, arena: &Arena, from: usize, name: &str) -> Option<(usize, u64)> {
-        let defines = |&index: &usize| index != from && evenkeel_symbols::exports(&Self::path(arena, index), name);
+        let defines = |&index: &usize| {
+            index != from && evenkeel_symbols::exports(&Self::path(arena, index), name)
+        };
         let index = (0..arena.modules().len()).find(defines)?;
         if !Self::may_open(arena, index) {
             return None;

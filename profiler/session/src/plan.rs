@@ -54,9 +54,21 @@ pub struct Planned {
 impl Plan {
     /// An empty plan for an interval.
     pub fn new(root: &str, root_height: u32) -> Plan {
-        let sites = SiteTable { root: root.to_owned(), root_height, sites: Vec::new() };
+        let sites = SiteTable {
+            root: root.to_owned(),
+            root_height,
+            sites: Vec::new(),
+        };
         let (probes, by_place, claimed) = (Vec::new(), HashMap::new(), BTreeMap::new());
-        Plan { sites, probes, by_place, claimed, displaced: 0, dirty: false, unpatched: Vec::new() }
+        Plan {
+            sites,
+            probes,
+            by_place,
+            claimed,
+            displaced: 0,
+            dirty: false,
+            unpatched: Vec::new(),
+        }
     }
 
     /// All probes, by id.
@@ -67,16 +79,33 @@ impl Plan {
     /// Inner probes that are planted.
     pub fn planted(&self) -> impl Iterator<Item = u32> + '_ {
         let inner = |planned: &Planned| planned.role == Role::Inner && planned.wanted == Wanted::On;
-        self.probes.iter().enumerate().filter(move |(_, planned)| inner(planned)).map(|(id, _)| id as u32)
+        self.probes
+            .iter()
+            .enumerate()
+            .filter(move |(_, planned)| inner(planned))
+            .map(|(id, _)| id as u32)
     }
 
     /// Plants a boundary of the interval. False when the arena is full.
-    pub fn add_boundary(&mut self, arena: &mut Arena, index: usize, module: &Rc<Module>, boundary: &Boundary) -> bool {
+    pub fn add_boundary(
+        &mut self,
+        arena: &mut Arena,
+        index: usize,
+        module: &Rc<Module>,
+        boundary: &Boundary,
+    ) -> bool {
         let id = match &boundary.place {
-            Place::Site(site) => self.site(arena, index, module, site, boundary.role, boundary.label),
-            Place::Entry(entry, displaced) => {
-                self.entry(arena, (index, *entry), module, displaced, boundary.role, boundary.label)
+            Place::Site(site) => {
+                self.site(arena, index, module, site, boundary.role, boundary.label)
             }
+            Place::Entry(entry, displaced) => self.entry(
+                arena,
+                (index, *entry),
+                module,
+                displaced,
+                boundary.role,
+                boundary.label,
+            ),
         };
         if let Some(id) = id {
             self.want(arena, id, Wanted::On);
@@ -85,16 +114,37 @@ impl Plan {
     }
 
     /// The probe of an inner call site, new if need be. `None` where it cannot be planted; the reason is kept.
-    pub fn add_site(&mut self, arena: &mut Arena, index: usize, module: &Rc<Module>, site: &Site) -> Option<u32> {
+    pub fn add_site(
+        &mut self,
+        arena: &mut Arena,
+        index: usize,
+        module: &Rc<Module>,
+        site: &Site,
+    ) -> Option<u32> {
         self.site(arena, index, module, site, Role::Inner, (Label::None, 0))
     }
 
     /// The probe at the entry of a function that is called through a pointer.
-    pub fn add_entry(&mut self, arena: &mut Arena, function: Function, module: &Rc<Module>) -> Option<u32> {
+    pub fn add_entry(
+        &mut self,
+        arena: &mut Arena,
+        function: Function,
+        module: &Rc<Module>,
+    ) -> Option<u32> {
         match module.displaced(function.1) {
-            Ok(displaced) => self.entry(arena, function, module, &displaced, Role::Inner, (Label::None, 0)),
+            Ok(displaced) => self.entry(
+                arena,
+                function,
+                module,
+                &displaced,
+                Role::Inner,
+                (Label::None, 0),
+            ),
             Err(reason) => {
-                self.note_unpatched(format!("entry of {}", module.name(function.1)), reason.to_string());
+                self.note_unpatched(
+                    format!("entry of {}", module.name(function.1)),
+                    reason.to_string(),
+                );
                 None
             }
         }
@@ -115,15 +165,26 @@ impl Plan {
         let form = match site.form {
             Ok(form) => form,
             Err(reason) => {
-                self.note_unpatched(qualified(arena, index, module, site.address), reason.to_string());
+                self.note_unpatched(
+                    qualified(arena, index, module, site.address),
+                    reason.to_string(),
+                );
                 return None;
             }
         };
         if self.is_claimed(index, site.address, site.len) {
-            self.note_unpatched(qualified(arena, index, module, site.address), UNDER_ENTRY.to_owned());
+            self.note_unpatched(
+                qualified(arena, index, module, site.address),
+                UNDER_ENTRY.to_owned(),
+            );
             return None;
         }
-        let holder = (index, module.function_at(site.address).map_or(site.address, |function| function.entry));
+        let holder = (
+            index,
+            module
+                .function_at(site.address)
+                .map_or(site.address, |function| function.entry),
+        );
         let id = arena.add_probe(|probe| {
             fill(probe, index, site.address, form, role, label);
             probe.target = site.target;
@@ -136,7 +197,13 @@ impl Plan {
             _ => None,
         };
         self.describe(arena, id, holder, site.address, module, Some(&site.callee));
-        self.probes.push(Planned { callee, holder, form, role, wanted: Wanted::Off });
+        self.probes.push(Planned {
+            callee,
+            holder,
+            form,
+            role,
+            wanted: Wanted::Off,
+        });
         self.by_place.insert((index, site.address), id);
         self.claimed.insert((index, site.address), site.len);
         Some(id)
@@ -156,7 +223,10 @@ impl Plan {
             return Some(id);
         }
         if self.is_claimed(index, entry, displaced.len as u8) {
-            self.note_unpatched(format!("entry of {}", module.name(entry)), OVER_SITE.to_owned());
+            self.note_unpatched(
+                format!("entry of {}", module.name(entry)),
+                OVER_SITE.to_owned(),
+            );
             return None;
         }
         let slot = self.displaced;
@@ -172,7 +242,13 @@ impl Plan {
         })?;
         self.displaced += 1;
         self.describe(arena, id, function, entry, module, None);
-        self.probes.push(Planned { callee: Some(function), holder: function, form: Form::Entry, role, wanted: Wanted::Off });
+        self.probes.push(Planned {
+            callee: Some(function),
+            holder: function,
+            form: Form::Entry,
+            role,
+            wanted: Wanted::Off,
+        });
         self.by_place.insert(function, id);
         self.claimed.insert(function, displaced.len as u8);
         Some(id)
@@ -180,7 +256,10 @@ impl Plan {
 
     /// Whether another probe replaces or displaces some of these bytes: two changes of one instruction destroy each other.
     fn is_claimed(&self, index: usize, address: u64, len: u8) -> bool {
-        let before = self.claimed.range((index, 0)..(index, address + u64::from(len))).next_back();
+        let before = self
+            .claimed
+            .range((index, 0)..(index, address + u64::from(len)))
+            .next_back();
         before.is_some_and(|(&(_, at), &claimed)| at + u64::from(claimed) > address)
     }
 
@@ -210,8 +289,16 @@ impl Plan {
         self.sites.sites.push(Described {
             kind: kinds::of(&name),
             callee: name,
-            caller: if callee.is_some() { module.name(holder.1) } else { String::new() },
-            site: if callee.is_some() { qualified(arena, holder.0, module, address) } else { String::new() },
+            caller: if callee.is_some() {
+                module.name(holder.1)
+            } else {
+                String::new()
+            },
+            site: if callee.is_some() {
+                qualified(arena, holder.0, module, address)
+            } else {
+                String::new()
+            },
             file: line.as_ref().map(|line| line.file.clone()),
             line: line.map(|line| line.line),
             height,
@@ -236,7 +323,9 @@ impl Plan {
         let planned = &mut self.probes[id as usize];
         if planned.wanted != wanted {
             planned.wanted = wanted;
-            arena.probes()[id as usize].wanted.store(wanted as u32, Release);
+            arena.probes()[id as usize]
+                .wanted
+                .store(wanted as u32, Release);
             self.dirty = true;
         }
     }
@@ -248,7 +337,10 @@ impl Plan {
 
     /// Callees that discovery has met at a probe.
     pub fn seen(&self, arena: &Arena, id: u32) -> Vec<Function> {
-        let seen = arena.probes()[id as usize].seen.iter().map(|seen| seen.load(Relaxed));
+        let seen = arena.probes()[id as usize]
+            .seen
+            .iter()
+            .map(|seen| seen.load(Relaxed));
         seen.filter(|&seen| seen != 0 && seen != u64::MAX)
             .map(|seen| ((seen >> 48) as usize, seen & ((1 << 48) - 1)))
             .collect()
@@ -259,8 +351,15 @@ impl Plan {
         let mut all = self.unpatched.clone();
         for (probe, site) in arena.probes().iter().zip(&self.sites.sites) {
             if let Some(reason) = refusal(probe.refused.load(Relaxed)) {
-                let site = if site.site.is_empty() { format!("entry of {}", site.callee) } else { site.site.clone() };
-                all.push(Unpatched { site, reason: reason.to_owned() });
+                let site = if site.site.is_empty() {
+                    format!("entry of {}", site.callee)
+                } else {
+                    site.site.clone()
+                };
+                all.push(Unpatched {
+                    site,
+                    reason: reason.to_owned(),
+                });
             }
         }
         all
@@ -296,10 +395,14 @@ fn qualified(arena: &Arena, index: usize, module: &Module, address: u64) -> Stri
 fn refusal(code: u32) -> Option<&'static str> {
     Some(match code {
         code if code == Refusal::None as u32 => return None,
-        code if code == Refusal::BytesDiffer as u32 => "the code in memory is not the file's (changed by another tool?)",
+        code if code == Refusal::BytesDiffer as u32 => {
+            "the code in memory is not the file's (changed by another tool?)"
+        }
         code if code == Refusal::NoNearMemory as u32 => "no free memory within two gigabytes of it",
         code if code == Refusal::NotWritable as u32 => "the system does not let code be changed",
-        code if code == Refusal::NoBarrier as u32 => "other threads run, and the kernel offers no membarrier",
+        code if code == Refusal::NoBarrier as u32 => {
+            "other threads run, and the kernel offers no membarrier"
+        }
         _ => "no place for a jump that other threads can safely meet",
     })
 }

@@ -61,15 +61,26 @@ impl Preset {
     /// # Errors
     /// There is none; the error lists them.
     pub fn named(name: &str) -> Result<&'static Preset, Error> {
-        PRESETS.iter().find(|preset| preset.name == name).ok_or_else(|| {
-            let known = PRESETS.iter().map(|preset| preset.name).collect::<Vec<_>>().join(", ");
-            Error::NoPreset { name: name.to_owned(), known }
-        })
+        PRESETS
+            .iter()
+            .find(|preset| preset.name == name)
+            .ok_or_else(|| {
+                let known = PRESETS
+                    .iter()
+                    .map(|preset| preset.name)
+                    .collect::<Vec<_>>()
+                    .join(", ");
+                Error::NoPreset {
+                    name: name.to_owned(),
+                    known,
+                }
+            })
     }
 
     /// Whether this is its program.
     pub fn fits(&self, path: &Path) -> bool {
-        path.file_name().is_some_and(|name| self.programs.iter().any(|program| name == *program))
+        path.file_name()
+            .is_some_and(|name| self.programs.iter().any(|program| name == *program))
     }
 
     /// The interval of this name, the default one for `None`; `None` if the preset has none of the name.
@@ -99,8 +110,16 @@ fn postgres_statement(module: &Module) -> Result<Interval, String> {
     let simple = only_one(module, "PostgresMain", &["pg_parse_query", "PortalRun"])?;
     let portal = function(module, "PortalRun")?;
     let main = function(module, "PostgresMain")?;
-    let mut boundaries = boundaries(sites_in(module, main, simple), Role::Whole, (Label::Text, 0));
-    boundaries.extend(self::boundaries(sites_in(module, main, portal), Role::Whole, (Label::None, 0)));
+    let mut boundaries = boundaries(
+        sites_in(module, main, simple),
+        Role::Whole,
+        (Label::Text, 0),
+    );
+    boundaries.extend(self::boundaries(
+        sites_in(module, main, portal),
+        Role::Whole,
+        (Label::None, 0),
+    ));
     Ok(Interval {
         name: "statement".to_owned(),
         boundaries,
@@ -115,9 +134,21 @@ fn postgres_statement(module: &Module) -> Result<Interval, String> {
 /// session's think time passes in PostgresMain's call of pq_getbyte, which background workers never make: it is the
 /// gate that keeps their transactions out.
 fn postgres_transaction(module: &Module) -> Result<Interval, String> {
-    let start = only_one(module, "StartTransactionCommand", &["VirtualXactLockTableInsert"])?;
-    let commit = only_one(module, "CommitTransactionCommand", &["ProcArrayEndTransaction", "PreCommit_Portals"])?;
-    let abort = only_one(module, "AbortCurrentTransaction", &["ProcArrayEndTransaction", "AtAbort_Portals"])?;
+    let start = only_one(
+        module,
+        "StartTransactionCommand",
+        &["VirtualXactLockTableInsert"],
+    )?;
+    let commit = only_one(
+        module,
+        "CommitTransactionCommand",
+        &["ProcArrayEndTransaction", "PreCommit_Portals"],
+    )?;
+    let abort = only_one(
+        module,
+        "AbortCurrentTransaction",
+        &["ProcArrayEndTransaction", "AtAbort_Portals"],
+    )?;
     let main = function(module, "PostgresMain")?;
     let think = sites_in(module, main, function(module, "pq_getbyte")?);
     if think.is_empty() {
@@ -125,7 +156,11 @@ fn postgres_transaction(module: &Module) -> Result<Interval, String> {
     }
     let none = (Label::None, 0);
     let mut all = boundaries(sites_of_callers(module, start), Role::Begin, none);
-    all.extend(boundaries(sites_of_callers(module, commit), Role::End, none));
+    all.extend(boundaries(
+        sites_of_callers(module, commit),
+        Role::End,
+        none,
+    ));
     all.extend(boundaries(sites_of_callers(module, abort), Role::End, none));
     all.extend(boundaries(think.clone(), Role::Gate, none));
     Ok(Interval {
@@ -138,7 +173,9 @@ fn postgres_transaction(module: &Module) -> Result<Interval, String> {
 }
 
 fn function(module: &Module, name: &str) -> Result<u64, String> {
-    module.find(name).map_err(|_| format!("it has no function {name}"))
+    module
+        .find(name)
+        .map_err(|_| format!("it has no function {name}"))
 }
 
 fn height(module: &Module, entry: u64) -> u32 {
@@ -148,12 +185,19 @@ fn height(module: &Module, entry: u64) -> u32 {
 /// Calls and tail calls of `callee` in `caller`.
 fn sites_in(module: &Module, caller: u64, callee: u64) -> Vec<Site> {
     let calls = |site: &Site| site.callee == Callee::Function(callee);
-    module.call_sites(caller).into_iter().filter(calls).collect()
+    module
+        .call_sites(caller)
+        .into_iter()
+        .filter(calls)
+        .collect()
 }
 
 /// The one callee of `caller` that calls all of `callees`.
 fn only_one(module: &Module, caller: &str, callees: &[&str]) -> Result<u64, String> {
-    let wanted: Vec<u64> = callees.iter().map(|name| function(module, name)).collect::<Result<_, _>>()?;
+    let wanted: Vec<u64> = callees
+        .iter()
+        .map(|name| function(module, name))
+        .collect::<Result<_, _>>()?;
     let mut found: Vec<u64> = module
         .call_sites(function(module, caller)?)
         .into_iter()
@@ -161,16 +205,31 @@ fn only_one(module: &Module, caller: &str, callees: &[&str]) -> Result<u64, Stri
             Callee::Function(entry) => Some(entry),
             _ => None,
         })
-        .filter(|&entry| wanted.iter().all(|&callee| !sites_in(module, entry, callee).is_empty()))
+        .filter(|&entry| {
+            wanted
+                .iter()
+                .all(|&callee| !sites_in(module, entry, callee).is_empty())
+        })
         .collect();
     found.sort_unstable();
     found.dedup();
     match found[..] {
         [entry] => Ok(entry),
-        _ => Err(format!("{} functions called by {caller} call {}, not one", found.len(), callees.join(" and "))),
+        _ => Err(format!(
+            "{} functions called by {caller} call {}, not one",
+            found.len(),
+            callees.join(" and ")
+        )),
     }
 }
 
 fn boundaries(sites: Vec<Site>, role: Role, label: (Label, u8)) -> Vec<Boundary> {
-    sites.into_iter().map(|site| Boundary { place: Place::Site(site), role, label }).collect()
+    sites
+        .into_iter()
+        .map(|site| Boundary {
+            place: Place::Site(site),
+            role,
+            label,
+        })
+        .collect()
 }

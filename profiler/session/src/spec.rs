@@ -66,7 +66,10 @@ impl std::str::FromStr for IntervalSpec {
     type Err = Error;
 
     fn from_str(text: &str) -> Result<IntervalSpec, Error> {
-        let bad = |what: &str| Error::BadSpec { text: text.to_owned(), what: format!("{what}; {GRAMMAR}") };
+        let bad = |what: &str| Error::BadSpec {
+            text: text.to_owned(),
+            what: format!("{what}; {GRAMMAR}"),
+        };
         let mut parts = split_options(text).into_iter();
         let shape_text = parts.next().unwrap_or_default().trim();
         if shape_text.is_empty() {
@@ -75,9 +78,10 @@ impl std::str::FromStr for IntervalSpec {
         let mut library = None;
         let shape = match shape_text.split_once("..") {
             None => Shape::Call(points(shape_text, &mut library)),
-            Some((begin, end)) => {
-                Shape::Pair { begin: points(begin, &mut library), end: points(end, &mut library) }
-            }
+            Some((begin, end)) => Shape::Pair {
+                begin: points(begin, &mut library),
+                end: points(end, &mut library),
+            },
         };
         let all: Vec<&Point> = match &shape {
             Shape::Call(points) => points.iter().collect(),
@@ -98,7 +102,10 @@ impl std::str::FromStr for IntervalSpec {
         for option in parts {
             let (key, value) = option.split_once('=').unwrap_or_default();
             match key {
-                "label" => spec.label = label(value).ok_or_else(|| bad("a label is text:N or integer:N"))?,
+                "label" => {
+                    spec.label =
+                        label(value).ok_or_else(|| bad("a label is text:N or integer:N"))?
+                }
                 "within" => spec.within.push(value.to_owned()),
                 "client" => spec.clients.push(point(value)),
                 _ => spec.name = Some(value.to_owned()),
@@ -122,7 +129,10 @@ fn split_options(text: &str) -> Vec<&str> {
     let mut parts = Vec::new();
     let mut start = 0;
     for (at, _) in text.match_indices(',') {
-        if OPTIONS.iter().any(|option| text[at + 1..].starts_with(option)) {
+        if OPTIONS
+            .iter()
+            .any(|option| text[at + 1..].starts_with(option))
+        {
             parts.push(&text[start..at]);
             start = at + 1;
         }
@@ -174,8 +184,14 @@ mod tests {
 
     #[test]
     fn a_function() {
-        assert_eq!(parse("work").shape, Shape::Call(vec![Point::Function("work".into())]));
-        assert_eq!(parse("file.c:work").shape, Shape::Call(vec![Point::Function("file.c:work".into())]));
+        assert_eq!(
+            parse("work").shape,
+            Shape::Call(vec![Point::Function("work".into())])
+        );
+        assert_eq!(
+            parse("file.c:work").shape,
+            Shape::Call(vec![Point::Function("file.c:work".into())])
+        );
     }
 
     #[test]
@@ -183,7 +199,10 @@ mod tests {
         let spec = parse("main>handle(int, char const*),label=text:1,name=request");
         let edge = Point::Edge("main".into(), "handle(int, char const*)".into());
         assert_eq!(spec.shape, Shape::Call(vec![edge]));
-        assert_eq!((spec.label, spec.name.as_deref()), ((Label::Text, 1), Some("request")));
+        assert_eq!(
+            (spec.label, spec.name.as_deref()),
+            ((Label::Text, 1), Some("request"))
+        );
     }
 
     #[test]
@@ -193,7 +212,10 @@ mod tests {
         assert_eq!(spec.library.as_deref(), Some("libx.so.1"));
         assert_eq!(
             spec.shape,
-            Shape::Pair { begin: vec![function("begin")], end: vec![function("commit"), function("rollback")] }
+            Shape::Pair {
+                begin: vec![function("begin")],
+                end: vec![function("commit"), function("rollback")]
+            }
         );
         assert_eq!(spec.within, ["loop"]);
     }

@@ -186,8 +186,14 @@ pub struct Piece {
 impl Piece {
     /// A piece of `bytes` that stands for the instruction at `origin`.
     pub fn new(bytes: &[u8], origin: u8, fix: PieceFix, at: u8, target: u64) -> Piece {
-        let mut piece =
-            Piece { len: bytes.len() as u8, fix: fix as u8, at, origin, target, ..Piece::default() };
+        let mut piece = Piece {
+            len: bytes.len() as u8,
+            fix: fix as u8,
+            at,
+            origin,
+            target,
+            ..Piece::default()
+        };
         piece.bytes[..bytes.len()].copy_from_slice(bytes);
         piece
     }

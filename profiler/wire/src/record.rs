@@ -54,7 +54,10 @@ pub enum Marker {
 impl Record {
     /// A completed call of `probe`, or a marker with its payload; the lap bit is left clear.
     pub const fn new(start: u64, payload: u64, id: u32) -> Record {
-        Record { start, word: payload << DURATION_SHIFT | (id as u64) << 1 }
+        Record {
+            start,
+            word: payload << DURATION_SHIFT | (id as u64) << 1,
+        }
     }
 
     /// A marker record.
@@ -109,7 +112,8 @@ impl Record {
         let mut bytes = [0; 16];
         let taken = text.len().min(LABEL_CHUNK);
         bytes[..taken].copy_from_slice(&text[..taken]);
-        let word = |at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().expect("eight bytes"));
+        let word =
+            |at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().expect("eight bytes"));
         Record::marker(Marker::Label, word(0), word(8))
     }
 }
@@ -122,7 +126,10 @@ mod tests {
     fn fields_do_not_overlap() {
         let record = Record::new(u64::MAX, (1 << DURATION_BITS) - 1, 0xf_ffff);
         assert_eq!(record.word, u64::MAX - 1, "everything but the lap bit");
-        assert_eq!((record.duration(), record.id()), ((1 << DURATION_BITS) - 1, 0xf_ffff));
+        assert_eq!(
+            (record.duration(), record.id()),
+            ((1 << DURATION_BITS) - 1, 0xf_ffff)
+        );
     }
 
     #[test]
@@ -130,6 +137,9 @@ mod tests {
         let record = Record::from_label_chunk(b"SELECT abalance FROM x");
         assert_eq!(record.as_marker(), Some(Marker::Label));
         assert_eq!(&record.label_chunk(), b"SELECT abalan");
-        assert_eq!(&Record::from_label_chunk(b"END").label_chunk()[..4], b"END\0");
+        assert_eq!(
+            &Record::from_label_chunk(b"END").label_chunk()[..4],
+            b"END\0"
+        );
     }
 }

@@ -14,7 +14,7 @@ pub enum Outcome {
     Waiting,
 }
 
-/// Why a request was refused. The transactions are given by [`TxnMeta::id`].
+/// Why a request was refused. The transactions are given by [`crate::graph::TxnMeta::id`].
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Refusal {
     /// Its wait closed a cycle, and it was chosen as the victim. Each waits for the next, the last for the first.

@@ -7,7 +7,7 @@ use evenkeel_analysis::Analysis;
 use evenkeel_symbols::{Callee, Site};
 use evenkeel_wire::{Form, Wanted};
 
-use super::{Event, Functions, Observer, Planting, Session};
+use super::{Event, Observer, Planting, Session};
 use crate::arena::Arena;
 use crate::modules::Modules;
 use crate::plan::Function;
@@ -31,9 +31,9 @@ const DISCOVERED_AT_ONCE: usize = 24;
 /// Where refinement stands.
 #[derive(Debug)]
 pub struct Steps {
-    opened: Functions,
-    barren: Functions,
-    pointers: Functions,
+    opened: HashSet<Function>,
+    barren: HashSet<Function>,
+    pointers: HashSet<Function>,
     discovered: HashSet<u32>,
     closed_imports: HashSet<u32>,
     /// Probes uprooted for their cost: never planted again.
@@ -99,7 +99,11 @@ impl Session<'_> {
 
     /// Called often; acts when the present round is ripe.
     pub(super) fn refine(&mut self, observer: &mut dyn Observer) {
-        let seen = self.store.analysis.as_ref().map_or(0, Analysis::intervals_seen);
+        let seen = self
+            .store
+            .analysis
+            .as_ref()
+            .map_or(0, Analysis::intervals_seen);
         if seen > 0 && self.steps.first_interval.is_none() {
             self.steps.first_interval = Some(Instant::now());
         }
@@ -113,7 +117,10 @@ impl Session<'_> {
         if !self.steps.offered.is_empty() {
             if let Some(chosen) = observer.choice() {
                 let offered = std::mem::take(&mut self.steps.offered);
-                let picked: Vec<Candidate> = chosen.iter().filter_map(|&i| offered.get(i).cloned()).collect();
+                let picked: Vec<Candidate> = chosen
+                    .iter()
+                    .filter_map(|&i| offered.get(i).cloned())
+                    .collect();
                 self.steps.settled = picked.is_empty();
                 self.take(&picked);
                 self.publish();
@@ -127,10 +134,16 @@ impl Session<'_> {
 
     fn judge_round(&mut self, observer: &mut dyn Observer) {
         let options = self.options();
-        let Some(analysis) = &self.store.analysis else { return };
+        let Some(analysis) = &self.store.analysis else {
+            return;
+        };
         let profile = analysis.newest_profile(&self.plan.sites, &options);
         let limits = &self.settings.limits;
-        let scope = self.interval.as_ref().map(|(_, scope)| scope.as_slice()).unwrap_or_default();
+        let scope = self
+            .interval
+            .as_ref()
+            .map(|(_, scope)| scope.as_slice())
+            .unwrap_or_default();
         let steps = &self.steps;
         let state = State {
             probes: self.plan.probes(),
@@ -155,16 +168,26 @@ impl Session<'_> {
         if !manual {
             next.truncate(limits.opened_at_once);
         }
-        let seconds = self.steps.first_interval.map_or(0.0, |first| first.elapsed().as_secs_f64());
+        let seconds = self
+            .steps
+            .first_interval
+            .map_or(0.0, |first| first.elapsed().as_secs_f64());
         if !self.steps.settled || !next.is_empty() {
-            observer.event(&Event::Ranking { profile: &profile, next: &next, seconds });
+            observer.event(&Event::Ranking {
+                profile: &profile,
+                next: &next,
+                seconds,
+            });
         }
         if matches!(self.settings.planting, Planting::First(_) | Planting::Every) {
             self.steps.settled = true;
             self.steps.round_began = Instant::now();
             return;
         }
-        let wanted: usize = next.iter().map(|candidate| sites_of(&mut self.modules, &self.arena, candidate.step)).sum();
+        let wanted: usize = next
+            .iter()
+            .map(|candidate| sites_of(&mut self.modules, &self.arena, candidate.step))
+            .sum();
         let planted: Vec<u32> = self.plan.planted().collect();
         let closed = refine::to_close(&profile, limits, &state, &planted, wanted);
         for &id in &closed {
@@ -173,7 +196,8 @@ impl Session<'_> {
                 self.steps.dear.insert(id);
                 let site = &self.plan.sites.sites[id as usize];
                 let (site, callee) = (site.site.clone(), site.callee.clone());
-                let reason = format!("{callee} is called too often to be timed within --max-overhead");
+                let reason =
+                    format!("{callee} is called too often to be timed within --max-overhead");
                 self.plan.note_unpatched(site, reason);
             }
         }
@@ -217,7 +241,10 @@ impl Session<'_> {
                 self.steps.pointers.insert(function);
                 any = true;
                 if let Some(reason) = site.unpatchable() {
-                    self.plan.note_unpatched(crate::interval::site_name(&module, site.address), reason.to_string());
+                    self.plan.note_unpatched(
+                        crate::interval::site_name(&module, site.address),
+                        reason.to_string(),
+                    );
                 }
                 continue;
             }
@@ -241,7 +268,10 @@ impl Session<'_> {
     /// Finds where an import leads.
     fn follow(&mut self, id: u32) {
         self.steps.closed_imports.insert(id);
-        let (from, name) = (self.plan.probes()[id as usize].holder.0, self.plan.sites.sites[id as usize].callee.clone());
+        let (from, name) = (
+            self.plan.probes()[id as usize].holder.0,
+            self.plan.sites.sites[id as usize].callee.clone(),
+        );
         let name = name.split('@').next().unwrap_or(&name).to_owned();
         if let Some(callee) = self.modules.definition(&self.arena, from, &name) {
             let height = match self.modules.get(&self.arena, callee.0) {
@@ -255,16 +285,28 @@ impl Session<'_> {
 
     /// Probes at the short pointer calls of a function.
     fn pointer_probes(&mut self, (index, entry): Function) -> Vec<u32> {
-        let Ok(Some(module)) = self.modules.get(&self.arena, index) else { return Vec::new() };
-        let sites: Vec<_> = module.call_sites(entry).into_iter().filter(is_discovered_only).take(DISCOVERED_AT_ONCE).collect();
-        sites.iter().filter_map(|site| self.plan.add_site(&mut self.arena, index, &module, site)).collect()
+        let Ok(Some(module)) = self.modules.get(&self.arena, index) else {
+            return Vec::new();
+        };
+        let sites: Vec<_> = module
+            .call_sites(entry)
+            .into_iter()
+            .filter(is_discovered_only)
+            .take(DISCOVERED_AT_ONCE)
+            .collect();
+        sites
+            .iter()
+            .filter_map(|site| self.plan.add_site(&mut self.arena, index, &module, site))
+            .collect()
     }
 
     /// Begins to trap calls through pointers.
     fn discover(&mut self, ids: &[u32]) {
         for &id in ids {
             self.steps.discovered.insert(id);
-            self.steps.discovering.insert(id, self.plan.probes()[id as usize].wanted);
+            self.steps
+                .discovering
+                .insert(id, self.plan.probes()[id as usize].wanted);
             self.plan.want(&self.arena, id, Wanted::Discover);
         }
     }
@@ -277,7 +319,9 @@ impl Session<'_> {
                 if !Modules::may_open(&self.arena, callee.0) {
                     continue;
                 }
-                let Ok(Some(module)) = self.modules.get(&self.arena, callee.0) else { continue };
+                let Ok(Some(module)) = self.modules.get(&self.arena, callee.0) else {
+                    continue;
+                };
                 if let Some(entry) = self.plan.add_entry(&mut self.arena, callee, &module) {
                     self.plan.want(&self.arena, entry, Wanted::On);
                 }
@@ -290,7 +334,9 @@ impl Session<'_> {
         let mut met: HashSet<Function> = scope.iter().copied().collect();
         let mut planted = 0;
         while let Some((index, entry)) = queue.pop_front() {
-            let Ok(Some(module)) = self.modules.get(&self.arena, index) else { continue };
+            let Ok(Some(module)) = self.modules.get(&self.arena, index) else {
+                continue;
+            };
             for site in module.call_sites(entry) {
                 if planted == limit {
                     return;
@@ -312,8 +358,14 @@ impl Session<'_> {
     }
 
     fn open_everything(&mut self, index: usize) {
-        let Ok(Some(module)) = self.modules.get(&self.arena, index) else { return };
-        let entries: Vec<u64> = module.functions().iter().map(|function| function.entry).collect();
+        let Ok(Some(module)) = self.modules.get(&self.arena, index) else {
+            return;
+        };
+        let entries: Vec<u64> = module
+            .functions()
+            .iter()
+            .map(|function| function.entry)
+            .collect();
         for entry in entries {
             for site in module.call_sites(entry) {
                 if let Some(id) = self.plan.add_site(&mut self.arena, index, &module, &site)
@@ -328,14 +380,19 @@ impl Session<'_> {
 
 /// Whether a call through a pointer can be discovered but not timed where it is.
 fn is_discovered_only(site: &Site) -> bool {
-    matches!(site.form, Ok(Form::ShortIndirectCall | Form::IndirectJump)) && site.callee == Callee::Pointer
+    matches!(site.form, Ok(Form::ShortIndirectCall | Form::IndirectJump))
+        && site.callee == Callee::Pointer
 }
 
 /// Probes that a step needs.
 fn sites_of(modules: &mut Modules, arena: &Arena, step: Step) -> usize {
     match step {
         Step::Open((index, entry)) => match modules.get(arena, index) {
-            Ok(Some(module)) => module.call_sites(entry).iter().filter(|site| site.unpatchable().is_none()).count(),
+            Ok(Some(module)) => module
+                .call_sites(entry)
+                .iter()
+                .filter(|site| site.unpatchable().is_none())
+                .count(),
             _ => 0,
         },
         Step::DiscoverIn(_) | Step::Discover(_) | Step::Follow(_) => 2,

@@ -24,7 +24,11 @@ pub struct Windows {
 impl Windows {
     /// Begins with probes on.
     pub fn new() -> Windows {
-        Windows { until: Instant::now() + Duration::from_secs(1), off: false, random: now_ticks() | 1 }
+        Windows {
+            until: Instant::now() + Duration::from_secs(1),
+            off: false,
+            random: now_ticks() | 1,
+        }
     }
 
     /// Switches when it is time.
@@ -33,7 +37,11 @@ impl Windows {
             return;
         }
         self.off = !self.off;
-        let mode = if self.off { Mode::IntervalsOnly } else { Mode::Record };
+        let mode = if self.off {
+            Mode::IntervalsOnly
+        } else {
+            Mode::Record
+        };
         arena.control().mode.store(mode as u32, Release);
         let mean = if self.off { OFF_MS } else { OFF_MS * ON_TIMES };
         // Half to one and a half times the mean: in step with nothing that the target does periodically.

@@ -66,7 +66,9 @@ impl Meta {
         if self.missed > 0 {
             profile.discarded += self.missed;
             profile.intervals_seen += self.missed;
-            profile.discarded_by_reason.insert("the ring was full at the beginning".to_owned(), self.missed);
+            profile
+                .discarded_by_reason
+                .insert("the ring was full at the beginning".to_owned(), self.missed);
         }
         profile.unpatched.clone_from(&self.unpatched);
         profile.warnings.extend(self.warnings.iter().cloned());
@@ -74,7 +76,10 @@ impl Meta {
 
     /// The calibrated cost.
     pub fn cost(&self) -> ProbeCost {
-        ProbeCost { outer_256: self.outer_256, inner_256: self.inner_256 }
+        ProbeCost {
+            outer_256: self.outer_256,
+            inner_256: self.inner_256,
+        }
     }
 }
 

@@ -46,17 +46,30 @@ impl Replay {
     /// # Errors
     /// The file is no recording, or one of a newer version.
     pub fn open(path: &Path) -> Result<Replay, Error> {
-        let named = |source| Error::File { path: path.to_owned(), source };
+        let named = |source| Error::File {
+            path: path.to_owned(),
+            source,
+        };
         let mut file = BufReader::with_capacity(1 << 16, File::open(path).map_err(named)?);
         let mut head = [0; 16];
         if file.read_exact(&mut head).is_err() || &head[..8] != MAGIC {
-            return Err(Error::NotARecording { path: path.to_owned() });
+            return Err(Error::NotARecording {
+                path: path.to_owned(),
+            });
         }
         let found = u32::from_le_bytes(head[8..12].try_into().expect("four bytes"));
         if found > VERSION {
-            return Err(Error::NewerRecording { path: path.to_owned(), found, known: VERSION });
+            return Err(Error::NewerRecording {
+                path: path.to_owned(),
+                found,
+                known: VERSION,
+            });
         }
-        Ok(Replay { path: path.to_owned(), file, at: 16 })
+        Ok(Replay {
+            path: path.to_owned(),
+            file,
+            at: 16,
+        })
     }
 
     /// Replays everything.
@@ -67,6 +80,7 @@ impl Replay {
         let mut meta = Meta::default();
         let mut sites = SiteTable::default();
         let mut analysis: Option<Analysis> = None;
+        let mut rounds = Vec::new();
         let mut records = Vec::new();
         let cut = loop {
             let (tag, body) = match self.chunk()? {
@@ -74,34 +88,29 @@ impl Replay {
                 Chunk::End => break false,
                 Chunk::Cut => break true,
             };
-            let analysed = |analysis: &mut Option<Analysis>| {
-                // The cost is calibrated before the first record and told before it, too.
-                analysis.take().unwrap_or_else(|| Analysis::new(meta.cost()))
-            };
             match tag {
-                b'M' => meta = serde_json::from_slice(&body).map_err(|error| self.damaged(&error.to_string()))?,
+                b'M' => {
+                    meta = serde_json::from_slice(&body)
+                        .map_err(|error| self.damaged(&error.to_string()))?
+                }
                 b'S' => {
-                    let entry: SiteEntry =
-                        serde_json::from_slice(&body).map_err(|error| self.damaged(&error.to_string()))?;
+                    let entry: SiteEntry = serde_json::from_slice(&body)
+                        .map_err(|error| self.damaged(&error.to_string()))?;
                     put_site(&mut sites, entry);
                 }
                 b'R' => {
-                    let [generation, probes] = words(&body).ok_or_else(|| self.damaged("a round of odd length"))?;
-                    let mut all = analysed(&mut analysis);
-                    all.begin_round(generation, probes);
-                    analysis = Some(all);
+                    rounds.push(words(&body).ok_or_else(|| self.damaged("a round of odd length"))?);
                 }
                 b'D' => {
-                    let thread = decode(&body, &mut records).ok_or_else(|| self.damaged("records of odd length"))?;
-                    let mut all = analysed(&mut analysis);
-                    all.push(thread, &records);
-                    analysis = Some(all);
+                    let thread = decode(&body, &mut records)
+                        .ok_or_else(|| self.damaged("records of odd length"))?;
+                    begun(&mut analysis, &mut rounds, &meta).push(thread, &records);
                 }
                 b'E' => {
-                    let [low, high] = words(&body).ok_or_else(|| self.damaged("a thread of odd length"))?;
-                    let mut all = analysed(&mut analysis);
-                    all.thread_ended(u64::from(high) << 32 | u64::from(low));
-                    analysis = Some(all);
+                    let [low, high] =
+                        words(&body).ok_or_else(|| self.damaged("a thread of odd length"))?;
+                    begun(&mut analysis, &mut rounds, &meta)
+                        .thread_ended(u64::from(high) << 32 | u64::from(low));
                 }
                 _ => {}
             }
@@ -109,7 +118,13 @@ impl Replay {
         sites.root.clone_from(&meta.root);
         sites.root_height = meta.root_height;
         let cut = cut || !meta.complete;
-        Ok(Replayed { analysis: analysis.unwrap_or_else(|| Analysis::new(meta.cost())), meta, sites, cut })
+        begun(&mut analysis, &mut rounds, &meta);
+        Ok(Replayed {
+            analysis: analysis.expect("just begun"),
+            meta,
+            sites,
+            cut,
+        })
     }
 
     fn chunk(&mut self) -> Result<Chunk, Error> {
@@ -118,7 +133,12 @@ impl Replay {
             Ok(0) => return Ok(Chunk::End),
             Ok(9) => {}
             Ok(_) => return Ok(Chunk::Cut),
-            Err(source) => return Err(Error::File { path: self.path.clone(), source }),
+            Err(source) => {
+                return Err(Error::File {
+                    path: self.path.clone(),
+                    source,
+                });
+            }
         }
         let len = u32::from_le_bytes(head[1..5].try_into().expect("four bytes")) as usize;
         if len > BODY_MAX {
@@ -128,7 +148,12 @@ impl Replay {
         match fill(&mut self.file, &mut body) {
             Ok(read) if read == len => {}
             Ok(_) => return Ok(Chunk::Cut),
-            Err(source) => return Err(Error::File { path: self.path.clone(), source }),
+            Err(source) => {
+                return Err(Error::File {
+                    path: self.path.clone(),
+                    source,
+                });
+            }
         }
         let mut crc = crc32fast::Hasher::new();
         crc.update(&head[..1]);
@@ -141,8 +166,26 @@ impl Replay {
     }
 
     fn damaged(&self, what: &str) -> Error {
-        Error::DamagedRecording { path: self.path.clone(), at: self.at, what: what.to_owned() }
+        Error::DamagedRecording {
+            path: self.path.clone(),
+            at: self.at,
+            what: what.to_owned(),
+        }
     }
+}
+
+/// The analysis, with the rounds that have begun. It is made for the first record, not for the first round: that may begin
+/// before the cost of a probe is calibrated.
+fn begun<'a>(
+    analysis: &'a mut Option<Analysis>,
+    rounds: &mut Vec<[u32; 2]>,
+    meta: &Meta,
+) -> &'a mut Analysis {
+    let analysis = analysis.get_or_insert_with(|| Analysis::new(meta.cost()));
+    for [generation, probes] in rounds.drain(..) {
+        analysis.begin_round(generation, probes);
+    }
+    analysis
 }
 
 /// Reads until `buffer` is full or the file ends.
@@ -172,7 +215,11 @@ fn decode(body: &[u8], records: &mut Vec<Record>) -> Option<u64> {
     for _ in 0..count {
         let start = previous.wrapping_add(varint::unzigzag(varint::take(&mut rest)?) as u64);
         let duration = varint::take(&mut rest)?;
-        let record = Record::new(start, duration, u32::try_from(varint::take(&mut rest)?).ok()?);
+        let record = Record::new(
+            start,
+            duration,
+            u32::try_from(varint::take(&mut rest)?).ok()?,
+        );
         if record.as_marker() != Some(evenkeel_wire::Marker::Label) {
             previous = start;
         }
@@ -188,10 +235,24 @@ mod tests {
     use evenkeel_wire::Marker;
 
     fn sample(path: &Path) -> Meta {
-        let meta = Meta { interval: "x".into(), ticks_per_ns: 2.0, complete: true, ..Meta::default() };
+        let meta = Meta {
+            interval: "x".into(),
+            ticks_per_ns: 2.0,
+            complete: true,
+            ..Meta::default()
+        };
         let mut writer = Writer::create(path).unwrap();
-        writer.meta(&Meta { complete: false, ..meta.clone() });
-        writer.site(0, &evenkeel_analysis::sites::Site { callee: "f".into(), ..Default::default() });
+        writer.meta(&Meta {
+            complete: false,
+            ..meta.clone()
+        });
+        writer.site(
+            0,
+            &evenkeel_analysis::sites::Site {
+                callee: "f".into(),
+                ..Default::default()
+            },
+        );
         writer.round(1, 1);
         for i in 0..10 {
             let at = 1_000_000 * (i + 1);
@@ -239,7 +300,10 @@ mod tests {
             std::fs::write(&part, &damaged).unwrap();
             let result = Replay::open(&part).unwrap().run();
             // A flipped length may reach beyond the end, which reads as a cut.
-            assert!(result.map_or(true, |replayed| replayed.cut), "bit of byte {at}");
+            assert!(
+                result.map_or(true, |replayed| replayed.cut),
+                "bit of byte {at}"
+            );
         }
     }
 
@@ -248,11 +312,17 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("a.keel");
         std::fs::write(&path, b"#!/bin/sh\necho not a recording\n").unwrap();
-        assert!(matches!(Replay::open(&path), Err(Error::NotARecording { .. })));
+        assert!(matches!(
+            Replay::open(&path),
+            Err(Error::NotARecording { .. })
+        ));
         sample(&path);
         let mut newer = std::fs::read(&path).unwrap();
         newer[8] = 99;
         std::fs::write(&path, newer).unwrap();
-        assert!(matches!(Replay::open(&path), Err(Error::NewerRecording { found: 99, .. })));
+        assert!(matches!(
+            Replay::open(&path),
+            Err(Error::NewerRecording { found: 99, .. })
+        ));
     }
 }

@@ -24,13 +24,21 @@ impl Writer {
     /// # Errors
     /// The file cannot be made.
     pub fn create(path: &Path) -> Result<Writer, Error> {
-        let named = |source| Error::File { path: path.to_owned(), source };
+        let named = |source| Error::File {
+            path: path.to_owned(),
+            source,
+        };
         let mut file = BufWriter::with_capacity(1 << 16, File::create(path).map_err(named)?);
         let mut head = MAGIC.to_vec();
         head.extend(VERSION.to_le_bytes());
         head.extend([0; 4]);
         file.write_all(&head).map_err(named)?;
-        Ok(Writer { file, path: path.to_owned(), body: Vec::new(), failed: None })
+        Ok(Writer {
+            file,
+            path: path.to_owned(),
+            body: Vec::new(),
+            failed: None,
+        })
     }
 
     /// What explains the records so far.
@@ -41,7 +49,11 @@ impl Writer {
 
     /// A probe's site.
     pub fn site(&mut self, id: u32, site: &Site) {
-        self.body = serde_json::to_vec(&SiteEntry { id, site: site.clone() }).expect("plain data");
+        self.body = serde_json::to_vec(&SiteEntry {
+            id,
+            site: site.clone(),
+        })
+        .expect("plain data");
         self.chunk(b'S');
     }
 
@@ -58,7 +70,10 @@ impl Writer {
         self.body.extend((records.len() as u32).to_le_bytes());
         let mut previous = 0;
         for record in records {
-            varint::put(&mut self.body, varint::zigzag(record.start.wrapping_sub(previous) as i64));
+            varint::put(
+                &mut self.body,
+                varint::zigzag(record.start.wrapping_sub(previous) as i64),
+            );
             varint::put(&mut self.body, record.duration());
             varint::put(&mut self.body, u64::from(record.id()));
             if record.as_marker() != Some(Marker::Label) {
@@ -82,7 +97,11 @@ impl Writer {
         head[1..5].copy_from_slice(&(self.body.len() as u32).to_le_bytes());
         head[5..].copy_from_slice(&crc.finalize().to_le_bytes());
         if self.failed.is_none() {
-            self.failed = self.file.write_all(&head).and_then(|()| self.file.write_all(&self.body)).err();
+            self.failed = self
+                .file
+                .write_all(&head)
+                .and_then(|()| self.file.write_all(&self.body))
+                .err();
         }
     }
 
@@ -102,7 +121,10 @@ impl Writer {
         self.flush();
         match self.failed {
             None => Ok(()),
-            Some(source) => Err(Error::File { path: self.path, source }),
+            Some(source) => Err(Error::File {
+                path: self.path,
+                source,
+            }),
         }
     }
 }

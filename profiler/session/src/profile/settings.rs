@@ -1,0 +1,115 @@
+//! What a session is asked to do, and what it tells on the way.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use evenkeel_analysis::profile::Profile;
+
+use crate::error::Error;
+use crate::launch::{CommandLine, Ending};
+use crate::presets::{KnownInterval, Preset};
+use crate::refine::{Candidate, Limits};
+use crate::spec::IntervalSpec;
+
+/// Which interval to profile.
+#[derive(Clone, Debug)]
+pub enum Wish {
+    /// As the user typed it.
+    Spec(IntervalSpec),
+    /// One that a preset knows.
+    Known(&'static Preset, &'static KnownInterval),
+}
+
+/// Which probes to plant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Planting {
+    /// What refinement finds.
+    Refine,
+    /// What a person chooses at each step.
+    Manual,
+    /// The first so many call sites, breadth first from the interval's functions; for measuring overhead.
+    First(usize),
+    /// Every call site of the program; for testing that nothing breaks.
+    Every,
+}
+
+/// What to do.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// What to run.
+    pub command: CommandLine,
+    /// The interval.
+    pub wish: Wish,
+    /// How long to profile, from the moment the first process is hooked; `None`: until it ends.
+    pub duration: Option<Duration>,
+    /// Leave the command running afterwards.
+    pub keep: bool,
+    /// Signal that asks the command to stop.
+    pub stop_signal: i32,
+    /// Which probes.
+    pub planting: Planting,
+    /// Limits of refinement.
+    pub limits: Limits,
+    /// Factors reported.
+    pub k: usize,
+    /// Where to record.
+    pub recording: Option<PathBuf>,
+}
+
+/// What happens on the way.
+#[derive(Debug)]
+pub enum Event<'a> {
+    /// The command runs.
+    Started {
+        /// Its process id.
+        pid: i32,
+    },
+    /// The first process is hooked.
+    Hooked {
+        /// Seconds since the start.
+        seconds: f64,
+    },
+    /// A program without the interval's functions runs; its children may have them.
+    Passing(&'a Error),
+    /// A round is complete: what is known now.
+    Ranking {
+        /// The profile so far.
+        profile: &'a Profile,
+        /// Steps that the next round takes, or that a person may choose from.
+        next: &'a [Candidate],
+        /// Seconds since the first interval.
+        seconds: f64,
+    },
+    /// A moment has passed.
+    Tick {
+        /// Intervals seen.
+        intervals: u64,
+        /// Records read.
+        records: u64,
+        /// Probes planted.
+        probes: usize,
+        /// Seconds since the first process was hooked.
+        seconds: f64,
+    },
+}
+
+/// Sees what happens, and chooses where a person is asked.
+pub trait Observer {
+    /// Something happened.
+    fn event(&mut self, event: &Event<'_>);
+
+    /// In [`Planting::Manual`]: which of the candidates of the last ranking to take, by index. `None` while the person
+    /// thinks; the target is drained meanwhile.
+    fn choice(&mut self) -> Option<Vec<usize>> {
+        None
+    }
+}
+
+/// How a session ended.
+#[derive(Debug)]
+pub struct Outcome {
+    /// The result.
+    pub profile: Profile,
+    /// How the command ended.
+    pub ending: Ending,
+}
