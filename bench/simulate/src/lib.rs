@@ -1,1 +1,47 @@
-//! Placeholder.
+//! A deterministic simulator of lock scheduling.
+//!
+//! Transactions lock objects one after another, work after each grant, and release everything at their end (strict
+//! two-phase locking). Locks are the only contention unless processors are limited. Time is virtual, and who is granted,
+//! who depends on whom and what a deadlock is are decided by the very code of the lock manager ([`evenkeel_locks`]).
+//!
+//! One seed gives one result on every machine: random numbers come from a generator that is part of the code, every
+//! logarithm and power from `libm` rather than from the system, and nothing is ever taken in the order of a hash table.
+//!
+//! Every schedule sees the same arrivals and the same transactions: what a transaction does is a function of the seed
+//! and of its number ([`workload`]), never of what happened before it.
+//!
+//! ```
+//! use evenkeel_locks::ScheduleKind;
+//! use evenkeel_simulate::{Config, run};
+//!
+//! let config = Config { transactions: 2_000, ..Config::micro() };
+//! let fifo = run(&config, ScheduleKind::Fifo)?;
+//! let ldsf = run(&config, ScheduleKind::Ldsf)?;
+//! assert!(ldsf.latency.mean < fifo.latency.mean);
+//! # Ok::<(), evenkeel_simulate::Error>(())
+//! ```
+
+pub mod arrivals;
+pub mod axis;
+pub mod command;
+pub mod config;
+mod error;
+pub mod export;
+pub mod latency;
+pub mod outcome;
+pub mod plot;
+mod processors;
+mod sample;
+pub mod saturation;
+pub mod simulation;
+pub mod sweep;
+pub mod work;
+pub mod workload;
+mod zipf;
+
+pub use arrivals::Arrivals;
+pub use config::Config;
+pub use error::Error;
+pub use outcome::Outcome;
+pub use simulation::{Simulation, run};
+pub use sweep::{Case, Progress, sweep};

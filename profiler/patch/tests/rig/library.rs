@@ -3,6 +3,7 @@
 use std::ffi::CString;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 use evenkeel_patch::LoadedModule;
 use evenkeel_symbols::{DebugSources, Module};
@@ -14,9 +15,15 @@ pub struct Library {
     pub loaded: LoadedModule,
 }
 
+// SAFETY: the loader's functions may be called from any thread.
+unsafe impl Send for Library {}
+unsafe impl Sync for Library {}
+
 /// Compiles `source` to `name` in a directory that lives as long as the build.
 pub fn compile(source: &Path, name: &str, options: &[&str]) -> PathBuf {
-    let output = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}-{}", std::process::id()));
+    static COUNT: AtomicU32 = AtomicU32::new(0);
+    let unique = format!("{}-{}-{name}", std::process::id(), COUNT.fetch_add(1, Relaxed));
+    let output = Path::new(env!("CARGO_TARGET_TMPDIR")).join(unique);
     let cpp = source.extension().is_some_and(|extension| extension == "cc");
     let mut compiler = Command::new(if cpp { "g++" } else { "gcc" });
     compiler.arg(source).args(["-O2", "-g", "-fno-omit-frame-pointer"]).args(options).arg("-o").arg(&output);
@@ -37,7 +44,7 @@ impl Library {
     }
 
     pub fn build_from(source: &Path, name: &str) -> Library {
-        Library::load(compile(source, &format!("{name}.so"), &["-shared", "-fPIC"]))
+        Library::load(compile(source, &format!("{name}.so"), &["-shared", "-fPIC", "-Wl,-Bsymbolic"]))
     }
 
     pub fn load(path: PathBuf) -> Library {

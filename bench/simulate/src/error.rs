@@ -1,0 +1,33 @@
+//! What can be wrong with a simulation, and what to do about it.
+
+use std::path::PathBuf;
+
+/// Why a simulation cannot be run or its results not be written.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// A setting that makes no sense.
+    #[error("{0}")]
+    Setting(String),
+    /// A file of recorded values that cannot be read.
+    #[error("cannot read {}: {source}", path.display())]
+    Read {
+        /// Which.
+        path: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// A result that cannot be written.
+    #[error("cannot write {}: {source}; check the directory and the free space", path.display())]
+    Write {
+        /// Where to.
+        path: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+}
+
+impl Error {
+    pub(crate) fn setting(what: impl Into<String>) -> Error {
+        Error::Setting(what.into())
+    }
+}
