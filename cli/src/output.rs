@@ -39,6 +39,20 @@ pub fn write(path: &Path, text: &str) -> Result<(), Failure> {
     written.map_err(|source| Failure::Write { path: path.to_owned(), source })
 }
 
+/// Whether [`write`] will be able to: better known before a run than after it.
+pub fn check(path: &Path) -> Result<(), Failure> {
+    if path == Path::new("-") {
+        return Ok(());
+    }
+    let existed = path.exists();
+    let opened = std::fs::OpenOptions::new().append(true).create(true).open(path);
+    opened.map_err(|source| Failure::Write { path: path.to_owned(), source })?;
+    if !existed {
+        let _ = std::fs::remove_file(path);
+    }
+    Ok(())
+}
+
 /// How to draw on a stream that is, or is not, a terminal.
 pub fn style<'a>(is_terminal: bool, tail: &'a str, by_class: bool, rows: usize) -> Style<'a> {
     let width = terminal_size::terminal_size().map_or(100, |(width, _)| usize::from(width.0)).clamp(WIDTH_MIN, 140);

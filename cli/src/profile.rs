@@ -97,6 +97,7 @@ says whose calls to time first, for a pair; ,client=CALLER>FUNCTION marks a wait
 /// Runs the command.
 pub fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     let (wish, stop_signal) = wish(&arguments)?;
+    [&arguments.json, &arguments.html].into_iter().flatten().try_for_each(|path| output::check(path))?;
     let settings = Settings {
         command: CommandLine {
             words: arguments.command,
@@ -127,6 +128,10 @@ pub fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM, signal_hook::consts::SIGHUP] {
         signal_hook::flag::register(signal, interrupted.clone()).map_err(|error| Failure::Usage(error.to_string()))?;
     }
+    // A limit on file sizes (ulimit -f) shows as an error then, not as our end. Unlike an ignored signal, one with a
+    // handler is as ever in the command.
+    let too_large = Arc::new(AtomicBool::new(false));
+    signal_hook::flag::register(libc::SIGXFSZ, too_large).map_err(|error| Failure::Usage(error.to_string()))?;
     let is_terminal = output::stderr_is_terminal();
     let mut progress = Progress::new(is_terminal, arguments.manual);
     let outcome = evenkeel_session::profile(&settings, &interrupted, &mut progress);

@@ -90,19 +90,19 @@ fn no_interval_and_unknown_presets() {
 #[test]
 fn nonsense_for_an_option() {
     let wrong = [
-        (["--for", "0"], "not a positive duration"),
-        (["--for", "3 parsecs"], "not a unit of time"),
-        (["--for", "soon"], "write 30s"),
-        (["--max-overhead", "3"], "write 3% or 0.03"),
-        (["--threshold", "-1%"], "--threshold"),
-        (["--specificity", "4"], "1..=3"),
-        (["--tail", "p42"], "p95, p99 and p99.9"),
-        (["--plant", "some"], "neither a number nor `every`"),
-        (["--user", "nobody_of_that_name"], "no user nobody_of_that_name"),
-        (["--max-probes", "many"], "invalid"),
+        (&["--for", "0"][..], "not a positive duration"),
+        (&["--for", "3parsecs"], "not a unit of time"),
+        (&["--for", "soon"], "write 30s"),
+        (&["--max-overhead", "3"], "write 3% or 0.03"),
+        (&["--threshold=-1%"], "write 3% or 0.03"),
+        (&["--specificity", "4"], "1..=3"),
+        (&["--tail", "p42"], "p95, p99 and p99.9"),
+        (&["--plant", "some"], "neither a number nor `every`"),
+        (&["--user", "nobody_of_that_name"], "no user nobody_of_that_name"),
+        (&["--max-probes", "many"], "invalid"),
     ];
     for (options, words) in wrong {
-        refused(&[&["--interval", "run_interval"], &options[..]].concat(), &[words]);
+        refused(&[&["--interval", "run_interval"], options].concat(), &[words]);
     }
 }
 
@@ -170,7 +170,7 @@ fn programs_of_other_machines() {
     let mut header = std::fs::read(program("stages")).unwrap();
     header[4] = 1; // ELFCLASS32
     header[18] = 3; // EM_386
-    refused_program(&place, &executable(&place, "i386", &header), &["32", "x86-64"]);
+    refused_program(&place, &executable(&place, "i386", &header), &["32-bit", "64-bit build"]);
     refused_program(&place, &executable(&place, "text", b"no program at all, just text\n"), &["text"]);
     refused_program(&place, &executable(&place, "empty", b""), &["empty"]);
     let head = std::fs::read(program("stages")).unwrap();

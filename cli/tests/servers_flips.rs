@@ -372,7 +372,8 @@ fn mariadb_under_transfers() {
     let server = prepared.adopt().unwrap_or_else(|error| panic!("{error}\n{}", flipper.log()));
     server
         .query(
-            "CREATE TABLE test.account (id INT PRIMARY KEY, balance INT) ENGINE = InnoDB;
+            "USE test;
+             CREATE TABLE test.account (id INT PRIMARY KEY, balance INT) ENGINE = InnoDB;
              CREATE TABLE test.history (source INT, target INT, amount INT) ENGINE = InnoDB;
              INSERT INTO test.account SELECT seq, 1000 FROM seq_1_to_1000",
         )

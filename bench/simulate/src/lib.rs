@@ -28,6 +28,7 @@ pub mod config;
 mod error;
 pub mod export;
 pub mod latency;
+mod measure;
 pub mod outcome;
 pub mod plot;
 mod processors;

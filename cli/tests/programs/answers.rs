@@ -319,13 +319,12 @@ fn site_calls(profile: &Value, name: &str) -> f64 {
 
 #[test]
 fn recursion_deeper_than_any_shadow_stack() {
-    let profile = measured("deep", "run_interval", 4000);
+    let profile = measured("deep", "run_interval", 20_000);
     // Half are left by longjmp from the bottom; the last one of those has no successor to tell.
-    assert_eq!(profile["intervals_seen"], 3999);
+    assert_eq!(profile["intervals_seen"], 19_999);
     let left = discarded(&profile, LEFT_EARLY);
-    assert!((1900..=1999).contains(&left), "{}", profile["discarded_by_reason"]);
+    assert!((9_900..=9_999).contains(&left), "{}", profile["discarded_by_reason"]);
     let descend = named(&profile, "descend");
-    assert!(!descend.is_empty(), "{:#}", profile["tree"]);
     // 25,000 calls an interval, or fewer and a word about it: too deep to follow, or too often to be worth its cost.
     let told = profile["warnings"].to_string() + &profile["unpatched"].to_string();
     let followed = calls(&descend) >= 25_000.0 || told.contains("nested too deeply") || told.contains("too often");

@@ -2,7 +2,7 @@
 //! its own.
 
 use std::fs::Permissions;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{FileExt, PermissionsExt};
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 
@@ -120,12 +120,17 @@ impl Drop for Profiler {
 }
 
 impl Profiled {
-    /// The profile of a session that went well, around a server that did not crash: every interval closes, nothing was
-    /// lost without being counted.
+    /// The profile of a session that went well, around a server that did not crash.
     #[track_caller]
     pub fn profile(&self) -> &Value {
         assert_eq!(self.code, Some(0), "{}", self.log);
         assert_no_crash(&self.log);
+        self.closed_profile()
+    }
+
+    /// The profile, however the server ended: every interval closes.
+    #[track_caller]
+    pub fn closed_profile(&self) -> &Value {
         let profile = self.json.as_ref().unwrap_or_else(|| panic!("there is no profile:\n{}", self.log));
         assert_eq!(profile["closure"]["max_abs_error_ticks"], 0, "{}", self.log);
         assert!(count(&profile["closure"]["intervals"]) >= count(&profile["intervals"]));
@@ -151,6 +156,34 @@ pub fn count(value: &Value) -> u64 {
 #[track_caller]
 pub fn assert_ends(pid: u32) {
     assert!(eventually(|| !runs(pid as i32)), "process {pid} goes on");
+}
+
+/// The code of a process' program is that of its file: no hook is in place.
+#[track_caller]
+pub fn assert_unhooked(pid: u32) {
+    assert!(eventually(|| changed_code_bytes(pid) == 0), "{} bytes differ", changed_code_bytes(pid));
+}
+
+/// Bytes of code in which a process differs from its program's file.
+pub fn changed_code_bytes(pid: u32) -> usize {
+    let program = std::fs::read_link(format!("/proc/{pid}/exe")).unwrap();
+    let file = std::fs::read(&program).unwrap();
+    let memory = std::fs::File::open(format!("/proc/{pid}/mem")).unwrap();
+    let maps = std::fs::read_to_string(format!("/proc/{pid}/maps")).unwrap();
+    let number = |text: &str| u64::from_str_radix(text, 16).unwrap();
+    let code = maps.lines().filter(|line| line.ends_with(program.to_str().unwrap()) && line.contains("xp "));
+    code.map(|line| {
+        // address-address permissions offset device inode path, see proc(5)
+        let fields: Vec<&str> = line.split_ascii_whitespace().collect();
+        let (from, to) = fields[0].split_once('-').unwrap();
+        let (from, to, offset) = (number(from), number(to), number(fields[2]) as usize);
+        let mut present = vec![0; (to - from) as usize];
+        memory.read_exact_at(&mut present, from).unwrap();
+        // The last page of the mapping may reach beyond the end of the file.
+        let original = &file[offset..file.len().min(offset + present.len())];
+        present.iter().zip(original).filter(|(present, original)| present != original).count()
+    })
+    .sum()
 }
 
 /// All nodes of a profile's tree, each with the names from the root to it.

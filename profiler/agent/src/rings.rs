@@ -48,14 +48,21 @@ pub fn ensure(thread: &mut Thread, arena: Arena) -> bool {
     false
 }
 
+/// A free ring; else one whose thread has ended, to go on behind its last record: short-lived threads come faster than the
+/// session frees rings.
 fn claim(arena: Arena) -> Option<*mut RingHeader> {
+    claim_in(arena, RingState::Free).or_else(|| claim_in(arena, RingState::Dead))
+}
+
+fn claim_in(arena: Arena, state: RingState) -> Option<*mut RingHeader> {
+    let state = state as u32;
     let rings = arena.control().rings.load(Acquire) as usize;
     for index in 0..rings {
         let ring = arena.ring(index);
         // SAFETY: rings below the count are backed by memory.
         let header = unsafe { &*ring };
-        if header.state.load(Relaxed) == RingState::Free as u32
-            && header.state.compare_exchange(RingState::Free as u32, RingState::Claimed as u32, AcqRel, Relaxed).is_ok()
+        if header.state.load(Relaxed) == state
+            && header.state.compare_exchange(state, RingState::Claimed as u32, AcqRel, Relaxed).is_ok()
         {
             // SAFETY: no arguments.
             unsafe {

@@ -99,7 +99,8 @@ impl Rounds {
         self.rounds.iter().map(line).collect()
     }
 
-    /// Index of the last round with enough intervals, else of the largest, among those that still have their sums.
+    /// Index of the last round with enough intervals, else of the last that has at least half as many as the largest (the
+    /// newest probes say most), among those that still have their sums.
     fn best(&self) -> Option<usize> {
         let kept = || {
             self.rounds
@@ -108,8 +109,9 @@ impl Rounds {
                 .filter(|(_, round)| round.detail.is_some())
         };
         let enough = kept().rfind(|(_, round)| round.intervals >= INTERVALS_ENOUGH);
+        let most = kept().map(|(_, round)| round.intervals).max()?;
         enough
-            .or_else(|| kept().max_by_key(|(at, round)| (round.intervals, *at)))
+            .or_else(|| kept().rfind(|(_, round)| 2 * round.intervals >= most))
             .map(|(at, _)| at)
     }
 }
@@ -158,7 +160,7 @@ mod tests {
         assert_eq!(kept(&rounds(&[5000, 1000, 10])), [false, true, true]);
         assert_eq!(
             kept(&rounds(&[50, 20, 30, 40, 1])),
-            [true, false, false, true, true]
+            [false, false, false, true, true]
         );
     }
 }

@@ -203,7 +203,10 @@ impl Planter {
             // SAFETY: `id < PROBES_MAX`.
             let planted = unsafe { &mut *self.planted.add(id) };
             let here = |module: &LoadedModule| module.index == probe.module && module.bias == planted.bias;
-            if planted.address != 0 && !modules.iter().any(here) {
+            if planted.address == 0 {
+                continue;
+            }
+            if !modules.iter().any(here) || is_pristine(planted, probe) {
                 if planted.now != Wanted::Off as u32 {
                     probe.planted.fetch_sub(1, Relaxed);
                 }
@@ -400,6 +403,14 @@ impl Planter {
         // SAFETY: the caller's contract.
         Some((probe, unsafe { trap::emulate(context, &site) }))
     }
+}
+
+/// Whether a hooked site holds the file's code: its module was unloaded, and loaded again at the same address.
+fn is_pristine(planted: &Planted, probe: &Probe) -> bool {
+    let span = if probe.form == Form::Entry as u8 { 5 } else { probe.len as usize }.min(SPAN_MAX);
+    // SAFETY: its module is mapped.
+    let code = unsafe { core::slice::from_raw_parts(planted.address as *const u8, span) };
+    planted.now != Wanted::Off as u32 && code == &probe.bytes[..span]
 }
 
 fn hash(address: u64) -> usize {

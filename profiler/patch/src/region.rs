@@ -1,11 +1,12 @@
 //! Memory for trampolines, near enough to a module that every one of its calls reaches it.
 //!
 //! ```text
-//! base   CONSTANT_BYTES   trampolines that know where they return to
-//!        MOVING_BYTES     trampolines that keep the return address in their frame
-//!        LOOSE_BYTES      displaced entries: no frames of their own, nothing to unwind
+//! base   5/7   trampolines that know where they return to
+//!        1/7   trampolines that keep the return address in their frame
+//!        1/7   displaced entries: no frames of their own, nothing to unwind
 //! ```
-//! Address space is reserved whole and backed as it is used. It is never given back: a thread may be inside.
+//! Address space is reserved whole and backed as it is used. It is never given back: a thread may be inside. It is no
+//! larger than the module's code can need, because jump pads for other modules must find places, too.
 
 use core::ptr;
 
@@ -13,10 +14,11 @@ use crate::x86_64::REACH_BYTES;
 use crate::x86_64::jump::{PAD_BYTES, Targets, redirect};
 use crate::x86_64::unwind::FrameInfo;
 
-const CONSTANT_BYTES: u64 = 80 << 20;
-const MOVING_BYTES: u64 = 16 << 20;
-const LOOSE_BYTES: u64 = 16 << 20;
-const REGION_BYTES: u64 = CONSTANT_BYTES + MOVING_BYTES + LOOSE_BYTES;
+/// Bytes of trampolines for a byte of code: some 400 bytes for each call, which come every 28 bytes.
+const GROWTH: u64 = 16;
+/// A seventh of a region: for the largest server measured, and for a module of a few functions.
+const SEVENTH_MAX: u64 = 16 << 20;
+const SEVENTH_MIN: u64 = 1 << 20;
 const STEP_BYTES: u64 = 64 << 10;
 const PADS_MAX: usize = 1024;
 const PAGE: u64 = 4096;
@@ -64,7 +66,8 @@ struct Pads {
 impl Region {
     /// Reserves memory for the module whose code is `low .. high`; null if none is near.
     pub fn create(low: u64, high: u64) -> *mut Region {
-        let Some(base) = reserve(low, high) else { return ptr::null_mut() };
+        let seventh = ((high - low) * GROWTH / 5).next_multiple_of(SEVENTH_MIN).clamp(SEVENTH_MIN, SEVENTH_MAX);
+        let Some(base) = reserve(low, high, 7 * seventh) else { return ptr::null_mut() };
         // SAFETY: a fresh zeroed mapping; zero is a valid `Region`.
         unsafe {
             let memory = map(0, size_of::<Region>() as u64, libc::PROT_READ | libc::PROT_WRITE, 0);
@@ -73,13 +76,13 @@ impl Region {
             (*region).low = low;
             (*region).high = high;
             let mut start = base;
-            for (span, bytes) in (*region).spans.iter_mut().zip([CONSTANT_BYTES, MOVING_BYTES, LOOSE_BYTES]) {
+            for (span, bytes) in (*region).spans.iter_mut().zip([5 * seventh, seventh, seventh]) {
                 *span = Span { next: start, end: start + bytes, writable: start, sealed: start };
                 start += bytes;
             }
-            let constant_end = base + CONSTANT_BYTES;
+            let constant_end = base + 5 * seventh;
             (*region).frame_info[0].register(base, constant_end, false);
-            (*region).frame_info[1].register(constant_end, constant_end + MOVING_BYTES, true);
+            (*region).frame_info[1].register(constant_end, constant_end + seventh, true);
             region
         }
     }
@@ -157,16 +160,16 @@ fn write_pad(pads: &mut Pads, at: u64, to: u64) -> Option<u64> {
     Some(at)
 }
 
-/// Address space from which all of `low .. high` is in reach. Below the module if possible, otherwise as far above as
+/// Address space of `bytes` from which all of `low .. high` is in reach. Below the module if possible, otherwise as far above as
 /// possible: the heap of a program at a fixed address grows up from its end.
-fn reserve(low: u64, high: u64) -> Option<u64> {
+fn reserve(low: u64, high: u64, bytes: u64) -> Option<u64> {
     const STEP: u64 = 16 << 20;
     let low = low & !(PAGE - 1);
     let high = high.next_multiple_of(PAGE);
-    let steps = (REACH_BYTES.checked_sub(high - low + REGION_BYTES)? / STEP).max(1);
-    let below = (1..steps).map_while(|i| low.checked_sub(REGION_BYTES + i * STEP)).filter(|&at| at >= STEP);
+    let steps = (REACH_BYTES.checked_sub(high - low + bytes)? / STEP).max(1);
+    let below = (1..steps).map_while(|i| low.checked_sub(bytes + i * STEP)).filter(|&at| at >= STEP);
     let above = (1..steps).rev().map(|i| high + i * STEP);
-    below.chain(above).find(|&at| map_at(at, REGION_BYTES, libc::PROT_NONE, libc::MAP_NORESERVE))
+    below.chain(above).find(|&at| map_at(at, bytes, libc::PROT_NONE, libc::MAP_NORESERVE))
 }
 
 /// Maps fresh memory at `at` if nothing is there.

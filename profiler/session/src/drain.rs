@@ -53,13 +53,15 @@ impl Drain {
         for index in 0..count {
             let state = arena.ring(index).state.load(Acquire);
             unused += usize::from(state == RingState::Free as u32);
-            if state == RingState::Live as u32 || state == RingState::Dead as u32 {
-                let gone = state == RingState::Dead as u32 || (check_alive && !alive(arena, index));
-                self.ring(arena, index, sink);
-                if gone {
-                    self.free(arena, index, sink);
-                    unused += 1;
-                }
+            if state != RingState::Live as u32 && state != RingState::Dead as u32 {
+                continue;
+            }
+            let gone = state == RingState::Dead as u32 || (check_alive && !alive(arena, index));
+            let ours = gone && claim(arena, index, state);
+            self.ring(arena, index, sink);
+            if ours {
+                self.free(arena, index, sink);
+                unused += 1;
             }
         }
         unused
@@ -137,6 +139,21 @@ impl Drain {
             }
         }
     }
+}
+
+/// Takes a ring from a thread that is gone. False if a new thread was faster: it may go on with a dead one's ring.
+fn claim(arena: &Arena, index: usize, state: u32) -> bool {
+    let header = arena.ring(index);
+    let claimed = RingState::Claimed as u32;
+    if header.state.compare_exchange(state, claimed, AcqRel, Relaxed).is_err() {
+        return false;
+    }
+    if state == RingState::Live as u32 && alive(arena, index) {
+        // It changed hands between the question and the claim. A new owner that ended meanwhile has said so.
+        let _ = header.state.compare_exchange(claimed, state, AcqRel, Relaxed);
+        return false;
+    }
+    true
 }
 
 /// Whether the ring's thread still exists.

@@ -33,7 +33,7 @@ pub enum Error {
         near: PathBuf,
     },
     /// The system refused shared memory.
-    #[error("cannot make shared memory: {0}; check the memory limits (ulimit -v, cgroup)")]
+    #[error("cannot make shared memory: {0}; check the limits (ulimit -v, ulimit -f, cgroup)")]
     Arena(std::io::Error),
     /// The interval's specification cannot be read.
     #[error("the interval {text:?} cannot be read: {what}")]

@@ -19,7 +19,7 @@ use crate::arena::Arena;
 use crate::clock::TickClock;
 use crate::drain::{Drain, Sink};
 use crate::error::Error;
-use crate::launch::Target;
+use crate::launch::{Target, find_program};
 use crate::modules::Modules;
 use crate::plan::{Function, Plan};
 use crate::recording::{Meta, Writer};
@@ -39,6 +39,8 @@ pub fn profile(
     interrupted: &Shared<AtomicBool>,
     observer: &mut dyn Observer,
 ) -> Result<Outcome, Error> {
+    // Before anything is written: a mistyped command must not replace an old recording.
+    find_program(&settings.command.words[0].to_string_lossy())?;
     let arena = Arena::create().map_err(Error::Arena)?;
     let clock = TickClock::start();
     clock.renew_lease(&arena);
@@ -79,7 +81,7 @@ pub fn profile(
         session.target.stop(settings.stop_signal, || {});
         return Err(result.expect_err("just seen"));
     }
-    session.finish()
+    session.finish(interrupted.load(Relaxed))
 }
 
 /// Where records go: the analysis, and the recording if there is one.

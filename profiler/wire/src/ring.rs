@@ -47,11 +47,11 @@ pub enum RingState {
     Absent = 0,
     /// Backed by memory, position and limit set: a thread may claim it.
     Free = 1,
-    /// A thread is setting it up.
+    /// A thread is setting it up, or the session empties it.
     Claimed = 2,
     /// A thread writes to it.
     Live = 3,
-    /// Its thread has ended; the session drains what is left and frees it.
+    /// Its thread has ended: the session drains what is left and frees it, or another thread goes on with it.
     Dead = 4,
 }
 

@@ -68,7 +68,7 @@ fn token_at(text: &str, before: Option<&Token>) -> (TokenKind, usize) {
         '0'..='9' => (TokenKind::Literal, number(text)),
         '.' if second.is_ascii_digit() => (TokenKind::Literal, number(text)),
         '?' if !is_operator(second) => (TokenKind::Literal, 1),
-        '+' | '-' if (second.is_ascii_digit() || second == '.') && operand_may_follow(before) => {
+        '+' | '-' if begins_number(&text[1..]) && operand_may_follow(before) => {
             (TokenKind::Literal, 1 + number(&text[1..]))
         }
         '(' | ')' | '[' | ']' | ',' | ';' | '.' => (TokenKind::Punctuation, 1),
@@ -123,11 +123,14 @@ fn run(text: &str, pass: impl Fn(char) -> bool) -> usize {
 fn operator(text: &str) -> usize {
     let len = run(text, is_operator);
     let comment = |at: usize| text[at..].starts_with("--") || text[at..].starts_with("/*");
-    let sign = |at: usize| {
-        text[at..].starts_with(['+', '-'])
-            && text[at + 1..].starts_with(|c: char| c.is_ascii_digit() || c == '.')
-    };
+    let sign = |at: usize| text[at..].starts_with(['+', '-']) && begins_number(&text[at + 1..]);
     (1..len).find(|&at| comment(at) || sign(at)).unwrap_or(len)
+}
+
+/// `1`, `.5`: a point alone is none.
+fn begins_number(text: &str) -> bool {
+    let digits = text.strip_prefix('.').unwrap_or(text);
+    digits.starts_with(|c: char| c.is_ascii_digit())
 }
 
 /// `12`, `1.5e-3`, `0xff`, `1_000`.

@@ -212,20 +212,21 @@ fn a_thread_that_ends_takes_its_open_interval_along() {
     assert_eq!((analysis.in_flight(), analysis.intervals_seen()), (0, 0));
 }
 
-/// Two pairs of windows of 64 intervals each, 11 ticks with probes against 10 without.
+/// Two slots (2^31 ticks each) with 300 intervals of each kind, 11 ticks with probes against 10 without.
 #[test]
 fn bypassed_intervals_only_measure_the_cost() {
     let mut analysis = started(ProbeCost::default());
-    let bypassed = [Record::marker(Marker::Begin, 10, 1 << 1), end(20)];
-    let probed = [begin(10), end(21)];
-    for _ in 0..2 {
-        (0..64).for_each(|_| analysis.push(1, &probed));
-        (0..64).for_each(|_| analysis.push(1, &bypassed));
+    for slot in 0..2 {
+        let at = slot << 31;
+        let bypassed = [Record::marker(Marker::Begin, at + 10, 1 << 1), end(at + 20)];
+        let probed = [begin(at + 10), end(at + 21)];
+        (0..300).for_each(|_| analysis.push(1, &probed));
+        (0..300).for_each(|_| analysis.push(1, &bypassed));
     }
     let profile = analysis.profile(&sites(&[]), &options());
     assert_eq!(
         (profile.intervals, profile.intervals_seen, profile.mean_ns),
-        (128, 256, 11.0)
+        (600, 1200, 11.0)
     );
     near(profile.overhead.measured_fraction.unwrap(), 0.1);
     near(profile.overhead.measured_se.unwrap(), 0.0);

@@ -14,7 +14,7 @@ use core::ffi::c_void;
 use super::templates::RETURN_AT;
 use crate::thread::{SHADOWS, Shadow};
 
-const BYTES_MAX: usize = 320;
+const BYTES_MAX: usize = 384;
 
 /// Call frame information for one region, registered for the life of the process.
 #[repr(C, align(8))]
@@ -36,6 +36,7 @@ mod op {
     pub const DROP: u8 = 0x13;
     pub const OVER: u8 = 0x14;
     pub const PICK: u8 = 0x15;
+    pub const SWAP: u8 = 0x16;
     pub const AND: u8 = 0x1a;
     pub const MINUS: u8 = 0x1c;
     pub const PLUS: u8 = 0x22;
@@ -135,7 +136,7 @@ fn write_entries(w: &mut Writer<'_>, low: u64, high: u64, moving: bool) {
     // DW_CFA_val_expression: rsp = CFA + 1 (the CFA is on the stack).
     w.put(&[0x16]).uleb(7).uleb(2).put(&[op::LIT0 + 1, op::PLUS]);
     // DW_CFA_expression: the address of the return address.
-    let mut expression = [0; 200];
+    let mut expression = [0; 240];
     let mut e = Writer { bytes: &mut expression, len: 0 };
     if moving { search_expression(&mut e) } else { constant_expression(&mut e) }
     let len = e.len;
@@ -163,9 +164,13 @@ fn constant_expression(e: &mut Writer<'_>) {
 }
 
 /// The stack grows to the right; the CFA lies at its bottom. S: stack pointer at the slot; P: program counter; n: shadow
-/// stack; f: frame.
+/// stack; f: frame; g: the frame below it.
+///
+/// A hooked function that was called, or tail-called, by way of another trampoline returns into that one, from the same
+/// slot. libgcc could not tell the two apart, so the search goes on to the frame that returns to the target's own code.
 fn search_expression(e: &mut Writer<'_>) {
-    e.put(&[op::LIT0 + 7, op::MINUS]); //                                S = CFA + 1 - 8
+    // Below S stays the CFA: libgcc refuses to pick the bottom element.
+    e.put(&[op::DUP, op::LIT0 + 7, op::MINUS]); //                       S = CFA + 1 - 8
     e.put(&[op::BREG16]).sleb(0); //                                     S P
     e.put(&[op::ADDR]).put(&(&raw const SHADOWS as u64).to_le_bytes()).put(&[op::DEREF]); // S P n
     let shadow = e.len;
@@ -180,7 +185,7 @@ fn search_expression(e: &mut Writer<'_>) {
     e.put(&[op::OVER, op::PLUS_UCONST]).uleb(SHADOW_LOW).put(&[op::DEREF]); // S P n f bottom
     e.put(&[op::OVER, op::PICK, 1]); //                                  S P n f bottom f bottom
     e.put(&[op::LT]); //                                                 S P n f bottom (f < bottom)
-    e.put(&[0x16, op::DROP]); //                                         S P n f (f < bottom)   (swap, drop)
+    e.put(&[op::SWAP, op::DROP]); //                                         S P n f (f < bottom) 
     let exhausted = e.ahead(op::BRA); //                                 S P n f
     e.put(&[op::DUP, op::PLUS_UCONST]).uleb(FRAME_SP).put(&[op::DEREF, op::PICK, 4, op::EQ]); // S P n f (sp = S)
     e.put(&[op::OVER, op::PLUS_UCONST]).uleb(FRAME_AFTER).put(&[op::DEREF, op::PICK, 4, op::EQ]); // .. (after = P)
@@ -189,5 +194,18 @@ fn search_expression(e: &mut Writer<'_>) {
     let found = e.ahead(op::SKIP);
     e.land(exhausted).put(&[op::DROP, op::DEREF]); //                    S P n'      (`next` is at offset 0)
     e.back(op::SKIP, shadow);
-    e.land(nowhere).land(found); //                                                    the frame: `ret` is at offset 0
+    e.land(found);
+    let chain = e.len;
+    e.put(&[op::DUP, 0x08, FRAME_BYTES as u8, op::MINUS]); //            S P n f g
+    e.put(&[op::DUP, op::PLUS_UCONST]).uleb(FRAME_SP).put(&[op::DEREF, op::PICK, 5, op::EQ]); // S P n f g (sp = S)
+    e.put(&[op::OVER, op::PLUS_UCONST]).uleb(FRAME_AFTER).put(&[op::DEREF]); // S P n f g (sp = S) after
+    e.put(&[op::PICK, 3, op::DEREF, op::EQ, op::AND]); //                S P n f g (f returns into g's trampoline)
+    let linked = e.ahead(op::BRA);
+    e.put(&[op::DROP]); //                                               S P n f     (`ret` is at offset 0)
+    let outermost = e.ahead(op::SKIP);
+    e.land(linked).put(&[op::SWAP, op::DROP, op::DUP, op::DEREF]); //    S P n g ret
+    e.back(op::BRA, chain);
+    e.put(&[op::PLUS_UCONST]).uleb(FRAME_AFTER).put(&[op::DEREF]); //    a trampoline that knows where it returns to
+    e.put(&[op::PLUS_UCONST]).uleb(RETURN_AT as u64);
+    e.land(nowhere).land(outermost);
 }

@@ -132,7 +132,7 @@
         ret
         end aligned
 
-# Indirect calls of all lengths and kinds of operand: adds 16. r12: pointers, r13: an index.
+# Indirect calls of all lengths and kinds of operand: adds 17.
         function indirect
         push %r12
         push %r13
@@ -158,6 +158,8 @@
         through (%r12,%r13,8)
         mov $3, %r13d
         through 0x100(%r12,%r13,8)
+        mov $1, %r13d
+        through 8(%r12,%r13,8)
         mov $2, %ebx
         through 0x100(%rsi,%rbx,4)
         through 0x20(%rsp)

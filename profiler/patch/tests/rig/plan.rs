@@ -134,5 +134,7 @@ extern "C" fn on_trap(_: libc::c_int, _: *mut libc::siginfo_t, context: *mut lib
             return;
         }
     }
+    let at = evenkeel_patch::x86_64::trap::breakpoint_address(unsafe { &*context.cast() });
+    eprintln!("a breakpoint of nobody at {at:#x}");
     unsafe { libc::abort() };
 }

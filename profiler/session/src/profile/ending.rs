@@ -11,8 +11,15 @@ use crate::launch::Ending;
 use crate::recording::Meta;
 
 impl Session<'_> {
-    pub(super) fn finish(mut self) -> Result<Outcome, Error> {
-        let ending = self.stop();
+    /// `interrupted`: whether the user ended the run.
+    pub(super) fn finish(mut self, interrupted: bool) -> Result<Outcome, Error> {
+        let ending = match self.stop() {
+            // A terminal sends Ctrl-C to the command, too, which may be faster than we are.
+            Ending::Exited(_) | Ending::Killed(libc::SIGINT | libc::SIGTERM | libc::SIGHUP) if interrupted => {
+                Ending::Stopped
+            }
+            ending => ending,
+        };
         self.collect_warnings();
         let meta = self.meta(true);
         if let Some(writer) = self.store.writer.take()

@@ -1,0 +1,380 @@
+//! `evenkeel simulate`: arguments and output. The command line only calls it.
+
+use std::io::{IsTerminal, Write};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
+
+use clap::{Args as ClapArgs, ValueEnum};
+use evenkeel_locks::{DeadlockPolicy, ScheduleKind, SetSizes, Starvation, Victim};
+
+use crate::axis::{Axis, Parameter, parse_values};
+use crate::config::{Remaining, Unit};
+use crate::sweep::{Progress, cases, sweep};
+use crate::work::Work;
+use crate::workload::LockOrder;
+use crate::{Arrivals, Config, Error, export, plot};
+
+/// Time between two updates of the line of progress.
+const PROGRESS_EVERY: Duration = Duration::from_millis(100);
+
+/// Compare lock schedules by deterministic simulation
+#[derive(ClapArgs, Debug)]
+#[command(after_help = "\
+Examples:
+  evenkeel simulate                                             the papers' microbenchmark, every schedule
+  evenkeel simulate --sweep clients=100..900:100 --plot f.svg
+  evenkeel simulate --load 0.7,0.85,0.95,1.05 --schedule fifo,vats,ldsf --json
+  evenkeel simulate --preset htap --schedule fifo,hldsf --sweep clients=50..200:50")]
+pub struct Args {
+    /// What is simulated: the papers' microbenchmark, or their hybrid mix in epochs
+    #[arg(long, value_enum, default_value_t = Preset::Micro)]
+    preset: Preset,
+    /// Schedules: all, or a list of fifo, random, vats, mlf, mblf, ddf, ldsf, bldsf (bldsf:f1 to bldsf:f6), hldsf
+    #[arg(long, value_name = "LIST", default_value = "all", value_parser = schedules)]
+    schedule: Schedules,
+    /// Closed loop with this many clients
+    #[arg(long, value_name = "N", group = "arriving")]
+    clients: Option<u32>,
+    /// Open loop with this many arrivals per second (of an epoch in htap)
+    #[arg(long, value_name = "RATE", group = "arriving")]
+    rate: Option<f64>,
+    /// Open loop at these fractions of the greatest rate FIFO carries
+    #[arg(long, value_name = "F,..", group = "arriving", conflicts_with = "sweep", value_parser = loads)]
+    load: Option<Axis>,
+    /// Vary one of clients, rate, load, theta, exclusive, objects, locks, cpus: NAME=FIRST..LAST:STEP or NAME=A,B,..
+    #[arg(long, value_name = "SPEC")]
+    sweep: Option<Axis>,
+    /// Let open arrivals come in bursts: FACTOR times as fast for MS milliseconds (epochs in htap), then a pause
+    #[arg(long, value_name = "FACTOR:MS", value_parser = burst)]
+    bursts: Option<(f64, f64)>,
+    /// Processors; without it locks are the only contention
+    #[arg(long, value_name = "N")]
+    cpus: Option<u32>,
+    /// Transactions measured
+    #[arg(long, value_name = "N")]
+    transactions: Option<u64>,
+    /// Transactions simulated before those
+    #[arg(long, value_name = "N")]
+    warmup: Option<u64>,
+    /// The seed of every draw
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// Objects that can be locked
+    #[arg(long, value_name = "N")]
+    objects: Option<u32>,
+    /// Zipf skew of the access; 0 is uniform
+    #[arg(long)]
+    theta: Option<f64>,
+    /// Order in which a transaction asks for its locks
+    #[arg(long, value_enum)]
+    order: Option<Order>,
+    /// Locks of a transaction (of a short one in htap)
+    #[arg(long, value_name = "N")]
+    locks: Option<u32>,
+    /// Fraction of exclusive requests (of short transactions in htap)
+    #[arg(long, value_name = "FRACTION")]
+    exclusive: Option<f64>,
+    /// Work after each grant: constant:T, exponential:T, pareto:T:SHAPE, or a file of values in ns; T like 250us or 1ms
+    /// (a number of epochs in htap)
+    #[arg(long, value_name = "WORK")]
+    work: Option<String>,
+    /// How deadlocks are resolved, or prevented
+    #[arg(long, value_enum, default_value_t = Deadlocks::Youngest)]
+    deadlocks: Deadlocks,
+    /// Against starvation: none, barrier, ageing:SIZE_PER_SECOND, bypass:OVERTAKES; by default what the papers do
+    #[arg(long, value_name = "HOW", value_parser = starvation)]
+    starvation: Option<Starving>,
+    /// Measure dependency sets exactly instead of by the papers' approximation
+    #[arg(long)]
+    exact: bool,
+    /// Report the error of the approximation (figure 4.19)
+    #[arg(long)]
+    size_error: bool,
+    /// Where hLDSF has expected remaining times from
+    #[arg(long, value_enum)]
+    remaining: Option<Estimates>,
+    /// Mean back-off before the first retry of an aborted transaction, in ms (epochs in htap)
+    #[arg(long, value_name = "MS")]
+    backoff: Option<f64>,
+    /// Threads; all processors by default. Results do not depend on it
+    #[arg(long, value_name = "N")]
+    threads: Option<usize>,
+    /// Print one JSON object a line
+    #[arg(long, conflicts_with = "csv")]
+    json: bool,
+    /// Print CSV
+    #[arg(long)]
+    csv: bool,
+    /// Also draw the results; a name ending in .svg or .html
+    #[arg(long, value_name = "FILE")]
+    plot: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Preset {
+    Micro,
+    Htap,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Order {
+    Random,
+    Hashed,
+    HotLast,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Estimates {
+    Known,
+    Learned,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Deadlocks {
+    Youngest,
+    FewestLocks,
+    SmallestSet,
+    WaitDie,
+    WoundWait,
+    NoWait,
+}
+
+/// A list of schedules given as one argument.
+#[derive(Clone, Debug)]
+struct Schedules(Vec<ScheduleKind>);
+
+/// A starvation policy; ageing still per second (or epoch).
+#[derive(Clone, Copy, Debug)]
+enum Starving {
+    As(Starvation),
+    Ageing(f64),
+}
+
+/// Runs the command: results on standard output, progress on standard error if that is a terminal.
+///
+/// # Errors
+/// A setting makes no sense, or a file cannot be read or written.
+pub fn run(args: Args) -> Result<ExitCode, Error> {
+    if let Some(path) = &args.plot {
+        plot_kind(path)?;
+    }
+    let config = config(&args)?;
+    let axis = args.load.as_ref().or(args.sweep.as_ref());
+    let threads = args.threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, |n| n.get()));
+    let line = ProgressLine::new();
+    let cases = cases(&config, &args.schedule.0, axis, &|progress| line.show(progress))?;
+    let outcomes = sweep(&cases, threads, &|progress| line.show(progress))?;
+    line.clear();
+    let mut text = String::new();
+    if args.json {
+        cases.iter().zip(&outcomes).for_each(|(case, outcome)| text += &(export::json(case, outcome) + "\n"));
+    } else if args.csv {
+        text += &(export::CSV_HEADER.to_owned() + "\n");
+        cases.iter().zip(&outcomes).for_each(|(case, outcome)| text += &(export::csv(case, outcome) + "\n"));
+    } else {
+        text += &export::table(&cases, &outcomes);
+    }
+    let write = |path: &Path, written: std::io::Result<()>| {
+        written.map_err(|source| Error::Write { path: path.to_owned(), source })
+    };
+    write(Path::new("standard output"), std::io::stdout().write_all(text.as_bytes()))?;
+    if let Some(path) = &args.plot {
+        let image = if plot_kind(path)? == "svg" { plot::svg(&cases, &outcomes) } else { plot::html(&cases, &outcomes) };
+        write(path, std::fs::write(path, image))?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn config(args: &Args) -> Result<Config, Error> {
+    let mut config = match args.preset {
+        Preset::Micro => Config::micro(),
+        Preset::Htap => Config::htap(),
+    };
+    let ticks_per_ms = if config.unit == Unit::Epoch { 1.0 } else { 1e6 };
+    config.seed = args.seed;
+    config.cpus = args.cpus;
+    config.transactions = args.transactions.unwrap_or(config.transactions);
+    config.warmup = args.warmup.unwrap_or((config.transactions / 10).max(1));
+    config.backoff = args.backoff.map_or(config.backoff, |ms| ms * ticks_per_ms);
+    config.measure_size_error = args.size_error;
+    config.deadlocks = args.deadlocks.policy();
+    if args.exact {
+        config.sizes = SetSizes::Exact;
+    }
+    config.starvation = args.starvation.map(|how| match how {
+        Starving::As(starvation) => starvation,
+        Starving::Ageing(per_s) => Starvation::Ageing { size_per_ns: per_s / config.unit.ticks_per_s() },
+    });
+    config.remaining = args.remaining.map_or(config.remaining, |remaining| match remaining {
+        Estimates::Known => Remaining::Known,
+        Estimates::Learned => Remaining::Learned,
+    });
+    set_arrivals(&mut config, args, ticks_per_ms)?;
+    let unit = config.unit;
+    let drawn = config.drawn_mut()?;
+    drawn.objects = args.objects.unwrap_or(drawn.objects);
+    drawn.theta = args.theta.unwrap_or(drawn.theta);
+    drawn.order = args.order.map_or(drawn.order, Order::lock_order);
+    let class = &mut drawn.classes[0];
+    class.locks = args.locks.unwrap_or(class.locks);
+    class.exclusive = args.exclusive.unwrap_or(class.exclusive);
+    if let Some(text) = &args.work {
+        class.work = work(text, unit)?;
+    }
+    Ok(config)
+}
+
+fn set_arrivals(config: &mut Config, args: &Args, ticks_per_ms: f64) -> Result<(), Error> {
+    if let Some(clients) = args.clients {
+        config.arrivals = Arrivals::Closed { clients };
+    }
+    let opens = |axis: &Axis| matches!(axis.parameter, Parameter::Rate | Parameter::Load);
+    let varied = args.load.as_ref().or(args.sweep.as_ref()).is_some_and(opens);
+    if let Some((factor, ms)) = args.bursts {
+        if args.rate.is_none() && !varied {
+            return Err(Error::setting("--bursts needs open arrivals: add --rate or --load"));
+        }
+        config.arrivals = Arrivals::Bursty { rate: 1.0, factor, on: ms * ticks_per_ms };
+    }
+    if let Some(rate) = args.rate {
+        config.arrivals = config.arrivals.at_rate(rate);
+    }
+    Ok(())
+}
+
+impl Order {
+    fn lock_order(self) -> LockOrder {
+        match self {
+            Order::Random => LockOrder::Random,
+            Order::Hashed => LockOrder::Hashed,
+            Order::HotLast => LockOrder::HotLast,
+        }
+    }
+}
+
+impl Deadlocks {
+    fn policy(self) -> DeadlockPolicy {
+        match self {
+            Deadlocks::Youngest => DeadlockPolicy::Detect(Victim::Youngest),
+            Deadlocks::FewestLocks => DeadlockPolicy::Detect(Victim::FewestLocks),
+            Deadlocks::SmallestSet => DeadlockPolicy::Detect(Victim::SmallestDependencySet),
+            Deadlocks::WaitDie => DeadlockPolicy::WaitDie,
+            Deadlocks::WoundWait => DeadlockPolicy::WoundWait,
+            Deadlocks::NoWait => DeadlockPolicy::NoWait,
+        }
+    }
+}
+
+fn schedules(text: &str) -> Result<Schedules, String> {
+    if text == "all" {
+        return Ok(Schedules(ScheduleKind::ALL.to_vec()));
+    }
+    let known = || {
+        let names: Vec<&str> = ScheduleKind::ALL.iter().map(|kind| kind.name()).collect();
+        names.join(", ")
+    };
+    let one = |name: &str| {
+        ScheduleKind::from_name(name).ok_or_else(|| format!("no schedule `{name}`; there are {}, bldsf:f1 to f6", known()))
+    };
+    text.split(',').map(one).collect::<Result<_, _>>().map(Schedules)
+}
+
+fn loads(text: &str) -> Result<Axis, String> {
+    Ok(Axis { parameter: Parameter::Load, values: parse_values(text)? })
+}
+
+fn burst(text: &str) -> Result<(f64, f64), String> {
+    let (factor, ms) = text.split_once(':').ok_or("write FACTOR:MS, such as 4:50")?;
+    Ok((positive(factor)?, positive(ms)?))
+}
+
+fn starvation(text: &str) -> Result<Starving, String> {
+    let (name, value) = text.split_once(':').unwrap_or((text, ""));
+    match name {
+        "none" => Ok(Starving::As(Starvation::Unprevented)),
+        "barrier" => Ok(Starving::As(Starvation::Barrier)),
+        "ageing" => positive(value).map(Starving::Ageing),
+        "bypass" => {
+            let overtakes_max = value.parse().map_err(|_| "write bypass:N, N a whole number")?;
+            Ok(Starving::As(Starvation::BoundedBypass { overtakes_max }))
+        }
+        _ => Err("none, barrier, ageing:SIZE_PER_SECOND or bypass:OVERTAKES".to_owned()),
+    }
+}
+
+fn positive(text: &str) -> Result<f64, String> {
+    let value = text.parse::<f64>().ok().filter(|value| value.is_finite() && *value > 0.0);
+    value.ok_or_else(|| format!("`{text}` is not a number above 0"))
+}
+
+/// The distribution that `text` describes, or that of the values in the file of this name.
+fn work(text: &str, unit: Unit) -> Result<Work, Error> {
+    let parts: Vec<&str> = text.split(':').collect();
+    let ticks = |text: &str| duration(text, unit).map_err(Error::Setting);
+    match parts[..] {
+        ["constant", value] => Ok(Work::Constant(ticks(value)?)),
+        ["exponential", mean] => Ok(Work::Exponential(ticks(mean)?)),
+        ["pareto", mean, shape] => {
+            let shape = positive(shape).map_err(Error::Setting)?;
+            Ok(Work::Pareto { mean: ticks(mean)?, shape })
+        }
+        _ => Work::read(Path::new(text)),
+    }
+}
+
+/// Ticks: a number of epochs, or a time with its unit.
+fn duration(text: &str, unit: Unit) -> Result<f64, String> {
+    if unit == Unit::Epoch {
+        return positive(text);
+    }
+    let units = [("ns", 1.0), ("us", 1e3), ("ms", 1e6), ("s", 1e9)];
+    let found = units.iter().find_map(|&(name, ns)| text.strip_suffix(name).map(|number| (number, ns)));
+    let (number, ns) = found.ok_or_else(|| format!("`{text}` needs its unit: ns, us, ms or s"))?;
+    Ok(positive(number)? * ns)
+}
+
+fn plot_kind(path: &Path) -> Result<&'static str, Error> {
+    match path.extension().and_then(|extension| extension.to_str()) {
+        Some("svg") => Ok("svg"),
+        Some("html") => Ok("html"),
+        _ => Err(Error::setting(format!("{}: name the plot .svg or .html", path.display()))),
+    }
+}
+
+/// One line on the terminal that is written again and again.
+struct ProgressLine {
+    shown: Option<Mutex<Instant>>,
+}
+
+impl ProgressLine {
+    fn new() -> ProgressLine {
+        let terminal = std::io::stderr().is_terminal();
+        ProgressLine { shown: terminal.then(|| Mutex::new(Instant::now())) }
+    }
+
+    fn show(&self, progress: Progress) {
+        let Some(shown) = &self.shown else {
+            return;
+        };
+        let mut last = shown.lock().expect("no panic with the lock held");
+        if last.elapsed() < PROGRESS_EVERY {
+            return;
+        }
+        *last = Instant::now();
+        match progress {
+            Progress::Saturating { probes } => eprint!("\r\x1b[Klooking for FIFO's saturation: {probes} simulations"),
+            Progress::Simulating { done, total } => {
+                let percent = 100.0 * done as f64 / total.max(1) as f64;
+                eprint!("\r\x1b[Ksimulating: {percent:.0} % of {total} transactions");
+            }
+        }
+    }
+
+    fn clear(&self) {
+        if self.shown.is_some() {
+            eprint!("\r\x1b[K");
+        }
+    }
+}

@@ -1,0 +1,194 @@
+//! Exceptions, `pthread_exit`, cancellation and backtraces pass through hooked calls as through any others.
+
+mod rig;
+
+use std::thread;
+
+use evenkeel_wire::{Role, Wanted};
+use rig::library::Library;
+use rig::plan::Rig;
+use rig::ring::Ring;
+
+const FUNCTIONS: [&str; 9] =
+    ["outer", "nested", "tail_of_tail", "tail", "through_pointer", "middle", "leaf", "deep", "recurse"];
+const TRACED: [&str; 4] = ["trace_outer", "trace_middle", "trace_tail", "trace_leaf"];
+const LEAVING: [&str; 4] = ["leave_outer", "leave_middle", "leave_tail", "leave"];
+
+/// Which probes.
+#[derive(Clone, Copy, Debug)]
+enum Places {
+    Sites,
+    Entries,
+    Both,
+}
+
+/// The library with hooks on `names`. Call sites that an entry hook covers are left out.
+fn hooked(names: &[&str], places: Places, role: Role) -> Library {
+    let library = Library::build("throws.cc");
+    let rig = Rig::new(&library);
+    let mut ids = Vec::new();
+    for &name in names {
+        let mut covered = 0..0;
+        if !matches!(places, Places::Sites) && !matches!((places, name), (Places::Both, "tail" | "tail_of_tail")) {
+            let id = rig.entry(name, role);
+            covered = rig.probes[id].address..rig.probes[id].address + u64::from(rig.probes[id].len);
+            ids.push(id);
+        }
+        if !matches!(places, Places::Entries) {
+            let sites = rig.sites_of(name, role);
+            ids.extend(sites.into_iter().filter(|&id| {
+                !covered.contains(&rig.probes[id].address) && rig.probes[id].form < 3
+            }));
+        }
+    }
+    assert!(ids.len() >= 3, "{ids:?}");
+    rig.set(&ids, Wanted::On);
+    library
+}
+
+fn all() -> impl Iterator<Item = (Places, Role)> {
+    let places = [Places::Sites, Places::Entries, Places::Both];
+    places.into_iter().flat_map(|places| [Role::Inner, Role::Whole].map(|role| (places, role)))
+}
+
+fn throw(library: &Library) {
+    type Outer = extern "C" fn(i32, &mut i32) -> i32;
+    let outer: Outer = unsafe { std::mem::transmute(library.symbol("outer")) };
+    for n in 0..40 {
+        let mut destroyed = 0;
+        let (value, count) = if n % 2 == 0 { (n + 4 + 3, 3) } else { (-(n + 4), 4) };
+        assert_eq!(outer(n, &mut destroyed), value);
+        assert_eq!(destroyed, count);
+    }
+    type Deep = extern "C" fn(i32, i32, &mut i32) -> i32;
+    let deep: Deep = unsafe { std::mem::transmute(library.symbol("deep")) };
+    let mut destroyed = 0;
+    assert_eq!(deep(1, 200, &mut destroyed), -1);
+    assert_eq!(destroyed, 201);
+}
+
+#[test]
+fn exceptions_find_their_handlers() {
+    let mut ring = Ring::start();
+    for (places, role) in all() {
+        let library = hooked(&FUNCTIONS, places, role);
+        throw(&library);
+        assert!(!ring.records().is_empty(), "{places:?} {role:?}");
+        std::mem::forget(library);
+    }
+}
+
+#[test]
+fn in_many_threads_at_once() {
+    for (places, role) in all() {
+        let library = hooked(&FUNCTIONS, places, role);
+        thread::scope(|scope| {
+            for _ in 0..6 {
+                scope.spawn(|| {
+                    let mut ring = Ring::start();
+                    for _ in 0..3 {
+                        throw(&library);
+                        assert!(!ring.records().is_empty());
+                    }
+                    evenkeel_patch::thread::current().close();
+                });
+            }
+        });
+    }
+}
+
+#[test]
+fn in_the_child_of_a_fork() {
+    let library = hooked(&FUNCTIONS, Places::Both, Role::Inner);
+    let _ring = Ring::start();
+    throw(&library);
+    unsafe {
+        let child = libc::fork();
+        if child == 0 {
+            libc::alarm(20);
+            evenkeel_patch::thread::current().after_fork();
+            evenkeel_patch::thread::current().active = 1;
+            throw(&library);
+            libc::_exit(7);
+        }
+        let mut status = 0;
+        assert_eq!(libc::waitpid(child, &mut status, 0), child);
+        assert!(libc::WIFEXITED(status) && libc::WEXITSTATUS(status) == 7, "{status:#x}");
+    }
+}
+
+#[repr(C)]
+struct Trace {
+    at: [u64; 64],
+    len: i32,
+}
+
+#[test]
+fn backtraces_show_the_same_functions() {
+    let trace = |library: &Library| {
+        let outer: extern "C" fn(&mut Trace) -> i32 = unsafe { std::mem::transmute(library.symbol("trace_outer")) };
+        let mut trace = Trace { at: [0; 64], len: 0 };
+        outer(&mut trace);
+        trace.at[..trace.len as usize].to_vec()
+    };
+    // The library's own frames relative to its bias, and what called it.
+    let callers = |library: &Library| {
+        let own = library.loaded.low..library.loaded.high;
+        let all = trace(library);
+        let last = all.iter().rposition(|at| own.contains(at)).expect("it was in there");
+        let frames: Vec<u64> = all.iter().filter(|at| own.contains(at)).map(|at| at - library.loaded.bias).collect();
+        (frames, all[last + 1..].to_vec())
+    };
+    let (expected, outer) = callers(&Library::build("throws.cc"));
+    assert!(outer.len() > 3, "a test has callers");
+    let mut ring = Ring::start();
+    for (places, role) in all() {
+        let library = hooked(&TRACED, places, role);
+        let (frames, callers) = callers(&library);
+        assert_eq!(frames, expected, "{places:?} {role:?}");
+        assert!(callers.ends_with(&outer), "{callers:x?} {outer:x?}");
+        assert!(ring.records().len() >= 3);
+        std::mem::forget(library);
+    }
+}
+
+extern "C-unwind" fn leaving(argument: *mut libc::c_void) -> *mut libc::c_void {
+    let _ring = Ring::start();
+    let (function, wait, destroyed) =
+        unsafe { &mut *argument.cast::<(extern "C-unwind" fn(i32, *mut i32) -> i32, i32, i32)>() };
+    let (function, wait, destroyed) = (*function, *wait, &raw mut *destroyed);
+    function(wait, destroyed);
+    unreachable!()
+}
+
+#[test]
+fn threads_end_through_hooks() {
+    for (places, role) in all() {
+        let library = hooked(&LEAVING, places, role);
+        for wait in [0, 1] {
+            let function: extern "C-unwind" fn(i32, *mut i32) -> i32 =
+                unsafe { std::mem::transmute(library.symbol("leave_outer")) };
+            let mut threads = Vec::new();
+            for _ in 0..4 {
+                let argument = Box::into_raw(Box::new((function, wait, 0)));
+                let mut thread = 0;
+                unsafe { libc::pthread_create(&mut thread, std::ptr::null(), start(), argument.cast()) };
+                threads.push((thread, argument));
+            }
+            for (thread, argument) in threads {
+                let mut result = std::ptr::null_mut();
+                if wait == 1 {
+                    thread::sleep(std::time::Duration::from_millis(20));
+                    unsafe { libc::pthread_cancel(thread) };
+                }
+                unsafe { libc::pthread_join(thread, &mut result) };
+                assert_eq!(unsafe { Box::from_raw(argument) }.2, 2, "{places:?} {role:?}");
+            }
+        }
+    }
+}
+
+fn start() -> extern "C" fn(*mut libc::c_void) -> *mut libc::c_void {
+    // SAFETY: the C library starts threads with a function that may be unwound.
+    unsafe { std::mem::transmute(leaving as *const ()) }
+}
