@@ -82,6 +82,18 @@ pub struct Vector<'a> {
     pub closure_error: u64,
 }
 
+/// The calls of an interval in the order of their ends, without those that lie beyond its own.
+///
+/// They are recorded in that order but for one case: the handler of a signal that strikes between the moment a call's end
+/// is read from the clock and its record is written. The calls that the handler makes come first then, though they
+/// began after the interrupted call's end, or after the interval's.
+fn in_order_of_ends(interval: &RawInterval<'_>) -> Vec<Record> {
+    let inside = |call: &&Record| call.start < interval.end;
+    let mut calls: Vec<Record> = interval.calls.iter().filter(inside).copied().collect();
+    calls.sort_by_key(|call| call.start.saturating_add(call.duration()));
+    calls
+}
+
 /// The records of an interval do not nest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Malformed;
@@ -114,19 +126,11 @@ impl Vectoriser {
         paths: &mut Paths,
     ) -> Result<Vector<'_>, Malformed> {
         let latency = interval.latency().ok_or(Malformed)?;
-        self.entries.clear();
-        self.frames.clear();
-        self.frames.push(Frame {
-            start: 0,
-            entry: 0,
-            folded: false,
-        });
-        self.entries.push(Entry {
-            exclusive: latency,
-            ..Entry::at(ROOT, NONE)
-        });
-
-        self.walk(interval, paths)?;
+        self.begin(latency);
+        if self.walk(interval, interval.calls, paths).is_err() {
+            self.begin(latency);
+            self.walk(interval, &in_order_of_ends(interval), paths)?;
+        }
         self.move_probe_cost(cost);
         let closure_error = self.add_up(latency);
         self.group_siblings(paths);
@@ -138,7 +142,26 @@ impl Vectoriser {
         })
     }
 
-    fn walk(&mut self, interval: &RawInterval<'_>, paths: &mut Paths) -> Result<(), Malformed> {
+    fn begin(&mut self, latency: i64) {
+        self.entries.clear();
+        self.frames.clear();
+        self.frames.push(Frame {
+            start: 0,
+            entry: 0,
+            folded: false,
+        });
+        self.entries.push(Entry {
+            exclusive: latency,
+            ..Entry::at(ROOT, NONE)
+        });
+    }
+
+    fn walk(
+        &mut self,
+        interval: &RawInterval<'_>,
+        calls: &[Record],
+        paths: &mut Paths,
+    ) -> Result<(), Malformed> {
         for open in interval.open.iter().filter(|open| open.start != 0) {
             let inside = open.start <= interval.end && open.start >= self.innermost().start;
             if !inside {
@@ -153,7 +176,7 @@ impl Vectoriser {
             );
         }
         let mut latest_end = interval.end;
-        for call in interval.calls.iter().rev().filter(|call| call.start != 0) {
+        for call in calls.iter().rev().filter(|call| call.start != 0) {
             let end = nested_end(call, interval.start, latest_end)?;
             latest_end = end;
             while self.frames.len() > 1 && self.innermost().start >= end {

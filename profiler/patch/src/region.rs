@@ -66,7 +66,7 @@ struct Pads {
 impl Region {
     /// Reserves memory for the module whose code is `low .. high`; null if none is near.
     pub fn create(low: u64, high: u64) -> *mut Region {
-        let seventh = ((high - low) * GROWTH / 5).next_multiple_of(SEVENTH_MIN).clamp(SEVENTH_MIN, SEVENTH_MAX);
+        let seventh = ((high - low) / 5).saturating_mul(GROWTH).clamp(SEVENTH_MIN, SEVENTH_MAX) & !(SEVENTH_MIN - 1);
         let Some(base) = reserve(low, high, 7 * seventh) else { return ptr::null_mut() };
         // SAFETY: a fresh zeroed mapping; zero is a valid `Region`.
         unsafe {
@@ -166,7 +166,7 @@ fn reserve(low: u64, high: u64, bytes: u64) -> Option<u64> {
     const STEP: u64 = 16 << 20;
     let low = low & !(PAGE - 1);
     let high = high.next_multiple_of(PAGE);
-    let steps = (REACH_BYTES.checked_sub(high - low + bytes)? / STEP).max(1);
+    let steps = (REACH_BYTES.checked_sub((high - low).saturating_add(bytes))? / STEP).max(1);
     let below = (1..steps).map_while(|i| low.checked_sub(bytes + i * STEP)).filter(|&at| at >= STEP);
     let above = (1..steps).rev().map(|i| high + i * STEP);
     below.chain(above).find(|&at| map_at(at, bytes, libc::PROT_NONE, libc::MAP_NORESERVE))

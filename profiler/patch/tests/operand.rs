@@ -34,6 +34,7 @@ fn memory() -> impl Strategy<Value = Operand> {
 }
 
 proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(4096) })]
     #[test]
     fn memory_operands_come_back(operand in memory(), jump: bool, lifted in prop::sample::select(vec![0, 8])) {
         let digit = if jump { JUMP } else { CALL };

@@ -145,12 +145,18 @@ impl Drain {
 fn claim(arena: &Arena, index: usize, state: u32) -> bool {
     let header = arena.ring(index);
     let claimed = RingState::Claimed as u32;
-    if header.state.compare_exchange(state, claimed, AcqRel, Relaxed).is_err() {
+    if header
+        .state
+        .compare_exchange(state, claimed, AcqRel, Relaxed)
+        .is_err()
+    {
         return false;
     }
     if state == RingState::Live as u32 && alive(arena, index) {
         // It changed hands between the question and the claim. A new owner that ended meanwhile has said so.
-        let _ = header.state.compare_exchange(claimed, state, AcqRel, Relaxed);
+        let _ = header
+            .state
+            .compare_exchange(claimed, state, AcqRel, Relaxed);
         return false;
     }
     true

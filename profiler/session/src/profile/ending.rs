@@ -15,7 +15,9 @@ impl Session<'_> {
     pub(super) fn finish(mut self, interrupted: bool) -> Result<Outcome, Error> {
         let ending = match self.stop() {
             // A terminal sends Ctrl-C to the command, too, which may be faster than we are.
-            Ending::Exited(_) | Ending::Killed(libc::SIGINT | libc::SIGTERM | libc::SIGHUP) if interrupted => {
+            Ending::Exited(_) | Ending::Killed(libc::SIGINT | libc::SIGTERM | libc::SIGHUP)
+                if interrupted =>
+            {
                 Ending::Stopped
             }
             ending => ending,
