@@ -6,6 +6,7 @@ mod output;
 mod profile;
 mod progress;
 mod report;
+mod simulate;
 mod values;
 
 use std::process::ExitCode;
@@ -27,6 +28,7 @@ enum Command {
     Profile(profile::Arguments),
     Report(report::Arguments),
     Compare(compare::Arguments),
+    Simulate(simulate::Arguments),
 }
 
 fn main() -> ExitCode {
@@ -38,6 +40,7 @@ fn main() -> ExitCode {
         Command::Profile(arguments) => profile::run(arguments),
         Command::Report(arguments) => report::run(arguments),
         Command::Compare(arguments) => compare::run(arguments),
+        Command::Simulate(arguments) => simulate::run(arguments),
     };
     result.unwrap_or_else(|error| {
         eprintln!("evenkeel: {error}");

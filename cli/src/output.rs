@@ -15,6 +15,9 @@ pub enum Failure {
     /// A private server.
     #[error(transparent)]
     Server(#[from] evenkeel_servers::ServerError),
+    /// A simulation.
+    #[error(transparent)]
+    Simulation(#[from] evenkeel_simulate::Error),
     /// A file that was to be written.
     #[error("cannot write {}: {source}; check the directory and the free space", path.display())]
     Write {

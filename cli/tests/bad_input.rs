@@ -2,12 +2,11 @@
 
 mod support;
 
-use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use support::build::{own_program, program};
-use support::run::{Place, Run, as_nobody, finish, is_root};
+use support::run::{Place, Run, finish, is_root};
 
 /// Profiles the stages program with these options and fails.
 #[track_caller]
@@ -23,7 +22,16 @@ fn refused(options: &[&str], words: &[&str]) -> Run {
 /// Profiles `program` and fails.
 #[track_caller]
 fn refused_program(place: &Place, program: &Path, words: &[&str]) -> Run {
-    place.run(["profile", "--interval", "main", "--", program.to_str().unwrap()]).ended(2).said(words)
+    place
+        .run([
+            "profile",
+            "--interval",
+            "main",
+            "--",
+            program.to_str().unwrap(),
+        ])
+        .ended(2)
+        .said(words)
 }
 
 fn executable(place: &Place, name: &str, bytes: &[u8]) -> PathBuf {
@@ -37,7 +45,13 @@ fn executable(place: &Place, name: &str, bytes: &[u8]) -> PathBuf {
 
 #[test]
 fn no_such_function() {
-    refused(&["--interval", "run_intervall"], &["no function is named run_intervall", "did you mean run_interval"]);
+    refused(
+        &["--interval", "run_intervall"],
+        &[
+            "no function is named run_intervall",
+            "did you mean run_interval",
+        ],
+    );
 }
 
 #[test]
@@ -46,21 +60,44 @@ fn an_ambiguous_function() {
     let place = Place::new();
     std::fs::write(place.file("a.c"), "__attribute__((noinline)) static int work(int x) { return x * 3; } int other(int); int main(int c, char **v) { (void)v; return work(c) + other(c) == 0; }").unwrap();
     std::fs::write(place.file("b.c"), "__attribute__((noinline)) static int work(int x) { return x * 5 + 1; } int other(int x) { return work(x) + 1; }").unwrap();
-    let compiled = finish(place.command("gcc").args(["-O1", "-g", "-fno-ipa-cp", "a.c", "b.c", "-o", "two"]).spawn().unwrap());
+    let compiled = finish(
+        place
+            .command("gcc")
+            .args(["-O1", "-g", "-fno-ipa-cp", "a.c", "b.c", "-o", "two"])
+            .spawn()
+            .unwrap(),
+    );
     compiled.ended(0);
-    let run = place.run(["profile", "--interval", "work", "--", "./two"]).ended(2);
+    let run = place
+        .run(["profile", "--interval", "work", "--", "./two"])
+        .ended(2);
     run.said(&["work is ambiguous", "file:function", "a.c", "b.c"]);
 }
 
 #[test]
 fn nonsense_for_an_interval() {
-    for text in ["", "begin..", ">callee", "run_interval,label=text", "run_interval,label=colour:0"] {
-        refused(&["--interval", text], &["cannot be read", "CALLER>FUNCTION"]);
+    for text in [
+        "",
+        "begin..",
+        ">callee",
+        "run_interval,label=text",
+        "run_interval,label=colour:0",
+    ] {
+        refused(
+            &["--interval", text],
+            &["cannot be read", "CALLER>FUNCTION"],
+        );
     }
     refused(&["--interval", "0xzz"], &["not an address", "hexadecimal"]);
     refused(&["--interval", "0x1"], &["no function lies at 0x1"]);
-    refused(&["--interval", "main>nothing_like_it"], &["nothing_like_it"]);
-    refused(&["--interval", "stage_a>stage_b"], &["stage_a does not call stage_b"]);
+    refused(
+        &["--interval", "main>nothing_like_it"],
+        &["nothing_like_it"],
+    );
+    refused(
+        &["--interval", "stage_a>stage_b"],
+        &["stage_a does not call stage_b"],
+    );
 }
 
 #[test]
@@ -69,13 +106,23 @@ fn an_interval_that_never_occurs() {
     let source = "// build: gcc -O1 -g never.c\n__attribute__((noinline)) int never(int x) { return x + 1; }\n\
                   int main(int argc, char **argv) { return argc > 5 ? never((int)argv[0][0]) : 0; }\n";
     let never = own_program("never", source);
-    let run = place.run(["profile", "--interval", "never", "--", never.to_str().unwrap()]);
-    run.ended(2).said(&["the interval never never ended", "--for", "--interval"]);
+    let run = place.run([
+        "profile",
+        "--interval",
+        "never",
+        "--",
+        never.to_str().unwrap(),
+    ]);
+    run.ended(2)
+        .said(&["the interval never never ended", "--for", "--interval"]);
 }
 
 #[test]
 fn a_library_that_is_not_there() {
-    refused(&["--interval", "libnone.so!work"], &["no library libnone.so was loaded", "ldd"]);
+    refused(
+        &["--interval", "libnone.so!work"],
+        &["no library libnone.so was loaded", "ldd"],
+    );
 }
 
 #[test]
@@ -98,22 +145,34 @@ fn nonsense_for_an_option() {
         (&["--specificity", "4"], "1..=3"),
         (&["--tail", "p42"], "p95, p99 and p99.9"),
         (&["--plant", "some"], "neither a number nor `every`"),
-        (&["--user", "nobody_of_that_name"], "no user nobody_of_that_name"),
+        (
+            &["--user", "nobody_of_that_name"],
+            "no user nobody_of_that_name",
+        ),
         (&["--max-probes", "many"], "invalid"),
     ];
     for (options, words) in wrong {
-        refused(&[&["--interval", "run_interval"], options].concat(), &[words]);
+        refused(
+            &[&["--interval", "run_interval"], options].concat(),
+            &[words],
+        );
     }
 }
 
 #[test]
 fn contradictory_options() {
-    refused(&["--interval", "run_interval", "--plant", "10", "--manual"], &["--plant", "--manual"]);
+    refused(
+        &["--interval", "run_interval", "--plant", "10", "--manual"],
+        &["--plant", "--manual"],
+    );
 }
 
 #[test]
 fn no_command() {
-    Place::new().run(["profile", "--interval", "main"]).ended(2).said(&["COMMAND"]);
+    Place::new()
+        .run(["profile", "--interval", "main"])
+        .ended(2)
+        .said(&["COMMAND"]);
 }
 
 // The command.
@@ -121,8 +180,16 @@ fn no_command() {
 #[test]
 fn a_command_that_does_not_exist() {
     let place = Place::new();
-    refused_program(&place, Path::new("no-such-command-anywhere"), &["cannot find the command", "PATH"]);
-    refused_program(&place, Path::new("./not/here"), &["cannot find the command", "path"]);
+    refused_program(
+        &place,
+        Path::new("no-such-command-anywhere"),
+        &["cannot find the command", "PATH"],
+    );
+    refused_program(
+        &place,
+        Path::new("./not/here"),
+        &["cannot find the command", "path"],
+    );
 }
 
 #[test]
@@ -143,7 +210,14 @@ fn a_directory() {
 fn a_static_program() {
     let place = Place::new();
     std::fs::write(place.file("static.c"), "int main(void) { return 0; }").unwrap();
-    finish(place.command("gcc").args(["-static", "static.c", "-o", "static"]).spawn().unwrap()).ended(0);
+    finish(
+        place
+            .command("gcc")
+            .args(["-static", "static.c", "-o", "static"])
+            .spawn()
+            .unwrap(),
+    )
+    .ended(0);
     refused_program(&place, &place.file("static"), &["static"]);
 }
 
@@ -157,7 +231,11 @@ fn a_setuid_program() {
     // Owned by nobody: for its owner the kernel would change nothing.
     std::os::unix::fs::chown(&path, Some(65534), None).unwrap();
     std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o4755)).unwrap();
-    refused_program(&place, &path, &["is setuid", "run a copy of it", "or run as the user"]);
+    refused_program(
+        &place,
+        &path,
+        &["is setuid", "run a copy of it", "or run as the user"],
+    );
 }
 
 #[test]
@@ -166,12 +244,24 @@ fn programs_of_other_machines() {
     // ELF header (System V ABI, chapter 4): class, data, version; then type, machine, version.
     let mut header = std::fs::read(program("stages")).unwrap();
     header[18] = 183; // EM_AARCH64
-    refused_program(&place, &executable(&place, "aarch64", &header), &["aarch64", "x86-64"]);
+    refused_program(
+        &place,
+        &executable(&place, "aarch64", &header),
+        &["aarch64", "x86-64"],
+    );
     let mut header = std::fs::read(program("stages")).unwrap();
     header[4] = 1; // ELFCLASS32
     header[18] = 3; // EM_386
-    refused_program(&place, &executable(&place, "i386", &header), &["32-bit", "64-bit build"]);
-    refused_program(&place, &executable(&place, "text", b"no program at all, just text\n"), &["text"]);
+    refused_program(
+        &place,
+        &executable(&place, "i386", &header),
+        &["32-bit", "64-bit build"],
+    );
+    refused_program(
+        &place,
+        &executable(&place, "text", b"no program at all, just text\n"),
+        &["text"],
+    );
     refused_program(&place, &executable(&place, "empty", b""), &["empty"]);
     let head = std::fs::read(program("stages")).unwrap();
     refused_program(&place, &executable(&place, "cut", &head[..300]), &["cut"]);
@@ -180,14 +270,23 @@ fn programs_of_other_machines() {
 #[test]
 fn a_target_that_exits_at_once() {
     let place = Place::new();
-    let run = place.run(["profile", "--interval", "work", "--", "/bin/true"]).ended(2);
+    let run = place
+        .run(["profile", "--interval", "work", "--", "/bin/true"])
+        .ended(2);
     assert!(run.stderr.contains("work"), "{}", run.stderr);
     // A failing one: said, too.
     let source = "// build: gcc -O1 -g fails.c\n__attribute__((noinline)) int never(int x) { return x + 1; }\n\
                   int main(int argc, char **argv) { return argc > 5 ? never((int)argv[0][0]) : 3; }\n";
     let fails = own_program("fails", source);
-    let run = place.run(["profile", "--interval", "never", "--", fails.to_str().unwrap()]);
-    run.ended(2).said(&["the command failed with exit code 3", "never ended"]);
+    let run = place.run([
+        "profile",
+        "--interval",
+        "never",
+        "--",
+        fails.to_str().unwrap(),
+    ]);
+    run.ended(2)
+        .said(&["the command failed with exit code 3", "never ended"]);
 }
 
 #[test]
@@ -196,86 +295,9 @@ fn a_command_that_fails_after_it_was_profiled() {
                   int main(void) { int x = 0; for (int i = 0; i < 3000; i++) x = work(x); return x == 3000 ? 7 : 9; }\n";
     let program = own_program("fails_later", source);
     let place = Place::new();
-    let run = place.profile(&["--interval", "work"], &program, &[]).ended(1);
+    let run = place
+        .profile(&["--interval", "work"], &program, &[])
+        .ended(1);
     run.said(&["failed with exit code 7"]);
     assert_eq!(place.json("run.json")["intervals_seen"], 3000);
-}
-
-// Files.
-
-#[test]
-fn results_that_cannot_be_written() {
-    for option in ["-o", "--json", "--html"] {
-        let run = refused(&["--interval", "run_interval", option, "/no/such/directory/file"], &["/no/such/directory/file"]);
-        // Found out before the run, not after it: the program did not print its line.
-        assert_eq!(run.stdout, "", "{option}: {}", run.stderr);
-    }
-}
-
-#[test]
-fn a_full_disk_does_not_end_the_run() {
-    // /dev/full takes a file's opening and no byte.
-    let place = Place::new();
-    let program = program("stages");
-    let run = place.run(["profile", "--interval", "run_interval", "-o", "/dev/full", "--", program.to_str().unwrap(), "400"]);
-    assert!(run.stdout.starts_with("stages: 400 intervals"), "{}", run.stderr);
-    run.said(&["/dev/full"]);
-}
-
-#[test]
-fn recordings_that_are_none() {
-    let place = Place::new();
-    place.run(["report", "missing.keel"]).ended(2).said(&["missing.keel", "No such file"]);
-    place.run(["report", "/dev/null"]).ended(2).said(&["not a recording", "evenkeel profile -o"]);
-    std::fs::write(place.file("foreign.keel"), "PGDMP and so on, for long enough").unwrap();
-    place.run(["report", "foreign.keel"]).ended(2).said(&["not a recording"]);
-    place.run(["compare", "foreign.keel", "missing.keel"]).ended(2).said(&["not a recording"]);
-}
-
-#[test]
-fn recordings_that_are_damaged_cut_or_newer() {
-    let place = Place::new();
-    place.profile(&["--interval", "run_interval"], &program("stages"), &["400"]).ended(0);
-    let whole = std::fs::read(place.file("run.keel")).unwrap();
-    let write = |bytes: &[u8]| std::fs::File::create(place.file("bad.keel")).unwrap().write_all(bytes).unwrap();
-
-    let mut newer = whole.clone();
-    newer[8] = 200;
-    write(&newer);
-    place.run(["report", "bad.keel"]).ended(2).said(&["recording format 200", "update evenkeel"]);
-
-    let mut damaged = whole.clone();
-    let middle = damaged.len() / 2;
-    damaged[middle] ^= 0xff;
-    write(&damaged);
-    // In the length of a chunk, damage reads as a cut.
-    let run = place.run(["report", "bad.keel"]);
-    match run.code {
-        Some(2) => drop(run.said(&["damaged at byte"])),
-        _ => assert!(run.stdout.contains("ends early"), "{}{}", run.stdout, run.stderr),
-    }
-
-    // Cut in the middle: what is there is shown, with a warning.
-    write(&whole[..whole.len() - 5]);
-    let run = place.run(["report", "bad.keel"]).ended(0);
-    assert!(run.stdout.contains("ends early"), "{}", run.stdout);
-    // Cut before the first record: nothing to show.
-    write(&whole[..16]);
-    place.run(["report", "bad.keel"]).ended(2).said(&["no complete interval", "record for longer"]);
-}
-
-#[test]
-fn a_recording_of_another_user() {
-    if !is_root() {
-        return; // needs a second user
-    }
-    let place = Place::new();
-    std::fs::set_permissions(place.file(""), std::fs::Permissions::from_mode(0o755)).unwrap();
-    std::fs::write(place.file("secret.keel"), "secret").unwrap();
-    std::fs::set_permissions(place.file("secret.keel"), std::fs::Permissions::from_mode(0o600)).unwrap();
-    // A copy, since nobody may not reach the directory of the build.
-    let copy = place.file("evenkeel");
-    std::fs::copy(support::build::EVENKEEL, &copy).unwrap();
-    let run = finish(as_nobody(place.command(&copy).args(["report", "secret.keel"])).spawn().unwrap());
-    run.ended(2).said(&["secret.keel", "permission denied"]);
 }

@@ -19,8 +19,20 @@ fn server() -> PathBuf {
 
 /// `evenkeel profile` of the server, with a recording and JSON.
 fn profiling(place: &Place, options: &[&str], server_arguments: &[&str]) -> Command {
-    let mut command = place.evenkeel(["profile", "--interval", "run_interval", "--json", "run.json", "-o", "run.keel"]);
-    command.args(options).arg("--").arg(server()).args(server_arguments);
+    let mut command = place.evenkeel([
+        "profile",
+        "--interval",
+        "run_interval",
+        "--json",
+        "run.json",
+        "-o",
+        "run.keel",
+    ]);
+    command
+        .args(options)
+        .arg("--")
+        .arg(server())
+        .args(server_arguments);
     command
 }
 
@@ -28,7 +40,9 @@ fn profiling(place: &Place, options: &[&str], server_arguments: &[&str]) -> Comm
 #[track_caller]
 fn server_under_profile(place: &Place) -> i32 {
     let mut found = None;
-    let is_server = |pid: &i32| std::fs::read_to_string(format!("/proc/{pid}/comm")).is_ok_and(|name| name == "server\n");
+    let is_server = |pid: &i32| {
+        std::fs::read_to_string(format!("/proc/{pid}/comm")).is_ok_and(|name| name == "server\n")
+    };
     // The recording is flushed every second: records are more than its head and the sites.
     let recorded = || std::fs::metadata(place.file("run.keel")).is_ok_and(|file| file.len() > 4000);
     let there = eventually(|| {
@@ -42,16 +56,30 @@ fn server_under_profile(place: &Place) -> i32 {
 /// The server's code when it ended is what it is without a profiler, and all of its results were right.
 #[track_caller]
 fn assert_served(run: &Run) {
-    assert!(run.stdout.contains("\n0 wrong"), "stdout: {}\nstderr: {}", run.stdout, run.stderr);
+    assert!(
+        run.stdout.contains("\n0 wrong"),
+        "stdout: {}\nstderr: {}",
+        run.stdout,
+        run.stderr
+    );
 }
 
 #[track_caller]
 fn assert_unpatched(run: &Run) {
     assert_served(run);
-    let bare = finish(Place::new().command(server()).args(["serve", "0"]).spawn().unwrap());
+    let bare = finish(
+        Place::new()
+            .command(server())
+            .args(["serve", "0"])
+            .spawn()
+            .unwrap(),
+    );
     let code = |stdout: &str, when: &str| {
-        let line = stdout.lines().find_map(|line| line.strip_prefix(&format!("code {when}:")));
-        line.unwrap_or_else(|| panic!("no code {when} in {stdout}")).to_owned()
+        let line = stdout
+            .lines()
+            .find_map(|line| line.strip_prefix(&format!("code {when}:")));
+        line.unwrap_or_else(|| panic!("no code {when} in {stdout}"))
+            .to_owned()
     };
     let original = code(&bare.stdout, "before");
     assert_ne!(code(&run.stdout, "before"), original, "it was hooked");
@@ -136,8 +164,17 @@ fn the_profiler_is_asked_to_end() {
 #[test]
 fn the_time_is_up() {
     let place = Place::new();
-    let run = finish(profiling(&place, &["--for", "2s"], &["serve", "60"]).spawn().unwrap()).ended(0);
-    assert!(!run.stdout.contains("wrong"), "stopped before it was done: {}", run.stdout);
+    let run = finish(
+        profiling(&place, &["--for", "2s"], &["serve", "60"])
+            .spawn()
+            .unwrap(),
+    )
+    .ended(0);
+    assert!(
+        !run.stdout.contains("wrong"),
+        "stopped before it was done: {}",
+        run.stdout
+    );
     assert!(intervals_seen(&place) > 100);
     place.assert_nothing_left();
 }
@@ -145,7 +182,9 @@ fn the_time_is_up() {
 #[test]
 fn the_command_is_kept() {
     let place = Place::new();
-    let mut profiler = profiling(&place, &["--for", "1500ms", "--keep"], &["serve", "6"]).spawn().unwrap();
+    let mut profiler = profiling(&place, &["--for", "1500ms", "--keep"], &["serve", "6"])
+        .spawn()
+        .unwrap();
     let server = server_under_profile(&place);
     let ended = eventually(|| profiler.try_wait().unwrap().is_some());
     assert!(ended && runs(server), "the profiler ends first");
@@ -158,7 +197,12 @@ fn the_command_is_kept() {
 #[track_caller]
 fn lives(mode: &str, more: &[&str]) -> (Place, Run) {
     let place = Place::new();
-    let run = finish(profiling(&place, &[], &[&[mode, "2"], more].concat()).spawn().unwrap()).ended(0);
+    let run = finish(
+        profiling(&place, &[], &[&[mode, "2"], more].concat())
+            .spawn()
+            .unwrap(),
+    )
+    .ended(0);
     assert_served(&run);
     assert!(intervals_seen(&place) > 100, "{}", run.stderr);
     place.assert_nothing_left();
@@ -197,7 +241,10 @@ fn it_changes_its_root() {
 
 /// Lowers a limit of the process that `command` becomes.
 fn limited(command: &mut Command, resource: libc::__rlimit_resource_t, bytes: u64) -> &mut Command {
-    let limit = libc::rlimit { rlim_cur: bytes, rlim_max: bytes };
+    let limit = libc::rlimit {
+        rlim_cur: bytes,
+        rlim_max: bytes,
+    };
     // SAFETY: one system call between fork and exec.
     unsafe {
         command.pre_exec(move || match libc::setrlimit(resource, &limit) {
@@ -213,7 +260,9 @@ fn no_memory_for_the_profiler() {
         let place = Place::new();
         let mut command = profiling(&place, &[], &["serve", "1"]);
         limited(&mut command, resource, 500 << 20);
-        finish(command.spawn().unwrap()).ended(2).said(&["cannot make shared memory", "ulimit"]);
+        finish(command.spawn().unwrap())
+            .ended(2)
+            .said(&["cannot make shared memory", "ulimit"]);
         place.assert_nothing_left();
     }
 }
@@ -222,8 +271,18 @@ fn no_memory_for_the_profiler() {
 fn no_memory_for_the_agent() {
     // The target's own limit leaves no room to map the arena: it runs as if nobody looked.
     let place = Place::new();
-    let mut command = place.evenkeel(["profile", "--interval", "run_interval", "--", "/bin/sh", "-c"]);
-    command.arg(format!("ulimit -v 300000; exec {} serve 1", server().display()));
+    let mut command = place.evenkeel([
+        "profile",
+        "--interval",
+        "run_interval",
+        "--",
+        "/bin/sh",
+        "-c",
+    ]);
+    command.arg(format!(
+        "ulimit -v 300000; exec {} serve 1",
+        server().display()
+    ));
     let run = finish(command.spawn().unwrap()).ended(2);
     assert_served(&run);
     place.assert_nothing_left();
@@ -232,8 +291,19 @@ fn no_memory_for_the_agent() {
 #[test]
 fn a_person_chooses() {
     let place = Place::new();
-    let mut command = place.evenkeel(["profile", "--manual", "--interval", "run_interval", "--json", "run.json", "--"]);
-    command.arg(program("recursion")).arg("40000").stdin(Stdio::piped());
+    let mut command = place.evenkeel([
+        "profile",
+        "--manual",
+        "--interval",
+        "run_interval",
+        "--json",
+        "run.json",
+        "--",
+    ]);
+    command
+        .arg(program("recursion"))
+        .arg("40000")
+        .stdin(Stdio::piped());
     // Without a controlling terminal the answers come from standard input.
     // SAFETY: one system call between fork and exec.
     unsafe {
@@ -244,8 +314,19 @@ fn a_person_chooses() {
     }
     let mut profiler: Child = command.spawn().unwrap();
     // An answer out of range is asked again.
-    profiler.stdin.take().unwrap().write_all(b"17\n1\na\n\n").unwrap();
-    let run = finish(profiler).ended(0).said(&["Which? Numbers", "Numbers from 1 to"]);
-    assert!(place.json("run.json")["rounds"].as_array().unwrap().len() >= 2, "{}", run.stderr);
+    profiler
+        .stdin
+        .take()
+        .unwrap()
+        .write_all(b"17\n1\na\n\n")
+        .unwrap();
+    let run = finish(profiler)
+        .ended(0)
+        .said(&["Which? Numbers", "Numbers from 1 to"]);
+    assert!(
+        place.json("run.json")["rounds"].as_array().unwrap().len() >= 2,
+        "{}",
+        run.stderr
+    );
     assert!(run.stdout.starts_with("recursion: 40000 intervals"));
 }

@@ -5,7 +5,13 @@ mod support;
 
 #[path = "programs/answers.rs"]
 mod answers;
+#[path = "programs/comparing.rs"]
+mod comparing;
 #[path = "programs/expect.rs"]
 mod expect;
+#[path = "programs/flow.rs"]
+mod flow;
+#[path = "programs/measure.rs"]
+mod measure;
 #[path = "programs/unharmed.rs"]
 mod unharmed;

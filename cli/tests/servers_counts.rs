@@ -10,7 +10,9 @@ use std::process::Stdio;
 
 use evenkeel_servers::RunningPostgreSql;
 use serde_json::Value;
-use support::servers::{ProfiledPostgres, assert_consistent, count, make_pgbench_tables, nodes, pgbench};
+use support::servers::{
+    ProfiledPostgres, assert_consistent, count, make_pgbench_tables, nodes, pgbench,
+};
 
 /// A transaction of pgbench's TPC-B: BEGIN, UPDATE accounts, SELECT, UPDATE tellers, UPDATE branches, INSERT, END.
 const STATEMENTS: u64 = 7;
@@ -37,9 +39,16 @@ fn discarded(profile: &Value) -> BTreeMap<String, u64> {
 #[track_caller]
 fn run_script(server: &RunningPostgreSql, script: &str) {
     let mut psql = server.client("psql");
-    psql.args(["-X", "-q", "-d", "postgres"]).stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
+    psql.args(["-X", "-q", "-d", "postgres"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null());
     let mut psql = psql.spawn().unwrap();
-    psql.stdin.take().unwrap().write_all(script.as_bytes()).unwrap();
+    psql.stdin
+        .take()
+        .unwrap()
+        .write_all(script.as_bytes())
+        .unwrap();
     assert!(psql.wait().unwrap().success());
 }
 
@@ -48,52 +57,87 @@ fn run_script(server: &RunningPostgreSql, script: &str) {
 #[test]
 fn every_transaction_is_an_interval() {
     let options = ["--interval", "transaction", "--max-overhead", "20%"];
-    let Some(profiled) = ProfiledPostgres::start(&options, &[]) else { return };
+    let Some(profiled) = ProfiledPostgres::start(&options, &[]) else {
+        return;
+    };
     make_pgbench_tables(&profiled.server);
     let transactions = pgbench(&profiled.server, &["-c", "16", "-j", "2", "-T", "10"]);
     assert_consistent(&profiled.server, Some(transactions));
     let profiled = profiled.finish();
     let profile = profiled.profile();
     // One more: the sums that show consistency.
-    assert_eq!(seen(profile), TABLES + SETUP_QUERIES + transactions + 1, "{}", profiled.log);
+    assert_eq!(
+        seen(profile),
+        TABLES + SETUP_QUERIES + transactions + 1,
+        "{}",
+        profiled.log
+    );
     assert_eq!(profile["interval"], "transaction");
     let all = nodes(profile);
     // The client thinks between its statements, inside the transaction.
-    let thinks = all.iter().find(|(_, node)| node["kind"] == "client").expect("a node of the client's");
+    let thinks = all
+        .iter()
+        .find(|(_, node)| node["kind"] == "client")
+        .expect("a node of the client's");
     assert_eq!(thinks.1["name"], "pq_getbyte");
-    assert!(thinks.1["calls_mean"].as_f64().unwrap() > 1.0, "{}", thinks.1);
+    assert!(
+        thinks.1["calls_mean"].as_f64().unwrap() > 1.0,
+        "{}",
+        thinks.1
+    );
     assert!(!profile["rounds"].as_array().unwrap().is_empty());
 }
 
 /// The commit waits for the log, and there behind other commits: found by refinement alone.
 #[test]
 fn the_way_to_the_log_is_found() {
-    let Some(profiled) = ProfiledPostgres::start(&["--threshold", "0.1%", "-k", "40"], &[]) else { return };
+    let Some(profiled) = ProfiledPostgres::start(&["--threshold", "0.1%", "-k", "40"], &[]) else {
+        return;
+    };
     make_pgbench_tables(&profiled.server);
     let transactions = pgbench(&profiled.server, &["-c", "16", "-j", "2", "-T", "12"]);
     let profiled = profiled.finish();
     let profile = profiled.profile();
-    assert_eq!(seen(profile), TABLES + SETUP_QUERIES + STATEMENTS * transactions, "{}", profiled.log);
+    assert_eq!(
+        seen(profile),
+        TABLES + SETUP_QUERIES + STATEMENTS * transactions,
+        "{}",
+        profiled.log
+    );
     let factors = profile["factors"].as_array().unwrap();
-    let paths = factors.iter().flat_map(|factor| factor["paths"].as_array().into_iter().flatten());
+    let paths = factors
+        .iter()
+        .flat_map(|factor| factor["paths"].as_array().into_iter().flatten());
     let waits = |path: &&Value| {
         let path = path.as_str().unwrap_or_default();
-        path.find("XLogFlush").is_some_and(|flush| path[flush..].contains("> LWLockAcquireOrWait ["))
+        path.find("XLogFlush")
+            .is_some_and(|flush| path[flush..].contains("> LWLockAcquireOrWait ["))
     };
-    assert!(paths.clone().any(|path| waits(&path)), "{:#?}", paths.collect::<Vec<_>>());
+    assert!(
+        paths.clone().any(|path| waits(&path)),
+        "{:#?}",
+        paths.collect::<Vec<_>>()
+    );
 }
 
 /// Each of the seven statements is a class, with as many intervals as the others but for the windows without probes and
 /// the first and last moments.
 #[test]
 fn each_statement_is_a_class() {
-    let Some(profiled) = ProfiledPostgres::start(&["--plant", "40"], &[("fsync", "off")]) else { return };
+    let Some(profiled) = ProfiledPostgres::start(&["--plant", "40"], &[("fsync", "off")]) else {
+        return;
+    };
     make_pgbench_tables(&profiled.server);
     let transactions = pgbench(&profiled.server, &["-c", "8", "-j", "2", "-t", "500"]);
     assert_eq!(transactions, 4000);
     let profiled = profiled.finish();
     let profile = profiled.profile();
-    assert_eq!(seen(profile), TABLES + SETUP_QUERIES + STATEMENTS * transactions, "{}", profiled.log);
+    assert_eq!(
+        seen(profile),
+        TABLES + SETUP_QUERIES + STATEMENTS * transactions,
+        "{}",
+        profiled.log
+    );
     assert_eq!(profile["rounds"].as_array().unwrap().len(), 1);
     let classes = profile["classes"]["classes"].as_array().unwrap();
     let beginnings = [
@@ -107,14 +151,23 @@ fn each_statement_is_a_class() {
     ];
     let mut of_transactions = 0;
     for beginning in beginnings {
-        let class: Vec<&Value> =
-            classes.iter().filter(|class| class["name"].as_str().unwrap().starts_with(beginning)).collect();
+        let class: Vec<&Value> = classes
+            .iter()
+            .filter(|class| class["name"].as_str().unwrap().starts_with(beginning))
+            .collect();
         assert_eq!(class.len(), 1, "one class of {beginning}: {classes:#?}");
         let intervals = count(&class[0]["intervals"]);
-        assert!(intervals > 0 && intervals <= transactions, "{beginning}: {intervals} of {transactions}");
+        assert!(
+            intervals > 0 && intervals <= transactions,
+            "{beginning}: {intervals} of {transactions}"
+        );
         of_transactions += intervals;
     }
-    let others: u64 = classes.iter().map(|class| count(&class["intervals"])).sum::<u64>() - of_transactions;
+    let others: u64 = classes
+        .iter()
+        .map(|class| count(&class["intervals"]))
+        .sum::<u64>()
+        - of_transactions;
     assert!(others <= TABLES + SETUP_QUERIES, "{classes:#?}");
     assert_eq!(of_transactions + others, count(&profile["intervals"]));
 }
@@ -124,20 +177,38 @@ fn each_statement_is_a_class() {
 fn the_extended_protocol_is_counted() {
     for (mode, interval) in [("prepared", "statement"), ("extended", "transaction")] {
         let options = ["--interval", interval, "--plant", "40"];
-        let Some(profiled) = ProfiledPostgres::start(&options, &[("fsync", "off")]) else { return };
+        let Some(profiled) = ProfiledPostgres::start(&options, &[("fsync", "off")]) else {
+            return;
+        };
         make_pgbench_tables(&profiled.server);
-        let transactions = pgbench(&profiled.server, &["-M", mode, "-c", "8", "-j", "2", "-t", "250"]);
+        let transactions = pgbench(
+            &profiled.server,
+            &["-M", mode, "-c", "8", "-j", "2", "-t", "250"],
+        );
         let profiled = profiled.finish();
         let profile = profiled.profile();
-        let expected = if interval == "statement" { STATEMENTS } else { 1 } * transactions;
-        assert_eq!(seen(profile), TABLES + SETUP_QUERIES + expected, "{mode}, {interval}: {}", profiled.log);
+        let expected = if interval == "statement" {
+            STATEMENTS
+        } else {
+            1
+        } * transactions;
+        assert_eq!(
+            seen(profile),
+            TABLES + SETUP_QUERIES + expected,
+            "{mode}, {interval}: {}",
+            profiled.log
+        );
     }
 }
 
 /// An error ends a transaction, and with it the interval; what is sent to an aborted block is in no transaction.
 #[test]
 fn an_aborted_transaction_is_one_interval() {
-    let Some(profiled) = ProfiledPostgres::start(&["--interval", "transaction", "--plant", "40"], &[]) else { return };
+    let Some(profiled) =
+        ProfiledPostgres::start(&["--interval", "transaction", "--plant", "40"], &[])
+    else {
+        return;
+    };
     let script = "
         CREATE TABLE t (i int PRIMARY KEY);
         INSERT INTO t VALUES (1);
@@ -158,18 +229,33 @@ fn an_aborted_transaction_is_one_interval() {
     let profile = profiled.profile();
     // Of the 20 runs the first alone creates the table; in the others that fails.
     assert_eq!(seen(profile), 20 * transactions, "{}", profiled.log);
-    assert!(!discarded(profile).keys().any(|reason| reason.contains("left early")), "{:?}", discarded(profile));
+    assert!(
+        !discarded(profile)
+            .keys()
+            .any(|reason| reason.contains("left early")),
+        "{:?}",
+        discarded(profile)
+    );
 }
 
 /// A statement that fails leaves by `longjmp`: it is seen, counted, and left out.
 #[test]
 fn a_failed_statement_is_left_early() {
-    let Some(profiled) = ProfiledPostgres::start(&["--plant", "40"], &[]) else { return };
+    let Some(profiled) = ProfiledPostgres::start(&["--plant", "40"], &[]) else {
+        return;
+    };
     let failing = "SELECT 1 / 0;\nSELECT * FROM no_such_table;\nSELEC;\n";
-    run_script(&profiled.server, &format!("{}SELECT 1;\n", failing.repeat(50)));
+    run_script(
+        &profiled.server,
+        &format!("{}SELECT 1;\n", failing.repeat(50)),
+    );
     let profiled = profiled.finish();
     let profile = profiled.profile();
     assert_eq!(seen(profile), 151, "{}", profiled.log);
-    let left: u64 = discarded(profile).iter().filter(|(why, _)| why.contains("left early")).map(|(_, n)| n).sum();
+    let left: u64 = discarded(profile)
+        .iter()
+        .filter(|(why, _)| why.contains("left early"))
+        .map(|(_, n)| n)
+        .sum();
     assert!(left >= 140, "{:?}", discarded(profile));
 }

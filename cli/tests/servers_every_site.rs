@@ -8,21 +8,45 @@ use std::net::{Ipv4Addr, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
-use evenkeel_servers::{Apache, ApacheOptions, MariaDb, Options, PostgreSql, RunningMariaDb, RunningPostgreSql};
-use support::servers::{Profiled, Profiler, ProfiledPostgres, assert_ends, count, installed, postgres_options};
+use evenkeel_servers::{
+    Apache, ApacheOptions, MariaDb, Options, PostgreSql, RunningMariaDb, RunningPostgreSql,
+};
+use support::servers::{
+    Profiled, ProfiledPostgres, Profiler, assert_ends, assert_no_crash, count, installed,
+    postgres_options,
+};
 
 /// The sites that the agents refused would be among these reasons; all others are rules that hold before the start.
-const AGENT_REFUSALS: [&str; 5] = ["in memory", "no free memory", "does not let code", "membarrier", "no place for a jump"];
+const AGENT_REFUSALS: [&str; 5] = [
+    "in memory",
+    "no free memory",
+    "does not let code",
+    "membarrier",
+    "no place for a jump",
+];
 
 /// A profile of all the sites there are: at least `sites_min` planted, none refused by an agent.
 #[track_caller]
 fn assert_every_site(profiled: &Profiled, sites_min: u64) {
     let profile = profiled.profile();
-    assert_eq!(profile["rounds"].as_array().map(Vec::len), Some(1), "nothing is refined");
-    assert!(count(&profile["rounds"][0]["probes"]) >= sites_min, "{}", profile["rounds"]);
+    assert_eq!(
+        profile["rounds"].as_array().map(Vec::len),
+        Some(1),
+        "nothing is refined"
+    );
+    assert!(
+        count(&profile["rounds"][0]["probes"]) >= sites_min,
+        "{}",
+        profile["rounds"]
+    );
     for unpatched in profile["unpatched"].as_array().into_iter().flatten() {
         let reason = unpatched["reason"].as_str().unwrap_or_default();
-        assert!(!AGENT_REFUSALS.iter().any(|refusal| reason.contains(refusal)), "{unpatched}");
+        assert!(
+            !AGENT_REFUSALS
+                .iter()
+                .any(|refusal| reason.contains(refusal)),
+            "{unpatched}"
+        );
     }
 }
 
@@ -38,9 +62,19 @@ fn mixed_postgres(server: &RunningPostgreSql) -> Said {
     let mut psql = server.client("psql");
     // From its folder, so that messages name the file alike.
     psql.current_dir(script.parent().unwrap());
-    let output = psql.args(["-X", "-a", "-f", "mixed.sql", "-d", "postgres"]).output().unwrap();
-    assert!(output.status.success(), "psql: {}", String::from_utf8_lossy(&output.stderr));
-    (String::from_utf8_lossy(&output.stdout).into_owned(), String::from_utf8_lossy(&output.stderr).into_owned())
+    let output = psql
+        .args(["-X", "-a", "-f", "mixed.sql", "-d", "postgres"])
+        .output()
+        .unwrap();
+    assert!(
+        output.status.success(),
+        "psql: {}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    (
+        String::from_utf8_lossy(&output.stdout).into_owned(),
+        String::from_utf8_lossy(&output.stderr).into_owned(),
+    )
 }
 
 /// Compares line by line, so that a failure shows the first difference and not two files.
@@ -59,11 +93,17 @@ fn assert_same(profiled: &Said, plain: &Said) {
 #[test]
 fn postgres() {
     let settings = [("fsync", "off")];
-    let Some(plain) = installed(PostgreSql::prepare(&postgres_options(&settings))) else { return };
+    let Some(plain) = installed(PostgreSql::prepare(&postgres_options(&settings))) else {
+        return;
+    };
     let plain = plain.start(None).unwrap();
     let expected = mixed_postgres(&plain);
     plain.stop().unwrap();
-    assert!(expected.0.lines().count() > 500, "the script ran: {}", expected.0);
+    assert!(
+        expected.0.lines().count() > 500,
+        "the script ran: {}",
+        expected.0
+    );
 
     let profiled = ProfiledPostgres::start(&["--plant", "every"], &settings).unwrap();
     let found = mixed_postgres(&profiled.server);
@@ -77,24 +117,42 @@ fn postgres() {
 fn mixed_mariadb(server: &RunningMariaDb) -> Said {
     let script = std::fs::File::open(sql("tests/sql/mariadb.sql")).unwrap();
     let mut client = server.client();
-    client.args(["--force", "-vv", "test"]).stdin(Stdio::from(script));
+    client
+        .args(["--force", "-vv", "test"])
+        .stdin(Stdio::from(script));
     let output = client.output().unwrap();
-    (String::from_utf8_lossy(&output.stdout).into_owned(), String::from_utf8_lossy(&output.stderr).into_owned())
+    (
+        String::from_utf8_lossy(&output.stdout).into_owned(),
+        String::from_utf8_lossy(&output.stderr).into_owned(),
+    )
 }
 
 #[test]
 fn mariadb() {
-    let options = Options { fsync: false, ..Options::default() };
-    let Some(plain) = installed(MariaDb::prepare(&options)) else { return };
+    let options = Options {
+        fsync: false,
+        ..Options::default()
+    };
+    let Some(plain) = installed(MariaDb::prepare(&options)) else {
+        return;
+    };
     let plain = plain.start(None).unwrap();
     let expected = mixed_mariadb(&plain);
     plain.stop().unwrap();
-    assert!(expected.0.ends_with("the end\n") || expected.0.contains("the end"), "{expected:?}");
+    assert!(
+        expected.0.ends_with("the end\n") || expected.0.contains("the end"),
+        "{expected:?}"
+    );
 
     let prepared = MariaDb::prepare(&options).unwrap();
     let interval = "dispatch_command(enum_server_command, THD*, char*, unsigned int, bool)";
-    let profiler = Profiler::start(&prepared.launch(), &["--plant", "every", "--interval", interval]);
-    let server = prepared.adopt().unwrap_or_else(|error| panic!("{error}\n{}", profiler.log()));
+    let profiler = Profiler::start(
+        &prepared.launch(),
+        &["--plant", "every", "--interval", interval],
+    );
+    let server = prepared
+        .adopt()
+        .unwrap_or_else(|error| panic!("{error}\n{}", profiler.log()));
     let found = mixed_mariadb(&server);
     let pid = server.pid().unwrap();
     let profiled = profiler.interrupt();
@@ -102,7 +160,11 @@ fn mariadb() {
     assert_same(&found, &expected);
     // MariaDB 10.11 for x86-64 has 157,724 calls, 86 % of them direct.
     assert_every_site(&profiled, 100_000);
-    assert!(profiled.log.contains("Shutdown complete"), "{}", profiled.log);
+    assert!(
+        profiled.log.contains("Shutdown complete"),
+        "{}",
+        profiled.log
+    );
 }
 
 /// What a server answers to bytes on one connection, without what depends on the moment and the port.
@@ -113,7 +175,11 @@ fn exchange(port: u16, request: &[u8]) -> Vec<String> {
     stream.read_to_end(&mut answer).unwrap();
     let answer = String::from_utf8_lossy(&answer).replace(&port.to_string(), "PORT");
     let varies = ["Date:", "Last-Modified:", "ETag:"];
-    answer.split("\r\n").filter(|line| !varies.iter().any(|name| line.starts_with(name))).map(str::to_owned).collect()
+    answer
+        .split("\r\n")
+        .filter(|line| !varies.iter().any(|name| line.starts_with(name)))
+        .map(str::to_owned)
+        .collect()
 }
 
 const REQUESTS: [&[u8]; 8] = [
@@ -128,38 +194,83 @@ const REQUESTS: [&[u8]; 8] = [
 ];
 
 fn answers(port: u16) -> Vec<Vec<String>> {
-    REQUESTS.iter().map(|request| exchange(port, request)).collect()
+    REQUESTS
+        .iter()
+        .map(|request| exchange(port, request))
+        .collect()
 }
 
 #[test]
 fn apache() {
-    let Some(plain) = installed(Apache::prepare(&ApacheOptions::default())) else { return };
+    let Some(plain) = installed(Apache::prepare(&ApacheOptions::default())) else {
+        return;
+    };
     let plain = plain.start(None).unwrap();
     let expected = answers(plain.port());
     plain.stop().unwrap();
-    assert!(expected[0][0].contains("200 OK") && expected[4][0].contains("404"), "{expected:?}");
+    assert!(
+        expected[0][0].contains("200 OK") && expected[4][0].contains("404"),
+        "{expected:?}"
+    );
 
+    let (profiled, seen, asked) = profiled_apache("ap_run_process_connection", &expected);
+    assert_every_site(&profiled, 5_000);
+    assert!(
+        seen >= asked,
+        "{seen} connections of {asked}: {}",
+        profiled.log
+    );
+    // The interval and all its sites in a library instead.
+    let (profiled, seen, asked) = profiled_apache("libapr-1.so!apr_socket_sendv", &expected);
+    assert_every_site(&profiled, 1_000);
+    assert!(
+        seen >= asked,
+        "{seen} writes of {asked} answers: {}",
+        profiled.log
+    );
+}
+
+/// Apache with every site of the interval's module redirected, which must answer as expected. Returns the intervals seen
+/// and the connections made.
+#[track_caller]
+fn profiled_apache(interval: &str, expected: &[Vec<String>]) -> (Profiled, u64, u64) {
     // So few threads that the profiler has a ring for each from the first request on.
-    let directives = ["StartServers 1", "ServerLimit 1", "ThreadsPerChild 8", "ThreadLimit 8", "MaxRequestWorkers 8"];
-    let settings = ApacheOptions { directives: directives.map(str::to_owned).to_vec(), ..ApacheOptions::default() };
+    let directives = [
+        "StartServers 1",
+        "ServerLimit 1",
+        "ThreadsPerChild 8",
+        "ThreadLimit 8",
+        "MaxRequestWorkers 8",
+    ];
+    let settings = ApacheOptions {
+        directives: directives.map(str::to_owned).to_vec(),
+        ..ApacheOptions::default()
+    };
     let prepared = Apache::prepare(&settings).unwrap();
-    let options = ["--plant", "every", "--interval", "ap_run_process_connection"];
-    let profiler = Profiler::start(&prepared.launch(), &options);
-    let server = prepared.adopt().unwrap_or_else(|error| panic!("{error}\n{}", profiler.log()));
+    let profiler = Profiler::start(
+        &prepared.launch(),
+        &["--plant", "every", "--interval", interval],
+    );
+    let server = prepared
+        .adopt()
+        .unwrap_or_else(|error| panic!("{error}\n{}", profiler.log()));
     let port = server.port();
-    let threads: Vec<_> = (0..8).map(|_| std::thread::spawn(move || (answers(port), answers(port)))).collect();
+    let threads: Vec<_> = (0..8)
+        .map(|_| std::thread::spawn(move || (answers(port), answers(port))))
+        .collect();
     for thread in threads {
         let (first, second) = thread.join().unwrap();
-        assert!(first == expected && second == expected, "{first:?}\n{expected:?}");
+        assert!(
+            first == expected && second == expected,
+            "{first:?}\n{expected:?}"
+        );
     }
     let error_log = std::fs::read_to_string(server.folder().join("error.log")).unwrap();
     let pid = server.pid().unwrap();
     let profiled = profiler.interrupt();
     assert_ends(pid);
-    support::servers::assert_no_crash(&error_log);
-    assert_every_site(&profiled, 5_000);
+    assert_no_crash(&error_log);
     // The parent forks and the child makes threads; whoever asked was served by one of them.
-    let asked = 16 * REQUESTS.len() as u64;
     let seen = count(&profiled.profile()["intervals_seen"]);
-    assert!(seen >= asked, "{seen} connections of {asked}: {}", profiled.log);
+    (profiled, seen, 16 * REQUESTS.len() as u64)
 }

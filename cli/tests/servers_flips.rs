@@ -29,7 +29,10 @@ use evenkeel_wire::{Form, Mode, ModuleState, Record, Wanted};
 use serde_json::{Value, json};
 use support::build::agent;
 use support::run::eventually;
-use support::servers::{assert_consistent, assert_no_crash, count, installed, make_pgbench_tables, pgbench, postgres_options};
+use support::servers::{
+    assert_consistent, assert_no_crash, count, installed, make_pgbench_tables, pgbench,
+    postgres_options,
+};
 
 /// Variable with the flipper's orders.
 const ORDERS: &str = "EVENKEEL_TEST_FLIPPER";
@@ -40,7 +43,10 @@ const PERIOD: Duration = Duration::from_millis(50);
 
 /// How long the load runs; `EVENKEEL_FLIP_SECONDS` overrides it for a longer look.
 fn load_seconds() -> u64 {
-    std::env::var("EVENKEEL_FLIP_SECONDS").ok().and_then(|text| text.parse().ok()).unwrap_or(20)
+    std::env::var("EVENKEEL_FLIP_SECONDS")
+        .ok()
+        .and_then(|text| text.parse().ok())
+        .unwrap_or(20)
 }
 
 // The flipper, as the tests see it ------------------------------------------------------------------------------------
@@ -71,14 +77,25 @@ impl Flipper {
         });
         let log = std::fs::File::create(folder.path().join("log")).unwrap();
         let mut command = Command::new(std::env::current_exe().unwrap());
-        command.args(["--exact", "flipper", "--nocapture"]).env(ORDERS, orders.to_string());
-        command.envs(launch.env.iter().map(|(name, value)| (name, value))).env("EVENKEEL_AGENT", own_agent);
-        command.stdin(Stdio::null()).stdout(log.try_clone().unwrap()).stderr(log);
-        Flipper { child: command.spawn().unwrap(), folder }
+        command
+            .args(["--exact", "flipper", "--nocapture"])
+            .env(ORDERS, orders.to_string());
+        command
+            .envs(launch.env.iter().map(|(name, value)| (name, value)))
+            .env("EVENKEEL_AGENT", own_agent);
+        command
+            .stdin(Stdio::null())
+            .stdout(log.try_clone().unwrap())
+            .stderr(log);
+        Flipper {
+            child: command.spawn().unwrap(),
+            folder,
+        }
     }
 
     fn log(&self) -> String {
-        String::from_utf8_lossy(&std::fs::read(self.folder.path().join("log")).unwrap_or_default()).into_owned()
+        String::from_utf8_lossy(&std::fs::read(self.folder.path().join("log")).unwrap_or_default())
+            .into_owned()
     }
 
     /// Ends flipping: the server is to take its hooks out.
@@ -98,7 +115,8 @@ impl Flipper {
         let log = self.log();
         assert!(ended && status.unwrap().success(), "{log}");
         assert_no_crash(&log);
-        let result = std::fs::read_to_string(self.folder.path().join("result")).unwrap_or_else(|_| panic!("{log}"));
+        let result = std::fs::read_to_string(self.folder.path().join("result"))
+            .unwrap_or_else(|_| panic!("{log}"));
         serde_json::from_str(&result).unwrap()
     }
 }
@@ -119,7 +137,10 @@ fn assert_flipped(result: &Value) {
     assert!(count(&result["intervals"]) > 1000, "{result}");
     assert_eq!(result["closure_error"], 0, "{result}");
     assert_eq!(result["refused"], 0, "{result}");
-    assert_eq!(result["left_hooked"], 0, "the code is the file's again: {result}");
+    assert_eq!(
+        result["left_hooked"], 0,
+        "the code is the file's again: {result}"
+    );
 }
 
 // The flipper itself --------------------------------------------------------------------------------------------------
@@ -127,7 +148,9 @@ fn assert_flipped(result: &Value) {
 /// Not a test of its own: what [`Flipper::start`] runs.
 #[test]
 fn flipper() {
-    let Ok(orders) = std::env::var(ORDERS) else { return };
+    let Ok(orders) = std::env::var(ORDERS) else {
+        return;
+    };
     let orders: Value = serde_json::from_str(&orders).unwrap();
     let result = Flipping::new(orders).run();
     std::fs::write(result.0, result.1.to_string()).unwrap();
@@ -168,7 +191,9 @@ impl Flipping {
         clock.renew_lease(&arena);
         arena.control().mode.store(Mode::Record as u32, Release);
         let arguments = orders["arguments"].as_array().unwrap().iter();
-        let words = std::iter::once(&orders["program"]).chain(arguments).map(|word| word.as_str().unwrap().into());
+        let words = std::iter::once(&orders["program"])
+            .chain(arguments)
+            .map(|word| word.as_str().unwrap().into());
         let command = CommandLine {
             words: words.collect(),
             user: serde_json::from_value(orders["user"].clone()).unwrap(),
@@ -199,7 +224,10 @@ impl Flipping {
         while !folder.join("end").exists() && self.target.is_running() {
             self.judge();
             if folder.join("detach").exists() {
-                self.arena.control().mode.store(Mode::Detach as u32, Release);
+                self.arena
+                    .control()
+                    .mode
+                    .store(Mode::Detach as u32, Release);
             } else if flipped.elapsed() >= PERIOD && !self.inner.is_empty() {
                 flipped = Instant::now();
                 generations += self.flip();
@@ -214,10 +242,19 @@ impl Flipping {
             std::thread::sleep(Duration::from_millis(2));
         }
         let left_hooked = self.left_hooked();
-        self.target.stop(self.orders["stop_signal"].as_i64().unwrap() as i32, || {});
+        self.target
+            .stop(self.orders["stop_signal"].as_i64().unwrap() as i32, || {});
         self.drain.run(&self.arena, &mut self.records, true);
-        let profile = self.records.0.profile(&self.plan.sites, &AnalysisOptions::default());
-        let refused = self.arena.probes().iter().filter(|probe| probe.refused.load(Relaxed) != 0).count();
+        let profile = self
+            .records
+            .0
+            .profile(&self.plan.sites, &AnalysisOptions::default());
+        let refused = self
+            .arena
+            .probes()
+            .iter()
+            .filter(|probe| probe.refused.load(Relaxed) != 0)
+            .count();
         let control = self.arena.control();
         let result = json!({
             "sites": self.inner.len(),
@@ -239,32 +276,59 @@ impl Flipping {
         while self.judged < self.arena.modules().len() {
             let index = self.judged;
             self.judged += 1;
-            let program = Path::new(self.orders["program"].as_str().unwrap()).canonicalize().unwrap();
-            let wanted = Modules::path(&self.arena, index).canonicalize().is_ok_and(|path| path == program);
+            let program = Path::new(self.orders["program"].as_str().unwrap())
+                .canonicalize()
+                .unwrap();
+            let wanted = Modules::path(&self.arena, index)
+                .canonicalize()
+                .is_ok_and(|path| path == program);
             if wanted {
                 let module = self.modules.get(&self.arena, index).unwrap().unwrap();
                 let interval = self.interval(&module);
                 for boundary in &interval.boundaries {
-                    assert!(self.plan.add_boundary(&mut self.arena, index, &module, boundary));
+                    assert!(
+                        self.plan
+                            .add_boundary(&mut self.arena, index, &module, boundary)
+                    );
                 }
-                if interval.boundaries.iter().any(|boundary| boundary.role == evenkeel_wire::Role::Gate) {
+                if interval
+                    .boundaries
+                    .iter()
+                    .any(|boundary| boundary.role == evenkeel_wire::Role::Gate)
+                {
                     self.arena.control().gated.store(1, Release);
                 }
                 self.add_sites(index, &module, &interval.scope);
                 self.publish();
             }
-            let verdict = if wanted { ModuleState::Wanted } else { ModuleState::Ignored };
-            self.arena.modules()[index].state.store(verdict as u32, Release);
+            let verdict = if wanted {
+                ModuleState::Wanted
+            } else {
+                ModuleState::Ignored
+            };
+            self.arena.modules()[index]
+                .state
+                .store(verdict as u32, Release);
         }
     }
 
     fn interval(&self, module: &Module) -> Interval {
-        match self.orders["interval"].as_str().unwrap().strip_prefix("postgres:") {
+        match self.orders["interval"]
+            .as_str()
+            .unwrap()
+            .strip_prefix("postgres:")
+        {
             Some(known) => {
                 let preset = Preset::named("postgres").unwrap();
-                preset.resolve(preset.interval(Some(known)).unwrap(), module).unwrap()
+                preset
+                    .resolve(preset.interval(Some(known)).unwrap(), module)
+                    .unwrap()
             }
-            None => interval::resolve(&self.orders["interval"].as_str().unwrap().parse().unwrap(), module).unwrap(),
+            None => interval::resolve(
+                &self.orders["interval"].as_str().unwrap().parse().unwrap(),
+                module,
+            )
+            .unwrap(),
         }
     }
 
@@ -296,7 +360,10 @@ impl Flipping {
             if dice % 4 != 0 {
                 continue;
             }
-            let discovered_only = matches!(self.plan.probes()[id as usize].form, Form::ShortIndirectCall | Form::IndirectJump);
+            let discovered_only = matches!(
+                self.plan.probes()[id as usize].form,
+                Form::ShortIndirectCall | Form::IndirectJump
+            );
             let wanted = match (dice >> 8) % 16 {
                 0..8 => Wanted::Off,
                 8 => Wanted::Discover,
@@ -312,7 +379,9 @@ impl Flipping {
     fn publish(&mut self) {
         let generation = self.plan.publish(&self.arena);
         if let Some(generation) = generation {
-            self.records.0.begin_round(generation, self.plan.planted().count() as u32);
+            self.records
+                .0
+                .begin_round(generation, self.plan.planted().count() as u32);
         }
         std::sync::atomic::fence(AcqRel);
     }
@@ -321,15 +390,22 @@ impl Flipping {
     fn left_hooked(&self) -> usize {
         let pid = self.target.pid();
         let maps = std::fs::read_to_string(format!("/proc/{pid}/maps")).unwrap();
-        let program = Path::new(self.orders["program"].as_str().unwrap()).canonicalize().unwrap();
+        let program = Path::new(self.orders["program"].as_str().unwrap())
+            .canonicalize()
+            .unwrap();
         // The first mapping of the file: its address is that of the file's first byte.
-        let first = maps.lines().find(|line| line.ends_with(program.to_str().unwrap())).expect("it is mapped");
+        let first = maps
+            .lines()
+            .find(|line| line.ends_with(program.to_str().unwrap()))
+            .expect("it is mapped");
         let bias = u64::from_str_radix(first.split('-').next().unwrap(), 16).unwrap();
         let memory = std::fs::File::open(format!("/proc/{pid}/mem")).unwrap();
         let differs = |probe: &&evenkeel_wire::Probe| {
             let mut bytes = [0; 16];
             let len = usize::from(probe.len).min(16);
-            memory.read_exact_at(&mut bytes[..len], bias + probe.address).unwrap();
+            memory
+                .read_exact_at(&mut bytes[..len], bias + probe.address)
+                .unwrap();
             bytes[..len] != probe.bytes[..len]
         };
         assert!(self.arena.control().generation.load(Acquire) > 0);
@@ -349,9 +425,13 @@ impl Flipping {
 
 #[test]
 fn postgres_under_pgbench() {
-    let Some(prepared) = installed(PostgreSql::prepare(&postgres_options(&[]))) else { return };
+    let Some(prepared) = installed(PostgreSql::prepare(&postgres_options(&[]))) else {
+        return;
+    };
     let flipper = Flipper::start(&prepared.launch(), "postgres:statement", libc::SIGINT);
-    let server = prepared.adopt().unwrap_or_else(|error| panic!("{error}\n{}", flipper.log()));
+    let server = prepared
+        .adopt()
+        .unwrap_or_else(|error| panic!("{error}\n{}", flipper.log()));
     make_pgbench_tables(&server);
     let seconds = load_seconds().to_string();
     let transactions = pgbench(&server, &["-c", "16", "-j", "2", "-T", &seconds]);
@@ -366,10 +446,17 @@ fn postgres_under_pgbench() {
 /// the order of their numbers, which keeps deadlocks out; nothing may get lost or fail.
 #[test]
 fn mariadb_under_transfers() {
-    let Some(prepared) = installed(MariaDb::prepare(&Options { fsync: false, ..Options::default() })) else { return };
+    let Some(prepared) = installed(MariaDb::prepare(&Options {
+        fsync: false,
+        ..Options::default()
+    })) else {
+        return;
+    };
     let interval = "dispatch_command(enum_server_command, THD*, char*, unsigned int, bool)";
     let flipper = Flipper::start(&prepared.launch(), interval, libc::SIGTERM);
-    let server = prepared.adopt().unwrap_or_else(|error| panic!("{error}\n{}", flipper.log()));
+    let server = prepared
+        .adopt()
+        .unwrap_or_else(|error| panic!("{error}\n{}", flipper.log()));
     server
         .query(
             "USE test;
@@ -383,14 +470,20 @@ fn mariadb_under_transfers() {
     let transfers: u64 = std::thread::scope(|scope| {
         let client = |number| scope.spawn(move || transfer_until(server, number, end));
         let clients: Vec<_> = (0..8).map(client).collect();
-        clients.into_iter().map(|client| client.join().unwrap()).sum()
+        clients
+            .into_iter()
+            .map(|client| client.join().unwrap())
+            .sum()
     });
     let sums = "SELECT COUNT(*), SUM(balance) FROM test.account; SELECT COUNT(*) FROM test.history;
                 SELECT COUNT(*) FROM (SELECT id, balance - 1000 +
                     (SELECT COALESCE(SUM(amount), 0) FROM test.history WHERE source = id) -
                     (SELECT COALESCE(SUM(amount), 0) FROM test.history WHERE target = id) AS error
                     FROM test.account WHERE id <= 20) AS checked WHERE error <> 0";
-    assert_eq!(server.query(sums).unwrap(), format!("1000\t1000000\n{transfers}\n0\n"));
+    assert_eq!(
+        server.query(sums).unwrap(),
+        format!("1000\t1000000\n{transfers}\n0\n")
+    );
     flipper.detach();
     server.query("SELECT 1").unwrap();
     server.query("SELECT 1").unwrap();
@@ -413,8 +506,17 @@ fn transfer_until(server: &RunningMariaDb, client: u64, end: Instant) -> u64 {
                  INSERT INTO history VALUES ({source}, {target}, {amount}); COMMIT;\n"
             );
         }
-        let output = server.client().args(["-e", &script, "test"]).output().unwrap();
-        assert!(output.status.success(), "{}\n{}", String::from_utf8_lossy(&output.stderr), server.log());
+        let output = server
+            .client()
+            .args(["-e", &script, "test"])
+            .output()
+            .unwrap();
+        assert!(
+            output.status.success(),
+            "{}\n{}",
+            String::from_utf8_lossy(&output.stderr),
+            server.log()
+        );
         done += BATCH;
     }
     done

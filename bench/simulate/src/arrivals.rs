@@ -85,7 +85,11 @@ mod tests {
 
     #[test]
     fn bursts_keep_the_mean_rate_and_leave_gaps() {
-        let bursty = Arrivals::Bursty { rate: 1000.0, factor: 4.0, on: 50e6 };
+        let bursty = Arrivals::Bursty {
+            rate: 1000.0,
+            factor: 4.0,
+            on: 50e6,
+        };
         let mut clock = Clock::new(bursty, 1e9, 1);
         let times: Vec<u64> = (0..100_000).map_while(|_| clock.next()).collect();
         let rate = 1e5 / (times[99_999] as f64 / 1e9);

@@ -43,7 +43,10 @@ const VALUES_MAX: usize = 10_000;
 impl Parameter {
     /// Its name.
     pub fn name(self) -> &'static str {
-        PARAMETERS.iter().find(|(_, parameter)| *parameter == self).map_or("", |(name, _)| name)
+        PARAMETERS
+            .iter()
+            .find(|(_, parameter)| *parameter == self)
+            .map_or("", |(name, _)| name)
     }
 
     /// Sets it. A load is relative to `saturation()`, which is asked only for a load.
@@ -57,9 +60,15 @@ impl Parameter {
         saturation: &dyn Fn(&Config) -> Result<f64, Error>,
     ) -> Result<(), Error> {
         match self {
-            Parameter::Clients => config.arrivals = Arrivals::Closed { clients: whole(self, value)? },
+            Parameter::Clients => {
+                config.arrivals = Arrivals::Closed {
+                    clients: whole(self, value)?,
+                }
+            }
             Parameter::Rate => config.arrivals = config.arrivals.at_rate(value),
-            Parameter::Load => config.arrivals = config.arrivals.at_rate(value * saturation(config)?),
+            Parameter::Load => {
+                config.arrivals = config.arrivals.at_rate(value * saturation(config)?)
+            }
             Parameter::Theta => config.drawn_mut()?.theta = value,
             Parameter::Exclusive => first_class(config.drawn_mut()?).exclusive = value,
             Parameter::Objects => config.drawn_mut()?.objects = whole(self, value)?,
@@ -76,7 +85,10 @@ fn first_class(drawn: &mut Drawn) -> &mut crate::workload::Class {
 
 fn whole(parameter: Parameter, value: f64) -> Result<u32, Error> {
     if value < 1.0 || value > f64::from(u32::MAX) || value.fract() != 0.0 {
-        return Err(Error::setting(format!("{} is a whole number from 1 on, not {value}", parameter.name())));
+        return Err(Error::setting(format!(
+            "{} is a whole number from 1 on, not {value}",
+            parameter.name()
+        )));
     }
     Ok(value as u32)
 }
@@ -94,8 +106,13 @@ impl FromStr for Axis {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Axis, String> {
-        let (name, values) = text.split_once('=').ok_or("write PARAMETER=VALUES, such as clients=100..900:100")?;
-        let parameter = PARAMETERS.iter().find(|(known, _)| *known == name).map(|&(_, parameter)| parameter);
+        let (name, values) = text
+            .split_once('=')
+            .ok_or("write PARAMETER=VALUES, such as clients=100..900:100")?;
+        let parameter = PARAMETERS
+            .iter()
+            .find(|(known, _)| *known == name)
+            .map(|&(_, parameter)| parameter);
         let parameter = parameter.ok_or_else(|| {
             let known: Vec<&str> = PARAMETERS.iter().map(|(name, _)| *name).collect();
             format!("`{name}` cannot be varied; one of {} can", known.join(", "))
@@ -116,7 +133,9 @@ pub(crate) fn parse_values(text: &str) -> Result<Vec<f64>, String> {
     let Some((first, rest)) = text.split_once("..") else {
         return text.split(',').map(number).collect();
     };
-    let (last, step) = rest.split_once(':').ok_or("a range needs its step: FIRST..LAST:STEP")?;
+    let (last, step) = rest
+        .split_once(':')
+        .ok_or("a range needs its step: FIRST..LAST:STEP")?;
     let (first, last, step) = (number(first)?, number(last)?, number(step)?);
     if step <= 0.0 || last < first {
         return Err("a range goes up: FIRST..LAST:STEP with a step above 0".to_owned());
@@ -142,15 +161,30 @@ mod tests {
         assert_eq!(axis.values, [100.0, 300.0, 500.0, 700.0, 900.0]);
         let axis: Axis = "theta=0.5..0.9:0.1".parse().expect("an axis");
         assert_eq!(axis.values, [0.5, 0.6, 0.7, 0.8, 0.9]);
-        assert_eq!("load=0.7,1.05".parse::<Axis>().map(|axis| axis.values), Ok(vec![0.7, 1.05]));
+        assert_eq!(
+            "load=0.7,1.05".parse::<Axis>().map(|axis| axis.values),
+            Ok(vec![0.7, 1.05])
+        );
     }
 
     #[test]
     fn nonsense_is_refused_with_a_reason() {
-        for text in ["clients", "colour=1", "theta=1..2", "theta=2..1:1", "theta=0..1:0", "theta=x", "rate=inf"] {
+        for text in [
+            "clients",
+            "colour=1",
+            "theta=1..2",
+            "theta=2..1:1",
+            "theta=0..1:0",
+            "theta=x",
+            "rate=inf",
+        ] {
             assert!(text.parse::<Axis>().is_err(), "{text}");
         }
         let mut config = Config::micro();
-        assert!(Parameter::Clients.set(&mut config, 1.5, &|_| Ok(1.0)).is_err());
+        assert!(
+            Parameter::Clients
+                .set(&mut config, 1.5, &|_| Ok(1.0))
+                .is_err()
+        );
     }
 }

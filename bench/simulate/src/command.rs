@@ -162,26 +162,46 @@ pub fn run(args: Args) -> Result<ExitCode, Error> {
     }
     let config = config(&args)?;
     let axis = args.load.as_ref().or(args.sweep.as_ref());
-    let threads = args.threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, |n| n.get()));
+    let threads = args
+        .threads
+        .unwrap_or_else(|| std::thread::available_parallelism().map_or(1, |n| n.get()));
     let line = ProgressLine::new();
-    let cases = cases(&config, &args.schedule.0, axis, &|progress| line.show(progress))?;
+    let cases = cases(&config, &args.schedule.0, axis, &|progress| {
+        line.show(progress)
+    })?;
     let outcomes = sweep(&cases, threads, &|progress| line.show(progress))?;
     line.clear();
     let mut text = String::new();
     if args.json {
-        cases.iter().zip(&outcomes).for_each(|(case, outcome)| text += &(export::json(case, outcome) + "\n"));
+        cases
+            .iter()
+            .zip(&outcomes)
+            .for_each(|(case, outcome)| text += &(export::json(case, outcome) + "\n"));
     } else if args.csv {
         text += &(export::CSV_HEADER.to_owned() + "\n");
-        cases.iter().zip(&outcomes).for_each(|(case, outcome)| text += &(export::csv(case, outcome) + "\n"));
+        cases
+            .iter()
+            .zip(&outcomes)
+            .for_each(|(case, outcome)| text += &(export::csv(case, outcome) + "\n"));
     } else {
         text += &export::table(&cases, &outcomes);
     }
     let write = |path: &Path, written: std::io::Result<()>| {
-        written.map_err(|source| Error::Write { path: path.to_owned(), source })
+        written.map_err(|source| Error::Write {
+            path: path.to_owned(),
+            source,
+        })
     };
-    write(Path::new("standard output"), std::io::stdout().write_all(text.as_bytes()))?;
+    write(
+        Path::new("standard output"),
+        std::io::stdout().write_all(text.as_bytes()),
+    )?;
     if let Some(path) = &args.plot {
-        let image = if plot_kind(path)? == "svg" { plot::svg(&cases, &outcomes) } else { plot::html(&cases, &outcomes) };
+        let image = if plot_kind(path)? == "svg" {
+            plot::svg(&cases, &outcomes)
+        } else {
+            plot::html(&cases, &outcomes)
+        };
         write(path, std::fs::write(path, image))?;
     }
     Ok(ExitCode::SUCCESS)
@@ -205,12 +225,16 @@ fn config(args: &Args) -> Result<Config, Error> {
     }
     config.starvation = args.starvation.map(|how| match how {
         Starving::As(starvation) => starvation,
-        Starving::Ageing(per_s) => Starvation::Ageing { size_per_ns: per_s / config.unit.ticks_per_s() },
+        Starving::Ageing(per_s) => Starvation::Ageing {
+            size_per_ns: per_s / config.unit.ticks_per_s(),
+        },
     });
-    config.remaining = args.remaining.map_or(config.remaining, |remaining| match remaining {
-        Estimates::Known => Remaining::Known,
-        Estimates::Learned => Remaining::Learned,
-    });
+    config.remaining = args
+        .remaining
+        .map_or(config.remaining, |remaining| match remaining {
+            Estimates::Known => Remaining::Known,
+            Estimates::Learned => Remaining::Learned,
+        });
     set_arrivals(&mut config, args, ticks_per_ms)?;
     let unit = config.unit;
     let drawn = config.drawn_mut()?;
@@ -231,12 +255,22 @@ fn set_arrivals(config: &mut Config, args: &Args, ticks_per_ms: f64) -> Result<(
         config.arrivals = Arrivals::Closed { clients };
     }
     let opens = |axis: &Axis| matches!(axis.parameter, Parameter::Rate | Parameter::Load);
-    let varied = args.load.as_ref().or(args.sweep.as_ref()).is_some_and(opens);
+    let varied = args
+        .load
+        .as_ref()
+        .or(args.sweep.as_ref())
+        .is_some_and(opens);
     if let Some((factor, ms)) = args.bursts {
         if args.rate.is_none() && !varied {
-            return Err(Error::setting("--bursts needs open arrivals: add --rate or --load"));
+            return Err(Error::setting(
+                "--bursts needs open arrivals: add --rate or --load",
+            ));
         }
-        config.arrivals = Arrivals::Bursty { rate: 1.0, factor, on: ms * ticks_per_ms };
+        config.arrivals = Arrivals::Bursty {
+            rate: 1.0,
+            factor,
+            on: ms * ticks_per_ms,
+        };
     }
     if let Some(rate) = args.rate {
         config.arrivals = config.arrivals.at_rate(rate);
@@ -276,17 +310,30 @@ fn schedules(text: &str) -> Result<Schedules, String> {
         names.join(", ")
     };
     let one = |name: &str| {
-        ScheduleKind::from_name(name).ok_or_else(|| format!("no schedule `{name}`; there are {}, bldsf:f1 to f6", known()))
+        ScheduleKind::from_name(name).ok_or_else(|| {
+            format!(
+                "no schedule `{name}`; there are {}, bldsf:f1 to f6",
+                known()
+            )
+        })
     };
-    text.split(',').map(one).collect::<Result<_, _>>().map(Schedules)
+    text.split(',')
+        .map(one)
+        .collect::<Result<_, _>>()
+        .map(Schedules)
 }
 
 fn loads(text: &str) -> Result<Axis, String> {
-    Ok(Axis { parameter: Parameter::Load, values: parse_values(text)? })
+    Ok(Axis {
+        parameter: Parameter::Load,
+        values: parse_values(text)?,
+    })
 }
 
 fn burst(text: &str) -> Result<(f64, f64), String> {
-    let (factor, ms) = text.split_once(':').ok_or("write FACTOR:MS, such as 4:50")?;
+    let (factor, ms) = text
+        .split_once(':')
+        .ok_or("write FACTOR:MS, such as 4:50")?;
     Ok((positive(factor)?, positive(ms)?))
 }
 
@@ -297,7 +344,9 @@ fn starvation(text: &str) -> Result<Starving, String> {
         "barrier" => Ok(Starving::As(Starvation::Barrier)),
         "ageing" => positive(value).map(Starving::Ageing),
         "bypass" => {
-            let overtakes_max = value.parse().map_err(|_| "write bypass:N, N a whole number")?;
+            let overtakes_max = value
+                .parse()
+                .map_err(|_| "write bypass:N, N a whole number")?;
             Ok(Starving::As(Starvation::BoundedBypass { overtakes_max }))
         }
         _ => Err("none, barrier, ageing:SIZE_PER_SECOND or bypass:OVERTAKES".to_owned()),
@@ -305,7 +354,10 @@ fn starvation(text: &str) -> Result<Starving, String> {
 }
 
 fn positive(text: &str) -> Result<f64, String> {
-    let value = text.parse::<f64>().ok().filter(|value| value.is_finite() && *value > 0.0);
+    let value = text
+        .parse::<f64>()
+        .ok()
+        .filter(|value| value.is_finite() && *value > 0.0);
     value.ok_or_else(|| format!("`{text}` is not a number above 0"))
 }
 
@@ -318,7 +370,10 @@ fn work(text: &str, unit: Unit) -> Result<Work, Error> {
         ["exponential", mean] => Ok(Work::Exponential(ticks(mean)?)),
         ["pareto", mean, shape] => {
             let shape = positive(shape).map_err(Error::Setting)?;
-            Ok(Work::Pareto { mean: ticks(mean)?, shape })
+            Ok(Work::Pareto {
+                mean: ticks(mean)?,
+                shape,
+            })
         }
         _ => Work::read(Path::new(text)),
     }
@@ -330,7 +385,9 @@ fn duration(text: &str, unit: Unit) -> Result<f64, String> {
         return positive(text);
     }
     let units = [("ns", 1.0), ("us", 1e3), ("ms", 1e6), ("s", 1e9)];
-    let found = units.iter().find_map(|&(name, ns)| text.strip_suffix(name).map(|number| (number, ns)));
+    let found = units
+        .iter()
+        .find_map(|&(name, ns)| text.strip_suffix(name).map(|number| (number, ns)));
     let (number, ns) = found.ok_or_else(|| format!("`{text}` needs its unit: ns, us, ms or s"))?;
     Ok(positive(number)? * ns)
 }
@@ -339,7 +396,10 @@ fn plot_kind(path: &Path) -> Result<&'static str, Error> {
     match path.extension().and_then(|extension| extension.to_str()) {
         Some("svg") => Ok("svg"),
         Some("html") => Ok("html"),
-        _ => Err(Error::setting(format!("{}: name the plot .svg or .html", path.display()))),
+        _ => Err(Error::setting(format!(
+            "{}: name the plot .svg or .html",
+            path.display()
+        ))),
     }
 }
 
@@ -351,7 +411,9 @@ struct ProgressLine {
 impl ProgressLine {
     fn new() -> ProgressLine {
         let terminal = std::io::stderr().is_terminal();
-        ProgressLine { shown: terminal.then(|| Mutex::new(Instant::now())) }
+        ProgressLine {
+            shown: terminal.then(|| Mutex::new(Instant::now())),
+        }
     }
 
     fn show(&self, progress: Progress) {
@@ -364,7 +426,9 @@ impl ProgressLine {
         }
         *last = Instant::now();
         match progress {
-            Progress::Saturating { probes } => eprint!("\r\x1b[Klooking for FIFO's saturation: {probes} simulations"),
+            Progress::Saturating { probes } => {
+                eprint!("\r\x1b[Klooking for FIFO's saturation: {probes} simulations")
+            }
             Progress::Simulating { done, total } => {
                 let percent = 100.0 * done as f64 / total.max(1) as f64;
                 eprint!("\r\x1b[Ksimulating: {percent:.0} % of {total} transactions");

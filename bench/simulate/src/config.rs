@@ -2,8 +2,8 @@
 
 use evenkeel_locks::{DeadlockPolicy, Rules, ScheduleKind, SetSizes, Starvation, Victim};
 
-use crate::workload::{Class, Drawn, LockOrder, Workload};
 use crate::work::Work;
+use crate::workload::{Class, Drawn, LockOrder, Workload};
 use crate::{Arrivals, Error};
 
 /// What a tick of virtual time stands for.
@@ -126,7 +126,10 @@ impl Config {
                 objects: 2_000,
                 theta: 0.8,
                 order: LockOrder::Random,
-                classes: vec![class("short", 99.5, 4, 0.5, 10.0), class("long", 0.5, 40, 0.0, 200.0)],
+                classes: vec![
+                    class("short", 99.5, 4, 0.5, 10.0),
+                    class("long", 0.5, 40, 0.0, 200.0),
+                ],
             }),
             backoff: 10.0,
             unit: Unit::Epoch,
@@ -155,7 +158,9 @@ impl Config {
     pub fn drawn_mut(&mut self) -> Result<&mut Drawn, Error> {
         match &mut self.workload {
             Workload::Drawn(drawn) => Ok(drawn),
-            Workload::Listed(_) => Err(Error::setting("listed transactions have no parameters to set")),
+            Workload::Listed(_) => Err(Error::setting(
+                "listed transactions have no parameters to set",
+            )),
         }
     }
 
@@ -166,7 +171,9 @@ impl Config {
             if value.is_finite() && value > 0.0 {
                 return Ok(());
             }
-            Err(Error::setting(format!("{what} must be above 0, and is {value}")))
+            Err(Error::setting(format!(
+                "{what} must be above 0, and is {value}"
+            )))
         };
         match self.arrivals {
             Arrivals::Closed { clients } => positive("the number of clients", f64::from(clients))?,
@@ -178,8 +185,14 @@ impl Config {
             }
         }
         positive("the number of transactions", self.transactions as f64)?;
-        positive("the number of processors", f64::from(self.cpus.unwrap_or(1)))?;
-        positive("the limit of transactions in flight", f64::from(self.in_flight_limit))?;
+        positive(
+            "the number of processors",
+            f64::from(self.cpus.unwrap_or(1)),
+        )?;
+        positive(
+            "the limit of transactions in flight",
+            f64::from(self.in_flight_limit),
+        )?;
         if !self.backoff.is_finite() || self.backoff < 1.0 {
             let what = "the back-off must be at least one tick, or a deadlock is repeated for ever";
             return Err(Error::setting(what));

@@ -72,7 +72,10 @@ pub fn json(case: &Case, outcome: &Outcome) -> String {
         rejected: outcome.rejected,
         unfinished: outcome.unfinished,
         unfinished_age_max: outcome.unfinished_age_max,
-        classes: classes.iter().map(|(class, latency)| ClassJson { class, latency }).collect(),
+        classes: classes
+            .iter()
+            .map(|(class, latency)| ClassJson { class, latency })
+            .collect(),
         size_error: outcome.size_error,
     };
     serde_json::to_string(&line).expect("numbers and strings are JSON")
@@ -88,7 +91,9 @@ fn config_json(case: &Case) -> ConfigJson {
         Workload::Drawn(drawn) => Some(drawn),
         Workload::Listed(_) => None,
     };
-    let load = case.point.filter(|(parameter, _)| *parameter == crate::axis::Parameter::Load);
+    let load = case
+        .point
+        .filter(|(parameter, _)| *parameter == crate::axis::Parameter::Load);
     ConfigJson {
         seed: config.seed,
         unit: config.unit.name(),
@@ -106,18 +111,31 @@ fn config_json(case: &Case) -> ConfigJson {
         objects: drawn.map(|drawn| drawn.objects),
         theta: drawn.map(|drawn| drawn.theta),
         order: drawn.map(|drawn| drawn.order.name()),
-        classes: drawn.map_or(Vec::new(), |drawn| drawn.classes.iter().map(describe_class).collect()),
+        classes: drawn.map_or(Vec::new(), |drawn| {
+            drawn.classes.iter().map(describe_class).collect()
+        }),
         deadlocks: deadlocks_name(config.deadlocks),
         starvation: starvation_name(config.rules(case.schedule).starvation),
-        sizes: if config.sizes == SetSizes::Exact { "exact" } else { "approximate" },
-        remaining: if config.remaining == Remaining::Known { "known" } else { "learned" },
+        sizes: if config.sizes == SetSizes::Exact {
+            "exact"
+        } else {
+            "approximate"
+        },
+        remaining: if config.remaining == Remaining::Known {
+            "known"
+        } else {
+            "learned"
+        },
         backoff: config.backoff,
         in_flight_limit: config.in_flight_limit,
     }
 }
 
 fn describe_class(class: &crate::workload::Class) -> String {
-    let last = class.last_work.as_ref().map_or(String::new(), |work| format!(", last {}", work.describe()));
+    let last = class
+        .last_work
+        .as_ref()
+        .map_or(String::new(), |work| format!(", last {}", work.describe()));
     format!(
         "{}: weight {}, {} locks, {} exclusive, work {}{last}",
         class.name,
@@ -156,7 +174,9 @@ in_flight_max,in_flight_mean,queue_mean,decisions,grants,waits,rejected,unfinish
 /// One line of CSV, without the line's end.
 pub fn csv(case: &Case, outcome: &Outcome) -> String {
     let (latency, window) = (&outcome.latency, &outcome.window);
-    let (parameter, value) = case.point.map_or(("", String::new()), |(p, value)| (p.name(), value.to_string()));
+    let (parameter, value) = case.point.map_or(("", String::new()), |(p, value)| {
+        (p.name(), value.to_string())
+    });
     [
         parameter.to_owned(),
         value,
@@ -229,13 +249,34 @@ pub fn table(cases: &[Case], outcomes: &[Outcome]) -> String {
 }
 
 fn block_table(outcomes: &[&Outcome], unit: Unit) -> String {
-    let fifo = outcomes.iter().find(|outcome| outcome.schedule == ScheduleKind::Fifo);
-    let per = if unit == Unit::Epoch { "commits/epoch" } else { "commits/s" };
-    let header = ["schedule", "mean", "gain", "sd", "p50", "p95", "p99", "p99.9", "max", per, "queue", "deadlocks"];
+    let fifo = outcomes
+        .iter()
+        .find(|outcome| outcome.schedule == ScheduleKind::Fifo);
+    let per = if unit == Unit::Epoch {
+        "commits/epoch"
+    } else {
+        "commits/s"
+    };
+    let header = [
+        "schedule",
+        "mean",
+        "gain",
+        "sd",
+        "p50",
+        "p95",
+        "p99",
+        "p99.9",
+        "max",
+        per,
+        "queue",
+        "deadlocks",
+    ];
     let mut rows = vec![header.map(str::to_owned)];
     for outcome in outcomes {
         let (latency, window) = (&outcome.latency, &outcome.window);
-        let gain = fifo.filter(|_| latency.mean > 0.0).map(|fifo| fifo.latency.mean / latency.mean);
+        let gain = fifo
+            .filter(|_| latency.mean > 0.0)
+            .map(|fifo| fifo.latency.mean / latency.mean);
         rows.push([
             schedule_name(outcome.schedule),
             time(latency.mean, unit),
@@ -254,19 +295,33 @@ fn block_table(outcomes: &[&Outcome], unit: Unit) -> String {
     let mut text = align(&rows);
     for outcome in outcomes.iter().filter(|outcome| outcome.rejected > 0) {
         let name = schedule_name(outcome.schedule);
-        writeln!(text, "{name}: {} arrivals rejected at the limit in flight", outcome.rejected).expect("a string takes all");
+        writeln!(
+            text,
+            "{name}: {} arrivals rejected at the limit in flight",
+            outcome.rejected
+        )
+        .expect("a string takes all");
     }
     text
 }
 
 /// The first column to the left, the others to the right.
 fn align<const N: usize>(rows: &[[String; N]]) -> String {
-    let widths: [usize; N] = std::array::from_fn(|at| rows.iter().map(|row| row[at].len()).max().unwrap_or(0));
+    let widths: [usize; N] =
+        std::array::from_fn(|at| rows.iter().map(|row| row[at].len()).max().unwrap_or(0));
     let mut text = String::new();
     for row in rows {
-        let cells = row.iter().zip(widths).enumerate().map(|(at, (cell, width))| {
-            if at == 0 { format!("{cell:<width$}") } else { format!("  {cell:>width$}") }
-        });
+        let cells = row
+            .iter()
+            .zip(widths)
+            .enumerate()
+            .map(|(at, (cell, width))| {
+                if at == 0 {
+                    format!("{cell:<width$}")
+                } else {
+                    format!("  {cell:>width$}")
+                }
+            });
         text += cells.collect::<String>().trim_end();
         text.push('\n');
     }
@@ -286,9 +341,20 @@ mod tests {
 
     #[test]
     fn every_csv_line_has_as_many_fields_as_the_header() {
-        let config = crate::Config { transactions: 10, warmup: 0, ..crate::Config::micro() };
+        let config = crate::Config {
+            transactions: 10,
+            warmup: 0,
+            ..crate::Config::micro()
+        };
         let outcome = crate::run(&config, ScheduleKind::Fifo).expect("a sound setting");
-        let case = Case { config, schedule: ScheduleKind::Fifo, point: None };
-        assert_eq!(csv(&case, &outcome).split(',').count(), CSV_HEADER.split(',').count());
+        let case = Case {
+            config,
+            schedule: ScheduleKind::Fifo,
+            point: None,
+        };
+        assert_eq!(
+            csv(&case, &outcome).split(',').count(),
+            CSV_HEADER.split(',').count()
+        );
     }
 }

@@ -34,7 +34,10 @@ impl Latency {
         let count = values.len() as f64;
         let sum: u128 = values.iter().map(|&value| u128::from(value)).sum();
         let mean = sum as f64 / count;
-        let squares: f64 = values.iter().map(|&value| (value as f64 - mean) * (value as f64 - mean)).sum();
+        let squares: f64 = values
+            .iter()
+            .map(|&value| (value as f64 - mean) * (value as f64 - mean))
+            .sum();
         let rank = |per_mille: usize| {
             let rank = (values.len() * per_mille).div_ceil(1000);
             values[rank.saturating_sub(1).min(last)]

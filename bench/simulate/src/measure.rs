@@ -80,7 +80,14 @@ impl Measure {
     }
 
     /// Arrival number `number`, at `birth`, has committed.
-    pub(crate) fn committed(&mut self, number: u64, birth: u64, class: u32, now: u64, counters: &Counters) {
+    pub(crate) fn committed(
+        &mut self,
+        number: u64,
+        birth: u64,
+        class: u32,
+        now: u64,
+        counters: &Counters,
+    ) {
         self.pass(now);
         self.in_flight -= 1;
         let measured = if self.closed {
@@ -132,13 +139,24 @@ impl Measure {
     }
 
     /// Latencies of all classes together, of each, and what happened in the window. `now` closes a window still open.
-    pub(crate) fn finish(mut self, now: u64, counters: &Counters, ticks_per_s: f64) -> (Latency, Vec<Latency>, Window) {
+    pub(crate) fn finish(
+        mut self,
+        now: u64,
+        counters: &Counters,
+        ticks_per_s: f64,
+    ) -> (Latency, Vec<Latency>, Window) {
         self.pass(now);
         self.shut(now, counters);
         let last = self.shut.clone().expect("just shut");
         let first = self.opened.clone().unwrap_or_else(|| last.clone());
         let ticks = last.at - first.at;
-        let per_tick = |amount: f64| if ticks == 0 { 0.0 } else { amount / ticks as f64 };
+        let per_tick = |amount: f64| {
+            if ticks == 0 {
+                0.0
+            } else {
+                amount / ticks as f64
+            }
+        };
         let (before, after) = (&first.counters, &last.counters);
         let decisions = after.decisions - before.decisions;
         let waiters = after.decision_waiters - before.decision_waiters;
@@ -151,12 +169,20 @@ impl Measure {
             deadlocks: after.deadlocks - before.deadlocks,
             in_flight_max: self.in_flight_max,
             in_flight_mean: per_tick((last.in_flight_area - first.in_flight_area) as f64),
-            queue_mean: if decisions == 0 { 0.0 } else { waiters as f64 / decisions as f64 },
+            queue_mean: if decisions == 0 {
+                0.0
+            } else {
+                waiters as f64 / decisions as f64
+            },
             decisions,
             grants: immediate + after.scheduled_grants - before.scheduled_grants,
             waits: after.waits - before.waits,
         };
-        let of_class = self.of_class.iter_mut().map(|values| Latency::of(values)).collect();
+        let of_class = self
+            .of_class
+            .iter_mut()
+            .map(|values| Latency::of(values))
+            .collect();
         (Latency::of(&mut self.latencies), of_class, window)
     }
 }

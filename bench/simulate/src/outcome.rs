@@ -74,7 +74,9 @@ impl SizeError {
     /// Of these pairs of an approximate and an exact size.
     pub fn of(pairs: &[(u64, u64)]) -> SizeError {
         let above = |limit: f64| {
-            let wrong = pairs.iter().filter(|&&(approximate, exact)| approximate as f64 > limit * exact as f64);
+            let wrong = pairs
+                .iter()
+                .filter(|&&(approximate, exact)| approximate as f64 > limit * exact as f64);
             wrong.count() as f64 / pairs.len().max(1) as f64
         };
         SizeError {
@@ -83,7 +85,10 @@ impl SizeError {
             above_1_5: above(1.5),
             above_2: above(2.0),
             above_4: above(4.0),
-            max: pairs.iter().map(|&(approximate, exact)| approximate as f64 / exact as f64).fold(0.0, f64::max),
+            max: pairs
+                .iter()
+                .map(|&(approximate, exact)| approximate as f64 / exact as f64)
+                .fold(0.0, f64::max),
         }
     }
 }
@@ -93,7 +98,10 @@ pub fn schedule_name(schedule: ScheduleKind) -> String {
     use evenkeel_locks::DelayFactor;
     match schedule {
         ScheduleKind::Bldsf(factor) if factor != DelayFactor::Log => {
-            let at = DelayFactor::ALL.iter().position(|&other| other == factor).unwrap_or(0);
+            let at = DelayFactor::ALL
+                .iter()
+                .position(|&other| other == factor)
+                .unwrap_or(0);
             format!("bldsf:f{}", at + 1)
         }
         _ => schedule.name().to_owned(),

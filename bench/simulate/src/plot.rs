@@ -20,7 +20,8 @@ const LEGEND_HEIGHT: f64 = 34.0;
 const LOGARITHMIC_FROM: f64 = 20.0;
 /// Paul Tol's bright and vibrant schemes: told apart with colour-blind eyes too.
 const COLOURS: [&str; 10] = [
-    "#4477aa", "#bbbbbb", "#ee7733", "#228833", "#ccbb44", "#66ccee", "#cc3311", "#aa3377", "#009988", "#222222",
+    "#4477aa", "#bbbbbb", "#ee7733", "#228833", "#ccbb44", "#66ccee", "#cc3311", "#aa3377",
+    "#009988", "#222222",
 ];
 
 /// One curve or bar.
@@ -59,7 +60,11 @@ pub fn svg(cases: &[Case], outcomes: &[Outcome]) -> String {
     let unit = first.config.unit;
     let x_label = first.point.map_or("", |(parameter, _)| parameter.name());
     let ticks = move |value: f64| time(value, unit);
-    let measures: [(&'static str, &dyn Fn(&Outcome) -> f64, &dyn Fn(f64) -> String); 4] = [
+    let measures: [(
+        &'static str,
+        &dyn Fn(&Outcome) -> f64,
+        &dyn Fn(f64) -> String,
+    ); 4] = [
         ("mean latency", &|o| o.latency.mean, &ticks),
         ("99th percentile", &|o| o.latency.p99 as f64, &ticks),
         ("99.9th percentile", &|o| o.latency.p999 as f64, &ticks),
@@ -71,14 +76,27 @@ pub fn svg(cases: &[Case], outcomes: &[Outcome]) -> String {
          font-family=\"system-ui,sans-serif\" font-size=\"11\">\n<rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n"
     );
     for (at, (title, measure, label)) in measures.into_iter().enumerate() {
-        let title = if at == 3 && unit == crate::config::Unit::Epoch { "commits per epoch" } else { title };
+        let title = if at == 3 && unit == crate::config::Unit::Epoch {
+            "commits per epoch"
+        } else {
+            title
+        };
         let series = series(cases, outcomes, measure);
         if at == 0 {
             legend(&mut image, &series);
         }
-        let (left, top) = ((at % 2) as f64 * PANEL_WIDTH, (at / 2) as f64 * PANEL_HEIGHT + LEGEND_HEIGHT);
+        let (left, top) = (
+            (at % 2) as f64 * PANEL_WIDTH,
+            (at / 2) as f64 * PANEL_HEIGHT + LEGEND_HEIGHT,
+        );
         writeln!(image, "<g transform=\"translate({left} {top})\">").expect("a string takes all");
-        Panel { title, x_label, series, label }.draw(&mut image);
+        Panel {
+            title,
+            x_label,
+            series,
+            label,
+        }
+        .draw(&mut image);
         image += "</g>\n";
     }
     image + "</svg>"
@@ -93,7 +111,11 @@ fn series(cases: &[Case], outcomes: &[Outcome], measure: &dyn Fn(&Outcome) -> f6
             Some(series) => series.points.push(point),
             None => {
                 let colour = COLOURS[all.len() % COLOURS.len()];
-                all.push(Series { name, colour, points: vec![point] });
+                all.push(Series {
+                    name,
+                    colour,
+                    points: vec![point],
+                });
             }
         }
     }
@@ -124,26 +146,46 @@ struct Scale {
 
 impl Scale {
     fn of(values: impl Iterator<Item = f64> + Clone) -> Scale {
-        let least = values.clone().filter(|&value| value > 0.0).fold(f64::INFINITY, f64::min);
+        let least = values
+            .clone()
+            .filter(|&value| value > 0.0)
+            .fold(f64::INFINITY, f64::min);
         let greatest = values.fold(0.0, f64::max);
         if least.is_finite() && greatest > LOGARITHMIC_FROM * least {
-            let (low, high) = (libm::floor(libm::log10(least)), libm::ceil(libm::log10(greatest)));
-            return Scale { low, high, logarithmic: true };
+            let (low, high) = (
+                libm::floor(libm::log10(least)),
+                libm::ceil(libm::log10(greatest)),
+            );
+            return Scale {
+                low,
+                high,
+                logarithmic: true,
+            };
         }
         let step = round_step(greatest.max(1e-12));
-        Scale { low: 0.0, high: (greatest / step).ceil().max(1.0) * step, logarithmic: false }
+        Scale {
+            low: 0.0,
+            high: (greatest / step).ceil().max(1.0) * step,
+            logarithmic: false,
+        }
     }
 
     /// 0 at the bottom, 1 at the top.
     fn place(&self, value: f64) -> f64 {
-        let value = if self.logarithmic { libm::log10(value.max(1e-300)) } else { value };
+        let value = if self.logarithmic {
+            libm::log10(value.max(1e-300))
+        } else {
+            value
+        };
         ((value - self.low) / (self.high - self.low)).clamp(0.0, 1.0)
     }
 
     fn ticks(&self) -> Vec<f64> {
         if self.logarithmic {
             let decades = (self.high - self.low) as i32;
-            return (0..=decades).map(|at| libm::pow(10.0, self.low + f64::from(at))).collect();
+            return (0..=decades)
+                .map(|at| libm::pow(10.0, self.low + f64::from(at)))
+                .collect();
         }
         let step = round_step(self.high);
         let count = (self.high / step).round() as i32;
@@ -166,17 +208,34 @@ fn round_step(greatest: f64) -> f64 {
 
 impl Panel<'_> {
     fn draw(&self, image: &mut String) {
-        let (width, height) = (PANEL_WIDTH - MARGIN_LEFT - MARGIN_RIGHT, PANEL_HEIGHT - MARGIN_TOP - MARGIN_BOTTOM);
+        let (width, height) = (
+            PANEL_WIDTH - MARGIN_LEFT - MARGIN_RIGHT,
+            PANEL_HEIGHT - MARGIN_TOP - MARGIN_BOTTOM,
+        );
         let bottom = MARGIN_TOP + height;
-        let scale = Scale::of(self.series.iter().flat_map(|series| series.points.iter().map(|point| point.1)));
+        let scale = Scale::of(
+            self.series
+                .iter()
+                .flat_map(|series| series.points.iter().map(|point| point.1)),
+        );
         let y = |value: f64| bottom - scale.place(value) * height;
-        let mut put = |text: std::fmt::Arguments<'_>| image.write_fmt(text).expect("a string takes all");
-        put(format_args!("<text x=\"{MARGIN_LEFT}\" y=\"22\" font-size=\"13\">{}</text>\n", self.title));
+        let mut put =
+            |text: std::fmt::Arguments<'_>| image.write_fmt(text).expect("a string takes all");
+        put(format_args!(
+            "<text x=\"{MARGIN_LEFT}\" y=\"22\" font-size=\"13\">{}</text>\n",
+            self.title
+        ));
         for tick in scale.ticks() {
             let (at, right) = (y(tick), MARGIN_LEFT + width);
-            put(format_args!("<path d=\"M{MARGIN_LEFT} {at:.1}H{right:.1}\" stroke=\"#ddd\"/>"));
+            put(format_args!(
+                "<path d=\"M{MARGIN_LEFT} {at:.1}H{right:.1}\" stroke=\"#ddd\"/>"
+            ));
             let label = (self.label)(tick);
-            put(format_args!("<text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"end\">{label}</text>\n", MARGIN_LEFT - 6.0, at + 4.0));
+            put(format_args!(
+                "<text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"end\">{label}</text>\n",
+                MARGIN_LEFT - 6.0,
+                at + 4.0
+            ));
         }
         if self.series.iter().any(|series| series.points.len() > 1) {
             self.lines(image, width, bottom, &y);
@@ -186,35 +245,70 @@ impl Panel<'_> {
     }
 
     fn lines(&self, image: &mut String, width: f64, bottom: f64, y: &dyn Fn(f64) -> f64) {
-        let mut put = |text: std::fmt::Arguments<'_>| image.write_fmt(text).expect("a string takes all");
-        let xs = || self.series.iter().flat_map(|series| series.points.iter().map(|point| point.0));
-        let (low, high) = (xs().fold(f64::INFINITY, f64::min), xs().fold(f64::NEG_INFINITY, f64::max));
+        let mut put =
+            |text: std::fmt::Arguments<'_>| image.write_fmt(text).expect("a string takes all");
+        let xs = || {
+            self.series
+                .iter()
+                .flat_map(|series| series.points.iter().map(|point| point.0))
+        };
+        let (low, high) = (
+            xs().fold(f64::INFINITY, f64::min),
+            xs().fold(f64::NEG_INFINITY, f64::max),
+        );
         let x = |value: f64| MARGIN_LEFT + (value - low) / (high - low).max(1e-12) * width;
         let mut shown: Vec<f64> = self.series[0].points.iter().map(|point| point.0).collect();
         shown.dedup();
         let every = shown.len().div_ceil(8);
         for value in shown.iter().step_by(every) {
             let (at, below) = (x(*value), bottom + 15.0);
-            put(format_args!("<text x=\"{at:.1}\" y=\"{below:.1}\" text-anchor=\"middle\">{value}</text>\n"));
+            put(format_args!(
+                "<text x=\"{at:.1}\" y=\"{below:.1}\" text-anchor=\"middle\">{value}</text>\n"
+            ));
         }
         let (middle, below) = (MARGIN_LEFT + width / 2.0, bottom + 32.0);
-        put(format_args!("<text x=\"{middle:.1}\" y=\"{below:.1}\" text-anchor=\"middle\">{}</text>\n", self.x_label));
+        put(format_args!(
+            "<text x=\"{middle:.1}\" y=\"{below:.1}\" text-anchor=\"middle\">{}</text>\n",
+            self.x_label
+        ));
         for Series { colour, points, .. } in &self.series {
-            let path: Vec<String> = points.iter().map(|&(at, value)| format!("{:.1} {:.1}", x(at), y(value))).collect();
+            let path: Vec<String> = points
+                .iter()
+                .map(|&(at, value)| format!("{:.1} {:.1}", x(at), y(value)))
+                .collect();
             let path = path.join("L");
-            put(format_args!("<path d=\"M{path}\" fill=\"none\" stroke=\"{colour}\" stroke-width=\"1.8\"/>\n"));
+            put(format_args!(
+                "<path d=\"M{path}\" fill=\"none\" stroke=\"{colour}\" stroke-width=\"1.8\"/>\n"
+            ));
             for &(at, value) in points {
-                put(format_args!("<circle cx=\"{:.1}\" cy=\"{:.1}\" r=\"2.5\" fill=\"{colour}\"/>", x(at), y(value)));
+                put(format_args!(
+                    "<circle cx=\"{:.1}\" cy=\"{:.1}\" r=\"2.5\" fill=\"{colour}\"/>",
+                    x(at),
+                    y(value)
+                ));
             }
         }
     }
 
     fn bars(&self, image: &mut String, width: f64, bottom: f64, y: &dyn Fn(f64) -> f64) {
-        let mut put = |text: std::fmt::Arguments<'_>| image.write_fmt(text).expect("a string takes all");
+        let mut put =
+            |text: std::fmt::Arguments<'_>| image.write_fmt(text).expect("a string takes all");
         let step = width / self.series.len().max(1) as f64;
-        for (at, Series { name, colour, points }) in self.series.iter().enumerate() {
+        for (
+            at,
+            Series {
+                name,
+                colour,
+                points,
+            },
+        ) in self.series.iter().enumerate()
+        {
             let left = MARGIN_LEFT + at as f64 * step;
-            let (top, middle, below) = (points.first().map_or(bottom, |point| y(point.1)), left + step / 2.0, bottom + 15.0);
+            let (top, middle, below) = (
+                points.first().map_or(bottom, |point| y(point.1)),
+                left + step / 2.0,
+                bottom + 15.0,
+            );
             let (left, width, height) = (left + 0.15 * step, 0.7 * step, bottom - top);
             put(format_args!(
                 "<rect x=\"{left:.1}\" y=\"{top:.1}\" width=\"{width:.1}\" height=\"{height:.1}\" fill=\"{colour}\"/>\
@@ -226,7 +320,9 @@ impl Panel<'_> {
 }
 
 fn escape(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
+    text.replace('&', "&amp;")
+        .replace('<', "&lt;")
+        .replace('>', "&gt;")
 }
 
 #[cfg(test)]

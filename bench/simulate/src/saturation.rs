@@ -40,7 +40,9 @@ pub fn saturation(config: &Config, schedule: ScheduleKind, step: &dyn Fn()) -> R
         }
     }
     if low == 0.0 {
-        return Err(Error::setting("no rate is carried: simulate more transactions"));
+        return Err(Error::setting(
+            "no rate is carried: simulate more transactions",
+        ));
     }
     Ok(low)
 }
@@ -52,7 +54,9 @@ fn closed_peak(config: &Config, schedule: ScheduleKind, step: &dyn Fn()) -> Resu
     while clients <= config.in_flight_limit {
         let closed = Config {
             arrivals: Arrivals::Closed { clients },
-            transactions: PEAK_TRANSACTIONS.min(config.transactions).max(2 * u64::from(clients)),
+            transactions: PEAK_TRANSACTIONS
+                .min(config.transactions)
+                .max(2 * u64::from(clients)),
             warmup: u64::from(clients),
             ..config.clone()
         };
@@ -66,12 +70,19 @@ fn closed_peak(config: &Config, schedule: ScheduleKind, step: &dyn Fn()) -> Resu
         clients *= 2;
     }
     if peak == 0.0 {
-        return Err(Error::setting("transactions take no time: there is no saturation"));
+        return Err(Error::setting(
+            "transactions take no time: there is no saturation",
+        ));
     }
     Ok(peak)
 }
 
-fn carries(config: &Config, schedule: ScheduleKind, rate: f64, step: &dyn Fn()) -> Result<bool, Error> {
+fn carries(
+    config: &Config,
+    schedule: ScheduleKind,
+    rate: f64,
+    step: &dyn Fn(),
+) -> Result<bool, Error> {
     let open = Config {
         arrivals: config.arrivals.at_rate(rate),
         ..config.clone()

@@ -119,7 +119,11 @@ impl<'a> Simulation<'a> {
         config.check()?;
         let (closed, warmup, count) = match (&config.workload, config.arrivals) {
             (Workload::Listed(listed), _) => (false, 0, listed.len() as u64),
-            (_, arrivals) => (matches!(arrivals, Arrivals::Closed { .. }), config.warmup, config.transactions),
+            (_, arrivals) => (
+                matches!(arrivals, Arrivals::Closed { .. }),
+                config.warmup,
+                config.transactions,
+            ),
         };
         let mut simulation = Simulation {
             config,
@@ -180,7 +184,9 @@ impl<'a> Simulation<'a> {
         self.now = event.time;
         match event.what {
             What::Arrival { client } => self.arrive(client),
-            What::Worked { slot, attempt } if self.active[slot as usize].attempt == attempt => self.worked(slot),
+            What::Worked { slot, attempt } if self.active[slot as usize].attempt == attempt => {
+                self.worked(slot)
+            }
             What::Worked { .. } => {}
             What::Retry { slot } => self.begin(slot),
         }
@@ -203,6 +209,14 @@ impl<'a> Simulation<'a> {
         self.measure.in_flight
     }
 
+    /// Transactions that work now.
+    pub fn running(&self) -> u32 {
+        self.active
+            .iter()
+            .filter(|active| active.state == State::Running)
+            .count() as u32
+    }
+
     /// Transactions committed since the beginning.
     pub fn commits(&self) -> u64 {
         self.measure.commits
@@ -215,14 +229,23 @@ impl<'a> Simulation<'a> {
 
     /// What was found.
     pub fn finish(self) -> Outcome {
-        let unfinished = self.active.iter().filter(|active| active.state != State::Gone);
+        let unfinished = self
+            .active
+            .iter()
+            .filter(|active| active.state != State::Gone);
         let eldest = unfinished.map(|active| active.meta.birth_ns).min();
         let schedule = self.contention.rules().schedule;
         let (in_flight, rejected) = (self.measure.in_flight, self.measure.rejected);
         let ticks_per_s = self.config.unit.ticks_per_s();
-        let (latency, of_class, window) = self.measure.finish(self.now, self.contention.counters(), ticks_per_s);
+        let (latency, of_class, window) =
+            self.measure
+                .finish(self.now, self.contention.counters(), ticks_per_s);
         let names = self.config.workload.class_names();
-        let classes = if names.len() > 1 { names.into_iter().zip(of_class).collect() } else { Vec::new() };
+        let classes = if names.len() > 1 {
+            names.into_iter().zip(of_class).collect()
+        } else {
+            Vec::new()
+        };
         Outcome {
             schedule,
             latency,
@@ -231,7 +254,10 @@ impl<'a> Simulation<'a> {
             rejected,
             unfinished: in_flight,
             unfinished_age_max: eldest.map_or(0, |birth| self.now - birth),
-            size_error: self.config.measure_size_error.then(|| SizeError::of(&self.sizes)),
+            size_error: self
+                .config
+                .measure_size_error
+                .then(|| SizeError::of(&self.sizes)),
         }
     }
 
@@ -247,7 +273,9 @@ impl<'a> Simulation<'a> {
             return;
         }
         let time = match &self.config.workload {
-            Workload::Listed(listed) => Some(listed[self.arrived as usize + self.measure.rejected as usize].at),
+            Workload::Listed(listed) => {
+                Some(listed[self.arrived as usize + self.measure.rejected as usize].at)
+            }
             Workload::Drawn(_) => self.clock.next(),
         };
         if let Some(time) = time {
@@ -272,7 +300,8 @@ impl<'a> Simulation<'a> {
             return;
         }
         self.arrived += 1;
-        self.measure.arrived(number, self.now, self.contention.counters());
+        self.measure
+            .arrived(number, self.now, self.contention.counters());
         let slot = self.admit(number, draw, client);
         if open {
             self.expect_arrival();
@@ -295,12 +324,16 @@ impl<'a> Simulation<'a> {
             }
             (None, Workload::Drawn(_)) => unreachable!("drawn transactions have a maker"),
         };
-        let work = active.steps.iter().fold(0u64, |sum, step| sum.saturating_add(step.work));
+        let work = active
+            .steps
+            .iter()
+            .fold(0u64, |sum, step| sum.saturating_add(step.work));
         active.meta = TxnMeta {
             id: number,
             birth_ns: self.now,
             class,
-            expected_remaining_ns: (self.config.remaining == Remaining::Known).then_some(work as f64),
+            expected_remaining_ns: (self.config.remaining == Remaining::Known)
+                .then_some(work as f64),
         };
         (active.number, active.draw, active.client, active.retries) = (number, draw, client, 0);
         slot
@@ -327,7 +360,10 @@ impl<'a> Simulation<'a> {
         let step = active.steps[active.at];
         let (txn, held) = (active.txn, active.held);
         let queue = self.queue(step.object);
-        match self.contention.request(txn, queue, step.mode, held, self.now, &mut self.effects) {
+        match self
+            .contention
+            .request(txn, queue, step.mode, held, self.now, &mut self.effects)
+        {
             Ok(Request::Granted | Request::AlreadyHeld) => self.granted(slot),
             Ok(Request::Waiting) => {}
             Err(_) => self.abort(slot),
@@ -346,7 +382,9 @@ impl<'a> Simulation<'a> {
     fn granted(&mut self, slot: u32) {
         let active = &mut self.active[slot as usize];
         let object = active.steps[active.at].object;
-        let again = active.steps[..active.at].iter().any(|step| step.object == object);
+        let again = active.steps[..active.at]
+            .iter()
+            .any(|step| step.object == object);
         active.held += u32::from(!again);
         active.state = State::Ready;
         if self.processors.take(slot) {
@@ -357,7 +395,10 @@ impl<'a> Simulation<'a> {
     fn work(&mut self, slot: u32) {
         let active = &mut self.active[slot as usize];
         active.state = State::Running;
-        let (time, attempt) = (self.now.saturating_add(active.steps[active.at].work), active.attempt);
+        let (time, attempt) = (
+            self.now.saturating_add(active.steps[active.at].work),
+            active.attempt,
+        );
         self.at(time, What::Worked { slot, attempt });
     }
 
@@ -384,14 +425,17 @@ impl<'a> Simulation<'a> {
         active.attempt = active.attempt.wrapping_add(1);
         for granted_at in active.granted_at.drain(..) {
             let remaining = (self.now - granted_at) as f64;
-            self.contention.observe_remaining(active.meta.class, remaining);
+            self.contention
+                .observe_remaining(active.meta.class, remaining);
         }
         let (txn, number, client) = (active.txn, active.number, active.client);
         let (birth, class) = (active.meta.birth_ns, active.meta.class);
         self.free.push(slot);
-        self.contention.release_all(txn, self.now, &mut self.effects);
+        self.contention
+            .release_all(txn, self.now, &mut self.effects);
         self.contention.remove_txn(txn);
-        self.measure.committed(number, birth, class, self.now, self.contention.counters());
+        self.measure
+            .committed(number, birth, class, self.now, self.contention.counters());
         if !self.begun.is_empty() {
             self.at(self.now, What::Arrival { client });
         }
@@ -405,7 +449,11 @@ impl<'a> Simulation<'a> {
             return;
         }
         active.attempt = active.attempt.wrapping_add(1);
-        let mut draws = sample::stream(self.config.seed, Purpose::Backoff, (active.draw << 16) ^ u64::from(active.retries));
+        let mut draws = sample::stream(
+            self.config.seed,
+            Purpose::Backoff,
+            (active.draw << 16) ^ u64::from(active.retries),
+        );
         let doublings = active.retries.min(BACKOFF_DOUBLINGS_MAX);
         active.retries += 1;
         let mean = self.config.backoff * f64::from(1u32 << doublings);
@@ -417,21 +465,29 @@ impl<'a> Simulation<'a> {
             State::Ready => self.processors.forget(|&job| job == slot),
             _ => {}
         }
-        self.contention.release_all(txn, self.now, &mut self.effects);
+        self.contention
+            .release_all(txn, self.now, &mut self.effects);
         self.contention.remove_txn(txn);
         self.at(self.now + pause, What::Retry { slot });
     }
 
     /// Passes on what calls did to other transactions, until nothing is left.
     fn settle(&mut self) {
-        while !(self.effects.granted.is_empty() && self.effects.refused.is_empty() && self.effects.wounded.is_empty()) {
+        while !(self.effects.granted.is_empty()
+            && self.effects.refused.is_empty()
+            && self.effects.wounded.is_empty())
+        {
             let mut batch = std::mem::replace(&mut self.effects, std::mem::take(&mut self.spare));
             for granted in &batch.granted {
                 let slot = self.slots[granted.txn.0 as usize];
                 self.note_grant(slot, granted.txn);
                 self.granted(slot);
             }
-            let aborted = batch.refused.iter().map(|(txn, _)| txn).chain(batch.wounded.iter().map(|(txn, _)| txn));
+            let aborted = batch
+                .refused
+                .iter()
+                .map(|(txn, _)| txn)
+                .chain(batch.wounded.iter().map(|(txn, _)| txn));
             for txn in aborted {
                 self.abort(self.slots[txn.0 as usize]);
             }
@@ -447,7 +503,8 @@ impl<'a> Simulation<'a> {
         }
         if self.config.measure_size_error {
             let graph = self.contention.graph();
-            self.sizes.push((graph.effective_size(txn), graph.dependency_set_size(txn)));
+            self.sizes
+                .push((graph.effective_size(txn), graph.dependency_set_size(txn)));
         }
     }
 }

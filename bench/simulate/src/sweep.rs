@@ -1,7 +1,7 @@
 //! Many simulations, on all processors, with results in the order asked for.
 
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use evenkeel_locks::ScheduleKind;
 
@@ -51,7 +51,11 @@ pub fn cases(
     progress: OnProgress<'_>,
 ) -> Result<Vec<Case>, Error> {
     let points: Vec<Option<(Parameter, f64)>> = match axis {
-        Some(axis) => axis.values.iter().map(|&value| Some((axis.parameter, value))).collect(),
+        Some(axis) => axis
+            .values
+            .iter()
+            .map(|&value| Some((axis.parameter, value)))
+            .collect(),
         None => vec![None],
     };
     let found = std::cell::Cell::new(None);
@@ -90,10 +94,15 @@ pub fn cases(
 ///
 /// # Errors
 /// A setting makes no sense.
-pub fn sweep(cases: &[Case], threads: usize, progress: OnProgress<'_>) -> Result<Vec<Outcome>, Error> {
+pub fn sweep(
+    cases: &[Case],
+    threads: usize,
+    progress: OnProgress<'_>,
+) -> Result<Vec<Outcome>, Error> {
     let total: u64 = cases.iter().map(|case| transactions(&case.config)).sum();
     let (next, done) = (AtomicUsize::new(0), AtomicU64::new(0));
-    let outcomes: Mutex<Vec<Option<Result<Outcome, Error>>>> = Mutex::new(cases.iter().map(|_| None).collect());
+    let outcomes: Mutex<Vec<Option<Result<Outcome, Error>>>> =
+        Mutex::new(cases.iter().map(|_| None).collect());
     let work = || {
         while let Some((at, case)) = {
             let at = next.fetch_add(1, Ordering::Relaxed);
@@ -101,7 +110,10 @@ pub fn sweep(cases: &[Case], threads: usize, progress: OnProgress<'_>) -> Result
         } {
             let outcome = simulate(case, &|commits| {
                 let done = done.fetch_add(commits, Ordering::Relaxed) + commits;
-                progress(Progress::Simulating { done: done.min(total), total });
+                progress(Progress::Simulating {
+                    done: done.min(total),
+                    total,
+                });
             });
             outcomes.lock().expect("no panic with the lock held")[at] = Some(outcome);
         }
@@ -113,7 +125,10 @@ pub fn sweep(cases: &[Case], threads: usize, progress: OnProgress<'_>) -> Result
         work();
     });
     let outcomes = outcomes.into_inner().expect("no panic with the lock held");
-    outcomes.into_iter().map(|outcome| outcome.expect("every case was simulated")).collect()
+    outcomes
+        .into_iter()
+        .map(|outcome| outcome.expect("every case was simulated"))
+        .collect()
 }
 
 fn simulate(case: &Case, advanced: &dyn Fn(u64)) -> Result<Outcome, Error> {
@@ -128,6 +143,10 @@ fn simulate(case: &Case, advanced: &dyn Fn(u64)) -> Result<Outcome, Error> {
 
 /// Transactions a simulation is going to commit.
 fn transactions(config: &Config) -> u64 {
-    let around = if matches!(config.arrivals, Arrivals::Closed { .. }) { 1 } else { 2 };
+    let around = if matches!(config.arrivals, Arrivals::Closed { .. }) {
+        1
+    } else {
+        2
+    };
     config.transactions + around * config.warmup
 }

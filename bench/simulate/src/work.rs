@@ -51,7 +51,9 @@ impl Work {
             };
             let count = number(count)?;
             if values.len() as u64 + count > RECORDED_MAX {
-                return Err(format!("more than {RECORDED_MAX} values; use wider buckets"));
+                return Err(format!(
+                    "more than {RECORDED_MAX} values; use wider buckets"
+                ));
             }
             let value = number(value)?;
             values.extend(std::iter::repeat_n(value, count as usize));
@@ -87,12 +89,14 @@ impl Work {
     pub(crate) fn check(&self) -> Result<(), Error> {
         let mean = self.mean();
         if !mean.is_finite() || mean < 0.0 {
-            return Err(Error::setting(format!("work of {mean} on average: give a mean of 0 or more")));
+            return Err(Error::setting(format!(
+                "work of {mean} on average: give a mean of 0 or more"
+            )));
         }
         match self {
-            Work::Pareto { shape, .. } if !shape.is_finite() || *shape <= 1.0 => Err(Error::setting(
-                format!("Pareto shape {shape}: it has a mean only above 1"),
-            )),
+            Work::Pareto { shape, .. } if !shape.is_finite() || *shape <= 1.0 => Err(
+                Error::setting(format!("Pareto shape {shape}: it has a mean only above 1")),
+            ),
             _ => Ok(()),
         }
     }
@@ -117,7 +121,10 @@ mod tests {
 
     fn mean_of(work: &Work) -> f64 {
         let mut draws = Draws::new(5);
-        (0..200_000).map(|_| work.draw(&mut draws) as f64).sum::<f64>() / 2e5
+        (0..200_000)
+            .map(|_| work.draw(&mut draws) as f64)
+            .sum::<f64>()
+            / 2e5
     }
 
     #[test]
@@ -128,7 +135,14 @@ mod tests {
         for (work, mean, error) in [
             (Work::Constant(1e4), 1e4, 0.1),
             (Work::Exponential(1e4), 1e4, 90.0),
-            (Work::Pareto { mean: 1e4, shape: 3.0 }, 1e4, 60.0),
+            (
+                Work::Pareto {
+                    mean: 1e4,
+                    shape: 3.0,
+                },
+                1e4,
+                60.0,
+            ),
             (recorded, 3000.0, 13.0),
         ] {
             let found = mean_of(&work);
@@ -141,7 +155,14 @@ mod tests {
         assert!(Work::recorded("12 abc").is_err());
         assert!(Work::recorded(" ").is_err());
         assert!(Work::recorded("1*99999999999").is_err());
-        assert!(Work::Pareto { mean: 1.0, shape: 1.0 }.check().is_err());
+        assert!(
+            Work::Pareto {
+                mean: 1.0,
+                shape: 1.0
+            }
+            .check()
+            .is_err()
+        );
         assert!(Work::Exponential(f64::NAN).check().is_err());
     }
 }

@@ -108,9 +108,9 @@ impl Workload {
             Workload::Listed(listed) if listed.iter().any(|txn| txn.steps.is_empty()) => {
                 Err(Error::setting("a listed transaction has no step"))
             }
-            Workload::Listed(listed) if !listed.is_sorted_by_key(|txn| txn.at) => {
-                Err(Error::setting("listed transactions must be in the order of their arrival"))
-            }
+            Workload::Listed(listed) if !listed.is_sorted_by_key(|txn| txn.at) => Err(
+                Error::setting("listed transactions must be in the order of their arrival"),
+            ),
             Workload::Listed(_) => Ok(()),
         }
     }
@@ -119,24 +119,38 @@ impl Workload {
 impl Drawn {
     fn check(&self) -> Result<(), Error> {
         if self.objects == 0 || self.objects > OBJECTS_MAX {
-            return Err(Error::setting(format!("{} objects: give 1 to {OBJECTS_MAX}", self.objects)));
+            return Err(Error::setting(format!(
+                "{} objects: give 1 to {OBJECTS_MAX}",
+                self.objects
+            )));
         }
         if !(0.0..=THETA_MAX).contains(&self.theta) {
-            return Err(Error::setting(format!("theta {}: give 0 to {THETA_MAX}", self.theta)));
+            return Err(Error::setting(format!(
+                "theta {}: give 0 to {THETA_MAX}",
+                self.theta
+            )));
         }
         if self.classes.is_empty() {
             return Err(Error::setting("no class of transactions"));
         }
         for class in &self.classes {
             if class.locks == 0 || class.locks > LOCKS_MAX {
-                return Err(Error::setting(format!("{} locks: give 1 to {LOCKS_MAX}", class.locks)));
+                return Err(Error::setting(format!(
+                    "{} locks: give 1 to {LOCKS_MAX}",
+                    class.locks
+                )));
             }
             if !(0.0..=1.0).contains(&class.exclusive) {
                 let fraction = class.exclusive;
-                return Err(Error::setting(format!("exclusive fraction {fraction}: give 0 to 1")));
+                return Err(Error::setting(format!(
+                    "exclusive fraction {fraction}: give 0 to 1"
+                )));
             }
             if !class.weight.is_finite() || class.weight <= 0.0 {
-                return Err(Error::setting(format!("class weight {}: give more than 0", class.weight)));
+                return Err(Error::setting(format!(
+                    "class weight {}: give more than 0",
+                    class.weight
+                )));
             }
             class.work.check()?;
             class.last_work.as_ref().map_or(Ok(()), Work::check)?;
@@ -243,11 +257,16 @@ mod tests {
         let sorted = |order| {
             let mut steps = made(order, 5);
             steps.sort_by_key(|step| (step.object, step.mode as u8));
-            steps.into_iter().map(|step| (step.object, step.mode)).collect::<Vec<_>>()
+            steps
+                .into_iter()
+                .map(|step| (step.object, step.mode))
+                .collect::<Vec<_>>()
         };
         assert_eq!(sorted(LockOrder::Random), sorted(LockOrder::HotLast));
         assert_eq!(sorted(LockOrder::Random), sorted(LockOrder::Hashed));
-        assert!(made(LockOrder::HotLast, 5).is_sorted_by_key(|step| std::cmp::Reverse(step.object)));
+        assert!(
+            made(LockOrder::HotLast, 5).is_sorted_by_key(|step| std::cmp::Reverse(step.object))
+        );
         assert!(made(LockOrder::Hashed, 5).is_sorted_by_key(|step| hash(step.object)));
     }
 
@@ -259,7 +278,9 @@ mod tests {
         };
         let maker = Maker::new(drawn, 1);
         let mut steps = Vec::new();
-        let long = (0..100_000).filter(|&number| maker.make(number, &mut steps) == 1).count();
+        let long = (0..100_000)
+            .filter(|&number| maker.make(number, &mut steps) == 1)
+            .count();
         // 500 expected, standard error 22.
         assert!((430..570).contains(&long), "{long}");
     }

@@ -21,7 +21,9 @@ const BLOCKS: usize = 25;
 /// Held by a test that measures: two at once would be noise to each other.
 pub fn quiet() -> MutexGuard<'static, ()> {
     static QUIET: Mutex<()> = Mutex::new(());
-    QUIET.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+    QUIET
+        .lock()
+        .unwrap_or_else(|poisoned| poisoned.into_inner())
 }
 
 /// Ticks of the time stamp counter a nanosecond.
@@ -40,7 +42,9 @@ pub fn ticks_per_ns() -> f64 {
 /// A field that is a number.
 #[track_caller]
 pub fn number(value: &Value, key: &str) -> f64 {
-    value[key].as_f64().unwrap_or_else(|| panic!("{key} is no number in {value}"))
+    value[key]
+        .as_f64()
+        .unwrap_or_else(|| panic!("{key} is no number in {value}"))
 }
 
 /// The nodes below `node`, itself included, that `wanted` picks.
@@ -61,7 +65,11 @@ pub fn named<'a>(profile: &'a Value, name: &str) -> Vec<&'a Value> {
 /// The nodes of a name below another, itself included.
 pub fn below<'a>(node: &'a Value, name: &str) -> Vec<&'a Value> {
     let mut found = Vec::new();
-    let wanted = |node: &Value| node["name"].as_str().is_some_and(|text| text == name || text.starts_with(&format!("{name}(")));
+    let wanted = |node: &Value| {
+        node["name"]
+            .as_str()
+            .is_some_and(|text| text == name || text.starts_with(&format!("{name}(")))
+    };
     nodes(node, &wanted, &mut found);
     found
 }
@@ -70,7 +78,12 @@ pub fn below<'a>(node: &'a Value, name: &str) -> Vec<&'a Value> {
 #[track_caller]
 pub fn the<'a>(profile: &'a Value, name: &str) -> &'a Value {
     let found = named(profile, name);
-    assert_eq!(found.len(), 1, "nodes called {name} in {:#}", profile["tree"]);
+    assert_eq!(
+        found.len(),
+        1,
+        "nodes called {name} in {:#}",
+        profile["tree"]
+    );
     found[0]
 }
 
@@ -89,10 +102,18 @@ impl Planted {
     pub fn noise(&self, profile: &Value) -> f64 {
         let speed = ticks_per_ns();
         let mean = number(profile, "mean_ns") * speed;
-        assert!(mean > 0.95 * self.mean, "the mean is {mean} ticks, planted were {}", self.mean);
+        assert!(
+            mean > 0.95 * self.mean,
+            "the mean is {mean} ticks, planted were {}",
+            self.mean
+        );
         let measured = number(profile, "variance_ns2") * speed * speed;
         // The design is balanced over whole groups of 16; the first and last of a round may be cut.
-        assert!(measured > 0.8 * self.variance, "the variance is {measured} ticks^2, planted were {}", self.variance);
+        assert!(
+            measured > 0.8 * self.variance,
+            "the variance is {measured} ticks^2, planted were {}",
+            self.variance
+        );
         1.0 - (self.variance / measured).min(1.0)
     }
 
@@ -102,7 +123,10 @@ impl Planted {
         let sum = |key: &str| found.iter().map(|node| number(node, key)).sum::<f64>();
         let tolerance = 4.0 * sum("se") + FLOOR + self.noise(profile);
         let share = sum("share");
-        assert!((share - planted).abs() <= tolerance, "share {share}, planted {planted} ±{tolerance}: {found:#?}");
+        assert!(
+            (share - planted).abs() <= tolerance,
+            "share {share}, planted {planted} ±{tolerance}: {found:#?}"
+        );
     }
 }
 
@@ -122,7 +146,9 @@ impl Truth {
     pub fn read(path: &Path) -> Truth {
         let text = std::fs::read_to_string(path).unwrap();
         let row = |line: &str| line.split(' ').map(|word| word.parse().unwrap()).collect();
-        Truth { rows: text.lines().map(row).collect() }
+        Truth {
+            rows: text.lines().map(row).collect(),
+        }
     }
 
     /// Number of intervals.
@@ -132,9 +158,17 @@ impl Truth {
 
     fn moments(rows: &[&Vec<f64>]) -> Moments {
         let (columns, count) = (rows[0].len(), rows.len() as f64);
-        let mean: Vec<f64> = (0..columns).map(|c| rows.iter().map(|row| row[c]).sum::<f64>() / count).collect();
-        let product = |a: usize, b: usize| rows.iter().map(|row| (row[a] - mean[a]) * (row[b] - mean[b])).sum::<f64>();
-        let covariance = (0..columns).map(|a| (0..columns).map(|b| product(a, b) / count).collect()).collect();
+        let mean: Vec<f64> = (0..columns)
+            .map(|c| rows.iter().map(|row| row[c]).sum::<f64>() / count)
+            .collect();
+        let product = |a: usize, b: usize| {
+            rows.iter()
+                .map(|row| (row[a] - mean[a]) * (row[b] - mean[b]))
+                .sum::<f64>()
+        };
+        let covariance = (0..columns)
+            .map(|a| (0..columns).map(|b| product(a, b) / count).collect())
+            .collect();
         Moments { mean, covariance }
     }
 
@@ -144,14 +178,22 @@ impl Truth {
         let value = of(&Truth::moments(&all));
         let size = self.rows.len().div_ceil(BLOCKS);
         let without = |block: usize| {
-            let kept: Vec<&Vec<f64>> =
-                self.rows.iter().enumerate().filter(|(i, _)| i / size != block).map(|(_, row)| row).collect();
+            let kept: Vec<&Vec<f64>> = self
+                .rows
+                .iter()
+                .enumerate()
+                .filter(|(i, _)| i / size != block)
+                .map(|(_, row)| row)
+                .collect();
             of(&Truth::moments(&kept))
         };
         let leave: Vec<f64> = (0..BLOCKS).map(without).collect();
         let n = BLOCKS as f64;
         let centre = leave.iter().sum::<f64>() / n;
-        (value, ((n - 1.0) / n * leave.iter().map(|x| (x - centre).powi(2)).sum::<f64>()).sqrt())
+        (
+            value,
+            ((n - 1.0) / n * leave.iter().map(|x| (x - centre).powi(2)).sum::<f64>()).sqrt(),
+        )
     }
 
     /// Asserts that a node is the truth's `column`: share, fraction of the variance, and mean.
@@ -160,22 +202,40 @@ impl Truth {
         let share = self.statistic(|m| m.covariance[column][0] / m.covariance[0][0]);
         near("share", number(node, "share"), number(node, "se"), share);
         let fraction = self.statistic(|m| m.covariance[column][column] / m.covariance[0][0]);
-        near("variance fraction", number(node, "variance_fraction"), number(node, "se"), fraction);
+        near(
+            "variance fraction",
+            number(node, "variance_fraction"),
+            number(node, "se"),
+            fraction,
+        );
         let (mean, se) = self.statistic(|m| m.mean[column]);
         // A node's mean has no error of its own in the profile; its latencies are those of the truth.
-        near("mean", number(node, "mean_ns") * ticks_per_ns() / mean, 0.0, (1.0, se / mean));
+        near(
+            "mean",
+            number(node, "mean_ns") * ticks_per_ns() / mean,
+            0.0,
+            (1.0, se / mean),
+        );
     }
 
     /// Asserts twice the covariance of two columns, as a fraction of the latency's variance.
     #[track_caller]
     pub fn assert_covariance(&self, contribution: &Value, a: usize, b: usize) {
         let planted = self.statistic(|m| 2.0 * m.covariance[a][b] / m.covariance[0][0]);
-        near("covariance", number(contribution, "contribution"), number(contribution, "se"), planted);
+        near(
+            "covariance",
+            number(contribution, "contribution"),
+            number(contribution, "se"),
+            planted,
+        );
     }
 }
 
 #[track_caller]
 fn near(what: &str, measured: f64, se: f64, (truth, truth_se): (f64, f64)) {
     let tolerance = 4.0 * se.hypot(truth_se) + FLOOR;
-    assert!((measured - truth).abs() <= tolerance, "{what} {measured} ±{se}, truth {truth} ±{truth_se}");
+    assert!(
+        (measured - truth).abs() <= tolerance,
+        "{what} {measured} ±{se}, truth {truth} ±{truth_se}"
+    );
 }

@@ -16,28 +16,50 @@ fn check(name: &str, interval: &str, intervals: u64) {
     let profiled = place.profile(&["--interval", interval], &program, &[&count]);
     assert_same(&bare, &profiled, "profiled");
     let profile = place.json("run.json");
-    assert_eq!(profile["closure"]["max_abs_error_ticks"], 0, "{name}: vectors add up to latencies");
-    assert!(profile["intervals_seen"].as_u64().unwrap() > 0, "{name}: intervals were seen");
+    assert_eq!(
+        profile["closure"]["max_abs_error_ticks"], 0,
+        "{name}: vectors add up to latencies"
+    );
+    assert!(
+        profile["intervals_seen"].as_u64().unwrap() > 0,
+        "{name}: intervals were seen"
+    );
 
     let replayed = place.run(["report", "run.keel", "--json"]).ended(0);
     let replayed: Value = serde_json::from_str(&replayed.stdout).unwrap();
     let mut differing = Vec::new();
     differences("", &profile, &replayed, &mut differing);
-    assert!(differing.is_empty(), "{name}: a recording says what the profile said, but for {differing:#?}");
+    assert!(
+        differing.is_empty(),
+        "{name}: a recording says what the profile said, but for {differing:#?}"
+    );
 
-    let every = place.profile(&["--interval", interval, "--plant", "every"], &program, &[&count]);
+    let every = place.profile(
+        &["--interval", interval, "--plant", "every"],
+        &program,
+        &[&count],
+    );
     assert_same(&bare, &every, "every call site hooked");
-    assert_eq!(place.json("run.json")["closure"]["max_abs_error_ticks"], 0, "{name}: every call site hooked");
+    assert_eq!(
+        place.json("run.json")["closure"]["max_abs_error_ticks"],
+        0,
+        "{name}: every call site hooked"
+    );
 }
 
 /// Where two JSON values differ, numbers beyond the last digits (sums may be taken in another order).
 fn differences(path: &str, a: &Value, b: &Value, found: &mut Vec<String>) {
     match (a, b) {
         (Value::Object(x), Value::Object(y)) if x.keys().eq(y.keys()) => {
-            x.iter().for_each(|(key, value)| differences(&format!("{path}.{key}"), value, &y[key], found));
+            x.iter().for_each(|(key, value)| {
+                differences(&format!("{path}.{key}"), value, &y[key], found)
+            });
         }
         (Value::Array(x), Value::Array(y)) if x.len() == y.len() => {
-            x.iter().zip(y).enumerate().for_each(|(i, (x, y))| differences(&format!("{path}[{i}]"), x, y, found));
+            x.iter()
+                .zip(y)
+                .enumerate()
+                .for_each(|(i, (x, y))| differences(&format!("{path}[{i}]"), x, y, found));
         }
         (Value::Number(x), Value::Number(y)) => {
             let (x, y) = (x.as_f64().unwrap(), y.as_f64().unwrap());

@@ -22,18 +22,32 @@ pub fn agent() -> &'static Path {
 
 fn build_agent() -> PathBuf {
     // TARGET/PROFILE/evenkeel; the directory of the dev profile is called debug.
-    let beside = Path::new(EVENKEEL).parent().expect("the command lies in a directory");
+    let beside = Path::new(EVENKEEL)
+        .parent()
+        .expect("the command lies in a directory");
     let profile = match beside.file_name().and_then(|name| name.to_str()) {
         Some("debug") | None => "dev",
         Some(name) => name,
     };
     let built = Command::new(env!("CARGO"))
-        .args(["build", "--quiet", "-p", "evenkeel-agent", "--profile", profile, "--target-dir"])
+        .args([
+            "build",
+            "--quiet",
+            "-p",
+            "evenkeel-agent",
+            "--profile",
+            profile,
+            "--target-dir",
+        ])
         .arg(beside.parent().expect("and that in the target directory"))
         .current_dir(env!("CARGO_MANIFEST_DIR"))
         .output()
         .expect("cargo runs");
-    assert!(built.status.success(), "the agent: {}", String::from_utf8_lossy(&built.stderr));
+    assert!(
+        built.status.success(),
+        "the agent: {}",
+        String::from_utf8_lossy(&built.stderr)
+    );
     let agent = beside.join("libevenkeel_agent.so");
     assert!(agent.exists(), "cargo built {}", agent.display());
     agent
@@ -72,15 +86,24 @@ fn out_directory() -> PathBuf {
 
 fn once(source: &Path, name: &str) -> PathBuf {
     static BUILT: Mutex<Option<HashMap<String, PathBuf>>> = Mutex::new(None);
-    let mut built = BUILT.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-    built.get_or_insert_default().entry(name.to_owned()).or_insert_with(|| compile(source, name)).clone()
+    let mut built = BUILT
+        .lock()
+        .unwrap_or_else(|poisoned| poisoned.into_inner());
+    built
+        .get_or_insert_default()
+        .entry(name.to_owned())
+        .or_insert_with(|| compile(source, name))
+        .clone()
 }
 
 /// Compiles `source` by its `// build:` line. The result is moved into place whole: another test binary may run the old.
 fn compile(source: &Path, name: &str) -> PathBuf {
     std::fs::create_dir_all(out_directory()).unwrap();
     let text = std::fs::read_to_string(source).unwrap();
-    let line = text.lines().find_map(|line| line.strip_prefix("// build: ")).expect("a build line");
+    let line = text
+        .lines()
+        .find_map(|line| line.strip_prefix("// build: "))
+        .expect("a build line");
     let mut words: Vec<&str> = line.split_whitespace().collect();
     if let Some(at) = words.iter().position(|&word| word == "-o") {
         words.drain(at..at + 2);
@@ -93,7 +116,11 @@ fn compile(source: &Path, name: &str) -> PathBuf {
         .current_dir(source.parent().unwrap())
         .output()
         .unwrap_or_else(|error| panic!("{}: {error}", words[0]));
-    assert!(compiled.status.success(), "{line}: {}", String::from_utf8_lossy(&compiled.stderr));
+    assert!(
+        compiled.status.success(),
+        "{line}: {}",
+        String::from_utf8_lossy(&compiled.stderr)
+    );
     let path = out_directory().join(name);
     std::fs::rename(fresh, &path).unwrap();
     path

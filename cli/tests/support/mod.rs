@@ -4,5 +4,5 @@
 
 pub mod build;
 pub mod run;
-pub mod terminal;
 pub mod servers;
+pub mod terminal;

@@ -39,7 +39,11 @@ pub struct Run {
 impl From<Output> for Run {
     fn from(output: Output) -> Run {
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-        Run { code: output.status.code(), stdout: text(&output.stdout), stderr: text(&output.stderr) }
+        Run {
+            code: output.status.code(),
+            stdout: text(&output.stdout),
+            stderr: text(&output.stderr),
+        }
     }
 }
 
@@ -47,7 +51,13 @@ impl Run {
     /// The run, if it ended with `code`.
     #[track_caller]
     pub fn ended(self, code: i32) -> Run {
-        assert_eq!(self.code, Some(code), "stdout: {}\nstderr: {}", self.stdout, self.stderr);
+        assert_eq!(
+            self.code,
+            Some(code),
+            "stdout: {}\nstderr: {}",
+            self.stdout,
+            self.stderr
+        );
         self
     }
 
@@ -56,7 +66,11 @@ impl Run {
     pub fn said(self, texts: &[&str]) -> Run {
         let said = self.stderr.to_lowercase();
         for text in texts {
-            assert!(said.contains(&text.to_lowercase()), "{text:?} is missing in: {}", self.stderr);
+            assert!(
+                said.contains(&text.to_lowercase()),
+                "{text:?} is missing in: {}",
+                self.stderr
+            );
         }
         self
     }
@@ -69,7 +83,11 @@ impl Place {
         let directory = tempfile::tempdir().unwrap();
         std::fs::create_dir(directory.path().join("tmp")).unwrap();
         let mark = format!("{}-{}", std::process::id(), NEXT.fetch_add(1, Relaxed));
-        Place { directory, mark, shared_before: shared_memory() }
+        Place {
+            directory,
+            mark,
+            shared_before: shared_memory(),
+        }
     }
 
     /// Path of a file in it.
@@ -80,9 +98,17 @@ impl Place {
     /// Any command in this place, standard streams captured.
     pub fn command(&self, program: impl AsRef<OsStr>) -> Command {
         let mut command = Command::new(program);
-        command.env("EVENKEEL_AGENT", agent()).env(MARK, &self.mark).env("TMPDIR", self.file("tmp"));
-        command.env_remove("DEBUGINFOD_URLS").current_dir(self.directory.path());
-        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command
+            .env("EVENKEEL_AGENT", agent())
+            .env(MARK, &self.mark)
+            .env("TMPDIR", self.file("tmp"));
+        command
+            .env_remove("DEBUGINFOD_URLS")
+            .current_dir(self.directory.path());
+        command
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
         command
     }
 
@@ -115,7 +141,8 @@ impl Place {
     /// A JSON file of this place.
     #[track_caller]
     pub fn json(&self, name: &str) -> Value {
-        let text = std::fs::read_to_string(self.file(name)).unwrap_or_else(|error| panic!("{name}: {error}"));
+        let text = std::fs::read_to_string(self.file(name))
+            .unwrap_or_else(|error| panic!("{name}: {error}"));
         serde_json::from_str(&text).unwrap_or_else(|error| panic!("{name}: {error}"))
     }
 
@@ -124,10 +151,22 @@ impl Place {
     pub fn assert_nothing_left(&self) {
         let gone = eventually(|| self.processes().is_empty());
         assert!(gone, "left running: {:?}", self.processes());
-        let files: Vec<_> = std::fs::read_dir(self.file("tmp")).unwrap().map(|entry| entry.unwrap().path()).collect();
-        assert!(files.is_empty(), "left in the temporary directory: {files:?}");
-        let new: Vec<String> = shared_memory().difference(&self.shared_before).cloned().collect();
-        assert!(!new.iter().any(|name| name.contains("evenkeel")), "left in shared memory: {new:?}");
+        let files: Vec<_> = std::fs::read_dir(self.file("tmp"))
+            .unwrap()
+            .map(|entry| entry.unwrap().path())
+            .collect();
+        assert!(
+            files.is_empty(),
+            "left in the temporary directory: {files:?}"
+        );
+        let new: Vec<String> = shared_memory()
+            .difference(&self.shared_before)
+            .cloned()
+            .collect();
+        assert!(
+            !new.iter().any(|name| name.contains("evenkeel")),
+            "left in shared memory: {new:?}"
+        );
     }
 
     /// Processes that run in this place: those with its mark, without zombies (whose environment is empty).
@@ -135,7 +174,9 @@ impl Place {
         let mark = format!("{MARK}={}", self.mark).into_bytes();
         let marked = |pid: &i32| {
             let environment = std::fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
-            environment.split(|&byte| byte == 0).any(|entry| entry == mark)
+            environment
+                .split(|&byte| byte == 0)
+                .any(|entry| entry == mark)
         };
         let all = std::fs::read_dir("/proc").unwrap();
         let pids = all.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse::<i32>().ok());
@@ -178,7 +219,11 @@ pub fn finish(mut child: Child) -> Run {
     }
     let (stdout, stderr) = (stdout.join().unwrap(), stderr.join().unwrap());
     assert!(ended, "it hangs; stdout: {stdout}\nstderr: {stderr}");
-    Run { code: status.and_then(|status| status.code()), stdout, stderr }
+    Run {
+        code: status.and_then(|status| status.code()),
+        stdout,
+        stderr,
+    }
 }
 
 /// Whether `condition` comes true within [`PATIENCE`].
@@ -202,7 +247,9 @@ pub fn signal(pid: i32, signal: i32) {
 /// Whether a process exists and is no zombie.
 pub fn runs(pid: i32) -> bool {
     let status = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-    status.rsplit_once(") ").is_some_and(|(_, rest)| !rest.starts_with(['Z', 'X']))
+    status
+        .rsplit_once(") ")
+        .is_some_and(|(_, rest)| !rest.starts_with(['Z', 'X']))
 }
 
 /// Runs a command as the user nobody, which needs root.
@@ -218,5 +265,7 @@ pub fn is_root() -> bool {
 
 fn shared_memory() -> BTreeSet<String> {
     let entries = std::fs::read_dir("/dev/shm").into_iter().flatten();
-    entries.filter_map(|entry| Some(entry.ok()?.file_name().to_string_lossy().into_owned())).collect()
+    entries
+        .filter_map(|entry| Some(entry.ok()?.file_name().to_string_lossy().into_owned()))
+        .collect()
 }

@@ -14,8 +14,14 @@ use super::build::{EVENKEEL, agent};
 use super::run::{eventually, runs, signal};
 
 /// What servers say when one of their processes crashes, in their own words.
-const CRASHES: [&str; 6] =
-    ["terminated by signal", "PANIC:", "exit signal", "got signal", "Assertion", "Segmentation fault"];
+const CRASHES: [&str; 6] = [
+    "terminated by signal",
+    "PANIC:",
+    "exit signal",
+    "got signal",
+    "Assertion",
+    "Segmentation fault",
+];
 
 /// A running `evenkeel profile`. Dropping it kills it.
 pub struct Profiler {
@@ -58,15 +64,28 @@ impl Profiler {
         let log = std::fs::File::create(folder.path().join("log")).unwrap();
 
         let mut command = Command::new(EVENKEEL);
-        command.arg("profile").args(options).arg("--json").arg(folder.path().join("json"));
+        command
+            .arg("profile")
+            .args(options)
+            .arg("--json")
+            .arg(folder.path().join("json"));
         if let Some(account) = &launch.account {
             command.args(["--user", &account.name]);
         }
         command.arg("--").arg(&launch.program).args(&launch.args);
         command.envs(launch.env.iter().map(|(name, value)| (name, value)));
-        command.env("EVENKEEL_AGENT", own_agent).env_remove("DEBUGINFOD_URLS").current_dir(&launch.working_directory);
-        command.stdin(Stdio::null()).stdout(log.try_clone().unwrap()).stderr(log);
-        Profiler { child: command.spawn().unwrap(), folder }
+        command
+            .env("EVENKEEL_AGENT", own_agent)
+            .env_remove("DEBUGINFOD_URLS")
+            .current_dir(&launch.working_directory);
+        command
+            .stdin(Stdio::null())
+            .stdout(log.try_clone().unwrap())
+            .stderr(log);
+        Profiler {
+            child: command.spawn().unwrap(),
+            folder,
+        }
     }
 
     /// Its process id.
@@ -98,7 +117,11 @@ impl Profiler {
         assert!(ended, "evenkeel hangs:\n{log}");
         let json = std::fs::read_to_string(self.path("json")).ok();
         let json = json.map(|text| serde_json::from_str(&text).expect("the profile is JSON"));
-        Profiled { code: status.and_then(|status| status.code()), log, json }
+        Profiled {
+            code: status.and_then(|status| status.code()),
+            log,
+            json,
+        }
     }
 
     /// Kills it, and nothing else.
@@ -131,7 +154,10 @@ impl Profiled {
     /// The profile, however the server ended: every interval closes.
     #[track_caller]
     pub fn closed_profile(&self) -> &Value {
-        let profile = self.json.as_ref().unwrap_or_else(|| panic!("there is no profile:\n{}", self.log));
+        let profile = self
+            .json
+            .as_ref()
+            .unwrap_or_else(|| panic!("there is no profile:\n{}", self.log));
         assert_eq!(profile["closure"]["max_abs_error_ticks"], 0, "{}", self.log);
         assert!(count(&profile["closure"]["intervals"]) >= count(&profile["intervals"]));
         profile
@@ -149,7 +175,9 @@ pub fn assert_no_crash(log: &str) {
 /// A number of the profile.
 #[track_caller]
 pub fn count(value: &Value) -> u64 {
-    value.as_u64().unwrap_or_else(|| panic!("{value} is not a count"))
+    value
+        .as_u64()
+        .unwrap_or_else(|| panic!("{value} is not a count"))
 }
 
 /// Waits until a server process is gone.
@@ -161,7 +189,11 @@ pub fn assert_ends(pid: u32) {
 /// The code of a process' program is that of its file: no hook is in place.
 #[track_caller]
 pub fn assert_unhooked(pid: u32) {
-    assert!(eventually(|| changed_code_bytes(pid) == 0), "{} bytes differ", changed_code_bytes(pid));
+    assert!(
+        eventually(|| changed_code_bytes(pid) == 0),
+        "{} bytes differ",
+        changed_code_bytes(pid)
+    );
 }
 
 /// Bytes of code in which a process differs from its program's file.
@@ -171,7 +203,9 @@ pub fn changed_code_bytes(pid: u32) -> usize {
     let memory = std::fs::File::open(format!("/proc/{pid}/mem")).unwrap();
     let maps = std::fs::read_to_string(format!("/proc/{pid}/maps")).unwrap();
     let number = |text: &str| u64::from_str_radix(text, 16).unwrap();
-    let code = maps.lines().filter(|line| line.ends_with(program.to_str().unwrap()) && line.contains("xp "));
+    let code = maps
+        .lines()
+        .filter(|line| line.ends_with(program.to_str().unwrap()) && line.contains("xp "));
     code.map(|line| {
         // address-address permissions offset device inode path, see proc(5)
         let fields: Vec<&str> = line.split_ascii_whitespace().collect();
@@ -181,7 +215,11 @@ pub fn changed_code_bytes(pid: u32) -> usize {
         memory.read_exact_at(&mut present, from).unwrap();
         // The last page of the mapping may reach beyond the end of the file.
         let original = &file[offset..file.len().min(offset + present.len())];
-        present.iter().zip(original).filter(|(present, original)| present != original).count()
+        present
+            .iter()
+            .zip(original)
+            .filter(|(present, original)| present != original)
+            .count()
     })
     .sum()
 }
@@ -224,7 +262,11 @@ impl ProfiledPostgres {
     /// A fresh server under `evenkeel profile --preset postgres` with `options`.
     pub fn start(options: &[&str], settings: &[(&str, &str)]) -> Option<ProfiledPostgres> {
         let prepared = installed(PostgreSql::prepare(&postgres_options(settings)))?;
-        let options: Vec<&str> = ["--preset", "postgres"].iter().chain(options).copied().collect();
+        let options: Vec<&str> = ["--preset", "postgres"]
+            .iter()
+            .chain(options)
+            .copied()
+            .collect();
         let profiler = Profiler::start(&prepared.launch(), &options);
         match prepared.adopt() {
             Ok(server) => Some(ProfiledPostgres { profiler, server }),
@@ -245,29 +287,61 @@ impl ProfiledPostgres {
 /// Settings of a private server: room for many connections, and no background work that would make counts differ.
 pub fn postgres_options(settings: &[(&str, &str)]) -> Options {
     let fixed = [("max_connections", "300"), ("autovacuum", "off")];
-    let all = fixed.iter().chain(settings).map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
-    Options { settings: all.collect(), ..Options::default() }
+    let all = fixed
+        .iter()
+        .chain(settings)
+        .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+    Options {
+        settings: all.collect(),
+        ..Options::default()
+    }
 }
 
 /// Makes pgbench's tables: one statement, one transaction.
 #[track_caller]
 pub fn make_pgbench_tables(server: &RunningPostgreSql) {
-    server.psql(TABLES).unwrap_or_else(|error| panic!("{error}"));
+    server
+        .psql(TABLES)
+        .unwrap_or_else(|error| panic!("{error}"));
 }
 
 /// Runs `pgbench -n` with `arguments` to its end and returns the transactions it completed. None may fail.
 #[track_caller]
 pub fn pgbench(server: &RunningPostgreSql, arguments: &[&str]) -> u64 {
-    let output = server.client("pgbench").arg("-n").args(arguments).arg("postgres").output().unwrap();
-    let (said, errors) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
-    assert!(output.status.success(), "{said}\n{errors}\n{}", server.log());
+    let output = server
+        .client("pgbench")
+        .arg("-n")
+        .args(arguments)
+        .arg("postgres")
+        .output()
+        .unwrap();
+    let (said, errors) = (
+        String::from_utf8_lossy(&output.stdout),
+        String::from_utf8_lossy(&output.stderr),
+    );
+    assert!(
+        output.status.success(),
+        "{said}\n{errors}\n{}",
+        server.log()
+    );
     let number = |before: &str| -> Option<u64> {
-        let rest = said.lines().find_map(|line| line.strip_prefix(before))?.trim_start();
-        rest.split(|c: char| !c.is_ascii_digit()).next()?.parse().ok()
+        let rest = said
+            .lines()
+            .find_map(|line| line.strip_prefix(before))?
+            .trim_start();
+        rest.split(|c: char| !c.is_ascii_digit())
+            .next()?
+            .parse()
+            .ok()
     };
     // Servers before version 15 do not count failures: pgbench then ends with an error.
-    assert_eq!(number("number of failed transactions:").unwrap_or(0), 0, "{said}\n{errors}");
-    number("number of transactions actually processed:").unwrap_or_else(|| panic!("{said}\n{errors}"))
+    assert_eq!(
+        number("number of failed transactions:").unwrap_or(0),
+        0,
+        "{said}\n{errors}"
+    );
+    number("number of transactions actually processed:")
+        .unwrap_or_else(|| panic!("{said}\n{errors}"))
 }
 
 /// TPC-B's consistency: every delta reached its account, its teller and its branch once. `transactions`: how many there
@@ -278,9 +352,19 @@ pub fn assert_consistent(server: &RunningPostgreSql, transactions: Option<u64>) 
                 (SELECT sum(bbalance) FROM pgbench_branches), (SELECT sum(delta) FROM pgbench_history), \
                 (SELECT count(*) FROM pgbench_history)";
     let row = server.psql(sums).unwrap_or_else(|error| panic!("{error}"));
-    let fields: Vec<i64> = row.trim().split('|').map(|field| field.parse().unwrap()).collect();
-    assert!(fields[..4].iter().all(|&sum| sum == fields[0]), "accounts|tellers|branches|history|count: {row}");
+    let fields: Vec<i64> = row
+        .trim()
+        .split('|')
+        .map(|field| field.parse().unwrap())
+        .collect();
+    assert!(
+        fields[..4].iter().all(|&sum| sum == fields[0]),
+        "accounts|tellers|branches|history|count: {row}"
+    );
     if let Some(transactions) = transactions {
-        assert_eq!(fields[4] as u64, transactions, "transactions in the history");
+        assert_eq!(
+            fields[4] as u64, transactions,
+            "transactions in the history"
+        );
     }
 }

@@ -18,15 +18,31 @@ impl Terminal {
     /// Opens one, 100 columns wide.
     pub fn open() -> Terminal {
         let (mut person, mut line) = (-1, -1);
-        let size = libc::winsize { ws_row: 40, ws_col: 100, ws_xpixel: 0, ws_ypixel: 0 };
+        let size = libc::winsize {
+            ws_row: 40,
+            ws_col: 100,
+            ws_xpixel: 0,
+            ws_ypixel: 0,
+        };
         // SAFETY: descriptors are returned in the integers; the other arguments are optional or live.
-        let opened = unsafe { libc::openpty(&mut person, &mut line, std::ptr::null_mut(), std::ptr::null(), &size) };
+        let opened = unsafe {
+            libc::openpty(
+                &mut person,
+                &mut line,
+                std::ptr::null_mut(),
+                std::ptr::null(),
+                &size,
+            )
+        };
         assert_eq!(opened, 0, "{}", std::io::Error::last_os_error());
         // SAFETY: just opened, owned by nobody else.
         unsafe {
             libc::fcntl(person, libc::F_SETFD, libc::FD_CLOEXEC);
             libc::fcntl(line, libc::F_SETFD, libc::FD_CLOEXEC);
-            Terminal { person: File::from_raw_fd(person), line: OwnedFd::from_raw_fd(line) }
+            Terminal {
+                person: File::from_raw_fd(person),
+                line: OwnedFd::from_raw_fd(line),
+            }
         }
     }
 
@@ -57,7 +73,11 @@ impl Terminal {
     }
 
     /// The same; `seen` is shown the screen now and then and may type.
-    pub fn watch_until(self, mut child: Child, mut seen: impl FnMut(&str)) -> (Option<i32>, String) {
+    pub fn watch_until(
+        self,
+        mut child: Child,
+        mut seen: impl FnMut(&str),
+    ) -> (Option<i32>, String) {
         let Terminal { person, line } = self;
         drop(line);
         // SAFETY: a descriptor of ours.

@@ -18,11 +18,15 @@ pub fn join() {
     control.processes.fetch_add(1, Relaxed);
     let unwanted = over(arena) || {
         let executable = plan::prepare(arena, intervals::BOUNDARIES);
-        !executable.is_some_and(|index| is_wanted(arena, index))
+        !executable.is_some_and(|index| verdict(arena, index) == ModuleState::Wanted as u32)
     };
     if unwanted {
         arena.unmap();
         return;
+    }
+    // The interval may lie in a library: the plan is complete when all that is loaded has been judged.
+    for index in plan::loaded() {
+        verdict(arena, index);
     }
     arena.publish();
     rings::release_inherited(arena);
@@ -41,21 +45,19 @@ fn over(arena: Arena) -> bool {
     control.mode.load(Relaxed) == Mode::Detach as u32 || now_ticks() > control.lease_ticks.load(Relaxed)
 }
 
-/// Waits for the session to judge the executable. It answers within milliseconds the first time and has the answer
-/// ready for every further process; a session that died answers by letting its lease run out.
-fn is_wanted(arena: Arena, index: usize) -> bool {
+/// Waits for the session to judge a module. It answers within milliseconds the first time and has the answer ready for
+/// every further process; a session that died answers by letting its lease run out.
+fn verdict(arena: Arena, index: usize) -> u32 {
     // SAFETY: an announced entry of the table.
     let module = unsafe { &*arena.module(index) };
     while !over(arena) {
-        match module.state.load(Acquire) {
-            state if state == ModuleState::Wanted as u32 => return true,
-            state if state == ModuleState::Ignored as u32 => return false,
-            _ => {
-                let nap = libc::timespec { tv_sec: 0, tv_nsec: NAP_NS };
-                // SAFETY: a duration of our own.
-                unsafe { libc::nanosleep(&nap, core::ptr::null_mut()) };
-            }
+        let state = module.state.load(Acquire);
+        if state == ModuleState::Wanted as u32 || state == ModuleState::Ignored as u32 {
+            return state;
         }
+        let nap = libc::timespec { tv_sec: 0, tv_nsec: NAP_NS };
+        // SAFETY: a duration of our own.
+        unsafe { libc::nanosleep(&nap, core::ptr::null_mut()) };
     }
-    false
+    ModuleState::Ignored as u32
 }

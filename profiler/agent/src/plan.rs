@@ -55,6 +55,13 @@ pub fn prepare(arena: Arena, boundaries: Boundaries) -> Option<usize> {
     executable
 }
 
+/// Table indices of the modules that [`prepare`] found.
+pub fn loaded() -> impl Iterator<Item = usize> {
+    // SAFETY: as for `prepare`.
+    let process = unsafe { &*PROCESS.0.get() };
+    process.modules.list().iter().map(|module| module.index as usize)
+}
+
 /// Applies the plan for the first time, with the loader still in charge.
 pub fn start(arena: Arena) {
     // SAFETY: as for `prepare`.

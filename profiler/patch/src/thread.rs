@@ -22,6 +22,8 @@ use crate::x86_64::{kernel, tls};
 
 /// Calls in flight that one thread can have; deeper ones run unrecorded.
 pub const FRAMES_MAX: usize = 4096;
+/// Graves looked at for one that can be used again.
+const GRAVES_TRIED: usize = 16;
 /// Frames remembered after they looked stale.
 pub const GRAVES_MAX: usize = 1024;
 
@@ -399,8 +401,8 @@ impl Shadow {
         None
     }
 
-    /// Remembers a frame. The oldest grave gives way, but not if its call may still return: its slot still holds the
-    /// trampoline's return address.
+    /// Remembers a frame. The oldest grave gives way whose call cannot return any more: its slot no longer holds the
+    /// trampoline's return address. Only a few are looked at: dead stacks may keep their words for ever.
     ///
     /// # Safety
     /// The calling thread owns `shadow`.
@@ -409,7 +411,7 @@ impl Shadow {
         unsafe {
             let first = &raw mut (*shadow).graveyard as *mut Frame;
             let mut grave = first;
-            for _ in 0..GRAVES_MAX {
+            for _ in 0..GRAVES_TRIED {
                 grave = first.add(GRAVES_MAX - 1 - (*shadow).graves);
                 (*shadow).graves = ((*shadow).graves + 1) % GRAVES_MAX;
                 if (*grave).ret == 0 || kernel::peek((*grave).sp) != Some((*grave).after) {

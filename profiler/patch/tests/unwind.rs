@@ -146,7 +146,8 @@ fn backtraces_show_the_same_functions() {
         let library = hooked(&TRACED, places, role);
         let (frames, callers) = callers(&library);
         assert_eq!(frames, expected, "{places:?} {role:?}");
-        assert!(callers.ends_with(&outer), "{callers:x?} {outer:x?}");
+        // Less the two by which this test calls it, here and above.
+        assert!(callers.ends_with(&outer[2..]), "{callers:x?} {outer:x?}");
         assert!(ring.records().len() >= 3);
         std::mem::forget(library);
     }

@@ -31,13 +31,14 @@ impl DelayFactor {
         DelayFactor::Linear,
     ];
 
-    /// `f(k)` for `k >= 1`.
+    /// `f(k)` for `k >= 1`. Logarithms come from `libm`: those of the system differ between systems in their last digit,
+    /// and a simulation is to be the same everywhere.
     pub fn at(self, k: usize) -> f64 {
         let k = k as f64;
         match self {
             DelayFactor::Constant => 1.0,
-            DelayFactor::SqrtLog => (1.0 + k).log2().sqrt(),
-            DelayFactor::Log => (1.0 + k).log2(),
+            DelayFactor::SqrtLog => libm::log2(1.0 + k).sqrt(),
+            DelayFactor::Log => libm::log2(1.0 + k),
             DelayFactor::Sqrt => k.sqrt(),
             DelayFactor::HalfLinear => 0.5 * (1.0 + k),
             DelayFactor::Linear => k,

@@ -99,7 +99,7 @@ impl Targets {
         let highs = if high_free { 0..256u32 } else { 0..1 };
         highs.flat_map(move |high| {
             let middles = if middle_free { 0..256u32 } else { 0..1 };
-            middles.step_by(16).map(move |middle| {
+            middles.step_by(if high_free { 16 } else { 1 }).map(move |middle| {
                 let high = if high_free { high << 24 } else { 0 };
                 let middle = if middle_free { middle << 16 } else { 0 };
                 end.wrapping_add_signed((fixed | high | middle) as i32 as i64)

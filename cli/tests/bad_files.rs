@@ -1,0 +1,153 @@
+//! Files that cannot be written, and files that are no recordings: a clear message with the next step, exit code 2.
+
+mod support;
+
+use std::io::Write;
+use std::os::unix::fs::PermissionsExt;
+
+use support::build::{EVENKEEL, program};
+use support::run::{Place, as_nobody, finish, is_root};
+
+#[test]
+fn results_that_cannot_be_written() {
+    for option in ["-o", "--json", "--html"] {
+        let run = refused(
+            &[
+                "--interval",
+                "run_interval",
+                option,
+                "/no/such/directory/file",
+            ],
+            &["/no/such/directory/file"],
+        );
+        // Found out before the run, not after it: the program did not print its line.
+        assert_eq!(run.stdout, "", "{option}: {}", run.stderr);
+    }
+}
+
+#[test]
+fn a_full_disk_does_not_end_the_run() {
+    // /dev/full takes a file's opening and no byte.
+    let place = Place::new();
+    let program = program("stages");
+    let run = place.run([
+        "profile",
+        "--interval",
+        "run_interval",
+        "-o",
+        "/dev/full",
+        "--",
+        program.to_str().unwrap(),
+        "400",
+    ]);
+    assert!(
+        run.stdout.starts_with("stages: 400 intervals"),
+        "{}",
+        run.stderr
+    );
+    run.said(&["/dev/full"]);
+}
+
+#[test]
+fn recordings_that_are_none() {
+    let place = Place::new();
+    place
+        .run(["report", "missing.keel"])
+        .ended(2)
+        .said(&["missing.keel", "No such file"]);
+    place
+        .run(["report", "/dev/null"])
+        .ended(2)
+        .said(&["not a recording", "evenkeel profile -o"]);
+    std::fs::write(
+        place.file("foreign.keel"),
+        "PGDMP and so on, for long enough",
+    )
+    .unwrap();
+    place
+        .run(["report", "foreign.keel"])
+        .ended(2)
+        .said(&["not a recording"]);
+    place
+        .run(["compare", "foreign.keel", "missing.keel"])
+        .ended(2)
+        .said(&["not a recording"]);
+}
+
+#[test]
+fn recordings_that_are_damaged_cut_or_newer() {
+    let place = Place::new();
+    place
+        .profile(
+            &["--interval", "run_interval"],
+            &program("stages"),
+            &["400"],
+        )
+        .ended(0);
+    let whole = std::fs::read(place.file("run.keel")).unwrap();
+    let write = |bytes: &[u8]| {
+        std::fs::File::create(place.file("bad.keel"))
+            .unwrap()
+            .write_all(bytes)
+            .unwrap()
+    };
+
+    let mut newer = whole.clone();
+    newer[8] = 200;
+    write(&newer);
+    place
+        .run(["report", "bad.keel"])
+        .ended(2)
+        .said(&["recording format 200", "update evenkeel"]);
+
+    let mut damaged = whole.clone();
+    let middle = damaged.len() / 2;
+    damaged[middle] ^= 0xff;
+    write(&damaged);
+    // In the length of a chunk, damage reads as a cut.
+    let run = place.run(["report", "bad.keel"]);
+    match run.code {
+        Some(2) => drop(run.said(&["damaged at byte"])),
+        _ => assert!(
+            run.stdout.contains("ends early"),
+            "{}{}",
+            run.stdout,
+            run.stderr
+        ),
+    }
+
+    // Cut in the middle: what is there is shown, with a warning.
+    write(&whole[..whole.len() - 5]);
+    let run = place.run(["report", "bad.keel"]).ended(0);
+    assert!(run.stdout.contains("ends early"), "{}", run.stdout);
+    // Cut before the first record: nothing to show.
+    write(&whole[..16]);
+    place
+        .run(["report", "bad.keel"])
+        .ended(2)
+        .said(&["no complete interval", "record for longer"]);
+}
+
+#[test]
+fn a_recording_of_another_user() {
+    if !is_root() {
+        return; // needs a second user
+    }
+    let place = Place::new();
+    std::fs::set_permissions(place.file(""), std::fs::Permissions::from_mode(0o755)).unwrap();
+    std::fs::write(place.file("secret.keel"), "secret").unwrap();
+    std::fs::set_permissions(
+        place.file("secret.keel"),
+        std::fs::Permissions::from_mode(0o600),
+    )
+    .unwrap();
+    // A copy, since nobody may not reach the directory of the build.
+    let copy = place.file("evenkeel");
+    std::fs::copy(EVENKEEL, &copy).unwrap();
+    let run = finish(
+        as_nobody(place.command(&copy).args(["report", "secret.keel"]))
+            .spawn()
+            .unwrap(),
+    );
+    run.ended(2).said(&["secret.keel", "permission denied"]);
+}

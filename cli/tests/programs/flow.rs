@@ -1,0 +1,187 @@
+//! Control flow that leaves the ordinary way of call and return: what was run is counted, whole, and attributed to itself.
+
+use serde_json::Value;
+
+use super::expect::{Planted, named, number, the, ticks_per_ns};
+use super::measure::{CHANGED, LEFT_EARLY, assert_complete, calls, discarded, measured};
+
+#[test]
+fn errors_that_leave_the_interval_by_longjmp() {
+    let profile = measured("longjmp", "handle_statement", 32_000);
+    // Half of the intervals are left by siglongjmp, which is noticed when the next one begins. They count as seen and
+    // are discarded as "left early"; if the last one is of that kind, nothing begins after it to tell.
+    let seen = profile["intervals_seen"].as_u64().unwrap();
+    assert!(seen == 32_000 || seen == 31_999, "{seen}");
+    let changed: u64 = CHANGED
+        .iter()
+        .map(|reason| discarded(&profile, reason))
+        .sum();
+    let left = discarded(&profile, LEFT_EARLY);
+    assert!(
+        (15_999 - changed..=16_000).contains(&left),
+        "{}",
+        profile["discarded_by_reason"]
+    );
+    // Two rows, 20,000 ticks each, in each complete one: nothing of an abandoned interval is attributed to the next.
+    let mean = number(&profile, "mean_ns") * ticks_per_ns();
+    assert!(mean > 0.95 * 40e3, "{mean}");
+    // Half of the complete ones catch the error of their first row: that call never returns and is its caller's own time.
+    let rows = calls(&named(&profile, "fetch_row"));
+    assert!((rows - 1.5).abs() < 0.05, "{rows}: {:#}", profile["tree"]);
+}
+
+#[test]
+fn errors_that_leave_the_interval_by_an_exception() {
+    let profile = measured("exceptions", "handle_request", 16_000);
+    let seen = profile["intervals_seen"].as_u64().unwrap();
+    assert!(seen == 16_000 || seen == 15_999, "{seen}");
+    // A quarter is left by the exception; noticed like longjmp, at the next beginning.
+    let changed: u64 = CHANGED
+        .iter()
+        .map(|reason| discarded(&profile, reason))
+        .sum();
+    let left = discarded(&profile, LEFT_EARLY);
+    assert!(
+        (3_999 - changed..=4_000).contains(&left),
+        "{}",
+        profile["discarded_by_reason"]
+    );
+    assert!((calls(&named(&profile, "outer")) - 1.0).abs() < 0.01);
+    assert!(number(&profile, "mean_ns") * ticks_per_ns() > 0.95 * 20e3);
+}
+
+#[test]
+fn children_of_fork() {
+    let profile = measured("fork", "handle_request", 60);
+    // 60 in the parent, 5 in each of 20 executed and 20 serving children. The interval in whose middle a child was forked
+    // is its parent's: the child that returns from it too has not begun it, so its copy is neither seen nor discarded.
+    assert_complete(&profile, 60 + 20 * 5 + 20 * 5);
+    assert_eq!(number(the(&profile, "spawn"), "calls_mean"), 1.0);
+}
+
+#[test]
+fn vfork_spawn_and_system() {
+    let profile = measured("vfork", "handle_request", 80);
+    assert_complete(&profile, 80);
+    assert_eq!(number(the(&profile, "step"), "calls_mean"), 1.0);
+}
+
+#[test]
+fn handlers_of_signals() {
+    let profile = measured("signals", "run_interval", 40_000);
+    assert_complete(&profile, 40_000);
+    // Two calls by the interval itself; those by handlers that struck in between come on top.
+    let work = calls(
+        &named(&profile, "work")
+            .into_iter()
+            .filter(|node| node["site"].as_str().unwrap().starts_with("run_interval"))
+            .collect::<Vec<_>>(),
+    );
+    assert!((work - 2.0).abs() < 0.01, "{work}");
+}
+
+#[test]
+fn short_lived_threads() {
+    // All of the variance is in work: 10,000 or 30,000 ticks.
+    let planted = Planted {
+        mean: 20e3,
+        variance: 1e8,
+    };
+    let profile = measured("threads", "serve>run_interval", 2016);
+    assert_complete(&profile, 2016);
+    planted.assert_share(&profile, &named(&profile, "work"), 1.0);
+}
+
+#[test]
+fn tail_calls() {
+    // handle_small, handle_large and finish are jumped to: their time is that of the one call there is.
+    let planted = Planted {
+        mean: 50e3,
+        variance: 1.2e9,
+    };
+    let profile = measured("tail", "main>run_interval", 16_000);
+    assert_complete(&profile, 16_000);
+    let dispatch = the(&profile, "dispatch");
+    assert_eq!(number(dispatch, "calls_mean"), 1.0);
+    planted.assert_share(&profile, &[dispatch], 1.0);
+}
+
+#[test]
+fn coroutines() {
+    let profile = measured("coroutines", "run_interval", 16_000);
+    // Four are open at a time on one thread. One open interval a thread is what is followed: the others are taken for
+    // recursion or for left early, so between a quarter and all of them are seen, and those are whole.
+    let seen = profile["intervals_seen"].as_u64().unwrap();
+    assert!((3_900..=16_000).contains(&seen), "{seen}");
+    assert!(number(&profile, "mean_ns") * ticks_per_ns() > 0.95 * 10e3);
+}
+
+#[test]
+fn recursion_deeper_than_any_shadow_stack() {
+    let profile = measured("deep", "run_interval", 20_000);
+    // Half are left by longjmp from the bottom; the last one of those has no successor to tell.
+    assert_eq!(profile["intervals_seen"], 19_999);
+    let left = discarded(&profile, LEFT_EARLY);
+    assert!(
+        (9_900..=9_999).contains(&left),
+        "{}",
+        profile["discarded_by_reason"]
+    );
+    let descend = named(&profile, "descend");
+    // 25,000 calls an interval, or fewer and a word about it: too deep to follow, or too often to be worth its cost.
+    let told = profile["warnings"].to_string() + &profile["unpatched"].to_string();
+    let followed = calls(&descend) >= 25_000.0
+        || told.contains("nested too deeply")
+        || told.contains("too often");
+    assert!(followed, "{} calls; {told}", calls(&descend));
+}
+
+#[test]
+fn more_calls_than_rings_hold() {
+    let profile = measured("tiny", "run_interval", 10_000);
+    // What was dropped is counted: nothing is seen twice, nothing is forgotten.
+    assert_eq!(profile["intervals_seen"], 10_000);
+    let discarded = profile["discarded"].as_u64().unwrap();
+    let kept: u64 = profile["rounds"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|round| round["intervals"].as_u64().unwrap())
+        .sum();
+    assert!(
+        kept + discarded <= 10_000 && kept > 0,
+        "{kept} kept, {discarded} discarded"
+    );
+    for node in named(&profile, "tiny") {
+        assert_eq!(
+            number(node, "calls_mean"),
+            1000.0,
+            "a complete interval has all its calls"
+        );
+    }
+}
+
+#[test]
+fn breakpoints_of_the_targets_own() {
+    // Two threads, one of which blocks every signal.
+    let profile = measured(
+        "sigtrap",
+        "main>run_interval|serve_blocked>run_interval",
+        40_000,
+    );
+    assert_eq!(profile["intervals_seen"], 80_000);
+}
+
+#[test]
+fn arguments_of_every_kind() {
+    let profile = measured("stackargs", "run_interval", 100_000);
+    assert_eq!(
+        profile["intervals_seen"], 100_000,
+        "{:?}",
+        profile["discarded_by_reason"]
+    );
+    assert_eq!(
+        measured("alignment", "run_interval", 100_000)["intervals_seen"],
+        100_000
+    );
+}

@@ -1,0 +1,87 @@
+//! Runs of known-answer programs, one at a time, and what holds for the profile of each.
+
+use serde_json::Value;
+
+use super::expect::{Truth, number, quiet};
+use crate::support::build::program;
+use crate::support::run::Place;
+
+/// Reasons for which refinement itself may cost intervals: it changes the plan while they run.
+pub const CHANGED: [&str; 2] = ["plan changed or thread forked", "plan changed under it"];
+
+/// Reason for which intervals are left out that nobody ended.
+pub const LEFT_EARLY: &str = "left early (longjmp, exception or error)";
+
+/// The profile of a run with nothing else of this test program beside it.
+pub fn measured(name: &str, interval: &str, intervals: u64) -> Value {
+    let program = program(name);
+    let place = Place::new();
+    let _quiet = quiet();
+    place
+        .profile(
+            &["--interval", interval],
+            &program,
+            &[&intervals.to_string()],
+        )
+        .ended(0);
+    closed(place.json("run.json"))
+}
+
+/// The same with the durations that the program measured.
+pub fn with_truth(name: &str, interval: &str, intervals: u64) -> (Value, Truth) {
+    let program = program(name);
+    let place = Place::new();
+    let _quiet = quiet();
+    place
+        .profile(
+            &["--interval", interval],
+            &program,
+            &[&intervals.to_string(), "truth"],
+        )
+        .ended(0);
+    let truth = Truth::read(&place.file("truth"));
+    assert_eq!(truth.intervals() as u64, intervals);
+    (closed(place.json("run.json")), truth)
+}
+
+/// The profile, after the checks that hold for each.
+pub fn closed(profile: Value) -> Value {
+    assert_eq!(profile["closure"]["max_abs_error_ticks"], 0);
+    assert_eq!(number(&profile["tree"], "share"), 1.0, "the root's share");
+    profile
+}
+
+/// Intervals left out for a reason.
+pub fn discarded(profile: &Value, reason: &str) -> u64 {
+    profile["discarded_by_reason"][reason].as_u64().unwrap_or(0)
+}
+
+/// Every interval was seen, and none left out but for changes of the plan, a handful a round.
+#[track_caller]
+pub fn assert_complete(profile: &Value, intervals: u64) {
+    assert_eq!(
+        profile["intervals_seen"], intervals,
+        "{:?} {:?}",
+        profile["discarded_by_reason"], profile["warnings"]
+    );
+    let changed: u64 = CHANGED
+        .iter()
+        .map(|reason| discarded(profile, reason))
+        .sum();
+    assert_eq!(
+        profile["discarded"], changed,
+        "{}",
+        profile["discarded_by_reason"]
+    );
+    let rounds = profile["rounds"].as_array().unwrap().len() as u64;
+    assert!(
+        changed <= rounds,
+        "one thread runs one interval at a time: {}",
+        profile["discarded_by_reason"]
+    );
+}
+
+/// Calls of all these nodes an interval.
+pub fn calls(found: &[&Value]) -> f64 {
+    found.iter().map(|node| number(node, "calls_mean")).sum()
+}
