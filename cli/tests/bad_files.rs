@@ -11,15 +11,20 @@ use support::run::{Place, as_nobody, finish, is_root};
 #[test]
 fn results_that_cannot_be_written() {
     for option in ["-o", "--json", "--html"] {
-        let run = refused(
-            &[
-                "--interval",
-                "run_interval",
-                option,
-                "/no/such/directory/file",
-            ],
-            &["/no/such/directory/file"],
-        );
+        let place = Place::new();
+        let file = "/no/such/directory/file";
+        let program = program("stages");
+        let words = [
+            "profile",
+            "--interval",
+            "run_interval",
+            option,
+            file,
+            "--",
+            program.to_str().unwrap(),
+            "400",
+        ];
+        let run = place.run(words).ended(2).said(&[file]);
         // Found out before the run, not after it: the program did not print its line.
         assert_eq!(run.stdout, "", "{option}: {}", run.stderr);
     }

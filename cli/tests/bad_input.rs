@@ -132,6 +132,29 @@ fn no_interval_and_unknown_presets() {
     refused(&["--preset", "postgres"], &["postgres", "--interval"]);
 }
 
+#[test]
+fn a_library_that_is_opened_later() {
+    let place = Place::new();
+    let program = program("dlopen");
+    let words = [
+        "profile",
+        "--interval",
+        "plugin.so!plugin_work",
+        "--",
+        program.to_str().unwrap(),
+        "400",
+    ];
+    let run = place
+        .run(words)
+        .ended(2)
+        .said(&["plugin.so", "dlopen", "one of the executable"]);
+    assert!(
+        run.stdout.starts_with("dlopen: 400 intervals"),
+        "it ran all the same: {}",
+        run.stdout
+    );
+}
+
 // The options.
 
 #[test]

@@ -1,7 +1,5 @@
 //! Control flow that leaves the ordinary way of call and return: what was run is counted, whole, and attributed to itself.
 
-use serde_json::Value;
-
 use super::expect::{Planted, named, number, the, ticks_per_ns};
 use super::measure::{CHANGED, LEFT_EARLY, assert_complete, calls, discarded, measured};
 
@@ -122,8 +120,13 @@ fn recursion_deeper_than_any_shadow_stack() {
     // Half are left by longjmp from the bottom; the last one of those has no successor to tell.
     assert_eq!(profile["intervals_seen"], 19_999);
     let left = discarded(&profile, LEFT_EARLY);
+    // 25,000 records an interval may be more than a busy machine drains; what is lost is counted as that.
+    let lost: u64 = ["records lost", "the ring was full at the beginning"]
+        .iter()
+        .map(|reason| discarded(&profile, reason))
+        .sum();
     assert!(
-        (9_900..=9_999).contains(&left),
+        (9_900_u64.saturating_sub(lost)..=9_999).contains(&left),
         "{}",
         profile["discarded_by_reason"]
     );

@@ -6,13 +6,12 @@ use serde_json::Value;
 use crate::support::build::program;
 use crate::support::run::{Place, Run, finish};
 
-/// Enough intervals for several plans to be applied to the short ones; the whole run takes a second or so.
+/// Three runs of a second or less: bare, profiled and recorded, and with every call site hooked.
 fn check(name: &str, interval: &str, intervals: u64) {
     let program = program(name);
     let count = intervals.to_string();
     let place = Place::new();
     let bare = finish(place.command(&program).arg(&count).spawn().unwrap()).ended(0);
-    // Beside a busy test another round may be shorter than a second, so rounds are not waited for.
     let profiled = place.profile(&["--interval", interval], &program, &[&count]);
     assert_same(&bare, &profiled, "profiled");
     let profile = place.json("run.json");

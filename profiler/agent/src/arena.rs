@@ -1,8 +1,8 @@
 //! The arena as this process has it mapped.
 
 use core::ptr;
-use core::sync::atomic::{AtomicPtr, Ordering::*};
 use core::slice;
+use core::sync::atomic::{AtomicPtr, Ordering::*};
 
 use evenkeel_wire as wire;
 use wire::{Control, Displaced, Module, Probe, RingHeader};
@@ -46,17 +46,29 @@ fn map(fd: i32, inode: u64) -> Option<Arena> {
     // SAFETY: plain system calls on a descriptor that may be anything; the inode and the magic number tell.
     unsafe {
         let mut status: libc::stat = core::mem::zeroed();
-        if libc::fstat(fd, &mut status) != 0 || status.st_ino != inode || status.st_size as usize != wire::ARENA_BYTES {
+        if libc::fstat(fd, &mut status) != 0
+            || status.st_ino != inode
+            || status.st_size as usize != wire::ARENA_BYTES
+        {
             return None;
         }
         let protection = libc::PROT_READ | libc::PROT_WRITE;
-        let base = libc::mmap(ptr::null_mut(), wire::ARENA_BYTES, protection, libc::MAP_SHARED | libc::MAP_NORESERVE, fd, 0);
+        let base = libc::mmap(
+            evenkeel_patch::region::AWAY as *mut _,
+            wire::ARENA_BYTES,
+            protection,
+            libc::MAP_SHARED | libc::MAP_NORESERVE,
+            fd,
+            0,
+        );
         if base == libc::MAP_FAILED {
             return None;
         }
         let arena = Arena { base: base.cast() };
         let control = arena.control();
-        if control.magic.load(Acquire) != wire::MAGIC || control.version.load(Relaxed) != wire::VERSION {
+        if control.magic.load(Acquire) != wire::MAGIC
+            || control.version.load(Relaxed) != wire::VERSION
+        {
             arena.unmap();
             return None;
         }
@@ -66,7 +78,9 @@ fn map(fd: i32, inode: u64) -> Option<Arena> {
 
 /// The arena that hooks use; set before the first hook is planted.
 pub fn get() -> Arena {
-    Arena { base: BASE.load(Acquire) }
+    Arena {
+        base: BASE.load(Acquire),
+    }
 }
 
 impl Arena {
@@ -109,14 +123,23 @@ impl Arena {
     /// All displaced entries; those that probes refer to are complete.
     pub fn displaced(self) -> &'static [Displaced] {
         // SAFETY: as for `probes`.
-        unsafe { slice::from_raw_parts(self.base.add(wire::DISPLACED_AT).cast(), wire::DISPLACED_MAX) }
+        unsafe {
+            slice::from_raw_parts(
+                self.base.add(wire::DISPLACED_AT).cast(),
+                wire::DISPLACED_MAX,
+            )
+        }
     }
 
     /// Header of ring `index`.
     pub fn ring(self, index: usize) -> *mut RingHeader {
         debug_assert!(index < wire::RINGS_MAX);
         // SAFETY: inside the mapping.
-        unsafe { self.base.add(wire::RINGS_AT + index * wire::RING_STRIDE).cast() }
+        unsafe {
+            self.base
+                .add(wire::RINGS_AT + index * wire::RING_STRIDE)
+                .cast()
+        }
     }
 }
 

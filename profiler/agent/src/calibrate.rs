@@ -8,7 +8,7 @@ use evenkeel_patch::thread;
 use evenkeel_patch::x86_64::clock::now_ticks;
 use evenkeel_patch::x86_64::trampoline::Hook;
 use evenkeel_wire::ring::{RECORDS_AT, RING_BYTES};
-use evenkeel_wire::{Control, Form, Operand, Record, RING_STRIDE, RingHeader, Role};
+use evenkeel_wire::{Control, Form, Operand, RING_STRIDE, Record, RingHeader, Role};
 
 use crate::intervals::BOUNDARIES;
 use crate::rings;
@@ -54,7 +54,13 @@ pub fn calibrate(control: &Control) {
         let code = map(4096, libc::PROT_READ | libc::PROT_WRITE | libc::PROT_EXEC);
         if !ring.is_null() && !code.is_null() {
             let callee = &raw const evenkeel_calibration_callee as u64;
-            let operand = Operand { base: 1, index: Operand::NONE, scale: 1, register: 1, displacement: 0 };
+            let operand = Operand {
+                base: 1,
+                index: Operand::NONE,
+                scale: 1,
+                register: 1,
+                displacement: 0,
+            };
             let hook = Hook {
                 id: 0,
                 form: Form::IndirectCall,
@@ -99,7 +105,9 @@ unsafe fn measure(ring: *mut RingHeader, trampoline: u64, callee: u64) -> (u64, 
         evenkeel_calibration(CALLS, trampoline, 0, callee);
         let end = now_ticks();
         let records = ring.cast::<u8>().add(RECORDS_AT).cast::<Record>();
-        let recorded: u64 = (0..CALLS as usize).map(|i| (*records.add(i)).duration()).sum();
+        let recorded: u64 = (0..CALLS as usize)
+            .map(|i| (*records.add(i)).duration())
+            .sum();
         let (bare, hooked) = (middle - start, end - middle);
         let inner = recorded.saturating_sub(bare);
         let outer = hooked.saturating_sub(bare).saturating_sub(inner);
@@ -109,6 +117,19 @@ unsafe fn measure(ring: *mut RingHeader, trampoline: u64, callee: u64) -> (u64, 
 
 unsafe fn map(bytes: usize, protection: i32) -> *mut u8 {
     // SAFETY: fresh anonymous memory.
-    let memory = unsafe { libc::mmap(ptr::null_mut(), bytes, protection, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS, -1, 0) };
-    if memory == libc::MAP_FAILED { ptr::null_mut() } else { memory.cast() }
+    let memory = unsafe {
+        libc::mmap(
+            ptr::null_mut(),
+            bytes,
+            protection,
+            libc::MAP_PRIVATE | libc::MAP_ANONYMOUS,
+            -1,
+            0,
+        )
+    };
+    if memory == libc::MAP_FAILED {
+        ptr::null_mut()
+    } else {
+        memory.cast()
+    }
 }

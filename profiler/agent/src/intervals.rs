@@ -39,16 +39,30 @@ fn enter_boundary(id: u32, registers: &mut Registers, after: u64) -> bool {
     if thread.closed {
         return false;
     }
-    let Some(probe) = arena.probes().get(id as usize) else { return false };
+    let Some(probe) = arena.probes().get(id as usize) else {
+        return false;
+    };
     let sp = registers.sp();
     let whole = probe.role == Role::Whole as u8;
     if probe.role == Role::Gate as u8 {
         thread.admitted = true;
         let timed = thread.open && thread.active != 0;
-        return timed && push(thread, registers, after, evenkeel_patch::x86_64::clock::now_ticks());
+        return timed
+            && push(
+                thread,
+                registers,
+                after,
+                evenkeel_patch::x86_64::clock::now_ticks(),
+            );
     }
     if probe.role == Role::End as u8 {
-        return thread.open && push(thread, registers, after, evenkeel_patch::x86_64::clock::now_ticks());
+        return thread.open
+            && push(
+                thread,
+                registers,
+                after,
+                evenkeel_patch::x86_64::clock::now_ticks(),
+            );
     }
     if !thread.prepare() {
         return false;
@@ -71,7 +85,12 @@ fn enter_boundary(id: u32, registers: &mut Registers, after: u64) -> bool {
 /// Pushes the frame of a boundary call. Its return address is kept even where the trampoline knows it: a boundary is
 /// passed once an interval, and the frame is then the same for all.
 fn push(thread: &mut Thread, registers: &Registers, after: u64, start: u64) -> bool {
-    thread.push(Frame { ret: registers.return_slot, sp: registers.sp(), start, after })
+    thread.push(Frame {
+        ret: registers.return_slot,
+        sp: registers.sp(),
+        start,
+        after,
+    })
 }
 
 fn root_is_alive(thread: &Thread) -> bool {
@@ -85,7 +104,11 @@ fn begin(thread: &mut Thread, arena: Arena, probe: &Probe, registers: &Registers
     let mode = control.mode.load(Relaxed);
     let admitted = thread.admitted || control.gated.load(Relaxed) == 0;
     let recording = mode == Mode::Record as u32;
-    if !admitted || plan::detached() || !(recording || mode == Mode::IntervalsOnly as u32) || !rings::ensure(thread, arena) {
+    if !admitted
+        || plan::detached()
+        || !(recording || mode == Mode::IntervalsOnly as u32)
+        || !rings::ensure(thread, arena)
+    {
         end_recording(thread);
         return false;
     }
@@ -122,11 +145,17 @@ fn read_label(probe: &Probe, registers: &Registers, arena: Arena, labels: &mut [
         return 0;
     }
     let mut text = [0u8; LABEL_MAX];
-    let local = libc::iovec { iov_base: text.as_mut_ptr().cast(), iov_len: text.len() };
+    let local = libc::iovec {
+        iov_base: text.as_mut_ptr().cast(),
+        iov_len: text.len(),
+    };
     // In two parts where it reaches into another page: that may not be there, and a part is read whole or not at all.
     let address = argument();
     let first = text.len().min(4096 - address as usize % 4096);
-    let part = |from: usize, len: usize| libc::iovec { iov_base: address.wrapping_add(from as u64) as *mut _, iov_len: len };
+    let part = |from: usize, len: usize| libc::iovec {
+        iov_base: address.wrapping_add(from as u64) as *mut _,
+        iov_len: len,
+    };
     let remote = [part(0, first), part(first, text.len() - first)];
     // SAFETY: the local buffer is ours; the kernel checks the other.
     let read = unsafe { libc::process_vm_readv(libc::getpid(), &local, 1, remote.as_ptr(), 2, 0) };
@@ -135,7 +164,10 @@ fn read_label(probe: &Probe, registers: &Registers, arena: Arena, labels: &mut [
         return 0;
     }
     let text = &text[..read as usize];
-    let text = &text[..text.iter().position(|&byte| byte == 0).unwrap_or(text.len())];
+    let text = &text[..text
+        .iter()
+        .position(|&byte| byte == 0)
+        .unwrap_or(text.len())];
     let chunks = text.chunks(LABEL_CHUNK);
     let count = chunks.len();
     for (label, chunk) in labels.iter_mut().zip(chunks) {
@@ -157,10 +189,16 @@ fn leave_boundary(id: u32, registers: &mut Registers, after: u64, now: u64) {
     if !thread.open || frame.start == 0 {
         return;
     }
-    let role = arena::get().probes().get(id as usize).map_or(0, |probe| probe.role);
+    let role = arena::get()
+        .probes()
+        .get(id as usize)
+        .map_or(0, |probe| probe.role);
     let inner = role == Role::End as u8 || role == Role::Gate as u8;
     if inner && thread.active != 0 {
-        rings::write(thread, Record::new(frame.start, now.wrapping_sub(frame.start), id));
+        rings::write(
+            thread,
+            Record::new(frame.start, now.wrapping_sub(frame.start), id),
+        );
     }
     if role == Role::Gate as u8 {
         return;
@@ -188,12 +226,16 @@ fn finish(thread: &mut Thread, now: u64) {
     // Last, as it may have been a marker that was dropped; and without it no end: the next beginning then tells.
     let dropped = rings::dropped(thread).wrapping_sub(thread.dropped);
     if dropped == 0 || rings::write(thread, Record::marker(Marker::Gap, now, dropped)) {
-        rings::write(thread, Record::marker(Marker::End, now, (plan::applied() as u64) << 1 | 1));
+        rings::write(
+            thread,
+            Record::marker(Marker::End, now, (plan::applied() as u64) << 1 | 1),
+        );
     }
 }
 
 /// Which probe a frame belongs to: its trampoline says.
 fn probe_of(frame: &Frame) -> Option<u32> {
     // SAFETY: a frame in flight.
-    (frame.sp != u64::MAX).then(|| unsafe { evenkeel_patch::x86_64::trampoline::probe_id(frame.after) })
+    (frame.sp != u64::MAX)
+        .then(|| unsafe { evenkeel_patch::x86_64::trampoline::probe_id(frame.after) })
 }

@@ -18,7 +18,7 @@ pub fn join() {
     control.processes.fetch_add(1, Relaxed);
     let unwanted = over(arena) || {
         let executable = plan::prepare(arena, intervals::BOUNDARIES);
-        !executable.is_some_and(|index| verdict(arena, index) == ModuleState::Wanted as u32)
+        executable.is_none_or(|index| verdict(arena, index) != ModuleState::Wanted as u32)
     };
     if unwanted {
         arena.unmap();
@@ -42,7 +42,8 @@ pub fn join() {
 
 fn over(arena: Arena) -> bool {
     let control = arena.control();
-    control.mode.load(Relaxed) == Mode::Detach as u32 || now_ticks() > control.lease_ticks.load(Relaxed)
+    control.mode.load(Relaxed) == Mode::Detach as u32
+        || now_ticks() > control.lease_ticks.load(Relaxed)
 }
 
 /// Waits for the session to judge a module. It answers within milliseconds the first time and has the answer ready for
@@ -55,7 +56,10 @@ fn verdict(arena: Arena, index: usize) -> u32 {
         if state == ModuleState::Wanted as u32 || state == ModuleState::Ignored as u32 {
             return state;
         }
-        let nap = libc::timespec { tv_sec: 0, tv_nsec: NAP_NS };
+        let nap = libc::timespec {
+            tv_sec: 0,
+            tv_nsec: NAP_NS,
+        };
         // SAFETY: a duration of our own.
         unsafe { libc::nanosleep(&nap, core::ptr::null_mut()) };
     }

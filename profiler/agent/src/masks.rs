@@ -15,7 +15,14 @@ static EPOLL_PWAIT: Next = Next::of(c"epoll_pwait");
 
 /// Finds the C library's functions behind ours.
 pub fn look_up() {
-    for function in [&PTHREAD_SIGMASK, &SIGPROCMASK, &SIGSUSPEND, &PPOLL, &PSELECT, &EPOLL_PWAIT] {
+    for function in [
+        &PTHREAD_SIGMASK,
+        &SIGPROCMASK,
+        &SIGSUSPEND,
+        &PPOLL,
+        &PSELECT,
+        &EPOLL_PWAIT,
+    ] {
         function.look_up();
     }
 }
@@ -48,7 +55,11 @@ type MaskFn = unsafe extern "C" fn(c_int, *const libc::sigset_t, *mut libc::sigs
 ///
 /// # Safety
 /// As pthread_sigmask(3).
-pub unsafe fn real_sigmask(how: c_int, set: *const libc::sigset_t, old: *mut libc::sigset_t) -> c_int {
+pub unsafe fn real_sigmask(
+    how: c_int,
+    set: *const libc::sigset_t,
+    old: *mut libc::sigset_t,
+) -> c_int {
     // SAFETY: the C library's function of this name and type.
     unsafe {
         let function: MaskFn = core::mem::transmute(PTHREAD_SIGMASK.get());
@@ -61,10 +72,24 @@ pub unsafe fn real_sigmask(how: c_int, set: *const libc::sigset_t, old: *mut lib
 /// # Safety
 /// As pthread_sigmask(3).
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn pthread_sigmask(how: c_int, set: *const libc::sigset_t, old: *mut libc::sigset_t) -> c_int {
+pub unsafe extern "C" fn pthread_sigmask(
+    how: c_int,
+    set: *const libc::sigset_t,
+    old: *mut libc::sigset_t,
+) -> c_int {
     let mut copy = empty();
     // SAFETY: the caller's contract.
-    unsafe { real_sigmask(how, if how == libc::SIG_UNBLOCK { set } else { passing(set, &mut copy) }, old) }
+    unsafe {
+        real_sigmask(
+            how,
+            if how == libc::SIG_UNBLOCK {
+                set
+            } else {
+                passing(set, &mut copy)
+            },
+            old,
+        )
+    }
 }
 
 /// As the C library's, but for SIGTRAP.
@@ -72,12 +97,24 @@ pub unsafe extern "C" fn pthread_sigmask(how: c_int, set: *const libc::sigset_t,
 /// # Safety
 /// As sigprocmask(2).
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn sigprocmask(how: c_int, set: *const libc::sigset_t, old: *mut libc::sigset_t) -> c_int {
+pub unsafe extern "C" fn sigprocmask(
+    how: c_int,
+    set: *const libc::sigset_t,
+    old: *mut libc::sigset_t,
+) -> c_int {
     let mut copy = empty();
     // SAFETY: the caller's contract.
     unsafe {
         let function: MaskFn = core::mem::transmute(SIGPROCMASK.get());
-        function(how, if how == libc::SIG_UNBLOCK { set } else { passing(set, &mut copy) }, old)
+        function(
+            how,
+            if how == libc::SIG_UNBLOCK {
+                set
+            } else {
+                passing(set, &mut copy)
+            },
+            old,
+        )
     }
 }
 
@@ -90,7 +127,8 @@ pub unsafe extern "C" fn sigsuspend(set: *const libc::sigset_t) -> c_int {
     let mut copy = empty();
     // SAFETY: the caller's contract.
     unsafe {
-        let function: unsafe extern "C" fn(*const libc::sigset_t) -> c_int = core::mem::transmute(SIGSUSPEND.get());
+        let function: unsafe extern "C" fn(*const libc::sigset_t) -> c_int =
+            core::mem::transmute(SIGSUSPEND.get());
         function(passing(set, &mut copy))
     }
 }
@@ -106,8 +144,12 @@ pub unsafe extern "C" fn ppoll(
     timeout: *const libc::timespec,
     set: *const libc::sigset_t,
 ) -> c_int {
-    type Ppoll =
-        unsafe extern "C" fn(*mut libc::pollfd, libc::nfds_t, *const libc::timespec, *const libc::sigset_t) -> c_int;
+    type Ppoll = unsafe extern "C" fn(
+        *mut libc::pollfd,
+        libc::nfds_t,
+        *const libc::timespec,
+        *const libc::sigset_t,
+    ) -> c_int;
     let mut copy = empty();
     // SAFETY: the caller's contract.
     unsafe {
@@ -157,7 +199,8 @@ pub unsafe extern "C" fn epoll_pwait(
     timeout: c_int,
     set: *const libc::sigset_t,
 ) -> c_int {
-    type EpollPwait = unsafe extern "C" fn(c_int, *mut c_void, c_int, c_int, *const libc::sigset_t) -> c_int;
+    type EpollPwait =
+        unsafe extern "C" fn(c_int, *mut c_void, c_int, c_int, *const libc::sigset_t) -> c_int;
     let mut copy = empty();
     // SAFETY: the caller's contract.
     unsafe {

@@ -33,8 +33,17 @@ struct Seen<'a> {
 impl Modules {
     /// None seen.
     pub const fn new() -> Modules {
-        let none = LoadedModule { index: u32::MAX, bias: 0, low: 0, high: 0 };
-        Modules { list: [none; LOADED_MAX], len: 0, changes: (0, 0) }
+        let none = LoadedModule {
+            index: u32::MAX,
+            bias: 0,
+            low: 0,
+            high: 0,
+        };
+        Modules {
+            list: [none; LOADED_MAX],
+            len: 0,
+            changes: (0, 0),
+        }
     }
 
     /// As last seen.
@@ -44,7 +53,11 @@ impl Modules {
 
     /// Whether libraries were loaded or unloaded since.
     pub fn changed(&self) -> bool {
-        unsafe extern "C" fn first(info: *mut libc::dl_phdr_info, _: usize, counts: *mut c_void) -> c_int {
+        unsafe extern "C" fn first(
+            info: *mut libc::dl_phdr_info,
+            _: usize,
+            counts: *mut c_void,
+        ) -> c_int {
             // SAFETY: the loader's structure, and the pair passed below.
             unsafe { *counts.cast() = ((*info).dlpi_adds, (*info).dlpi_subs) };
             1
@@ -57,7 +70,11 @@ impl Modules {
 
     /// Looks again, announcing what the arena does not know, and calls `then` with the list while the loader's lock keeps
     /// everything mapped. Returns the table index of the executable.
-    pub fn refresh(&mut self, arena: Arena, then: &mut dyn FnMut(&[LoadedModule])) -> Option<usize> {
+    pub fn refresh(
+        &mut self,
+        arena: Arena,
+        then: &mut dyn FnMut(&[LoadedModule]),
+    ) -> Option<usize> {
         struct Pass<'a> {
             modules: &'a mut Modules,
             arena: Arena,
@@ -68,12 +85,20 @@ impl Modules {
             seen: usize,
             then: &'a mut dyn FnMut(&[LoadedModule]),
         }
-        unsafe extern "C" fn count(_: *mut libc::dl_phdr_info, _: usize, total: *mut c_void) -> c_int {
+        unsafe extern "C" fn count(
+            _: *mut libc::dl_phdr_info,
+            _: usize,
+            total: *mut c_void,
+        ) -> c_int {
             // SAFETY: the counter passed below.
             unsafe { *total.cast::<usize>() += 1 };
             0
         }
-        unsafe extern "C" fn visit(info: *mut libc::dl_phdr_info, _: usize, pass: *mut c_void) -> c_int {
+        unsafe extern "C" fn visit(
+            info: *mut libc::dl_phdr_info,
+            _: usize,
+            pass: *mut c_void,
+        ) -> c_int {
             // SAFETY: the loader's structure, and the pass below.
             let (info, pass) = unsafe { (&*info, &mut *pass.cast::<Pass>()) };
             pass.modules.changes = (info.dlpi_adds, info.dlpi_subs);
@@ -81,14 +106,19 @@ impl Modules {
             if let Some(seen) = describe(info, pass.seen == 0, &mut name)
                 && pass.len < LOADED_MAX
             {
-                let known = pass
-                    .modules
-                    .list()
-                    .iter()
-                    .find(|module| module.bias == seen.bias && module.low == seen.low && module.high == seen.high);
-                let index = known.map(|module| module.index as usize).or_else(|| announce(pass.arena, &seen));
+                let known = pass.modules.list().iter().find(|module| {
+                    module.bias == seen.bias && module.low == seen.low && module.high == seen.high
+                });
+                let index = known
+                    .map(|module| module.index as usize)
+                    .or_else(|| announce(pass.arena, &seen));
                 if let Some(index) = index {
-                    let module = LoadedModule { index: index as u32, bias: seen.bias, low: seen.low, high: seen.high };
+                    let module = LoadedModule {
+                        index: index as u32,
+                        bias: seen.bias,
+                        low: seen.low,
+                        high: seen.high,
+                    };
                     pass.fresh[pass.len] = module;
                     pass.len += 1;
                     if seen.executable {
@@ -106,7 +136,16 @@ impl Modules {
             0
         }
         let fresh = Modules::new().list;
-        let mut pass = Pass { modules: self, arena, fresh, len: 0, executable: None, total: 0, seen: 0, then };
+        let mut pass = Pass {
+            modules: self,
+            arena,
+            fresh,
+            len: 0,
+            executable: None,
+            total: 0,
+            seen: 0,
+            then,
+        };
         // SAFETY: the callbacks cast back what is passed here.
         unsafe {
             libc::dl_iterate_phdr(Some(count), (&raw mut pass.total).cast());
@@ -117,20 +156,34 @@ impl Modules {
 }
 
 /// `None` for what can never be of interest: files without code, the kernel's page, and this library.
-fn describe<'a>(info: &'a libc::dl_phdr_info, executable: bool, name: &'a mut [u8; 512]) -> Option<Seen<'a>> {
+fn describe<'a>(
+    info: &'a libc::dl_phdr_info,
+    executable: bool,
+    name: &'a mut [u8; 512],
+) -> Option<Seen<'a>> {
     let bias = info.dlpi_addr;
     // SAFETY: the loader's table of program headers, and the notes they lead to, are mapped.
     let headers = unsafe { core::slice::from_raw_parts(info.dlpi_phdr, info.dlpi_phnum as usize) };
-    let code = headers.iter().filter(|header| header.p_type == libc::PT_LOAD && header.p_flags & libc::PF_X != 0);
+    let code = headers
+        .iter()
+        .filter(|header| header.p_type == libc::PT_LOAD && header.p_flags & libc::PF_X != 0);
     let low = code.clone().map(|header| bias + header.p_vaddr).min()?;
-    let high = code.map(|header| bias + header.p_vaddr + header.p_memsz).max()?;
+    let high = code
+        .map(|header| bias + header.p_vaddr + header.p_memsz)
+        .max()?;
     let here = describe as *const () as u64;
     if (low..high).contains(&here) {
         return None;
     }
     let path = if executable {
         // SAFETY: a buffer of the length told.
-        let len = unsafe { libc::readlink(c"/proc/self/exe".as_ptr(), name.as_mut_ptr().cast(), name.len()) };
+        let len = unsafe {
+            libc::readlink(
+                c"/proc/self/exe".as_ptr(),
+                name.as_mut_ptr().cast(),
+                name.len(),
+            )
+        };
         &name[..len.max(0) as usize]
     } else {
         // SAFETY: the loader's zero-terminated name.
@@ -139,21 +192,37 @@ fn describe<'a>(info: &'a libc::dl_phdr_info, executable: bool, name: &'a mut [u
     if !path.starts_with(b"/") {
         return None;
     }
-    let notes = headers.iter().filter(|header| header.p_type == libc::PT_NOTE);
+    let notes = headers
+        .iter()
+        .filter(|header| header.p_type == libc::PT_NOTE);
     let build_id = notes.filter_map(|header| {
         // SAFETY: as above.
-        let notes = unsafe { core::slice::from_raw_parts((bias + header.p_vaddr) as *const u8, header.p_memsz as usize) };
+        let notes = unsafe {
+            core::slice::from_raw_parts(
+                (bias + header.p_vaddr) as *const u8,
+                header.p_memsz as usize,
+            )
+        };
         build_id(notes)
     });
     let build_id = build_id.take(1).last();
-    Some(Seen { bias, low, high, path, build_id, executable })
+    Some(Seen {
+        bias,
+        low,
+        high,
+        path,
+        build_id,
+        executable,
+    })
 }
 
 /// The NT_GNU_BUILD_ID note among `notes` (gABI, "Note Section").
 fn build_id(mut notes: &[u8]) -> Option<&[u8]> {
     const NT_GNU_BUILD_ID: u32 = 3;
     while notes.len() >= 12 {
-        let word = |at: usize| u32::from_le_bytes([notes[at], notes[at + 1], notes[at + 2], notes[at + 3]]);
+        let word = |at: usize| {
+            u32::from_le_bytes([notes[at], notes[at + 1], notes[at + 2], notes[at + 3]])
+        };
         let (name, description, kind) = (word(0) as usize, word(4) as usize, word(8));
         let text = 12 + name.next_multiple_of(4);
         if kind == NT_GNU_BUILD_ID && notes.get(12..12 + name)? == b"GNU\0" {
@@ -219,10 +288,15 @@ fn lock(control: &evenkeel_wire::Control) {
     // SAFETY: no arguments.
     let own = unsafe { libc::getpid() };
     loop {
-        match control.modules_owner.compare_exchange(0, own, Acquire, Relaxed) {
+        match control
+            .modules_owner
+            .compare_exchange(0, own, Acquire, Relaxed)
+        {
             Ok(_) => return,
             Err(owner) if is_gone(owner) => {
-                let _ = control.modules_owner.compare_exchange(owner, 0, Relaxed, Relaxed);
+                let _ = control
+                    .modules_owner
+                    .compare_exchange(owner, 0, Relaxed, Relaxed);
             }
             // SAFETY: no arguments.
             Err(_) => unsafe {

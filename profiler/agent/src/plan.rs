@@ -23,7 +23,10 @@ struct Guarded(UnsafeCell<Process>);
 // SAFETY: changed only by the thread that holds OWNER; what trap handlers read is published by the planter.
 unsafe impl Sync for Guarded {}
 
-static PROCESS: Guarded = Guarded(UnsafeCell::new(Process { planter: Planter::new(), modules: Modules::new() }));
+static PROCESS: Guarded = Guarded(UnsafeCell::new(Process {
+    planter: Planter::new(),
+    modules: Modules::new(),
+}));
 /// Thread that changes the process' code, 0 for none.
 static OWNER: AtomicI32 = AtomicI32::new(0);
 static APPLIED: AtomicU32 = AtomicU32::new(0);
@@ -59,7 +62,11 @@ pub fn prepare(arena: Arena, boundaries: Boundaries) -> Option<usize> {
 pub fn loaded() -> impl Iterator<Item = usize> {
     // SAFETY: as for `prepare`.
     let process = unsafe { &*PROCESS.0.get() };
-    process.modules.list().iter().map(|module| module.index as usize)
+    process
+        .modules
+        .list()
+        .iter()
+        .map(|module| module.index as usize)
 }
 
 /// Applies the plan for the first time, with the loader still in charge.
@@ -83,7 +90,8 @@ pub fn poll(arena: Arena) {
     }
     let control = arena.control();
     let now = now_ticks();
-    let over = control.mode.load(Relaxed) == Mode::Detach as u32 || now > control.lease_ticks.load(Relaxed);
+    let over = control.mode.load(Relaxed) == Mode::Detach as u32
+        || now > control.lease_ticks.load(Relaxed);
     let stale = control.generation.load(Acquire) != applied();
     let look = now > LOOK_AGAIN_TICKS.load(Relaxed);
     if !(over || stale || look) {
@@ -110,7 +118,10 @@ pub fn poll(arena: Arena) {
 }
 
 fn apply(process: &mut Process, arena: Arena) {
-    let plan = Plan { probes: arena.probes(), displaced: arena.displaced() };
+    let plan = Plan {
+        probes: arena.probes(),
+        displaced: arena.displaced(),
+    };
     let Process { planter, modules } = process;
     modules.refresh(arena, &mut |loaded| {
         // SAFETY: the loader's lock keeps the modules mapped, ours keeps other threads out.
@@ -119,7 +130,10 @@ fn apply(process: &mut Process, arena: Arena) {
 }
 
 fn uproot(process: &mut Process, arena: Arena) {
-    let plan = Plan { probes: arena.probes(), displaced: arena.displaced() };
+    let plan = Plan {
+        probes: arena.probes(),
+        displaced: arena.displaced(),
+    };
     let Process { planter, modules } = process;
     modules.refresh(arena, &mut |loaded| {
         // SAFETY: as for `apply`.
@@ -133,7 +147,9 @@ fn thread_id() -> i32 {
 }
 
 fn try_lock() -> bool {
-    OWNER.compare_exchange(0, thread_id(), Acquire, Relaxed).is_ok()
+    OWNER
+        .compare_exchange(0, thread_id(), Acquire, Relaxed)
+        .is_ok()
 }
 
 fn unlock() {
@@ -166,7 +182,10 @@ pub fn on_trap(context: &mut libc::ucontext_t) -> bool {
     if !arena.is_mapped() {
         return false;
     }
-    let plan = Plan { probes: arena.probes(), displaced: arena.displaced() };
+    let plan = Plan {
+        probes: arena.probes(),
+        displaced: arena.displaced(),
+    };
     // SAFETY: the planter's tables are made for concurrent readers.
     let process = unsafe { &*PROCESS.0.get() };
     // SAFETY: called from the handler of SIGTRAP.
@@ -182,8 +201,14 @@ pub fn on_trap(context: &mut libc::ucontext_t) -> bool {
 
 fn note(process: &Process, probe: &Probe, callee: u64) {
     if probe.wanted.load(Relaxed) == Wanted::Discover as u32 {
-        let module = process.modules.list().iter().find(|module| (module.low..module.high).contains(&callee));
-        let seen = module.map_or(u64::MAX, |module| (module.index as u64) << 48 | callee.wrapping_sub(module.bias));
+        let module = process
+            .modules
+            .list()
+            .iter()
+            .find(|module| (module.low..module.high).contains(&callee));
+        let seen = module.map_or(u64::MAX, |module| {
+            (module.index as u64) << 48 | callee.wrapping_sub(module.bias)
+        });
         evenkeel_patch::x86_64::trap::note_callee(probe, seen);
     }
 }

@@ -62,12 +62,17 @@ fn claim_in(arena: Arena, state: RingState) -> Option<*mut RingHeader> {
         // SAFETY: rings below the count are backed by memory.
         let header = unsafe { &*ring };
         if header.state.load(Relaxed) == state
-            && header.state.compare_exchange(state, RingState::Claimed as u32, AcqRel, Relaxed).is_ok()
+            && header
+                .state
+                .compare_exchange(state, RingState::Claimed as u32, AcqRel, Relaxed)
+                .is_ok()
         {
             // SAFETY: no arguments.
             unsafe {
                 header.pid.store(libc::getpid() as u32, Relaxed);
-                header.tid.store(libc::syscall(libc::SYS_gettid) as u32, Relaxed);
+                header
+                    .tid
+                    .store(libc::syscall(libc::SYS_gettid) as u32, Relaxed);
             }
             header.state.store(RingState::Live as u32, Release);
             return Some(ring);
@@ -134,7 +139,11 @@ pub fn begin(thread: &mut Thread, payload: u64, labels: &[Record]) -> bool {
     for (i, &label) in labels.iter().enumerate() {
         put(thread.ring, position + 16 * (i as u64 + 1), label);
     }
-    put(thread.ring, position, Record::marker(Marker::Begin, now_ticks(), payload));
+    put(
+        thread.ring,
+        position,
+        Record::marker(Marker::Begin, now_ticks(), payload),
+    );
     true
 }
 

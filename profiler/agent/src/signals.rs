@@ -62,10 +62,16 @@ unsafe fn pass_on(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_voi
                 let mut default: libc::sigaction = zeroed();
                 default.sa_sigaction = libc::SIG_DFL;
                 real_sigaction(signal, &default, ptr::null_mut());
-                libc::syscall(libc::SYS_tgkill, libc::getpid(), libc::syscall(libc::SYS_gettid), signal);
+                libc::syscall(
+                    libc::SYS_tgkill,
+                    libc::getpid(),
+                    libc::syscall(libc::SYS_gettid),
+                    signal,
+                );
             }
             handler if action.sa_flags & libc::SA_SIGINFO != 0 => {
-                let handler: extern "C" fn(c_int, *mut libc::siginfo_t, *mut c_void) = core::mem::transmute(handler);
+                let handler: extern "C" fn(c_int, *mut libc::siginfo_t, *mut c_void) =
+                    core::mem::transmute(handler);
                 handler(signal, info, context);
             }
             handler => {
@@ -76,7 +82,8 @@ unsafe fn pass_on(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_voi
     }
 }
 
-type SigactionFn = unsafe extern "C" fn(c_int, *const libc::sigaction, *mut libc::sigaction) -> c_int;
+type SigactionFn =
+    unsafe extern "C" fn(c_int, *const libc::sigaction, *mut libc::sigaction) -> c_int;
 type SignalFn = unsafe extern "C" fn(c_int, libc::sighandler_t) -> libc::sighandler_t;
 
 /// The next definition of a function that this library also defines.
@@ -88,7 +95,10 @@ pub struct Next {
 impl Next {
     /// Not looked up yet.
     pub const fn of(name: &'static CStr) -> Next {
-        Next { name, address: AtomicUsize::new(0) }
+        Next {
+            name,
+            address: AtomicUsize::new(0),
+        }
     }
 
     /// Its address.
@@ -118,7 +128,11 @@ pub fn look_up() {
     crate::masks::look_up();
 }
 
-unsafe fn real_sigaction(signal: c_int, action: *const libc::sigaction, old: *mut libc::sigaction) -> c_int {
+unsafe fn real_sigaction(
+    signal: c_int,
+    action: *const libc::sigaction,
+    old: *mut libc::sigaction,
+) -> c_int {
     // SAFETY: the C library's function of this name and type.
     unsafe {
         let function: SigactionFn = core::mem::transmute(SIGACTION.get());
@@ -131,7 +145,11 @@ unsafe fn real_sigaction(signal: c_int, action: *const libc::sigaction, old: *mu
 /// # Safety
 /// As sigaction(2).
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn sigaction(signal: c_int, action: *const libc::sigaction, old: *mut libc::sigaction) -> c_int {
+pub unsafe extern "C" fn sigaction(
+    signal: c_int,
+    action: *const libc::sigaction,
+    old: *mut libc::sigaction,
+) -> c_int {
     // SAFETY: the caller's contract.
     unsafe {
         if !active() {
@@ -151,7 +169,10 @@ pub unsafe extern "C" fn sigaction(signal: c_int, action: *const libc::sigaction
 }
 
 unsafe fn exchange(action: *const libc::sigaction, old: *mut libc::sigaction) {
-    while LOCK.compare_exchange(false, true, Acquire, Relaxed).is_err() {
+    while LOCK
+        .compare_exchange(false, true, Acquire, Relaxed)
+        .is_err()
+    {
         core::hint::spin_loop();
     }
     // SAFETY: the lock is held; the pointers are sigaction's.

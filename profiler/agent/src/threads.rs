@@ -19,7 +19,10 @@ static HERE: AtomicPtr<AtomicU32> = AtomicPtr::new(ptr::null_mut());
 pub fn watch() {
     // SAFETY: fresh memory.
     unsafe {
-        let (protection, flags) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
+        let (protection, flags) = (
+            libc::PROT_READ | libc::PROT_WRITE,
+            libc::MAP_PRIVATE | libc::MAP_ANONYMOUS,
+        );
         let page = libc::mmap(ptr::null_mut(), 4096, protection, flags, -1, 0);
         if page != libc::MAP_FAILED && libc::madvise(page, 4096, libc::MADV_WIPEONFORK) == 0 {
             HERE.store(page.cast(), Release);
@@ -32,7 +35,11 @@ pub fn watch() {
         if libc::pthread_key_create(&mut key, Some(on_end)) == 0 {
             KEY.store(key + 1, Release);
         }
-        libc::pthread_atfork(Some(before_fork), Some(after_fork_in_parent), Some(after_fork_in_child));
+        libc::pthread_atfork(
+            Some(before_fork),
+            Some(after_fork_in_parent),
+            Some(after_fork_in_child),
+        );
     }
 }
 
@@ -91,6 +98,9 @@ extern "C" fn after_fork_in_child() {
     rings::discard_records(thread);
     thread.retry_ticks = 0;
     if !plan::detached() {
-        arena::get().control().processes_hooked.fetch_add(1, Relaxed);
+        arena::get()
+            .control()
+            .processes_hooked
+            .fetch_add(1, Relaxed);
     }
 }

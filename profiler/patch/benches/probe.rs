@@ -80,9 +80,17 @@ fn main() {
             for _ in 0..CALLS.div_ceil(batch) {
                 // SAFETY: the ring and the hooks are this function's own.
                 unsafe {
-                    (*ring).position.store(0, std::sync::atomic::Ordering::Relaxed);
-                    (*ring).limit.store(RING_BYTES as u64, std::sync::atomic::Ordering::Relaxed);
-                    if clocks { bench_clocks(batch, target) } else { bench_bare(batch, target) }
+                    (*ring)
+                        .position
+                        .store(0, std::sync::atomic::Ordering::Relaxed);
+                    (*ring)
+                        .limit
+                        .store(RING_BYTES as u64, std::sync::atomic::Ordering::Relaxed);
+                    if clocks {
+                        bench_clocks(batch, target)
+                    } else {
+                        bench_bare(batch, target)
+                    }
                 }
             }
             let calls = CALLS.div_ceil(batch) * batch;
@@ -91,11 +99,19 @@ fn main() {
         }
     }
     let bare = median(&mut ns[0].clone());
-    println!("{:<34} {:>8} {:>8} {:>8}   ns a call, less the bare call's {bare:.2}", "", "p10", "median", "p90");
+    println!(
+        "{:<34} {:>8} {:>8} {:>8}   ns a call, less the bare call's {bare:.2}",
+        "", "p10", "median", "p90"
+    );
     for ((name, ..), times) in variants.iter().zip(&mut ns).skip(1) {
         times.sort_by(f64::total_cmp);
         let at = |fraction: f64| times[(times.len() as f64 * fraction) as usize] - bare;
-        println!("{name:<34} {:>8.2} {:>8.2} {:>8.2}", at(0.1), at(0.5), at(0.9));
+        println!(
+            "{name:<34} {:>8.2} {:>8.2} {:>8.2}",
+            at(0.1),
+            at(0.5),
+            at(0.9)
+        );
     }
 }
 
@@ -108,9 +124,21 @@ fn median(times: &mut [f64]) -> f64 {
 fn hook(form: Form, target: u64) -> u64 {
     // Near the callee, so that a direct call reaches it.
     let hint = (target & !0xfff) - (64 << 20) - ((form as u64) << 16);
-    let code = map(4096, libc::PROT_READ | libc::PROT_WRITE | libc::PROT_EXEC, hint);
+    let code = map(
+        4096,
+        libc::PROT_READ | libc::PROT_WRITE | libc::PROT_EXEC,
+        hint,
+    );
     let site = &raw const bench_bare_return as u64;
-    let hook = Hook { id: 1, form, role: Role::Inner, site, len: 0, target, operand: Operand::default() };
+    let hook = Hook {
+        id: 1,
+        form,
+        role: Role::Inner,
+        site,
+        len: 0,
+        target,
+        operand: Operand::default(),
+    };
     // SAFETY: fresh memory of a page.
     assert!(unsafe { hook.write(code, &Boundaries { enter, leave }) });
     code as u64
@@ -119,7 +147,14 @@ fn hook(form: Form, target: u64) -> u64 {
 fn map(bytes: usize, protection: i32, hint: u64) -> *mut u8 {
     // SAFETY: fresh anonymous memory.
     let memory = unsafe {
-        libc::mmap(hint as *mut _, bytes, protection, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS, -1, 0)
+        libc::mmap(
+            hint as *mut _,
+            bytes,
+            protection,
+            libc::MAP_PRIVATE | libc::MAP_ANONYMOUS,
+            -1,
+            0,
+        )
     };
     assert_ne!(memory, libc::MAP_FAILED);
     memory.cast()

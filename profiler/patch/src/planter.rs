@@ -9,7 +9,7 @@ use core::sync::atomic::{AtomicU32, Ordering::*};
 
 use evenkeel_wire::{Displaced, Form, Operand, PROBES_MAX, PieceFix, Probe, Refusal, Role, Wanted};
 
-use crate::region::{Part, Region};
+use crate::region::{AWAY, Part, Region};
 use crate::x86_64::BREAKPOINT;
 use crate::x86_64::flip::{self, Change, SPAN_MAX};
 use crate::x86_64::jump::{Targets, redirect};
@@ -92,7 +92,12 @@ impl Default for Planter {
 impl Planter {
     /// Does nothing yet.
     pub const fn new() -> Planter {
-        const NOTHING: Change = Change { address: ptr::null_mut(), bytes: [0; SPAN_MAX], len: 0, boundaries: 0 };
+        const NOTHING: Change = Change {
+            address: ptr::null_mut(),
+            bytes: [0; SPAN_MAX],
+            len: 0,
+            boundaries: 0,
+        };
         Planter {
             planted: ptr::null_mut(),
             index: ptr::null_mut(),
@@ -114,7 +119,16 @@ impl Planter {
         let zeroed = |bytes: usize| {
             let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
             // SAFETY: fresh anonymous memory.
-            unsafe { libc::mmap(ptr::null_mut(), bytes, libc::PROT_READ | libc::PROT_WRITE, flags, -1, 0) }
+            unsafe {
+                libc::mmap(
+                    AWAY as *mut _,
+                    bytes,
+                    libc::PROT_READ | libc::PROT_WRITE,
+                    flags,
+                    -1,
+                    0,
+                )
+            }
         };
         let planted = zeroed(PROBES_MAX * size_of::<Planted>());
         let index = zeroed(INDEX_SLOTS * size_of::<AtomicU32>());
@@ -147,7 +161,12 @@ impl Planter {
         unsafe { self.bring(plan, modules, |probe| probe.wanted.load(Acquire)) }
     }
 
-    unsafe fn bring(&mut self, plan: &Plan<'_>, modules: &[LoadedModule], wanted_of: impl Fn(&Probe) -> u32) -> usize {
+    unsafe fn bring(
+        &mut self,
+        plan: &Plan<'_>,
+        modules: &[LoadedModule],
+        wanted_of: impl Fn(&Probe) -> u32,
+    ) -> usize {
         let alone = flip::alone(self.process);
         let mut changes = 0;
         self.forget_unloaded(plan, modules);
@@ -202,7 +221,8 @@ impl Planter {
         for (id, probe) in plan.probes.iter().enumerate() {
             // SAFETY: `id < PROBES_MAX`.
             let planted = unsafe { &mut *self.planted.add(id) };
-            let here = |module: &LoadedModule| module.index == probe.module && module.bias == planted.bias;
+            let here =
+                |module: &LoadedModule| module.index == probe.module && module.bias == planted.bias;
             if planted.address == 0 {
                 continue;
             }
@@ -210,7 +230,15 @@ impl Planter {
                 if planted.now != Wanted::Off as u32 {
                     probe.planted.fetch_sub(1, Relaxed);
                 }
-                *planted = Planted { address: 0, trampoline: 0, body: 0, pad: 0, bias: 0, now: 0, refused: 0 };
+                *planted = Planted {
+                    address: 0,
+                    trampoline: 0,
+                    body: 0,
+                    pad: 0,
+                    bias: 0,
+                    now: 0,
+                    refused: 0,
+                };
             }
         }
     }
@@ -234,7 +262,11 @@ impl Planter {
         unsafe {
             flip::apply(batch, alone);
             for change in batch {
-                flip::set_writable(change.address as u64, change.address as u64 + change.len as u64, false);
+                flip::set_writable(
+                    change.address as u64,
+                    change.address as u64 + change.len as u64,
+                    false,
+                );
             }
         }
         self.batch_len = 0;
@@ -254,12 +286,16 @@ impl Planter {
         }
         let probe = &plan.probes[id as usize];
         let address = probe.address + module.bias;
-        let displaced = (probe.form == Form::Entry as u8).then(|| &plan.displaced[probe.displaced as usize]);
+        let displaced =
+            (probe.form == Form::Entry as u8).then(|| &plan.displaced[probe.displaced as usize]);
         let span = displaced.map_or(probe.len, |_| 5).min(SPAN_MAX as u8);
         let boundaries = displaced.map_or(1, |displaced| displaced.boundaries & 0x1f);
         // SAFETY: the module is mapped; `id` is in the table.
         let (code, planted) = unsafe {
-            (core::slice::from_raw_parts(address as *const u8, span as usize), &mut *self.planted.add(id as usize))
+            (
+                core::slice::from_raw_parts(address as *const u8, span as usize),
+                &mut *self.planted.add(id as usize),
+            )
         };
         if planted.address == 0 {
             if code != &probe.bytes[..span as usize] {
@@ -274,9 +310,15 @@ impl Planter {
             if planted.trampoline == 0 {
                 self.build(plan, id, module, displaced)?;
             }
-            let to = if displaced.is_some() { planted.pad } else { planted.trampoline };
+            let to = if displaced.is_some() {
+                planted.pad
+            } else {
+                planted.trampoline
+            };
             let form = form_of(probe);
-            bytes = redirect(form, address, span, to).ok_or(Refusal::NoNearMemory)?.0;
+            bytes = redirect(form, address, span, to)
+                .ok_or(Refusal::NoNearMemory)?
+                .0;
         } else if wanted == Wanted::Discover as u32 {
             bytes[0] = BREAKPOINT;
         }
@@ -288,11 +330,22 @@ impl Planter {
         if !self.index_site(id, address, boundaries) {
             return Err(Refusal::NoNearMemory);
         }
-        Ok(Change { address: address as *mut u8, bytes, len: span, boundaries })
+        Ok(Change {
+            address: address as *mut u8,
+            bytes,
+            len: span,
+            boundaries,
+        })
     }
 
     /// Writes the trampoline of a probe, and for an entry its displaced instructions and its pad.
-    fn build(&mut self, plan: &Plan<'_>, id: u32, module: &LoadedModule, displaced: Option<&Displaced>) -> Result<(), Refusal> {
+    fn build(
+        &mut self,
+        plan: &Plan<'_>,
+        id: u32,
+        module: &LoadedModule,
+        displaced: Option<&Displaced>,
+    ) -> Result<(), Refusal> {
         let boundaries = self.boundaries.expect("prepared");
         let region = self.region(module).ok_or(Refusal::NoNearMemory)?;
         // SAFETY: regions are never freed, and this planter is the only user.
@@ -309,11 +362,21 @@ impl Planter {
             role: role_of(probe),
             site: address,
             len: probe.len,
-            target: if body != 0 { body } else { probe.target.wrapping_add(module.bias) },
+            target: if body != 0 {
+                body
+            } else {
+                probe.target.wrapping_add(module.bias)
+            },
             operand: probe.operand,
         };
-        let part = if hook.moving() { Part::Moving } else { Part::Constant };
-        let at = region.take(part, hook.code_bytes()).ok_or(Refusal::NoNearMemory)?;
+        let part = if hook.moving() {
+            Part::Moving
+        } else {
+            Part::Constant
+        };
+        let at = region
+            .take(part, hook.code_bytes())
+            .ok_or(Refusal::NoNearMemory)?;
         // SAFETY: `take` returned that much writable memory that nobody executes yet.
         if !unsafe { hook.write(at, &boundaries) } {
             region.untake(part, at);
@@ -321,7 +384,9 @@ impl Planter {
         }
         let mut pad = 0;
         if let Some(displaced) = displaced {
-            pad = region.pad(&Targets::of(address, displaced.boundaries), at as u64).ok_or(Refusal::NoSafeJump)?;
+            pad = region
+                .pad(&Targets::of(address, displaced.boundaries), at as u64)
+                .ok_or(Refusal::NoSafeJump)?;
         }
         // SAFETY: `id` is in the table.
         let planted = unsafe { &mut *self.planted.add(id as usize) };
@@ -334,7 +399,10 @@ impl Planter {
     fn region(&mut self, module: &LoadedModule) -> Option<*mut Region> {
         let known = self.regions[..self.regions_len].iter().copied();
         // SAFETY: regions are never freed.
-        if let Some(region) = known.into_iter().find(|r| unsafe { (**r).low == module.low && (**r).high == module.high }) {
+        if let Some(region) = known
+            .into_iter()
+            .find(|r| unsafe { (**r).low == module.low && (**r).high == module.high })
+        {
             return Some(region);
         }
         if self.regions_len == REGIONS_MAX {
@@ -352,18 +420,24 @@ impl Planter {
     /// Makes every boundary of a site findable by trap handlers. False when there is no room, which only a library that
     /// was loaded at thousands of addresses can bring about.
     fn index_site(&self, id: u32, address: u64, boundaries: u32) -> bool {
-        (0..5).filter(|offset| boundaries >> offset & 1 == 1).all(|offset| {
-            let key = id << 3 | offset as u32 | 1 << 31;
-            (0..STEPS_MAX).any(|step| {
-                // SAFETY: below INDEX_SLOTS.
-                let entry = unsafe { &*self.index.add((hash(address + offset) + step) % INDEX_SLOTS) };
-                let present = entry.load(Relaxed);
-                if present == 0 {
-                    entry.store(key, Release);
-                }
-                present == 0 || present == key
+        (0..5)
+            .filter(|offset| boundaries >> offset & 1 == 1)
+            .all(|offset| {
+                let key = id << 3 | offset as u32 | 1 << 31;
+                (0..STEPS_MAX).any(|step| {
+                    // SAFETY: below INDEX_SLOTS.
+                    let entry = unsafe {
+                        &*self
+                            .index
+                            .add((hash(address + offset) + step) % INDEX_SLOTS)
+                    };
+                    let present = entry.load(Relaxed);
+                    if present == 0 {
+                        entry.store(key, Release);
+                    }
+                    present == 0 || present == key
+                })
             })
-        })
     }
 
     /// The probe with a boundary at `address`, if there is one. For trap handlers.
@@ -373,7 +447,8 @@ impl Planter {
         }
         for step in 0..STEPS_MAX {
             // SAFETY: below INDEX_SLOTS.
-            let present = unsafe { (*self.index.add((hash(address) + step) % INDEX_SLOTS)).load(Acquire) };
+            let present =
+                unsafe { (*self.index.add((hash(address) + step) % INDEX_SLOTS)).load(Acquire) };
             if present == 0 {
                 return None;
             }
@@ -392,14 +467,23 @@ impl Planter {
     ///
     /// # Safety
     /// Called from the handler of SIGTRAP with its context.
-    pub unsafe fn on_trap<'a>(&self, plan: &Plan<'a>, context: &mut libc::ucontext_t) -> Option<(&'a Probe, Option<u64>)> {
+    pub unsafe fn on_trap<'a>(
+        &self,
+        plan: &Plan<'a>,
+        context: &mut libc::ucontext_t,
+    ) -> Option<(&'a Probe, Option<u64>)> {
         let id = self.find(trap::breakpoint_address(context))?;
         let probe = plan.probes.get(id as usize)?;
         // SAFETY: ids in the index are in the table.
         let planted = unsafe { &*self.planted.add(id as usize) };
         let displaced = (probe.form == Form::Entry as u8 && planted.body != 0)
             .then(|| (&plan.displaced[probe.displaced as usize], planted.body));
-        let site = trap::Site { probe, address: planted.address, bias: planted.bias, displaced };
+        let site = trap::Site {
+            probe,
+            address: planted.address,
+            bias: planted.bias,
+            displaced,
+        };
         // SAFETY: the caller's contract.
         Some((probe, unsafe { trap::emulate(context, &site) }))
     }
@@ -407,7 +491,12 @@ impl Planter {
 
 /// Whether a hooked site holds the file's code: its module was unloaded, and loaded again at the same address.
 fn is_pristine(planted: &Planted, probe: &Probe) -> bool {
-    let span = if probe.form == Form::Entry as u8 { 5 } else { probe.len as usize }.min(SPAN_MAX);
+    let span = if probe.form == Form::Entry as u8 {
+        5
+    } else {
+        probe.len as usize
+    }
+    .min(SPAN_MAX);
     // SAFETY: its module is mapped.
     let code = unsafe { core::slice::from_raw_parts(planted.address as *const u8, span) };
     planted.now != Wanted::Off as u32 && code == &probe.bytes[..span]
@@ -446,7 +535,9 @@ fn write_displaced(region: &mut Region, displaced: &Displaced, bias: u64) -> Opt
     // SAFETY: `take` returned that much writable memory.
     let code = unsafe { core::slice::from_raw_parts_mut(at, bytes) };
     let mut offset = 0;
-    let relative = |end: usize, target: u64| i32::try_from(target.wrapping_sub(at as u64 + end as u64) as i64).ok();
+    let relative = |end: usize, target: u64| {
+        i32::try_from(target.wrapping_sub(at as u64 + end as u64) as i64).ok()
+    };
     for piece in pieces {
         let len = piece.len as usize;
         let end = offset + len;
@@ -455,7 +546,9 @@ fn write_displaced(region: &mut Region, displaced: &Displaced, bias: u64) -> Opt
         let fixed = match piece.fix {
             fix if fix == PieceFix::Relative as u8 => Some(relative(end, target)?.to_le_bytes()),
             fix if fix == PieceFix::AbsoluteLow as u8 => Some((target as u32).to_le_bytes()),
-            fix if fix == PieceFix::AbsoluteHigh as u8 => Some(((target >> 32) as u32).to_le_bytes()),
+            fix if fix == PieceFix::AbsoluteHigh as u8 => {
+                Some(((target >> 32) as u32).to_le_bytes())
+            }
             _ => None,
         };
         if let Some(field) = fixed {
@@ -465,9 +558,12 @@ fn write_displaced(region: &mut Region, displaced: &Displaced, bias: u64) -> Opt
     }
     if displaced.resume != 0 {
         code[offset] = 0xe9;
-        code[offset + 1..].copy_from_slice(&relative(offset + 5, displaced.resume + bias)?.to_le_bytes());
+        code[offset + 1..]
+            .copy_from_slice(&relative(offset + 5, displaced.resume + bias)?.to_le_bytes());
     }
     Some(at as u64)
 }
 
-const _: () = assert!(PROBES_MAX << 3 < 1 << 31 && INDEX_SLOTS > 2 * PROBES_MAX && Operand::RIP != Operand::NONE);
+const _: () = assert!(
+    PROBES_MAX << 3 < 1 << 31 && INDEX_SLOTS > 2 * PROBES_MAX && Operand::RIP != Operand::NONE
+);

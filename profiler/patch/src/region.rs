@@ -20,6 +20,8 @@ const GROWTH: u64 = 16;
 const SEVENTH_MAX: u64 = 16 << 20;
 const SEVENTH_MIN: u64 = 1 << 20;
 const STEP_BYTES: u64 = 64 << 10;
+/// Where large tables are mapped if nothing is there: address space near modules is for trampolines and jump pads.
+pub const AWAY: usize = 0x1000_0000_0000;
 const PADS_MAX: usize = 1024;
 const PAGE: u64 = 4096;
 
@@ -66,18 +68,39 @@ struct Pads {
 impl Region {
     /// Reserves memory for the module whose code is `low .. high`; null if none is near.
     pub fn create(low: u64, high: u64) -> *mut Region {
-        let seventh = ((high - low) / 5).saturating_mul(GROWTH).clamp(SEVENTH_MIN, SEVENTH_MAX) & !(SEVENTH_MIN - 1);
-        let Some(base) = reserve(low, high, 7 * seventh) else { return ptr::null_mut() };
+        let seventh = ((high - low) / 5)
+            .saturating_mul(GROWTH)
+            .clamp(SEVENTH_MIN, SEVENTH_MAX)
+            & !(SEVENTH_MIN - 1);
+        let Some(base) = reserve(low, high, 7 * seventh) else {
+            return ptr::null_mut();
+        };
         // SAFETY: a fresh zeroed mapping; zero is a valid `Region`.
         unsafe {
-            let memory = map(0, size_of::<Region>() as u64, libc::PROT_READ | libc::PROT_WRITE, 0);
-            let Some(address) = memory else { return ptr::null_mut() };
+            let memory = map(
+                0,
+                size_of::<Region>() as u64,
+                libc::PROT_READ | libc::PROT_WRITE,
+                0,
+            );
+            let Some(address) = memory else {
+                return ptr::null_mut();
+            };
             let region = address as *mut Region;
             (*region).low = low;
             (*region).high = high;
             let mut start = base;
-            for (span, bytes) in (*region).spans.iter_mut().zip([5 * seventh, seventh, seventh]) {
-                *span = Span { next: start, end: start + bytes, writable: start, sealed: start };
+            for (span, bytes) in (*region)
+                .spans
+                .iter_mut()
+                .zip([5 * seventh, seventh, seventh])
+            {
+                *span = Span {
+                    next: start,
+                    end: start + bytes,
+                    writable: start,
+                    sealed: start,
+                };
                 start += bytes;
             }
             let constant_end = base + 5 * seventh;
@@ -98,7 +121,12 @@ impl Region {
         if end > span.writable || span.sealed > start & !(PAGE - 1) {
             let from = start & !(PAGE - 1);
             let to = end.next_multiple_of(STEP_BYTES).min(span.end);
-            protect(from, to, libc::PROT_READ | libc::PROT_WRITE | libc::PROT_EXEC).then_some(())?;
+            protect(
+                from,
+                to,
+                libc::PROT_READ | libc::PROT_WRITE | libc::PROT_EXEC,
+            )
+            .then_some(())?;
             span.sealed = span.sealed.min(from);
             span.writable = to;
         }
@@ -115,7 +143,11 @@ impl Region {
     pub fn seal(&mut self) {
         for span in &mut self.spans {
             if span.writable > span.sealed {
-                protect(span.sealed, span.writable, libc::PROT_READ | libc::PROT_EXEC);
+                protect(
+                    span.sealed,
+                    span.writable,
+                    libc::PROT_READ | libc::PROT_EXEC,
+                );
                 span.sealed = span.writable;
             }
         }
@@ -152,10 +184,19 @@ impl Region {
 
 fn write_pad(pads: &mut Pads, at: u64, to: u64) -> Option<u64> {
     let (bytes, len) = redirect(evenkeel_wire::Form::Entry, at, 5, to)?;
-    protect(pads.page, pads.page + PAGE, libc::PROT_READ | libc::PROT_WRITE | libc::PROT_EXEC).then_some(())?;
+    protect(
+        pads.page,
+        pads.page + PAGE,
+        libc::PROT_READ | libc::PROT_WRITE | libc::PROT_EXEC,
+    )
+    .then_some(())?;
     // SAFETY: inside a page of ours, beyond every pad that threads may be executing.
     unsafe { ptr::copy_nonoverlapping(bytes.as_ptr(), at as *mut u8, len as usize) };
-    protect(pads.page, pads.page + PAGE, libc::PROT_READ | libc::PROT_EXEC);
+    protect(
+        pads.page,
+        pads.page + PAGE,
+        libc::PROT_READ | libc::PROT_EXEC,
+    );
     pads.next = at + PAD_BYTES as u64;
     Some(at)
 }
@@ -167,9 +208,13 @@ fn reserve(low: u64, high: u64, bytes: u64) -> Option<u64> {
     let low = low & !(PAGE - 1);
     let high = high.next_multiple_of(PAGE);
     let steps = (REACH_BYTES.checked_sub((high - low).saturating_add(bytes))? / STEP).max(1);
-    let below = (1..steps).map_while(|i| low.checked_sub(bytes + i * STEP)).filter(|&at| at >= STEP);
+    let below = (1..steps)
+        .map_while(|i| low.checked_sub(bytes + i * STEP))
+        .filter(|&at| at >= STEP);
     let above = (1..steps).rev().map(|i| high + i * STEP);
-    below.chain(above).find(|&at| map_at(at, bytes, libc::PROT_NONE, libc::MAP_NORESERVE))
+    below
+        .chain(above)
+        .find(|&at| map_at(at, bytes, libc::PROT_NONE, libc::MAP_NORESERVE))
 }
 
 /// Maps fresh memory at `at` if nothing is there.

@@ -43,7 +43,12 @@ pub struct Frame {
 
 impl Frame {
     /// A free slot.
-    pub const FREE: Frame = Frame { ret: 0, sp: u64::MAX, start: 0, after: 0 };
+    pub const FREE: Frame = Frame {
+        ret: 0,
+        sp: u64::MAX,
+        start: 0,
+        after: 0,
+    };
 }
 
 /// Per-thread state. The first fields are read and written by trampolines: see `offsets`.
@@ -176,7 +181,10 @@ impl Thread {
         unsafe {
             self.top = slot.add(1);
             compiler_fence(SeqCst);
-            slot.write(Frame { sp: u64::MAX, ..frame });
+            slot.write(Frame {
+                sp: u64::MAX,
+                ..frame
+            });
             compiler_fence(SeqCst);
             (*slot).sp = frame.sp;
             if frame.ret != 0 && (*self.shadow).end < self.top {
@@ -224,7 +232,11 @@ impl Thread {
     /// Brings the frame of a returning call to the top, dropping what lies above. False if it is not there.
     pub fn surface(&mut self, sp: u64, after: u64) -> bool {
         let depth = self.frames().len();
-        let Some(found) = self.frames().iter().rposition(|f| f.sp == sp && f.after == after) else {
+        let Some(found) = self
+            .frames()
+            .iter()
+            .rposition(|f| f.sp == sp && f.after == after)
+        else {
             return false;
         };
         for _ in found + 1..depth {
@@ -337,7 +349,11 @@ impl Shadow {
         while !shadow.is_null() {
             // SAFETY: shadow stacks in the list are never unmapped.
             unsafe {
-                if (*shadow).owned.compare_exchange(0, 1, AcqRel, Relaxed).is_ok() {
+                if (*shadow)
+                    .owned
+                    .compare_exchange(0, 1, AcqRel, Relaxed)
+                    .is_ok()
+                {
                     return shadow;
                 }
                 shadow = (*shadow).next;

@@ -24,12 +24,14 @@ fn number(register: Register) -> u8 {
 fn memory() -> impl Strategy<Value = Operand> {
     let register = || prop_oneof![1 => Just(Operand::NONE), 8 => 0u8..16];
     let scale = prop::sample::select(vec![1u8, 2, 4, 8]);
-    (register(), register(), scale, any::<i32>()).prop_map(|(base, index, scale, displacement)| Operand {
-        base,
-        index: if index == 4 { Operand::NONE } else { index }, // rsp cannot be an index
-        scale,
-        register: 0,
-        displacement,
+    (register(), register(), scale, any::<i32>()).prop_map(|(base, index, scale, displacement)| {
+        Operand {
+            base,
+            index: if index == 4 { Operand::NONE } else { index }, // rsp cannot be an index
+            scale,
+            register: 0,
+            displacement,
+        }
     })
 }
 
@@ -85,19 +87,40 @@ proptest! {
 #[test]
 fn register_operands_come_back() {
     for base in (0..16).filter(|&base| base != 4) {
-        let operand = Operand { base, index: Operand::NONE, scale: 1, register: 1, displacement: 0 };
+        let operand = Operand {
+            base,
+            index: Operand::NONE,
+            scale: 1,
+            register: 1,
+            displacement: 0,
+        };
         for (digit, code) in [(CALL, Code::Call_rm64), (JUMP, Code::Jmp_rm64)] {
             let (bytes, len) = encode(digit, &operand, AT, AT + 2, 0).unwrap();
             let instruction = decode(&bytes[..len]);
-            assert_eq!((instruction.code(), number(instruction.op0_register())), (code, base));
+            assert_eq!(
+                (instruction.code(), number(instruction.op0_register())),
+                (code, base)
+            );
         }
-        assert_eq!(unsafe { evaluate(&operand, 0, |n| 100 + u64::from(n)) }, 100 + u64::from(base));
+        assert_eq!(
+            unsafe { evaluate(&operand, 0, |n| 100 + u64::from(n)) },
+            100 + u64::from(base)
+        );
     }
 }
 
 #[test]
 fn rip_relative_operands_are_read_from_the_next_instruction() {
     let word = 0x1234_5678_9abc_u64;
-    let operand = Operand { base: Operand::RIP, index: Operand::NONE, scale: 1, register: 0, displacement: -64 };
-    assert_eq!(unsafe { evaluate(&operand, &raw const word as u64 + 64, |_| unreachable!()) }, word);
+    let operand = Operand {
+        base: Operand::RIP,
+        index: Operand::NONE,
+        scale: 1,
+        register: 0,
+        displacement: -64,
+    };
+    assert_eq!(
+        unsafe { evaluate(&operand, &raw const word as u64 + 64, |_| unreachable!()) },
+        word
+    );
 }

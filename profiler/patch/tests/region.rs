@@ -18,7 +18,10 @@ fn take(low: u64, high: u64) -> u64 {
 }
 
 fn assert_near(at: u64, low: u64, high: u64) {
-    assert!(at.abs_diff(low) < REACH_BYTES && at.abs_diff(high) < REACH_BYTES, "{at:#x} for {low:#x}..{high:#x}");
+    assert!(
+        at.abs_diff(low) < REACH_BYTES && at.abs_diff(high) < REACH_BYTES,
+        "{at:#x} for {low:#x}..{high:#x}"
+    );
 }
 
 #[test]
@@ -41,7 +44,8 @@ fn far_above_a_module_at_a_low_address() {
 #[test]
 fn above_where_everything_below_is_taken() {
     let (low, high) = (0x4666_0000_0000u64, 0x4666_0010_0000u64);
-    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE | libc::MAP_FIXED_NOREPLACE;
+    let flags =
+        libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE | libc::MAP_FIXED_NOREPLACE;
     let below = low - (2 << 30);
     let taken = unsafe { libc::mmap(below as *mut _, 2 << 30, libc::PROT_NONE, flags, -1, 0) };
     assert_eq!(taken as u64, below);
@@ -53,12 +57,16 @@ fn above_where_everything_below_is_taken() {
 #[test]
 fn nowhere_if_nothing_is_in_reach() {
     let (low, high) = (0x4777_0000_0000u64, 0x4777_0010_0000u64);
-    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE | libc::MAP_FIXED_NOREPLACE;
+    let flags =
+        libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE | libc::MAP_FIXED_NOREPLACE;
     let below = low - (3 << 30);
     let taken = unsafe { libc::mmap(below as *mut _, 6 << 30, libc::PROT_NONE, flags, -1, 0) };
     assert_eq!(taken as u64, below);
     assert!(Region::create(low, high).is_null());
-    assert!(Region::create(0x1000, u64::MAX / 2).is_null(), "a module larger than any jump");
+    assert!(
+        Region::create(0x1000, u64::MAX / 2).is_null(),
+        "a module larger than any jump"
+    );
 }
 
 #[test]
@@ -74,9 +82,15 @@ fn a_full_part_says_so() {
         taken += 1;
     }
     assert!(taken >= 10);
-    assert!(region.take(Part::Moving, 400).is_some(), "the other parts are not");
+    assert!(
+        region.take(Part::Moving, 400).is_some(),
+        "the other parts are not"
+    );
     region.seal();
-    assert!(region.take(Part::Loose, 16).is_some(), "what is left can be had");
+    assert!(
+        region.take(Part::Loose, 16).is_some(),
+        "what is left can be had"
+    );
 }
 
 /// Pads lie where the breakpoints inside the jump allow, and can be jumped through.
@@ -85,15 +99,25 @@ fn pads_lead_to_their_targets() {
     let (low, high) = (0x4999_0000_0000, 0x4999_0010_0000);
     let region = unsafe { &mut *Region::create(low, high) };
     let to = region.take(Part::Moving, 400).unwrap() as u64;
-    for (i, boundaries) in [0b1, 0b11, 0b101, 0b1001, 0b1_0001, 0b1_0011, 0b1_0101, 0b1111].into_iter().enumerate() {
+    for (i, boundaries) in [
+        0b1, 0b11, 0b101, 0b1001, 0b1_0001, 0b1_0011, 0b1_0101, 0b1111,
+    ]
+    .into_iter()
+    .enumerate()
+    {
         for j in 0..20 {
             let entry = low + 0x1000 * (i as u64 + 1) + 48 * j;
             let targets = Targets::of(entry, boundaries);
-            let pad = region.pad(&targets, to).unwrap_or_else(|| panic!("{boundaries:b} {j}"));
+            let pad = region
+                .pad(&targets, to)
+                .unwrap_or_else(|| panic!("{boundaries:b} {j}"));
             assert!(targets.allow(pad) && pad & !(PAGE - 1) == (pad + 5) & !(PAGE - 1));
             let code = unsafe { std::slice::from_raw_parts(pad as *const u8, 5) };
             let relative = i32::from_le_bytes(code[1..].try_into().unwrap());
-            assert_eq!((code[0], pad.wrapping_add_signed(i64::from(relative) + 5)), (0xe9, to));
+            assert_eq!(
+                (code[0], pad.wrapping_add_signed(i64::from(relative) + 5)),
+                (0xe9, to)
+            );
         }
     }
 }
@@ -111,7 +135,10 @@ fn a_program_at_a_fixed_address_has_room_above() {
     let maps = String::from_utf8(output.stdout).unwrap();
     let code = maps.lines().find(|line| line.contains("r-xp")).unwrap();
     let (low, high) = code.split(' ').next().unwrap().split_once('-').unwrap();
-    let (low, high) = (u64::from_str_radix(low, 16).unwrap(), u64::from_str_radix(high, 16).unwrap());
+    let (low, high) = (
+        u64::from_str_radix(low, 16).unwrap(),
+        u64::from_str_radix(high, 16).unwrap(),
+    );
     assert!(low < 0x100_0000, "at a fixed address: {low:#x}");
     let at = take(low, high);
     assert_near(at, low, high);

@@ -42,8 +42,14 @@ static SERIAL: AtomicU64 = AtomicU64::new(1);
 
 impl Model {
     fn check(&self) {
-        let live = self.live.iter().map(|frame| (frame.sp, frame.after, frame.ret));
-        let mut frames = thread::current().frames().iter().map(|frame| (frame.sp, frame.after, frame.ret));
+        let live = self
+            .live
+            .iter()
+            .map(|frame| (frame.sp, frame.after, frame.ret));
+        let mut frames = thread::current()
+            .frames()
+            .iter()
+            .map(|frame| (frame.sp, frame.after, frame.ret));
         // Whatever was left may still be there; what is alive is, in order.
         for call in live {
             assert!(frames.any(|frame| frame == call), "{call:x?}");
@@ -132,7 +138,12 @@ proptest! {
 /// A coroutine's call is found by the thread that resumes it, also when the thread that made it has ended.
 #[test]
 fn other_threads_exhume() {
-    let frame = Frame { ret: 11, sp: 0x7000, start: 1, after: 0xabc0 };
+    let frame = Frame {
+        ret: 11,
+        sp: 0x7000,
+        start: 1,
+        after: 0xabc0,
+    };
     std::thread::spawn(move || {
         assert!(thread::current().prepare());
         assert!(thread::current().push(frame));
@@ -144,7 +155,10 @@ fn other_threads_exhume() {
         .unwrap();
         thread::current().close();
         assert!(thread::current().frames().is_empty());
-        assert!(!thread::current().push(frame), "a closed thread has no room");
+        assert!(
+            !thread::current().push(frame),
+            "a closed thread has no room"
+        );
     })
     .join()
     .unwrap();
@@ -159,10 +173,20 @@ fn live_graves_are_kept() {
     assert!(thread.prepare());
     let mut slot = 77u64;
     let sp = &raw mut slot as u64;
-    assert!(thread.push(Frame { ret: 5, sp, start: 1, after: 77 }));
+    assert!(thread.push(Frame {
+        ret: 5,
+        sp,
+        start: 1,
+        after: 77
+    }));
     thread.drop_stale(sp + 8);
     for i in 1..3 * thread::GRAVES_MAX as u64 {
-        assert!(thread.push(Frame { ret: 6, sp: 16 * i, start: 1, after: 1 }));
+        assert!(thread.push(Frame {
+            ret: 6,
+            sp: 16 * i,
+            start: 1,
+            after: 1
+        }));
         thread.drop_stale(16 * i + 8);
     }
     assert_eq!(thread.exhume(sp, 77), Some(5));
@@ -174,9 +198,19 @@ fn a_full_stack_says_so() {
     assert!(thread.prepare());
     let full = thread.shadow_full;
     for i in 0..thread::FRAMES_MAX as u64 {
-        assert!(thread.push(Frame { ret: 0, sp: u64::MAX - 8 - 8 * i, start: 1, after: 1 }));
+        assert!(thread.push(Frame {
+            ret: 0,
+            sp: u64::MAX - 8 - 8 * i,
+            start: 1,
+            after: 1
+        }));
     }
-    assert!(!thread.push(Frame { ret: 0, sp: 8, start: 1, after: 1 }));
+    assert!(!thread.push(Frame {
+        ret: 0,
+        sp: 8,
+        start: 1,
+        after: 1
+    }));
     assert_eq!(thread.shadow_full, full + 1);
     for _ in 0..thread::FRAMES_MAX {
         thread.pop();

@@ -11,7 +11,17 @@ use rig::plan::Rig;
 use rig::ring::{Ring, assert_nested};
 
 const FUNCTIONS: [&str; 11] = [
-    "add_tail", "seven", "work", "fibonacci", "on_signal_work", "jump", "suspend", "suspend_tail", "step", "add", "body",
+    "add_tail",
+    "seven",
+    "work",
+    "fibonacci",
+    "on_signal_work",
+    "jump",
+    "suspend",
+    "suspend_tail",
+    "step",
+    "add",
+    "body",
 ];
 
 /// The library with every call site and entry hooked that can be. Call sites that an entry covers are left out.
@@ -24,9 +34,13 @@ fn hooked(role: Role) -> Library {
         let end = rig.probes[entry].address + u64::from(rig.probes[entry].len).max(5);
         // swapcontext saves where it returns to, which a hook would change.
         let names = rig.module.call_sites(rig.probes[entry].address);
-        let names: Vec<String> = names.iter().map(|site| rig.module.callee_name(&site.callee)).collect();
+        let names: Vec<String> = names
+            .iter()
+            .map(|site| rig.module.callee_name(&site.callee))
+            .collect();
         for (id, name) in rig.sites_of(name, role).into_iter().zip(names) {
-            let unsafe_to_hook = ["swapcontext", "longjmp", "__longjmp_chk", "_setjmp"].contains(&name.as_str());
+            let unsafe_to_hook =
+                ["swapcontext", "longjmp", "__longjmp_chk", "_setjmp"].contains(&name.as_str());
             if rig.probes[id].address >= end && !unsafe_to_hook {
                 ids.push(id);
             }
@@ -102,12 +116,18 @@ static TIMER: Mutex<()> = Mutex::new(());
 
 /// Calls work under a timer whose handler makes the same calls, until enough signals hit.
 fn interrupted(library: &Library, alternate: Option<&mut [u8]>) {
-    let _timer = TIMER.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+    let _timer = TIMER
+        .lock()
+        .unwrap_or_else(|poisoned| poisoned.into_inner());
     let mut ring = Ring::start();
     unsafe {
         let mut flags = libc::SA_RESTART;
         if let Some(stack) = alternate {
-            let stack = libc::stack_t { ss_sp: stack.as_mut_ptr().cast(), ss_flags: 0, ss_size: stack.len() };
+            let stack = libc::stack_t {
+                ss_sp: stack.as_mut_ptr().cast(),
+                ss_flags: 0,
+                ss_size: stack.len(),
+            };
             assert_eq!(libc::sigaltstack(&stack, std::ptr::null_mut()), 0);
             flags |= libc::SA_ONSTACK;
         }
@@ -121,9 +141,18 @@ fn interrupted(library: &Library, alternate: Option<&mut [u8]>) {
         event.sigev_signo = libc::SIGUSR1;
         event.sigev_notify_thread_id = libc::gettid();
         let mut timer = std::mem::zeroed();
-        assert_eq!(libc::timer_create(libc::CLOCK_MONOTONIC, &mut event, &mut timer), 0);
-        let often = libc::timespec { tv_sec: 0, tv_nsec: 50_000 };
-        let period = libc::itimerspec { it_interval: often, it_value: often };
+        assert_eq!(
+            libc::timer_create(libc::CLOCK_MONOTONIC, &mut event, &mut timer),
+            0
+        );
+        let often = libc::timespec {
+            tv_sec: 0,
+            tv_nsec: 50_000,
+        };
+        let period = libc::itimerspec {
+            it_interval: often,
+            it_value: often,
+        };
         libc::timer_settime(timer, 0, &period, std::ptr::null_mut());
         let mut calls = 0;
         while calls < 50_000 || handled(library) < 500 {
@@ -140,9 +169,17 @@ fn interrupted(library: &Library, alternate: Option<&mut [u8]>) {
             }
         }
         libc::timer_delete(timer);
-        assert_eq!(thread::current().frames_lost, 0, "nothing was taken for stale");
+        assert_eq!(
+            thread::current().frames_lost,
+            0,
+            "nothing was taken for stale"
+        );
         assert!(thread::current().frames().is_empty());
-        let disable = libc::stack_t { ss_sp: std::ptr::null_mut(), ss_flags: libc::SS_DISABLE, ss_size: 0 };
+        let disable = libc::stack_t {
+            ss_sp: std::ptr::null_mut(),
+            ss_flags: libc::SS_DISABLE,
+            ss_size: 0,
+        };
         libc::sigaltstack(&disable, std::ptr::null_mut());
     }
     assert_eq!(call!(library, "wrong"), 0);
@@ -176,7 +213,14 @@ fn signals_on_alternate_stacks() {
         // Somewhere above this thread's stack: the main thread's lies near the top.
         let high = loop {
             let memory = unsafe {
-                libc::mmap(at as *mut _, 1 << 17, protection, flags | libc::MAP_FIXED_NOREPLACE, -1, 0)
+                libc::mmap(
+                    at as *mut _,
+                    1 << 17,
+                    protection,
+                    flags | libc::MAP_FIXED_NOREPLACE,
+                    -1,
+                    0,
+                )
             };
             if memory != libc::MAP_FAILED {
                 break unsafe { std::slice::from_raw_parts_mut(memory.cast::<u8>(), 1 << 17) };

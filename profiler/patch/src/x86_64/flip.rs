@@ -54,9 +54,19 @@ impl Change {
         unsafe {
             match phase {
                 0 => self.write(|offset| self.is_boundary(offset).then_some(BREAKPOINT)),
-                1 => self.write(|offset| if self.is_boundary(offset) { None } else { original(offset) }),
+                1 => self.write(|offset| {
+                    if self.is_boundary(offset) {
+                        None
+                    } else {
+                        original(offset)
+                    }
+                }),
                 2 => self.write(|offset| {
-                    if offset > 0 && self.is_boundary(offset) { original(offset) } else { None }
+                    if offset > 0 && self.is_boundary(offset) {
+                        original(offset)
+                    } else {
+                        None
+                    }
                 }),
                 _ => self.write(|offset| if offset == 0 { original(0) } else { None }),
             }
@@ -103,7 +113,9 @@ pub fn alone(process: i32) -> bool {
     unsafe {
         let mut status: libc::stat = core::mem::zeroed();
         // proc(5): the link count of a task directory is the number of threads plus two.
-        libc::getpid() == process && libc::stat(c"/proc/self/task".as_ptr(), &mut status) == 0 && status.st_nlink == 3
+        libc::getpid() == process
+            && libc::stat(c"/proc/self/task".as_ptr(), &mut status) == 0
+            && status.st_nlink == 3
     }
 }
 
@@ -116,5 +128,11 @@ pub unsafe fn set_writable(from: u64, to: u64, writable: bool) -> bool {
     let len = (to - start).next_multiple_of(4096);
     let write = if writable { libc::PROT_WRITE } else { 0 };
     // SAFETY: the caller's contract.
-    unsafe { libc::mprotect(start as *mut _, len as usize, libc::PROT_READ | libc::PROT_EXEC | write) == 0 }
+    unsafe {
+        libc::mprotect(
+            start as *mut _,
+            len as usize,
+            libc::PROT_READ | libc::PROT_EXEC | write,
+        ) == 0
+    }
 }

@@ -57,7 +57,11 @@ impl Targets {
                 mask |= 0xff << (8 * byte);
             }
         }
-        Targets { end: entry + 5, fixed, mask }
+        Targets {
+            end: entry + 5,
+            fixed,
+            mask,
+        }
     }
 
     /// Whether a jump may lead to `to`.
@@ -76,7 +80,9 @@ impl Targets {
         while relative < high {
             let word = relative as i32 as u32;
             // The highest byte that is wrong decides how far to go; everything below starts again from its least.
-            let Some(wrong) = (0..4).rev().find(|byte| (word ^ self.fixed) & self.mask & (0xff << (8 * byte)) != 0)
+            let Some(wrong) = (0..4)
+                .rev()
+                .find(|byte| (word ^ self.fixed) & self.mask & (0xff << (8 * byte)) != 0)
             else {
                 return Some(self.end.wrapping_add_signed(relative));
             };
@@ -99,11 +105,13 @@ impl Targets {
         let highs = if high_free { 0..256u32 } else { 0..1 };
         highs.flat_map(move |high| {
             let middles = if middle_free { 0..256u32 } else { 0..1 };
-            middles.step_by(if high_free { 16 } else { 1 }).map(move |middle| {
-                let high = if high_free { high << 24 } else { 0 };
-                let middle = if middle_free { middle << 16 } else { 0 };
-                end.wrapping_add_signed((fixed | high | middle) as i32 as i64)
-            })
+            middles
+                .step_by(if high_free { 16 } else { 1 })
+                .map(move |middle| {
+                    let high = if high_free { high << 24 } else { 0 };
+                    let middle = if middle_free { middle << 16 } else { 0 };
+                    end.wrapping_add_signed((fixed | high | middle) as i32 as i64)
+                })
         })
     }
 }
@@ -127,7 +135,9 @@ mod tests {
         // push rbp (1), mov rbp, rsp (3), sub rsp, 16 (4): boundaries at 0, 1, 4; bytes 1 and 4 of the jump are cc.
         let entry = 0x5555_5000_1230;
         let targets = Targets::of(entry, 0b1_0011);
-        let to = targets.first_in(entry - (1 << 31), entry + (1 << 31)).unwrap();
+        let to = targets
+            .first_in(entry - (1 << 31), entry + (1 << 31))
+            .unwrap();
         assert!(targets.allow(to));
         let (bytes, _) = redirect(Form::Entry, entry, 5, to).unwrap();
         assert_eq!((bytes[0], bytes[1], bytes[4]), (0xe9, 0xcc, 0xcc));
@@ -140,7 +150,11 @@ mod tests {
             let targets = Targets::of(entry, boundaries);
             let from = entry - 0x3400_0000;
             let slow = (from..from + 0x200_0000).find(|&to| targets.allow(to));
-            assert_eq!(targets.first_in(from, from + 0x200_0000), slow, "{boundaries:b}");
+            assert_eq!(
+                targets.first_in(from, from + 0x200_0000),
+                slow,
+                "{boundaries:b}"
+            );
         }
     }
 

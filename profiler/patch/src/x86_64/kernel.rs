@@ -30,7 +30,10 @@ pub fn alternate_stack() -> Range<u64> {
     // SAFETY: zero is a valid `stack_t`; the kernel writes it.
     unsafe {
         let mut stack: libc::stack_t = core::mem::zeroed();
-        let answer = system_call(libc::SYS_sigaltstack, [0, &raw mut stack as u64, 0, 0, 0, 0]);
+        let answer = system_call(
+            libc::SYS_sigaltstack,
+            [0, &raw mut stack as u64, 0, 0, 0, 0],
+        );
         if answer != 0 || stack.ss_flags & libc::SS_ONSTACK == 0 {
             return 0..0;
         }
@@ -41,12 +44,28 @@ pub fn alternate_stack() -> Range<u64> {
 /// The word at `address`, if there is memory and the system lets us look.
 pub fn peek(address: u64) -> Option<u64> {
     let mut word = 0u64;
-    let local = libc::iovec { iov_base: (&raw mut word).cast(), iov_len: 8 };
-    let remote = libc::iovec { iov_base: address as *mut _, iov_len: 8 };
+    let local = libc::iovec {
+        iov_base: (&raw mut word).cast(),
+        iov_len: 8,
+    };
+    let remote = libc::iovec {
+        iov_base: address as *mut _,
+        iov_len: 8,
+    };
     // SAFETY: the kernel checks the remote side; the local one is ours.
     let read = unsafe {
         let own = system_call(libc::SYS_getpid, [0; 6]) as u64;
-        system_call(libc::SYS_process_vm_readv, [own, &raw const local as u64, 1, &raw const remote as u64, 1, 0])
+        system_call(
+            libc::SYS_process_vm_readv,
+            [
+                own,
+                &raw const local as u64,
+                1,
+                &raw const remote as u64,
+                1,
+                0,
+            ],
+        )
     };
     (read == 8).then_some(word)
 }

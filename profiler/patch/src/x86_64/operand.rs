@@ -12,7 +12,13 @@ const RSP: u8 = 4;
 /// Encodes `ff /digit` with `operand` at address `at`, always with a 32-bit displacement. `lifted` bytes more lie on the
 /// stack than where the original call stood; `next_ip` is the address after the original instruction. Returns the bytes
 /// and their number, or `None` if the operand is out of reach.
-pub fn encode(digit: u8, operand: &Operand, at: u64, next_ip: u64, lifted: i32) -> Option<([u8; 9], usize)> {
+pub fn encode(
+    digit: u8,
+    operand: &Operand,
+    at: u64,
+    next_ip: u64,
+    lifted: i32,
+) -> Option<([u8; 9], usize)> {
     let mut code = [0; 9];
     if operand.register == 1 {
         let mut len = 0;
@@ -37,9 +43,16 @@ pub fn encode(digit: u8, operand: &Operand, at: u64, next_ip: u64, lifted: i32) 
     if operand.base == RSP {
         displacement = displacement.checked_add(lifted)?;
     }
-    let rex = 0x40
-        | if has(operand.base) { operand.base >> 3 } else { 0 }
-        | if has(operand.index) { operand.index >> 3 << 1 } else { 0 };
+    let rex =
+        0x40 | if has(operand.base) {
+            operand.base >> 3
+        } else {
+            0
+        } | if has(operand.index) {
+            operand.index >> 3 << 1
+        } else {
+            0
+        };
     let mut len = 0;
     let mut put = |byte: u8| {
         code[len] = byte;
@@ -52,8 +65,18 @@ pub fn encode(digit: u8, operand: &Operand, at: u64, next_ip: u64, lifted: i32) 
     // Always a SIB byte; without a base it means displacement only, with mod 00.
     put(if has(operand.base) { 0x80 } else { 0 } | digit << 3 | 4);
     let scale = operand.scale.max(1).trailing_zeros() as u8;
-    let index = if has(operand.index) { operand.index & 7 } else { 4 };
-    put(scale << 6 | index << 3 | if has(operand.base) { operand.base & 7 } else { 5 });
+    let index = if has(operand.index) {
+        operand.index & 7
+    } else {
+        4
+    };
+    put(scale << 6
+        | index << 3
+        | if has(operand.base) {
+            operand.base & 7
+        } else {
+            5
+        });
     displacement.to_le_bytes().into_iter().for_each(put);
     Some((code, len))
 }
@@ -75,7 +98,9 @@ pub unsafe fn evaluate(operand: &Operand, next_ip: u64, register: impl Fn(u8) ->
         Operand::NONE => 0,
         n => register(n).wrapping_mul(operand.scale as u64),
     };
-    let address = base.wrapping_add(index).wrapping_add_signed(operand.displacement as i64);
+    let address = base
+        .wrapping_add(index)
+        .wrapping_add_signed(operand.displacement as i64);
     // SAFETY: the caller's contract: the processor was about to read this word.
     unsafe { (address as *const u64).read_unaligned() }
 }

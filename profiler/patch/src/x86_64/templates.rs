@@ -343,9 +343,57 @@ pub struct Template {
     pub moving: bool,
 }
 
-template!(inner_call, evenkeel_inner_call, evenkeel_inner_call_after, evenkeel_inner_call_bypass, evenkeel_inner_call_end, false, false);
-template!(inner_indirect, evenkeel_inner_indirect, evenkeel_inner_indirect_after, evenkeel_inner_indirect_bypass, evenkeel_inner_indirect_end, true, false);
-template!(inner_moving, evenkeel_inner_moving, evenkeel_inner_moving_after, evenkeel_inner_moving_bypass, evenkeel_inner_moving_end, false, true);
-template!(boundary_call, evenkeel_boundary_call, evenkeel_boundary_call_after, evenkeel_boundary_call_bypass, evenkeel_boundary_call_end, false, false);
-template!(boundary_indirect, evenkeel_boundary_indirect, evenkeel_boundary_indirect_after, evenkeel_boundary_indirect_bypass, evenkeel_boundary_indirect_end, true, false);
-template!(boundary_moving, evenkeel_boundary_moving, evenkeel_boundary_moving_after, evenkeel_boundary_moving_bypass, evenkeel_boundary_moving_end, false, true);
+template!(
+    inner_call,
+    evenkeel_inner_call,
+    evenkeel_inner_call_after,
+    evenkeel_inner_call_bypass,
+    evenkeel_inner_call_end,
+    false,
+    false
+);
+template!(
+    inner_indirect,
+    evenkeel_inner_indirect,
+    evenkeel_inner_indirect_after,
+    evenkeel_inner_indirect_bypass,
+    evenkeel_inner_indirect_end,
+    true,
+    false
+);
+template!(
+    inner_moving,
+    evenkeel_inner_moving,
+    evenkeel_inner_moving_after,
+    evenkeel_inner_moving_bypass,
+    evenkeel_inner_moving_end,
+    false,
+    true
+);
+template!(
+    boundary_call,
+    evenkeel_boundary_call,
+    evenkeel_boundary_call_after,
+    evenkeel_boundary_call_bypass,
+    evenkeel_boundary_call_end,
+    false,
+    false
+);
+template!(
+    boundary_indirect,
+    evenkeel_boundary_indirect,
+    evenkeel_boundary_indirect_after,
+    evenkeel_boundary_indirect_bypass,
+    evenkeel_boundary_indirect_end,
+    true,
+    false
+);
+template!(
+    boundary_moving,
+    evenkeel_boundary_moving,
+    evenkeel_boundary_moving_after,
+    evenkeel_boundary_moving_bypass,
+    evenkeel_boundary_moving_end,
+    false,
+    true
+);

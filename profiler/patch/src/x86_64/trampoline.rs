@@ -33,8 +33,12 @@ impl Hook {
         match (self.form, boundary) {
             (Form::Call, false) => templates::inner_call(),
             (Form::Call, true) => templates::boundary_call(),
-            (Form::IndirectCall | Form::ShortIndirectCall | Form::IndirectJump, false) => templates::inner_indirect(),
-            (Form::IndirectCall | Form::ShortIndirectCall | Form::IndirectJump, true) => templates::boundary_indirect(),
+            (Form::IndirectCall | Form::ShortIndirectCall | Form::IndirectJump, false) => {
+                templates::inner_indirect()
+            }
+            (Form::IndirectCall | Form::ShortIndirectCall | Form::IndirectJump, true) => {
+                templates::boundary_indirect()
+            }
             (Form::TailJump | Form::Entry, false) => templates::inner_moving(),
             (Form::TailJump | Form::Entry, true) => templates::boundary_moving(),
         }
@@ -65,7 +69,8 @@ impl Hook {
             return false;
         }
         let return_at = template.after + RETURN_AT;
-        code[return_at..return_at + 8].copy_from_slice(&(self.site + self.len as u64).to_le_bytes());
+        code[return_at..return_at + 8]
+            .copy_from_slice(&(self.site + self.len as u64).to_le_bytes());
         let id_at = template.after + ID_AT;
         code[id_at..id_at + 8].copy_from_slice(&(self.id as u64).to_le_bytes());
         !template.indirect || self.fill_operands(code, at as u64, &template)
@@ -124,12 +129,15 @@ impl Hook {
         if self.operand.base == Operand::RIP {
             start -= 6;
         }
-        let Some((call, len)) = operand::encode(operand::CALL, &self.operand, at + start as u64, next_ip, 0) else {
+        let Some((call, len)) =
+            operand::encode(operand::CALL, &self.operand, at + start as u64, next_ip, 0)
+        else {
             return false;
         };
         code[template.after - len..template.after].copy_from_slice(&call[..len]);
         let jump_at = at + template.bypass as u64;
-        let Some((jump, len)) = operand::encode(operand::JUMP, &self.operand, jump_at, next_ip, 8) else {
+        let Some((jump, len)) = operand::encode(operand::JUMP, &self.operand, jump_at, next_ip, 8)
+        else {
             return false;
         };
         debug_assert!(len <= OPERAND_BYTES);

@@ -8,8 +8,22 @@ use super::operand;
 
 /// ucontext register numbers (sys/ucontext.h) in the processor's numbering.
 const REGISTERS: [i32; 16] = [
-    libc::REG_RAX, libc::REG_RCX, libc::REG_RDX, libc::REG_RBX, libc::REG_RSP, libc::REG_RBP, libc::REG_RSI, libc::REG_RDI,
-    libc::REG_R8, libc::REG_R9, libc::REG_R10, libc::REG_R11, libc::REG_R12, libc::REG_R13, libc::REG_R14, libc::REG_R15,
+    libc::REG_RAX,
+    libc::REG_RCX,
+    libc::REG_RDX,
+    libc::REG_RBX,
+    libc::REG_RSP,
+    libc::REG_RBP,
+    libc::REG_RSI,
+    libc::REG_RDI,
+    libc::REG_R8,
+    libc::REG_R9,
+    libc::REG_R10,
+    libc::REG_R11,
+    libc::REG_R12,
+    libc::REG_R13,
+    libc::REG_R14,
+    libc::REG_R15,
 ];
 
 /// The address of the breakpoint a thread has just executed.
@@ -39,7 +53,8 @@ pub unsafe fn emulate(context: &mut libc::ucontext_t, site: &Site<'_>) -> Option
     let at = breakpoint_address(context);
     let registers = &mut context.uc_mcontext.gregs;
     if let Some((displaced, body)) = site.displaced {
-        registers[libc::REG_RIP as usize] = displaced_address(displaced, body, (at - site.address) as u8) as i64;
+        registers[libc::REG_RIP as usize] =
+            displaced_address(displaced, body, (at - site.address) as u8) as i64;
         return None;
     }
     let probe = site.probe;
@@ -52,7 +67,11 @@ pub unsafe fn emulate(context: &mut libc::ucontext_t, site: &Site<'_>) -> Option
         probe.target + site.bias
     } else {
         // SAFETY: the processor was about to read the operand with these registers.
-        unsafe { operand::evaluate(&probe.operand, next, |n| registers[REGISTERS[n as usize & 15] as usize] as u64) }
+        unsafe {
+            operand::evaluate(&probe.operand, next, |n| {
+                registers[REGISTERS[n as usize & 15] as usize] as u64
+            })
+        }
     };
     if probe.form == Form::IndirectJump as u8 {
         registers[libc::REG_RIP as usize] = target as i64;

@@ -120,32 +120,61 @@ impl FrameInfo {
     /// # Safety
     /// `self` lives as long as the process and never moves; the range holds trampolines of one kind only.
     pub unsafe fn register(&mut self, low: u64, high: u64, moving: bool) {
-        let mut writer = Writer { bytes: &mut self.bytes, len: 0 };
+        let mut writer = Writer {
+            bytes: &mut self.bytes,
+            len: 0,
+        };
         write_entries(&mut writer, low, high, moving);
         self.len = writer.len;
         // SAFETY: bytes end with a zero length, the object is zeroed and large enough.
-        unsafe { __register_frame_info(self.bytes.as_ptr().cast(), self.object.as_mut_ptr().cast()) };
+        unsafe {
+            __register_frame_info(self.bytes.as_ptr().cast(), self.object.as_mut_ptr().cast())
+        };
     }
 }
 
 fn write_entries(w: &mut Writer<'_>, low: u64, high: u64, moving: bool) {
     // CIE: augmentation "zR" with absolute pointers, data alignment -8, return address in column 16.
-    w.put(&[0; 4]).put(&[0; 4]).put(&[1, b'z', b'R', 0]).uleb(1).sleb(-8).uleb(16).uleb(1).put(&[0x00]);
+    w.put(&[0; 4])
+        .put(&[0; 4])
+        .put(&[1, b'z', b'R', 0])
+        .uleb(1)
+        .sleb(-8)
+        .uleb(16)
+        .uleb(1)
+        .put(&[0x00]);
     // DW_CFA_def_cfa_expression: rsp - 1.
     w.put(&[0x0f]).uleb(2).put(&[op::BREG7]).sleb(-1);
     // DW_CFA_val_expression: rsp = CFA + 1 (the CFA is on the stack).
-    w.put(&[0x16]).uleb(7).uleb(2).put(&[op::LIT0 + 1, op::PLUS]);
+    w.put(&[0x16])
+        .uleb(7)
+        .uleb(2)
+        .put(&[op::LIT0 + 1, op::PLUS]);
     // DW_CFA_expression: the address of the return address.
     let mut expression = [0; 240];
-    let mut e = Writer { bytes: &mut expression, len: 0 };
-    if moving { search_expression(&mut e) } else { constant_expression(&mut e) }
+    let mut e = Writer {
+        bytes: &mut expression,
+        len: 0,
+    };
+    if moving {
+        search_expression(&mut e)
+    } else {
+        constant_expression(&mut e)
+    }
     let len = e.len;
-    w.put(&[0x10]).uleb(16).uleb(len as u64).put(&expression[..len]);
+    w.put(&[0x10])
+        .uleb(16)
+        .uleb(len as u64)
+        .put(&expression[..len]);
     pad(w, 0);
     let cie = w.len;
     // FDE. It begins one byte early: unwinders look up the program counter minus one.
     let pointer = (cie + 4) as u32;
-    w.put(&[0; 4]).put(&pointer.to_le_bytes()).put(&(low - 1).to_le_bytes()).put(&(high - low + 1).to_le_bytes()).uleb(0);
+    w.put(&[0; 4])
+        .put(&pointer.to_le_bytes())
+        .put(&(low - 1).to_le_bytes())
+        .put(&(high - low + 1).to_le_bytes())
+        .uleb(0);
     pad(w, cie);
     w.put(&[0; 4]);
 }
@@ -172,23 +201,34 @@ fn search_expression(e: &mut Writer<'_>) {
     // Below S stays the CFA: libgcc refuses to pick the bottom element.
     e.put(&[op::DUP, op::LIT0 + 7, op::MINUS]); //                       S = CFA + 1 - 8
     e.put(&[op::BREG16]).sleb(0); //                                     S P
-    e.put(&[op::ADDR]).put(&(&raw const SHADOWS as u64).to_le_bytes()).put(&[op::DEREF]); // S P n
+    e.put(&[op::ADDR])
+        .put(&(&raw const SHADOWS as u64).to_le_bytes())
+        .put(&[op::DEREF]); // S P n
     let shadow = e.len;
     e.put(&[op::DUP]);
     let more = e.ahead(op::BRA);
-    e.put(&[op::ADDR]).put(&(&raw const NOWHERE as u64).to_le_bytes());
+    e.put(&[op::ADDR])
+        .put(&(&raw const NOWHERE as u64).to_le_bytes());
     let nowhere = e.ahead(op::SKIP);
     e.land(more);
-    e.put(&[op::DUP, op::PLUS_UCONST]).uleb(SHADOW_END).put(&[op::DEREF]); // S P n f+1
+    e.put(&[op::DUP, op::PLUS_UCONST])
+        .uleb(SHADOW_END)
+        .put(&[op::DEREF]); // S P n f+1
     let next = e.len;
     e.put(&[0x08, FRAME_BYTES as u8, op::MINUS]); //                     S P n f     (const1u)
-    e.put(&[op::OVER, op::PLUS_UCONST]).uleb(SHADOW_LOW).put(&[op::DEREF]); // S P n f bottom
+    e.put(&[op::OVER, op::PLUS_UCONST])
+        .uleb(SHADOW_LOW)
+        .put(&[op::DEREF]); // S P n f bottom
     e.put(&[op::OVER, op::PICK, 1]); //                                  S P n f bottom f bottom
     e.put(&[op::LT]); //                                                 S P n f bottom (f < bottom)
     e.put(&[op::SWAP, op::DROP]); //                                         S P n f (f < bottom) 
     let exhausted = e.ahead(op::BRA); //                                 S P n f
-    e.put(&[op::DUP, op::PLUS_UCONST]).uleb(FRAME_SP).put(&[op::DEREF, op::PICK, 4, op::EQ]); // S P n f (sp = S)
-    e.put(&[op::OVER, op::PLUS_UCONST]).uleb(FRAME_AFTER).put(&[op::DEREF, op::PICK, 4, op::EQ]); // .. (after = P)
+    e.put(&[op::DUP, op::PLUS_UCONST])
+        .uleb(FRAME_SP)
+        .put(&[op::DEREF, op::PICK, 4, op::EQ]); // S P n f (sp = S)
+    e.put(&[op::OVER, op::PLUS_UCONST])
+        .uleb(FRAME_AFTER)
+        .put(&[op::DEREF, op::PICK, 4, op::EQ]); // .. (after = P)
     e.put(&[op::AND, op::LIT0, op::EQ]); //                              S P n f (no match)
     e.back(op::BRA, next);
     let found = e.ahead(op::SKIP);
@@ -197,15 +237,22 @@ fn search_expression(e: &mut Writer<'_>) {
     e.land(found);
     let chain = e.len;
     e.put(&[op::DUP, 0x08, FRAME_BYTES as u8, op::MINUS]); //            S P n f g
-    e.put(&[op::DUP, op::PLUS_UCONST]).uleb(FRAME_SP).put(&[op::DEREF, op::PICK, 5, op::EQ]); // S P n f g (sp = S)
-    e.put(&[op::OVER, op::PLUS_UCONST]).uleb(FRAME_AFTER).put(&[op::DEREF]); // S P n f g (sp = S) after
+    e.put(&[op::DUP, op::PLUS_UCONST])
+        .uleb(FRAME_SP)
+        .put(&[op::DEREF, op::PICK, 5, op::EQ]); // S P n f g (sp = S)
+    e.put(&[op::OVER, op::PLUS_UCONST])
+        .uleb(FRAME_AFTER)
+        .put(&[op::DEREF]); // S P n f g (sp = S) after
     e.put(&[op::PICK, 3, op::DEREF, op::EQ, op::AND]); //                S P n f g (f returns into g's trampoline)
     let linked = e.ahead(op::BRA);
     e.put(&[op::DROP]); //                                               S P n f     (`ret` is at offset 0)
     let outermost = e.ahead(op::SKIP);
-    e.land(linked).put(&[op::SWAP, op::DROP, op::DUP, op::DEREF]); //    S P n g ret
+    e.land(linked)
+        .put(&[op::SWAP, op::DROP, op::DUP, op::DEREF]); //    S P n g ret
     e.back(op::BRA, chain);
-    e.put(&[op::PLUS_UCONST]).uleb(FRAME_AFTER).put(&[op::DEREF]); //    a trampoline that knows where it returns to
+    e.put(&[op::PLUS_UCONST])
+        .uleb(FRAME_AFTER)
+        .put(&[op::DEREF]); //    a trampoline that knows where it returns to
     e.put(&[op::PLUS_UCONST]).uleb(RETURN_AT as u64);
     e.land(nowhere).land(outermost);
 }

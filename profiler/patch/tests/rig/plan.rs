@@ -11,7 +11,8 @@ use super::library::Library;
 use super::ring::RECORDING;
 
 const RIGS_MAX: usize = 64;
-static RIGS: [AtomicPtr<Rig>; RIGS_MAX] = [const { AtomicPtr::new(std::ptr::null_mut()) }; RIGS_MAX];
+static RIGS: [AtomicPtr<Rig>; RIGS_MAX] =
+    [const { AtomicPtr::new(std::ptr::null_mut()) }; RIGS_MAX];
 static INSTALL: Mutex<usize> = Mutex::new(0);
 /// Breakpoints met.
 pub static TRAPS: AtomicU64 = AtomicU64::new(0);
@@ -53,7 +54,8 @@ impl Rig {
         assert!(self.probes.len() < self.probes.capacity());
         // SAFETY: all zeros are a valid probe.
         let mut probe: Probe = unsafe { std::mem::zeroed() };
-        (probe.address, probe.form, probe.role, probe.bytes) = (address, form as u8, role as u8, bytes);
+        (probe.address, probe.form, probe.role, probe.bytes) =
+            (address, form as u8, role as u8, bytes);
         self.probes.push(probe);
         self.probes.last_mut().unwrap()
     }
@@ -71,13 +73,20 @@ impl Rig {
     pub fn sites_of(&mut self, name: &str, role: Role) -> Vec<usize> {
         let entry = self.entry_of(name);
         let sites = self.module.call_sites(entry);
-        sites.iter().filter(|site| site.form.is_ok()).map(|site| self.site(site, role)).collect()
+        sites
+            .iter()
+            .filter(|site| site.form.is_ok())
+            .map(|site| self.site(site, role))
+            .collect()
     }
 
     /// A probe at the entry of a function.
     pub fn entry(&mut self, name: &str, role: Role) -> usize {
         let entry = self.entry_of(name);
-        let displaced = self.module.displaced(entry).unwrap_or_else(|error| panic!("{name}: {error}"));
+        let displaced = self
+            .module
+            .displaced(entry)
+            .unwrap_or_else(|error| panic!("{name}: {error}"));
         let index = self.displaced.len();
         self.displaced.push(displaced);
         let bytes = self.module.bytes_at(entry).unwrap();
@@ -92,12 +101,18 @@ impl Rig {
     }
 
     fn entry_of(&self, name: &str) -> u64 {
-        let mut all = self.module.functions().iter().map(|function| function.entry);
-        all.find(|&entry| self.module.name(entry) == name).unwrap_or_else(|| panic!("{name}"))
+        let mut all = self
+            .module
+            .functions()
+            .iter()
+            .map(|function| function.entry);
+        all.find(|&entry| self.module.name(entry) == name)
+            .unwrap_or_else(|| panic!("{name}"))
     }
 
     pub fn want(&self, ids: &[usize], wanted: Wanted) {
-        ids.iter().for_each(|&id| self.probes[id].wanted.store(wanted as u32, Release));
+        ids.iter()
+            .for_each(|&id| self.probes[id].wanted.store(wanted as u32, Release));
     }
 
     /// Plants and uproots as wanted; nothing may be refused.
@@ -105,13 +120,23 @@ impl Rig {
         let loaded = [self.loaded];
         let changes = self.apply_to(&loaded);
         for probe in &self.probes {
-            assert_eq!(probe.refused.load(Relaxed), Refusal::None as u32, "{:#x}", probe.address);
+            assert_eq!(
+                probe.refused.load(Relaxed),
+                Refusal::None as u32,
+                "{:#x}",
+                probe.address
+            );
         }
         changes
     }
 
     pub fn apply_to(&mut self, modules: &[LoadedModule]) -> usize {
-        let Rig { probes, displaced, planter, .. } = self;
+        let Rig {
+            probes,
+            displaced,
+            planter,
+            ..
+        } = self;
         unsafe { planter.apply(&Plan { probes, displaced }, modules) }
     }
 
@@ -124,12 +149,18 @@ impl Rig {
 extern "C" fn on_trap(_: libc::c_int, _: *mut libc::siginfo_t, context: *mut libc::c_void) {
     for rig in RIGS.iter().take_while(|rig| !rig.load(Acquire).is_null()) {
         let rig = unsafe { &*rig.load(Acquire) };
-        let plan = Plan { probes: &rig.probes, displaced: &rig.displaced };
+        let plan = Plan {
+            probes: &rig.probes,
+            displaced: &rig.displaced,
+        };
         let context = unsafe { &mut *context.cast::<libc::ucontext_t>() };
         if let Some((probe, callee)) = unsafe { rig.planter.on_trap(&plan, context) } {
             TRAPS.fetch_add(1, Relaxed);
             if let Some(callee) = callee {
-                evenkeel_patch::x86_64::trap::note_callee(probe, callee.wrapping_sub(rig.loaded.bias));
+                evenkeel_patch::x86_64::trap::note_callee(
+                    probe,
+                    callee.wrapping_sub(rig.loaded.bias),
+                );
             }
             return;
         }

@@ -18,11 +18,15 @@ impl Ring {
     pub fn start() -> Ring {
         let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
         let protection = libc::PROT_READ | libc::PROT_WRITE;
-        let memory = unsafe { libc::mmap(std::ptr::null_mut(), RING_STRIDE, protection, flags, -1, 0) };
+        let memory =
+            unsafe { libc::mmap(std::ptr::null_mut(), RING_STRIDE, protection, flags, -1, 0) };
         assert_ne!(memory, libc::MAP_FAILED);
         let header = unsafe { &*memory.cast::<RingHeader>() };
         header.position.store(RING_BYTES as u64, Relaxed);
-        let ring = Ring { header, read: RING_BYTES as u64 };
+        let ring = Ring {
+            header,
+            read: RING_BYTES as u64,
+        };
         ring.raise_limit();
         let thread = thread::current();
         assert!(thread.prepare());
@@ -32,12 +36,16 @@ impl Ring {
     }
 
     fn raise_limit(&self) {
-        self.header.limit.store(self.read + (RING_BYTES - RING_SLACK_BYTES) as u64, Relaxed);
+        self.header
+            .limit
+            .store(self.read + (RING_BYTES - RING_SLACK_BYTES) as u64, Relaxed);
     }
 
     /// Lets the ring be full.
     pub fn fill(&self) {
-        self.header.limit.store(self.header.position.load(Relaxed), Relaxed);
+        self.header
+            .limit
+            .store(self.header.position.load(Relaxed), Relaxed);
     }
 
     pub fn dropped(&self) -> u64 {
@@ -51,8 +59,15 @@ impl Ring {
         while self.read < self.header.position.load(Relaxed) {
             let offset = RECORDS_AT + (self.read as usize & (RING_BYTES - 1));
             let record = unsafe { first.add(offset).cast::<Record>().read() };
-            assert_eq!(record.word & 1, lap_bit(self.read), "a complete record of this lap");
-            records.push(Record { start: record.start, word: record.word & !1 });
+            assert_eq!(
+                record.word & 1,
+                lap_bit(self.read),
+                "a complete record of this lap"
+            );
+            records.push(Record {
+                start: record.start,
+                word: record.word & !1,
+            });
             self.read += 16;
         }
         self.raise_limit();
@@ -64,14 +79,20 @@ impl Ring {
 pub fn assert_nested(records: &[Record]) {
     let mut open: Vec<Record> = Vec::new();
     for pair in records.windows(2) {
-        assert!(pair[0].end() <= pair[1].end(), "in order of their end: {pair:x?}");
+        assert!(
+            pair[0].end() <= pair[1].end(),
+            "in order of their end: {pair:x?}"
+        );
     }
     for &record in records {
         while open.last().is_some_and(|child| child.start >= record.start) {
             open.pop();
         }
         if let Some(before) = open.last() {
-            assert!(before.end() <= record.start, "{before:x?} overlaps {record:x?}");
+            assert!(
+                before.end() <= record.start,
+                "{before:x?} overlaps {record:x?}"
+            );
         }
         open.push(record);
     }
@@ -91,7 +112,12 @@ extern "C" fn enter(_: u32, registers: &mut Registers, after: u64) -> u32 {
     scribble();
     let thread = thread::current();
     thread.drop_stale(registers.sp());
-    let frame = Frame { ret: registers.return_slot, sp: registers.sp(), start: now_ticks(), after };
+    let frame = Frame {
+        ret: registers.return_slot,
+        sp: registers.sp(),
+        start: now_ticks(),
+        after,
+    };
     thread.push(frame) as u32
 }
 
@@ -116,7 +142,10 @@ extern "C" fn leave(id: u32, registers: &mut Registers, after: u64, now: u64) {
     let offset = RECORDS_AT + (position as usize & (RING_BYTES - 1));
     unsafe {
         let slot = thread.ring.cast::<u8>().add(offset).cast::<Record>();
-        slot.write(Record { word: record.word | lap_bit(position), ..record });
+        slot.write(Record {
+            word: record.word | lap_bit(position),
+            ..record
+        });
     }
 }
 

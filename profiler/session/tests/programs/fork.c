@@ -6,7 +6,7 @@
 //   child executes  this program with the argument "child": a new process image with 5 intervals of its own
 //   child serves    returns from the interval (complete in both processes), then serves 5 more, and exits
 // With N (a multiple of 3) intervals in the parent: completed intervals are N in the parent, N/3 * 5 in executed children,
-// N/3 * 6 in serving children. Parent's checksum includes each child's exit status, 8 bits of the child's own checksum.
+// N/3 * 5 in serving children (the one in whose middle a child was forked is its parent's). Parent's checksum includes each child's exit status, 8 bits of the child's own checksum.
 #include <sys/wait.h>
 #include <unistd.h>
 
