@@ -27,13 +27,28 @@ struct Variant {
 }
 
 fn main() {
-    let numbers: Vec<u32> = std::env::args().filter_map(|word| word.parse().ok()).collect();
-    let (rounds, seconds) = (numbers.first().copied().unwrap_or(7), numbers.get(1).copied().unwrap_or(4));
-    let pgbench = Pgbench { clients: 8, jobs: 2, scale: 5, length: Length::Seconds(seconds), script: Script::TpcB };
+    let numbers: Vec<u32> = std::env::args()
+        .filter_map(|word| word.parse().ok())
+        .collect();
+    let (rounds, seconds) = (
+        numbers.first().copied().unwrap_or(7),
+        numbers.get(1).copied().unwrap_or(4),
+    );
+    let pgbench = Pgbench {
+        clients: 8,
+        jobs: 2,
+        scale: 5,
+        length: Length::Seconds(seconds),
+        script: Script::TpcB,
+    };
     let mut plain = variant("plain", None, None);
     let mut variants = vec![variant("agent preloaded, no session", None, Some(agent()))];
     for sites in [0, 10, 50, 100, 500] {
-        let name = if sites == 0 { "intervals only".to_owned() } else { format!("{sites} call sites") };
+        let name = if sites == 0 {
+            "intervals only".to_owned()
+        } else {
+            format!("{sites} call sites")
+        };
         variants.push(variant(&name, Some(sites), None));
     }
     for sites in [10, 100] {
@@ -49,7 +64,10 @@ fn main() {
         pgbench.initialize(&variant.server).expect("pgbench -i");
     }
     // The first run of each warms its caches.
-    let warm = Pgbench { length: Length::Seconds(1), ..pgbench.clone() };
+    let warm = Pgbench {
+        length: Length::Seconds(1),
+        ..pgbench.clone()
+    };
     for variant in std::iter::once(&mut plain).chain(&mut variants) {
         measure(&warm, variant);
     }
@@ -61,12 +79,19 @@ fn main() {
         }
         eprintln!("round {round} of {rounds}: plain {base:.0} transactions a second");
     }
-    println!("{:<36} {:>7} {:>7} {:>7}   throughput / plain, {rounds} rounds of {seconds} s", "", "min", "median", "max");
+    println!(
+        "{:<36} {:>7} {:>7} {:>7}   throughput / plain, {rounds} rounds of {seconds} s",
+        "", "min", "median", "max"
+    );
     for variant in &mut variants {
         let ratios = &mut variant.ratios;
         ratios.sort_by(f64::total_cmp);
         let (first, last) = (ratios[0], ratios[ratios.len() - 1]);
-        println!("{:<36} {first:>7.3} {:>7.3} {last:>7.3}", variant.name, ratios[ratios.len() / 2]);
+        println!(
+            "{:<36} {first:>7.3} {:>7.3} {last:>7.3}",
+            variant.name,
+            ratios[ratios.len() / 2]
+        );
     }
     for mut variant in variants.into_iter().chain([plain]) {
         let _ = variant.server.stop();
@@ -76,7 +101,11 @@ fn main() {
 
 fn measure(pgbench: &Pgbench, variant: &mut Variant) -> f64 {
     let mut tracer = variant.trace.as_ref().map(|program| {
-        let tracer = Command::new("bpftrace").args(["-e", program]).stdout(Stdio::null()).stderr(Stdio::null()).spawn();
+        let tracer = Command::new("bpftrace")
+            .args(["-e", program])
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn();
         // Attaching takes its time.
         std::thread::sleep(Duration::from_secs(3));
         tracer.expect("bpftrace")
@@ -91,19 +120,25 @@ fn measure(pgbench: &Pgbench, variant: &mut Variant) -> f64 {
 
 /// A server, under a session with so many call sites if `sites` says so, or with a library preloaded.
 fn variant(name: &str, sites: Option<usize>, preload: Option<PathBuf>) -> Variant {
-    let options = Options { fsync: false, ..Options::default() };
+    let options = Options {
+        fsync: false,
+        ..Options::default()
+    };
     let server = PostgreSql::prepare(&options).expect("PostgreSQL");
     let mut launch = server.launch();
     let folder = launch.working_directory.clone();
     let share = |file: &Path| {
         let copy = folder.join(file.file_name().expect("a file"));
         std::fs::copy(file, &copy).expect("copy");
-        std::fs::set_permissions(&copy, std::fs::Permissions::from_mode(0o755)).expect("permissions");
+        std::fs::set_permissions(&copy, std::fs::Permissions::from_mode(0o755))
+            .expect("permissions");
         copy
     };
     let process = if let Some(sites) = sites {
         share(&agent());
-        let mut words: Vec<OsString> = ["profile", "--preset", "postgres", "--plant"].map(Into::into).into();
+        let mut words: Vec<OsString> = ["profile", "--preset", "postgres", "--plant"]
+            .map(Into::into)
+            .into();
         words.push(sites.to_string().into());
         if let Some(account) = &launch.account {
             words.extend(["--user".into(), account.name.clone().into()]);
@@ -112,45 +147,85 @@ fn variant(name: &str, sites: Option<usize>, preload: Option<PathBuf>) -> Varian
         words.push(launch.program.clone().into());
         words.extend(launch.args.iter().cloned());
         let mut command = Command::new(env!("CARGO_BIN_EXE_evenkeel"));
-        command.args(words).env("EVENKEEL_AGENT", folder.join(agent().file_name().expect("a file")));
-        command.envs(launch.env.iter().cloned()).current_dir(&folder).stdout(Stdio::null()).stderr(Stdio::null());
+        command.args(words).env(
+            "EVENKEEL_AGENT",
+            folder.join(agent().file_name().expect("a file")),
+        );
+        command
+            .envs(launch.env.iter().cloned())
+            .current_dir(&folder)
+            .stdout(Stdio::null())
+            .stderr(Stdio::null());
         command.spawn().expect("evenkeel")
     } else {
         if let Some(library) = preload {
-            launch.env.push(("LD_PRELOAD".into(), share(&library).into()));
+            launch
+                .env
+                .push(("LD_PRELOAD".into(), share(&library).into()));
         }
-        launch.command().stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("postgres")
+        launch
+            .command()
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("postgres")
     };
     let server = server.adopt().expect("the server starts");
-    Variant { name: name.to_owned(), server, process, trace: None, ratios: Vec::new() }
+    Variant {
+        name: name.to_owned(),
+        server,
+        process,
+        trace: None,
+        ratios: Vec::new(),
+    }
 }
 
 fn agent() -> PathBuf {
     let agent = Path::new(env!("CARGO_BIN_EXE_evenkeel")).with_file_name("libevenkeel_agent.so");
-    assert!(agent.exists(), "build it first: cargo build --release -p evenkeel-agent");
+    assert!(
+        agent.exists(),
+        "build it first: cargo build --release -p evenkeel-agent"
+    );
     agent
 }
 
 fn bpftrace_works() -> bool {
-    let probe = Command::new("bpftrace").args(["-e", "BEGIN { exit(); }"]).output();
+    let probe = Command::new("bpftrace")
+        .args(["-e", "BEGIN { exit(); }"])
+        .output();
     probe.is_ok_and(|output| output.status.success())
 }
 
 /// The functions that the first `sites` call sites below exec_simple_query call, as `--plant` chooses them.
 fn functions_called(sites: usize) -> Vec<(PathBuf, u64)> {
-    let program = PostgreSql::prepare(&Options::default()).expect("PostgreSQL").launch().program;
+    let program = PostgreSql::prepare(&Options::default())
+        .expect("PostgreSQL")
+        .launch()
+        .program;
     let module = Module::load(&program, &DebugSources::none()).expect("postgres");
     let find = |name: &str| module.find(name).expect("an exported function");
-    let calls = |entry: u64, callee: u64| module.call_sites(entry).iter().any(|s| s.callee == Callee::Function(callee));
+    let calls = |entry: u64, callee: u64| {
+        module
+            .call_sites(entry)
+            .iter()
+            .any(|s| s.callee == Callee::Function(callee))
+    };
     let (parse, run) = (find("pg_parse_query"), find("PortalRun"));
-    let simple = module.call_sites(find("PostgresMain")).into_iter().find_map(|site| match site.callee {
-        Callee::Function(entry) if calls(entry, parse) && calls(entry, run) => Some(entry),
-        _ => None,
-    });
+    let simple = module
+        .call_sites(find("PostgresMain"))
+        .into_iter()
+        .find_map(|site| match site.callee {
+            Callee::Function(entry) if calls(entry, parse) && calls(entry, run) => Some(entry),
+            _ => None,
+        });
     let mut queue = std::collections::VecDeque::from([simple.expect("exec_simple_query"), run]);
     let (mut planted, mut functions) = (0, Vec::new());
     while let Some(entry) = queue.pop_front() {
-        for site in module.call_sites(entry).into_iter().filter(|site| site.unpatchable().is_none()) {
+        for site in module
+            .call_sites(entry)
+            .into_iter()
+            .filter(|site| site.unpatchable().is_none())
+        {
             planted += 1;
             if let Callee::Function(callee) = site.callee
                 && !functions.contains(&(program.clone(), callee))
@@ -169,7 +244,9 @@ fn functions_called(sites: usize) -> Vec<(PathBuf, u64)> {
 fn trace_program(functions: &[(PathBuf, u64)]) -> String {
     let probe = |(i, (program, address)): (usize, &(PathBuf, u64))| {
         let at = format!("{}:{address:#x}", program.display());
-        format!("uprobe:{at} {{ @s[tid,{i}] = nsecs; }} uretprobe:{at} /@s[tid,{i}]/ {{ @t[{i}] = sum(nsecs - @s[tid,{i}]); }} ")
+        format!(
+            "uprobe:{at} {{ @s[tid,{i}] = nsecs; }} uretprobe:{at} /@s[tid,{i}]/ {{ @t[{i}] = sum(nsecs - @s[tid,{i}]); }} "
+        )
     };
     functions.iter().enumerate().map(probe).collect()
 }

@@ -57,7 +57,10 @@ pub fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
         return bundled(&arguments);
     }
     // The server's log goes to its own folder, away from the report.
-    let options = Options { settings: vec![("logging_collector".into(), "on".into())], ..Options::default() };
+    let options = Options {
+        settings: vec![("logging_collector".into(), "on".into())],
+        ..Options::default()
+    };
     match PostgreSql::prepare(&options) {
         Ok(server) => postgres(&arguments, server),
         Err(error @ ServerError::NotInstalled { .. }) => {
@@ -73,7 +76,9 @@ fn postgres(arguments: &Arguments, server: PostgreSql) -> Result<ExitCode, Failu
     let launch = server.launch();
     share_agent(&launch.working_directory)?;
     let preset = Preset::named("postgres")?;
-    let interval = preset.interval(Some(&arguments.interval)).expect("clap knows the names");
+    let interval = preset
+        .interval(Some(&arguments.interval))
+        .expect("clap knows the names");
     let mut words = vec![launch.program.clone().into_os_string()];
     words.extend(launch.args.iter().cloned());
     let command = CommandLine {
@@ -122,13 +127,31 @@ fn postgres(arguments: &Arguments, server: PostgreSql) -> Result<ExitCode, Failu
 }
 
 fn bundled(arguments: &Arguments) -> Result<ExitCode, Failure> {
-    let program = std::env::current_exe().unwrap_or_default().with_file_name("evenkeel-demo-server");
+    let program = std::env::current_exe()
+        .unwrap_or_default()
+        .with_file_name("evenkeel-demo-server");
     let seconds = arguments.duration.as_secs().max(1).to_string();
-    let words = vec![program.into(), "--threads".into(), "8".into(), "--seconds".into(), seconds.into()];
+    let words = vec![
+        program.into(),
+        "--threads".into(),
+        "8".into(),
+        "--seconds".into(),
+        seconds.into(),
+    ];
     let wish = Wish::Spec("handle_transaction,name=transaction".parse()?);
-    let command = CommandLine { words, ..CommandLine::default() };
+    let command = CommandLine {
+        words,
+        ..CommandLine::default()
+    };
     let limit = Some(arguments.duration + Duration::from_secs(5));
-    session(arguments, command, wish, libc::SIGTERM, limit, &interruptible()?)
+    session(
+        arguments,
+        command,
+        wish,
+        libc::SIGTERM,
+        limit,
+        &interruptible()?,
+    )
 }
 
 fn session(
@@ -146,7 +169,13 @@ fn session(
         keep: false,
         stop_signal,
         planting: Planting::Refine,
-        limits: Limits { probes_max: 200, overhead_max: 0.03, threshold: 0.01, specificity: 2, opened_at_once: 5 },
+        limits: Limits {
+            probes_max: 200,
+            overhead_max: 0.03,
+            threshold: 0.01,
+            specificity: 2,
+            opened_at_once: 5,
+        },
         k: 10,
         recording: None,
     };
@@ -156,7 +185,13 @@ fn session(
     let outcome = evenkeel_session::profile(&settings, done, observer);
     progress.done();
     let Outcome { profile, .. } = outcome?;
-    print!("{}", terminal::render(&profile, &output::style(output::stdout_is_terminal(), "p99", false, 10)));
+    print!(
+        "{}",
+        terminal::render(
+            &profile,
+            &output::style(output::stdout_is_terminal(), "p99", false, 10)
+        )
+    );
     output::write(&arguments.html, &html::render(&profile))?;
     let path = std::fs::canonicalize(&arguments.html).unwrap_or(arguments.html.clone());
     println!("The report as a picture: file://{}", path.display());
@@ -166,8 +201,13 @@ fn session(
 /// Raised by Ctrl-C, SIGTERM, or the end of the load.
 fn interruptible() -> Result<Arc<AtomicBool>, Failure> {
     let done = Arc::new(AtomicBool::new(false));
-    for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM, signal_hook::consts::SIGHUP] {
-        signal_hook::flag::register(signal, done.clone()).map_err(|error| Failure::Usage(error.to_string()))?;
+    for signal in [
+        signal_hook::consts::SIGINT,
+        signal_hook::consts::SIGTERM,
+        signal_hook::consts::SIGHUP,
+    ] {
+        signal_hook::flag::register(signal, done.clone())
+            .map_err(|error| Failure::Usage(error.to_string()))?;
     }
     Ok(done)
 }
@@ -176,7 +216,10 @@ fn interruptible() -> Result<Arc<AtomicBool>, Failure> {
 fn share_agent(folder: &Path) -> Result<(), Failure> {
     let agent = find_agent()?;
     let copy = folder.join("libevenkeel_agent.so");
-    let named = |source| Failure::Write { path: copy.clone(), source };
+    let named = |source| Failure::Write {
+        path: copy.clone(),
+        source,
+    };
     std::fs::copy(&agent, &copy).map_err(named)?;
     std::fs::set_permissions(&copy, std::fs::Permissions::from_mode(0o755)).map_err(named)?;
     // SAFETY: no other thread runs yet.

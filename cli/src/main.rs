@@ -15,8 +15,12 @@ use clap::{Parser, Subcommand};
 
 /// Makes the latency of transactional servers predictable: finds why it varies in an unmodified binary.
 #[derive(Parser)]
-#[command(version, max_term_width = 100, after_help = "\
-Exit codes: 0 all went well; 1 the profiled command itself failed; 2 evenkeel could not do what was asked.")]
+#[command(
+    version,
+    max_term_width = 100,
+    after_help = "\
+Exit codes: 0 all went well; 1 the profiled command itself failed; 2 evenkeel could not do what was asked."
+)]
 struct Cli {
     #[command(subcommand)]
     command: Command,

@@ -39,7 +39,10 @@ pub fn write(path: &Path, text: &str) -> Result<(), Failure> {
     } else {
         std::fs::write(path, text)
     };
-    written.map_err(|source| Failure::Write { path: path.to_owned(), source })
+    written.map_err(|source| Failure::Write {
+        path: path.to_owned(),
+        source,
+    })
 }
 
 /// Whether [`write`] will be able to: better known before a run than after it.
@@ -48,8 +51,14 @@ pub fn check(path: &Path) -> Result<(), Failure> {
         return Ok(());
     }
     let existed = path.exists();
-    let opened = std::fs::OpenOptions::new().append(true).create(true).open(path);
-    opened.map_err(|source| Failure::Write { path: path.to_owned(), source })?;
+    let opened = std::fs::OpenOptions::new()
+        .append(true)
+        .create(true)
+        .open(path);
+    opened.map_err(|source| Failure::Write {
+        path: path.to_owned(),
+        source,
+    })?;
     if !existed {
         let _ = std::fs::remove_file(path);
     }
@@ -58,9 +67,17 @@ pub fn check(path: &Path) -> Result<(), Failure> {
 
 /// How to draw on a stream that is, or is not, a terminal.
 pub fn style<'a>(is_terminal: bool, tail: &'a str, by_class: bool, rows: usize) -> Style<'a> {
-    let width = terminal_size::terminal_size().map_or(100, |(width, _)| usize::from(width.0)).clamp(WIDTH_MIN, 140);
+    let width = terminal_size::terminal_size()
+        .map_or(100, |(width, _)| usize::from(width.0))
+        .clamp(WIDTH_MIN, 140);
     let colour = is_terminal && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
-    Style { width: if is_terminal { width } else { 100 }, colour, tail, by_class, rows }
+    Style {
+        width: if is_terminal { width } else { 100 },
+        colour,
+        tail,
+        by_class,
+        rows,
+    }
 }
 
 /// Whether standard error is a terminal: where `profile` reports.

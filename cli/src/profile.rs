@@ -97,7 +97,10 @@ says whose calls to time first, for a pair; ,client=CALLER>FUNCTION marks a wait
 /// Runs the command.
 pub fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     let (wish, stop_signal) = wish(&arguments)?;
-    [&arguments.json, &arguments.html].into_iter().flatten().try_for_each(|path| output::check(path))?;
+    [&arguments.json, &arguments.html]
+        .into_iter()
+        .flatten()
+        .try_for_each(|path| output::check(path))?;
     let settings = Settings {
         command: CommandLine {
             words: arguments.command,
@@ -109,7 +112,11 @@ pub fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
         keep: arguments.keep,
         stop_signal,
         planting: match (arguments.plant, arguments.manual) {
-            (Some(_), true) => return Err(Failure::Usage("--plant and --manual exclude each other".to_owned())),
+            (Some(_), true) => {
+                return Err(Failure::Usage(
+                    "--plant and --manual exclude each other".to_owned(),
+                ));
+            }
             (Some(planting), false) => planting,
             (None, true) => Planting::Manual,
             (None, false) => Planting::Refine,
@@ -125,13 +132,19 @@ pub fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
         recording: arguments.output.clone(),
     };
     let interrupted = Arc::new(AtomicBool::new(false));
-    for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM, signal_hook::consts::SIGHUP] {
-        signal_hook::flag::register(signal, interrupted.clone()).map_err(|error| Failure::Usage(error.to_string()))?;
+    for signal in [
+        signal_hook::consts::SIGINT,
+        signal_hook::consts::SIGTERM,
+        signal_hook::consts::SIGHUP,
+    ] {
+        signal_hook::flag::register(signal, interrupted.clone())
+            .map_err(|error| Failure::Usage(error.to_string()))?;
     }
     // A limit on file sizes (ulimit -f) shows as an error then, not as our end. Unlike an ignored signal, one with a
     // handler is as ever in the command.
     let too_large = Arc::new(AtomicBool::new(false));
-    signal_hook::flag::register(libc::SIGXFSZ, too_large).map_err(|error| Failure::Usage(error.to_string()))?;
+    signal_hook::flag::register(libc::SIGXFSZ, too_large)
+        .map_err(|error| Failure::Usage(error.to_string()))?;
     let is_terminal = output::stderr_is_terminal();
     let mut progress = Progress::new(is_terminal, arguments.manual);
     let outcome = evenkeel_session::profile(&settings, &interrupted, &mut progress);
@@ -170,12 +183,17 @@ fn exit_code(ending: Ending) -> ExitCode {
 fn wish(arguments: &Arguments) -> Result<(Wish, i32), Failure> {
     let preset = arguments.preset.as_deref().map(Preset::named).transpose()?;
     let stop_signal = preset.map_or(libc::SIGTERM, |preset| preset.stop_signal);
-    let known = preset.and_then(|preset| Some((preset, preset.interval(arguments.interval.as_deref())?)));
+    let known =
+        preset.and_then(|preset| Some((preset, preset.interval(arguments.interval.as_deref())?)));
     let wish = match (known, arguments.interval.as_deref()) {
         (Some((preset, interval)), _) => Wish::Known(preset, interval),
         (None, Some(text)) => Wish::Spec(text.parse()?),
         (None, None) => {
-            let presets = PRESETS.iter().map(|preset| preset.name).collect::<Vec<_>>().join(", ");
+            let presets = PRESETS
+                .iter()
+                .map(|preset| preset.name)
+                .collect::<Vec<_>>()
+                .join(", ");
             return Err(Failure::Usage(format!(
                 "say what to profile: --interval FUNCTION, or --preset NAME (there are: {presets})"
             )));
@@ -187,7 +205,10 @@ fn wish(arguments: &Arguments) -> Result<(Wish, i32), Failure> {
 fn planting(text: &str) -> Result<Planting, String> {
     match text {
         "every" => Ok(Planting::Every),
-        number => number.parse().map(Planting::First).map_err(|_| format!("{text:?} is neither a number nor `every`")),
+        number => number
+            .parse()
+            .map(Planting::First)
+            .map_err(|_| format!("{text:?} is neither a number nor `every`")),
     }
 }
 
@@ -198,7 +219,9 @@ fn account(name: &str) -> Result<(u32, u32), Failure> {
     unsafe {
         let entry = libc::getpwnam(text.as_ptr());
         if entry.is_null() {
-            return Err(Failure::Usage(format!("there is no user {name}; see /etc/passwd")));
+            return Err(Failure::Usage(format!(
+                "there is no user {name}; see /etc/passwd"
+            )));
         }
         Ok(((*entry).pw_uid, (*entry).pw_gid))
     }

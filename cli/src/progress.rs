@@ -29,11 +29,20 @@ impl Progress {
                     Ok(tty) => Box::new(std::io::BufReader::new(tty)),
                     Err(_) => Box::new(std::io::BufReader::new(std::io::stdin())),
                 };
-                lines.lines().map_while(Result::ok).try_for_each(|line| sender.send(line))
+                lines
+                    .lines()
+                    .map_while(Result::ok)
+                    .try_for_each(|line| sender.send(line))
             });
             receiver
         });
-        Progress { terminal, line: false, answers, asked: false, offered: 0 }
+        Progress {
+            terminal,
+            line: false,
+            answers,
+            asked: false,
+            offered: 0,
+        }
     }
 
     /// Clears the moving line.
@@ -53,22 +62,48 @@ impl Observer for Progress {
     fn event(&mut self, event: &Event<'_>) {
         match event {
             Event::Started { .. } => {}
-            Event::Hooked { seconds } => self.say(&format!("profiling (the first process was ready after {seconds:.1} s)")),
+            Event::Hooked { seconds } => self.say(&format!(
+                "profiling (the first process was ready after {seconds:.1} s)"
+            )),
             Event::Passing(error) => self.say(&format!("{error}; waiting for another program")),
-            Event::Ranking { profile, next, seconds } => {
+            Event::Ranking {
+                profile,
+                next,
+                seconds,
+            } => {
                 let shown: Vec<String> = profile
                     .factors
                     .iter()
                     .take(SHOWN)
-                    .map(|factor| format!("{} {}", factor.functions.join(" & "), units::percent(factor.contribution)))
+                    .map(|factor| {
+                        format!(
+                            "{} {}",
+                            factor.functions.join(" & "),
+                            units::percent(factor.contribution)
+                        )
+                    })
                     .collect();
-                let shown = if shown.is_empty() { "nothing above the threshold yet".to_owned() } else { shown.join(", ") };
+                let shown = if shown.is_empty() {
+                    "nothing above the threshold yet".to_owned()
+                } else {
+                    shown.join(", ")
+                };
                 let what = if next.is_empty() {
                     "nothing left to open".to_owned()
                 } else {
-                    format!("next: {}", next.iter().take(SHOWN).map(describe).collect::<Vec<_>>().join(", "))
+                    format!(
+                        "next: {}",
+                        next.iter()
+                            .take(SHOWN)
+                            .map(describe)
+                            .collect::<Vec<_>>()
+                            .join(", ")
+                    )
                 };
-                self.say(&format!("after {seconds:.1} s, {} intervals: {shown}; {what}", units::count(profile.intervals)));
+                self.say(&format!(
+                    "after {seconds:.1} s, {} intervals: {shown}; {what}",
+                    units::count(profile.intervals)
+                ));
                 if self.answers.is_some() && !next.is_empty() {
                     for (i, candidate) in next.iter().enumerate() {
                         let share = units::percent(candidate.contribution);
@@ -80,10 +115,17 @@ impl Observer for Progress {
                     self.offered = next.len();
                 }
             }
-            Event::Tick { intervals, records, probes, seconds } => {
+            Event::Tick {
+                intervals,
+                records,
+                probes,
+                seconds,
+            } => {
                 if self.terminal && !self.asked && *seconds > 0.0 {
                     let (intervals, records) = (units::count(*intervals), units::count(*records));
-                    eprint!("\r\x1b[K{seconds:5.0} s  {intervals} intervals  {records} records  {probes} probes");
+                    eprint!(
+                        "\r\x1b[K{seconds:5.0} s  {intervals} intervals  {records} records  {probes} probes"
+                    );
                     let _ = std::io::stderr().flush();
                     self.line = true;
                 }
@@ -105,7 +147,11 @@ impl Observer for Progress {
         let words = line.split([' ', ',']).filter(|word| !word.is_empty());
         let numbers: Result<Vec<usize>, _> = words.map(str::parse).collect();
         match numbers {
-            Ok(numbers) if numbers.iter().all(|number| (1..=self.offered).contains(number)) => {
+            Ok(numbers)
+                if numbers
+                    .iter()
+                    .all(|number| (1..=self.offered).contains(number)) =>
+            {
                 Some(numbers.into_iter().map(|number| number - 1).collect())
             }
             _ => {
@@ -121,6 +167,8 @@ impl Observer for Progress {
 fn describe(candidate: &evenkeel_session::refine::Candidate) -> String {
     match candidate.step {
         Step::Open(_) | Step::Follow(_) => format!("open {}", candidate.name),
-        Step::Discover(_) | Step::DiscoverIn(_) => format!("find whom {} calls through pointers", candidate.name),
+        Step::Discover(_) | Step::DiscoverIn(_) => {
+            format!("find whom {} calls through pointers", candidate.name)
+        }
     }
 }

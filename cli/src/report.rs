@@ -62,7 +62,12 @@ pub fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
         println!("{}", json::render(&profile));
     } else {
         let by_class = arguments.by.is_some();
-        let style = output::style(output::stdout_is_terminal(), &arguments.tail, by_class, arguments.ranking.k);
+        let style = output::style(
+            output::stdout_is_terminal(),
+            &arguments.tail,
+            by_class,
+            arguments.ranking.k,
+        );
         print!("{}", terminal::render(&profile, &style));
     }
     Ok(ExitCode::SUCCESS)
@@ -88,7 +93,10 @@ pub fn load(path: &std::path::Path, ranking: &Ranking) -> Result<Profile, Failur
     }
     replayed.meta.complete(&mut profile);
     if replayed.cut {
-        profile.warnings.push("the recording ends early (the profiler was killed): what was drained is shown".to_owned());
+        profile.warnings.push(
+            "the recording ends early (the profiler was killed): what was drained is shown"
+                .to_owned(),
+        );
     }
     Ok(profile)
 }

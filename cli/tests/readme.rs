@@ -9,32 +9,51 @@ use std::process::{Command, Output};
 fn commands() -> Vec<String> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let text = std::fs::read_to_string(root.join("README.md")).unwrap();
-    let lines = text.lines().filter_map(|line| line.strip_prefix("$ evenkeel "));
+    let lines = text
+        .lines()
+        .filter_map(|line| line.strip_prefix("$ evenkeel "));
     lines.map(str::to_owned).collect()
 }
 
 /// Runs a command line through the shell, in a folder with two recordings.
 fn run(line: &str) -> Output {
     let folder = tempfile::tempdir().unwrap();
-    let recordings = Path::new(env!("CARGO_MANIFEST_DIR")).join("../profiler/session/tests/recordings");
+    let recordings =
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../profiler/session/tests/recordings");
     for name in ["before.keel", "after.keel"] {
-        std::fs::copy(recordings.join("postgres-transaction.keel"), folder.path().join(name)).unwrap();
+        std::fs::copy(
+            recordings.join("postgres-transaction.keel"),
+            folder.path().join(name),
+        )
+        .unwrap();
     }
     let script = format!("exec {} {line}", env!("CARGO_BIN_EXE_evenkeel"));
     let mut command = Command::new("sh");
-    command.args(["-c", &script]).current_dir(&folder).env("EVENKEEL_AGENT", support::build::agent());
+    command
+        .args(["-c", &script])
+        .current_dir(&folder)
+        .env("EVENKEEL_AGENT", support::build::agent());
     command.output().unwrap()
 }
 
 #[test]
 fn commands_on_recordings_work() {
     let lines = commands();
-    let reading: Vec<&String> = lines.iter().filter(|line| !line.starts_with("profile")).collect();
+    let reading: Vec<&String> = lines
+        .iter()
+        .filter(|line| !line.starts_with("profile"))
+        .collect();
     assert!(reading.len() >= 2, "{lines:?}");
     for line in reading {
         let output = run(line);
-        let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
-        assert!(output.status.success() && out.contains("transaction"), "{line}\n{out}\n{err}");
+        let (out, err) = (
+            String::from_utf8_lossy(&output.stdout),
+            String::from_utf8_lossy(&output.stderr),
+        );
+        assert!(
+            output.status.success() && out.contains("transaction"),
+            "{line}\n{out}\n{err}"
+        );
     }
 }
 
@@ -42,14 +61,20 @@ fn commands_on_recordings_work() {
 #[test]
 fn commands_that_profile_are_understood() {
     let lines = commands();
-    let profiling: Vec<&String> = lines.iter().filter(|line| line.starts_with("profile")).collect();
+    let profiling: Vec<&String> = lines
+        .iter()
+        .filter(|line| line.starts_with("profile"))
+        .collect();
     assert!(profiling.len() >= 2, "{lines:?}");
     for line in profiling {
         let (options, command) = line.split_once(" -- ").expect("a command after --");
         let nowhere = command.replacen(command.split(' ').next().unwrap(), "./no-such-server", 1);
         let output = run(&format!("{options} -- {nowhere}"));
         let err = String::from_utf8_lossy(&output.stderr);
-        assert!(err.contains("cannot find the command ./no-such-server"), "{line}\n{err}");
+        assert!(
+            err.contains("cannot find the command ./no-such-server"),
+            "{line}\n{err}"
+        );
         assert_eq!(output.status.code(), Some(2));
     }
 }

@@ -32,6 +32,13 @@ struct Series {
     points: Vec<(f64, f64)>,
 }
 
+/// A panel's title, what it shows of an outcome, and how its axis is labelled.
+type Measure<'a> = (
+    &'static str,
+    &'a dyn Fn(&Outcome) -> f64,
+    &'a dyn Fn(f64) -> String,
+);
+
 struct Panel<'a> {
     title: &'static str,
     x_label: &'a str,
@@ -60,11 +67,7 @@ pub fn svg(cases: &[Case], outcomes: &[Outcome]) -> String {
     let unit = first.config.unit;
     let x_label = first.point.map_or("", |(parameter, _)| parameter.name());
     let ticks = move |value: f64| time(value, unit);
-    let measures: [(
-        &'static str,
-        &dyn Fn(&Outcome) -> f64,
-        &dyn Fn(f64) -> String,
-    ); 4] = [
+    let measures: [Measure<'_>; 4] = [
         ("mean latency", &|o| o.latency.mean, &ticks),
         ("99th percentile", &|o| o.latency.p99 as f64, &ticks),
         ("99.9th percentile", &|o| o.latency.p999 as f64, &ticks),

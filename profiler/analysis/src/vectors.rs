@@ -355,7 +355,11 @@ mod tests {
     /// strikes while the interval's end (200) is: its handler's call 2 (210 to 220) is outside of it.
     #[test]
     fn calls_of_signal_handlers_may_be_recorded_first() {
-        let calls = [Record::new(150, 20, 2), Record::new(110, 30, 1), Record::new(210, 10, 2)];
+        let calls = [
+            Record::new(150, 20, 2),
+            Record::new(110, 30, 1),
+            Record::new(210, 10, 2),
+        ];
         let interval = RawInterval {
             start: 100,
             end: 200,
@@ -366,8 +370,14 @@ mod tests {
             open: &[],
         };
         let mut vectoriser = Vectoriser::default();
-        let vector = vectoriser.vector(&interval, ProbeCost::default(), &mut Paths::default()).unwrap();
-        let times: Vec<(u64, i64)> = vector.entries.iter().map(|entry| (entry.calls as u64, entry.exclusive)).collect();
+        let vector = vectoriser
+            .vector(&interval, ProbeCost::default(), &mut Paths::default())
+            .unwrap();
+        let times: Vec<(u64, i64)> = vector
+            .entries
+            .iter()
+            .map(|entry| (entry.calls as u64, entry.exclusive))
+            .collect();
         // The root's own 50 ticks, and 20 and 30 in the calls, the later one met first.
         assert_eq!((times[0].1, times[1], times[2]), (50, (1, 20), (1, 30)));
         assert_eq!(vector.closure_error, 0);

@@ -15,7 +15,9 @@ pub enum Unpatchable {
     #[error("a conditional tail call, which cannot be redirected")]
     ConditionalTailJump,
     /// A jump through a pointer to another function.
-    #[error("a tail call through a pointer, which cannot be redirected; its callees can only be discovered")]
+    #[error(
+        "a tail call through a pointer, which cannot be redirected; its callees can only be discovered"
+    )]
     IndirectTailJump,
     /// A two-byte jump to another function.
     #[error("a tail call of two bytes, too short to be redirected")]

@@ -117,7 +117,12 @@ fn what_does_not_nest_is_malformed() {
     ]);
     discarded(&[begin(100), end(90)], Reason::Malformed);
     // A signal's handler may call A before the call of B that it interrupted is recorded.
-    let handled = [begin(100), Record::new(150, 10, A), Record::new(110, 10, B), end(200)];
+    let handled = [
+        begin(100),
+        Record::new(150, 10, A),
+        Record::new(110, 10, B),
+        end(200),
+    ];
     assert_eq!(outcome(&handled), (1, BTreeMap::new()));
 }
 
