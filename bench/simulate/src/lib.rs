@@ -21,6 +21,8 @@
 //! # Ok::<(), evenkeel_simulate::Error>(())
 //! ```
 
+mod active;
+mod agenda;
 pub mod arrivals;
 pub mod axis;
 pub mod command;

@@ -1,19 +1,18 @@
 //! The event loop.
 
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
-
 use evenkeel_locks::ScheduleKind;
 use evenkeel_locks::contention::{Contention, Effects, Outcome as Request};
 use evenkeel_locks::graph::{QueueIndex, TxnIndex, TxnMeta};
 
+use crate::active::{Active, State};
+use crate::agenda::{Agenda, What};
 use crate::arrivals::Clock;
 use crate::config::Remaining;
 use crate::measure::Measure;
 use crate::outcome::SizeError;
 use crate::processors::Processors;
 use crate::sample::{self, Purpose};
-use crate::workload::{Maker, Step, Workload};
+use crate::workload::{Maker, Workload};
 use crate::{Arrivals, Config, Error, Outcome};
 
 /// Retries after which the mean back-off grows no more: 64 times the first.
@@ -37,8 +36,7 @@ pub struct Simulation<'a> {
     contention: Contention,
     maker: Option<Maker<'a>>,
     clock: Clock,
-    events: BinaryHeap<Reverse<Event>>,
-    event_count: u64,
+    agenda: Agenda,
     now: u64,
     /// Transactions that have arrived.
     arrived: u64,
@@ -56,58 +54,6 @@ pub struct Simulation<'a> {
     spare: Effects,
     measure: Measure,
     sizes: Vec<(u64, u64)>,
-}
-
-/// Something that happens at a moment; of equal moments in the order in which they were put on the list.
-#[derive(PartialEq, Eq, PartialOrd, Ord)]
-struct Event {
-    time: u64,
-    order: u64,
-    what: What,
-}
-
-#[derive(PartialEq, Eq, PartialOrd, Ord)]
-enum What {
-    /// The next transaction of an open loop, or of a client.
-    Arrival { client: u32 },
-    /// The work of a step is done, unless the attempt was aborted meanwhile.
-    Worked { slot: u32, attempt: u32 },
-    /// An aborted transaction begins again.
-    Retry { slot: u32 },
-}
-
-/// A transaction in the system.
-struct Active {
-    txn: TxnIndex,
-    meta: TxnMeta,
-    /// Place in the order of arrival.
-    number: u64,
-    /// Which of all transactions it is, whatever the schedule.
-    draw: u64,
-    client: u32,
-    steps: Vec<Step>,
-    at: usize,
-    held: u32,
-    /// Counts aborts and reuses of the slot, so that events meant for earlier attempts are known.
-    attempt: u32,
-    retries: u32,
-    state: State,
-    /// When it was granted locks after waiting, in this attempt.
-    granted_at: Vec<u64>,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum State {
-    /// For a lock.
-    Waiting,
-    /// For a processor.
-    Ready,
-    /// Works.
-    Running,
-    /// Was aborted and will begin again.
-    BackingOff,
-    /// The slot is free.
-    Gone,
 }
 
 impl<'a> Simulation<'a> {
@@ -133,8 +79,7 @@ impl<'a> Simulation<'a> {
                 Workload::Listed(_) => None,
             },
             clock: Clock::new(config.arrivals, config.unit.ticks_per_s(), config.seed),
-            events: BinaryHeap::new(),
-            event_count: 0,
+            agenda: Agenda::default(),
             now: 0,
             arrived: 0,
             arrivals_max: if closed { u64::MAX } else { count + 2 * warmup },
@@ -153,7 +98,7 @@ impl<'a> Simulation<'a> {
             Arrivals::Closed { clients } if closed => {
                 simulation.begun = vec![0; clients as usize];
                 for client in 0..clients {
-                    simulation.at(0, What::Arrival { client });
+                    simulation.agenda.add(0, What::Arrival { client });
                 }
             }
             _ => simulation.expect_arrival(),
@@ -178,11 +123,11 @@ impl<'a> Simulation<'a> {
         if self.measure.is_complete() {
             return false;
         }
-        let Some(Reverse(event)) = self.events.pop() else {
+        let Some((time, what)) = self.agenda.next() else {
             return false;
         };
-        self.now = event.time;
-        match event.what {
+        self.now = time;
+        match what {
             What::Arrival { client } => self.arrive(client),
             What::Worked { slot, attempt } if self.active[slot as usize].attempt == attempt => {
                 self.worked(slot)
@@ -261,12 +206,6 @@ impl<'a> Simulation<'a> {
         }
     }
 
-    fn at(&mut self, time: u64, what: What) {
-        let order = self.event_count;
-        self.event_count += 1;
-        self.events.push(Reverse(Event { time, order, what }));
-    }
-
     /// Puts the next arrival of an open loop on the list.
     fn expect_arrival(&mut self) {
         if self.arrived + self.measure.rejected >= self.arrivals_max {
@@ -279,7 +218,7 @@ impl<'a> Simulation<'a> {
             Workload::Drawn(_) => self.clock.next(),
         };
         if let Some(time) = time {
-            self.at(time, What::Arrival { client: 0 });
+            self.agenda.add(time, What::Arrival { client: 0 });
         }
     }
 
@@ -399,7 +338,7 @@ impl<'a> Simulation<'a> {
             self.now.saturating_add(active.steps[active.at].work),
             active.attempt,
         );
-        self.at(time, What::Worked { slot, attempt });
+        self.agenda.add(time, What::Worked { slot, attempt });
     }
 
     fn yield_processor(&mut self) {
@@ -437,7 +376,7 @@ impl<'a> Simulation<'a> {
         self.measure
             .committed(number, birth, class, self.now, self.contention.counters());
         if !self.begun.is_empty() {
-            self.at(self.now, What::Arrival { client });
+            self.agenda.add(self.now, What::Arrival { client });
         }
     }
 
@@ -468,7 +407,7 @@ impl<'a> Simulation<'a> {
         self.contention
             .release_all(txn, self.now, &mut self.effects);
         self.contention.remove_txn(txn);
-        self.at(self.now + pause, What::Retry { slot });
+        self.agenda.add(self.now + pause, What::Retry { slot });
     }
 
     /// Passes on what calls did to other transactions, until nothing is left.
@@ -505,30 +444,6 @@ impl<'a> Simulation<'a> {
             let graph = self.contention.graph();
             self.sizes
                 .push((graph.effective_size(txn), graph.dependency_set_size(txn)));
-        }
-    }
-}
-
-impl Active {
-    fn vacant() -> Active {
-        Active {
-            txn: TxnIndex(0),
-            meta: TxnMeta {
-                id: 0,
-                birth_ns: 0,
-                class: 0,
-                expected_remaining_ns: None,
-            },
-            number: 0,
-            draw: 0,
-            client: 0,
-            steps: Vec::new(),
-            at: 0,
-            held: 0,
-            attempt: 0,
-            retries: 0,
-            state: State::Gone,
-            granted_at: Vec::new(),
         }
     }
 }

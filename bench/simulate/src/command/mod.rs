@@ -1,23 +1,23 @@
 //! `evenkeel simulate`: arguments and output. The command line only calls it.
 
-use std::io::{IsTerminal, Write};
+mod progress;
+mod values;
+
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::sync::Mutex;
-use std::time::{Duration, Instant};
 
 use clap::{Args as ClapArgs, ValueEnum};
-use evenkeel_locks::{DeadlockPolicy, ScheduleKind, SetSizes, Starvation, Victim};
+use evenkeel_locks::{DeadlockPolicy, SetSizes, Starvation, Victim};
 
-use crate::axis::{Axis, Parameter, parse_values};
+use crate::axis::{Axis, Parameter};
 use crate::config::{Remaining, Unit};
-use crate::sweep::{Progress, cases, sweep};
-use crate::work::Work;
+use crate::sweep::{cases, sweep};
 use crate::workload::LockOrder;
 use crate::{Arrivals, Config, Error, export, plot};
 
-/// Time between two updates of the line of progress.
-const PROGRESS_EVERY: Duration = Duration::from_millis(100);
+use progress::ProgressLine;
+use values::{Schedules, Starving, burst, loads, schedules, starvation, work};
 
 /// Compare lock schedules by deterministic simulation
 #[derive(ClapArgs, Debug)]
@@ -139,17 +139,6 @@ enum Deadlocks {
     WaitDie,
     WoundWait,
     NoWait,
-}
-
-/// A list of schedules given as one argument.
-#[derive(Clone, Debug)]
-struct Schedules(Vec<ScheduleKind>);
-
-/// A starvation policy; ageing still per second (or epoch).
-#[derive(Clone, Copy, Debug)]
-enum Starving {
-    As(Starvation),
-    Ageing(f64),
 }
 
 /// Runs the command: results on standard output, progress on standard error if that is a terminal.
@@ -301,97 +290,6 @@ impl Deadlocks {
     }
 }
 
-fn schedules(text: &str) -> Result<Schedules, String> {
-    if text == "all" {
-        return Ok(Schedules(ScheduleKind::ALL.to_vec()));
-    }
-    let known = || {
-        let names: Vec<&str> = ScheduleKind::ALL.iter().map(|kind| kind.name()).collect();
-        names.join(", ")
-    };
-    let one = |name: &str| {
-        ScheduleKind::from_name(name).ok_or_else(|| {
-            format!(
-                "no schedule `{name}`; there are {}, bldsf:f1 to f6",
-                known()
-            )
-        })
-    };
-    text.split(',')
-        .map(one)
-        .collect::<Result<_, _>>()
-        .map(Schedules)
-}
-
-fn loads(text: &str) -> Result<Axis, String> {
-    Ok(Axis {
-        parameter: Parameter::Load,
-        values: parse_values(text)?,
-    })
-}
-
-fn burst(text: &str) -> Result<(f64, f64), String> {
-    let (factor, ms) = text
-        .split_once(':')
-        .ok_or("write FACTOR:MS, such as 4:50")?;
-    Ok((positive(factor)?, positive(ms)?))
-}
-
-fn starvation(text: &str) -> Result<Starving, String> {
-    let (name, value) = text.split_once(':').unwrap_or((text, ""));
-    match name {
-        "none" => Ok(Starving::As(Starvation::Unprevented)),
-        "barrier" => Ok(Starving::As(Starvation::Barrier)),
-        "ageing" => positive(value).map(Starving::Ageing),
-        "bypass" => {
-            let overtakes_max = value
-                .parse()
-                .map_err(|_| "write bypass:N, N a whole number")?;
-            Ok(Starving::As(Starvation::BoundedBypass { overtakes_max }))
-        }
-        _ => Err("none, barrier, ageing:SIZE_PER_SECOND or bypass:OVERTAKES".to_owned()),
-    }
-}
-
-fn positive(text: &str) -> Result<f64, String> {
-    let value = text
-        .parse::<f64>()
-        .ok()
-        .filter(|value| value.is_finite() && *value > 0.0);
-    value.ok_or_else(|| format!("`{text}` is not a number above 0"))
-}
-
-/// The distribution that `text` describes, or that of the values in the file of this name.
-fn work(text: &str, unit: Unit) -> Result<Work, Error> {
-    let parts: Vec<&str> = text.split(':').collect();
-    let ticks = |text: &str| duration(text, unit).map_err(Error::Setting);
-    match parts[..] {
-        ["constant", value] => Ok(Work::Constant(ticks(value)?)),
-        ["exponential", mean] => Ok(Work::Exponential(ticks(mean)?)),
-        ["pareto", mean, shape] => {
-            let shape = positive(shape).map_err(Error::Setting)?;
-            Ok(Work::Pareto {
-                mean: ticks(mean)?,
-                shape,
-            })
-        }
-        _ => Work::read(Path::new(text)),
-    }
-}
-
-/// Ticks: a number of epochs, or a time with its unit.
-fn duration(text: &str, unit: Unit) -> Result<f64, String> {
-    if unit == Unit::Epoch {
-        return positive(text);
-    }
-    let units = [("ns", 1.0), ("us", 1e3), ("ms", 1e6), ("s", 1e9)];
-    let found = units
-        .iter()
-        .find_map(|&(name, ns)| text.strip_suffix(name).map(|number| (number, ns)));
-    let (number, ns) = found.ok_or_else(|| format!("`{text}` needs its unit: ns, us, ms or s"))?;
-    Ok(positive(number)? * ns)
-}
-
 fn plot_kind(path: &Path) -> Result<&'static str, Error> {
     match path.extension().and_then(|extension| extension.to_str()) {
         Some("svg") => Ok("svg"),
@@ -403,119 +301,5 @@ fn plot_kind(path: &Path) -> Result<&'static str, Error> {
     }
 }
 
-/// One line on the terminal that is written again and again.
-struct ProgressLine {
-    shown: Option<Mutex<Instant>>,
-}
-
-impl ProgressLine {
-    fn new() -> ProgressLine {
-        let terminal = std::io::stderr().is_terminal();
-        ProgressLine {
-            shown: terminal.then(|| Mutex::new(Instant::now())),
-        }
-    }
-
-    fn show(&self, progress: Progress) {
-        let Some(shown) = &self.shown else {
-            return;
-        };
-        let mut last = shown.lock().expect("no panic with the lock held");
-        if last.elapsed() < PROGRESS_EVERY {
-            return;
-        }
-        *last = Instant::now();
-        match progress {
-            Progress::Saturating { probes } => {
-                eprint!("\r\x1b[Klooking for FIFO's saturation: {probes} simulations")
-            }
-            Progress::Simulating { done, total } => {
-                let percent = 100.0 * done as f64 / total.max(1) as f64;
-                eprint!("\r\x1b[Ksimulating: {percent:.0} % of {total} transactions");
-            }
-        }
-    }
-
-    fn clear(&self) {
-        if self.shown.is_some() {
-            eprint!("\r\x1b[K");
-        }
-    }
-}
-
 #[cfg(test)]
-mod tests {
-    use clap::Parser;
-
-    use super::*;
-
-    #[derive(Parser)]
-    struct Command {
-        #[command(flatten)]
-        args: Args,
-    }
-
-    fn parse(line: &str) -> Result<Config, String> {
-        let words = std::iter::once("simulate").chain(line.split_whitespace());
-        let parsed = Command::try_parse_from(words).map_err(|error| error.to_string())?;
-        config(&parsed.args).map_err(|error| error.to_string())
-    }
-
-    #[test]
-    fn without_arguments_it_is_the_papers_microbenchmark() {
-        assert_eq!(parse(""), Ok(Config::micro()));
-        assert_eq!(parse("--preset htap"), Ok(Config::htap()));
-    }
-
-    #[test]
-    fn every_option_arrives() {
-        let line = "--rate 500 --bursts 4:50 --cpus 8 --transactions 1000 --warmup 7 --seed 9 --objects 100 --theta 0.9 \
-                    --order hot-last --locks 3 --exclusive 0.25 --work pareto:2ms:1.5 --deadlocks wait-die --exact \
-                    --starvation bypass:5 --size-error --remaining known --backoff 2";
-        let mut expected = Config {
-            seed: 9,
-            arrivals: Arrivals::Bursty {
-                rate: 500.0,
-                factor: 4.0,
-                on: 5e7,
-            },
-            cpus: Some(8),
-            transactions: 1000,
-            warmup: 7,
-            backoff: 2e6,
-            deadlocks: DeadlockPolicy::WaitDie,
-            starvation: Some(Starvation::BoundedBypass { overtakes_max: 5 }),
-            sizes: SetSizes::Exact,
-            remaining: Remaining::Known,
-            measure_size_error: true,
-            ..Config::micro()
-        };
-        let drawn = expected.drawn_mut().expect("drawn");
-        (drawn.objects, drawn.theta, drawn.order) = (100, 0.9, LockOrder::HotLast);
-        let class = &mut drawn.classes[0];
-        (class.locks, class.exclusive) = (3, 0.25);
-        class.work = Work::Pareto {
-            mean: 2e6,
-            shape: 1.5,
-        };
-        assert_eq!(parse(line), Ok(expected));
-    }
-
-    #[test]
-    fn nonsense_is_refused_with_what_to_do() {
-        for (line, told) in [
-            ("--schedule fast", "there are fifo"),
-            ("--clients 5 --rate 6", "cannot be used with"),
-            ("--sweep clients=1..5", "FIRST..LAST:STEP"),
-            ("--sweep colour=1", "clients, rate"),
-            ("--work exponential:5", "needs its unit"),
-            ("--work no-such-file", "cannot read"),
-            ("--bursts 3:5", "add --rate or --load"),
-            ("--starvation hope", "barrier"),
-        ] {
-            let error = parse(line).expect_err(line);
-            assert!(error.contains(told), "{line}: {error}");
-        }
-        assert!(plot_kind(Path::new("f.png")).is_err());
-    }
-}
+mod tests;

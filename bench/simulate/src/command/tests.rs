@@ -1,0 +1,76 @@
+//! Arguments to settings.
+
+use clap::Parser;
+
+use super::*;
+use crate::work::Work;
+
+#[derive(Parser)]
+struct Command {
+    #[command(flatten)]
+    args: Args,
+}
+
+fn parse(line: &str) -> Result<Config, String> {
+    let words = std::iter::once("simulate").chain(line.split_whitespace());
+    let parsed = Command::try_parse_from(words).map_err(|error| error.to_string())?;
+    config(&parsed.args).map_err(|error| error.to_string())
+}
+
+#[test]
+fn without_arguments_it_is_the_papers_microbenchmark() {
+    assert_eq!(parse(""), Ok(Config::micro()));
+    assert_eq!(parse("--preset htap"), Ok(Config::htap()));
+}
+
+#[test]
+fn every_option_arrives() {
+    let line = "--rate 500 --bursts 4:50 --cpus 8 --transactions 1000 --warmup 7 --seed 9 --objects 100 --theta 0.9 \
+                --order hot-last --locks 3 --exclusive 0.25 --work pareto:2ms:1.5 --deadlocks wait-die --exact \
+                --starvation bypass:5 --size-error --remaining known --backoff 2";
+    let mut expected = Config {
+        seed: 9,
+        arrivals: Arrivals::Bursty {
+            rate: 500.0,
+            factor: 4.0,
+            on: 5e7,
+        },
+        cpus: Some(8),
+        transactions: 1000,
+        warmup: 7,
+        backoff: 2e6,
+        deadlocks: DeadlockPolicy::WaitDie,
+        starvation: Some(Starvation::BoundedBypass { overtakes_max: 5 }),
+        sizes: SetSizes::Exact,
+        remaining: Remaining::Known,
+        measure_size_error: true,
+        ..Config::micro()
+    };
+    let drawn = expected.drawn_mut().expect("drawn");
+    (drawn.objects, drawn.theta, drawn.order) = (100, 0.9, LockOrder::HotLast);
+    let class = &mut drawn.classes[0];
+    (class.locks, class.exclusive) = (3, 0.25);
+    class.work = Work::Pareto {
+        mean: 2e6,
+        shape: 1.5,
+    };
+    assert_eq!(parse(line), Ok(expected));
+}
+
+#[test]
+fn nonsense_is_refused_with_what_to_do() {
+    for (line, told) in [
+        ("--schedule fast", "there are fifo"),
+        ("--clients 5 --rate 6", "cannot be used with"),
+        ("--sweep clients=1..5", "FIRST..LAST:STEP"),
+        ("--sweep colour=1", "clients, rate"),
+        ("--work exponential:5", "needs its unit"),
+        ("--work no-such-file", "cannot read"),
+        ("--bursts 3:5", "add --rate or --load"),
+        ("--starvation hope", "barrier"),
+    ] {
+        let error = parse(line).expect_err(line);
+        assert!(error.contains(told), "{line}: {error}");
+    }
+    assert!(plot_kind(Path::new("f.png")).is_err());
+}

@@ -1,0 +1,112 @@
+//! Values of arguments.
+
+use std::path::Path;
+
+use evenkeel_locks::{ScheduleKind, Starvation};
+
+use crate::Error;
+use crate::axis::{Axis, Parameter, parse_values};
+use crate::config::Unit;
+use crate::work::Work;
+
+/// A list of schedules given as one argument.
+#[derive(Clone, Debug)]
+pub(super) struct Schedules(pub(super) Vec<ScheduleKind>);
+
+/// A starvation policy; ageing still per second (or epoch).
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Starving {
+    As(Starvation),
+    Ageing(f64),
+}
+
+pub(super) fn schedules(text: &str) -> Result<Schedules, String> {
+    if text == "all" {
+        return Ok(Schedules(ScheduleKind::ALL.to_vec()));
+    }
+    let known = || {
+        let names: Vec<&str> = ScheduleKind::ALL.iter().map(|kind| kind.name()).collect();
+        names.join(", ")
+    };
+    let one = |name: &str| {
+        ScheduleKind::from_name(name).ok_or_else(|| {
+            format!(
+                "no schedule `{name}`; there are {}, bldsf:f1 to f6",
+                known()
+            )
+        })
+    };
+    text.split(',')
+        .map(one)
+        .collect::<Result<_, _>>()
+        .map(Schedules)
+}
+
+pub(super) fn loads(text: &str) -> Result<Axis, String> {
+    Ok(Axis {
+        parameter: Parameter::Load,
+        values: parse_values(text)?,
+    })
+}
+
+pub(super) fn burst(text: &str) -> Result<(f64, f64), String> {
+    let (factor, ms) = text
+        .split_once(':')
+        .ok_or("write FACTOR:MS, such as 4:50")?;
+    Ok((positive(factor)?, positive(ms)?))
+}
+
+pub(super) fn starvation(text: &str) -> Result<Starving, String> {
+    let (name, value) = text.split_once(':').unwrap_or((text, ""));
+    match name {
+        "none" => Ok(Starving::As(Starvation::Unprevented)),
+        "barrier" => Ok(Starving::As(Starvation::Barrier)),
+        "ageing" => positive(value).map(Starving::Ageing),
+        "bypass" => {
+            let overtakes_max = value
+                .parse()
+                .map_err(|_| "write bypass:N, N a whole number")?;
+            Ok(Starving::As(Starvation::BoundedBypass { overtakes_max }))
+        }
+        _ => Err("none, barrier, ageing:SIZE_PER_SECOND or bypass:OVERTAKES".to_owned()),
+    }
+}
+
+fn positive(text: &str) -> Result<f64, String> {
+    let value = text
+        .parse::<f64>()
+        .ok()
+        .filter(|value| value.is_finite() && *value > 0.0);
+    value.ok_or_else(|| format!("`{text}` is not a number above 0"))
+}
+
+/// The distribution that `text` describes, or that of the values in the file of this name.
+pub(super) fn work(text: &str, unit: Unit) -> Result<Work, Error> {
+    let parts: Vec<&str> = text.split(':').collect();
+    let ticks = |text: &str| duration(text, unit).map_err(Error::Setting);
+    match parts[..] {
+        ["constant", value] => Ok(Work::Constant(ticks(value)?)),
+        ["exponential", mean] => Ok(Work::Exponential(ticks(mean)?)),
+        ["pareto", mean, shape] => {
+            let shape = positive(shape).map_err(Error::Setting)?;
+            Ok(Work::Pareto {
+                mean: ticks(mean)?,
+                shape,
+            })
+        }
+        _ => Work::read(Path::new(text)),
+    }
+}
+
+/// Ticks: a number of epochs, or a time with its unit.
+fn duration(text: &str, unit: Unit) -> Result<f64, String> {
+    if unit == Unit::Epoch {
+        return positive(text);
+    }
+    let units = [("ns", 1.0), ("us", 1e3), ("ms", 1e6), ("s", 1e9)];
+    let found = units
+        .iter()
+        .find_map(|&(name, ns)| text.strip_suffix(name).map(|number| (number, ns)));
+    let (number, ns) = found.ok_or_else(|| format!("`{text}` needs its unit: ns, us, ms or s"))?;
+    Ok(positive(number)? * ns)
+}
