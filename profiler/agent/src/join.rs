@@ -18,7 +18,7 @@ pub fn join() {
     control.processes.fetch_add(1, Relaxed);
     let unwanted = over(arena) || {
         let executable = plan::prepare(arena, intervals::BOUNDARIES);
-        executable.is_none_or(|index| verdict(arena, index) != ModuleState::Wanted as u32)
+        executable.is_none_or(|index| verdict(arena, index, u32::MAX) != ModuleState::Wanted as u32)
     };
     if unwanted {
         arena.unmap();
@@ -26,7 +26,7 @@ pub fn join() {
     }
     // The interval may lie in a library: the plan is complete when all that is loaded has been judged.
     for index in plan::loaded() {
-        verdict(arena, index);
+        verdict(arena, index, u32::MAX);
     }
     arena.publish();
     rings::release_inherited(arena);
@@ -47,14 +47,17 @@ fn over(arena: Arena) -> bool {
 }
 
 /// Waits for the session to judge a module. It answers within milliseconds the first time and has the answer ready for
-/// every further process; a session that died answers by letting its lease run out.
-fn verdict(arena: Arena, index: usize) -> u32 {
+/// every further process; a session that died answers by letting its lease run out. Gives up after so many `naps`.
+pub fn verdict(arena: Arena, index: usize, naps: u32) -> u32 {
     // SAFETY: an announced entry of the table.
     let module = unsafe { &*arena.module(index) };
-    while !over(arena) {
+    for _ in 0..naps {
         let state = module.state.load(Acquire);
         if state == ModuleState::Wanted as u32 || state == ModuleState::Ignored as u32 {
             return state;
+        }
+        if over(arena) {
+            break;
         }
         let nap = libc::timespec {
             tv_sec: 0,

@@ -16,12 +16,14 @@ mod arena;
 mod calibrate;
 mod intervals;
 mod join;
+mod libraries;
 mod masks;
 mod modules;
 mod plan;
 mod rings;
 mod signals;
 mod threads;
+mod x86_64;
 
 /// Run by the loader before the target's own initialisers.
 #[used]

@@ -9,10 +9,14 @@ use evenkeel_patch::{Plan, Planter};
 use evenkeel_wire::{Mode, Probe, Wanted};
 
 use crate::arena::{self, Arena};
+use crate::join;
 use crate::modules::Modules;
 
 /// How often a busy thread asks whether libraries were loaded, in ticks (some tens of milliseconds).
 const MODULES_PERIOD_TICKS: u64 = 100_000_000;
+
+/// How often a look-up asks for a verdict before it goes on without: two seconds.
+const VERDICT_NAPS: u32 = 10_000;
 
 struct Process {
     planter: Planter,
@@ -108,13 +112,36 @@ pub fn poll(arena: Arena) {
         uproot(process, arena);
         DETACHED.store(true, Release);
     } else if stale || process.modules.changed() {
-        let generation = control.generation.load(Acquire);
-        APPLIED.store(CHANGING, SeqCst);
-        apply(process, arena);
-        APPLIED.store(generation, Release);
-        control.applications.fetch_add(1, Relaxed);
+        bring_up_to_date(process, arena);
     }
     unlock();
+}
+
+/// A function was looked up: if libraries came or went, the session judges them now, and they are hooked before they are
+/// called. Waits for the verdict, but no longer than [`VERDICT_NAPS`].
+pub fn libraries_may_have_come(arena: Arena) {
+    if detached() || !try_lock() {
+        return;
+    }
+    // SAFETY: the lock is held.
+    let process = unsafe { &mut *PROCESS.0.get() };
+    if process.modules.changed() {
+        process.modules.refresh(arena, &mut |_| {});
+        for module in process.modules.list() {
+            join::verdict(arena, module.index as usize, VERDICT_NAPS);
+        }
+        bring_up_to_date(process, arena);
+    }
+    unlock();
+}
+
+fn bring_up_to_date(process: &mut Process, arena: Arena) {
+    let control = arena.control();
+    let generation = control.generation.load(Acquire);
+    APPLIED.store(CHANGING, SeqCst);
+    apply(process, arena);
+    APPLIED.store(generation, Release);
+    control.applications.fetch_add(1, Relaxed);
 }
 
 fn apply(process: &mut Process, arena: Arena) {

@@ -189,10 +189,11 @@ impl Session<'_> {
             .map(|candidate| sites_of(&mut self.modules, &self.arena, candidate.step))
             .sum();
         let planted: Vec<u32> = self.plan.planted().collect();
-        let closed = refine::to_close(&profile, limits, &state, &planted, wanted);
-        for &id in &closed {
+        let best = next.first().map_or(0.0, |candidate| candidate.contribution);
+        for closing in refine::to_close(&profile, limits, &state, &planted, wanted, best) {
+            let id = closing.id;
             self.plan.want(&self.arena, id, Wanted::Off);
-            if profile.overhead.estimated_fraction > limits.overhead_max {
+            if closing.too_dear {
                 self.steps.dear.insert(id);
                 let site = &self.plan.sites.sites[id as usize];
                 let (site, callee) = (site.site.clone(), site.callee.clone());
@@ -207,7 +208,9 @@ impl Session<'_> {
             self.steps.settled = next.is_empty();
             self.take(&next);
         }
-        self.publish();
+        // Where there is no room for anything better, what is planted is the end of it.
+        let changed = self.publish();
+        self.steps.settled |= !changed && self.steps.offered.is_empty();
         if self.steps.settled {
             self.steps.round_began = Instant::now();
         }
@@ -228,14 +231,15 @@ impl Session<'_> {
         }
     }
 
-    /// Times the calls that a function makes, as far as the limit on probes allows.
+    /// Times the calls that a function makes, as far as the limit on probes allows. Where it allows none, the function
+    /// stays a candidate.
     fn open(&mut self, function: Function) {
         let (index, entry) = function;
         let Ok(Some(module)) = self.modules.get(&self.arena, index) else {
             self.steps.barren.insert(function);
             return;
         };
-        let mut any = false;
+        let (mut any, mut crowded) = (false, false);
         for site in module.call_sites(entry) {
             if is_discovered_only(&site) {
                 self.steps.pointers.insert(function);
@@ -252,7 +256,8 @@ impl Session<'_> {
             if let Some(id) = self.plan.add_site(&mut self.arena, index, &module, &site)
                 && !self.steps.dear.contains(&id)
             {
-                any = true;
+                any |= room;
+                crowded |= !room;
                 if room {
                     self.plan.want(&self.arena, id, Wanted::On);
                 }
@@ -260,7 +265,7 @@ impl Session<'_> {
         }
         if any {
             self.steps.opened.insert(function);
-        } else {
+        } else if !crowded {
             self.steps.barren.insert(function);
         }
     }

@@ -1,0 +1,30 @@
+//! `dlsym`, so that libraries opened at run time are noticed before their functions are called.
+//!
+//! The C library's own function looks at its return address to know who asks (`RTLD_NEXT`), so this one is left by a jump,
+//! with the stack as it was. `dlopen` itself is left alone for the same reason: it searches the caller's run path.
+
+use core::arch::naked_asm;
+use core::ffi::{c_char, c_void};
+
+use crate::libraries;
+
+/// As the C library's.
+///
+/// # Safety
+/// As dlsym(3).
+#[unsafe(naked)]
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dlsym(handle: *mut c_void, name: *const c_char) -> *mut c_void {
+    // The arguments are all that a function's entry has to preserve, beside the callee-saved registers.
+    naked_asm!(
+        "push rdi",
+        "push rsi",
+        "sub rsp, 8",
+        "call {notice}",
+        "add rsp, 8",
+        "pop rsi",
+        "pop rdi",
+        "jmp rax",
+        notice = sym libraries::notice,
+    )
+}

@@ -1,0 +1,3 @@
+//! Everything of the agent that knows the processor.
+
+pub mod dlsym;
