@@ -185,6 +185,13 @@ fn a_library_opened_at_run_time() {
 }
 
 #[test]
+fn an_interval_in_a_library_opened_later() {
+    // The program opens it four times; every one of its calls is an interval, from the first on.
+    let profile = measured("dlopen", "plugin.so!plugin_work", 6400);
+    assert_complete(&profile, 6400);
+}
+
+#[test]
 fn classes_from_sql_text() {
     // Ticks by class: select 20,000, update 60,000 (a quarter each), insert 10,000 (half).
     let profile = measured("args", "execute_sql,label=text:0", 3200);

@@ -188,10 +188,10 @@ impl Session<'_> {
         Ok(())
     }
 
-    /// Lets agents see the plan, and begins the round that it makes. False if nothing changed.
-    fn publish(&mut self) -> bool {
+    /// Lets agents see the plan if it changed, and begins the round that it makes.
+    fn publish(&mut self) {
         let Some(generation) = self.plan.publish(&self.arena) else {
-            return false;
+            return;
         };
         let probes = self.plan.planted().count() as u32;
         if let Some(writer) = &mut self.store.writer {
@@ -213,7 +213,6 @@ impl Session<'_> {
                 .as_ref()
                 .map_or(0, Analysis::intervals_seen),
         );
-        true
     }
 
     /// Makes the analysis once the cost of a probe is known. A process applies the plan after it has calibrated, or after

@@ -133,7 +133,7 @@ impl Session<'_> {
                     preset.programs.join(" or ")
                 ),
                 Wish::Spec(spec) => format!(
-                    "no library {} was loaded by the time the program began; check its name with ldd. Of one that is opened later (dlopen), no function can be the interval: name one of the executable, whose calls are followed into the library",
+                    "no library {} was loaded, or none of its functions was called; check its name with ldd or /proc/PID/maps",
                     spec.library.as_deref().unwrap_or_default()
                 ),
             }

@@ -205,21 +205,22 @@ impl Session<'_> {
         if manual && !next.is_empty() {
             self.steps.offered = next;
         } else {
-            self.steps.settled = next.is_empty();
-            self.take(&next);
+            // Where there is no room for anything better, what is planted is the end of it.
+            self.steps.settled = !self.take(&next);
         }
-        // Where there is no room for anything better, what is planted is the end of it.
-        let changed = self.publish();
-        self.steps.settled |= !changed && self.steps.offered.is_empty();
+        self.publish();
         if self.steps.settled {
             self.steps.round_began = Instant::now();
         }
     }
 
-    fn take(&mut self, candidates: &[Candidate]) {
+    /// Takes the steps. False if none led anywhere.
+    fn take(&mut self, candidates: &[Candidate]) -> bool {
+        let mut progress = false;
         for candidate in candidates {
+            progress |= !matches!(candidate.step, Step::Open(_));
             match candidate.step {
-                Step::Open(function) => self.open(function),
+                Step::Open(function) => progress |= self.open(function),
                 Step::Follow(id) => self.follow(id),
                 Step::Discover(id) => self.discover(&[id]),
                 Step::DiscoverIn(function) => {
@@ -229,15 +230,16 @@ impl Session<'_> {
                 }
             }
         }
+        progress
     }
 
     /// Times the calls that a function makes, as far as the limit on probes allows. Where it allows none, the function
-    /// stays a candidate.
-    fn open(&mut self, function: Function) {
+    /// stays a candidate: false.
+    fn open(&mut self, function: Function) -> bool {
         let (index, entry) = function;
         let Ok(Some(module)) = self.modules.get(&self.arena, index) else {
             self.steps.barren.insert(function);
-            return;
+            return true;
         };
         let (mut any, mut crowded) = (false, false);
         for site in module.call_sites(entry) {
@@ -268,6 +270,7 @@ impl Session<'_> {
         } else if !crowded {
             self.steps.barren.insert(function);
         }
+        any || !crowded
     }
 
     /// Finds where an import leads.
