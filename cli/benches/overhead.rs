@@ -1,10 +1,10 @@
 //! What profiling costs PostgreSQL: `cargo bench -p evenkeel --bench overhead [-- ROUNDS SECONDS]`.
 //!
-//! One private server a variant, all started beforehand; pgbench's TPC-B (fsync off, so that the processor is what
-//! limits it) runs on one after the other, round after round. Printed are throughputs relative to the plain server's of
-//! the same round: median, and the smallest and largest. The variants: the agent preloaded without a session; a session
+//! One private server a variant, all started beforehand; pgbench's simple-update (fsync, checkpoints and autovacuum off, so
+//! that the processor is what limits it) runs on one after the other, with the plain server between any two, round after
+//! round. Printed are throughputs relative to the plain server's just before and after: median, smallest and largest. The variants: the agent preloaded without a session; a session
 //! with only the interval's boundaries; with 10, 50, 100 and 500 call sites; bpftrace with uprobe and uretprobe on the
-//! functions that 10 and 100 sites call, where bpftrace works.
+//! functions that 10 and 100 sites call, as far as they have names (bpftrace takes no others), where bpftrace works.
 
 use std::ffi::OsString;
 use std::os::unix::fs::PermissionsExt;
@@ -32,14 +32,14 @@ fn main() {
         .collect();
     let (rounds, seconds) = (
         numbers.first().copied().unwrap_or(7),
-        numbers.get(1).copied().unwrap_or(4),
+        numbers.get(1).copied().unwrap_or(2),
     );
     let pgbench = Pgbench {
         clients: 8,
         jobs: 2,
-        scale: 5,
+        scale: 10,
         length: Length::Seconds(seconds),
-        script: Script::TpcB,
+        script: Script::SimpleUpdate,
     };
     let mut plain = variant("plain", None, None);
     let mut variants = vec![variant("agent preloaded, no session", None, Some(agent()))];
@@ -72,12 +72,14 @@ fn main() {
         measure(&warm, variant);
     }
     for round in 1..=rounds {
-        let base = measure(&pgbench, &mut plain);
+        let mut before = measure(&pgbench, &mut plain);
         for variant in &mut variants {
-            let ratio = measure(&pgbench, variant) / base;
-            variant.ratios.push(ratio);
+            let throughput = measure(&pgbench, variant);
+            let after = measure(&pgbench, &mut plain);
+            variant.ratios.push(2.0 * throughput / (before + after));
+            before = after;
         }
-        eprintln!("round {round} of {rounds}: plain {base:.0} transactions a second");
+        eprintln!("round {round} of {rounds}: plain {before:.0} transactions a second");
     }
     println!(
         "{:<36} {:>7} {:>7} {:>7}   throughput / plain, {rounds} rounds of {seconds} s",
@@ -106,9 +108,14 @@ fn measure(pgbench: &Pgbench, variant: &mut Variant) -> f64 {
             .stdout(Stdio::null())
             .stderr(Stdio::null())
             .spawn();
+        let mut tracer = tracer.expect("bpftrace");
         // Attaching takes its time.
         std::thread::sleep(Duration::from_secs(3));
-        tracer.expect("bpftrace")
+        assert!(
+            tracer.try_wait().is_ok_and(|ended| ended.is_none()),
+            "bpftrace gave up"
+        );
+        tracer
     });
     let result = pgbench.run(&variant.server).expect("pgbench");
     if let Some(tracer) = &mut tracer {
@@ -120,8 +127,16 @@ fn measure(pgbench: &Pgbench, variant: &mut Variant) -> f64 {
 
 /// A server, under a session with so many call sites if `sites` says so, or with a library preloaded.
 fn variant(name: &str, sites: Option<usize>, preload: Option<PathBuf>) -> Variant {
+    let settings = [
+        ("autovacuum", "off"),
+        ("checkpoint_timeout", "1h"),
+        ("max_wal_size", "16GB"),
+    ];
     let options = Options {
         fsync: false,
+        settings: settings
+            .map(|(name, value)| (name.into(), value.into()))
+            .into(),
         ..Options::default()
     };
     let server = PostgreSql::prepare(&options).expect("PostgreSQL");
@@ -197,7 +212,7 @@ fn bpftrace_works() -> bool {
 }
 
 /// The functions that the first `sites` call sites below exec_simple_query call, as `--plant` chooses them.
-fn functions_called(sites: usize) -> Vec<(PathBuf, u64)> {
+fn functions_called(sites: usize) -> Vec<String> {
     let program = PostgreSql::prepare(&Options::default())
         .expect("PostgreSQL")
         .launch()
@@ -234,16 +249,21 @@ fn functions_called(sites: usize) -> Vec<(PathBuf, u64)> {
                 queue.push_back(callee);
             }
             if planted == sites {
-                return functions;
+                break;
             }
         }
+        if planted == sites {
+            break;
+        }
     }
-    functions
+    let named = |(program, entry): &(PathBuf, u64)| {
+        Some(format!("{}:{}", program.display(), module.symbol(*entry)?))
+    };
+    functions.iter().filter_map(named).collect()
 }
 
-fn trace_program(functions: &[(PathBuf, u64)]) -> String {
-    let probe = |(i, (program, address)): (usize, &(PathBuf, u64))| {
-        let at = format!("{}:{address:#x}", program.display());
+fn trace_program(functions: &[String]) -> String {
+    let probe = |(i, at): (usize, &String)| {
         format!(
             "uprobe:{at} {{ @s[tid,{i}] = nsecs; }} uretprobe:{at} /@s[tid,{i}]/ {{ @t[{i}] = sum(nsecs - @s[tid,{i}]); }} "
         )
