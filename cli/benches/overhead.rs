@@ -1,7 +1,7 @@
-//! What profiling costs PostgreSQL: `cargo bench -p evenkeel --bench overhead [-- ROUNDS SECONDS]`.
+//! What profiling costs PostgreSQL: `cargo bench -p evenkeel --bench overhead [-- ROUNDS SECONDS [fsync]]`.
 //!
 //! One private server a variant, all started beforehand; pgbench's simple-update (fsync, checkpoints and autovacuum off, so
-//! that the processor is what limits it) runs on one after the other, with the plain server between any two, round after
+//! that the processor is what limits it; with `fsync`, TPC-B with 16 clients on a server as it comes) runs on one after the other, with the plain server between any two, round after
 //! round. Printed are throughputs relative to the plain server's just before and after: median, smallest and largest. The variants: the agent preloaded without a session; a session
 //! with only the interval's boundaries; with 10, 50, 100 and 500 call sites; bpftrace with uprobe and uretprobe on the
 //! functions that 10 and 100 sites call, as far as they have names (bpftrace takes no others), where bpftrace works.
@@ -34,13 +34,24 @@ fn main() {
         numbers.first().copied().unwrap_or(7),
         numbers.get(1).copied().unwrap_or(2),
     );
+    let stock = std::env::args().any(|word| word == "fsync");
     let pgbench = Pgbench {
-        clients: 8,
+        clients: if stock { 16 } else { 8 },
         jobs: 2,
-        scale: 10,
+        scale: if stock { 20 } else { 10 },
         length: Length::Seconds(seconds),
-        script: Script::SimpleUpdate,
+        script: if stock {
+            Script::TpcB
+        } else {
+            Script::SimpleUpdate
+        },
     };
+    let options = if stock {
+        Options::default()
+    } else {
+        unhindered()
+    };
+    let variant = |name: &str, sites, preload| variant(&options, name, sites, preload);
     let mut plain = variant("plain", None, None);
     let mut variants = vec![variant("agent preloaded, no session", None, Some(agent()))];
     for sites in [0, 10, 50, 100, 500] {
@@ -126,20 +137,13 @@ fn measure(pgbench: &Pgbench, variant: &mut Variant) -> f64 {
 }
 
 /// A server, under a session with so many call sites if `sites` says so, or with a library preloaded.
-fn variant(name: &str, sites: Option<usize>, preload: Option<PathBuf>) -> Variant {
-    let settings = [
-        ("autovacuum", "off"),
-        ("checkpoint_timeout", "1h"),
-        ("max_wal_size", "16GB"),
-    ];
-    let options = Options {
-        fsync: false,
-        settings: settings
-            .map(|(name, value)| (name.into(), value.into()))
-            .into(),
-        ..Options::default()
-    };
-    let server = PostgreSql::prepare(&options).expect("PostgreSQL");
+fn variant(
+    options: &Options,
+    name: &str,
+    sites: Option<usize>,
+    preload: Option<PathBuf>,
+) -> Variant {
+    let server = PostgreSql::prepare(options).expect("PostgreSQL");
     let mut launch = server.launch();
     let folder = launch.working_directory.clone();
     let share = |file: &Path| {
@@ -192,6 +196,22 @@ fn variant(name: &str, sites: Option<usize>, preload: Option<PathBuf>) -> Varian
         process,
         trace: None,
         ratios: Vec::new(),
+    }
+}
+
+/// A server that nothing but the processor holds up.
+fn unhindered() -> Options {
+    let settings = [
+        ("autovacuum", "off"),
+        ("checkpoint_timeout", "1h"),
+        ("max_wal_size", "16GB"),
+    ];
+    Options {
+        fsync: false,
+        settings: settings
+            .map(|(name, value)| (name.into(), value.into()))
+            .into(),
+        ..Options::default()
     }
 }
 

@@ -25,8 +25,8 @@ use crate::plan::{Function, Plan};
 use crate::recording::{Meta, Writer};
 use windows::Windows;
 
-/// Pause between two drains.
-const DRAIN_PERIOD: Duration = Duration::from_millis(2);
+/// Pause between two drains: each wakes a processor that the target may be using.
+const DRAIN_PERIOD: Duration = Duration::from_millis(5);
 /// How long to wait for a process with the interval's functions before giving up, when a program without them was seen.
 const PATIENCE: Duration = Duration::from_secs(5);
 
