@@ -107,6 +107,7 @@ fn every_form() {
         operand(0, 9, 8, 0x10),
         operand(NONE, 1, 4, 0x1000),
         operand(12, NONE, 1, -8),
+        operand(7, NONE, 1, 24), // the tail call
     ];
     assert_eq!(rest, expected);
 }
