@@ -232,7 +232,7 @@ mod tests {
         #[test]
         fn one_key_one_normal_form(text in "[a-c0-9 '\"$.,+_x-]{0,24}", digits in "[0-9]{1,3}") {
             let mut keys = [Vec::new(), Vec::new()];
-            let other: String = text.replace(|c: char| c == '7', &digits);
+            let other: String = text.replace('7', &digits);
             without_numbers(text.as_bytes(), &mut keys[0]);
             without_numbers(other.as_bytes(), &mut keys[1]);
             if keys[0] == keys[1] {
