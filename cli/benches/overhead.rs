@@ -1,10 +1,12 @@
-//! What profiling costs PostgreSQL: `cargo bench -p evenkeel --bench overhead [-- ROUNDS SECONDS [fsync]]`.
+//! What profiling costs PostgreSQL: `cargo bench -p evenkeel --bench overhead [-- ROUNDS SECONDS [fsync] [NAME..]]`.
 //!
 //! One private server a variant, all started beforehand; pgbench's simple-update (fsync, checkpoints and autovacuum off, so
-//! that the processor is what limits it; with `fsync`, TPC-B with 16 clients on a server as it comes) runs on one after the other, with the plain server between any two, round after
-//! round. Printed are throughputs relative to the plain server's just before and after: median, smallest and largest. The variants: the agent preloaded without a session; a session
+//! that the processor is what limits it; with `fsync`, TPC-B with 16 clients on a server as it comes) runs on one after the
+//! other, with the plain server between any two, round after round. Printed are throughputs relative to the plain server's
+//! just before and after: median, smallest and largest. The variants: the agent preloaded without a session; a session
 //! with only the interval's boundaries; with 10, 50, 100 and 500 call sites; bpftrace with uprobe and uretprobe on the
-//! functions that 10 and 100 sites call, as far as they have names (bpftrace takes no others), where bpftrace works.
+//! functions that 10 and 100 sites call, as far as they have names (bpftrace takes no others), where bpftrace works. With
+//! NAMEs, only the variants whose names have one of them in it.
 
 use std::ffi::OsString;
 use std::os::unix::fs::PermissionsExt;
@@ -53,17 +55,33 @@ fn main() {
     };
     let variant = |name: &str, sites, preload| variant(&options, name, sites, preload);
     let mut plain = variant("plain", None, None);
-    let mut variants = vec![variant("agent preloaded, no session", None, Some(agent()))];
+    let names: Vec<String> = std::env::args()
+        .skip(1)
+        .filter(|word| !word.starts_with('-') && word != "fsync" && word.parse::<u32>().is_err())
+        .collect();
+    let wanted = |name: &str| {
+        names.is_empty() || names.iter().any(|wanted| name.contains(wanted.as_str()))
+    };
+    let mut variants = Vec::new();
+    if wanted("agent preloaded, no session") {
+        variants.push(variant("agent preloaded, no session", None, Some(agent())));
+    }
     for sites in [0, 10, 50, 100, 500] {
         let name = if sites == 0 {
             "intervals only".to_owned()
         } else {
             format!("{sites} call sites")
         };
-        variants.push(variant(&name, Some(sites), None));
+        if wanted(&name) {
+            variants.push(variant(&name, Some(sites), None));
+        }
     }
     for sites in [10, 100] {
-        let mut traced = variant(&format!("bpftrace, functions of {sites} sites"), None, None);
+        let name = format!("bpftrace, functions of {sites} sites");
+        if !wanted(&name) {
+            continue;
+        }
+        let mut traced = variant(&name, None, None);
         traced.trace = bpftrace_works().then(|| trace_program(&functions_called(sites)));
         if traced.trace.is_some() {
             variants.push(traced);

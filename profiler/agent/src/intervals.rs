@@ -8,10 +8,10 @@ use core::sync::atomic::Ordering::*;
 use evenkeel_patch::x86_64::stubs::{Boundaries, Registers, restore_return};
 use evenkeel_patch::{Frame, Thread, thread};
 use evenkeel_wire::record::{LABEL_CHUNK, LABEL_MAX};
-use evenkeel_wire::{Label, Marker, Mode, Probe, Record, Role};
+use evenkeel_wire::{Marker, Mode, Probe, Record, Role};
 
 use crate::arena::{self, Arena};
-use crate::{plan, rings, threads};
+use crate::{labels, plan, rings, sampling, threads};
 
 /// The callbacks for trampolines.
 pub const BOUNDARIES: Boundaries = Boundaries { enter, leave };
@@ -121,8 +121,16 @@ fn begin(thread: &mut Thread, arena: Arena, probe: &Probe, registers: &Registers
     thread.frames_lost = 0;
     thread.dropped = rings::dropped(thread);
     thread.root = core::ptr::null_mut();
+    thread.sampled = !sampling::skips(thread, control.skip_65536.load(Relaxed));
+    if !thread.sampled {
+        // Followed to its end all the same, so that what is inside of it is not taken for another.
+        rings::count_skipped(thread);
+        thread.open = true;
+        thread.active = 0;
+        return true;
+    }
     let mut labels = [Record::new(0, 0, 0); LABEL_MAX / LABEL_CHUNK];
-    let count = read_label(probe, registers, arena, &mut labels);
+    let count = labels::read(probe, registers, arena, &mut labels);
     let payload = (thread.generation as u64) << 1 | recording as u64;
     thread.open = rings::begin(thread, payload, &labels[..count]);
     thread.active = (thread.open && recording) as u64;
@@ -132,48 +140,6 @@ fn begin(thread: &mut Thread, arena: Arena, probe: &Probe, registers: &Registers
 fn end_recording(thread: &mut Thread) {
     thread.open = false;
     thread.active = 0;
-}
-
-/// The label's records. A pointer is read through the kernel, which answers with an error where it leads nowhere.
-fn read_label(probe: &Probe, registers: &Registers, arena: Arena, labels: &mut [Record]) -> usize {
-    let argument = || registers.argument(probe.label_argument);
-    if probe.label == Label::Integer as u8 {
-        labels[0] = Record::marker(Marker::LabelInteger, argument(), 0);
-        return 1;
-    }
-    if probe.label != Label::Text as u8 {
-        return 0;
-    }
-    let mut text = [0u8; LABEL_MAX];
-    let local = libc::iovec {
-        iov_base: text.as_mut_ptr().cast(),
-        iov_len: text.len(),
-    };
-    // In two parts where it reaches into another page: that may not be there, and a part is read whole or not at all.
-    let address = argument();
-    let first = text.len().min(4096 - address as usize % 4096);
-    let part = |from: usize, len: usize| libc::iovec {
-        iov_base: address.wrapping_add(from as u64) as *mut _,
-        iov_len: len,
-    };
-    let remote = [part(0, first), part(first, text.len() - first)];
-    // SAFETY: the local buffer is ours; the kernel checks the other.
-    let read = unsafe { libc::process_vm_readv(libc::getpid(), &local, 1, remote.as_ptr(), 2, 0) };
-    if read <= 0 {
-        arena.control().labels_unread.fetch_add(1, Relaxed);
-        return 0;
-    }
-    let text = &text[..read as usize];
-    let text = &text[..text
-        .iter()
-        .position(|&byte| byte == 0)
-        .unwrap_or(text.len())];
-    let chunks = text.chunks(LABEL_CHUNK);
-    let count = chunks.len();
-    for (label, chunk) in labels.iter_mut().zip(chunks) {
-        *label = Record::from_label_chunk(chunk);
-    }
-    count
 }
 
 fn leave_boundary(id: u32, registers: &mut Registers, after: u64, now: u64) {
@@ -210,8 +176,10 @@ fn leave_boundary(id: u32, registers: &mut Registers, after: u64, now: u64) {
 }
 
 fn finish(thread: &mut Thread, now: u64) {
-    thread.active = 0;
-    thread.open = false;
+    end_recording(thread);
+    if !thread.sampled {
+        return;
+    }
     if thread.frames_lost > 0 {
         rings::write(thread, Record::marker(Marker::Abandon, now, 0));
     }

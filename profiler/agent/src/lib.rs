@@ -2,7 +2,9 @@
 //!
 //! ```text
 //! loader   >  join       find the arena, announce this process' modules, wait to be wanted
-//! a call   >  intervals  an interval begins or ends: poll the plan, read its label, write markers
+//! a call   >  intervals  an interval begins or ends: poll the plan, write markers
+//!             labels     what the interval's class is made of
+//!             sampling   whether it is one of those that are recorded
 //!             rings      the thread's ring
 //!             plan       bring the code in line with the plan (evenkeel-patch does the work)
 //! signals, threads       breakpoints of ours, masks that would hide them; fork and the end of threads
@@ -16,11 +18,13 @@ mod arena;
 mod calibrate;
 mod intervals;
 mod join;
+mod labels;
 mod libraries;
 mod masks;
 mod modules;
 mod plan;
 mod rings;
+mod sampling;
 mod signals;
 mod threads;
 mod x86_64;

@@ -160,6 +160,12 @@ pub fn write(thread: &mut Thread, record: Record) -> bool {
     true
 }
 
+/// Counts an interval that is not recorded.
+pub fn count_skipped(thread: &mut Thread) {
+    // SAFETY: rings stay mapped.
+    unsafe { (*thread.ring).skipped.fetch_add(1, Relaxed) };
+}
+
 /// Records dropped so far.
 pub fn dropped(thread: &Thread) -> u64 {
     // SAFETY: rings stay mapped.

@@ -168,6 +168,17 @@ impl Assembler {
         };
         match marker {
             Marker::Begin => unreachable!("handled above"),
+            // Edges and intervals that move between threads are assembled elsewhere.
+            Marker::Wait
+            | Marker::Object
+            | Marker::Wake
+            | Marker::Enqueue
+            | Marker::Dequeue
+            | Marker::Work
+            | Marker::BeginKeyed
+            | Marker::EndKeyed
+            | Marker::Class
+            | Marker::Attribute => {}
             Marker::Label => self.push_label(&record.label_chunk()),
             Marker::LabelInteger => self.integer = Some(record.start),
             Marker::Open if self.open.len() == CALLS_MAX => {

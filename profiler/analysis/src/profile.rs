@@ -29,6 +29,9 @@ pub struct Profile {
     pub discarded_by_reason: BTreeMap<String, u64>,
     /// Intervals seen to the end in the whole run, every round, discarded ones included.
     pub intervals_seen: u64,
+    /// Of them, counted and not recorded so that profiling stays within its budget: chosen at random, one by one.
+    #[serde(default)]
+    pub sampled_out: u64,
     /// Mean latency.
     pub mean_ns: f64,
     /// Standard deviation.

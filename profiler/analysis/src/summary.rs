@@ -105,6 +105,7 @@ pub fn profile(inputs: &Inputs<'_>) -> Profile {
         discarded: run.discarded.iter().sum(),
         discarded_by_reason: discarded_by_reason(run),
         intervals_seen: run.seen,
+        sampled_out: 0,
         mean_ns: mean(total.latency, total.intervals) / options.ticks_per_ns,
         sd_ns,
         variance_ns2: sd_ns * sd_ns,

@@ -75,6 +75,8 @@ pub struct Thread {
     pub shadow: *mut Shadow,
     /// An interval is open.
     pub open: bool,
+    /// The open interval is recorded; otherwise it is one of those that are only counted.
+    pub sampled: bool,
     /// The thread has passed a gate.
     pub admitted: bool,
     /// The thread has ended, or could not be set up: nothing is recorded any more.
@@ -87,6 +89,8 @@ pub struct Thread {
     pub root: *mut Frame,
     /// When to look for a ring again.
     pub retry_ticks: u64,
+    /// State of the generator that chooses which intervals are recorded; 0: not seeded yet.
+    pub random: u32,
 }
 
 /// Offsets that trampolines use.
@@ -321,6 +325,7 @@ impl Thread {
         self.active = 0;
         self.open = false;
         self.root = ptr::null_mut();
+        self.random = 0;
         if self.shadow.is_null() {
             return;
         }

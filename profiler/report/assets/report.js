@@ -39,6 +39,7 @@ const conduct = () => {
   const overhead = profile.overhead;
   return section("How it was measured", null, el("div", { class: "columns" },
     el("div", {}, el("h3", {}, "Intervals"), rows([["Seen in the whole run", count(profile.intervals_seen)], ["In this profile (last round)", count(profile.intervals)],
+      ...(profile.sampled_out ? [["Counted only, at random, to stay within --max-overhead", count(profile.sampled_out)]] : []),
       ["Discarded", count(profile.discarded)], ...discarded.map(([reason, n]) => [`  ${reason}`, count(n)])])),
     el("div", {}, el("h3", {}, "Rounds of refinement"), sortableTable([
       { title: "Round", numeric: true, ascending: true, value: (r) => r.round, cell: (r) => String(r.round) },

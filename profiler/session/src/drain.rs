@@ -16,8 +16,12 @@ pub struct Drain {
     pub dropped: u64,
     /// Intervals that never began because a ring was full, in all.
     pub missed: u64,
+    /// Intervals counted and not recorded, in all.
+    pub skipped: u64,
     /// Records read in all.
     pub read: u64,
+    /// Of the fullest ring in the last drain, bytes that waited.
+    pub fullest_bytes: u64,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -50,6 +54,7 @@ impl Drain {
         };
         self.rings.resize(count, fresh);
         let mut unused = 0;
+        self.fullest_bytes = 0;
         for index in 0..count {
             let state = arena.ring(index).state.load(Acquire);
             unused += usize::from(state == RingState::Free as u32);
@@ -79,7 +84,11 @@ impl Drain {
         self.dropped += dropped - reader.dropped;
         reader.dropped = dropped;
         self.missed += header.missed.swap(0, Relaxed);
+        self.skipped += header.skipped.swap(0, Relaxed);
         let end = header.position.load(Acquire);
+        self.fullest_bytes = self
+            .fullest_bytes
+            .max(end.saturating_sub(reader.position));
         self.batch.clear();
         while reader.position < end {
             // SAFETY: inside the ring; the target's thread writes the word last.

@@ -1,6 +1,7 @@
 //! The loop of a session: start, judge, drain, refine, report.
 
 mod ending;
+mod governor;
 mod judge;
 mod settings;
 mod steps;
@@ -23,10 +24,13 @@ use crate::launch::{Target, find_program};
 use crate::modules::Modules;
 use crate::plan::{Function, Plan};
 use crate::recording::{Meta, Writer};
+use governor::Governor;
 use windows::Windows;
 
-/// Pause between two drains: each wakes a processor that the target may be using.
-const DRAIN_PERIOD: Duration = Duration::from_millis(5);
+/// Pause between two drains: each wakes a processor that the target may be using. The shorter while rings fill quickly.
+const DRAIN_PERIODS: [Duration; 2] = [Duration::from_millis(2), Duration::from_millis(20)];
+/// It is halved when a ring was this full, and grows while all are emptier by a factor of eight.
+const FILL_HIGH_BYTES: u64 = evenkeel_wire::ring::RING_BYTES as u64 / 4;
 /// How long to wait for a process with the interval's functions before giving up, when a program without them was seen.
 const PATIENCE: Duration = Duration::from_secs(5);
 
@@ -67,6 +71,8 @@ pub fn profile(
             sites_written: 0,
         },
         windows: Windows::new(),
+        governor: Governor::new(settings.limits.overhead_max),
+        period: DRAIN_PERIODS[0],
         steps: steps::Steps::default(),
         judged: 0,
         not_found: None,
@@ -125,6 +131,8 @@ struct Session<'a> {
     drain: Drain,
     store: Store,
     windows: Windows,
+    governor: Governor,
+    period: Duration,
     steps: steps::Steps,
     /// Entries of the module table that have their verdict.
     judged: usize,
@@ -144,8 +152,10 @@ impl Session<'_> {
             let slow = last_slow.elapsed() >= Duration::from_millis(100);
             self.await_calibration();
             if self.store.analysis.is_some() {
-                let unused = self.drain.run(&self.arena, &mut self.store, slow);
+                let (drain, arena, store) = (&mut self.drain, &self.arena, &mut self.store);
+                let unused = self.governor.measure(|| drain.run(arena, store, slow));
                 self.arena.provide_rings(unused);
+                self.adapt();
             }
             if slow {
                 last_slow = Instant::now();
@@ -165,7 +175,31 @@ impl Session<'_> {
             }
             self.windows
                 .turn(&self.arena, self.store.analysis.is_some());
-            std::thread::sleep(DRAIN_PERIOD);
+            std::thread::sleep(self.period);
+        }
+    }
+
+    /// Fits how often is drained, and how much there is to drain, to what the last drains found.
+    fn adapt(&mut self) {
+        let fullest = self.drain.fullest_bytes;
+        if fullest > FILL_HIGH_BYTES {
+            self.period /= 2;
+        } else if fullest < FILL_HIGH_BYTES / 8 {
+            self.period = self.period * 5 / 4;
+        }
+        self.period = self.period.clamp(DRAIN_PERIODS[0], DRAIN_PERIODS[1]);
+        let probe_ns = self.probe_cost().ticks() / self.clock.ticks_per_ns();
+        if let Some(skip) = self.governor.decide(self.drain.read, probe_ns) {
+            self.arena.control().skip_65536.store(skip, Relaxed);
+        }
+    }
+
+    /// The calibrated cost of a probe.
+    fn probe_cost(&self) -> ProbeCost {
+        let control = self.arena.control();
+        ProbeCost {
+            outer_256: control.probe_outer_ticks_256.load(Acquire) as u32,
+            inner_256: control.probe_inner_ticks_256.load(Acquire) as u32,
         }
     }
 
@@ -219,20 +253,17 @@ impl Session<'_> {
     /// another has begun to.
     fn await_calibration(&mut self) {
         let control = self.arena.control();
-        let calibrated = control.probe_outer_ticks_256.load(Acquire);
+        let cost = self.probe_cost();
         let waited = self
             .hooked
             .is_some_and(|hooked| hooked.elapsed() > Duration::from_millis(100));
         if self.store.analysis.is_some()
-            || (calibrated == 0 && !waited)
+            || (cost.outer_256 == 0 && !waited)
             || control.applications.load(Acquire) == 0
         {
             return;
         }
-        let mut analysis = Analysis::new(ProbeCost {
-            outer_256: calibrated as u32,
-            inner_256: control.probe_inner_ticks_256.load(Acquire) as u32,
-        });
+        let mut analysis = Analysis::new(cost);
         for (generation, probes) in self.store.early_rounds.drain(..) {
             analysis.begin_round(generation, probes);
         }
@@ -256,17 +287,17 @@ impl Session<'_> {
     }
 
     fn meta(&self, complete: bool) -> Meta {
-        let control = self.arena.control();
-        let options = self.options();
+        let (options, cost) = (self.options(), self.probe_cost());
         Meta {
             target: options.target,
             interval: options.interval,
             root: self.plan.sites.root.clone(),
             root_height: self.plan.sites.root_height,
             ticks_per_ns: options.ticks_per_ns,
-            outer_256: control.probe_outer_ticks_256.load(Relaxed) as u32,
-            inner_256: control.probe_inner_ticks_256.load(Relaxed) as u32,
+            outer_256: cost.outer_256,
+            inner_256: cost.inner_256,
             missed: self.drain.missed,
+            sampled_out: self.drain.skipped,
             unpatched: self.plan.unpatched(&self.arena),
             warnings: self.warnings.clone(),
             complete,

@@ -41,6 +41,11 @@ pub struct Control {
     pub probe_inner_ticks_256: AtomicU64,
     /// 1: the plan has gates ([`crate::Role::Gate`]).
     pub gated: AtomicU32,
+    /// Fraction of the intervals that are counted and not recorded, in 1/65536: the session raises it where recording all
+    /// of them would cost more than its budget.
+    pub skip_65536: AtomicU32,
+    /// 1: agents write the markers of [`crate::edges`]. Set before the target starts, and never changed.
+    pub edges: AtomicU32,
     /// Set by the process that calibrates.
     pub calibration_claimed: AtomicU32,
     /// Modules in the table.

@@ -7,6 +7,7 @@
 //! ```text
 //! 0            CONTROL_AT   Control      what the session wants, who is alive, calibration, counters
 //!              MODULES_AT   [Module]     ELF files seen in the target: announced by agents, judged by the session
+//!              WAITERS_AT   [Waiters]    who waits for what, hashed: releasers look before they write (see `waiters`)
 //!              PROBES_AT    [Probe]      the plan: every site ever wanted, with its present state
 //!              DISPLACED_AT [Displaced]  relocatable first instructions of functions hooked at their entry
 //!              RINGS_AT     [Ring]       one per thread: header page, then RING_BYTES of records
@@ -18,14 +19,18 @@
 #![no_std]
 
 pub mod control;
+pub mod edges;
 pub mod plan;
 pub mod record;
 pub mod ring;
+pub mod waiters;
 
 pub use control::{Control, Mode, Module, ModuleState};
+pub use edges::Kind;
 pub use plan::{Displaced, Form, Label, Operand, Piece, PieceFix, Probe, Refusal, Role, Wanted};
 pub use record::{Marker, Record};
 pub use ring::{RingHeader, RingState};
+pub use waiters::{WAITERS_LEN, Waiters};
 
 /// First eight bytes of every arena.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"EVENKEEL");
@@ -45,8 +50,10 @@ pub const RINGS_MAX: usize = 2048;
 pub const CONTROL_AT: usize = 0;
 /// Where the module table lies.
 pub const MODULES_AT: usize = 4096;
+/// Where the table of waiters lies.
+pub const WAITERS_AT: usize = page_up(MODULES_AT + MODULES_MAX * size_of::<Module>());
 /// Where the plan lies.
-pub const PROBES_AT: usize = page_up(MODULES_AT + MODULES_MAX * size_of::<Module>());
+pub const PROBES_AT: usize = page_up(WAITERS_AT + WAITERS_LEN * size_of::<Waiters>());
 /// Where the displaced entries lie.
 pub const DISPLACED_AT: usize = page_up(PROBES_AT + PROBES_MAX * size_of::<Probe>());
 /// Where the rings lie.

@@ -54,7 +54,26 @@ pub enum Role {
     /// A call inside the interval that also admits its thread: where the plan has gates, intervals begin only on threads
     /// that have passed one.
     Gate = 4,
+    /// The call acquires a lock ([`crate::Kind::Named`]); the key is its address. Of this and the following roles,
+    /// [`Probe::key_argument`] tells where the key is; they are followed with edges on only.
+    Acquire = 5,
+    /// The call releases a lock.
+    Release = 6,
+    /// The call puts a task into a queue.
+    Enqueue = 7,
+    /// The call takes a task out of a queue: it has it when it returns.
+    Dequeue = 8,
+    /// The thread works for the interval from this call on.
+    Work = 9,
+    /// The interval of this key begins when this call begins; it may end on another thread. It may have a label.
+    BeginKeyed = 10,
+    /// The interval of this key ends when this call returns.
+    EndKeyed = 11,
 }
+
+/// In [`Probe::key_argument`]: the key is what the call returns. For [`Role::Dequeue`], [`Role::Work`] and
+/// [`Role::BeginKeyed`], which then take effect when the call returns.
+pub const KEY_RETURNED: u8 = 0xff;
 
 /// The argument that labels the interval.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -132,7 +151,9 @@ pub struct Probe {
     pub label: u8,
     /// Which argument is the label, 0 for the first.
     pub label_argument: u8,
-    _align: [u8; 3],
+    /// Which argument is the key of a [`Role::Acquire`] and its like, or [`KEY_RETURNED`].
+    pub key_argument: u8,
+    _align: [u8; 2],
     /// The instruction's bytes in the file.
     pub bytes: [u8; 16],
     /// Operand of an indirect call.

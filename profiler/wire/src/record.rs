@@ -15,7 +15,9 @@ pub const DURATION_SHIFT: u32 = 21;
 /// Width of a duration; longer calls wrap, fail the nesting check and cost their interval (an hour at 2.3 GHz).
 pub const DURATION_BITS: u32 = 43;
 /// First id that is a marker.
-pub const MARKER_FIRST: u32 = 0xf_fff0;
+pub const MARKER_FIRST: u32 = 0xf_ffe0;
+/// First marker of an interval that stays on its thread; below lie the markers of [`crate::edges`].
+const INTERVAL_FIRST: u32 = 0xf_fff0;
 /// Bytes of label text a [`Marker::Label`] record carries: eight in word 0, five in the duration field.
 pub const LABEL_CHUNK: usize = 13;
 /// Bytes of a label that are carried at all.
@@ -36,19 +38,45 @@ pub struct Record {
 #[repr(u32)]
 pub enum Marker {
     /// An interval begins at `start`. Payload: plan generation << 1 | probed (0: its probes are bypassed).
-    Begin = MARKER_FIRST,
+    Begin = INTERVAL_FIRST,
     /// Text of the label of the interval just begun: bytes 0-7 in `start`, 8-12 in the payload, zero-padded.
-    Label = MARKER_FIRST + 1,
+    Label = INTERVAL_FIRST + 1,
     /// An integer label of the interval just begun, in `start`.
-    LabelInteger = MARKER_FIRST + 2,
+    LabelInteger = INTERVAL_FIRST + 2,
     /// A call entered at `start` is still running when the interval ends; outermost first. Payload: probe id.
-    Open = MARKER_FIRST + 3,
+    Open = INTERVAL_FIRST + 3,
     /// The interval ended at `start`. Payload: plan generation << 1 | 1.
-    End = MARKER_FIRST + 4,
+    End = INTERVAL_FIRST + 4,
     /// Records were lost here, or a call's entry could not be matched to its return. Payload: how many, if known.
-    Gap = MARKER_FIRST + 5,
+    Gap = INTERVAL_FIRST + 5,
     /// The interval was given up: the plan changed under it, or its thread forked. Payload unused.
-    Abandon = MARKER_FIRST + 6,
+    Abandon = INTERVAL_FIRST + 6,
+    /// A call that blocked, written when it returned: began at `start`, payload its duration. [`Marker::Object`] follows,
+    /// for a condition variable a second one (see [`crate::edges`] for this and all of the following).
+    Wait = MARKER_FIRST,
+    /// What the record before it is about: key of the object in `start`. Payload: a [`crate::edges::Kind`].
+    Object = MARKER_FIRST + 1,
+    /// The thread is about to release or signal something, at `start`. [`Marker::Object`] follows, then the calls
+    /// open at that moment as [`Marker::Open`], outermost first. Payload: how many.
+    Wake = MARKER_FIRST + 2,
+    /// The thread puts a task into a queue or creates a thread, at `start`. As [`Marker::Wake`]; the object is the task.
+    Enqueue = MARKER_FIRST + 3,
+    /// The thread takes up a task, at `start`. [`Marker::Object`] follows.
+    Dequeue = MARKER_FIRST + 4,
+    /// From `start` on the thread works for the interval that [`Marker::Object`] names; key 0: for none. Agents write it
+    /// behind [`Marker::BeginKeyed`], too, and with key 0 behind the [`Marker::EndKeyed`] of what the thread worked for.
+    Work = MARKER_FIRST + 5,
+    /// An interval with a key of its own begins at `start`; it may end on another thread. Payload as [`Marker::Begin`].
+    /// [`Marker::Object`] follows, then its label.
+    BeginKeyed = MARKER_FIRST + 6,
+    /// The interval that [`Marker::Object`] names ended at `start`. Otherwise as [`Marker::Wake`], but for the payload:
+    /// plan generation << 8 | number of [`Marker::Open`].
+    EndKeyed = MARKER_FIRST + 7,
+    /// The interval that [`Marker::Object`] names is of the class that the [`Marker::Label`] records behind it tell.
+    Class = MARKER_FIRST + 8,
+    /// An attribute of the interval that [`Marker::Object`] names: its value in `start`; [`Marker::Label`] records
+    /// behind the object tell its name.
+    Attribute = MARKER_FIRST + 9,
 }
 
 impl Record {
@@ -83,13 +111,23 @@ impl Record {
     /// Which marker this is, if any.
     pub const fn as_marker(self) -> Option<Marker> {
         Some(match self.id().wrapping_sub(MARKER_FIRST) {
-            0 => Marker::Begin,
-            1 => Marker::Label,
-            2 => Marker::LabelInteger,
-            3 => Marker::Open,
-            4 => Marker::End,
-            5 => Marker::Gap,
-            6 => Marker::Abandon,
+            0 => Marker::Wait,
+            1 => Marker::Object,
+            2 => Marker::Wake,
+            3 => Marker::Enqueue,
+            4 => Marker::Dequeue,
+            5 => Marker::Work,
+            6 => Marker::BeginKeyed,
+            7 => Marker::EndKeyed,
+            8 => Marker::Class,
+            9 => Marker::Attribute,
+            16 => Marker::Begin,
+            17 => Marker::Label,
+            18 => Marker::LabelInteger,
+            19 => Marker::Open,
+            20 => Marker::End,
+            21 => Marker::Gap,
+            22 => Marker::Abandon,
             _ => return None,
         })
     }

@@ -32,7 +32,9 @@ pub struct RingHeader {
     pub tid: AtomicU32,
     /// Producer: intervals that could not begin because the ring was full.
     pub missed: AtomicU64,
-    _line: [u64; 4],
+    /// Producer: intervals counted and not recorded ([`crate::Control::skip_65536`]).
+    pub skipped: AtomicU64,
+    _line: [u64; 3],
     /// Consumer: the producer stops here.
     pub limit: AtomicU64,
     /// A [`RingState`].

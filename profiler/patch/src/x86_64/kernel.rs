@@ -41,6 +41,20 @@ pub fn alternate_stack() -> Range<u64> {
     }
 }
 
+/// Whether the aligned word that holds `address`, and with it the rest of its page, can be read: the kernel copies a
+/// signal mask from there before it finds that it is asked for something it does not know.
+pub fn is_readable(address: u64) -> bool {
+    const NO_SUCH_WAY: u64 = 0x7fff_ffff;
+    // SAFETY: nothing is changed: an unknown first argument is an error.
+    let answer = unsafe {
+        system_call(
+            libc::SYS_rt_sigprocmask,
+            [NO_SUCH_WAY, address & !7, 0, 8, 0, 0],
+        )
+    };
+    answer == -i64::from(libc::EINVAL)
+}
+
 /// The word at `address`, if there is memory and the system lets us look.
 pub fn peek(address: u64) -> Option<u64> {
     let mut word = 0u64;

@@ -50,6 +50,12 @@ fn intervals(profile: &Profile) -> String {
             units::count(last.probes.into())
         );
     }
+    if profile.sampled_out > 0 {
+        text += &format!(
+            "; {} counted only, at random, to stay within --max-overhead",
+            units::count(profile.sampled_out)
+        );
+    }
     if profile.discarded > 0 {
         text += &format!("; {} discarded", units::count(profile.discarded));
         let mut reasons: Vec<_> = profile.discarded_by_reason.iter().collect();

@@ -52,6 +52,9 @@ pub struct Meta {
     /// Intervals that could not begin because a ring was full.
     #[serde(default)]
     pub missed: u64,
+    /// Intervals counted and not recorded, to stay within the budget.
+    #[serde(default)]
+    pub sampled_out: u64,
     /// Sites that could not be timed.
     pub unpatched: Vec<Unpatched>,
     /// What the user should know.
@@ -70,6 +73,8 @@ impl Meta {
                 .discarded_by_reason
                 .insert("the ring was full at the beginning".to_owned(), self.missed);
         }
+        profile.sampled_out = self.sampled_out;
+        profile.intervals_seen += self.sampled_out;
         profile.unpatched.clone_from(&self.unpatched);
         profile.warnings.extend(self.warnings.iter().cloned());
     }

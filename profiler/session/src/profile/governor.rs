@@ -1,0 +1,137 @@
+//! The session's own appetite, kept within `--max-overhead`.
+//!
+//! A busy server has tens of thousands of intervals a second, and to take in the records of all of them costs a good part of
+//! a processor that the server may need. So the cost, the processor time that drains take and what the probes take in the
+//! target, is held against a fraction of the machine, and where it is more, only as many intervals are recorded as the budget
+//! allows, chosen at random one by one: sums over a random sample estimate the same profile. The others are counted.
+
+use std::time::{Duration, Instant};
+
+use rustix::time::{ClockId, clock_gettime};
+
+/// How often the fraction is set anew.
+const PERIOD: Duration = Duration::from_millis(50);
+/// Steps of the fraction.
+const ONE: f64 = 65536.0;
+/// Not fewer than one interval in so many.
+const RECORDED_AT_LEAST: f64 = 1.0 / 1024.0;
+/// The fraction grows by at most so much a period, so that a burst is not met with everything.
+const GROWTH_MAX: f64 = 1.1;
+
+/// What was spent up to a moment, and the moment.
+#[derive(Clone, Copy, Debug)]
+struct Spent {
+    at: Instant,
+    draining: Duration,
+    records: u64,
+}
+
+/// Decides which fraction of the intervals is recorded.
+#[derive(Debug)]
+pub struct Governor {
+    /// Processor seconds a second.
+    budget: f64,
+    recorded: f64,
+    last: Spent,
+    draining: Duration,
+}
+
+impl Governor {
+    /// A budget of this fraction of all processors that this process may use.
+    pub fn new(overhead_max: f64) -> Governor {
+        let processors = std::thread::available_parallelism().map_or(1, usize::from);
+        Governor::with_budget(overhead_max * processors as f64, Instant::now())
+    }
+
+    fn with_budget(budget: f64, now: Instant) -> Governor {
+        let last = Spent {
+            at: now,
+            draining: Duration::ZERO,
+            records: 0,
+        };
+        Governor {
+            budget,
+            recorded: 1.0,
+            last,
+            draining: Duration::ZERO,
+        }
+    }
+
+    /// Runs a drain and takes note of the processor time it needs.
+    pub fn measure<T>(&mut self, drain: impl FnOnce() -> T) -> T {
+        let before = thread_time();
+        let result = drain();
+        self.draining += thread_time().saturating_sub(before);
+        result
+    }
+
+    /// The fraction of intervals not to record, in 1/65536, when it is time to set it. `records`: read so far in all;
+    /// `probe_ns`: what the target spends on each.
+    pub fn decide(&mut self, records: u64, probe_ns: f64) -> Option<u32> {
+        self.decide_at(Instant::now(), records, probe_ns)
+    }
+
+    fn decide_at(&mut self, now: Instant, records: u64, probe_ns: f64) -> Option<u32> {
+        let elapsed = now.duration_since(self.last.at);
+        if elapsed < PERIOD {
+            return None;
+        }
+        let draining = (self.draining - self.last.draining).as_secs_f64();
+        let probing = (records - self.last.records) as f64 * probe_ns * 1e-9;
+        let cost = (draining + probing) / elapsed.as_secs_f64();
+        self.last = Spent {
+            at: now,
+            draining: self.draining,
+            records,
+        };
+        let wanted = self.recorded * self.budget / cost.max(1e-9);
+        let wanted = wanted.min(self.recorded * GROWTH_MAX);
+        self.recorded = wanted.clamp(RECORDED_AT_LEAST, 1.0);
+        Some(((1.0 - self.recorded) * ONE) as u32)
+    }
+}
+
+/// Processor time of the calling thread.
+fn thread_time() -> Duration {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECOND: Duration = Duration::from_secs(1);
+
+    /// Twice the budget: every second interval. Half of it then: up to half as many more, again and again, until all are.
+    #[test]
+    fn the_fraction_follows_the_cost() {
+        let start = Instant::now();
+        let mut governor = Governor::with_budget(0.06, start);
+        governor.draining = Duration::from_millis(100);
+        // 100 ms of draining and a million records of 20 ns: 0.12 of a processor.
+        assert_eq!(
+            governor.decide_at(start + SECOND, 1_000_000, 20.0),
+            Some(32768)
+        );
+        let skipped = |governor: &mut Governor, second| {
+            governor.draining += Duration::from_millis(30);
+            governor.decide_at(start + second * SECOND, 1_000_000, 20.0)
+        };
+        assert_eq!(skipped(&mut governor, 2), Some(16384));
+        assert_eq!(skipped(&mut governor, 3), Some(0));
+        assert_eq!(skipped(&mut governor, 4), Some(0));
+    }
+
+    #[test]
+    fn some_are_always_recorded() {
+        let start = Instant::now();
+        let mut governor = Governor::with_budget(0.0, start);
+        governor.draining = SECOND;
+        assert_eq!(
+            governor.decide_at(start + SECOND, 0, 0.0),
+            Some(65536 - 64)
+        );
+        assert_eq!(governor.decide_at(start + SECOND, 0, 0.0), None, "too early");
+    }
+}

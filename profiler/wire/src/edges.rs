@@ -1,0 +1,170 @@
+//! What threads wait for, and who wakes them: the vocabulary of the edges between threads (`variance.md` section 1).
+//!
+//! # The stream of a thread with edges on ([`crate::Control::edges`])
+//!
+//! ```text
+//! call                                       a completed call of a hooked function, inside of intervals and outside
+//! Wait     [start, duration]  Object x 1-2   written by the thread that blocked, when it goes on
+//! Wake     [time, n]          Object, Open x n   written by the thread that releases, *before* it releases
+//! Enqueue  [time, n]          Object, Open x n   before the task can be taken up, the thread started, the process forked
+//! Dequeue  [time]             Object             the task is taken up, the thread runs, the child runs
+//! BeginKeyed [time, payload]  Object, Label x 0-n | LabelInteger
+//! Work     [time]             Object
+//! Class    []                 Object, Label x n
+//! Attribute [value]           Object, Label x n
+//! EndKeyed [time, payload]    Object, Open x n
+//! Gap      [time, count]      calls or groups were lost since the thread's last marker
+//! Begin .. End                as without edges
+//! ```
+//! A line with a marker and what belongs to it is a **group**: its records are contiguous in the ring, whatever signal
+//! handlers record meanwhile. Calls of a hooked process are recorded on every thread from its first group on, whether it works
+//! for an interval or not, so that a waker's functions are known; not in [`crate::Mode::IntervalsOnly`]. A call that was
+//! running when its thread was first seen is missing, as without edges. A thread's ring begins with `Dequeue` of
+//! [`Kind::Thread`] if the C library created the thread, or if `fork` created the process; it ends with `Wake` of
+//! [`Kind::Join`].
+//!
+//! **Pairing.** A wait of thread T for an object that ended at t is paired with the last wake of the same key and a matching
+//! kind ([`Kind::woken_by`]) by another thread at or before t. Wakes say that somebody *may* be waiting: not every wake
+//! ends a wait, and a wake may precede the beginning of the wait it ends by as long as its releaser took from saying so to
+//! doing it. As a waker writes before it releases, its record is in its ring before the waiter runs on: whoever has
+//! read the waiter's record finds the waker's at its next look at all rings. One exception: a release during which somebody began
+//! to wait is told right after it, with the time at which that wait was announced.
+//!
+//! Wakes are written only where somebody may be waiting, waits only where a thread blocked (or made a system call that
+//! may, and that took long enough to have slept): an uncontended lock writes nothing.
+//!
+//! **A condition variable** releases a mutex, waits, and acquires the mutex again: before its `Wait` stands a `Wake` of
+//! the mutex if somebody wants it, and its `Wait` has two objects, the condition and then the mutex. It ended by the later of
+//! the two wakes.
+//!
+//! **A wait that ended by its time limit** is of [`Kind::Timer`], with the key of what was waited for; a wait that was only
+//! for a time has key 0. A poll that found several descriptors ready names the first.
+//!
+//! **Keys** are equal where the objects are: an address, mixed with the process for memory of one process, with the
+//! file and offset for shared memory; a connection's two ends and direction; what the user passed ([`SHARED_ID`]). Agents
+//! make them. Keys of different kinds never mean the same thing.
+
+/// Bit of an interval's or task's identity, as the user passes it, that makes it one of all processes. Without it, it
+/// is one of its process, so that pointers serve.
+pub const SHARED_ID: u64 = 1 << 63;
+
+/// Most [`crate::Marker::Open`] records in a group: the outermost calls.
+pub const OPEN_MAX: usize = 64;
+
+/// How many [`crate::Marker::Open`] records belong to a `Wake`, `Enqueue` or `EndKeyed` with this payload.
+pub const fn opens_of(payload: u64) -> usize {
+    (payload & 0xff) as usize
+}
+
+/// The plan's generation of an `EndKeyed` with this payload: an interval whose beginning tells another was changed under.
+pub const fn generation_of_end(payload: u64) -> u32 {
+    (payload >> 8) as u32
+}
+
+/// The payload of an `EndKeyed`.
+pub const fn end_payload(generation: u32, opens: usize) -> u64 {
+    (generation as u64) << 8 | opens as u64
+}
+
+/// What a thread waits for, or releases.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(u8)]
+pub enum Kind {
+    /// A mutex.
+    Mutex = 1,
+    /// A read-write lock, to read or to write.
+    ReadWrite = 2,
+    /// A condition variable.
+    Condition = 3,
+    /// A semaphore.
+    Semaphore = 4,
+    /// A barrier.
+    Barrier = 5,
+    /// A spin lock: its waits are spent running.
+    Spin = 6,
+    /// Another thread's end.
+    Join = 7,
+    /// A futex used directly.
+    Futex = 8,
+    /// Bytes in a pipe or FIFO, or room for them.
+    Pipe = 9,
+    /// Bytes from a socket, or room for them.
+    Socket = 10,
+    /// An event descriptor.
+    Event = 11,
+    /// A signal to a process, taken as such or from a descriptor.
+    Signal = 12,
+    /// A message queue.
+    MessageQueue = 13,
+    /// Readiness of one of several descriptors (`select`, `poll`, `epoll_wait`); the key is of the descriptor found ready first.
+    Poll = 14,
+    /// A span of time; also the end of any wait by its time limit.
+    Timer = 15,
+    /// A file, or its device.
+    File = 16,
+    /// A child process's end.
+    Child = 17,
+    /// A lock that the user named by its functions.
+    Named = 18,
+    /// A task in a queue.
+    Task = 19,
+    /// The start of a thread or process.
+    Thread = 20,
+    /// An interval: the object of [`crate::Marker::Work`] and its like.
+    Interval = 21,
+}
+
+impl Kind {
+    /// All kinds.
+    pub const ALL: [Kind; 21] = [
+        Kind::Mutex,
+        Kind::ReadWrite,
+        Kind::Condition,
+        Kind::Semaphore,
+        Kind::Barrier,
+        Kind::Spin,
+        Kind::Join,
+        Kind::Futex,
+        Kind::Pipe,
+        Kind::Socket,
+        Kind::Event,
+        Kind::Signal,
+        Kind::MessageQueue,
+        Kind::Poll,
+        Kind::Timer,
+        Kind::File,
+        Kind::Child,
+        Kind::Named,
+        Kind::Task,
+        Kind::Thread,
+        Kind::Interval,
+    ];
+
+    /// The kind of a [`crate::Marker::Object`] record's payload.
+    pub fn from_payload(payload: u64) -> Option<Kind> {
+        Kind::ALL.into_iter().find(|&kind| kind as u64 == payload)
+    }
+
+    /// Whether a wait of this kind can end by a wake of the `other`: a poll ends by what arrives at any descriptor.
+    pub fn woken_by(self, other: Kind) -> bool {
+        let descriptor = matches!(
+            other,
+            Kind::Pipe | Kind::Socket | Kind::Event | Kind::Signal | Kind::MessageQueue | Kind::Timer
+        );
+        self == other || self == Kind::Poll && descriptor
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kinds_come_back_from_their_payloads() {
+        for (i, kind) in Kind::ALL.into_iter().enumerate() {
+            assert_eq!(kind as usize, i + 1);
+            assert_eq!(Kind::from_payload(kind as u64), Some(kind));
+        }
+        assert_eq!(Kind::from_payload(0), None);
+    }
+}

@@ -1,0 +1,69 @@
+//! Who waits for what, so that a release which nobody waits for costs a load.
+//!
+//! Objects are hashed to the slots of one table that all processes share. A waiter counts itself in *before* its last try to
+//! do without waiting, and out when it goes on; a releaser looks before it releases, and once more after:
+//!
+//! ```text
+//! waiter                                   releaser
+//! announce: count += 1                     any?  yes: write the wake, release
+//! try, block                                     no:  release, any?  yes: write the wake late
+//! retire: count -= 1
+//! ```
+//! Both `count += 1` and the release are locked instructions, hence ordered before what follows them. If the waiter's
+//! last try came before the release, so did its announcement, and the second look finds it: no wait that a
+//! release ends goes without its wake (`tests/waiters_model.rs` explores this). A late wake is dated by the
+//! announcement it found.
+//!
+//! Two objects in one slot, and processes that were killed while they waited, make for wakes that nobody waits for.
+
+use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::*};
+
+/// log2 of the number of slots that objects are hashed to.
+const SLOTS_SHIFT: u32 = 14;
+/// Slot of those who wait for one of several descriptors: whoever writes to any looks here, too.
+pub const POLLERS: usize = 1 << SLOTS_SHIFT;
+/// Slot of those who wait for room to write: whoever reads from a descriptor looks here first.
+pub const ROOM: usize = POLLERS + 1;
+/// Slots in all.
+pub const WAITERS_LEN: usize = POLLERS + 4;
+
+/// One slot; all zeros: nobody waits.
+#[derive(Debug)]
+#[repr(C, align(16))]
+pub struct Waiters {
+    count: AtomicU32,
+    announced_ticks: AtomicU64,
+}
+
+/// The slot of an object, by anything that is the same in all processes that know it.
+#[inline(always)]
+pub const fn slot_of(identity: u64) -> usize {
+    // Fibonacci hashing (Knuth, The Art of Computer Programming 3, 6.4): the high bits of a product.
+    (identity.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (64 - SLOTS_SHIFT)) as usize
+}
+
+impl Waiters {
+    /// A thread is about to wait.
+    #[inline]
+    pub fn announce(&self, now_ticks: u64) {
+        self.announced_ticks.store(now_ticks, Relaxed);
+        self.count.fetch_add(1, SeqCst);
+    }
+
+    /// It goes on.
+    #[inline]
+    pub fn retire(&self) {
+        self.count.fetch_sub(1, Release);
+    }
+
+    /// Whether somebody may be waiting.
+    #[inline(always)]
+    pub fn any(&self) -> bool {
+        self.count.load(Acquire) != 0
+    }
+
+    /// When somebody last announced a wait.
+    pub fn announced_ticks(&self) -> u64 {
+        self.announced_ticks.load(Relaxed)
+    }
+}
