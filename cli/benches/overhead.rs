@@ -59,9 +59,8 @@ fn main() {
         .skip(1)
         .filter(|word| !word.starts_with('-') && word != "fsync" && word.parse::<u32>().is_err())
         .collect();
-    let wanted = |name: &str| {
-        names.is_empty() || names.iter().any(|wanted| name.contains(wanted.as_str()))
-    };
+    let wanted =
+        |name: &str| names.is_empty() || names.iter().any(|wanted| name.contains(wanted.as_str()));
     let mut variants = Vec::new();
     if wanted("agent preloaded, no session") {
         variants.push(variant("agent preloaded, no session", None, Some(agent())));

@@ -177,6 +177,8 @@ fn session(
             opened_at_once: 5,
         },
         k: 10,
+        edges: false,
+        named: Vec::new(),
         recording: None,
     };
     let is_terminal = output::stderr_is_terminal();

@@ -13,6 +13,7 @@ use evenkeel_session::launch::{CommandLine, Ending};
 use evenkeel_session::presets::{PRESETS, Preset};
 use evenkeel_session::profile::{Planting, Wish};
 use evenkeel_session::refine::Limits;
+use evenkeel_session::spec::{NamedCall, Role};
 use evenkeel_session::{Outcome, Settings};
 
 use crate::output::{self, Failure};
@@ -26,7 +27,8 @@ use crate::values;
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Arguments {
-    /// A server whose intervals are known: postgres (statement, transaction)
+    /// A server whose intervals are known: postgres, mariadb (statement, transaction), apache, nginx (request), redis
+    /// (command), memcached (event)
     #[arg(long, value_name = "NAME")]
     preset: Option<String>,
     /// The interval: FUNCTION, CALLER>FUNCTION or BEGIN..END, with options (see below); or one that the preset knows
@@ -75,6 +77,24 @@ pub struct Arguments {
     /// what probes cost, and to test that they break nothing
     #[arg(long, value_name = "N|every", value_parser = planting)]
     plant: Option<Planting>,
+    /// Follow intervals to the threads and processes that they wait for: what a waker did meanwhile stands under the wait
+    #[arg(long)]
+    edges: bool,
+    /// A function that acquires a lock of the target's own making; the same for the four below (all imply --edges)
+    #[arg(long, value_name = "CALL")]
+    acquire: Vec<String>,
+    /// A function that releases such a lock
+    #[arg(long, value_name = "CALL")]
+    release: Vec<String>,
+    /// A function that puts a task into a queue
+    #[arg(long, value_name = "CALL")]
+    enqueue: Vec<String>,
+    /// A function that takes a task out of a queue
+    #[arg(long, value_name = "CALL")]
+    dequeue: Vec<String>,
+    /// A function from whose call on the thread works for the interval of this key
+    #[arg(long, value_name = "CALL")]
+    work: Vec<String>,
     /// The command and its arguments
     #[arg(trailing_var_arg = true, required = true, value_name = "COMMAND")]
     command: Vec<OsString>,
@@ -87,12 +107,31 @@ Examples:
   evenkeel profile --interval 'handle_request,label=text:1' -- ./server --port 8080
   evenkeel profile --interval 'server.c:begin_work..end_work,within=worker_loop' -- ./server
   evenkeel profile --interval 'libstore.so!commit' --html commit.html -- ./server
+  evenkeel profile --preset mariadb --edges --html waits.html -- mariadbd --datadir=data
+  evenkeel profile --interval 'new_request..free_request,key=returned:0' --work 'handle,key=0' -- ./server
 
 An interval is one call of FUNCTION (a symbol, 0xADDRESS or file.c:function), one call of FUNCTION made by
 CALLER (CALLER>FUNCTION), or what lies between the call of BEGIN and the return of END (BEGIN..END;
 alternatives with |). LIBRARY! in front names a shared library. Options: ,label=text:N or ,label=integer:N
 sorts intervals into classes by argument N (0 is the first; literals are taken out of SQL); ,within=FUNCTION
-says whose calls to time first, for a pair; ,client=CALLER>FUNCTION marks a wait for the client; ,name=TEXT.";
+says whose calls to time first, for a pair; ,client=CALLER>FUNCTION marks a wait for the client; ,name=TEXT;
+,key=N or ,key=N:N (arguments of BEGIN and of END, or `returned`) tells intervals apart that move between threads.
+A CALL is FUNCTION,key=N: the N-th argument tells the lock, task or interval.";
+
+/// The functions named for what they do with locks, tasks and intervals.
+fn named(arguments: &Arguments) -> Result<Vec<NamedCall>, Failure> {
+    let roles = [
+        (Role::Acquire, &arguments.acquire),
+        (Role::Release, &arguments.release),
+        (Role::Enqueue, &arguments.enqueue),
+        (Role::Dequeue, &arguments.dequeue),
+        (Role::Work, &arguments.work),
+    ];
+    let calls = roles
+        .into_iter()
+        .flat_map(|(role, texts)| texts.iter().map(move |text| NamedCall::parse(role, text)));
+    Ok(calls.collect::<Result<_, _>>()?)
+}
 
 /// Runs the command.
 pub fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
@@ -101,6 +140,8 @@ pub fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
         .into_iter()
         .flatten()
         .try_for_each(|path| output::check(path))?;
+    let named = named(&arguments)?;
+    let keyed = matches!(&wish, Wish::Spec(spec) if spec.key.is_some());
     let settings = Settings {
         command: CommandLine {
             words: arguments.command,
@@ -130,6 +171,8 @@ pub fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
         },
         k: arguments.k,
         recording: arguments.output.clone(),
+        edges: arguments.edges || !named.is_empty() || keyed,
+        named,
     };
     let interrupted = Arc::new(AtomicBool::new(false));
     for signal in [

@@ -167,7 +167,7 @@ impl Flipping {
                 if interval
                     .boundaries
                     .iter()
-                    .any(|boundary| boundary.role == Role::Gate)
+                    .any(|boundary| boundary.meaning.role == Role::Gate)
                 {
                     self.arena.control().gated.store(1, Release);
                 }

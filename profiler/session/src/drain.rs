@@ -86,9 +86,7 @@ impl Drain {
         self.missed += header.missed.swap(0, Relaxed);
         self.skipped += header.skipped.swap(0, Relaxed);
         let end = header.position.load(Acquire);
-        self.fullest_bytes = self
-            .fullest_bytes
-            .max(end.saturating_sub(reader.position));
+        self.fullest_bytes = self.fullest_bytes.max(end.saturating_sub(reader.position));
         self.batch.clear();
         while reader.position < end {
             // SAFETY: inside the ring; the target's thread writes the word last.

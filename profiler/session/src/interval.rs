@@ -8,7 +8,7 @@ use evenkeel_symbols::{Callee, Site};
 use evenkeel_wire::{Displaced, Label, Role};
 
 use crate::error::Error;
-use crate::spec::{IntervalSpec, Point, Shape};
+use crate::spec::{IntervalSpec, NamedCall, Point, Shape};
 
 /// Where a boundary is hooked.
 #[derive(Clone, Debug)]
@@ -19,15 +19,47 @@ pub enum Place {
     Entry(u64, Box<Displaced>),
 }
 
+/// What passing a hooked place means.
+#[derive(Clone, Copy, Debug)]
+pub struct Meaning {
+    /// What happens there.
+    pub role: Role,
+    /// Kind and index of the argument that labels the interval.
+    pub label: (Label, u8),
+    /// Index of the argument that is the key of an interval, task or lock, or `KEY_RETURNED`.
+    pub key: u8,
+}
+
+impl Meaning {
+    /// Of a place without label and key.
+    pub const fn of(role: Role) -> Meaning {
+        Meaning {
+            role,
+            label: (Label::None, 0),
+            key: 0,
+        }
+    }
+
+    /// With a label.
+    pub const fn labelled(mut self, kind: Label, argument: u8) -> Meaning {
+        self.label = (kind, argument);
+        self
+    }
+
+    /// With a key.
+    pub const fn keyed(mut self, argument: u8) -> Meaning {
+        self.key = argument;
+        self
+    }
+}
+
 /// One hooked boundary.
 #[derive(Clone, Debug)]
 pub struct Boundary {
     /// Where.
     pub place: Place,
     /// What it means.
-    pub role: Role,
-    /// The argument that labels the interval.
-    pub label: (Label, u8),
+    pub meaning: Meaning,
 }
 
 /// An interval in a module.
@@ -57,22 +89,31 @@ pub fn resolve(spec: &IntervalSpec, module: &Module) -> Result<Interval, Error> 
     let mut boundaries = Vec::new();
     let mut scope = Vec::new();
     let label = spec.label;
-    let mut add = |points: &[Point], role: Role, label: (Label, u8)| -> Result<Vec<u64>, Error> {
+    let mut add = |points: &[Point], meaning: Meaning| -> Result<Vec<u64>, Error> {
         let mut functions = Vec::new();
         for point in points {
             let (places, function) = places(point, module).map_err(not_found)?;
             functions.extend(function);
             for place in hookable(places, module)? {
-                boundaries.push(Boundary { place, role, label });
+                boundaries.push(Boundary { place, meaning });
             }
         }
         Ok(functions)
     };
     match &spec.shape {
-        Shape::Call(points) => scope = add(points, Role::Whole, label)?,
+        Shape::Call(points) => {
+            scope = add(points, Meaning::of(Role::Whole).labelled(label.0, label.1))?;
+        }
         Shape::Pair { begin, end } => {
-            let begins = add(begin, Role::Begin, label)?;
-            let ends = add(end, Role::End, (Label::None, 0))?;
+            let (first, last) = match spec.key {
+                None => (Meaning::of(Role::Begin), Meaning::of(Role::End)),
+                Some((first, last)) => (
+                    Meaning::of(Role::BeginKeyed).keyed(first),
+                    Meaning::of(Role::EndKeyed).keyed(last),
+                ),
+            };
+            let begins = add(begin, first.labelled(label.0, label.1))?;
+            let ends = add(end, last)?;
             if spec.within.is_empty() {
                 scope = common_callers(module, &begins, &ends);
             }
@@ -116,6 +157,24 @@ pub fn resolve(spec: &IntervalSpec, module: &Module) -> Result<Interval, Error> 
         clients,
         height,
     })
+}
+
+/// The places of functions that the user named for what they do with locks, tasks and intervals.
+///
+/// # Errors
+/// As [`resolve`].
+pub fn resolve_named(named: &NamedCall, module: &Module) -> Result<Vec<Boundary>, Error> {
+    let mut boundaries = Vec::new();
+    for point in &named.points {
+        let (places, _) = places(point, module).map_err(|source| Error::NotFound {
+            path: module.path().to_owned(),
+            source,
+        })?;
+        let meaning = Meaning::of(named.role).keyed(named.key);
+        let hooked = hookable(places, module)?;
+        boundaries.extend(hooked.into_iter().map(|place| Boundary { place, meaning }));
+    }
+    Ok(boundaries)
 }
 
 /// All call sites of an edge, or the entry of a function (else its direct callers); and the function itself.

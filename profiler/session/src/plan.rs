@@ -8,10 +8,10 @@ use evenkeel_analysis::profile::Unpatched;
 use evenkeel_analysis::sites::{Kind, Site as Described, SiteTable};
 use evenkeel_symbols::Module;
 use evenkeel_symbols::{Callee, Site};
-use evenkeel_wire::{Displaced, Form, Label, Operand, Probe, Refusal, Role, Wanted};
+use evenkeel_wire::{Displaced, Form, Operand, Probe, Refusal, Role, Wanted};
 
 use crate::arena::Arena;
-use crate::interval::{Boundary, Place, site_name};
+use crate::interval::{Boundary, Meaning, Place, site_name};
 use crate::kinds;
 use crate::modules::Modules;
 
@@ -95,17 +95,10 @@ impl Plan {
         boundary: &Boundary,
     ) -> bool {
         let id = match &boundary.place {
-            Place::Site(site) => {
-                self.site(arena, index, module, site, boundary.role, boundary.label)
+            Place::Site(site) => self.site(arena, index, module, site, boundary.meaning),
+            Place::Entry(entry, displaced) => {
+                self.entry(arena, (index, *entry), module, displaced, boundary.meaning)
             }
-            Place::Entry(entry, displaced) => self.entry(
-                arena,
-                (index, *entry),
-                module,
-                displaced,
-                boundary.role,
-                boundary.label,
-            ),
         };
         if let Some(id) = id {
             self.want(arena, id, Wanted::On);
@@ -121,7 +114,7 @@ impl Plan {
         module: &Rc<Module>,
         site: &Site,
     ) -> Option<u32> {
-        self.site(arena, index, module, site, Role::Inner, (Label::None, 0))
+        self.site(arena, index, module, site, Meaning::of(Role::Inner))
     }
 
     /// The probe at the entry of a function that is called through a pointer.
@@ -137,8 +130,7 @@ impl Plan {
                 function,
                 module,
                 &displaced,
-                Role::Inner,
-                (Label::None, 0),
+                Meaning::of(Role::Inner),
             ),
             Err(reason) => {
                 self.note_unpatched(
@@ -156,8 +148,7 @@ impl Plan {
         index: usize,
         module: &Rc<Module>,
         site: &Site,
-        role: Role,
-        label: (Label, u8),
+        meaning: Meaning,
     ) -> Option<u32> {
         if let Some(&id) = self.by_place.get(&(index, site.address)) {
             return Some(id);
@@ -186,7 +177,7 @@ impl Plan {
                 .map_or(site.address, |function| function.entry),
         );
         let id = arena.add_probe(|probe| {
-            fill(probe, index, site.address, form, role, label);
+            fill(probe, index, site.address, form, meaning);
             probe.target = site.target;
             probe.len = site.len;
             probe.bytes = site.bytes;
@@ -201,7 +192,7 @@ impl Plan {
             callee,
             holder,
             form,
-            role,
+            role: meaning.role,
             wanted: Wanted::Off,
         });
         self.by_place.insert((index, site.address), id);
@@ -215,8 +206,7 @@ impl Plan {
         function: Function,
         module: &Rc<Module>,
         displaced: &Displaced,
-        role: Role,
-        label: (Label, u8),
+        meaning: Meaning,
     ) -> Option<u32> {
         let (index, entry) = function;
         if let Some(&id) = self.by_place.get(&(index, entry)) {
@@ -235,7 +225,7 @@ impl Plan {
         }
         let bytes = module.bytes_at(entry)?;
         let id = arena.add_probe(|probe| {
-            fill(probe, index, entry, Form::Entry, role, label);
+            fill(probe, index, entry, Form::Entry, meaning);
             probe.len = displaced.len as u8;
             probe.bytes = bytes;
             probe.displaced = slot as u32;
@@ -246,7 +236,7 @@ impl Plan {
             callee: Some(function),
             holder: function,
             form: Form::Entry,
-            role,
+            role: meaning.role,
             wanted: Wanted::Off,
         });
         self.by_place.insert(function, id);
@@ -374,12 +364,13 @@ impl Plan {
     }
 }
 
-fn fill(probe: &mut Probe, index: usize, address: u64, form: Form, role: Role, label: (Label, u8)) {
+fn fill(probe: &mut Probe, index: usize, address: u64, form: Form, meaning: Meaning) {
     probe.module = index as u32;
     probe.address = address;
     probe.form = form as u8;
-    probe.role = role as u8;
-    (probe.label, probe.label_argument) = (label.0 as u8, label.1);
+    probe.role = meaning.role as u8;
+    (probe.label, probe.label_argument) = (meaning.label.0 as u8, meaning.label.1);
+    probe.key_argument = meaning.key;
     probe.operand = Operand::default();
 }
 

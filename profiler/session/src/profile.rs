@@ -49,6 +49,7 @@ pub fn profile(
     let clock = TickClock::start();
     clock.renew_lease(&arena);
     arena.control().mode.store(Mode::Record as u32, Release);
+    arena.control().edges.store(settings.edges.into(), Release);
     let writer = settings
         .recording
         .as_deref()

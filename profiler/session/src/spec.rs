@@ -10,10 +10,16 @@
 //! OPTION  = "label=" ("text" | "integer") ":" ARGUMENT    argument of the beginning, 0 for the first
 //!         | "within=" FUNCTION        whose calls to time first, for a pair
 //!         | "client=" CALLER ">" FUNCTION                 a call that waits for the client
+//!         | "key=" KEY [":" KEY]      of a pair that may begin and end on different threads: what tells its intervals apart
 //!         | "name=" TEXT
+//! KEY     = ARGUMENT | "returned"
+//!
+//! CALL    = POINTS ["," "key=" KEY]   a function that takes or releases a lock, queues a task, works for an interval
 //! ```
 
 use evenkeel_wire::Label;
+pub use evenkeel_wire::Role;
+use evenkeel_wire::plan::KEY_RETURNED;
 
 use crate::error::Error;
 
@@ -55,12 +61,63 @@ pub struct IntervalSpec {
     pub within: Vec<String>,
     /// Calls that wait for the client.
     pub clients: Vec<Point>,
+    /// Where the keys of beginning and end are, for a pair that may move between threads.
+    pub key: Option<(u8, u8)>,
     /// Name for reports.
     pub name: Option<String>,
 }
 
-const OPTIONS: [&str; 4] = ["label=", "within=", "client=", "name="];
-const GRAMMAR: &str = "write FUNCTION, CALLER>FUNCTION or BEGIN..END, then options: ,label=text:0 ,within=FUNCTION ,client=CALLER>FUNCTION ,name=TEXT (evenkeel profile --help shows examples)";
+/// Functions named for what they do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NamedCall {
+    /// What they do.
+    pub role: Role,
+    /// Shared library that defines them; the executable otherwise.
+    pub library: Option<String>,
+    /// Which.
+    pub points: Vec<Point>,
+    /// The argument that tells the lock, task or interval, or `KEY_RETURNED`.
+    pub key: u8,
+}
+
+impl NamedCall {
+    /// Reads `text` as a CALL of this role.
+    ///
+    /// # Errors
+    /// It is none.
+    pub fn parse(role: Role, text: &str) -> Result<NamedCall, Error> {
+        let bad = |what: &str| Error::BadSpec {
+            text: text.to_owned(),
+            what: format!(
+                "{what}; write FUNCTION,key=N (N-th argument, 0 for the first) or FUNCTION,key=returned"
+            ),
+        };
+        let mut parts = split_options(text).into_iter();
+        let mut library = None;
+        let points = points(parts.next().unwrap_or_default().trim(), &mut library);
+        if points.iter().any(Point::is_blank) {
+            return Err(bad("it names no function"));
+        }
+        let mut named = NamedCall {
+            role,
+            library,
+            points,
+            key: 0,
+        };
+        for option in parts {
+            match option.split_once('=') {
+                Some(("key", value)) => {
+                    named.key = key(value).ok_or_else(|| bad("there is no such argument"))?;
+                }
+                _ => return Err(bad("it takes no option but key=")),
+            }
+        }
+        Ok(named)
+    }
+}
+
+const OPTIONS: [&str; 5] = ["label=", "within=", "client=", "key=", "name="];
+const GRAMMAR: &str = "write FUNCTION, CALLER>FUNCTION or BEGIN..END, then options: ,label=text:0 ,within=FUNCTION ,client=CALLER>FUNCTION ,key=0 ,name=TEXT (evenkeel profile --help shows examples)";
 
 impl std::str::FromStr for IntervalSpec {
     type Err = Error;
@@ -97,6 +154,7 @@ impl std::str::FromStr for IntervalSpec {
             label: (Label::None, 0),
             within: Vec::new(),
             clients: Vec::new(),
+            key: None,
             name: None,
         };
         for option in parts {
@@ -108,8 +166,14 @@ impl std::str::FromStr for IntervalSpec {
                 }
                 "within" => spec.within.push(value.to_owned()),
                 "client" => spec.clients.push(point(value)),
+                "key" => {
+                    spec.key = Some(keys(value).ok_or_else(|| bad("a key is N or N:N"))?);
+                }
                 _ => spec.name = Some(value.to_owned()),
             }
+        }
+        if spec.key.is_some() && matches!(spec.shape, Shape::Call(_)) {
+            return Err(bad("key= belongs to BEGIN..END"));
         }
         Ok(spec)
     }
@@ -174,6 +238,21 @@ fn label(text: &str) -> Option<(Label, u8)> {
     Some((kind, index))
 }
 
+fn keys(text: &str) -> Option<(u8, u8)> {
+    match text.split_once(':') {
+        None => Some((key(text)?, key(text)?)),
+        Some((first, last)) => Some((key(first)?, key(last)?)),
+    }
+}
+
+/// Where a key is: an argument's index, or the result.
+fn key(text: &str) -> Option<u8> {
+    match text {
+        "returned" => Some(KEY_RETURNED),
+        _ => text.parse().ok().filter(|&index: &u8| index < 32),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -221,8 +300,36 @@ mod tests {
     }
 
     #[test]
+    fn keys_of_pairs_and_of_named_calls() {
+        assert_eq!(
+            parse("new..free,key=returned:0").key,
+            Some((KEY_RETURNED, 0))
+        );
+        assert_eq!(parse("begin..end,key=1").key, Some((1, 1)));
+        let named = NamedCall::parse(Role::Acquire, "libx.so!take|try_take,key=2").unwrap();
+        assert_eq!(
+            (named.role, named.points.len(), named.key),
+            (Role::Acquire, 2, 2)
+        );
+        assert_eq!(named.library.as_deref(), Some("libx.so"));
+        assert_eq!(NamedCall::parse(Role::Work, "f").unwrap().key, 0);
+        for text in ["", "f,key=x", "f,label=text:0"] {
+            let error = NamedCall::parse(Role::Work, text).unwrap_err().to_string();
+            assert!(error.contains("key=N"), "{text}: {error}");
+        }
+    }
+
+    #[test]
     fn nonsense_says_what_to_write() {
-        for text in ["", "a..", ">b", "a,label=text", "a,label=colour:1"] {
+        for text in [
+            "",
+            "a..",
+            ">b",
+            "a,label=text",
+            "a,label=colour:1",
+            "a,key=0",
+            "a..b,key=x",
+        ] {
             let error = text.parse::<IntervalSpec>().unwrap_err().to_string();
             assert!(error.contains("CALLER>FUNCTION"), "{text}: {error}");
         }

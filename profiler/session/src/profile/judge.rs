@@ -8,7 +8,7 @@ use evenkeel_wire::{ModuleState, Role};
 
 use super::{Event, Observer, Session, Wish};
 use crate::error::Error;
-use crate::interval::{self, Interval};
+use crate::interval::{self, Boundary, Interval};
 use crate::modules::Modules;
 use crate::plan::{Function, Plan};
 
@@ -22,9 +22,17 @@ impl Session<'_> {
             let wanted = match self.interval_in(index, executable) {
                 Ok(Some(interval)) => {
                     self.begin(index, &interval)?;
+                    self.plant_named(index, executable)?;
+                    self.publish();
                     true
                 }
-                Ok(None) => executable && self.library().is_some(),
+                Ok(None) => {
+                    let of_a_library = executable && self.library().is_some();
+                    let named =
+                        (of_a_library || !executable) && self.plant_named(index, executable)?;
+                    self.publish();
+                    of_a_library || named
+                }
                 Err(error) if executable && passing(&error) => {
                     observer.event(&Event::Passing(&error));
                     self.not_found = Some(error);
@@ -93,21 +101,7 @@ impl Session<'_> {
             self.plan = Plan::new(&interval.name, interval.height);
             self.interval = Some((interval.name.clone(), Vec::new()));
         }
-        for boundary in &interval.boundaries {
-            if !self
-                .plan
-                .add_boundary(&mut self.arena, index, &module, boundary)
-            {
-                let reason = "the plan is full".to_owned();
-                return Err(Error::BoundaryRefused {
-                    site: interval.name.clone(),
-                    reason,
-                });
-            }
-            if boundary.role == Role::Gate {
-                self.arena.control().gated.store(1, Release);
-            }
-        }
+        self.plant(index, &interval.name, &interval.boundaries)?;
         for client in &interval.clients {
             if self
                 .plan
@@ -123,6 +117,47 @@ impl Session<'_> {
         self.plant_first(&scope, index);
         self.publish();
         Ok(())
+    }
+
+    /// Plants boundaries that the profile cannot do without.
+    fn plant(&mut self, index: usize, name: &str, boundaries: &[Boundary]) -> Result<(), Error> {
+        let Ok(Some(module)) = self.modules.get(&self.arena, index) else {
+            return Ok(());
+        };
+        for boundary in boundaries {
+            if !self
+                .plan
+                .add_boundary(&mut self.arena, index, &module, boundary)
+            {
+                return Err(Error::BoundaryRefused {
+                    site: name.to_owned(),
+                    reason: "the plan is full".to_owned(),
+                });
+            }
+            if boundary.meaning.role == Role::Gate {
+                self.arena.control().gated.store(1, Release);
+            }
+        }
+        Ok(())
+    }
+
+    /// Plants the functions that the user named for what they do with locks, tasks and intervals, as far as they are in
+    /// this module.
+    fn plant_named(&mut self, index: usize, executable: bool) -> Result<bool, Error> {
+        let settings = self.settings;
+        let mut any = false;
+        for named in &settings.named {
+            let concerned = match &named.library {
+                None => executable,
+                Some(library) => Modules::name(&self.arena, index).starts_with(library.as_str()),
+            };
+            if concerned && let Ok(Some(module)) = self.modules.get(&self.arena, index) {
+                let boundaries = interval::resolve_named(named, &module)?;
+                self.plant(index, "a named function", &boundaries)?;
+                any = true;
+            }
+        }
+        Ok(any)
     }
 }
 

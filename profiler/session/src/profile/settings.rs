@@ -9,7 +9,7 @@ use crate::error::Error;
 use crate::launch::{CommandLine, Ending};
 use crate::presets::{KnownInterval, Preset};
 use crate::refine::{Candidate, Limits};
-use crate::spec::IntervalSpec;
+use crate::spec::{IntervalSpec, NamedCall};
 
 /// Which interval to profile.
 #[derive(Clone, Debug)]
@@ -50,6 +50,10 @@ pub struct Settings {
     pub planting: Planting,
     /// Limits of refinement.
     pub limits: Limits,
+    /// Follow intervals to the threads that they wait for.
+    pub edges: bool,
+    /// Functions named for what they do with locks, tasks and intervals.
+    pub named: Vec<NamedCall>,
     /// Factors reported.
     pub k: usize,
     /// Where to record.

@@ -11,6 +11,7 @@
 //! D  records of a thread: key (u64), number (u32), then each as variable-length integers
 //!        start, as the difference to the previous record's (zigzag) | duration | id
 //! E  thread ended: key (u64)
+//! P  pass ended: all rings have been read once more (with edges)
 //! ```
 //! All numbers are little-endian. Readers skip tags they do not know. A file that ends inside a chunk was cut by a crash:
 //! what comes before is good.
@@ -25,12 +26,13 @@ pub use write::Writer;
 use evenkeel_analysis::ProbeCost;
 use evenkeel_analysis::profile::{Profile, Unpatched};
 use evenkeel_analysis::sites::{Site, SiteTable};
+use evenkeel_wire::{Marker, Record};
 use serde::{Deserialize, Serialize};
 
 /// First bytes of a recording.
 pub const MAGIC: &[u8; 8] = b"EVENKEEL";
-/// Version of the format that this program writes and the newest it reads.
-pub const VERSION: u32 = 1;
+/// Version of the format that this program writes and the newest it reads. 2: records of edges, passes.
+pub const VERSION: u32 = 2;
 
 /// What explains the records.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -94,6 +96,14 @@ struct SiteEntry {
     id: u32,
     #[serde(flatten)]
     site: Site,
+}
+
+/// Whether a record's `start` is a time, near those of its neighbours, and not a text or a key.
+fn starts_at_a_time(record: &Record) -> bool {
+    !matches!(
+        record.as_marker(),
+        Some(Marker::Label | Marker::Object | Marker::Attribute)
+    )
 }
 
 fn put_site(table: &mut SiteTable, entry: SiteEntry) {

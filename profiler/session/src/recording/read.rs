@@ -8,7 +8,7 @@ use evenkeel_analysis::Analysis;
 use evenkeel_analysis::sites::SiteTable;
 use evenkeel_wire::Record;
 
-use super::{MAGIC, Meta, SiteEntry, VERSION, put_site, varint};
+use super::{MAGIC, Meta, SiteEntry, VERSION, put_site, starts_at_a_time, varint};
 use crate::error::Error;
 
 /// Longest body of a chunk; anything longer is damage.
@@ -220,7 +220,7 @@ fn decode(body: &[u8], records: &mut Vec<Record>) -> Option<u64> {
             duration,
             u32::try_from(varint::take(&mut rest)?).ok()?,
         );
-        if record.as_marker() != Some(evenkeel_wire::Marker::Label) {
+        if starts_at_a_time(&record) {
             previous = start;
         }
         records.push(record);

@@ -5,9 +5,9 @@ use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use evenkeel_analysis::sites::Site;
-use evenkeel_wire::{Marker, Record};
+use evenkeel_wire::Record;
 
-use super::{MAGIC, Meta, SiteEntry, VERSION, varint};
+use super::{MAGIC, Meta, SiteEntry, VERSION, starts_at_a_time, varint};
 use crate::error::Error;
 
 /// A recording being written. Errors are kept until [`Writer::finish`], so that a full disk does not end a run.
@@ -76,7 +76,7 @@ impl Writer {
             );
             varint::put(&mut self.body, record.duration());
             varint::put(&mut self.body, u64::from(record.id()));
-            if record.as_marker() != Some(Marker::Label) {
+            if starts_at_a_time(record) {
                 previous = record.start;
             }
         }
@@ -87,6 +87,12 @@ impl Writer {
     pub fn ended(&mut self, thread: u64) {
         self.body = thread.to_le_bytes().to_vec();
         self.chunk(b'E');
+    }
+
+    /// All rings have been read once more.
+    pub fn pass_ended(&mut self) {
+        self.body.clear();
+        self.chunk(b'P');
     }
 
     fn chunk(&mut self, tag: u8) {

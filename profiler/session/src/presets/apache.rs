@@ -1,0 +1,33 @@
+//! Apache: processes with threads, or an event loop that hands connections to threads.
+
+use evenkeel_symbols::Module;
+use evenkeel_wire::Role;
+
+use super::find::{at_function, function, height};
+use super::{KnownInterval, Preset};
+use crate::interval::{Interval, Meaning};
+
+/// The preset.
+pub const APACHE: Preset = Preset {
+    name: "apache",
+    programs: &["apache2", "httpd"],
+    stop_signal: libc::SIGTERM,
+    intervals: &[KnownInterval {
+        name: "request",
+        help: "one request, from its header to its last byte handed to the system",
+        find: request,
+    }],
+};
+
+/// Both `ap_process_request` (worker, prefork) and the event MPM go through `ap_process_async_request`
+/// (modules/http/http_request.c).
+fn request(module: &Module) -> Result<Interval, String> {
+    let process = function(module, "ap_process_async_request")?;
+    Ok(Interval {
+        name: "request".to_owned(),
+        boundaries: at_function(module, process, Meaning::of(Role::Whole)),
+        scope: vec![process],
+        clients: Vec::new(),
+        height: height(module, process) + 1,
+    })
+}

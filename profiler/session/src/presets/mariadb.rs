@@ -1,0 +1,73 @@
+//! MariaDB: a thread a connection, or a pool of threads.
+
+use evenkeel_symbols::{Callee, Module, Site};
+use evenkeel_wire::{Label, Role};
+
+use super::find::{at_function, function, height};
+use super::{KnownInterval, Preset};
+use crate::interval::{Interval, Meaning};
+
+/// The preset.
+pub const MARIADB: Preset = Preset {
+    name: "mariadb",
+    programs: &["mariadbd", "mysqld"],
+    stop_signal: libc::SIGTERM,
+    intervals: &[
+        KnownInterval {
+            name: "statement",
+            help: "one command of a client: a query, or the execution of a prepared statement",
+            find: statement,
+        },
+        KnownInterval {
+            name: "transaction",
+            help: "from BEGIN to COMMIT or ROLLBACK, with the client's think time as a node of its own",
+            find: transaction,
+        },
+    ],
+};
+
+/// `dispatch_command(command, thd, packet, length, ..)` (sql/sql_parse.cc) runs one command, whichever thread has taken it
+/// up; the packet of a query is its text, terminated by a zero.
+fn statement(module: &Module) -> Result<Interval, String> {
+    let dispatch = function(module, "dispatch_command")?;
+    let meaning = Meaning::of(Role::Whole).labelled(Label::Text, 2);
+    Ok(Interval {
+        name: "statement".to_owned(),
+        boundaries: at_function(module, dispatch, meaning),
+        scope: vec![dispatch],
+        clients: Vec::new(),
+        height: height(module, dispatch) + 1,
+    })
+}
+
+/// `trans_begin`, `trans_commit` and `trans_rollback` (sql/transaction.cc) carry out the statements of these names. In
+/// between, the connection's thread waits for its client where `do_command` reads a packet.
+fn transaction(module: &Module) -> Result<Interval, String> {
+    let command = function(module, "do_command")?;
+    let at = |name: &str, role| -> Result<_, String> {
+        Ok(at_function(
+            module,
+            function(module, name)?,
+            Meaning::of(role),
+        ))
+    };
+    let mut boundaries = at("trans_begin", Role::Begin)?;
+    for end in ["trans_commit", "trans_rollback"] {
+        boundaries.extend(at(end, Role::End)?);
+    }
+    let reads = |site: &Site| match &site.callee {
+        Callee::Function(entry) => module.name(*entry).contains("my_net_read_packet"),
+        _ => false,
+    };
+    Ok(Interval {
+        name: "transaction".to_owned(),
+        boundaries,
+        scope: vec![command],
+        clients: module
+            .call_sites(command)
+            .into_iter()
+            .filter(reads)
+            .collect(),
+        height: height(module, command) + 1,
+    })
+}

@@ -1,0 +1,33 @@
+//! memcached: worker threads, each with an event loop.
+
+use evenkeel_symbols::Module;
+use evenkeel_wire::Role;
+
+use super::find::{at_function, height, only_caller_of_imports};
+use super::{KnownInterval, Preset};
+use crate::interval::{Interval, Meaning};
+
+/// The preset.
+pub const MEMCACHED: Preset = Preset {
+    name: "memcached",
+    programs: &["memcached"],
+    stop_signal: libc::SIGTERM,
+    intervals: &[KnownInterval {
+        name: "event",
+        help: "what a worker does for a connection that became ready: usually one request",
+        find: event,
+    }],
+};
+
+/// `drive_machine` (memcached.c) is static: the one function that calls `accept4`. A worker's event loop calls it for each
+/// connection that is ready, and it returns when that has nothing more to read.
+fn event(module: &Module) -> Result<Interval, String> {
+    let drive = only_caller_of_imports(module, &["accept4"])?;
+    Ok(Interval {
+        name: "event".to_owned(),
+        boundaries: at_function(module, drive, Meaning::of(Role::Whole)),
+        scope: vec![drive],
+        clients: Vec::new(),
+        height: height(module, drive) + 1,
+    })
+}

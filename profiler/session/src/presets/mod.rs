@@ -1,0 +1,101 @@
+//! Intervals that are known by the program: how to find them in a stripped binary without guessing.
+//!
+//! A static function of a stripped program has no name. A preset describes it by exported functions that it alone calls
+//! and is called by, and demands that exactly one function fits; it is shown by its address all the same.
+
+mod apache;
+mod find;
+mod mariadb;
+mod memcached;
+mod nginx;
+mod postgres;
+mod redis;
+
+use std::path::Path;
+
+use evenkeel_symbols::Module;
+
+use crate::error::Error;
+use crate::interval::Interval;
+
+/// A program whose intervals are known.
+#[derive(Clone, Copy, Debug)]
+pub struct Preset {
+    /// As typed.
+    pub name: &'static str,
+    /// File names of the program.
+    pub programs: &'static [&'static str],
+    /// Signal that ends the program the fastest clean way.
+    pub stop_signal: i32,
+    /// Intervals it knows, the default first, each with what it is.
+    pub intervals: &'static [KnownInterval],
+}
+
+/// An interval of a preset.
+#[derive(Clone, Copy, Debug)]
+pub struct KnownInterval {
+    /// As typed.
+    pub name: &'static str,
+    /// For `--help`.
+    pub help: &'static str,
+    find: fn(&Module) -> Result<Interval, String>,
+}
+
+/// All presets.
+pub const PRESETS: &[Preset] = &[
+    postgres::POSTGRES,
+    mariadb::MARIADB,
+    apache::APACHE,
+    nginx::NGINX,
+    redis::REDIS,
+    memcached::MEMCACHED,
+];
+
+impl Preset {
+    /// The preset of this name.
+    ///
+    /// # Errors
+    /// There is none; the error lists them.
+    pub fn named(name: &str) -> Result<&'static Preset, Error> {
+        PRESETS
+            .iter()
+            .find(|preset| preset.name == name)
+            .ok_or_else(|| {
+                let known = PRESETS
+                    .iter()
+                    .map(|preset| preset.name)
+                    .collect::<Vec<_>>()
+                    .join(", ");
+                Error::NoPreset {
+                    name: name.to_owned(),
+                    known,
+                }
+            })
+    }
+
+    /// Whether this is its program.
+    pub fn fits(&self, path: &Path) -> bool {
+        path.file_name()
+            .is_some_and(|name| self.programs.iter().any(|program| name == *program))
+    }
+
+    /// The interval of this name, the default one for `None`; `None` if the preset has none of the name.
+    pub fn interval(&self, name: Option<&str>) -> Option<&'static KnownInterval> {
+        match name {
+            None => self.intervals.first(),
+            Some(name) => self.intervals.iter().find(|interval| interval.name == name),
+        }
+    }
+
+    /// Finds `interval` in the program.
+    ///
+    /// # Errors
+    /// The program is not what the preset knows.
+    pub fn resolve(&self, interval: &KnownInterval, module: &Module) -> Result<Interval, Error> {
+        (interval.find)(module).map_err(|what| Error::PresetMismatch {
+            path: module.path().to_owned(),
+            preset: self.name,
+            what,
+        })
+    }
+}
