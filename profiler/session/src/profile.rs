@@ -284,6 +284,7 @@ impl Session<'_> {
                 .as_ref()
                 .map(|(name, _)| name.clone())
                 .unwrap_or_default(),
+            ..Options::default()
         }
     }
 

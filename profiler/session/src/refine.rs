@@ -40,6 +40,8 @@ pub struct State<'a> {
     pub scope: &'a [Function],
     /// Functions whose calls are timed.
     pub opened: &'a HashSet<Function>,
+    /// Of them, those with calls that were never timed: there was no room for all at once.
+    pub partly: &'a HashSet<Function>,
     /// Functions that have no calls to time, or none that may be.
     pub barren: &'a HashSet<Function>,
     /// Functions with calls through short pointers that were not yet discovered.
@@ -134,6 +136,7 @@ fn visit(
         {
             found(node, Step::DiscoverIn(*function));
         }
+        open_the_rest(node, holders, state, found);
         return;
     }
     if let Some(id) = node.probe
@@ -181,6 +184,22 @@ fn visit(
         {
             found(node, Step::DiscoverIn(*function));
         }
+        open_the_rest(node, inside, state, found);
+    }
+}
+
+/// Calls that had no room yet may be what the time of these functions' own goes to.
+fn open_the_rest(
+    node: &Node,
+    functions: &[Function],
+    state: &State<'_>,
+    found: &mut impl FnMut(&Node, Step),
+) {
+    for function in functions
+        .iter()
+        .filter(|function| state.partly.contains(function))
+    {
+        found(node, Step::Open(*function));
     }
 }
 
@@ -347,6 +366,7 @@ mod tests {
             probes: &probes,
             scope: &[],
             opened: &opened,
+            partly: &none,
             barren: &none,
             pointers: &pointers,
             discovered: &nothing,
@@ -366,6 +386,27 @@ mod tests {
         assert!((list[1].score - 4.8).abs() < 1e-12);
     }
 
+    /// The time of a's own may be that of calls for which there was no room: (5-0)^2 x 0.2, the best score.
+    #[test]
+    fn calls_without_room_get_their_turn() {
+        let (profile, probes) = example();
+        let opened = HashSet::from([(0, 0xa)]);
+        let none = HashSet::new();
+        let nothing = HashSet::new();
+        let state = State {
+            probes: &probes,
+            scope: &[],
+            opened: &opened,
+            partly: &opened,
+            barren: &none,
+            pointers: &none,
+            discovered: &nothing,
+            closed_imports: &nothing,
+        };
+        let list = candidates(&profile, 5, &LIMITS, &state);
+        assert_eq!(list[0].step, Step::Open((0, 0xa)));
+    }
+
     #[test]
     fn what_tells_least_for_its_cost_is_closed() {
         let (profile, probes) = example();
@@ -376,6 +417,7 @@ mod tests {
             probes: &probes,
             scope: &[],
             opened: &opened,
+            partly: &none,
             barren: &none,
             pointers: &none,
             discovered: &nothing,

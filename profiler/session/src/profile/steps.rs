@@ -32,6 +32,10 @@ const DISCOVERED_AT_ONCE: usize = 24;
 #[derive(Debug)]
 pub struct Steps {
     opened: HashSet<Function>,
+    /// Opened functions with calls for which there was no room yet.
+    partly: HashSet<Function>,
+    /// Probes that were planted at some time.
+    tried: HashSet<u32>,
     barren: HashSet<Function>,
     pointers: HashSet<Function>,
     discovered: HashSet<u32>,
@@ -52,6 +56,8 @@ impl Default for Steps {
     fn default() -> Steps {
         Steps {
             opened: HashSet::new(),
+            partly: HashSet::new(),
+            tried: HashSet::new(),
             barren: HashSet::new(),
             pointers: HashSet::new(),
             discovered: HashSet::new(),
@@ -149,6 +155,7 @@ impl Session<'_> {
             probes: self.plan.probes(),
             scope,
             opened: &steps.opened,
+            partly: &steps.partly,
             barren: &steps.barren,
             pointers: &steps.pointers,
             discovered: &steps.discovered,
@@ -233,8 +240,8 @@ impl Session<'_> {
         progress
     }
 
-    /// Times the calls that a function makes, as far as the limit on probes allows. Where it allows none, the function
-    /// stays a candidate: false.
+    /// Times the calls that a function makes, as far as the limit on probes allows; the others when there is room again.
+    /// Where it allows none, the function stays a candidate: false.
     fn open(&mut self, function: Function) -> bool {
         let (index, entry) = function;
         let Ok(Some(module)) = self.modules.get(&self.arena, index) else {
@@ -257,17 +264,26 @@ impl Session<'_> {
             let room = self.plan.planted().count() < self.settings.limits.probes_max;
             if let Some(id) = self.plan.add_site(&mut self.arena, index, &module, &site)
                 && !self.steps.dear.contains(&id)
+                && !self.steps.tried.contains(&id)
             {
                 any |= room;
                 crowded |= !room;
                 if room {
+                    self.steps.tried.insert(id);
                     self.plan.want(&self.arena, id, Wanted::On);
                 }
             }
         }
         if any {
             self.steps.opened.insert(function);
-        } else if !crowded {
+        }
+        let opened = self.steps.opened.contains(&function);
+        if crowded && opened {
+            self.steps.partly.insert(function);
+        } else {
+            self.steps.partly.remove(&function);
+        }
+        if !crowded && !opened {
             self.steps.barren.insert(function);
         }
         any || !crowded

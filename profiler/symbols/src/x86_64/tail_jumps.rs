@@ -2,8 +2,9 @@
 
 use iced_x86::{Code, Instruction, InstructionInfoFactory, OpAccess, Register};
 
-/// Instructions before a jump that are searched for where its register comes from.
-pub(crate) const WINDOW: usize = 8;
+/// Instructions before a jump that are searched for where its register comes from: moving six arguments into place and
+/// restoring six registers lie in between, and the end of another path may.
+pub(crate) const WINDOW: usize = 32;
 
 /// Whether the operand of an indirect jump looks like a function pointer, given the instructions before it (the last
 /// is the one just before). A `switch` jumps through a table: its target has an index, or is computed by an addition;
