@@ -1,5 +1,6 @@
 //! `evenkeel`: argument parsing and calls into the crates, nothing else.
 
+mod bench;
 mod compare;
 mod demo;
 mod output;
@@ -32,6 +33,7 @@ enum Command {
     Profile(profile::Arguments),
     Report(report::Arguments),
     Compare(compare::Arguments),
+    Bench(bench::Arguments),
     Simulate(simulate::Arguments),
 }
 
@@ -44,6 +46,7 @@ fn main() -> ExitCode {
         Command::Profile(arguments) => profile::run(arguments),
         Command::Report(arguments) => report::run(arguments),
         Command::Compare(arguments) => compare::run(arguments),
+        Command::Bench(arguments) => bench::run(arguments),
         Command::Simulate(arguments) => simulate::run(arguments),
     };
     result.unwrap_or_else(|error| {

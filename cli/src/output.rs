@@ -15,6 +15,9 @@ pub enum Failure {
     /// A private server.
     #[error(transparent)]
     Server(#[from] evenkeel_servers::ServerError),
+    /// A benchmark.
+    #[error(transparent)]
+    Bench(#[from] evenkeel_drive::Error),
     /// A simulation.
     #[error(transparent)]
     Simulation(#[from] evenkeel_simulate::Error),

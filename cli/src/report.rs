@@ -83,6 +83,7 @@ pub fn load(path: &std::path::Path, ranking: &Ranking) -> Result<Profile, Failur
         ticks_per_ns: replayed.meta.ticks_per_ns,
         target: replayed.meta.target.clone(),
         interval: replayed.meta.interval.clone(),
+        ..Options::default()
     };
     let mut profile = replayed.analysis.profile(&replayed.sites, &options);
     if profile.intervals_seen == 0 {

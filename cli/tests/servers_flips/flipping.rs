@@ -45,6 +45,8 @@ pub struct Flipping {
 struct Records(Analysis);
 
 impl Sink for Records {
+    fn began(&mut self, _: u64, _: u32, _: u32) {}
+
     fn records(&mut self, thread: u64, records: &[Record]) {
         self.0.push(thread, records);
     }

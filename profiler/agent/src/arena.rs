@@ -5,7 +5,7 @@ use core::slice;
 use core::sync::atomic::{AtomicPtr, Ordering::*};
 
 use evenkeel_wire as wire;
-use wire::{Control, Displaced, Module, Probe, RingHeader};
+use wire::{Control, Displaced, Module, Probe, RingHeader, Waiters};
 
 static BASE: AtomicPtr<u8> = AtomicPtr::new(ptr::null_mut());
 
@@ -104,6 +104,12 @@ impl Arena {
     pub fn control(self) -> &'static Control {
         // SAFETY: the layout of `wire`; all fields are atomic.
         unsafe { &*self.base.add(wire::CONTROL_AT).cast() }
+    }
+
+    /// The table of waiters.
+    pub fn waiters(self) -> *const Waiters {
+        // SAFETY: inside the mapping.
+        unsafe { self.base.add(wire::WAITERS_AT).cast() }
     }
 
     /// Entry `index` of the module table.

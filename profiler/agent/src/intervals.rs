@@ -5,12 +5,14 @@
 
 use core::sync::atomic::Ordering::*;
 
+use evenkeel_patch::x86_64::clock::now_ticks;
 use evenkeel_patch::x86_64::stubs::{Boundaries, Registers, restore_return};
 use evenkeel_patch::{Frame, Thread, thread};
 use evenkeel_wire::record::{LABEL_CHUNK, LABEL_MAX};
 use evenkeel_wire::{Marker, Mode, Probe, Record, Role};
 
 use crate::arena::{self, Arena};
+use crate::edges::{self, named};
 use crate::{labels, plan, rings, sampling, threads};
 
 /// The callbacks for trampolines.
@@ -43,26 +45,18 @@ fn enter_boundary(id: u32, registers: &mut Registers, after: u64) -> bool {
         return false;
     };
     let sp = registers.sp();
-    let whole = probe.role == Role::Whole as u8;
-    if probe.role == Role::Gate as u8 {
+    let role = Role::of(probe);
+    let whole = role == Role::Whole;
+    if role == Role::Gate {
         thread.admitted = true;
-        let timed = thread.open && thread.active != 0;
-        return timed
-            && push(
-                thread,
-                registers,
-                after,
-                evenkeel_patch::x86_64::clock::now_ticks(),
-            );
+        return thread.open && thread.active != 0 && push(thread, registers, after, now_ticks());
     }
-    if probe.role == Role::End as u8 {
-        return thread.open
-            && push(
-                thread,
-                registers,
-                after,
-                evenkeel_patch::x86_64::clock::now_ticks(),
-            );
+    if role == Role::End {
+        return thread.open && push(thread, registers, after, now_ticks());
+    }
+    if role.is_keyed() {
+        return named::enter(probe, role, registers, arena)
+            && push(thread::current(), registers, after, now_ticks());
     }
     if !thread.prepare() {
         return false;
@@ -104,9 +98,10 @@ fn begin(thread: &mut Thread, arena: Arena, probe: &Probe, registers: &Registers
     let mode = control.mode.load(Relaxed);
     let admitted = thread.admitted || control.gated.load(Relaxed) == 0;
     let recording = mode == Mode::Record as u32;
+    let counting = mode == Mode::Count as u32;
     if !admitted
         || plan::detached()
-        || !(recording || mode == Mode::IntervalsOnly as u32)
+        || !(recording || counting || mode == Mode::IntervalsOnly as u32)
         || !rings::ensure(thread, arena)
     {
         end_recording(thread);
@@ -121,12 +116,12 @@ fn begin(thread: &mut Thread, arena: Arena, probe: &Probe, registers: &Registers
     thread.frames_lost = 0;
     thread.dropped = rings::dropped(thread);
     thread.root = core::ptr::null_mut();
-    thread.sampled = !sampling::skips(thread, control.skip_65536.load(Relaxed));
+    thread.sampled = !(counting || sampling::skips(thread, control.skip_65536.load(Relaxed)));
     if !thread.sampled {
         // Followed to its end all the same, so that what is inside of it is not taken for another.
         rings::count_skipped(thread);
         thread.open = true;
-        thread.active = 0;
+        thread.active = u64::from(edges::recording());
         return true;
     }
     let mut labels = [Record::new(0, 0, 0); LABEL_MAX / LABEL_CHUNK];
@@ -137,9 +132,10 @@ fn begin(thread: &mut Thread, arena: Arena, probe: &Probe, registers: &Registers
     thread.open
 }
 
+/// No interval is open on the thread now. With edges on, its calls are recorded all the same.
 fn end_recording(thread: &mut Thread) {
     thread.open = false;
-    thread.active = 0;
+    thread.active = u64::from(!thread.ring.is_null() && edges::recording());
 }
 
 fn leave_boundary(id: u32, registers: &mut Registers, after: u64, now: u64) {
@@ -152,24 +148,32 @@ fn leave_boundary(id: u32, registers: &mut Registers, after: u64, now: u64) {
     }
     let frame = thread.pop();
     registers.return_slot = frame.ret;
+    let Some(probe) = arena::get().probes().get(id as usize) else {
+        return;
+    };
+    let role = Role::of(probe);
+    if role.is_keyed() {
+        named::leave(probe, role, &frame, registers.rax, now);
+        if frame.start != 0 && thread::current().active != 0 {
+            let call = Record::new(frame.start, now.wrapping_sub(frame.start), id);
+            rings::write(thread::current(), call);
+        }
+        return;
+    }
     if !thread.open || frame.start == 0 {
         return;
     }
-    let role = arena::get()
-        .probes()
-        .get(id as usize)
-        .map_or(0, |probe| probe.role);
-    let inner = role == Role::End as u8 || role == Role::Gate as u8;
+    let inner = role == Role::End || role == Role::Gate;
     if inner && thread.active != 0 {
         rings::write(
             thread,
             Record::new(frame.start, now.wrapping_sub(frame.start), id),
         );
     }
-    if role == Role::Gate as u8 {
+    if role == Role::Gate {
         return;
     }
-    if role == Role::Whole as u8 && thread.root != thread.top {
+    if role == Role::Whole && thread.root != thread.top {
         return; // the frame of an interval that was given up
     }
     finish(thread, now);
@@ -184,11 +188,8 @@ fn finish(thread: &mut Thread, now: u64) {
         rings::write(thread, Record::marker(Marker::Abandon, now, 0));
     }
     for depth in 0..thread.frames().len() {
-        let frame = thread.frames()[depth];
-        if frame.start > 1
-            && let Some(id) = probe_of(&frame)
-        {
-            rings::write(thread, Record::marker(Marker::Open, frame.start, id as u64));
+        if let Some(open) = open_record(&thread.frames()[depth]) {
+            rings::write(thread, open);
         }
     }
     // Last, as it may have been a marker that was dropped; and without it no end: the next beginning then tells.
@@ -201,9 +202,13 @@ fn finish(thread: &mut Thread, now: u64) {
     }
 }
 
-/// Which probe a frame belongs to: its trampoline says.
-fn probe_of(frame: &Frame) -> Option<u32> {
+/// The record of a call that is still running; `None` for a frame that is an interval, or void. Its trampoline says which
+/// probe it belongs to.
+pub fn open_record(frame: &Frame) -> Option<Record> {
+    if frame.start <= 1 || frame.sp == u64::MAX {
+        return None;
+    }
     // SAFETY: a frame in flight.
-    (frame.sp != u64::MAX)
-        .then(|| unsafe { evenkeel_patch::x86_64::trampoline::probe_id(frame.after) })
+    let id = unsafe { evenkeel_patch::x86_64::trampoline::probe_id(frame.after) };
+    Some(Record::marker(Marker::Open, frame.start, id.into()))
 }

@@ -5,6 +5,7 @@
 //! a call   >  intervals  an interval begins or ends: poll the plan, write markers
 //!             labels     what the interval's class is made of
 //!             sampling   whether it is one of those that are recorded
+//!             edges      threads wait for and wake each other; annotations
 //!             rings      the thread's ring
 //!             plan       bring the code in line with the plan (evenkeel-patch does the work)
 //! signals, threads       breakpoints of ours, masks that would hide them; fork and the end of threads
@@ -16,12 +17,14 @@
 
 mod arena;
 mod calibrate;
+mod edges;
 mod intervals;
 mod join;
 mod labels;
 mod libraries;
 mod masks;
 mod modules;
+mod next;
 mod plan;
 mod rings;
 mod sampling;
@@ -34,7 +37,7 @@ mod x86_64;
 #[unsafe(link_section = ".init_array")]
 static INITIALISE: extern "C" fn() = {
     extern "C" fn initialise() {
-        signals::look_up();
+        next::look_up_all();
         join::join();
     }
     initialise

@@ -9,7 +9,7 @@ use evenkeel_patch::{Plan, Planter};
 use evenkeel_wire::{Mode, Probe, Wanted};
 
 use crate::arena::{self, Arena};
-use crate::join;
+use crate::{edges, join};
 use crate::modules::Modules;
 
 /// How often a busy thread asks whether libraries were loaded, in ticks (some tens of milliseconds).
@@ -109,6 +109,7 @@ pub fn poll(arena: Arena) {
     let process = unsafe { &mut *PROCESS.0.get() };
     if over {
         APPLIED.store(CHANGING, SeqCst);
+        edges::switch::off();
         uproot(process, arena);
         DETACHED.store(true, Release);
     } else if stale || process.modules.changed() {

@@ -38,6 +38,7 @@ pub fn ensure(thread: &mut Thread, arena: Arena) -> bool {
     }
     if let Some(ring) = claim(arena) {
         thread.ring = ring;
+        thread.told_dropped = dropped(thread);
         return true;
     }
     if thread.retry_ticks == 0 {
@@ -157,6 +158,36 @@ pub fn write(thread: &mut Thread, record: Record) -> bool {
     }
     let position = header.position.fetch_add(16, Relaxed);
     put(thread.ring, position, record);
+    true
+}
+
+/// Writes records that belong together: they lie one behind the other, whatever handlers of signals write meanwhile. What was
+/// lost since the thread last told is told first. False, and counted as lost, when there is no room: the space above
+/// the limit is shared with the ends of intervals.
+pub fn group(thread: &mut Thread, records: &[Record]) -> bool {
+    // SAFETY: rings stay mapped.
+    let header = unsafe { &*thread.ring };
+    let dropped = header.dropped.load(Relaxed);
+    let lost = dropped.wrapping_sub(thread.told_dropped);
+    let count = records.len() + usize::from(lost > 0);
+    if !has_room(header, count, RING_SLACK_BYTES / 2) {
+        header.dropped.fetch_add(records.len() as u64, Relaxed);
+        return false;
+    }
+    let mut position = header.position.fetch_add(16 * count as u64, Relaxed);
+    if lost > 0 {
+        put(
+            thread.ring,
+            position,
+            Record::marker(Marker::Gap, now_ticks(), lost),
+        );
+        position += 16;
+        thread.told_dropped = dropped;
+    }
+    for &record in records {
+        put(thread.ring, position, record);
+        position += 16;
+    }
     true
 }
 

@@ -2,11 +2,12 @@
 //! What the target wants to do with the signal is kept, shown to it when it asks, and done for every trap not of ours.
 
 use core::cell::UnsafeCell;
-use core::ffi::{CStr, c_int, c_void};
+use core::ffi::{c_int, c_void};
 use core::mem::zeroed;
 use core::ptr;
-use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering::*};
+use core::sync::atomic::{AtomicBool, Ordering::*};
 
+use crate::next::{interpose, next};
 use crate::plan;
 
 struct Kept(UnsafeCell<libc::sigaction>);
@@ -82,89 +83,45 @@ unsafe fn pass_on(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_voi
     }
 }
 
-type SigactionFn =
-    unsafe extern "C" fn(c_int, *const libc::sigaction, *mut libc::sigaction) -> c_int;
-type SignalFn = unsafe extern "C" fn(c_int, libc::sighandler_t) -> libc::sighandler_t;
-
-/// The next definition of a function that this library also defines.
-pub struct Next {
-    name: &'static CStr,
-    address: AtomicUsize,
+next! {
+    fn real_sigaction = sigaction(signal: c_int, action: *const libc::sigaction, old: *mut libc::sigaction) -> c_int;
 }
 
-impl Next {
-    /// Not looked up yet.
-    pub const fn of(name: &'static CStr) -> Next {
-        Next {
-            name,
-            address: AtomicUsize::new(0),
-        }
-    }
-
-    /// Its address.
-    pub fn get(&self) -> usize {
-        match self.address.load(Relaxed) {
-            0 => self.look_up(),
-            address => address,
-        }
-    }
-
-    /// Looks it up beforehand: the loader's lock must not be taken in a signal handler.
-    pub fn look_up(&self) -> usize {
-        // SAFETY: a constant name.
-        let address = unsafe { libc::dlsym(libc::RTLD_NEXT, self.name.as_ptr()) } as usize;
-        self.address.store(address, Relaxed);
-        address
-    }
-}
-
-static SIGACTION: Next = Next::of(c"sigaction");
-static SIGNAL: Next = Next::of(c"signal");
-
-/// Finds the C library's functions behind ours.
-pub fn look_up() {
-    SIGACTION.look_up();
-    SIGNAL.look_up();
-    crate::masks::look_up();
-}
-
-unsafe fn real_sigaction(
-    signal: c_int,
-    action: *const libc::sigaction,
-    old: *mut libc::sigaction,
-) -> c_int {
-    // SAFETY: the C library's function of this name and type.
-    unsafe {
-        let function: SigactionFn = core::mem::transmute(SIGACTION.get());
-        function(signal, action, old)
-    }
-}
-
-/// As the C library's. SIGTRAP is kept aside; the masks of other handlers do not block it.
-///
-/// # Safety
-/// As sigaction(2).
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn sigaction(
-    signal: c_int,
-    action: *const libc::sigaction,
-    old: *mut libc::sigaction,
-) -> c_int {
-    // SAFETY: the caller's contract.
-    unsafe {
+interpose! {
+    /// SIGTRAP is kept aside; the masks of other handlers do not block it.
+    fn sigaction(signal: c_int, action: *const libc::sigaction, old: *mut libc::sigaction) -> c_int = |real| {
         if !active() {
-            return real_sigaction(signal, action, old);
+            return real(signal, action, old);
         }
         if signal == libc::SIGTRAP {
-            exchange(action, old);
+            // SAFETY: the caller's pointers.
+            unsafe { exchange(action, old) };
             return 0;
         }
-        if action.is_null() {
-            return real_sigaction(signal, action, old);
+        // SAFETY: the caller's pointer.
+        let Some(wanted) = (unsafe { action.as_ref() }) else {
+            return real(signal, action, old);
+        };
+        let mut passing = *wanted;
+        // SAFETY: a set of ours.
+        unsafe { libc::sigdelset(&mut passing.sa_mask, libc::SIGTRAP) };
+        real(signal, &passing, old)
+    }
+
+    /// With BSD semantics.
+    fn signal(signal: c_int, handler: libc::sighandler_t) -> libc::sighandler_t = |real| {
+        if !(active() && signal == libc::SIGTRAP) {
+            return real(signal, handler);
         }
-        let mut passing = *action;
-        libc::sigdelset(&mut passing.sa_mask, libc::SIGTRAP);
-        real_sigaction(signal, &passing, old)
+        // SAFETY: zero is a valid `sigaction`.
+        unsafe {
+            let mut action: libc::sigaction = zeroed();
+            let mut old: libc::sigaction = zeroed();
+            action.sa_sigaction = handler;
+            action.sa_flags = libc::SA_RESTART;
+            exchange(&action, &mut old);
+            old.sa_sigaction
+        }
     }
 }
 
@@ -186,25 +143,4 @@ unsafe fn exchange(action: *const libc::sigaction, old: *mut libc::sigaction) {
         }
     }
     LOCK.store(false, Release);
-}
-
-/// As the C library's, with BSD semantics.
-///
-/// # Safety
-/// As signal(2).
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn signal(signal: c_int, handler: libc::sighandler_t) -> libc::sighandler_t {
-    // SAFETY: the caller's contract.
-    unsafe {
-        if active() && signal == libc::SIGTRAP {
-            let mut action: libc::sigaction = zeroed();
-            let mut old: libc::sigaction = zeroed();
-            action.sa_sigaction = handler;
-            action.sa_flags = libc::SA_RESTART;
-            exchange(&action, &mut old);
-            return old.sa_sigaction;
-        }
-        let function: SignalFn = core::mem::transmute(SIGNAL.get());
-        function(signal, handler)
-    }
 }

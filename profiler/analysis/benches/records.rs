@@ -1,12 +1,13 @@
 //! Records a second through [`Analysis::push`], on one core.
 //!
-//! Intervals as a PostgreSQL statement makes them: some twenty nodes, a few of them called often.
+//! Intervals as a PostgreSQL statement makes them: some twenty nodes, a few of them called often. `edges` is the same with
+//! intervals followed across threads, to the end of the walk.
 
 use std::hint::black_box;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use evenkeel_analysis::{Analysis, ProbeCost};
-use evenkeel_wire::{Marker, Record};
+use evenkeel_wire::{Kind, Marker, Record};
 
 /// Records of intervals that call `outer` functions in turn, each of which calls `inner` others `repeats` times. Durations
 /// come from a linear congruential generator.
@@ -60,5 +61,68 @@ fn push(criterion: &mut Criterion) {
     group.finish();
 }
 
-criterion_group!(benches, push);
+/// Records of threads that take turns at one lock: each of `threads` has intervals with calls as above, waits for the one
+/// before, and wakes the next. All in one stream a thread, so that a pass reads thousands of records of each.
+fn contended(threads: u64, intervals: u64) -> Vec<Vec<Record>> {
+    let object = Record::marker(Marker::Object, 7, Kind::Mutex as u64);
+    let one = |thread: u64| {
+        let mut records = Vec::new();
+        for turn in 0..intervals {
+            // The threads' intervals lie 1000 ticks apart; each lasts until the next but three has begun.
+            let begin = 1000 + 1000 * (turn * threads + thread);
+            records.push(Record::marker(Marker::Begin, begin, 1 << 1 | 1));
+            records.push(Record::from_label_chunk(b"UPDATE"));
+            let calls = |from: u64, count: u64| (0..count).map(move |at| Record::new(from + 20 * at, 15, at as u32 % 8));
+            records.extend(calls(begin + 10, 10));
+            records.push(Record::marker(Marker::Wait, begin + 300, 1500));
+            records.push(object);
+            records.push(Record::new(begin + 290, 1520, 8));
+            records.extend(calls(begin + 1900, 20));
+            // Just before the next thread goes on.
+            records.push(Record::marker(Marker::Wake, begin + 2790, 1));
+            records.push(object);
+            records.push(Record::marker(Marker::Open, begin + 2700, 9));
+            records.push(Record::new(begin + 2700, 100, 9));
+            records.push(Record::marker(Marker::End, begin + 2900, 1 << 1 | 1));
+        }
+        records
+    };
+    (0..threads).map(one).collect()
+}
+
+fn edges(criterion: &mut Criterion) {
+    let mut group = criterion.benchmark_group("edges");
+    let alone = vec![records(2000, 5, 4, 1)];
+    for (name, streams) in [
+        ("no_edges", alone),
+        ("contended_lock", contended(8, 250)),
+    ] {
+        let count: usize = streams.iter().map(Vec::len).sum();
+        group.throughput(Throughput::Elements(count as u64));
+        group.bench_function(name, |bencher| {
+            let mut analysis = Analysis::new(ProbeCost {
+                outer_256: 2000,
+                inner_256: 3000,
+            });
+            analysis.follow_edges();
+            analysis.begin_round(1, 50);
+            // Keys of threads are never used again, so each repetition has threads of its own.
+            let mut first = 0;
+            bencher.iter(|| {
+                for (at, stream) in streams.iter().enumerate() {
+                    analysis.push(first + at as u64, black_box(stream));
+                }
+                analysis.pass_ended();
+                analysis.pass_ended();
+                for at in 0..streams.len() {
+                    analysis.thread_ended(first + at as u64);
+                }
+                first += streams.len() as u64;
+            });
+        });
+    }
+    group.finish();
+}
+
+criterion_group!(benches, push, edges);
 criterion_main!(benches);

@@ -2,7 +2,7 @@
 
 use rustc_hash::FxHashMap;
 
-use crate::intervals::RawLabel;
+use crate::labels::RawLabel;
 use crate::sql;
 use crate::vectors::Vector;
 

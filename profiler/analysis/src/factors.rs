@@ -10,7 +10,8 @@
 //! **Specificity** is (height(root) - height(f))^e, e = 2 in the paper (equation 2.3), not below zero, and score =
 //! specificity x contribution (equation 2.4). A body has height 0: nothing is below it. The static height of the root
 //! misses what is reached by indirect calls only, so it is raised above any function seen that is higher. What has
-//! specificity 0, above all the root itself, is not ranked. Nor is what the probes cost: it is no function's doing.
+//! specificity 0, above all the root itself, is not ranked. Nor is what the probes cost, and that a path goes on on another
+//! thread: they are no function's doing. Waits and other states are ranked as functions of height 0.
 
 use rustc_hash::FxHashMap;
 
@@ -19,6 +20,7 @@ use crate::parts::{Part, VarianceTree, fraction, pair_moment};
 use crate::paths::{PROBES, ROOT};
 use crate::profile::{Factor, FactorKind};
 use crate::sites::Kind;
+use crate::states::State;
 use crate::sums::Sums;
 
 /// Paths listed of one factor, at most.
@@ -145,7 +147,7 @@ fn terms(
     let mut add = |kind, functions, term| terms.entry((kind, functions)).or_default().push(term);
     for node in tree.nodes() {
         let mut parts = tree.parts(node);
-        parts.retain(|&part| part != Part::Call(PROBES));
+        parts.retain(|&part| part != Part::Call(PROBES) && !is_crossing(tree, part));
         for (at, &a) in parts.iter().enumerate() {
             let id = functions.id(a);
             if !functions.is_nested(tree, a) {
@@ -159,6 +161,15 @@ fn terms(
         }
     }
     terms
+}
+
+/// Whether a part only says whose thread the calls below it are on: it is no function's doing either.
+fn is_crossing(tree: &VarianceTree<'_>, part: Part) -> bool {
+    let state = tree.state(part.node());
+    matches!(
+        state,
+        Some(State::Other(_) | State::Background | State::Helper)
+    )
 }
 
 impl Candidate {

@@ -6,7 +6,9 @@
 //! An interval that lost anything is discarded with its reason and never patched up (dissertation 2.3.3.1 assumes
 //! complete traces; a patched vector would not close).
 
-use evenkeel_wire::record::{LABEL_MAX, MARKER_FIRST, Marker, Record};
+use evenkeel_wire::record::{MARKER_FIRST, Marker, Record};
+
+use crate::labels::{LabelBuffer, RawLabel};
 
 /// Calls kept of one interval, at most: 16 MiB.
 pub const CALLS_MAX: usize = 1 << 20;
@@ -33,11 +35,13 @@ pub enum Reason {
     TooManyCalls,
     /// It began under a plan older than the first round.
     BeforeFirstRound,
+    /// Its end was never told, and too many like it were open.
+    NeverEnded,
 }
 
 impl Reason {
     /// All reasons; a reason's discriminant is its index here.
-    pub const ALL: [Reason; 7] = [
+    pub const ALL: [Reason; 8] = [
         Reason::LeftEarly,
         Reason::RecordsLost,
         Reason::Abandoned,
@@ -45,6 +49,7 @@ impl Reason {
         Reason::Malformed,
         Reason::TooManyCalls,
         Reason::BeforeFirstRound,
+        Reason::NeverEnded,
     ];
 
     /// The reason in words, as the profile shows it.
@@ -57,19 +62,9 @@ impl Reason {
             Reason::Malformed => "malformed records",
             Reason::TooManyCalls => "too many calls to keep",
             Reason::BeforeFirstRound => "began before the first round",
+            Reason::NeverEnded => "end never told",
         }
     }
-}
-
-/// The label as the agent copied it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum RawLabel<'a> {
-    /// No label.
-    None,
-    /// The value of an integer argument.
-    Integer(u64),
-    /// Text without its terminating zero, at most [`LABEL_MAX`] bytes of it.
-    Text(&'a [u8]),
 }
 
 /// A complete interval as recorded.
@@ -94,9 +89,14 @@ pub struct RawInterval<'a> {
 impl RawInterval<'_> {
     /// Latency in ticks; nothing where it is negative or wider than [`LATENCY_BITS`].
     pub fn latency(&self) -> Option<i64> {
-        let ticks = self.end.checked_sub(self.start)?;
-        (ticks >> LATENCY_BITS == 0).then_some(ticks as i64)
+        latency(self.start, self.end)
     }
+}
+
+/// Ticks from `begin` to `end`; nothing where they are negative or wider than [`LATENCY_BITS`].
+pub fn latency(begin: u64, end: u64) -> Option<i64> {
+    let ticks = end.checked_sub(begin)?;
+    (ticks >> LATENCY_BITS == 0).then_some(ticks as i64)
 }
 
 /// What became of an interval.
@@ -115,9 +115,7 @@ pub struct Assembler {
     begin: Option<(u64, u64)>,
     calls: Vec<Record>,
     open: Vec<Record>,
-    text: Vec<u8>,
-    labelled_text: bool,
-    integer: Option<u64>,
+    label: LabelBuffer,
 }
 
 impl Assembler {
@@ -179,8 +177,7 @@ impl Assembler {
             | Marker::EndKeyed
             | Marker::Class
             | Marker::Attribute => {}
-            Marker::Label => self.push_label(&record.label_chunk()),
-            Marker::LabelInteger => self.integer = Some(record.start),
+            Marker::Label | Marker::LabelInteger => self.label.push(record),
             Marker::Open if self.open.len() == CALLS_MAX => {
                 self.discard(Reason::TooManyCalls, sink)
             }
@@ -207,21 +204,10 @@ impl Assembler {
             end,
             generation: (payload >> 1) as u32,
             probed: payload & 1 == 1,
-            label: match self.integer {
-                Some(value) => RawLabel::Integer(value),
-                None if self.labelled_text => RawLabel::Text(&self.text),
-                None => RawLabel::None,
-            },
+            label: self.label.label(),
             calls: &self.calls,
             open: &self.open,
         }
-    }
-
-    fn push_label(&mut self, chunk: &[u8]) {
-        self.labelled_text = true;
-        let text = chunk.split(|&byte| byte == 0).next().unwrap_or_default();
-        let room = LABEL_MAX - self.text.len();
-        self.text.extend_from_slice(&text[..text.len().min(room)]);
     }
 
     fn discard(&mut self, reason: Reason, sink: &mut impl FnMut(Outcome<'_>)) {
@@ -234,8 +220,6 @@ impl Assembler {
         self.calls.clear();
         self.calls.shrink_to(CALLS_RETAINED);
         self.open.clear();
-        self.text.clear();
-        self.labelled_text = false;
-        self.integer = None;
+        self.label.clear();
     }
 }

@@ -6,6 +6,9 @@
 //! refinement ([`rounds`]). The sums become a [`profile::Profile`]: variance tree and shares ([`parts`], [`shares`]), factors
 //! ([`factors`]), classes ([`summary`]), errors ([`jackknife`]), and what to know before trusting them ([`warnings`]).
 //!
+//! Where intervals are followed across threads, [`critical`] takes the place of [`intervals`]: it makes the same vectors, with
+//! [`states`] beside the calls; [`waits`], [`timelines`] and [`doing`] show what only it knows.
+//!
 //! ```
 //! use evenkeel_analysis::{Analysis, Options, ProbeCost, sites::SiteTable};
 //! use evenkeel_wire::{Marker, Record};
@@ -26,10 +29,13 @@ pub mod accumulate;
 pub mod analysis;
 pub mod blocks;
 pub mod classes;
+pub mod critical;
+pub mod doing;
 pub mod factors;
 pub mod histogram;
 pub mod intervals;
 pub mod jackknife;
+pub mod labels;
 pub mod parts;
 pub mod paths;
 pub mod profile;
@@ -38,9 +44,12 @@ pub mod self_cost;
 pub mod shares;
 pub mod sites;
 pub mod sql;
+pub mod states;
 pub mod summary;
 pub mod sums;
+pub mod timelines;
 pub mod vectors;
+pub mod waits;
 pub mod warnings;
 
 #[cfg(test)]
@@ -48,4 +57,5 @@ mod tests;
 
 pub use analysis::Analysis;
 pub use summary::Options;
+pub use timelines::Pick;
 pub use vectors::ProbeCost;

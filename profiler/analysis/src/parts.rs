@@ -1,8 +1,10 @@
 //! The variance tree's elements: each node is the sum of its parts, its timed calls and its body
 //! (dissertation 2.3.2.1, equation 2.1), and its variance is the sum of their variances and covariances (equation 2.2).
 
+use crate::classes::ClassTable;
 use crate::paths::{PROBES, Paths, ROOT};
 use crate::sites::{Kind, Site, SiteTable};
+use crate::states::State;
 use crate::sums::Sums;
 
 /// Name of a site's callee that is not known before the call.
@@ -74,6 +76,7 @@ pub struct VarianceTree<'a> {
     /// Sums over all intervals.
     pub total: &'a Sums,
     sites: &'a SiteTable,
+    classes: Option<&'a ClassTable>,
     children: Vec<Vec<u32>>,
 }
 
@@ -90,8 +93,41 @@ impl<'a> VarianceTree<'a> {
             paths,
             total,
             sites,
+            classes: None,
             children,
         }
+    }
+
+    /// The same tree, with names for the classes of other intervals.
+    pub fn with_classes(self, classes: &'a ClassTable) -> VarianceTree<'a> {
+        VarianceTree {
+            classes: Some(classes),
+            ..self
+        }
+    }
+
+    /// What a node is where it is no call.
+    pub fn state(&self, node: u32) -> Option<State> {
+        self.paths.get(node).state
+    }
+
+    /// Name of a class of intervals.
+    pub fn class(&self, id: usize) -> &'a str {
+        self.classes.map_or("", |classes| classes.name(id))
+    }
+
+    /// Name of the function that a probe calls.
+    pub fn callee(&self, probe: u32) -> String {
+        match self.sites.sites.get(probe as usize) {
+            Some(site) => site.callee.clone(),
+            None => format!("probe {probe}"),
+        }
+    }
+
+    /// Call site of a probe; empty where it has none.
+    pub fn call_site(&self, probe: u32) -> &'a str {
+        let site = self.sites.sites.get(probe as usize);
+        site.map_or("", |site| site.site.as_str())
     }
 
     /// Timed calls made by a node.
@@ -136,7 +172,10 @@ impl<'a> VarianceTree<'a> {
     pub fn kind(&self, part: Part) -> Kind {
         match part {
             Part::Call(PROBES) => Kind::Probe,
-            Part::Call(node) => self.site(node).map_or(Kind::Call, |site| site.kind),
+            Part::Call(node) => match self.state(node) {
+                Some(state) => state.kind(),
+                None => self.site(node).map_or(Kind::Call, |site| site.kind),
+            },
             Part::Body(_) => Kind::Body,
         }
     }
@@ -147,10 +186,13 @@ impl<'a> VarianceTree<'a> {
             Part::Body(node) => format!("body of {}", self.name(Part::Call(node))),
             Part::Call(ROOT) => self.sites.root.clone(),
             Part::Call(PROBES) => "probes".to_owned(),
-            Part::Call(node) => match (self.site(node), self.paths.get(node).probe) {
-                (Some(site), _) => site.callee.clone(),
-                (None, probe) => format!("probe {}", probe.unwrap_or_default()),
-            },
+            Part::Call(node) => {
+                let path = self.paths.get(node);
+                match path.state {
+                    Some(state) => state.name(|class| self.class(class)),
+                    None => self.callee(path.probe.unwrap_or_default()),
+                }
+            }
         }
     }
 

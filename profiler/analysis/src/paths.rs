@@ -1,11 +1,14 @@
 //! Call paths: the nodes of the variance tree.
 //!
-//! A node is a call path from the interval's root, so one function called from two places is two nodes. Nodes are
+//! A node is a call path from the interval's root, so one function called from two places is two nodes. Where time is no
+//! call's, because the path waits or crosses to another thread, a step is a [`State`] instead of a probe. Nodes are
 //! numbered in order of discovery, parents before children. The way from (parent, probe) to a node is walked once a
 //! record, so it is one multiplication and, nearly always, one load from an open-addressing table of 8-byte slots.
 //!
 //! The tree is bounded. A call beyond a bound is **folded**: its time stays in the body of its caller, and so do the
 //! calls below it. Vectors still close; [`Paths::folded`] says how often it happened.
+
+use crate::states::State;
 
 /// The interval itself.
 pub const ROOT: u32 = 0;
@@ -18,6 +21,8 @@ pub const NODES_MAX: usize = 1 << 13;
 pub const DEPTH_MAX: u32 = 56;
 /// Pairs of siblings of one tree, at most: they are squares of the number of children and dominate the memory.
 pub const PAIRS_MAX: usize = 1 << 17;
+/// Steps below are probe ids, the others are [`State::step`]s.
+pub const CALL_STEPS: u32 = 1 << 20;
 /// Ordinal of the body among the children of its node.
 pub const BODY_ORDINAL: u32 = 0;
 
@@ -26,8 +31,10 @@ pub const BODY_ORDINAL: u32 = 0;
 pub struct Path {
     /// The node above; the root is its own parent.
     pub parent: u32,
-    /// The probe called, absent at [`ROOT`] and [`PROBES`].
+    /// The probe called, absent at [`ROOT`], at [`PROBES`] and where `state` is present.
     pub probe: Option<u32>,
+    /// What the time is where the path does not go on by a call.
+    pub state: Option<State>,
     /// Calls from the root: 0 for the root.
     pub depth: u32,
     /// Position among the parent's children in order of discovery, from 1: 0 is the parent's body.
@@ -42,7 +49,7 @@ pub struct Path {
 #[derive(Clone, Debug)]
 pub struct Paths {
     nodes: Vec<Path>,
-    /// `parent << 36 | probe << 16 | node`, or [`EMPTY`].
+    /// `parent << 40 | step << 16 | node`, or [`EMPTY`].
     slots: Vec<u64>,
     /// 64 - log2(slots).
     shift: u32,
@@ -52,7 +59,8 @@ pub struct Paths {
 
 const EMPTY: u64 = u64::MAX;
 const NODE_BITS: u32 = 16;
-const PROBE_BITS: u32 = 20;
+/// A step is a probe id or, from [`CALL_STEPS`] up, a [`State`].
+const STEP_BITS: u32 = 24;
 const SLOTS_FIRST_LOG2: u32 = 8;
 
 impl Default for Paths {
@@ -60,6 +68,7 @@ impl Default for Paths {
         let root = Path {
             parent: ROOT,
             probe: None,
+            state: None,
             depth: 0,
             ordinal: 0,
             row: 0,
@@ -78,10 +87,11 @@ impl Default for Paths {
 }
 
 impl Paths {
-    /// The node of a call of `probe` made directly from `parent`, or nothing where the call has to be folded.
+    /// The node of a step made directly from `parent`, a call of the probe with this id or a [`State::step`], or nothing where
+    /// it has to be folded.
     #[inline]
-    pub fn child(&mut self, parent: u32, probe: u32) -> Option<u32> {
-        let key = u64::from(parent) << PROBE_BITS | u64::from(probe);
+    pub fn child(&mut self, parent: u32, step: u32) -> Option<u32> {
+        let key = u64::from(parent) << STEP_BITS | u64::from(step);
         let mut at = self.slot_of(key);
         loop {
             let slot = self.slots[at];
@@ -89,7 +99,7 @@ impl Paths {
                 return Some(slot as u32 & ((1 << NODE_BITS) - 1));
             }
             if slot == EMPTY {
-                return self.discover(parent, probe, key);
+                return self.discover(parent, step, key);
             }
             at = (at + 1) & (self.slots.len() - 1);
         }
@@ -135,7 +145,7 @@ impl Paths {
     }
 
     #[cold]
-    fn discover(&mut self, parent: u32, probe: u32, key: u64) -> Option<u32> {
+    fn discover(&mut self, parent: u32, step: u32, key: u64) -> Option<u32> {
         let above = self.get(parent);
         let row_len = above.children as usize + 1;
         if self.nodes.len() >= NODES_MAX
@@ -144,7 +154,7 @@ impl Paths {
         {
             return None;
         }
-        let node = self.append(parent, Some(probe));
+        let node = self.append(parent, Some(step));
         if self.nodes.len() * 2 > self.slots.len() {
             self.grow();
         }
@@ -152,14 +162,15 @@ impl Paths {
         Some(node)
     }
 
-    fn append(&mut self, parent: u32, probe: Option<u32>) -> u32 {
+    fn append(&mut self, parent: u32, step: Option<u32>) -> u32 {
         let node = self.nodes.len() as u32;
         let above = &mut self.nodes[parent as usize];
         above.children += 1;
         let (ordinal, depth) = (above.children, above.depth + 1);
         self.nodes.push(Path {
             parent,
-            probe,
+            probe: step.filter(|&step| step < CALL_STEPS),
+            state: step.and_then(State::of_step),
             depth,
             ordinal,
             row: self.pairs,

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::doing::TimeSpent;
 use crate::sites::Kind;
 
 /// Version of the JSON.
@@ -54,6 +55,15 @@ pub struct Profile {
     pub classes: Classes,
     /// The variance tree.
     pub tree: Node,
+    /// With edges on: what the time was, summed up. Empty without.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub doing: Vec<TimeSpent>,
+    /// With edges on: who waits for whom, most time first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub waits: Vec<WaitedFor>,
+    /// With edges on: critical paths of single intervals.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub timelines: Vec<Timeline>,
     /// Call sites that could not be timed.
     pub unpatched: Vec<Unpatched>,
     /// What the user should know before trusting the numbers, each with advice.
@@ -232,6 +242,73 @@ pub struct ClassPath {
     pub share: f64,
     /// Mean exclusive time an interval of the class.
     pub mean_ns: f64,
+}
+
+/// Waits of intervals at one call site, for one kind of object, ended by one holder at one place.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct WaitedFor {
+    /// The call that waits, with its site, or "(not timed)"; for what is counted together, "(others)".
+    pub waiter: String,
+    /// What is waited for, in words.
+    pub object: String,
+    /// The same as a kind of node.
+    pub kind: Kind,
+    /// Different objects, at most [`crate::critical::who::OBJECTS_MAX`].
+    pub objects: usize,
+    /// There were more.
+    pub more_objects: bool,
+    /// Key of the object waited for longest, in hexadecimal.
+    pub longest_object: String,
+    /// For whom the one worked that ended the waits: a class of intervals, or nobody; absent where nobody was seen.
+    pub holder: Option<String>,
+    /// Its open calls when it released, outermost first, each with its site.
+    pub holder_calls: Vec<String>,
+    /// Waits.
+    pub count: u64,
+    /// All of them together, over all intervals.
+    pub total_ns: f64,
+    /// Mean of one wait.
+    pub mean_ns: f64,
+    /// Cov(X, L) / Var(L), X being an interval's waits of this line.
+    pub share: f64,
+    /// Var(X) / Var(L).
+    pub variance_fraction: f64,
+}
+
+/// The critical path of one interval, across threads.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Timeline {
+    /// How it was picked: `p99`, `max`, `#2`, `id:123`.
+    pub pick: String,
+    /// Its number in the run.
+    pub id: u64,
+    /// Its class.
+    pub class: String,
+    /// Its latency.
+    pub latency_ns: f64,
+    /// The threads of the path, the one on which it ended first.
+    pub lanes: Vec<String>,
+    /// In order of time, without gaps or overlaps.
+    pub spans: Vec<Span>,
+    /// Spans near the beginning were left out.
+    pub is_cut: bool,
+}
+
+/// A stretch of a critical path.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Span {
+    /// Index into [`Timeline::lanes`].
+    pub lane: usize,
+    /// From, since the interval's begin.
+    pub from_ns: f64,
+    /// To.
+    pub to_ns: f64,
+    /// Name of the node.
+    pub name: String,
+    /// What the time was spent on.
+    pub kind: Kind,
+    /// The node, as in [`Factor::paths`].
+    pub path: String,
 }
 
 /// A call site that could not be timed.

@@ -5,6 +5,8 @@
 //! it, whose last intervals may still be on their way. Of all others only the number of intervals is kept.
 
 use crate::accumulate::Accumulator;
+use crate::critical::kept::Keep;
+use crate::critical::who::WaitSums;
 use crate::paths::Paths;
 use crate::profile;
 
@@ -18,6 +20,10 @@ pub struct Detail {
     pub paths: Paths,
     /// The round's sums over them.
     pub sums: Accumulator,
+    /// With edges on: who waited for whom.
+    pub waits: WaitSums,
+    /// With edges on: some intervals piece by piece.
+    pub keep: Keep,
 }
 
 /// One round.

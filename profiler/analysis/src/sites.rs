@@ -19,6 +19,26 @@ pub enum Kind {
     Timer,
     /// A call that waits for an event of any kind: whose, its callers tell.
     Event,
+    /// A wait for bytes: from another thread or process, from outside, or for room to send some.
+    Socket,
+    /// A wait for work to do: idle by design.
+    Idle,
+    /// Work of other threads while the thread above was blocked: another interval's, or nobody's.
+    Others,
+    /// Work of another thread for the same interval.
+    Helper,
+    /// What was waited for had come, and the thread did not run yet.
+    Woken,
+    /// Handed over and not yet taken up.
+    Queued,
+    /// The interval's thread worked for others.
+    Turn,
+    /// Runnable, but not on a processor.
+    Preempted,
+    /// Off the processor for a reason that only the kernel knows: page faults, devices.
+    Asleep,
+    /// Not recorded, or dropped: where nothing is known.
+    Unseen,
     /// What the probes themselves cost, by calibration.
     Probe,
     /// Time of a function outside all of its timed calls.

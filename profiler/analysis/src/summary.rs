@@ -2,8 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use rustc_hash::FxHashMap;
+
 use crate::analysis::RunCounts;
 use crate::classes::{ClassSums, ClassTable};
+use crate::doing;
 use crate::factors::{self, Selection};
 use crate::histogram::Histogram;
 use crate::intervals::Reason;
@@ -17,7 +20,9 @@ use crate::self_cost::Measured;
 use crate::shares::{self, standard_deviation};
 use crate::sites::SiteTable;
 use crate::sums::{Sums, co_moment};
+use crate::timelines::{self, Pick};
 use crate::vectors::ProbeCost;
+use crate::waits;
 use crate::warnings::{self, Warning};
 
 /// Percentiles of the profile, by name.
@@ -46,6 +51,8 @@ pub struct Options {
     pub target: String,
     /// [`Profile::interval`].
     pub interval: String,
+    /// Intervals whose critical path is drawn, with edges on.
+    pub timelines: Vec<Pick>,
 }
 
 impl Default for Options {
@@ -57,6 +64,7 @@ impl Default for Options {
             ticks_per_ns: 1.0,
             target: String::new(),
             interval: String::new(),
+            timelines: vec![Pick::Rank(1), Pick::Percentile(0.99), Pick::Percentile(0.5)],
         }
     }
 }
@@ -78,6 +86,10 @@ pub struct Inputs<'a> {
     pub sites: &'a SiteTable,
     /// What is wanted.
     pub options: &'a Options,
+    /// Intervals were followed across threads.
+    pub follows_edges: bool,
+    /// Names of threads, by key.
+    pub names: &'a FxHashMap<u64, String>,
 }
 
 /// The profile.
@@ -90,7 +102,7 @@ pub fn profile(inputs: &Inputs<'_>) -> Profile {
     } = *inputs;
     let (blocks, histogram) = (&round.sums.blocks, &round.sums.histogram);
     let total = blocks.total();
-    let tree = VarianceTree::new(&round.paths, &total, inputs.sites);
+    let tree = VarianceTree::new(&round.paths, &total, inputs.sites).with_classes(inputs.classes);
     let sd_ns = standard_deviation(total.latency_moment(), total.intervals) / options.ticks_per_ns;
     let selection = Selection {
         k: options.k,
@@ -125,9 +137,17 @@ pub fn profile(inputs: &Inputs<'_>) -> Profile {
         factors: factors::factors(&tree, blocks, selection),
         classes: classes(&tree, inputs),
         tree: shares::tree(&tree, blocks, histogram, options.ticks_per_ns),
+        doing: Vec::new(),
+        waits: Vec::new(),
+        timelines: Vec::new(),
         unpatched: Vec::new(),
         warnings: Vec::new(),
     };
+    if inputs.follows_edges {
+        profile.doing = doing::summary(&tree, options.ticks_per_ns);
+        profile.waits = waits::waits(&tree, &round.waits, options.ticks_per_ns);
+        profile.timelines = timelines::timelines(&tree, inputs);
+    }
     profile.warnings = warnings(&profile, inputs, &total)
         .iter()
         .map(ToString::to_string)
@@ -347,5 +367,6 @@ fn warnings(profile: &Profile, inputs: &Inputs<'_>, total: &Sums) -> Vec<Warning
         inputs.round.paths.folded() > 0,
         Warning::Folded(inputs.round.paths.folded()),
     );
+    warn(run.dropped > 0, Warning::Dropped(run.dropped));
     found
 }

@@ -12,6 +12,7 @@ use evenkeel_wire::record::Record;
 
 use crate::intervals::RawInterval;
 use crate::paths::{BODY_ORDINAL, PROBES, Paths, ROOT};
+use crate::states::State;
 
 /// Calibrated cost of one probed call, in 1/256 ticks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -53,6 +54,8 @@ pub struct Entry {
     first_child: u32,
     /// Index of the next entry with the same parent, or [`NONE`].
     next_sibling: u32,
+    /// The node is a state: no probe was paid for its calls.
+    is_state: bool,
 }
 
 /// No entry.
@@ -263,8 +266,8 @@ impl Vectoriser {
         let (outer, inner) = (i64::from(cost.outer_256), i64::from(cost.inner_256));
         let (mut ticks, mut calls) = (0, 0);
         for entry in &mut self.entries {
-            let [own, below, folded] =
-                [entry.calls, entry.child_calls, entry.folded_calls].map(i64::from);
+            let own = if entry.is_state { 0 } else { entry.calls };
+            let [own, below, folded] = [own, entry.child_calls, entry.folded_calls].map(i64::from);
             let parts = inner * own + outer * below + (inner + outer) * folded;
             let here = (parts + 128) >> 8;
             entry.exclusive -= here;
@@ -326,6 +329,90 @@ impl Vectoriser {
     }
 }
 
+/// Where time is spent while a vector is made piece by piece.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place {
+    entry: u32,
+    folded: bool,
+}
+
+/// Vectors made piece by piece: what [`crate::critical`] does, whose intervals are not one thread's calls.
+impl Vectoriser {
+    /// Begins a vector; returns the place of the interval itself.
+    pub fn start(&mut self) -> Place {
+        self.begin(0);
+        Place {
+            entry: 0,
+            folded: false,
+        }
+    }
+
+    /// Counts a call of `probe` made at `above`; returns its place. New call paths are added to `paths`.
+    pub fn call(&mut self, above: Place, probe: u32, paths: &mut Paths) -> Place {
+        let place = self.step(above, probe, paths);
+        let caller = &mut self.entries[above.entry as usize];
+        if place.folded {
+            caller.folded_calls += 1;
+        } else {
+            caller.child_calls += 1;
+        }
+        place
+    }
+
+    /// Counts a state at `above`; returns its place.
+    pub fn state(&mut self, above: Place, state: State, paths: &mut Paths) -> Place {
+        let place = self.step(above, state.step(), paths);
+        if !place.folded {
+            self.entries[place.entry as usize].is_state = true;
+        }
+        place
+    }
+
+    /// Adds time to a place.
+    pub fn spend(&mut self, place: Place, ticks: i64) {
+        self.entries[place.entry as usize].exclusive += ticks;
+    }
+
+    /// The node of a place; of a folded call its caller's.
+    pub fn node(&self, place: Place) -> u32 {
+        self.entries[place.entry as usize].node
+    }
+
+    /// The vector of all that was spent.
+    pub fn complete(&mut self, latency: i64, cost: ProbeCost, paths: &mut Paths) -> Vector<'_> {
+        self.move_probe_cost(cost);
+        let closure_error = self.add_up(latency);
+        self.group_siblings(paths);
+        Vector {
+            latency,
+            entries: &self.entries,
+            siblings: &self.siblings,
+            closure_error,
+        }
+    }
+
+    fn step(&mut self, above: Place, step: u32, paths: &mut Paths) -> Place {
+        let parent = self.entries[above.entry as usize].node;
+        let node = match above.folded {
+            true => None,
+            false => paths.child(parent, step),
+        };
+        let Some(node) = node else {
+            paths.count_folded(1);
+            return Place {
+                folded: true,
+                ..above
+            };
+        };
+        let at = self.entry(node, above.entry);
+        self.entries[at as usize].calls += 1;
+        Place {
+            entry: at,
+            folded: false,
+        }
+    }
+}
+
 impl Entry {
     fn at(node: u32, parent: u32) -> Entry {
         Entry {
@@ -349,7 +436,7 @@ fn nested_end(call: &Record, interval_start: u64, latest_end: u64) -> Result<u64
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::intervals::RawLabel;
+    use crate::labels::RawLabel;
 
     /// A signal strikes while call 1 (ticks 110 to 140) is being recorded; its handler makes call 2 (150 to 170). Another
     /// strikes while the interval's end (200) is: its handler's call 2 (210 to 220) is outside of it.

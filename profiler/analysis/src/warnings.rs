@@ -44,6 +44,8 @@ pub enum Warning {
     FewBlocks(usize),
     /// Calls beyond the bounds of the tree were counted as their caller's own time.
     Folded(u64),
+    /// Records were dropped that a critical path might have led to.
+    Dropped(u64),
 }
 
 impl Display for Warning {
@@ -93,6 +95,11 @@ impl Display for Warning {
                     "standard errors rest on {blocks} blocks only and are rough; run longer"
                 )
             }
+            Warning::Dropped(records) => write!(
+                f,
+                "{records} records of long intervals were dropped to bound memory, so that some time is \"not seen\"; choose a \
+                 shorter interval or fewer probes"
+            ),
             Warning::Folded(calls) => write!(
                 f,
                 "{calls} calls lie beyond the bounds of the tree (very deep recursion or very many paths) and count as \

@@ -359,7 +359,7 @@ impl Planter {
         let hook = Hook {
             id,
             form: form_of(probe),
-            role: role_of(probe),
+            role: Role::of(probe),
             site: address,
             len: probe.len,
             target: if body != 0 {
@@ -514,16 +514,6 @@ fn form_of(probe: &Probe) -> Form {
         3 => Form::ShortIndirectCall,
         4 => Form::Entry,
         _ => Form::IndirectJump,
-    }
-}
-
-fn role_of(probe: &Probe) -> Role {
-    match probe.role {
-        1 => Role::Whole,
-        2 => Role::Begin,
-        3 => Role::End,
-        4 => Role::Gate,
-        _ => Role::Inner,
     }
 }
 

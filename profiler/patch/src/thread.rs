@@ -51,6 +51,22 @@ impl Frame {
     };
 }
 
+/// Waits that one thread can be in at once: handlers of signals wait inside of waits, and functions that the user named
+/// contain others.
+pub const ANNOUNCED_MAX: usize = 8;
+
+/// A wait in progress, as the thread announced it to others.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct Announced {
+    /// Addresses of the counters that it is in; 0 for none.
+    pub slots: [usize; 2],
+    /// Where on the stack: a wait below the present stack pointer was left.
+    pub sp: u64,
+    /// What is remembered of it to its end.
+    pub value: u64,
+}
+
 /// Per-thread state. The first fields are read and written by trampolines: see `offsets`.
 #[derive(Debug)]
 #[repr(C, align(64))]
@@ -91,6 +107,14 @@ pub struct Thread {
     pub retry_ticks: u64,
     /// State of the generator that chooses which intervals are recorded; 0: not seeded yet.
     pub random: u32,
+    /// Records that the ring had dropped when the thread last told of it outside of intervals.
+    pub told_dropped: u64,
+    /// Key of the interval that the thread works for; 0 for none.
+    pub work: u64,
+    /// How many of `announced` are in use.
+    pub announced_len: u64,
+    /// Waits in progress, outermost first.
+    pub announced: [Announced; ANNOUNCED_MAX],
 }
 
 /// Offsets that trampolines use.

@@ -23,6 +23,16 @@ pub fn kind(kind: Kind) -> &'static str {
         Kind::Client => "client",
         Kind::Timer => "timer",
         Kind::Event => "event",
+        Kind::Socket => "socket",
+        Kind::Idle => "idle",
+        Kind::Others => "others",
+        Kind::Helper => "helper",
+        Kind::Woken => "woken",
+        Kind::Queued => "queued",
+        Kind::Turn => "turn",
+        Kind::Preempted => "preempt",
+        Kind::Asleep => "off cpu",
+        Kind::Unseen => "unseen",
         Kind::Probe => "probe",
         Kind::Body => "body",
     }
@@ -78,6 +88,22 @@ fn opening(factor: &Factor) -> String {
         Kind::Client => "Waits for the client: think time, not the server's".into(),
         Kind::Timer => "Sleeps, or waits for a timer: the delay is chosen, not needed".into(),
         Kind::Event => "Waits until somebody wakes it: its callers tell for what".into(),
+        Kind::Socket => "Waits for bytes: how long depends on who sends them".into(),
+        Kind::Idle => "Waits for work to do: idle by design".into(),
+        Kind::Others => "Work of other threads that it had to wait for".into(),
+        Kind::Helper => "Work of another thread for the same interval".into(),
+        Kind::Woken => {
+            "What it waited for had come, but it did not run yet: more processors, or fewer threads, make it shorter".into()
+        }
+        Kind::Queued => {
+            "Handed over and not yet taken up: more workers, or shorter tasks, make it shorter".into()
+        }
+        Kind::Turn => "Its thread worked for others first".into(),
+        Kind::Preempted => {
+            "It could have run, but its processor was given to another: more processors, or fewer threads".into()
+        }
+        Kind::Asleep => "The kernel had it wait inside the call: page faults, or a device".into(),
+        Kind::Unseen => "Nothing was recorded of this time".into(),
         Kind::Probe => "The cost of the probes themselves: fewer probes make it smaller".into(),
         Kind::Body => {
             let function = name.strip_prefix("body of ").unwrap_or(name);
@@ -94,7 +120,18 @@ fn calls_clause(paths: &Paths, factor: &Factor) -> Option<String> {
     let part = units::whole_percent(explained);
     let waits = matches!(
         factor.what,
-        Kind::Lock | Kind::Io | Kind::Client | Kind::Timer | Kind::Event
+        Kind::Lock
+            | Kind::Io
+            | Kind::Client
+            | Kind::Timer
+            | Kind::Event
+            | Kind::Socket
+            | Kind::Idle
+            | Kind::Woken
+            | Kind::Queued
+            | Kind::Turn
+            | Kind::Preempted
+            | Kind::Asleep
     );
     Some(match (explained, waits) {
         (e, true) if e >= MORE_WORK => {

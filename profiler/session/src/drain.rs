@@ -1,5 +1,6 @@
 //! Records out of the rings: the consumer's side of `wire::ring`.
 
+use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering::*};
 
 use evenkeel_wire::ring::{RING_BYTES, RING_SLACK_BYTES, lap_bit};
@@ -11,6 +12,8 @@ use crate::arena::Arena;
 #[derive(Debug, Default)]
 pub struct Drain {
     rings: Vec<Reader>,
+    /// Keys of live threads by their numbers.
+    keys: HashMap<u32, u64>,
     batch: Vec<Record>,
     /// Records dropped in all.
     pub dropped: u64,
@@ -30,11 +33,14 @@ struct Reader {
     dropped: u64,
     /// Tells the ring's successive owners apart.
     key: u64,
+    tid: u32,
     live: bool,
 }
 
 /// What a drain passes on.
 pub trait Sink {
+    /// A thread, of this process and this number, begins to send under this key.
+    fn began(&mut self, thread: u64, pid: u32, tid: u32);
     /// The next records of a thread, lap bits cleared.
     fn records(&mut self, thread: u64, records: &[Record]);
     /// A thread will send nothing more.
@@ -50,6 +56,7 @@ impl Drain {
             position: RING_BYTES as u64,
             dropped: 0,
             key: 0,
+            tid: 0,
             live: false,
         };
         self.rings.resize(count, fresh);
@@ -72,6 +79,11 @@ impl Drain {
         unused
     }
 
+    /// The key of the live thread of this number.
+    pub fn key_of(&self, tid: u32) -> Option<u64> {
+        self.keys.get(&tid).copied()
+    }
+
     fn ring(&mut self, arena: &Arena, index: usize, sink: &mut impl Sink) {
         let header = arena.ring(index);
         let reader = &mut self.rings[index];
@@ -80,6 +92,14 @@ impl Drain {
             reader.key += 1;
         }
         let key = (index as u64) << 32 | reader.key & 0xffff_ffff;
+        let tid = header.tid.load(Relaxed);
+        if reader.tid != tid {
+            // It may have gone on with the ring of one that ended.
+            self.keys.remove(&reader.tid);
+            reader.tid = tid;
+            self.keys.insert(tid, key);
+            sink.began(key, header.pid.load(Relaxed), tid);
+        }
         let dropped = header.dropped.load(Relaxed);
         self.dropped += dropped - reader.dropped;
         reader.dropped = dropped;
@@ -120,6 +140,8 @@ impl Drain {
         let reader = &mut self.rings[index];
         sink.ended((index as u64) << 32 | reader.key & 0xffff_ffff);
         reader.live = false;
+        self.keys.remove(&reader.tid);
+        reader.tid = 0;
         let position = header.position.load(Acquire);
         if position != reader.position {
             // A thread that was killed reserved a slot and did not write it. The next one starts at the beginning of a

@@ -3,8 +3,11 @@
 mod ending;
 mod governor;
 mod judge;
+mod kernel;
 mod settings;
+mod shutter;
 mod steps;
+mod store;
 mod windows;
 
 pub use settings::{Event, Observer, Outcome, Planting, Settings, Wish};
@@ -14,17 +17,20 @@ use std::sync::atomic::{AtomicBool, Ordering::*};
 use std::time::{Duration, Instant};
 
 use evenkeel_analysis::{Analysis, Options, ProbeCost};
-use evenkeel_wire::{Mode, Record};
+use evenkeel_wire::Mode;
 
 use crate::arena::Arena;
 use crate::clock::TickClock;
-use crate::drain::{Drain, Sink};
+use crate::drain::Drain;
 use crate::error::Error;
 use crate::launch::{Target, find_program};
 use crate::modules::Modules;
 use crate::plan::{Function, Plan};
 use crate::recording::{Meta, Writer};
 use governor::Governor;
+use kernel::Kernel;
+use shutter::Shutter;
+use store::Store;
 use windows::Windows;
 
 /// Pause between two drains: each wakes a processor that the target may be using. The shorter while rings fill quickly.
@@ -55,6 +61,9 @@ pub fn profile(
         .as_deref()
         .map(Writer::create)
         .transpose()?;
+    // Before the target, which inherits what is watched.
+    let mut warnings = Vec::new();
+    let kernel = settings.edges.then(|| Kernel::watch(&mut warnings)).flatten();
     let target = Target::start(&arena, &settings.command)?;
     observer.event(&Event::Started { pid: target.pid() });
     let mut session = Session {
@@ -67,11 +76,14 @@ pub fn profile(
         drain: Drain::default(),
         store: Store {
             analysis: None,
+            edges: settings.edges,
             early_rounds: Vec::new(),
             writer,
             sites_written: 0,
         },
+        kernel,
         windows: Windows::new(),
+        shutter: Shutter::new(),
         governor: Governor::new(settings.limits.overhead_max),
         period: DRAIN_PERIODS[0],
         steps: steps::Steps::default(),
@@ -80,7 +92,7 @@ pub fn profile(
         interval: None,
         started: Instant::now(),
         hooked: None,
-        warnings: Vec::new(),
+        warnings,
     };
     let result = session.run(interrupted, observer);
     if result.is_err() {
@@ -89,36 +101,6 @@ pub fn profile(
         return Err(result.expect_err("just seen"));
     }
     session.finish(interrupted.load(Relaxed))
-}
-
-/// Where records go: the analysis, and the recording if there is one.
-struct Store {
-    /// Made when the first process has calibrated its probes, which is before its first record.
-    analysis: Option<Analysis>,
-    /// Rounds that began before that.
-    early_rounds: Vec<(u32, u32)>,
-    writer: Option<Writer>,
-    sites_written: usize,
-}
-
-impl Sink for Store {
-    fn records(&mut self, thread: u64, records: &[Record]) {
-        if let Some(analysis) = &mut self.analysis {
-            analysis.push(thread, records);
-        }
-        if let Some(writer) = &mut self.writer {
-            writer.records(thread, records);
-        }
-    }
-
-    fn ended(&mut self, thread: u64) {
-        if let Some(analysis) = &mut self.analysis {
-            analysis.thread_ended(thread);
-        }
-        if let Some(writer) = &mut self.writer {
-            writer.ended(thread);
-        }
-    }
 }
 
 /// A running session.
@@ -131,7 +113,10 @@ struct Session<'a> {
     plan: Plan,
     drain: Drain,
     store: Store,
+    /// What the kernel tells, with edges.
+    kernel: Option<Kernel>,
     windows: Windows,
+    shutter: Shutter,
     governor: Governor,
     period: Duration,
     steps: steps::Steps,
@@ -153,9 +138,7 @@ impl Session<'_> {
             let slow = last_slow.elapsed() >= Duration::from_millis(100);
             self.await_calibration();
             if self.store.analysis.is_some() {
-                let (drain, arena, store) = (&mut self.drain, &self.arena, &mut self.store);
-                let unused = self.governor.measure(|| drain.run(arena, store, slow));
-                self.arena.provide_rings(unused);
+                self.pass(slow);
                 self.adapt();
             }
             if slow {
@@ -174,10 +157,31 @@ impl Session<'_> {
                 last_flush = Instant::now();
                 self.checkpoint();
             }
-            self.windows
-                .turn(&self.arena, self.store.analysis.is_some());
+            if !self.settings.edges {
+                self.windows
+                    .turn(&self.arena, self.store.analysis.is_some());
+            }
             std::thread::sleep(self.period);
         }
+    }
+
+    /// Takes in everything that there is.
+    fn pass(&mut self, check_alive: bool) {
+        let (drain, arena, store, kernel) = (
+            &mut self.drain,
+            &self.arena,
+            &mut self.store,
+            &mut self.kernel,
+        );
+        let unused = self.governor.measure(|| {
+            let unused = drain.run(arena, store, check_alive);
+            if let Some(kernel) = kernel {
+                kernel.run(drain, store);
+            }
+            store.pass_ended();
+            unused
+        });
+        self.arena.provide_rings(unused);
     }
 
     /// Fits how often is drained, and how much there is to drain, to what the last drains found.
@@ -190,7 +194,12 @@ impl Session<'_> {
         }
         self.period = self.period.clamp(DRAIN_PERIODS[0], DRAIN_PERIODS[1]);
         let probe_ns = self.probe_cost().ticks() / self.clock.ticks_per_ns();
-        if let Some(skip) = self.governor.decide(self.drain.read, probe_ns) {
+        if self.settings.edges {
+            let in_flight = self.store.analysis.as_ref().map_or(0, Analysis::in_flight);
+            let cost = |governor: &mut Governor| governor.excess(self.drain.read, probe_ns);
+            self.shutter
+                .turn(&self.arena, in_flight, || cost(&mut self.governor));
+        } else if let Some(skip) = self.governor.decide(self.drain.read, probe_ns) {
             self.arena.control().skip_65536.store(skip, Relaxed);
         }
     }
@@ -265,6 +274,9 @@ impl Session<'_> {
             return;
         }
         let mut analysis = Analysis::new(cost);
+        if self.settings.edges {
+            analysis.follow_edges();
+        }
         for (generation, probes) in self.store.early_rounds.drain(..) {
             analysis.begin_round(generation, probes);
         }
@@ -300,6 +312,7 @@ impl Session<'_> {
             inner_256: cost.inner_256,
             missed: self.drain.missed,
             sampled_out: self.drain.skipped,
+            edges: self.settings.edges,
             unpatched: self.plan.unpatched(&self.arena),
             warnings: self.warnings.clone(),
             complete,

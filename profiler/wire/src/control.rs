@@ -12,6 +12,8 @@ pub enum Mode {
     Record = 1,
     /// Intervals are recorded, the probes below them are bypassed: the windows that measure the profiler's own cost.
     IntervalsOnly = 2,
+    /// Intervals are counted; neither they nor what happens outside of them is recorded.
+    Count = 4,
     /// The session is over: every process takes its hooks out and never looks again.
     Detach = 3,
 }

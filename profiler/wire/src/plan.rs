@@ -71,6 +71,37 @@ pub enum Role {
     EndKeyed = 11,
 }
 
+impl Role {
+    /// All roles; a role's discriminant is its index here.
+    pub const ALL: [Role; 12] = [
+        Role::Inner,
+        Role::Whole,
+        Role::Begin,
+        Role::End,
+        Role::Gate,
+        Role::Acquire,
+        Role::Release,
+        Role::Enqueue,
+        Role::Dequeue,
+        Role::Work,
+        Role::BeginKeyed,
+        Role::EndKeyed,
+    ];
+
+    /// The role of a [`Probe`].
+    pub fn of(probe: &Probe) -> Role {
+        Role::ALL
+            .get(probe.role as usize)
+            .copied()
+            .unwrap_or(Role::Inner)
+    }
+
+    /// Whether it is about a lock, a task or an interval with a key.
+    pub fn is_keyed(self) -> bool {
+        self as u8 >= Role::Acquire as u8
+    }
+}
+
 /// In [`Probe::key_argument`]: the key is what the call returns. For [`Role::Dequeue`], [`Role::Work`] and
 /// [`Role::BeginKeyed`], which then take effect when the call returns.
 pub const KEY_RETURNED: u8 = 0xff;

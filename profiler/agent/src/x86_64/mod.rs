@@ -1,3 +1,5 @@
 //! Everything of the agent that knows the processor.
 
 pub mod dlsym;
+pub mod start;
+pub mod syscall;

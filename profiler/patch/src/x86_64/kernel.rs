@@ -1,10 +1,14 @@
 //! System calls made inside hooked calls: without the C library, which would change the target's `errno`.
 
 use core::arch::asm;
+use core::ffi::CStr;
 use core::ops::Range;
 
 /// The kernel's answer: negative for an error.
-unsafe fn system_call(number: libc::c_long, arguments: [u64; 6]) -> i64 {
+///
+/// # Safety
+/// As the call's.
+pub unsafe fn system_call(number: libc::c_long, arguments: [u64; 6]) -> i64 {
     let answer;
     // SAFETY: the caller's; registers as in the psABI, A.2.1.
     unsafe {
@@ -82,4 +86,54 @@ pub fn peek(address: u64) -> Option<u64> {
         )
     };
     (read == 8).then_some(word)
+}
+
+/// The calling process.
+pub fn process_id() -> i32 {
+    // SAFETY: no arguments.
+    unsafe { system_call(libc::SYS_getpid, [0; 6]) as i32 }
+}
+
+/// Opens a file to read.
+pub fn open(path: &CStr) -> Option<i32> {
+    let flags = (libc::O_RDONLY | libc::O_CLOEXEC) as u64;
+    // SAFETY: a zero-terminated path.
+    let answer = unsafe {
+        system_call(
+            libc::SYS_openat,
+            [libc::AT_FDCWD as u64, path.as_ptr() as u64, flags, 0, 0, 0],
+        )
+    };
+    i32::try_from(answer).ok().filter(|&file| file >= 0)
+}
+
+/// Bytes read; 0 at the end and after an error.
+pub fn read(file: i32, into: &mut [u8]) -> usize {
+    // SAFETY: a buffer of the length told.
+    let answer = unsafe {
+        system_call(
+            libc::SYS_read,
+            [file as u64, into.as_mut_ptr() as u64, into.len() as u64, 0, 0, 0],
+        )
+    };
+    usize::try_from(answer).unwrap_or(0)
+}
+
+/// Closes what [`open`] opened.
+pub fn close(file: i32) {
+    // SAFETY: a descriptor of ours.
+    unsafe { system_call(libc::SYS_close, [file as u64, 0, 0, 0, 0, 0]) };
+}
+
+/// What kind of file a descriptor leads to, and to which.
+pub fn file_status(file: i32) -> Option<libc::stat> {
+    // SAFETY: zero is a valid `stat`; the kernel writes it.
+    unsafe {
+        let mut status: libc::stat = core::mem::zeroed();
+        let answer = system_call(
+            libc::SYS_fstat,
+            [file as u64, &raw mut status as u64, 0, 0, 0, 0],
+        );
+        (answer == 0).then_some(status)
+    }
 }

@@ -45,9 +45,14 @@ impl Paint {
     pub fn kind(self, kind: Kind, text: &str) -> String {
         let code = match kind {
             Kind::Lock => "31",
-            Kind::Io => "34",
-            Kind::Client => "90",
+            Kind::Others => "91",
+            Kind::Helper => "92",
+            Kind::Io | Kind::Asleep => "34",
+            Kind::Socket => "94",
+            Kind::Client | Kind::Idle | Kind::Unseen => "90",
             Kind::Timer | Kind::Event => "35",
+            Kind::Queued | Kind::Turn => "36",
+            Kind::Woken | Kind::Preempted => "96",
             Kind::Probe => "95",
             Kind::Body => "32",
             Kind::Call => "33",

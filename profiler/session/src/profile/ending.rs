@@ -22,6 +22,9 @@ impl Session<'_> {
             }
             ending => ending,
         };
+        // What waits for a later pass, because a waker's records may come after those of whom it wakes.
+        self.store.pass_ended();
+        self.store.pass_ended();
         self.collect_warnings();
         let meta = self.meta(true);
         if let Some(writer) = self.store.writer.take()
@@ -52,12 +55,12 @@ impl Session<'_> {
         self.await_calibration();
         self.detach();
         if let Some(ending) = self.target.ending().filter(|_| !self.target.is_running()) {
-            self.drain.run(&self.arena, &mut self.store, true);
+            self.pass(true);
             return ending;
         }
         if self.settings.keep {
             std::thread::sleep(Duration::from_millis(50));
-            self.drain.run(&self.arena, &mut self.store, true);
+            self.pass(true);
             return Ending::Kept;
         }
         let Session {
@@ -71,6 +74,7 @@ impl Session<'_> {
         target.stop(self.settings.stop_signal, || {
             clock.renew_lease(arena);
             drain.run(arena, store, true);
+            store.pass_ended();
         });
         drain.run(arena, store, true);
         Ending::Stopped

@@ -71,19 +71,29 @@ impl Governor {
         self.decide_at(Instant::now(), records, probe_ns)
     }
 
-    fn decide_at(&mut self, now: Instant, records: u64, probe_ns: f64) -> Option<u32> {
-        let elapsed = now.duration_since(self.last.at);
-        if elapsed < PERIOD {
-            return None;
-        }
+    /// How many times the budget was spent since this was last asked. As in [`Governor::decide`].
+    pub fn excess(&mut self, records: u64, probe_ns: f64) -> f64 {
+        self.cost_since(Instant::now(), records, probe_ns) / self.budget.max(1e-9)
+    }
+
+    /// Processor seconds a second that were spent since the last time.
+    fn cost_since(&mut self, now: Instant, records: u64, probe_ns: f64) -> f64 {
+        let elapsed = now.duration_since(self.last.at).as_secs_f64();
         let draining = (self.draining - self.last.draining).as_secs_f64();
         let probing = (records - self.last.records) as f64 * probe_ns * 1e-9;
-        let cost = (draining + probing) / elapsed.as_secs_f64();
         self.last = Spent {
             at: now,
             draining: self.draining,
             records,
         };
+        (draining + probing) / elapsed.max(1e-9)
+    }
+
+    fn decide_at(&mut self, now: Instant, records: u64, probe_ns: f64) -> Option<u32> {
+        if now.duration_since(self.last.at) < PERIOD {
+            return None;
+        }
+        let cost = self.cost_since(now, records, probe_ns);
         let wanted = self.recorded * self.budget / cost.max(1e-9);
         let wanted = wanted.min(self.recorded * GROWTH_MAX);
         self.recorded = wanted.clamp(RECORDED_AT_LEAST, 1.0);

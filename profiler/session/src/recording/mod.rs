@@ -11,7 +11,10 @@
 //! D  records of a thread: key (u64), number (u32), then each as variable-length integers
 //!        start, as the difference to the previous record's (zigzag) | duration | id
 //! E  thread ended: key (u64)
-//! P  pass ended: all rings have been read once more (with edges)
+//! P  pass ended: all rings have been read once more (this and the next two: with edges)
+//! K  when a thread did not run: key (u64), number (u32), then each as variable-length integers
+//!        start, as the difference to the previous one's (zigzag) | length | 1 if preempted
+//! N  a thread's name: key (u64), then text
 //! ```
 //! All numbers are little-endian. Readers skip tags they do not know. A file that ends inside a chunk was cut by a crash:
 //! what comes before is good.
@@ -57,6 +60,9 @@ pub struct Meta {
     /// Intervals counted and not recorded, to stay within the budget.
     #[serde(default)]
     pub sampled_out: u64,
+    /// Intervals were followed across threads.
+    #[serde(default)]
+    pub edges: bool,
     /// Sites that could not be timed.
     pub unpatched: Vec<Unpatched>,
     /// What the user should know.

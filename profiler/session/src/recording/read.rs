@@ -5,6 +5,7 @@ use std::io::{BufReader, Read};
 use std::path::{Path, PathBuf};
 
 use evenkeel_analysis::Analysis;
+use evenkeel_analysis::critical::spans::SwitchedOut;
 use evenkeel_analysis::sites::SiteTable;
 use evenkeel_wire::Record;
 
@@ -112,13 +113,30 @@ impl Replay {
                     begun(&mut analysis, &mut rounds, &meta)
                         .thread_ended(u64::from(high) << 32 | u64::from(low));
                 }
+                b'P' => begun(&mut analysis, &mut rounds, &meta).pass_ended(),
+                b'K' => {
+                    let (thread, spans) = decode_spans(&body)
+                        .ok_or_else(|| self.damaged("spans of odd length"))?;
+                    begun(&mut analysis, &mut rounds, &meta).switched_out(thread, &spans);
+                }
+                b'N' => {
+                    let (thread, name) = body
+                        .split_first_chunk()
+                        .ok_or_else(|| self.damaged("a name without its thread"))?;
+                    let name = String::from_utf8_lossy(name).into_owned();
+                    begun(&mut analysis, &mut rounds, &meta)
+                        .name_thread(u64::from_le_bytes(*thread), name);
+                }
                 _ => {}
             }
         };
+        let analysis_so_far = begun(&mut analysis, &mut rounds, &meta);
+        // Where the recording was cut, what waited for its pass.
+        analysis_so_far.pass_ended();
+        analysis_so_far.pass_ended();
         sites.root.clone_from(&meta.root);
         sites.root_height = meta.root_height;
         let cut = cut || !meta.complete;
-        begun(&mut analysis, &mut rounds, &meta);
         Ok(Replayed {
             analysis: analysis.expect("just begun"),
             meta,
@@ -181,7 +199,13 @@ fn begun<'a>(
     rounds: &mut Vec<[u32; 2]>,
     meta: &Meta,
 ) -> &'a mut Analysis {
-    let analysis = analysis.get_or_insert_with(|| Analysis::new(meta.cost()));
+    let analysis = analysis.get_or_insert_with(|| {
+        let mut analysis = Analysis::new(meta.cost());
+        if meta.edges {
+            analysis.follow_edges();
+        }
+        analysis
+    });
     for [generation, probes] in rounds.drain(..) {
         analysis.begin_round(generation, probes);
     }
@@ -226,6 +250,27 @@ fn decode(body: &[u8], records: &mut Vec<Record>) -> Option<u64> {
         records.push(record);
     }
     rest.is_empty().then_some(thread)
+}
+
+/// Decodes when a thread did not run; the thread's key.
+fn decode_spans(body: &[u8]) -> Option<(u64, Vec<SwitchedOut>)> {
+    let thread = u64::from_le_bytes(body.get(..8)?.try_into().ok()?);
+    let count = u32::from_le_bytes(body.get(8..12)?.try_into().ok()?);
+    let mut rest = &body[12..];
+    let mut previous = 0u64;
+    let mut spans = Vec::new();
+    for _ in 0..count {
+        let start = previous.wrapping_add(varint::unzigzag(varint::take(&mut rest)?) as u64);
+        let end = start.wrapping_add(varint::take(&mut rest)?);
+        let preempted = varint::take(&mut rest)? == 1;
+        spans.push(SwitchedOut {
+            start,
+            end,
+            preempted,
+        });
+        previous = start;
+    }
+    rest.is_empty().then_some((thread, spans))
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
+use evenkeel_analysis::critical::spans::SwitchedOut;
 use evenkeel_analysis::sites::Site;
 use evenkeel_wire::Record;
 
@@ -93,6 +94,30 @@ impl Writer {
     pub fn pass_ended(&mut self) {
         self.body.clear();
         self.chunk(b'P');
+    }
+
+    /// When a thread did not run.
+    pub fn switched_out(&mut self, thread: u64, spans: &[SwitchedOut]) {
+        self.body.clear();
+        self.body.extend(thread.to_le_bytes());
+        self.body.extend((spans.len() as u32).to_le_bytes());
+        let mut previous = 0;
+        for span in spans {
+            let start = varint::zigzag(span.start.wrapping_sub(previous) as i64);
+            varint::put(&mut self.body, start);
+            varint::put(&mut self.body, span.end.saturating_sub(span.start));
+            varint::put(&mut self.body, span.preempted.into());
+            previous = span.start;
+        }
+        self.chunk(b'K');
+    }
+
+    /// What a thread is called.
+    pub fn thread_name(&mut self, thread: u64, name: &str) {
+        self.body.clear();
+        self.body.extend(thread.to_le_bytes());
+        self.body.extend(name.as_bytes());
+        self.chunk(b'N');
     }
 
     fn chunk(&mut self, tag: u8) {

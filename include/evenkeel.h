@@ -1,0 +1,82 @@
+/* evenkeel.h: tells Evenkeel's profiler what a program works for. C and C++, one header, nothing to link.
+ *
+ * A semantic interval is one request, transaction or statement. It begins somewhere, ends somewhere, perhaps on another thread or
+ * in another process, and is worked for by whoever says so. A task is a piece of work that waits in a queue.
+ *
+ *     evenkeel_begin(id);                 the interval begins, and this thread works for it
+ *     evenkeel_work(id);                  this thread works for it from now on; 0: for none
+ *     evenkeel_end(id);                   the interval ends; if this thread worked for it, it works for none
+ *     evenkeel_enqueue(task);             just before the task is put into a queue
+ *     evenkeel_dequeue(task);             just after it was taken out
+ *     evenkeel_class(id, "checkout");     while the interval runs: what kind it is
+ *     evenkeel_attribute(id, "rows", n);  while the interval runs: a number that may explain its latency
+ *
+ * An interval that blocks needs no annotation for that, nor does who wakes it: the profiler sees the C library's locks, queues
+ * and sockets by itself.
+ *
+ * Identities are 64-bit numbers other than 0: EVENKEEL_ID(pointer) of a structure that lives as long as the interval or task will
+ * do. They are of one process; EVENKEEL_SHARED(number) makes one that means the same in all processes. The same
+ * number may be used for an interval and for a task, and again when the interval has ended.
+ *
+ * Without the profiler each call costs a load and a branch. Link a program statically, and that is all it ever does.
+ * With it, `evenkeel profile` records them when it follows intervals across threads.
+ */
+#ifndef EVENKEEL_H
+#define EVENKEEL_H
+
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define EVENKEEL_ID(pointer) ((uint64_t)(uintptr_t)(pointer))
+#define EVENKEEL_SHARED(number) ((uint64_t)(number) | UINT64_C(1) << 63)
+
+/* What the profiler fills in. Not for direct use. */
+struct evenkeel_annotations {
+    uint64_t bytes;
+    void (*begin)(uint64_t);
+    void (*end)(uint64_t);
+    void (*work)(uint64_t);
+    void (*enqueue)(uint64_t);
+    void (*dequeue)(uint64_t);
+    void (*class_)(uint64_t, const char *, uint64_t);
+    void (*attribute)(uint64_t, const char *, uint64_t, int64_t);
+};
+
+/* One pointer for each executable or library, shared by its files. */
+__attribute__((weak, visibility("hidden"))) const struct evenkeel_annotations *evenkeel_found;
+
+/* The C library's; weak, so that nothing has to be linked where it is in a library of its own. */
+extern void *evenkeel_dlsym(void *, const char *) __asm__("dlsym") __attribute__((weak));
+
+/* Run before main, or when the library is loaded. The null handle is RTLD_DEFAULT. */
+__attribute__((constructor, unused)) static void evenkeel_find(void) {
+    if (evenkeel_dlsym)
+        evenkeel_found = (const struct evenkeel_annotations *)evenkeel_dlsym((void *)0, "evenkeel_annotations_1");
+}
+
+#define EVENKEEL_TELL(call)                      \
+    do {                                         \
+        if (__builtin_expect(!!evenkeel_found, 0)) \
+            evenkeel_found->call;                \
+    } while (0)
+
+static inline void evenkeel_begin(uint64_t id) { EVENKEEL_TELL(begin(id)); }
+static inline void evenkeel_end(uint64_t id) { EVENKEEL_TELL(end(id)); }
+static inline void evenkeel_work(uint64_t id) { EVENKEEL_TELL(work(id)); }
+static inline void evenkeel_enqueue(uint64_t task) { EVENKEEL_TELL(enqueue(task)); }
+static inline void evenkeel_dequeue(uint64_t task) { EVENKEEL_TELL(dequeue(task)); }
+static inline void evenkeel_class(uint64_t id, const char *name) { EVENKEEL_TELL(class_(id, name, UINT64_MAX)); }
+static inline void evenkeel_attribute(uint64_t id, const char *name, int64_t value) {
+    EVENKEEL_TELL(attribute(id, name, UINT64_MAX, value));
+}
+
+#undef EVENKEEL_TELL
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

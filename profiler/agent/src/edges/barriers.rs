@@ -1,0 +1,30 @@
+//! Barriers: everyone who comes may be the last, whom the others wait for.
+
+use core::ffi::c_int;
+
+use evenkeel_wire::Kind;
+use libc::pthread_barrier_t;
+
+use super::objects::Object;
+use super::releasing::tell_if_waited_for;
+use super::switch::table;
+use super::waiting::{Ended, sleeping};
+use crate::next::interpose;
+
+/// Offset of `shared` in glibc's `struct pthread_barrier`: not 0 for barriers of several processes.
+const SHARED_AT: usize = 12;
+
+fn object(barrier: *const pthread_barrier_t) -> Object {
+    // SAFETY: the caller's barrier.
+    let shared = unsafe { barrier.byte_add(SHARED_AT).cast::<c_int>().read_volatile() };
+    Object::at(Kind::Barrier, barrier, shared != 0)
+}
+
+interpose! {
+    fn pthread_barrier_wait(barrier: *mut pthread_barrier_t) -> c_int = |real| {
+        let Some(table) = table() else { return real(barrier) };
+        let object = object(barrier);
+        tell_if_waited_for(table, object);
+        sleeping(table, &[object], || real(barrier), |_| Ended::Woken)
+    }
+}

@@ -1,0 +1,185 @@
+//! Threads and processes: who created them, who waits for their end.
+
+use core::ffi::{c_int, c_void};
+use core::ptr;
+use core::sync::atomic::{AtomicBool, AtomicU64, Ordering::*};
+
+use evenkeel_patch::thread;
+use evenkeel_patch::x86_64::clock::now_ticks;
+use evenkeel_wire::{Kind, Marker};
+use libc::{clockid_t, pthread_attr_t, pthread_t, timespec};
+
+use super::groups::{self, keeping_errno};
+use super::memory;
+use super::objects::{self, Object, local, mix};
+use super::switch::{Table, table};
+use super::waiting::{self, Ended, waiting};
+use crate::next::interpose;
+use crate::x86_64::start::start;
+
+/// Threads that can be between their creation and their first instruction at once; further ones begin untold.
+const BIRTHS_MAX: usize = 256;
+
+type StartRoutine = extern "C" fn(*mut c_void) -> *mut c_void;
+
+/// What a thread that is being created is to do.
+pub struct Birth {
+    taken: AtomicBool,
+    routine: AtomicU64,
+    argument: AtomicU64,
+    key: AtomicU64,
+}
+
+static BIRTHS: [Birth; BIRTHS_MAX] = [const {
+    Birth {
+        taken: AtomicBool::new(false),
+        routine: AtomicU64::new(0),
+        argument: AtomicU64::new(0),
+        key: AtomicU64::new(0),
+    }
+}; BIRTHS_MAX];
+
+/// Threads and processes created.
+static CREATED: AtomicU64 = AtomicU64::new(0);
+/// The key of the process that is being forked.
+static FORKED: AtomicU64 = AtomicU64::new(0);
+
+fn fresh_key() -> u64 {
+    mix(
+        local(Kind::Thread as u64),
+        CREATED.fetch_add(1, Relaxed) + 1,
+    )
+}
+
+fn take_birth() -> Option<&'static Birth> {
+    BIRTHS
+        .iter()
+        .find(|birth| !birth.taken.load(Relaxed) && !birth.taken.swap(true, Acquire))
+}
+
+/// What [`start`] goes on with.
+#[repr(C)]
+pub struct Routine {
+    routine: u64,
+    argument: u64,
+}
+
+/// A thread begins.
+pub extern "C" fn began(birth: &Birth) -> Routine {
+    let routine = Routine {
+        routine: birth.routine.load(Relaxed),
+        argument: birth.argument.load(Relaxed),
+    };
+    let key = birth.key.load(Relaxed);
+    birth.taken.store(false, Release);
+    keeping_errno(|| groups::plain(Marker::Dequeue, now_ticks(), 0, Kind::Thread, key));
+    routine
+}
+
+fn tell_creation(key: u64) {
+    keeping_errno(|| {
+        groups::with_open(Marker::Enqueue, now_ticks(), Kind::Thread, key, |opens| {
+            opens as u64
+        })
+    });
+}
+
+/// The process is about to fork.
+pub fn before_fork() {
+    if table().is_some() {
+        let key = fresh_key();
+        FORKED.store(key, Relaxed);
+        tell_creation(key);
+    }
+}
+
+/// In the child.
+pub fn after_fork_in_child() {
+    if table().is_none() {
+        return;
+    }
+    objects::renew_salt();
+    memory::after_fork_in_child();
+    let thread = thread::current();
+    waiting::forget(thread, false);
+    thread.work = 0;
+    for birth in &BIRTHS {
+        birth.taken.store(false, Relaxed);
+    }
+    let key = FORKED.swap(0, Relaxed);
+    if key != 0 {
+        groups::plain(Marker::Dequeue, now_ticks(), 0, Kind::Thread, key);
+    }
+}
+
+/// The calling thread ends; its ring is still its own.
+pub fn before_end() {
+    if table().is_none() {
+        return;
+    }
+    waiting::forget(thread::current(), true);
+    // SAFETY: no arguments.
+    let own = unsafe { libc::pthread_self() };
+    groups::wake(Kind::Join, join_object(own).key(), now_ticks());
+}
+
+fn join_object(thread: pthread_t) -> Object {
+    Object::of(Kind::Join, mix(local(Kind::Join as u64), thread))
+}
+
+/// Waits for the end of a thread, if it has not ended.
+fn join(
+    thread: pthread_t,
+    result: *mut *mut c_void,
+    real: impl FnOnce() -> c_int,
+) -> c_int {
+    let Some(table) = table() else { return real() };
+    // SAFETY: the caller's thread, which nobody else may join.
+    match unsafe { libc::pthread_tryjoin_np(thread, result) } {
+        libc::EBUSY => wait_for(table, thread, real),
+        // A thread that would wait for itself, and what else there is to complain about.
+        number if number != 0 => real(),
+        joined => joined,
+    }
+}
+
+fn wait_for(table: Table, thread: pthread_t, real: impl FnOnce() -> c_int) -> c_int {
+    waiting(table, &[join_object(thread)], real, |&result| {
+        Ended::by_number(result)
+    })
+}
+
+interpose! {
+    fn pthread_create(thread: *mut pthread_t, attributes: *const pthread_attr_t, routine: StartRoutine, argument: *mut c_void) -> c_int = |real| {
+        if table().is_none() {
+            return real(thread, attributes, routine, argument);
+        }
+        let key = fresh_key();
+        tell_creation(key);
+        let Some(birth) = take_birth() else {
+            return real(thread, attributes, routine, argument);
+        };
+        birth.routine.store(routine as usize as u64, Relaxed);
+        birth.argument.store(argument as u64, Relaxed);
+        birth.key.store(key, Relaxed);
+        // SAFETY: a function of this type, but for being unsafe.
+        let ours: StartRoutine = unsafe { core::mem::transmute(start as *const ()) };
+        let result = real(thread, attributes, ours, ptr::from_ref(birth).cast_mut().cast());
+        if result != 0 {
+            birth.taken.store(false, Release);
+        }
+        result
+    }
+
+    fn pthread_join(thread: pthread_t, result: *mut *mut c_void) -> c_int = |real| {
+        join(thread, result, || real(thread, result))
+    }
+
+    fn pthread_timedjoin_np(thread: pthread_t, result: *mut *mut c_void, limit: *const timespec) -> c_int = |real| {
+        join(thread, result, || real(thread, result, limit))
+    }
+
+    fn pthread_clockjoin_np(thread: pthread_t, result: *mut *mut c_void, clock: clockid_t, limit: *const timespec) -> c_int = |real| {
+        join(thread, result, || real(thread, result, clock, limit))
+    }
+}

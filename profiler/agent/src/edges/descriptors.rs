@@ -1,0 +1,237 @@
+//! What a file descriptor leads to, as far as threads wait for it.
+//!
+//! What was found out is kept by number and compared with the inode, which costs one system call and finds a number that
+//! leads elsewhere now. Event, signal and timer descriptors share one inode: they are forgotten when their number is
+//! closed or made anew by a function of the C library.
+
+use core::ffi::c_int;
+use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::*};
+
+use evenkeel_patch::x86_64::kernel;
+use evenkeel_wire::Kind;
+
+use super::memory::Lines;
+use super::objects::{self, Object, mix};
+use super::sockets;
+use crate::next::interpose;
+
+/// Numbers remembered.
+const KNOWN_MAX: usize = 4096;
+/// Mixed into the key of bytes: the key of room for them.
+const ROOM: u64 = 1;
+
+/// What a descriptor leads to.
+#[derive(Clone, Copy)]
+pub struct Descriptor {
+    /// What it is.
+    pub kind: Kind,
+    /// Key of what can be read from it: bytes, connections, a counter, signals.
+    pub input: u64,
+    /// Key of what is written to it, as its readers have it.
+    pub output: u64,
+}
+
+impl Descriptor {
+    /// What a reader waits for.
+    pub fn incoming(self) -> Object {
+        Object::of(self.kind, self.input)
+    }
+
+    /// What a writer gives.
+    pub fn outgoing(self) -> Object {
+        Object::of(self.kind, self.output)
+    }
+
+    /// What a reader gives.
+    pub fn room_made(self) -> Object {
+        Object::of(self.kind, mix(self.input, ROOM))
+    }
+
+    /// What a writer waits for.
+    pub fn room_wanted(self) -> Object {
+        Object::of(self.kind, mix(self.output, ROOM))
+    }
+}
+
+struct Known {
+    /// [`tag`] of the file; 0: nothing is known.
+    file: AtomicU64,
+    kind: AtomicU32,
+    input: AtomicU64,
+    output: AtomicU64,
+}
+
+static KNOWN: [Known; KNOWN_MAX] = [const {
+    Known {
+        file: AtomicU64::new(0),
+        kind: AtomicU32::new(0),
+        input: AtomicU64::new(0),
+        output: AtomicU64::new(0),
+    }
+}; KNOWN_MAX];
+
+impl Known {
+    fn get(&self, file: u64) -> Option<Descriptor> {
+        if self.file.load(Acquire) != file {
+            return None;
+        }
+        let found = Descriptor {
+            kind: Kind::from_payload(self.kind.load(Relaxed).into())?,
+            input: self.input.load(Relaxed),
+            output: self.output.load(Relaxed),
+        };
+        // Another thread may have written meanwhile: the file is taken away first and set last.
+        (self.file.load(Acquire) == file).then_some(found)
+    }
+
+    fn set(&self, file: u64, found: Descriptor) {
+        self.file.store(0, Release);
+        self.kind.store(found.kind as u32, Release);
+        self.input.store(found.input, Release);
+        self.output.store(found.output, Release);
+        self.file.store(file, Release);
+    }
+}
+
+/// What `number` leads to. `None`: nothing that threads wait for, as far as is known.
+pub fn describe(number: c_int) -> Option<Descriptor> {
+    let status = kernel::file_status(number)?;
+    let file = tag(&status);
+    let known = known(number);
+    if let Some(found) = known.and_then(|known| known.get(file)) {
+        return Some(found);
+    }
+    let found = match status.st_mode & libc::S_IFMT {
+        libc::S_IFIFO => one_way(Kind::Pipe, file),
+        libc::S_IFREG | libc::S_IFBLK | libc::S_IFDIR => one_way(Kind::File, file),
+        // A socket that is not connected may become so: only what cannot change is remembered.
+        libc::S_IFSOCK => sockets::describe(number, status.st_ino)?,
+        0 => anonymous(number)?,
+        _ => return None,
+    };
+    if let Some(known) = known {
+        known.set(file, found);
+    }
+    Some(found)
+}
+
+/// As [`describe`], of what was described before or is easily told.
+pub fn describe_known(number: c_int) -> Option<Descriptor> {
+    let status = kernel::file_status(number)?;
+    let file = tag(&status);
+    if status.st_mode & libc::S_IFMT == libc::S_IFIFO {
+        return Some(one_way(Kind::Pipe, file));
+    }
+    known(number)?.get(file)
+}
+
+/// Tells a file from others.
+fn tag(status: &libc::stat) -> u64 {
+    mix(status.st_dev, status.st_ino)
+}
+
+fn known(number: c_int) -> Option<&'static Known> {
+    KNOWN.get(usize::try_from(number).ok()?)
+}
+
+fn one_way(kind: Kind, key: u64) -> Descriptor {
+    Descriptor {
+        kind,
+        input: key,
+        output: key,
+    }
+}
+
+/// Forgets what a number led to.
+fn forget(number: c_int) {
+    if let Some(known) = known(number) {
+        known.file.store(0, Release);
+    }
+}
+
+/// An event, signal or timer descriptor: `/proc/self/fdinfo` tells (proc(5)).
+fn anonymous(number: c_int) -> Option<Descriptor> {
+    let mut path = *b"/proc/self/fdinfo/\0\0\0\0\0\0\0\0\0\0\0";
+    let mut divisor = 1;
+    while number / divisor >= 10 {
+        divisor *= 10;
+    }
+    for place in &mut path[18..] {
+        *place = b'0' + (number / divisor % 10) as u8;
+        if divisor == 1 {
+            break;
+        }
+        divisor /= 10;
+    }
+    let file = kernel::open(core::ffi::CStr::from_bytes_until_nul(&path).ok()?)?;
+    let mut lines = Lines::new(file);
+    let found = loop {
+        let Some(line) = lines.next() else { break None };
+        if let Some(id) = line.strip_prefix(b"eventfd-id:") {
+            let id = id.iter().fold(0, |id, &digit| mix(id, digit.into()));
+            break Some(one_way(Kind::Event, mix(Kind::Event as u64, id)));
+        }
+        if line.starts_with(b"sigmask:") {
+            break Some(one_way(Kind::Signal, objects::signal_key()));
+        }
+        if line.starts_with(b"clockid:") {
+            break Some(one_way(Kind::Timer, mix(Kind::Timer as u64, number as u64)));
+        }
+    };
+    kernel::close(file);
+    found
+}
+
+/// The two ends of a pair that was just made.
+fn remember_pair(ends: &[c_int; 2]) {
+    let [Some(first), Some(second)] = ends.map(kernel::file_status) else {
+        return;
+    };
+    for (number, own, other) in [(ends[0], &first, &second), (ends[1], &second, &first)] {
+        if let Some(known) = known(number) {
+            known.set(tag(own), sockets::unix(own.st_ino, other.st_ino));
+        }
+    }
+}
+
+/// `number` is about to be closed, after which it may be another's.
+pub fn closing(number: c_int) {
+    forget(number);
+}
+
+/// The result of a function that makes a descriptor.
+fn made(number: c_int) -> c_int {
+    forget(number);
+    number
+}
+
+interpose! {
+    fn eventfd(count: u32, flags: c_int) -> c_int = |real| {
+        made(real(count, flags))
+    }
+
+    fn signalfd(number: c_int, set: *const libc::sigset_t, flags: c_int) -> c_int = |real| {
+        made(real(number, set, flags))
+    }
+
+    fn timerfd_create(clock: libc::clockid_t, flags: c_int) -> c_int = |real| {
+        made(real(clock, flags))
+    }
+
+    fn dup2(from: c_int, to: c_int) -> c_int = |real| {
+        made(real(from, to))
+    }
+
+    fn dup3(from: c_int, to: c_int, flags: c_int) -> c_int = |real| {
+        made(real(from, to, flags))
+    }
+
+    fn socketpair(domain: c_int, kind: c_int, protocol: c_int, ends: *mut c_int) -> c_int = |real| {
+        let result = real(domain, kind, protocol, ends);
+        if result == 0 && super::switch::table().is_some() {
+            // SAFETY: the call filled in two numbers.
+            remember_pair(unsafe { &*ends.cast() });
+        }
+        result
+    }
+}

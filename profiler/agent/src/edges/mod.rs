@@ -1,0 +1,47 @@
+//! Edges between threads: who waited for what, and who let it go on (`evenkeel_wire::edges` is the vocabulary).
+//!
+//! ```text
+//! switch      on or off; the table of waiters                 one load where edges are off
+//! waiting     announce a wait, tell it when it is over
+//! releasing   look whether somebody waits, tell before releasing
+//! groups      markers and what belongs to them, into the thread's ring
+//! objects     keys: what is the same object, also in another process
+//!   memory      which file an address belongs to
+//!   descriptors   what a file descriptor leads to; `sockets` the other end of a connection
+//! mutexes rwlocks conditions semaphores barriers spins futexes     what waits: one file a kind,
+//! creation children signalling descriptor_io polls queues          each with the C library's functions it stands before
+//! sleeps files
+//! annotations   include/evenkeel.h
+//! named         functions that the user named
+//! ```
+//!
+//! A wrapper first tries to do without waiting, and writes nothing if that succeeds. Nothing here allocates or takes a
+//! lock of the C library, and `errno` is as the C library left it.
+
+pub mod annotations;
+mod barriers;
+mod children;
+mod conditions;
+pub mod creation;
+mod descriptor_io;
+mod descriptors;
+mod files;
+pub mod futexes;
+mod groups;
+mod memory;
+mod mutexes;
+pub mod named;
+pub mod objects;
+mod polls;
+mod queues;
+mod releasing;
+mod rwlocks;
+mod semaphores;
+mod signalling;
+mod sleeps;
+mod sockets;
+mod spins;
+pub mod switch;
+mod waiting;
+
+pub use switch::recording;

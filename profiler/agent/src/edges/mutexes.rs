@@ -1,0 +1,65 @@
+//! Mutexes of every type.
+
+use core::ffi::c_int;
+
+use evenkeel_wire::Kind;
+use libc::{clockid_t, pthread_mutex_t, timespec};
+
+use super::objects::Object;
+use super::releasing::releasing;
+use super::switch::{Table, table};
+use super::waiting::{Ended, waiting};
+use crate::next::interpose;
+
+/// Offset of `__kind` in glibc's `struct __pthread_mutex_s`, and its bit for mutexes of several processes
+/// (`PTHREAD_MUTEX_PSHARED_BIT`, sysdeps/nptl/internaltypes.h).
+const KIND_AT: usize = 16;
+const SHARED: c_int = 128;
+
+/// A mutex as an object.
+#[inline(always)]
+pub fn object(mutex: *const pthread_mutex_t) -> Object {
+    // SAFETY: the caller's mutex.
+    let kind = unsafe { mutex.byte_add(KIND_AT).cast::<c_int>().read_volatile() };
+    Object::at(Kind::Mutex, mutex, kind & SHARED != 0)
+}
+
+/// Locks without waiting if that is possible: what a robust mutex of a dead owner says, and a recursive one that is too deep,
+/// is then as from locking. An owner who would wait for itself is told by the real function.
+#[inline(always)]
+fn lock(mutex: *mut pthread_mutex_t, real: impl Fn() -> c_int) -> c_int {
+    let Some(table) = table() else { return real() };
+    // SAFETY: the caller's mutex.
+    match unsafe { libc::pthread_mutex_trylock(mutex) } {
+        libc::EBUSY => wait(table, mutex, real),
+        result => result,
+    }
+}
+
+#[cold]
+fn wait(table: Table, mutex: *const pthread_mutex_t, real: impl Fn() -> c_int) -> c_int {
+    waiting(table, &[object(mutex)], real, |&result| {
+        Ended::by_number(result)
+    })
+}
+
+interpose! {
+    fn pthread_mutex_lock(mutex: *mut pthread_mutex_t) -> c_int = |real| {
+        lock(mutex, || real(mutex))
+    }
+
+    fn pthread_mutex_timedlock(mutex: *mut pthread_mutex_t, limit: *const timespec) -> c_int = |real| {
+        lock(mutex, || real(mutex, limit))
+    }
+
+    fn pthread_mutex_clocklock(mutex: *mut pthread_mutex_t, clock: clockid_t, limit: *const timespec) -> c_int = |real| {
+        lock(mutex, || real(mutex, clock, limit))
+    }
+
+    fn pthread_mutex_unlock(mutex: *mut pthread_mutex_t) -> c_int = |real| {
+        match table() {
+            None => real(mutex),
+            Some(table) => releasing(table, object(mutex), || real(mutex)),
+        }
+    }
+}

@@ -1,0 +1,97 @@
+//! Functions that the user named as those that acquire or release a lock, put a task into a queue or take it out, begin, end
+//! or work for an interval (dissertation 2.3.3.2: `acquire(object)`, `release(object)`, `enqueue`, `dequeue`).
+//!
+//! A lock is followed from the call to its return, so a wait of [`Kind::Named`] contains those by which the lock is
+//! made. Every such call is timed like any other.
+
+use evenkeel_patch::x86_64::clock::now_ticks;
+use evenkeel_patch::x86_64::stubs::Registers;
+use evenkeel_patch::{Frame, thread};
+use evenkeel_wire::plan::KEY_RETURNED;
+use evenkeel_wire::record::{LABEL_CHUNK, LABEL_MAX};
+use evenkeel_wire::{Kind, Probe, Record, Role};
+
+use super::annotations::{begin_interval, dequeue_task, end_interval, enqueue_task, work_for};
+use super::groups;
+use super::memory;
+use super::objects::{Object, local};
+use super::releasing::tell;
+use super::switch::table;
+use super::waiting::{self, SLEPT_TICKS_MIN};
+use crate::arena::Arena;
+use crate::labels;
+
+fn lock(address: u64) -> Object {
+    Object::at(Kind::Named, address as *const u8, true)
+}
+
+/// The key of a task or interval: shared if it lies in shared memory.
+fn key(value: u64) -> u64 {
+    match value {
+        0 => 0,
+        value => memory::key(value).unwrap_or_else(|| local(value)),
+    }
+}
+
+/// A call of a named function begins. Whether it is to be followed to its return, for which something is remembered.
+pub fn enter(probe: &Probe, role: Role, registers: &Registers, arena: Arena) -> bool {
+    let Some(table) = table() else { return false };
+    let now = now_ticks();
+    if groups::recorder(now).is_none() {
+        return false;
+    }
+    let returned = probe.key_argument == KEY_RETURNED;
+    let value = if returned {
+        0
+    } else {
+        registers.argument(probe.key_argument)
+    };
+    let mut slots = [None, None];
+    match role {
+        Role::Acquire => slots[0] = Some(lock(value).slot(table)),
+        Role::Release if lock(value).slot(table).any() => {
+            tell(lock(value), now);
+            return true; // nothing to look at again
+        }
+        Role::Enqueue => enqueue_task(key(value), now),
+        Role::Work if !returned => work_for(key(value), now),
+        Role::BeginKeyed if !returned => begin(probe, registers, arena, value, now),
+        _ => {}
+    }
+    let thread = thread::current();
+    waiting::drop_left(thread, registers.sp());
+    waiting::push(thread, slots, registers.sp(), value, now);
+    true
+}
+
+fn begin(probe: &Probe, registers: &Registers, arena: Arena, value: u64, now: u64) {
+    let mut read = [Record::new(0, 0, 0); LABEL_MAX / LABEL_CHUNK];
+    let count = labels::read(probe, registers, arena, &mut read);
+    begin_interval(key(value), now, &read[..count]);
+}
+
+/// It returns `result`.
+pub fn leave(probe: &Probe, role: Role, frame: &Frame, result: u64, now: u64) {
+    let Some(value) = waiting::pop(thread::current(), frame.sp) else {
+        return;
+    };
+    let returned = probe.key_argument == KEY_RETURNED;
+    match role {
+        Role::Acquire if now.wrapping_sub(frame.start) >= SLEPT_TICKS_MIN => {
+            let lock = lock(value);
+            groups::wait(&[(lock.kind, lock.key())], frame.start, now);
+        }
+        Role::Release => {
+            if let Some(table) = table()
+                && lock(value).slot(table).any()
+            {
+                tell(lock(value), lock(value).slot(table).announced_ticks());
+            }
+        }
+        Role::Dequeue => dequeue_task(key(if returned { result } else { value }), now),
+        Role::Work if returned => work_for(key(result), now),
+        Role::BeginKeyed if returned => begin_interval(key(result), now, &[]),
+        Role::EndKeyed => end_interval(key(value), now),
+        _ => {}
+    }
+}

@@ -1,0 +1,48 @@
+//! Spin locks. They are released by an ordinary store: a waiter who comes in the very nanoseconds of the release may go
+//! without a wake, since a fence would cost as much as the lock.
+
+use core::ffi::c_int;
+
+use evenkeel_wire::Kind;
+use libc::pthread_spinlock_t;
+
+use super::objects::Object;
+use super::releasing::releasing;
+use super::switch::{Table, table};
+use super::waiting::{Ended, waiting};
+use crate::next::interpose;
+
+/// Nothing in a spin lock tells whether it is shared.
+#[inline(always)]
+fn object(lock: *const pthread_spinlock_t) -> Object {
+    Object::at(Kind::Spin, lock, true)
+}
+
+#[cold]
+fn spin(
+    table: Table,
+    lock: *const pthread_spinlock_t,
+    real: impl FnOnce() -> c_int,
+) -> c_int {
+    waiting(table, &[object(lock)], real, |&result| {
+        Ended::by_number(result)
+    })
+}
+
+interpose! {
+    fn pthread_spin_lock(lock: *mut pthread_spinlock_t) -> c_int = |real| {
+        let Some(table) = table() else { return real(lock) };
+        // SAFETY: the caller's lock.
+        match unsafe { libc::pthread_spin_trylock(lock) } {
+            libc::EBUSY => spin(table, lock, || real(lock)),
+            result => result,
+        }
+    }
+
+    fn pthread_spin_unlock(lock: *mut pthread_spinlock_t) -> c_int = |real| {
+        match table() {
+            None => real(lock),
+            Some(table) => releasing(table, object(lock), || real(lock)),
+        }
+    }
+}

@@ -1,0 +1,142 @@
+//! The C library's functions behind those that this library defines, and how it defines them.
+//!
+//! All are looked up when the library is loaded: the loader's lock must not be taken in a signal handler. What other
+//! libraries' initialisers call earlier is looked up then.
+
+use core::ffi::c_char;
+use core::ptr;
+use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+
+/// The next definition of a function that this library also defines.
+#[repr(C)]
+pub struct Next {
+    /// Ends with a zero.
+    name: *const c_char,
+    /// Symbol version, where the C library has several functions of this name; null otherwise.
+    version: *const c_char,
+    address: AtomicUsize,
+}
+
+// SAFETY: the texts are constants.
+unsafe impl Sync for Next {}
+
+impl Next {
+    /// Not looked up yet. Both texts end with a zero; `version` is nothing else where there is but one function.
+    pub const fn of(name: &'static str, version: &'static str) -> Next {
+        assert!(name.as_bytes()[name.len() - 1] == 0 && version.as_bytes()[version.len() - 1] == 0);
+        Next {
+            name: name.as_ptr().cast(),
+            version: if version.len() == 1 {
+                ptr::null()
+            } else {
+                version.as_ptr().cast()
+            },
+            address: AtomicUsize::new(0),
+        }
+    }
+
+    /// Its address.
+    #[inline(always)]
+    pub fn get(&self) -> usize {
+        match self.address.load(Relaxed) {
+            0 => self.look_up(),
+            address => address,
+        }
+    }
+
+    #[cold]
+    fn look_up(&self) -> usize {
+        // SAFETY: constant names; RTLD_NEXT skips this library.
+        let found = unsafe {
+            if self.version.is_null() {
+                libc::dlsym(libc::RTLD_NEXT, self.name)
+            } else {
+                libc::dlvsym(libc::RTLD_NEXT, self.name, self.version)
+            }
+        };
+        let address = if found.is_null() {
+            absent as *const () as usize
+        } else {
+            found as usize
+        };
+        self.address.store(address, Relaxed);
+        address
+    }
+}
+
+/// Stands for functions that this C library does not have; nobody who linked with it calls them.
+extern "C" fn absent() -> isize {
+    // SAFETY: the C library's per-thread word.
+    unsafe { *libc::__errno_location() = libc::ENOSYS };
+    -1
+}
+
+unsafe extern "C" {
+    // The linker's names for the bounds of the section that `interpose` and `next` put their statics into.
+    #[link_name = "__start_evenkeel_next"]
+    static FIRST: Next;
+    #[link_name = "__stop_evenkeel_next"]
+    static END: Next;
+}
+
+/// Looks up everything.
+pub fn look_up_all() {
+    let (mut next, end) = (&raw const FIRST, &raw const END);
+    while next < end {
+        // SAFETY: the section is an array of `Next`.
+        unsafe {
+            (*next).get();
+            next = next.add(1);
+        }
+    }
+}
+
+/// Defines functions in place of the C library's: `fn name @ "VERSION" (arguments) -> result = |real| { body }`, where `real`
+/// is the C library's function.
+macro_rules! interpose {
+    ($($(#[$meta:meta])* fn $name:ident $(@ $version:literal)? ($($arg:ident: $type:ty),* $(,)?) -> $ret:ty = |$real:ident| $body:block)*) => {$(
+        $(#[$meta])*
+        /// As the C library's function of this name, which says what callers have to keep.
+        #[unsafe(no_mangle)]
+        unsafe extern "C" fn $name($($arg: $type),*) -> $ret {
+            #[unsafe(link_section = "evenkeel_next")]
+            static NEXT: $crate::next::Next =
+                $crate::next::Next::of(concat!(stringify!($name), "\0"), concat!($($version,)? "\0"));
+            #[allow(clippy::too_many_arguments, unused_variables)]
+            #[inline(always)]
+            fn next($($arg: $type),*) -> $ret {
+                // SAFETY: the C library's function of this name and type, called as this one was.
+                unsafe {
+                    let function: unsafe extern "C" fn($($type),*) -> $ret =
+                        core::mem::transmute(NEXT.get());
+                    function($($arg),*)
+                }
+            }
+            let $real = next;
+            $body
+        }
+    )*};
+}
+
+/// Makes the C library's functions of these names callable, past our own definitions.
+macro_rules! next {
+    ($($visibility:vis fn $name:ident = $symbol:ident $(@ $version:literal)? ($($arg:ident: $type:ty),* $(,)?) -> $ret:ty;)*) => {$(
+        /// The C library's function.
+        ///
+        /// # Safety
+        /// As that function's.
+        $visibility unsafe fn $name($($arg: $type),*) -> $ret {
+            #[unsafe(link_section = "evenkeel_next")]
+            static NEXT: $crate::next::Next =
+                $crate::next::Next::of(concat!(stringify!($symbol), "\0"), concat!($($version,)? "\0"));
+            // SAFETY: the function of this name and type; the rest is the caller's.
+            unsafe {
+                let function: unsafe extern "C" fn($($type),*) -> $ret =
+                    core::mem::transmute(NEXT.get());
+                function($($arg),*)
+            }
+        }
+    )*};
+}
+
+pub(crate) use {interpose, next};

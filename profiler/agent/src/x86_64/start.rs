@@ -1,0 +1,23 @@
+//! Where threads begin: what the target wanted to be run is left to by a jump, so that no frame of ours is on its stack when it
+//! ends, is cancelled, or is looked at.
+
+use core::arch::naked_asm;
+use core::ffi::c_void;
+
+use crate::edges::creation::began;
+
+/// The start routine that the C library sees.
+///
+/// # Safety
+/// The argument is a birth of [`crate::edges::creation`].
+#[unsafe(naked)]
+pub unsafe extern "C" fn start(birth: *mut c_void) -> *mut c_void {
+    naked_asm!(
+        "sub rsp, 8",
+        "call {began}",
+        "add rsp, 8",
+        "mov rdi, rdx",
+        "jmp rax",
+        began = sym began,
+    )
+}

@@ -1,0 +1,48 @@
+//! What the C library's locks record: every program's head says what happens in it, and each test what is expected of it.
+
+mod rig;
+
+use evenkeel_wire::Kind;
+use rig::events::Event;
+use rig::{How, record, run};
+
+#[test]
+fn a_mutex_that_is_held() {
+    let run = record("mutex");
+    assert_eq!(run.stdout(), "done\n");
+    // Two threads: main, and the one it created.
+    let threads = run.threads();
+    assert_eq!(threads.len(), 2, "{threads:#?}");
+    let (main, other) = (threads[0], threads[1]);
+    let created = main.events.iter().find_map(|event| match event {
+        Event::Enqueue {
+            object: (Kind::Thread, key),
+            at,
+            ..
+        } => Some((*key, *at)),
+        _ => None,
+    });
+    let (key, at) = created.expect("main created it");
+    assert_eq!(other.creation(), Some(key));
+    assert!(at <= other.first_ticks());
+    // One wait for the mutex, by the other, ended by main; and main's own: 20 ms, and for the other's end.
+    let (waiter, wait) = run.the_wait(Kind::Mutex);
+    assert_eq!(run.streams[waiter].tid, other.tid);
+    let by = run.by_tid()[&main.tid];
+    let wake = run.assert_woken(Kind::Mutex, waiter, wait, by);
+    let (sleeper, sleep) = run.the_wait(Kind::Timer);
+    assert_eq!((run.streams[sleeper].tid, sleep.key), (main.tid, 0));
+    assert!(sleep.end <= wake.at && wait.start < sleep.end && wake.at <= wait.end);
+    for (joiner, join) in run.waits(Kind::Join) {
+        assert_eq!(joiner, by);
+        run.assert_woken(Kind::Join, joiner, join, waiter);
+    }
+    assert_eq!(run.wakes(Kind::Join).count(), 1);
+}
+
+#[test]
+fn nothing_is_written_with_edges_off() {
+    let run = run("mutex", &How::default());
+    assert_eq!(run.stdout(), "done\n");
+    assert_eq!(run.all().count(), 0);
+}

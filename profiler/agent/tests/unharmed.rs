@@ -1,0 +1,28 @@
+//! Programs behave under the agent as they do without it, edges on or off.
+
+mod rig;
+
+use std::process::Command;
+
+use rig::{How, build, run};
+
+fn alone(name: &str) -> String {
+    let output = Command::new(build::program(name)).output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    String::from_utf8(output.stdout).unwrap()
+}
+
+#[test]
+fn everything_around_waiting() {
+    let expected = alone("unharmed");
+    assert!(expected.ends_with("done\n"));
+    assert_eq!(run("unharmed", &How::default()).stdout(), expected);
+    let how = How {
+        edges: true,
+        ..How::default()
+    };
+    let run = run("unharmed", &how);
+    assert_eq!(run.stdout(), expected);
+    // Cancelled waits and those left by jumps are forgotten: at the end nobody waits.
+    assert_eq!(run.still_announced, 0);
+}

@@ -1,0 +1,132 @@
+//! Intervals whose critical path is kept piece by piece: the slowest, and some of every latency, so that one near any
+//! percentile can be shown.
+
+use super::path::{Path, Piece};
+
+/// Slowest intervals kept.
+pub const SLOWEST: usize = 16;
+/// Latencies are told apart by octave and this many bits below: an eighth.
+const DETAIL_BITS: u32 = 3;
+
+/// One interval's path.
+#[derive(Clone, Debug, Default)]
+pub struct Kept {
+    /// Number of the interval in order of its end, whole run, those left out included.
+    pub id: u64,
+    /// Begin, ticks.
+    pub begin: u64,
+    /// Latency, ticks.
+    pub latency: i64,
+    /// Its class.
+    pub class: u16,
+    /// The thread on which it ended.
+    pub thread: u64,
+    /// From the end to the beginning.
+    pub pieces: Vec<Piece>,
+    /// Pieces near the beginning were left out.
+    pub is_cut: bool,
+}
+
+/// The kept intervals of one round.
+#[derive(Debug, Default)]
+pub struct Keep {
+    /// Slowest first.
+    slowest: Vec<Kept>,
+    /// By latency: how many were offered, and one of them.
+    examples: Vec<Option<(u64, Kept)>>,
+    /// The one that was asked for.
+    wanted: Option<Kept>,
+}
+
+impl Keep {
+    /// Offers an interval; `kept` comes without pieces, which are copied from `path` if it is kept. `wanted`: keep it in any case.
+    pub fn offer(&mut self, kept: Kept, path: &Path, wanted: bool) {
+        let with_pieces = || Kept {
+            pieces: path.pieces.clone(),
+            is_cut: path.is_cut,
+            ..kept.clone()
+        };
+        if wanted {
+            self.wanted = Some(with_pieces());
+        }
+        let at = self.slowest.partition_point(|slower| slower.latency >= kept.latency);
+        if at < SLOWEST {
+            self.slowest.truncate(SLOWEST - 1);
+            self.slowest.insert(at, with_pieces());
+        }
+        let bucket = bucket_of(kept.latency as u64);
+        if self.examples.len() <= bucket {
+            self.examples.resize(bucket + 1, None);
+        }
+        match &mut self.examples[bucket] {
+            // The 1st, 2nd, 4th, 8th .. : seldom copied, and not only of the run's beginning.
+            Some((count, example)) => {
+                *count += 1;
+                if count.is_power_of_two() {
+                    *example = with_pieces();
+                }
+            }
+            none => *none = Some((1, with_pieces())),
+        }
+    }
+
+    /// The slowest, slowest first.
+    pub fn slowest(&self) -> &[Kept] {
+        &self.slowest
+    }
+
+    /// The kept interval whose latency is nearest to this, ticks.
+    pub fn nearest(&self, latency: f64) -> Option<&Kept> {
+        let distance = |kept: &&Kept| (kept.latency as f64 - latency).abs();
+        let examples = self.examples.iter().flatten().map(|(_, example)| example);
+        self.slowest
+            .iter()
+            .chain(examples)
+            .min_by(|a, b| distance(a).total_cmp(&distance(b)))
+    }
+
+    /// The interval with this number, if it was kept.
+    pub fn find(&self, id: u64) -> Option<&Kept> {
+        let examples = self.examples.iter().flatten().map(|(_, example)| example);
+        let mut all = self.wanted.iter().chain(&self.slowest).chain(examples);
+        all.find(|kept| kept.id == id)
+    }
+
+    /// The one that was asked for.
+    pub fn wanted(&self) -> Option<&Kept> {
+        self.wanted.as_ref()
+    }
+}
+
+fn bucket_of(ticks: u64) -> usize {
+    let octave = 1u64 << DETAIL_BITS;
+    let shift = (ticks | octave).ilog2() - DETAIL_BITS;
+    (u64::from(shift) * octave + (ticks >> shift)) as usize
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_slowest_and_one_near_every_latency() {
+        let mut keep = Keep::default();
+        for id in 0..10_000u64 {
+            let kept = Kept {
+                id,
+                latency: (id * 7919 % 10_000) as i64,
+                ..Kept::default()
+            };
+            keep.offer(kept, &Path::default(), id == 77);
+        }
+        let slowest: Vec<i64> = keep.slowest().iter().map(|kept| kept.latency).collect();
+        let expected: Vec<i64> = (0..SLOWEST as i64).map(|rank| 9999 - rank).collect();
+        assert_eq!(slowest, expected);
+        for latency in [30.0, 500.0, 5000.0, 9990.0] {
+            let near = keep.nearest(latency).unwrap().latency as f64;
+            assert!((near - latency).abs() <= latency / 8.0 + 1.0, "{near} for {latency}");
+        }
+        assert_eq!(keep.find(77).map(|kept| kept.id), Some(77));
+        assert!(keep.examples.len() < 120);
+    }
+}

@@ -1,0 +1,65 @@
+//! A critical path as it is walked: its pieces, and the waits on it.
+
+use super::who::WaitSeen;
+
+/// Pieces kept of one path, at most, the latest in time; the vector has everything in any case.
+pub const PIECES_MAX: usize = 1 << 12;
+/// Waits kept of one path, at most.
+const WAITS_MAX: usize = 1 << 12;
+
+/// A stretch of the path on one thread, at one node of the tree.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Piece {
+    /// The thread's key.
+    pub thread: u64,
+    /// From, ticks.
+    pub from: u64,
+    /// To, ticks.
+    pub to: u64,
+    /// The node.
+    pub node: u32,
+}
+
+/// One interval's path.
+#[derive(Debug, Default)]
+pub struct Path {
+    /// From the end to the beginning, without gaps.
+    pub pieces: Vec<Piece>,
+    /// Pieces beyond [`PIECES_MAX`] were left out.
+    pub is_cut: bool,
+    waits: Vec<WaitSeen>,
+}
+
+impl Path {
+    /// Forgets everything.
+    pub fn clear(&mut self) {
+        self.pieces.clear();
+        self.waits.clear();
+        self.is_cut = false;
+    }
+
+    /// Adds the piece before.
+    pub fn piece(&mut self, piece: Piece) {
+        if let Some(last) = self.pieces.last_mut()
+            && (last.thread, last.node, last.from) == (piece.thread, piece.node, piece.to)
+        {
+            last.from = piece.from;
+        } else if self.pieces.len() < PIECES_MAX {
+            self.pieces.push(piece);
+        } else {
+            self.is_cut = true;
+        }
+    }
+
+    /// Adds a wait.
+    pub fn wait(&mut self, wait: WaitSeen) {
+        if self.waits.len() < WAITS_MAX {
+            self.waits.push(wait);
+        }
+    }
+
+    /// Waits of the interval's own threads.
+    pub fn waits(&self) -> &[WaitSeen] {
+        &self.waits
+    }
+}

@@ -1,0 +1,71 @@
+//! When the kernel had a thread off its processor: an input from whoever may ask the kernel.
+
+use std::collections::VecDeque;
+
+/// Spans kept of one thread, at most; the oldest go.
+pub const SPANS_MAX: usize = 1 << 16;
+
+/// A stretch of time that a thread did not run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SwitchedOut {
+    /// From, ticks of the target's time stamp counter.
+    pub start: u64,
+    /// To, ticks.
+    pub end: u64,
+    /// It could have run: the processor was taken from it. Otherwise it blocked.
+    pub preempted: bool,
+}
+
+/// One thread's spans, in order, without overlap.
+#[derive(Debug, Default)]
+pub struct Spans {
+    spans: VecDeque<SwitchedOut>,
+}
+
+impl Spans {
+    /// Adds spans; those that are empty, or begin before the end of the one before, are left out.
+    pub fn push(&mut self, spans: &[SwitchedOut]) {
+        for &span in spans.iter().filter(|span| span.start < span.end) {
+            if self.spans.back().is_none_or(|last| last.end <= span.start) {
+                self.spans.push_back(span);
+            }
+        }
+        let excess = self.spans.len().saturating_sub(SPANS_MAX);
+        self.spans.drain(..excess);
+    }
+
+    /// The last span that begins before `time`.
+    pub fn last_before(&self, time: u64) -> Option<SwitchedOut> {
+        let after = self.spans.partition_point(|span| span.start < time);
+        self.spans.get(after.checked_sub(1)?).copied()
+    }
+
+    /// Forgets what ended before `horizon`.
+    pub fn forget_before(&mut self, horizon: u64) {
+        let gone = self.spans.partition_point(|span| span.end < horizon);
+        self.spans.drain(..gone);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn spans_are_in_order_and_bounded() {
+        let span = |start, end| SwitchedOut {
+            start,
+            end,
+            preempted: true,
+        };
+        let mut spans = Spans::default();
+        spans.push(&[span(10, 20), span(15, 30), span(20, 20), span(40, 50)]);
+        assert_eq!(spans.last_before(10), None);
+        assert_eq!(spans.last_before(11), Some(span(10, 20)));
+        assert_eq!(spans.last_before(45), Some(span(40, 50)));
+        spans.forget_before(21);
+        assert_eq!(spans.last_before(40), None);
+        (0..2 * SPANS_MAX as u64).for_each(|at| spans.push(&[span(100 + at, 101 + at)]));
+        assert_eq!(spans.spans.len(), SPANS_MAX);
+    }
+}

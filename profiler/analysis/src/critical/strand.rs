@@ -1,0 +1,167 @@
+//! One thread read backwards: a part of a walk.
+
+use evenkeel_wire::record::Record;
+use evenkeel_wire::{Kind, Marker};
+
+use super::Thread;
+use super::timeline::{Mark, Serving, Timeline};
+use super::wakes::Release;
+use crate::vectors::Place;
+
+/// Calls looked at to find those that were running at a mark without open calls, at most.
+const SCAN_MAX: u64 = 1 << 12;
+/// Bits of a probe id.
+const PROBE_MASK: u32 = 0xf_ffff;
+
+/// What encloses a moment of a thread.
+#[derive(Clone, Copy, Debug)]
+pub struct Frame {
+    /// Since when, ticks.
+    pub start: u64,
+    /// What it is.
+    pub what: Enclosing,
+    /// Where its own time goes.
+    pub place: Place,
+}
+
+/// A call, or a wait.
+#[derive(Clone, Copy, Debug)]
+pub enum Enclosing {
+    /// A call of this probe.
+    Call(u32),
+    /// A wait for an object of this kind.
+    Wait(Kind, Releases),
+}
+
+/// The releases that ended a wait, in order of time, at most two (`evenkeel_wire::edges`, "A condition variable").
+pub type Releases = [Option<Release>; 2];
+
+/// The next thing met, going backwards.
+#[derive(Clone, Copy, Debug)]
+pub enum Item {
+    /// A completed call.
+    Call(Record),
+    /// A mark.
+    Mark(Mark),
+    /// Nothing that is still known.
+    Nothing,
+}
+
+/// How an own strand stands to its interval.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Standing {
+    /// The strand is another thread's, while the interval's was blocked.
+    Foreign,
+    /// The interval's own work.
+    Own,
+    /// The interval's thread does something else; afterwards the walk goes on at the segment that ended at `lower`, if any.
+    Gap,
+    /// Work for another interval that led to this one by an enqueue.
+    Origin,
+}
+
+/// One thread read backwards from a mark down to `lower`.
+pub struct Strand<'a> {
+    /// The thread's key.
+    pub thread: u64,
+    /// Its past.
+    pub past: &'a Thread,
+    /// Number of the mark below which to read on.
+    pub mark: u64,
+    /// Number of the call below which to read on.
+    pub call: u64,
+    /// Everything later is dealt with, ticks.
+    pub at: u64,
+    /// Where the strand ends, ticks.
+    pub lower: u64,
+    /// What the thread serves at `at`.
+    pub serving: Serving,
+    /// What the strand is for.
+    pub standing: Standing,
+    /// Where the strand hangs: the interval itself, or a wait.
+    pub root: Place,
+    /// Where the outermost call hangs.
+    pub base: Place,
+    /// What encloses `at`, outermost first.
+    pub frames: Vec<Frame>,
+}
+
+impl<'a> Strand<'a> {
+    /// The thread's timeline.
+    pub fn timeline(&self) -> &'a Timeline {
+        &self.past.reader.timeline
+    }
+
+    /// What comes next.
+    pub fn peek(&self) -> Item {
+        let timeline = self.timeline();
+        let known = |end: u64| end > timeline.known_since() || timeline.known_since() == 0;
+        let mark = self.mark.checked_sub(1).and_then(|at| timeline.mark(at));
+        let call = self.call.checked_sub(1).and_then(|at| timeline.call(at));
+        match (mark, call) {
+            // A mark comes first if all calls that are left were recorded before it.
+            (Some(mark), _) if mark.calls_before >= self.call => Item::Mark(*mark),
+            (_, Some(call)) if known(call.end()) => Item::Call(*call),
+            (Some(mark), None) if known(mark.time) => Item::Mark(*mark),
+            _ => Item::Nothing,
+        }
+    }
+
+    /// Where time goes now.
+    pub fn innermost(&self) -> Place {
+        self.frames.last().map_or(self.base, |frame| frame.place)
+    }
+
+    /// Leaves what began at or after `time`.
+    pub fn leave(&mut self, time: u64) {
+        while self.frames.last().is_some_and(|frame| frame.start >= time) {
+            self.frames.pop();
+        }
+    }
+
+    /// Whether a wait encloses `at`.
+    pub fn is_waiting(&self) -> bool {
+        let waits = |frame: &Frame| matches!(frame.what, Enclosing::Wait(..));
+        self.frames.iter().any(waits)
+    }
+
+    /// The innermost call.
+    pub fn innermost_probe(&self) -> Option<u32> {
+        self.frames.iter().rev().find_map(|frame| match frame.what {
+            Enclosing::Call(probe) => Some(probe),
+            Enclosing::Wait(..) => None,
+        })
+    }
+}
+
+/// Probe of a [`Marker::Open`] record.
+pub fn open_probe(open: &Record) -> u32 {
+    debug_assert_eq!(open.as_marker(), Some(Marker::Open));
+    open.duration() as u32 & PROBE_MASK
+}
+
+/// Calls that were running at a mark that does not tell, outermost first: start and probe.
+///
+/// They have ended since, or were open at a later mark that does tell.
+pub fn running_at(timeline: &Timeline, number: u64) -> Vec<(u64, u32)> {
+    let Some(mark) = timeline.mark(number) else {
+        return Vec::new();
+    };
+    let mut later = number + 1..timeline.marks_end();
+    let telling = later.find_map(|at| timeline.mark(at).filter(|mark| mark.opens > 0));
+    let end = telling.map_or(timeline.calls_end(), |mark| mark.calls_before);
+    let ended = (mark.calls_before..end.min(mark.calls_before + SCAN_MAX))
+        .filter_map(|at| timeline.call(at))
+        .filter(|call| call.start < mark.time && call.end() > mark.time)
+        .map(|call| (call.start, call.id()));
+    let open = telling.map(|mark| timeline.opens(mark)).into_iter().flatten();
+    let mut running: Vec<_> = open
+        .filter(|open| open.start < mark.time)
+        .map(|open| (open.start, open_probe(open)))
+        .collect();
+    // Of the completed calls the one that ended last encloses the others.
+    let mut ended: Vec<_> = ended.collect();
+    ended.reverse();
+    running.extend(ended);
+    running
+}

@@ -1,0 +1,199 @@
+//! Who waits for whom, over a whole round: waits of intervals by call site, what was waited for, and who held it.
+
+use evenkeel_wire::Kind;
+use rustc_hash::FxHashMap;
+
+use super::timeline::Object;
+use crate::paths::{Paths, ROOT};
+use crate::states::State;
+use crate::sums::co_moment;
+
+/// Combinations kept apart, at most; all others are counted together.
+pub const ROWS_MAX: usize = 1 << 12;
+/// Objects told apart for one combination, at most.
+pub const OBJECTS_MAX: usize = 16;
+
+/// A wait on an interval's path.
+#[derive(Clone, Debug)]
+pub struct WaitSeen {
+    /// Probe of the innermost call that waits; nothing where it is not timed.
+    pub site: Option<u32>,
+    /// For what.
+    pub object: Object,
+    /// Who ended it, if seen.
+    pub holder: Option<Holder>,
+    /// How long, ticks.
+    pub ticks: i64,
+}
+
+/// Who ended a wait.
+#[derive(Clone, Debug)]
+pub struct Holder {
+    /// Probes of its open calls at the release, outermost first.
+    pub calls: Vec<u32>,
+    /// For whom it worked.
+    pub serving: State,
+}
+
+/// What makes a row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct RowKey {
+    /// Probe of the innermost call that waits.
+    pub site: Option<u32>,
+    /// What is waited for.
+    pub kind: Kind,
+    /// Who ended it: its open calls, a node of [`WaitSums::stacks`], and for whom it worked.
+    pub holder: Option<(u32, State)>,
+}
+
+/// One row's sums. X is what an interval waited in all its waits of the row, ticks.
+#[derive(Clone, Debug, Default)]
+pub struct Row {
+    /// Waits.
+    pub count: u64,
+    /// Sum of X.
+    pub ticks: i128,
+    /// Sum of X^2.
+    pub squared: i128,
+    /// Sum of X L.
+    pub with_latency: i128,
+    /// Ticks by object's key, for the first [`OBJECTS_MAX`].
+    pub objects: Vec<(u64, i64)>,
+    /// There were more objects.
+    pub more_objects: bool,
+}
+
+impl Row {
+    /// (n - 1) Cov(X, L) over `intervals` whose latencies add up to `latency`, ticks^2.
+    pub fn latency_moment(&self, intervals: u64, latency: i128) -> f64 {
+        co_moment(intervals, self.with_latency, self.ticks, latency)
+    }
+
+    /// (n - 1) Var(X), ticks^2.
+    pub fn moment(&self, intervals: u64) -> f64 {
+        co_moment(intervals, self.squared, self.ticks, self.ticks)
+    }
+}
+
+/// All rows of a round.
+#[derive(Debug, Default)]
+pub struct WaitSums {
+    rows: FxHashMap<RowKey, Row>,
+    /// What did not fit.
+    others: Row,
+    /// Open calls at releases.
+    stacks: Paths,
+    /// Of the interval at hand: ticks by row.
+    present: Vec<(RowKey, i64)>,
+}
+
+impl WaitSums {
+    /// Adds the waits of one interval.
+    pub fn add(&mut self, waits: &[WaitSeen], latency: i64) {
+        self.present.clear();
+        for wait in waits {
+            let key = RowKey {
+                site: wait.site,
+                kind: wait.object.kind,
+                holder: wait.holder.as_ref().map(|holder| {
+                    let step = |above, &probe| self.stacks.child(above, probe).unwrap_or(above);
+                    (holder.calls.iter().fold(ROOT, step), holder.serving)
+                }),
+            };
+            self.row(key).count_wait(wait);
+            match self.present.iter_mut().find(|(other, _)| *other == key) {
+                Some((_, ticks)) => *ticks += wait.ticks,
+                None => self.present.push((key, wait.ticks)),
+            }
+        }
+        for (key, ticks) in std::mem::take(&mut self.present) {
+            let (ticks, latency) = (i128::from(ticks), i128::from(latency));
+            let row = self.row(key);
+            row.ticks += ticks;
+            row.squared += ticks * ticks;
+            row.with_latency += ticks * latency;
+        }
+    }
+
+    fn row(&mut self, key: RowKey) -> &mut Row {
+        if self.rows.len() >= ROWS_MAX && !self.rows.contains_key(&key) {
+            return &mut self.others;
+        }
+        self.rows.entry(key).or_default()
+    }
+
+    /// All rows; the last may stand for all that did not fit, without a key.
+    pub fn rows(&self) -> impl Iterator<Item = (Option<&RowKey>, &Row)> {
+        let others = (self.others.count > 0).then_some((None, &self.others));
+        self.rows.iter().map(|(key, row)| (Some(key), row)).chain(others)
+    }
+
+    /// Probes of a holder's open calls, outermost first.
+    pub fn stack(&self, mut node: u32) -> Vec<u32> {
+        let mut probes = Vec::new();
+        while node != ROOT {
+            let path = self.stacks.get(node);
+            probes.extend(path.probe);
+            node = path.parent;
+        }
+        probes.reverse();
+        probes
+    }
+}
+
+impl Row {
+    fn count_wait(&mut self, wait: &WaitSeen) {
+        self.count += 1;
+        let key = wait.object.key;
+        let is_full = self.objects.len() >= OBJECTS_MAX;
+        match self.objects.iter_mut().find(|(other, _)| *other == key) {
+            Some((_, ticks)) => *ticks += wait.ticks,
+            None if is_full => self.more_objects = true,
+            None => self.objects.push((key, wait.ticks)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn wait(site: u32, key: u64, ticks: i64) -> WaitSeen {
+        WaitSeen {
+            site: Some(site),
+            object: Object {
+                key,
+                kind: Kind::Mutex,
+            },
+            holder: Some(Holder {
+                calls: vec![3, 4],
+                serving: State::Background,
+            }),
+            ticks,
+        }
+    }
+
+    /// Two intervals of 10 and 30 ticks wait 4 (in two waits) and 12: X and L move together, Cov = (12 - 8)(30 - 20) * 2 = 80.
+    #[test]
+    fn waits_of_an_interval_are_one_value() {
+        let mut sums = WaitSums::default();
+        sums.add(&[wait(1, 7, 1), wait(1, 8, 3)], 10);
+        sums.add(&[wait(1, 7, 12)], 30);
+        let (key, row) = sums.rows().next().unwrap();
+        assert_eq!((row.count, row.ticks), (3, 16));
+        assert_eq!(row.latency_moment(2, 40), 80.0);
+        assert_eq!(row.moment(2), 32.0);
+        assert_eq!(row.objects, [(7, 13), (8, 3)]);
+        assert_eq!(sums.stack(key.unwrap().holder.unwrap().0), [3, 4]);
+    }
+
+    #[test]
+    fn bounded() {
+        let mut sums = WaitSums::default();
+        (0..2 * ROWS_MAX as u32).for_each(|site| sums.add(&[wait(site, 1, 1)], 5));
+        assert_eq!(sums.rows().count(), ROWS_MAX + 1);
+        assert_eq!(sums.rows().map(|(_, row)| row.count).sum::<u64>(), 2 * ROWS_MAX as u64);
+        (0..100).for_each(|key| sums.add(&[wait(1, key, 1)], 5));
+        assert!(sums.rows().all(|(_, row)| row.objects.len() <= OBJECTS_MAX));
+    }
+}

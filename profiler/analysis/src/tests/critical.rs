@@ -1,0 +1,8 @@
+//! Critical paths with answers worked out by hand, one situation a file, and properties of random streams of several threads.
+
+mod locks;
+mod moving;
+mod random;
+mod states;
+mod streams;
+mod views;

@@ -1,0 +1,200 @@
+//! Waits that other threads end.
+
+use evenkeel_wire::Kind;
+
+use super::streams::*;
+
+/// Interval 1000 to 1100: f 1010 to 1090, in it lock 1020 to 1080, blocked 1022 to 1078. A background thread runs g since 900,
+/// h in it 1030 to 1050, and releases at 1060 from unlock, called at 1058.
+///   own: root 1000-1010 and 1090-1100, f 1010-1020 and 1080-1090, lock 1020-1022 and 1078-1080
+///   wait 1022-1078 = 56: woken 1060-1078 = 18; g 1022-1030 and 1050-1058 = 16, h 20, unlock 1058-1060 = 2
+#[test]
+fn a_lock_held_by_a_background_thread() {
+    let waiter = stream()
+        .begin(1000, "")
+        .wait(1022, 1078, Kind::Mutex, 7)
+        .call(1020, 1080, LOCK)
+        .call(1010, 1090, F)
+        .end(1100, &[]);
+    let holder = stream()
+        .call(1030, 1050, H)
+        .wake(1060, Kind::Mutex, 7, &[(900, G), (1058, UNLOCK)])
+        .call(1058, 1062, UNLOCK)
+        .call(900, 1200, G);
+    let wait = "f > lock > waits: mutex";
+    let held = format!("{wait} > thread outside of intervals > g");
+    assert_spent(
+        &profile_of(&[waiter, holder]),
+        &[
+            ("", 20),
+            ("f", 20),
+            ("f > lock", 4),
+            (&format!("{wait} > woken, not yet running"), 18),
+            (&held, 16),
+            (&format!("{held} > h"), 20),
+            (&format!("{held} > unlock"), 2),
+        ],
+    );
+}
+
+/// A (1000 to 1100) waits 1010-1090 for lock 1, which B holds; B's interval "pay" waits 1020-1060 for lock 2 of a background
+/// thread in h since 900, which releases at 1058. B works in g since 1005 and releases lock 1 at 1085.
+///   A: root 10 + 10, woken 1085-1090 = 5
+///   B meanwhile: g 1010-1020 and 1060-1085 = 35; its wait: woken 1058-1060 = 2, h 1020-1058 = 38
+#[test]
+fn a_hand_over_through_two_locks() {
+    let a = stream()
+        .begin(1000, "order")
+        .wait(1010, 1090, Kind::Mutex, 1)
+        .end(1100, &[]);
+    let b = stream()
+        .begin(1001, "pay")
+        .wait(1020, 1060, Kind::Named, 2)
+        .wake(1085, Kind::Mutex, 1, &[(1005, G)]);
+    let background = stream().wake(1058, Kind::Named, 2, &[(900, H)]);
+    let held = "waits: mutex > other interval: pay > g";
+    let further = format!("{held} > waits: named lock");
+    assert_spent(
+        &profile_of(&[a, b, background]),
+        &[
+            ("", 20),
+            ("waits: mutex > woken, not yet running", 5),
+            (held, 35),
+            (&format!("{further} > woken, not yet running"), 2),
+            (&format!("{further} > thread outside of intervals > h"), 38),
+        ],
+    );
+}
+
+/// Interval 1000 to 1100, in lock 1005-1095 throughout. Waits for the condition 1010-1030, woken for nothing by the thread in g at
+/// 1028; looks, 1030-1032; waits again 1032-1070: the condition comes at 1060 from the thread in h, the mutex at 1066 from g.
+///   first wait: g 1010-1028 = 18, woken 2; second: h 1032-1060 = 28, g 1060-1066 = 6, woken 4
+///   lock's own: 1005-1010, 1030-1032, 1070-1095 = 32; root 5 + 5
+#[test]
+fn a_condition_variable_with_a_spurious_wake_up() {
+    let waiter = stream()
+        .begin(1000, "")
+        .wait(1010, 1030, Kind::Condition, 1)
+        .wait_both(1032, 1070, [(Kind::Condition, 1), (Kind::Mutex, 2)])
+        .call(1005, 1095, LOCK)
+        .end(1100, &[]);
+    let g = stream()
+        .wake(1028, Kind::Condition, 1, &[(900, G)])
+        .wake(1066, Kind::Mutex, 2, &[(900, G)]);
+    let h = stream().wake(1060, Kind::Condition, 1, &[(900, H)]);
+    let wait = "lock > waits: condition variable";
+    assert_spent(
+        &profile_of(&[waiter, g, h]),
+        &[
+            ("", 10),
+            ("lock", 32),
+            (&format!("{wait} > thread outside of intervals > g"), 24),
+            (&format!("{wait} > thread outside of intervals > h"), 28),
+            (&format!("{wait} > woken, not yet running"), 6),
+        ],
+    );
+}
+
+/// A process waits 1010-1050 for bytes of another, which writes at 1040 from f since 1020 and was itself blocked before, 1005-1020,
+/// on a device. Then it polls, 1060-1090: bytes come at 1080 from g; the poll names the descriptor found ready.
+///   root 1000-1010, 1050-1060, 1090-1100 = 30
+///   pipe: woken 10, f 1020-1040 = 20, the device 1010-1020 = 10; poll: woken 10, g 1060-1080 = 20
+#[test]
+fn a_pipe_between_processes() {
+    let reader = stream()
+        .begin(1000, "")
+        .wait(1010, 1050, Kind::Pipe, 33)
+        .wait(1060, 1090, Kind::Poll, 33)
+        .end(1100, &[]);
+    let writer = stream()
+        .wait(1005, 1020, Kind::File, 0)
+        .wake(1040, Kind::Pipe, 33, &[(1020, F)])
+        .call(1020, 1042, F)
+        .wake(1080, Kind::Pipe, 33, &[(1045, G)]);
+    let other = "thread outside of intervals";
+    assert_spent(
+        &profile_of(&[reader, writer]),
+        &[
+            ("", 30),
+            (&format!("waits: pipe > {other} > f"), 20),
+            (&format!("waits: pipe > {other} > waits: file"), 10),
+            ("waits: pipe > woken, not yet running", 10),
+            (&format!("waits: any of several descriptors > {other} > g"), 20),
+            ("waits: any of several descriptors > woken, not yet running", 10),
+        ],
+    );
+}
+
+/// A release before the wait began, one by the thread itself, and one of another kind explain nothing.
+#[test]
+fn what_no_edge_explains_stays_under_the_call() {
+    let waiter = stream()
+        .begin(1000, "")
+        .wake(1005, Kind::Mutex, 1, &[])
+        .wait(1010, 1090, Kind::Mutex, 1)
+        .call(1008, 1092, LOCK)
+        .end(1100, &[]);
+    let others = stream()
+        .wake(1009, Kind::Mutex, 1, &[])
+        .wake(1050, Kind::Semaphore, 1, &[])
+        .wake(1095, Kind::Mutex, 1, &[]);
+    assert_spent(
+        &profile_of(&[waiter, others]),
+        &[("", 16), ("lock", 4), ("lock > waits: mutex", 80)],
+    );
+}
+
+/// A named lock that sleeps on a semaphore: 1010-1090 in all, asleep 1020-1050 and 1060-1080. The first sleep ends by g at 1045;
+/// of the second nobody is seen to end it. The lock itself is released last at 1070 by h.
+///   semaphore: g 1020-1045 = 25, woken 5; second sleep 20 unexplained
+///   around it: before 1070 h's doing: 1010-1020 and 1050-1060 = 20; after it, 1080-1090 = 10, woken
+#[test]
+fn a_lock_that_sleeps_on_another_object() {
+    let waiter = stream()
+        .begin(1000, "")
+        .wait(1020, 1050, Kind::Semaphore, 5)
+        .wait(1060, 1080, Kind::Semaphore, 5)
+        .wait(1010, 1090, Kind::Named, 9)
+        .end(1100, &[]);
+    let g = stream().wake(1045, Kind::Semaphore, 5, &[(900, G)]);
+    let h = stream().wake(1070, Kind::Named, 9, &[(900, H)]);
+    let named = "waits: named lock";
+    let other = "thread outside of intervals";
+    assert_spent(
+        &profile_of(&[waiter, g, h]),
+        &[
+            ("", 20),
+            (&format!("{named} > {other} > h"), 20),
+            (&format!("{named} > woken, not yet running"), 10),
+            (&format!("{named} > waits: semaphore > {other} > g"), 25),
+            (&format!("{named} > waits: semaphore > woken, not yet running"), 5),
+            (&format!("{named} > waits: semaphore"), 20),
+        ],
+    );
+}
+
+/// Fourteen threads, each waiting for the next: the path follows twelve and calls the rest not seen.
+#[test]
+fn a_chain_of_holders_is_followed_up_to_a_bound() {
+    let mut streams = vec![
+        stream()
+            .begin(1000, "")
+            .wait(1010, 1090, Kind::Mutex, 1)
+            .end(1100, &[]),
+    ];
+    for holder in 1..=13u64 {
+        let since = 1010 + holder;
+        streams.push(
+            stream()
+                .wait(since, 1090 - holder, Kind::Mutex, holder + 1)
+                .wake(1090 - holder, Kind::Mutex, holder, &[]),
+        );
+    }
+    let profile = profile_of(&streams);
+    let spent = spent(&profile);
+    let unseen = spent.iter().find(|(path, _)| path.ends_with("not seen"));
+    let (path, &ticks) = unseen.expect("the bound was met");
+    assert_eq!(path.matches("waits: mutex").count(), crate::critical::walk::HOPS_MAX + 1);
+    // Holder 12 waits from 1022 on for holder 13, which releases at 1077.
+    assert_eq!(ticks, 1077 - 1022);
+}

@@ -1,0 +1,240 @@
+//! Intervals that move between threads, queues, pools and event loops.
+
+use evenkeel_wire::Kind;
+
+use super::super::trace::options;
+use super::streams::*;
+
+/// One worker for three requests, each handed over a tick after it began and worked on for 30 ticks in f: 1000, 1001 and 1002
+/// begin; taken up at 1010, 1040 and 1070, each ends 30 later. Queued: 9, 38 and 67; own: the listener's tick, the worker's 30.
+/// Means: queued 114 / 3 = 38, f 28, root 1 + 1 + 1 (the worker is 2 ticks around f).
+#[test]
+fn a_queue_with_too_few_workers() {
+    let (mut listener, mut worker) = (stream(), stream());
+    for request in 0..3u64 {
+        let begin = 1000 + request;
+        listener = listener
+            .begin_keyed(begin, 50 + request, "get")
+            .enqueue(begin + 1, 70 + request, &[]);
+        let taken = 1010 + 30 * request;
+        worker = worker
+            .dequeue(taken, 70 + request)
+            .work(taken, 50 + request)
+            .call(taken + 1, taken + 29, F)
+            .end_keyed(taken + 30, 50 + request, &[]);
+    }
+    let profile = profile_of(&[listener.work(1010, 0), worker]);
+    assert_eq!((profile.intervals, profile.mean_ns), (3, 69.0));
+    let spent = spent(&profile);
+    let at = |path: &str| spent.get(path).copied();
+    assert_eq!([at("queued"), at("f"), at("")], [Some(38), Some(28), Some(3)]);
+    assert_eq!(spent.len(), 3, "{spent:?}");
+    // The queue is all that differs.
+    let queued = profile.tree.children.iter().find(|child| child.name == "queued");
+    assert_eq!(queued.unwrap().share, 1.0);
+}
+
+/// Dissertation figure 2.2: thread 1 begins the interval at 1000 and works for it in f until 1090. Thread 3 waits since 900 for
+/// thread 2, in the background in g, which signals at 1060; at 1065 thread 3 runs, takes the interval over at 1070 and ends
+/// it at 1080 from h. Thread 1's segment is not on the path: had it begun earlier, nothing would have ended earlier.
+///   own 1070-1080 in h; before: thread 3's own 5 and woken 5, thread 2's g 1000-1060
+#[test]
+fn a_path_without_the_starting_segment() {
+    let first = stream()
+        .begin_keyed(1000, 5, "")
+        .call(1001, 1089, F)
+        .work(1090, 0);
+    let second = stream().wake(1060, Kind::Condition, 3, &[(800, G)]);
+    let third = stream()
+        .wait(900, 1065, Kind::Condition, 3)
+        .work(1070, 5)
+        .end_keyed(1080, 5, &[(1070, H)]);
+    let turn = "waiting for its turn";
+    let wait = format!("{turn} > waits: condition variable");
+    assert_spent(
+        &profile_of(&[first, second, third]),
+        &[
+            ("h", 10),
+            (turn, 5),
+            (&format!("{wait} > woken, not yet running"), 5),
+            (&format!("{wait} > thread outside of intervals > g"), 60),
+        ],
+    );
+}
+
+/// Interval 1000 to 1100 on worker 1, in f. It spawns task 8 at 1010 and waits for it, 1012-1092. Worker 2 is busy elsewhere until
+/// 1030, takes it up, spawns task 9 at 1040 and waits for that, 1042-1085; worker 3 takes 9 up at 1050, works in h 1051-1079 and
+/// says so at 1080. Worker 2 goes on in g since 1085 and says so at 1090.
+///   worker 1: f 1000-1012 and 1092-1100 = 20, woken 2; worker 2: g 5, before its wait 1030-1042 = 12, woken 5;
+///   task 9: worker 3's own 1050-1051 and 1079-1080 = 2, h 28, queued 1042-1050 = 8; task 8: queued 1012-1030 = 18
+#[test]
+fn a_task_that_spawns_tasks() {
+    let first = stream()
+        .begin_keyed(1000, 5, "")
+        .enqueue(1010, 8, &[(1000, F)])
+        .wait(1012, 1092, Kind::Semaphore, 1)
+        .end_keyed(1100, 5, &[(1000, F)]);
+    let second = stream()
+        .call(950, 1029, K)
+        .dequeue(1030, 8)
+        .work(1030, 5)
+        .enqueue(1040, 9, &[])
+        .wait(1042, 1085, Kind::Semaphore, 2)
+        .wake(1090, Kind::Semaphore, 1, &[(1085, G)])
+        .work(1091, 0);
+    let third = stream()
+        .dequeue(1050, 9)
+        .work(1050, 5)
+        .call(1051, 1079, H)
+        .wake(1080, Kind::Semaphore, 2, &[])
+        .work(1081, 0);
+    let wait = "f > waits: semaphore";
+    let child = format!("{wait} > another thread of this interval");
+    let grandchild = format!("{child} > waits: semaphore");
+    assert_spent(
+        &profile_of(&[first, second, third]),
+        &[
+            ("f", 20),
+            (&format!("{wait} > woken, not yet running"), 2),
+            (&format!("{child} > g"), 5),
+            (&child, 12),
+            (&format!("{grandchild} > woken, not yet running"), 5),
+            (&format!("{grandchild} > another thread of this interval"), 2),
+            (&format!("{grandchild} > another thread of this interval > h"), 28),
+            (&format!("{grandchild} > queued"), 8),
+            (&format!("{wait} > queued"), 18),
+        ],
+    );
+}
+
+/// Two connections in one loop (g since 900): A begins at 1000 in f until 1010, B begins and works 1010-1040 in h, then the loop
+/// waits for events 1040-1060, works for nobody until 1065, and A goes on in f, 1065-1080, ends at 1080.
+///   A: own f 10 + 15; meanwhile B's h 1010-1040 = 30, nobody's g 5, the wait 20, unexplained
+#[test]
+fn an_event_loop_with_interleaved_intervals() {
+    let event_loop = stream()
+        .begin_keyed(1000, 1, "a")
+        .call(1000, 1010, F)
+        .begin_keyed(1010, 2, "b")
+        .call(1010, 1040, H)
+        .work(1040, 0)
+        .wait(1040, 1060, Kind::Poll, 9)
+        .work(1065, 1)
+        .call(1065, 1080, F)
+        .end_keyed(1080, 1, &[(900, G)]);
+    let turn = "waiting for its turn";
+    assert_spent(
+        &profile_of(&[event_loop]),
+        &[
+            ("g > f", 25),
+            (&format!("{turn} > other interval: b > g > h"), 30),
+            (&format!("{turn} > g"), 5),
+            (&format!("{turn} > g > waits: any of several descriptors"), 20),
+        ],
+    );
+}
+
+/// From thread 1 to thread 2 and back, without any queue told: each gap belongs to the thread that takes over.
+///   1: 1000-1020 in f; 2: 1025-1050 in h; 1: 1060-1100 in f. Gaps 5 and 10, in the first thread 2 is blocked 990-1022, by nobody.
+#[test]
+fn there_and_back_again() {
+    let one = stream()
+        .begin_keyed(1000, 5, "")
+        .call(1000, 1020, F)
+        .work(1020, 0)
+        .work(1060, 5)
+        .call(1060, 1100, F)
+        .end_keyed(1100, 5, &[]);
+    let two = stream()
+        .wait(990, 1022, Kind::Event, 4)
+        .work(1025, 5)
+        .call(1025, 1050, H)
+        .work(1050, 0);
+    assert_spent(
+        &profile_of(&[one, two]),
+        &[
+            ("f", 60),
+            ("h", 25),
+            ("waiting for its turn", 13),
+            ("waiting for its turn > waits: event descriptor", 2),
+        ],
+    );
+}
+
+/// Two threads work for one interval at once; the one that ends it waits 1020-1080 for the other, which is in h until it says so at
+/// 1075. Only what is on the path counts: 60 of the 100 ticks, though both ran.
+#[test]
+fn overlap_counts_once() {
+    let one = stream()
+        .begin_keyed(1000, 5, "")
+        .enqueue(1001, 8, &[])
+        .call(1005, 1020, F)
+        .wait(1020, 1080, Kind::Join, 3)
+        .end_keyed(1100, 5, &[]);
+    let two = stream()
+        .dequeue(1002, 8)
+        .work(1002, 5)
+        .call(1003, 1074, H)
+        .wake(1075, Kind::Join, 3, &[]);
+    let helper = "waits: end of a thread > another thread of this interval";
+    assert_spent(
+        &profile_of(&[one, two]),
+        &[
+            ("", 25),
+            ("f", 15),
+            ("waits: end of a thread > woken, not yet running", 5),
+            (helper, 1),
+            (&format!("{helper} > h"), 54),
+        ],
+    );
+}
+
+/// A class told in the middle holds; a key used again is another interval; an end without a beginning is none.
+#[test]
+fn keys_and_classes() {
+    let one = stream()
+        .end_keyed(990, 5, &[])
+        .begin_keyed(1000, 5, "unknown")
+        .class(5, "GET /")
+        .end_keyed(1010, 5, &[])
+        .begin_keyed(1020, 5, "POST /")
+        .end_keyed(1040, 5, &[])
+        .begin_keyed(1050, 5, "never ended")
+        .begin_keyed(1060, 5, "POST /");
+    let mut analysis = following();
+    run(&mut analysis, &[one]);
+    let profile = analysis.profile(&table(), &options());
+    let classes = &profile.classes.classes;
+    let named: Vec<_> = classes.iter().map(|c| (&*c.name, c.intervals, c.mean_ns)).collect();
+    assert_eq!(named, [("GET /", 1, 10.0), ("POST /", 1, 20.0)]);
+    assert_eq!((profile.discarded, analysis.in_flight()), (1, 1));
+}
+
+/// Rings are read one after the other: the beginning may be read a pass after the end, the wake a pass after the wait.
+#[test]
+fn an_interval_waits_for_its_pass() {
+    let beginner = stream().begin_keyed(1000, 5, "").enqueue(1001, 8, &[]).work(1002, 0);
+    let ender = stream()
+        .dequeue(1010, 8)
+        .work(1010, 5)
+        .wait(1020, 1050, Kind::Mutex, 1)
+        .end_keyed(1060, 5, &[]);
+    let holder = stream().wake(1045, Kind::Mutex, 1, &[(900, G)]);
+    let mut analysis = following();
+    analysis.push(2, &ender.0);
+    analysis.pass_ended();
+    assert_eq!(analysis.intervals_seen(), 0);
+    analysis.push(3, &holder.0);
+    analysis.push(1, &beginner.0);
+    analysis.pass_ended();
+    assert_eq!(analysis.intervals_seen(), 1);
+    assert_spent(
+        &analysis.profile(&table(), &options()),
+        &[
+            ("", 21),
+            ("queued", 9),
+            ("waits: mutex > woken, not yet running", 5),
+            ("waits: mutex > thread outside of intervals > g", 25),
+        ],
+    );
+}

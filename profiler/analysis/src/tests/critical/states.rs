@@ -1,0 +1,141 @@
+//! Running and not running, seen and not seen.
+
+use evenkeel_wire::Kind;
+use evenkeel_wire::record::{Marker, Record};
+
+use super::super::trace::{near, options};
+use super::streams::*;
+use crate::critical::spans::SwitchedOut;
+use crate::doing::Doing;
+use crate::intervals::Reason;
+
+fn off(start: u64, end: u64, preempted: bool) -> SwitchedOut {
+    SwitchedOut {
+        start,
+        end,
+        preempted,
+    }
+}
+
+/// A spins 1010-1080 for a lock whose holder, in g, is preempted 1020-1050 and releases at 1060. A itself is preempted 1055-1070, so
+/// it sees the release late; at 1090-1095 it is off in a page fault.
+///   holder meanwhile: g 1010-1020 and 1050-1060 = 20, preempted 30; A: preempted 1060-1070, spinning 1070-1080
+///   (its own preemption before 1060 cost nothing); root 1000-1010, 1080-1090, 1095-1100 = 25, page fault 5
+#[test]
+fn a_preempted_spinner() {
+    let a = stream()
+        .begin(1000, "")
+        .wait(1010, 1080, Kind::Spin, 1)
+        .end(1100, &[]);
+    let holder = stream().wake(1060, Kind::Spin, 1, &[(900, G)]);
+    let mut analysis = following();
+    analysis.switched_out(1, &[off(1055, 1070, true), off(1090, 1095, false)]);
+    analysis.switched_out(2, &[off(1020, 1050, true)]);
+    run(&mut analysis, &[a, holder]);
+    let wait = "waits: spin lock";
+    let held = format!("{wait} > thread outside of intervals > g");
+    assert_spent(
+        &analysis.profile(&table(), &options()),
+        &[
+            ("", 25),
+            ("off the processor", 5),
+            (wait, 10),
+            (&format!("{wait} > preempted"), 10),
+            (&held, 20),
+            (&format!("{held} > preempted"), 30),
+        ],
+    );
+}
+
+/// One interval of 100 ticks: running 10 (root) and 8 (lock's own), blocked on others 20 (g) + 10 (their device), woken 5, and
+/// unexplained: a lock 7 (blocked), a pipe 6 (outside), a timer 4, a file 3, a task 12; queued nothing; page fault 15.
+#[test]
+fn what_the_time_was() {
+    let a = stream()
+        .begin(1000, "")
+        .wait(1014, 1049, Kind::Mutex, 1)
+        .call(1010, 1053, LOCK)
+        .wait(1053, 1060, Kind::Mutex, 2)
+        .wait(1060, 1066, Kind::Pipe, 3)
+        .wait(1066, 1070, Kind::Timer, 0)
+        .wait(1070, 1073, Kind::File, 0)
+        .wait(1073, 1085, Kind::Task, 4)
+        .end(1100, &[]);
+    let holder = stream()
+        .wait(1020, 1030, Kind::File, 0)
+        .wake(1044, Kind::Mutex, 1, &[(900, G)]);
+    let mut analysis = following();
+    analysis.switched_out(1, &[off(1085, 1100, false)]);
+    run(&mut analysis, &[a, holder]);
+    let profile = analysis.profile(&table(), &options());
+    spent(&profile);
+    let expected = [
+        (Doing::Running, 18.0),
+        (Doing::OffProcessor, 5.0),
+        (Doing::Blocked, 37.0),
+        (Doing::Device, 18.0),
+        (Doing::Outside, 6.0),
+        (Doing::Idle, 16.0),
+    ];
+    let found: Vec<_> = profile.doing.iter().map(|line| (line.doing, line.mean_ns)).collect();
+    assert_eq!(found, expected);
+    near(profile.doing.iter().map(|line| line.fraction).sum(), 1.0);
+}
+
+/// What a waker did before a gap in its records, or before they begin to be kept, is not seen; the interval is kept.
+#[test]
+fn a_gap_of_the_waker() {
+    let a = stream()
+        .begin(1000, "")
+        .wait(1010, 1090, Kind::Mutex, 1)
+        .end(1100, &[]);
+    let mut holder = stream().call(1020, 1040, H);
+    holder.0.push(Record::marker(Marker::Gap, 1050, 3));
+    let holder = holder.wake(1080, Kind::Mutex, 1, &[(1045, G)]);
+    let wait = "waits: mutex";
+    assert_spent(
+        &profile_of(&[a, holder]),
+        &[
+            ("", 20),
+            (&format!("{wait} > woken, not yet running"), 10),
+            (&format!("{wait} > thread outside of intervals > g"), 30),
+            (&format!("{wait} > not seen"), 40),
+        ],
+    );
+}
+
+/// A gap of the interval's own records costs the interval, wherever it works.
+#[test]
+fn gaps_of_its_own_cost_an_interval() {
+    let gap = |at| Record::marker(Marker::Gap, at, 1);
+    let mut home = stream().begin(1000, "");
+    home.0.push(gap(1010));
+    let home = home.end(1020, &[]);
+    let mut keyed = stream().begin_keyed(1000, 5, "");
+    keyed.0.push(gap(1010));
+    let keyed = keyed.end_keyed(1020, 5, &[]);
+    let profile = profile_of(&[home, keyed]);
+    let lost = Reason::RecordsLost.text();
+    assert_eq!((profile.intervals, profile.discarded_by_reason[lost]), (0, 2));
+}
+
+/// An interval under two plans is left out; one without probes only measures what they cost.
+#[test]
+fn plans_and_bypassed_intervals() {
+    let mut ended = stream().begin_keyed(1000, 5, "");
+    let group = [
+        Record::marker(Marker::EndKeyed, 1010, evenkeel_wire::edges::end_payload(2, 0)),
+        Record::marker(Marker::Object, 5, Kind::Interval as u64),
+    ];
+    ended.0.extend(group);
+    let bypassed = [
+        Record::marker(Marker::Begin, 1000, 1 << 1),
+        Record::marker(Marker::End, 1010, 1 << 1),
+    ];
+    let mut analysis = following();
+    analysis.push(9, &bypassed);
+    run(&mut analysis, &[ended]);
+    let profile = analysis.profile(&table(), &options());
+    assert_eq!((profile.intervals, profile.intervals_seen), (0, 2));
+    assert_eq!(profile.discarded_by_reason[Reason::PlanChanged.text()], 1);
+}

@@ -1,0 +1,112 @@
+//! Who waits for whom, and single intervals as timelines.
+
+use evenkeel_wire::Kind;
+
+use super::super::trace::{near, options};
+use super::streams::*;
+use crate::profile::Profile;
+use crate::sites::Kind as NodeKind;
+use crate::{Options, Pick};
+
+/// Four intervals "order" of 40, 60, 80, 100 ticks; each waits in lock 20, 40, 60, 80 ticks for mutex 7, released 5 ticks before it
+/// goes on by "pay" in unlock, called by g.
+fn contended() -> Vec<Stream> {
+    let (mut a, mut b) = (stream(), stream().begin(500, "pay"));
+    for n in 1..=4u64 {
+        let at = 1000 * n;
+        let wait = 20 * n;
+        a = a
+            .begin(at, "order")
+            .wait(at + 10, at + 10 + wait, Kind::Mutex, 7)
+            .call(at + 9, at + 11 + wait, LOCK)
+            .end(at + 20 + wait, &[]);
+        let released = at + 5 + wait;
+        b = b.wake(released, Kind::Mutex, 7, &[(600, G), (released - 1, UNLOCK)]);
+    }
+    vec![a, b]
+}
+
+fn profile(timelines: Vec<Pick>) -> Profile {
+    let mut analysis = following();
+    analysis.name_thread(1, "server/11".into());
+    analysis.keep_interval(1);
+    run(&mut analysis, &contended());
+    let options = Options {
+        timelines,
+        ..options()
+    };
+    analysis.profile(&table(), &options)
+}
+
+/// Waits 20, 40, 60, 80: 200 in all. L = wait + 20, so Cov(X, L) = Var(X) = Var(L).
+#[test]
+fn who_waits_for_whom() {
+    let profile = profile(vec![]);
+    let [line] = &profile.waits[..] else {
+        panic!("one line: {:?}", profile.waits)
+    };
+    assert_eq!(line.waiter, "lock [f+1]");
+    assert_eq!((line.object.as_str(), line.kind), ("mutex", NodeKind::Lock));
+    assert_eq!(line.holder.as_deref(), Some("pay"));
+    assert_eq!(line.holder_calls, ["g [root+2]", "unlock [g+3]"]);
+    assert_eq!((line.count, line.total_ns, line.mean_ns), (4, 200.0, 50.0));
+    assert_eq!((line.objects, line.longest_object.as_str()), (1, "0x7"));
+    near(line.share, 1.0);
+    near(line.variance_fraction, 1.0);
+}
+
+/// The slowest: 100 ticks, waiting 4010-4090, released 4085; unlock is called at 4084.
+#[test]
+fn the_slowest_interval_as_a_timeline() {
+    let profile = profile(vec![Pick::Rank(1), Pick::Rank(9)]);
+    let [slowest, asked] = &profile.timelines[..] else {
+        panic!("no ninth, but the one that was asked for")
+    };
+    assert_eq!((asked.pick.as_str(), asked.latency_ns), ("id:1", 60.0));
+    assert_eq!((slowest.pick.as_str(), slowest.class.as_str()), ("max", "order"));
+    assert_eq!(slowest.lanes, ["server/11", "thread 2"]);
+    let spans: Vec<_> = slowest
+        .spans
+        .iter()
+        .map(|span| (span.lane, span.from_ns, span.to_ns, span.name.as_str()))
+        .collect();
+    assert_eq!(
+        spans,
+        [
+            (0, 0.0, 9.0, "root"),
+            (0, 9.0, 10.0, "lock"),
+            (1, 10.0, 84.0, "g"),
+            (1, 84.0, 85.0, "unlock"),
+            (0, 85.0, 90.0, "woken, not yet running"),
+            (0, 90.0, 91.0, "lock"),
+            (0, 91.0, 100.0, "root"),
+        ]
+    );
+    assert_eq!(
+        slowest.spans[2].path,
+        "root > lock [f+1] > waits: mutex > other interval: pay > g [root+2]"
+    );
+}
+
+#[test]
+fn a_timeline_near_a_percentile() {
+    let profile = profile(vec![Pick::Percentile(0.5), Pick::Id(2), Pick::Id(77)]);
+    let picked: Vec<_> = profile
+        .timelines
+        .iter()
+        .map(|timeline| (timeline.pick.as_str(), timeline.latency_ns))
+        .collect();
+    assert_eq!(picked, [("p50", 60.0), ("id:2", 80.0), ("id:1", 60.0)]);
+}
+
+/// A profile without edges says nothing of them, in JSON either; one with them comes back.
+#[test]
+fn json() {
+    let with = profile(vec![Pick::Rank(1)]);
+    let json = serde_json::to_string(&with).unwrap();
+    assert_eq!(serde_json::from_str::<Profile>(&json).unwrap(), with);
+    assert!(json.contains(r#""kind":"others""#) && json.contains(r#""doing":"blocked""#));
+    let without = super::super::trace::analysed(&[]).profile(&table(), &options());
+    let json = serde_json::to_string(&without).unwrap();
+    assert!(!["\"waits\"", "\"timelines\"", "\"doing\""].iter().any(|field| json.contains(field)));
+}

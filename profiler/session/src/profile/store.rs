@@ -1,0 +1,100 @@
+//! Where a session's records go.
+
+use std::fs;
+
+use evenkeel_analysis::Analysis;
+use evenkeel_analysis::critical::spans::SwitchedOut;
+use evenkeel_wire::Record;
+
+use crate::drain::Sink;
+use crate::recording::Writer;
+
+/// Longest name of a thread, in characters.
+const NAME_MAX: usize = 48;
+
+/// Where records go: the analysis, and the recording if there is one.
+pub struct Store {
+    /// Made when the first process has calibrated its probes, which is before its first record.
+    pub analysis: Option<Analysis>,
+    /// Intervals are followed across threads.
+    pub edges: bool,
+    /// Rounds that began before that.
+    pub early_rounds: Vec<(u32, u32)>,
+    pub writer: Option<Writer>,
+    /// Sites that the recording has.
+    pub sites_written: usize,
+}
+
+impl Store {
+    /// All rings have been read once more.
+    pub fn pass_ended(&mut self) {
+        if !self.edges {
+            return;
+        }
+        if let Some(analysis) = &mut self.analysis {
+            analysis.pass_ended();
+        }
+        if let Some(writer) = &mut self.writer {
+            writer.pass_ended();
+        }
+    }
+
+    /// When a thread did not run.
+    pub fn switched_out(&mut self, thread: u64, spans: &[SwitchedOut]) {
+        if let Some(analysis) = &mut self.analysis {
+            analysis.switched_out(thread, spans);
+        }
+        if let Some(writer) = &mut self.writer {
+            writer.switched_out(thread, spans);
+        }
+    }
+}
+
+impl Sink for Store {
+    fn records(&mut self, thread: u64, records: &[Record]) {
+        if let Some(analysis) = &mut self.analysis {
+            analysis.push(thread, records);
+        }
+        if let Some(writer) = &mut self.writer {
+            writer.records(thread, records);
+        }
+    }
+
+    fn began(&mut self, thread: u64, pid: u32, tid: u32) {
+        if !self.edges {
+            return;
+        }
+        let name = thread_name(pid, tid);
+        if let Some(writer) = &mut self.writer {
+            writer.thread_name(thread, &name);
+        }
+        if let Some(analysis) = &mut self.analysis {
+            analysis.name_thread(thread, name);
+        }
+    }
+
+    fn ended(&mut self, thread: u64) {
+        if let Some(analysis) = &mut self.analysis {
+            analysis.thread_ended(thread);
+        }
+        if let Some(writer) = &mut self.writer {
+            writer.ended(thread);
+        }
+    }
+}
+
+/// What a thread is called: what its process calls itself, as servers with a process a connection do, else the thread's own
+/// name; with its number.
+fn thread_name(pid: u32, tid: u32) -> String {
+    let read = |path: String| fs::read(path).unwrap_or_default();
+    let title = read(format!("/proc/{pid}/cmdline"));
+    let title = String::from_utf8_lossy(title.split(|&byte| byte == 0).next().unwrap_or_default());
+    let name = if title.contains(": ") {
+        title.trim().to_owned()
+    } else {
+        let name = read(format!("/proc/{pid}/task/{tid}/comm"));
+        String::from_utf8_lossy(&name).trim().to_owned()
+    };
+    let name: String = name.chars().take(NAME_MAX).collect();
+    format!("{name} {tid}").trim_start().to_owned()
+}
