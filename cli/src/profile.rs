@@ -31,7 +31,8 @@ pub struct Arguments {
     /// (command), memcached (event)
     #[arg(long, value_name = "NAME")]
     preset: Option<String>,
-    /// The interval: FUNCTION, CALLER>FUNCTION or BEGIN..END, with options (see below); or one that the preset knows
+    /// The interval: FUNCTION, CALLER>FUNCTION, BEGIN..END or `annotated`, with options (see below); or one that the preset
+    /// knows
     #[arg(long, value_name = "SPEC")]
     interval: Option<String>,
     /// Profile for so long, then take the hooks out and ask the command to stop [default: until it ends]
@@ -112,7 +113,7 @@ Examples:
 
 An interval is one call of FUNCTION (a symbol, 0xADDRESS or file.c:function), one call of FUNCTION made by
 CALLER (CALLER>FUNCTION), or what lies between the call of BEGIN and the return of END (BEGIN..END;
-alternatives with |). LIBRARY! in front names a shared library. Options: ,label=text:N or ,label=integer:N
+alternatives with |), or what the target says itself by include/evenkeel.h (annotated; name functions with within=). LIBRARY! in front names a shared library. Options: ,label=text:N or ,label=integer:N
 sorts intervals into classes by argument N (0 is the first; literals are taken out of SQL); ,within=FUNCTION
 says whose calls to time first, for a pair; ,client=CALLER>FUNCTION marks a wait for the client; ,name=TEXT;
 ,key=N or ,key=N:N (arguments of BEGIN and of END, or `returned`) tells intervals apart that move between threads.
@@ -141,7 +142,7 @@ pub fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
         .flatten()
         .try_for_each(|path| output::check(path))?;
     let named = named(&arguments)?;
-    let keyed = matches!(&wish, Wish::Spec(spec) if spec.key.is_some());
+    let keyed = matches!(&wish, Wish::Spec(spec) if spec.is_keyed());
     let settings = Settings {
         command: CommandLine {
             words: arguments.command,

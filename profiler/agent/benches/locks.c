@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-enum { ROUNDS = 10000, BATCHES = 301 };
+enum { ROUNDS = 10000, BATCHES = 101 };
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_rwlock_t rwlock = PTHREAD_RWLOCK_INITIALIZER;

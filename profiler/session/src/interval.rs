@@ -118,6 +118,7 @@ pub fn resolve(spec: &IntervalSpec, module: &Module) -> Result<Interval, Error> 
                 scope = common_callers(module, &begins, &ends);
             }
         }
+        Shape::Annotated => {}
     }
     for name in &spec.within {
         scope.push(module.find(name).map_err(not_found)?);

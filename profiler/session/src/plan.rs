@@ -320,6 +320,11 @@ impl Plan {
         }
     }
 
+    /// Makes the next [`Plan::publish`] one even if nothing is planted: intervals that the target marks itself need a round.
+    pub fn touch(&mut self) {
+        self.dirty = true;
+    }
+
     /// Lets agents see the changes. The new generation, if there were any.
     pub fn publish(&mut self, arena: &Arena) -> Option<u32> {
         std::mem::take(&mut self.dirty).then(|| arena.control().generation.fetch_add(1, AcqRel) + 1)

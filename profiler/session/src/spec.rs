@@ -4,6 +4,7 @@
 //! SPEC    = SHAPE ["," OPTION]...
 //! SHAPE   = POINTS                    the interval is one call of any of them
 //!         | POINTS ".." POINTS        it begins with a call of the first, ends with the return of a second
+//!         | "annotated"               the target says itself where it begins and ends (include/evenkeel.h)
 //! POINTS  = POINT ["|" POINT]...
 //! POINT   = [LIBRARY "!"] FUNCTION    by symbol, 0xADDRESS or file.c:function
 //!         | [LIBRARY "!"] CALLER ">" FUNCTION
@@ -44,6 +45,8 @@ pub enum Shape {
         /// The interval ends when one of these returns.
         end: Vec<Point>,
     },
+    /// What the target's own annotations say.
+    Annotated,
 }
 
 /// An interval as typed.
@@ -117,7 +120,9 @@ impl NamedCall {
 }
 
 const OPTIONS: [&str; 5] = ["label=", "within=", "client=", "key=", "name="];
-const GRAMMAR: &str = "write FUNCTION, CALLER>FUNCTION or BEGIN..END, then options: ,label=text:0 ,within=FUNCTION ,client=CALLER>FUNCTION ,key=0 ,name=TEXT (evenkeel profile --help shows examples)";
+/// The shape of intervals that the target marks itself.
+const ANNOTATED: &str = "annotated";
+const GRAMMAR: &str = "write FUNCTION, CALLER>FUNCTION, BEGIN..END or annotated, then options: ,label=text:0 ,within=FUNCTION ,client=CALLER>FUNCTION ,key=0 ,name=TEXT (evenkeel profile --help shows examples)";
 
 impl std::str::FromStr for IntervalSpec {
     type Err = Error;
@@ -134,6 +139,7 @@ impl std::str::FromStr for IntervalSpec {
         }
         let mut library = None;
         let shape = match shape_text.split_once("..") {
+            None if shape_text == ANNOTATED => Shape::Annotated,
             None => Shape::Call(points(shape_text, &mut library)),
             Some((begin, end)) => Shape::Pair {
                 begin: points(begin, &mut library),
@@ -143,6 +149,7 @@ impl std::str::FromStr for IntervalSpec {
         let all: Vec<&Point> = match &shape {
             Shape::Call(points) => points.iter().collect(),
             Shape::Pair { begin, end } => begin.iter().chain(end).collect(),
+            Shape::Annotated => Vec::new(),
         };
         if all.iter().any(|point| point.is_blank()) {
             return Err(bad("a function's name is missing"));
@@ -172,10 +179,17 @@ impl std::str::FromStr for IntervalSpec {
                 _ => spec.name = Some(value.to_owned()),
             }
         }
-        if spec.key.is_some() && matches!(spec.shape, Shape::Call(_)) {
+        if spec.key.is_some() && !matches!(spec.shape, Shape::Pair { .. }) {
             return Err(bad("key= belongs to BEGIN..END"));
         }
         Ok(spec)
+    }
+}
+
+impl IntervalSpec {
+    /// Whether its intervals may move between threads.
+    pub fn is_keyed(&self) -> bool {
+        self.key.is_some() || self.shape == Shape::Annotated
     }
 }
 
@@ -297,6 +311,14 @@ mod tests {
             }
         );
         assert_eq!(spec.within, ["loop"]);
+    }
+
+    #[test]
+    fn what_the_target_says_itself() {
+        let spec = parse("annotated,within=handle,name=request");
+        assert_eq!(spec.shape, Shape::Annotated);
+        assert!(spec.is_keyed() && !parse("handle").is_keyed());
+        assert_eq!(spec.within, ["handle"]);
     }
 
     #[test]

@@ -121,6 +121,8 @@ pub fn begin_interval(key: u64, at: u64, labels: &[Record]) {
         if rings::ensure(thread, arena) {
             rings::count_skipped(thread);
         }
+        // What the thread does now is not for the interval it worked for before.
+        work_for(key, at);
         return;
     }
     let Some(thread) = recorder(at) else { return };

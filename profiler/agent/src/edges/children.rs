@@ -8,7 +8,7 @@ use libc::{id_t, idtype_t, pid_t, rusage, siginfo_t};
 
 use super::objects::{self, Object};
 use super::releasing;
-use super::switch::table;
+use super::switch::table_for_writing as table;
 use super::waiting::{Ended, sleeping_for};
 use crate::next::interpose;
 

@@ -14,7 +14,7 @@ use super::groups::keeping_errno;
 use super::objects::Object;
 use super::releasing::{tell, tell_if_waited_for};
 use super::sockets;
-use super::switch::{Table, table};
+use super::switch::{Table, table_for_writing as table};
 use super::waiting::{Ended, sleeping};
 use crate::next::interpose;
 
@@ -206,10 +206,8 @@ interpose! {
     }
 
     fn close(number: c_int) -> c_int = |real| {
-        if table().is_some() {
-            ends(number);
-            closing(number);
-        }
+        ends(number);
+        closing(number);
         real(number)
     }
 }

@@ -7,7 +7,7 @@ use libc::{iovec, off_t, size_t, ssize_t};
 
 use super::descriptors::describe;
 use super::objects::Object;
-use super::switch::table;
+use super::switch::table_for_writing as table;
 use super::waiting::{Ended, sleeping_for};
 use crate::next::interpose;
 

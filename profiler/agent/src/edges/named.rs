@@ -37,15 +37,19 @@ fn key(value: u64) -> u64 {
 pub fn enter(probe: &Probe, role: Role, registers: &Registers, arena: Arena) -> bool {
     let Some(table) = table() else { return false };
     let now = now_ticks();
-    if groups::recorder(now).is_none() {
-        return false;
-    }
     let returned = probe.key_argument == KEY_RETURNED;
     let value = if returned {
         0
     } else {
         registers.argument(probe.key_argument)
     };
+    // Also where nothing is recorded now: intervals are counted, and the plan is looked at where they begin.
+    if role == Role::BeginKeyed && !returned {
+        begin(probe, registers, arena, value, now);
+    }
+    if groups::recorder(now).is_none() {
+        return false;
+    }
     let mut slots = [None, None];
     match role {
         Role::Acquire => slots[0] = Some(lock(value).slot(table)),
@@ -55,7 +59,6 @@ pub fn enter(probe: &Probe, role: Role, registers: &Registers, arena: Arena) -> 
         }
         Role::Enqueue => enqueue_task(key(value), now),
         Role::Work if !returned => work_for(key(value), now),
-        Role::BeginKeyed if !returned => begin(probe, registers, arena, value, now),
         _ => {}
     }
     let thread = thread::current();

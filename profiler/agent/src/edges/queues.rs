@@ -10,7 +10,7 @@ use super::descriptors::Descriptor;
 use super::groups::keeping_errno;
 use super::objects::{Object, mix};
 use super::releasing::{releasing, tell_if_waited_for};
-use super::switch::{Table, table};
+use super::switch::{Table, table_for_writing as table};
 use super::waiting::{Ended, sleeping};
 use crate::next::interpose;
 

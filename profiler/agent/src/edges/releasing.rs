@@ -4,7 +4,7 @@ use evenkeel_patch::x86_64::clock::now_ticks;
 
 use super::groups::{self, keeping_errno};
 use super::objects::Object;
-use super::switch::Table;
+use super::switch::{Table, table_for_writing};
 
 /// Runs `real`, which releases or signals `object`. Where nobody waits, before and after, that is all.
 #[inline(always)]
@@ -33,5 +33,7 @@ pub fn tell_if_waited_for(table: Table, object: Object) {
 #[cold]
 #[inline(never)]
 pub fn tell(object: Object, at: u64) {
-    keeping_errno(|| groups::wake(object.kind, object.key(), at));
+    if table_for_writing().is_some() {
+        keeping_errno(|| groups::wake(object.kind, object.key(), at));
+    }
 }

@@ -6,7 +6,7 @@ use evenkeel_wire::Kind;
 use libc::{clockid_t, timespec, useconds_t};
 
 use super::objects::Object;
-use super::switch::table;
+use super::switch::table_for_writing as table;
 use super::waiting::{Ended, sleeping_for};
 use crate::next::interpose;
 

@@ -51,6 +51,14 @@ pub fn off() {
     TABLE.store(ptr::null_mut(), Release);
 }
 
+/// The table, unless nothing is written at present: system calls then need not be looked at.
+pub fn table_for_writing() -> Option<Table> {
+    let table = table()?;
+    let mode = arena::get().control().mode.load(Relaxed);
+    let silent = mode == Mode::Idle as u32 || mode == Mode::Count as u32;
+    (!silent).then_some(table)
+}
+
 /// Whether calls outside of intervals are recorded.
 pub fn recording() -> bool {
     table().is_some() && arena::get().control().mode.load(Relaxed) == Mode::Record as u32

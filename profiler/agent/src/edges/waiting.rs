@@ -8,7 +8,7 @@ use evenkeel_wire::{Kind, Waiters};
 
 use super::groups::{self, keeping_errno};
 use super::objects::{Object, signal_key};
-use super::switch::Table;
+use super::switch::{Table, table_for_writing};
 
 /// System calls that take less have not slept: going to sleep and waking up takes longer.
 pub const SLEPT_TICKS_MIN: u64 = 4096;
@@ -85,7 +85,7 @@ fn at_least<R>(
     let result = real();
     let end = now_ticks();
     retire(announced);
-    if end.wrapping_sub(start) >= ticks_min {
+    if end.wrapping_sub(start) >= ticks_min && table_for_writing().is_some() {
         tell(objects, start, end, ended(&result));
     }
     result
@@ -100,7 +100,7 @@ pub fn sleeping_for<R>(
     let start = now_ticks();
     let result = real();
     let end = now_ticks();
-    if end.wrapping_sub(start) >= SLEPT_TICKS_MIN {
+    if end.wrapping_sub(start) >= SLEPT_TICKS_MIN && table_for_writing().is_some() {
         let ended = ended(&result);
         tell(&[keeping_errno(|| object(&result))], start, end, ended);
     }

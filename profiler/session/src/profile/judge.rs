@@ -115,6 +115,7 @@ impl Session<'_> {
             all.extend(&scope);
         }
         self.plant_first(&scope, index);
+        self.plan.touch();
         self.publish();
         Ok(())
     }
