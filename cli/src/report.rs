@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use clap::Args;
 use evenkeel_analysis::Options;
 use evenkeel_analysis::profile::Profile;
+use evenkeel_analysis::timelines::Pick;
 use evenkeel_report::{html, json, terminal};
 use evenkeel_session::recording::Replay;
 
@@ -18,6 +19,7 @@ use crate::values;
 Examples:
   evenkeel report run.keel
   evenkeel report run.keel --tail p99.9 --by class --html run.html
+  evenkeel report run.keel --timeline p99 --timeline max
   evenkeel report run.keel --json | jq '.factors[0]'")]
 pub struct Arguments {
     /// A recording made by `evenkeel profile -o`
@@ -31,6 +33,10 @@ pub struct Arguments {
     /// Tail shown beside the variance: p95, p99 or p99.9
     #[arg(long, value_name = "PERCENTILE", default_value = "p99", value_parser = values::tail)]
     tail: String,
+    /// Also draw the critical path of one interval, thread by thread: p50, p99.9, max, #3 (the third slowest) or id:N; may be
+    /// repeated. Needs a recording made with --edges
+    #[arg(long, value_name = "PICK")]
+    timeline: Vec<Pick>,
     /// What to show more of
     #[arg(long, value_name = "WHAT", value_parser = ["class"])]
     by: Option<String>,
@@ -54,7 +60,11 @@ pub struct Ranking {
 
 /// Runs the command.
 pub fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
-    let profile = load(&arguments.recording, &arguments.ranking)?;
+    let profile = load(
+        &arguments.recording,
+        &arguments.ranking,
+        &arguments.timeline,
+    )?;
     if let Some(path) = &arguments.html {
         output::write(path, &html::render(&profile))?;
     }
@@ -69,13 +79,33 @@ pub fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
             arguments.ranking.k,
         );
         print!("{}", terminal::render(&profile, &style));
+        if !arguments.timeline.is_empty() {
+            print!("\n{}", terminal::timeline::render(&profile, &style));
+        }
     }
     Ok(ExitCode::SUCCESS)
 }
 
-/// The profile of a recording.
-pub fn load(path: &std::path::Path, ranking: &Ranking) -> Result<Profile, Failure> {
-    let replayed = Replay::open(path)?.run()?;
+/// The profile of a recording, with the critical paths of the picked intervals; of some anyway if none is picked.
+pub fn load(
+    path: &std::path::Path,
+    ranking: &Ranking,
+    timelines: &[Pick],
+) -> Result<Profile, Failure> {
+    let mut replay = Replay::open(path)?;
+    for pick in timelines {
+        if let Pick::Id(id) = pick {
+            replay.keep_interval(*id);
+        }
+    }
+    let replayed = replay.run()?;
+    if !timelines.is_empty() && !replayed.meta.edges {
+        return Err(Failure::Usage(format!(
+            "{} has no critical paths across threads: record it with `evenkeel profile --edges -o FILE`",
+            path.display()
+        )));
+    }
+    let defaults = Options::default();
     let options = Options {
         k: ranking.k,
         threshold: ranking.threshold,
@@ -83,7 +113,11 @@ pub fn load(path: &std::path::Path, ranking: &Ranking) -> Result<Profile, Failur
         ticks_per_ns: replayed.meta.ticks_per_ns,
         target: replayed.meta.target.clone(),
         interval: replayed.meta.interval.clone(),
-        ..Options::default()
+        timelines: if timelines.is_empty() {
+            defaults.timelines
+        } else {
+            timelines.to_vec()
+        },
     };
     let mut profile = replayed.analysis.profile(&replayed.sites, &options);
     if profile.intervals_seen == 0 {
@@ -91,6 +125,18 @@ pub fn load(path: &std::path::Path, ranking: &Ranking) -> Result<Profile, Failur
             "{} holds no complete interval: record for longer, or with the server under load",
             path.display()
         )));
+    }
+    for pick in timelines {
+        if !profile
+            .timelines
+            .iter()
+            .any(|timeline| timeline.pick == pick.to_string())
+        {
+            return Err(Failure::Usage(format!(
+                "{} holds no interval for --timeline {pick}: it was not in the last round, or was not kept",
+                path.display()
+            )));
+        }
     }
     replayed.meta.complete(&mut profile);
     if replayed.cut {

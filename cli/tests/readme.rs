@@ -41,7 +41,7 @@ fn commands_on_recordings_work() {
     let lines = commands();
     let reading: Vec<&String> = lines
         .iter()
-        .filter(|line| !line.starts_with("profile"))
+        .filter(|line| line.starts_with("report") || line.starts_with("compare"))
         .collect();
     assert!(reading.len() >= 2, "{lines:?}");
     for line in reading {
@@ -76,5 +76,30 @@ fn commands_that_profile_are_understood() {
             "{line}\n{err}"
         );
         assert_eq!(output.status.code(), Some(2));
+    }
+}
+
+/// Every schedule asked for has its line, and is compared with the baseline.
+#[test]
+fn commands_that_simulate_work() {
+    let lines = commands();
+    let simulating: Vec<&String> = lines
+        .iter()
+        .filter(|line| line.starts_with("simulate"))
+        .collect();
+    assert!(!simulating.is_empty(), "{lines:?}");
+    for line in simulating {
+        let output = run(line);
+        let (out, err) = (
+            String::from_utf8_lossy(&output.stdout),
+            String::from_utf8_lossy(&output.stderr),
+        );
+        assert!(output.status.success(), "{line}\n{out}\n{err}");
+        let (_, after) = line.split_once("--schedule ").expect("schedules by name");
+        let names = after.split(' ').next().unwrap();
+        for name in names.split(',') {
+            let lines = out.lines().filter(|line| line.starts_with(name)).count();
+            assert_eq!(lines, 2, "{name} in {line}\n{out}");
+        }
     }
 }

@@ -73,8 +73,21 @@ fn json_has_the_stable_fields_and_csv_the_same_numbers() {
     let lines = json_lines(&simulate(&format!("{SMALL} --json")));
     assert_eq!(lines.len(), 8);
     for line in &lines {
-        for field in ["mean", "sd", "p50", "p95", "p99", "p999", "max", "throughput", "queue_mean"] {
-            assert!(line[field].as_f64().is_some_and(|value| value >= 0.0), "{field}: {line}");
+        for field in [
+            "mean",
+            "sd",
+            "p50",
+            "p95",
+            "p99",
+            "p999",
+            "max",
+            "throughput",
+            "queue_mean",
+        ] {
+            assert!(
+                line[field].as_f64().is_some_and(|value| value >= 0.0),
+                "{field}: {line}"
+            );
         }
         for field in ["deadlocks", "in_flight_max", "decisions"] {
             assert!(line[field].is_u64(), "{field}: {line}");
@@ -93,9 +106,16 @@ fn json_has_the_stable_fields_and_csv_the_same_numbers() {
     assert!(rows.iter().all(|row| row.len() == rows[0].len()), "{text}");
     for (row, line) in rows[1..].iter().zip(&lines) {
         assert_eq!(row[column("schedule")], line["schedule"].as_str().unwrap());
-        assert_eq!(row[column("value")].parse::<u64>().ok(), line["config"]["clients"].as_u64());
+        assert_eq!(
+            row[column("value")].parse::<u64>().ok(),
+            line["config"]["clients"].as_u64()
+        );
         for field in ["mean", "throughput", "p999", "deadlocks"] {
-            assert_eq!(row[column(field)].parse::<f64>().ok(), line[field].as_f64(), "{field}");
+            assert_eq!(
+                row[column(field)].parse::<f64>().ok(),
+                line[field].as_f64(),
+                "{field}"
+            );
         }
     }
 }
@@ -112,16 +132,26 @@ fn one_seed_gives_one_result_on_any_number_of_threads() {
         .map(|line| line["schedule"].as_str().unwrap().to_owned())
         .collect();
     for name in ["fifo", "vats", "ldsf", "bldsf", "hldsf", "edsf", "ldaf"] {
-        assert_eq!(names.iter().filter(|&known| known == name).count(), 1, "{names:?}");
+        assert_eq!(
+            names.iter().filter(|&known| known == name).count(),
+            1,
+            "{names:?}"
+        );
     }
 }
 
 #[test]
 fn several_seeds_give_their_mean_and_a_half_width() {
     let line = "--clients 30 --transactions 500 --schedule fifo,ldsf --json";
-    let together = json_lines(&simulate(&format!("{line} --seeds 3 --seed 4 --baseline ldsf")));
+    let together = json_lines(&simulate(&format!(
+        "{line} --seeds 3 --seed 4 --baseline ldsf"
+    )));
     let means: Vec<f64> = (4..7)
-        .map(|seed| json_lines(&simulate(&format!("{line} --seed {seed}")))[0]["mean"].as_f64().unwrap())
+        .map(|seed| {
+            json_lines(&simulate(&format!("{line} --seed {seed}")))[0]["mean"]
+                .as_f64()
+                .unwrap()
+        })
         .collect();
     let mean = means.iter().sum::<f64>() / 3.0;
     let found = together[0]["mean"].as_f64().unwrap();
@@ -130,14 +160,28 @@ fn several_seeds_give_their_mean_and_a_half_width() {
     let squares: f64 = means.iter().map(|value| (value - mean).powi(2)).sum();
     let half_width = 4.303 * (squares / 2.0 / 3.0).sqrt();
     let found = together[0]["half_widths"]["mean"].as_f64().unwrap();
-    assert!((found - half_width).abs() < 1e-9 * half_width, "{found} {half_width}");
-    assert_eq!((&together[0]["seeds"], &together[0]["count"]), (&3.into(), &1500.into()));
+    assert!(
+        (found - half_width).abs() < 1e-9 * half_width,
+        "{found} {half_width}"
+    );
+    assert_eq!(
+        (&together[0]["seeds"], &together[0]["count"]),
+        (&3.into(), &1500.into())
+    );
     // The baseline is 1 relative to itself and keeps all of its gain.
     let itself = &together[1]["relative"];
-    assert_eq!((&itself["to"], &itself["p999"]["ratio"]), (&"ldsf".into(), &1.0.into()));
+    assert_eq!(
+        (&itself["to"], &itself["p999"]["ratio"]),
+        (&"ldsf".into(), &1.0.into())
+    );
     assert_eq!(itself["gain_kept"], 1.0);
-    assert!(together[0]["relative"]["mean"]["low"].as_f64() < together[0]["relative"]["mean"]["high"].as_f64());
-    assert!(simulate(&line.replace("--json", "--seeds 2 --baseline ldsf")).contains("relative to ldsf"));
+    assert!(
+        together[0]["relative"]["mean"]["low"].as_f64()
+            < together[0]["relative"]["mean"]["high"].as_f64()
+    );
+    assert!(
+        simulate(&line.replace("--json", "--seeds 2 --baseline ldsf")).contains("relative to ldsf")
+    );
 }
 
 #[test]
@@ -146,21 +190,40 @@ fn loads_are_fractions_of_one_rate() {
     let lines = json_lines(&simulate(line));
     let [low, high] = [&lines[0], &lines[1]].map(|line| {
         let config = &line["config"];
-        (config["load"].as_f64().unwrap(), config["rate"].as_f64().unwrap())
+        (
+            config["load"].as_f64().unwrap(),
+            config["rate"].as_f64().unwrap(),
+        )
     });
     assert_eq!((low.0, high.0), (0.4, 0.8));
     assert!((high.1 / low.1 - 2.0).abs() < 1e-9, "{lines:?}");
     // At 0.8 of what it carries FIFO carries everything.
     assert_eq!(lines[1]["rejected"], 0);
+    let tpcc = "--preset tpcc --warehouses 2 --load 0.5 --schedule fifo --transactions 300 --json";
+    let lines = json_lines(&simulate(tpcc));
+    assert_eq!(
+        (&lines[0]["config"]["load"], &lines[0]["count"]),
+        (&0.5.into(), &300.into())
+    );
 }
 
 #[test]
 fn presets_have_their_classes() {
     for (preset, classes) in [
         ("htap", &["short", "long"][..]),
-        ("tpcc", &["new-order", "payment", "order-status", "delivery", "stock-level"]),
+        (
+            "tpcc",
+            &[
+                "new-order",
+                "payment",
+                "order-status",
+                "delivery",
+                "stock-level",
+            ],
+        ),
     ] {
-        let line = format!("--preset {preset} --clients 20 --transactions 1000 --schedule ldsf --json");
+        let line =
+            format!("--preset {preset} --clients 20 --transactions 1000 --schedule ldsf --json");
         let lines = json_lines(&simulate(&line));
         let names: Vec<&str> = lines[0]["classes"]
             .as_array()
@@ -178,17 +241,35 @@ fn plots_are_drawn_as_svg_and_html() {
     let file = |name: &str| std::fs::read_to_string(folder.path().join(name)).unwrap();
     simulate_in(folder.path(), &format!("{SMALL} --plot f.svg")).ended(0);
     let svg = file("f.svg");
-    assert!(svg.starts_with("<svg") && svg.trim_end().ends_with("</svg>"), "{svg}");
-    for name in ["fifo", "ldsf", "bldsf:f4", "ldaf", "clients", "99.9th percentile"] {
+    assert!(
+        svg.starts_with("<svg") && svg.trim_end().ends_with("</svg>"),
+        "{svg}"
+    );
+    for name in [
+        "fifo",
+        "ldsf",
+        "bldsf:f4",
+        "ldaf",
+        "clients",
+        "99.9th percentile",
+    ] {
         assert!(svg.contains(name), "{name}");
     }
     // Four panels with a curve for each of four schedules.
     assert_eq!(svg.matches("fill=\"none\"").count(), 16);
 
-    let printed = simulate_in(folder.path(), &format!("{SMALL} --plot f.html")).ended(0).stdout;
+    let printed = simulate_in(folder.path(), &format!("{SMALL} --plot f.html"))
+        .ended(0)
+        .stdout;
     let html = file("f.html");
-    assert!(html.starts_with("<!doctype html>") && html.contains("<svg"), "{html}");
-    assert!(html.contains(printed.trim_end()), "the table is on the page, too");
+    assert!(
+        html.starts_with("<!doctype html>") && html.contains("<svg"),
+        "{html}"
+    );
+    assert!(
+        html.contains(printed.trim_end()),
+        "the table is on the page, too"
+    );
 }
 
 #[test]
@@ -206,21 +287,30 @@ fn recorded_work_is_read_from_a_file() {
 #[test]
 fn wrong_input_is_refused_with_the_next_step() {
     for (line, words) in [
-        ("--schedule fast", &["no schedule `fast`", "fifo, random, vats"][..]),
-        ("--sweep colour=1", &["`colour` cannot be varied", "clients"]),
+        (
+            "--schedule fast",
+            &["no schedule `fast`", "fifo, random, vats"][..],
+        ),
+        (
+            "--sweep colour=1",
+            &["`colour` cannot be varied", "clients"],
+        ),
         ("--sweep clients=9..1:1", &["goes up"]),
         ("--sweep clients=0.5", &["clients is a whole number"]),
         ("--clients 5 --rate 5", &["cannot be used with"]),
         ("--json --csv", &["cannot be used with"]),
         ("--clients 0", &["number of clients must be above 0"]),
-        ("--rate -1", &["rate"]),
+        ("--rate=-1", &["the rate must be above 0"]),
         ("--theta 11", &["theta 11", "give 0 to 10"]),
         ("--work missing.txt", &["cannot read missing.txt"]),
         ("--work pareto:1ms:1", &["only above 1"]),
         ("--plot picture.png", &["picture.png", ".svg or .html"]),
         ("--bursts 4:50", &["add --rate or --load"]),
         ("--seeds 0", &["--seeds"]),
-        ("--baseline ldsf --schedule fifo", &["the baseline ldsf is not simulated", "--schedule"]),
+        (
+            "--baseline ldsf --schedule fifo",
+            &["the baseline ldsf is not simulated", "--schedule"],
+        ),
         ("--preset tpcc --order hashed", &["--warehouses"]),
         ("--warehouses 5", &["--preset tpcc"]),
         ("--backoff 0", &["back-off must be at least one tick"]),
@@ -248,7 +338,9 @@ fn progress_is_shown_on_a_terminal_and_wiped_at_the_end() {
     let (code, screen) = terminal.watch(child);
     assert_eq!(code, Some(0), "{screen}");
     let wiped = "\r\x1b[K";
-    let progress = screen.rfind("simulating:").unwrap_or_else(|| panic!("no progress: {screen}"));
+    let progress = screen
+        .rfind("simulating:")
+        .unwrap_or_else(|| panic!("no progress: {screen}"));
     let results = screen.find("schedule").unwrap();
     assert!(screen[progress..results].contains(wiped), "{screen:?}");
 }

@@ -14,7 +14,10 @@ use rig::{How, build, run_path};
 const RUNS: usize = 9;
 
 fn main() {
-    let program = build::program_of(&Path::new(env!("CARGO_MANIFEST_DIR")).join("benches"), "locks");
+    let program = build::program_of(
+        &Path::new(env!("CARGO_MANIFEST_DIR")).join("benches"),
+        "locks",
+    );
     let mut names = Vec::new();
     let mut columns: [Vec<Vec<f64>>; 3] = Default::default();
     for _ in 0..RUNS {
@@ -29,15 +32,27 @@ fn main() {
                 run_path(&program, &how).output.stdout
             };
             let text = String::from_utf8(text).expect("text");
-            names = text.lines().map(|line| line.split('\t').next().unwrap_or("").to_owned()).collect();
-            let values = text.lines().filter_map(|line| line.split('\t').nth(1)?.parse().ok());
+            names = text
+                .lines()
+                .map(|line| line.split('\t').next().unwrap_or("").to_owned())
+                .collect();
+            let values = text
+                .lines()
+                .filter_map(|line| line.split('\t').nth(1)?.parse().ok());
             column.push(values.collect());
         }
     }
-    println!("{:24} {:>9} {:>10} {:>9}", "ns a round", "no agent", "edges off", "edges on");
+    println!(
+        "{:24} {:>9} {:>10} {:>9}",
+        "ns a round", "no agent", "edges off", "edges on"
+    );
     for (index, name) in names.iter().enumerate() {
         let [none, off, on] = [0, 1, 2].map(|variant| median(&columns[variant], index));
-        println!("{name:24} {none:9.2} {off:+10.2} {on:+9.2}", off = off - none, on = on - none);
+        println!(
+            "{name:24} {none:9.2} {off:+10.2} {on:+9.2}",
+            off = off - none,
+            on = on - none
+        );
     }
 }
 

@@ -1,6 +1,5 @@
 //! What a probe costs on this machine: a trampoline around a function that does nothing, called in a loop.
 
-use core::arch::global_asm;
 use core::ptr;
 use core::sync::atomic::Ordering::*;
 
@@ -12,35 +11,10 @@ use evenkeel_wire::{Control, Form, Operand, RING_STRIDE, Record, RingHeader, Rol
 
 use crate::intervals::BOUNDARIES;
 use crate::rings;
+use crate::x86_64::calibration::*;
 
 const CALLS: u64 = 2000;
 const BATCHES: usize = 15;
-
-global_asm!(
-    ".pushsection .text.evenkeel_calibration, \"ax\", @progbits",
-    ".hidden evenkeel_calibration, evenkeel_calibration_return, evenkeel_calibration_callee",
-    ".globl evenkeel_calibration, evenkeel_calibration_return, evenkeel_calibration_callee",
-    // rdi: number of calls, rsi: what to call, rcx: what a trampoline calls.
-    "evenkeel_calibration:",
-    "push rbx",
-    "mov rbx, rdi",
-    "10:",
-    "call rsi",
-    "evenkeel_calibration_return:",
-    "dec rbx",
-    "jnz 10b",
-    "pop rbx",
-    "ret",
-    "evenkeel_calibration_callee:",
-    "ret",
-    ".popsection",
-);
-
-unsafe extern "C" {
-    fn evenkeel_calibration(calls: u64, target: u64, _: u64, callee: u64);
-    static evenkeel_calibration_return: u8;
-    static evenkeel_calibration_callee: u8;
-}
 
 /// Measures and publishes the cost. Leaves it at zero (unknown) where memory cannot be had.
 pub fn calibrate(control: &Control) {

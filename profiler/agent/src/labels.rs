@@ -40,7 +40,7 @@ pub fn read(probe: &Probe, registers: &Registers, arena: Arena, labels: &mut [Re
 fn copy_text(from: u64, into: &mut [u8]) -> Option<usize> {
     for (at, byte) in into.iter_mut().enumerate() {
         let address = from.wrapping_add(at as u64);
-        if (at == 0 || address % PAGE == 0) && !is_readable(address) {
+        if (at == 0 || address.is_multiple_of(PAGE)) && !is_readable(address) {
             return (at > 0).then_some(at);
         }
         // SAFETY: the page can be read.

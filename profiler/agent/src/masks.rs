@@ -2,9 +2,10 @@
 //! the signal blocked. Everything else about masks is the C library's. The functions that wait under another mask are among
 //! `edges`.
 
-use core::ffi::c_int;
+use core::ffi::{c_int, c_long};
 use core::mem::zeroed;
 
+use evenkeel_patch::x86_64::kernel::is_readable;
 use libc::sigset_t;
 
 use crate::next::{interpose, next};
@@ -12,6 +13,7 @@ use crate::signals::active;
 
 next! {
     pub fn real_sigmask = pthread_sigmask(how: c_int, set: *const sigset_t, old: *mut sigset_t) -> c_int;
+    fn real_syscall = syscall(number: c_long, how: u64, set: *const u64, old: u64, bytes: u64) -> c_long;
 }
 
 /// No signals.
@@ -43,6 +45,29 @@ unsafe fn changing(how: c_int, set: *const sigset_t, copy: &mut sigset_t) -> *co
     }
     // SAFETY: the caller's contract.
     unsafe { passing(set, copy) }
+}
+
+/// `syscall(SYS_rt_sigprocmask, ...)`. The kernel's sets have `bytes` bytes, of which the C library's begin with.
+pub extern "C" fn change_mask(
+    number: c_long,
+    how: u64,
+    set: *const u64,
+    old: u64,
+    bytes: u64,
+) -> c_long {
+    const TRAP: u64 = 1 << (libc::SIGTRAP - 1);
+    let copy;
+    let mut passed = set;
+    if active() && !set.is_null() && bytes == 8 && how as c_int != libc::SIG_UNBLOCK {
+        // SAFETY: the caller's set; a wild pointer is told by the kernel.
+        if !is_readable(set as u64) {
+            return unsafe { real_syscall(number, how, set, old, bytes) };
+        }
+        copy = unsafe { set.read_unaligned() } & !TRAP;
+        passed = &copy;
+    }
+    // SAFETY: the caller's arguments, but for the set.
+    unsafe { real_syscall(number, how, passed, old, bytes) }
 }
 
 interpose! {

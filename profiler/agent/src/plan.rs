@@ -9,8 +9,8 @@ use evenkeel_patch::{Plan, Planter};
 use evenkeel_wire::{Mode, Probe, Wanted};
 
 use crate::arena::{self, Arena};
-use crate::{edges, join};
 use crate::modules::Modules;
+use crate::{edges, join};
 
 /// How often a busy thread asks whether libraries were loaded, in ticks (some tens of milliseconds).
 const MODULES_PERIOD_TICKS: u64 = 100_000_000;

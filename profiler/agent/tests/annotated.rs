@@ -12,10 +12,13 @@ fn annotations(stream: &Stream, keys: &mut Vec<u64>) -> Vec<String> {
     let mut name = |key: u64| match key {
         0 => "none".to_owned(),
         key => {
-            let index = keys.iter().position(|&known| known == key).unwrap_or_else(|| {
-                keys.push(key);
-                keys.len() - 1
-            });
+            let index = keys
+                .iter()
+                .position(|&known| known == key)
+                .unwrap_or_else(|| {
+                    keys.push(key);
+                    keys.len() - 1
+                });
             format!("k{index}")
         }
     };
@@ -31,9 +34,19 @@ fn annotations(stream: &Stream, keys: &mut Vec<u64>) -> Vec<String> {
                 format!("end {}", name(*key))
             }
             Event::Class { key, name: text } => format!("class {} {text}", name(*key)),
-            Event::Attribute { key, name: text, value } => format!("attribute {} {text} {value}", name(*key)),
-            Event::Enqueue { object: (Kind::Task, key), .. } => format!("enqueue {}", name(*key)),
-            Event::Dequeue { object: (Kind::Task, key), .. } => format!("dequeue {}", name(*key)),
+            Event::Attribute {
+                key,
+                name: text,
+                value,
+            } => format!("attribute {} {text} {value}", name(*key)),
+            Event::Enqueue {
+                object: (Kind::Task, key),
+                ..
+            } => format!("enqueue {}", name(*key)),
+            Event::Dequeue {
+                object: (Kind::Task, key),
+                ..
+            } => format!("dequeue {}", name(*key)),
             _ => return None,
         })
     };
@@ -45,26 +58,55 @@ fn everything_a_header_can_say() {
     let run = record("annotated");
     assert_eq!(run.stdout(), "done\n");
     let threads = run.threads();
-    assert_eq!(threads.len(), 3, "main, the server, the child: {threads:#?}");
+    assert_eq!(
+        threads.len(),
+        3,
+        "main, the server, the child: {threads:#?}"
+    );
     let mut keys = Vec::new();
     // 7 is k0, 8 is k1, the request k2, as interval and as task, 7 of all processes k3. Who ends what it works for works
     // for nothing; main works for 7 when 8 ends.
     let main = [
-        "begin k0", "work k0", "begin k1", "work k1", "class k1 a class of fourteen and more", "work k0",
-        "end k1", "end k0", "work none", "begin k2", "work k2", "enqueue k2", "work none", "begin k3", "work k3",
+        "begin k0",
+        "work k0",
+        "begin k1",
+        "work k1",
+        "class k1 a class of fourteen and more",
+        "work k0",
+        "end k1",
+        "end k0",
+        "work none",
+        "begin k2",
+        "work k2",
+        "enqueue k2",
+        "work none",
+        "begin k3",
+        "work k3",
     ];
     assert_eq!(annotations(threads[0], &mut keys), main);
-    let server = ["dequeue k2", "work k2", "attribute k2 rows -12", "end k2", "work none"];
+    let server = [
+        "dequeue k2",
+        "work k2",
+        "attribute k2 rows -12",
+        "end k2",
+        "work none",
+    ];
     assert_eq!(annotations(threads[1], &mut keys), server);
     // The child does not work for what its parent works for unless it says so.
     assert_eq!(annotations(threads[2], &mut keys), ["end k3"]);
     assert_ne!(threads[0].pid, threads[2].pid);
     // Times do not go back.
     for stream in threads {
-        let times: Vec<u64> = stream.events.iter().filter_map(|event| match event {
-            Event::Begin { at, .. } | Event::Work { at, .. } | Event::End { at, .. } => Some(*at),
-            _ => None,
-        }).collect();
+        let times: Vec<u64> = stream
+            .events
+            .iter()
+            .filter_map(|event| match event {
+                Event::Begin { at, .. } | Event::Work { at, .. } | Event::End { at, .. } => {
+                    Some(*at)
+                }
+                _ => None,
+            })
+            .collect();
         assert!(times.is_sorted(), "{stream:#?}");
     }
 }

@@ -32,11 +32,22 @@ fn assert_handed_over(what: &str, between: &str, kind: Kind) {
     assert_eq!(threads[0].creation(), None);
     assert!(threads[1].creation().is_some(), "{threads:#?}");
     assert_eq!(threads[0].pid == threads[1].pid, between == "thread");
-    let waits: Vec<_> = run.waits(kind).filter(|&(thread, _)| thread == other).collect();
-    assert_eq!(waits.len(), 1, "{what} between {between}: {:#?}", run.streams);
+    let waits: Vec<_> = run
+        .waits(kind)
+        .filter(|&(thread, _)| thread == other)
+        .collect();
+    assert_eq!(
+        waits.len(),
+        1,
+        "{what} between {between}: {:#?}",
+        run.streams
+    );
     let wait = waits[0].1;
     let wake = run.assert_woken(kind, other, wait, main);
-    assert!(wait.start < wake.at && wake.at <= wait.end, "{wait:?} {wake:?}");
+    assert!(
+        wait.start < wake.at && wake.at <= wait.end,
+        "{wait:?} {wake:?}"
+    );
 }
 
 macro_rules! handed_over {
@@ -79,6 +90,34 @@ handed_over! {
     epoll: "epoll", Poll, "thread", "process";
 }
 
+/// The standard library of C++ waits by what it is made of: the `futex` system call, or the C library.
+#[test]
+fn standard_library() {
+    let cases = [
+        ("atomic", Kind::Futex),
+        ("semaphore", Kind::Futex),
+        ("future", Kind::Futex),
+        ("condition", Kind::Condition),
+    ];
+    for (what, kind) in cases {
+        let how = How {
+            edges: true,
+            arguments: &[what],
+            ..How::default()
+        };
+        let run = run("standard", &how);
+        assert_eq!(run.stdout(), "handed over\n");
+        let index = run.by_tid();
+        let [main, other] = [0, 1].map(|n| index[&run.threads()[n].tid]);
+        let waits: Vec<_> = run
+            .waits(kind)
+            .filter(|&(thread, _)| thread == other)
+            .collect();
+        assert_eq!(waits.len(), 1, "{what}: {:#?}", run.streams);
+        run.assert_woken(kind, other, waits[0].1, main);
+    }
+}
+
 #[test]
 fn the_end_of_a_child() {
     // main waits for its child, who says before it ends that it does.
@@ -92,12 +131,17 @@ fn the_end_of_a_child() {
 fn a_condition_is_also_a_wait_for_its_mutex() {
     let run = hand_over("condition", "thread");
     let objects = run.all().find_map(|(_, event)| match event {
-        rig::events::Event::Wait { objects, .. } if objects[0].0 == Kind::Condition => Some(objects.clone()),
+        rig::events::Event::Wait { objects, .. } if objects[0].0 == Kind::Condition => {
+            Some(objects.clone())
+        }
         _ => None,
     });
     let objects = objects.unwrap();
     assert_eq!(objects.len(), 2, "{objects:?}");
     assert_eq!(objects[1].0, Kind::Mutex);
     // main signals while it holds the mutex, and releases it then: both are told.
-    assert!(run.wakes(Kind::Mutex).any(|(_, wake)| wake.key == objects[1].1));
+    assert!(
+        run.wakes(Kind::Mutex)
+            .any(|(_, wake)| wake.key == objects[1].1)
+    );
 }

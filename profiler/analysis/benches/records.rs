@@ -72,7 +72,9 @@ fn contended(threads: u64, intervals: u64) -> Vec<Vec<Record>> {
             let begin = 1000 + 1000 * (turn * threads + thread);
             records.push(Record::marker(Marker::Begin, begin, 1 << 1 | 1));
             records.push(Record::from_label_chunk(b"UPDATE"));
-            let calls = |from: u64, count: u64| (0..count).map(move |at| Record::new(from + 20 * at, 15, at as u32 % 8));
+            let calls = |from: u64, count: u64| {
+                (0..count).map(move |at| Record::new(from + 20 * at, 15, at as u32 % 8))
+            };
             records.extend(calls(begin + 10, 10));
             records.push(Record::marker(Marker::Wait, begin + 300, 1500));
             records.push(object);
@@ -93,10 +95,7 @@ fn contended(threads: u64, intervals: u64) -> Vec<Vec<Record>> {
 fn edges(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("edges");
     let alone = vec![records(2000, 5, 4, 1)];
-    for (name, streams) in [
-        ("no_edges", alone),
-        ("contended_lock", contended(8, 250)),
-    ] {
+    for (name, streams) in [("no_edges", alone), ("contended_lock", contended(8, 250))] {
         let count: usize = streams.iter().map(Vec::len).sum();
         group.throughput(Throughput::Elements(count as u64));
         group.bench_function(name, |bencher| {

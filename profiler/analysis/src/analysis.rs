@@ -6,7 +6,7 @@ use rustc_hash::FxHashMap;
 use crate::classes::ClassTable;
 use crate::critical::kept::Kept;
 use crate::critical::path::Path;
-use crate::critical::spans::SwitchedOut;
+use crate::critical::spans::{SwitchedOut, Woken};
 use crate::critical::walk::Walk;
 use crate::critical::{Critical, Finished, Past};
 use crate::intervals::{Assembler, Outcome, RawInterval, Reason, latency};
@@ -141,6 +141,14 @@ impl Analysis {
     pub fn switched_out(&mut self, thread: u64, spans: &[SwitchedOut]) {
         if let Some(critical) = &mut self.critical {
             critical.switched_out(thread, spans);
+        }
+    }
+
+    /// Takes who made a thread ready to run, as the kernel says, in order of time and as early as
+    /// [`Analysis::switched_out`]. A wait that no thread of the target says it ended is followed to that thread.
+    pub fn woken(&mut self, thread: u64, wakings: &[Woken]) {
+        if let Some(critical) = &mut self.critical {
+            critical.woken(thread, wakings);
         }
     }
 
@@ -288,6 +296,8 @@ impl Intake {
             waits,
             keep,
         } = detail;
+        let wanted = self.wanted == Some(id);
+        self.path.begin(wanted || keep.keeps(latency));
         Walk::run(past, subject, paths, &mut self.vectoriser, &mut self.path)?;
         let vector = self.vectoriser.complete(latency, self.cost, paths);
         self.run.closure_checked += 1;
@@ -306,7 +316,7 @@ impl Intake {
             thread: subject.thread,
             ..Kept::default()
         };
-        keep.offer(kept, &self.path, self.wanted == Some(id));
+        keep.offer(kept, &self.path, wanted);
         self.rounds.count(round);
         Ok(())
     }

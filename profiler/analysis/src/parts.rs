@@ -183,7 +183,13 @@ impl<'a> VarianceTree<'a> {
     /// Name of a part, as [`crate::profile::Node::name`].
     pub fn name(&self, part: Part) -> String {
         match part {
-            Part::Body(node) => format!("body of {}", self.name(Part::Call(node))),
+            Part::Body(node) => {
+                let name = self.name(Part::Call(node));
+                match self.state(node) {
+                    Some(state) => format!("{name}, {}", state.remainder()),
+                    None => format!("body of {name}"),
+                }
+            }
             Part::Call(ROOT) => self.sites.root.clone(),
             Part::Call(PROBES) => "probes".to_owned(),
             Part::Call(node) => {

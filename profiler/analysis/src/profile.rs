@@ -151,7 +151,7 @@ pub struct Factor {
 /// A call path. `children` includes the body (`kind: body`) where the node has timed calls.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Node {
-    /// Function called, `body of NAME`, or the interval's name at the root.
+    /// Function called, `body of NAME`, or the interval's name at the root. Where time is no call's, words ([`crate::states`]).
     pub name: String,
     /// Call site, empty at the root and for bodies.
     pub site: String,

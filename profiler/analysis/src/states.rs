@@ -28,7 +28,7 @@ pub enum State {
     Queued,
     /// The interval's thread did something else: other intervals, or its loop.
     Turn,
-    /// Runnable, but the processor was given to somebody else. From kernel events.
+    /// Ready to run, but the processor was taken from it, or not yet given to it. From kernel events.
     Preempted,
     /// Off the processor inside a call that announces no wait: page faults, devices. From kernel events.
     Asleep,
@@ -91,6 +91,15 @@ impl State {
         }
     }
 
+    /// What its own time is where there is more below it, to go behind its name.
+    pub fn remainder(self) -> &'static str {
+        match self {
+            State::Waits(_) => "not explained",
+            State::Other(_) | State::Background | State::Helper | State::Turn => "in no timed call",
+            _ => "otherwise",
+        }
+    }
+
     /// Its name in the tree. `class` names the class of [`State::Other`].
     pub fn name<'a>(self, class: impl Fn(usize) -> &'a str) -> String {
         match self {
@@ -101,7 +110,7 @@ impl State {
             State::Woken => "woken, not yet running".into(),
             State::Queued => "queued".into(),
             State::Turn => "waiting for its turn".into(),
-            State::Preempted => "preempted".into(),
+            State::Preempted => "ready, no processor".into(),
             State::Asleep => "off the processor".into(),
             State::Unseen => "not seen".into(),
         }

@@ -61,7 +61,9 @@ impl FromStr for Pick {
         };
         let percent: f64 = number.parse().map_err(|_| unknown())?;
         let inside = (0.0..=100.0).contains(&percent);
-        inside.then_some(Pick::Percentile(percent / 100.0)).ok_or_else(unknown)
+        inside
+            .then_some(Pick::Percentile(percent / 100.0))
+            .ok_or_else(unknown)
     }
 }
 

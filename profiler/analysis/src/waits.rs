@@ -52,7 +52,9 @@ fn line(
         ..WaitedFor::default()
     };
     if let Some(key) = key {
-        line.waiter = key.site.map_or_else(|| "(not timed)".into(), |probe| call(tree, probe));
+        line.waiter = key
+            .site
+            .map_or_else(|| "(not timed)".into(), |probe| call(tree, probe));
         line.object = object_name(key.kind).into();
         line.kind = object_kind(key.kind);
         if let Some((stack, state)) = key.holder {

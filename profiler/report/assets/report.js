@@ -60,12 +60,19 @@ const unpatched = () => {
       el("summary", {}, `${reason}: ${count(sites.length)}`), el("div", { class: "mono" }, sites.join(", ")))));
 };
 
+const edges = () => [
+  profile.doing ? section("Where time goes", "Time of the critical path, so that parallel work counts once. What other threads did while the interval was blocked is in the flame graph below the wait.", timeSpent(profile.doing)) : null,
+  profile.waits ? section("Who waits for whom", "Waits of intervals on their critical paths, and who ended them.", waitTable(profile.waits)) : null,
+  profile.timelines ? section("Single intervals", "The critical path of one interval across threads.", timelinePanel(profile.timelines)) : null,
+];
+
 document.title = `${profile.interval}: Evenkeel`;
 document.getElementById("page").append(...[
   header(), ...warnings(),
   section("Variance flame graph", "Width is the share of the latency's variance that a call accounts for; callees lie below their caller and add up to it.", flames()),
   section("Factors", "Ranked by score: what a function contributes, weighted by how specific it is (deep in the call graph). Factors overlap and may add up to more than 100 %. ≈ marks a tie with the next.", 
     profile.factors.length > 0 ? factorTable(profile, words) : el("p", {}, "None: no function contributes enough of the variance to be named.")),
+  ...edges(),
   section("Latency", "Intervals by latency, logarithmic axis; equal areas hold equal numbers of intervals (linear height).", histogram(profile)),
   section("Variance tree", null, treeTable(profile.tree)),
   classes(), conduct(), unpatched(),

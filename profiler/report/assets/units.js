@@ -21,6 +21,10 @@ const percentile = (name) => /^p\d{3,}$/.test(name) ? `p${name.slice(1, 3)}.${na
 
 const keepUnits = (text) => text.replace(/(\d) (?=(?:%|ns|µs|ms|s)(?:[ ,.;:)]|$))/g, "$1\u00a0");
 
-const KINDS = { lock: "lock", io: "I/O", client: "client", timer: "timer", event: "event", call: "call", body: "own code", probe: "probe" };
+const KINDS = { lock: "lock", io: "I/O", client: "client", timer: "timer", event: "event", call: "call", body: "own code", probe: "probe",
+  socket: "socket or pipe", idle: "idle by design", others: "others' work", helper: "helper thread", woken: "woken, not running", queued: "queued",
+  turn: "waiting for its turn", preempted: "ready, no processor", asleep: "off the processor", unseen: "not seen" };
+const DOING = { running: "running", off_processor: "waiting for a processor", blocked: "blocked on others' work", queued: "queued", device: "waiting for a device",
+  outside: "waiting for something outside", idle: "idle by design", unknown: "not seen" };
 const stepName = (node) => node.site ? `${node.name} [${node.site}]` : node.name;
 const place = (node) => node.file ? node.file + (known(node.line) ? `:${node.line}` : "") : "";

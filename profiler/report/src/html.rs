@@ -14,7 +14,7 @@ const PAGE: &str = include_str!("../assets/page.html");
 const STYLE: &str = include_str!("../assets/style.css");
 
 /// Shared by the pages, in order of dependence.
-const PARTS: [&str; 7] = [
+const PARTS: [&str; 8] = [
     include_str!("../assets/units.js"),
     include_str!("../assets/elements.js"),
     include_str!("../assets/layout.js"),
@@ -22,6 +22,7 @@ const PARTS: [&str; 7] = [
     include_str!("../assets/histogram.js"),
     include_str!("../assets/table.js"),
     include_str!("../assets/tree.js"),
+    include_str!("../assets/edges.js"),
 ];
 const REPORT: &str = include_str!("../assets/report.js");
 const COMPARE: &str = include_str!("../assets/compare.js");

@@ -1,6 +1,7 @@
 //! A factor in plain words: what it is, and what it tells whoever wants the latency steady.
 
-use evenkeel_analysis::profile::{Factor, FactorKind, Profile};
+use evenkeel_analysis::doing::{Doing, TimeSpent};
+use evenkeel_analysis::profile::{Factor, FactorKind, Profile, WaitedFor};
 use evenkeel_analysis::sites::Kind;
 
 use crate::paths::Paths;
@@ -30,11 +31,62 @@ pub fn kind(kind: Kind) -> &'static str {
         Kind::Woken => "woken",
         Kind::Queued => "queued",
         Kind::Turn => "turn",
-        Kind::Preempted => "preempt",
+        Kind::Preempted => "no cpu",
         Kind::Asleep => "off cpu",
         Kind::Unseen => "unseen",
         Kind::Probe => "probe",
         Kind::Body => "body",
+    }
+}
+
+/// What the time of a summary line is.
+pub fn doing(doing: Doing) -> &'static str {
+    match doing {
+        Doing::Running => "running",
+        Doing::OffProcessor => "waiting for a processor",
+        Doing::Blocked => "blocked on others' work",
+        Doing::Queued => "queued",
+        Doing::Device => "waiting for a device",
+        Doing::Outside => "waiting for something outside of the target",
+        Doing::Idle => "idle by design",
+        Doing::Unknown => "not seen",
+    }
+}
+
+/// The summary of where time goes, in one sentence, most first; empty without one.
+pub fn time(summary: &[TimeSpent]) -> String {
+    let mut lines: Vec<&TimeSpent> = summary.iter().collect();
+    lines.sort_by(|a, b| b.fraction.total_cmp(&a.fraction));
+    let clause = |(at, line): (usize, &&TimeSpent)| {
+        let of = if at == 0 { " of the variance" } else { "" };
+        format!(
+            "{} {} ({}{of})",
+            doing(line.doing),
+            units::percent(line.fraction),
+            units::percent(line.share)
+        )
+    };
+    let clauses: Vec<String> = lines.iter().enumerate().map(clause).collect();
+    clauses.join(", ")
+}
+
+/// What is waited for: `semaphore (3 objects)`.
+pub fn object(line: &WaitedFor) -> String {
+    let more = if line.more_objects { " or more" } else { "" };
+    match line.objects {
+        0 | 1 if !line.more_objects => line.object.clone(),
+        n => format!("{} ({n}{more} of them)", line.object),
+    }
+}
+
+/// Who ended the waits: `ended by update .., in XLogWrite [XLogFlush+0x1a] > issue_xlog_fsync`.
+pub fn holder(line: &WaitedFor) -> String {
+    let Some(holder) = &line.holder else {
+        return "nobody was seen to end these waits".into();
+    };
+    match line.holder_calls.as_slice() {
+        [] => format!("ended by {holder}, in no timed call"),
+        calls => format!("ended by {holder}, in {}", calls.join(" > ")),
     }
 }
 
@@ -100,14 +152,18 @@ fn opening(factor: &Factor) -> String {
         }
         Kind::Turn => "Its thread worked for others first".into(),
         Kind::Preempted => {
-            "It could have run, but its processor was given to another: more processors, or fewer threads".into()
+            "It could have run, but had no processor: more processors, or fewer threads, make it shorter".into()
         }
         Kind::Asleep => "The kernel had it wait inside the call: page faults, or a device".into(),
         Kind::Unseen => "Nothing was recorded of this time".into(),
         Kind::Probe => "The cost of the probes themselves: fewer probes make it smaller".into(),
         Kind::Body => {
-            let function = name.strip_prefix("body of ").unwrap_or(name);
-            format!("{function}'s own code, outside every call that is timed")
+            match name.strip_prefix("body of ") {
+                Some(function) => {
+                    format!("{function}'s own code, outside every call that is timed")
+                }
+                None => "Of this time no timed call and no wake-up tells more".into(),
+            }
         }
         Kind::Call => format!("Time in {name} and all it calls"),
     }

@@ -63,7 +63,10 @@ pub fn profile(
         .transpose()?;
     // Before the target, which inherits what is watched.
     let mut warnings = Vec::new();
-    let kernel = settings.edges.then(|| Kernel::watch(&mut warnings)).flatten();
+    let kernel = settings
+        .edges
+        .then(|| Kernel::watch(&mut warnings))
+        .flatten();
     let target = Target::start(&arena, &settings.command)?;
     observer.event(&Event::Started { pid: target.pid() });
     let mut session = Session {

@@ -149,7 +149,12 @@ impl Kind {
     pub fn woken_by(self, other: Kind) -> bool {
         let descriptor = matches!(
             other,
-            Kind::Pipe | Kind::Socket | Kind::Event | Kind::Signal | Kind::MessageQueue | Kind::Timer
+            Kind::Pipe
+                | Kind::Socket
+                | Kind::Event
+                | Kind::Signal
+                | Kind::MessageQueue
+                | Kind::Timer
         );
         self == other || self == Kind::Poll && descriptor
     }

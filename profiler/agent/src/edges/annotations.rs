@@ -93,7 +93,9 @@ fn describe(marker: Marker, id: u64, name: *const c_char, bytes: u64, value: u64
         }
     };
     keeping_errno(|| {
-        let Some(thread) = recorder(now_ticks()) else { return };
+        let Some(thread) = recorder(now_ticks()) else {
+            return;
+        };
         let text = &text[..text.len().min(LABEL_MAX)];
         let mut group = [Record::marker(marker, value, 0); 2 + LABEL_MAX / LABEL_CHUNK];
         group[1] = object(Kind::Interval, named_by_user(id));

@@ -9,6 +9,7 @@ use evenkeel_patch::x86_64::clock::now_ticks;
 use evenkeel_wire::{Kind, Marker};
 use libc::{clockid_t, pthread_attr_t, pthread_t, timespec};
 
+use super::descriptors;
 use super::groups::{self, keeping_errno};
 use super::memory;
 use super::objects::{self, Object, local, mix};
@@ -100,6 +101,7 @@ pub fn after_fork_in_child() {
     }
     objects::renew_salt();
     memory::after_fork_in_child();
+    descriptors::after_fork_in_child();
     let thread = thread::current();
     waiting::forget(thread, false);
     thread.work = 0;
@@ -128,11 +130,7 @@ fn join_object(thread: pthread_t) -> Object {
 }
 
 /// Waits for the end of a thread, if it has not ended.
-fn join(
-    thread: pthread_t,
-    result: *mut *mut c_void,
-    real: impl FnOnce() -> c_int,
-) -> c_int {
+fn join(thread: pthread_t, result: *mut *mut c_void, real: impl FnOnce() -> c_int) -> c_int {
     let Some(table) = table() else { return real() };
     // SAFETY: the caller's thread, which nobody else may join.
     match unsafe { libc::pthread_tryjoin_np(thread, result) } {

@@ -172,6 +172,7 @@ fn anonymous(number: c_int) -> Option<Descriptor> {
             break Some(one_way(Kind::Event, mix(Kind::Event as u64, id)));
         }
         if line.starts_with(b"sigmask:") {
+            SIGNALS.fetch_add(1, Relaxed);
             break Some(one_way(Kind::Signal, objects::signal_key()));
         }
         if line.starts_with(b"clockid:") {
@@ -180,6 +181,21 @@ fn anonymous(number: c_int) -> Option<Descriptor> {
     };
     kernel::close(file);
     found
+}
+
+/// Signal descriptors that were met.
+static SIGNALS: AtomicU32 = AtomicU32::new(0);
+
+/// In the child of a `fork`: what it reads from its parent's signal descriptors are its own signals.
+pub fn after_fork_in_child() {
+    if SIGNALS.swap(0, Relaxed) == 0 {
+        return;
+    }
+    for known in &KNOWN {
+        if known.kind.load(Relaxed) == Kind::Signal as u32 {
+            known.file.store(0, Release);
+        }
+    }
 }
 
 /// The two ends of a pair that was just made.

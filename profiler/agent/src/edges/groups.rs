@@ -30,9 +30,8 @@ pub fn recorder(now: u64) -> Option<&'static mut Thread> {
     let control = arena.control();
     let thread = thread::current();
     let mode = control.mode.load(Relaxed);
-    let over = plan::detached()
-        || mode == Mode::Detach as u32
-        || now > control.lease_ticks.load(Relaxed);
+    let over =
+        plan::detached() || mode == Mode::Detach as u32 || now > control.lease_ticks.load(Relaxed);
     let silent = mode == Mode::Idle as u32 || mode == Mode::Count as u32;
     if thread.closed || over || silent {
         if !thread.open {
@@ -70,10 +69,7 @@ pub fn plain(marker: Marker, start: u64, payload: u64, kind: Kind, key: u64) {
     if let Some(thread) = recorder(now_ticks()) {
         rings::group(
             thread,
-            &[
-                Record::marker(marker, start, payload),
-                object(kind, key),
-            ],
+            &[Record::marker(marker, start, payload), object(kind, key)],
         );
     }
 }

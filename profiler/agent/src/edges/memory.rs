@@ -68,9 +68,8 @@ pub fn key(address: u64) -> Option<u64> {
     let now = now_ticks();
     // SAFETY: `busy` was ours to set.
     let (ranges, next) = unsafe { &mut *KNOWN.ranges.get() };
-    let holds = |range: &&Range| {
-        (range.low..range.high).contains(&address) && now < range.expires_ticks
-    };
+    let holds =
+        |range: &&Range| (range.low..range.high).contains(&address) && now < range.expires_ticks;
     let known = ranges.iter().find(holds).copied();
     let range = known.or_else(|| {
         let mut fresh = read_maps(address)?;

@@ -32,13 +32,23 @@ fn wait(may_wait: bool, real: impl FnOnce() -> c_int, first: impl FnOnce() -> Ob
     if !may_wait {
         return real();
     }
-    sleeping_as_poller(table, real, |_| first(), |&count| match count {
-        0 => Ended::TimedOut,
-        count => Ended::by_errno(count as isize),
-    })
+    sleeping_as_poller(
+        table,
+        real,
+        |_| first(),
+        |&count| match count {
+            0 => Ended::TimedOut,
+            count => Ended::by_errno(count as isize),
+        },
+    )
 }
 
-fn poll_for(may_wait: bool, fds: *const pollfd, count: nfds_t, real: impl FnOnce() -> c_int) -> c_int {
+fn poll_for(
+    may_wait: bool,
+    fds: *const pollfd,
+    count: nfds_t,
+    real: impl FnOnce() -> c_int,
+) -> c_int {
     wait(may_wait, real, || {
         // SAFETY: the caller's array, which the call has filled in.
         let fds = unsafe { core::slice::from_raw_parts(fds, count as usize) };
@@ -116,7 +126,12 @@ fn registered(epoll: c_int, data: u64) -> Option<c_int> {
     Some(place.number.load(Relaxed))
 }
 
-fn epoll_for(may_wait: bool, epoll: c_int, events: *const epoll_event, real: impl FnOnce() -> c_int) -> c_int {
+fn epoll_for(
+    may_wait: bool,
+    epoll: c_int,
+    events: *const epoll_event,
+    real: impl FnOnce() -> c_int,
+) -> c_int {
     wait(may_wait, real, || {
         // SAFETY: the call has filled in the first event at least; it is packed.
         let (what, data) = unsafe {

@@ -17,7 +17,12 @@ const SHARED_AT: usize = 8;
 #[inline(always)]
 fn object(semaphore: *const sem_t) -> Object {
     // SAFETY: the caller's semaphore.
-    let shared = unsafe { semaphore.byte_add(SHARED_AT).cast::<c_int>().read_volatile() };
+    let shared = unsafe {
+        semaphore
+            .byte_add(SHARED_AT)
+            .cast::<c_int>()
+            .read_volatile()
+    };
     Object::at(Kind::Semaphore, semaphore, shared != 0)
 }
 

@@ -69,7 +69,7 @@ interpose! {
     }
 
     fn pause() -> c_int = |real| {
-        receive_any(|| real())
+        receive_any(real)
     }
 
     /// The mask that holds meanwhile does not block SIGTRAP while hooks may be in place.

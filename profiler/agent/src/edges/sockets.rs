@@ -42,7 +42,12 @@ pub fn describe(number: c_int, inode: u64) -> Option<Descriptor> {
         return Some(both(port(own), peer.map_or(0, port)));
     }
     let peer = peer?;
-    let way = |from: Address, to: Address| mix(mix(from.hash, from.port.into()), mix(to.hash, to.port.into()));
+    let way = |from: Address, to: Address| {
+        mix(
+            mix(from.hash, from.port.into()),
+            mix(to.hash, to.port.into()),
+        )
+    };
     Some(both(way(peer, own), way(own, peer)))
 }
 
@@ -63,7 +68,11 @@ pub fn unix(own: u64, peer: u64) -> Descriptor {
 ///
 /// # Safety
 /// `address` points to `len` bytes.
-pub unsafe fn key_of_address(address: *const libc::sockaddr, len: u32, datagram: bool) -> Option<u64> {
+pub unsafe fn key_of_address(
+    address: *const libc::sockaddr,
+    len: u32,
+    datagram: bool,
+) -> Option<u64> {
     // SAFETY: the caller's contract.
     let bytes = unsafe {
         if address.is_null() {
@@ -109,7 +118,10 @@ fn parse(bytes: &[u8]) -> Option<(c_int, Address)> {
             let name = bytes.get(2..)?;
             let len = match name.first() {
                 Some(0) => name.len(),
-                _ => name.iter().position(|&byte| byte == 0).unwrap_or(name.len()),
+                _ => name
+                    .iter()
+                    .position(|&byte| byte == 0)
+                    .unwrap_or(name.len()),
             };
             Address {
                 hash: hash(&name[..len]),
@@ -129,7 +141,14 @@ fn address(number: c_int, call: libc::c_long) -> Option<(c_int, Address)> {
     let answer = unsafe {
         kernel::system_call(
             call,
-            [number as u64, bytes.as_mut_ptr() as u64, &raw mut len as u64, 0, 0, 0],
+            [
+                number as u64,
+                bytes.as_mut_ptr() as u64,
+                &raw mut len as u64,
+                0,
+                0,
+                0,
+            ],
         )
     };
     if answer != 0 {

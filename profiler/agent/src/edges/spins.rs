@@ -19,11 +19,7 @@ fn object(lock: *const pthread_spinlock_t) -> Object {
 }
 
 #[cold]
-fn spin(
-    table: Table,
-    lock: *const pthread_spinlock_t,
-    real: impl FnOnce() -> c_int,
-) -> c_int {
+fn spin(table: Table, lock: *const pthread_spinlock_t, real: impl FnOnce() -> c_int) -> c_int {
     waiting(table, &[object(lock)], real, |&result| {
         Ended::by_number(result)
     })

@@ -165,7 +165,10 @@ pub fn push(
     now: u64,
 ) -> bool {
     let depth = thread.announced_len as usize;
-    slots.into_iter().flatten().for_each(|slot| slot.announce(now));
+    slots
+        .into_iter()
+        .flatten()
+        .for_each(|slot| slot.announce(now));
     if depth == ANNOUNCED_MAX {
         return false;
     }

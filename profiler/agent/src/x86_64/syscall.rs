@@ -1,9 +1,11 @@
-//! `syscall`: all but `futex` are left by a jump, with registers and stack as they were, since some of them return twice.
+//! `syscall`: all but what concerns edges and signal masks is left by a jump, with registers and stack as they were, since
+//! some of them return twice.
 
 use core::arch::naked_asm;
 use core::ffi::c_long;
 
 use crate::edges::futexes::futex;
+use crate::masks::change_mask;
 use crate::next::Next;
 
 #[unsafe(link_section = "evenkeel_next")]
@@ -21,8 +23,10 @@ extern "C" fn real() -> usize {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syscall(number: c_long) -> c_long {
     naked_asm!(
-        "cmp rdi, {number}",
+        "cmp rdi, {futex_number}",
         "je {futex}",
+        "cmp rdi, {mask_number}",
+        "je {mask}",
         "push rdi",
         "push rsi",
         "push rdx",
@@ -39,8 +43,10 @@ pub unsafe extern "C" fn syscall(number: c_long) -> c_long {
         "pop rsi",
         "pop rdi",
         "jmp rax",
-        number = const libc::SYS_futex,
+        futex_number = const libc::SYS_futex,
         futex = sym futex,
+        mask_number = const libc::SYS_rt_sigprocmask,
+        mask = sym change_mask,
         real = sym real,
     )
 }

@@ -21,7 +21,7 @@ static void nap_ms(long ms) {
 }
 
 static void prepare_waiter(void) {
-    waiter = mmap(0, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    waiter = (struct waiter *)mmap(0, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 }
 
 /* The next thing that can block is what it is about. */

@@ -142,6 +142,13 @@ static void descriptors(void) {
     say_errno("syscall", syscall(SYS_getppid) == getppid());
     say_errno("syscall 6", syscall(SYS_mmap, 0, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) != -1);
     say_errno("syscall bad", syscall(100000));
+    sigset_t set, old;
+    sigfillset(&set);
+    say_errno("mask", syscall(SYS_rt_sigprocmask, SIG_BLOCK, &set, &old, 8));
+    say_errno("mask", syscall(SYS_rt_sigprocmask, SIG_SETMASK, &old, &set, 8));
+    say("blocked", sigismember(&set, SIGUSR1) && sigismember(&set, SIGTERM) && !sigismember(&set, SIGKILL));
+    say_errno("mask", syscall(SYS_rt_sigprocmask, SIG_SETMASK, (void *)16, 0, 8));
+    say_errno("mask", syscall(SYS_rt_sigprocmask, 77, &old, 0, 8));
     int word = 1;
     say_errno("futex", syscall(SYS_futex, &word, FUTEX_WAIT_PRIVATE, 0, 0, 0, 0));
     struct timespec soon = {0, 1000000};

@@ -43,7 +43,9 @@ impl Arena {
         let arena = Arena { file, base };
         let control = arena.control();
         control.version.store(wire::VERSION, Relaxed);
-        control.session_pid.store(std::process::id() as i32, Relaxed);
+        control
+            .session_pid
+            .store(std::process::id() as i32, Relaxed);
         control.mode.store(Mode::Record as u32, Relaxed);
         control.lease_ticks.store(u64::MAX, Relaxed);
         control.edges.store(edges.into(), Relaxed);
@@ -71,7 +73,12 @@ impl Arena {
 
     fn ring(&self, index: usize) -> &RingHeader {
         // SAFETY: inside the mapping.
-        unsafe { &*self.base.add(wire::RINGS_AT + index * wire::RING_STRIDE).cast() }
+        unsafe {
+            &*self
+                .base
+                .add(wire::RINGS_AT + index * wire::RING_STRIDE)
+                .cast()
+        }
     }
 
     /// Answers processes that wait for a verdict: the program is wanted, nothing else.
@@ -117,7 +124,10 @@ impl Arena {
         if header.state.load(Acquire) == RingState::Free as u32 {
             return None;
         }
-        assert!(end < 2 * RING_BYTES as u64, "one lap is all that is read here");
+        assert!(
+            end < 2 * RING_BYTES as u64,
+            "one lap is all that is read here"
+        );
         let first = (&raw const *header).cast::<u8>();
         let mut records = Vec::new();
         let mut position = RING_BYTES as u64;

@@ -12,7 +12,9 @@ pub fn agent() -> &'static Path {
             return PathBuf::from(path);
         }
         // TARGET/tmp; the test itself lies in TARGET/PROFILE/deps.
-        let target = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().expect("a target directory");
+        let target = Path::new(env!("CARGO_TARGET_TMPDIR"))
+            .parent()
+            .expect("a target directory");
         let own = std::env::current_exe().expect("a path");
         let beside = own.ancestors().nth(2).expect("a profile's directory");
         let profile = match beside.file_name().and_then(|name| name.to_str()) {
@@ -20,7 +22,14 @@ pub fn agent() -> &'static Path {
             Some(name) => name,
         };
         let built = Command::new(env!("CARGO"))
-            .args(["build", "--quiet", "-p", "evenkeel-agent", "--profile", profile])
+            .args([
+                "build",
+                "--quiet",
+                "-p",
+                "evenkeel-agent",
+                "--profile",
+                profile,
+            ])
             .arg("--target-dir")
             .arg(target)
             .current_dir(env!("CARGO_MANIFEST_DIR"))
@@ -35,13 +44,18 @@ pub fn agent() -> &'static Path {
 
 /// The executable of a program of `tests/programs`.
 pub fn program(name: &str) -> PathBuf {
-    program_of(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs"), name)
+    program_of(
+        &Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs"),
+        name,
+    )
 }
 
 /// The executable of a program of any folder.
 pub fn program_of(sources: &Path, name: &str) -> PathBuf {
     static BUILDING: Mutex<()> = Mutex::new(());
-    let _one_at_a_time = BUILDING.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+    let _one_at_a_time = BUILDING
+        .lock()
+        .unwrap_or_else(|poisoned| poisoned.into_inner());
     let directory = Path::new(env!("CARGO_TARGET_TMPDIR")).join("edges");
     std::fs::create_dir_all(&directory).unwrap();
     let source = ["c", "cpp"]
@@ -49,11 +63,20 @@ pub fn program_of(sources: &Path, name: &str) -> PathBuf {
         .into_iter()
         .find(|source| source.exists())
         .unwrap_or_else(|| panic!("there is no program {name}"));
-    let cpp = source.extension().is_some_and(|extension| extension == "cpp");
+    let cpp = source
+        .extension()
+        .is_some_and(|extension| extension == "cpp");
     let output = directory.join(name);
     let fresh = directory.join(format!("{name}.{}", std::process::id()));
     let compiled = Command::new(if cpp { "g++" } else { "gcc" })
-        .args(["-O1", "-g", "-Wall", "-fno-inline", "-pthread", "-D_GNU_SOURCE"])
+        .args([
+            "-O1",
+            "-g",
+            "-Wall",
+            "-fno-inline",
+            "-pthread",
+            "-D_GNU_SOURCE",
+        ])
         .args(cpp.then_some("-std=c++20"))
         .arg("-I")
         .arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../include"))

@@ -8,16 +8,55 @@ pub type Object = (Kind, u64);
 /// One group, or a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event {
-    Call { probe: u32, start: u64, end: u64 },
-    Wait { objects: Vec<Object>, start: u64, end: u64 },
-    Wake { object: Object, at: u64, opens: Vec<Open> },
-    Enqueue { object: Object, at: u64, opens: Vec<Open> },
-    Dequeue { object: Object, at: u64 },
-    Begin { key: u64, at: u64, payload: u64, label: String },
-    Work { key: u64, at: u64 },
-    Class { key: u64, name: String },
-    Attribute { key: u64, name: String, value: i64 },
-    End { key: u64, at: u64, payload: u64, opens: Vec<Open> },
+    Call {
+        probe: u32,
+        start: u64,
+        end: u64,
+    },
+    Wait {
+        objects: Vec<Object>,
+        start: u64,
+        end: u64,
+    },
+    Wake {
+        object: Object,
+        at: u64,
+        opens: Vec<Open>,
+    },
+    Enqueue {
+        object: Object,
+        at: u64,
+        opens: Vec<Open>,
+    },
+    Dequeue {
+        object: Object,
+        at: u64,
+    },
+    Begin {
+        key: u64,
+        at: u64,
+        payload: u64,
+        label: String,
+    },
+    Work {
+        key: u64,
+        at: u64,
+    },
+    Class {
+        key: u64,
+        name: String,
+    },
+    Attribute {
+        key: u64,
+        name: String,
+        value: i64,
+    },
+    End {
+        key: u64,
+        at: u64,
+        payload: u64,
+        opens: Vec<Open>,
+    },
     /// A marker of an interval that stays on its thread.
     Other(Marker),
 }
@@ -56,7 +95,10 @@ impl Stream {
     /// Whether the thread was created by the C library, or its process by `fork`.
     pub fn creation(&self) -> Option<u64> {
         match self.events.first() {
-            Some(Event::Dequeue { object: (Kind::Thread, key), .. }) => Some(*key),
+            Some(Event::Dequeue {
+                object: (Kind::Thread, key),
+                ..
+            }) => Some(*key),
             _ => None,
         }
     }

@@ -12,8 +12,8 @@ use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 
 use arena::Arena;
-use events::{Event, Stream};
 use evenkeel_wire::Kind;
+use events::{Event, Stream};
 use plan::Hooks;
 
 /// What became of a program.
@@ -148,7 +148,9 @@ impl Run {
         let kinds = Kind::ALL.into_iter().filter(|&other| kind.woken_by(other));
         let wakes = kinds.flat_map(|other| self.wakes(other));
         wakes
-            .filter(|(thread, wake)| *thread != waiter && wake.key == wait.key && wake.at <= wait.end)
+            .filter(|(thread, wake)| {
+                *thread != waiter && wake.key == wait.key && wake.at <= wait.end
+            })
             .max_by_key(|(_, wake)| wake.at)
     }
 
@@ -160,7 +162,11 @@ impl Run {
         let Some((thread, wake)) = found else {
             panic!("nobody woke {wait:?} of {waiter}: {:#?}", self.streams)
         };
-        assert_eq!(thread, waker, "{kind:?} {wait:?} by {wake:?}: {:#?}", self.streams);
+        assert_eq!(
+            thread, waker,
+            "{kind:?} {wait:?} by {wake:?}: {:#?}",
+            self.streams
+        );
         wake
     }
 

@@ -42,7 +42,11 @@ impl Hooks<'_> {
             return;
         }
         let module = Module::load(program, &DebugSources::none()).unwrap();
-        let entries: Vec<u64> = module.functions().iter().map(|function| function.entry).collect();
+        let entries: Vec<u64> = module
+            .functions()
+            .iter()
+            .map(|function| function.entry)
+            .collect();
         let mut id = 0;
         for hook in self.0 {
             let named = |&&entry: &&u64| module.name(entry) == hook.callee;
@@ -54,9 +58,8 @@ impl Hooks<'_> {
                         continue;
                     }
                     // SAFETY: nobody looks at entries beyond the count; zero is a valid probe.
-                    let probe = unsafe {
-                        &mut *arena.base.add(wire::PROBES_AT).cast::<Probe>().add(id)
-                    };
+                    let probe =
+                        unsafe { &mut *arena.base.add(wire::PROBES_AT).cast::<Probe>().add(id) };
                     probe.wanted.store(Wanted::On as u32, Relaxed);
                     probe.module = index;
                     probe.address = site.address;

@@ -39,6 +39,16 @@ pub struct Keep {
 }
 
 impl Keep {
+    /// Whether an interval of this latency would be kept.
+    pub fn keeps(&self, latency: i64) -> bool {
+        let slow = self.slowest.get(SLOWEST - 1);
+        let example = self.examples.get(bucket_of(latency as u64));
+        slow.is_none_or(|slow| slow.latency < latency)
+            || example
+                .and_then(Option::as_ref)
+                .is_none_or(|(count, _)| (count + 1).is_power_of_two())
+    }
+
     /// Offers an interval; `kept` comes without pieces, which are copied from `path` if it is kept. `wanted`: keep it in any case.
     pub fn offer(&mut self, kept: Kept, path: &Path, wanted: bool) {
         let with_pieces = || Kept {
@@ -49,7 +59,9 @@ impl Keep {
         if wanted {
             self.wanted = Some(with_pieces());
         }
-        let at = self.slowest.partition_point(|slower| slower.latency >= kept.latency);
+        let at = self
+            .slowest
+            .partition_point(|slower| slower.latency >= kept.latency);
         if at < SLOWEST {
             self.slowest.truncate(SLOWEST - 1);
             self.slowest.insert(at, with_pieces());
@@ -124,7 +136,10 @@ mod tests {
         assert_eq!(slowest, expected);
         for latency in [30.0, 500.0, 5000.0, 9990.0] {
             let near = keep.nearest(latency).unwrap().latency as f64;
-            assert!((near - latency).abs() <= latency / 8.0 + 1.0, "{near} for {latency}");
+            assert!(
+                (near - latency).abs() <= latency / 8.0 + 1.0,
+                "{near} for {latency}"
+            );
         }
         assert_eq!(keep.find(77).map(|kept| kept.id), Some(77));
         assert!(keep.examples.len() < 120);

@@ -185,7 +185,10 @@ mod tests {
         assert!(!keyed.begin(5, instance(30, 4)));
         assert!(keyed.begin(5, instance(40, 6)), "the one of 30 never ended");
         let at = |time| keyed.class_at(5, time);
-        assert_eq!([at(9), at(15), at(25), at(35), at(45)].map(|c| c.unwrap_or(0)), [0, 3, 3, 4, 6]);
+        assert_eq!(
+            [at(9), at(15), at(25), at(35), at(45)].map(|c| c.unwrap_or(0)),
+            [0, 3, 3, 4, 6]
+        );
         assert_eq!((keyed.open(), keyed.earliest_open()), (1, Some(40)));
     }
 
@@ -197,7 +200,12 @@ mod tests {
             end,
             end_mark: 0,
         };
-        for ended in [segment(1, 10), segment(2, 20), segment(1, 30), segment(2, 30)] {
+        for ended in [
+            segment(1, 10),
+            segment(2, 20),
+            segment(1, 30),
+            segment(2, 30),
+        ] {
             keyed.segment(5, ended);
         }
         let last = |thread, after, until| keyed.last_segment(5, thread, after, until);

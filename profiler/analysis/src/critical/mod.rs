@@ -9,7 +9,8 @@
 //! ```text
 //! analysis.follow_edges()                     before the first record; the recording must say so, too
 //! loop   analysis.push(thread, records) ..    each thread's ring in turn: one pass
-//!        analysis.switched_out(thread, ..)    what the kernel told meanwhile, if it may be asked
+//!        analysis.switched_out(thread, ..)    what the kernel told meanwhile, if it may be asked: when threads did not run,
+//!        analysis.woken(thread, ..)           and who woke them, for waits that no thread of the target says it ended
 //!        analysis.pass_ended()                in a recording: a mark, so that a replay does the same
 //! end    analysis.pass_ended() twice          what was still waiting for its pass
 //! ```
@@ -28,8 +29,8 @@
 //! # Idle by design, and blocked
 //! [`crate::doing`] has the rule by which time is one or the other.
 
-pub mod keyed;
 pub mod kept;
+pub mod keyed;
 pub mod path;
 pub mod reader;
 pub mod serials;
@@ -48,7 +49,7 @@ use crate::intervals::Reason;
 use keyed::KeyedIntervals;
 use reader::{Event, Happened, Inbox, Reader};
 use serials::Serials;
-use spans::{Spans, SwitchedOut};
+use spans::{Spans, SwitchedOut, Woken};
 use timeline::{CALLS_MAX, MARKS_MAX, Serving};
 use wakes::ReleaseIndex;
 use walk::Subject;
@@ -165,6 +166,12 @@ impl Critical {
         self.past.threads.entry(key).or_default().spans.push(spans);
     }
 
+    /// Takes who made a thread ready to run, in order of time.
+    pub fn woken(&mut self, key: u64, wakings: &[Woken]) {
+        let thread = self.past.threads.entry(key).or_default();
+        thread.spans.push_wakings(wakings);
+    }
+
     /// Intervals left out since the last call.
     pub fn discarded(&mut self) -> std::vec::Drain<'_, Reason> {
         self.discarded.drain(..)
@@ -257,7 +264,8 @@ impl Critical {
         self.dropped += self.past.enqueued.forget_before(horizon);
         let given_up = self.past.keyed.forget_before(horizon);
         let given_up = usize::try_from(given_up).unwrap_or(0);
-        self.discarded.extend(std::iter::repeat_n(Reason::NeverEnded, given_up));
+        self.discarded
+            .extend(std::iter::repeat_n(Reason::NeverEnded, given_up));
         if self.kept() <= self.forget_at {
             return;
         }

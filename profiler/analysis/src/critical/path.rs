@@ -27,19 +27,28 @@ pub struct Path {
     pub pieces: Vec<Piece>,
     /// Pieces beyond [`PIECES_MAX`] were left out.
     pub is_cut: bool,
+    keeps_pieces: bool,
     waits: Vec<WaitSeen>,
 }
 
 impl Path {
-    /// Forgets everything.
-    pub fn clear(&mut self) {
+    /// Begins the next path; its pieces are kept only if they are wanted.
+    pub fn begin(&mut self, keeps_pieces: bool) {
+        self.keeps_pieces = keeps_pieces;
         self.pieces.clear();
         self.waits.clear();
         self.is_cut = false;
     }
 
     /// Adds the piece before.
+    #[inline]
     pub fn piece(&mut self, piece: Piece) {
+        if self.keeps_pieces {
+            self.add(piece);
+        }
+    }
+
+    fn add(&mut self, piece: Piece) {
         if let Some(last) = self.pieces.last_mut()
             && (last.thread, last.node, last.from) == (piece.thread, piece.node, piece.to)
         {

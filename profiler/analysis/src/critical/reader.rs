@@ -3,9 +3,9 @@
 //! A marker and what belongs to it are a **group**, contiguous in the ring (`evenkeel_wire::edges` draws them), but a drain
 //! may cut it anywhere.
 
+use evenkeel_wire::Kind;
 use evenkeel_wire::edges::{generation_of_end, opens_of};
 use evenkeel_wire::record::{MARKER_FIRST, Marker, Record};
-use evenkeel_wire::Kind;
 
 use super::keyed::{Instance, KeyedIntervals, Segment};
 use super::serials::Serials;
@@ -232,7 +232,7 @@ impl Reader {
         }
         let begin_mark = self.timeline.push_mark(time, What::Turn, &[]);
         let home = Home {
-            serial: inbox.serials.next(),
+            serial: inbox.serials.issue(),
             begin: time,
             begin_mark,
             generation: (payload >> 1) as u32,
@@ -307,13 +307,16 @@ impl Reader {
     }
 
     fn group(&mut self, thread: u64, group: &Group, opens: &[Record], inbox: &mut Inbox<'_>) {
-        let Some(object) = group.objects[0] else { return };
+        let Some(object) = group.objects[0] else {
+            return;
+        };
         let time = group.time;
         match group.marker {
             Marker::Wait => {
                 let (start, end) = (time, time.saturating_add(group.payload));
                 let objects = group.objects;
-                self.timeline.push_mark(end, What::Wait { start, objects }, &[]);
+                self.timeline
+                    .push_mark(end, What::Wait { start, objects }, &[]);
             }
             Marker::Wake | Marker::Enqueue => {
                 let mark = self.timeline.push_mark(time, What::Anchor, opens);

@@ -14,7 +14,7 @@ pub struct Serials {
 
 impl Serials {
     /// The next number; its class is that of no label until it is told.
-    pub fn next(&mut self) -> u64 {
+    pub fn issue(&mut self) -> u64 {
         if self.classes.len() == REMEMBERED_MAX {
             self.classes.pop_front();
             self.gone += 1;
@@ -34,6 +34,8 @@ impl Serials {
     /// The class of an interval; that of no label where it is not known.
     pub fn class_of(&self, serial: u64) -> u16 {
         let at = serial.checked_sub(self.gone);
-        at.and_then(|at| self.classes.get(at as usize)).copied().unwrap_or(0)
+        at.and_then(|at| self.classes.get(at as usize))
+            .copied()
+            .unwrap_or(0)
     }
 }

@@ -1,4 +1,4 @@
-//! When the kernel had a thread off its processor: an input from whoever may ask the kernel.
+//! When the kernel had a thread off its processor, and who made it ready again: inputs from whoever may ask the kernel.
 
 use std::collections::VecDeque;
 
@@ -12,14 +12,24 @@ pub struct SwitchedOut {
     pub start: u64,
     /// To, ticks.
     pub end: u64,
-    /// It could have run: the processor was taken from it. Otherwise it blocked.
+    /// It could have run: the processor was taken from it, or not yet given to it. Otherwise it blocked.
     pub preempted: bool,
 }
 
-/// One thread's spans, in order, without overlap.
+/// A thread was made ready to run by another of the target.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Woken {
+    /// When, ticks.
+    pub time: u64,
+    /// The other's key.
+    pub by: u64,
+}
+
+/// One thread's spans, in order, without overlap, and its wake-ups, in order.
 #[derive(Debug, Default)]
 pub struct Spans {
     spans: VecDeque<SwitchedOut>,
+    wakings: VecDeque<Woken>,
 }
 
 impl Spans {
@@ -34,6 +44,33 @@ impl Spans {
         self.spans.drain(..excess);
     }
 
+    /// Adds wake-ups; those before the one before are left out.
+    pub fn push_wakings(&mut self, wakings: &[Woken]) {
+        for &woken in wakings {
+            if self
+                .wakings
+                .back()
+                .is_none_or(|last| last.time <= woken.time)
+            {
+                self.wakings.push_back(woken);
+            }
+        }
+        let excess = self.wakings.len().saturating_sub(SPANS_MAX);
+        self.wakings.drain(..excess);
+    }
+
+    /// The last wake-up not before `from` and not after `to`.
+    pub fn last_waking(&self, from: u64, to: u64) -> Option<Woken> {
+        let end = self.wakings.partition_point(|woken| woken.time <= to);
+        let last = self.wakings.get(end.checked_sub(1)?).copied();
+        last.filter(|woken| woken.time >= from)
+    }
+
+    /// Whether nothing is known of when the thread did not run.
+    pub fn is_empty(&self) -> bool {
+        self.spans.is_empty()
+    }
+
     /// The last span that begins before `time`.
     pub fn last_before(&self, time: u64) -> Option<SwitchedOut> {
         let after = self.spans.partition_point(|span| span.start < time);
@@ -44,6 +81,8 @@ impl Spans {
     pub fn forget_before(&mut self, horizon: u64) {
         let gone = self.spans.partition_point(|span| span.end < horizon);
         self.spans.drain(..gone);
+        let gone = self.wakings.partition_point(|woken| woken.time < horizon);
+        self.wakings.drain(..gone);
     }
 }
 
@@ -67,5 +106,16 @@ mod tests {
         assert_eq!(spans.last_before(40), None);
         (0..2 * SPANS_MAX as u64).for_each(|at| spans.push(&[span(100 + at, 101 + at)]));
         assert_eq!(spans.spans.len(), SPANS_MAX);
+    }
+
+    #[test]
+    fn the_last_wake_up_of_a_wait() {
+        let mut spans = Spans::default();
+        let woken = |time| Woken { time, by: 7 };
+        spans.push_wakings(&[woken(10), woken(30), woken(20), woken(50)]);
+        assert_eq!(spans.last_waking(5, 40), Some(woken(30)));
+        assert_eq!(spans.last_waking(31, 49), None);
+        spans.forget_before(31);
+        assert_eq!(spans.last_waking(0, 40), None);
     }
 }

@@ -30,11 +30,68 @@ pub enum Enclosing {
     /// A call of this probe.
     Call(u32),
     /// A wait for an object of this kind.
-    Wait(Kind, Releases),
+    Wait(Kind, Endings),
 }
 
-/// The releases that ended a wait, in order of time, at most two (`evenkeel_wire::edges`, "A condition variable").
-pub type Releases = [Option<Release>; 2];
+/// Who ended a wait, in order of time, at most two (`evenkeel_wire::edges`, "A condition variable").
+pub type Endings = [Option<Ending>; 2];
+
+/// A thread ended another's wait.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ending {
+    /// When, ticks.
+    pub time: u64,
+    /// Which thread.
+    pub thread: u64,
+    /// Number of the mark at which it said so; nothing where only the kernel did.
+    pub mark: Option<u64>,
+}
+
+impl From<Release> for Ending {
+    fn from(release: Release) -> Ending {
+        Ending {
+            time: release.time,
+            thread: release.thread,
+            mark: Some(release.mark),
+        }
+    }
+}
+
+/// A moment of a thread: where to begin to read backwards, and what enclosed it.
+#[derive(Debug)]
+pub struct Moment {
+    /// Number of the mark below which to read.
+    pub mark: u64,
+    /// Number of the call below which to read.
+    pub call: u64,
+    /// What the thread served.
+    pub serving: Serving,
+    /// Calls that were running, outermost first: start and probe.
+    pub running: Vec<(u64, u32)>,
+}
+
+impl Moment {
+    /// The moment at which a thread ended a wait; nothing where it was dropped.
+    pub fn of(timeline: &Timeline, ending: Ending) -> Option<Moment> {
+        let Some(number) = ending.mark else {
+            let (mark, call) = timeline.position(ending.time);
+            return Some(Moment {
+                mark,
+                call,
+                serving: timeline.serving_before(mark),
+                running: running_at(timeline, mark, call, ending.time),
+            });
+        };
+        let mark = timeline.mark(number)?;
+        let open = timeline.opens(mark).filter(|open| open.start != 0);
+        Some(Moment {
+            mark: number,
+            call: mark.calls_before,
+            serving: mark.serving,
+            running: open.map(|open| (open.start, open_probe(open))).collect(),
+        })
+    }
+}
 
 /// The next thing met, going backwards.
 #[derive(Clone, Copy, Debug)]
@@ -140,27 +197,27 @@ pub fn open_probe(open: &Record) -> u32 {
     open.duration() as u32 & PROBE_MASK
 }
 
-/// Calls that were running at a mark that does not tell, outermost first: start and probe.
+/// Calls that were running at a moment at which nobody told, outermost first: start and probe. Behind it lie the mark and the
+/// call with these numbers.
 ///
 /// They have ended since, or were open at a later mark that does tell.
-pub fn running_at(timeline: &Timeline, number: u64) -> Vec<(u64, u32)> {
-    let Some(mark) = timeline.mark(number) else {
-        return Vec::new();
-    };
-    let mut later = number + 1..timeline.marks_end();
+pub fn running_at(timeline: &Timeline, mark: u64, call: u64, time: u64) -> Vec<(u64, u32)> {
+    let mut later = mark..timeline.marks_end();
     let telling = later.find_map(|at| timeline.mark(at).filter(|mark| mark.opens > 0));
     let end = telling.map_or(timeline.calls_end(), |mark| mark.calls_before);
-    let ended = (mark.calls_before..end.min(mark.calls_before + SCAN_MAX))
-        .filter_map(|at| timeline.call(at))
-        .filter(|call| call.start < mark.time && call.end() > mark.time)
-        .map(|call| (call.start, call.id()));
-    let open = telling.map(|mark| timeline.opens(mark)).into_iter().flatten();
+    let open = telling.map(|mark| timeline.opens(mark));
     let mut running: Vec<_> = open
-        .filter(|open| open.start < mark.time)
+        .into_iter()
+        .flatten()
+        .filter(|open| open.start != 0 && open.start < time)
         .map(|open| (open.start, open_probe(open)))
         .collect();
+    let ended = (call..end.min(call.saturating_add(SCAN_MAX))).filter_map(|at| timeline.call(at));
+    let mut ended: Vec<_> = ended
+        .filter(|call| call.start < time && call.end() > time)
+        .map(|call| (call.start, call.id()))
+        .collect();
     // Of the completed calls the one that ended last encloses the others.
-    let mut ended: Vec<_> = ended.collect();
     ended.reverse();
     running.extend(ended);
     running

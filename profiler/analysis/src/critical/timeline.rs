@@ -168,13 +168,27 @@ impl Timeline {
     /// A call by number; nothing where it was dropped.
     #[inline]
     pub fn call(&self, number: u64) -> Option<&Record> {
-        self.calls.get(number.checked_sub(self.calls_gone)? as usize)
+        self.calls
+            .get(number.checked_sub(self.calls_gone)? as usize)
     }
 
     /// A mark by number; nothing where it was dropped.
     #[inline]
     pub fn mark(&self, number: u64) -> Option<&Mark> {
-        self.marks.get(number.checked_sub(self.marks_gone)? as usize)
+        self.marks
+            .get(number.checked_sub(self.marks_gone)? as usize)
+    }
+
+    /// Numbers of the first mark and the first call after a moment: where to begin to read backwards from it.
+    pub fn position(&self, time: u64) -> (u64, u64) {
+        let mark = self.marks.partition_point(|mark| mark.time <= time);
+        let call = self.calls.partition_point(|call| call.end() <= time);
+        (self.marks_gone + mark as u64, self.calls_gone + call as u64)
+    }
+
+    /// What the thread served just before a mark; now, if there is none.
+    pub fn serving_before(&self, number: u64) -> Serving {
+        self.mark(number).map_or(self.serving, |mark| mark.serving)
     }
 
     /// Calls open at a mark, outermost first.
@@ -287,7 +301,13 @@ mod tests {
         assert_eq!(timeline.opens(timeline.mark(60).unwrap()).count(), 1);
         assert_eq!(timeline.known_since(), 496);
         let dropped = timeline.bound(40, 100);
-        assert_eq!(dropped, Dropped { calls: 21, marks: 0 });
+        assert_eq!(
+            dropped,
+            Dropped {
+                calls: 21,
+                marks: 0
+            }
+        );
         assert_eq!(timeline.known_since(), 705);
     }
 }

@@ -45,7 +45,10 @@ impl ReleaseIndex {
     /// Adds a release.
     pub fn add(&mut self, key: u64, release: Release) {
         let releases = self.by_key.entry(key).or_default().get_mut();
-        releases.sorted &= releases.list.last().is_none_or(|last| last.time <= release.time);
+        releases.sorted &= releases
+            .list
+            .last()
+            .is_none_or(|last| last.time <= release.time);
         releases.sorted |= releases.list.is_empty();
         releases.list.push(release);
         self.len += 1;
@@ -105,7 +108,7 @@ impl ReleaseIndex {
     }
 
     /// Releases kept.
-    pub fn len(&self) -> usize {
+    pub fn kept(&self) -> usize {
         self.len
     }
 }
@@ -152,11 +155,11 @@ mod tests {
         let many = RELEASES_MAX as u64 + 1000;
         (0..many).for_each(|at| index.add(at % 1000, release(at, 1, Kind::Mutex)));
         let lost = index.forget_before(0);
-        assert!(lost > 0 && index.len() <= RELEASES_MAX);
-        assert_eq!(index.len() as u64 + lost, many);
+        assert!(lost > 0 && index.kept() <= RELEASES_MAX);
+        assert_eq!(index.kept() as u64 + lost, many);
         (0..5000).for_each(|at| index.add(at, release(at, 1, Kind::Mutex)));
         index.prune_at = 0;
         assert_eq!(index.forget_before(u64::MAX), 0);
-        assert_eq!((index.len(), index.by_key.len()), (0, 0));
+        assert_eq!((index.kept(), index.by_key.len()), (0, 0));
     }
 }

@@ -125,7 +125,10 @@ impl WaitSums {
     /// All rows; the last may stand for all that did not fit, without a key.
     pub fn rows(&self) -> impl Iterator<Item = (Option<&RowKey>, &Row)> {
         let others = (self.others.count > 0).then_some((None, &self.others));
-        self.rows.iter().map(|(key, row)| (Some(key), row)).chain(others)
+        self.rows
+            .iter()
+            .map(|(key, row)| (Some(key), row))
+            .chain(others)
     }
 
     /// Probes of a holder's open calls, outermost first.
@@ -192,7 +195,10 @@ mod tests {
         let mut sums = WaitSums::default();
         (0..2 * ROWS_MAX as u32).for_each(|site| sums.add(&[wait(site, 1, 1)], 5));
         assert_eq!(sums.rows().count(), ROWS_MAX + 1);
-        assert_eq!(sums.rows().map(|(_, row)| row.count).sum::<u64>(), 2 * ROWS_MAX as u64);
+        assert_eq!(
+            sums.rows().map(|(_, row)| row.count).sum::<u64>(),
+            2 * ROWS_MAX as u64
+        );
         (0..100).for_each(|key| sums.add(&[wait(1, key, 1)], 5));
         assert!(sums.rows().all(|(_, row)| row.objects.len() <= OBJECTS_MAX));
     }

@@ -40,7 +40,8 @@ fn costs() -> impl Strategy<Value = ProbeCost> {
 
 /// Mostly short calls and markers of one plan, at times anything.
 fn any_record() -> impl Strategy<Value = Record> {
-    let id = prop_oneof![4 => 0u32..4, 3 => MARKER_FIRST + 16..MARKER_FIRST + 23, 1 => 0u32..1 << 20];
+    let id =
+        prop_oneof![4 => 0u32..4, 3 => MARKER_FIRST + 16..MARKER_FIRST + 23, 1 => 0u32..1 << 20];
     let time = prop_oneof![9 => 0u64..40, 1 => any::<u64>()];
     let payload = prop_oneof![6 => 0u64..8, 1 => 0u64..1 << 43];
     (time, payload, id).prop_map(|(start, payload, id)| Record::new(start, payload, id))

@@ -113,7 +113,14 @@ pub fn read(file: i32, into: &mut [u8]) -> usize {
     let answer = unsafe {
         system_call(
             libc::SYS_read,
-            [file as u64, into.as_mut_ptr() as u64, into.len() as u64, 0, 0, 0],
+            [
+                file as u64,
+                into.as_mut_ptr() as u64,
+                into.len() as u64,
+                0,
+                0,
+                0,
+            ],
         )
     };
     usize::try_from(answer).unwrap_or(0)

@@ -3,7 +3,7 @@
 use evenkeel_analysis::profile::Profile;
 
 use crate::terminal::Style;
-use crate::{fit, units};
+use crate::{fit, units, words};
 
 pub(crate) const PERCENTILES: [&str; 6] = ["p50", "p90", "p95", "p99", "p999", "max"];
 
@@ -23,10 +23,14 @@ pub(super) fn render(profile: &Profile, style: &Style) -> String {
         ("intervals", intervals(profile)),
         ("latency", latency(profile)),
         ("percentiles", percentiles(profile)),
+        ("time", words::time(&profile.doing)),
         ("closure", closure(profile)),
         ("overhead", overhead(profile)),
-    ] {
-        let mut lines = fit::wrap(&text, width - 15).into_iter();
+    ]
+    .iter()
+    .filter(|(_, text)| !text.is_empty())
+    {
+        let mut lines = fit::wrap(text, width - 15).into_iter();
         out.push_str(&format!(
             "  {}{}\n",
             paint.dim(&fit::left(label, 13)),

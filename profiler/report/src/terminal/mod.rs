@@ -6,7 +6,9 @@ mod header;
 mod notes;
 pub(crate) mod paint;
 pub(crate) mod plain;
+pub mod timeline;
 mod tree;
+mod waits;
 
 use evenkeel_analysis::profile::Profile;
 
@@ -65,6 +67,7 @@ pub fn render(profile: &Profile, style: &Style) -> String {
         factors::render(&profile, &paths, style),
     ];
     sections.push(tree::render(&profile, style));
+    sections.extend(waits::render(&profile, style));
     sections.extend(classes::render(&profile, &paths, style));
     sections.extend(notes::warnings(&profile, style));
     sections.extend(notes::unpatched(&profile, style));

@@ -1,6 +1,6 @@
 //! A profile whose names cannot command the terminal: symbols, SQL and arguments come from the target.
 
-use evenkeel_analysis::profile::{Node, Profile};
+use evenkeel_analysis::profile::{Node, Profile, Timeline, WaitedFor};
 
 use crate::fit;
 
@@ -26,6 +26,8 @@ pub(crate) fn profile(profile: &Profile) -> Profile {
         class.top.iter_mut().for_each(|top| clean(&mut top.path));
     }
     node(&mut profile.tree);
+    profile.waits.iter_mut().for_each(waited_for);
+    profile.timelines.iter_mut().for_each(timeline);
     for unpatched in &mut profile.unpatched {
         clean(&mut unpatched.site);
         clean(&mut unpatched.reason);
@@ -39,6 +41,21 @@ fn node(node: &mut Node) {
     clean(&mut node.site);
     node.file.iter_mut().for_each(clean);
     node.children.iter_mut().for_each(self::node);
+}
+
+fn waited_for(line: &mut WaitedFor) {
+    clean(&mut line.waiter);
+    line.holder.iter_mut().for_each(clean);
+    line.holder_calls.iter_mut().for_each(clean);
+}
+
+fn timeline(timeline: &mut Timeline) {
+    clean(&mut timeline.class);
+    timeline.lanes.iter_mut().for_each(clean);
+    for span in &mut timeline.spans {
+        clean(&mut span.name);
+        clean(&mut span.path);
+    }
 }
 
 fn clean(text: &mut String) {

@@ -26,7 +26,9 @@ impl Kernel {
                 batch: HashMap::new(),
             }),
             Err(error) => {
-                warnings.push(format!("preempted and blocked time are not told apart: {error}"));
+                warnings.push(format!(
+                    "preempted and blocked time are not told apart: {error}"
+                ));
                 None
             }
         }

@@ -33,6 +33,7 @@ pub struct Replay {
     path: PathBuf,
     file: BufReader<File>,
     at: u64,
+    kept: Option<u64>,
 }
 
 enum Chunk {
@@ -70,7 +71,13 @@ impl Replay {
             path: path.to_owned(),
             file,
             at: 16,
+            kept: None,
         })
+    }
+
+    /// Keeps the critical path of the interval with this number, the last one asked for.
+    pub fn keep_interval(&mut self, id: u64) {
+        self.kept = Some(id);
     }
 
     /// Replays everything.
@@ -105,32 +112,33 @@ impl Replay {
                 b'D' => {
                     let thread = decode(&body, &mut records)
                         .ok_or_else(|| self.damaged("records of odd length"))?;
-                    begun(&mut analysis, &mut rounds, &meta).push(thread, &records);
+                    begun(&mut analysis, &mut rounds, &meta, self.kept).push(thread, &records);
                 }
                 b'E' => {
                     let [low, high] =
                         words(&body).ok_or_else(|| self.damaged("a thread of odd length"))?;
-                    begun(&mut analysis, &mut rounds, &meta)
+                    begun(&mut analysis, &mut rounds, &meta, self.kept)
                         .thread_ended(u64::from(high) << 32 | u64::from(low));
                 }
-                b'P' => begun(&mut analysis, &mut rounds, &meta).pass_ended(),
+                b'P' => begun(&mut analysis, &mut rounds, &meta, self.kept).pass_ended(),
                 b'K' => {
-                    let (thread, spans) = decode_spans(&body)
-                        .ok_or_else(|| self.damaged("spans of odd length"))?;
-                    begun(&mut analysis, &mut rounds, &meta).switched_out(thread, &spans);
+                    let (thread, spans) =
+                        decode_spans(&body).ok_or_else(|| self.damaged("spans of odd length"))?;
+                    begun(&mut analysis, &mut rounds, &meta, self.kept)
+                        .switched_out(thread, &spans);
                 }
                 b'N' => {
                     let (thread, name) = body
                         .split_first_chunk()
                         .ok_or_else(|| self.damaged("a name without its thread"))?;
                     let name = String::from_utf8_lossy(name).into_owned();
-                    begun(&mut analysis, &mut rounds, &meta)
+                    begun(&mut analysis, &mut rounds, &meta, self.kept)
                         .name_thread(u64::from_le_bytes(*thread), name);
                 }
                 _ => {}
             }
         };
-        let analysis_so_far = begun(&mut analysis, &mut rounds, &meta);
+        let analysis_so_far = begun(&mut analysis, &mut rounds, &meta, self.kept);
         // Where the recording was cut, what waited for its pass.
         analysis_so_far.pass_ended();
         analysis_so_far.pass_ended();
@@ -198,11 +206,15 @@ fn begun<'a>(
     analysis: &'a mut Option<Analysis>,
     rounds: &mut Vec<[u32; 2]>,
     meta: &Meta,
+    kept: Option<u64>,
 ) -> &'a mut Analysis {
     let analysis = analysis.get_or_insert_with(|| {
         let mut analysis = Analysis::new(meta.cost());
         if meta.edges {
             analysis.follow_edges();
+        }
+        if let Some(id) = kept {
+            analysis.keep_interval(id);
         }
         analysis
     });

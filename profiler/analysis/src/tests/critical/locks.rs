@@ -78,9 +78,12 @@ fn a_condition_variable_with_a_spurious_wake_up() {
         .wait_both(1032, 1070, [(Kind::Condition, 1), (Kind::Mutex, 2)])
         .call(1005, 1095, LOCK)
         .end(1100, &[]);
-    let g = stream()
-        .wake(1028, Kind::Condition, 1, &[(900, G)])
-        .wake(1066, Kind::Mutex, 2, &[(900, G)]);
+    let g = stream().wake(1028, Kind::Condition, 1, &[(900, G)]).wake(
+        1066,
+        Kind::Mutex,
+        2,
+        &[(900, G)],
+    );
     let h = stream().wake(1060, Kind::Condition, 1, &[(900, H)]);
     let wait = "lock > waits: condition variable";
     assert_spent(
@@ -119,8 +122,14 @@ fn a_pipe_between_processes() {
             (&format!("waits: pipe > {other} > f"), 20),
             (&format!("waits: pipe > {other} > waits: file"), 10),
             ("waits: pipe > woken, not yet running", 10),
-            (&format!("waits: any of several descriptors > {other} > g"), 20),
-            ("waits: any of several descriptors > woken, not yet running", 10),
+            (
+                &format!("waits: any of several descriptors > {other} > g"),
+                20,
+            ),
+            (
+                "waits: any of several descriptors > woken, not yet running",
+                10,
+            ),
         ],
     );
 }
@@ -167,7 +176,10 @@ fn a_lock_that_sleeps_on_another_object() {
             (&format!("{named} > {other} > h"), 20),
             (&format!("{named} > woken, not yet running"), 10),
             (&format!("{named} > waits: semaphore > {other} > g"), 25),
-            (&format!("{named} > waits: semaphore > woken, not yet running"), 5),
+            (
+                &format!("{named} > waits: semaphore > woken, not yet running"),
+                5,
+            ),
             (&format!("{named} > waits: semaphore"), 20),
         ],
     );
@@ -194,7 +206,10 @@ fn a_chain_of_holders_is_followed_up_to_a_bound() {
     let spent = spent(&profile);
     let unseen = spent.iter().find(|(path, _)| path.ends_with("not seen"));
     let (path, &ticks) = unseen.expect("the bound was met");
-    assert_eq!(path.matches("waits: mutex").count(), crate::critical::walk::HOPS_MAX + 1);
+    assert_eq!(
+        path.matches("waits: mutex").count(),
+        crate::critical::walk::HOPS_MAX + 1
+    );
     // Holder 12 waits from 1022 on for holder 13, which releases at 1077.
     assert_eq!(ticks, 1077 - 1022);
 }

@@ -13,9 +13,10 @@ fn a_queue_with_too_few_workers() {
     let (mut listener, mut worker) = (stream(), stream());
     for request in 0..3u64 {
         let begin = 1000 + request;
-        listener = listener
-            .begin_keyed(begin, 50 + request, "get")
-            .enqueue(begin + 1, 70 + request, &[]);
+        listener =
+            listener
+                .begin_keyed(begin, 50 + request, "get")
+                .enqueue(begin + 1, 70 + request, &[]);
         let taken = 1010 + 30 * request;
         worker = worker
             .dequeue(taken, 70 + request)
@@ -27,10 +28,17 @@ fn a_queue_with_too_few_workers() {
     assert_eq!((profile.intervals, profile.mean_ns), (3, 69.0));
     let spent = spent(&profile);
     let at = |path: &str| spent.get(path).copied();
-    assert_eq!([at("queued"), at("f"), at("")], [Some(38), Some(28), Some(3)]);
+    assert_eq!(
+        [at("queued"), at("f"), at("")],
+        [Some(38), Some(28), Some(3)]
+    );
     assert_eq!(spent.len(), 3, "{spent:?}");
     // The queue is all that differs.
-    let queued = profile.tree.children.iter().find(|child| child.name == "queued");
+    let queued = profile
+        .tree
+        .children
+        .iter()
+        .find(|child| child.name == "queued");
     assert_eq!(queued.unwrap().share, 1.0);
 }
 
@@ -99,8 +107,14 @@ fn a_task_that_spawns_tasks() {
             (&format!("{child} > g"), 5),
             (&child, 12),
             (&format!("{grandchild} > woken, not yet running"), 5),
-            (&format!("{grandchild} > another thread of this interval"), 2),
-            (&format!("{grandchild} > another thread of this interval > h"), 28),
+            (
+                &format!("{grandchild} > another thread of this interval"),
+                2,
+            ),
+            (
+                &format!("{grandchild} > another thread of this interval > h"),
+                28,
+            ),
             (&format!("{grandchild} > queued"), 8),
             (&format!("{wait} > queued"), 18),
         ],
@@ -129,7 +143,10 @@ fn an_event_loop_with_interleaved_intervals() {
             ("g > f", 25),
             (&format!("{turn} > other interval: b > g > h"), 30),
             (&format!("{turn} > g"), 5),
-            (&format!("{turn} > g > waits: any of several descriptors"), 20),
+            (
+                &format!("{turn} > g > waits: any of several descriptors"),
+                20,
+            ),
         ],
     );
 }
@@ -205,7 +222,10 @@ fn keys_and_classes() {
     run(&mut analysis, &[one]);
     let profile = analysis.profile(&table(), &options());
     let classes = &profile.classes.classes;
-    let named: Vec<_> = classes.iter().map(|c| (&*c.name, c.intervals, c.mean_ns)).collect();
+    let named: Vec<_> = classes
+        .iter()
+        .map(|c| (&*c.name, c.intervals, c.mean_ns))
+        .collect();
     assert_eq!(named, [("GET /", 1, 10.0), ("POST /", 1, 20.0)]);
     assert_eq!((profile.discarded, analysis.in_flight()), (1, 1));
 }
@@ -213,7 +233,10 @@ fn keys_and_classes() {
 /// Rings are read one after the other: the beginning may be read a pass after the end, the wake a pass after the wait.
 #[test]
 fn an_interval_waits_for_its_pass() {
-    let beginner = stream().begin_keyed(1000, 5, "").enqueue(1001, 8, &[]).work(1002, 0);
+    let beginner = stream()
+        .begin_keyed(1000, 5, "")
+        .enqueue(1001, 8, &[])
+        .work(1002, 0);
     let ender = stream()
         .dequeue(1010, 8)
         .work(1010, 5)

@@ -1,7 +1,7 @@
 //! Properties of random streams of several threads.
 
-use evenkeel_wire::record::{MARKER_FIRST, Record};
 use evenkeel_wire::Kind;
+use evenkeel_wire::record::{MARKER_FIRST, Record};
 use proptest::prelude::*;
 
 use super::super::trace::{self, PAYLOAD, options, started};
@@ -88,7 +88,9 @@ fn write(acts: &[(u64, Act)]) -> Stream {
             Act::End => stream.end(now, &open),
             Act::Gap => {
                 let mut stream = stream;
-                stream.0.push(Record::marker(evenkeel_wire::Marker::Gap, now, 1));
+                stream
+                    .0
+                    .push(Record::marker(evenkeel_wire::Marker::Gap, now, 1));
                 stream
             }
         };
@@ -104,7 +106,11 @@ fn analysed(streams: &[Stream], batch: usize, spans: &[SwitchedOut]) -> Profile 
     });
     analysis.follow_edges();
     (0..streams.len()).for_each(|at| analysis.switched_out(at as u64 + 1, spans));
-    let longest = streams.iter().map(|stream| stream.0.len()).max().unwrap_or(0);
+    let longest = streams
+        .iter()
+        .map(|stream| stream.0.len())
+        .max()
+        .unwrap_or(0);
     for from in (0..longest.max(1)).step_by(batch) {
         for (at, stream) in streams.iter().enumerate() {
             let to = stream.0.len().min(from + batch);
@@ -220,7 +226,8 @@ fn nested() -> impl Strategy<Value = trace::Step> {
         (0u32..6, 0u64..50).prop_map(|(probe, ticks)| trace::leaf(probe, ticks)),
     ];
     leaf.prop_recursive(4, 30, 5, |inner| {
-        (0u32..6, prop::collection::vec(inner, 0..5)).prop_map(|(probe, steps)| trace::call(probe, steps))
+        (0u32..6, prop::collection::vec(inner, 0..5))
+            .prop_map(|(probe, steps)| trace::call(probe, steps))
     })
 }
 
@@ -248,10 +255,14 @@ fn memory_is_bounded() {
     let calls_a_pass = 1 << 16;
     let mut now = 2000;
     for pass in 0..40u64 {
-        let calls: Vec<Record> = (0..calls_a_pass).map(|at| Record::new(now + 4 * at, 3, 1)).collect();
+        let calls: Vec<Record> = (0..calls_a_pass)
+            .map(|at| Record::new(now + 4 * at, 3, 1))
+            .collect();
         now += 4 * calls_a_pass;
         analysis.push(3, &calls);
-        let wakes = (0..100).fold(stream(), |stream, at| stream.wake(now + at, Kind::Mutex, at, &[]));
+        let wakes = (0..100).fold(stream(), |stream, at| {
+            stream.wake(now + at, Kind::Mutex, at, &[])
+        });
         analysis.push(100 + pass, &wakes.0);
         analysis.thread_ended(100 + pass);
         analysis.pass_ended();
@@ -262,7 +273,13 @@ fn memory_is_bounded() {
     analysis.pass_ended();
     let profile = analysis.profile(&table(), &options());
     let spent = spent(&profile);
-    assert!(spent["not seen"] > 0 && spent["g"] >= 3 * (CALLS_MAX / 2) as i64, "{spent:?}");
-    let warned = profile.warnings.iter().any(|warning| warning.contains("dropped"));
+    assert!(
+        spent["not seen"] > 0 && spent["g"] >= 3 * (CALLS_MAX / 2) as i64,
+        "{spent:?}"
+    );
+    let warned = profile
+        .warnings
+        .iter()
+        .any(|warning| warning.contains("dropped"));
     assert!(warned, "{:?}", profile.warnings);
 }

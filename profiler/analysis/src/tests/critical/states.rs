@@ -5,7 +5,7 @@ use evenkeel_wire::record::{Marker, Record};
 
 use super::super::trace::{near, options};
 use super::streams::*;
-use crate::critical::spans::SwitchedOut;
+use crate::critical::spans::{SwitchedOut, Woken};
 use crate::doing::Doing;
 use crate::intervals::Reason;
 
@@ -40,9 +40,9 @@ fn a_preempted_spinner() {
             ("", 25),
             ("off the processor", 5),
             (wait, 10),
-            (&format!("{wait} > preempted"), 10),
+            (&format!("{wait} > ready, no processor"), 10),
             (&held, 20),
-            (&format!("{held} > preempted"), 30),
+            (&format!("{held} > ready, no processor"), 30),
         ],
     );
 }
@@ -77,9 +77,45 @@ fn what_the_time_was() {
         (Doing::Outside, 6.0),
         (Doing::Idle, 16.0),
     ];
-    let found: Vec<_> = profile.doing.iter().map(|line| (line.doing, line.mean_ns)).collect();
+    let found: Vec<_> = profile
+        .doing
+        .iter()
+        .map(|line| (line.doing, line.mean_ns))
+        .collect();
     assert_eq!(found, expected);
     near(profile.doing.iter().map(|line| line.fraction).sum(), 1.0);
+}
+
+/// A wait that nobody said to have ended, 1010-1090; the kernel saw thread 2 make the waiter ready at 1070, in h (1065-1080), called
+/// by g (1030-1095), neither open at any mark; before 1030 it ran k until 1025.
+///   woken 20; h 1065-1070 = 5, g 1030-1065 = 35, k 1010-1025 = 15, no call 1025-1030 = 5
+#[test]
+fn a_waker_that_only_the_kernel_saw() {
+    let a = stream()
+        .begin(1000, "")
+        .wait(1010, 1090, Kind::Futex, 1)
+        .end(1100, &[]);
+    let waker = stream()
+        .call(1001, 1025, K)
+        .call(1065, 1080, H)
+        .call(1030, 1095, G);
+    let mut analysis = following();
+    analysis.woken(1, &[Woken { time: 1070, by: 2 }]);
+    run(&mut analysis, &[a, waker]);
+    let profile = analysis.profile(&table(), &options());
+    let other = "waits: futex > thread outside of intervals";
+    assert_spent(
+        &profile,
+        &[
+            ("", 20),
+            ("waits: futex > woken, not yet running", 20),
+            (other, 5),
+            (&format!("{other} > g"), 35),
+            (&format!("{other} > g > h"), 5),
+            (&format!("{other} > k"), 15),
+        ],
+    );
+    assert_eq!(profile.waits[0].holder_calls, ["g [root+2]", "h [g+1]"]);
 }
 
 /// What a waker did before a gap in its records, or before they begin to be kept, is not seen; the interval is kept.
@@ -116,7 +152,10 @@ fn gaps_of_its_own_cost_an_interval() {
     let keyed = keyed.end_keyed(1020, 5, &[]);
     let profile = profile_of(&[home, keyed]);
     let lost = Reason::RecordsLost.text();
-    assert_eq!((profile.intervals, profile.discarded_by_reason[lost]), (0, 2));
+    assert_eq!(
+        (profile.intervals, profile.discarded_by_reason[lost]),
+        (0, 2)
+    );
 }
 
 /// An interval under two plans is left out; one without probes only measures what they cost.
@@ -124,7 +163,11 @@ fn gaps_of_its_own_cost_an_interval() {
 fn plans_and_bypassed_intervals() {
     let mut ended = stream().begin_keyed(1000, 5, "");
     let group = [
-        Record::marker(Marker::EndKeyed, 1010, evenkeel_wire::edges::end_payload(2, 0)),
+        Record::marker(
+            Marker::EndKeyed,
+            1010,
+            evenkeel_wire::edges::end_payload(2, 0),
+        ),
         Record::marker(Marker::Object, 5, Kind::Interval as u64),
     ];
     ended.0.extend(group);

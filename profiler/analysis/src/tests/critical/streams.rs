@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 
+use evenkeel_wire::Kind;
 use evenkeel_wire::edges::end_payload;
 use evenkeel_wire::record::{Marker, Record};
-use evenkeel_wire::Kind;
 
 use super::super::trace::{PAYLOAD, options, sites, started};
 use crate::profile::{Node, Profile};
-use crate::sites::SiteTable;
+use crate::sites::{Kind as NodeKind, SiteTable};
 use crate::{Analysis, ProbeCost};
 
 /// Probes of the tests, by name: `f` to `k` are functions, the others what their names say.
@@ -72,13 +72,15 @@ impl Stream {
     }
 
     pub fn wait(self, start: u64, end: u64, kind: Kind, key: u64) -> Stream {
-        self.marker(Marker::Wait, start, end - start).object(kind, key)
+        self.marker(Marker::Wait, start, end - start)
+            .object(kind, key)
     }
 
     /// A wait for two objects.
     pub fn wait_both(self, start: u64, end: u64, objects: [(Kind, u64); 2]) -> Stream {
         let [first, second] = objects;
-        self.wait(start, end, first.0, first.1).object(second.0, second.1)
+        self.wait(start, end, first.0, first.1)
+            .object(second.0, second.1)
     }
 
     pub fn wake(self, time: u64, kind: Kind, key: u64, opens: &[Open]) -> Stream {
@@ -94,11 +96,13 @@ impl Stream {
     }
 
     pub fn dequeue(self, time: u64, task: u64) -> Stream {
-        self.marker(Marker::Dequeue, time, 0).object(Kind::Task, task)
+        self.marker(Marker::Dequeue, time, 0)
+            .object(Kind::Task, task)
     }
 
     pub fn work(self, time: u64, key: u64) -> Stream {
-        self.marker(Marker::Work, time, 0).object(Kind::Interval, key)
+        self.marker(Marker::Work, time, 0)
+            .object(Kind::Interval, key)
     }
 
     /// As agents write it: the thread works for the interval that it began.
@@ -158,7 +162,11 @@ pub fn profile_of(streams: &[Stream]) -> Profile {
 pub fn spent(profile: &Profile) -> BTreeMap<String, i64> {
     fn below(node: &Node, path: &str, found: &mut BTreeMap<String, i64>) {
         let mut own = node.mean_ns;
-        for child in node.children.iter().filter(|child| !child.name.starts_with("body of ")) {
+        for child in node
+            .children
+            .iter()
+            .filter(|child| child.kind != NodeKind::Body)
+        {
             own -= child.mean_ns;
             let path = match path {
                 "" => child.name.clone(),
@@ -174,7 +182,11 @@ pub fn spent(profile: &Profile) -> BTreeMap<String, i64> {
     assert_eq!(profile.closure.intervals, profile.intervals);
     let mut found = BTreeMap::new();
     below(&profile.tree, "", &mut found);
-    assert_eq!(found.values().sum::<i64>(), profile.mean_ns as i64, "{found:#?}");
+    assert_eq!(
+        found.values().sum::<i64>(),
+        profile.mean_ns as i64,
+        "{found:#?}"
+    );
     found
 }
 

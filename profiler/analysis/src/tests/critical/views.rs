@@ -21,7 +21,12 @@ fn contended() -> Vec<Stream> {
             .call(at + 9, at + 11 + wait, LOCK)
             .end(at + 20 + wait, &[]);
         let released = at + 5 + wait;
-        b = b.wake(released, Kind::Mutex, 7, &[(600, G), (released - 1, UNLOCK)]);
+        b = b.wake(
+            released,
+            Kind::Mutex,
+            7,
+            &[(600, G), (released - 1, UNLOCK)],
+        );
     }
     vec![a, b]
 }
@@ -63,7 +68,10 @@ fn the_slowest_interval_as_a_timeline() {
         panic!("no ninth, but the one that was asked for")
     };
     assert_eq!((asked.pick.as_str(), asked.latency_ns), ("id:1", 60.0));
-    assert_eq!((slowest.pick.as_str(), slowest.class.as_str()), ("max", "order"));
+    assert_eq!(
+        (slowest.pick.as_str(), slowest.class.as_str()),
+        ("max", "order")
+    );
     assert_eq!(slowest.lanes, ["server/11", "thread 2"]);
     let spans: Vec<_> = slowest
         .spans
@@ -108,5 +116,9 @@ fn json() {
     assert!(json.contains(r#""kind":"others""#) && json.contains(r#""doing":"blocked""#));
     let without = super::super::trace::analysed(&[]).profile(&table(), &options());
     let json = serde_json::to_string(&without).unwrap();
-    assert!(!["\"waits\"", "\"timelines\"", "\"doing\""].iter().any(|field| json.contains(field)));
+    assert!(
+        !["\"waits\"", "\"timelines\"", "\"doing\""]
+            .iter()
+            .any(|field| json.contains(field))
+    );
 }

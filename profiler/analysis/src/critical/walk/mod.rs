@@ -1,0 +1,233 @@
+//! The critical path of one interval, walked backwards: an exact partition of its time (dissertation 2.3.3.3, algorithm 2).
+//!
+//! The walk stands at a moment `now`, at first the interval's end, and on a stack of **strands**, each a thread read backwards.
+//! The topmost strand spends the time down to the next thing it meets, and `now` moves down to it:
+//! ```text
+//! running             to the innermost call on the stack of the thread
+//! a wait [t0, t1]     ended by a wake at w:  [w, t1] woken, not yet running
+//!                                            [t0, w] a new strand: the waker, from w back to t0; then this one goes on at t0
+//!                     ended by nobody seen:  [t0, t1] to the wait
+//! a task taken up     [enqueued, taken up] queued; the strand goes on at whoever enqueued it
+//! a turn to another   the interval's thread does something else, back to where the interval's last segment ended, on
+//! interval            whichever thread that was; the strand goes on there
+//! ```
+//! Each moment is spent once, so what is spent adds up to the latency exactly.
+//!
+//! **Deviations from algorithm 2.** It is recursive; this is iterative and bounded ([`HOPS_MAX`], [`STEPS_MAX`]). It stops where
+//! the waker turned to another interval and looks for that one's earlier segments; here the question is what the waker's
+//! *thread* did while the waiter was blocked, so its time before is told under the interval (or none) that it served then. It drops a
+//! segment that does not work for the interval; here what the interval's thread did instead is told under "waiting for its
+//! turn", with the waits that ended in between followed like any other: so the path leads along wake-ups to an interval's
+//! last segment even if no task queue was told, and need not touch the segment in which the interval began (figure 2.2).
+
+mod calls;
+mod moves;
+mod time;
+mod waits;
+
+use super::Past;
+use super::path::Path;
+use super::strand::{Ending, Item, Moment, Standing, Strand};
+use super::timeline::{Mark, Serving, What};
+use crate::intervals::Reason;
+use crate::paths::Paths;
+use crate::states::State;
+use crate::vectors::{Place, Vectoriser};
+
+/// Waits followed into one another, at most: a lock whose holder waits for a lock whose holder waits ...
+pub const HOPS_MAX: usize = 12;
+/// Steps of one walk, at most; what is left then is "not seen". Enough for as many calls as one thread keeps.
+pub const STEPS_MAX: u32 = 1 << 22;
+
+/// The interval to walk.
+#[derive(Clone, Copy, Debug)]
+pub struct Subject {
+    /// Begin, ticks.
+    pub begin: u64,
+    /// End, ticks.
+    pub end: u64,
+    /// What a thread serves that works for it.
+    pub serving: Serving,
+    /// For an interval that stays on its thread, the number of the mark at its beginning.
+    pub begin_mark: Option<u64>,
+    /// The thread on which it ended.
+    pub thread: u64,
+    /// Number of the mark there.
+    pub mark: u64,
+}
+
+/// A walk.
+pub struct Walk<'a> {
+    past: &'a Past,
+    subject: Subject,
+    paths: &'a mut Paths,
+    vectoriser: &'a mut Vectoriser,
+    path: &'a mut Path,
+    /// The interval's own place.
+    root: Place,
+    /// Everything later is spent, ticks.
+    now: u64,
+    steps: u32,
+    hops: usize,
+}
+
+/// What a step of a strand leads to.
+enum Next<'a> {
+    Again,
+    Done,
+    Follow(Strand<'a>),
+}
+
+impl<'a> Walk<'a> {
+    /// Walks `subject`: its times go into `vectoriser`, begun here, what else there is to tell into `path`, begun by the caller.
+    ///
+    /// # Errors
+    /// Where the interval has to be left out: its own calls do not nest, or its own records were lost.
+    pub fn run(
+        past: &'a Past,
+        subject: Subject,
+        paths: &'a mut Paths,
+        vectoriser: &'a mut Vectoriser,
+        path: &'a mut Path,
+    ) -> Result<(), Reason> {
+        let root = vectoriser.start();
+        let mut walk = Walk {
+            past,
+            subject,
+            paths,
+            vectoriser,
+            path,
+            root,
+            now: subject.end,
+            steps: 0,
+            hops: 0,
+        };
+        let first = walk.own_strand()?;
+        walk.strands(first)?;
+        walk.spend_unseen(subject.begin, subject.thread, root);
+        Ok(())
+    }
+
+    fn strands(&mut self, first: Strand<'a>) -> Result<(), Reason> {
+        let mut strands = vec![first];
+        while let Some(strand) = strands.last_mut() {
+            self.steps += 1;
+            if self.steps > STEPS_MAX {
+                return Ok(());
+            }
+            match self.step(strand)? {
+                Next::Again => {}
+                Next::Done => {
+                    strands.pop();
+                }
+                Next::Follow(waker) => strands.push(waker),
+            }
+            self.hops = strands.len().saturating_sub(1);
+        }
+        Ok(())
+    }
+
+    fn own_strand(&mut self) -> Result<Strand<'a>, Reason> {
+        let subject = self.subject;
+        let past = self.past.threads.get(&subject.thread);
+        let past = past.ok_or(Reason::RecordsLost)?;
+        let ending = Ending {
+            time: subject.end,
+            thread: subject.thread,
+            mark: Some(subject.mark),
+        };
+        let moment = Moment::of(&past.reader.timeline, ending).ok_or(Reason::RecordsLost)?;
+        let mut strand = Strand {
+            thread: subject.thread,
+            past,
+            mark: moment.mark,
+            call: moment.call,
+            at: subject.end,
+            lower: subject.begin,
+            serving: moment.serving,
+            standing: Standing::Own,
+            root: self.root,
+            base: self.root,
+            frames: Vec::new(),
+        };
+        let strict = self.is_home();
+        if !self.enclose(&mut strand, moment.running.into_iter()) && strict {
+            return Err(Reason::Malformed);
+        }
+        Ok(strand)
+    }
+
+    /// Whether the interval stays on its thread.
+    fn is_home(&self) -> bool {
+        self.subject.begin_mark.is_some()
+    }
+
+    fn state(&mut self, above: Place, state: State) -> Place {
+        self.vectoriser.state(above, state, self.paths)
+    }
+
+    /// What a thread is to the interval while it serves somebody.
+    fn other(&self, serving: Serving, time: u64) -> State {
+        match serving {
+            _ if serving == self.subject.serving => State::Helper,
+            Serving::Nobody => State::Background,
+            Serving::Interval(serial) => State::Other(self.past.serials.class_of(serial)),
+            Serving::Keyed(key) => {
+                State::Other(self.past.keyed.class_at(key, time).unwrap_or_default())
+            }
+        }
+    }
+
+    /// One step of the topmost strand.
+    fn step(&mut self, strand: &mut Strand<'a>) -> Result<Next<'a>, Reason> {
+        self.run_through_calls(strand);
+        let item = strand.peek();
+        let is_begin = matches!(item, Item::Mark(_))
+            && strand.standing == Standing::Own
+            && self.subject.begin_mark == Some(strand.mark - 1);
+        let bounded_by_time = !(strand.standing == Standing::Own && self.is_home());
+        if strand.at <= strand.lower && (bounded_by_time || is_begin) {
+            return self.reached_lower(strand);
+        }
+        let target = match item {
+            Item::Call(call) if call.end() > strand.at => return self.beyond(strand, &call),
+            Item::Call(call) => call.end(),
+            Item::Mark(mark) => mark.time.min(strand.at),
+            Item::Nothing => strand.timeline().known_since(),
+        };
+        let target = target.max(strand.lower);
+        if strand.at > target {
+            return Ok(self.unwind(strand, target));
+        }
+        match item {
+            Item::Call(call) => self.meet_call(strand, &call),
+            Item::Mark(mark) => self.meet_mark(strand, &mark),
+            Item::Nothing => {
+                self.spend_unseen(strand.lower, strand.thread, strand.root);
+                strand.at = strand.lower;
+                Ok(Next::Done)
+            }
+        }
+    }
+
+    fn meet_mark(&mut self, strand: &mut Strand<'a>, mark: &Mark) -> Result<Next<'a>, Reason> {
+        strand.mark -= 1;
+        match mark.what {
+            What::Wait { start, objects } => self.meet_wait(strand, start, mark.time, objects),
+            What::Anchor => {}
+            What::Dequeue(task) => self.meet_dequeue(strand, task),
+            What::Turn => self.meet_turn(strand, mark),
+            What::Gap if strand.standing == Standing::Own => return Err(Reason::RecordsLost),
+            What::Gap => {
+                let lower = strand.lower;
+                self.spend_unseen(lower, strand.thread, strand.root);
+                strand.at = lower;
+                strand.leave(lower);
+                if strand.standing != Standing::Gap {
+                    return Ok(Next::Done);
+                }
+            }
+        }
+        Ok(Next::Again)
+    }
+}

@@ -1,0 +1,143 @@
+//! Waits: who ended them, and the way to what that one did meanwhile.
+
+use evenkeel_wire::Kind;
+
+use super::super::strand::{Enclosing, Ending, Endings, Frame, Moment, Standing, Strand};
+use super::super::timeline::Object;
+use super::super::who::{Holder, WaitSeen};
+use super::{HOPS_MAX, Next, Walk};
+use crate::states::State;
+use crate::vectors::Place;
+
+impl<'a> Walk<'a> {
+    pub(super) fn meet_wait(
+        &mut self,
+        strand: &mut Strand<'a>,
+        start: u64,
+        end: u64,
+        objects: [Option<Object>; 2],
+    ) {
+        if start >= end || end > strand.at {
+            return;
+        }
+        strand.leave(end);
+        let since = strand.frames.last().map_or(0, |frame| frame.start);
+        let Some(object) = objects[0].filter(|_| start >= since) else {
+            return;
+        };
+        let last = |object| self.past.wakes.last(object, strand.thread, start, end);
+        let mut endings = objects.map(|object| Some(Ending::from(object.and_then(last)?)));
+        if endings == [None; 2] {
+            endings[1] = ended_by_kernel(strand, start, end);
+        }
+        let time = |ending: &Option<Ending>| ending.map_or(0, |ending| ending.time);
+        endings.sort_by_key(time);
+        if strand.standing == Standing::Own && !strand.is_waiting() {
+            self.see_wait(strand, object, endings[1], start.max(strand.lower));
+        }
+        let place = self.state(strand.innermost(), State::Waits(object.kind));
+        strand.frames.push(Frame {
+            start,
+            what: Enclosing::Wait(object.kind, endings),
+            place,
+        });
+    }
+
+    /// For the view of who waits for whom.
+    pub(super) fn see_wait(
+        &mut self,
+        strand: &Strand<'a>,
+        object: Object,
+        ending: Option<Ending>,
+        start: u64,
+    ) {
+        let holder = ending.and_then(|ending| {
+            let thread = self.past.threads.get(&ending.thread)?;
+            let moment = Moment::of(&thread.reader.timeline, ending)?;
+            Some(Holder {
+                calls: moment.running.iter().map(|&(_, probe)| probe).collect(),
+                serving: self.other(moment.serving, ending.time),
+            })
+        });
+        self.path.wait(WaitSeen {
+            site: strand.innermost_probe(),
+            object,
+            holder,
+            ticks: strand.at.min(self.now).saturating_sub(start) as i64,
+        });
+    }
+
+    /// A strand for the waker of a wait whose place is `wait`; nothing where it cannot be followed.
+    pub(super) fn follow(&mut self, ending: Ending, wait: Place, lower: u64) -> Option<Strand<'a>> {
+        if self.hops >= HOPS_MAX {
+            return None;
+        }
+        let past = self.past.threads.get(&ending.thread)?;
+        let moment = Moment::of(&past.reader.timeline, ending)?;
+        let mut strand = Strand {
+            thread: ending.thread,
+            past,
+            mark: moment.mark,
+            call: moment.call,
+            at: ending.time,
+            lower,
+            serving: moment.serving,
+            standing: Standing::Foreign,
+            root: wait,
+            base: wait,
+            frames: Vec::new(),
+        };
+        strand.base = self.base(&strand);
+        self.enclose(&mut strand, moment.running.into_iter());
+        Some(strand)
+    }
+
+    pub(super) fn unwind_wait(
+        &mut self,
+        strand: &mut Strand<'a>,
+        floor: u64,
+        place: Place,
+        kind: Kind,
+        endings: Endings,
+    ) -> Next<'a> {
+        let mut known = endings.into_iter().flatten();
+        let until = self.now.min(strand.at);
+        // The first release at or after this moment is what it was waited for; a release before it came too early.
+        let Some(ending) = known.find(|ending| ending.time >= until) else {
+            let latest = endings[1].map_or(floor, |ending| ending.time.max(floor));
+            match endings[1] {
+                _ if kind == Kind::Spin => self.spend_running(strand, latest, place),
+                Some(_) => {
+                    let woken = self.state(place, State::Woken);
+                    self.spend_waiting(strand, latest, woken);
+                }
+                None => self.spend_waiting(strand, latest, place),
+            }
+            strand.at = latest;
+            return Next::Again;
+        };
+        let earlier = endings[0].filter(|earlier| earlier.time < until);
+        let lower = earlier.map_or(floor, |earlier| earlier.time.max(floor));
+        strand.at = lower;
+        if lower >= until {
+            return Next::Again;
+        }
+        match self.follow(ending, place, lower) {
+            Some(waker) => Next::Follow(waker),
+            None => {
+                self.spend_unseen(lower, ending.thread, place);
+                Next::Again
+            }
+        }
+    }
+}
+
+/// Where no thread said that it ended a wait, the kernel may know which one made the waiter ready.
+fn ended_by_kernel(strand: &Strand<'_>, start: u64, end: u64) -> Option<Ending> {
+    let woken = strand.past.spans.last_waking(start, end)?;
+    (woken.by != strand.thread).then_some(Ending {
+        time: woken.time,
+        thread: woken.by,
+        mark: None,
+    })
+}

@@ -1,0 +1,52 @@
+//! Who waits for whom, over the whole run.
+
+use evenkeel_analysis::profile::{Profile, WaitedFor};
+
+use crate::terminal::{Style, title};
+use crate::{fit, units, words};
+
+/// Lines shown of a profile, at most; JSON has them all.
+const LINES_MAX: usize = 12;
+/// Where the holder's line begins.
+const INDENT: usize = 8;
+const COLUMNS_BEFORE_WAITER: usize = 46;
+
+pub(super) fn render(profile: &Profile, style: &Style) -> Option<String> {
+    if profile.waits.is_empty() {
+        return None;
+    }
+    let shown = profile.waits.len().min(style.rows).min(LINES_MAX);
+    let left_out = match profile.waits.len() - shown {
+        0 => String::new(),
+        n => format!("; {} smaller ones left out", units::count(n as u64)),
+    };
+    let remark =
+        format!("waits of intervals on their critical paths, longest in all first{left_out}");
+    let mut out = title("WHO WAITS FOR WHOM", &remark, style);
+    let heading = "  of variance      total     waits      mean  waits in, and for whom";
+    out.push_str(&style.paint().dim(heading));
+    out.push('\n');
+    for line in &profile.waits[..shown] {
+        out.push_str(&row(line, style));
+        for text in fit::wrap(&words::holder(line), style.columns() - INDENT) {
+            out.push_str(&format!("{:INDENT$}{}\n", "", style.paint().dim(&text)));
+        }
+    }
+    Some(out)
+}
+
+fn row(line: &WaitedFor, style: &Style) -> String {
+    let paint = style.paint();
+    let waiter = format!("{} for {}", line.waiter, words::object(line));
+    format!(
+        "{} {} {} {}  {}\n",
+        paint.bold(&fit::right(&units::percent(line.share), 13)),
+        fit::right(&units::duration(line.total_ns), 10),
+        fit::right(&units::count(line.count), 9),
+        fit::right(&units::duration(line.mean_ns), 9),
+        paint.kind(
+            line.kind,
+            &fit::middle(&waiter, style.columns() - COLUMNS_BEFORE_WAITER)
+        ),
+    )
+}

@@ -1,0 +1,213 @@
+//! What a report shows of intervals that were followed across threads. The records are invented; the analysis is real.
+
+use evenkeel_analysis::profile::Profile;
+use evenkeel_analysis::sites::{Kind as SiteKind, Site, SiteTable};
+use evenkeel_analysis::{Analysis, Options, Pick, ProbeCost};
+use evenkeel_report::fit::columns;
+use evenkeel_report::terminal::{self, Style, timeline};
+use evenkeel_report::{html, json};
+use evenkeel_wire::{Kind, Marker, Record};
+
+const COMMIT: u32 = 0;
+const LOCK: u32 = 1;
+const WRITE: u32 = 2;
+const FSYNC: u32 = 3;
+const PROBED: u64 = 1 << 1 | 1;
+
+fn sites() -> SiteTable {
+    let site = |callee: &str, site: &str, kind| Site {
+        callee: callee.into(),
+        site: site.into(),
+        kind,
+        ..Site::default()
+    };
+    SiteTable {
+        root: "exec".into(),
+        root_height: 4,
+        sites: vec![
+            site("commit", "exec+0x10", SiteKind::Call),
+            site("lock", "commit+0x20", SiteKind::Lock),
+            site("write_log", "commit+0x30", SiteKind::Call),
+            site("fsync", "write_log+0x40", SiteKind::Io),
+        ],
+    }
+}
+
+fn object(kind: Kind, key: u64) -> Record {
+    Record::marker(Marker::Object, key, kind as u64)
+}
+
+/// Interval n of 50: 100 µs of its own, and n % 7 * 40 + 10 µs blocked by the other server's "pay", which releases the lock from
+/// write_log 5 µs before the waiter runs on and was in fsync for half of the time before.
+fn streams() -> [Vec<Record>; 2] {
+    let (mut waiter, mut holder) = (Vec::new(), Vec::new());
+    holder.push(Record::marker(Marker::Begin, 10, PROBED));
+    holder.push(Record::from_label_chunk(b"pay"));
+    for n in 0..50u64 {
+        let begin = 1_000_000 * (n + 1);
+        let blocked = (n % 7 * 40 + 10) * 1000;
+        let (from, to) = (begin + 60_000, begin + 60_000 + blocked);
+        waiter.push(Record::marker(Marker::Begin, begin, PROBED));
+        waiter.push(Record::from_label_chunk(b"order"));
+        waiter.push(Record::marker(Marker::Wait, from, blocked));
+        waiter.push(object(Kind::Mutex, 0xabc));
+        waiter.push(Record::new(from - 1000, blocked + 2000, LOCK));
+        waiter.push(Record::new(begin + 50_000, blocked + 30_000, COMMIT));
+        waiter.push(Record::marker(Marker::End, to + 40_000, PROBED));
+        let released = to - 5000;
+        holder.push(Record::new(from, (released - from) / 2, FSYNC));
+        holder.push(Record::marker(Marker::Wake, released, 1));
+        holder.push(object(Kind::Mutex, 0xabc));
+        holder.push(Record::marker(Marker::Open, from - 500, WRITE.into()));
+        holder.push(Record::new(from - 500, released - from + 600, WRITE));
+    }
+    [waiter, holder]
+}
+
+fn profile() -> Profile {
+    let mut analysis = Analysis::new(ProbeCost::default());
+    analysis.follow_edges();
+    analysis.begin_round(1, 4);
+    analysis.name_thread(1, "server/4711".into());
+    for (at, records) in streams().iter().enumerate() {
+        analysis.push(at as u64 + 1, records);
+    }
+    analysis.pass_ended();
+    analysis.pass_ended();
+    let options = Options {
+        target: "server".into(),
+        interval: "exec".into(),
+        timelines: vec![Pick::Rank(1), Pick::Percentile(0.5)],
+        ..Options::default()
+    };
+    analysis.profile(&sites(), &options)
+}
+
+#[test]
+fn the_report_as_it_is() {
+    let text = terminal::render(&profile(), &Style::default());
+    assert_eq!(text, include_str!("snapshots/contention.txt"));
+}
+
+#[test]
+fn the_timelines_as_they_are() {
+    let text = timeline::render(&profile(), &Style::default());
+    assert_eq!(text, include_str!("snapshots/contention-timelines.txt"));
+    assert_eq!(timeline::render(&Profile::default(), &Style::default()), "");
+}
+
+/// Of 50 intervals 8 have each of the waits of 10 .. 50 µs and so on: blocked (n % 7 * 40 + 10 - 5) µs on average.
+#[test]
+fn blocked_is_told_from_running() {
+    let profile = profile();
+    let text = terminal::render(&profile, &Style::default());
+    let blocked: f64 = (0..50).map(|n| f64::from(n % 7 * 40 + 5)).sum::<f64>() / 50.0 * 1000.0;
+    let line = profile.doing.iter().find(|line| line.mean_ns == blocked);
+    assert_eq!(
+        line.map(|line| format!("{:?}", line.doing)),
+        Some("Blocked".into())
+    );
+    assert!(text.contains("blocked on others' work 53.9 %"), "{text}");
+    assert!(
+        text.contains("ended by pay, in write_log [commit+0x30]"),
+        "{text}"
+    );
+}
+
+#[test]
+fn every_line_fits_whatever_the_names() {
+    let mut profile = profile();
+    let long =
+        "std::__1::vector<std::__1::pair<int, foo::Bar<char> > >::".repeat(3) + "\u{1b}[2J\n";
+    for line in &mut profile.waits {
+        line.waiter = long.clone();
+        line.holder_calls = vec![long.clone(); 3];
+    }
+    for timeline in &mut profile.timelines {
+        timeline
+            .lanes
+            .iter_mut()
+            .for_each(|lane| *lane = long.clone());
+        timeline.class = long.clone();
+        for span in &mut timeline.spans {
+            span.name = long.clone();
+            span.path = format!("root > {long} > {long}");
+        }
+    }
+    for width in [0, 80, 90, 100, 163] {
+        for colour in [false, true] {
+            let style = Style {
+                width,
+                colour,
+                ..Style::default()
+            };
+            let text = terminal::render(&profile, &style) + &timeline::render(&profile, &style);
+            let text = without_colours(&text);
+            for line in text.lines() {
+                assert!(columns(line) <= width.max(80), "{width}: {line}");
+            }
+            assert!(text.chars().all(|c| c == '\n' || !c.is_control()));
+        }
+    }
+}
+
+/// `text` without the colours the report uses.
+fn without_colours(text: &str) -> String {
+    let mut parts = text.split('\u{1b}');
+    let first = parts.next().unwrap_or_default().to_string();
+    parts.fold(first, |text, part| {
+        text + part.split_once('m').expect("a colour ends in m").1
+    })
+}
+
+/// A kind without a colour would be a frame that cannot be seen.
+#[test]
+fn every_kind_has_words_and_a_colour_on_the_page() {
+    let page = html::render(&profile());
+    let kinds = [
+        "call",
+        "lock",
+        "io",
+        "client",
+        "timer",
+        "event",
+        "socket",
+        "idle",
+        "others",
+        "helper",
+        "woken",
+        "queued",
+        "turn",
+        "preempted",
+        "asleep",
+        "unseen",
+        "probe",
+        "body",
+    ];
+    for kind in kinds {
+        let json = format!("\"{kind}\"");
+        serde_json::from_str::<SiteKind>(&json).expect("a kind of node");
+        assert!(page.contains(&format!(".kind-{kind} {{")), "{kind}");
+        assert!(
+            page.contains(&format!(" {kind}: \"")) || page.contains(&format!("{{ {kind}: \"")),
+            "{kind}"
+        );
+    }
+    let inside = page.split_once("id=\"profile\">").unwrap().1;
+    let inside = inside.split_once("</script").unwrap().0;
+    assert_eq!(serde_json::from_str::<Profile>(inside).unwrap(), profile());
+}
+
+#[test]
+fn json_has_it_all() {
+    let text = json::render(&profile());
+    for field in [
+        "\"waits\"",
+        "\"holder_calls\"",
+        "\"timelines\"",
+        "\"lanes\"",
+        "\"doing\": \"blocked\"",
+    ] {
+        assert!(text.contains(field), "{field}");
+    }
+}
