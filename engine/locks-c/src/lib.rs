@@ -127,6 +127,29 @@ pub unsafe extern "C" fn evk_locks_free(locks: *mut EvkLocks) {
     }
 }
 
+/// Grants by the schedule of this name from now on, while transactions hold and wait; 0 if there is none of this name, and
+/// nothing changes.
+///
+/// # Safety
+/// `locks` is null or a live lock manager; `schedule` is null or a C string.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn evk_locks_set_schedule(
+    locks: *const EvkLocks,
+    schedule: *const c_char,
+) -> c_int {
+    // SAFETY: the caller's promise.
+    let (Some(locks), false) = (unsafe { locks.as_ref() }, schedule.is_null()) else {
+        return 0;
+    };
+    // SAFETY: the caller's promise.
+    let name = unsafe { std::ffi::CStr::from_ptr(schedule) }.to_str();
+    let Some(schedule) = name.ok().and_then(ScheduleKind::from_name) else {
+        return 0;
+    };
+    locks.0.set_schedule(schedule);
+    1
+}
+
 /// Number of objects locked now.
 ///
 /// # Safety
@@ -135,6 +158,16 @@ pub unsafe extern "C" fn evk_locks_free(locks: *mut EvkLocks) {
 pub unsafe extern "C" fn evk_locks_locked_objects(locks: *const EvkLocks) -> u64 {
     // SAFETY: the caller's promise.
     unsafe { locks.as_ref() }.map_or(0, |locks| locks.0.locked_objects() as u64)
+}
+
+/// Number of transactions that wait now.
+///
+/// # Safety
+/// `locks` is null or a live lock manager.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn evk_locks_waiting(locks: *const EvkLocks) -> u64 {
+    // SAFETY: the caller's promise.
+    unsafe { locks.as_ref() }.map_or(0, |locks| locks.0.wait_for_graph().len() as u64)
 }
 
 /// Begins a transaction of `class`. `birth_ns` is zero, or [`evk_txn_birth_ns`] of the transaction this one retries.

@@ -2,6 +2,7 @@
 #include "evenkeel_locks.h"
 
 #include <pthread.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -88,6 +89,34 @@ static void deadlock(void) {
     evk_locks_free(locks);
 }
 
+/* Two wait, the elder one behind the younger one; the schedule becomes eldest first. */
+static void schedule_changed_while_waiting(void) {
+    evk_config config = {.schedule = "fifo"};
+    evk_locks *locks = evk_locks_new(&config);
+    CHECK(!evk_locks_set_schedule(locks, "lifo") && !evk_locks_set_schedule(locks, NULL));
+    CHECK(!evk_locks_set_schedule(NULL, "vats"));
+    evk_txn *holder = evk_txn_begin(locks, 0, 0);
+    CHECK(evk_lock(holder, 1, EVK_X, 0) == EVK_OK);
+    struct waiter waits[2];
+    pthread_t threads[2];
+    for (int at = 0; at < 2; at++) {
+        waits[at] = (struct waiter){evk_txn_begin(locks, 0, (uint64_t)(2 - at)), 1, EVK_INVALID};
+        pthread_create(&threads[at], NULL, wait_for_lock, &waits[at]);
+        while (evk_locks_waiting(locks) < (uint64_t)at + 1)
+            sched_yield();
+    }
+    CHECK(evk_locks_set_schedule(locks, "vats") == 1);
+    evk_txn_end(holder);
+    /* The elder one, which came second, holds the lock: it alone can be joined. */
+    pthread_join(threads[1], NULL);
+    CHECK(waits[1].status == EVK_OK && evk_locks_waiting(locks) == 1);
+    evk_txn_end(waits[1].txn);
+    pthread_join(threads[0], NULL);
+    CHECK(waits[0].status == EVK_OK);
+    evk_txn_end(waits[0].txn);
+    evk_locks_free(locks);
+}
+
 static void cancellation(void) {
     evk_locks *locks = evk_locks_new(NULL);
     evk_txn *holder = evk_txn_begin(locks, 0, 0), *txn = evk_txn_begin(locks, 0, 0);
@@ -110,6 +139,7 @@ int main(void) {
     invalid_arguments();
     deadlock();
     cancellation();
+    schedule_changed_while_waiting();
     puts("ok");
     return 0;
 }

@@ -30,7 +30,7 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-const REQUESTS: usize = 1000;
+const REQUESTS: usize = 10_000;
 
 fn live_bytes() -> isize {
     LIVE_BYTES.load(Ordering::Relaxed)
@@ -38,6 +38,7 @@ fn live_bytes() -> isize {
 
 fn main() {
     let locks = LockManager::new(Config::new(ScheduleKind::Ldsf));
+    let empty = live_bytes();
     let mut holder = locks.begin();
     let before = live_bytes();
     for object in 0..REQUESTS as u64 {
@@ -64,4 +65,7 @@ fn main() {
     println!("a waiting request: {} bytes", waiting / REQUESTS as isize);
     drop(futures);
     holder.release_all();
+    drop((txns, holder));
+    let kept = live_bytes() - empty;
+    println!("kept once everything is released: {kept} bytes");
 }

@@ -1,24 +1,30 @@
 //! The contended part of a lock manager: what its one graph lock protects.
-//!
-//! Order of locks: graph, then one shard, then one transaction's cell. An uncontended request takes its shard only.
 
 use std::hash::Hash;
 
-use crate::contention::{Contention, Effects, Outcome, Rules};
-use crate::error::LockError;
+use crate::contention::{Contention, Effects, Outcome, Refusal, Rules};
+use crate::draws::Draws;
+use crate::error::{LockError, TxnId};
 use crate::granted::GrantedSet;
-use crate::graph::{QueueIndex, TxnIndex};
+use crate::graph::{QueueIndex, TxnIndex, TxnNode};
 use crate::hot::HotObjects;
 use crate::modes::Mode;
+use crate::observe::Wait;
 use crate::owner::Owner;
 use crate::table::{Locks, Table};
+
+/// Of so many calls into the graph one is timed: reading the clock would be a large part of the cost of the metrics.
+pub(crate) const TIMED_ONE_IN: u64 = 8;
 
 /// Objects and transactions in the wait-for graph, by their places there.
 pub(crate) struct Contended<K> {
     pub(crate) core: Contention,
-    pub(crate) objects: Vec<Option<(K, u64)>>,
-    pub(crate) owners: Vec<Option<Owner>>,
+    objects: Vec<Option<(K, u64)>>,
+    owners: Vec<Option<Owner>>,
     pub(crate) hot: HotObjects<K>,
+    /// Whether `hot` is kept and time measured.
+    metrics: bool,
+    timed: Draws,
     effects: Effects,
     /// Transactions whose wait ended, to be woken without locks.
     woken: Vec<Owner>,
@@ -31,12 +37,14 @@ pub(crate) enum Entered {
 }
 
 impl<K: Hash + Eq + Clone> Contended<K> {
-    pub(crate) fn new(rules: Rules) -> Contended<K> {
+    pub(crate) fn new(rules: Rules, metrics: bool) -> Contended<K> {
         Contended {
             core: Contention::new(rules),
             objects: Vec::new(),
             owners: Vec::new(),
             hot: HotObjects::default(),
+            metrics,
+            timed: Draws::new(0),
             effects: Effects::default(),
             woken: Vec::new(),
         }
@@ -69,7 +77,7 @@ impl<K: Hash + Eq + Clone> Contended<K> {
     }
 
     /// The place of a transaction in the graph, where it is entered if it was not there.
-    pub(crate) fn enter(&mut self, owner: &Owner) -> TxnIndex {
+    fn enter(&mut self, owner: &Owner) -> TxnIndex {
         if let Some(txn) = owner.index() {
             return txn;
         }
@@ -96,25 +104,39 @@ impl<K: Hash + Eq + Clone> Contended<K> {
         let outcome = self
             .core
             .request(txn, queue, mode, locks_held, now_ns, &mut self.effects);
-        if outcome == Ok(Outcome::Waiting) {
+        if self.metrics && outcome == Ok(Outcome::Waiting) {
             self.note_hot(txn, queue);
         }
         match outcome {
             Ok(Outcome::Waiting) => Ok(Entered::Waiting),
             Ok(_) => Ok(Entered::Granted),
-            Err(refusal) => Err(refusal.into()),
+            Err(refusal) => Err(told(owner, refusal)),
         }
     }
 
     fn note_hot(&mut self, txn: TxnIndex, queue: QueueIndex) {
         let graph = self.core.graph();
-        let holder_class = graph
-            .blockers(txn)
-            .first()
-            .map(|&holder| graph.txn(holder).meta.class);
-        if let Some((key, _)) = &self.objects[queue.0 as usize] {
-            self.hot.note(key, holder_class.unwrap_or_default());
+        let holder = graph.a_blocker(txn);
+        let holder_class = holder.map_or(0, |holder| graph.txn(holder).meta.class);
+        if let Some((key, hash)) = &self.objects[queue.0 as usize] {
+            self.hot.note(key, *hash, holder_class);
         }
+    }
+
+    /// Whether to measure the time the graph is locked now: one in [`TIMED_ONE_IN`], drawn, because the kinds of calls
+    /// may alternate.
+    pub(crate) fn draw_timed(&mut self) -> bool {
+        self.metrics && self.timed.bits().is_multiple_of(TIMED_ONE_IN)
+    }
+
+    /// Works by `rules` from now on.
+    pub(crate) fn set_rules(&mut self, rules: Rules, now_ns: u64) {
+        self.core.set_rules(rules, now_ns, &mut self.effects);
+    }
+
+    /// Has the object of `queue` leave with the next [`Contended::settle`] if nobody waits for it.
+    pub(crate) fn touch(&mut self, queue: QueueIndex) {
+        self.effects.touched.push(queue);
     }
 
     /// Takes the lock of `owner` on `queue` back.
@@ -133,7 +155,7 @@ impl<K: Hash + Eq + Clone> Contended<K> {
 
     /// Tells the others what the calls since the last time did to them, and lets objects and transactions leave that
     /// are not contended any more.
-    pub(crate) fn settle(&mut self, table: &Table<K>, caller: &Owner, now_ns: u64) {
+    pub(crate) fn settle(&mut self, table: &Table<K>, caller: Option<&Owner>, now_ns: u64) {
         let mut effects = std::mem::take(&mut self.effects);
         for granted in effects.granted.drain(..) {
             let owner = self.owner(granted.txn);
@@ -142,17 +164,13 @@ impl<K: Hash + Eq + Clone> Contended<K> {
         }
         for (txn, refusal) in effects.refused.drain(..) {
             let owner = self.owner(txn);
-            let error = LockError::from(refusal);
-            if matches!(error, LockError::Wounded { .. }) {
-                owner.doom(error.clone());
-            }
-            owner.deliver(Err(error));
+            owner.deliver(Err(told(&owner, refusal)));
             self.woken.push(owner);
             self.leave_if_idle(txn);
         }
         for (txn, elder) in effects.wounded.drain(..) {
             self.owner(txn).doom(LockError::Wounded {
-                elder: crate::error::TxnId(elder),
+                elder: TxnId(elder),
             });
         }
         effects.touched.sort_unstable();
@@ -160,10 +178,14 @@ impl<K: Hash + Eq + Clone> Contended<K> {
         for queue in effects.touched.drain(..) {
             self.retire(queue, table);
         }
-        if let Some(txn) = caller.index() {
+        if let Some(txn) = caller.and_then(Owner::index) {
             self.leave_if_idle(txn);
         }
         self.effects = effects;
+        if self.core.graph().has_spare_memory() {
+            self.core.forget_spare_memory();
+            (self.objects, self.owners) = (Vec::new(), Vec::new());
+        }
     }
 
     fn owner(&self, txn: TxnIndex) -> Owner {
@@ -173,7 +195,7 @@ impl<K: Hash + Eq + Clone> Contended<K> {
     }
 
     /// Moves the grants of an object nobody waits for back into the table.
-    pub(crate) fn retire(&mut self, queue: QueueIndex, table: &Table<K>) {
+    fn retire(&mut self, queue: QueueIndex, table: &Table<K>) {
         let object = self.core.graph().queue(queue);
         if object.waiter_count() > 0 {
             return;
@@ -196,6 +218,31 @@ impl<K: Hash + Eq + Clone> Contended<K> {
         table.shard(hash).free(&key, hash, granted);
     }
 
+    /// Everybody who waits, and for whom.
+    pub(crate) fn waits(&self, now_ns: u64) -> Vec<Wait<K>> {
+        let txns = self.core.graph().txns();
+        txns.filter_map(|(txn, node)| self.wait(txn, node, now_ns))
+            .collect()
+    }
+
+    fn wait(&self, txn: TxnIndex, node: &TxnNode, now_ns: u64) -> Option<Wait<K>> {
+        let graph = self.core.graph();
+        let queue = node.waiting?;
+        let (request, upgrade) = graph.queue(queue).request_of(txn)?;
+        let (key, _) = self.objects[queue.0 as usize].clone()?;
+        let waits_for = graph.blockers(txn).into_iter();
+        Some(Wait {
+            txn: TxnId(node.meta.id),
+            key,
+            mode: request.mode,
+            upgrade,
+            waited_ns: now_ns.saturating_sub(request.since_ns),
+            waits_for: waits_for
+                .map(|holder| TxnId(graph.txn(holder).meta.id))
+                .collect(),
+        })
+    }
+
     fn leave_if_idle(&mut self, txn: TxnIndex) {
         if !self.core.graph().is_idle(txn) {
             return;
@@ -205,4 +252,13 @@ impl<K: Hash + Eq + Clone> Contended<K> {
             owner.set_index(None);
         }
     }
+}
+
+/// What `owner` is told of a refusal. A wound concerns the transaction, not the request: every further one is refused.
+fn told(owner: &Owner, refusal: Refusal) -> LockError {
+    let error = LockError::from(refusal);
+    if matches!(error, LockError::Wounded { .. }) {
+        owner.doom(error.clone());
+    }
+    error
 }

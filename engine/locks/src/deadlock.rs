@@ -77,3 +77,66 @@ fn dependents_outside(graph: &Graph, cycle: &[TxnIndex], txn: TxnIndex) -> u64 {
     }
     set.add(txn)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::graph::TxnMeta;
+    use crate::modes::Mode::X;
+
+    fn born(graph: &mut Graph, birth_ns: u64) -> TxnIndex {
+        graph.add_txn(TxnMeta {
+            id: birth_ns,
+            birth_ns,
+            class: 0,
+            expected_remaining_ns: None,
+        })
+    }
+
+    /// `waiter` waits for an object of its own that `holder` holds.
+    fn wait_for(graph: &mut Graph, waiter: TxnIndex, holder: TxnIndex) {
+        let object = graph.add_queue();
+        graph.hold(holder, object, X);
+        graph.begin_wait(waiter, object, X, false, 0);
+    }
+
+    #[test]
+    fn each_kind_of_victim_is_chosen_by_what_it_is_called_after() {
+        // a waits for b, b for c, c for a. Outside of the cycle e waits for a, f for e, and d for c.
+        let mut graph = Graph::new(false);
+        let [a, b, c, d, e, f] = [1, 2, 3, 4, 5, 6].map(|birth_ns| born(&mut graph, birth_ns));
+        for (waiter, holder) in [(f, e), (e, a), (d, c), (a, b), (b, c)] {
+            wait_for(&mut graph, waiter, holder);
+        }
+        assert_eq!(find_cycle(&graph, a), None);
+        wait_for(&mut graph, c, a);
+        assert_eq!(find_cycle(&graph, a), Some(vec![a, b, c]));
+        assert_eq!(find_cycle(&graph, c), Some(vec![c, a, b]));
+        // Whoever waits for a member is on no cycle itself.
+        assert_eq!(find_cycle(&graph, d), None);
+
+        for (txn, locks_held) in [(a, 1), (b, 4), (c, 5)] {
+            graph.set_locks_held(txn, locks_held);
+        }
+        let victim = |kind| choose_victim(&graph, &[a, b, c], kind);
+        assert_eq!(victim(Victim::Youngest), c);
+        assert_eq!(victim(Victim::FewestLocks), a);
+        // Two depend on a from outside, one on c, nobody on b.
+        assert_eq!(victim(Victim::SmallestDependencySet), b);
+    }
+
+    #[test]
+    fn of_equal_costs_the_youngest_goes() {
+        let mut graph = Graph::new(false);
+        let [a, b] = [1, 2].map(|birth_ns| born(&mut graph, birth_ns));
+        wait_for(&mut graph, a, b);
+        wait_for(&mut graph, b, a);
+        for kind in [
+            Victim::Youngest,
+            Victim::FewestLocks,
+            Victim::SmallestDependencySet,
+        ] {
+            assert_eq!(choose_victim(&graph, &[a, b], kind), b);
+        }
+    }
+}

@@ -68,6 +68,18 @@ impl LockError {
             LockError::Timeout | LockError::WouldBlock | LockError::TooManyLocks { .. }
         )
     }
+
+    /// Whether the transaction was chosen to make way for others: it must abort, and is worth retrying with its birth
+    /// kept ([`crate::TxnOptions::birth_ns`]).
+    pub fn is_victim(&self) -> bool {
+        matches!(
+            self,
+            LockError::Deadlock { .. }
+                | LockError::UpgradeConflict { .. }
+                | LockError::Died { .. }
+                | LockError::Wounded { .. }
+        )
+    }
 }
 
 impl From<Refusal> for LockError {

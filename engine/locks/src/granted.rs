@@ -30,6 +30,19 @@ impl<T> Default for GrantedSet<T> {
 }
 
 impl<T: PartialEq> GrantedSet<T> {
+    /// The set of one lock.
+    pub fn sole(owner: T, mode: Mode) -> GrantedSet<T> {
+        GrantedSet {
+            counts: ModeCounts::one(mode),
+            grants: SmallVec::from_buf([Grant { owner, mode }]),
+        }
+    }
+
+    /// Whether `owner` holds the only lock.
+    pub fn is_solely_of(&self, owner: &T) -> bool {
+        matches!(&self.grants[..], [grant] if grant.owner == *owner)
+    }
+
     /// Whether `mode` is compatible with every granted lock.
     pub fn admits(&self, mode: Mode) -> bool {
         mode.conflicts()

@@ -38,19 +38,20 @@ impl<K: Eq> HeldLocks<K> {
     }
 
     /// Notes that `mode` is held on `key`, instead of what was held there.
-    pub(crate) fn set(&mut self, key: &K, hash: u64, mode: Mode)
-    where
-        K: Clone,
-    {
-        if let Some(place) = self.place_of(key, hash) {
-            self.locks[place].mode = mode;
-            return;
+    pub(crate) fn set(&mut self, key: K, hash: u64, mode: Mode) {
+        match self.place_of(&key, hash) {
+            Some(place) => self.locks[place].mode = mode,
+            None => self.push(key, hash, mode),
         }
-        self.locks.push(HeldLock {
-            key: key.clone(),
-            hash,
-            mode,
-        });
+    }
+
+    /// Notes that `mode` is held on `key`, where nothing was held.
+    pub(crate) fn push(&mut self, key: K, hash: u64, mode: Mode) {
+        if self.locks.capacity() == 0 {
+            // One allocation serves most transactions.
+            self.locks.reserve_exact(SEARCHED_MAX);
+        }
+        self.locks.push(HeldLock { key, hash, mode });
         if self.locks.len() > SEARCHED_MAX {
             self.index_from(if self.index.is_empty() {
                 0
@@ -83,6 +84,7 @@ impl<K: Eq> HeldLocks<K> {
         self.locks.drain(..)
     }
 
+    #[inline]
     fn place_of(&self, key: &K, hash: u64) -> Option<usize> {
         if self.index.is_empty() {
             return self
@@ -112,9 +114,9 @@ mod tests {
         let mut held = HeldLocks::new();
         let hash = |key: u64| key % 7; // Collisions on purpose.
         for key in 0..40 {
-            held.set(&key, hash(key), Mode::S);
+            held.set(key, hash(key), Mode::S);
         }
-        held.set(&3, hash(3), Mode::X);
+        held.set(3, hash(3), Mode::X);
         for key in (0..40).step_by(2) {
             assert!(held.remove(&key, hash(key)));
             assert!(!held.remove(&key, hash(key)));

@@ -3,23 +3,70 @@
 //! Nearly every lock manager answers "the first come". Which order is chosen decides throughput, mean latency and its
 //! variance under contention; the schedules here are those of Huang et al., "A Top-Down Approach to Achieving
 //! Performance Predictability in Database Systems" (SIGMOD 2017, VATS), Tian et al., "Contention-Aware Lock Scheduling
-//! for Transactional Databases" (VLDB 2018, LDSF and bLDSF), and chapter 4 of the first author's dissertation (hLDSF).
+//! for Transactional Databases" (VLDB 2018, LDSF and bLDSF), chapter 4 of the first author's dissertation (hLDSF), and some
+//! beyond the papers that look at the ages of dependents.
 //!
 //! * [`LockManager`] and [`Transaction`]: strict two-phase locking over any hashable object, blocking and asynchronous.
 //! * [`schedule`]: each schedule one file, a pure decision.
 //! * [`contention`]: queues, wait-for graph, deadlock and starvation policies, single-threaded and deterministic. The
 //!   lock manager and the simulator run this same code.
+//!
+//! # Embedding
+//! An engine locks before it reads or writes (intention modes on what contains the object), keeps the locks until after
+//! its commit or undo, and retries victims with their birth kept, so that they get older and in the end through.
+//!
+//! ```
+//! use std::time::Duration;
+//! use evenkeel_locks::{Config, LockError, LockManager, Mode, ScheduleKind, TxnOptions};
+//!
+//! const TRANSFER: u32 = 3; // A class of transactions, for hLDSF's estimates and the metrics.
+//!
+//! fn transfer(locks: &LockManager<(u32, u64)>) -> Result<(), LockError> {
+//!     let (table, row) = ((7, 0), (7, 42));
+//!     let mut birth_ns = None;
+//!     loop {
+//!         let mut txn = locks.begin_with(TxnOptions { class: TRANSFER, birth_ns, ..TxnOptions::default() });
+//!         birth_ns = Some(txn.birth_ns());
+//!         let granted = txn
+//!             .lock(&table, Mode::IX)
+//!             .and_then(|()| txn.lock(&row, Mode::S)) // Read,
+//!             .and_then(|()| txn.lock_timeout(&row, Mode::X, Duration::from_secs(1))); // then upgrade to write.
+//!         match granted {
+//!             Ok(()) => return Ok(()), // Dropping the transaction releases; `release` does so early, one by one.
+//!             Err(error) if error.is_victim() => continue, // An engine undoes here, before the release.
+//!             Err(error) => return Err(error),
+//!         }
+//!     }
+//! }
+//!
+//! let locks = LockManager::new(Config::new(ScheduleKind::Fifo));
+//! transfer(&locks)?;
+//! locks.set_schedule(ScheduleKind::Vats); // At any time, with transactions running and waiting.
+//! transfer(&locks)?;
+//! assert_eq!(locks.locked_objects(), 0);
+//! # Ok::<(), LockError>(())
+//! ```
+//!
+//! [`Transaction::lock_async`] waits on the same queues without blocking a thread; [`Transaction::canceller`] ends waits
+//! from outside; [`LockManager::metrics`] and [`LockManager::wait_for_graph`] tell what goes on.
 
+mod canceller;
+mod config;
 mod contended;
 pub mod contention;
+mod counters;
 pub mod deadlock;
 pub mod draws;
+mod engine;
 mod error;
 pub mod granted;
 pub mod graph;
 mod held;
 pub mod hot;
+mod index;
+mod lock_future;
 mod manager;
+mod meta;
 pub mod modes;
 pub mod observe;
 mod owner;
@@ -33,11 +80,14 @@ mod sync;
 mod table;
 mod transaction;
 
+pub use canceller::Canceller;
+pub use config::{Config, TxnOptions};
 pub use contention::Rules;
 pub use deadlock::{DeadlockPolicy, Victim};
 pub use error::{LockError, TxnId};
-pub use manager::{Config, LockManager, TxnOptions};
+pub use lock_future::LockFuture;
+pub use manager::LockManager;
 pub use modes::Mode;
-pub use schedule::{DelayFactor, ScheduleKind, SetSizes};
+pub use schedule::{AgePower, DelayFactor, ScheduleKind, SetSizes};
 pub use starvation::Starvation;
-pub use transaction::{Canceller, LockFuture, Transaction};
+pub use transaction::Transaction;

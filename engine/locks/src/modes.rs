@@ -150,7 +150,27 @@ pub struct ModeCounts {
     present: ModeSet,
 }
 
+/// [`ModeCounts::one`] of every mode: read as a whole, where counting up from zero would be written in pieces.
+const ONE: [ModeCounts; Mode::COUNT] = {
+    let mut ones = [ModeCounts {
+        counts: [0; Mode::COUNT],
+        present: ModeSet::EMPTY,
+    }; Mode::COUNT];
+    let mut at = 0;
+    while at < Mode::COUNT {
+        ones[at].counts[at] = 1;
+        ones[at].present = ModeSet::EMPTY.with(MODES[at]);
+        at += 1;
+    }
+    ones
+};
+
 impl ModeCounts {
+    /// One of `mode`, none of the others.
+    pub fn one(mode: Mode) -> ModeCounts {
+        ONE[mode as usize]
+    }
+
     /// Counts one more of `mode`.
     pub fn add(&mut self, mode: Mode) {
         self.counts[mode as usize] += 1;
@@ -213,6 +233,15 @@ mod tests {
             }
         }
         assert_eq!(IX.supremum(S), SIX);
+    }
+
+    #[test]
+    fn one_of_a_mode_is_that_mode_counted_once() {
+        for mode in MODES {
+            let mut counted = ModeCounts::default();
+            counted.add(mode);
+            assert_eq!(ModeCounts::one(mode), counted);
+        }
     }
 
     #[test]

@@ -6,7 +6,8 @@ use std::task::{Poll, Waker};
 use std::time::Instant;
 
 use crate::error::LockError;
-use crate::graph::{TxnIndex, TxnMeta};
+use crate::index::TxnIndex;
+use crate::meta::TxnMeta;
 use crate::modes::Mode;
 use crate::sync::{Condvar, Mutex};
 
@@ -80,17 +81,19 @@ impl Owner {
 
     /// # Errors
     /// If the transaction was told to abort.
+    #[inline]
     pub(crate) fn check(&self) -> Result<(), LockError> {
-        if !self.0.doomed.load(Ordering::Acquire) {
-            return Ok(());
+        if self.0.doomed.load(Ordering::Acquire) {
+            Err(self.why_doomed())
+        } else {
+            Ok(())
         }
-        Err(self
-            .0
-            .cell
-            .lock()
-            .doom
-            .clone()
-            .unwrap_or(LockError::Cancelled))
+    }
+
+    #[cold]
+    fn why_doomed(&self) -> LockError {
+        let doom = self.0.cell.lock().doom.clone();
+        doom.expect("the reason is set before the mark")
     }
 
     /// Says how the wait ended; [`Owner::wake`] is called later, without locks.
@@ -121,7 +124,7 @@ impl Owner {
                 return Some(end);
             }
             let expired;
-            (cell, expired) = self.0.changed.wait(cell, deadline);
+            (cell, expired) = self.0.changed.wait(&self.0.cell, cell, deadline);
             if expired {
                 return cell.end.take();
             }

@@ -26,7 +26,7 @@ use std::collections::VecDeque;
 use smallvec::SmallVec;
 
 use crate::granted::GrantedSet;
-use crate::graph::TxnIndex;
+use crate::index::TxnIndex;
 use crate::modes::{MODES, Mode, ModeCounts, ModeSet};
 
 /// One waiting request.
@@ -231,8 +231,9 @@ impl Queue {
         if let Some(waiter) = self.upgrading.iter().find(|waiter| waiter.txn == txn) {
             return Some((waiter, true));
         }
-        self.waiting
-            .iter()
+        // From the back: whoever has just begun to wait is asked for several times.
+        let mut from_the_back = self.waiting.iter().rev();
+        from_the_back
             .find(|waiter| waiter.txn == txn)
             .map(|waiter| (waiter, false))
     }
@@ -256,6 +257,13 @@ impl Queue {
             .is_none_or(|head| head.arrival >= self.barrier)
         {
             self.barrier = self.next_arrival;
+        }
+    }
+
+    /// Begins to count overtaking anew.
+    pub(crate) fn forget_overtaking(&mut self) {
+        for waiter in &mut self.waiting {
+            waiter.overtaken = 0;
         }
     }
 

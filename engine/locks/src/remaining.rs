@@ -3,7 +3,7 @@
 //! "For each transaction type, we compute and maintain their average remaining time whenever a scheduling occurs": the
 //! time from each scheduled grant to the transaction's end.
 
-use crate::graph::TxnMeta;
+use crate::meta::TxnMeta;
 
 /// Classes told apart; higher class numbers share the last one, so memory is bounded.
 const CLASSES_MAX: usize = 256;

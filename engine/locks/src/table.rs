@@ -14,8 +14,10 @@ use crate::modes::Mode;
 use crate::owner::Owner;
 use crate::sync::{Mutex, MutexGuard};
 
-/// Objects an empty shard keeps memory for.
-const SPARE_OBJECTS_MAX: usize = 1024;
+/// Objects a shard keeps memory for, locked or not.
+const SPARE_OBJECTS_MAX: usize = 64;
+/// A shard shrinks when less than this part of its room is used, so that growing again is paid for by many locks.
+const SHRINK_BELOW: usize = 8;
 
 /// One locked object.
 pub(crate) struct Object<K> {
@@ -30,6 +32,16 @@ pub(crate) enum Locks {
     Free(GrantedSet<Owner>),
     /// Somebody waits, or did a moment ago.
     Contended(QueueIndex),
+}
+
+/// A request for one object.
+pub(crate) struct Request<'k, K> {
+    pub(crate) key: &'k K,
+    pub(crate) hash: u64,
+    /// What the transaction holds there.
+    pub(crate) held: Option<Mode>,
+    /// What it will hold.
+    pub(crate) target: Mode,
 }
 
 /// What the table could do by itself.
@@ -106,31 +118,24 @@ impl<K: Hash + Eq + Clone> Table<K> {
 }
 
 impl<K: Eq + Clone> Objects<K> {
-    /// Grants `target` to `owner`, who holds `held`, if nobody is in the way.
-    pub(crate) fn grant(
-        &mut self,
-        key: &K,
-        hash: u64,
-        owner: &Owner,
-        held: Option<Mode>,
-        target: Mode,
-    ) -> Quick {
-        match self
-            .table
-            .entry(hash, |object| object.key == *key, |object| object.hash)
-        {
+    /// Grants the request of `owner` if nobody is in the way.
+    pub(crate) fn grant(&mut self, request: &Request<'_, K>, owner: &Owner) -> Quick {
+        let Request { hash, target, .. } = *request;
+        match self.table.entry(
+            hash,
+            |object| object.key == *request.key,
+            |object| object.hash,
+        ) {
             Slot::Vacant(slot) => {
-                let mut granted = GrantedSet::default();
-                granted.insert(owner.clone(), target);
                 slot.insert(Object {
-                    key: key.clone(),
+                    key: request.key.clone(),
                     hash,
-                    locks: Locks::Free(granted),
+                    locks: Locks::Free(GrantedSet::sole(owner.clone(), target)),
                 });
             }
             Slot::Occupied(mut slot) => match &mut slot.get_mut().locks {
                 Locks::Contended(_) => return Quick::Contended,
-                Locks::Free(granted) => match held {
+                Locks::Free(granted) => match request.held {
                     None if granted.admits(target) => granted.insert(owner.clone(), target),
                     Some(held) if granted.admits_upgrade(held, target) => {
                         granted.upgrade(owner, target)
@@ -151,18 +156,20 @@ impl<K: Eq + Clone> Objects<K> {
         let Locks::Free(granted) = &mut slot.get_mut().locks else {
             return Quick::Contended;
         };
-        granted.remove(owner);
-        if granted.is_empty() {
+        if granted.is_solely_of(owner) {
             slot.remove();
             self.shrink();
+        } else {
+            granted.remove(owner);
         }
         Quick::Done
     }
 
-    /// Gives the memory of a burst of locks back once they are gone.
+    /// Gives the memory of a burst of locks back once most of them are gone.
     fn shrink(&mut self) {
-        if self.table.is_empty() && self.table.capacity() > SPARE_OBJECTS_MAX {
-            self.table.shrink_to(0, |object| object.hash);
+        let (locked, room) = (self.table.len(), self.table.capacity());
+        if room > SPARE_OBJECTS_MAX && locked * SHRINK_BELOW < room {
+            self.table.shrink_to(2 * locked, |object| object.hash);
         }
     }
 
@@ -179,6 +186,7 @@ impl<K: Eq + Clone> Objects<K> {
         let mut slot = slot.ok().expect("a contended object is in the table");
         if granted.is_empty() {
             slot.remove();
+            self.shrink();
         } else {
             slot.get_mut().locks = Locks::Free(granted);
         }

@@ -1,58 +1,38 @@
 //! A transaction and the locks it holds.
 
-use std::future::Future;
 use std::hash::Hash;
-use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
+use std::task::{Poll, Waker};
 use std::time::{Duration, Instant};
 
+use crate::canceller::Canceller;
+use crate::engine::{Engine, Progress};
 use crate::error::{LockError, TxnId};
 use crate::held::HeldLocks;
-use crate::manager::{Inner, Progress, deadline};
 use crate::modes::Mode;
 use crate::owner::{Owner, WaitEnd};
-use crate::table::Quick;
+use crate::table::{Quick, Request};
 
 /// A transaction of a [`crate::LockManager`]. Holds its locks until [`Transaction::release_all`] or until it is dropped
 /// (strict two-phase locking); waits for one lock at a time.
 pub struct Transaction<K: Hash + Eq + Clone> {
-    manager: Arc<Inner<K>>,
+    engine: Arc<Engine<K>>,
     owner: Owner,
     held: HeldLocks<K>,
+    /// The object of the wait in progress, and its hash.
+    waits_for: Option<(K, u64)>,
     /// Grants it waited for, and the sum of their times: what hLDSF's estimates need at the end.
     scheduled_grants: u32,
     scheduled_at_ns_sum: f64,
 }
 
-/// Ends a transaction's waits from another thread.
-pub struct Canceller<K> {
-    manager: Arc<Inner<K>>,
-    owner: Owner,
-}
-
-impl<K: Hash + Eq + Clone> Canceller<K> {
-    /// Ends the wait of the transaction, if any, and refuses all its further requests with [`LockError::Cancelled`]. It
-    /// keeps its locks until it releases them.
-    pub fn cancel(&self) {
-        self.manager.cancel(&self.owner);
-    }
-}
-
-/// What a request needs to know of its object.
-struct Request<'k, K> {
-    key: &'k K,
-    hash: u64,
-    held: Option<Mode>,
-    target: Mode,
-}
-
 impl<K: Hash + Eq + Clone> Transaction<K> {
-    pub(crate) fn new(manager: Arc<Inner<K>>, owner: Owner) -> Transaction<K> {
+    pub(crate) fn new(engine: Arc<Engine<K>>, owner: Owner) -> Transaction<K> {
         Transaction {
-            manager,
+            engine,
             owner,
             held: HeldLocks::new(),
+            waits_for: None,
             scheduled_grants: 0,
             scheduled_at_ns_sum: 0.0,
         }
@@ -68,6 +48,11 @@ impl<K: Hash + Eq + Clone> Transaction<K> {
         self.owner.meta().birth_ns
     }
 
+    /// Its type ([`crate::TxnOptions::class`]).
+    pub fn class(&self) -> u32 {
+        self.owner.meta().class
+    }
+
     /// Number of locks held.
     pub fn locks_held(&self) -> usize {
         self.held.len()
@@ -75,15 +60,12 @@ impl<K: Hash + Eq + Clone> Transaction<K> {
 
     /// The mode held on `key`.
     pub fn mode_of(&self, key: &K) -> Option<Mode> {
-        self.held.mode_of(key, self.manager.hash(key))
+        self.held.mode_of(key, self.engine.hash(key))
     }
 
     /// A handle with which another thread can end its waits.
     pub fn canceller(&self) -> Canceller<K> {
-        Canceller {
-            manager: Arc::clone(&self.manager),
-            owner: self.owner.clone(),
-        }
+        Canceller::new(Arc::clone(&self.engine), self.owner.clone())
     }
 
     /// Locks `key` in `mode`, waiting as long as it takes. Of a lock held already, upgrades it to cover both modes.
@@ -91,7 +73,7 @@ impl<K: Hash + Eq + Clone> Transaction<K> {
     /// # Errors
     /// See [`LockError`]; if [`LockError::must_abort`], others wait for this transaction to release its locks.
     pub fn lock(&mut self, key: &K, mode: Mode) -> Result<(), LockError> {
-        self.lock_until(key, mode, None)
+        self.lock_within(key, mode, None)
     }
 
     /// As [`Transaction::lock`], but waits no longer than `timeout`. A timeout of zero tries once.
@@ -105,16 +87,12 @@ impl<K: Hash + Eq + Clone> Transaction<K> {
         timeout: Duration,
     ) -> Result<(), LockError> {
         if timeout.is_zero() {
-            let expired = |error| {
-                if error == LockError::WouldBlock {
-                    LockError::Timeout
-                } else {
-                    error
-                }
+            return match self.try_lock(key, mode) {
+                Err(LockError::WouldBlock) => Err(LockError::Timeout),
+                outcome => outcome,
             };
-            return self.try_lock(key, mode).map_err(expired);
         }
-        self.lock_until(key, mode, deadline(timeout))
+        self.lock_within(key, mode, Some(timeout))
     }
 
     /// Locks `key` in `mode` if that needs no waiting. An object somebody waits for already is refused, because to grant
@@ -123,34 +101,22 @@ impl<K: Hash + Eq + Clone> Transaction<K> {
     /// # Errors
     /// [`LockError::WouldBlock`] if it would have to wait; otherwise as [`Transaction::lock`].
     pub fn try_lock(&mut self, key: &K, mode: Mode) -> Result<(), LockError> {
-        let Some(request) = self.prepare(key, mode)? else {
-            return Ok(());
-        };
-        match self.grant_quickly(&request) {
-            Quick::Done => Ok(()),
-            Quick::Conflict | Quick::Contended => Err(LockError::WouldBlock),
-        }
-    }
-
-    /// As [`Transaction::lock`], for asynchronous callers, on the same queues. Dropping the future takes the wait back;
-    /// if the lock was granted in that moment, it is held until the end like any other.
-    pub fn lock_async<'t>(&'t mut self, key: &'t K, mode: Mode) -> LockFuture<'t, K> {
-        LockFuture {
-            txn: self,
-            key,
-            mode,
-            waiting: false,
+        match self.request(key, mode)? {
+            None => Ok(()),
+            Some(request) if self.grant_quickly(&request) => Ok(()),
+            Some(_) => Err(LockError::WouldBlock),
         }
     }
 
     /// Releases the lock on `key` before the end (read committed). Whether one was held.
     pub fn release(&mut self, key: &K) -> bool {
-        let hash = self.manager.hash(key);
+        self.abandon_wait();
+        let hash = self.engine.hash(key);
         if !self.held.remove(key, hash) {
             return false;
         }
-        if !self.manager.release_quickly(&self.owner, key, hash) {
-            self.manager
+        if !self.engine.release_quickly(&self.owner, key, hash) {
+            self.engine
                 .release_contended(&self.owner, &[(key.clone(), hash)]);
         }
         true
@@ -158,68 +124,72 @@ impl<K: Hash + Eq + Clone> Transaction<K> {
 
     /// Releases every lock: at the commit or after the abort.
     pub fn release_all(&mut self) {
+        self.abandon_wait();
         let mut contended = Vec::new();
         for lock in self.held.drain() {
             if !self
-                .manager
+                .engine
                 .release_quickly(&self.owner, &lock.key, lock.hash)
             {
                 contended.push((lock.key, lock.hash));
             }
         }
         if !contended.is_empty() {
-            self.manager.release_contended(&self.owner, &contended);
+            self.engine.release_contended(&self.owner, &contended);
         }
-        self.report_remaining();
+        if self.scheduled_grants > 0 {
+            self.report_remaining();
+        }
     }
 
-    fn lock_until(
+    fn lock_within(
         &mut self,
         key: &K,
         mode: Mode,
-        deadline: Option<Instant>,
+        timeout: Option<Duration>,
     ) -> Result<(), LockError> {
         if let Progress::Granted = self.start(key, mode)? {
             return Ok(());
         }
+        // The clock is read only by who has to wait. A timeout beyond its range is none.
+        let deadline = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
         let end = self
             .owner
             .wait(deadline)
-            .or_else(|| self.manager.stop_waiting(&self.owner));
-        self.finish_wait(key, end.unwrap_or(Err(LockError::Timeout)))
+            .or_else(|| self.engine.stop_waiting(&self.owner));
+        self.finish_wait(end.unwrap_or(Err(LockError::Timeout)))
     }
 
     /// Asks for the lock; on [`Progress::Waiting`] the caller sees the wait to its end.
-    fn start(&mut self, key: &K, mode: Mode) -> Result<Progress, LockError> {
-        let Some(request) = self.prepare(key, mode)? else {
+    pub(crate) fn start(&mut self, key: &K, mode: Mode) -> Result<Progress, LockError> {
+        let Some(request) = self.request(key, mode)? else {
             return Ok(Progress::Granted);
         };
-        if self.grant_quickly(&request) == Quick::Done {
+        if self.grant_quickly(&request) {
             return Ok(Progress::Granted);
         }
-        let Request {
-            hash, held, target, ..
-        } = request;
         let locks_held = self.held.len() as u32;
-        let progress =
-            self.manager
-                .grant_or_wait(&self.owner, key, hash, held, target, locks_held)?;
-        if let Progress::Granted = progress {
-            self.held.set(key, hash, target);
+        let progress = self
+            .engine
+            .grant_or_wait(&self.owner, &request, locks_held)?;
+        match progress {
+            Progress::Granted => self.held.set(key.clone(), request.hash, request.target),
+            Progress::Waiting => self.waits_for = Some((key.clone(), request.hash)),
         }
         Ok(progress)
     }
 
     /// What to ask for; nothing if the lock is held already.
-    fn prepare<'k>(&self, key: &'k K, mode: Mode) -> Result<Option<Request<'k, K>>, LockError> {
+    fn request<'k>(&mut self, key: &'k K, mode: Mode) -> Result<Option<Request<'k, K>>, LockError> {
+        self.abandon_wait();
         self.owner.check()?;
-        let hash = self.manager.hash(key);
+        let hash = self.engine.hash(key);
         let held = self.held.mode_of(key, hash);
         let target = held.map_or(mode, |held| held.supremum(mode));
         if held == Some(target) {
             return Ok(None);
         }
-        let locks_max = self.manager.config.locks_max;
+        let locks_max = self.engine.locks_max();
         if held.is_none() && self.held.len() >= locks_max {
             return Err(LockError::TooManyLocks { locks_max });
         }
@@ -231,37 +201,55 @@ impl<K: Hash + Eq + Clone> Transaction<K> {
         }))
     }
 
-    fn grant_quickly(&mut self, request: &Request<'_, K>) -> Quick {
-        let Request {
-            key,
-            hash,
-            held,
-            target,
-        } = *request;
-        let quick = self
-            .manager
-            .grant_quickly(&self.owner, key, hash, held, target);
-        if quick == Quick::Done {
-            self.held.set(key, hash, target);
+    /// Whether the request was granted without looking at who waits.
+    fn grant_quickly(&mut self, request: &Request<'_, K>) -> bool {
+        if self.engine.grant_quickly(&self.owner, request) != Quick::Done {
+            return false;
         }
-        quick
+        let (key, hash, target) = (request.key.clone(), request.hash, request.target);
+        match request.held {
+            None => self.held.push(key, hash, target),
+            Some(_) => self.held.set(key, hash, target),
+        }
+        true
     }
 
-    fn finish_wait(&mut self, key: &K, end: WaitEnd) -> Result<(), LockError> {
+    /// How the wait ended, if it has; otherwise `waker` will be woken.
+    pub(crate) fn poll_wait(&mut self, waker: &Waker) -> Poll<Result<(), LockError>> {
+        self.owner.poll(waker).map(|end| self.finish_wait(end))
+    }
+
+    fn finish_wait(&mut self, end: WaitEnd) -> Result<(), LockError> {
+        let (key, hash) = self.waits_for.take().expect("a wait in progress");
         let (mode, granted_at_ns) = end?;
-        self.held.set(key, self.manager.hash(key), mode);
+        self.held.set(key, hash, mode);
         self.scheduled_grants += 1;
         self.scheduled_at_ns_sum += granted_at_ns as f64;
         Ok(())
+    }
+
+    /// Ends a wait nobody follows any more: its future was dropped, or forgotten and never dropped.
+    #[inline]
+    pub(crate) fn abandon_wait(&mut self) {
+        if self.waits_for.is_some() {
+            self.take_wait_back();
+        }
+    }
+
+    #[cold]
+    fn take_wait_back(&mut self) {
+        let end = self.engine.stop_waiting(&self.owner);
+        // Nobody is left to tell an error to; a lock granted meanwhile must be known to be released.
+        let _ = self.finish_wait(end.unwrap_or(Err(LockError::Timeout)));
     }
 
     /// Tells hLDSF how long this transaction went on after its scheduled grants, on average.
     fn report_remaining(&mut self) {
         let grants = f64::from(std::mem::take(&mut self.scheduled_grants));
         let granted_at_ns_sum = std::mem::take(&mut self.scheduled_at_ns_sum);
-        if grants > 0.0 && self.manager.config.rules.schedule.needs_remaining_times() {
-            let remaining_ns = self.manager.now_ns() as f64 - granted_at_ns_sum / grants;
-            self.manager
+        if self.engine.estimates_remaining() {
+            let remaining_ns = self.engine.now_ns() as f64 - granted_at_ns_sum / grants;
+            self.engine
                 .observe_remaining(self.owner.meta().class, remaining_ns);
         }
     }
@@ -270,46 +258,5 @@ impl<K: Hash + Eq + Clone> Transaction<K> {
 impl<K: Hash + Eq + Clone> Drop for Transaction<K> {
     fn drop(&mut self) {
         self.release_all();
-    }
-}
-
-/// The future of [`Transaction::lock_async`].
-#[must_use = "a future does nothing unless polled"]
-pub struct LockFuture<'t, K: Hash + Eq + Clone> {
-    txn: &'t mut Transaction<K>,
-    key: &'t K,
-    mode: Mode,
-    waiting: bool,
-}
-
-impl<K: Hash + Eq + Clone> Future for LockFuture<'_, K> {
-    type Output = Result<(), LockError>;
-
-    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        let this = &mut *self;
-        if !this.waiting {
-            match this.txn.start(this.key, this.mode) {
-                Ok(Progress::Waiting) => this.waiting = true,
-                Ok(Progress::Granted) => return Poll::Ready(Ok(())),
-                Err(error) => return Poll::Ready(Err(error)),
-            }
-        }
-        let Poll::Ready(end) = this.txn.owner.poll(context.waker()) else {
-            return Poll::Pending;
-        };
-        this.waiting = false;
-        Poll::Ready(this.txn.finish_wait(this.key, end))
-    }
-}
-
-impl<K: Hash + Eq + Clone> Drop for LockFuture<'_, K> {
-    fn drop(&mut self) {
-        if !self.waiting {
-            return;
-        }
-        if let Some(end) = self.txn.manager.stop_waiting(&self.txn.owner) {
-            // Nobody is left to tell an error to; a lock granted meanwhile must be known to be released.
-            let _ = self.txn.finish_wait(self.key, end);
-        }
     }
 }

@@ -1,12 +1,14 @@
-//! Defects other lock managers shipped, as tests; and the manager's promises on real threads.
+//! Defects other lock managers shipped, as tests.
 
-use std::sync::mpsc;
+use std::future::Future;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, mpsc};
+use std::task::{Context, Wake, Waker};
 use std::thread;
 use std::time::Duration;
 
 use evenkeel_locks::{
-    Config, DeadlockPolicy, LockError, LockManager, Mode, Rules, ScheduleKind, Starvation,
-    TxnOptions, Victim,
+    Config, DeadlockPolicy, LockError, LockManager, Mode, Rules, ScheduleKind, TxnOptions, Victim,
 };
 
 fn manager(schedule: ScheduleKind) -> LockManager<u64> {
@@ -239,154 +241,60 @@ fn every_cycle_one_wait_closes_is_broken() {
     assert_eq!(locks.metrics().contention.deadlocks, 2);
 }
 
+/// Counts how often it is woken.
+#[derive(Default)]
+struct Alarm(AtomicU32);
+
+impl Wake for Alarm {
+    fn wake(self: Arc<Self>) {
+        self.0.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
 #[test]
 fn exactly_the_granted_waiters_wake() {
-    // RocksDB wakes everybody on a stripe. Here each exclusive release ends one wait, so with n waiters there are n
-    // grants and no request is made twice.
+    // RocksDB wakes everybody on a stripe. Here a release wakes whom it granted: one of the writers, or both readers.
     let locks = manager(ScheduleKind::Fifo);
     let mut holder = locks.begin();
     holder.lock(&1, Mode::X).expect("free");
-    thread::scope(|scope| {
-        for _ in 0..8 {
-            scope.spawn(|| locks.begin().lock(&1, Mode::X).expect("granted"));
-        }
-        until_waiting(&locks, 8);
-        holder.release_all();
-    });
-    let counters = locks.metrics().contention;
-    assert_eq!(
-        (counters.requests, counters.waits, counters.scheduled_grants),
-        (8, 8, 8)
-    );
-    assert_eq!(locks.metrics().waits_by_object, [(1, 8)]);
-}
-
-#[test]
-fn a_waiter_can_be_cancelled_and_stays_cancelled() {
-    let locks = manager(ScheduleKind::Ldsf);
-    let (mut holder, mut txn) = (locks.begin(), locks.begin());
-    holder.lock(&1, Mode::X).expect("free");
-    let canceller = txn.canceller();
-    thread::scope(|scope| {
-        let wait = scope.spawn(|| {
-            let outcome = txn.lock(&1, Mode::X);
-            (outcome, txn.lock(&2, Mode::X))
-        });
-        until_waiting(&locks, 1);
-        canceller.cancel();
-        assert_eq!(
-            wait.join().expect("no panic"),
-            (Err(LockError::Cancelled), Err(LockError::Cancelled))
-        );
-    });
-}
-
-#[test]
-fn early_release_lets_the_next_one_in() {
-    let locks = manager(ScheduleKind::Vats);
-    let mut txn = locks.begin();
-    txn.lock(&1, Mode::S).expect("free");
-    txn.lock(&2, Mode::S).expect("free");
-    assert!(locks.begin().try_lock(&1, Mode::X).is_err());
-    assert!(txn.release(&1));
-    assert!(!txn.release(&1));
-    assert_eq!(locks.begin().try_lock(&1, Mode::X), Ok(()));
-    assert_eq!(txn.locks_held(), 1);
-}
-
-#[test]
-fn the_prevention_policies_refuse_by_age() {
-    let with = |deadlocks| {
-        let config = Config::new(ScheduleKind::Ldsf);
-        LockManager::<u64>::new(Config {
-            rules: Rules {
-                deadlocks,
-                ..config.rules
-            },
-            ..config
-        })
+    let modes = [Mode::X, Mode::S, Mode::S, Mode::X];
+    let alarms = [(); 4].map(|()| Arc::new(Alarm::default()));
+    let mut txns = [(); 4].map(|()| locks.begin());
+    let mut waits: Vec<_> = txns
+        .iter_mut()
+        .zip(modes)
+        .map(|(txn, mode)| Box::pin(txn.lock_async(&1, mode)))
+        .collect();
+    for (wait, alarm) in waits.iter_mut().zip(&alarms) {
+        let waker = Waker::from(Arc::clone(alarm));
+        let polled = wait.as_mut().poll(&mut Context::from_waker(&waker));
+        assert!(polled.is_pending());
+    }
+    let woken = || {
+        alarms
+            .each_ref()
+            .map(|alarm| alarm.0.load(Ordering::Relaxed))
     };
-    let locks = with(DeadlockPolicy::NoWait);
-    let (mut elder, mut younger) = (locks.begin(), locks.begin());
-    elder.lock(&1, Mode::X).expect("free");
-    assert_eq!(younger.lock(&1, Mode::X), Err(LockError::WouldBlock));
+    assert_eq!(woken(), [0, 0, 0, 0]);
+    holder.release_all();
+    assert_eq!(woken(), [1, 0, 0, 0]);
+    drop(waits);
+    // Dropping the other waits took them back; nobody was woken for that.
+    assert_eq!(woken(), [1, 0, 0, 0]);
+    assert_eq!(txns[0].mode_of(&1), Some(Mode::X));
 
-    let locks = with(DeadlockPolicy::WaitDie);
-    let (mut elder, mut younger) = (locks.begin(), locks.begin());
-    elder.lock(&1, Mode::X).expect("free");
-    assert_eq!(
-        younger.lock(&1, Mode::X),
-        Err(LockError::Died { elder: elder.id() })
-    );
-
-    let locks = with(DeadlockPolicy::WoundWait);
-    let (mut elder, mut younger) = (locks.begin(), locks.begin());
-    let elder_id = elder.id();
-    younger.lock(&1, Mode::X).expect("free");
-    thread::scope(|scope| {
-        let wait = scope.spawn(|| elder.lock(&1, Mode::X));
-        until_waiting(&locks, 1);
-        assert_eq!(
-            younger.lock(&2, Mode::S),
-            Err(LockError::Wounded { elder: elder_id })
-        );
-        younger.release_all();
-        assert_eq!(wait.join().expect("no panic"), Ok(()));
-    });
-}
-
-#[test]
-fn blocking_and_asynchronous_waiters_share_a_queue() {
-    use std::future::Future;
-    use std::pin::pin;
-    use std::task::{Context, Poll, Waker};
-    let locks = manager(ScheduleKind::Fifo);
-    let (mut holder, mut asynchronous, mut dropped) = (locks.begin(), locks.begin(), locks.begin());
-    holder.lock(&1, Mode::X).expect("free");
-    let mut context = Context::from_waker(Waker::noop());
-    {
-        let mut future = pin!(dropped.lock_async(&1, Mode::X));
-        assert!(future.as_mut().poll(&mut context).is_pending());
-        assert_eq!(locks.wait_for_graph().len(), 1);
+    // Two readers at once, and not the writer behind them.
+    let [first, second, third, fourth] = &mut txns;
+    let mut waits = [
+        Box::pin(second.lock_async(&1, Mode::S)),
+        Box::pin(third.lock_async(&1, Mode::S)),
+        Box::pin(fourth.lock_async(&1, Mode::X)),
+    ];
+    for (wait, alarm) in waits.iter_mut().zip(&alarms[1..]) {
+        let waker = Waker::from(Arc::clone(alarm));
+        let polled = wait.as_mut().poll(&mut Context::from_waker(&waker));
+        assert!(polled.is_pending());
     }
-    assert!(
-        locks.wait_for_graph().is_empty(),
-        "a dropped future waits no longer"
-    );
-    thread::scope(|scope| {
-        let mut future = Box::pin(asynchronous.lock_async(&1, Mode::X));
-        assert!(future.as_mut().poll(&mut context).is_pending());
-        let blocking = scope.spawn(|| locks.begin().lock(&1, Mode::X));
-        until_waiting(&locks, 2);
-        holder.release_all();
-        assert_eq!(future.as_mut().poll(&mut context), Poll::Ready(Ok(())));
-        drop(future);
-        until_waiting(&locks, 1);
-        asynchronous.release_all();
-        assert_eq!(blocking.join().expect("no panic"), Ok(()));
-    });
-}
-
-#[test]
-fn memory_is_kept_only_for_locked_objects() {
-    let locks = LockManager::new(Config {
-        rules: Rules {
-            starvation: Starvation::BoundedBypass { overtakes_max: 3 },
-            ..Rules::new(ScheduleKind::Mlf)
-        },
-        ..Config::new(ScheduleKind::Mlf)
-    });
-    let mut txn = locks.begin();
-    for object in 0..1000u64 {
-        txn.lock(&object, Mode::X).expect("free");
-        assert_eq!(
-            locks
-                .begin()
-                .lock_timeout(&object, Mode::S, Duration::from_nanos(1)),
-            Err(LockError::Timeout)
-        );
-    }
-    assert_eq!(locks.locked_objects(), 1000);
-    txn.release_all();
-    assert_eq!(locks.locked_objects(), 0);
+    first.release_all();
+    assert_eq!(woken(), [1, 1, 1, 0]);
 }

@@ -1,6 +1,7 @@
 //! Applies the deadlock policy where a wait begins and where the holders in a waiter's way change.
 
-use super::{Contention, Effects, Refusal};
+use super::outcome::{Effects, Refusal};
+use super::state::Contention;
 use crate::deadlock::{DeadlockPolicy, Victim, choose_victim, find_cycle};
 use crate::graph::{QueueIndex, TxnIndex};
 

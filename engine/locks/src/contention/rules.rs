@@ -23,14 +23,13 @@ pub struct Rules {
 }
 
 impl Rules {
-    /// The papers' setting for a schedule: sizes approximated, the barrier for schedules that compare dependents, and
-    /// exact deadlock detection that aborts the youngest.
+    /// The papers' setting for a schedule: sizes approximated, the barrier for schedules in which waiting alone does not
+    /// bring a waiter to the front, and exact deadlock detection that aborts the youngest.
     pub fn new(schedule: ScheduleKind) -> Rules {
-        let fair = matches!(schedule, ScheduleKind::Fifo | ScheduleKind::Vats);
         Rules {
             schedule,
             sizes: SetSizes::Approximate,
-            starvation: if fair {
+            starvation: if schedule.ages() {
                 Starvation::Unprevented
             } else {
                 Starvation::Barrier
@@ -38,6 +37,20 @@ impl Rules {
             deadlocks: DeadlockPolicy::Detect(Victim::Youngest),
             seed: 0,
             track_effective_sizes: false,
+        }
+    }
+
+    /// Whether effective sizes have to be kept up to date.
+    pub(super) fn tracks_sizes(&self) -> bool {
+        let compared = self.schedule.needs_sizes() && self.sizes == SetSizes::Approximate;
+        compared || self.track_effective_sizes
+    }
+
+    /// The schedule decisions are made by: under wound-wait the eldest goes first (see [`DeadlockPolicy::WoundWait`]).
+    pub(super) fn schedule_in_force(&self) -> ScheduleKind {
+        match self.deadlocks {
+            DeadlockPolicy::WoundWait => ScheduleKind::Vats,
+            _ => self.schedule,
         }
     }
 }

@@ -6,10 +6,32 @@
 
 use smallvec::SmallVec;
 
-use super::{Edges, Graph, QueueIndex, Scratch, TxnIndex};
+use super::edges::Edges;
+use super::scratch::Scratch;
+use super::vertices::Graph;
+use crate::index::{QueueIndex, TxnIndex};
 use crate::modes::Mode;
 
+/// What is to be added to the effective sizes of which transactions.
+type Deltas = SmallVec<[(TxnIndex, u64); 4]>;
+
 impl Graph {
+    /// Begins or ceases to keep effective sizes up to date. Every wait must have been linked or taken back.
+    pub fn track_sizes(&mut self, track: bool) {
+        if std::mem::replace(&mut self.track_sizes, track) == track {
+            return;
+        }
+        for node in self.txns.iter_mut().flatten() {
+            (node.effective_size, node.linked) = (1, false);
+        }
+        let waits = self.txns().filter(|(_, node)| node.waiting.is_some());
+        let waiting: Vec<TxnIndex> = waits.map(|(txn, _)| txn).collect();
+        // In any order: a size that grows later is passed on along the waits counted by then.
+        for txn in waiting {
+            self.link(txn);
+        }
+    }
+
     /// Counts the wait of `txn` in the effective sizes of everybody it waits for.
     pub fn link(&mut self, txn: TxnIndex) {
         if self.track_sizes && !self.txn(txn).linked {
@@ -86,7 +108,7 @@ impl Graph {
                 .intersection(held)
                 .is_empty()
         };
-        let mut deltas: Vec<(TxnIndex, u64)> = Vec::new();
+        let mut deltas = Deltas::new();
         if self.track_sizes && queue.waiting_modes().iter().any(changed) {
             for grant in queue.granted.iter() {
                 let mut delta = 0u64;
@@ -140,7 +162,17 @@ impl Graph {
 
     /// Adds each delta to its transaction and, through every path, to those it waits for. Wrapping arithmetic: sums
     /// over paths can exceed any integer, and what was added must be taken back exactly.
-    fn propagate(&mut self, deltas: Vec<(TxnIndex, u64)>) {
+    fn propagate(&mut self, mut deltas: Deltas) {
+        // While only one transaction is to be changed there is one path: no order to find.
+        while let [(to, delta)] = deltas[..] {
+            let node = self.txn_mut(to);
+            node.effective_size = node.effective_size.wrapping_add(delta);
+            if !node.linked {
+                return;
+            }
+            let blockers = self.blockers_by(to, Edges::Accounted);
+            deltas = blockers.into_iter().map(|to| (to, delta)).collect();
+        }
         if deltas.iter().all(|&(to, _)| !self.txn(to).linked) {
             // They wait for nobody: nothing to pass on.
             for (to, delta) in deltas {

@@ -1,62 +1,10 @@
 //! What the schedules measure by searching the graph: dependency sets, depth, blocking locks (dissertation section 4.3).
 
-use super::{Graph, QueueIndex, TxnIndex};
+use super::vertices::{Graph, TxnNode};
+use crate::index::{QueueIndex, TxnIndex};
 use crate::modes::Mode;
 
-#[derive(Default)]
-pub(super) struct Scratch {
-    stamp: u32,
-    /// Per transaction: the traversal that saw it last.
-    seen: Vec<u32>,
-    depth: Vec<u32>,
-    stack: Vec<TxnIndex>,
-}
-
-impl Scratch {
-    pub(super) fn begin(&mut self, len: usize) {
-        self.stamp = self.stamp.wrapping_add(1);
-        if self.stamp == 0 {
-            self.seen.fill(0);
-            self.stamp = 1;
-        }
-        self.seen.resize(len.max(self.seen.len()), 0);
-        self.depth.resize(self.seen.len(), 0);
-        self.stack.clear();
-    }
-
-    /// Marks `txn`; whether this traversal sees it for the first time.
-    pub(super) fn visit(&mut self, txn: TxnIndex) -> bool {
-        let seen = &mut self.seen[txn.0 as usize];
-        std::mem::replace(seen, self.stamp) != self.stamp
-    }
-}
-
 impl Graph {
-    /// Calls `visit` for every transaction that waits for `txn` directly.
-    pub(super) fn for_dependents(&self, txn: TxnIndex, mut visit: impl FnMut(TxnIndex)) {
-        for &(index, held) in &self.txn(txn).holds {
-            let queue = self.queue(index);
-            if queue.waiter_count() == 0 {
-                continue;
-            }
-            let blocking = queue.blocking_modes();
-            for waiter in queue
-                .waiting()
-                .iter()
-                .filter(|waiter| blocking[waiter.mode as usize].contains(held))
-            {
-                visit(waiter.txn);
-            }
-            for upgrader in queue
-                .upgrading()
-                .iter()
-                .filter(|w| w.txn != txn && !w.mode.compatible(held))
-            {
-                visit(upgrader.txn);
-            }
-        }
-    }
-
     /// `|g(txn)|`: how many transactions, itself included, wait for `txn` directly or through others.
     pub fn dependency_set_size(&self, txn: TxnIndex) -> u64 {
         self.dependency_union().add(txn)
@@ -68,6 +16,29 @@ impl Graph {
         DependencyUnion {
             graph: self,
             size: 0,
+        }
+    }
+
+    /// Calls `visit` once for every member of the union of the dependency sets of `txns`, themselves included.
+    pub fn for_dependency_set(
+        &self,
+        txns: impl Iterator<Item = TxnIndex>,
+        mut visit: impl FnMut(&TxnNode),
+    ) {
+        let mut scratch = self.scratch.borrow_mut();
+        scratch.begin(self.txns.len());
+        for txn in txns {
+            if scratch.visit(txn) {
+                scratch.stack.push(txn);
+            }
+        }
+        while let Some(txn) = scratch.stack.pop() {
+            visit(self.txn(txn));
+            self.for_dependents(txn, |dependent| {
+                if scratch.visit(dependent) {
+                    scratch.stack.push(dependent);
+                }
+            });
         }
     }
 

@@ -4,7 +4,9 @@
 //! for one expected execution time, a batch of `k` shared requests the union of their sets for `f(k)` of them. The batch
 //! is found as in section 4.5: sort by size, take the prefix with the greatest union over `f(k)`.
 
-use super::{Decision, DelayFactor, Schedule, group};
+use super::decision::{Decision, Schedule};
+use super::delay::DelayFactor;
+use super::group;
 use crate::draws::Draws;
 
 /// Grants the exclusive request or the batch of shared requests with which the system progresses fastest.
@@ -35,11 +37,11 @@ impl Bldsf {
 
 impl Schedule for Bldsf {
     fn pick(&mut self, decision: &Decision<'_>, _: &mut Draws, picked: &mut Vec<usize>) {
-        let mut groups = group::compatible_groups(decision, |_, size| size);
+        let mut groups = group::compatible_groups(decision, |place| decision.size_at(place));
         for places in &mut groups {
             let mut sized: Vec<(f64, usize)> = places
                 .iter()
-                .map(|&place| (decision.size(decision.waiter(place)), place))
+                .map(|&place| (decision.size_at(place), place))
                 .collect();
             sized.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
             *places = sized.into_iter().map(|(_, place)| place).collect();

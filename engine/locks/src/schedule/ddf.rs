@@ -1,6 +1,7 @@
 //! Deepest dependency first (dissertation sections 4.3.1 and 4.6.1).
 
-use super::{Decision, Schedule, group};
+use super::decision::{Decision, Schedule};
+use super::group;
 use crate::draws::Draws;
 
 /// Grants the transaction with the longest chain of transactions waiting one for the other behind it; if its mode can be

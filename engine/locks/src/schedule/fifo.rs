@@ -1,7 +1,8 @@
 //! First in, first out: the default of nearly every lock manager (dissertation section 4.5; VATS paper section 5.1,
 //! there "FCFS").
 
-use super::{Decision, Schedule, group};
+use super::decision::{Decision, Schedule};
+use super::group;
 use crate::draws::Draws;
 
 /// Grants the request that has waited longest and, in order of arrival, every other that conflicts with nothing ahead

@@ -1,6 +1,6 @@
 //! Groups of waiters that can be granted together.
 
-use super::Decision;
+use super::decision::Decision;
 use crate::modes::{Mode, ModeSet};
 use crate::queue::Waiter;
 
@@ -48,11 +48,11 @@ pub fn greatest<K: Ord>(decision: &Decision<'_>, measure: impl Fn(&Waiter) -> K)
 }
 
 /// The groups worth comparing, those of shareable modes first: all `IS` with all `S`, all `IS` with all `IX`, one `SIX`
-/// with all `IS`, and one `X`; of the `SIX` and `X` requests the one with the greatest `weight(place, size)`. With `S`
-/// and `X` only: all shared requests, and the exclusive one with the largest dependency set.
+/// with all `IS`, and one `X`; of the `SIX` and `X` requests the one with the greatest `weight(place)`, the first to arrive
+/// of equals. With `S` and `X` only: all shared requests, and the heaviest exclusive one.
 pub fn compatible_groups(
     decision: &Decision<'_>,
-    weight: impl Fn(usize, f64) -> f64,
+    weight: impl Fn(usize) -> f64,
 ) -> Vec<Vec<usize>> {
     let mut of_mode: [Vec<usize>; 3] = Default::default();
     let mut solo: [Option<(f64, usize)>; 2] = [None; 2];
@@ -61,7 +61,7 @@ pub fn compatible_groups(
             of_mode[waiter.mode as usize].push(place);
             continue;
         }
-        let weighed = weight(place, decision.size(waiter));
+        let weighed = weight(place);
         let best = &mut solo[usize::from(waiter.mode == Mode::X)];
         if best.is_none_or(|(heaviest, _)| weighed > heaviest) {
             *best = Some((weighed, place));
@@ -81,6 +81,21 @@ pub fn compatible_groups(
     }
     groups.extend(solo[1].map(|(_, place)| vec![place]));
     groups
+}
+
+/// Picks the heaviest of the compatible groups, where a lone request weighs what a group of it alone weighs.
+pub fn pick_heaviest(
+    decision: &Decision<'_>,
+    weight: impl Fn(&[usize]) -> f64,
+    picked: &mut Vec<usize>,
+) {
+    let mut candidates = decision.candidates();
+    if let (Some((only, _)), None) = (candidates.next(), candidates.next()) {
+        picked.push(only);
+        return;
+    }
+    let groups = compatible_groups(decision, |place| weight(&[place]));
+    picked.extend_from_slice(&best(groups, weight));
 }
 
 /// The group with the greatest score, the first of equals.

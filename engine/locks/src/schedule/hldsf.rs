@@ -4,7 +4,8 @@
 //! time: `sum |g(t)| / max E(R_t)` over what would be granted together. As in algorithm 7 the sizes are summed, not
 //! united, and all shared requests are granted together.
 
-use super::{Decision, Schedule, group};
+use super::decision::{Decision, Schedule};
+use super::group;
 use crate::draws::Draws;
 
 /// Grants the exclusive request or all shared requests, whichever lets the most transactions progress per expected time.
@@ -15,12 +16,11 @@ impl Schedule for Hldsf {
     fn pick(&mut self, decision: &Decision<'_>, _: &mut Draws, picked: &mut Vec<usize>) {
         let remaining_ns =
             |place: usize| decision.expected_remaining_ns(decision.waiter(place).txn);
-        let groups = group::compatible_groups(decision, |place, size| size / remaining_ns(place));
+        let groups = group::compatible_groups(decision, |place| {
+            decision.size_at(place) / remaining_ns(place)
+        });
         let speed = |places: &[usize]| {
-            let size: f64 = places
-                .iter()
-                .map(|&place| decision.size(decision.waiter(place)))
-                .sum();
+            let size: f64 = places.iter().map(|&place| decision.size_at(place)).sum();
             let slowest_ns = places
                 .iter()
                 .map(|&place| remaining_ns(place))

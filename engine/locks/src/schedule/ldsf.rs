@@ -5,7 +5,8 @@
 //! bLDSF for `f(k) = 1` say the larger, and so does this code. Of equals the shared requests go first, as in
 //! algorithm 6.
 
-use super::{Decision, Schedule, group};
+use super::decision::{Decision, Schedule};
+use super::group;
 use crate::draws::Draws;
 
 /// Grants whichever lets the most transactions make progress: one exclusive request or all shared ones.
@@ -14,7 +15,7 @@ pub struct Ldsf;
 
 impl Schedule for Ldsf {
     fn pick(&mut self, decision: &Decision<'_>, _: &mut Draws, picked: &mut Vec<usize>) {
-        let groups = group::compatible_groups(decision, |_, size| size);
+        let groups = group::compatible_groups(decision, |place| decision.size_at(place));
         let progress =
             |places: &[usize]| decision.union_sizes(places).last().copied().unwrap_or(0.0);
         picked.extend_from_slice(&group::best(groups, progress));

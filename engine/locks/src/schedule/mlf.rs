@@ -1,6 +1,7 @@
 //! Most locks first (dissertation sections 4.3.1 and 4.6.1).
 
-use super::{Decision, Schedule, group};
+use super::decision::{Decision, Schedule};
+use super::group;
 use crate::draws::Draws;
 
 /// Grants the transaction that holds the most locks; if its mode can be shared, with everybody it can be shared with.

@@ -1,6 +1,7 @@
 //! A random waiter: the yardstick for how much of a schedule's effect is mere re-ordering.
 
-use super::{Decision, Schedule, group};
+use super::decision::{Decision, Schedule};
+use super::group;
 use crate::draws::Draws;
 
 /// Grants a waiter drawn uniformly; if its mode can be shared, with everybody it can be shared with.

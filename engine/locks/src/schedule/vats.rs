@@ -4,38 +4,90 @@
 //! Age counts from the transaction's birth, not from its arrival at this queue. The algorithm grants one lock; as in the
 //! paper's implementation, everything that conflicts with no elder request, granted or still waiting, is granted too.
 
-use super::{Decision, Schedule, group};
+use super::decision::{Decision, Schedule};
 use crate::draws::Draws;
+use crate::modes::{MODES, Mode};
+use crate::queue::Waiter;
+
+/// When a waiter was born, and its place in the queue: unique, the elder the less.
+type Birth = (u64, usize);
 
 /// Grants the eldest transaction and, eldest first, every other that conflicts with nothing elder.
 #[derive(Clone, Default, Debug)]
 pub struct Vats {
-    order: Vec<(u64, usize)>,
+    granted: Vec<Birth>,
 }
 
 impl Schedule for Vats {
     fn pick(&mut self, decision: &Decision<'_>, _: &mut Draws, picked: &mut Vec<usize>) {
-        // The eldest alone decides unless its mode can be shared: no need to sort for an exclusive grant.
-        let age = |&(place, waiter): &(usize, &crate::queue::Waiter)| (waiter.birth_ns, place);
-        let Some((place, eldest)) = decision.candidates().min_by_key(age) else {
-            return;
-        };
-        if eldest.mode == crate::modes::Mode::X {
-            picked.push(place);
-            return;
+        // Whoever is not younger than the eldest of each mode it conflicts with conflicts with nothing elder. So two
+        // passes do, and only those granted are sorted, not the queue.
+        let birth = |(place, waiter): (usize, &Waiter)| (waiter.birth_ns, place);
+        let mut eldest: [Option<Birth>; Mode::COUNT] = [None; Mode::COUNT];
+        for candidate in decision.candidates() {
+            let of_mode = &mut eldest[candidate.1.mode as usize];
+            let birth = birth(candidate);
+            *of_mode = Some(of_mode.map_or(birth, |elder| elder.min(birth)));
         }
-        self.order.clear();
-        self.order.extend(
-            decision
-                .candidates()
-                .map(|(place, waiter)| (waiter.birth_ns, place)),
-        );
-        self.order.sort_unstable();
-        group::grant_in_order(
-            self.order
+        let limits = MODES.map(|mode| {
+            let rivals = mode
+                .conflicts()
                 .iter()
-                .map(|&(_, place)| (place, decision.waiter(place))),
-            picked,
-        );
+                .filter_map(|rival| eldest[rival as usize]);
+            rivals.min().unwrap_or((u64::MAX, usize::MAX))
+        });
+        self.granted.clear();
+        for candidate in decision.candidates() {
+            let birth = birth(candidate);
+            if birth <= limits[candidate.1.mode as usize] {
+                self.granted.push(birth);
+            }
+        }
+        self.granted.sort_unstable();
+        picked.extend(self.granted.iter().map(|&(_, place)| place));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::super::decision::SetSizes;
+    use super::super::group;
+    use super::*;
+    use crate::graph::{Graph, TxnMeta};
+    use crate::modes::ModeSet;
+    use crate::remaining::RemainingTimes;
+
+    proptest! {
+        /// The definition: sort the queue, then grant in that order what conflicts with nothing ahead.
+        #[test]
+        fn grants_are_those_of_the_queue_in_the_order_of_age(
+            waiters in prop::collection::vec((prop::sample::select(MODES.to_vec()), 0u64..8), 1..12),
+        ) {
+            let mut graph = Graph::new(false);
+            let queue = graph.add_queue();
+            for (id, &(mode, birth_ns)) in waiters.iter().enumerate() {
+                let meta = TxnMeta { id: id as u64, birth_ns, class: 0, expected_remaining_ns: None };
+                let txn = graph.add_txn(meta);
+                graph.begin_wait(txn, queue, mode, false, 0);
+            }
+            let decision = Decision {
+                graph: &graph,
+                queue,
+                eligible: ModeSet::of(&MODES),
+                arrival_limit: u64::MAX,
+                now_ns: 0,
+                sizes: SetSizes::Exact,
+                size_per_ns: 0.0,
+                remaining: &RemainingTimes::default(),
+            };
+            let mut sorted: Vec<_> = decision.candidates().collect();
+            sorted.sort_by_key(|&(place, waiter)| (waiter.birth_ns, place));
+            let (mut expected, mut picked) = (Vec::new(), Vec::new());
+            group::grant_in_order(sorted.into_iter(), &mut expected);
+            Vats::default().pick(&decision, &mut Draws::new(0), &mut picked);
+            prop_assert_eq!(picked, expected);
+        }
     }
 }

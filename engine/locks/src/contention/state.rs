@@ -1,0 +1,113 @@
+//! What the engine knows, and the changes everything else is made of.
+
+use super::outcome::{Effects, Refusal};
+use super::rules::Rules;
+use crate::counters::Counters;
+use crate::draws::Draws;
+use crate::graph::{Graph, QueueIndex, TxnIndex, TxnMeta};
+use crate::modes::Mode;
+use crate::remaining::RemainingTimes;
+use crate::schedule::Schedule;
+
+/// Queues, wait-for graph and the rules applied to them.
+pub struct Contention {
+    pub(super) graph: Graph,
+    pub(super) rules: Rules,
+    pub(super) schedule: Box<dyn Schedule>,
+    pub(super) draws: Draws,
+    pub(super) remaining: RemainingTimes,
+    pub(super) counters: Counters,
+    /// Objects whose waiters have to be looked at.
+    pub(super) dirty: Vec<QueueIndex>,
+    pub(super) picked: Vec<usize>,
+}
+
+impl Contention {
+    /// Nothing held, nothing waiting.
+    pub fn new(rules: Rules) -> Contention {
+        let mut counters = Counters::default();
+        counters.put_in_force(rules.schedule_in_force());
+        Contention {
+            graph: Graph::new(rules.tracks_sizes()),
+            rules,
+            schedule: rules.schedule_in_force().build(),
+            draws: Draws::new(rules.seed),
+            remaining: RemainingTimes::default(),
+            counters,
+            dirty: Vec::new(),
+            picked: Vec::new(),
+        }
+    }
+
+    /// Who holds and waits for what.
+    pub fn graph(&self) -> &Graph {
+        &self.graph
+    }
+
+    /// Gives the memory of a time of more contention back, if now there is none.
+    pub(crate) fn forget_spare_memory(&mut self) {
+        self.graph.forget_spare_memory();
+    }
+
+    /// The rules in force.
+    pub fn rules(&self) -> &Rules {
+        &self.rules
+    }
+
+    /// What was counted so far.
+    pub fn counters(&self) -> &Counters {
+        &self.counters
+    }
+
+    /// Adds a transaction.
+    pub fn add_txn(&mut self, meta: TxnMeta) -> TxnIndex {
+        self.graph.add_txn(meta)
+    }
+
+    /// Removes a transaction that holds nothing and waits for nothing.
+    pub fn remove_txn(&mut self, txn: TxnIndex) {
+        self.graph.remove_txn(txn);
+    }
+
+    /// Adds an object nobody holds.
+    pub fn add_queue(&mut self) -> QueueIndex {
+        self.graph.add_queue()
+    }
+
+    /// Removes an object nobody holds or waits for.
+    pub fn remove_queue(&mut self, queue: QueueIndex) {
+        self.graph.remove_queue(queue);
+    }
+
+    /// Enters a lock that was granted elsewhere: the object has just become contended.
+    pub fn adopt(&mut self, txn: TxnIndex, queue: QueueIndex, mode: Mode) {
+        self.graph.hold(txn, queue, mode);
+    }
+
+    /// Takes a lock out without looking at waiters, of which there are none: the object is contended no more.
+    pub fn disown(&mut self, txn: TxnIndex, queue: QueueIndex) {
+        debug_assert_eq!(self.graph.queue(queue).waiter_count(), 0);
+        self.graph.unhold(txn, queue);
+    }
+
+    /// A transaction of `class` ended `remaining_ns` after a scheduled grant (section 4.7.3).
+    pub fn observe_remaining(&mut self, class: u32, remaining_ns: f64) {
+        self.remaining.observe(class, remaining_ns);
+    }
+
+    /// Takes the wait of `txn` out of the graph; whether it waited. Its object has to be looked at.
+    pub(super) fn withdraw(&mut self, txn: TxnIndex) -> bool {
+        let Some((queue, _)) = self.graph.end_wait(txn) else {
+            return false;
+        };
+        self.dirty.push(queue);
+        true
+    }
+
+    /// Ends the wait of `txn` with a refusal.
+    pub(super) fn refuse(&mut self, txn: TxnIndex, refusal: Refusal, effects: &mut Effects) {
+        self.counters.refusals += 1;
+        self.withdraw(txn);
+        effects.refused.push((txn, refusal));
+    }
+}

@@ -1,0 +1,21 @@
+//! What is known of a transaction before it asks for anything.
+
+/// What the wait-for graph is told about a transaction.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct TxnMeta {
+    /// Unique, increasing with the order of creation; orders transactions of equal birth.
+    pub id: u64,
+    /// When it was born. A retry that keeps its birth keeps its age.
+    pub birth_ns: u64,
+    /// Its type, for estimates of remaining time by type (section 4.7.3).
+    pub class: u32,
+    /// Its expected remaining time where the caller knows it; otherwise the mean of its class is used.
+    pub expected_remaining_ns: Option<f64>,
+}
+
+impl TxnMeta {
+    /// Whether this transaction is the elder of the two.
+    pub fn is_elder_than(&self, other: &TxnMeta) -> bool {
+        (self.birth_ns, self.id) < (other.birth_ns, other.id)
+    }
+}

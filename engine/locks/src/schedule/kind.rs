@@ -1,0 +1,145 @@
+//! The schedules by name.
+
+use super::bldsf::Bldsf;
+use super::ddf::Ddf;
+use super::decision::Schedule;
+use super::delay::DelayFactor;
+use super::edsf::Edsf;
+use super::fifo::Fifo;
+use super::hldaf::Hldaf;
+use super::hldsf::Hldsf;
+use super::ldaf::{AgePower, Ldaf};
+use super::ldsf::Ldsf;
+use super::mblf::Mblf;
+use super::mlf::Mlf;
+use super::random::Random;
+use super::svats::Svats;
+use super::vats::Vats;
+
+/// The schedules, by name.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ScheduleKind {
+    /// First in, first out.
+    Fifo,
+    /// A random waiter.
+    Random,
+    /// Eldest transaction first.
+    Vats,
+    /// Most locks first.
+    Mlf,
+    /// Most blocking locks first.
+    Mblf,
+    /// Deepest dependency first.
+    Ddf,
+    /// Largest dependency set first.
+    Ldsf,
+    /// LDSF that splits shared locks into batches.
+    Bldsf(DelayFactor),
+    /// LDSF that divides by the expected remaining time.
+    Hldsf,
+    /// Eldest transaction first, with all it can be shared with.
+    Svats,
+    /// Eldest dependency set first.
+    Edsf,
+    /// Largest dependency-set age first.
+    Ldaf(AgePower),
+    /// LDAF that divides by the expected remaining time.
+    Hldaf,
+}
+
+impl ScheduleKind {
+    /// Every schedule; bLDSF with the papers' default delay factor, LDAF with squared ages. The papers' come first.
+    pub const ALL: [ScheduleKind; 13] = [
+        ScheduleKind::Fifo,
+        ScheduleKind::Random,
+        ScheduleKind::Vats,
+        ScheduleKind::Mlf,
+        ScheduleKind::Mblf,
+        ScheduleKind::Ddf,
+        ScheduleKind::Ldsf,
+        ScheduleKind::Bldsf(DelayFactor::Log),
+        ScheduleKind::Hldsf,
+        ScheduleKind::Svats,
+        ScheduleKind::Edsf,
+        ScheduleKind::Ldaf(AgePower::Square),
+        ScheduleKind::Hldaf,
+    ];
+
+    /// Its name on the command line and in results.
+    pub fn name(self) -> &'static str {
+        match self {
+            ScheduleKind::Fifo => "fifo",
+            ScheduleKind::Random => "random",
+            ScheduleKind::Vats => "vats",
+            ScheduleKind::Mlf => "mlf",
+            ScheduleKind::Mblf => "mblf",
+            ScheduleKind::Ddf => "ddf",
+            ScheduleKind::Ldsf => "ldsf",
+            ScheduleKind::Bldsf(_) => "bldsf",
+            ScheduleKind::Hldsf => "hldsf",
+            ScheduleKind::Svats => "svats",
+            ScheduleKind::Edsf => "edsf",
+            ScheduleKind::Ldaf(_) => "ldaf",
+            ScheduleKind::Hldaf => "hldaf",
+        }
+    }
+
+    /// The schedule of this name; `bldsf` has the default delay factor, `bldsf:f4` that of section 4.6.7; `ldaf` squares
+    /// ages, `ldaf:1` does not.
+    pub fn from_name(name: &str) -> Option<ScheduleKind> {
+        if let Some(factor) = name.strip_prefix("bldsf:") {
+            return DelayFactor::from_name(factor).map(ScheduleKind::Bldsf);
+        }
+        if let Some(power) = name.strip_prefix("ldaf:") {
+            return AgePower::from_name(power).map(ScheduleKind::Ldaf);
+        }
+        ScheduleKind::ALL
+            .into_iter()
+            .find(|kind| kind.name() == name)
+    }
+
+    /// Whether it compares dependency-set sizes.
+    pub fn needs_sizes(self) -> bool {
+        matches!(
+            self,
+            ScheduleKind::Ldsf | ScheduleKind::Bldsf(_) | ScheduleKind::Hldsf
+        )
+    }
+
+    /// Whether it compares expected remaining times.
+    pub fn needs_remaining_times(self) -> bool {
+        matches!(self, ScheduleKind::Hldsf | ScheduleKind::Hldaf)
+    }
+
+    /// Whether waiting alone brings a waiter to the front, so that it needs no policy against starvation.
+    pub fn ages(self) -> bool {
+        matches!(
+            self,
+            ScheduleKind::Fifo
+                | ScheduleKind::Vats
+                | ScheduleKind::Svats
+                | ScheduleKind::Edsf
+                | ScheduleKind::Ldaf(_)
+                | ScheduleKind::Hldaf
+        )
+    }
+
+    /// The schedule itself.
+    pub fn build(self) -> Box<dyn Schedule> {
+        match self {
+            ScheduleKind::Fifo => Box::new(Fifo),
+            ScheduleKind::Random => Box::new(Random),
+            ScheduleKind::Vats => Box::new(Vats::default()),
+            ScheduleKind::Mlf => Box::new(Mlf),
+            ScheduleKind::Mblf => Box::new(Mblf),
+            ScheduleKind::Ddf => Box::new(Ddf),
+            ScheduleKind::Ldsf => Box::new(Ldsf),
+            ScheduleKind::Bldsf(factor) => Box::new(Bldsf::new(factor)),
+            ScheduleKind::Hldsf => Box::new(Hldsf),
+            ScheduleKind::Svats => Box::new(Svats),
+            ScheduleKind::Edsf => Box::new(Edsf),
+            ScheduleKind::Ldaf(power) => Box::new(Ldaf::new(power)),
+            ScheduleKind::Hldaf => Box::new(Hldaf),
+        }
+    }
+}

@@ -1,0 +1,86 @@
+//! Largest dependency-set age first: LDSF for the variance and the tail instead of the mean.
+//!
+//! LDSF counts the transactions that a grant lets progress. A grant delayed by `dt` delays all of them by `dt`, so
+//! counting them is right if what matters is the sum of latencies. If what matters is the sum of `cost(latency)` for a
+//! convex cost, then the delay costs `cost'(age) dt` for each of them, and the request to grant is the one with the
+//! greatest `sum of cost'(age)` over its dependency set. It is the generalized c-mu rule (Van Mieghem, "Dynamic
+//! Scheduling with Convex Delay Costs", Annals of Applied Probability 1995) with the dependency set of dissertation
+//! section 4.3.2 in place of a single job:
+//!
+//! | cost | minimises | weight of a transaction |
+//! |---|---|---|
+//! | `L` | mean latency | 1: LDSF |
+//! | `L^2` | variance about the mean | its age: [`AgePower::Linear`] |
+//! | `L^3` | third moment, so more of the tail | its age squared: [`AgePower::Square`] |
+//! | `L^p`, `p` to infinity | the greatest latency | only the eldest counts: [`super::Edsf`] |
+//!
+//! Ages are those of whole transactions, as in VATS (VATS paper section 5.2). One nanosecond is added to each, so that
+//! transactions born this moment count as in LDSF.
+//!
+//! Nobody starves in the sense of ageing (section 4.5): a waiter of age `a` is passed over only for dependency sets whose
+//! ages add up to more, so never for `n` transactions younger than `a / n` (`a / sqrt(n)` with squares).
+
+use super::decision::{Decision, Schedule};
+use super::group;
+use crate::draws::Draws;
+
+/// How much more the old count than the young.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub enum AgePower {
+    /// By their age: for the second moment of latency.
+    Linear,
+    /// By their age squared: for the third.
+    #[default]
+    Square,
+}
+
+impl AgePower {
+    /// What a transaction of this age weighs.
+    pub(super) fn weight(self, age_ns: u64) -> f64 {
+        let age_ns = age_ns as f64 + 1.0;
+        match self {
+            AgePower::Linear => age_ns,
+            AgePower::Square => age_ns * age_ns,
+        }
+    }
+
+    /// The power called `1` or `2`.
+    pub(super) fn from_name(name: &str) -> Option<AgePower> {
+        match name {
+            "1" => Some(AgePower::Linear),
+            "2" => Some(AgePower::Square),
+            _ => None,
+        }
+    }
+}
+
+/// Grants one exclusive request or all shared ones, whichever has the greatest sum of powers of ages over its dependency
+/// set. Of equals the shared requests, then the first to arrive.
+#[derive(Clone, Copy, Default, Debug)]
+pub struct Ldaf {
+    power: AgePower,
+}
+
+impl Ldaf {
+    /// LDAF with this power of the age.
+    pub fn new(power: AgePower) -> Ldaf {
+        Ldaf { power }
+    }
+}
+
+impl Schedule for Ldaf {
+    fn pick(&mut self, decision: &Decision<'_>, _: &mut Draws, picked: &mut Vec<usize>) {
+        group::pick_heaviest(
+            decision,
+            |places| summed_weight(decision, places, self.power),
+            picked,
+        );
+    }
+}
+
+/// The weights of the union of the dependency sets of the waiters at `places`, added up.
+pub(super) fn summed_weight(decision: &Decision<'_>, places: &[usize], power: AgePower) -> f64 {
+    let mut sum = 0.0;
+    decision.for_dependent_ages(places, |age_ns| sum += power.weight(age_ns));
+    sum
+}

@@ -1,0 +1,45 @@
+//! A second opinion of who holds what, kept by the transactions themselves.
+//!
+//! A transaction enters a lock after it was granted and leaves before it releases it, so what is entered here is held
+//! for certain: two incompatible entries are two incompatible grants.
+
+use std::sync::Mutex;
+
+use evenkeel_locks::{Mode, TxnId};
+
+/// What a run found that must not be, in words.
+pub type Violation = String;
+
+/// Who holds what, by object.
+pub struct Shadow {
+    holders: Vec<Mutex<Vec<(TxnId, Mode)>>>,
+}
+
+impl Shadow {
+    /// Nothing held on `objects` objects.
+    pub fn new(objects: u64) -> Shadow {
+        Shadow {
+            holders: (0..objects).map(|_| Mutex::default()).collect(),
+        }
+    }
+
+    /// `txn` was granted `mode`, instead of what it held on `object`.
+    pub fn enter(&self, object: u64, txn: TxnId, mode: Mode) -> Result<(), Violation> {
+        let mut holders = self.holders[object as usize].lock().expect("no panic");
+        holders.retain(|&(holder, _)| holder != txn);
+        let conflict = holders.iter().find(|&&(_, held)| !held.compatible(mode));
+        if let Some((other, held)) = conflict {
+            return Err(format!(
+                "{txn} was granted {mode:?} on object {object} while {other} holds {held:?}"
+            ));
+        }
+        holders.push((txn, mode));
+        Ok(())
+    }
+
+    /// `txn` is about to release `object`.
+    pub fn leave(&self, object: u64, txn: TxnId) {
+        let mut holders = self.holders[object as usize].lock().expect("no panic");
+        holders.retain(|&(holder, _)| holder != txn);
+    }
+}
