@@ -93,7 +93,7 @@ fn whole(parameter: Parameter, value: f64) -> Result<u32, Error> {
     Ok(value as u32)
 }
 
-/// A parameter and the values it takes: `clients=100..900:100` or `theta=0.5,0.7,0.9`.
+/// A parameter and the values it takes: `clients=100..900:100`, `theta=0.5,0.7,0.9` or `clients=10,50,100..900:200`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Axis {
     /// What varies.
@@ -124,19 +124,37 @@ impl FromStr for Axis {
     }
 }
 
-/// Numbers separated by commas, or `FIRST..LAST:STEP` with both ends included.
+/// Numbers and ranges `FIRST..LAST:STEP`, both ends included, separated by commas.
 pub(crate) fn parse_values(text: &str) -> Result<Vec<f64>, String> {
-    let number = |word: &str| match word.trim().parse::<f64>() {
+    let mut values = Vec::new();
+    for part in text.split(',') {
+        match part.split_once("..") {
+            Some((first, rest)) => values.extend(parse_range(first, rest)?),
+            None => values.push(parse_number(part)?),
+        }
+        if values.len() > VALUES_MAX {
+            return Err(format!("{} values; at most {VALUES_MAX}", values.len()));
+        }
+    }
+    Ok(values)
+}
+
+fn parse_number(word: &str) -> Result<f64, String> {
+    match word.trim().parse::<f64>() {
         Ok(value) if value.is_finite() => Ok(value),
         _ => Err(format!("`{word}` is not a number")),
-    };
-    let Some((first, rest)) = text.split_once("..") else {
-        return text.split(',').map(number).collect();
-    };
+    }
+}
+
+fn parse_range(first: &str, rest: &str) -> Result<Vec<f64>, String> {
     let (last, step) = rest
         .split_once(':')
         .ok_or("a range needs its step: FIRST..LAST:STEP")?;
-    let (first, last, step) = (number(first)?, number(last)?, number(step)?);
+    let [first, last, step] = [
+        parse_number(first)?,
+        parse_number(last)?,
+        parse_number(step)?,
+    ];
     if step <= 0.0 || last < first {
         return Err("a range goes up: FIRST..LAST:STEP with a step above 0".to_owned());
     }
@@ -161,6 +179,8 @@ mod tests {
         assert_eq!(axis.values, [100.0, 300.0, 500.0, 700.0, 900.0]);
         let axis: Axis = "theta=0.5..0.9:0.1".parse().expect("an axis");
         assert_eq!(axis.values, [0.5, 0.6, 0.7, 0.8, 0.9]);
+        let axis: Axis = "clients=10,25,100..300:100".parse().expect("an axis");
+        assert_eq!(axis.values, [10.0, 25.0, 100.0, 200.0, 300.0]);
         assert_eq!(
             "load=0.7,1.05".parse::<Axis>().map(|axis| axis.values),
             Ok(vec![0.7, 1.05])

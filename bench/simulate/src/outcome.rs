@@ -53,6 +53,13 @@ pub struct Window {
     pub waits: u64,
 }
 
+impl Window {
+    /// Deadlocks per commit; 0 if nothing committed.
+    pub fn deadlocks_per_commit(&self) -> f64 {
+        self.deadlocks as f64 / self.commits.max(1) as f64
+    }
+}
+
 /// The ratio of approximate to exact dependency-set sizes over all scheduled grants (figure 4.19).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct SizeError {
@@ -93,10 +100,11 @@ impl SizeError {
     }
 }
 
-/// The name of a schedule with the delay factor where it is not the default: `bldsf:f4`.
+/// The name of a schedule with the parameter where it is not the default: `bldsf:f4`, `ldaf:1`.
 pub fn schedule_name(schedule: ScheduleKind) -> String {
-    use evenkeel_locks::DelayFactor;
+    use evenkeel_locks::{AgePower, DelayFactor};
     match schedule {
+        ScheduleKind::Ldaf(AgePower::Linear) => "ldaf:1".to_owned(),
         ScheduleKind::Bldsf(factor) if factor != DelayFactor::Log => {
             let at = DelayFactor::ALL
                 .iter()

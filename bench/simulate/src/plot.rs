@@ -5,9 +5,10 @@
 
 use std::fmt::Write;
 
-use crate::export::{number, table, time};
+use crate::Outcome;
+use crate::export::numbers::{number, time};
+use crate::export::{Report, table};
 use crate::outcome::schedule_name;
-use crate::{Case, Outcome};
 
 const PANEL_WIDTH: f64 = 400.0;
 const PANEL_HEIGHT: f64 = 260.0;
@@ -18,10 +19,10 @@ const MARGIN_RIGHT: f64 = 18.0;
 const LEGEND_HEIGHT: f64 = 34.0;
 /// Ratio of the greatest to the least value above which an axis is logarithmic.
 const LOGARITHMIC_FROM: f64 = 20.0;
-/// Paul Tol's bright and vibrant schemes: told apart with colour-blind eyes too.
-const COLOURS: [&str; 10] = [
+/// Paul Tol's bright, vibrant and muted schemes: told apart with colour-blind eyes too.
+const COLOURS: [&str; 14] = [
     "#4477aa", "#bbbbbb", "#ee7733", "#228833", "#ccbb44", "#66ccee", "#cc3311", "#aa3377",
-    "#009988", "#222222",
+    "#009988", "#222222", "#332288", "#ee3377", "#999933", "#882255",
 ];
 
 /// One curve or bar.
@@ -48,20 +49,20 @@ struct Panel<'a> {
 }
 
 /// A whole HTML page.
-pub fn html(cases: &[Case], outcomes: &[Outcome]) -> String {
+pub fn html(report: &Report<'_>) -> String {
     format!(
         "<!doctype html>\n<html lang=\"en\"><meta charset=\"utf-8\"><title>Lock schedules</title>\n\
          <style>body{{font:15px system-ui,sans-serif;margin:2em auto;max-width:{0}px}}pre{{overflow-x:auto}}</style>\n\
          <h1>Lock schedules, simulated</h1>\n{1}\n<pre>{2}</pre>\n</html>\n",
         2.0 * PANEL_WIDTH + 40.0,
-        svg(cases, outcomes),
-        escape(&table(cases, outcomes)),
+        svg(report),
+        escape(&table(report)),
     )
 }
 
 /// An SVG image.
-pub fn svg(cases: &[Case], outcomes: &[Outcome]) -> String {
-    let Some(first) = cases.first() else {
+pub fn svg(report: &Report<'_>) -> String {
+    let Some(first) = report.rows().first().map(|row| row.case) else {
         return "<svg xmlns=\"http://www.w3.org/2000/svg\"/>".to_owned();
     };
     let unit = first.config.unit;
@@ -84,7 +85,7 @@ pub fn svg(cases: &[Case], outcomes: &[Outcome]) -> String {
         } else {
             title
         };
-        let series = series(cases, outcomes, measure);
+        let series = series(report, measure);
         if at == 0 {
             legend(&mut image, &series);
         }
@@ -105,11 +106,12 @@ pub fn svg(cases: &[Case], outcomes: &[Outcome]) -> String {
     image + "</svg>"
 }
 
-fn series(cases: &[Case], outcomes: &[Outcome], measure: &dyn Fn(&Outcome) -> f64) -> Vec<Series> {
+fn series(report: &Report<'_>, measure: &dyn Fn(&Outcome) -> f64) -> Vec<Series> {
     let mut all: Vec<Series> = Vec::new();
-    for (case, outcome) in cases.iter().zip(outcomes) {
-        let name = schedule_name(outcome.schedule);
-        let point = (case.point.map_or(0.0, |(_, value)| value), measure(outcome));
+    for row in report.rows() {
+        let name = schedule_name(row.schedule());
+        let at = row.case.point.map_or(0.0, |(_, value)| value);
+        let point = (at, row.estimate(measure).mean);
         match all.iter_mut().find(|series| series.name == name) {
             Some(series) => series.points.push(point),
             None => {

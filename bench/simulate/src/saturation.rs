@@ -6,6 +6,7 @@
 
 use evenkeel_locks::ScheduleKind;
 
+use crate::workload::Workload;
 use crate::{Arrivals, Config, Error, Simulation, run};
 
 /// Commits in the window per arrival, at least. A queue that is just critical grows like the square root of the number
@@ -23,8 +24,12 @@ const PEAK_TRANSACTIONS: u64 = 5_000;
 /// # Errors
 /// A setting makes no sense, or transactions are listed and have no rate.
 pub fn saturation(config: &Config, schedule: ScheduleKind, step: &dyn Fn()) -> Result<f64, Error> {
+    if matches!(config.workload, Workload::Listed(_)) {
+        return Err(Error::setting(
+            "listed transactions have their own times: there is no rate to look for",
+        ));
+    }
     let mut probe = config.clone();
-    probe.drawn_mut()?;
     probe.transactions = config.transactions.min(TRANSACTIONS_MAX);
     probe.warmup = config.warmup.min(probe.transactions / 5);
     let (mut low, mut high) = (0.0, closed_peak(&probe, schedule, step)? * 1.25);

@@ -34,7 +34,7 @@ pub fn run(config: &Config, schedule: ScheduleKind) -> Result<Outcome, Error> {
 pub struct Simulation<'a> {
     config: &'a Config,
     contention: Contention,
-    maker: Option<Maker<'a>>,
+    maker: Maker<'a>,
     clock: Clock,
     agenda: Agenda,
     now: u64,
@@ -74,10 +74,7 @@ impl<'a> Simulation<'a> {
         let mut simulation = Simulation {
             config,
             contention: Contention::new(config.rules(schedule)),
-            maker: match &config.workload {
-                Workload::Drawn(drawn) => Some(Maker::new(drawn, config.seed)),
-                Workload::Listed(_) => None,
-            },
+            maker: Maker::new(&config.workload, config.seed),
             clock: Clock::new(config.arrivals, config.unit.ticks_per_s(), config.seed),
             agenda: Agenda::default(),
             now: 0,
@@ -215,7 +212,7 @@ impl<'a> Simulation<'a> {
             Workload::Listed(listed) => {
                 Some(listed[self.arrived as usize + self.measure.rejected as usize].at)
             }
-            Workload::Drawn(_) => self.clock.next(),
+            _ => self.clock.next(),
         };
         if let Some(time) = time {
             self.agenda.add(time, What::Arrival { client: 0 });
@@ -255,14 +252,8 @@ impl<'a> Simulation<'a> {
             (self.active.len() - 1) as u32
         });
         let active = &mut self.active[slot as usize];
-        let class = match (&self.maker, &self.config.workload) {
-            (Some(maker), _) => maker.make(draw, &mut active.steps),
-            (None, Workload::Listed(listed)) => {
-                active.steps.clone_from(&listed[draw as usize].steps);
-                listed[draw as usize].class
-            }
-            (None, Workload::Drawn(_)) => unreachable!("drawn transactions have a maker"),
-        };
+        let issuer = (!self.begun.is_empty()).then_some(client);
+        let class = self.maker.make(draw, issuer, &mut active.steps);
         let work = active
             .steps
             .iter()

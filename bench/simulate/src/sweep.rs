@@ -1,13 +1,13 @@
 //! Many simulations, on all processors, with results in the order asked for.
 
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::num::NonZeroU32;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use evenkeel_locks::ScheduleKind;
 
 use crate::axis::{Axis, Parameter};
 use crate::saturation::saturation;
-use crate::{Arrivals, Config, Error, Outcome, Simulation};
+use crate::{Arrivals, Config, Error, Outcome, Simulation, parallel};
 
 /// One simulation to run.
 #[derive(Clone, Debug)]
@@ -40,7 +40,16 @@ pub enum Progress {
 /// Told how far things are, from any thread.
 pub type OnProgress<'a> = &'a (dyn Fn(Progress) + Sync);
 
-/// The cases of a sweep: for each value every schedule, on the same draws.
+/// How often a case is simulated, and on how many threads.
+#[derive(Clone, Copy, Debug)]
+pub struct Effort {
+    /// Replications: seeds from the configuration's on.
+    pub seeds: NonZeroU32,
+    /// Threads; results do not depend on their number.
+    pub threads: usize,
+}
+
+/// The cases of a sweep: for each value every schedule, for each schedule every seed, on the same draws.
 ///
 /// # Errors
 /// A value makes no sense, or FIFO's saturation, which loads are relative to, cannot be found.
@@ -48,6 +57,7 @@ pub fn cases(
     config: &Config,
     schedules: &[ScheduleKind],
     axis: Option<&Axis>,
+    effort: Effort,
     progress: OnProgress<'_>,
 ) -> Result<Vec<Case>, Error> {
     let points: Vec<Option<(Parameter, f64)>> = match axis {
@@ -64,29 +74,53 @@ pub fn cases(
         if let Some(rate) = found.get() {
             return Ok(rate);
         }
-        let probes = AtomicU64::new(0);
-        let step = || {
-            let probes = probes.fetch_add(1, Ordering::Relaxed) + 1;
-            progress(Progress::Saturating { probes });
-        };
-        let rate = saturation(config, ScheduleKind::Fifo, &step)?;
+        let rate = mean_saturation(config, effort, progress)?;
         found.set(Some(rate));
         Ok(rate)
     };
-    let mut cases = Vec::with_capacity(points.len() * schedules.len());
+    let mut cases = Vec::new();
     for point in points {
         let mut config = config.clone();
         if let Some((parameter, value)) = point {
             parameter.set(&mut config, value, &fifo_saturation)?;
         }
         config.check()?;
-        cases.extend(schedules.iter().map(|&schedule| Case {
-            config: config.clone(),
-            schedule,
-            point,
-        }));
+        for &schedule in schedules {
+            cases.extend(seeded(&config, effort).map(|config| Case {
+                config,
+                schedule,
+                point,
+            }));
+        }
     }
     Ok(cases)
+}
+
+/// The configuration with each seed.
+fn seeded(config: &Config, effort: Effort) -> impl Iterator<Item = Config> + '_ {
+    (0..u64::from(effort.seeds.get())).map(|at| Config {
+        seed: config.seed.wrapping_add(at),
+        ..config.clone()
+    })
+}
+
+/// FIFO's saturation in the mean over the seeds: with one it is off by several per cent.
+fn mean_saturation(
+    config: &Config,
+    effort: Effort,
+    progress: OnProgress<'_>,
+) -> Result<f64, Error> {
+    let probes = AtomicU64::new(0);
+    let step = || {
+        let probes = probes.fetch_add(1, Ordering::Relaxed) + 1;
+        progress(Progress::Saturating { probes });
+    };
+    let configs: Vec<Config> = seeded(config, effort).collect();
+    let rates = parallel::map(&configs, effort.threads, |config| {
+        saturation(config, ScheduleKind::Fifo, &step)
+    });
+    let rates: Vec<f64> = rates.into_iter().collect::<Result<_, _>>()?;
+    Ok(rates.iter().sum::<f64>() / rates.len() as f64)
 }
 
 /// Simulates `cases` on up to `threads` threads. The outcomes are in the order of the cases and do not depend on the
@@ -100,35 +134,17 @@ pub fn sweep(
     progress: OnProgress<'_>,
 ) -> Result<Vec<Outcome>, Error> {
     let total: u64 = cases.iter().map(|case| transactions(&case.config)).sum();
-    let (next, done) = (AtomicUsize::new(0), AtomicU64::new(0));
-    let outcomes: Mutex<Vec<Option<Result<Outcome, Error>>>> =
-        Mutex::new(cases.iter().map(|_| None).collect());
-    let work = || {
-        while let Some((at, case)) = {
-            let at = next.fetch_add(1, Ordering::Relaxed);
-            cases.get(at).map(|case| (at, case))
-        } {
-            let outcome = simulate(case, &|commits| {
-                let done = done.fetch_add(commits, Ordering::Relaxed) + commits;
-                progress(Progress::Simulating {
-                    done: done.min(total),
-                    total,
-                });
+    let done = AtomicU64::new(0);
+    let outcomes = parallel::map(cases, threads, |case| {
+        simulate(case, &|commits| {
+            let done = done.fetch_add(commits, Ordering::Relaxed) + commits;
+            progress(Progress::Simulating {
+                done: done.min(total),
+                total,
             });
-            outcomes.lock().expect("no panic with the lock held")[at] = Some(outcome);
-        }
-    };
-    std::thread::scope(|scope| {
-        for _ in 1..threads.clamp(1, cases.len().max(1)) {
-            scope.spawn(work);
-        }
-        work();
+        })
     });
-    let outcomes = outcomes.into_inner().expect("no panic with the lock held");
-    outcomes
-        .into_iter()
-        .map(|outcome| outcome.expect("every case was simulated"))
-        .collect()
+    outcomes.into_iter().collect()
 }
 
 fn simulate(case: &Case, advanced: &dyn Fn(u64)) -> Result<Outcome, Error> {

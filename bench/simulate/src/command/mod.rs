@@ -4,20 +4,23 @@ mod progress;
 mod values;
 
 use std::io::Write;
+use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{Args as ClapArgs, ValueEnum};
-use evenkeel_locks::{DeadlockPolicy, SetSizes, Starvation, Victim};
+use evenkeel_locks::{DeadlockPolicy, ScheduleKind, SetSizes, Starvation, Victim};
 
 use crate::axis::{Axis, Parameter};
 use crate::config::{Remaining, Unit};
-use crate::sweep::{cases, sweep};
-use crate::workload::LockOrder;
+use crate::export::Report;
+use crate::outcome::schedule_name;
+use crate::sweep::{Effort, cases, sweep};
+use crate::workload::{LockOrder, Workload};
 use crate::{Arrivals, Config, Error, export, plot};
 
 use progress::ProgressLine;
-use values::{Schedules, Starving, burst, loads, schedules, starvation, work};
+use values::{Schedules, Starving, burst, loads, schedule, schedules, starvation, work};
 
 /// Compare lock schedules by deterministic simulation
 #[derive(ClapArgs, Debug)]
@@ -26,12 +29,14 @@ Examples:
   evenkeel simulate                                             the papers' microbenchmark, every schedule
   evenkeel simulate --sweep clients=100..900:100 --plot f.svg
   evenkeel simulate --load 0.7,0.85,0.95,1.05 --schedule fifo,vats,ldsf --json
+  evenkeel simulate --load 0.95 --order hashed --seeds 10 --baseline ldsf --schedule fifo,ldsf,edsf,ldaf
   evenkeel simulate --preset htap --schedule fifo,hldsf --sweep clients=50..200:50")]
 pub struct Args {
-    /// What is simulated: the papers' microbenchmark, or their hybrid mix in epochs
+    /// What is simulated: the papers' microbenchmark, their hybrid mix in epochs, or the locks of TPC-C
     #[arg(long, value_enum, default_value_t = Preset::Micro)]
     preset: Preset,
-    /// Schedules: all, or a list of fifo, random, vats, mlf, mblf, ddf, ldsf, bldsf (bldsf:f1 to bldsf:f6), hldsf
+    /// Schedules: all, or a list of fifo, random, vats, mlf, mblf, ddf, ldsf, bldsf (bldsf:f1 to bldsf:f6), hldsf, svats,
+    /// edsf, ldaf (ldaf:1, ldaf:2), hldaf
     #[arg(long, value_name = "LIST", default_value = "all", value_parser = schedules)]
     schedule: Schedules,
     /// Closed loop with this many clients
@@ -43,7 +48,8 @@ pub struct Args {
     /// Open loop at these fractions of the greatest rate FIFO carries
     #[arg(long, value_name = "F,..", group = "arriving", conflicts_with = "sweep", value_parser = loads)]
     load: Option<Axis>,
-    /// Vary one of clients, rate, load, theta, exclusive, objects, locks, cpus: NAME=FIRST..LAST:STEP or NAME=A,B,..
+    /// Vary one of clients, rate, load, theta, exclusive, objects, locks, cpus: NAME=VALUES with values like
+    /// 10,50,100..900:200
     #[arg(long, value_name = "SPEC")]
     sweep: Option<Axis>,
     /// Let open arrivals come in bursts: FACTOR times as fast for MS milliseconds (epochs in htap), then a pause
@@ -61,6 +67,15 @@ pub struct Args {
     /// The seed of every draw
     #[arg(long, default_value_t = 1)]
     seed: u64,
+    /// Simulate everything with this many seeds, from --seed on, and give means with 95 % confidence intervals
+    #[arg(long, value_name = "N", default_value = "1")]
+    seeds: NonZeroU32,
+    /// Compare with this schedule, seed by seed: ratios of mean, variance and percentiles
+    #[arg(long, value_name = "SCHEDULE", value_parser = schedule)]
+    baseline: Option<ScheduleKind>,
+    /// Warehouses of TPC-C
+    #[arg(long, value_name = "N")]
+    warehouses: Option<u32>,
     /// Objects that can be locked
     #[arg(long, value_name = "N")]
     objects: Option<u32>,
@@ -76,8 +91,8 @@ pub struct Args {
     /// Fraction of exclusive requests (of short transactions in htap)
     #[arg(long, value_name = "FRACTION")]
     exclusive: Option<f64>,
-    /// Work after each grant: constant:T, exponential:T, pareto:T:SHAPE, or a file of values in ns; T like 250us or 1ms
-    /// (a number of epochs in htap)
+    /// Work after each grant (of a statement in tpcc): constant:T, exponential:T, pareto:T:SHAPE, or a file of values in
+    /// ns; T like 250us or 1ms (a number of epochs in htap)
     #[arg(long, value_name = "WORK")]
     work: Option<String>,
     /// How deadlocks are resolved, or prevented
@@ -116,6 +131,7 @@ pub struct Args {
 enum Preset {
     Micro,
     Htap,
+    Tpcc,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -151,30 +167,36 @@ pub fn run(args: Args) -> Result<ExitCode, Error> {
     }
     let config = config(&args)?;
     let axis = args.load.as_ref().or(args.sweep.as_ref());
-    let threads = args
-        .threads
-        .unwrap_or_else(|| std::thread::available_parallelism().map_or(1, |n| n.get()));
+    let schedules = &args.schedule.0;
+    if let Some(baseline) = args.baseline
+        && !schedules.contains(&baseline)
+    {
+        let name = schedule_name(baseline);
+        return Err(Error::setting(format!(
+            "the baseline {name} is not simulated: add it to --schedule"
+        )));
+    }
+    let effort = Effort {
+        seeds: args.seeds,
+        threads: args
+            .threads
+            .unwrap_or_else(|| std::thread::available_parallelism().map_or(1, |n| n.get())),
+    };
     let line = ProgressLine::new();
-    let cases = cases(&config, &args.schedule.0, axis, &|progress| {
+    let cases = cases(&config, schedules, axis, effort, &|progress| {
         line.show(progress)
     })?;
-    let outcomes = sweep(&cases, threads, &|progress| line.show(progress))?;
+    let outcomes = sweep(&cases, effort.threads, &|progress| line.show(progress))?;
     line.clear();
-    let mut text = String::new();
-    if args.json {
-        cases
-            .iter()
-            .zip(&outcomes)
-            .for_each(|(case, outcome)| text += &(export::json(case, outcome) + "\n"));
+    let seeds = args.seeds.get() as usize;
+    let report = Report::new(&cases, &outcomes, seeds, args.baseline);
+    let text = if args.json {
+        export::json(&report)
     } else if args.csv {
-        text += &(export::CSV_HEADER.to_owned() + "\n");
-        cases
-            .iter()
-            .zip(&outcomes)
-            .for_each(|(case, outcome)| text += &(export::csv(case, outcome) + "\n"));
+        export::csv(&report)
     } else {
-        text += &export::table(&cases, &outcomes);
-    }
+        export::table(&report)
+    };
     let write = |path: &Path, written: std::io::Result<()>| {
         written.map_err(|source| Error::Write {
             path: path.to_owned(),
@@ -187,9 +209,9 @@ pub fn run(args: Args) -> Result<ExitCode, Error> {
     )?;
     if let Some(path) = &args.plot {
         let image = if plot_kind(path)? == "svg" {
-            plot::svg(&cases, &outcomes)
+            plot::svg(&report)
         } else {
-            plot::html(&cases, &outcomes)
+            plot::html(&report)
         };
         write(path, std::fs::write(path, image))?;
     }
@@ -200,6 +222,7 @@ fn config(args: &Args) -> Result<Config, Error> {
     let mut config = match args.preset {
         Preset::Micro => Config::micro(),
         Preset::Htap => Config::htap(),
+        Preset::Tpcc => Config::tpcc(),
     };
     let ticks_per_ms = if config.unit == Unit::Epoch { 1.0 } else { 1e6 };
     config.seed = args.seed;
@@ -225,7 +248,34 @@ fn config(args: &Args) -> Result<Config, Error> {
             Estimates::Learned => Remaining::Learned,
         });
     set_arrivals(&mut config, args, ticks_per_ms)?;
+    set_workload(&mut config, args)?;
+    Ok(config)
+}
+
+fn set_workload(config: &mut Config, args: &Args) -> Result<(), Error> {
     let unit = config.unit;
+    let work = args
+        .work
+        .as_deref()
+        .map(|text| work(text, unit))
+        .transpose()?;
+    if let Workload::Tpcc(tpcc) = &mut config.workload {
+        tpcc.warehouses = args.warehouses.unwrap_or(tpcc.warehouses);
+        tpcc.statement = work.unwrap_or_else(|| tpcc.statement.clone());
+        let drawn_only = args.objects.is_some()
+            || args.theta.is_some()
+            || args.order.is_some()
+            || args.locks.is_some()
+            || args.exclusive.is_some();
+        return if drawn_only {
+            config.drawn_mut().map(|_| ())
+        } else {
+            Ok(())
+        };
+    }
+    if args.warehouses.is_some() {
+        return Err(Error::setting("--warehouses needs --preset tpcc"));
+    }
     let drawn = config.drawn_mut()?;
     drawn.objects = args.objects.unwrap_or(drawn.objects);
     drawn.theta = args.theta.unwrap_or(drawn.theta);
@@ -233,10 +283,10 @@ fn config(args: &Args) -> Result<Config, Error> {
     let class = &mut drawn.classes[0];
     class.locks = args.locks.unwrap_or(class.locks);
     class.exclusive = args.exclusive.unwrap_or(class.exclusive);
-    if let Some(text) = &args.work {
-        class.work = work(text, unit)?;
+    if let Some(work) = work {
+        class.work = work;
     }
-    Ok(config)
+    Ok(())
 }
 
 fn set_arrivals(config: &mut Config, args: &Args, ticks_per_ms: f64) -> Result<(), Error> {

@@ -4,6 +4,7 @@ use clap::Parser;
 
 use super::*;
 use crate::work::Work;
+use crate::workload::Tpcc;
 
 #[derive(Parser)]
 struct Command {
@@ -21,6 +22,7 @@ fn parse(line: &str) -> Result<Config, String> {
 fn without_arguments_it_is_the_papers_microbenchmark() {
     assert_eq!(parse(""), Ok(Config::micro()));
     assert_eq!(parse("--preset htap"), Ok(Config::htap()));
+    assert_eq!(parse("--preset tpcc"), Ok(Config::tpcc()));
 }
 
 #[test]
@@ -58,6 +60,19 @@ fn every_option_arrives() {
 }
 
 #[test]
+fn tpcc_has_warehouses_and_statements() {
+    let mut expected = Config::tpcc();
+    expected.workload = Workload::Tpcc(Tpcc {
+        warehouses: 4,
+        statement: Work::Constant(5e5),
+    });
+    assert_eq!(
+        parse("--preset tpcc --warehouses 4 --work constant:500us"),
+        Ok(expected)
+    );
+}
+
+#[test]
 fn nonsense_is_refused_with_what_to_do() {
     for (line, told) in [
         ("--schedule fast", "there are fifo"),
@@ -68,6 +83,11 @@ fn nonsense_is_refused_with_what_to_do() {
         ("--work no-such-file", "cannot read"),
         ("--bursts 3:5", "add --rate or --load"),
         ("--starvation hope", "barrier"),
+        ("--seeds 0", "seeds"),
+        ("--baseline fast", "there are fifo"),
+        ("--warehouses 4", "--preset tpcc"),
+        ("--preset tpcc --theta 0.5", "--warehouses"),
+        ("--preset tpcc --work exponential:5", "needs its unit"),
     ] {
         let error = parse(line).expect_err(line);
         assert!(error.contains(told), "{line}: {error}");

@@ -24,22 +24,20 @@ pub(super) fn schedules(text: &str) -> Result<Schedules, String> {
     if text == "all" {
         return Ok(Schedules(ScheduleKind::ALL.to_vec()));
     }
-    let known = || {
-        let names: Vec<&str> = ScheduleKind::ALL.iter().map(|kind| kind.name()).collect();
-        names.join(", ")
-    };
-    let one = |name: &str| {
-        ScheduleKind::from_name(name).ok_or_else(|| {
-            format!(
-                "no schedule `{name}`; there are {}, bldsf:f1 to f6",
-                known()
-            )
-        })
-    };
     text.split(',')
-        .map(one)
+        .map(schedule)
         .collect::<Result<_, _>>()
         .map(Schedules)
+}
+
+pub(super) fn schedule(name: &str) -> Result<ScheduleKind, String> {
+    ScheduleKind::from_name(name).ok_or_else(|| {
+        let names: Vec<&str> = ScheduleKind::ALL.iter().map(|kind| kind.name()).collect();
+        format!(
+            "no schedule `{name}`; there are {}, bldsf:f1 to f6, ldaf:1 and ldaf:2",
+            names.join(", ")
+        )
+    })
 }
 
 pub(super) fn loads(text: &str) -> Result<Axis, String> {

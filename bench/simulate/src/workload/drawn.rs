@@ -1,36 +1,13 @@
-//! What transactions do: lists of locks and of work after each grant.
-//!
-//! What transaction number `n` does depends on the seed and on `n` alone, so every schedule meets the same transactions.
+//! Transactions drawn from distributions: so many locks each, objects by Zipf's law.
 
 use evenkeel_locks::Mode;
 use evenkeel_locks::draws::Draws;
 
+use super::Step;
 use crate::Error;
 use crate::sample::{self, Purpose};
 use crate::work::Work;
 use crate::zipf::Zipf;
-
-/// One step of a transaction.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Step {
-    /// The object locked. In drawn workloads its number is its rank: 0 is the hottest.
-    pub object: u32,
-    /// In this mode.
-    pub mode: Mode,
-    /// Ticks of work between the grant and the next step, or the end.
-    pub work: u64,
-}
-
-/// A transaction given by hand, or replayed.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Listed {
-    /// When it arrives, in ticks.
-    pub at: u64,
-    /// What it does.
-    pub steps: Vec<Step>,
-    /// Its class, for hLDSF's estimates.
-    pub class: u32,
-}
 
 /// A type of transactions.
 #[derive(Clone, Debug, PartialEq)]
@@ -84,40 +61,8 @@ pub struct Drawn {
     pub classes: Vec<Class>,
 }
 
-/// What transactions do.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Workload {
-    /// Drawn.
-    Drawn(Drawn),
-    /// Exactly these, by time of arrival.
-    Listed(Vec<Listed>),
-}
-
-impl Workload {
-    /// The names of the classes; none if transactions are listed.
-    pub fn class_names(&self) -> Vec<&'static str> {
-        match self {
-            Workload::Drawn(drawn) => drawn.classes.iter().map(|class| class.name).collect(),
-            Workload::Listed(_) => Vec::new(),
-        }
-    }
-
-    pub(crate) fn check(&self) -> Result<(), Error> {
-        match self {
-            Workload::Drawn(drawn) => drawn.check(),
-            Workload::Listed(listed) if listed.iter().any(|txn| txn.steps.is_empty()) => {
-                Err(Error::setting("a listed transaction has no step"))
-            }
-            Workload::Listed(listed) if !listed.is_sorted_by_key(|txn| txn.at) => Err(
-                Error::setting("listed transactions must be in the order of their arrival"),
-            ),
-            Workload::Listed(_) => Ok(()),
-        }
-    }
-}
-
 impl Drawn {
-    fn check(&self) -> Result<(), Error> {
+    pub(super) fn check(&self) -> Result<(), Error> {
         if self.objects == 0 || self.objects > OBJECTS_MAX {
             return Err(Error::setting(format!(
                 "{} objects: give 1 to {OBJECTS_MAX}",
@@ -164,16 +109,16 @@ const THETA_MAX: f64 = 10.0;
 const LOCKS_MAX: u32 = 10_000;
 
 /// Makes the transactions of a [`Drawn`] workload.
-pub(crate) struct Maker<'a> {
+pub(crate) struct DrawnMaker<'a> {
     drawn: &'a Drawn,
     seed: u64,
     zipf: Zipf,
     weight: f64,
 }
 
-impl<'a> Maker<'a> {
-    pub(crate) fn new(drawn: &'a Drawn, seed: u64) -> Maker<'a> {
-        Maker {
+impl<'a> DrawnMaker<'a> {
+    pub(super) fn new(drawn: &'a Drawn, seed: u64) -> DrawnMaker<'a> {
+        DrawnMaker {
             drawn,
             seed,
             zipf: Zipf::new(drawn.objects, drawn.theta),
@@ -182,7 +127,7 @@ impl<'a> Maker<'a> {
     }
 
     /// Puts what transaction `number` does into `steps`; returns its class.
-    pub(crate) fn make(&self, number: u64, steps: &mut Vec<Step>) -> u32 {
+    pub(super) fn make(&self, number: u64, steps: &mut Vec<Step>) -> u32 {
         let mut draws = sample::stream(self.seed, Purpose::Plan, number);
         let at = self.class(&mut draws);
         let class = &self.drawn.classes[at];
@@ -242,7 +187,7 @@ mod tests {
         let drawn = config.drawn_mut().expect("drawn");
         (drawn.order, drawn.objects, drawn.classes[0].locks) = (order, 50, 20);
         let mut steps = Vec::new();
-        Maker::new(drawn, 9).make(number, &mut steps);
+        DrawnMaker::new(drawn, 9).make(number, &mut steps);
         steps
     }
 
@@ -273,10 +218,9 @@ mod tests {
     #[test]
     fn classes_come_up_by_their_weights() {
         let config = Config::htap();
-        let Workload::Drawn(drawn) = &config.workload else {
-            panic!("drawn");
-        };
-        let maker = Maker::new(drawn, 1);
+        let mut config = config;
+        let drawn = config.drawn_mut().expect("drawn");
+        let maker = DrawnMaker::new(drawn, 1);
         let mut steps = Vec::new();
         let long = (0..100_000)
             .filter(|&number| maker.make(number, &mut steps) == 1)
