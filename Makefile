@@ -14,6 +14,7 @@ test:
 	scripts/install.sh test
 	$(CARGO) build -p evenkeel-agent -p evenkeel-servers
 	$(CARGO) test --workspace
+	$(CARGO) test -p evenkeel-locks --features shuttle --test shuttle
 
 # What a change must pass beside the tests.
 lint:

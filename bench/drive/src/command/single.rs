@@ -1,0 +1,150 @@
+//! One benchmark.
+
+use std::io::{ErrorKind, Write};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::atomic::AtomicBool;
+
+use clap::Args as ClapArgs;
+
+use super::args::Bench;
+use super::output::Watcher;
+use super::{INCONSISTENT, interrupts};
+use crate::Error;
+use crate::accounts::Window;
+use crate::page;
+use crate::raw::RawFile;
+use crate::report::{Consistency, Report};
+use crate::stage::Stage;
+use crate::terminal::{Line, render};
+
+#[derive(ClapArgs, Clone, Debug)]
+pub(super) struct Single {
+    #[command(flatten)]
+    bench: Bench,
+    /// Print the result as JSON
+    #[arg(long, help_heading = "Output")]
+    json: bool,
+    /// Draw latency over time and its histogram on a self-contained HTML page
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    html: Option<PathBuf>,
+    /// Write every latency to a CSV file
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    raw: Option<PathBuf>,
+}
+
+pub(super) fn run(args: Single) -> Result<ExitCode, Error> {
+    let interrupted = interrupts()?;
+    // Better known before the run than after it.
+    args.html
+        .as_deref()
+        .map_or(Ok(()), |path| write(path, ""))?;
+    let line = Line::new();
+    let measured = measure(&args, &line, &interrupted);
+    line.clear();
+    let report = measured?;
+    let text = if args.json {
+        serde_json::to_string(&report).expect("plain structures with text keys serialise") + "\n"
+    } else {
+        render(&report)
+    };
+    print(&text)?;
+    if let Some(path) = &args.html {
+        write(path, &page::html(&report))?;
+    }
+    Ok(if report.is_consistent() {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::from(INCONSISTENT)
+    })
+}
+
+fn measure(args: &Single, line: &Line, interrupted: &AtomicBool) -> Result<Report, Error> {
+    let bench = &args.bench;
+    let workload = bench.workload()?;
+    let types: Vec<&'static str> = workload
+        .transactions()
+        .iter()
+        .map(|kind| kind.name)
+        .collect();
+    let mut raw = args
+        .raw
+        .as_deref()
+        .map(|path| RawFile::create(path, &types))
+        .transpose()?;
+    let mut stage = set(bench, line, interrupted)?;
+    let mut watcher = Watcher {
+        line,
+        what: "",
+        raw: None,
+    };
+    let saturation_per_s = match bench.load {
+        Some(_) => {
+            watcher.what = "saturating: ";
+            Some(stage.saturation_per_s(&bench.plan(None), interrupted, &mut watcher)?)
+        }
+        None => None,
+    };
+    let rate_per_s = bench
+        .load
+        .zip(saturation_per_s)
+        .map(|(load, saturation)| load * saturation);
+    let plan = bench.plan(rate_per_s);
+    watcher.what = "";
+    watcher.raw = raw
+        .take()
+        .map(|file| (file, Window::after(plan.warmup, plan.length)));
+    let measured = stage.run(&plan, interrupted, &mut watcher)?;
+    watcher.raw.map_or(Ok(()), |(file, _)| file.finish())?;
+    let consistency = if bench.no_check {
+        Consistency::Unchecked
+    } else {
+        line.say("checking the data");
+        stage.check()?
+    };
+    let config = bench.config(stage.workload(), &plan, saturation_per_s);
+    Ok(Report::new(
+        stage.workload().name(),
+        stage.target(),
+        config,
+        &types,
+        &measured,
+        consistency,
+    ))
+}
+
+/// A stage as the arguments ask for it.
+pub(super) fn set(bench: &Bench, line: &Line, interrupted: &AtomicBool) -> Result<Stage, Error> {
+    let workload = bench.workload()?;
+    line.say("starting");
+    let target = bench.open_target()?;
+    line.loading(
+        workload
+            .partitions()
+            .iter()
+            .map(|partition| partition.rows)
+            .sum(),
+    );
+    Stage::set(target, workload, &bench.setting(), interrupted, line)
+}
+
+/// Prints on standard output.
+pub(super) fn print(text: &str) -> Result<(), Error> {
+    let mut out = std::io::stdout().lock();
+    let printed = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+    match printed {
+        // A reader that went away (`| head`) has seen enough.
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
+        printed => printed.map_err(|source| Error::Write {
+            path: "standard output".into(),
+            source,
+        }),
+    }
+}
+
+fn write(path: &Path, text: &str) -> Result<(), Error> {
+    std::fs::write(path, text).map_err(|source| Error::Write {
+        path: path.to_owned(),
+        source,
+    })
+}

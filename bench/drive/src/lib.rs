@@ -1,0 +1,44 @@
+//! Open- and closed-loop load on the embedded store, PostgreSQL and MariaDB.
+//!
+//! ```text
+//! command     arguments and output of `evenkeel bench` and `evenkeel bench compare`
+//!  ├─ catalogue, workload   workloads by name, without their types
+//!  ├─ stage                 a target with a workload's data and clients connected
+//!  │   ├─ target                embedded store, PostgreSQL, MariaDB: loading, connections, statements
+//!  │   └─ run                   clients under load, from the warm-up to the last transaction
+//!  │       ├─ arrivals, admission   the open loop: when transactions are due, and which are rejected
+//!  │       ├─ transaction           one transaction with its retries
+//!  │       └─ accounts, sums        samples in, statistics out; no clock, no threads
+//!  └─ report, compare, terminal, page, raw   the result as JSON, table, HTML page, CSV
+//! ```
+//!
+//! **What latency is.** In an open loop it counts from the moment a transaction was *scheduled* to start, so a stalled target
+//! cannot hide its stall by delaying the driver ("coordinated omission"). It is the sum of *queueing*, from the
+//! schedule until a client is free, and *service*, from then to the end, retries and their back-off included.
+//!
+//! **What is measured** are the transactions scheduled in the window behind the warm-up, wherever they end. Those of the
+//! warm-up that are still queueing when the window begins are counted, as are those rejected, not served in time, or
+//! given up.
+
+pub mod accounts;
+pub mod admission;
+pub mod arrivals;
+pub mod catalogue;
+pub mod client;
+pub mod clock;
+pub mod command;
+pub mod compare;
+pub mod error;
+pub mod page;
+pub mod raw;
+pub mod report;
+pub mod run;
+pub mod sample;
+pub mod stage;
+pub mod sums;
+pub mod target;
+pub mod terminal;
+pub mod transaction;
+pub mod workload;
+
+pub use error::Error;

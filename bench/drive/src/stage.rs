@@ -1,0 +1,137 @@
+//! A stage: a target with a workload's data and clients connected, ready for one run after another.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use crate::Error;
+use crate::client::Client;
+use crate::report::Consistency;
+use crate::run::{Load, Measured, Observer, Plan, run};
+use crate::target::Target;
+use crate::target::sql::Progress;
+use crate::workload::AnyWorkload;
+
+/// Part of a run's length, and least time, that the search for the saturation takes.
+const SATURATION_PART: u32 = 3;
+const SATURATION_MIN: Duration = Duration::from_secs(3);
+
+/// A target with a workload on it.
+pub struct Stage {
+    // In the order in which they go: connections before the server.
+    clients: Vec<Box<dyn Client>>,
+    target: Target,
+    workload: Arc<dyn AnyWorkload>,
+}
+
+/// How a stage is set.
+#[derive(Clone, Copy, Debug)]
+pub struct Setting {
+    /// Clients to connect.
+    pub clients: usize,
+    /// Load the data even if it is there.
+    pub reload: bool,
+    /// Connections that load in parallel.
+    pub loaders: usize,
+}
+
+impl Stage {
+    /// Sees to the data and connects the clients.
+    ///
+    /// # Errors
+    /// See [`Target::set_up`] and [`Target::connect`].
+    pub fn set(
+        target: Target,
+        workload: Arc<dyn AnyWorkload>,
+        setting: &Setting,
+        stop: &AtomicBool,
+        progress: &dyn Progress,
+    ) -> Result<Stage, Error> {
+        target.set_up(
+            workload.as_ref(),
+            setting.reload,
+            setting.loaders,
+            stop,
+            progress,
+        )?;
+        workload.prepare(&mut target.connect(workload.as_ref())?)?;
+        progress.step("connecting");
+        let mut clients = Vec::with_capacity(setting.clients);
+        for number in 0..setting.clients {
+            let session = target.connect(workload.as_ref())?;
+            clients.push(workload.client(number as u32, session));
+        }
+        Ok(Stage {
+            clients,
+            target,
+            workload,
+        })
+    }
+
+    /// Name of the target, with its version.
+    #[must_use]
+    pub fn target(&self) -> &str {
+        self.target.name()
+    }
+
+    /// The workload.
+    #[must_use]
+    pub fn workload(&self) -> &dyn AnyWorkload {
+        self.workload.as_ref()
+    }
+
+    /// Makes a run.
+    ///
+    /// # Errors
+    /// See [`run`].
+    pub fn run(
+        &mut self,
+        plan: &Plan,
+        interrupted: &AtomicBool,
+        observer: &mut dyn Observer,
+    ) -> Result<Measured, Error> {
+        let kinds = self.workload.transactions().len();
+        run(&mut self.clients, kinds, plan, interrupted, observer)
+    }
+
+    /// Transactions per second that these clients get done when each starts its next one at once: the saturation that a
+    /// load is a fraction of.
+    ///
+    /// # Errors
+    /// See [`run`]; [`Error::Setting`] if nothing got done or the user stopped it.
+    pub fn saturation_per_s(
+        &mut self,
+        plan: &Plan,
+        interrupted: &AtomicBool,
+        observer: &mut dyn Observer,
+    ) -> Result<f64, Error> {
+        let closed = Plan {
+            load: Load::Closed { thinking: false },
+            length: (plan.length / SATURATION_PART).max(SATURATION_MIN),
+            ..*plan
+        };
+        let measured = self.run(&closed, interrupted, observer)?;
+        if measured.interrupted {
+            return Err(Error::Setting(
+                "stopped while the saturation was measured".to_owned(),
+            ));
+        }
+        let saturation = measured.accounts.throughput_per_s();
+        if saturation > 0.0 {
+            Ok(saturation)
+        } else {
+            Err(Error::Setting(
+                "no transaction was completed, so there is no saturation; give a --rate".to_owned(),
+            ))
+        }
+    }
+
+    /// Checks the workload's consistency conditions.
+    ///
+    /// # Errors
+    /// What the target says.
+    pub fn check(&mut self) -> Result<Consistency, Error> {
+        let mut session = self.target.connect(self.workload.as_ref())?;
+        self.workload.check(&mut session).map(Consistency::Checked)
+    }
+}

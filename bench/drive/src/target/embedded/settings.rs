@@ -1,0 +1,231 @@
+//! The store's settings by name, as `--set NAME=VALUE` gives them.
+
+use std::time::Duration;
+
+use evenkeel_store::{DeadlockPolicy, FlushPolicy, Isolation, Replacement, ScheduleKind, Settings};
+
+use crate::Error;
+
+/// What can be set, and to what.
+const KNOWN: [(&str, &str); 15] = [
+    (
+        "schedule",
+        "fifo, random, vats, ldsf, bldsf, hldsf, mlf, mblf, ddf",
+    ),
+    (
+        "deadlocks",
+        "youngest, fewest-locks, smallest-set, wait-die, wound-wait, no-wait",
+    ),
+    ("isolation", "serializable, repeatable-read, read-committed"),
+    ("lock-timeout-ms", "a number; 0: none"),
+    ("pool-mb", "size of the buffer pool"),
+    ("page-bytes", "4096 to 65536, a power of two"),
+    ("replacement", "lru, llu"),
+    ("lazy-wait-us", "how long llu tries for the list's lock"),
+    ("flush", "eager-flush, lazy-flush, lazy-write"),
+    ("flush-interval-ms", "of the lazy policies"),
+    ("log-streams", "1 to 16"),
+    ("log-block-bytes", "512 to 1048576, a power of two"),
+    ("checkpoint-mb", "of log between two checkpoints"),
+    (
+        "workers",
+        "threads that execute transactions; 0: each client its own",
+    ),
+    ("lock-metrics", "on, off"),
+];
+
+/// The settings of a store and of its transactions.
+#[derive(Clone, Debug)]
+pub struct Chosen {
+    /// The store's.
+    pub store: Settings,
+    /// The transactions'.
+    pub isolation: Isolation,
+}
+
+/// The store's defaults with these changes.
+///
+/// # Errors
+/// [`Error::Setting`] names what is not known.
+pub fn chosen(settings: &[(String, String)]) -> Result<Chosen, Error> {
+    let mut chosen = Chosen {
+        store: Settings::default(),
+        isolation: Isolation::default(),
+    };
+    let mut pool_mb = None;
+    for (name, value) in settings {
+        let name = name.replace('_', "-");
+        let Some((_, allowed)) = KNOWN.iter().find(|(known, _)| *known == name) else {
+            let known: Vec<&str> = KNOWN.iter().map(|(known, _)| *known).collect();
+            return Err(Error::Setting(format!(
+                "the store has no setting {name}; it has {}",
+                known.join(", ")
+            )));
+        };
+        let set = if name == "pool-mb" {
+            pool_mb = number(value);
+            pool_mb.is_some()
+        } else {
+            set(&mut chosen, &name, value).is_some()
+        };
+        if !set {
+            return Err(Error::Setting(format!(
+                "{name}={value} is not possible; write {name}=VALUE with {allowed}"
+            )));
+        }
+    }
+    // Behind the loop: the size of a page may come later.
+    if let Some(mb) = pool_mb {
+        chosen.store.pool.frames = ((mb << 20) / chosen.store.pool.page_bytes as u64) as usize;
+    }
+    Ok(chosen)
+}
+
+fn set(chosen: &mut Chosen, name: &str, value: &str) -> Option<()> {
+    let store = &mut chosen.store;
+    match name {
+        "schedule" => {
+            let deadlocks = store.locks.rules.deadlocks;
+            let metrics = store.locks.metrics;
+            store.locks = evenkeel_locks::Config::new(ScheduleKind::from_name(value)?);
+            store.locks.rules.deadlocks = deadlocks;
+            store.locks.metrics = metrics;
+        }
+        "deadlocks" => store.locks.rules.deadlocks = deadlocks(value)?,
+        "isolation" => chosen.isolation = isolation(value)?,
+        "lock-timeout-ms" => {
+            store.lock_timeout = Some(number(value)?)
+                .filter(|&ms| ms > 0)
+                .map(Duration::from_millis)
+        }
+        "page-bytes" => store.pool.page_bytes = number(value)? as usize,
+        "replacement" => {
+            store.pool.replacement = match value {
+                "lru" => Replacement::Lru,
+                "llu" | "lazy-lru" => Replacement::LazyLru,
+                _ => return None,
+            }
+        }
+        "lazy-wait-us" => store.pool.lazy_wait = Duration::from_micros(number(value)?),
+        "flush" => {
+            store.log.policy = match value {
+                "eager-flush" => FlushPolicy::EagerFlush,
+                "lazy-flush" => FlushPolicy::LazyFlush,
+                "lazy-write" => FlushPolicy::LazyWrite,
+                _ => return None,
+            }
+        }
+        "flush-interval-ms" => store.log.flush_interval = Duration::from_millis(number(value)?),
+        "log-streams" => {
+            store.log_streams = number(value).filter(|streams| (1..=16).contains(streams))? as usize
+        }
+        "log-block-bytes" => store.log.block_bytes = number(value)? as usize,
+        "checkpoint-mb" => store.checkpoint_log_bytes = number(value)? << 20,
+        "workers" => store.workers = number(value)? as usize,
+        "lock-metrics" => store.locks.metrics = switch(value)?,
+        _ => return None,
+    }
+    Some(())
+}
+
+fn number(value: &str) -> Option<u64> {
+    value.parse().ok().filter(|&number| number < 1 << 40)
+}
+
+fn switch(value: &str) -> Option<bool> {
+    match value {
+        "on" => Some(true),
+        "off" => Some(false),
+        _ => None,
+    }
+}
+
+fn deadlocks(value: &str) -> Option<DeadlockPolicy> {
+    use evenkeel_locks::Victim;
+    Some(match value {
+        "youngest" => DeadlockPolicy::Detect(Victim::Youngest),
+        "fewest-locks" => DeadlockPolicy::Detect(Victim::FewestLocks),
+        "smallest-set" => DeadlockPolicy::Detect(Victim::SmallestDependencySet),
+        "wait-die" => DeadlockPolicy::WaitDie,
+        "wound-wait" => DeadlockPolicy::WoundWait,
+        "no-wait" => DeadlockPolicy::NoWait,
+        _ => return None,
+    })
+}
+
+fn isolation(value: &str) -> Option<Isolation> {
+    Some(match value {
+        "serializable" => Isolation::Serializable,
+        "repeatable-read" => Isolation::RepeatableRead,
+        "read-committed" => Isolation::ReadCommitted,
+        _ => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn with(settings: &[(&str, &str)]) -> Result<Chosen, Error> {
+        let settings: Vec<(String, String)> = settings
+            .iter()
+            .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
+            .collect();
+        chosen(&settings)
+    }
+
+    #[test]
+    fn what_is_set_is_set() {
+        let settings = [
+            ("pool_mb", "64"),
+            ("page-bytes", "8192"),
+            ("flush", "lazy-write"),
+            ("log-streams", "2"),
+        ];
+        let store = with(&settings).expect("settings").store;
+        assert_eq!(
+            (store.pool.frames, store.log.policy, store.log_streams),
+            (8192, FlushPolicy::LazyWrite, 2)
+        );
+        // The order of the two does not matter.
+        let both = with(&[("deadlocks", "wait-die"), ("schedule", "ldsf")])
+            .expect("settings")
+            .store
+            .locks
+            .rules;
+        assert_eq!(
+            (both.deadlocks, both.schedule),
+            (DeadlockPolicy::WaitDie, ScheduleKind::Ldsf)
+        );
+        let chosen =
+            with(&[("isolation", "read-committed"), ("lock-timeout-ms", "0")]).expect("settings");
+        assert_eq!(
+            (chosen.isolation, chosen.store.lock_timeout),
+            (Isolation::ReadCommitted, None)
+        );
+    }
+
+    #[test]
+    fn every_known_setting_is_handled() {
+        for (name, allowed) in KNOWN {
+            let value = match allowed.split([',', ';', ' ']).next() {
+                Some(word) if set(&mut with(&[]).expect("settings"), name, word).is_some() => word,
+                _ => "8",
+            };
+            assert!(with(&[(name, value)]).is_ok(), "{name}={value}");
+        }
+    }
+
+    #[test]
+    fn nonsense_is_named() {
+        for settings in [
+            ("colour", "red"),
+            ("schedule", "lifo"),
+            ("log-streams", "17"),
+            ("pool-mb", "much"),
+        ] {
+            let error = with(&[settings]).expect_err("an error").to_string();
+            assert!(error.contains(settings.0), "{error}");
+        }
+    }
+}

@@ -1,0 +1,44 @@
+//! What runs the futures of the transaction interface, on the client's own thread.
+//!
+//! Each client of a SQL target has a runtime of its own, so no answer passes from one thread to another on its way. The
+//! embedded store completes every future at once and needs none.
+
+use std::future::Future;
+
+use evenkeel_workloads::interface::complete;
+use tokio::runtime::{Builder, Runtime};
+
+use crate::Error;
+
+/// A runtime for one thread.
+///
+/// # Errors
+/// The system has no more descriptors.
+pub fn runtime() -> Result<Runtime, Error> {
+    let built = Builder::new_current_thread()
+        .enable_io()
+        .enable_time()
+        .build();
+    built.map_err(|source| Error::System {
+        action: "make an event loop".to_owned(),
+        source,
+    })
+}
+
+/// Runs futures to their end.
+pub enum Executor {
+    /// That never wait, but do their waiting inside.
+    Direct,
+    /// With connections that are waited for.
+    Runtime(Runtime),
+}
+
+impl Executor {
+    /// Runs a future.
+    pub fn block_on<F: Future>(&self, future: F) -> F::Output {
+        match self {
+            Executor::Direct => complete(future),
+            Executor::Runtime(runtime) => runtime.block_on(future),
+        }
+    }
+}

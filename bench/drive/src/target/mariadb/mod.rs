@@ -1,0 +1,284 @@
+//! MariaDB (and MySQL) as a target: a private server, or one that is there.
+
+mod link;
+mod values;
+
+use std::path::Path;
+
+use evenkeel_servers::{MariaDb, Options, RunningMariaDb};
+use evenkeel_workloads::interface::{Batch, Schema, Statement, Table};
+use evenkeel_workloads::sql::{Dialect, create_table};
+use futures_util::stream;
+use mysql_async::prelude::Queryable;
+use mysql_async::{Conn, Opts, OptsBuilder};
+
+use super::sql::{Found, SqlLink, SqlTarget};
+use crate::Error;
+
+pub use link::Link;
+
+/// Connections that a private server allows beyond those of the clients: loaders, the check, the server's own.
+const SPARE_CONNECTIONS: usize = 40;
+/// Prepared statements that a connection may have: more than any workload declares, so that none is closed behind our
+/// back.
+const STATEMENTS_MAX: usize = 10_000;
+/// Text that one `LOAD DATA` carries at most.
+const LOAD_BYTES: usize = 4 << 20;
+
+/// A MariaDB or MySQL.
+pub struct Target {
+    options: Opts,
+    name: String,
+    /// `SET SESSION` on each connection; a private server has them in its configuration.
+    session_settings: Vec<(String, String)>,
+    /// Stopped when the target is dropped.
+    private: Option<RunningMariaDb>,
+}
+
+impl Target {
+    /// Starts a private server for `clients` connections, with `settings` of its configuration.
+    ///
+    /// # Errors
+    /// It is not installed, or does not start.
+    pub fn start(clients: usize, settings: &[(String, String)]) -> Result<Target, Error> {
+        let mut all = vec![
+            (
+                "max-connections".to_owned(),
+                (clients + SPARE_CONNECTIONS).to_string(),
+            ),
+            ("local-infile".to_owned(), "ON".to_owned()),
+            // Every client has each of its workload's statements prepared.
+            ("max-prepared-stmt-count".to_owned(), "1048576".to_owned()),
+        ];
+        all.extend_from_slice(settings);
+        let server = MariaDb::prepare(&Options {
+            settings: all,
+            ..Options::default()
+        })?
+        .start(None)?;
+        let socket = server.socket().to_string_lossy().into_owned();
+        let options = OptsBuilder::default()
+            .socket(Some(socket))
+            .user(Some("root"))
+            .db_name(Some("test"));
+        let mut target = Target {
+            options: finished(options),
+            name: "private MariaDB".to_owned(),
+            session_settings: Vec::new(),
+            private: Some(server),
+        };
+        target.name = format!("private {}", target.version()?);
+        Ok(target)
+    }
+
+    /// Uses the server at `url` (`mysql://user:password@host:port/database`), with `settings` set on each connection.
+    ///
+    /// # Errors
+    /// The URL is none, or nobody answers.
+    pub fn at(url: &str, settings: &[(String, String)]) -> Result<Target, Error> {
+        let plain = url.replacen("mariadb://", "mysql://", 1);
+        let parsed = Opts::from_url(&plain);
+        let options = parsed.map_err(|error| {
+            Error::Setting(format!(
+                "{url} is no MariaDB URL ({error}); write mysql://user:password@host:3306/database"
+            ))
+        })?;
+        if options.db_name().is_none_or(str::is_empty) {
+            return Err(Error::Setting(format!(
+                "{url} names no database; write mysql://user:password@host:3306/database"
+            )));
+        }
+        let place = format!(
+            "{}/{}",
+            options.ip_or_hostname(),
+            options.db_name().unwrap_or_default()
+        );
+        let mut target = Target {
+            options: finished(OptsBuilder::from_opts(options)),
+            name: format!("MariaDB at {place}"),
+            session_settings: settings.to_vec(),
+            private: None,
+        };
+        target.name = format!("{} at {place}", target.version()?);
+        Ok(target)
+    }
+
+    /// Folder of the private server, for whoever wants to see its log.
+    #[must_use]
+    pub fn folder(&self) -> Option<&Path> {
+        self.private.as_ref().map(RunningMariaDb::folder)
+    }
+
+    /// `MariaDB 10.11.6` or `MySQL 8.0.36`.
+    fn version(&self) -> Result<String, Error> {
+        const ASK: &str = "SELECT VERSION()";
+        super::executor::runtime()?.block_on(async {
+            let mut link = self.connect().await?;
+            let version: Result<Option<String>, _> = link.connection().query_first(ASK).await;
+            let version = version
+                .map_err(|error| link.refusal(ASK, &error))?
+                .unwrap_or_default();
+            let kind = if version.contains("MariaDB") {
+                "MariaDB"
+            } else {
+                "MySQL"
+            };
+            Ok(format!(
+                "{kind} {}",
+                version.split('-').next().unwrap_or_default()
+            ))
+        })
+    }
+}
+
+/// Rows that an update finds are counted although it leaves them as they were: the workloads rely on it.
+fn finished(options: OptsBuilder) -> Opts {
+    options
+        .client_found_rows(true)
+        .stmt_cache_size(STATEMENTS_MAX)
+        .into()
+}
+
+impl SqlTarget for Target {
+    const DIALECT: Dialect = Dialect::MySql;
+    type Link = Link;
+
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    async fn connect(&self) -> Result<Link, Error> {
+        let connected = Conn::new(self.options.clone()).await;
+        let connection = connected.map_err(|error| Error::Connect {
+            target: self.name.clone(),
+            reason: link::words(&error),
+        })?;
+        let mut link = Link::new(connection, self.name.clone());
+        for (name, value) in &self.session_settings {
+            let value = match value.parse::<f64>() {
+                Ok(_) => value.clone(),
+                Err(_) => format!("'{}'", value.replace('\\', "\\\\").replace('\'', "''")),
+            };
+            link.command(&format!("SET SESSION {} = {value}", name.replace('-', "_")))
+                .await?;
+        }
+        Ok(link)
+    }
+}
+
+impl SqlLink for Link {
+    async fn command(&mut self, sql: &str) -> Result<(), Error> {
+        let done = self.connection().query_drop(sql).await;
+        done.map_err(|error| self.refusal(sql, &error))
+    }
+
+    async fn prepare(&mut self, schema: &Schema, statements: &[Statement]) -> Result<(), Error> {
+        Link::prepare(self, schema, statements).await
+    }
+
+    async fn find(&mut self, names: &[String]) -> Result<Vec<Found>, Error> {
+        // Names of tables are compared here, as the server's own idea of upper and lower case depends on its file system.
+        const FIND: &str = "SELECT LOWER(table_name), table_comment FROM information_schema.tables WHERE table_schema = DATABASE()";
+        let rows: Result<Vec<(String, String)>, _> = self.connection().query(FIND).await;
+        let rows = rows.map_err(|error| self.refusal(FIND, &error))?;
+        let ours = rows.into_iter().filter(|(table, _)| names.contains(table));
+        Ok(ours
+            .map(|(table, comment)| Found {
+                table,
+                comment: Some(comment),
+            })
+            .collect())
+    }
+
+    fn create(&self, table: &Table, mark: &str) -> String {
+        format!(
+            "{} COMMENT='{}'",
+            create_table(Dialect::MySql, table),
+            mark.replace('\'', "''")
+        )
+    }
+
+    fn mark(&self, table: &Table, mark: &str) -> String {
+        format!(
+            "ALTER TABLE {} COMMENT='{}'",
+            table.name,
+            mark.replace('\'', "''")
+        )
+    }
+
+    async fn load(
+        &mut self,
+        schema: &Schema,
+        batches: Box<dyn Iterator<Item = Batch> + Send + '_>,
+        loaded: &(dyn Fn(u64) + Sync),
+    ) -> Result<(), Error> {
+        // The data is made by us: that its keys are unique is known.
+        self.command("SET SESSION unique_checks = 0, foreign_key_checks = 0")
+            .await?;
+        let mut batches = batches.peekable();
+        let (mut text, mut rows) = (String::new(), 0);
+        while let Some(batch) = batches.next() {
+            let table = &schema[batch.table];
+            for row in &batch.rows {
+                for (position, (value, column)) in row.0.iter().zip(&table.columns).enumerate() {
+                    if position > 0 {
+                        text.push('\t');
+                    }
+                    values::field(value, column.column_type, &mut text);
+                }
+                text.push('\n');
+            }
+            rows += batch.rows.len() as u64;
+            let goes_on = batches.peek().is_some_and(|next| next.table == batch.table);
+            if !goes_on || text.len() >= LOAD_BYTES {
+                self.send_file(table, std::mem::take(&mut text)).await?;
+                loaded(std::mem::take(&mut rows));
+            }
+        }
+        Ok(())
+    }
+
+    fn is_lost(&self) -> bool {
+        Link::is_lost(self)
+    }
+}
+
+impl Link {
+    /// `LOAD DATA LOCAL` of a file that exists only here.
+    async fn send_file(&mut self, table: &Table, text: String) -> Result<(), Error> {
+        let sql = format!(
+            "LOAD DATA LOCAL INFILE 'rows' INTO TABLE {} CHARACTER SET utf8mb4",
+            table.name
+        );
+        self.connection().set_infile_handler(async {
+            let content: mysql_async::InfileData = Box::pin(stream::iter([Ok(text.into())]));
+            Ok(content)
+        });
+        let done = self.connection().query_drop(&sql).await;
+        done.map_err(|error| match error {
+            mysql_async::Error::Server(refused) if matches!(refused.code, 1148 | 3948 | 4166) => {
+                Error::Refused {
+                    target: self.target.clone(),
+                    statement: sql.clone(),
+                    reason: format!(
+                        "{}; allow it with SET GLOBAL local_infile = ON",
+                        refused.message
+                    ),
+                }
+            }
+            error => self.refusal(&sql, &error),
+        })
+    }
+}
+
+impl Drop for Link {
+    /// Says goodbye where that is possible, so that the server logs no aborted connection.
+    fn drop(&mut self) {
+        if let (Some(connection), Ok(runtime)) = (
+            self.connection.take(),
+            tokio::runtime::Handle::try_current(),
+        ) {
+            runtime.spawn(connection.disconnect());
+        }
+    }
+}

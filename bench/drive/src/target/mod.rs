@@ -1,0 +1,314 @@
+//! What is put under load: the embedded store, PostgreSQL or MariaDB.
+
+pub mod embedded;
+pub mod executor;
+pub mod mariadb;
+pub mod postgres;
+pub mod sql;
+
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use evenkeel_store::{Store, StoreError, TransactionOptions};
+use evenkeel_workloads::interface::{
+    Connection, Error as Failure, Row, StatementId, Transaction, TransactionType, Value, complete,
+};
+
+use crate::Error;
+use crate::workload::AnyWorkload;
+use executor::{Executor, runtime};
+use sql::{Progress, SqlLink, SqlTarget};
+
+/// Longest that a server may take for one attempt of a transaction.
+const ANSWER_LIMIT: Duration = Duration::from_secs(120);
+
+/// A target.
+pub enum Target {
+    /// The embedded store.
+    Embedded(Box<embedded::Target>),
+    /// PostgreSQL.
+    Postgres(Box<postgres::Target>),
+    /// MariaDB or MySQL.
+    MariaDb(Box<mariadb::Target>),
+}
+
+impl From<embedded::Target> for Target {
+    fn from(target: embedded::Target) -> Target {
+        Target::Embedded(Box::new(target))
+    }
+}
+
+impl From<postgres::Target> for Target {
+    fn from(target: postgres::Target) -> Target {
+        Target::Postgres(Box::new(target))
+    }
+}
+
+impl From<mariadb::Target> for Target {
+    fn from(target: mariadb::Target) -> Target {
+        Target::MariaDb(Box::new(target))
+    }
+}
+
+impl Target {
+    /// Its name with version, for reports and messages.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        match self {
+            Target::Embedded(target) => target.name(),
+            Target::Postgres(target) => target.name(),
+            Target::MariaDb(target) => target.name(),
+        }
+    }
+
+    /// Sees to it that the workload's tables and initial data are there.
+    ///
+    /// # Errors
+    /// There are tables of somebody else, or what the target says.
+    pub fn set_up(
+        &self,
+        workload: &dyn AnyWorkload,
+        reload: bool,
+        loaders: usize,
+        stop: &AtomicBool,
+        progress: &dyn Progress,
+    ) -> Result<(), Error> {
+        match self {
+            Target::Embedded(target) => target.set_up(workload, reload, loaders, stop, progress),
+            Target::Postgres(target) => {
+                sql::set_up(target.as_ref(), workload, reload, loaders, stop, progress)
+            }
+            Target::MariaDb(target) => {
+                sql::set_up(target.as_ref(), workload, reload, loaders, stop, progress)
+            }
+        }
+    }
+
+    /// A session with the workload's statements prepared.
+    ///
+    /// # Errors
+    /// What the target says.
+    pub fn connect(&self, workload: &dyn AnyWorkload) -> Result<Session, Error> {
+        let (link, executor) = match self {
+            Target::Embedded(target) => {
+                (Link::Embedded(target.connect(workload)?), Executor::Direct)
+            }
+            Target::Postgres(target) => {
+                let runtime = runtime()?;
+                (
+                    Link::Postgres(runtime.block_on(prepared(target.as_ref(), workload))?),
+                    Executor::Runtime(runtime),
+                )
+            }
+            Target::MariaDb(target) => {
+                let runtime = runtime()?;
+                (
+                    Link::MariaDb(runtime.block_on(prepared(target.as_ref(), workload))?),
+                    Executor::Runtime(runtime),
+                )
+            }
+        };
+        let workers = match self {
+            Target::Embedded(target) if target.has_workers() => Some(target.store().clone()),
+            _ => None,
+        };
+        Ok(Session {
+            link: Some(link),
+            executor,
+            workers,
+            target: self.name().to_owned(),
+        })
+    }
+}
+
+async fn prepared<T: SqlTarget>(target: &T, workload: &dyn AnyWorkload) -> Result<T::Link, Error> {
+    let mut link = target.connect().await?;
+    link.prepare(workload.schema(), workload.statements())
+        .await?;
+    Ok(link)
+}
+
+/// A connection to any target.
+pub enum Link {
+    /// To the embedded store.
+    Embedded(embedded::Link),
+    /// To PostgreSQL.
+    Postgres(postgres::Link),
+    /// To MariaDB or MySQL.
+    MariaDb(mariadb::Link),
+}
+
+/// Does the same with whatever link it is.
+macro_rules! any {
+    ($link:expr, $inner:ident => $does:expr) => {
+        match $link {
+            Link::Embedded($inner) => $does,
+            Link::Postgres($inner) => $does,
+            Link::MariaDb($inner) => $does,
+        }
+    };
+}
+
+impl Link {
+    /// Begins a transaction that reads while nobody else runs.
+    ///
+    /// # Errors
+    /// See [`Connection::begin`].
+    pub async fn begin_alone(&mut self) -> Result<(), Failure> {
+        match self {
+            Link::Embedded(link) => {
+                link.begin_alone();
+                Ok(())
+            }
+            Link::Postgres(link) => link.begin(&READING).await,
+            Link::MariaDb(link) => link.begin(&READING).await,
+        }
+    }
+}
+
+/// The transaction within which a workload reads what it must know or check.
+const READING: TransactionType = TransactionType {
+    name: "read",
+    fraction: 0.0,
+    read_only: true,
+    single_statement: false,
+    keying_ns: 0,
+    think_mean_ns: 0,
+};
+
+impl Transaction for Link {
+    async fn query(
+        &mut self,
+        statement: StatementId,
+        parameters: &[Value],
+    ) -> Result<Vec<Row>, Failure> {
+        any!(self, link => link.query(statement, parameters).await)
+    }
+
+    async fn execute(
+        &mut self,
+        statement: StatementId,
+        parameters: &[Value],
+    ) -> Result<u64, Failure> {
+        any!(self, link => link.execute(statement, parameters).await)
+    }
+
+    async fn execute_all(
+        &mut self,
+        statement: StatementId,
+        parameters: &[Vec<Value>],
+    ) -> Result<(), Failure> {
+        any!(self, link => link.execute_all(statement, parameters).await)
+    }
+}
+
+impl Connection for Link {
+    async fn begin(&mut self, transaction: &TransactionType) -> Result<(), Failure> {
+        any!(self, link => link.begin(transaction).await)
+    }
+
+    async fn commit(&mut self) -> Result<(), Failure> {
+        any!(self, link => link.commit().await)
+    }
+
+    async fn rollback(&mut self) -> Result<(), Failure> {
+        any!(self, link => link.rollback().await)
+    }
+}
+
+/// A link and what runs its futures.
+pub struct Session {
+    link: Option<Link>,
+    executor: Executor,
+    /// The store, if its worker threads are to do the work.
+    workers: Option<Store>,
+    target: String,
+}
+
+impl Session {
+    /// Runs `body` on the link, up to a time limit if the target is a server.
+    ///
+    /// # Errors
+    /// [`Error::Silent`] if the limit passed.
+    pub fn run<T: Send>(
+        &mut self,
+        body: impl AsyncFnOnce(&mut Link) -> Result<T, Failure> + Send,
+    ) -> Result<Result<T, Failure>, Error> {
+        let link = self
+            .link
+            .as_mut()
+            .expect("the link is there until the session is dropped");
+        match (&self.executor, &self.workers) {
+            (Executor::Direct, None) => Ok(complete(body(link))),
+            (Executor::Direct, Some(store)) => {
+                // The transaction that a worker begins by itself stays empty: the body has its own.
+                let work =
+                    |_: &mut evenkeel_store::Transaction| Ok::<_, StoreError>(complete(body(link)));
+                let done = store.execute(TransactionOptions::default(), work).result;
+                done.map_err(|error| Error::Store(error.to_string()))
+            }
+            (Executor::Runtime(_), _) => {
+                let limited = async { tokio::time::timeout(ANSWER_LIMIT, body(link)).await };
+                self.executor.block_on(limited).map_err(|_| Error::Silent {
+                    target: self.target.clone(),
+                    limit_s: ANSWER_LIMIT.as_secs(),
+                })
+            }
+        }
+    }
+
+    /// Runs `body` on the link however long it takes.
+    ///
+    /// # Errors
+    /// Those of `body`.
+    pub fn run_unlimited<T>(
+        &mut self,
+        body: impl AsyncFnOnce(&mut Link) -> Result<T, Failure>,
+    ) -> Result<T, Failure> {
+        let link = self
+            .link
+            .as_mut()
+            .expect("the link is there until the session is dropped");
+        self.executor.block_on(body(link))
+    }
+
+    /// A request has come to its end: what follows is no retry of it.
+    pub fn request_ended(&mut self) {
+        if let Some(Link::Embedded(link)) = &mut self.link {
+            link.forget_age();
+        }
+    }
+
+    /// What an error means that no retry mends.
+    #[must_use]
+    pub fn failure(&self, workload: &str, failure: &Failure) -> Error {
+        let (target, reason) = (self.target.clone(), failure.to_string());
+        let lost = match &self.link {
+            Some(Link::Postgres(link)) => link.is_lost(),
+            Some(Link::MariaDb(link)) => link.is_lost(),
+            Some(Link::Embedded(_)) | None => false,
+        };
+        if lost {
+            Error::Lost { target, reason }
+        } else {
+            Error::Workload {
+                workload: workload.to_owned(),
+                target,
+                reason,
+            }
+        }
+    }
+}
+
+impl Drop for Session {
+    /// Servers are told that a connection ends, which takes a turn of the event loop.
+    fn drop(&mut self) {
+        let link = self.link.take();
+        if let Executor::Runtime(runtime) = &self.executor {
+            runtime.block_on(async {
+                drop(link);
+                tokio::task::yield_now().await;
+            });
+        }
+    }
+}

@@ -1,0 +1,283 @@
+//! What a person sees: a line that moves while something goes on, and the result as a table.
+
+use std::fmt::Write as _;
+use std::io::{IsTerminal, Write as _};
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
+
+use evenkeel_report::units;
+use serde_json::Value;
+
+use crate::accounts::{Accounts, Slice};
+use crate::report::{ALL, Consistency, Report, TypeReport};
+use crate::target::sql::Progress;
+
+/// Time between two updates of the moving line.
+const EVERY: Duration = Duration::from_millis(100);
+
+/// One line on standard error that is written again and again, if that is a terminal.
+pub struct Line {
+    state: Option<Mutex<State>>,
+}
+
+struct State {
+    shown: Instant,
+    rows: u64,
+    rows_total: u64,
+    heading: String,
+}
+
+impl Line {
+    /// A line. Nothing is shown without a terminal.
+    #[must_use]
+    pub fn new() -> Line {
+        let state = State {
+            shown: Instant::now(),
+            rows: 0,
+            rows_total: 0,
+            heading: String::new(),
+        };
+        Line {
+            state: std::io::stderr().is_terminal().then(|| Mutex::new(state)),
+        }
+    }
+
+    /// Text that stands before what is shown from now on, such as the name of a configuration.
+    pub fn head(&self, heading: &str) {
+        self.with(|state| heading.clone_into(&mut state.heading));
+    }
+
+    /// Shows what is being done.
+    pub fn say(&self, what: &str) {
+        self.with(|state| state.show(what));
+    }
+
+    /// A load of about so many rows begins.
+    pub fn loading(&self, rows: u64) {
+        self.with(|state| (state.rows, state.rows_total) = (0, rows));
+    }
+
+    /// Shows the course of a run.
+    pub fn running(&self, accounts: &Accounts, what: &str) {
+        if let Some(slice) = accounts.slices.last() {
+            let text = running(slice, accounts.window().length_s(), what);
+            self.with(|state| state.show(&text));
+        }
+    }
+
+    /// Takes the line away.
+    pub fn clear(&self) {
+        if self.state.is_some() {
+            eprint!("\r\x1b[K");
+        }
+    }
+
+    fn with(&self, does: impl FnOnce(&mut State)) {
+        if let Some(state) = &self.state {
+            does(&mut state.lock().expect("no panic with the lock held"));
+        }
+    }
+}
+
+impl Default for Line {
+    fn default() -> Self {
+        Line::new()
+    }
+}
+
+impl State {
+    fn show(&mut self, text: &str) {
+        // A line that wraps could not be written over.
+        let width = terminal_size::terminal_size_of(std::io::stderr())
+            .map_or(80, |(width, _)| usize::from(width.0));
+        let line: String = self
+            .heading
+            .chars()
+            .chain(text.chars())
+            .take(width.saturating_sub(1))
+            .collect();
+        eprint!("\r\x1b[K{line}");
+        let _ = std::io::stderr().flush();
+        self.shown = Instant::now();
+    }
+}
+
+impl Progress for Line {
+    fn loaded(&self, rows: u64) {
+        self.with(|state| {
+            state.rows += rows;
+            if state.shown.elapsed() >= EVERY {
+                let percent = 100 * state.rows / state.rows_total.max(1);
+                let rows = units::count(state.rows);
+                state.show(&format!("loading: {rows} rows, {} %", percent.min(100)));
+            }
+        });
+    }
+
+    fn step(&self, what: &str) {
+        self.say(what);
+    }
+}
+
+fn running(slice: &Slice, length_s: f64, what: &str) -> String {
+    let phase = if slice.begin_s < 0.0 {
+        format!("warm-up, {:.0} s left", -slice.begin_s)
+    } else {
+        format!("{:.0} of {length_s:.0} s", slice.begin_s.min(length_s))
+    };
+    let (rate, p99) = (
+        units::count(slice.throughput_per_s as u64),
+        units::duration(slice.p99_ns as f64),
+    );
+    format!("{what}{phase}: {rate} transactions/s, p99 {p99}")
+}
+
+/// The result for a person.
+#[must_use]
+pub fn render(report: &Report) -> String {
+    let mut text = String::new();
+    let mut put =
+        |line: std::fmt::Arguments<'_>| writeln!(text, "{line}").expect("a string takes all");
+    put(format_args!("{} on {}", report.workload, report.target));
+    for line in described(report) {
+        put(format_args!("  {line}"));
+    }
+    put(format_args!(""));
+    put(format_args!(
+        "{:<24} {:>9} {:>9}  {:>8} {:>8} {:>5}  {:>8} {:>8} {:>8} {:>8} {:>8} {:>8} {:>8}",
+        "",
+        "count",
+        "per s",
+        "mean",
+        "sd",
+        "cv",
+        "p50",
+        "p90",
+        "p95",
+        "p99",
+        "p99.9",
+        "p99.99",
+        "max"
+    ));
+    let others = report.types.iter().filter(|(name, _)| *name != ALL);
+    for (name, statistics) in others.chain(report.types.get_key_value(ALL)) {
+        put(format_args!("{}", row(name, statistics)));
+    }
+    put(format_args!(""));
+    let (queue, service) = (report.all().queue_mean_ns, report.all().service_mean_ns);
+    let offered = report
+        .offered_per_s
+        .map_or(String::new(), |rate| format!("{rate:.0} offered, "));
+    put(format_args!(
+        "{offered}{:.0} done per second; of the mean, {} queueing and {} service",
+        report.throughput_per_s,
+        units::duration(queue),
+        units::duration(service)
+    ));
+    put(format_args!("{}", counts(report)));
+    match &report.consistency {
+        Consistency::Unchecked => put(format_args!("consistency: not checked")),
+        Consistency::Checked(wrong) if wrong.is_empty() => put(format_args!("consistency: ok")),
+        Consistency::Checked(wrong) => {
+            put(format_args!("consistency: VIOLATED"));
+            wrong
+                .iter()
+                .for_each(|violation| put(format_args!("  {violation}")));
+        }
+    }
+    report
+        .warnings()
+        .iter()
+        .for_each(|warning| put(format_args!("note: {warning}")));
+    text
+}
+
+/// The configuration: the load in one line, the data and the settings in another.
+fn described(report: &Report) -> [String; 2] {
+    let config = &report.config;
+    let number = |name: &str| config.get(name).and_then(Value::as_f64).unwrap_or_default();
+    let word = |name: &str| config.get(name).and_then(Value::as_str).unwrap_or_default();
+    let mut load = if word("loop") == "open" {
+        let part = match config.get("load").and_then(Value::as_f64) {
+            Some(load) => format!(
+                " ({:.0} % of the saturation, {:.1} per s)",
+                100.0 * load,
+                number("saturation_per_s")
+            ),
+            None => String::new(),
+        };
+        format!(
+            "open loop, {} arrivals, {:.1} per s{part}",
+            word("arrivals"),
+            number("rate_per_s")
+        )
+    } else {
+        "closed loop".to_owned()
+    };
+    write!(
+        load,
+        ", {} clients, {} s after {} s",
+        number("clients"),
+        number("for_s"),
+        number("warmup_s")
+    )
+    .expect("a string takes all");
+    let pairs = |name: &str| {
+        config
+            .get(name)
+            .and_then(Value::as_object)
+            .into_iter()
+            .flatten()
+    };
+    let pairs = pairs("options").chain(pairs("settings"));
+    let pairs = pairs.map(|(name, value)| format!("{name} {}", value.as_str().unwrap_or_default()));
+    [load, pairs.collect::<Vec<_>>().join(", ")]
+}
+
+fn row(name: &str, statistics: &TypeReport) -> String {
+    let time = |ns: f64| units::duration(ns);
+    let TypeReport {
+        count,
+        throughput_per_s,
+        mean_ns,
+        sd_ns,
+        cv,
+        ..
+    } = *statistics;
+    let mut line = format!(
+        "{name:<24} {:>9} {throughput_per_s:>9.1}  {:>8} {:>8} {cv:>5.2} ",
+        units::count(count),
+        time(mean_ns),
+        time(sd_ns)
+    );
+    for ns in [
+        statistics.p50_ns,
+        statistics.p90_ns,
+        statistics.p95_ns,
+        statistics.p99_ns,
+        statistics.p999_ns,
+        statistics.p9999_ns,
+        statistics.max_ns,
+    ] {
+        write!(line, " {:>8}", time(ns as f64)).expect("a string takes all");
+    }
+    line
+}
+
+fn counts(report: &Report) -> String {
+    let aborts: Vec<String> = report
+        .aborts
+        .iter()
+        .map(|(reason, count)| format!("{reason} {}", units::count(*count)))
+        .collect();
+    let aborts = if aborts.is_empty() {
+        "none".to_owned()
+    } else {
+        aborts.join(", ")
+    };
+    format!(
+        "aborts: {aborts}; {} retries; {} rejected",
+        units::count(report.retries),
+        units::count(report.rejected)
+    )
+}

@@ -1,0 +1,119 @@
+//! Small stages of every workload.
+
+#![allow(dead_code)] // each test binary uses a part
+
+use std::collections::BTreeMap;
+use std::sync::Mutex;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use evenkeel_drive::Error;
+use evenkeel_drive::accounts::Accounts;
+use evenkeel_drive::catalogue;
+use evenkeel_drive::report::Consistency;
+use evenkeel_drive::run::{Load, Measured, Observer, Plan};
+use evenkeel_drive::sample::Sample;
+use evenkeel_drive::stage::{Setting, Stage};
+use evenkeel_drive::target::Target;
+use evenkeel_drive::target::sql::Progress;
+use evenkeel_workloads::named::Settings;
+
+/// Every workload with options that make it small.
+pub const SMALL: [(&str, &[(&str, &str)]); 12] = [
+    ("tpcc", &[("customers", "30"), ("items", "200")]),
+    ("htap", &[("customers", "30"), ("items", "200")]),
+    ("tatp", &[("subscribers", "300")]),
+    (
+        "seats",
+        &[
+            ("customers", "200"),
+            ("days", "2"),
+            ("fewer-flights", "100"),
+        ],
+    ),
+    ("epinions", &[("users", "100"), ("items", "50")]),
+    ("ycsb-a", &[("records", "300")]),
+    ("ycsb-b", &[("records", "300")]),
+    ("ycsb-c", &[("records", "300")]),
+    ("ycsb-d", &[("records", "300")]),
+    ("ycsb-e", &[("records", "300")]),
+    ("ycsb-f", &[("records", "300")]),
+    ("micro", &[("records", "200")]),
+];
+
+/// Keeps what was said.
+#[derive(Default)]
+pub struct Said(pub Mutex<Vec<String>>);
+
+impl Progress for Said {
+    fn loaded(&self, _: u64) {}
+
+    fn step(&self, what: &str) {
+        self.0.lock().unwrap().push(what.to_owned());
+    }
+}
+
+struct Silent;
+
+impl Observer for Silent {
+    fn samples(&mut self, _: &[Sample]) -> Result<(), Error> {
+        Ok(())
+    }
+
+    fn slice(&mut self, _: &Accounts) {}
+}
+
+/// A stage of a small workload with four clients, and what was said while it was set.
+pub fn set(
+    target: Target,
+    name: &str,
+    options: &[(&str, &str)],
+    reload: bool,
+) -> Result<(Stage, Vec<String>), Error> {
+    let options: BTreeMap<String, String> = options
+        .iter()
+        .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
+        .collect();
+    let workload = catalogue::workload(
+        name,
+        &Settings {
+            options,
+            ..Settings::default()
+        },
+    )?;
+    let (said, setting) = (
+        Said::default(),
+        Setting {
+            clients: 4,
+            reload,
+            loaders: 2,
+        },
+    );
+    let stage = Stage::set(target, workload, &setting, &AtomicBool::new(false), &said)?;
+    Ok((stage, said.0.into_inner().unwrap()))
+}
+
+/// A closed loop for so long.
+pub fn run(stage: &mut Stage, ms: u64) -> Result<Measured, Error> {
+    let plan = Plan {
+        load: Load::Closed { thinking: false },
+        warmup: Duration::ZERO,
+        length: Duration::from_millis(ms),
+        retries_max: 1000,
+        seed: 1,
+    };
+    stage.run(&plan, &AtomicBool::new(false), &mut Silent)
+}
+
+/// Puts the workload under load for a moment: something was done, and the data is as it may be.
+#[track_caller]
+pub fn works(stage: &mut Stage) -> Measured {
+    let name = stage.workload().name();
+    let measured = run(stage, 300).unwrap_or_else(|error| panic!("{name}: {error}"));
+    assert!(measured.accounts.all.response.count > 0, "{name}");
+    let checked = stage
+        .check()
+        .unwrap_or_else(|error| panic!("{name}: {error}"));
+    assert_eq!(checked, Consistency::Checked(Vec::new()), "{name}");
+    measured
+}

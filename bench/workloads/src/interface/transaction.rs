@@ -1,0 +1,165 @@
+//! What a target offers to a workload: transactions over declared statements.
+
+use std::future::Future;
+
+use super::{Row, StatementId, TransactionType, Value};
+
+/// Why a transaction could not go on. After an error the transaction can only be rolled back.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Error {
+    /// Chosen as the victim of a deadlock. Retry.
+    #[error("deadlock: {0}")]
+    Deadlock(String),
+    /// Could not be serialised with concurrent transactions. Retry.
+    #[error("serialization failure: {0}")]
+    SerializationFailure(String),
+    /// Waited too long for a lock. Retry.
+    #[error("lock wait timeout: {0}")]
+    LockTimeout(String),
+    /// A row with that primary or unique key exists. Some workloads expect it (TATP's InsertCallForwarding).
+    #[error("duplicate key: {0}")]
+    DuplicateKey(String),
+    /// Everything else: a lost connection, a full disk, a result of the wrong shape. Ends the run.
+    #[error("{0}")]
+    Other(String),
+}
+
+impl Error {
+    /// Whether the same transaction may succeed when it is run again.
+    pub fn is_retryable(&self) -> bool {
+        matches!(
+            self,
+            Error::Deadlock(_) | Error::SerializationFailure(_) | Error::LockTimeout(_)
+        )
+    }
+
+    /// Its kind as a stable name, for the counts of aborts by reason.
+    pub fn reason(&self) -> &'static str {
+        match self {
+            Error::Deadlock(_) => "deadlock",
+            Error::SerializationFailure(_) => "serialization_failure",
+            Error::LockTimeout(_) => "lock_timeout",
+            Error::DuplicateKey(_) => "duplicate_key",
+            Error::Other(_) => "other",
+        }
+    }
+}
+
+/// A running transaction, as the body of a workload's transaction sees it.
+///
+/// `parameters` must be as many, and of the types, as [`Statement::parameters`](super::Statement::parameters)
+/// says; NULL is allowed where it is stored in a nullable column.
+pub trait Transaction: Send {
+    /// Executes a query, or an update that returns rows, and gives all its rows.
+    ///
+    /// # Errors
+    /// See [`Error`].
+    fn query(
+        &mut self,
+        statement: StatementId,
+        parameters: &[Value],
+    ) -> impl Future<Output = Result<Vec<Row>, Error>> + Send;
+
+    /// Executes an insert, update or delete and gives the number of rows it inserted, found or deleted. A row
+    /// an update found counts even if it already had the new values (MySQL: `CLIENT_FOUND_ROWS`).
+    ///
+    /// # Errors
+    /// See [`Error`].
+    fn execute(
+        &mut self,
+        statement: StatementId,
+        parameters: &[Value],
+    ) -> impl Future<Output = Result<u64, Error>> + Send;
+
+    /// Executes one insert, update or delete several times, in order, as if by [`Transaction::execute`].
+    ///
+    /// Written for statements whose results nobody waits for, such as the lines of an order. A target over a
+    /// network sends them together if it can; the default sends one after the other.
+    ///
+    /// # Errors
+    /// See [`Error`]; the executions behind the failed one are not carried out or are undone by the rollback.
+    fn execute_all(
+        &mut self,
+        statement: StatementId,
+        parameters: &[Vec<Value>],
+    ) -> impl Future<Output = Result<(), Error>> + Send {
+        async move {
+            for row in parameters {
+                self.execute(statement, row).await?;
+            }
+            Ok(())
+        }
+    }
+
+    /// Executes a query and gives its only row, or none.
+    ///
+    /// # Errors
+    /// See [`Error`]; [`Error::Other`] if there are several rows.
+    fn query_optional(
+        &mut self,
+        statement: StatementId,
+        parameters: &[Value],
+    ) -> impl Future<Output = Result<Option<Row>, Error>> + Send {
+        async move {
+            let mut rows = self.query(statement, parameters).await?;
+            match rows.len() {
+                0 | 1 => Ok(rows.pop()),
+                n => Err(Error::Other(format!(
+                    "statement {} returned {n} rows, at most one was expected",
+                    statement.0
+                ))),
+            }
+        }
+    }
+
+    /// Executes a query and gives its only row.
+    ///
+    /// # Errors
+    /// See [`Error`]; [`Error::Other`] if there is no row or several.
+    fn query_one(
+        &mut self,
+        statement: StatementId,
+        parameters: &[Value],
+    ) -> impl Future<Output = Result<Row, Error>> + Send {
+        async move {
+            let row = self.query_optional(statement, parameters).await?;
+            row.ok_or_else(|| {
+                Error::Other(format!(
+                    "statement {} found no row for {parameters:?}",
+                    statement.0
+                ))
+            })
+        }
+    }
+}
+
+/// A client's connection to a target: one transaction at a time.
+///
+/// Life of a transaction: `begin`, the workload's body over [`Transaction`], then `commit` if the body wants
+/// it ([`Outcome::Commit`](super::Outcome::Commit), [`Outcome::Miss`](super::Outcome::Miss)), `rollback` if
+/// it wants that or failed. An embedded target completes every future at once, so a plain `block_on` on the
+/// client's own thread runs it.
+pub trait Connection: Transaction {
+    /// Begins a transaction of this type. For a type that says it is a single statement a target may leave
+    /// out the begin and the commit around it (autocommit), as such applications do.
+    ///
+    /// # Errors
+    /// See [`Error`].
+    fn begin(
+        &mut self,
+        transaction: &TransactionType,
+    ) -> impl Future<Output = Result<(), Error>> + Send;
+
+    /// Commits. When it returns, the transaction is as durable as the target's settings make it.
+    ///
+    /// # Errors
+    /// See [`Error`]; the transaction is rolled back then (but [`Error::Other`] may leave that open, as after
+    /// a lost connection).
+    fn commit(&mut self) -> impl Future<Output = Result<(), Error>> + Send;
+
+    /// Rolls back. Also after an error, also if the target already rolled back by itself.
+    ///
+    /// # Errors
+    /// [`Error::Other`] only.
+    fn rollback(&mut self) -> impl Future<Output = Result<(), Error>> + Send;
+}

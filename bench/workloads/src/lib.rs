@@ -1,0 +1,136 @@
+//! TPC-C, TATP, SEATS, Epinions, YCSB, lock microbenchmark and HTAP mix over one transaction interface.
+//!
+//! A workload is written once, against [`interface`]: it declares tables and statements, generates its data and
+//! inputs from a seed, executes transactions through [`interface::Transaction`], and checks what must hold at the
+//! end. It runs on every target that implements [`interface::Connection`]: the embedded store, PostgreSQL and
+//! MariaDB in `evenkeel-drive`, and [`mod@reference`] here, ordered maps in memory on which the workloads are tested.
+//!
+//! | module | workload | source |
+//! |---|---|---|
+//! | [`tpcc`] | TPC-C, HTAP mix | specification 5.11; dissertation 4.7.4 |
+//! | [`tatp`] | TATP | specification 1.0 |
+//! | [`seats`], [`epinions`] | SEATS, Epinions | OLTP-Bench, VLDB 2013 |
+//! | [`ycsb`] | YCSB A to F | SoCC 2010 |
+//! | [`micro`] | lock microbenchmark | dissertation 4.6.1 |
+//!
+//! [`named`] makes them from names and settings; [`random`] has the generators; [`sql`] writes declarations as SQL.
+//!
+//! # Writing a workload
+//!
+//! A bank, with transfers between accounts, whose sum stays. Tables and statements are declared with
+//! [`interface::declare`]; what a statement is called there is a position in [`interface::Workload::statements`]
+//! everywhere else. Everything random belongs into [`interface::Workload::next`], so that a retry after a deadlock
+//! repeats the same transfer.
+//!
+//! ```
+//! use evenkeel_workloads::interface::{
+//!     Batch, ColumnType::Int64, Error, Findings, Outcome, Partition, Row, Schema, Statement, StatementId, TableId,
+//!     Transaction, TransactionType, Value, Violation, Workload, column,
+//!     declare::{Statements, add, from, p, subtract, sum},
+//! };
+//! use evenkeel_workloads::random::Random;
+//! use evenkeel_workloads::reference;
+//!
+//! const ACCOUNTS: i64 = 100;
+//!
+//! struct Bank {
+//!     schema: Schema,
+//!     account: TableId,
+//!     statements: Vec<Statement>,
+//!     types: [TransactionType; 1],
+//!     withdraw: StatementId,
+//!     deposit: StatementId,
+//!     total: StatementId,
+//! }
+//!
+//! struct Transfer { from: i64, to: i64, amount: i64 }
+//!
+//! impl Bank {
+//!     fn new() -> Bank {
+//!         let mut schema = Schema::new();
+//!         let columns = vec![column("a_id", Int64), column("a_balance", Int64)];
+//!         let account = schema.table("account", columns, &["a_id"]);
+//!         let mut statements = Statements::new(&schema);
+//!         let row = || from("account").key([p(0)]);
+//!         Bank {
+//!             withdraw: statements.add("withdraw", row().update_returning([subtract("a_balance", p(1))], ["a_balance"])),
+//!             deposit: statements.add("deposit", row().update([add("a_balance", p(1))])),
+//!             total: statements.add("total", from("account").aggregates([sum("a_balance")])),
+//!             statements: statements.finish(),
+//!             schema,
+//!             account,
+//!             types: [TransactionType {
+//!                 name: "transfer", fraction: 1.0, read_only: false, single_statement: false, keying_ns: 0, think_mean_ns: 0,
+//!             }],
+//!         }
+//!     }
+//! }
+//!
+//! impl Workload for Bank {
+//!     type Client = Random;
+//!     type Request = Transfer;
+//!
+//!     fn name(&self) -> &'static str { "bank" }
+//!     fn options(&self) -> Vec<(&'static str, String)> { Vec::new() }
+//!     fn schema(&self) -> &Schema { &self.schema }
+//!     fn statements(&self) -> &[Statement] { &self.statements }
+//!     fn transactions(&self) -> &[TransactionType] { &self.types }
+//!
+//!     fn partitions(&self) -> Vec<Partition> {
+//!         vec![Partition { number: 0, name: "accounts".into(), rows: ACCOUNTS as u64 }]
+//!     }
+//!     fn batches(&self, _: &Partition) -> Box<dyn Iterator<Item = Batch> + Send + '_> {
+//!         let rows = (1..=ACCOUNTS).map(|id| Row(vec![id.into(), 1000.into()])).collect();
+//!         Box::new(std::iter::once(Batch { table: self.account, rows }))
+//!     }
+//!     async fn prepare<T: Transaction>(&self, _: &mut T) -> Result<(), Error> { Ok(()) }
+//!
+//!     fn client(&self, number: u32) -> Random { Random::new(1, &[number.into()]) }
+//!     fn next(&self, random: &mut Random) -> Transfer {
+//!         let from = random.between(1, ACCOUNTS);
+//!         let to = (from + random.between(1, ACCOUNTS - 1) - 1) % ACCOUNTS + 1;
+//!         Transfer { from, to, amount: random.between(1, 500) }
+//!     }
+//!     fn transaction_type(&self, _: &Transfer) -> usize { 0 }
+//!
+//!     async fn run<T: Transaction>(&self, _: &mut Random, transfer: &Transfer, transaction: &mut T) -> Result<Outcome, Error> {
+//!         let parameters = [transfer.from, transfer.amount].map(Value::Int);
+//!         if transaction.query_one(self.withdraw, &parameters).await?.int(0)? < 0 {
+//!             return Ok(Outcome::Rollback("overdrawn"));
+//!         }
+//!         transaction.execute(self.deposit, &[transfer.to, transfer.amount].map(Value::Int)).await?;
+//!         Ok(Outcome::Commit)
+//!     }
+//!
+//!     async fn check<T: Transaction>(&self, transaction: &mut T) -> Result<Vec<Violation>, Error> {
+//!         let mut findings = Findings::new();
+//!         let total = transaction.query_one(self.total, &[]).await?.int(0)?;
+//!         findings.equal("bank: sum(a_balance) stays", total, 1000 * ACCOUNTS, || "account".into());
+//!         Ok(findings.finish())
+//!     }
+//! }
+//!
+//! let bank = Bank::new();
+//! let database = reference::load(&bank)?;
+//! let mut clients = vec![bank.client(0), bank.client(1)];
+//! let tally = reference::run(&bank, &database, &mut clients, 1000)?;
+//! assert!(tally.rolled_back["overdrawn"] > 0);
+//! assert_eq!(reference::check(&bank, &database)?, []);
+//! # Ok::<(), Error>(())
+//! ```
+//!
+//! To make it known by name, add it to [`named::NAMES`], [`named::options`] and [`named::build`]. Test it as the others are
+//! (`tests/end_to_end`): run it on the reference target with and without injected deadlocks, compare the draws with
+//! their laws, and damage the data to see that the check notices.
+
+pub mod epinions;
+pub mod interface;
+pub mod micro;
+pub mod named;
+pub mod random;
+pub mod reference;
+pub mod seats;
+pub mod sql;
+pub mod tatp;
+pub mod tpcc;
+pub mod ycsb;

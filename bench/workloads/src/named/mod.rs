@@ -1,0 +1,290 @@
+//! Workloads by name and settings, as a command line has them.
+//!
+//! Workloads have different types, so what is made of a name is handed to a [`Visitor`], which is generic
+//! over them.
+
+mod options;
+mod reader;
+
+pub use options::{OptionHelp, options};
+pub use reader::SettingsError;
+
+use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
+
+use reader::{Reader, in_range};
+
+use crate::epinions::{self, Epinions};
+use crate::interface::Workload;
+use crate::micro::{self, Micro};
+use crate::seats::{self, Seats};
+use crate::tatp::Tatp;
+use crate::tpcc::{Mix, Scale, Tpcc};
+use crate::ycsb::{self, Core, Ycsb};
+
+/// All names.
+pub const NAMES: [&str; 12] = [
+    "tpcc", "htap", "tatp", "seats", "epinions", "ycsb-a", "ycsb-b", "ycsb-c", "ycsb-d", "ycsb-e",
+    "ycsb-f", "micro",
+];
+
+/// Largest scale: ten thousand warehouses are a terabyte.
+const SCALES: RangeInclusive<i64> = 1..=10_000;
+
+/// YCSB's records, and TATP's subscribers, at scale 1.
+const RECORDS: i64 = 100_000;
+
+/// What a name leaves open.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Settings {
+    /// Size: warehouses for TPC-C, and so on; 1 is the smallest size that is not scaled down.
+    pub scale: i64,
+    /// Determines data and inputs.
+    pub seed: u64,
+    /// Options of the workload by name; see [`options`].
+    pub options: BTreeMap<String, String>,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Settings {
+            scale: 1,
+            seed: 1,
+            options: BTreeMap::new(),
+        }
+    }
+}
+
+/// What is done with a workload of whatever type.
+pub trait Visitor {
+    /// What comes of it.
+    type Output;
+
+    /// Does it.
+    fn visit<W: Workload>(self, workload: W) -> Self::Output;
+}
+
+/// Makes the workload called `name`, one of [`NAMES`], and hands it to `visitor`.
+///
+/// # Errors
+/// See [`SettingsError`].
+pub fn build<V: Visitor>(
+    name: &str,
+    settings: &Settings,
+    visitor: V,
+) -> Result<V::Output, SettingsError> {
+    let mut reader = Reader {
+        workload: name,
+        options: settings.options.clone(),
+    };
+    let seed = settings.seed;
+    let scale = in_range("scale", settings.scale, SCALES)?;
+    if !NAMES.contains(&name) {
+        return Err(SettingsError::UnknownWorkload(name.to_owned()));
+    }
+    match name {
+        "tpcc" | "htap" => {
+            let full = Scale::full(scale);
+            let customers = reader.number("customers", full.customers, 10..=full.customers)?;
+            let items = reader.number("items", full.items, 100..=full.items)?;
+            reader.finish()?;
+            let mix = if name == "htap" {
+                Mix::Htap
+            } else {
+                Mix::Standard
+            };
+            Ok(visitor.visit(Tpcc::new(
+                Scale {
+                    warehouses: scale,
+                    customers,
+                    items,
+                },
+                mix,
+                seed,
+            )))
+        }
+        "tatp" => {
+            let subscribers =
+                reader.number("subscribers", RECORDS * scale, 1..=i64::from(i32::MAX))?;
+            reader.finish()?;
+            Ok(visitor.visit(Tatp::new(subscribers, seed)))
+        }
+        "seats" => {
+            let full = seats::Sizes::at_scale(scale);
+            let customers = reader.number("customers", full.customers, 100..=1_000_000_000)?;
+            let days_future = reader.number("days", full.days_future, 1..=100_000)?;
+            let fewer_flights = reader.number("fewer-flights", 1, 1..=1000)?;
+            reader.finish()?;
+            Ok(visitor.visit(Seats::new(
+                seats::Sizes {
+                    customers,
+                    days_future,
+                    fewer_flights,
+                    ..full
+                },
+                seed,
+            )))
+        }
+        "epinions" => {
+            let full = epinions::Sizes::at_scale(scale);
+            let users = reader.number("users", full.users, 1..=i64::from(i32::MAX))?;
+            let items = reader.number("items", full.items, 1..=i64::from(i32::MAX))?;
+            reader.finish()?;
+            Ok(visitor.visit(Epinions::new(
+                epinions::Sizes {
+                    users,
+                    items,
+                    ..full
+                },
+                seed,
+            )))
+        }
+        "micro" => {
+            let standard = micro::Options::default();
+            let options = micro::Options {
+                records: reader.number(
+                    "records",
+                    i64::from(standard.records) * scale,
+                    1..=1_000_000_000,
+                )? as u32,
+                statements: reader.number("statements", standard.statements, 1..=1000)?,
+                theta: reader.number("theta", standard.theta, 0.0..=10.0)?,
+                exclusive: reader.number("exclusive", standard.exclusive, 0.0..=1.0)?,
+                ordered: reader.number("ordered", standard.ordered, false..=true)?,
+                seed,
+            };
+            reader.finish()?;
+            Ok(visitor.visit(Micro::new(options)))
+        }
+        _ => {
+            let records = reader.number("records", RECORDS * scale, 1..=100_000_000_000)? as u64;
+            let theta = reader.number("theta", 0.99, 0.0..=10.0)?;
+            reader.finish()?;
+            Ok(visitor.visit(Ycsb::new(
+                core(name),
+                ycsb::Options {
+                    records,
+                    theta,
+                    seed,
+                },
+            )))
+        }
+    }
+}
+
+fn core(name: &str) -> Core {
+    match name {
+        "ycsb-a" => Core::A,
+        "ycsb-b" => Core::B,
+        "ycsb-c" => Core::C,
+        "ycsb-d" => Core::D,
+        "ycsb-e" => Core::E,
+        _ => Core::F,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Describe;
+
+    impl Visitor for Describe {
+        type Output = (String, BTreeMap<&'static str, String>);
+
+        fn visit<W: Workload>(self, workload: W) -> Self::Output {
+            (
+                workload.name().to_owned(),
+                workload.options().into_iter().collect(),
+            )
+        }
+    }
+
+    fn with(
+        name: &str,
+        options: &[(&str, &str)],
+    ) -> Result<BTreeMap<&'static str, String>, SettingsError> {
+        let options = options
+            .iter()
+            .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
+            .collect();
+        build(
+            name,
+            &Settings {
+                scale: 2,
+                options,
+                ..Settings::default()
+            },
+            Describe,
+        )
+        .map(|(_, options)| options)
+    }
+
+    #[test]
+    fn every_name_is_the_workload_s_own() {
+        for name in NAMES {
+            assert_eq!(build(name, &Settings::default(), Describe).unwrap().0, name);
+            assert!(!options(name).is_empty());
+        }
+    }
+
+    #[test]
+    fn every_option_that_is_described_is_taken() {
+        for name in NAMES {
+            for option in options(name) {
+                // 1000 is a value for all numbers but these.
+                let value = match option.name {
+                    "theta" | "exclusive" => "0.5",
+                    "ordered" => "true",
+                    _ => "1000",
+                };
+                assert!(
+                    with(name, &[(option.name, value)]).is_ok(),
+                    "{name} {}",
+                    option.name
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn scaling_down_is_reported() {
+        assert_eq!(with("tpcc", &[]).unwrap()["scaled_down"], "false");
+        let small = with("tpcc", &[("customers", "30"), ("items", "1000")]).unwrap();
+        assert_eq!(
+            (
+                &*small["scaled_down"],
+                &*small["warehouses"],
+                &*small["items"]
+            ),
+            ("true", "2", "1000")
+        );
+    }
+
+    #[test]
+    fn mistakes_are_explained() {
+        let message = |name, options: &[(&str, &str)]| with(name, options).unwrap_err().to_string();
+        assert!(
+            message("tpch", &[])
+                .starts_with("there is no workload tpch; there are tpcc, htap, tatp")
+        );
+        assert_eq!(
+            message("tatp", &[("size", "1")]),
+            "tatp has no option size; it has subscribers"
+        );
+        assert_eq!(
+            message("micro", &[("theta", "x")]),
+            "theta=x: expected 0 to 10"
+        );
+        assert_eq!(
+            message("tpcc", &[("items", "200000")]),
+            "items=200000: expected 100 to 100000"
+        );
+        let settings = Settings {
+            scale: 0,
+            ..Settings::default()
+        };
+        let refused = build("tpcc", &settings, Describe).unwrap_err();
+        assert_eq!(refused.to_string(), "scale=0: expected 1 to 10000");
+    }
+}

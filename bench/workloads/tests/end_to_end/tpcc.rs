@@ -1,0 +1,599 @@
+//! TPC-C end to end on the reference target: data, inputs, transactions, checks.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use evenkeel_workloads::interface::{Outcome, Row, Value, Workload, complete};
+use evenkeel_workloads::reference::{self, Reference};
+use evenkeel_workloads::tpcc::{
+    CustomerBy, DISTRICTS, INVALID_ITEM, Line, Mix, NewOrder, Request, Scale, Tpcc, last_name,
+};
+
+use crate::{assert_fraction, rows};
+
+const SMALL: Scale = Scale {
+    warehouses: 2,
+    customers: 60,
+    items: 500,
+};
+
+fn small() -> Tpcc {
+    Tpcc::new(SMALL, Mix::Standard, 1)
+}
+
+fn loaded(tpcc: &Tpcc) -> Reference {
+    reference::load(tpcc).expect("the data fits the schema")
+}
+
+fn column(tpcc: &Tpcc, table: &str, name: &str) -> usize {
+    let schema = tpcc.schema();
+    schema[schema.find(table)].column(name)
+}
+
+#[test]
+fn initial_data_is_complete_and_consistent() {
+    let tpcc = small();
+    let database = loaded(&tpcc);
+    let count = |table| rows(&tpcc, &database, table).len() as i64;
+    let districts = SMALL.warehouses * DISTRICTS;
+    assert_eq!(count("item"), 500);
+    assert_eq!(count("warehouse"), 2);
+    assert_eq!(count("stock"), 1000);
+    assert_eq!(count("district"), 20);
+    assert_eq!(count("customer"), districts * 60);
+    assert_eq!(count("history"), districts * 60);
+    assert_eq!(count("orders"), districts * 60);
+    // Condition 3.3.2.11, scaled: 42 of 60 orders are delivered (2100 of 3000).
+    assert_eq!(count("orders") - count("new_order"), districts * 42);
+    assert_eq!(reference::check(&tpcc, &database).unwrap(), []);
+}
+
+#[test]
+fn every_partition_says_about_how_many_rows_it_has() {
+    let tpcc = small();
+    for partition in tpcc.partitions() {
+        let rows: u64 = tpcc
+            .batches(&partition)
+            .map(|batch| batch.rows.len() as u64)
+            .sum();
+        assert!(
+            rows.abs_diff(partition.rows) * 5 <= rows,
+            "{}: {rows} rows, {} announced",
+            partition.name,
+            partition.rows
+        );
+    }
+}
+
+#[test]
+fn data_depends_on_the_seed_alone() {
+    let partition = &small().partitions()[3];
+    let load = |seed| {
+        Tpcc::new(SMALL, Mix::Standard, seed)
+            .batches(partition)
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(load(1), load(1));
+    assert_ne!(load(1), load(2));
+}
+
+#[test]
+fn full_scale_rows_follow_the_specification() {
+    let tpcc = Tpcc::new(Scale::full(1), Mix::Standard, 5);
+    // Partition 0 is the items, 1 the warehouse with its stock, 2 its first district.
+    let partitions = tpcc.partitions();
+    let mut by_table: BTreeMap<&str, Vec<Row>> = BTreeMap::new();
+    for partition in &partitions[..3] {
+        for batch in tpcc.batches(partition) {
+            let name = tpcc.schema()[batch.table].name;
+            by_table.entry(name).or_default().extend(batch.rows);
+        }
+    }
+    let cell = |table: &str, row: &Row, name: &str| row.0[column(&tpcc, table, name)].clone();
+    let count = |table: &str, name: &str, holds: &dyn Fn(&Value) -> bool| {
+        by_table[table]
+            .iter()
+            .filter(|row| holds(&cell(table, row, name)))
+            .count()
+    };
+    let original = |value: &Value| matches!(value, Value::Text(text) if text.contains("ORIGINAL"));
+    assert_eq!(by_table["item"].len(), 100_000);
+    assert_eq!(by_table["stock"].len(), 100_000);
+    assert_fraction(
+        "original items",
+        count("item", "i_data", &original),
+        100_000,
+        0.1,
+    );
+    assert_fraction(
+        "original stock",
+        count("stock", "s_data", &original),
+        100_000,
+        0.1,
+    );
+    assert_fraction(
+        "bad credit",
+        count("customer", "c_credit", &|v| *v == "BC".into()),
+        3000,
+        0.1,
+    );
+    let delivered = count("orders", "o_carrier_id", &|value| !value.is_null());
+    assert_eq!((delivered, by_table["new_order"].len()), (2100, 900));
+    assert_eq!(by_table["new_order"][0].int(2), Ok(2101));
+    assert_eq!(by_table["district"][0].int(10), Ok(3001));
+    assert_eq!(by_table["warehouse"][0].int(8), Ok(30_000_000));
+    assert_eq!(by_table["district"][0].int(9), Ok(3_000_000));
+
+    let customers: BTreeSet<_> = by_table["orders"]
+        .iter()
+        .map(|row| row.int(3).unwrap())
+        .collect();
+    assert_eq!(customers, (1..=3000).collect());
+    for (number, customer) in by_table["customer"].iter().take(1000).enumerate() {
+        assert_eq!(customer.text(5), Ok(last_name(number as i64).as_str()));
+    }
+    let drawn_names: BTreeSet<_> = by_table["customer"][1000..]
+        .iter()
+        .map(|row| row.text(5).unwrap())
+        .collect();
+    assert!(
+        drawn_names.len() > 100 && drawn_names.len() < 900,
+        "NURand repeats names: {}",
+        drawn_names.len()
+    );
+    for line in &by_table["order_line"] {
+        let delivered = line.int(2).unwrap() <= 2100;
+        assert_eq!(line.0[6].is_null(), !delivered);
+        let amount = line.int(8).unwrap();
+        assert!(if delivered {
+            amount == 0
+        } else {
+            (1..=999_999).contains(&amount)
+        });
+        assert_eq!(line.int(7), Ok(5));
+    }
+}
+
+#[test]
+fn texts_fit_their_columns() {
+    let tpcc = small();
+    let database = loaded(&tpcc);
+    for (id, table) in tpcc.schema().tables.iter().enumerate() {
+        for row in database.rows(evenkeel_workloads::interface::TableId(id)) {
+            assert_eq!(row.0.len(), table.columns.len());
+            for (value, column) in row.0.iter().zip(&table.columns) {
+                if let (Value::Text(text), evenkeel_workloads::interface::ColumnType::Text(most)) =
+                    (value, column.column_type)
+                {
+                    assert!(text.len() <= most.into(), "{}: {text}", column.name);
+                }
+                assert!(
+                    column.nullable || !value.is_null(),
+                    "{} is null",
+                    column.name
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn transactions_keep_the_conditions() {
+    let tpcc = small();
+    let database = loaded(&tpcc);
+    let mut clients: Vec<_> = (0..4).map(|number| tpcc.client(number)).collect();
+    let tally = reference::run(&tpcc, &database, &mut clients, 4000).unwrap();
+    assert_eq!(reference::check(&tpcc, &database).unwrap(), []);
+    let rolled_back = tally.rolled_back[INVALID_ITEM];
+    assert_eq!(tally.committed.iter().sum::<u64>() + rolled_back, 4000);
+    // Each NewOrder that was not rolled back is an order.
+    let orders = rows(&tpcc, &database, "orders").len() as u64;
+    assert_eq!(orders, 20 * 60 + tally.committed[0]);
+    // Each payment is a row of history.
+    assert_eq!(
+        rows(&tpcc, &database, "history").len() as u64,
+        20 * 60 + tally.committed[1]
+    );
+    // Deliveries take from the open orders, never below none.
+    let open = rows(&tpcc, &database, "new_order").len() as u64;
+    let delivered = 20 * 18 + tally.committed[0] - open;
+    assert!(delivered > 0 && delivered <= tally.committed[3] * 10);
+}
+
+#[test]
+fn the_same_seed_gives_the_same_database() {
+    let run = || {
+        let tpcc = small();
+        let database = loaded(&tpcc);
+        let mut clients: Vec<_> = (0..3).map(|number| tpcc.client(number)).collect();
+        reference::run(&tpcc, &database, &mut clients, 500).unwrap();
+        tpcc.schema()
+            .tables
+            .iter()
+            .map(|table| rows(&tpcc, &database, table.name))
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(run(), run());
+}
+
+#[test]
+fn retries_after_deadlocks_change_nothing() {
+    let run = |deadlock_every| {
+        let tpcc = small();
+        let database = loaded(&tpcc);
+        database.inject_deadlocks(deadlock_every);
+        let mut clients = vec![tpcc.client(0)];
+        let tally = reference::run(&tpcc, &database, &mut clients, 500).unwrap();
+        database.inject_deadlocks(None);
+        let tables: Vec<_> = tpcc
+            .schema()
+            .tables
+            .iter()
+            .map(|table| rows(&tpcc, &database, table.name))
+            .collect();
+        (tally.retries, tally.committed, tables)
+    };
+    let (smooth, bumpy) = (run(None), run(Some(97)));
+    assert_eq!(smooth.0, 0);
+    assert!(bumpy.0 > 50, "{} retries", bumpy.0);
+    // The rows of HISTORY, the one table with hidden keys, come in the same order, too.
+    assert_eq!((smooth.1, smooth.2), (bumpy.1, bumpy.2));
+}
+
+#[test]
+fn inputs_follow_the_specification() {
+    let tpcc = Tpcc::new(Scale::full(4), Mix::Standard, 11);
+    let mut terminal = tpcc.client(0);
+    let draws = 40_000;
+    let requests: Vec<_> = (0..draws).map(|_| tpcc.next(&mut terminal)).collect();
+    for (kind, transaction) in tpcc.transactions().iter().enumerate() {
+        let count = requests
+            .iter()
+            .filter(|request| tpcc.transaction_type(request) == kind)
+            .count();
+        assert_fraction(transaction.name, count, draws, transaction.fraction);
+    }
+
+    let orders: Vec<_> = requests
+        .iter()
+        .filter_map(|r| {
+            if let Request::NewOrder(o) = r {
+                Some(o)
+            } else {
+                None
+            }
+        })
+        .collect();
+    let lines: Vec<&Line> = orders.iter().flat_map(|order| &order.lines).collect();
+    let invalid = |order: &&&NewOrder| order.lines.iter().any(|line| line.i > 100_000);
+    assert_fraction(
+        "rolled back",
+        orders.iter().filter(invalid).count(),
+        orders.len(),
+        0.01,
+    );
+    for order in orders.iter().filter(invalid) {
+        let (last, before) = order.lines.split_last().unwrap();
+        assert!(last.i == 100_001 && before.iter().all(|line| line.i <= 100_000));
+    }
+    let remote = orders
+        .iter()
+        .flat_map(|order| {
+            order
+                .lines
+                .iter()
+                .filter(|line| line.supply_w != order.at.w)
+        })
+        .count();
+    assert_fraction("remote lines", remote, lines.len(), 0.01);
+    for count in 5..=15 {
+        let with = orders
+            .iter()
+            .filter(|order| order.lines.len() == count)
+            .count();
+        assert_fraction(
+            &format!("orders of {count} lines"),
+            with,
+            orders.len(),
+            1.0 / 11.0,
+        );
+    }
+    for d in 1..=10 {
+        let there = orders.iter().filter(|order| order.at.d == d).count();
+        assert_fraction(&format!("orders in district {d}"), there, orders.len(), 0.1);
+    }
+    assert!(orders.iter().all(
+        |order| order.all_local() == order.lines.iter().all(|line| line.supply_w == order.at.w)
+    ));
+
+    let payments: Vec<_> = requests
+        .iter()
+        .filter_map(|r| {
+            if let Request::Payment(p) = r {
+                Some(p)
+            } else {
+                None
+            }
+        })
+        .collect();
+    let remote = payments
+        .iter()
+        .filter(|payment| payment.customer_at.w != payment.at.w)
+        .count();
+    assert_fraction("remote payments", remote, payments.len(), 0.15);
+    assert!(
+        payments
+            .iter()
+            .all(|payment| payment.customer_at.w != payment.at.w
+                || payment.customer_at == payment.at)
+    );
+    let by_name = payments
+        .iter()
+        .filter(|payment| matches!(payment.customer, CustomerBy::LastName(_)))
+        .count();
+    assert_fraction("payments by last name", by_name, payments.len(), 0.6);
+    assert!(
+        payments
+            .iter()
+            .all(|payment| (100..=500_000).contains(&payment.amount))
+    );
+}
+
+/// The exact law of NURand(8191, 1, 100000) with C = 0, as the probability of each value less 1.
+///
+/// A value r = 8192 h + l becomes 8192 h + v if v is l or-ed with a, which 2^(ones of l) of the 8192 values
+/// of a do for each v that contains the bits of l. The sum over all l contained in v is taken bit by bit.
+fn item_law() -> Vec<f64> {
+    let mut law = vec![0.0; 100_000];
+    for high in 0..=100_000 / 8192 {
+        let mut ways: Vec<f64> = (0..8192usize)
+            .map(|low| {
+                if (1..=100_000).contains(&(high * 8192 + low)) {
+                    f64::from(1 << low.count_ones())
+                } else {
+                    0.0
+                }
+            })
+            .collect();
+        for bit in 0..13 {
+            for v in (0..8192).filter(|v| v >> bit & 1 == 1) {
+                ways[v] += ways[v ^ (1 << bit)];
+            }
+        }
+        for (v, ways) in ways.into_iter().enumerate() {
+            law[(high * 8192 + v) % 100_000] += ways / (8192.0 * 100_000.0);
+        }
+    }
+    law
+}
+
+#[test]
+fn items_follow_nurand() {
+    let law = item_law();
+    assert!((law.iter().sum::<f64>() - 1.0).abs() < 1e-9);
+    let mut by_popularity: Vec<usize> = (0..law.len()).collect();
+    by_popularity.sort_by(|&a, &b| law[b].total_cmp(&law[a]));
+    let tpcc = Tpcc::new(Scale::full(1), Mix::Standard, 3);
+    let mut terminal = tpcc.client(0);
+    let mut drawn = Vec::new();
+    while drawn.len() < 100_000 {
+        if let Request::NewOrder(order) = tpcc.next(&mut terminal) {
+            drawn.extend(
+                order
+                    .lines
+                    .iter()
+                    .filter(|line| line.i <= 100_000)
+                    .map(|line| line.i),
+            );
+        }
+    }
+    // Without the constant: the values before it was added.
+    let plain = |i: i64| (i - 1 - tpcc.constants().item).rem_euclid(100_000) as usize;
+    for most in [100, 1000, 10_000] {
+        let popular: BTreeSet<usize> = by_popularity[..most].iter().copied().collect();
+        let probability = popular.iter().map(|&value| law[value]).sum();
+        let count = drawn
+            .iter()
+            .filter(|&&i| popular.contains(&plain(i)))
+            .count();
+        assert_fraction(
+            &format!("the {most} most popular items"),
+            count,
+            drawn.len(),
+            probability,
+        );
+    }
+}
+
+#[test]
+fn one_warehouse_has_no_remote_lines_or_payments() {
+    let tpcc = Tpcc::new(
+        Scale {
+            warehouses: 1,
+            ..SMALL
+        },
+        Mix::Standard,
+        2,
+    );
+    let mut terminal = tpcc.client(0);
+    for _ in 0..5000 {
+        match tpcc.next(&mut terminal) {
+            Request::NewOrder(order) => assert!(order.all_local()),
+            Request::Payment(payment) => assert_eq!(payment.customer_at, payment.at),
+            _ => {}
+        }
+    }
+}
+
+#[test]
+fn an_item_ordered_twice_keeps_both_changes_of_stock() {
+    let tpcc = small();
+    let database = loaded(&tpcc);
+    let line = |quantity| Line {
+        i: 7,
+        supply_w: 1,
+        quantity,
+    };
+    let at = evenkeel_workloads::tpcc::District { w: 1, d: 3 };
+    let order = NewOrder {
+        at,
+        c: 5,
+        lines: vec![line(4), line(10), line(6)],
+        entry_d: 0,
+    };
+    let stock = |name| {
+        let at = column(&tpcc, "stock", name);
+        let all = rows(&tpcc, &database, "stock");
+        let row = all
+            .iter()
+            .find(|row| (row.int(0), row.int(1)) == (Ok(1), Ok(7)))
+            .expect("stock is there");
+        row.int(at).unwrap()
+    };
+    let mut expected = stock("s_quantity");
+    for quantity in [4, 10, 6] {
+        expected = if expected - quantity >= 10 {
+            expected - quantity
+        } else {
+            expected - quantity + 91
+        };
+    }
+    let mut connection = database.connect();
+    let outcome = complete(async {
+        use evenkeel_workloads::interface::Connection;
+        connection.begin(&tpcc.transactions()[0]).await?;
+        let outcome = tpcc
+            .run(
+                &mut tpcc.client(0),
+                &Request::NewOrder(order),
+                &mut connection,
+            )
+            .await;
+        connection.commit().await?;
+        outcome
+    });
+    assert_eq!(outcome, Ok(Outcome::Commit));
+    assert_eq!(
+        (stock("s_quantity"), stock("s_ytd"), stock("s_order_cnt")),
+        (expected, 20, 3)
+    );
+    assert_eq!(reference::check(&tpcc, &database).unwrap(), []);
+}
+
+#[test]
+fn the_htap_mix_adds_its_query() {
+    let tpcc = Tpcc::new(SMALL, Mix::Htap, 1);
+    let total: f64 = tpcc.transactions().iter().map(|kind| kind.fraction).sum();
+    assert!((total - 1.0).abs() < 1e-12);
+    let database = loaded(&tpcc);
+    let mut clients = vec![tpcc.client(0)];
+    let tally = reference::run(&tpcc, &database, &mut clients, 3000).unwrap();
+    assert_fraction("orders by state", tally.committed[5] as usize, 3000, 0.005);
+    assert_eq!(reference::check(&tpcc, &database).unwrap(), []);
+}
+
+/// Adds 1 to an integer column of the first row of `table` for which it is an integer.
+fn bump(tpcc: &Tpcc, database: &Reference, table: &str, name: &str) {
+    let at = column(tpcc, table, name);
+    let changed = database.corrupt(tpcc.schema().find(table), |row| match &mut row.0[at] {
+        Value::Int(value) => {
+            *value += 1;
+            true
+        }
+        _ => false,
+    });
+    assert!(changed, "{table}.{name} was changed");
+}
+
+fn nullify(tpcc: &Tpcc, database: &Reference, table: &str, name: &str) {
+    let at = column(tpcc, table, name);
+    let changed = database.corrupt(tpcc.schema().find(table), |row| {
+        let had = !row.0[at].is_null();
+        row.0[at] = Value::Null;
+        had
+    });
+    assert!(changed, "{table}.{name} was cleared");
+}
+
+#[test]
+fn checks_see_every_kind_of_damage() {
+    let tpcc = small();
+    let violated = |damage: &dyn Fn(&Reference)| -> BTreeSet<String> {
+        let database = loaded(&tpcc);
+        let mut clients = vec![tpcc.client(0)];
+        reference::run(&tpcc, &database, &mut clients, 300).unwrap();
+        damage(&database);
+        let violations = reference::check(&tpcc, &database).unwrap();
+        violations
+            .iter()
+            .map(|v| {
+                v.condition
+                    .split(':')
+                    .next()
+                    .unwrap()
+                    .trim_start_matches("tpcc ")
+                    .to_owned()
+            })
+            .collect()
+    };
+    let set = |names: &[&str]| {
+        names
+            .iter()
+            .map(|name| (*name).to_owned())
+            .collect::<BTreeSet<_>>()
+    };
+    assert_eq!(violated(&|_| ()), set(&[]));
+    assert_eq!(
+        violated(&|db| bump(&tpcc, db, "warehouse", "w_ytd")),
+        set(&["3.3.2.1", "3.3.2.8"])
+    );
+    assert_eq!(
+        violated(&|db| bump(&tpcc, db, "district", "d_ytd")),
+        set(&["3.3.2.1", "3.3.2.9"])
+    );
+    assert_eq!(
+        violated(&|db| bump(&tpcc, db, "district", "d_next_o_id")),
+        set(&["3.3.2.2"])
+    );
+    assert_eq!(
+        violated(&|db| bump(&tpcc, db, "orders", "o_ol_cnt")),
+        set(&["3.3.2.4", "3.3.2.6"])
+    );
+    assert_eq!(
+        violated(&|db| bump(&tpcc, db, "customer", "c_balance")),
+        set(&["3.3.2.10", "3.3.2.12"])
+    );
+    assert_eq!(
+        violated(&|db| bump(&tpcc, db, "customer", "c_ytd_payment")),
+        set(&["3.3.2.12"])
+    );
+    assert_eq!(
+        violated(&|db| bump(&tpcc, db, "history", "h_amount")),
+        set(&["3.3.2.8", "3.3.2.9", "3.3.2.10"])
+    );
+    assert_eq!(
+        violated(&|db| nullify(&tpcc, db, "order_line", "ol_delivery_d")),
+        set(&["3.3.2.7"])
+    );
+    // The lost update of the trap, and a lost counter.
+    assert_eq!(
+        violated(&|db| bump(&tpcc, db, "stock", "s_ytd")),
+        set(&["tpcc"])
+    );
+    assert_eq!(
+        violated(&|db| bump(&tpcc, db, "customer", "c_payment_cnt")),
+        set(&["tpcc"])
+    );
+    // A hole in NEW_ORDER: the second open order of a district disappears.
+    let hole = |db: &Reference| {
+        let mut seen = 0;
+        let lost = db.lose(tpcc.schema().find("new_order"), |_| {
+            seen += 1;
+            seen == 2
+        });
+        assert!(lost);
+    };
+    assert_eq!(violated(&hole), set(&["3.3.2.3", "3.3.2.5"]));
+    // A lost line.
+    let line = |db: &Reference| assert!(db.lose(tpcc.schema().find("order_line"), |_| true));
+    assert!(violated(&line).is_superset(&set(&["3.3.2.4", "3.3.2.6"])));
+}

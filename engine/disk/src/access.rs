@@ -1,0 +1,95 @@
+//! The two traits everything durable goes through.
+
+use std::any::Any;
+use std::fmt;
+use std::io;
+use std::sync::Arc;
+
+/// How a file's data travels.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Access {
+    /// Through the operating system's page cache.
+    Buffered,
+    /// Past the page cache where the file system allows it, else as `Buffered`; [`File::is_direct`] tells. Buffers,
+    /// offsets and lengths must then be multiples of [`ALIGNMENT`](crate::ALIGNMENT).
+    Direct,
+}
+
+/// Whether [`Directory::open`] may create the file.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Create {
+    /// Open what exists, else `NotFound`.
+    Never,
+    /// Open what exists, else create.
+    IfMissing,
+    /// Create, else `AlreadyExists`.
+    New,
+}
+
+/// A directory. Names are single path components.
+pub trait Directory: Send + Sync + fmt::Debug {
+    /// Opens a file for reading and writing. A new name is durable after [`sync`](Directory::sync) only.
+    fn open(&self, name: &str, access: Access, create: Create) -> io::Result<Arc<dyn File>>;
+
+    /// The names of the files in it, sorted; subdirectories are left out.
+    fn list(&self) -> io::Result<Vec<String>>;
+
+    /// Gives `from` the name `to`, replacing what had it, atomically. Durable after [`sync`](Directory::sync).
+    fn rename(&self, from: &str, to: &str) -> io::Result<()>;
+
+    /// Removes a file. Durable after [`sync`](Directory::sync).
+    fn remove(&self, name: &str) -> io::Result<()>;
+
+    /// Makes creations, renames and removals durable.
+    fn sync(&self) -> io::Result<()>;
+
+    /// The directory of this name in it, created (durably) if missing.
+    fn subdirectory(&self, name: &str) -> io::Result<Arc<dyn Directory>>;
+
+    /// Takes the lock file `name` for this process, so that no second one opens the same data. `WouldBlock` if taken.
+    fn lock(&self, name: &str) -> io::Result<DirectoryLock>;
+}
+
+/// Holds the lock of [`Directory::lock`] until dropped.
+pub struct DirectoryLock(
+    #[allow(dead_code, reason = "its drop releases the lock")] Box<dyn Any + Send + Sync>,
+);
+
+impl DirectoryLock {
+    pub(crate) fn new(held: impl Any + Send + Sync) -> DirectoryLock {
+        DirectoryLock(Box::new(held))
+    }
+}
+
+impl fmt::Debug for DirectoryLock {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("DirectoryLock")
+    }
+}
+
+/// An open file. All calls may come from several threads at once.
+pub trait File: Send + Sync + fmt::Debug {
+    /// Reads from `offset` until `buffer` is full or the file ends; the number of bytes read.
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize>;
+
+    /// Writes all of `data` at `offset`, extending the file if needed. After an error any part may have been written.
+    fn write_at(&self, data: &[u8], offset: u64) -> io::Result<()>;
+
+    /// Makes what was written, and the file's length, durable. What a *failed* sync leaves unsynced is lost: see the
+    /// [crate's documentation](crate#what-a-caller-may-rely-on).
+    fn sync_data(&self) -> io::Result<()>;
+
+    /// Length in bytes.
+    fn len(&self) -> io::Result<u64>;
+
+    /// Whether the length is zero.
+    fn is_empty(&self) -> io::Result<bool> {
+        Ok(self.len()? == 0)
+    }
+
+    /// Cuts the file, or extends it by zeros.
+    fn set_len(&self, len: u64) -> io::Result<()>;
+
+    /// Whether transfers must be aligned: see [`Access::Direct`].
+    fn is_direct(&self) -> bool;
+}

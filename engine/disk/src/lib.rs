@@ -1,0 +1,38 @@
+//! The only way to the disk for pages and log: two small traits, a real implementation and a fault-injecting one.
+//!
+//! * [`Directory`] and [`File`]: everything the buffer pool, the log and the store may do to a disk.
+//! * [`RealDirectory`]: a directory of the operating system, with direct I/O where asked for and possible.
+//! * [`faults::FaultDisk`]: a disk in memory that counts every operation, fails on demand, loses power at the n-th
+//!   operation and then yields, by seed, the contents a power failure may leave.
+//! * [`AlignedBuffer`]: memory fit for direct I/O.
+//! * [`write_atomically`]: replaces a small file so that a crash leaves the old or the new one.
+//!
+//! ## What a caller may rely on
+//! Data is durable once [`File::sync_data`] returned `Ok` after the write, and a name once [`Directory::sync`] did. Until
+//! then a power failure may keep any subset of the sectors written, in any order. After a **failed** sync the data
+//! written since the last successful one counts as lost, even if a later sync succeeds: Linux marks the pages clean
+//! (Rebello et al., "Can Applications Recover from fsync Failures?", ATC 2020). Callers stop using the file.
+//!
+//! ## API
+//! ```text
+//! trait Directory: open(name, Access, Create) -> Arc<dyn File>, list() -> Vec<String>, rename(from, to), remove(name),
+//!                  sync(), subdirectory(name) -> Arc<dyn Directory>, lock(name) -> DirectoryLock
+//! trait File:      read_at(&mut [u8], offset) -> usize (short only at the end), write_at(&[u8], offset), sync_data(),
+//!                  len(), set_len(len), is_direct()
+//! RealDirectory::open(path) -> io::Result<Arc<dyn Directory>>     (creates the directory if it is missing)
+//! faults::FaultDisk::new() -> FaultDisk; .root() -> Arc<dyn Directory>; .operations() -> u64;
+//!     .cut_power_at(n); .power_is_off() -> bool; .after_power_failure(seed) -> FaultDisk;
+//!     .after_kill() -> FaultDisk (nothing lost: the process alone died);
+//!     .inject(Fault { operation, name_contains, skip, times, error }); .set_capacity(bytes); .set_read_only(bool)
+//! ```
+
+mod access;
+mod aligned;
+mod atomic;
+pub mod faults;
+mod real;
+
+pub use access::{Access, Create, Directory, DirectoryLock, File};
+pub use aligned::{ALIGNMENT, AlignedBuffer};
+pub use atomic::write_atomically;
+pub use real::RealDirectory;

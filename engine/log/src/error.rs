@@ -1,0 +1,93 @@
+//! What can go wrong with a log.
+
+use std::io;
+use std::sync::Arc;
+
+use crate::record::{Lsn, MAX_PAYLOAD_BYTES};
+use crate::settings::{MAX_BLOCK_BYTES, MAX_STREAMS, MIN_BLOCK_BYTES};
+
+/// Errors of the log. Clones share the cause.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum LogError {
+    /// Reading or preparing files failed; the log is unharmed.
+    #[error("log {doing}: {cause}")]
+    Io {
+        /// What was tried.
+        doing: String,
+        /// What the disk said.
+        cause: Arc<io::Error>,
+    },
+    /// A write or sync failed, now or earlier. What had been acknowledged as durable is; the rest is unknown. Free space
+    /// or repair the device, then reopen.
+    #[error("the log failed while {doing} ({cause}); reopen it to recover what was durable")]
+    Failed {
+        /// What was tried.
+        doing: String,
+        /// What the disk said.
+        cause: Arc<io::Error>,
+    },
+    /// Damage that no crash explains: something after it was written later than it was made durable.
+    #[error(
+        "log stream {stream} is damaged: {what}; restore the file from a backup, a copy without it loses transactions"
+    )]
+    Corrupt {
+        /// Number of the stream, from 0.
+        stream: usize,
+        /// What was found.
+        what: String,
+    },
+    /// The log begins later than the record asked for.
+    #[error(
+        "the log has no records from {wanted} on any more: stream {stream} begins after {first}"
+    )]
+    Recycled {
+        /// The LSN asked for.
+        wanted: Lsn,
+        /// Number of the stream, from 0.
+        stream: usize,
+        /// The last LSN that may have been in removed files.
+        first: Lsn,
+    },
+    /// Fewer directories were given than the log has streams.
+    #[error(
+        "the log was written with {written} streams, but {given} directories are given; give all of them"
+    )]
+    MissingStreams {
+        /// Streams the log's files speak of.
+        written: usize,
+        /// Directories given.
+        given: usize,
+    },
+    /// No directory, or too many.
+    #[error("a log has 1 to {MAX_STREAMS} streams, not {0}")]
+    BadStreams(usize),
+    /// Not a valid block size.
+    #[error(
+        "a log block is a power of two from {MIN_BLOCK_BYTES} to {MAX_BLOCK_BYTES} bytes, not {0}"
+    )]
+    BadBlock(usize),
+    /// The payload is too long.
+    #[error("a log record holds at most {MAX_PAYLOAD_BYTES} bytes, not {0}")]
+    TooLong(usize),
+    /// The record has not been appended.
+    #[error("no log record {0} has been appended")]
+    Unknown(Lsn),
+}
+
+impl LogError {
+    pub(crate) fn io(doing: impl Into<String>) -> impl FnOnce(io::Error) -> LogError {
+        let doing = doing.into();
+        move |cause| LogError::Io {
+            doing,
+            cause: Arc::new(cause),
+        }
+    }
+
+    /// The same as a failure of the whole log.
+    pub(crate) fn into_failure(self) -> LogError {
+        match self {
+            LogError::Io { doing, cause } => LogError::Failed { doing, cause },
+            other => other,
+        }
+    }
+}

@@ -1,0 +1,350 @@
+//! The files of one stream, as whoever leads the stream writes them.
+//!
+//! Files are named `SS-NNNNNNNNNNNNNNNN.log` after stream and number. A file gets this name only when its header is
+//! durable; before and after its use it is called `.spare`, so the header of a `.log` is never torn by a crash. Nothing is
+//! written to a file before the one before it is durable as a whole.
+
+use std::io;
+use std::sync::Arc;
+
+use evenkeel_disk::{Access, Create, Directory, File};
+
+use crate::Lsn;
+use crate::closure::Vector;
+use crate::format::{BatchHeader, FILE_HEADER_BYTES, FileHeader};
+
+/// How many files are kept to be used again.
+pub(crate) const MAX_SPARES: usize = 2;
+/// Zeros are written in pieces of this size.
+const FILL_BYTES: usize = 1 << 20;
+
+/// The name of a file in use.
+pub(crate) fn log_name(stream: usize, number: u64) -> String {
+    format!("{stream:02}-{number:016x}.log")
+}
+
+/// The name of the file the flusher prepares ahead of need.
+pub(crate) fn prepared_name(stream: usize) -> String {
+    format!("{stream:02}-prepared.spare")
+}
+
+/// The name of the file that a leader makes because there is no spare one. Another name than the flusher's: both may be at it at
+/// the same time.
+fn new_name(stream: usize) -> String {
+    format!("{stream:02}-new.spare")
+}
+
+/// Stream and number of a file in use, by its name.
+pub(crate) fn parse_log_name(name: &str) -> Option<(usize, u64)> {
+    let (stream, number) = name.strip_suffix(".log")?.split_once('-')?;
+    Some((stream.parse().ok()?, u64::from_str_radix(number, 16).ok()?))
+}
+
+/// Whether a file is one of the stream's spares, by its name.
+pub(crate) fn is_spare_of(stream: usize, name: &str) -> bool {
+    name.ends_with(".spare") && name.starts_with(&format!("{stream:02}-"))
+}
+
+/// A batch ready to be written.
+pub(crate) struct Batch<'a> {
+    pub index: u64,
+    pub first: Lsn,
+    pub last: Lsn,
+    pub needs: &'a Vector,
+    pub durable: &'a Vector,
+    pub payload: &'a [u8],
+}
+
+/// What writing a batch came to.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Written {
+    pub bytes: usize,
+    /// A new file was begun, so all batches before this one are durable.
+    pub new_file: bool,
+}
+
+/// What is the same for all files a stream writes until the log is closed.
+#[derive(Clone, Debug)]
+pub(crate) struct Place {
+    pub directory: Arc<dyn Directory>,
+    pub stream: usize,
+    pub streams: usize,
+    pub epoch: u64,
+    /// What recovery kept of the epoch before.
+    pub kept: Vector,
+    pub segment_bytes: u64,
+}
+
+/// A file that is not written any more.
+#[derive(Clone, Debug)]
+pub(crate) struct OldFile {
+    pub number: u64,
+    /// No record in it or before it is later.
+    pub last: Lsn,
+}
+
+/// The files of a stream.
+#[derive(Debug)]
+pub(crate) struct StreamFiles {
+    place: Place,
+    current: Arc<dyn File>,
+    number: u64,
+    /// Where the next batch goes.
+    offset: u64,
+    size: u64,
+    /// The last LSN written.
+    last: Lsn,
+    older: Vec<OldFile>,
+    spares: Vec<String>,
+    batch: Vec<u8>,
+}
+
+impl StreamFiles {
+    /// Begins the first file of an epoch. `older` are the files of earlier ones, in order; `last` is the stream's last LSN.
+    pub(crate) fn begin(
+        place: Place,
+        number: u64,
+        older: Vec<OldFile>,
+        mut spares: Vec<String>,
+        last: Lsn,
+    ) -> io::Result<StreamFiles> {
+        let header = place.header(number, 1, last, &[0; crate::settings::MAX_STREAMS]);
+        let (current, size) = place.new_file(&header, spares.pop(), 0)?;
+        Ok(StreamFiles {
+            place,
+            current,
+            number,
+            offset: FILE_HEADER_BYTES,
+            size,
+            last,
+            older,
+            spares,
+            batch: Vec::new(),
+        })
+    }
+
+    /// Writes a batch, padded so that it ends at a multiple of `block_bytes`; does not sync it.
+    pub(crate) fn write(&mut self, batch: &Batch<'_>, block_bytes: u64) -> io::Result<Written> {
+        let needed = (BatchHeader::bytes(self.place.streams) + batch.payload.len()) as u64;
+        let mut padded = (self.offset + needed).next_multiple_of(block_bytes) - self.offset;
+        let new_file = self.offset + padded > self.size && self.offset > FILE_HEADER_BYTES;
+        if new_file {
+            padded = (FILE_HEADER_BYTES + needed).next_multiple_of(block_bytes) - FILE_HEADER_BYTES;
+            self.next_file(batch, padded)?;
+        }
+        let header = BatchHeader {
+            stream: self.place.stream,
+            streams: self.place.streams,
+            number: self.number,
+            index: batch.index,
+            first: batch.first,
+            last: batch.last,
+            payload_bytes: batch.payload.len(),
+            batch_bytes: padded as usize,
+            needs: *batch.needs,
+            durable: *batch.durable,
+        };
+        header.encode(batch.payload, &mut self.batch);
+        self.current.write_at(&self.batch, self.offset)?;
+        self.offset += padded;
+        self.last = self.last.max(batch.last);
+        Ok(Written {
+            bytes: self.batch.len(),
+            new_file,
+        })
+    }
+
+    fn next_file(&mut self, batch: &Batch<'_>, batch_bytes: u64) -> io::Result<()> {
+        self.current.sync_data()?;
+        let mut durable = *batch.durable;
+        durable[self.place.stream] = batch.index - 1;
+        let header = self
+            .place
+            .header(self.number + 1, batch.index, self.last, &durable);
+        let (file, size) = self
+            .place
+            .new_file(&header, self.spares.pop(), batch_bytes)?;
+        self.older.push(OldFile {
+            number: self.number,
+            last: self.last,
+        });
+        (self.current, self.size) = (file, size);
+        self.number += 1;
+        self.offset = FILE_HEADER_BYTES;
+        Ok(())
+    }
+
+    /// The file being written.
+    pub(crate) fn current(&self) -> Arc<dyn File> {
+        self.current.clone()
+    }
+
+    /// Whether a new file will be needed soon and there is no spare one for it.
+    pub(crate) fn wants_spare(&self) -> bool {
+        self.spares.is_empty() && self.offset > self.size / 2
+    }
+
+    /// Where the files are.
+    pub(crate) fn place(&self) -> Place {
+        self.place.clone()
+    }
+
+    /// Takes in files ready to be used again.
+    pub(crate) fn add_spares(&mut self, spares: impl IntoIterator<Item = String>) {
+        self.spares.extend(spares);
+    }
+
+    /// Takes out the files without records from `keep` on, with how many of them may be kept as spares.
+    pub(crate) fn take_older(&mut self, keep: Lsn) -> (Vec<OldFile>, usize) {
+        let count = self
+            .older
+            .iter()
+            .take_while(|file| file.last < keep)
+            .count();
+        let files = self.older.drain(..count).collect();
+        let wanted = MAX_SPARES.saturating_sub(self.spares.len());
+        (files, wanted)
+    }
+
+    /// Number of files in use and of spare ones.
+    pub(crate) fn counts(&self) -> (usize, usize) {
+        (1 + self.older.len(), self.spares.len())
+    }
+}
+
+impl Place {
+    fn header(&self, number: u64, first_index: u64, base: Lsn, durable: &Vector) -> FileHeader {
+        FileHeader {
+            number,
+            epoch: self.epoch,
+            first_index,
+            base,
+            stream: self.stream,
+            streams: self.streams,
+            durable: *durable,
+            kept: self.kept,
+        }
+    }
+
+    /// Makes a file with this header and room for a batch of `batch_bytes`, of a spare one if there is one; its size.
+    fn new_file(
+        &self,
+        header: &FileHeader,
+        spare: Option<String>,
+        batch_bytes: u64,
+    ) -> io::Result<(Arc<dyn File>, u64)> {
+        let spare = spare.unwrap_or_else(|| new_name(self.stream));
+        let file = self
+            .directory
+            .open(&spare, Access::Buffered, Create::IfMissing)?;
+        let size = self.segment_bytes.max(FILE_HEADER_BYTES + batch_bytes);
+        fill(&*file, size)?;
+        file.write_at(&header.encode(), 0)?;
+        file.sync_data()?;
+        self.directory
+            .rename(&spare, &log_name(self.stream, header.number))?;
+        self.directory.sync()?;
+        Ok((file, size))
+    }
+
+    /// Makes a spare file ahead of need; its name.
+    pub(crate) fn prepare_spare(&self) -> io::Result<String> {
+        let name = prepared_name(self.stream);
+        let file = self
+            .directory
+            .open(&name, Access::Buffered, Create::IfMissing)?;
+        fill(&*file, self.segment_bytes)?;
+        file.sync_data()?;
+        Ok(name)
+    }
+
+    /// Turns files into spares, or removes those beyond `wanted`; the spares' names, durable.
+    pub(crate) fn recycle(&self, files: &[OldFile], wanted: usize) -> io::Result<Vec<String>> {
+        let mut spares = Vec::new();
+        for file in files {
+            let name = log_name(self.stream, file.number);
+            if spares.len() < wanted {
+                let spare = format!("{:02}-{:016x}.spare", self.stream, file.number);
+                self.directory.rename(&name, &spare)?;
+                spares.push(spare);
+            } else {
+                self.directory.remove(&name)?;
+            }
+        }
+        self.directory.sync()?;
+        Ok(spares)
+    }
+}
+
+/// Extends a file to `size` by written zeros: syncing a write into existing blocks needs no change of the file system's own data.
+fn fill(file: &dyn File, size: u64) -> io::Result<()> {
+    let mut from = file.len()?;
+    let zeros = vec![0; FILL_BYTES.min(size.saturating_sub(from) as usize)];
+    while from < size {
+        let piece = zeros.len().min((size - from) as usize);
+        file.write_at(&zeros[..piece], from)?;
+        from += piece as u64;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use evenkeel_disk::faults::FaultDisk;
+
+    use super::*;
+    use crate::closure::NONE;
+
+    #[test]
+    fn names_are_parsed_back() {
+        assert_eq!(parse_log_name(&log_name(3, 0x1f)), Some((3, 0x1f)));
+        assert_eq!(parse_log_name("03-prepared.spare"), None);
+        assert!(is_spare_of(3, &prepared_name(3)) && !is_spare_of(3, &prepared_name(4)));
+    }
+
+    /// Writes a batch of one block; whether to a new file.
+    fn write(files: &mut StreamFiles, index: u64) -> bool {
+        let batch = Batch {
+            index,
+            first: Lsn(index),
+            last: Lsn(index),
+            needs: &NONE,
+            durable: &NONE,
+            payload: &[0; 400],
+        };
+        files.write(&batch, 512).unwrap().new_file
+    }
+
+    /// While the flusher prepares a file, a leader that needs one does not take that.
+    #[test]
+    fn a_leader_leaves_alone_what_the_flusher_is_preparing() {
+        let directory = FaultDisk::new().root();
+        let place = Place {
+            directory: directory.clone(),
+            stream: 0,
+            streams: 1,
+            epoch: 1,
+            kept: NONE,
+            segment_bytes: FILE_HEADER_BYTES + 1024,
+        };
+        let mut files = StreamFiles::begin(place, 1, Vec::new(), Vec::new(), Lsn::ZERO).unwrap();
+        assert!(!write(&mut files, 1));
+        assert!(!write(&mut files, 2));
+        assert!(files.wants_spare(), "the file is more than half full");
+        let place = files.place();
+        let name = prepared_name(0);
+        directory
+            .open(&name, Access::Buffered, Create::New)
+            .unwrap();
+        assert!(write(&mut files, 3), "a new file was begun");
+        assert!(directory.list().unwrap().contains(&name));
+
+        // Ready and handed over it is taken.
+        assert_eq!(place.prepare_spare().unwrap(), name);
+        files.add_spares([name.clone()]);
+        assert!(!write(&mut files, 4));
+        assert!(write(&mut files, 5));
+        assert!(!directory.list().unwrap().contains(&name));
+        assert_eq!(files.counts(), (3, 0));
+    }
+}

@@ -1,0 +1,101 @@
+//! The log flusher thread: writes and syncs under the lazy policies, and makes spare files before a committer needs one.
+//!
+//! It holds the log weakly: a log that nobody uses any more is not kept alive by its flusher.
+
+use std::io;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
+use std::thread::{self, JoinHandle};
+use std::time::Instant;
+
+use crate::Log;
+use crate::settings::FlushPolicy;
+
+/// A handle of the thread.
+#[derive(Debug, Default)]
+pub(crate) struct Flusher {
+    shared: Arc<Shared>,
+    thread: Mutex<Option<JoinHandle<()>>>,
+}
+
+#[derive(Debug, Default)]
+struct Shared {
+    state: Mutex<State>,
+    wake: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    stop: bool,
+    woken: bool,
+}
+
+impl Flusher {
+    /// Starts the thread.
+    pub(crate) fn start(&self, log: &Arc<Log>) -> io::Result<()> {
+        let (weak, shared) = (Arc::downgrade(log), self.shared.clone());
+        let thread = thread::Builder::new()
+            .name("log-flusher".into())
+            .spawn(move || run(&weak, &shared))?;
+        *lock(&self.thread) = Some(thread);
+        Ok(())
+    }
+
+    /// Makes it look at the settings and the files again.
+    pub(crate) fn wake(&self) {
+        lock(&self.shared.state).woken = true;
+        self.shared.wake.notify_all();
+    }
+
+    /// Ends the thread, unless it is the caller.
+    pub(crate) fn stop(&self) {
+        lock(&self.shared.state).stop = true;
+        self.shared.wake.notify_all();
+        let Some(thread) = lock(&self.thread).take() else {
+            return;
+        };
+        if thread.thread().id() != thread::current().id() {
+            // A panic of the flusher has been reported by the thread itself.
+            let _ = thread.join();
+        }
+    }
+}
+
+fn run(log: &Weak<Log>, shared: &Shared) {
+    let mut last_flush = Instant::now();
+    loop {
+        let Some(log) = log.upgrade() else {
+            return;
+        };
+        log.prepare_spares();
+        let settings = log.settings();
+        if last_flush.elapsed() >= settings.flush_interval {
+            last_flush = Instant::now();
+            // A failure stays with the log, where whoever commits next finds it.
+            if settings.policy != FlushPolicy::EagerFlush && log.flush_all().is_err() {
+                return;
+            }
+        }
+        drop(log);
+        if shared.stopped_before(last_flush + settings.flush_interval) {
+            return;
+        }
+    }
+}
+
+impl Shared {
+    /// Waits for the time, or to be woken; whether the thread shall end.
+    fn stopped_before(&self, time: Instant) -> bool {
+        let mut state = lock(&self.state);
+        if !state.woken && !state.stop {
+            let timeout = time.saturating_duration_since(Instant::now());
+            let waited = self.wake.wait_timeout(state, timeout);
+            state = waited.unwrap_or_else(PoisonError::into_inner).0;
+        }
+        state.woken = false;
+        state.stop
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

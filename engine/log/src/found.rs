@@ -1,0 +1,191 @@
+//! What the files of a stream hold after a crash, each looked at by itself.
+
+use std::io;
+use std::sync::Arc;
+
+use evenkeel_disk::{Access, Create, Directory, File};
+
+use crate::closure::Vector;
+use crate::error::LogError;
+use crate::files::{is_spare_of, log_name, parse_log_name};
+use crate::format::{BatchHeader, FILE_HEADER_BYTES, FileHeader};
+use crate::settings::{MAX_STREAMS, MIN_BLOCK_BYTES};
+use crate::{Lsn, closure};
+
+/// Bytes looked at together when searching for batches.
+const SEARCH_BYTES: usize = 1 << 20;
+
+/// An intact batch.
+#[derive(Debug)]
+pub(crate) struct FoundBatch {
+    pub needs: Vector,
+    pub last: Lsn,
+    pub bytes: u64,
+}
+
+/// A file, and the batches in it up to the first that is missing or broken.
+#[derive(Debug)]
+pub(crate) struct FoundFile {
+    pub file: Arc<dyn File>,
+    pub header: FileHeader,
+    /// The intact batches in a row from the start.
+    pub batches: Vec<FoundBatch>,
+    /// How far each stream was durable according to anything in the file.
+    pub durable: Vector,
+    /// The largest LSN in anything in the file.
+    pub newest: Lsn,
+    /// Bytes of intact batches behind the first gap.
+    pub stray_bytes: u64,
+}
+
+impl FoundFile {
+    /// Index of the last batch in a row.
+    pub(crate) fn last_index(&self) -> u64 {
+        self.header.first_index - 1 + self.batches.len() as u64
+    }
+}
+
+/// A stream's files in order, and its spares' names.
+#[derive(Debug, Default)]
+pub(crate) struct FoundStream {
+    pub files: Vec<FoundFile>,
+    pub spares: Vec<String>,
+}
+
+/// Looks at all files of a stream and makes what is found durable, names included: after a kill it may be in the
+/// operating system's cache only.
+pub(crate) fn find(directory: &dyn Directory, stream: usize) -> Result<FoundStream, LogError> {
+    let names = directory
+        .list()
+        .map_err(LogError::io("listing a directory"))?;
+    let mut numbers: Vec<u64> = names
+        .iter()
+        .filter_map(|name| parse_log_name(name))
+        .filter_map(|(of, number)| (of == stream).then_some(number))
+        .collect();
+    numbers.sort_unstable();
+    let mut found = FoundStream {
+        files: Vec::with_capacity(numbers.len()),
+        spares: names
+            .into_iter()
+            .filter(|name| is_spare_of(stream, name))
+            .collect(),
+    };
+    for number in numbers {
+        let name = log_name(stream, number);
+        let file = directory
+            .open(&name, Access::Buffered, Create::Never)
+            .map_err(LogError::io(format!("opening {name}")))?;
+        file.sync_data()
+            .map_err(LogError::io(format!("syncing {name}")))?;
+        found.files.push(look_at(file, stream, number)?);
+    }
+    directory
+        .sync()
+        .map_err(LogError::io("syncing a directory"))?;
+    Ok(found)
+}
+
+fn look_at(file: Arc<dyn File>, stream: usize, number: u64) -> Result<FoundFile, LogError> {
+    let name = log_name(stream, number);
+    let reading = || LogError::io(format!("reading {name}"));
+    let mut bytes = vec![0; FILE_HEADER_BYTES as usize];
+    file.read_at(&mut bytes, 0).map_err(reading())?;
+    let fits = |header: &FileHeader| {
+        header.stream == stream && header.number == number && header.first_index > 0
+    };
+    let Some(header) = FileHeader::decode(&bytes).filter(fits) else {
+        return Err(LogError::Corrupt {
+            stream,
+            what: format!("the header of {name} is not readable"),
+        });
+    };
+    if header.streams > MAX_STREAMS {
+        return Err(LogError::BadStreams(header.streams));
+    }
+    let mut found = FoundFile {
+        durable: header.durable,
+        newest: header.base,
+        batches: Vec::new(),
+        stray_bytes: 0,
+        file,
+        header,
+    };
+    let mut offset = FILE_HEADER_BYTES;
+    let mut batch = Vec::new();
+    while let Some(header) =
+        read_batch(&*found.file, offset, number, &mut batch).map_err(reading())?
+    {
+        if header.index != found.last_index() + 1 {
+            break;
+        }
+        found.take_in(&header);
+        let bytes = header.batch_bytes as u64;
+        found.batches.push(FoundBatch {
+            needs: header.needs,
+            last: header.last,
+            bytes,
+        });
+        offset += bytes;
+    }
+    found.search(offset).map_err(reading())?;
+    Ok(found)
+}
+
+impl FoundFile {
+    fn take_in(&mut self, header: &BatchHeader) {
+        closure::raise(&mut self.durable, &header.durable);
+        self.newest = self.newest.max(header.last);
+    }
+
+    /// Takes in what intact batches behind the first gap know.
+    fn search(&mut self, from: u64) -> io::Result<()> {
+        let len = self.file.len()?;
+        let mut piece = vec![0; SEARCH_BYTES];
+        let mut batch = Vec::new();
+        let mut start = from;
+        while start < len {
+            let count = self.file.read_at(&mut piece, start)?;
+            for (block, bytes) in piece[..count].chunks(MIN_BLOCK_BYTES).enumerate() {
+                if BatchHeader::decode(bytes)
+                    .is_none_or(|header| header.number != self.header.number)
+                {
+                    continue;
+                }
+                let offset = start + (block * MIN_BLOCK_BYTES) as u64;
+                let number = self.header.number;
+                if let Some(header) = read_batch(&*self.file, offset, number, &mut batch)? {
+                    self.take_in(&header);
+                    self.stray_bytes += header.batch_bytes as u64;
+                }
+            }
+            start += SEARCH_BYTES as u64;
+        }
+        Ok(())
+    }
+}
+
+/// Reads the batch at `offset` into `batch`; `None` if there is no intact one of the file's present life.
+pub(crate) fn read_batch(
+    file: &dyn File,
+    offset: u64,
+    number: u64,
+    batch: &mut Vec<u8>,
+) -> io::Result<Option<BatchHeader>> {
+    batch.resize(MIN_BLOCK_BYTES, 0);
+    let count = file.read_at(batch, offset)?;
+    let Some(header) =
+        BatchHeader::decode(&batch[..count]).filter(|header| header.number == number)
+    else {
+        return Ok(None);
+    };
+    let covered = BatchHeader::bytes(header.streams) + header.payload_bytes;
+    if covered > count {
+        if offset + covered as u64 > file.len()? {
+            return Ok(None);
+        }
+        batch.resize(covered, 0);
+        file.read_at(&mut batch[count..], offset + count as u64)?;
+    }
+    Ok(header.payload(batch).is_some().then_some(header))
+}

@@ -1,0 +1,63 @@
+//! Write-ahead log: flush policies, one or several streams.
+//!
+//! Records get their sequence number ([`Lsn`]) from one counter and are collected in memory. Whoever commits moves what
+//! has been collected to a *stream* (a sequence of files, best on a device of its own) and writes and syncs it there for
+//! all who wait for that stream: group commit. With several streams a committer takes a free one, else the one with the
+//! fewest waiters (Huang et al., SIGMOD 2017, section 6.2; dissertation, section 3.4.2).
+//!
+//! ## Dependencies across streams
+//! A power failure may keep a later record in one stream and lose an earlier one in another. What a record needs beside
+//! itself is given when it is appended ([`Depends`]); the record before it of its transaction (`prev`) always
+//! counts. Each batch in a stream carries a vector: how far every other stream must have come for it to count. A commit
+//! is acknowledged when its batch *and all it depends on, transitively* is durable, and recovery takes the largest set of
+//! stream prefixes closed under these vectors. Hence what recovery yields may have gaps in the LSNs, but
+//! never a record without what it depends on. [`Depends::Everything`] (all earlier records) is always right and has no gaps;
+//! [`Depends::On`] lets independent transactions commit without waiting for a slow stream. When using `On`: name the LSN each
+//! changed page had before, and log changes of several pages that must not be seen apart (a split) as one record.
+//!
+//! ## API
+//! ```text
+//! Log::open(directories, settings) -> Result<(Arc<Log>, Recovered), LogError>   one directory a stream (may repeat)
+//! Recovered: .scan(from: Lsn) -> Result<Scan, LogError>     Scan: Iterator<Item = Result<Record, LogError>>, LSN order
+//!            .end() -> Lsn (last LSN kept), .is_empty(), .discarded_bytes()
+//! Log: .append(&NewRecord { txn, prev, kind, depends, payload }) -> Result<Lsn, LogError>   memory only
+//!      .commit(lsn) -> Result<(), LogError>        waits as the flush policy says
+//!      .flush_to(lsn) -> Result<(), LogError>      always waits until durable: page writes, checkpoints
+//!      .flush_all() -> Result<(), LogError>
+//!      .recycle_before(lsn) -> Result<usize, LogError>     files that became free for reuse
+//!      .last_lsn() -> Lsn, .statistics() -> LogStatistics, .settings() -> LogSettings
+//!      .set_policy(FlushPolicy), .set_block_bytes(usize), .set_active_streams(usize), .set_flush_interval(Duration)
+//!      .close() -> Result<(), LogError>            flushes, and marks the end so that later damage to it is noticed
+//! ```
+//! After the first failed write or sync the log is *failed*: every later call says so, nothing is retried; reopen to
+//! recover what was durable.
+//!
+//! ## Use by recovery
+//! `Log::open` finds the end, syncs what it found (after a kill it may be in the page cache only) and begins a new epoch whose
+//! LSNs are all larger. So the store may append compensation records at once, while it scans with `Recovered`, which
+//! yields only what was there before. The store keeps the LSN of its last checkpoint itself
+//! (`evenkeel_disk::write_atomically`) and recycles what it no longer needs: everything before the smallest of the
+//! checkpoint's LSN, the dirty pages' recovery LSNs and the first LSNs of running transactions.
+
+mod closure;
+mod commit;
+mod error;
+mod files;
+mod flusher;
+mod format;
+mod found;
+mod log;
+mod record;
+mod recovery;
+mod scan;
+mod settings;
+mod state;
+mod statistics;
+mod sync;
+
+pub use error::LogError;
+pub use log::Log;
+pub use record::{Depends, Lsn, MAX_PAYLOAD_BYTES, NewRecord, Record};
+pub use scan::{Recovered, Scan};
+pub use settings::{FlushPolicy, LogSettings, MAX_BLOCK_BYTES, MAX_STREAMS, MIN_BLOCK_BYTES};
+pub use statistics::{LogStatistics, StreamStatistics};

@@ -1,0 +1,302 @@
+//! The log as its users see it.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use evenkeel_disk::Directory;
+
+use crate::error::LogError;
+use crate::files::{Place, StreamFiles};
+use crate::flusher::Flusher;
+use crate::record::{Lsn, MAX_PAYLOAD_BYTES, NewRecord};
+use crate::recovery::inspect;
+use crate::scan::Recovered;
+use crate::settings::{FlushPolicy, LogSettings, MAX_STREAMS, is_block_size};
+use crate::state::{Level, State};
+use crate::statistics::{LogStatistics, StreamStatistics};
+use crate::sync::{Condvar, Mutex};
+
+/// A write-ahead log. See the [crate's documentation](crate).
+#[derive(Debug)]
+pub struct Log {
+    pub(crate) state: Mutex<State>,
+    pub(crate) streams: Vec<StreamIo>,
+    commits: AtomicU64,
+    commits_without_waiting: AtomicU64,
+    commit_wait_ns: AtomicU64,
+    pub(crate) flusher: Flusher,
+}
+
+/// A stream's files, and where its committers wait.
+#[derive(Debug)]
+pub(crate) struct StreamIo {
+    pub files: Mutex<StreamFiles>,
+    /// Waiting for batches with even and odd index: those of the batch being written, and those of the one collecting.
+    pub batch: [Condvar; 2],
+    /// Waiting for the end of a sync that somebody else runs.
+    pub synced: Condvar,
+}
+
+impl Log {
+    /// Opens the log in `directories`, one for each stream, and finds what is there. Directories may be the same; to gain
+    /// anything they should be on devices of their own.
+    ///
+    /// # Errors
+    /// [`LogError::Corrupt`] if something durable is missing, [`LogError::MissingStreams`] if directories are, [`LogError::Io`]
+    /// if the disk is read-only, full or broken.
+    pub fn open(
+        directories: Vec<Arc<dyn Directory>>,
+        mut settings: LogSettings,
+    ) -> Result<(Arc<Log>, Recovered), LogError> {
+        let count = directories.len();
+        if !(1..=MAX_STREAMS).contains(&count) {
+            return Err(LogError::BadStreams(count));
+        }
+        if !is_block_size(settings.block_bytes) {
+            return Err(LogError::BadBlock(settings.block_bytes));
+        }
+        settings.active_streams = settings.active_streams.clamp(1, count);
+        let found = inspect(&directories)?;
+        let mut streams = Vec::with_capacity(count);
+        for (stream, (directory, end)) in directories.into_iter().zip(found.streams).enumerate() {
+            let place = Place {
+                directory,
+                stream,
+                streams: count,
+                epoch: found.epoch + 1,
+                kept: found.kept,
+                segment_bytes: settings.segment_bytes,
+            };
+            let files = StreamFiles::begin(place, end.number + 1, end.older, end.spares, end.last)
+                .map_err(LogError::io("beginning a log file"))?;
+            streams.push(StreamIo {
+                files: Mutex::new(files),
+                batch: [Condvar::default(), Condvar::default()],
+                synced: Condvar::default(),
+            });
+        }
+        let flusher = settings.flusher;
+        let mut state = State::new(settings, count, found.newest);
+        state.statistics.streams = vec![StreamStatistics::default(); count];
+        let log = Arc::new(Log {
+            state: Mutex::new(state),
+            streams,
+            commits: AtomicU64::new(0),
+            commits_without_waiting: AtomicU64::new(0),
+            commit_wait_ns: AtomicU64::new(0),
+            flusher: Flusher::default(),
+        });
+        if flusher {
+            log.flusher
+                .start(&log)
+                .map_err(LogError::io("starting the flusher"))?;
+        }
+        Ok((log, found.recovered))
+    }
+
+    /// Appends a record in memory and gives it its number. Writes only when more than `buffer_bytes` would be collected.
+    ///
+    /// # Errors
+    /// [`LogError::TooLong`], or [`LogError::Failed`] if the log has failed; then the record has no number.
+    pub fn append(&self, record: &NewRecord<'_>) -> Result<Lsn, LogError> {
+        if record.payload.len() > MAX_PAYLOAD_BYTES {
+            return Err(LogError::TooLong(record.payload.len()));
+        }
+        let (lsn, full) = {
+            let mut state = self.state.lock();
+            state.check()?;
+            let lsn = state.append(record);
+            (lsn, state.collected_bytes() > state.settings.buffer_bytes)
+        };
+        if full {
+            self.reach(lsn, Level::Written)?;
+        }
+        Ok(lsn)
+    }
+
+    /// Waits until the record and what it depends on have come as far as the [`FlushPolicy`] demands, and sees to it.
+    ///
+    /// # Errors
+    /// [`LogError::Failed`]: whether the record is durable is unknown until the log is reopened; [`LogError::Unknown`].
+    pub fn commit(&self, lsn: Lsn) -> Result<(), LogError> {
+        let start = Instant::now();
+        self.commits.fetch_add(1, Ordering::Relaxed);
+        let policy = {
+            let state = self.state.lock();
+            state.check()?;
+            state.settings.policy
+        };
+        let waited = match policy {
+            FlushPolicy::EagerFlush => self.reach(lsn, Level::Durable)?,
+            FlushPolicy::LazyFlush => self.reach(lsn, Level::Written)?,
+            FlushPolicy::LazyWrite => false,
+        };
+        if waited {
+            let waited_ns = start.elapsed().as_nanos() as u64;
+            self.commit_wait_ns.fetch_add(waited_ns, Ordering::Relaxed);
+        } else {
+            self.commits_without_waiting.fetch_add(1, Ordering::Relaxed);
+        }
+        Ok(())
+    }
+
+    /// Waits until the record and what it depends on are durable, whatever the policy, and sees to it.
+    ///
+    /// # Errors
+    /// As [`commit`](Log::commit).
+    pub fn flush_to(&self, lsn: Lsn) -> Result<(), LogError> {
+        self.reach(lsn, Level::Durable).map(drop)
+    }
+
+    /// Makes everything appended durable.
+    ///
+    /// # Errors
+    /// As [`commit`](Log::commit).
+    pub fn flush_all(&self) -> Result<(), LogError> {
+        let mut state = self.state.lock();
+        let stream = state.choose();
+        state.give_open_to(stream);
+        let newest = state.newest();
+        for (stream, &newest) in newest.iter().enumerate().take(self.streams.len()) {
+            while state.streams[stream].durable < newest {
+                state.check()?;
+                state = self.advance(state, stream, newest, Level::Durable);
+            }
+        }
+        state.check()
+    }
+
+    /// Gives files whose records all have an LSN below `keep` to new use; how many. Call it with what recovery would not read any
+    /// more, after the checkpoint that says so is durable.
+    ///
+    /// # Errors
+    /// [`LogError::Io`] if a file cannot be renamed or removed; the log goes on, and so does the file.
+    pub fn recycle_before(&self, keep: Lsn) -> Result<usize, LogError> {
+        self.state.lock().check()?;
+        let mut count = 0;
+        for stream in &self.streams {
+            let (place, (files, wanted)) = {
+                let mut files = stream.files.lock();
+                (files.place(), files.take_older(keep))
+            };
+            if files.is_empty() {
+                continue;
+            }
+            let spares = place
+                .recycle(&files, wanted)
+                .map_err(LogError::io("recycling log files"))?;
+            stream.files.lock().add_spares(spares);
+            count += files.len();
+        }
+        Ok(count)
+    }
+
+    /// Prepares files ahead of need, so that no committer has to.
+    pub(crate) fn prepare_spares(&self) {
+        for stream in &self.streams {
+            let place = {
+                let files = stream.files.lock();
+                if !files.wants_spare() {
+                    continue;
+                }
+                files.place()
+            };
+            // Should it fail, the committer who needs a file tries again, and reports.
+            if let Ok(spare) = place.prepare_spare() {
+                stream.files.lock().add_spares([spare]);
+            }
+        }
+    }
+
+    /// Flushes everything and marks the end, so that later damage to the last batches is told from a crash. The log
+    /// can be used on.
+    ///
+    /// # Errors
+    /// As [`commit`](Log::commit).
+    pub fn close(&self) -> Result<(), LogError> {
+        self.flusher.stop();
+        self.flush_all()?;
+        let mut state = self.state.lock();
+        // The mark is an empty batch: every batch says how far the streams are durable.
+        while state.streams[0].busy {
+            let writing = state.streams[0].sealed;
+            state = self.streams[0].batch[(writing & 1) as usize].wait(state);
+            state.check()?;
+        }
+        self.lead(state, 0, Level::Durable).check()
+    }
+
+    /// The LSN given out last.
+    pub fn last_lsn(&self) -> Lsn {
+        self.state.lock().last
+    }
+
+    /// The settings in force.
+    pub fn settings(&self) -> LogSettings {
+        self.state.lock().settings.clone()
+    }
+
+    /// Changes when commits are acknowledged, from the next one on.
+    pub fn set_policy(&self, policy: FlushPolicy) {
+        self.state.lock().settings.policy = policy;
+    }
+
+    /// Changes the block size, in bytes, from the next batch on.
+    ///
+    /// # Errors
+    /// [`LogError::BadBlock`].
+    pub fn set_block_bytes(&self, bytes: usize) -> Result<(), LogError> {
+        if !is_block_size(bytes) {
+            return Err(LogError::BadBlock(bytes));
+        }
+        self.state.lock().settings.block_bytes = bytes;
+        Ok(())
+    }
+
+    /// Changes how many streams committers choose from.
+    ///
+    /// # Errors
+    /// [`LogError::BadStreams`] if so many were not opened.
+    pub fn set_active_streams(&self, count: usize) -> Result<(), LogError> {
+        if !(1..=self.streams.len()).contains(&count) {
+            return Err(LogError::BadStreams(count));
+        }
+        self.state.lock().settings.active_streams = count;
+        Ok(())
+    }
+
+    /// Changes how often the flusher runs.
+    pub fn set_flush_interval(&self, interval: Duration) {
+        self.state.lock().settings.flush_interval = interval;
+        self.flusher.wake();
+    }
+
+    /// What the log has done since it was opened.
+    pub fn statistics(&self) -> LogStatistics {
+        let (mut statistics, waiters) = {
+            let state = self.state.lock();
+            let waiters: Vec<usize> = state.streams.iter().map(|stream| stream.waiters).collect();
+            (state.statistics.clone(), waiters)
+        };
+        statistics.commits = self.commits.load(Ordering::Relaxed);
+        statistics.commits_without_waiting = self.commits_without_waiting.load(Ordering::Relaxed);
+        statistics.commit_wait_ns = self.commit_wait_ns.load(Ordering::Relaxed);
+        for ((statistics, io), waiters) in statistics
+            .streams
+            .iter_mut()
+            .zip(&self.streams)
+            .zip(waiters)
+        {
+            statistics.waiters = waiters;
+            (statistics.files, statistics.spare_files) = io.files.lock().counts();
+        }
+        statistics
+    }
+}
+
+impl Drop for Log {
+    fn drop(&mut self) {
+        self.flusher.stop();
+    }
+}

@@ -1,0 +1,221 @@
+//! Which batches count after a crash, and whether a crash explains what is missing.
+//!
+//! Per epoch the batches found in a row give a limit for each stream, and the [largest closed](crate::closure) vector
+//! below it is kept. Batches beyond it, torn, lost, or needing a lost one, were never acknowledged as durable. The other
+//! case, that something *durable* is missing, is told apart by the durable vectors that every batch and file carries, and
+//! by what an earlier recovery wrote down as kept: that is damage, and an error.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use evenkeel_disk::Directory;
+
+use crate::Lsn;
+use crate::closure::{NONE, Vector, largest_closed, raise};
+use crate::error::LogError;
+use crate::files::{OldFile, parse_log_name};
+use crate::found::{FoundFile, FoundStream, find};
+use crate::scan::{KeptFile, Recovered};
+
+/// A stream's limit in an epoch of which all its files have been recycled.
+const ALL: u64 = u64::MAX >> 1;
+
+/// What the next epoch starts from.
+pub(crate) struct Inspection {
+    pub recovered: Recovered,
+    /// Number of the last epoch; 0 if there was none.
+    pub epoch: u64,
+    /// What is kept of it.
+    pub kept: Vector,
+    /// The largest LSN seen, kept or not.
+    pub newest: Lsn,
+    pub streams: Vec<StreamEnd>,
+}
+
+/// Where a stream ended.
+pub(crate) struct StreamEnd {
+    pub older: Vec<OldFile>,
+    pub spares: Vec<String>,
+    /// Number of the last file; 0 if there is none.
+    pub number: u64,
+    /// The last LSN kept.
+    pub last: Lsn,
+}
+
+/// Looks at everything and decides what is kept.
+pub(crate) fn inspect(directories: &[Arc<dyn Directory>]) -> Result<Inspection, LogError> {
+    let given = directories.len();
+    for directory in directories {
+        let names = directory
+            .list()
+            .map_err(LogError::io("listing a directory"))?;
+        let streams = names.iter().filter_map(|name| parse_log_name(name));
+        if let Some(written) = streams
+            .map(|(stream, _)| stream + 1)
+            .max()
+            .filter(|&written| written > given)
+        {
+            return Err(LogError::MissingStreams { written, given });
+        }
+    }
+    let streams = directories
+        .iter()
+        .enumerate()
+        .map(|(stream, directory)| find(&**directory, stream))
+        .collect::<Result<Vec<FoundStream>, LogError>>()?;
+    let files = || streams.iter().flat_map(|stream| &stream.files);
+    if let Some(written) = files()
+        .map(|file| file.header.streams)
+        .max()
+        .filter(|&written| written > given)
+    {
+        return Err(LogError::MissingStreams { written, given });
+    }
+    let newest = files().map(|file| file.newest).max().unwrap_or_default();
+    let stray: u64 = files().map(|file| file.stray_bytes).sum();
+    let epochs: BTreeSet<u64> = files().map(|file| file.header.epoch).collect();
+    let kept = epochs
+        .iter()
+        .map(|&epoch| Ok((epoch, kept_of(&streams, epoch)?)))
+        .collect::<Result<Vec<(u64, Vector)>, LogError>>()?;
+    let last = kept.last().copied().unwrap_or((0, NONE));
+    Ok(keep(streams, &kept, last, newest, stray))
+}
+
+/// What is kept of an epoch.
+fn kept_of(streams: &[FoundStream], epoch: u64) -> Result<Vector, LogError> {
+    let (mut known, mut present, mut durable) = (NONE, NONE, NONE);
+    let mut decided = None;
+    for (number, stream) in streams.iter().enumerate() {
+        for file in &stream.files {
+            if file.header.epoch == epoch {
+                raise(&mut durable, &file.durable);
+            } else if file.header.epoch == epoch + 1 {
+                decided = Some(file.header.kept);
+            }
+        }
+        (known[number], present[number]) = extent(stream, number, epoch)?;
+    }
+    if let Some(kept) = &decided {
+        raise(&mut durable, kept);
+    }
+    for stream in 0..streams.len() {
+        if durable[stream] > present[stream] {
+            return Err(LogError::Corrupt {
+                stream,
+                what: format!(
+                    "batches {} to {} of epoch {epoch} had been made durable and are missing or unreadable",
+                    present[stream] + 1,
+                    durable[stream],
+                ),
+            });
+        }
+    }
+    let needs = |stream: usize, index: u64| {
+        let files = &streams[stream].files;
+        let holds = |file: &&FoundFile| file.header.epoch == epoch && index <= file.last_index();
+        let file = files
+            .iter()
+            .find(holds)
+            .expect("a batch within the extent of its stream");
+        &file.batches[(index - file.header.first_index) as usize].needs
+    };
+    Ok(decided.unwrap_or_else(|| largest_closed(&known, present, needs)))
+}
+
+/// Up to which batch an epoch's part of a stream has been recycled, and up to which it is there.
+fn extent(stream: &FoundStream, number: usize, epoch: u64) -> Result<(u64, u64), LogError> {
+    let Some(oldest) = stream.files.first() else {
+        return Ok((0, 0));
+    };
+    if oldest.header.epoch > epoch {
+        return Ok((ALL, ALL));
+    }
+    let mut recycled = 0;
+    let mut present = 0;
+    for file in stream
+        .files
+        .iter()
+        .filter(|file| file.header.epoch == epoch)
+    {
+        if std::ptr::eq(file, oldest) {
+            recycled = file.header.first_index - 1;
+            present = recycled;
+        }
+        if file.header.first_index != present + 1 {
+            return Err(LogError::Corrupt {
+                stream: number,
+                what: format!(
+                    "file {} begins with batch {} of epoch {epoch}, but the files before it end with {present}",
+                    file.header.number, file.header.first_index,
+                ),
+            });
+        }
+        present = file.last_index();
+    }
+    Ok((recycled, present))
+}
+
+fn keep(
+    streams: Vec<FoundStream>,
+    kept: &[(u64, Vector)],
+    (epoch, kept_last): (u64, Vector),
+    newest: Lsn,
+    mut discarded_bytes: u64,
+) -> Inspection {
+    let mut recovered = Recovered::default();
+    let mut ends = Vec::with_capacity(streams.len());
+    for (number, stream) in streams.into_iter().enumerate() {
+        recovered.bases.push(
+            stream
+                .files
+                .first()
+                .map_or(Lsn::ZERO, |file| file.header.base),
+        );
+        let mut end = StreamEnd {
+            older: Vec::new(),
+            spares: stream.spares,
+            number: 0,
+            last: Lsn::ZERO,
+        };
+        let mut files = Vec::new();
+        for file in stream.files {
+            let (_, kept) = kept
+                .iter()
+                .find(|(epoch, _)| *epoch == file.header.epoch)
+                .expect("every epoch was decided");
+            let count = kept[number].min(file.last_index()) + 1
+                - file.header.first_index.min(kept[number] + 1);
+            let (keeping, discarding) = file.batches.split_at(count as usize);
+            discarded_bytes += discarding.iter().map(|batch| batch.bytes).sum::<u64>();
+            let last = keeping
+                .iter()
+                .map(|batch| batch.last)
+                .max()
+                .unwrap_or_default();
+            end.last = end.last.max(last).max(file.header.base);
+            end.number = file.header.number;
+            end.older.push(OldFile {
+                number: end.number,
+                last: end.last,
+            });
+            files.push(KeptFile {
+                file: file.file.clone(),
+                number: end.number,
+                batches: keeping.len(),
+                last,
+            });
+        }
+        recovered.end = recovered.end.max(end.last);
+        recovered.streams.push(files);
+        ends.push(end);
+    }
+    recovered.discarded_bytes = discarded_bytes;
+    Inspection {
+        recovered,
+        epoch,
+        kept: kept_last,
+        newest,
+        streams: ends,
+    }
+}

@@ -1,0 +1,67 @@
+//! What can be chosen.
+
+use std::time::Duration;
+
+/// When a commit is acknowledged (SIGMOD 2017, appendix B; MySQL's `innodb_flush_log_at_trx_commit` 1, 2 and 0).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum FlushPolicy {
+    /// After the committer has written *and* synced the log. Loses nothing that was acknowledged.
+    #[default]
+    EagerFlush,
+    /// After the committer has written the log; the flusher syncs it every [`LogSettings::flush_interval`]. A power failure or a
+    /// crash of the operating system may lose the transactions acknowledged during the last interval and
+    /// the sync after it; a crash of the process loses nothing.
+    LazyFlush,
+    /// At once; the flusher writes and syncs the log every [`LogSettings::flush_interval`]. A power failure, a crash of the
+    /// operating system or of the process alone may lose the transactions acknowledged during the last interval and
+    /// the write after it.
+    LazyWrite,
+}
+
+/// Settings of a log. All but `segment_bytes` and `flusher` can be changed while it runs.
+#[derive(Clone, Debug)]
+pub struct LogSettings {
+    /// When a commit is acknowledged.
+    pub policy: FlushPolicy,
+    /// Every write to a stream is a multiple of this, in bytes; a power of two from [`MIN_BLOCK_BYTES`] to
+    /// [`MAX_BLOCK_BYTES`]. Larger blocks waste more at small commits (SIGMOD 2017, appendix B, figure 4 right), smaller ones than the
+    /// device's make it read before it writes.
+    pub block_bytes: usize,
+    /// How many of the streams opened are used, from the first.
+    pub active_streams: usize,
+    /// How often the flusher runs under the lazy policies.
+    pub flush_interval: Duration,
+    /// So many bytes are collected in memory at most before whoever appends has to write, in bytes.
+    pub buffer_bytes: usize,
+    /// Size of a stream's files, in bytes; a single larger batch gets a larger file.
+    pub segment_bytes: u64,
+    /// Whether the log runs a flusher thread. Without, lazy policies make nothing durable until
+    /// [`Log::flush_all`](crate::Log::flush_all), and committers make the files they need themselves.
+    pub flusher: bool,
+}
+
+/// The smallest block, in bytes.
+pub const MIN_BLOCK_BYTES: usize = 512;
+/// The largest block, in bytes.
+pub const MAX_BLOCK_BYTES: usize = 1 << 20;
+/// The most streams.
+pub const MAX_STREAMS: usize = 16;
+
+impl Default for LogSettings {
+    fn default() -> LogSettings {
+        LogSettings {
+            policy: FlushPolicy::EagerFlush,
+            block_bytes: 4096,
+            active_streams: MAX_STREAMS,
+            flush_interval: Duration::from_secs(1),
+            buffer_bytes: 16 << 20,
+            segment_bytes: 16 << 20,
+            flusher: true,
+        }
+    }
+}
+
+/// Whether `bytes` can be a block size.
+pub(crate) fn is_block_size(bytes: usize) -> bool {
+    bytes.is_power_of_two() && (MIN_BLOCK_BYTES..=MAX_BLOCK_BYTES).contains(&bytes)
+}

@@ -1,0 +1,291 @@
+//! What all users of a log share, under one mutex: records not yet given to a stream, and how far each stream is.
+
+use std::collections::VecDeque;
+
+use crate::closure::{NONE, Vector, largest_closed, raise, smallest_closed};
+use crate::error::LogError;
+use crate::record::{Depends, Lsn, NewRecord, encode};
+use crate::settings::LogSettings;
+use crate::statistics::LogStatistics;
+
+/// Shared state of a log.
+#[derive(Debug)]
+pub(crate) struct State {
+    pub settings: LogSettings,
+    pub statistics: LogStatistics,
+    pub failed: Option<LogError>,
+    /// The last LSN given out.
+    pub last: Lsn,
+    /// Records no stream has yet.
+    open: Collected,
+    pub streams: Vec<Stream>,
+    /// For each level, the batches that have reached it with everything they need.
+    closed: [Vector; 2],
+    /// Which batch has which LSNs, ascending, for those not durable with what they need.
+    ranges: VecDeque<Range>,
+    /// Where to look for a free stream first, so that equally free streams are used alike.
+    next_stream: usize,
+}
+
+/// Records on their way.
+#[derive(Debug, Default)]
+pub(crate) struct Collected {
+    pub bytes: Vec<u8>,
+    pub first: Lsn,
+    pub last: Lsn,
+    pub needs: Vector,
+}
+
+/// How far a stream is. Its batch `sealed + 1` is the one collecting records.
+#[derive(Debug, Default)]
+pub(crate) struct Stream {
+    /// Somebody is writing a batch.
+    pub busy: bool,
+    /// Somebody is syncing, and not writing.
+    pub syncing: bool,
+    pub waiters: usize,
+    pub collecting: Collected,
+    /// The last batch whose writing has begun.
+    pub sealed: u64,
+    pub written: u64,
+    pub durable: u64,
+    /// What the sealed batches need that are not yet durable with what they need.
+    needs: VecDeque<Vector>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Range {
+    first: Lsn,
+    last: Lsn,
+    stream: usize,
+    index: u64,
+}
+
+/// How far a record must have come.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) enum Level {
+    /// The operating system has it.
+    Written,
+    /// It is durable.
+    Durable,
+}
+
+/// Where a record is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Whereabouts {
+    /// Durable with everything it needs.
+    Closed,
+    /// In no stream yet.
+    Open,
+    /// In a batch of a stream.
+    Batch(usize, u64),
+}
+
+impl State {
+    pub(crate) fn new(settings: LogSettings, streams: usize, last: Lsn) -> State {
+        State {
+            settings,
+            statistics: LogStatistics::default(),
+            failed: None,
+            last,
+            open: Collected::default(),
+            streams: (0..streams).map(|_| Stream::default()).collect(),
+            closed: [NONE; 2],
+            ranges: VecDeque::new(),
+            next_stream: 0,
+        }
+    }
+
+    pub(crate) fn check(&self) -> Result<(), LogError> {
+        match &self.failed {
+            None => Ok(()),
+            Some(error) => Err(error.clone()),
+        }
+    }
+
+    /// Collects a record.
+    pub(crate) fn append(&mut self, record: &NewRecord<'_>) -> Lsn {
+        let lsn = Lsn(self.last.0 + 1);
+        match record.depends {
+            Depends::Everything => {
+                let newest = self.newest();
+                raise(&mut self.open.needs, &newest);
+            }
+            Depends::On(lsns) => {
+                for &needed in lsns.iter().chain([&record.prev]) {
+                    if let Whereabouts::Batch(stream, index) = self.find(needed) {
+                        let needs = &mut self.open.needs[stream];
+                        *needs = (*needs).max(index);
+                    }
+                }
+            }
+        }
+        let before = self.open.bytes.len();
+        encode(lsn, record, &mut self.open.bytes);
+        if before == 0 {
+            self.open.first = lsn;
+        }
+        self.open.last = lsn;
+        self.last = lsn;
+        self.statistics.records += 1;
+        self.statistics.record_bytes += (self.open.bytes.len() - before) as u64;
+        lsn
+    }
+
+    /// For each stream the last batch that has any record.
+    pub(crate) fn newest(&self) -> Vector {
+        let mut newest = NONE;
+        for (newest, stream) in newest.iter_mut().zip(&self.streams) {
+            *newest = stream.sealed + u64::from(!stream.collecting.bytes.is_empty());
+        }
+        newest
+    }
+
+    /// Where a record that was appended is.
+    pub(crate) fn find(&self, lsn: Lsn) -> Whereabouts {
+        if !self.open.bytes.is_empty() && lsn >= self.open.first {
+            return Whereabouts::Open;
+        }
+        let place = self.ranges.partition_point(|range| range.last < lsn);
+        let durable = &self.closed[Level::Durable as usize];
+        match self.ranges.get(place) {
+            Some(range) if lsn >= range.first && range.index > durable[range.stream] => {
+                Whereabouts::Batch(range.stream, range.index)
+            }
+            _ => Whereabouts::Closed,
+        }
+    }
+
+    /// The stream for a committer's records: a free one, else the one with the fewest waiters (section 3.4.2).
+    pub(crate) fn choose(&mut self) -> usize {
+        let active = self.settings.active_streams;
+        let free = (0..active)
+            .map(|offset| (self.next_stream + offset) % active)
+            .find(|&stream| {
+                !self.streams[stream].busy && self.streams[stream].collecting.bytes.is_empty()
+            });
+        if let Some(stream) = free {
+            self.next_stream = (stream + 1) % active;
+            return stream;
+        }
+        let waiters = |&stream: &usize| self.streams[stream].waiters;
+        (0..active)
+            .min_by_key(waiters)
+            .expect("at least one stream is active")
+    }
+
+    /// Gives what has been collected to a stream, for its next batch.
+    pub(crate) fn give_open_to(&mut self, stream: usize) {
+        if self.open.bytes.is_empty() {
+            return;
+        }
+        let (first, last) = (self.open.first, self.open.last);
+        let index = self.streams[stream].sealed + 1;
+        let collecting = &mut self.streams[stream].collecting;
+        if collecting.bytes.is_empty() {
+            std::mem::swap(collecting, &mut self.open);
+        } else {
+            collecting.bytes.extend_from_slice(&self.open.bytes);
+            collecting.last = last;
+            raise(&mut collecting.needs, &self.open.needs);
+        }
+        self.open.bytes.clear();
+        self.open.needs = NONE;
+        match self.ranges.back_mut() {
+            Some(range) if (range.stream, range.index) == (stream, index) => range.last = last,
+            _ => self.ranges.push_back(Range {
+                first,
+                last,
+                stream,
+                index,
+            }),
+        }
+    }
+
+    /// Bytes collected and not yet being written.
+    pub(crate) fn collected_bytes(&self) -> usize {
+        let queued: usize = self
+            .streams
+            .iter()
+            .map(|stream| stream.collecting.bytes.len())
+            .sum();
+        self.open.bytes.len() + queued
+    }
+
+    /// The next batch of a stream, to be written; the stream is busy from now on. Also how far every stream is durable.
+    pub(crate) fn seal(&mut self, stream: usize) -> (u64, Collected, Vector) {
+        let mut durable = NONE;
+        for (durable, stream) in durable.iter_mut().zip(&self.streams) {
+            *durable = stream.durable;
+        }
+        let stream = &mut self.streams[stream];
+        stream.busy = true;
+        stream.sealed += 1;
+        let batch = std::mem::take(&mut stream.collecting);
+        stream.needs.push_back(batch.needs);
+        (stream.sealed, batch, durable)
+    }
+
+    /// What keeps a batch from having reached `level` with all it needs: the streams that lag, and up to where they must come.
+    pub(crate) fn lagging(&self, stream: usize, index: u64, level: Level) -> Vec<(usize, u64)> {
+        let known = &self.closed[level as usize];
+        if index <= known[stream] {
+            return Vec::new();
+        }
+        let mut wanted = NONE;
+        wanted[stream] = index;
+        let wanted = smallest_closed(known, wanted, |stream, index| self.needs(stream, index));
+        let lags = |&stream: &usize| self.streams[stream].reached(level) < wanted[stream];
+        (0..self.streams.len())
+            .filter(lags)
+            .map(|stream| (stream, wanted[stream]))
+            .collect()
+    }
+
+    fn needs(&self, stream: usize, index: u64) -> &Vector {
+        let closed = self.closed[Level::Durable as usize][stream];
+        let stream = &self.streams[stream];
+        if index > stream.sealed {
+            return &stream.collecting.needs;
+        }
+        &stream.needs[(index - closed - 1) as usize]
+    }
+
+    /// Draws the conclusions from streams having come further.
+    pub(crate) fn advance(&mut self) {
+        let before = self.closed[Level::Durable as usize];
+        for level in [Level::Written, Level::Durable] {
+            let mut reached = NONE;
+            for (reached, stream) in reached.iter_mut().zip(&self.streams) {
+                *reached = stream.reached(level);
+            }
+            let known = &self.closed[level as usize];
+            let closed = largest_closed(known, reached, |stream, index| {
+                &self.streams[stream].needs[(index - before[stream] - 1) as usize]
+            });
+            self.closed[level as usize] = closed;
+        }
+        let durable = self.closed[Level::Durable as usize];
+        for (index, stream) in self.streams.iter_mut().enumerate() {
+            stream
+                .needs
+                .drain(..(durable[index] - before[index]) as usize);
+        }
+        while self
+            .ranges
+            .front()
+            .is_some_and(|range| range.index <= durable[range.stream])
+        {
+            self.ranges.pop_front();
+        }
+    }
+}
+
+impl Stream {
+    fn reached(&self, level: Level) -> u64 {
+        match level {
+            Level::Written => self.written,
+            Level::Durable => self.durable,
+        }
+    }
+}

@@ -1,0 +1,212 @@
+//! Disks that are full, broken or read-only: errors, and nothing lost that was promised.
+
+mod fixture;
+
+use evenkeel_disk::faults::{Fault, FaultDisk, IO_ERROR, NO_SPACE, Operation};
+use evenkeel_log::{FlushPolicy, Log, LogError, LogSettings, Lsn};
+use fixture::{directories, open, plain, scan, settings};
+
+fn commit_until_failure(log: &Log) -> (Vec<Lsn>, LogError) {
+    let mut committed = Vec::new();
+    loop {
+        let commit = || {
+            let lsn = log.append(&plain(1, &[7; 200]))?;
+            log.commit(lsn)?;
+            Ok(lsn)
+        };
+        match commit() {
+            Ok(lsn) => committed.push(lsn),
+            Err(error) => return (committed, error),
+        }
+    }
+}
+
+fn found(disk: &FaultDisk, streams: usize) -> Vec<Lsn> {
+    let (_, recovered) = open(disk, streams, FlushPolicy::EagerFlush).unwrap();
+    scan(&recovered, Lsn::ZERO)
+        .unwrap()
+        .iter()
+        .map(|record| record.lsn)
+        .collect()
+}
+
+#[test]
+fn a_full_disk() {
+    for streams in [1, 2] {
+        let disk = FaultDisk::new();
+        disk.set_capacity(Some(60_000));
+        let (log, _) = open(&disk, streams, FlushPolicy::EagerFlush).unwrap();
+        let (committed, error) = commit_until_failure(&log);
+        let LogError::Failed { cause, .. } = &error else {
+            panic!("{error}");
+        };
+        assert_eq!(cause.raw_os_error(), Some(NO_SPACE));
+        assert!(committed.len() > 5);
+        assert!(matches!(
+            log.append(&plain(1, b"more")),
+            Err(LogError::Failed { .. })
+        ));
+        assert!(matches!(log.flush_all(), Err(LogError::Failed { .. })));
+        for image in 0..10 {
+            let after = disk.after_power_failure(image);
+            let found = found(&after, streams);
+            assert!(committed.iter().all(|lsn| found.contains(lsn)));
+        }
+    }
+}
+
+/// Nothing is tried again after a failed sync: what the sync should have written is lost though a second one would succeed.
+#[test]
+fn a_failed_sync_is_final() {
+    for skip in 3..12 {
+        let disk = FaultDisk::new();
+        disk.inject(Fault {
+            operation: Operation::Sync,
+            name_contains: String::new(),
+            skip,
+            times: 1,
+            error: IO_ERROR,
+        });
+        let (log, _) = open(&disk, 2, FlushPolicy::EagerFlush).unwrap();
+        let (committed, error) = commit_until_failure(&log);
+        assert!(matches!(error, LogError::Failed { .. }), "{error}");
+        assert!(
+            log.commit(Lsn(1)).is_err() && log.flush_to(Lsn(1)).is_err() && log.close().is_err()
+        );
+        for image in 0..5 {
+            let found = found(&disk.after_power_failure(image), 2);
+            assert!(
+                committed.iter().all(|lsn| found.contains(lsn)),
+                "{skip}: {committed:?} {found:?}"
+            );
+        }
+    }
+}
+
+#[test]
+fn a_read_only_directory() {
+    let disk = FaultDisk::new();
+    let (log, _) = open(&disk, 1, FlushPolicy::EagerFlush).unwrap();
+    let lsn = log.append(&plain(1, b"x")).unwrap();
+    log.commit(lsn).unwrap();
+    let read_only = disk.after_kill();
+    read_only.set_read_only(true);
+    assert!(matches!(
+        open(&read_only, 1, FlushPolicy::EagerFlush),
+        Err(LogError::Io { .. })
+    ));
+    assert_eq!(found(&read_only.after_kill(), 1), [lsn]);
+}
+
+#[test]
+fn files_are_used_again() {
+    for streams in [1, 3] {
+        let disk = FaultDisk::new();
+        let (log, _) = open(&disk, streams, FlushPolicy::EagerFlush).unwrap();
+        let mut most_files = 0;
+        let mut last = Lsn::ZERO;
+        for round in 0..400 {
+            last = log.append(&plain(round, &[9; 200])).unwrap();
+            log.commit(last).unwrap();
+            if round % 10 == 9 {
+                log.recycle_before(last).unwrap();
+            }
+            most_files = most_files.max(disk.files().len());
+        }
+        assert!(most_files < 12 * streams, "{most_files}");
+        for image in 0..5 {
+            let (_, recovered) = open(
+                &disk.after_power_failure(image),
+                streams,
+                FlushPolicy::EagerFlush,
+            )
+            .unwrap();
+            assert!(
+                scan(&recovered, last)
+                    .unwrap()
+                    .iter()
+                    .any(|record| record.lsn == last)
+            );
+            assert!(matches!(
+                recovered.scan(Lsn(1)),
+                Err(LogError::Recycled { wanted: Lsn(1), .. })
+            ));
+        }
+    }
+}
+
+#[test]
+fn what_cannot_be_is_refused() {
+    let disk = FaultDisk::new();
+    let bad_block = LogSettings {
+        block_bytes: 1000,
+        ..settings(FlushPolicy::EagerFlush)
+    };
+    assert!(matches!(
+        Log::open(directories(&disk, 1), bad_block),
+        Err(LogError::BadBlock(1000))
+    ));
+    assert!(matches!(
+        Log::open(Vec::new(), LogSettings::default()),
+        Err(LogError::BadStreams(0))
+    ));
+    let (log, _) = open(&disk, 2, FlushPolicy::EagerFlush).unwrap();
+    assert!(matches!(
+        log.set_active_streams(3),
+        Err(LogError::BadStreams(3))
+    ));
+    assert!(matches!(log.set_block_bytes(0), Err(LogError::BadBlock(0))));
+    assert!(matches!(log.commit(Lsn(1)), Err(LogError::Unknown(Lsn(1)))));
+    let long = vec![0; evenkeel_log::MAX_PAYLOAD_BYTES + 1];
+    assert!(matches!(
+        log.append(&plain(1, &long)),
+        Err(LogError::TooLong(_))
+    ));
+}
+
+/// A record longer than a file, and than the buffer.
+#[test]
+fn a_record_of_any_length_finds_room() {
+    let disk = FaultDisk::new();
+    let settings = LogSettings {
+        buffer_bytes: 10_000,
+        ..settings(FlushPolicy::LazyWrite)
+    };
+    let (log, _) = Log::open(directories(&disk, 2), settings).unwrap();
+    let long = vec![5; 100_000];
+    let lsn = log.append(&plain(1, &long)).unwrap();
+    assert_eq!(
+        log.statistics()
+            .streams
+            .iter()
+            .map(|stream| stream.batches)
+            .sum::<u64>(),
+        1,
+        "the buffer is full"
+    );
+    log.flush_to(lsn).unwrap();
+    let (_, recovered) = open(&disk.after_power_failure(0), 2, FlushPolicy::EagerFlush).unwrap();
+    assert_eq!(scan(&recovered, Lsn::ZERO).unwrap()[0].payload, long);
+}
+
+/// Blocks: what is written is a multiple of the block size, which may change from batch to batch.
+#[test]
+fn batches_are_padded_to_blocks() {
+    let disk = FaultDisk::new();
+    let (log, _) = open(&disk, 1, FlushPolicy::EagerFlush).unwrap();
+    let mut bytes = 0;
+    let mut lsns = Vec::new();
+    for block in [512, 8192, 1024, 65536, 512] {
+        log.set_block_bytes(block).unwrap();
+        let lsn = log.append(&plain(1, b"small")).unwrap();
+        log.commit(lsn).unwrap();
+        lsns.push(lsn);
+        let written = log.statistics().streams[0].bytes - bytes;
+        assert!(
+            written > 0 && written <= block as u64 && written.is_multiple_of(512),
+            "{block}: {written}"
+        );
+        bytes += written;
+    }
+    assert_eq!(found(&disk.after_power_failure(0), 1), lsns);
+}

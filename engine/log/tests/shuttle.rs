@@ -1,0 +1,128 @@
+//! Model checks of group commit under randomised thread schedules: nothing acknowledged too early, no lost wake-up. Run with
+//! `cargo test -p evenkeel-log --features shuttle --test shuttle`.
+//!
+//! A lost wake-up leaves every thread blocked, which shuttle reports as a deadlock.
+
+#![cfg(feature = "shuttle")]
+
+mod fixture;
+
+use std::sync::Arc;
+
+use evenkeel_disk::faults::{Fault, FaultDisk, IO_ERROR, Operation};
+use evenkeel_log::{Depends, FlushPolicy, Log, Lsn, NewRecord};
+use fixture::{open, plain, scan};
+use shuttle::thread;
+
+const ITERATIONS: usize = 1000;
+
+/// Three threads of two transactions each; the second record of each thread needs the first of the next thread.
+fn commit_concurrently(streams: usize, policy: FlushPolicy) {
+    let disk = FaultDisk::new();
+    let (log, _) = open(&disk, streams, policy).unwrap();
+    let first = log.append(&plain(9, b"first")).unwrap();
+    let threads: Vec<_> = (0..3)
+        .map(|txn| {
+            let (log, disk) = (log.clone(), disk.clone());
+            thread::spawn(move || {
+                let mut last = first;
+                for _ in 0..2 {
+                    let record = NewRecord {
+                        depends: Depends::On(&[last]),
+                        ..plain(txn, b"record")
+                    };
+                    last = log.append(&record).unwrap();
+                    log.commit(last).unwrap();
+                    assert_survives(&disk, streams, policy, last);
+                }
+                log.flush_to(last).unwrap();
+                assert_survives(&disk, streams, FlushPolicy::EagerFlush, last);
+            })
+        })
+        .collect();
+    threads
+        .into_iter()
+        .for_each(|thread| thread.join().unwrap());
+}
+
+fn assert_survives(disk: &FaultDisk, streams: usize, policy: FlushPolicy, lsn: Lsn) {
+    let after = match policy {
+        FlushPolicy::EagerFlush => disk.after_power_failure(lsn.0),
+        FlushPolicy::LazyFlush => disk.after_kill(),
+        FlushPolicy::LazyWrite => return,
+    };
+    let (_, recovered) = open(&after, streams, policy).unwrap();
+    let found = scan(&recovered, Lsn::ZERO).unwrap();
+    assert!(
+        found.iter().any(|record| record.lsn == lsn),
+        "{lsn} was acknowledged and is lost"
+    );
+}
+
+#[test]
+fn one_stream() {
+    shuttle::check_random(
+        || commit_concurrently(1, FlushPolicy::EagerFlush),
+        ITERATIONS,
+    );
+}
+
+#[test]
+fn two_streams() {
+    shuttle::check_random(
+        || commit_concurrently(2, FlushPolicy::EagerFlush),
+        ITERATIONS,
+    );
+}
+
+#[test]
+fn two_streams_by_priorities() {
+    shuttle::check_pct(
+        || commit_concurrently(2, FlushPolicy::EagerFlush),
+        ITERATIONS,
+        3,
+    );
+}
+
+#[test]
+fn lazily_flushed() {
+    shuttle::check_random(
+        || commit_concurrently(2, FlushPolicy::LazyFlush),
+        ITERATIONS,
+    );
+}
+
+/// Whoever waits for a batch that fails is told, and so is everybody afterwards.
+#[test]
+fn a_failure_wakes_everybody() {
+    shuttle::check_random(
+        || {
+            let disk = FaultDisk::new();
+            let (log, _) = open(&disk, 2, FlushPolicy::EagerFlush).unwrap();
+            disk.inject(Fault {
+                operation: Operation::Sync,
+                name_contains: String::new(),
+                skip: 1,
+                times: u64::MAX,
+                error: IO_ERROR,
+            });
+            let threads: Vec<_> = (0..4)
+                .map(|txn| {
+                    let log: Arc<Log> = log.clone();
+                    thread::spawn(move || {
+                        let commit = || log.commit(log.append(&plain(txn, b"x"))?);
+                        (commit().is_ok(), commit().is_ok())
+                    })
+                })
+                .collect();
+            let results: Vec<_> = threads
+                .into_iter()
+                .map(|thread| thread.join().unwrap())
+                .collect();
+            // One sync succeeds, and nobody's second commit can be in it.
+            assert!(results.iter().all(|(_, second)| !second));
+            assert!(log.flush_all().is_err());
+        },
+        ITERATIONS,
+    );
+}

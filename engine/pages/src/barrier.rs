@@ -1,0 +1,18 @@
+//! The log-before-page rule.
+
+use evenkeel_log::{Log, LogError, Lsn};
+
+/// What has to be durable before a page is written: the log up to the page's LSN.
+pub trait LogBarrier: Send + Sync {
+    /// Returns when the record with this LSN, and all it depends on, is durable.
+    ///
+    /// # Errors
+    /// If it cannot be made so; the page is not written then.
+    fn flush_log_to(&self, lsn: Lsn) -> Result<(), LogError>;
+}
+
+impl LogBarrier for Log {
+    fn flush_log_to(&self, lsn: Lsn) -> Result<(), LogError> {
+        self.flush_to(lsn)
+    }
+}

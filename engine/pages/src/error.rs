@@ -1,0 +1,92 @@
+//! What can go wrong with pages.
+
+use std::io;
+use std::sync::Arc;
+
+use evenkeel_log::LogError;
+
+use crate::page::PageId;
+use crate::settings::{MAX_PAGE_BYTES, MIN_FRAMES, MIN_PAGE_BYTES};
+
+/// Errors of the buffer pool. Clones share the cause.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum PageError {
+    /// The page on the disk is not what was written.
+    #[error("{page} is damaged: {what}; restore the data from a backup")]
+    Corrupt {
+        /// Which page.
+        page: PageId,
+        /// What was found.
+        what: String,
+    },
+    /// Nothing was ever written there.
+    #[error("{0} has never been written")]
+    NeverWritten(PageId),
+    /// Reading, or preparing space for writing, failed. Nothing is lost; it can be tried again, after making room if the disk is full.
+    #[error("page file: {doing}: {cause}")]
+    Io {
+        /// What was tried.
+        doing: &'static str,
+        /// What the disk said.
+        cause: Arc<io::Error>,
+    },
+    /// Writing or syncing pages failed, now or earlier, so nobody knows what the disk holds. Reopen; the log has what is missing.
+    #[error("page file failed while {doing} ({cause}); reopen it to recover from the log")]
+    Failed {
+        /// What was tried.
+        doing: &'static str,
+        /// What the disk said.
+        cause: Arc<io::Error>,
+    },
+    /// The log could not be flushed, so the pages that need it cannot be written.
+    #[error(transparent)]
+    Log(#[from] LogError),
+    /// Every frame is pinned.
+    #[error(
+        "all {frames} frames of the buffer pool are in use at the same time; make the pool larger"
+    )]
+    Exhausted {
+        /// Size of the pool.
+        frames: usize,
+    },
+    /// The file was made with pages of another size.
+    #[error(
+        "the page file has pages of {file} bytes, not {wanted}; open it with its own page size"
+    )]
+    PageSize {
+        /// Page size of the file, in bytes.
+        file: usize,
+        /// Page size asked for, in bytes.
+        wanted: usize,
+    },
+    /// The settings make no pool.
+    #[error(
+        "a pool has at least {MIN_FRAMES} frames and pages of a power of two from {MIN_PAGE_BYTES} to \
+         {MAX_PAGE_BYTES} bytes, not {frames} frames of {page_bytes} bytes"
+    )]
+    BadSettings {
+        /// Frames asked for.
+        frames: usize,
+        /// Page size asked for, in bytes.
+        page_bytes: usize,
+    },
+    /// The page file is not one, or of a version this program does not know.
+    #[error("{0} is no page file of this version")]
+    NoPageFile(String),
+}
+
+impl PageError {
+    pub(crate) fn io(doing: &'static str) -> impl FnOnce(io::Error) -> PageError {
+        move |cause| PageError::Io {
+            doing,
+            cause: Arc::new(cause),
+        }
+    }
+
+    pub(crate) fn failed(doing: &'static str) -> impl FnOnce(io::Error) -> PageError {
+        move |cause| PageError::Failed {
+            doing,
+            cause: Arc::new(cause),
+        }
+    }
+}

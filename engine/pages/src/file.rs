@@ -1,0 +1,139 @@
+//! The page file: pages at their places, page 0 describing the file.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering::{Acquire, Release};
+
+use evenkeel_disk::{Access, AlignedBuffer, Create, Directory, File};
+
+use crate::error::PageError;
+use crate::page::{Found, PAGE_HEADER_BYTES, PageId, check, seal};
+use crate::sync::{AtomicU64, Mutex};
+
+/// First bytes of the body of page 0, before the page size.
+const MAGIC: [u8; 8] = *b"KeelPage";
+/// The file grows by so many bytes at once.
+const GROWTH_BYTES: u64 = 1 << 20;
+
+/// The page file.
+pub(crate) struct PageFile {
+    file: Arc<dyn File>,
+    page_bytes: usize,
+    /// Bytes that have blocks on the disk, so that writing there does not find it full.
+    allocated: AtomicU64,
+    growing: Mutex<()>,
+}
+
+impl PageFile {
+    /// Opens the file, or makes it.
+    pub(crate) fn open(
+        directory: &dyn Directory,
+        name: &str,
+        page_bytes: usize,
+    ) -> Result<PageFile, PageError> {
+        let file = directory
+            .open(name, Access::Direct, Create::IfMissing)
+            .map_err(PageError::io("opening it"))?;
+        let len = file.len().map_err(PageError::io("asking for its length"))?;
+        let opened = PageFile {
+            file,
+            page_bytes,
+            allocated: AtomicU64::new((len / page_bytes as u64).max(1) * page_bytes as u64),
+            growing: Mutex::new(()),
+        };
+        opened.check_or_describe(name, len)?;
+        directory
+            .sync()
+            .map_err(PageError::io("syncing its directory"))?;
+        Ok(opened)
+    }
+
+    /// Page 0 is written and synced before anything else, so a file that has no more than it may have been cut off there.
+    fn check_or_describe(&self, name: &str, len: u64) -> Result<(), PageError> {
+        let mut page = AlignedBuffer::zeroed(self.page_bytes);
+        self.read(PageId(0), &mut page)?;
+        let body = &page[PAGE_HEADER_BYTES..];
+        let describes = body[..8] == MAGIC;
+        let file = u32::from_le_bytes(body[8..12].try_into().expect("four bytes")) as usize;
+        if describes && file != self.page_bytes && file.is_power_of_two() {
+            let wanted = self.page_bytes;
+            return Err(PageError::PageSize { file, wanted });
+        }
+        if describes && check(&page, PageId(0)).is_ok() {
+            return Ok(());
+        }
+        if len > self.page_bytes as u64 {
+            return Err(PageError::NoPageFile(name.to_owned()));
+        }
+        page.fill(0);
+        page[PAGE_HEADER_BYTES..][..8].copy_from_slice(&MAGIC);
+        page[PAGE_HEADER_BYTES + 8..][..4].copy_from_slice(&(self.page_bytes as u32).to_le_bytes());
+        seal(&mut page, PageId(0));
+        self.file
+            .write_at(&page, 0)
+            .map_err(PageError::io("describing it"))?;
+        self.file
+            .sync_data()
+            .map_err(PageError::io("describing it"))
+    }
+
+    /// Reads a page, zeros beyond the end; does not check it.
+    pub(crate) fn read(&self, page: PageId, into: &mut [u8]) -> Result<(), PageError> {
+        let count = self
+            .file
+            .read_at(into, self.offset(page))
+            .map_err(PageError::io("reading a page"))?;
+        into[count..].fill(0);
+        Ok(())
+    }
+
+    /// Reads and checks a page.
+    pub(crate) fn read_checked(&self, page: PageId, into: &mut [u8]) -> Result<Found, PageError> {
+        self.read(page, into)?;
+        check(into, page)
+    }
+
+    pub(crate) fn write(&self, page: PageId, bytes: &[u8]) -> std::io::Result<()> {
+        self.file.write_at(bytes, self.offset(page))
+    }
+
+    pub(crate) fn sync(&self) -> std::io::Result<()> {
+        self.file.sync_data()
+    }
+
+    fn offset(&self, page: PageId) -> u64 {
+        page.0 * self.page_bytes as u64
+    }
+
+    /// Number of pages the file has room for.
+    pub(crate) fn pages(&self) -> u64 {
+        self.allocated.load(Acquire) / self.page_bytes as u64
+    }
+
+    /// Makes room for a page. A full disk is found here, where nothing has been changed yet, and not when the page is written.
+    pub(crate) fn make_room(&self, page: PageId) -> Result<(), PageError> {
+        let needed = self.offset(page) + self.page_bytes as u64;
+        if self.allocated.load(Acquire) >= needed {
+            return Ok(());
+        }
+        let _growing = self.growing.lock();
+        let mut from = self.allocated.load(Acquire);
+        let target = needed.next_multiple_of(GROWTH_BYTES);
+        let zeros = AlignedBuffer::zeroed(GROWTH_BYTES as usize);
+        while from < needed {
+            let wish = (target - from).min(GROWTH_BYTES) as usize;
+            let least = (needed - from).min(GROWTH_BYTES) as usize;
+            let grown = match self.file.write_at(&zeros[..wish], from) {
+                Ok(()) => wish,
+                // The rest of a nearly full disk.
+                Err(_) => {
+                    let retried = self.file.write_at(&zeros[..least], from);
+                    retried.map_err(PageError::io("growing it"))?;
+                    least
+                }
+            };
+            from += grown as u64;
+            self.allocated.store(from, Release);
+        }
+        Ok(())
+    }
+}

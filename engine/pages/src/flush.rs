@@ -1,0 +1,263 @@
+//! Writing dirty pages.
+//!
+//! Images of pages are taken under shared latches, then written in batches through the [double-write
+//! area](crate::double_write) after the log. A frame is pinned and marked as being written meanwhile, so its page is neither
+//! replaced nor written by two threads out of order. Nobody waits for a latch while having the double-write area or frames
+//! marked as being written: a thread that holds the latch may need these to find a frame.
+
+use evenkeel_log::Lsn;
+
+use crate::Pool;
+use crate::double_write::Batch;
+use crate::error::PageError;
+use crate::frame::Frame;
+use crate::page::{PageId, lsn, seal};
+use std::sync::atomic::Ordering::Relaxed;
+
+/// A page that differs from the file.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct DirtyPage {
+    /// Which.
+    pub page: PageId,
+    /// LSN of the first change that may not be in the file: redo starts at the smallest of these.
+    pub recovery_lsn: Lsn,
+}
+
+/// Whether taking images may wait for latches.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Patience {
+    /// The caller may hold latches itself.
+    None,
+    /// The caller holds none.
+    Wait,
+}
+
+/// What came of taking an image.
+enum Taken {
+    /// It is in the batch, with this LSN; the frame stays pinned and marked as being written.
+    Image(Lsn),
+    /// The page is clean, gone, or being written by another thread.
+    Nothing,
+    /// The latch was not to be had.
+    Latched,
+}
+
+/// Of how many frames at the list's tail the background writer keeps clean, at most.
+const TAIL_FRAMES: usize = 256;
+
+impl Pool {
+    /// The pages that may differ from the file, for a checkpoint: every change whose LSN was given out before the call is in the
+    /// file or of a page in the result. Waits for exclusive latches, so the caller must hold none; read the log's
+    /// last LSN for the checkpoint *before*.
+    pub fn dirty_pages(&self) -> Vec<DirtyPage> {
+        let mut dirty = Vec::new();
+        for frame in &self.frames {
+            // Who holds the latch may have appended a record and not marked the page yet.
+            if frame.latch.is_exclusive() {
+                frame.latch.lock_shared();
+                // SAFETY: just taken.
+                unsafe { frame.latch.unlock_shared() }
+            }
+            if let (Some(recovery_lsn), Some(page)) = (frame.recovery_lsn(), frame.page()) {
+                dirty.push(DirtyPage { page, recovery_lsn });
+            }
+        }
+        dirty
+    }
+
+    /// Writes all pages that are dirty now. The caller must hold no latch.
+    ///
+    /// # Errors
+    /// [`PageError::Log`], [`PageError::Io`] if there is no room (nothing is lost, and it can be tried again), else
+    /// [`PageError::Failed`].
+    pub fn flush_all(&self) -> Result<(), PageError> {
+        self.flush_before(Lsn::MAX)
+    }
+
+    /// Writes all pages with a recovery LSN below `lsn`, so that redo can start there. The caller must hold no latch.
+    ///
+    /// # Errors
+    /// As [`flush_all`](Pool::flush_all).
+    pub fn flush_before(&self, lsn: Lsn) -> Result<(), PageError> {
+        let mut pages = self.dirty_pages();
+        pages.retain(|page| page.recovery_lsn < lsn);
+        pages.sort_unstable_by_key(|page| page.page);
+        let frames: Vec<u32> = pages
+            .iter()
+            .filter_map(|page| self.frame_of(page.page))
+            .collect();
+        self.flush_frames(&frames, Patience::Wait)?;
+        // What another thread was writing already must be through, too; if it failed we try ourselves.
+        for page in pages {
+            while let Some(frame) = self.frame_of(page.page) {
+                let at = &self.frames[frame as usize];
+                if at
+                    .recovery_lsn()
+                    .is_none_or(|from| from > page.recovery_lsn)
+                    || !at.holds(page.page)
+                {
+                    break;
+                }
+                self.await_writing(frame);
+                self.flush_frames(&[frame], Patience::Wait)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes up to `count` of the dirty pages that would be replaced next; how many. Skips pages that are latched exclusively.
+    ///
+    /// # Errors
+    /// As [`flush_all`](Pool::flush_all).
+    pub fn flush_some(&self, count: usize) -> Result<usize, PageError> {
+        let depth = TAIL_FRAMES.max(4 * count).min(self.frames.len());
+        let mut dirty: Vec<u32> = {
+            let list = self.replacer.lock();
+            let tail = list.backwards().take(depth);
+            tail.filter(|&frame| !self.frames[frame as usize].is_clean())
+                .take(count)
+                .collect()
+        };
+        dirty.sort_unstable_by_key(|&frame| self.frames[frame as usize].page());
+        self.flush_frames(&dirty, Patience::None)
+    }
+
+    /// Writes up to `count` of the pages that have been dirty longest; how many.
+    pub(crate) fn flush_oldest(&self, count: usize) -> Result<usize, PageError> {
+        let mut dirty: Vec<(Lsn, u32)> = (0..self.frames.len() as u32)
+            .filter_map(|frame| Some((self.frames[frame as usize].recovery_lsn()?, frame)))
+            .collect();
+        dirty.sort_unstable();
+        let frames: Vec<u32> = dirty
+            .into_iter()
+            .take(count)
+            .map(|(_, frame)| frame)
+            .collect();
+        self.flush_frames(&frames, Patience::None)
+    }
+
+    /// Writes these frames' pages where they are dirty and nobody else is writing them; how many.
+    fn flush_frames(&self, frames: &[u32], patience: Patience) -> Result<usize, PageError> {
+        if frames.is_empty() {
+            return Ok(0);
+        }
+        let mut batch = self
+            .batches
+            .lock()
+            .pop()
+            .unwrap_or_else(|| Batch::new(self.page_bytes));
+        let mut written = 0;
+        let mut rest = frames;
+        let mut result = Ok(());
+        while result.is_ok() && !rest.is_empty() {
+            let (taken, newest) = self.fill_batch(&mut rest, patience, &mut batch);
+            if !taken.is_empty() {
+                result = self.write_batch(&mut batch, newest);
+                self.end_writing(&taken, result.is_ok());
+                written += taken.len();
+            }
+        }
+        self.batches.lock().push(batch);
+        result.map(|()| written)
+    }
+
+    /// Takes images of frames off `rest` until the batch is full; the frames, and the newest LSN among the images.
+    fn fill_batch(
+        &self,
+        rest: &mut &[u32],
+        patience: Patience,
+        batch: &mut Batch,
+    ) -> (Vec<u32>, Lsn) {
+        batch.clear();
+        let mut taken = Vec::new();
+        let mut newest = Lsn::ZERO;
+        while let Some((&frame, others)) = rest.split_first().filter(|_| !batch.is_full()) {
+            // Whoever holds the latch may need one of the frames taken before, so those are written first.
+            let wait = patience == Patience::Wait && taken.is_empty();
+            match self.take_image(frame, wait, batch) {
+                Taken::Image(lsn) => {
+                    taken.push(frame);
+                    newest = newest.max(lsn);
+                }
+                Taken::Latched if patience == Patience::Wait => break,
+                Taken::Latched | Taken::Nothing => {}
+            }
+            *rest = others;
+        }
+        (taken, newest)
+    }
+
+    /// Takes an image of a frame's page into the batch.
+    fn take_image(&self, frame: u32, wait: bool, batch: &mut Batch) -> Taken {
+        let at = &self.frames[frame as usize];
+        let Some(page) = at.page() else {
+            return Taken::Nothing;
+        };
+        if !self.table.pin_frame(page, frame, &self.frames) {
+            return Taken::Nothing;
+        }
+        if wait {
+            at.latch.lock_shared();
+        } else if !at.latch.try_lock_shared() {
+            at.unpin();
+            return Taken::Latched;
+        }
+        let claimed = at.begin_writing();
+        let image_lsn = (claimed && at.take_image()).then(|| {
+            let image = batch.add(page);
+            // SAFETY: the latch is held shared.
+            image.copy_from_slice(unsafe { at.bytes() });
+            lsn(image)
+        });
+        // SAFETY: taken above.
+        unsafe { at.latch.unlock_shared() }
+        if let Some(lsn) = image_lsn {
+            seal(batch.last_mut(), page);
+            return Taken::Image(lsn);
+        }
+        if claimed {
+            self.end_writing(&[frame], true);
+        } else {
+            at.unpin();
+        }
+        Taken::Nothing
+    }
+
+    fn write_batch(&self, batch: &mut Batch, newest: Lsn) -> Result<(), PageError> {
+        self.barrier.flush_log_to(newest)?;
+        for page in batch.pages() {
+            self.file.make_room(page)?;
+        }
+        self.double.lock().write(batch, &self.file)?;
+        self.written.fetch_add(batch.len() as u64, Relaxed);
+        self.write_batches.fetch_add(1, Relaxed);
+        Ok(())
+    }
+
+    fn end_writing(&self, frames: &[u32], written: bool) {
+        let waiting = self.writing.lock();
+        for &frame in frames {
+            self.frames[frame as usize].end_writing(written);
+            self.frames[frame as usize].unpin();
+        }
+        drop(waiting);
+        self.writing_ended.notify_all();
+    }
+
+    /// Waits until some page that is being written now has been; false if there is none.
+    pub(crate) fn await_any_writing(&self) -> bool {
+        let waiting = self.writing.lock();
+        let any = self.frames.iter().any(Frame::is_writing);
+        if any {
+            drop(self.writing_ended.wait(waiting));
+        }
+        any
+    }
+
+    fn await_writing(&self, frame: u32) {
+        let mut waiting = self.writing.lock();
+        while self.frames[frame as usize].is_writing() {
+            waiting = self.writing_ended.wait(waiting);
+        }
+    }
+}

@@ -1,0 +1,156 @@
+//! Pages in use: pinned, and latched shared or exclusively, until the guard is dropped.
+
+use std::fmt;
+use std::ops::{Deref, DerefMut};
+
+use evenkeel_log::Lsn;
+
+use crate::Pool;
+use crate::frame::Frame;
+use crate::page::{PAGE_HEADER_BYTES, PageId, lsn, set_lsn};
+
+/// A page latched shared; derefs to its body.
+pub struct PageRead<'a> {
+    frame: &'a Frame,
+    id: PageId,
+}
+
+impl<'a> PageRead<'a> {
+    /// Takes over a pin and a shared latch.
+    pub(crate) fn new(pool: &'a Pool, frame: u32, id: PageId) -> PageRead<'a> {
+        let frame = &pool.frames[frame as usize];
+        PageRead { frame, id }
+    }
+
+    /// Which page.
+    pub fn id(&self) -> PageId {
+        self.id
+    }
+
+    /// LSN of its last change.
+    pub fn lsn(&self) -> Lsn {
+        lsn(self.bytes())
+    }
+
+    fn bytes(&self) -> &[u8] {
+        // SAFETY: the guard holds the latch shared.
+        unsafe { self.frame.bytes() }
+    }
+}
+
+impl Deref for PageRead<'_> {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        &self.bytes()[PAGE_HEADER_BYTES..]
+    }
+}
+
+impl Drop for PageRead<'_> {
+    fn drop(&mut self) {
+        // SAFETY: the guard holds the latch shared.
+        unsafe { self.frame.latch.unlock_shared() }
+        self.frame.unpin();
+    }
+}
+
+impl fmt::Debug for PageRead<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "PageRead({}, LSN {})", self.id, self.lsn())
+    }
+}
+
+/// A page latched exclusively; derefs to its body.
+///
+/// The order of a change: append its record to the log, change the body, [`mark_dirty`](PageWrite::mark_dirty) with the record's
+/// LSN, all under one guard.
+pub struct PageWrite<'a> {
+    frame: &'a Frame,
+    id: PageId,
+    /// The body was borrowed for changing after the page was last marked.
+    changed: bool,
+}
+
+impl<'a> PageWrite<'a> {
+    /// Takes over a pin and an exclusive latch.
+    pub(crate) fn new(pool: &'a Pool, frame: u32, id: PageId) -> PageWrite<'a> {
+        let frame = &pool.frames[frame as usize];
+        let changed = false;
+        PageWrite { frame, id, changed }
+    }
+
+    /// Which page.
+    pub fn id(&self) -> PageId {
+        self.id
+    }
+
+    /// LSN of its last change; what the record of the next change depends on.
+    pub fn lsn(&self) -> Lsn {
+        // SAFETY: the guard holds the latch exclusively.
+        lsn(unsafe { self.frame.bytes() })
+    }
+
+    /// The change logged as `lsn` has been made: the page will not be written before the log up to there is, and will be
+    /// written before its frame is used for another page.
+    pub fn mark_dirty(&mut self, lsn: Lsn) {
+        debug_assert!(lsn > Lsn::ZERO, "a change is logged before it is made");
+        let newest = self.lsn().max(lsn);
+        set_lsn(self.bytes_mut(), newest);
+        self.frame.mark_dirty(lsn);
+        self.changed = false;
+    }
+
+    /// Gives up the right to change the page and goes on reading it, without a moment in between.
+    pub fn downgrade(self) -> PageRead<'a> {
+        self.check_marked();
+        let (frame, id) = (self.frame, self.id);
+        std::mem::forget(self);
+        // SAFETY: the guard held the latch exclusively; its pin and what is left of its latch go on to the new one.
+        unsafe { frame.latch.downgrade() }
+        PageRead { frame, id }
+    }
+
+    pub(crate) fn bytes_mut(&mut self) -> &mut [u8] {
+        // SAFETY: the guard holds the latch exclusively, and is borrowed so itself.
+        unsafe { self.frame.bytes_mut() }
+    }
+
+    fn check_marked(&self) {
+        debug_assert!(
+            !self.changed || std::thread::panicking(),
+            "{} was changed and not marked dirty",
+            self.id
+        );
+    }
+}
+
+impl Deref for PageWrite<'_> {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        // SAFETY: the guard holds the latch exclusively.
+        unsafe { &self.frame.bytes()[PAGE_HEADER_BYTES..] }
+    }
+}
+
+impl DerefMut for PageWrite<'_> {
+    fn deref_mut(&mut self) -> &mut [u8] {
+        self.changed = true;
+        &mut self.bytes_mut()[PAGE_HEADER_BYTES..]
+    }
+}
+
+impl Drop for PageWrite<'_> {
+    fn drop(&mut self) {
+        self.check_marked();
+        // SAFETY: the guard holds the latch exclusively.
+        unsafe { self.frame.latch.unlock_exclusive() }
+        self.frame.unpin();
+    }
+}
+
+impl fmt::Debug for PageWrite<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "PageWrite({}, LSN {})", self.id, self.lsn())
+    }
+}

@@ -1,0 +1,60 @@
+//! What can be chosen.
+
+use std::time::Duration;
+
+/// When a page that is used again moves from the old to the young sublist.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Replacement {
+    /// At once, waiting for the list's mutex as long as it takes (dissertation, algorithm 4).
+    #[default]
+    Lru,
+    /// At once if the list's lock can be had within [`PoolSettings::lazy_wait`]; else the move is put on a backlog of the thread
+    /// and done when the thread next gets the lock, if the page is still there (section 3.4.1).
+    LazyLru,
+}
+
+/// Settings of a pool. `frames` and `page_bytes` hold while it is open; the rest can be changed while it runs.
+#[derive(Clone, Debug)]
+pub struct PoolSettings {
+    /// How many pages are kept in memory.
+    pub frames: usize,
+    /// Size of a page, in bytes: a power of two from [`MIN_PAGE_BYTES`] to [`MAX_PAGE_BYTES`].
+    pub page_bytes: usize,
+    /// When used pages become young.
+    pub replacement: Replacement,
+    /// How long [`Replacement::LazyLru`] tries to get the lock.
+    pub lazy_wait: Duration,
+    /// Whether the pool runs a background writer. Without, dirty pages are written on [`Pool::flush_all`](crate::Pool::flush_all)
+    /// and when no clean page can be replaced.
+    pub writer: bool,
+    /// How often the background writer looks for pages to write.
+    pub writer_interval: Duration,
+}
+
+/// The smallest page, in bytes.
+pub const MIN_PAGE_BYTES: usize = 4096;
+/// The largest page, in bytes.
+pub const MAX_PAGE_BYTES: usize = 65536;
+/// The fewest frames of a pool.
+pub const MIN_FRAMES: usize = 8;
+
+impl Default for PoolSettings {
+    fn default() -> PoolSettings {
+        PoolSettings {
+            frames: 8192,
+            page_bytes: 16384,
+            replacement: Replacement::Lru,
+            lazy_wait: Duration::from_micros(10),
+            writer: true,
+            writer_interval: Duration::from_millis(100),
+        }
+    }
+}
+
+impl PoolSettings {
+    pub(crate) fn are_valid(&self) -> bool {
+        self.page_bytes.is_power_of_two()
+            && (MIN_PAGE_BYTES..=MAX_PAGE_BYTES).contains(&self.page_bytes)
+            && (MIN_FRAMES..u32::MAX as usize).contains(&self.frames)
+    }
+}

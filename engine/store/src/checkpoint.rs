@@ -1,0 +1,209 @@
+//! Fuzzy checkpoints: where recovery begins, without stopping anybody.
+//!
+//! A checkpoint is not a log record but a small file, replaced atomically:
+//!
+//! ```text
+//! magic (8)  version (4)  crc (4, over the rest)
+//! scan-from (8)      first record recovery reads: whatever is older is in the pages and of no running transaction
+//! begin (8)          last record when the checkpoint began
+//! next number (8)    of transactions
+//! catalog (8)        page of the catalog's root, 0 before there is one
+//! count (4), then each dirty page: page (8), LSN of its first change not in the file (8)
+//! ```
+//! The log is flushed after the list of running transactions is taken and before the file is written: a transaction missing in
+//! the list has a durable end.
+
+use evenkeel_disk::{Access, Create, Directory, write_atomically};
+use evenkeel_log::Lsn;
+use evenkeel_pages::PageId;
+use std::io;
+
+use crate::codec::{Reader, Write};
+use crate::engine::Engine;
+use crate::error::StoreError;
+
+const FILE: &str = "checkpoint";
+const MAGIC: &[u8; 8] = b"evenkeel";
+const VERSION: u32 = 1;
+/// Magic, version and checksum.
+const HEADER_BYTES: usize = 16;
+
+/// Where recovery begins.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub(crate) struct Checkpoint {
+    pub(crate) scan_from: Lsn,
+    pub(crate) begin: Lsn,
+    pub(crate) next_number: u64,
+    pub(crate) catalog: Option<PageId>,
+    /// Pages that differed from the file, and their first change that may not be in it.
+    pub(crate) dirty: Vec<(PageId, Lsn)>,
+}
+
+/// What is remembered from checkpoint to checkpoint.
+#[derive(Clone, Copy, Default, Debug)]
+pub(crate) struct CheckpointState {
+    /// When the last one began.
+    begin: Lsn,
+    /// Bytes of log records written until then, in this run.
+    record_bytes: u64,
+}
+
+impl Checkpoint {
+    /// The checkpoint of a store; `None` if it has none.
+    ///
+    /// # Errors
+    /// If it cannot be read or is damaged.
+    pub(crate) fn read(directory: &dyn Directory) -> Result<Option<Checkpoint>, StoreError> {
+        let file = match directory.open(FILE, Access::Buffered, Create::Never) {
+            Ok(file) => file,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(StoreError::io("opening the checkpoint")(error)),
+        };
+        let reading = || StoreError::io("reading the checkpoint");
+        let mut bytes = vec![0; file.len().map_err(reading())? as usize];
+        let len = file.read_at(&mut bytes, 0).map_err(reading())?;
+        let decoded = Checkpoint::decode(&bytes[..len]);
+        decoded
+            .map(Some)
+            .ok_or_else(|| StoreError::Corrupt("the checkpoint file is damaged".to_owned()))
+    }
+
+    /// # Errors
+    /// What the disk says; the checkpoint before is then still there.
+    pub(crate) fn write(&self, directory: &dyn Directory) -> Result<(), StoreError> {
+        write_atomically(directory, FILE, &self.encode())
+            .map_err(StoreError::io("writing the checkpoint"))
+    }
+
+    fn encode(&self) -> Vec<u8> {
+        let mut body = Vec::with_capacity(40 + 16 * self.dirty.len());
+        body.u64(self.scan_from.0);
+        body.u64(self.begin.0);
+        body.u64(self.next_number);
+        body.u64(self.catalog.map_or(0, |page| page.0));
+        body.u32(self.dirty.len() as u32);
+        for (page, lsn) in &self.dirty {
+            body.u64(page.0);
+            body.u64(lsn.0);
+        }
+        let mut bytes = MAGIC.to_vec();
+        bytes.u32(VERSION);
+        bytes.u32(crc32fast::hash(&body));
+        bytes.extend_from_slice(&body);
+        bytes
+    }
+
+    fn decode(bytes: &[u8]) -> Option<Checkpoint> {
+        let (header, body) = bytes.split_at_checked(HEADER_BYTES)?;
+        let mut header = Reader(header);
+        let (magic, version, crc) = (header.take(8)?, header.u32()?, header.u32()?);
+        if magic != MAGIC || version != VERSION || crc != crc32fast::hash(body) {
+            return None;
+        }
+        let mut body = Reader(body);
+        let (scan_from, begin) = (Lsn(body.u64()?), Lsn(body.u64()?));
+        let next_number = body.u64()?;
+        let catalog = Some(body.u64()?).filter(|&page| page != 0).map(PageId);
+        let count = body.u32()?;
+        let dirty: Option<_> = (0..count)
+            .map(|_| Some((PageId(body.u64()?), Lsn(body.u64()?))))
+            .collect();
+        let whole = body.is_empty();
+        dirty.filter(|_| whole).map(|dirty| Checkpoint {
+            scan_from,
+            begin,
+            next_number,
+            catalog,
+            dirty,
+        })
+    }
+}
+
+impl Engine {
+    /// Takes a checkpoint and lets the log reuse what is not needed any more.
+    ///
+    /// # Errors
+    /// If pages, log or checkpoint file cannot be written; the checkpoint before still counts.
+    pub(crate) fn checkpoint(&self) -> Result<(), StoreError> {
+        let mut state = self.checkpoints.lock();
+        self.check()?;
+        let (pool, log) = (&self.storage.pool, &self.storage.log);
+        let record_bytes = log.statistics().record_bytes;
+        // What was dirty before the last one began keeps log records from being reused.
+        pool.flush_before(state.begin)?;
+        let begin = log.last_lsn();
+        let dirty: Vec<_> = pool
+            .dirty_pages()
+            .iter()
+            .map(|dirty| (dirty.page, dirty.recovery_lsn))
+            .collect();
+        let first_running = self.running.first_lsn();
+        log.flush_all()?;
+        let needed = dirty.iter().map(|&(_, lsn)| lsn).chain(first_running);
+        let scan_from = needed
+            .min()
+            .map_or(Lsn(begin.0 + 1), |lsn| lsn.min(Lsn(begin.0 + 1)));
+        let next_number = self.running.next_number();
+        let catalog = Some(self.catalog.root);
+        Checkpoint {
+            scan_from,
+            begin,
+            next_number,
+            catalog,
+            dirty,
+        }
+        .write(&*self.directory)?;
+        log.recycle_before(scan_from)?;
+        *state = CheckpointState {
+            begin,
+            record_bytes,
+        };
+        self.counters.checkpoints.add_one();
+        Ok(())
+    }
+
+    /// Whether enough was logged since the last checkpoint for another.
+    pub(crate) fn is_checkpoint_due(&self) -> bool {
+        let since = self.checkpoints.lock().record_bytes;
+        let due = self
+            .checkpoint_log_bytes
+            .load(std::sync::atomic::Ordering::Relaxed);
+        self.storage
+            .log
+            .statistics()
+            .record_bytes
+            .saturating_sub(since)
+            >= due
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use evenkeel_disk::faults::FaultDisk;
+
+    #[test]
+    fn a_checkpoint_is_read_back_and_every_damage_is_noticed() {
+        let disk = FaultDisk::new();
+        assert_eq!(Checkpoint::read(&*disk.root()).unwrap(), None);
+        let checkpoint = Checkpoint {
+            scan_from: Lsn(5),
+            begin: Lsn(9),
+            next_number: 3,
+            catalog: Some(PageId(2)),
+            dirty: vec![(PageId(7), Lsn(5)), (PageId(8), Lsn(6))],
+        };
+        checkpoint.write(&*disk.root()).unwrap();
+        assert_eq!(
+            Checkpoint::read(&*disk.root()).unwrap(),
+            Some(checkpoint.clone())
+        );
+        let bytes = checkpoint.encode();
+        for at in 0..bytes.len() {
+            let mut damaged = bytes.clone();
+            damaged[at] ^= 4;
+            assert_eq!(Checkpoint::decode(&damaged), None, "byte {at}");
+            assert_eq!(Checkpoint::decode(&bytes[..at]), None);
+        }
+    }
+}

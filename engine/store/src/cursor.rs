@@ -1,0 +1,340 @@
+//! Scans: going through the leaves of a range, locking rows and the gaps between them.
+//!
+//! Locks are only tried while a leaf is latched. One that cannot be had at once is waited for without the latch; then the
+//! scan descends again to where it was, because anything may have happened there. The locks that count are thus always
+//! taken with the leaf latched, and an insertion looks at them with the leaf latched, too.
+
+use std::ops::{Bound, ControlFlow};
+
+use evenkeel_locks::Mode;
+
+use crate::error::StoreError;
+use crate::key::KeyRange;
+use crate::locking::LockName;
+use crate::purge::Ghost;
+use crate::read::Hold;
+use crate::scan::Scan;
+use crate::table::{Index, Table};
+use crate::transaction::{Isolation, Transaction};
+use crate::tree::Tree;
+use crate::tree::descend::Seek;
+use crate::tree::node::Node;
+use crate::value::{Row, Value};
+use crate::write::decode;
+
+/// Rows locked ahead of the caller at most, in a scan it may stop.
+const AHEAD_MAX: usize = 64;
+
+/// A scan under way.
+struct Cursor<'t> {
+    table: &'t Table,
+    index: Option<Index>,
+    tree: Tree,
+    range: KeyRange,
+    reverse: bool,
+    mode: Mode,
+    /// Forward: the next key, included. Backward: the bound below which to go on, excluded; `None` for no bound.
+    position: Option<Vec<u8>>,
+    done: bool,
+    /// The lock just waited for, if it is not to be kept.
+    waited: Option<LockName>,
+    /// What was found and not yet returned.
+    found: Vec<Found>,
+}
+
+/// A row found.
+struct Found {
+    /// Its primary key, or the row itself if it was there.
+    row: Result<Row, Vec<u8>>,
+    /// Its lock, if it is to be released when the row is read.
+    release: Option<LockName>,
+}
+
+/// What a lock in the way of a scan asks for.
+enum Step {
+    /// The leaf is through, or enough was found.
+    Paused,
+    /// Wait for this lock, then look again.
+    Wait(LockName, Mode),
+}
+
+impl Transaction {
+    /// The rows a scan finds, in order.
+    ///
+    /// # Errors
+    /// If a bound does not fit the key, a lock is refused, or the disk fails.
+    pub fn scan(&mut self, table: &Table, scan: &Scan) -> Result<Vec<Row>, StoreError> {
+        let mut rows = Vec::new();
+        self.run_scan(table, scan, scan.limit, |row| {
+            rows.push(row);
+            ControlFlow::Continue(())
+        })?;
+        Ok(rows)
+    }
+
+    /// Calls `visit` with each row a scan finds, in order, until it breaks. Up to 64 rows further on may be locked by then.
+    ///
+    /// # Errors
+    /// As [`scan`](Transaction::scan).
+    pub fn scan_each(
+        &mut self,
+        table: &Table,
+        scan: &Scan,
+        visit: impl FnMut(Row) -> ControlFlow<()>,
+    ) -> Result<(), StoreError> {
+        self.run_scan(table, scan, AHEAD_MAX, visit)
+    }
+
+    fn run_scan(
+        &mut self,
+        table: &Table,
+        scan: &Scan,
+        ahead_max: usize,
+        mut visit: impl FnMut(Row) -> ControlFlow<()>,
+    ) -> Result<(), StoreError> {
+        self.statement(table, |txn| {
+            let mut cursor = Cursor::new(table, scan)?;
+            let mut left = scan.limit;
+            while left > 0 && !cursor.done {
+                let advanced = txn.advance(&mut cursor, left.min(ahead_max));
+                let mut found = std::mem::take(&mut cursor.found).into_iter();
+                let mut go_on = advanced.map(|()| ControlFlow::Continue(()));
+                while let Ok(ControlFlow::Continue(())) = go_on
+                    && let Some(found) = found.next()
+                {
+                    left -= 1;
+                    go_on = txn.fetch(table, found).map(&mut visit);
+                }
+                found.filter_map(|found| found.release).for_each(|name| {
+                    txn.locks.release(&name);
+                });
+                if go_on?.is_break() {
+                    break;
+                }
+            }
+            Ok(())
+        })
+    }
+
+    /// Finds more rows, up to `wanted`, at most to the end of a leaf.
+    fn advance(&mut self, cursor: &mut Cursor<'_>, wanted: usize) -> Result<(), StoreError> {
+        loop {
+            let step = if cursor.reverse {
+                self.step_backward(cursor, wanted)?
+            } else {
+                self.step_forward(cursor, wanted)?
+            };
+            let Step::Wait(name, mode) = step else {
+                return Ok(());
+            };
+            let moment = mode == cursor.mode && self.hold(name, mode) == Hold::Moment;
+            self.lock(name, mode)?;
+            if let Some(stale) = cursor.waited.replace(name).filter(|&stale| stale != name) {
+                self.locks.release(&stale);
+            }
+            cursor.waited = cursor.waited.filter(|_| moment);
+        }
+    }
+
+    fn step_forward(&mut self, cursor: &mut Cursor<'_>, wanted: usize) -> Result<Step, StoreError> {
+        let engine = std::sync::Arc::clone(&self.engine);
+        let from = cursor.position.take().unwrap_or_default();
+        let leaf = cursor
+            .tree
+            .leaf_to_read(&engine.storage.pool, Seek::At(&from))?;
+        let node = Node(&leaf);
+        let start = node.search(&from).unwrap_or_else(|slot| slot);
+        cursor.position = Some(from);
+        for slot in start..node.count() {
+            if cursor.found.len() >= wanted {
+                return Ok(Step::Paused);
+            }
+            if let Some(gap) = self.pass(cursor, LockName::gap_at(cursor.tree, node, slot))? {
+                return Ok(gap);
+            }
+            let key = node.key(slot);
+            if !cursor.range.is_below_high(key) {
+                cursor.done = true;
+                return Ok(Step::Paused);
+            }
+            if let Some(wait) = self.take(cursor, node, slot)? {
+                return Ok(wait);
+            }
+            let mut next = key.to_vec();
+            next.push(0);
+            cursor.position = Some(next);
+        }
+        if cursor.found.len() >= wanted {
+            return Ok(Step::Paused);
+        }
+        if let Some(gap) = self.pass(cursor, LockName::gap(cursor.tree, node.high()))? {
+            return Ok(gap);
+        }
+        match node.high() {
+            Some(high) if cursor.range.is_below_high(high) => cursor.position = Some(high.to_vec()),
+            _ => cursor.done = true,
+        }
+        Ok(Step::Paused)
+    }
+
+    fn step_backward(
+        &mut self,
+        cursor: &mut Cursor<'_>,
+        wanted: usize,
+    ) -> Result<Step, StoreError> {
+        let engine = std::sync::Arc::clone(&self.engine);
+        let below = cursor.position.take();
+        let leaf = cursor
+            .tree
+            .leaf_to_read(&engine.storage.pool, Seek::Below(below.as_deref()))?;
+        let node = Node(&leaf);
+        let mut slot = match &below {
+            Some(key) => node.search(key).unwrap_or_else(|slot| slot),
+            None => node.count(),
+        };
+        cursor.position = below;
+        loop {
+            if cursor.found.len() >= wanted {
+                return Ok(Step::Paused);
+            }
+            // The gap above the next key down; that above the first key found begins outside the range.
+            if let Some(gap) = self.pass(cursor, LockName::gap_at(cursor.tree, node, slot))? {
+                return Ok(gap);
+            }
+            if slot == 0 {
+                break;
+            }
+            slot -= 1;
+            let key = node.key(slot);
+            if key < cursor.range.low.as_slice() {
+                cursor.done = true;
+                return Ok(Step::Paused);
+            }
+            if let Some(wait) = self.take(cursor, node, slot)? {
+                return Ok(wait);
+            }
+            cursor.position = Some(key.to_vec());
+        }
+        if node.low() <= cursor.range.low.as_slice() {
+            cursor.done = true;
+        } else {
+            cursor.position = Some(node.low().to_vec());
+        }
+        Ok(Step::Paused)
+    }
+
+    /// Locks a gap if the isolation needs it.
+    fn pass(&mut self, cursor: &Cursor<'_>, gap: LockName) -> Result<Option<Step>, StoreError> {
+        debug_assert_ne!(cursor.mode, Mode::IX);
+        if self.isolation != Isolation::Serializable || self.try_lock(gap, Mode::S)? {
+            return Ok(None);
+        }
+        Ok(Some(Step::Wait(gap, Mode::S)))
+    }
+
+    /// Locks the row of the entry in `slot` and takes it in, unless it is a ghost.
+    fn take(
+        &mut self,
+        cursor: &mut Cursor<'_>,
+        node: Node<'_>,
+        slot: usize,
+    ) -> Result<Option<Step>, StoreError> {
+        let entry = node.entry(slot);
+        let primary = cursor.primary_key(entry.key)?;
+        let name = cursor.table.row_lock(primary);
+        let moment = cursor.waited == Some(name) || self.hold(name, cursor.mode) == Hold::Moment;
+        if !self.try_lock(name, cursor.mode)? {
+            return Ok(Some(Step::Wait(name, cursor.mode)));
+        }
+        if cursor.waited == Some(name) {
+            cursor.waited = None;
+        }
+        if entry.ghost {
+            self.engine
+                .ghosts
+                .add(&mut vec![Ghost::new(cursor.tree, entry.key)]);
+            if moment {
+                self.locks.release(&name);
+            }
+            return Ok(None);
+        }
+        let row = match cursor.index {
+            None => Ok(decode(cursor.table, entry.key, entry.value)?),
+            Some(_) => Err(primary.to_vec()),
+        };
+        cursor.found.push(Found {
+            row,
+            release: moment.then_some(name),
+        });
+        Ok(None)
+    }
+
+    /// The row of what was found, which is locked.
+    fn fetch(&mut self, table: &Table, found: Found) -> Result<Row, StoreError> {
+        let row = match found.row {
+            Ok(row) => Ok(Some(row)),
+            Err(key) => self.read_locked(table, &key),
+        };
+        if let Some(name) = found.release {
+            self.locks.release(&name);
+        }
+        row?.ok_or_else(|| {
+            StoreError::Corrupt(format!(
+                "an index of {:?} has an entry without a row",
+                table.name()
+            ))
+        })
+    }
+}
+
+impl<'t> Cursor<'t> {
+    fn new(table: &'t Table, scan: &Scan) -> Result<Cursor<'t>, StoreError> {
+        let index_schema = scan.index.map(|index| &table.indexes()[index.place]);
+        for bound in [&scan.low, &scan.high] {
+            if let Bound::Included(values) | Bound::Excluded(values) = bound {
+                table.layout().check_prefix(index_schema, values)?;
+            }
+        }
+        let range = KeyRange::between(as_slice(&scan.low), as_slice(&scan.high));
+        let position = if scan.reverse {
+            range.high.clone()
+        } else {
+            Some(range.low.clone())
+        };
+        Ok(Cursor {
+            table,
+            index: scan.index,
+            tree: scan
+                .index
+                .map_or(table.tree(), |index| table.index_trees()[index.place]),
+            done: range.is_empty(),
+            range,
+            reverse: scan.reverse,
+            mode: if scan.for_update { Mode::X } else { Mode::S },
+            position,
+            waited: None,
+            found: Vec::new(),
+        })
+    }
+
+    /// The primary key in a key of the tree scanned.
+    fn primary_key<'k>(&self, key: &'k [u8]) -> Result<&'k [u8], StoreError> {
+        let Some(index) = self.index else {
+            return Ok(key);
+        };
+        let schema = &self.table.indexes()[index.place];
+        let start = self.table.layout().primary_key_in(schema, key);
+        let start = start.ok_or_else(|| {
+            StoreError::Corrupt(format!("a key of index {:?} is malformed", schema.name))
+        })?;
+        Ok(&key[start..])
+    }
+}
+
+fn as_slice(bound: &Bound<Vec<Value>>) -> Bound<&[Value]> {
+    match bound {
+        Bound::Included(values) => Bound::Included(values),
+        Bound::Excluded(values) => Bound::Excluded(values),
+        Bound::Unbounded => Bound::Unbounded,
+    }
+}

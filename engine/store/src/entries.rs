@@ -1,0 +1,223 @@
+//! Changes of single entries of a tree by a transaction: logged, with what undoes them, and under the gap locks that scans hold.
+
+use evenkeel_locks::{LockError, Mode};
+
+use crate::error::StoreError;
+use crate::locking::LockName;
+use crate::purge::Ghost;
+use crate::record::Undo;
+use crate::table::Table;
+use crate::transaction::Transaction;
+use crate::tree::Tree;
+use crate::tree::change::{Change, difference};
+use crate::tree::node::{Entry, Node};
+
+/// Whether an insertion may go into a gap.
+enum Gap {
+    Free,
+    /// After this lock has been waited for.
+    Locked(LockName, Mode),
+}
+
+impl Transaction {
+    /// Adds an entry, or revives a ghost; whether there was no live one. The row must be locked.
+    pub(crate) fn insert_entry(
+        &mut self,
+        tree: Tree,
+        key: &[u8],
+        value: &[u8],
+    ) -> Result<bool, StoreError> {
+        let engine = std::sync::Arc::clone(&self.engine);
+        let storage = &engine.storage;
+        let entry = Entry {
+            key,
+            value,
+            ghost: false,
+        };
+        let mut waited = Vec::new();
+        let inserted = loop {
+            let mut leaf = tree.leaf_to_write(&storage.pool, key)?;
+            let node = Node(&leaf);
+            match node.search(key) {
+                Ok(slot) if !node.entry(slot).ghost => break false,
+                Ok(slot) => {
+                    let old = node.entry(slot).value;
+                    if !node.fits_value(slot, value.len()) {
+                        let growth = value.len() - old.len();
+                        drop(leaf);
+                        tree.make_room(storage, key, 0, growth)?;
+                        continue;
+                    }
+                    let (at, removed, with) = difference(old, value);
+                    let undo = splice_undo(tree, key, old, (at, removed, with), true);
+                    let change = Change::Splice {
+                        slot: slot as u16,
+                        ghost: false,
+                        at,
+                        removed,
+                        with,
+                    };
+                    self.change(&mut leaf, &change, &undo)?;
+                    break true;
+                }
+                Err(_) if entry.bytes() > node.free_bytes() => {
+                    drop(leaf);
+                    tree.make_room(storage, key, 0, entry.bytes())?;
+                }
+                Err(slot) => {
+                    if let Gap::Locked(name, mode) =
+                        self.pass_gap(tree, key, LockName::gap_at(tree, node, slot))?
+                    {
+                        drop(leaf);
+                        if self.locks.mode_of(&name).is_none() {
+                            waited.push(name);
+                        }
+                        self.lock(name, mode)?;
+                        continue;
+                    }
+                    let mut undo = Vec::with_capacity(key.len() + 16);
+                    Undo::Insert {
+                        tree: tree.root,
+                        key,
+                    }
+                    .encode(&mut undo);
+                    self.change(
+                        &mut leaf,
+                        &Change::Insert {
+                            slot: slot as u16,
+                            entry,
+                        },
+                        &undo,
+                    )?;
+                    break true;
+                }
+            }
+        };
+        for name in waited {
+            self.locks.release(&name);
+        }
+        Ok(inserted)
+    }
+
+    /// Whether `key` may be inserted into the gap; called with the leaf latched, so that no scan can lock it in between.
+    fn pass_gap(&mut self, tree: Tree, key: &[u8], gap: LockName) -> Result<Gap, StoreError> {
+        let held = self.locks.mode_of(&gap);
+        if held == Some(Mode::IX) {
+            return Ok(Gap::Free);
+        }
+        if !self.try_gap(gap, Mode::IX)? {
+            return Ok(Gap::Locked(gap, Mode::IX));
+        }
+        if held.is_none() {
+            self.locks.release(&gap);
+            return Ok(Gap::Free);
+        }
+        // A scan of our own protects the gap: it must protect both parts that the new key makes of it.
+        let below = LockName::gap(tree, Some(key));
+        if !self.try_gap(below, Mode::S)? {
+            return Ok(Gap::Locked(below, Mode::S));
+        }
+        Ok(Gap::Free)
+    }
+
+    fn try_gap(&mut self, gap: LockName, mode: Mode) -> Result<bool, StoreError> {
+        match self.locks.try_lock(&gap, mode) {
+            Ok(()) => Ok(true),
+            Err(LockError::WouldBlock) => Ok(false),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Replaces the value of a live entry of the primary tree. `None` if there is none, else the old value if an index needs it.
+    pub(crate) fn replace_value(
+        &mut self,
+        table: &Table,
+        key: &[u8],
+        value: &[u8],
+    ) -> Result<Option<Option<Vec<u8>>>, StoreError> {
+        let engine = std::sync::Arc::clone(&self.engine);
+        loop {
+            let mut leaf = table.tree().leaf_to_write(&engine.storage.pool, key)?;
+            let node = Node(&leaf);
+            let slot = match node.search(key) {
+                Ok(slot) if !node.entry(slot).ghost => slot,
+                _ => return Ok(None),
+            };
+            let old = node.entry(slot).value;
+            if !node.fits_value(slot, value.len()) {
+                let growth = value.len() - old.len();
+                drop(leaf);
+                table.tree().make_room(&engine.storage, key, 0, growth)?;
+                continue;
+            }
+            let kept = (!table.indexes().is_empty()).then(|| old.to_vec());
+            let (at, removed, with) = difference(old, value);
+            if removed > 0 || !with.is_empty() {
+                let undo = splice_undo(table.tree(), key, old, (at, removed, with), false);
+                let change = Change::Splice {
+                    slot: slot as u16,
+                    ghost: false,
+                    at,
+                    removed,
+                    with,
+                };
+                self.change(&mut leaf, &change, &undo)?;
+            }
+            return Ok(Some(kept));
+        }
+    }
+
+    /// Makes a live entry a ghost; its value, if there was one.
+    pub(crate) fn delete_entry(
+        &mut self,
+        tree: Tree,
+        key: &[u8],
+    ) -> Result<Option<Vec<u8>>, StoreError> {
+        let engine = std::sync::Arc::clone(&self.engine);
+        let mut leaf = tree.leaf_to_write(&engine.storage.pool, key)?;
+        let node = Node(&leaf);
+        let slot = match node.search(key) {
+            Ok(slot) if !node.entry(slot).ghost => slot,
+            _ => return Ok(None),
+        };
+        let old = node.entry(slot).value.to_vec();
+        let mut undo = Vec::new();
+        Undo::Delete {
+            tree: tree.root,
+            key,
+        }
+        .encode(&mut undo);
+        self.change(
+            &mut leaf,
+            &Change::SetGhost {
+                slot: slot as u16,
+                ghost: true,
+            },
+            &undo,
+        )?;
+        self.deleted.push(Ghost::new(tree, key));
+        Ok(Some(old))
+    }
+}
+
+/// The undo part of a splice: what puts `old` back.
+fn splice_undo(
+    tree: Tree,
+    key: &[u8],
+    old: &[u8],
+    (at, removed, with): (u16, u16, &[u8]),
+    ghost: bool,
+) -> Vec<u8> {
+    let old_part = &old[usize::from(at)..usize::from(at) + usize::from(removed)];
+    let mut undo = Vec::with_capacity(key.len() + old_part.len() + 32);
+    Undo::Splice {
+        tree: tree.root,
+        key,
+        ghost,
+        at,
+        removed: with.len() as u16,
+        with: old_part,
+    }
+    .encode(&mut undo);
+    undo
+}

@@ -1,0 +1,159 @@
+//! What can go wrong, as types.
+
+use std::io;
+
+use evenkeel_locks::{LockError, TxnId};
+use evenkeel_log::LogError;
+use evenkeel_pages::{PageError, PageId};
+
+/// Errors of the store.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum StoreError {
+    /// The transaction was the victim of a deadlock and is rolled back.
+    #[error("deadlock of {} transactions; this one is rolled back: begin it again", cycle.len())]
+    Deadlock {
+        /// Each waits for the next, the last for the first.
+        cycle: Vec<TxnId>,
+    },
+    /// The lock manager told the transaction to give way (an upgrade conflict, wait-die, wound-wait, no-wait, a
+    /// cancellation); it is rolled back.
+    #[error("{0}; this transaction is rolled back: begin it again")]
+    GaveWay(LockError),
+    /// A lock was not granted in time. The statement is undone; the transaction goes on.
+    #[error("a lock was not granted in time; the statement is undone, the transaction can go on")]
+    LockTimeout,
+    /// The transaction holds as many locks as one may. The statement is undone.
+    #[error("{0}; the statement is undone")]
+    TooManyLocks(LockError),
+    /// There is a row with this primary key, or with these values of a unique index. The statement is undone.
+    #[error("table {table:?} has a row with this key of {index}")]
+    DuplicateKey {
+        /// The table.
+        table: String,
+        /// The index, or "primary key".
+        index: String,
+    },
+    /// There is no row with this primary key.
+    #[error("table {table:?} has no row with this key")]
+    NotFound {
+        /// The table.
+        table: String,
+    },
+    /// A row, key or bound does not fit the table.
+    #[error("table {table:?}: {what}")]
+    BadRow {
+        /// The table.
+        table: String,
+        /// What does not fit.
+        what: String,
+    },
+    /// A row or key is too long for a page.
+    #[error(
+        "table {table:?}: an entry of {bytes} bytes; a page takes entries of at most {bytes_max}"
+    )]
+    RowTooLong {
+        /// The table.
+        table: String,
+        /// Its length.
+        bytes: usize,
+        /// The limit: larger pages raise it.
+        bytes_max: usize,
+    },
+    /// The schema contradicts itself.
+    #[error("table {table:?}: {what}")]
+    BadSchema {
+        /// The table.
+        table: String,
+        /// What is wrong.
+        what: String,
+    },
+    /// There is a table of this name.
+    #[error("there is a table {0:?} already")]
+    TableExists(String),
+    /// A setting is out of range.
+    #[error("setting {setting}: {what}")]
+    BadSetting {
+        /// Its name.
+        setting: &'static str,
+        /// What is allowed.
+        what: String,
+    },
+    /// Another process, or another [`Store`](crate::Store) of this one, has it open.
+    #[error("the store is open already, here or in another process")]
+    InUse,
+    /// The transaction ended before, by an error that rolled it back.
+    #[error("the transaction was rolled back; begin a new one")]
+    Ended,
+    /// The commit record could not be made durable: whether the transaction is committed shows after reopening. The store
+    /// refuses everything until then.
+    #[error("unknown until the store is reopened whether the transaction is committed: {0}")]
+    CommitUnknown(std::sync::Arc<str>),
+    /// The store met an error it could not undo, and refuses everything. What was committed is safe: reopen it.
+    #[error("the store stopped ({0}); what was committed is safe, reopen it")]
+    Stopped(std::sync::Arc<str>),
+    /// The store's files contradict themselves or each other.
+    #[error("{0}; restore the store from a backup")]
+    Corrupt(String),
+    /// A page contradicts the tree it belongs to.
+    #[error("{page:?} is damaged: {what}; restore the store from a backup")]
+    CorruptPage {
+        /// The page.
+        page: PageId,
+        /// What was found.
+        what: &'static str,
+    },
+    /// Reading or writing pages failed.
+    #[error(transparent)]
+    Pages(#[from] PageError),
+    /// Writing or reading the log failed.
+    #[error(transparent)]
+    Log(#[from] LogError),
+    /// Another file of the store could not be read or written.
+    #[error("{doing}: {cause}")]
+    Io {
+        /// What was tried.
+        doing: &'static str,
+        /// What the disk said.
+        cause: std::sync::Arc<io::Error>,
+    },
+}
+
+impl StoreError {
+    pub(crate) fn io(doing: &'static str) -> impl FnOnce(io::Error) -> StoreError {
+        move |cause| StoreError::Io {
+            doing,
+            cause: std::sync::Arc::new(cause),
+        }
+    }
+
+    /// Whether the transaction was rolled back only because of others, so that beginning it again may succeed.
+    pub fn is_retryable(&self) -> bool {
+        matches!(self, StoreError::Deadlock { .. } | StoreError::GaveWay(_))
+    }
+
+    /// Whether the transaction could not go on because of the disk or of what is on it.
+    pub fn is_fatal(&self) -> bool {
+        matches!(
+            self,
+            StoreError::CommitUnknown(_)
+                | StoreError::Stopped(_)
+                | StoreError::Corrupt(_)
+                | StoreError::CorruptPage { .. }
+                | StoreError::Pages(_)
+                | StoreError::Log(_)
+                | StoreError::Io { .. }
+        )
+    }
+}
+
+/// What a refused lock means to a statement.
+impl From<LockError> for StoreError {
+    fn from(error: LockError) -> StoreError {
+        match error {
+            LockError::Deadlock { cycle } => StoreError::Deadlock { cycle },
+            LockError::Timeout => StoreError::LockTimeout,
+            LockError::TooManyLocks { .. } => StoreError::TooManyLocks(error),
+            other => StoreError::GaveWay(other),
+        }
+    }
+}

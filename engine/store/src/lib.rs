@@ -1,0 +1,92 @@
+//! Embedded transactional store: typed tables as B+trees over the buffer pool, a write-ahead log, and locks that are
+//! granted in the order a *schedule* decides.
+//!
+//! Transactions are strict two-phase locked and serializable unless they ask for less. A commit is durable as the flush
+//! policy says; recovery is that of ARIES (Mohan et al., TODS 1992): redo repeats history by page sequence numbers, undo
+//! writes compensation records.
+//!
+//! ## API
+//! ```text
+//! Store::open(path, Settings) -> Result<Store, StoreError>            clones share the store; Send + Sync
+//! Store::open_on(directory, log_directories, Settings)                the same on any evenkeel_disk::Directory
+//! store.create_table(Schema) -> Result<Table, StoreError>             durable when it returns
+//! store.table("name") -> Option<Table>                                cheap handle to keep: "prepared" access
+//! store.begin(TransactionOptions { isolation, class, birth_ns, lock_timeout }) -> Transaction
+//! store.execute(options, |txn| -> Result<T, E>) -> Executed<Result<T, E>> { result, queued_ns, executed_ns }
+//!                           on a worker thread if there are any (dissertation, section 3.2.3), else on this one
+//! store.checkpoint(), store.close(), store.statistics() -> Statistics
+//! store.change(Change)      schedule, deadlock policy, replacement, flush policy, ... of the running store
+//! store.observe(Some(Arc<dyn Observer>))     age at each lock grant and remaining time (figure 3.2)
+//!
+//! Schema::new("customer").column("c_id", ColumnType::Int)...primary_key(["c_id"]).index("by_name", ["last", "first"])
+//!     .unique_index(..).nullable("carrier")
+//! table.index("by_name") -> Option<Index>; table.column("c_id") -> Option<usize>
+//!
+//! txn.get(&table, &key) -> Result<Option<Row>, StoreError>            key: &[Value], the primary key's columns in order
+//! txn.get_for_update(&table, &key) -> Result<Option<Row>, StoreError> exclusive lock from the start
+//! txn.insert(&table, &row)  -> Err(DuplicateKey) if it exists         row: &[Value], all columns in schema order
+//! txn.put(&table, &row)     insert or replace
+//! txn.update(&table, &row)  -> Err(NotFound) if there is none         found by the primary key in the row
+//! txn.delete(&table, &key)  -> Result<bool, StoreError>               whether there was one
+//! txn.scan(&table, &Scan) -> Result<Vec<Row>, StoreError>
+//! txn.scan_each(&table, &Scan, |row: Row| ControlFlow<()>)            stops, and stops locking, where it is told to
+//!     Scan::all() | Scan::prefix(values) | Scan::between(Bound<values>, Bound<values>)   bounds may be key prefixes
+//!         .on(index) .limit(n) .reverse() .for_update()
+//! txn.commit() -> Result<(), StoreError>; txn.rollback() -> Result<(), StoreError>; dropping it rolls back
+//!
+//! Value: Null | Int(i64) | Float(f64) | Text(String) | Bytes(Vec<u8>);  amounts of money: Int in the smallest unit
+//! Row: derefs to [Value]; row.int(i), row.float(i), row.text(i), row.bytes(i), row.is_null(i)
+//! ```
+//! After [`StoreError::is_retryable`] (deadlock, wound, ...) the transaction is rolled back already: begin a new one, with
+//! the `birth_ns` of the old one so that it keeps its age. After any other error of a statement that statement is undone, and
+//! the transaction goes on. After [`StoreError::CommitUnknown`] and [`StoreError::Stopped`] only reopening the store helps. Using
+//! a table with a store it does not come from is a mistake of the program and panics.
+
+mod catalog;
+mod checkpoint;
+mod codec;
+mod cursor;
+mod engine;
+mod entries;
+mod error;
+mod housekeeping;
+mod indexes;
+mod key;
+mod locking;
+mod observe;
+mod purge;
+mod read;
+mod record;
+mod recovery;
+mod row;
+mod running;
+mod scan;
+mod schema;
+mod settings;
+mod statistics;
+mod storage;
+mod store;
+mod table;
+mod transaction;
+mod tree;
+mod undo;
+mod value;
+mod workers;
+mod write;
+
+pub use error::StoreError;
+pub use locking::{LockKind, LockName};
+pub use observe::{Grant, Observer, Trace};
+pub use scan::Scan;
+pub use schema::{Column, IndexSchema, Schema};
+pub use settings::{Change, Housekeeping, Settings};
+pub use statistics::{Statistics, TransactionStatistics};
+pub use store::Store;
+pub use table::{Index, Table};
+pub use transaction::{Isolation, Transaction, TransactionOptions};
+pub use value::{ColumnType, Row, Value};
+pub use workers::Executed;
+
+pub use evenkeel_locks::{DeadlockPolicy, Rules, ScheduleKind};
+pub use evenkeel_log::FlushPolicy;
+pub use evenkeel_pages::Replacement;

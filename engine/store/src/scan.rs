@@ -1,0 +1,75 @@
+//! What to scan: a range of the primary key or of an index, in either direction.
+
+use std::ops::Bound;
+
+use crate::table::Index;
+use crate::value::Value;
+
+/// A scan. Bounds are the first columns of the key: `Scan::prefix([Value::Int(3)])` finds every row whose first key column is 3.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Scan {
+    pub(crate) low: Bound<Vec<Value>>,
+    pub(crate) high: Bound<Vec<Value>>,
+    pub(crate) index: Option<Index>,
+    pub(crate) limit: usize,
+    pub(crate) reverse: bool,
+    pub(crate) for_update: bool,
+}
+
+impl Scan {
+    /// Every row.
+    pub fn all() -> Scan {
+        Scan::between(Bound::Unbounded, Bound::Unbounded)
+    }
+
+    /// Rows whose key begins with these values.
+    pub fn prefix(values: impl Into<Vec<Value>>) -> Scan {
+        let values = values.into();
+        Scan::between(Bound::Included(values.clone()), Bound::Included(values))
+    }
+
+    /// Rows between two bounds. A bound of fewer columns than the key has stands for all keys that begin with it.
+    pub fn between(low: Bound<Vec<Value>>, high: Bound<Vec<Value>>) -> Scan {
+        Scan {
+            low,
+            high,
+            index: None,
+            limit: usize::MAX,
+            reverse: false,
+            for_update: false,
+        }
+    }
+
+    /// By the order of an index, with bounds on its columns (the primary key's may follow).
+    #[must_use]
+    pub fn on(self, index: Index) -> Scan {
+        Scan {
+            index: Some(index),
+            ..self
+        }
+    }
+
+    /// At most so many rows; no more are locked than are returned, but for the one after a range that ends before.
+    #[must_use]
+    pub fn limit(self, limit: usize) -> Scan {
+        Scan { limit, ..self }
+    }
+
+    /// From the greatest key down.
+    #[must_use]
+    pub fn reverse(self) -> Scan {
+        Scan {
+            reverse: true,
+            ..self
+        }
+    }
+
+    /// With exclusive locks on the rows.
+    #[must_use]
+    pub fn for_update(self) -> Scan {
+        Scan {
+            for_update: true,
+            ..self
+        }
+    }
+}

@@ -1,0 +1,97 @@
+//! What can be chosen, when the store is opened and while it runs.
+
+use std::time::Duration;
+
+use evenkeel_locks::{Config, DeadlockPolicy, Rules, ScheduleKind};
+use evenkeel_log::{FlushPolicy, LogSettings};
+use evenkeel_pages::{PoolSettings, Replacement};
+
+/// Settings of a store. The ones [`Change`] names can be changed while it runs.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// The lock manager: schedule, starvation, deadlock policy, shards.
+    pub locks: Config,
+    /// How long a lock is waited for; `None`: as long as it takes.
+    pub lock_timeout: Option<Duration>,
+    /// The buffer pool: size, page size, replacement policy.
+    pub pool: PoolSettings,
+    /// The log: flush policy, block size.
+    pub log: LogSettings,
+    /// Streams of the log, each with files of its own; for several devices use
+    /// [`Store::open_on`](crate::Store::open_on).
+    pub log_streams: usize,
+    /// Worker threads that execute the transactions given to [`Store::execute`](crate::Store::execute); 0: each on the
+    /// thread that gives it.
+    pub workers: usize,
+    /// Transactions that may wait for a worker; whoever gives one more waits until there is room.
+    pub queue_max: usize,
+    /// So many bytes of log records are written between two checkpoints. Recovery reads about twice as many.
+    pub checkpoint_log_bytes: u64,
+    /// Who removes deleted rows and takes checkpoints.
+    pub housekeeping: Housekeeping,
+}
+
+/// Who removes deleted rows and takes checkpoints.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Housekeeping {
+    /// A thread of the store.
+    Background,
+    /// Whoever calls [`Store::tidy`](crate::Store::tidy) and [`Store::checkpoint`](crate::Store::checkpoint): the order of all
+    /// disk operations is then the callers' alone.
+    ByHand,
+}
+
+impl Default for Settings {
+    fn default() -> Settings {
+        Settings {
+            locks: Config::new(ScheduleKind::Fifo),
+            lock_timeout: None,
+            pool: PoolSettings::default(),
+            log: LogSettings::default(),
+            log_streams: 1,
+            workers: 0,
+            queue_max: 1024,
+            checkpoint_log_bytes: 256 << 20,
+            housekeeping: Housekeeping::Background,
+        }
+    }
+}
+
+impl Settings {
+    /// The settings without threads in the background, for tests in which the order of disk operations matters.
+    pub fn without_threads(mut self) -> Settings {
+        self.housekeeping = Housekeeping::ByHand;
+        self.pool.writer = false;
+        self.log.flusher = false;
+        self
+    }
+}
+
+/// A setting of the running store.
+#[derive(Clone, Debug)]
+pub enum Change {
+    /// Grants locks by this schedule, with the papers' settings for it and the deadlock policy in force.
+    Schedule(ScheduleKind),
+    /// Decides conflicts by these rules.
+    Rules(Rules),
+    /// Treats deadlocks so.
+    Deadlocks(DeadlockPolicy),
+    /// Waits so long for locks.
+    LockTimeout(Option<Duration>),
+    /// Replaces pages so.
+    Replacement(Replacement),
+    /// Lets lazy LRU try so long for the list's lock.
+    LazyWait(Duration),
+    /// Acknowledges commits so. Returns when all acknowledged before is durable.
+    FlushPolicy(FlushPolicy),
+    /// Flushes the log so often under the lazy policies.
+    FlushInterval(Duration),
+    /// Writes the log in blocks of so many bytes.
+    LogBlockBytes(usize),
+    /// Uses so many of the log's streams.
+    LogStreams(usize),
+    /// Executes with so many worker threads.
+    Workers(usize),
+    /// Takes a checkpoint after so many bytes of log records.
+    CheckpointLogBytes(u64),
+}

@@ -1,0 +1,324 @@
+//! Opening a store, and its handle.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use evenkeel_disk::{Directory, RealDirectory};
+use evenkeel_locks::{LockManager, Rules};
+use evenkeel_log::{FlushPolicy, Log};
+use evenkeel_pages::Pool;
+use parking_lot::Mutex;
+
+use crate::catalog::create_catalog;
+use crate::checkpoint::{Checkpoint, CheckpointState};
+use crate::engine::{Engine, Parts};
+use crate::error::StoreError;
+use crate::housekeeping::Housekeeper;
+use crate::locking::LockName;
+use crate::observe::Observer;
+use crate::recovery::recover;
+use crate::running::Running;
+use crate::schema::Schema;
+use crate::settings::{Change, Housekeeping, Settings};
+use crate::statistics::Statistics;
+use crate::storage::Storage;
+use crate::table::{Index, Table};
+use crate::transaction::{Transaction, TransactionOptions};
+use crate::tree::Tree;
+use crate::workers::{Executed, Workers};
+
+const PAGES_FILE: &str = "pages";
+const LOCK_FILE: &str = "lock";
+
+/// An open store. Clones share it; it closes when the last one is dropped, after which running transactions can still end.
+#[derive(Clone)]
+pub struct Store {
+    threads: Arc<Threads>,
+}
+
+/// The engine and what works for it. The order of the fields is that in which they are dropped.
+struct Threads {
+    workers: Workers,
+    housekeeper: Mutex<Option<Housekeeper>>,
+    engine: Arc<Engine>,
+}
+
+impl Store {
+    /// Opens the store in directory `path`, made if missing, and recovers it.
+    ///
+    /// # Errors
+    /// [`StoreError::InUse`] if it is open, [`StoreError::Corrupt`] and its like if its files are damaged, or what the disk
+    /// says. Nothing is lost by failing; opening can be tried again.
+    pub fn open(path: impl AsRef<Path>, settings: Settings) -> Result<Store, StoreError> {
+        let path = path.as_ref();
+        let directory =
+            RealDirectory::open(path).map_err(StoreError::io("opening the store's directory"))?;
+        // Streams written before have to be read, too, even if fewer are to be used now.
+        let name = |stream: usize| format!("log-{stream}");
+        let written = (0..)
+            .take_while(|&stream| path.join(name(stream)).is_dir())
+            .count();
+        let streams = 0..settings.log_streams.max(written);
+        let directories = streams
+            .map(|stream| directory.subdirectory(&name(stream)))
+            .collect::<Result<_, _>>();
+        let directories = directories.map_err(StoreError::io("opening a log directory"))?;
+        Store::open_on(directory, directories, settings)
+    }
+
+    /// Opens the store in `directory`, its log in `log_directories`, one a stream.
+    ///
+    /// # Errors
+    /// As [`open`](Store::open).
+    pub fn open_on(
+        directory: Arc<dyn Directory>,
+        log_directories: Vec<Arc<dyn Directory>>,
+        mut settings: Settings,
+    ) -> Result<Store, StoreError> {
+        settings.log.active_streams = settings.log.active_streams.min(settings.log_streams.max(1));
+        let engine = Arc::new(open_engine(directory, log_directories, &settings)?);
+        let workers = Workers::new(settings.queue_max);
+        let starting = StoreError::io("starting a thread");
+        workers.resize(settings.workers).map_err(starting)?;
+        let housekeeper = match settings.housekeeping {
+            Housekeeping::ByHand => None,
+            Housekeeping::Background => Some(
+                Housekeeper::start(Arc::clone(&engine))
+                    .map_err(StoreError::io("starting a thread"))?,
+            ),
+        };
+        let housekeeper = Mutex::new(housekeeper);
+        Ok(Store {
+            threads: Arc::new(Threads {
+                workers,
+                housekeeper,
+                engine,
+            }),
+        })
+    }
+
+    fn engine(&self) -> &Arc<Engine> {
+        &self.threads.engine
+    }
+
+    /// Makes a table. Durable when it returns, whatever the flush policy.
+    ///
+    /// # Errors
+    /// [`StoreError::BadSchema`], [`StoreError::TableExists`], or what the disk says.
+    pub fn create_table(&self, schema: Schema) -> Result<Table, StoreError> {
+        self.engine().create_table(schema)
+    }
+
+    /// The table of this name.
+    pub fn table(&self, name: &str) -> Option<Table> {
+        self.engine().table(name)
+    }
+
+    /// The names of all tables, sorted.
+    pub fn table_names(&self) -> Vec<String> {
+        self.engine().table_names()
+    }
+
+    /// Begins a transaction on this thread; it may be used on another.
+    pub fn begin(&self, options: TransactionOptions) -> Transaction {
+        Transaction::begin(Arc::clone(self.engine()), &options)
+    }
+
+    /// Executes a transaction on a worker thread, or on this one if there are none, and waits for it. It is committed if `work`
+    /// returns `Ok` and rolled back if not.
+    pub fn execute<T, E>(
+        &self,
+        options: TransactionOptions,
+        work: impl FnOnce(&mut Transaction) -> Result<T, E> + Send,
+    ) -> Executed<Result<T, E>>
+    where
+        T: Send,
+        E: From<StoreError> + Send,
+    {
+        self.threads.workers.run(move || {
+            let mut txn = self.begin(options);
+            let value = work(&mut txn)?;
+            txn.commit()?;
+            Ok(value)
+        })
+    }
+
+    /// Changes a setting of the running store.
+    ///
+    /// # Errors
+    /// If the value is out of range, or the disk refuses.
+    pub fn change(&self, change: Change) -> Result<(), StoreError> {
+        let engine = self.engine();
+        let (locks, pool, log) = (&engine.locks, &engine.storage.pool, &engine.storage.log);
+        match change {
+            Change::Schedule(schedule) => {
+                let rules = locks.config().rules;
+                locks.set_rules(Rules {
+                    deadlocks: rules.deadlocks,
+                    seed: rules.seed,
+                    ..Rules::new(schedule)
+                });
+            }
+            Change::Rules(rules) => locks.set_rules(rules),
+            Change::Deadlocks(deadlocks) => locks.set_rules(Rules {
+                deadlocks,
+                ..locks.config().rules
+            }),
+            Change::LockTimeout(timeout) => engine.set_lock_timeout(timeout),
+            Change::Replacement(replacement) => pool.set_replacement(replacement),
+            Change::LazyWait(wait) => pool.set_lazy_wait(wait),
+            Change::FlushPolicy(policy) => engine.set_flush_policy(policy)?,
+            Change::FlushInterval(interval) => log.set_flush_interval(interval),
+            Change::LogBlockBytes(bytes) => log.set_block_bytes(bytes)?,
+            Change::LogStreams(count) => log.set_active_streams(count)?,
+            Change::Workers(count) => {
+                self.threads
+                    .workers
+                    .resize(count)
+                    .map_err(StoreError::io("starting a worker thread"))?;
+            }
+            Change::CheckpointLogBytes(bytes) => {
+                engine.checkpoint_log_bytes.store(bytes, Ordering::Relaxed)
+            }
+        }
+        Ok(())
+    }
+
+    /// Tells `observer` of every transaction that begins from now on and ends; `None` ends that.
+    pub fn observe(&self, observer: Option<Arc<dyn Observer>>) {
+        self.engine().set_observer(observer);
+    }
+
+    /// What was counted since it was opened.
+    pub fn statistics(&self) -> Statistics {
+        let engine = self.engine();
+        Statistics {
+            transactions: engine.counters.snapshot(),
+            locks: engine.locks.metrics(),
+            pool: engine.storage.pool.statistics(),
+            log: engine.storage.log.statistics(),
+        }
+    }
+
+    /// The table, and index of it, that a lock belongs to.
+    pub fn lock_place(&self, name: &LockName) -> Option<(Table, Option<Index>)> {
+        self.engine().owner_of(Tree { root: name.root() })
+    }
+
+    /// Removes deleted rows that nobody needs any more, and takes a checkpoint if one is due: what the background thread does,
+    /// for [`Housekeeping::ByHand`]. How many deleted entries have to stay for now.
+    ///
+    /// # Errors
+    /// If pages or log fail.
+    pub fn tidy(&self) -> Result<usize, StoreError> {
+        self.engine().tidy()
+    }
+
+    /// Takes a checkpoint, so that recovery need not read what was logged before.
+    ///
+    /// # Errors
+    /// If pages, log or checkpoint cannot be written; nothing is lost.
+    pub fn checkpoint(&self) -> Result<(), StoreError> {
+        self.engine().checkpoint()
+    }
+
+    /// Writes all pages and ends the log, so that the next opening has nothing to recover. Afterwards the store refuses
+    /// everything. Transactions still running are rolled back by the next opening.
+    ///
+    /// # Errors
+    /// If the disk refuses; what was committed is as safe as before.
+    pub fn close(&self) -> Result<(), StoreError> {
+        drop(self.threads.housekeeper.lock().take());
+        let engine = self.engine();
+        engine.check()?;
+        engine.storage.pool.flush_all()?;
+        engine.checkpoint()?;
+        engine.stop(&"it is closed");
+        Ok(engine.storage.log.close()?)
+    }
+}
+
+impl Engine {
+    /// Removes ghosts and takes a checkpoint if one is due.
+    pub(crate) fn tidy(&self) -> Result<usize, StoreError> {
+        let left = self.purge()?;
+        if self.is_checkpoint_due() {
+            self.checkpoint()?;
+        }
+        Ok(left)
+    }
+
+    /// Under eager flush a commit's locks are released when it is durable, so whatever can be read is durable and a commit
+    /// depends on nothing else. Under the lazy policies it depends on everything before it. The order of the steps
+    /// keeps a commit that is under way during the change on the safe side.
+    fn set_flush_policy(&self, policy: FlushPolicy) -> Result<(), StoreError> {
+        let log = &self.storage.log;
+        if policy == FlushPolicy::EagerFlush {
+            log.set_policy(policy);
+            log.flush_all()?;
+            self.reads_durable.store(true, Ordering::SeqCst);
+        } else {
+            self.reads_durable.store(false, Ordering::SeqCst);
+            log.set_policy(policy);
+        }
+        Ok(())
+    }
+}
+
+/// Opens the files and recovers.
+fn open_engine(
+    directory: Arc<dyn Directory>,
+    log_directories: Vec<Arc<dyn Directory>>,
+    settings: &Settings,
+) -> Result<Engine, StoreError> {
+    let lock = directory
+        .lock(LOCK_FILE)
+        .map_err(|error| match error.kind() {
+            std::io::ErrorKind::WouldBlock => StoreError::InUse,
+            _ => StoreError::io("locking the store")(error),
+        })?;
+    let found = Checkpoint::read(&*directory)?;
+    let (log, recovered) = Log::open(log_directories, settings.log.clone())?;
+    let checkpoint = match found {
+        Some(checkpoint) => checkpoint,
+        None => {
+            let names = directory
+                .list()
+                .map_err(StoreError::io("reading the store's directory"))?;
+            if !recovered.is_empty() || names.iter().any(|name| name == PAGES_FILE) {
+                return Err(StoreError::Corrupt(
+                    "there is a log or a page file, but no checkpoint file".to_owned(),
+                ));
+            }
+            let first = Checkpoint {
+                next_number: 1,
+                ..Checkpoint::default()
+            };
+            first.write(&*directory)?;
+            first
+        }
+    };
+    let pool = Pool::open(&*directory, PAGES_FILE, settings.pool.clone(), log.clone())?;
+    let storage = Storage { pool, log };
+    let outcome = recover(&storage, &recovered, &checkpoint)?;
+    let catalog = match outcome.catalog {
+        Some(root) => Tree { root },
+        None => create_catalog(&storage)?,
+    };
+    let engine = Engine::new(Parts {
+        storage,
+        locks: LockManager::new(settings.locks),
+        running: Running::new(outcome.next_number),
+        catalog,
+        checkpoints: CheckpointState::default(),
+        directory,
+        reads_durable: settings.log.policy == FlushPolicy::EagerFlush,
+        lock_timeout: settings.lock_timeout,
+        checkpoint_log_bytes: settings.checkpoint_log_bytes,
+        lock,
+    });
+    engine.checkpoint()?;
+    engine.load_tables()?;
+    Ok(engine)
+}

@@ -1,0 +1,410 @@
+//! A transaction's life: begin, statements that are undone when they fail, commit, rollback.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use evenkeel_locks::{LockError, Mode, TxnId, TxnOptions};
+use evenkeel_log::{Depends, Lsn, NewRecord};
+use evenkeel_pages::PageWrite;
+
+use crate::engine::Engine;
+use crate::error::StoreError;
+use crate::locking::LockName;
+use crate::observe::{Grant, Trace};
+use crate::purge::Ghost;
+use crate::record::{Kind, Undo, put_changes};
+use crate::storage::apply;
+use crate::table::Table;
+use crate::tree::change::Change;
+use crate::undo::{Compensation, UndoList};
+
+/// What a transaction may see of others.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub enum Isolation {
+    /// What is committed when it is read. Rows read are locked for that moment only.
+    ReadCommitted,
+    /// And what was read does not change until the end; but a repeated scan may find new rows.
+    RepeatableRead,
+    /// As if transactions ran one after the other: scans lock the gaps they pass, too.
+    #[default]
+    Serializable,
+}
+
+/// How a transaction begins.
+#[derive(Clone, Copy, PartialEq, Default, Debug)]
+pub struct TransactionOptions {
+    /// What it may see of others.
+    pub isolation: Isolation,
+    /// Its type, for hLDSF's estimates and for statistics.
+    pub class: u32,
+    /// The [`Transaction::birth_ns`] of the one it is a retry of: it keeps that one's age.
+    pub birth_ns: Option<u64>,
+    /// Its expected remaining time where known, for hLDSF, in nanoseconds.
+    pub expected_remaining_ns: Option<f64>,
+    /// How long it waits for a lock, instead of the store's setting.
+    pub lock_timeout: Option<Duration>,
+}
+
+/// A transaction. Rolled back when dropped without [`commit`](Transaction::commit).
+pub struct Transaction {
+    pub(crate) engine: Arc<Engine>,
+    pub(crate) locks: evenkeel_locks::Transaction<LockName>,
+    pub(crate) isolation: Isolation,
+    class: u32,
+    lock_timeout: Option<Duration>,
+    ended: bool,
+    /// Its number in the log, and 0 before its first record.
+    number: u64,
+    last_lsn: Lsn,
+    undo: UndoList,
+    /// What it deleted: removable when it commits.
+    pub(crate) deleted: Vec<Ghost>,
+    /// What it inserted and took back: removable when it ends.
+    taken_back: Vec<Ghost>,
+    /// Its lock grants, if somebody observes them.
+    grants: Option<Vec<Grant>>,
+    pub(crate) buffers: Buffers,
+}
+
+/// Memory used by statement after statement.
+#[derive(Default)]
+pub(crate) struct Buffers {
+    pub(crate) key: Vec<u8>,
+    pub(crate) value: Vec<u8>,
+    payload: Vec<u8>,
+}
+
+impl Transaction {
+    pub(crate) fn begin(engine: Arc<Engine>, options: &TransactionOptions) -> Transaction {
+        let locks = engine.locks.begin_with(TxnOptions {
+            class: options.class,
+            birth_ns: options.birth_ns,
+            expected_remaining_ns: options.expected_remaining_ns,
+        });
+        Transaction {
+            isolation: options.isolation,
+            class: options.class,
+            lock_timeout: options.lock_timeout.or_else(|| engine.lock_timeout()),
+            ended: false,
+            number: 0,
+            last_lsn: Lsn::ZERO,
+            undo: UndoList::default(),
+            deleted: Vec::new(),
+            taken_back: Vec::new(),
+            grants: engine.is_observed().then(Vec::new),
+            buffers: Buffers::default(),
+            locks,
+            engine,
+        }
+    }
+
+    /// Its identity in the lock manager, as in [`StoreError::Deadlock`].
+    pub fn id(&self) -> TxnId {
+        self.locks.id()
+    }
+
+    /// When it was born: give it to the transaction that tries again, so that it keeps its age.
+    pub fn birth_ns(&self) -> u64 {
+        self.locks.birth_ns()
+    }
+
+    /// Number of locks it holds.
+    pub fn locks_held(&self) -> usize {
+        self.locks.locks_held()
+    }
+
+    /// Whether it was rolled back by an error.
+    pub fn is_ended(&self) -> bool {
+        self.ended
+    }
+
+    /// Runs a statement. One that fails is undone; if the lock manager made it fail, the whole transaction is.
+    pub(crate) fn statement<T>(
+        &mut self,
+        table: &Table,
+        run: impl FnOnce(&mut Transaction) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        assert_eq!(
+            table.store(),
+            self.engine.number,
+            "a table is used with the store it came from"
+        );
+        self.check()?;
+        let before = self.undo.len();
+        run(self).inspect_err(|error| self.fail(error, before))
+    }
+
+    /// # Errors
+    /// If the transaction has ended or the store has stopped.
+    fn check(&self) -> Result<(), StoreError> {
+        if self.ended {
+            return Err(StoreError::Ended);
+        }
+        self.engine.check()
+    }
+
+    fn fail(&mut self, error: &StoreError, before: usize) {
+        match error {
+            StoreError::Deadlock { .. } => self.engine.counters.deadlocks.add_one(),
+            StoreError::GaveWay(_) => self.engine.counters.gave_way.add_one(),
+            StoreError::LockTimeout => self.engine.counters.lock_timeouts.add_one(),
+            _ => {}
+        }
+        // Should undoing fail, the store stops and says so at the next call.
+        if error.is_retryable() {
+            let _ = self.end_undone();
+        } else {
+            let _ = self.undo_to(before);
+        }
+    }
+
+    /// Locks `name`, waiting for it.
+    pub(crate) fn lock(&mut self, name: LockName, mode: Mode) -> Result<(), StoreError> {
+        let asked_ns = self.grants.is_some().then(|| self.engine.locks.now_ns());
+        let held = self.locks.locks_held();
+        match self.lock_timeout {
+            None => self.locks.lock(&name, mode)?,
+            Some(timeout) => self.locks.lock_timeout(&name, mode, timeout)?,
+        }
+        if let Some(asked_ns) = asked_ns
+            && self.locks.locks_held() > held
+        {
+            self.note_grant(asked_ns);
+        }
+        // The holder before may have released it because the store stopped, with its changes in place.
+        self.engine.check()
+    }
+
+    /// Locks `name` if that needs no waiting; whether it could.
+    pub(crate) fn try_lock(&mut self, name: LockName, mode: Mode) -> Result<bool, StoreError> {
+        let held = self.locks.locks_held();
+        match self.locks.try_lock(&name, mode) {
+            Ok(()) => {
+                if self.grants.is_some() && self.locks.locks_held() > held {
+                    self.note_grant(self.engine.locks.now_ns());
+                }
+                Ok(true)
+            }
+            Err(LockError::WouldBlock) => Ok(false),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    fn note_grant(&mut self, asked_ns: u64) {
+        let now_ns = self.engine.locks.now_ns();
+        let grant = Grant {
+            age_ns: now_ns.saturating_sub(self.locks.birth_ns()),
+            waited_ns: now_ns.saturating_sub(asked_ns),
+        };
+        self.grants.get_or_insert_default().push(grant);
+    }
+
+    /// Changes a leaf and notes how to undo it.
+    pub(crate) fn change(
+        &mut self,
+        leaf: &mut PageWrite<'_>,
+        change: &Change<'_>,
+        undo: &[u8],
+    ) -> Result<(), StoreError> {
+        let (page, page_lsn) = (leaf.id(), leaf.lsn());
+        let lsn = self.append(&[(page, change.clone())], undo, &[page_lsn])?;
+        apply(leaf, change, lsn);
+        Ok(())
+    }
+
+    /// Appends a record of changes that the caller then makes.
+    pub(crate) fn append(
+        &mut self,
+        changes: &[(evenkeel_pages::PageId, Change<'_>)],
+        undo: &[u8],
+        depends: &[Lsn],
+    ) -> Result<Lsn, StoreError> {
+        let mut payload = std::mem::take(&mut self.buffers.payload);
+        payload.clear();
+        put_changes(changes, &mut payload);
+        payload.extend_from_slice(undo);
+        let lsn = self.append_record(Kind::Change, Depends::On(depends), &payload);
+        self.buffers.payload = payload;
+        let lsn = lsn?;
+        self.undo.push(lsn, undo);
+        Ok(lsn)
+    }
+
+    fn append_record(
+        &mut self,
+        kind: Kind,
+        depends: Depends<'_>,
+        payload: &[u8],
+    ) -> Result<Lsn, StoreError> {
+        let log = &self.engine.storage.log;
+        if self.number == 0 {
+            self.number = self.engine.running.enter(log);
+        }
+        self.last_lsn = log.append(&NewRecord {
+            txn: self.number,
+            prev: self.last_lsn,
+            kind: kind as u8,
+            depends,
+            payload,
+        })?;
+        Ok(self.last_lsn)
+    }
+
+    /// Makes its changes permanent, as durable as the flush policy says, and releases its locks.
+    ///
+    /// # Errors
+    /// [`StoreError::CommitUnknown`] if only reopening the store shows whether it is committed; after every other error it is
+    /// rolled back.
+    pub fn commit(mut self) -> Result<(), StoreError> {
+        self.check()?;
+        if self.number != 0 {
+            self.make_durable()?;
+            self.engine.running.leave(self.number);
+        } else {
+            self.engine.counters.read_only.add_one();
+        }
+        self.ended = true;
+        self.engine.counters.committed.add_one();
+        self.locks.release_all();
+        self.engine.ghosts.add(&mut self.deleted);
+        self.engine.ghosts.add(&mut self.taken_back);
+        self.tell_observer(true);
+        Ok(())
+    }
+
+    fn make_durable(&mut self) -> Result<(), StoreError> {
+        let appended = self.append_record(Kind::Commit, self.engine.read_dependencies(), &[]);
+        let durable = appended.and_then(|lsn| Ok(self.engine.storage.log.commit(lsn)?));
+        durable.map_err(|error| {
+            // Neither undone nor committed: nobody may see its changes. That goes for a failed append, too, which may have
+            // written the record.
+            self.ended = true;
+            self.engine.stop(&error);
+            StoreError::CommitUnknown(error.to_string().into())
+        })
+    }
+
+    /// Takes all its changes back and releases its locks.
+    ///
+    /// # Errors
+    /// If pages or log fail: the store has stopped then, and undoes the transaction when it is reopened.
+    pub fn rollback(mut self) -> Result<(), StoreError> {
+        if self.ended {
+            return Ok(());
+        }
+        self.engine.counters.rolled_back.add_one();
+        self.end_undone()
+    }
+
+    /// Undoes everything and ends.
+    fn end_undone(&mut self) -> Result<(), StoreError> {
+        self.ended = true;
+        let undone = self.undo_all();
+        self.locks.release_all();
+        if undone.is_ok() {
+            self.engine.ghosts.add(&mut self.taken_back);
+        }
+        self.tell_observer(false);
+        undone
+    }
+
+    fn undo_all(&mut self) -> Result<(), StoreError> {
+        if self.number == 0 {
+            return Ok(());
+        }
+        self.undo_to(0)?;
+        let mut compensation = self.compensation();
+        compensation
+            .end()
+            .inspect_err(|error| self.engine.stop(error))?;
+        self.engine.running.leave(self.number);
+        Ok(())
+    }
+
+    /// Undoes its last changes until `keep` are left.
+    fn undo_to(&mut self, keep: usize) -> Result<(), StoreError> {
+        if self.undo.len() <= keep {
+            return Ok(());
+        }
+        self.engine.check()?;
+        self.note_taken_back(keep);
+        let engine = Arc::clone(&self.engine);
+        let mut compensation = Compensation {
+            storage: &engine.storage,
+            txn: self.number,
+            prev: self.last_lsn,
+        };
+        let undone = compensation.undo_to(&mut self.undo, keep);
+        self.last_lsn = compensation.prev;
+        undone.inspect_err(|error| engine.stop(error))
+    }
+
+    fn compensation(&self) -> Compensation<'_> {
+        Compensation {
+            storage: &self.engine.storage,
+            txn: self.number,
+            prev: self.last_lsn,
+        }
+    }
+
+    /// What it inserted becomes ghosts that can be removed once its locks are released.
+    fn note_taken_back(&mut self, keep: usize) {
+        for undo in self.undo.iter().skip(keep).flatten() {
+            let (tree, key) = match undo {
+                Undo::Insert { tree, key } => (tree, key),
+                Undo::Splice {
+                    tree,
+                    key,
+                    ghost: true,
+                    ..
+                } => (tree, key),
+                _ => continue,
+            };
+            self.taken_back
+                .push(Ghost::new(crate::tree::Tree { root: tree }, key));
+        }
+    }
+
+    fn tell_observer(&mut self, committed: bool) {
+        let Some(grants) = self.grants.take() else {
+            return;
+        };
+        let Some(observer) = self.engine.observer() else {
+            return;
+        };
+        let age_ns = self
+            .engine
+            .locks
+            .now_ns()
+            .saturating_sub(self.locks.birth_ns());
+        observer.ended(&Trace {
+            class: self.class,
+            committed,
+            age_ns,
+            grants: &grants,
+        });
+    }
+}
+
+impl Drop for Transaction {
+    fn drop(&mut self) {
+        if !self.ended {
+            self.engine.counters.rolled_back.add_one();
+            // Should it fail, the store has stopped and says so at the next call.
+            let _ = self.end_undone();
+        }
+    }
+}
+
+impl Engine {
+    /// What a commit record depends on beside the transaction's own records. Under eager flush, everything the
+    /// transaction can have read was durable before its locks were released; under the lazy policies it was not.
+    fn read_dependencies(&self) -> Depends<'static> {
+        if self.reads_durable.load(Ordering::SeqCst) {
+            Depends::On(&[])
+        } else {
+            Depends::Everything
+        }
+    }
+}

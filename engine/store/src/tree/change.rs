@@ -1,0 +1,416 @@
+//! Changes of pages: what is written to the log, applied when it happens, and applied again by recovery.
+//!
+//! Logging is physiological (Mohan et al., TODS 1992, section 1.1): physical to a page, by slots within it. The same
+//! [`Change::apply`] serves normal operation and redo, so a page recovers to the same entries.
+
+use evenkeel_pages::PageId;
+
+use crate::codec::{Reader, Write};
+use crate::tree::edit::NodeMut;
+use crate::tree::node::{Entry, Frame, Node};
+
+/// A change of one page.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Change<'c> {
+    /// Adds an entry as `slot`.
+    Insert { slot: u16, entry: Entry<'c> },
+    /// Removes an entry.
+    Remove { slot: u16 },
+    /// Makes an entry a ghost, or a live one again.
+    SetGhost { slot: u16, ghost: bool },
+    /// Replaces `removed` bytes from `at` of an entry's value.
+    Splice {
+        slot: u16,
+        ghost: bool,
+        at: u16,
+        removed: u16,
+        with: &'c [u8],
+    },
+    /// Keeps the first `count` entries: what the left half of a split does.
+    Truncate { count: u16, high: &'c [u8] },
+    /// Makes a newly allocated page a node.
+    Format {
+        frame: Frame<'c>,
+        entries: Entries<'c>,
+    },
+    /// Adds entries behind the last and takes over the upper bound: what the left half of a merge does.
+    Absorb {
+        high: Option<&'c [u8]>,
+        entries: Entries<'c>,
+    },
+    /// Makes a node another one, of the same page and tree: a root that gets or loses a level.
+    Replace {
+        frame: Frame<'c>,
+        entries: Entries<'c>,
+    },
+    /// Gives the page back to the pool.
+    Free,
+}
+
+/// Entries within a log record: count (2), then each as in [`put_entry`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Entries<'c>(pub(crate) &'c [u8]);
+
+impl<'c> Entries<'c> {
+    /// Writes `entries` down in `buffer`.
+    pub(crate) fn collect<'e>(
+        entries: impl Iterator<Item = Entry<'e>>,
+        buffer: &'c mut Vec<u8>,
+    ) -> Entries<'c> {
+        buffer.clear();
+        buffer.u16(0);
+        let mut count = 0;
+        for entry in entries {
+            put_entry(&entry, buffer);
+            count += 1;
+        }
+        buffer[..2].copy_from_slice(&u16::to_le_bytes(count));
+        Entries(buffer)
+    }
+
+    fn iter(self) -> impl Iterator<Item = Entry<'c>> {
+        let mut reader = Reader(self.0);
+        let count = reader.u16().unwrap_or_default();
+        (0..count).map_while(move |_| take_entry(&mut reader))
+    }
+
+    /// Takes entries off a log record; `None` if one is malformed.
+    fn take(reader: &mut Reader<'c>) -> Option<Entries<'c>> {
+        let start = *reader;
+        for _ in 0..reader.u16()? {
+            take_entry(reader)?;
+        }
+        Some(Entries(&start.0[..start.0.len() - reader.0.len()]))
+    }
+}
+
+fn put_entry(entry: &Entry<'_>, bytes: &mut Vec<u8>) {
+    bytes.u8(u8::from(entry.ghost));
+    bytes.short_bytes(entry.key);
+    bytes.short_bytes(entry.value);
+}
+
+fn take_entry<'c>(reader: &mut Reader<'c>) -> Option<Entry<'c>> {
+    let ghost = reader.u8()? != 0;
+    let key = reader.short_bytes()?;
+    let value = reader.short_bytes()?;
+    Some(Entry { key, value, ghost })
+}
+
+fn put_frame(frame: &Frame<'_>, bytes: &mut Vec<u8>) {
+    bytes.u8(frame.level);
+    bytes.u64(frame.tree.0);
+    bytes.short_bytes(frame.low);
+    put_high(frame.high, bytes);
+}
+
+fn take_frame<'c>(reader: &mut Reader<'c>) -> Option<Frame<'c>> {
+    Some(Frame {
+        level: reader.u8()?,
+        tree: PageId(reader.u64()?),
+        low: reader.short_bytes()?,
+        high: take_high(reader)?,
+    })
+}
+
+fn put_high(high: Option<&[u8]>, bytes: &mut Vec<u8>) {
+    bytes.u8(u8::from(high.is_some()));
+    bytes.short_bytes(high.unwrap_or_default());
+}
+
+fn take_high<'c>(reader: &mut Reader<'c>) -> Option<Option<&'c [u8]>> {
+    let bounded = reader.u8()? != 0;
+    let high = reader.short_bytes()?;
+    Some(bounded.then_some(high))
+}
+
+impl<'c> Change<'c> {
+    /// Appends the change: a code (1), then its fields.
+    pub(crate) fn encode(&self, bytes: &mut Vec<u8>) {
+        match self {
+            Change::Insert { slot, entry } => {
+                bytes.u8(1);
+                bytes.u16(*slot);
+                put_entry(entry, bytes);
+            }
+            Change::Remove { slot } => {
+                bytes.u8(2);
+                bytes.u16(*slot);
+            }
+            Change::SetGhost { slot, ghost } => {
+                bytes.u8(3);
+                bytes.u16(*slot);
+                bytes.u8(u8::from(*ghost));
+            }
+            Change::Splice {
+                slot,
+                ghost,
+                at,
+                removed,
+                with,
+            } => {
+                bytes.u8(4);
+                bytes.u16(*slot);
+                bytes.u8(u8::from(*ghost));
+                bytes.u16(*at);
+                bytes.u16(*removed);
+                bytes.short_bytes(with);
+            }
+            Change::Truncate { count, high } => {
+                bytes.u8(5);
+                bytes.u16(*count);
+                bytes.short_bytes(high);
+            }
+            Change::Format { frame, entries } => {
+                bytes.u8(6);
+                put_frame(frame, bytes);
+                bytes.extend_from_slice(entries.0);
+            }
+            Change::Absorb { high, entries } => {
+                bytes.u8(7);
+                put_high(*high, bytes);
+                bytes.extend_from_slice(entries.0);
+            }
+            Change::Replace { frame, entries } => {
+                bytes.u8(8);
+                put_frame(frame, bytes);
+                bytes.extend_from_slice(entries.0);
+            }
+            Change::Free => bytes.u8(9),
+        }
+    }
+
+    /// Takes a change off a log record; `None` if it is malformed.
+    pub(crate) fn decode(reader: &mut Reader<'c>) -> Option<Change<'c>> {
+        Some(match reader.u8()? {
+            1 => Change::Insert {
+                slot: reader.u16()?,
+                entry: take_entry(reader)?,
+            },
+            2 => Change::Remove {
+                slot: reader.u16()?,
+            },
+            3 => Change::SetGhost {
+                slot: reader.u16()?,
+                ghost: reader.u8()? != 0,
+            },
+            4 => Change::Splice {
+                slot: reader.u16()?,
+                ghost: reader.u8()? != 0,
+                at: reader.u16()?,
+                removed: reader.u16()?,
+                with: reader.short_bytes()?,
+            },
+            5 => Change::Truncate {
+                count: reader.u16()?,
+                high: reader.short_bytes()?,
+            },
+            6 => Change::Format {
+                frame: take_frame(reader)?,
+                entries: Entries::take(reader)?,
+            },
+            7 => Change::Absorb {
+                high: take_high(reader)?,
+                entries: Entries::take(reader)?,
+            },
+            8 => Change::Replace {
+                frame: take_frame(reader)?,
+                entries: Entries::take(reader)?,
+            },
+            9 => Change::Free,
+            _ => return None,
+        })
+    }
+
+    /// Changes the page. The change must fit; [`Change::is_applicable`] says so of one that was read from a log.
+    pub(crate) fn apply(&self, body: &mut [u8]) {
+        let mut node = NodeMut(body);
+        match self {
+            Change::Insert { slot, entry } => node.insert(usize::from(*slot), entry),
+            Change::Remove { slot } => node.remove(usize::from(*slot)),
+            Change::SetGhost { slot, ghost } => node.set_ghost(usize::from(*slot), *ghost),
+            Change::Splice {
+                slot,
+                ghost,
+                at,
+                removed,
+                with,
+            } => {
+                node.set_ghost(usize::from(*slot), *ghost);
+                node.splice(
+                    usize::from(*slot),
+                    usize::from(*at),
+                    usize::from(*removed),
+                    with,
+                );
+            }
+            Change::Truncate { count, high } => node.truncate(usize::from(*count), high),
+            Change::Format { frame, entries } | Change::Replace { frame, entries } => {
+                node.format(frame, entries.iter())
+            }
+            Change::Absorb { high, entries } => node.absorb(entries.iter(), *high),
+            Change::Free => {}
+        }
+    }
+
+    /// Whether [`apply`](Change::apply) can be done to the page: redo asks, because a log and pages that do not belong
+    /// together must be an error and no panic.
+    pub(crate) fn is_applicable(&self, body: &[u8]) -> bool {
+        let node = Node(body);
+        let has = |slot: u16| usize::from(slot) < node.count();
+        match self {
+            Change::Format { frame, entries } => return frame.holds(entries.iter(), body.len()),
+            Change::Free => return true,
+            _ if !node.is_sound() => return false,
+            _ => {}
+        }
+        match self {
+            Change::Insert { slot, entry } => {
+                usize::from(*slot) <= node.count() && entry.bytes() <= node.free_bytes()
+            }
+            Change::Remove { slot } | Change::SetGhost { slot, .. } => has(*slot),
+            Change::Splice {
+                slot,
+                at,
+                removed,
+                with,
+                ..
+            } => {
+                let fits = |len: usize| {
+                    let kept = len.checked_sub(usize::from(*at) + usize::from(*removed));
+                    kept.is_some()
+                        && node.fits_value(
+                            usize::from(*slot),
+                            len - usize::from(*removed) + with.len(),
+                        )
+                };
+                has(*slot) && fits(node.entry(usize::from(*slot)).value.len())
+            }
+            Change::Truncate { count, high } => {
+                let frame = Frame {
+                    high: Some(high),
+                    ..node.frame()
+                };
+                usize::from(*count) <= node.count()
+                    && frame.holds(node.entries().take(usize::from(*count)), body.len())
+            }
+            Change::Absorb { high, entries } => {
+                let frame = Frame {
+                    high: *high,
+                    ..node.frame()
+                };
+                frame.holds(node.entries().chain(entries.iter()), body.len())
+            }
+            Change::Replace { frame, entries } => frame.holds(entries.iter(), body.len()),
+            Change::Format { .. } | Change::Free => true,
+        }
+    }
+}
+
+/// The least replacement that turns `old` into `new`: where it begins, how many bytes it removes, what it puts there.
+pub(crate) fn difference<'n>(old: &[u8], new: &'n [u8]) -> (u16, u16, &'n [u8]) {
+    let prefix = old.iter().zip(new).take_while(|(a, b)| a == b).count();
+    let (old_rest, new_rest) = (&old[prefix..], &new[prefix..]);
+    let suffix = old_rest
+        .iter()
+        .rev()
+        .zip(new_rest.iter().rev())
+        .take_while(|(a, b)| a == b)
+        .count();
+    (
+        prefix as u16,
+        (old_rest.len() - suffix) as u16,
+        &new_rest[..new_rest.len() - suffix],
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn every_change_is_decoded_as_encoded() {
+        let entry = Entry {
+            key: b"key",
+            value: b"value",
+            ghost: true,
+        };
+        let frame = Frame {
+            level: 3,
+            tree: PageId(9),
+            low: b"low",
+            high: Some(b"z"),
+        };
+        let mut buffer = Vec::new();
+        let entries = Entries::collect([entry, entry].into_iter(), &mut buffer);
+        let changes = [
+            Change::Insert { slot: 1, entry },
+            Change::Remove { slot: 2 },
+            Change::SetGhost {
+                slot: 3,
+                ghost: true,
+            },
+            Change::Splice {
+                slot: 4,
+                ghost: false,
+                at: 5,
+                removed: 6,
+                with: b"with",
+            },
+            Change::Truncate {
+                count: 7,
+                high: b"high",
+            },
+            Change::Format { frame, entries },
+            Change::Absorb {
+                high: None,
+                entries,
+            },
+            Change::Replace {
+                frame: Frame {
+                    high: None,
+                    ..frame
+                },
+                entries,
+            },
+            Change::Free,
+        ];
+        for change in changes {
+            let mut bytes = Vec::new();
+            change.encode(&mut bytes);
+            for len in 0..bytes.len() {
+                assert_eq!(
+                    Change::decode(&mut Reader(&bytes[..len])),
+                    None,
+                    "{change:?} cut"
+                );
+            }
+            bytes.push(1);
+            let mut reader = Reader(&bytes);
+            assert_eq!(Change::decode(&mut reader), Some(change));
+            assert_eq!(reader.0, [1]);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn a_difference_leads_from_old_to_new(
+            old in proptest::collection::vec(0..3u8, 0..12),
+            new in proptest::collection::vec(0..3u8, 0..12),
+        ) {
+            let (at, removed, with) = difference(&old, &new);
+            let mut changed = old.clone();
+            changed.splice(usize::from(at)..usize::from(at) + usize::from(removed), with.iter().copied());
+            prop_assert_eq!(changed, new.clone());
+            prop_assert!(old != new || (removed == 0 && with.is_empty()));
+        }
+
+        #[test]
+        fn changes_of_another_page_are_refused_without_panic(bytes: Vec<u8>, body in proptest::collection::vec(any::<u8>(), 400)) {
+            if let Some(change) = Change::decode(&mut Reader(&bytes)) {
+                let _ = change.is_applicable(&body);
+            }
+        }
+    }
+}

@@ -1,0 +1,254 @@
+//! Worker threads that execute queued transactions, as VoltDB does (dissertation, section 3.2.3).
+
+use std::any::Any;
+use std::collections::VecDeque;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use std::time::Instant;
+
+use parking_lot::{Condvar, Mutex};
+
+/// How a piece of work went.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Executed<T> {
+    /// What it returned.
+    pub result: T,
+    /// How long it waited for a worker, in nanoseconds.
+    pub queued_ns: u64,
+    /// How long it took from then on, in nanoseconds.
+    pub executed_ns: u64,
+}
+
+type Job = Box<dyn FnOnce() + Send>;
+
+/// A job and who waits for it. The waiting one may go on once this is dropped, whether the job has run or not.
+struct Queued {
+    job: Option<Job>,
+    done: Arc<Done>,
+}
+
+#[derive(Default)]
+struct Done {
+    done: Mutex<bool>,
+    changed: Condvar,
+}
+
+impl Queued {
+    fn run(mut self) {
+        if let Some(job) = self.job.take() {
+            job();
+        }
+    }
+}
+
+impl Drop for Queued {
+    fn drop(&mut self) {
+        self.job = None;
+        *self.done.done.lock() = true;
+        self.done.changed.notify_one();
+    }
+}
+
+#[derive(Default)]
+struct Queue {
+    jobs: VecDeque<Queued>,
+    /// Workers that take jobs. One ends only when it finds no job, so a job put here while there is one is done.
+    alive: usize,
+    /// Of them those that are to end.
+    surplus: usize,
+}
+
+struct Shared {
+    queue: Mutex<Queue>,
+    filled: Condvar,
+    emptied: Condvar,
+    queue_max: usize,
+}
+
+/// A fixed number of threads and the queue in front of them.
+pub(crate) struct Workers {
+    shared: Arc<Shared>,
+    threads: Mutex<Vec<JoinHandle<()>>>,
+}
+
+impl Workers {
+    /// No threads yet; a queue for `queue_max` jobs.
+    pub(crate) fn new(queue_max: usize) -> Workers {
+        let shared = Shared {
+            queue: Mutex::default(),
+            filled: Condvar::new(),
+            emptied: Condvar::new(),
+            queue_max: queue_max.max(1),
+        };
+        Workers {
+            shared: Arc::new(shared),
+            threads: Mutex::default(),
+        }
+    }
+
+    /// Changes the number of threads; those too many end when they are through with what they do.
+    ///
+    /// # Errors
+    /// If a thread cannot be started.
+    pub(crate) fn resize(&self, count: usize) -> std::io::Result<()> {
+        let mut threads = self.threads.lock();
+        while threads.len() < count {
+            let shared = Arc::clone(&self.shared);
+            let name = format!("evenkeel-worker-{}", threads.len());
+            threads.push(
+                std::thread::Builder::new()
+                    .name(name)
+                    .spawn(move || shared.work())?,
+            );
+            self.shared.queue.lock().alive += 1;
+        }
+        let surplus = threads.len() - count;
+        if surplus == 0 {
+            return Ok(());
+        }
+        self.shared.queue.lock().surplus = surplus;
+        self.shared.filled.notify_all();
+        // Which ones end is theirs to decide: wait until as many have.
+        let mut left: Vec<JoinHandle<()>> = threads.drain(..).collect();
+        while left.len() > count {
+            let before = left.len();
+            left.retain(|thread| !thread.is_finished());
+            if left.len() == before {
+                std::thread::yield_now();
+            }
+        }
+        *threads = left;
+        Ok(())
+    }
+
+    /// Runs `work` on a worker thread, or here if there is none, and waits for it. A panic of `work` goes on here.
+    pub(crate) fn run<T: Send>(&self, work: impl FnOnce() -> T + Send) -> Executed<T> {
+        let asked = Instant::now();
+        if self.shared.queue.lock().alive == 0 {
+            return timed(asked, work);
+        }
+        let mut outcome: Option<Result<Executed<T>, Box<dyn Any + Send>>> = None;
+        let place = &mut outcome;
+        let job: Box<dyn FnOnce() + Send + '_> = Box::new(move || {
+            *place = Some(catch_unwind(AssertUnwindSafe(|| timed(asked, work))));
+        });
+        // SAFETY: only the lifetime changes. The job is used and dropped before `Queued` is, and this function does not
+        // return before that: it waits below for `done`, which `Queued`'s drop sets last. Nothing between here and
+        // there can unwind.
+        let job: Job = unsafe { std::mem::transmute::<Box<dyn FnOnce() + Send + '_>, Job>(job) };
+        let done = Arc::new(Done::default());
+        self.shared.push(Queued {
+            job: Some(job),
+            done: Arc::clone(&done),
+        });
+        let mut is_done = done.done.lock();
+        while !*is_done {
+            done.changed.wait(&mut is_done);
+        }
+        drop(is_done);
+        match outcome.expect("a queued job runs before it is dropped") {
+            Ok(executed) => executed,
+            Err(panic) => resume_unwind(panic),
+        }
+    }
+}
+
+impl Drop for Workers {
+    fn drop(&mut self) {
+        // Removing threads starts none, so it cannot fail.
+        let _ = self.resize(0);
+    }
+}
+
+impl Shared {
+    fn push(&self, queued: Queued) {
+        let mut queue = self.queue.lock();
+        while queue.alive > 0 && queue.jobs.len() >= self.queue_max {
+            self.emptied.wait(&mut queue);
+        }
+        if queue.alive > 0 {
+            queue.jobs.push_back(queued);
+            drop(queue);
+            self.filled.notify_one();
+            return;
+        }
+        drop(queue);
+        // The last worker has just ended.
+        queued.run();
+    }
+
+    /// What a worker does until there is one too many.
+    fn work(&self) {
+        while let Some(queued) = self.next() {
+            self.emptied.notify_one();
+            queued.run();
+        }
+    }
+
+    fn next(&self) -> Option<Queued> {
+        let mut queue = self.queue.lock();
+        loop {
+            // The last one to end must leave no job behind, so jobs come first.
+            if let Some(queued) = queue.jobs.pop_front() {
+                return Some(queued);
+            }
+            if queue.surplus > 0 {
+                queue.surplus -= 1;
+                queue.alive -= 1;
+                self.emptied.notify_all();
+                return None;
+            }
+            self.filled.wait(&mut queue);
+        }
+    }
+}
+
+fn timed<T>(asked: Instant, work: impl FnOnce() -> T) -> Executed<T> {
+    let begun = Instant::now();
+    let result = work();
+    Executed {
+        result,
+        queued_ns: begun.duration_since(asked).as_nanos() as u64,
+        executed_ns: begun.elapsed().as_nanos() as u64,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    #[test]
+    fn all_work_is_done_whatever_the_number_of_workers() {
+        let workers = Workers::new(2);
+        let sum = AtomicUsize::new(0);
+        for count in [0, 3, 1, 4, 0] {
+            workers.resize(count).unwrap();
+            std::thread::scope(|scope| {
+                for client in 0..8 {
+                    let (workers, sum) = (&workers, &sum);
+                    scope.spawn(move || {
+                        for _ in 0..50 {
+                            let executed = workers.run(|| sum.fetch_add(client, Ordering::Relaxed));
+                            assert!(executed.result <= 5 * 50 * 28);
+                        }
+                    });
+                }
+            });
+        }
+        assert_eq!(sum.into_inner(), 5 * 50 * 28);
+    }
+
+    #[test]
+    fn a_panic_reaches_the_caller_and_the_worker_goes_on() {
+        let workers = Workers::new(1);
+        workers.resize(1).unwrap();
+        let panic = catch_unwind(AssertUnwindSafe(|| workers.run(|| panic!("on purpose"))));
+        assert_eq!(
+            panic.unwrap_err().downcast_ref::<&str>(),
+            Some(&"on purpose")
+        );
+        assert_eq!(workers.run(|| 7).result, 7);
+    }
+}

@@ -1,0 +1,153 @@
+//! Statements that change rows.
+
+use evenkeel_locks::Mode;
+
+use crate::error::StoreError;
+use crate::row::RowLayout;
+use crate::storage::check_entry;
+use crate::table::Table;
+use crate::transaction::Transaction;
+use crate::tree::node::entry_bytes;
+use crate::value::{Row, Value};
+
+impl Transaction {
+    /// Adds a row.
+    ///
+    /// # Errors
+    /// [`StoreError::DuplicateKey`] if its primary key, or its values of a unique index, are taken.
+    pub fn insert(&mut self, table: &Table, row: &[Value]) -> Result<(), StoreError> {
+        self.statement(table, |txn| {
+            table.layout().check_row(row)?;
+            if txn.insert_row(table, row)? {
+                return Ok(());
+            }
+            Err(duplicate(table, "primary key"))
+        })
+    }
+
+    /// Adds a row, or replaces the one with its primary key.
+    ///
+    /// # Errors
+    /// [`StoreError::DuplicateKey`] if its values of a unique index are another row's.
+    pub fn put(&mut self, table: &Table, row: &[Value]) -> Result<(), StoreError> {
+        self.statement(table, |txn| {
+            table.layout().check_row(row)?;
+            if txn.insert_row(table, row)? || txn.update_row(table, row)? {
+                return Ok(());
+            }
+            Err(StoreError::Corrupt(format!(
+                "a locked row of {:?} appeared and disappeared",
+                table.name()
+            )))
+        })
+    }
+
+    /// Replaces the row with the primary key of `row`.
+    ///
+    /// # Errors
+    /// [`StoreError::NotFound`] if there is none, [`StoreError::DuplicateKey`] if the values of a unique index are another
+    /// row's.
+    pub fn update(&mut self, table: &Table, row: &[Value]) -> Result<(), StoreError> {
+        self.statement(table, |txn| {
+            table.layout().check_row(row)?;
+            if txn.update_row(table, row)? {
+                return Ok(());
+            }
+            Err(StoreError::NotFound {
+                table: table.name().to_owned(),
+            })
+        })
+    }
+
+    /// Removes the row with this primary key; whether there was one.
+    ///
+    /// # Errors
+    /// If a lock is refused or the disk fails.
+    pub fn delete(&mut self, table: &Table, key: &[Value]) -> Result<bool, StoreError> {
+        self.statement(table, |txn| {
+            table.layout().check_key(key)?;
+            txn.delete_row(table, &crate::key::encode_all(key))
+        })
+    }
+
+    /// Locks the row and adds it; whether there was none.
+    fn insert_row(&mut self, table: &Table, row: &[Value]) -> Result<bool, StoreError> {
+        let (key, value) = self.encode(table.layout(), row);
+        check_entry(
+            &self.engine.storage.pool,
+            table.name(),
+            entry_bytes(key.len(), value.len()),
+        )?;
+        self.lock(table.row_lock(&key), Mode::X)?;
+        let inserted = self.insert_entry(table.tree(), &key, &value)?;
+        if inserted {
+            for place in 0..table.indexes().len() {
+                self.insert_into_index(table, place, row)?;
+            }
+        }
+        self.buffers.key = key;
+        self.buffers.value = value;
+        Ok(inserted)
+    }
+
+    /// The key and value of a row, in the transaction's own buffers.
+    fn encode(&mut self, layout: &RowLayout, row: &[Value]) -> (Vec<u8>, Vec<u8>) {
+        let mut key = std::mem::take(&mut self.buffers.key);
+        let mut value = std::mem::take(&mut self.buffers.value);
+        key.clear();
+        value.clear();
+        layout.encode_key(row, &mut key);
+        layout.encode_row(row, &mut value);
+        (key, value)
+    }
+
+    /// Locks the row and replaces it; whether there was one.
+    fn update_row(&mut self, table: &Table, row: &[Value]) -> Result<bool, StoreError> {
+        let (key, value) = self.encode(table.layout(), row);
+        check_entry(
+            &self.engine.storage.pool,
+            table.name(),
+            entry_bytes(key.len(), value.len()),
+        )?;
+        self.lock(table.row_lock(&key), Mode::X)?;
+        let old = self.replace_value(table, &key, &value)?;
+        let found = old.is_some();
+        if let Some(Some(old)) = old {
+            let old = decode(table, &key, &old)?;
+            for place in 0..table.indexes().len() {
+                self.move_in_index(table, place, &old, row)?;
+            }
+        }
+        self.buffers.key = key;
+        self.buffers.value = value;
+        Ok(found)
+    }
+
+    fn delete_row(&mut self, table: &Table, key: &[u8]) -> Result<bool, StoreError> {
+        self.lock(table.row_lock(key), Mode::X)?;
+        let Some(old) = self.delete_entry(table.tree(), key)? else {
+            return Ok(false);
+        };
+        if !table.indexes().is_empty() {
+            let old = decode(table, key, &old)?;
+            for place in 0..table.indexes().len() {
+                self.delete_from_index(table, place, &old)?;
+            }
+        }
+        Ok(true)
+    }
+
+}
+
+pub(crate) fn duplicate(table: &Table, index: &str) -> StoreError {
+    StoreError::DuplicateKey {
+        table: table.name().to_owned(),
+        index: index.to_owned(),
+    }
+}
+
+/// The row of an entry of the primary tree.
+pub(crate) fn decode(table: &Table, key: &[u8], value: &[u8]) -> Result<Row, StoreError> {
+    let row = table.layout().decode(key, value);
+    row.ok_or_else(|| StoreError::Corrupt(format!("a row of {:?} is malformed", table.name())))
+}
