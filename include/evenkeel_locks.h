@@ -51,7 +51,7 @@ enum evk_deadlocks {
 /* Zero in a field means its default. */
 typedef struct evk_config {
     const char *schedule; /* "fifo", "random", "vats", "mlf", "mblf", "ddf", "ldsf" (default), "bldsf", "bldsf:f1" to
-                             "bldsf:f6", "hldsf" */
+                             "bldsf:f6", "hldsf"; beyond the papers "svats", "edsf", "ldaf", "ldaf:1", "hldaf" */
     int deadlocks;        /* enum evk_deadlocks */
     uint32_t shards;      /* parts of the table locked separately */
     uint64_t locks_max;   /* locks one transaction may hold */
@@ -63,8 +63,12 @@ typedef struct evk_config {
 evk_locks *evk_locks_new(const evk_config *config);
 /* Frees it. Transactions may outlive it. */
 void evk_locks_free(evk_locks *locks);
+/* Grants by another schedule from now on, while transactions hold and wait; 0 if none is called so. */
+int evk_locks_set_schedule(evk_locks *locks, const char *schedule);
 /* Number of objects locked now. */
 uint64_t evk_locks_locked_objects(const evk_locks *locks);
+/* Number of transactions that wait now. */
+uint64_t evk_locks_waiting(const evk_locks *locks);
 
 /* Begins a transaction. class: its type, for hldsf. birth_ns: 0, or the birth of the transaction this one retries. */
 evk_txn *evk_txn_begin(const evk_locks *locks, uint32_t class_, uint64_t birth_ns);

@@ -16,7 +16,7 @@ use history::{Committed, check};
 use store::{ROWS, Store, StoreTxn, TABLES};
 
 const WORKERS: u64 = 4;
-const TXNS_EACH: u64 = 50;
+const TXNS_EACH: u64 = 300;
 
 /// Three random steps. Reading a row and then writing it upgrades S to X (and the table's IS to IX); scanning a table
 /// and then writing one of its rows upgrades the table's S to SIX.

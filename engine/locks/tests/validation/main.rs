@@ -60,6 +60,7 @@ fn every_schedule_under_every_deadlock_policy() {
             tally.add(validate(Plan::of(seed, rules)).tally);
         }
     }
+    println!("{tally:?}");
     // Every way to end came up, so each was checked.
     let seen = [
         tally.commits,

@@ -60,7 +60,7 @@ impl Plan {
             tries_percent: draws.below(20),
             async_percent: draws.below(40),
             releases_percent: draws.below(20),
-            yields_percent: draws.below(6),
+            yields_percent: 1 + draws.below(6),
             spins_end: 1 + draws.below(200),
             cancels: draws.below(2) == 0,
             checks: true,

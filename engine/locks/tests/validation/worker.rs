@@ -20,6 +20,9 @@ use crate::tally::Tally;
 /// cancelled or times out for ever.
 const ATTEMPTS_MAX: u32 = 100;
 
+/// How often others run before a wait is dropped, so that it may have been granted meanwhile.
+const DROP_YIELDS_PERCENT: u64 = 50;
+
 /// How a lock is asked for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum How {
@@ -103,6 +106,16 @@ impl<'r> Worker<'r> {
         }
     }
 
+    /// Time in which others can do something.
+    fn work(&mut self, yields_percent: u64) {
+        if self.chance(yields_percent) {
+            thread::yield_now();
+        }
+        for _ in 0..self.draws.below(self.run.plan.spins_end) {
+            std::hint::spin_loop();
+        }
+    }
+
     fn chance(&mut self, percent: u64) -> bool {
         self.draws.below(100) < percent
     }
@@ -117,12 +130,7 @@ impl<'r> Worker<'r> {
                 Some(error) if error.must_abort() => return Ok(End::Aborted),
                 _ => {}
             }
-            if self.chance(self.run.plan.yields_percent) {
-                thread::yield_now();
-            }
-            for _ in 0..self.draws.below(self.run.plan.spins_end) {
-                std::hint::spin_loop();
-            }
+            self.work(self.run.plan.yields_percent);
             if self.chance(self.run.plan.releases_percent) {
                 self.release_one(txn)?;
             }
@@ -143,11 +151,12 @@ impl<'r> Worker<'r> {
             How::Try => txn.try_lock(&object, mode),
             How::Async => block_on(txn.lock_async(&object, mode)),
             How::AsyncDropped => {
-                let mut context = Context::from_waker(Waker::noop());
-                match pin!(txn.lock_async(&object, mode)).poll(&mut context) {
+                let mut wait = pin!(txn.lock_async(&object, mode));
+                match wait.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
                     Poll::Ready(outcome) => outcome,
                     Poll::Pending => {
                         self.tally.dropped += 1;
+                        self.work(DROP_YIELDS_PERCENT);
                         Err(LockError::Timeout)
                     }
                 }
