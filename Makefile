@@ -14,7 +14,7 @@ test:
 	scripts/install.sh test
 	$(CARGO) build -p evenkeel-agent -p evenkeel-servers
 	$(CARGO) test --workspace
-	$(CARGO) test -p evenkeel-locks --features shuttle --test shuttle
+	for crate in locks log pages; do $(CARGO) test -p evenkeel-$$crate --features shuttle --test shuttle || exit 1; done
 
 # What a change must pass beside the tests.
 lint:

@@ -8,10 +8,10 @@
 //! * [`write_atomically`]: replaces a small file so that a crash leaves the old or the new one.
 //!
 //! ## What a caller may rely on
-//! Data is durable once [`File::sync_data`] returned `Ok` after the write, and a name once [`Directory::sync`] did. Until
-//! then a power failure may keep any subset of the sectors written, in any order. After a **failed** sync the data
-//! written since the last successful one counts as lost, even if a later sync succeeds: Linux marks the pages clean
-//! (Rebello et al., "Can Applications Recover from fsync Failures?", ATC 2020). Callers stop using the file.
+//! Data is durable once [`File::sync_data`] returned `Ok` after the write, and a name once [`Directory::sync`] did.
+//! Until then a power failure may keep any subset of the sectors written, in any order. After a **failed** sync the
+//! data written since the last successful one counts as lost, even if a later sync succeeds: Linux marks the pages
+//! clean (Rebello et al., "Can Applications Recover from fsync Failures?", ATC 2020). Callers stop using the file.
 //!
 //! ## API
 //! ```text

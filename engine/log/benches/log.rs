@@ -1,8 +1,12 @@
 //! Commits over threads, streams, policies and block sizes, on a directory of the disk under the target directory.
 //!
-//! `cargo bench -p evenkeel-log -- [SECONDS]` prints one line for each configuration: commits a second, mean, standard deviation and 99th
-//! percentile of the commit's latency, and batches, so the size of a group. Configurations are interleaved in rounds and
-//! the medians over rounds printed.
+//! `cargo bench -p evenkeel-log -- [SECONDS]` prints one line for each configuration: commits a second, mean,
+//! standard deviation and 99th percentile of the commit's latency, and batches, so the size of a group.
+//! Configurations are interleaved in rounds and the medians over rounds printed. The streams of the first part share
+//! the machine's disk; those of the second have simulated devices of their own, whose syncs take a millisecond and in
+//! one of twenty cases ten.
+
+mod devices;
 
 use std::hint::black_box;
 use std::sync::Arc;
@@ -10,6 +14,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use devices::Device;
 use evenkeel_disk::{Directory, RealDirectory};
 use evenkeel_log::{Depends, FlushPolicy, Log, LogSettings, Lsn, NewRecord};
 
@@ -25,6 +30,8 @@ struct Configuration {
     block_bytes: usize,
     /// Whether a transaction needs only its own records.
     independent: bool,
+    /// Whether the streams have simulated devices.
+    simulated: bool,
 }
 
 const BASE: Configuration = Configuration {
@@ -34,6 +41,7 @@ const BASE: Configuration = Configuration {
     policy: FlushPolicy::EagerFlush,
     block_bytes: 4096,
     independent: true,
+    simulated: false,
 };
 
 fn configurations() -> Vec<Configuration> {
@@ -59,6 +67,15 @@ fn configurations() -> Vec<Configuration> {
     add("block 8 KiB", |c| c.block_bytes = 8192);
     add("block 32 KiB", |c| c.block_bytes = 32768);
     add("block 64 KiB", |c| c.block_bytes = 65536);
+    add("simulated devices: 1 stream", |c| c.simulated = true);
+    add("2 streams", |c| (c.streams, c.simulated) = (2, true));
+    add("4 streams", |c| (c.streams, c.simulated) = (4, true));
+    add("2 streams, everything needed", |c| {
+        (c.streams, c.simulated, c.independent) = (2, true, false);
+    });
+    add("4 streams, everything needed", |c| {
+        (c.streams, c.simulated, c.independent) = (4, true, false);
+    });
     all
 }
 
@@ -74,7 +91,15 @@ struct Outcome {
 fn run(configuration: Configuration, time: Duration) -> Outcome {
     let place = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).expect("a directory to write to");
     let directories = (0..configuration.streams)
-        .map(|stream| RealDirectory::open(place.path().join(format!("stream{stream}"))))
+        .map(|stream| {
+            let directory = RealDirectory::open(place.path().join(format!("stream{stream}")))?;
+            let device = || Device::over(directory.clone(), stream as u64);
+            Ok(if configuration.simulated {
+                device()
+            } else {
+                directory
+            })
+        })
         .collect::<std::io::Result<Vec<Arc<dyn Directory>>>>()
         .expect("directories to write to");
     let settings = LogSettings {

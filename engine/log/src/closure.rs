@@ -1,8 +1,9 @@
 //! The largest dependency-closed set of stream prefixes: what is acknowledged at run time and kept by recovery.
 //!
-//! Batches of stream `s` are numbered 1, 2, ... A batch needs the prefix before it in its own stream, and of every other stream
-//! `t` the prefix up to `needs[t]`. A vector of prefixes `a` is closed if each batch within it has `needs[t] <= a[t]` for
-//! all `t`. The element-wise maximum of two closed vectors is closed, so below any limit there is a largest one.
+//! Batches of stream `s` are numbered 1, 2, ... A batch needs the prefix before it in its own stream, and of every
+//! other stream `t` the prefix up to `needs[t]`. A vector of prefixes `a` is closed if each batch within it has
+//! `needs[t] <= a[t]` for all `t`. The element-wise maximum of two closed vectors is closed, so below any limit there
+//! is a largest one.
 
 use crate::settings::MAX_STREAMS;
 
@@ -19,9 +20,9 @@ pub(crate) fn raise(vector: &mut Vector, other: &Vector) {
     }
 }
 
-/// Lowers `limit` to the largest closed vector below it. `known` is a closed vector to start from, as everything within
-/// it is known to be closed (zero if nothing is), and `needs(s, i)` tells what batch `i` of stream `s` needs, for
-/// `known[s] < i <= limit[s]`.
+/// Lowers `limit` to the largest closed vector below it. `known` is a closed vector to start from, as everything
+/// within it is known to be closed (zero if nothing is), and `needs(s, i)` tells what batch `i` of stream `s` needs,
+/// for `known[s] < i <= limit[s]`.
 pub(crate) fn largest_closed<'a>(
     known: &Vector,
     mut limit: Vector,

@@ -1,7 +1,7 @@
 //! Group commit: who wants a record durable writes and syncs what its stream has collected, for all who wait for it.
 //!
-//! There is no thread of the log in this. While a stream's leader writes one batch, the next one collects; when it is through it
-//! wakes those of its own batch, and one of the next to lead it.
+//! There is no thread of the log in this. While a stream's leader writes one batch, the next one collects; when it is
+//! through it wakes those of its own batch, and one of the next to lead it.
 
 use std::io;
 use std::time::Instant;
@@ -48,7 +48,8 @@ impl Log {
         }
     }
 
-    /// Does the next thing that brings a stream closer to having batch `upto` at `level`: writes, syncs, or waits for who does.
+    /// Does the next thing that brings a stream closer to having batch `upto` at `level`: writes, syncs, or waits for
+    /// who does.
     pub(crate) fn advance<'a>(
         &'a self,
         mut state: MutexGuard<'a, State>,

@@ -17,8 +17,8 @@ pub enum LogError {
         /// What the disk said.
         cause: Arc<io::Error>,
     },
-    /// A write or sync failed, now or earlier. What had been acknowledged as durable is; the rest is unknown. Free space
-    /// or repair the device, then reopen.
+    /// A write or sync failed, now or earlier. What had been acknowledged as durable is; the rest is unknown. Free
+    /// space or repair the device, then reopen.
     #[error("the log failed while {doing} ({cause}); reopen it to recover what was durable")]
     Failed {
         /// What was tried.

@@ -1,8 +1,8 @@
 //! The files of one stream, as whoever leads the stream writes them.
 //!
 //! Files are named `SS-NNNNNNNNNNNNNNNN.log` after stream and number. A file gets this name only when its header is
-//! durable; before and after its use it is called `.spare`, so the header of a `.log` is never torn by a crash. Nothing is
-//! written to a file before the one before it is durable as a whole.
+//! durable; before and after its use it is called `.spare`, so the header of a `.log` is never torn by a crash.
+//! Nothing is written to a file before the one before it is durable as a whole.
 
 use std::io;
 use std::sync::Arc;
@@ -28,8 +28,8 @@ pub(crate) fn prepared_name(stream: usize) -> String {
     format!("{stream:02}-prepared.spare")
 }
 
-/// The name of the file that a leader makes because there is no spare one. Another name than the flusher's: both may be at it at
-/// the same time.
+/// The name of the file that a leader makes because there is no spare one. Another name than the flusher's: both may
+/// be at it at the same time.
 fn new_name(stream: usize) -> String {
     format!("{stream:02}-new.spare")
 }
@@ -100,7 +100,8 @@ pub(crate) struct StreamFiles {
 }
 
 impl StreamFiles {
-    /// Begins the first file of an epoch. `older` are the files of earlier ones, in order; `last` is the stream's last LSN.
+    /// Begins the first file of an epoch. `older` are the files of earlier ones, in order; `last` is the stream's
+    /// last LSN.
     pub(crate) fn begin(
         place: Place,
         number: u64,
@@ -276,7 +277,8 @@ impl Place {
     }
 }
 
-/// Extends a file to `size` by written zeros: syncing a write into existing blocks needs no change of the file system's own data.
+/// Extends a file to `size` by written zeros: syncing a write into existing blocks needs no change of the file
+/// system's own data.
 fn fill(file: &dyn File, size: u64) -> io::Result<()> {
     let mut from = file.len()?;
     let zeros = vec![0; FILL_BYTES.min(size.saturating_sub(from) as usize)];

@@ -1,4 +1,5 @@
-//! The log flusher thread: writes and syncs under the lazy policies, and makes spare files before a committer needs one.
+//! The log flusher thread: writes and syncs under the lazy policies, and makes spare files before a committer needs
+//! one.
 //!
 //! It holds the log weakly: a log that nobody uses any more is not kept alive by its flusher.
 

@@ -10,10 +10,10 @@
 //!          | first LSN 8 | last LSN 8 | (needs 8, durable 8) x streams | records | padding
 //!                                                          crc: over everything after it but the padding
 //! ```
-//! A file's *number* counts up within its stream and is repeated in its batches, so what an earlier life of a recycled
-//! file left is never taken for new. *Index* counts a stream's batches of one *epoch*, the time from one opening of
-//! the log to the next. *Durable* is how far each stream was known to be durable when the header was written: less than that being
-//! there is damage, not a crash. *Kept* is what recovery kept of the epoch before.
+//! A file's *number* counts up within its stream and is repeated in its batches, so what an earlier life of a
+//! recycled file left is never taken for new. *Index* counts a stream's batches of one *epoch*, the time from one
+//! opening of the log to the next. *Durable* is how far each stream was known to be durable when the header was
+//! written: less than that being there is damage, not a crash. *Kept* is what recovery kept of the epoch before.
 
 use crate::Lsn;
 use crate::closure::{NONE, Vector};

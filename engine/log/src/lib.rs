@@ -1,19 +1,24 @@
 //! Write-ahead log: flush policies, one or several streams.
 //!
-//! Records get their sequence number ([`Lsn`]) from one counter and are collected in memory. Whoever commits moves what
-//! has been collected to a *stream* (a sequence of files, best on a device of its own) and writes and syncs it there for
-//! all who wait for that stream: group commit. With several streams a committer takes a free one, else the one with the
-//! fewest waiters (Huang et al., SIGMOD 2017, section 6.2; dissertation, section 3.4.2).
+//! Records get their sequence number ([`Lsn`]) from one counter and are collected in memory. Whoever commits moves
+//! what has been collected to a *stream* (a sequence of files, best on a device of its own) and writes and syncs it
+//! there for all who wait for that stream: group commit. With several streams a committer takes a free one, else the
+//! one with the fewest waiters (Huang et al., SIGMOD 2017, section 6.2; dissertation, section 3.4.2).
 //!
 //! ## Dependencies across streams
-//! A power failure may keep a later record in one stream and lose an earlier one in another. What a record needs beside
-//! itself is given when it is appended ([`Depends`]); the record before it of its transaction (`prev`) always
-//! counts. Each batch in a stream carries a vector: how far every other stream must have come for it to count. A commit
-//! is acknowledged when its batch *and all it depends on, transitively* is durable, and recovery takes the largest set of
-//! stream prefixes closed under these vectors. Hence what recovery yields may have gaps in the LSNs, but
-//! never a record without what it depends on. [`Depends::Everything`] (all earlier records) is always right and has no gaps;
-//! [`Depends::On`] lets independent transactions commit without waiting for a slow stream. When using `On`: name the LSN each
-//! changed page had before, and log changes of several pages that must not be seen apart (a split) as one record.
+//! A power failure may keep a later record in one stream and lose an earlier one in another. What a record needs
+//! beside itself is given when it is appended ([`Depends`]); the record before it of its transaction (`prev`) always
+//! counts. Each batch in a stream carries a vector: how far every other stream must have come for it to count. A
+//! commit is acknowledged when its batch *and all it depends on, transitively* is durable, and recovery takes the
+//! largest set of stream prefixes closed under these vectors. Hence what recovery yields may have gaps in the LSNs,
+//! but never a record without what it depends on. [`Depends::Everything`] (all earlier records) is always right and
+//! has no gaps; [`Depends::On`] lets independent transactions commit without waiting for a slow stream. When using
+//! `On`: name the LSN each changed page had before, and log changes of several pages that must not be seen apart (a
+//! split) as one record. Under the lazy policies, or when locks are released before the commit is durable, a
+//! transaction may read what is not durable yet: its commit record then needs those commits, too, or simply
+//! everything.
+//!
+//! So with `On` and several streams a durable record does *not* mean that all smaller LSNs are durable.
 //!
 //! ## API
 //! ```text
@@ -33,9 +38,9 @@
 //! recover what was durable.
 //!
 //! ## Use by recovery
-//! `Log::open` finds the end, syncs what it found (after a kill it may be in the page cache only) and begins a new epoch whose
-//! LSNs are all larger. So the store may append compensation records at once, while it scans with `Recovered`, which
-//! yields only what was there before. The store keeps the LSN of its last checkpoint itself
+//! `Log::open` finds the end, syncs what it found (after a kill it may be in the page cache only) and begins a new
+//! epoch whose LSNs are all larger. So the store may append compensation records at once, while it scans with
+//! `Recovered`, which yields only what was there before. The store keeps the LSN of its last checkpoint itself
 //! (`evenkeel_disk::write_atomically`) and recycles what it no longer needs: everything before the smallest of the
 //! checkpoint's LSN, the dirty pages' recovery LSNs and the first LSNs of running transactions.
 

@@ -32,19 +32,20 @@ pub struct Log {
 #[derive(Debug)]
 pub(crate) struct StreamIo {
     pub files: Mutex<StreamFiles>,
-    /// Waiting for batches with even and odd index: those of the batch being written, and those of the one collecting.
+    /// Waiting for batches with even and odd index: those of the batch being written, and those of the one
+    /// collecting.
     pub batch: [Condvar; 2],
     /// Waiting for the end of a sync that somebody else runs.
     pub synced: Condvar,
 }
 
 impl Log {
-    /// Opens the log in `directories`, one for each stream, and finds what is there. Directories may be the same; to gain
-    /// anything they should be on devices of their own.
+    /// Opens the log in `directories`, one for each stream, and finds what is there. Directories may be the same; to
+    /// gain anything they should be on devices of their own.
     ///
     /// # Errors
-    /// [`LogError::Corrupt`] if something durable is missing, [`LogError::MissingStreams`] if directories are, [`LogError::Io`]
-    /// if the disk is read-only, full or broken.
+    /// [`LogError::Corrupt`] if something durable is missing, [`LogError::MissingStreams`] if directories are,
+    /// [`LogError::Io`] if the disk is read-only, full or broken.
     pub fn open(
         directories: Vec<Arc<dyn Directory>>,
         mut settings: LogSettings,
@@ -95,7 +96,8 @@ impl Log {
         Ok((log, found.recovered))
     }
 
-    /// Appends a record in memory and gives it its number. Writes only when more than `buffer_bytes` would be collected.
+    /// Appends a record in memory and gives it its number. Writes only when more than `buffer_bytes` would be
+    /// collected.
     ///
     /// # Errors
     /// [`LogError::TooLong`], or [`LogError::Failed`] if the log has failed; then the record has no number.
@@ -118,7 +120,8 @@ impl Log {
     /// Waits until the record and what it depends on have come as far as the [`FlushPolicy`] demands, and sees to it.
     ///
     /// # Errors
-    /// [`LogError::Failed`]: whether the record is durable is unknown until the log is reopened; [`LogError::Unknown`].
+    /// [`LogError::Failed`]: whether the record is durable is unknown until the log is reopened;
+    /// [`LogError::Unknown`].
     pub fn commit(&self, lsn: Lsn) -> Result<(), LogError> {
         let start = Instant::now();
         self.commits.fetch_add(1, Ordering::Relaxed);
@@ -141,7 +144,8 @@ impl Log {
         Ok(())
     }
 
-    /// Waits until the record and what it depends on are durable, whatever the policy, and sees to it.
+    /// Waits until the record and what it depends on are durable, whatever the policy, and sees to it. Not all
+    /// records before it: with several streams some may come later, see [`flush_all`](Log::flush_all).
     ///
     /// # Errors
     /// As [`commit`](Log::commit).
@@ -167,8 +171,8 @@ impl Log {
         state.check()
     }
 
-    /// Gives files whose records all have an LSN below `keep` to new use; how many. Call it with what recovery would not read any
-    /// more, after the checkpoint that says so is durable.
+    /// Gives files whose records all have an LSN below `keep` to new use; how many. Call it with what recovery would
+    /// not read any more, after the checkpoint that says so is durable.
     ///
     /// # Errors
     /// [`LogError::Io`] if a file cannot be renamed or removed; the log goes on, and so does the file.

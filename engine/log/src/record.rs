@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-/// Log sequence number: the position of a record in the order of all records, over all streams. Larger is later. After a recovery some
-/// may be missing, and new records get larger ones than any that was found.
+/// Log sequence number: the position of a record in the order of all records, over all streams. Larger is later.
+/// After a recovery some may be missing, and new records get larger ones than any that was found.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Lsn(pub u64);
 

@@ -1,9 +1,9 @@
 //! Which batches count after a crash, and whether a crash explains what is missing.
 //!
 //! Per epoch the batches found in a row give a limit for each stream, and the [largest closed](crate::closure) vector
-//! below it is kept. Batches beyond it, torn, lost, or needing a lost one, were never acknowledged as durable. The other
-//! case, that something *durable* is missing, is told apart by the durable vectors that every batch and file carries, and
-//! by what an earlier recovery wrote down as kept: that is damage, and an error.
+//! below it is kept. Batches beyond it, torn, lost, or needing a lost one, were never acknowledged as durable. The
+//! other case, that something *durable* is missing, is told apart by the durable vectors that every batch and file
+//! carries, and by what an earlier recovery wrote down as kept: that is damage, and an error.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

@@ -21,8 +21,8 @@ pub(crate) struct KeptFile {
     pub last: Lsn,
 }
 
-/// The records there were when the log was opened. To be used before [`Log::recycle_before`](crate::Log::recycle_before),
-/// which gives files to other use.
+/// The records there were when the log was opened. To be used before
+/// [`Log::recycle_before`](crate::Log::recycle_before), which gives files to other use.
 #[derive(Clone, Debug, Default)]
 pub struct Recovered {
     pub(crate) streams: Vec<Vec<KeptFile>>,
@@ -46,17 +46,18 @@ impl Recovered {
             .all(|file| file.last == Lsn::ZERO)
     }
 
-    /// Bytes of batches that were intact but not kept, as they or what they depend on had never been acknowledged as durable.
+    /// Bytes of batches that were intact but not kept, as they or what they depend on had never been acknowledged as
+    /// durable.
     pub fn discarded_bytes(&self) -> u64 {
         self.discarded_bytes
     }
 
-    /// The records with an LSN of at least `from`, in ascending order; LSNs may be missing between them. Can be called again for
-    /// another pass.
+    /// The records with an LSN of at least `from`, in ascending order; LSNs may be missing between them. Can be
+    /// called again for another pass.
     ///
     /// # Errors
-    /// [`LogError::Recycled`] if records from `from` on are gone. The iterator yields `Io` or `Corrupt` if a file cannot
-    /// be read any more, and ends then.
+    /// [`LogError::Recycled`] if records from `from` on are gone. The iterator yields `Io` or `Corrupt` if a file
+    /// cannot be read any more, and ends then.
     pub fn scan(&self, from: Lsn) -> Result<Scan, LogError> {
         for (stream, &first) in self.bases.iter().enumerate() {
             if first >= from && first > Lsn::ZERO {

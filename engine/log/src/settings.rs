@@ -8,13 +8,13 @@ pub enum FlushPolicy {
     /// After the committer has written *and* synced the log. Loses nothing that was acknowledged.
     #[default]
     EagerFlush,
-    /// After the committer has written the log; the flusher syncs it every [`LogSettings::flush_interval`]. A power failure or a
-    /// crash of the operating system may lose the transactions acknowledged during the last interval and
+    /// After the committer has written the log; the flusher syncs it every [`LogSettings::flush_interval`]. A power
+    /// failure or a crash of the operating system may lose the transactions acknowledged during the last interval and
     /// the sync after it; a crash of the process loses nothing.
     LazyFlush,
-    /// At once; the flusher writes and syncs the log every [`LogSettings::flush_interval`]. A power failure, a crash of the
-    /// operating system or of the process alone may lose the transactions acknowledged during the last interval and
-    /// the write after it.
+    /// At once; the flusher writes and syncs the log every [`LogSettings::flush_interval`]. A power failure, a crash
+    /// of the operating system or of the process alone may lose the transactions acknowledged during the last
+    /// interval and the write after it.
     LazyWrite,
 }
 
@@ -24,8 +24,8 @@ pub struct LogSettings {
     /// When a commit is acknowledged.
     pub policy: FlushPolicy,
     /// Every write to a stream is a multiple of this, in bytes; a power of two from [`MIN_BLOCK_BYTES`] to
-    /// [`MAX_BLOCK_BYTES`]. Larger blocks waste more at small commits (SIGMOD 2017, appendix B, figure 4 right), smaller ones than the
-    /// device's make it read before it writes.
+    /// [`MAX_BLOCK_BYTES`]. Larger blocks waste more at small commits (SIGMOD 2017, appendix B, figure 4 right),
+    /// smaller ones than the device's make it read before it writes.
     pub block_bytes: usize,
     /// How many of the streams opened are used, from the first.
     pub active_streams: usize,

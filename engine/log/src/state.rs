@@ -212,7 +212,8 @@ impl State {
         self.open.bytes.len() + queued
     }
 
-    /// The next batch of a stream, to be written; the stream is busy from now on. Also how far every stream is durable.
+    /// The next batch of a stream, to be written; the stream is busy from now on. Also how far every stream is
+    /// durable.
     pub(crate) fn seal(&mut self, stream: usize) -> (u64, Collected, Vector) {
         let mut durable = NONE;
         for (durable, stream) in durable.iter_mut().zip(&self.streams) {
@@ -226,7 +227,8 @@ impl State {
         (stream.sealed, batch, durable)
     }
 
-    /// What keeps a batch from having reached `level` with all it needs: the streams that lag, and up to where they must come.
+    /// What keeps a batch from having reached `level` with all it needs: the streams that lag, and up to where they
+    /// must come.
     pub(crate) fn lagging(&self, stream: usize, index: u64, level: Level) -> Vec<(usize, u64)> {
         let known = &self.closed[level as usize];
         if index <= known[stream] {

@@ -55,7 +55,8 @@ fn a_full_disk() {
     }
 }
 
-/// Nothing is tried again after a failed sync: what the sync should have written is lost though a second one would succeed.
+/// Nothing is tried again after a failed sync: what the sync should have written is lost though a second one would
+/// succeed.
 #[test]
 fn a_failed_sync_is_final() {
     for skip in 3..12 {

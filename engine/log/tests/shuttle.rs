@@ -1,5 +1,5 @@
-//! Model checks of group commit under randomised thread schedules: nothing acknowledged too early, no lost wake-up. Run with
-//! `cargo test -p evenkeel-log --features shuttle --test shuttle`.
+//! Model checks of group commit under randomised thread schedules: nothing acknowledged too early, no lost wake-up.
+//! Run with `cargo test -p evenkeel-log --features shuttle --test shuttle`.
 //!
 //! A lost wake-up leaves every thread blocked, which shuttle reports as a deadlock.
 

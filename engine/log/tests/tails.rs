@@ -47,7 +47,8 @@ fn cut(disk: &FaultDisk, len: u64) {
     file.sync_data().unwrap();
 }
 
-/// Every batch says that those before it were durable, so only the last may be missing; cut where one begins, or anywhere in it.
+/// Every batch says that those before it were durable, so only the last may be missing; cut where one begins, or
+/// anywhere in it.
 #[test]
 fn every_truncation() {
     let end = 4096 + 10 * 512;

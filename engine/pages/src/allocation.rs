@@ -1,7 +1,7 @@
 //! Which pages are in use: bitmaps in pages of their own, changed and recovered like any other page.
 //!
-//! The file is divided into regions of as many pages as one map page has bits. Page 1 of each region is its map; page 0 of the first
-//! describes the file, and of the others is left out. A set bit is a page in use.
+//! The file is divided into regions of as many pages as one map page has bits. Page 1 of each region is its map; page
+//! 0 of the first describes the file, and of the others is left out. A set bit is a page in use.
 
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -29,9 +29,10 @@ pub struct Allocation {
 }
 
 impl Pool {
-    /// Takes a page into use. `log` is called under the map's latch, appends the record from which [`redo_allocate`](Pool::redo_allocate) can do the
-    /// same again, and returns its LSN. The page comes exclusively latched, its body zeros. The record may say more, for example how a tree
-    /// comes to use the page; then the caller changes and marks the pages concerned with the LSN returned.
+    /// Takes a page into use. `log` is called under the map's latch, appends the record from which
+    /// [`redo_allocate`](Pool::redo_allocate) can do the same again, and returns its LSN. The page comes exclusively
+    /// latched, its body zeros. The record may say more, for example how a tree comes to use the page; then the
+    /// caller changes and marks the pages concerned with the LSN returned.
     ///
     /// # Errors
     /// Those of `log`, after which nothing has happened; [`PageError::Io`] if the disk is full.
@@ -87,7 +88,8 @@ impl Pool {
         }
     }
 
-    /// Takes a page out of use; nobody may use it any more. As for [`allocate`](Pool::allocate), `log` appends the record.
+    /// Takes a page out of use; nobody may use it any more. As for [`allocate`](Pool::allocate), `log` appends the
+    /// record.
     ///
     /// # Errors
     /// Those of `log`, after which nothing has happened, and of reading the map.

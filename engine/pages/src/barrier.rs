@@ -4,7 +4,8 @@ use evenkeel_log::{Log, LogError, Lsn};
 
 /// What has to be durable before a page is written: the log up to the page's LSN.
 pub trait LogBarrier: Send + Sync {
-    /// Returns when the record with this LSN, and all it depends on, is durable.
+    /// Returns when the record with this LSN, and all it depends on, is durable. Smaller LSNs are asked for by
+    /// themselves.
     ///
     /// # Errors
     /// If it cannot be made so; the page is not written then.

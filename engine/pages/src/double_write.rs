@@ -1,10 +1,10 @@
 //! Protection from torn pages: the double-write area, as InnoDB's.
 //!
-//! A batch of pages is first written to a file of its own and synced, then to its places and synced. A power failure during the
-//! first leaves the places untouched; one during the second leaves images of the whole batch, from which opening repairs what is
-//! broken. The alternative, PostgreSQL's full-page images in the log, was not chosen because it makes the log several times
-//! as long after every checkpoint: the commits that wait for the log would pay, in bursts, and this project is
-//! about their variance. Here the background writer pays, by one more sync a batch.
+//! A batch of pages is first written to a file of its own and synced, then to its places and synced. A power failure
+//! during the first leaves the places untouched; one during the second leaves images of the whole batch, from which
+//! opening repairs what is broken. The alternative, PostgreSQL's full-page images in the log, was not chosen because
+//! it makes the log several times as long after every checkpoint: the commits that wait for the log would pay, in
+//! bursts, and this project is about their variance. Here the background writer pays, by one more sync a batch.
 //!
 //! ```text
 //! | crc 4 | magic 4 | count 4 | 4 | (page 8, crc of image 4, 4) x count | .. one page | image | image | ...
@@ -135,8 +135,8 @@ impl DoubleWrite {
         }
         batch.describe();
         let written = self.write_twice(batch, pages);
-        // After a failure parts of pages may be in place, and the area must keep their images: no other batch may overwrite
-        // it. And after a failed sync nothing written before is certain.
+        // After a failure parts of pages may be in place, and the area must keep their images: no other batch may
+        // overwrite it. And after a failed sync nothing written before is certain.
         self.failed = written.clone().err();
         written
     }
@@ -157,7 +157,8 @@ impl DoubleWrite {
     }
 }
 
-/// Puts back the images of the last batch whose pages are broken. Where the batch itself is incomplete its pages have not been touched.
+/// Puts back the images of the last batch whose pages are broken. Where the batch itself is incomplete its pages have
+/// not been touched.
 fn repair(area: &[u8], pages: &PageFile, page_bytes: usize) -> Result<u64, PageError> {
     let mut repaired = 0;
     let mut in_place = AlignedBuffer::zeroed(page_bytes);

@@ -22,7 +22,8 @@ pub enum PageError {
     /// Nothing was ever written there.
     #[error("{0} has never been written")]
     NeverWritten(PageId),
-    /// Reading, or preparing space for writing, failed. Nothing is lost; it can be tried again, after making room if the disk is full.
+    /// Reading, or preparing space for writing, failed. Nothing is lost; it can be tried again, after making room if
+    /// the disk is full.
     #[error("page file: {doing}: {cause}")]
     Io {
         /// What was tried.
@@ -30,7 +31,8 @@ pub enum PageError {
         /// What the disk said.
         cause: Arc<io::Error>,
     },
-    /// Writing or syncing pages failed, now or earlier, so nobody knows what the disk holds. Reopen; the log has what is missing.
+    /// Writing or syncing pages failed, now or earlier, so nobody knows what the disk holds. Reopen; the log has what
+    /// is missing.
     #[error("page file failed while {doing} ({cause}); reopen it to recover from the log")]
     Failed {
         /// What was tried.

@@ -47,7 +47,8 @@ impl PageFile {
         Ok(opened)
     }
 
-    /// Page 0 is written and synced before anything else, so a file that has no more than it may have been cut off there.
+    /// Page 0 is written and synced before anything else, so a file that has no more than it may have been cut off
+    /// there.
     fn check_or_describe(&self, name: &str, len: u64) -> Result<(), PageError> {
         let mut page = AlignedBuffer::zeroed(self.page_bytes);
         self.read(PageId(0), &mut page)?;
@@ -109,7 +110,8 @@ impl PageFile {
         self.allocated.load(Acquire) / self.page_bytes as u64
     }
 
-    /// Makes room for a page. A full disk is found here, where nothing has been changed yet, and not when the page is written.
+    /// Makes room for a page. A full disk is found here, where nothing has been changed yet, and not when the page is
+    /// written.
     pub(crate) fn make_room(&self, page: PageId) -> Result<(), PageError> {
         let needed = self.offset(page) + self.page_bytes as u64;
         if self.allocated.load(Acquire) >= needed {

@@ -1,9 +1,9 @@
 //! Writing dirty pages.
 //!
 //! Images of pages are taken under shared latches, then written in batches through the [double-write
-//! area](crate::double_write) after the log. A frame is pinned and marked as being written meanwhile, so its page is neither
-//! replaced nor written by two threads out of order. Nobody waits for a latch while having the double-write area or frames
-//! marked as being written: a thread that holds the latch may need these to find a frame.
+//! area](crate::double_write) after the log. A frame is pinned and marked as being written meanwhile, so its page is
+//! neither replaced nor written by two threads out of order. Nobody waits for a latch while having the double-write
+//! area or frames marked as being written: a thread that holds the latch may need these to find a frame.
 
 use evenkeel_log::Lsn;
 
@@ -46,9 +46,9 @@ enum Taken {
 const TAIL_FRAMES: usize = 256;
 
 impl Pool {
-    /// The pages that may differ from the file, for a checkpoint: every change whose LSN was given out before the call is in the
-    /// file or of a page in the result. Waits for exclusive latches, so the caller must hold none; read the log's
-    /// last LSN for the checkpoint *before*.
+    /// The pages that may differ from the file, for a checkpoint: every change whose LSN was given out before the
+    /// call is in the file or of a page in the result. Waits for exclusive latches, so the caller must hold none;
+    /// read the log's last LSN for the checkpoint *before*.
     pub fn dirty_pages(&self) -> Vec<DirtyPage> {
         let mut dirty = Vec::new();
         for frame in &self.frames {
@@ -105,7 +105,8 @@ impl Pool {
         Ok(())
     }
 
-    /// Writes up to `count` of the dirty pages that would be replaced next; how many. Skips pages that are latched exclusively.
+    /// Writes up to `count` of the dirty pages that would be replaced next; how many. Skips pages that are latched
+    /// exclusively.
     ///
     /// # Errors
     /// As [`flush_all`](Pool::flush_all).
@@ -150,9 +151,9 @@ impl Pool {
         let mut rest = frames;
         let mut result = Ok(());
         while result.is_ok() && !rest.is_empty() {
-            let (taken, newest) = self.fill_batch(&mut rest, patience, &mut batch);
+            let (taken, mut lsns) = self.fill_batch(&mut rest, patience, &mut batch);
             if !taken.is_empty() {
-                result = self.write_batch(&mut batch, newest);
+                result = self.write_batch(&mut batch, &mut lsns);
                 self.end_writing(&taken, result.is_ok());
                 written += taken.len();
             }
@@ -161,30 +162,30 @@ impl Pool {
         result.map(|()| written)
     }
 
-    /// Takes images of frames off `rest` until the batch is full; the frames, and the newest LSN among the images.
+    /// Takes images of frames off `rest` until the batch is full; the frames, and their pages' LSNs.
     fn fill_batch(
         &self,
         rest: &mut &[u32],
         patience: Patience,
         batch: &mut Batch,
-    ) -> (Vec<u32>, Lsn) {
+    ) -> (Vec<u32>, Vec<Lsn>) {
         batch.clear();
         let mut taken = Vec::new();
-        let mut newest = Lsn::ZERO;
+        let mut lsns = Vec::new();
         while let Some((&frame, others)) = rest.split_first().filter(|_| !batch.is_full()) {
             // Whoever holds the latch may need one of the frames taken before, so those are written first.
             let wait = patience == Patience::Wait && taken.is_empty();
             match self.take_image(frame, wait, batch) {
                 Taken::Image(lsn) => {
                     taken.push(frame);
-                    newest = newest.max(lsn);
+                    lsns.push(lsn);
                 }
                 Taken::Latched if patience == Patience::Wait => break,
                 Taken::Latched | Taken::Nothing => {}
             }
             *rest = others;
         }
-        (taken, newest)
+        (taken, lsns)
     }
 
     /// Takes an image of a frame's page into the batch.
@@ -223,8 +224,13 @@ impl Pool {
         Taken::Nothing
     }
 
-    fn write_batch(&self, batch: &mut Batch, newest: Lsn) -> Result<(), PageError> {
-        self.barrier.flush_log_to(newest)?;
+    fn write_batch(&self, batch: &mut Batch, lsns: &mut [Lsn]) -> Result<(), PageError> {
+        // Each by itself: with several streams a record may be durable before smaller ones it does not need. From the
+        // newest on, as flushing it takes most of the others along.
+        lsns.sort_unstable();
+        for &lsn in lsns.iter().rev() {
+            self.barrier.flush_log_to(lsn)?;
+        }
         for page in batch.pages() {
             self.file.make_room(page)?;
         }

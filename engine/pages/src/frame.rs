@@ -80,7 +80,8 @@ impl Frame {
     }
 
     /// # Safety
-    /// The caller holds the latch exclusively for as long as it uses the result, and has no other reference to the bytes.
+    /// The caller holds the latch exclusively for as long as it uses the result, and has no other reference to the
+    /// bytes.
     #[allow(
         clippy::mut_from_ref,
         reason = "the latch stands for the exclusive borrow"

@@ -62,8 +62,8 @@ impl fmt::Debug for PageRead<'_> {
 
 /// A page latched exclusively; derefs to its body.
 ///
-/// The order of a change: append its record to the log, change the body, [`mark_dirty`](PageWrite::mark_dirty) with the record's
-/// LSN, all under one guard.
+/// The order of a change: append its record to the log, change the body, [`mark_dirty`](PageWrite::mark_dirty) with
+/// the record's LSN, all under one guard.
 pub struct PageWrite<'a> {
     frame: &'a Frame,
     id: PageId,
@@ -90,8 +90,8 @@ impl<'a> PageWrite<'a> {
         lsn(unsafe { self.frame.bytes() })
     }
 
-    /// The change logged as `lsn` has been made: the page will not be written before the log up to there is, and will be
-    /// written before its frame is used for another page.
+    /// The change logged as `lsn` has been made: the page will not be written before the log up to there is, and will
+    /// be written before its frame is used for another page.
     pub fn mark_dirty(&mut self, lsn: Lsn) {
         debug_assert!(lsn > Lsn::ZERO, "a change is logged before it is made");
         let newest = self.lsn().max(lsn);

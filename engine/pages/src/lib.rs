@@ -1,9 +1,9 @@
 //! Buffer pool with LRU and Lazy LRU Update.
 //!
-//! Fixed-size pages of one file, pinned and latched by guards, checksummed, protected from tearing by a double-write file
-//! (`double_write.rs` says why), written back after the log. Replacement is InnoDB's list with a young and an old part
-//! (`lru.rs`); *when* a used page becomes young is the policy (`replacement.rs`): at once, or lazily as in Huang et al., SIGMOD 2017,
-//! section 6.1 (dissertation, section 3.4.1).
+//! Fixed-size pages of one file, pinned and latched by guards, checksummed, protected from tearing by a double-write
+//! file (`double_write.rs` says why), written back after the log. Replacement is InnoDB's list with a young and an
+//! old part (`lru.rs`); *when* a used page becomes young is the policy (`replacement.rs`): at once, or lazily as in
+//! Huang et al., SIGMOD 2017, section 6.1 (dissertation, section 3.4.1).
 //!
 //! ## API
 //! ```text

@@ -1,8 +1,9 @@
 //! The replacement list: one list of frames with a young part at its head and an old part at its tail, as InnoDB's.
 //!
 //! Pages come in at the head of the old part and are replaced from its tail; an old page that is used again moves to
-//! the head of the young part, whose last page becomes the first old one. The old part has 3/8 of the list (dissertation, section
-//! 3.4.1), or one page more, as replacing a page takes one from its tail before putting one at its head.
+//! the head of the young part, whose last page becomes the first old one. The old part has 3/8 of the list
+//! (dissertation, section 3.4.1), or one page more, as replacing a page takes one from its tail before putting one at
+//! its head.
 
 use std::sync::Arc;
 

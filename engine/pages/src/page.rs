@@ -4,8 +4,8 @@
 //! 0      4         8    16    24
 //! | crc | version | id | LSN | body ...           little endian; crc: over everything after it
 //! ```
-//! The id tells a page written to the wrong place, the checksum one that was torn or has decayed. A page of zeros has never been
-//! written.
+//! The id tells a page written to the wrong place, the checksum one that was torn or has decayed. A page of zeros has
+//! never been written.
 
 use std::fmt;
 

@@ -133,8 +133,8 @@ impl Pool {
         self.write_as(page, Absent::Refused)
     }
 
-    /// As [`write`](Pool::write), but a page that has never been written comes as zeros with [`Lsn::ZERO`](evenkeel_log::Lsn::ZERO): during redo the file may
-    /// lack what the log has.
+    /// As [`write`](Pool::write), but a page that has never been written comes as zeros with
+    /// [`Lsn::ZERO`](evenkeel_log::Lsn::ZERO): during redo the file may lack what the log has.
     ///
     /// # Errors
     /// As [`read`](Pool::read), but for `NeverWritten`.

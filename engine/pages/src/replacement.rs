@@ -1,4 +1,5 @@
-//! When the list is changed: at once (LRU) or when its lock is to be had (Lazy LRU Update, dissertation section 3.4.1).
+//! When the list is changed: at once (LRU) or when its lock is to be had (Lazy LRU Update, dissertation section
+//! 3.4.1).
 
 use std::cell::RefCell;
 use std::collections::VecDeque;

@@ -8,8 +8,8 @@ pub enum Replacement {
     /// At once, waiting for the list's mutex as long as it takes (dissertation, algorithm 4).
     #[default]
     Lru,
-    /// At once if the list's lock can be had within [`PoolSettings::lazy_wait`]; else the move is put on a backlog of the thread
-    /// and done when the thread next gets the lock, if the page is still there (section 3.4.1).
+    /// At once if the list's lock can be had within [`PoolSettings::lazy_wait`]; else the move is put on a backlog of
+    /// the thread and done when the thread next gets the lock, if the page is still there (section 3.4.1).
     LazyLru,
 }
 
@@ -24,8 +24,8 @@ pub struct PoolSettings {
     pub replacement: Replacement,
     /// How long [`Replacement::LazyLru`] tries to get the lock.
     pub lazy_wait: Duration,
-    /// Whether the pool runs a background writer. Without, dirty pages are written on [`Pool::flush_all`](crate::Pool::flush_all)
-    /// and when no clean page can be replaced.
+    /// Whether the pool runs a background writer. Without, dirty pages are written on
+    /// [`Pool::flush_all`](crate::Pool::flush_all) and when no clean page can be replaced.
     pub writer: bool,
     /// How often the background writer looks for pages to write.
     pub writer_interval: Duration,

@@ -1,5 +1,5 @@
-//! The synchronisation primitives the pool is built on: parking_lot's and the standard library's, or shuttle's under its
-//! model checker.
+//! The synchronisation primitives the pool is built on: parking_lot's and the standard library's, or shuttle's under
+//! its model checker.
 
 #[cfg(not(feature = "shuttle"))]
 mod primitives {

@@ -1,7 +1,7 @@
 //! The background writer: keeps clean the pages that will be replaced next, and half of the pool.
 //!
-//! Which pages a checkpoint needs written it writes itself; writing hot pages more often than that would only compete with
-//! the log for the device.
+//! Which pages a checkpoint needs written it writes itself; writing hot pages more often than that would only compete
+//! with the log for the device.
 //!
 //! It holds the pool weakly: a pool that nobody uses any more is not kept alive by its writer.
 

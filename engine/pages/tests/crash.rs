@@ -1,5 +1,5 @@
-//! Power failures at every write and sync: no torn page is ever read, nothing is on the disk before its log record, and
-//! what was flushed stays.
+//! Power failures at every write and sync: no torn page is ever read, nothing is on the disk before its log record,
+//! and what was flushed stays.
 
 mod fixture;
 
@@ -125,7 +125,8 @@ fn filled(pages: u64) -> (FaultDisk, Arc<FakeLog>, Arc<Pool>) {
     (disk, log, pool)
 }
 
-/// Whatever byte of a page is damaged, and whichever page is put in the place of another: an error, never a wrong answer.
+/// Whatever byte of a page is damaged, and whichever page is put in the place of another: an error, never a wrong
+/// answer.
 #[test]
 fn damaged_pages_give_errors() {
     let (disk, log, _) = filled(3);

@@ -62,8 +62,8 @@ impl Inode {
         }
     }
 
-    /// What a power failure leaves: of the pending changes nothing, everything, a prefix torn in its last write, or each
-    /// sector by chance.
+    /// What a power failure leaves: of the pending changes nothing, everything, a prefix torn in its last write, or
+    /// each sector by chance.
     pub(super) fn after_power_failure(&self, draws: &mut Draws) -> Inode {
         let mut left = self.durable.clone();
         let sector = if draws.below(2) == 0 { 512 } else { 4096 };
@@ -128,7 +128,8 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// Every sector of an image is one of the versions it had since the last sync, and what was synced before stays.
+        /// Every sector of an image is one of the versions it had since the last sync, and what was synced before
+        /// stays.
         #[test]
         fn images_hold_versions_only(
             synced in proptest::collection::vec(any::<u8>(), 0..9000),

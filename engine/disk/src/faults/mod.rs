@@ -1,9 +1,9 @@
 //! A disk in memory that fails as disks do.
 //!
-//! Every operation that changes something is counted, so a test can first run a workload to the end, then again for each
-//! n with the power cut at the n-th operation, and look at several [images](FaultDisk::after_power_failure) of what may be left:
-//! unsynced sectors lost, reordered or torn, unsynced names missing. Deterministic: the same calls and seeds give
-//! the same disks.
+//! Every operation that changes something is counted, so a test can first run a workload to the end, then again for
+//! each n with the power cut at the n-th operation, and look at several [images](FaultDisk::after_power_failure) of
+//! what may be left: unsynced sectors lost, reordered or torn, unsynced names missing. Deterministic: the same calls
+//! and seeds give the same disks.
 
 mod draws;
 mod inode;
@@ -143,7 +143,8 @@ impl FaultDisk {
         })
     }
 
-    /// A new disk as the next process finds it after this one was killed: nothing lost, nothing more durable than before.
+    /// A new disk as the next process finds it after this one was killed: nothing lost, nothing more durable than
+    /// before.
     pub fn after_kill(&self) -> FaultDisk {
         let state = self.state();
         FaultDisk::of(State {
