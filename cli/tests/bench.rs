@@ -315,7 +315,12 @@ fn the_commands_of_the_readme_are_understood() {
             env!("CARGO_BIN_EXE_evenkeel"),
             line.replace("tpcc", "tpch")
         );
-        let output = Command::new("sh").args(["-c", &script]).output().unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        let mut command = Command::new("sh");
+        command.args(["-c", &script]).current_dir(&folder);
+        let output = command.output().unwrap();
+        let left = std::fs::read_dir(&folder).unwrap().count();
+        assert_eq!(left, 0, "{line} leaves a file though it fails");
         let err = String::from_utf8_lossy(&output.stderr);
         assert!(err.contains("there is no workload tpch"), "{line}\n{err}");
     }

@@ -1,5 +1,6 @@
 //! One benchmark.
 
+use std::fs::OpenOptions;
 use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -36,9 +37,7 @@ pub(super) struct Single {
 pub(super) fn run(args: Single) -> Result<ExitCode, Error> {
     let interrupted = interrupts()?;
     // Better known before the run than after it.
-    args.html
-        .as_deref()
-        .map_or(Ok(()), |path| write(path, ""))?;
+    args.html.as_deref().map_or(Ok(()), writable)?;
     let line = Line::new();
     let measured = measure(&args, &line, &interrupted);
     line.clear();
@@ -140,6 +139,20 @@ pub(super) fn print(text: &str) -> Result<(), Error> {
             source,
         }),
     }
+}
+
+/// Whether a file can be written; it is left as it was.
+fn writable(path: &Path) -> Result<(), Error> {
+    let existed = path.exists();
+    let opened = OpenOptions::new().append(true).create(true).open(path);
+    opened.map_err(|source| Error::Write {
+        path: path.to_owned(),
+        source,
+    })?;
+    if !existed {
+        let _ = std::fs::remove_file(path);
+    }
+    Ok(())
 }
 
 fn write(path: &Path, text: &str) -> Result<(), Error> {

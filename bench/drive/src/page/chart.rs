@@ -5,7 +5,7 @@ use std::fmt::Write;
 /// Size of a chart, and what is left around it for its labels.
 pub const WIDTH: f64 = 960.0;
 const LEFT: f64 = 76.0;
-const RIGHT: f64 = 20.0;
+const RIGHT: f64 = 34.0;
 const TOP: f64 = 28.0;
 const BOTTOM: f64 = 42.0;
 /// Labels along an axis, about.
@@ -191,10 +191,16 @@ impl Chart {
     pub fn mark(mut self, x: f64, word: &str, row: u32) -> Chart {
         let (at, bottom) = (self.x_at(x), self.height - BOTTOM);
         let y = TOP + 12.0 + 14.0 * f64::from(row);
+        // Near the right end there is room for the word only on the other side.
+        let (side, anchor) = if at < 0.8 * WIDTH {
+            (4.0, "start")
+        } else {
+            (-4.0, "end")
+        };
         self.put(format_args!(
             "<line class=\"mark\" x1=\"{at:.1}\" x2=\"{at:.1}\" y1=\"{TOP}\" y2=\"{bottom}\"/>\
-             <text class=\"word\" x=\"{:.1}\" y=\"{y:.1}\">{}</text>\n",
-            at + 4.0,
+             <text class=\"word\" text-anchor=\"{anchor}\" x=\"{:.1}\" y=\"{y:.1}\">{}</text>\n",
+            at + side,
             escape(word)
         ));
         self

@@ -71,10 +71,12 @@ pub fn number(s_id: i64) -> String {
 
 /// The A of the subscriber's distribution for a population.
 fn a_of(subscribers: i64) -> i64 {
-    match subscribers {
-        ..=1_000_000 => 65_535,
-        ..=10_000_000 => 1_048_575,
-        _ => 2_097_151,
+    if subscribers <= 1_000_000 {
+        65_535
+    } else if subscribers <= 10_000_000 {
+        1_048_575
+    } else {
+        2_097_151
     }
 }
 

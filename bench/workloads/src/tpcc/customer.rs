@@ -39,12 +39,28 @@ impl Lookup {
                 &[at.w.into(), at.d.into(), name.as_str().into()],
             )
             .await?;
-        match rows.get(rows.len().div_ceil(2).wrapping_sub(1)) {
+        match middle(rows.len()).map(|at| &rows[at]) {
             Some(row) => row.int(0),
             None => Err(Error::Other(format!(
                 "no customer of warehouse {} district {} is called {name}",
                 at.w, at.d
             ))),
         }
+    }
+}
+
+/// The row at position n/2, rounded up and counted from 1, as an index; none of no rows.
+fn middle(n: usize) -> Option<usize> {
+    n.div_ceil(2).checked_sub(1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_middle_is_rounded_up() {
+        let middles: Vec<_> = (0..6).map(middle).collect();
+        assert_eq!(middles, [None, Some(0), Some(0), Some(1), Some(1), Some(2)]);
     }
 }

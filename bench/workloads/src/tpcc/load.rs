@@ -22,6 +22,21 @@ enum Part {
     District(i64, i64),
 }
 
+/// The warehouse with its stock, and its districts.
+const PARTS_OF_WAREHOUSE: usize = 1 + DISTRICTS as usize;
+
+/// The part at a position: the items, then warehouse by warehouse its own part and its districts'.
+fn part(number: usize) -> Part {
+    let Some(after_items) = number.checked_sub(1) else {
+        return Part::Items;
+    };
+    let w = (after_items / PARTS_OF_WAREHOUSE) as i64 + 1;
+    match after_items % PARTS_OF_WAREHOUSE {
+        0 => Part::Warehouse(w),
+        d => Part::District(w, d as i64),
+    }
+}
+
 /// Generates the data.
 #[derive(Clone, Copy)]
 pub(super) struct Load {
@@ -33,9 +48,8 @@ pub(super) struct Load {
 impl Load {
     pub(super) fn partitions(&self) -> Vec<Partition> {
         let customers = self.scale.customers;
-        let parts = self.parts().into_iter().enumerate();
-        let describe = |(number, part)| {
-            let (name, rows) = match part {
+        let describe = |number| {
+            let (name, rows) = match part(number) {
                 Part::Items => ("items".to_owned(), self.scale.items),
                 Part::Warehouse(w) => (format!("warehouse {w}"), self.scale.items + DISTRICTS + 1),
                 // Customers, their history, orders, ten lines each, three tenths undelivered.
@@ -49,21 +63,13 @@ impl Load {
                 rows: rows as u64,
             }
         };
-        parts.map(describe).collect()
-    }
-
-    fn parts(&self) -> Vec<Part> {
-        let mut parts = vec![Part::Items];
-        for w in 1..=self.scale.warehouses {
-            parts.push(Part::Warehouse(w));
-            parts.extend((1..=DISTRICTS).map(|d| Part::District(w, d)));
-        }
-        parts
+        let parts = 1 + self.scale.warehouses as usize * PARTS_OF_WAREHOUSE;
+        (0..parts).map(describe).collect()
     }
 
     pub(super) fn batches(self, number: usize) -> Box<dyn Iterator<Item = Batch> + Send> {
         let (tables, scale) = (self.tables, self.scale);
-        match self.parts().swap_remove(number) {
+        match part(number) {
             Part::Items => Box::new(rows(tables.item, 1, scale.items, move |i| self.item(i))),
             Part::Warehouse(w) => {
                 let warehouse = rows(tables.warehouse, w, w, move |w| self.warehouse(w));

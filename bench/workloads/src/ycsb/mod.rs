@@ -370,9 +370,9 @@ impl Workload for Ycsb {
             .iter()
             .enumerate()
         {
-            for field in 0..FIELDS {
+            for (field, name) in NAMES.iter().enumerate() {
                 let whole = record.text(field)?.len() == FIELD_LENGTH;
-                let detail = || format!("record {position} of the table, {}", NAMES[field]);
+                let detail = || format!("record {position} of the table, {name}");
                 findings.holds("ycsb: every field has 100 characters", whole, detail);
             }
         }

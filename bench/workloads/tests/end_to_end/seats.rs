@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use evenkeel_workloads::interface::Workload;
+use evenkeel_workloads::interface::{Connection, Outcome, Workload, complete};
 use evenkeel_workloads::reference;
 use evenkeel_workloads::seats::{self, Seats};
 
@@ -85,6 +85,66 @@ fn seats_inputs_follow_the_definition() {
         0.1,
     );
     assert_eq!(one_day + two_days, searches.len());
+}
+
+/// A search for an airport without flights finds those to its neighbours, if it may look around.
+#[test]
+fn seats_searches_nearby_airports() {
+    let workload = Seats::new(SMALL_SEATS, 2);
+    let database = reference::load(&workload).unwrap();
+    let flights = rows(&workload, &database, "flight");
+    let routes: BTreeSet<(i64, i64)> = flights
+        .iter()
+        .map(|flight| (flight.int(2).unwrap(), flight.int(4).unwrap()))
+        .collect();
+    let world = seats::World::new();
+    let nearest = |airport: i64| {
+        let others = (1..=seats::AIRPORTS).filter(|other| *other != airport);
+        others
+            .min_by(|a, b| {
+                world
+                    .distance(airport, *a)
+                    .total_cmp(&world.distance(airport, *b))
+            })
+            .unwrap()
+    };
+    let mut searched = 0;
+    for unserved in 1..=seats::AIRPORTS {
+        let neighbour = nearest(unserved);
+        let served = flights.iter().find(|flight| flight.int(4) == Ok(neighbour));
+        let Some(flight) = served.filter(|_| world.distance(unserved, neighbour) <= 100.0) else {
+            continue;
+        };
+        let depart = flight.int(2).unwrap();
+        if depart == unserved || routes.contains(&(depart, unserved)) {
+            continue;
+        }
+        let time = flight.int(3).unwrap();
+        let search = |within| {
+            let search = seats::FindFlights {
+                depart,
+                arrive: unserved,
+                from_time: time,
+                to_time: time,
+                within,
+            };
+            let mut connection = database.connect();
+            complete(async {
+                connection.begin(&workload.transactions()[1]).await?;
+                workload
+                    .run(
+                        &mut workload.client(0),
+                        &seats::Request::FindFlights(search),
+                        &mut connection,
+                    )
+                    .await
+            })
+        };
+        assert_eq!(search(None), Ok(Outcome::Miss));
+        assert_eq!(search(Some(100)), Ok(Outcome::Commit));
+        searched += 1;
+    }
+    assert!(searched > 0);
 }
 
 #[test]

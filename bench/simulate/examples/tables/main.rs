@@ -1,0 +1,51 @@
+//! The tables of RESULTS.md, as Markdown.
+//!
+//! ```console
+//! $ cargo run --release -p evenkeel-simulate --example tables            # all, some minutes
+//! $ cargo run --release -p evenkeel-simulate --example tables -- skew    # one
+//! ```
+
+mod beyond;
+mod cells;
+mod figures;
+mod settings;
+mod simulated;
+
+const PAPERS: &str = "fifo,random,vats,mlf,mblf,ddf,ldsf,bldsf";
+const OWN: &str = "svats,edsf,ldaf:1,ldaf,hldaf";
+
+type Table = (&'static str, fn());
+
+const TABLES: [Table; 13] = [
+    ("clients-random", figures::clients_random),
+    ("clients-hashed", figures::clients_hashed),
+    ("clients-tpcc", figures::clients_tpcc),
+    ("deadlocks", figures::deadlocks),
+    ("load", figures::load),
+    ("load-tpcc", figures::load_tpcc),
+    ("skew", figures::skew),
+    ("exclusive", figures::exclusive),
+    ("delay-factor", figures::delay_factor),
+    ("size-error", figures::size_error),
+    ("hybrid", figures::hybrid),
+    ("beyond", beyond::micro),
+    ("beyond-tpcc", beyond::tpcc),
+];
+
+fn main() {
+    let wanted: Vec<String> = std::env::args().skip(1).collect();
+    for name in &wanted {
+        let known = TABLES.iter().any(|(table, _)| table == name);
+        assert!(
+            known,
+            "no table {name}; there are {:?}",
+            TABLES.map(|(name, _)| name)
+        );
+    }
+    for (name, print) in TABLES {
+        if wanted.is_empty() || wanted.iter().any(|wanted| wanted == name) {
+            println!("## {name}\n");
+            print();
+        }
+    }
+}

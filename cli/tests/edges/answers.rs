@@ -1,0 +1,143 @@
+//! What each program's intervals wait for, and what was done meanwhile, with every call timed. Structure and counts are exact;
+//! times are only bounded from below, by what the program plants, because other work on the machine makes every wait longer.
+
+use serde_json::Value;
+
+use super::expect::{number, the, ticks_per_ns};
+use super::planted::{INTERVALS, assert_at_least, assert_partition, measured, path};
+use crate::support::run::Run;
+
+const OUTSIDE: &str = "thread outside of intervals";
+
+/// Who ended the longest waits for such an object: its open calls.
+#[track_caller]
+fn holder<'a>(profile: &'a Value, object: &str) -> &'a Value {
+    let waits = profile["waits"].as_array().unwrap();
+    let row = waits
+        .iter()
+        .find(|row| row["object"] == object)
+        .unwrap_or_else(|| panic!("no wait for a {object} in {waits:#?}"));
+    assert_eq!(row["holder"], OUTSIDE, "{row:#}");
+    &row["holder_calls"]
+}
+
+/// The first of a holder's calls; each is written as function and call site.
+#[track_caller]
+fn outermost(calls: &Value) -> &str {
+    let call = calls[0].as_str().expect("the holder's calls are timed");
+    call.split(' ').next().unwrap()
+}
+
+/// A call of `lock` in each interval, in which it waits once for an object while `work` is done for it, once, outside of
+/// intervals: 300,000 or 900,000 ticks in each half of the intervals, 600,000 in the mean.
+#[track_caller]
+fn assert_waits_for(profile: &Value, caller: &str, lock: &str, wait: &str, work: &[&str]) {
+    let blocked = path(the(profile, caller), &[lock, wait]);
+    assert_partition(blocked);
+    let waits = number(blocked, "calls_mean");
+    assert!((0.95..=1.0).contains(&waits), "waits: {waits}");
+    let done = path(path(blocked, &[OUTSIDE]), work);
+    let calls = number(done, "calls_mean");
+    assert!((0.95..=1.0).contains(&calls), "calls of the work: {calls}");
+    assert_at_least(done, 600_000.0);
+    assert!(number(done, "mean_ns") <= number(blocked, "mean_ns"));
+    assert!(number(blocked, "mean_ns") <= number(profile, "mean_ns"));
+}
+
+/// The background thread holds the mutex for 600,000 ticks in the mean, in hold.
+#[test]
+fn a_mutex_held_by_a_background_thread() {
+    let (profile, _) = measured("edges_mutex", "run_interval", 0);
+    let work = ["hold_locked", "hold"];
+    assert_waits_for(
+        &profile,
+        "take",
+        "pthread_mutex_lock",
+        "waits: mutex",
+        &work,
+    );
+    assert_eq!(outermost(holder(&profile, "mutex")), "hold_locked");
+}
+
+/// The child works for 600,000 ticks in the mean between the parent's request and its answer.
+#[test]
+fn a_pipe_between_processes() {
+    let (profile, run) = measured("edges_pipe", "run_interval", 7);
+    let Run { stderr, .. } = run;
+    assert!(
+        stderr.contains("the command failed with exit code 7"),
+        "{stderr}"
+    );
+    assert_waits_for(
+        &profile,
+        "fetch",
+        "read",
+        "waits: pipe",
+        &["answer", "produce"],
+    );
+    let waits = profile["waits"].as_array().unwrap();
+    let read = waits
+        .iter()
+        .find(|row| row["waiter"].as_str().unwrap().starts_with("read "))
+        .unwrap_or_else(|| panic!("{waits:#?}"));
+    assert_eq!(read["object"], "pipe");
+    assert_eq!(outermost(&read["holder_calls"]), "answer");
+}
+
+/// The same through semaphores, which each process has at another address.
+#[test]
+fn semaphores_between_processes() {
+    let (profile, _) = measured("edges_semaphore", "run_interval", 0);
+    let work = ["answer", "produce"];
+    assert_waits_for(&profile, "fetch", "sem_wait", "waits: semaphore", &work);
+    assert_eq!(outermost(holder(&profile, "semaphore")), "answer");
+}
+
+/// Three waits an interval, two of them ended for nothing: 2 x 150,000 ticks in prepare and 600,000 in finish, all within
+/// await's waits for the condition.
+#[test]
+fn a_condition_with_spurious_wake_ups() {
+    let (profile, _) = measured("edges_condition", "run_interval", 0);
+    let wait = ["pthread_cond_wait", "waits: condition variable"];
+    let blocked = path(the(&profile, "await"), &wait);
+    assert_partition(blocked);
+    // A preempted waiter may find its wait over; more than there are can not be seen.
+    let waits = number(blocked, "calls_mean");
+    assert!((2.85..=3.0).contains(&waits), "waits: {waits}");
+    let serve = path(blocked, &[OUTSIDE, "serve"]);
+    let calls_of = |name: &str| -> Vec<&Value> {
+        let children = serve["children"].as_array().unwrap();
+        children
+            .iter()
+            .filter(|node| node["name"] == name)
+            .collect()
+    };
+    let prepare = calls_of("prepare");
+    assert_eq!(prepare.len(), 2, "two call sites: {serve:#}");
+    for node in prepare {
+        assert_at_least(node, 150_000.0);
+    }
+    let finish = path(serve, &["finish"]);
+    assert_at_least(finish, 600_000.0);
+    assert!(number(blocked, "mean_ns") <= number(&profile, "mean_ns"));
+}
+
+/// Groups of four requests and one worker, S = 300,000 ticks each: 1.5 S in the queue and S in handle, in the mean, and
+/// nothing else. So the latency without the queue is the service.
+#[test]
+fn a_queue_with_too_few_workers() {
+    let (profile, _) = measured("edges_queue", "annotated,within=handle", 0);
+    let queued = path(&profile["tree"], &["queued"]);
+    let handle = path(&profile["tree"], &["handle"]);
+    assert_eq!(queued["kind"], "queued");
+    for node in [queued, handle] {
+        assert_eq!(number(node, "calls_mean"), 1.0, "{node:#}");
+    }
+    assert_at_least(queued, 1.5 * 300_000.0);
+    assert_at_least(handle, 300_000.0);
+    assert_partition(&profile["tree"]);
+    let service = number(&profile, "mean_ns") - number(queued, "mean_ns");
+    assert!(service * ticks_per_ns() >= 0.9 * 300_000.0, "{service}");
+    assert!(service >= number(handle, "mean_ns"));
+    assert_eq!(number(&profile, "intervals_seen") as u64, INTERVALS);
+}
