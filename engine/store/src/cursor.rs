@@ -144,37 +144,39 @@ impl Transaction {
             .leaf_to_read(&engine.storage.pool, Seek::At(&from))?;
         let node = Node(&leaf);
         let start = node.search(&from).unwrap_or_else(|slot| slot);
-        cursor.position = Some(from);
-        for slot in start..node.count() {
+        let mut slot = start;
+        let step = loop {
             if cursor.found.len() >= wanted {
-                return Ok(Step::Paused);
+                break Step::Paused;
             }
-            if let Some(gap) = self.pass(cursor, LockName::gap_at(cursor.tree, node, slot))? {
-                return Ok(gap);
+            // Behind the last entry it is the gap up to the fence.
+            if let Some(wait) = self.pass(LockName::gap_at(cursor.tree, node, slot))? {
+                break wait;
             }
-            let key = node.key(slot);
-            if !cursor.range.is_below_high(key) {
+            if slot == node.count() {
+                match node.high() {
+                    Some(high) if cursor.range.is_below_high(high) => {
+                        cursor.position = Some(high.to_vec());
+                        return Ok(Step::Paused);
+                    }
+                    _ => cursor.done = true,
+                }
+                break Step::Paused;
+            }
+            if !cursor.range.is_below_high(node.key(slot)) {
                 cursor.done = true;
-                return Ok(Step::Paused);
+                break Step::Paused;
             }
             if let Some(wait) = self.take(cursor, node, slot)? {
-                return Ok(wait);
+                break wait;
             }
-            let mut next = key.to_vec();
-            next.push(0);
-            cursor.position = Some(next);
-        }
-        if cursor.found.len() >= wanted {
-            return Ok(Step::Paused);
-        }
-        if let Some(gap) = self.pass(cursor, LockName::gap(cursor.tree, node.high()))? {
-            return Ok(gap);
-        }
-        match node.high() {
-            Some(high) if cursor.range.is_below_high(high) => cursor.position = Some(high.to_vec()),
-            _ => cursor.done = true,
-        }
-        Ok(Step::Paused)
+            slot += 1;
+        };
+        cursor.position = Some(match slot.checked_sub(1) {
+            Some(last) if last >= start => successor(node.key(last)),
+            _ => from,
+        });
+        Ok(step)
     }
 
     fn step_backward(
@@ -188,44 +190,47 @@ impl Transaction {
             .tree
             .leaf_to_read(&engine.storage.pool, Seek::Below(below.as_deref()))?;
         let node = Node(&leaf);
-        let mut slot = match &below {
+        let start = match &below {
             Some(key) => node.search(key).unwrap_or_else(|slot| slot),
             None => node.count(),
         };
-        cursor.position = below;
-        loop {
+        // What is visited begins here.
+        let mut slot = start;
+        let step = loop {
             if cursor.found.len() >= wanted {
-                return Ok(Step::Paused);
+                break Step::Paused;
             }
-            // The gap above the next key down; that above the first key found begins outside the range.
-            if let Some(gap) = self.pass(cursor, LockName::gap_at(cursor.tree, node, slot))? {
-                return Ok(gap);
+            // The gap between the entries in `slot` and before it.
+            if let Some(wait) = self.pass(LockName::gap_at(cursor.tree, node, slot))? {
+                break wait;
             }
-            if slot == 0 {
-                break;
-            }
-            slot -= 1;
-            let key = node.key(slot);
-            if key < cursor.range.low.as_slice() {
+            let Some(next) = slot.checked_sub(1) else {
+                if node.low() > cursor.range.low.as_slice() {
+                    cursor.position = Some(node.low().to_vec());
+                    return Ok(Step::Paused);
+                }
                 cursor.done = true;
-                return Ok(Step::Paused);
+                break Step::Paused;
+            };
+            if node.key(next) < cursor.range.low.as_slice() {
+                cursor.done = true;
+                break Step::Paused;
             }
-            if let Some(wait) = self.take(cursor, node, slot)? {
-                return Ok(wait);
+            if let Some(wait) = self.take(cursor, node, next)? {
+                break wait;
             }
-            cursor.position = Some(key.to_vec());
-        }
-        if node.low() <= cursor.range.low.as_slice() {
-            cursor.done = true;
+            slot = next;
+        };
+        cursor.position = if slot < start {
+            Some(node.key(slot).to_vec())
         } else {
-            cursor.position = Some(node.low().to_vec());
-        }
-        Ok(Step::Paused)
+            below
+        };
+        Ok(step)
     }
 
     /// Locks a gap if the isolation needs it.
-    fn pass(&mut self, cursor: &Cursor<'_>, gap: LockName) -> Result<Option<Step>, StoreError> {
-        debug_assert_ne!(cursor.mode, Mode::IX);
+    fn pass(&mut self, gap: LockName) -> Result<Option<Step>, StoreError> {
         if self.isolation != Isolation::Serializable || self.try_lock(gap, Mode::S)? {
             return Ok(None);
         }
@@ -337,4 +342,12 @@ fn as_slice(bound: &Bound<Vec<Value>>) -> Bound<&[Value]> {
         Bound::Excluded(values) => Bound::Excluded(values),
         Bound::Unbounded => Bound::Unbounded,
     }
+}
+
+/// The least key greater than `key`.
+fn successor(key: &[u8]) -> Vec<u8> {
+    let mut next = Vec::with_capacity(key.len() + 1);
+    next.extend_from_slice(key);
+    next.push(0);
+    next
 }

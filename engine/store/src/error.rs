@@ -87,7 +87,7 @@ pub enum StoreError {
     /// The commit record could not be made durable: whether the transaction is committed shows after reopening. The store
     /// refuses everything until then.
     #[error("unknown until the store is reopened whether the transaction is committed: {0}")]
-    CommitUnknown(std::sync::Arc<str>),
+    CommitUnknown(std::sync::Arc<StoreError>),
     /// The store met an error it could not undo, and refuses everything. What was committed is safe: reopen it.
     #[error("the store stopped ({0}); what was committed is safe, reopen it")]
     Stopped(std::sync::Arc<str>),
@@ -123,6 +123,23 @@ impl StoreError {
         move |cause| StoreError::Io {
             doing,
             cause: std::sync::Arc::new(cause),
+        }
+    }
+
+    /// What the disk said, if that is the cause: its `kind()` tells a full disk (`StorageFull`) and a read-only one
+    /// (`ReadOnlyFilesystem`, `PermissionDenied`) from a broken one.
+    pub fn disk_error(&self) -> Option<&io::Error> {
+        match self {
+            StoreError::Io { cause, .. } => Some(cause),
+            StoreError::CommitUnknown(cause) => cause.disk_error(),
+            StoreError::Log(error) | StoreError::Pages(PageError::Log(error)) => match error {
+                LogError::Io { cause, .. } | LogError::Failed { cause, .. } => Some(cause),
+                _ => None,
+            },
+            StoreError::Pages(PageError::Io { cause, .. } | PageError::Failed { cause, .. }) => {
+                Some(cause)
+            }
+            _ => None,
         }
     }
 

@@ -19,7 +19,7 @@
 //! store.observe(Some(Arc<dyn Observer>))     age at each lock grant and remaining time (figure 3.2)
 //!
 //! Schema::new("customer").column("c_id", ColumnType::Int)...primary_key(["c_id"]).index("by_name", ["last", "first"])
-//!     .unique_index(..).nullable("carrier")
+//!     .unique_index(..).nullable("carrier", ColumnType::Int)
 //! table.index("by_name") -> Option<Index>; table.column("c_id") -> Option<usize>
 //!
 //! txn.get(&table, &key) -> Result<Option<Row>, StoreError>            key: &[Value], the primary key's columns in order
@@ -29,7 +29,7 @@
 //! txn.update(&table, &row)  -> Err(NotFound) if there is none         found by the primary key in the row
 //! txn.delete(&table, &key)  -> Result<bool, StoreError>               whether there was one
 //! txn.scan(&table, &Scan) -> Result<Vec<Row>, StoreError>
-//! txn.scan_each(&table, &Scan, |row: Row| ControlFlow<()>)            stops, and stops locking, where it is told to
+//! txn.scan_each(&table, &Scan, |row: Row| ControlFlow<()>)            until told to stop
 //!     Scan::all() | Scan::prefix(values) | Scan::between(Bound<values>, Bound<values>)   bounds may be key prefixes
 //!         .on(index) .limit(n) .reverse() .for_update()
 //! txn.commit() -> Result<(), StoreError>; txn.rollback() -> Result<(), StoreError>; dropping it rolls back
@@ -41,6 +41,22 @@
 //! the `birth_ns` of the old one so that it keeps its age. After any other error of a statement that statement is undone, and
 //! the transaction goes on. After [`StoreError::CommitUnknown`] and [`StoreError::Stopped`] only reopening the store helps. Using
 //! a table with a store it does not come from is a mistake of the program and panics.
+//!
+//! ## How it works
+//! | module | idea |
+//! |---|---|
+//! | `key`, `row`, `schema`, `catalog` | values as bytes that compare as they do; rows as entries of trees; tables as rows |
+//! | `tree` | nodes with fences, latch coupling, splits and merges as one log record each |
+//! | `locking` | what is locked: rows, gaps below keys, unique values; why ghosts |
+//! | `entries`, `indexes`, `read`, `write`, `cursor` | statements: lock, then latch, then log, then change |
+//! | `transaction`, `undo`, `record` | begin to end; what a record holds; taking changes back |
+//! | `recovery`, `checkpoint`, `running` | analysis, redo, undo; where they begin |
+//! | `purge`, `housekeeping` | removing ghosts, in the background |
+//! | `workers`, `observe`, `settings`, `statistics` | the papers' knobs and what to measure |
+//!
+//! ## Files
+//! `checkpoint`, `pages`, `pages.double` (torn-page protection) and `lock` in the store's directory, and `log-0`, `log-1`, ...:
+//! directories with the log's streams. All belong together: back them up together, with the store closed.
 
 mod catalog;
 mod checkpoint;
@@ -87,6 +103,6 @@ pub use transaction::{Isolation, Transaction, TransactionOptions};
 pub use value::{ColumnType, Row, Value};
 pub use workers::Executed;
 
-pub use evenkeel_locks::{DeadlockPolicy, Rules, ScheduleKind};
+pub use evenkeel_locks::{DeadlockPolicy, Rules, ScheduleKind, Starvation, Victim};
 pub use evenkeel_log::FlushPolicy;
 pub use evenkeel_pages::Replacement;

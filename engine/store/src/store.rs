@@ -31,7 +31,8 @@ use crate::workers::{Executed, Workers};
 const PAGES_FILE: &str = "pages";
 const LOCK_FILE: &str = "lock";
 
-/// An open store. Clones share it; it closes when the last one is dropped, after which running transactions can still end.
+/// An open store. Clones share it. When the last one is dropped, the log is flushed and the threads end; transactions still running
+/// can go on to their ends. [`close`](Store::close) does more: it leaves nothing to recover, and says what went wrong.
 #[derive(Clone)]
 pub struct Store {
     threads: Arc<Threads>,
@@ -42,6 +43,14 @@ struct Threads {
     workers: Workers,
     housekeeper: Mutex<Option<Housekeeper>>,
     engine: Arc<Engine>,
+}
+
+impl Drop for Threads {
+    fn drop(&mut self) {
+        drop(self.housekeeper.lock().take());
+        // For the lazy policies. Should it fail, what is lost is what they may lose.
+        let _ = self.engine.storage.log.flush_all();
+    }
 }
 
 impl Store {

@@ -281,7 +281,7 @@ impl Transaction {
             // written the record.
             self.ended = true;
             self.engine.stop(&error);
-            StoreError::CommitUnknown(error.to_string().into())
+            StoreError::CommitUnknown(Arc::new(error))
         })
     }
 

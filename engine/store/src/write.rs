@@ -136,7 +136,6 @@ impl Transaction {
         }
         Ok(true)
     }
-
 }
 
 pub(crate) fn duplicate(table: &Table, index: &str) -> StoreError {

@@ -84,13 +84,8 @@ fn a_full_disk_is_an_error_and_after_making_room_everything_is_there() {
             Err(error) => {
                 full += 1;
                 assert!(error.is_fatal(), "{error}");
-                let text = format!("{error:?}");
-                assert!(
-                    text.contains("StorageFull")
-                        || text.contains("No space")
-                        || text.contains("28"),
-                    "{text}"
-                );
+                let cause = error.disk_error().map(std::io::Error::kind);
+                assert_eq!(cause, Some(std::io::ErrorKind::StorageFull), "{error}");
             }
         }
         disk.set_capacity(None);
@@ -124,7 +119,15 @@ fn a_read_only_disk_is_an_error_and_loses_nothing() {
     let states = states(&settings);
     let disk = FaultDisk::new();
     disk.set_read_only(true);
-    assert!(open(&disk, settings.clone()).is_err());
+    let refused = open(&disk, settings.clone())
+        .err()
+        .expect("a read-only disk is refused");
+    let cause = refused.disk_error().map(std::io::Error::kind);
+    assert_eq!(
+        cause,
+        Some(std::io::ErrorKind::ReadOnlyFilesystem),
+        "{refused}"
+    );
     disk.set_read_only(false);
     let store = open(&disk, settings.clone()).unwrap();
     let mut acknowledged = 0;

@@ -8,10 +8,9 @@ use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use std::time::Duration;
 
 use evenkeel_disk::faults::FaultDisk;
-use evenkeel_locks::Victim;
 use evenkeel_store::{
     Change, ColumnType, DeadlockPolicy, FlushPolicy, Observer, Replacement, Scan, ScheduleKind,
-    Schema, Settings, Store, StoreError, Table, Trace, Transaction, TransactionOptions,
+    Schema, Settings, Store, StoreError, Table, Trace, Transaction, TransactionOptions, Victim,
 };
 use support::{open, small_settings};
 
@@ -77,7 +76,8 @@ fn check(store: &Store) -> Vec<i64> {
         assert_eq!(rows, by_number);
         rows.iter().map(|row| row.int(1)).collect::<Vec<_>>()
     };
-    assert_eq!(read("numbers").iter().sum::<i64>(), 0);
+    let numbers = read("numbers");
+    assert_eq!(numbers[..ROWS as usize].iter().sum::<i64>(), 0);
     read("counts")
 }
 
@@ -320,4 +320,137 @@ fn the_background_thread_tidies_up_and_takes_checkpoints() {
     drop(store);
     let store = Store::open(place.path(), settings).unwrap();
     assert_eq!(check(&store), [step]);
+}
+
+/// Each client has keys of its own, interleaved with the others' in the same nodes, which split and merge all the time.
+#[test]
+fn clients_find_their_own_rows_whatever_happens_to_the_nodes_around_them() {
+    use std::collections::BTreeMap;
+    let clients = 4;
+    let disk = FaultDisk::new();
+    let mut settings = small_settings(2);
+    settings.pool.frames = 48;
+    let store = open(&disk, settings.clone()).unwrap();
+    let (rows, _) = &set_up(&store, clients);
+    let client = |number: i64| {
+        let store = &store;
+        let mut own: BTreeMap<i64, i64> = BTreeMap::new();
+        let mut random = number as u64;
+        let mut draw = |end: u64| {
+            random = random
+                .wrapping_mul(6364136223846793005)
+                .wrapping_add(1442695040888963407);
+            (random >> 33) % end
+        };
+        for round in 0..60 {
+            let deleting = round % 20 >= 10;
+            let mut changed = own.clone();
+            let mut work = |txn: &mut Transaction| {
+                for _ in 0..20 {
+                    let key = 1000 + draw(400) as i64 * clients + number;
+                    let value = draw(50) as i64;
+                    if deleting {
+                        assert_eq!(
+                            txn.delete(rows, &[key.into()])?,
+                            changed.remove(&key).is_some()
+                        );
+                    } else {
+                        txn.put(
+                            rows,
+                            &[
+                                key.into(),
+                                value.into(),
+                                "z".repeat(draw(300) as usize).into(),
+                            ],
+                        )?;
+                        changed.insert(key, value);
+                    }
+                    let key = 1000 + draw(400) as i64 * clients + number;
+                    let found = txn.get(rows, &[key.into()])?.map(|row| row.int(1));
+                    assert_eq!(found, changed.get(&key).copied());
+                }
+                Ok::<(), StoreError>(())
+            };
+            let mut txn = store.begin(TransactionOptions::default());
+            match work(&mut txn).and_then(|()| {
+                if round % 7 == 6 {
+                    txn.rollback().map(|()| false)
+                } else {
+                    txn.commit().map(|()| true)
+                }
+            }) {
+                Ok(true) => own = changed,
+                Ok(false) => {}
+                Err(error) => assert!(error.is_retryable(), "{error}"),
+            }
+            if round % clients == number {
+                store.tidy().unwrap();
+            }
+            if round % 15 == number {
+                store.checkpoint().unwrap();
+            }
+        }
+        own
+    };
+    let expected: BTreeMap<i64, i64> = std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..clients)
+            .map(|number| scope.spawn(move || client(number)))
+            .collect();
+        threads
+            .into_iter()
+            .flat_map(|thread| thread.join().unwrap())
+            .collect()
+    });
+
+    for store in [
+        store.clone(),
+        open(&disk.after_power_failure(5), settings).unwrap(),
+    ] {
+        let table = store.table("numbers").unwrap();
+        let mut txn = store.begin(TransactionOptions::default());
+        let own = Scan::between(
+            std::ops::Bound::Included(vec![1000.into()]),
+            std::ops::Bound::Unbounded,
+        );
+        let found = txn.scan(&table, &own).unwrap();
+        assert!(
+            found
+                .iter()
+                .map(|row| (row.int(0), row.int(1)))
+                .eq(expected.clone())
+        );
+        check(&store);
+    }
+}
+
+#[test]
+fn the_number_of_log_streams_may_change_from_opening_to_opening() {
+    let place = tempfile::tempdir().unwrap();
+    for (round, streams) in [1, 3, 1, 2].into_iter().enumerate() {
+        let mut settings = Settings::default();
+        settings.pool.frames = 64;
+        settings.log_streams = streams;
+        let store = Store::open(place.path(), settings.clone()).unwrap();
+        assert!(matches!(
+            Store::open(place.path(), settings),
+            Err(StoreError::InUse)
+        ));
+        let tables = match (store.table("numbers"), store.table("counts")) {
+            (Some(numbers), Some(counts)) => (numbers, counts),
+            _ => set_up(&store, 1),
+        };
+        for step in 0..5 {
+            store
+                .execute(TransactionOptions::default(), |txn| {
+                    transfer(txn, &tables, 0, step)
+                })
+                .result
+                .unwrap();
+        }
+        assert_eq!(check(&store), [5 * (round as i64 + 1)]);
+        // Every other time nothing is left to recover.
+        if round % 2 == 0 {
+            store.close().unwrap();
+        }
+    }
 }

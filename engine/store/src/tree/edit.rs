@@ -1,8 +1,8 @@
 //! Changing a node: see [`crate::tree::node`] for the layout.
 
 use crate::tree::node::{
-    COUNT, DEAD, ENTRY_BYTES, Entry, Frame, GHOST, HEADER_BYTES, HEAP, HIGH, KIND_NODE, LOW, Node, PREFIX, SLOT_BYTES, TREE,
-    UNBOUNDED, head_of,
+    COUNT, DEAD, ENTRY_BYTES, Entry, Frame, GHOST, HEADER_BYTES, HEAP, HIGH, KIND_NODE, LOW, Node,
+    PREFIX, SLOT_BYTES, TREE, UNBOUNDED, head_of,
 };
 
 /// A node to change. Every change needs the space it takes: ask [`Node::free_bytes`] before.
@@ -192,4 +192,3 @@ impl NodeMut<'_> {
         self.format(&old.frame(), old.entries());
     }
 }
-
