@@ -4,7 +4,7 @@
 //! that the processor is what limits it; with `fsync`, TPC-B with 16 clients on a server as it comes) runs on one after the
 //! other, with the plain server between any two, round after round. Printed are throughputs relative to the plain server's
 //! just before and after: median, smallest and largest. The variants: the agent preloaded without a session; a session
-//! with only the interval's boundaries; with 10, 50, 100 and 500 call sites; bpftrace with uprobe and uretprobe on the
+//! with only the interval's boundaries; with 10, 50, 100 and 500 call sites, at 100 also with edges; bpftrace with uprobe and uretprobe on the
 //! functions that 10 and 100 sites call, as far as they have names (bpftrace takes no others), where bpftrace works. With
 //! NAMEs, only the variants whose names have one of them in it.
 
@@ -53,7 +53,8 @@ fn main() {
     } else {
         unhindered()
     };
-    let variant = |name: &str, sites, preload| variant(&options, name, sites, preload);
+    let edged = |name: &str, sites| variant(&options, name, sites, None, &["--edges"]);
+    let variant = |name: &str, sites, preload| variant(&options, name, sites, preload, &[]);
     let mut plain = variant("plain", None, None);
     let names: Vec<String> = std::env::args()
         .skip(1)
@@ -73,6 +74,10 @@ fn main() {
         };
         if wanted(&name) {
             variants.push(variant(&name, Some(sites), None));
+        }
+        let name = format!("edges, {name}");
+        if sites == 100 && wanted(&name) {
+            variants.push(edged(&name, Some(sites)));
         }
     }
     for sites in [10, 100] {
@@ -159,6 +164,7 @@ fn variant(
     name: &str,
     sites: Option<usize>,
     preload: Option<PathBuf>,
+    more: &[&str],
 ) -> Variant {
     let server = PostgreSql::prepare(options).expect("PostgreSQL");
     let mut launch = server.launch();
@@ -176,6 +182,7 @@ fn variant(
             .map(Into::into)
             .into();
         words.push(sites.to_string().into());
+        words.extend(more.iter().map(Into::into));
         if let Some(account) = &launch.account {
             words.extend(["--user".into(), account.name.clone().into()]);
         }

@@ -3,7 +3,7 @@
 
 use serde_json::Value;
 
-use super::expect::{number, the, ticks_per_ns};
+use super::expect::{number, ticks_per_ns};
 use super::planted::{INTERVALS, assert_at_least, assert_partition, measured, path};
 use crate::support::run::Run;
 
@@ -32,7 +32,7 @@ fn outermost(calls: &Value) -> &str {
 /// intervals: 300,000 or 900,000 ticks in each half of the intervals, 600,000 in the mean.
 #[track_caller]
 fn assert_waits_for(profile: &Value, caller: &str, lock: &str, wait: &str, work: &[&str]) {
-    let blocked = path(the(profile, caller), &[lock, wait]);
+    let blocked = path(&profile["tree"], &["run_interval", caller, lock, wait]);
     assert_partition(blocked);
     let waits = number(blocked, "calls_mean");
     assert!((0.95..=1.0).contains(&waits), "waits: {waits}");
@@ -98,8 +98,8 @@ fn semaphores_between_processes() {
 #[test]
 fn a_condition_with_spurious_wake_ups() {
     let (profile, _) = measured("edges_condition", "run_interval", 0);
-    let wait = ["pthread_cond_wait", "waits: condition variable"];
-    let blocked = path(the(&profile, "await"), &wait);
+    let (lock, wait) = ("pthread_cond_wait", "waits: condition variable");
+    let blocked = path(&profile["tree"], &["run_interval", "await", lock, wait]);
     assert_partition(blocked);
     // A preempted waiter may find its wait over; more than there are can not be seen.
     let waits = number(blocked, "calls_mean");

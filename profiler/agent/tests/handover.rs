@@ -67,6 +67,7 @@ handed_over! {
     condition: "condition", Condition, "thread", "process";
     broadcast: "broadcast", Condition, "thread", "process";
     barrier: "barrier", Barrier, "thread", "process";
+    spin_lock: "spin", Spin, "thread", "process";
     semaphore: "semaphore", Semaphore, "thread", "process";
     semaphore_with_a_name: "semaphore-named", Semaphore, "thread", "process";
     futex: "futex", Futex, "thread", "process";

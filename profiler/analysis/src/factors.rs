@@ -8,8 +8,9 @@
 //! are part of its variance, not of its covariances), nor are bodies; they all count.
 //!
 //! **Specificity** is (height(root) - height(f))^e, e = 2 in the paper (equation 2.3), not below zero, and score =
-//! specificity x contribution (equation 2.4). A body has height 0: nothing is below it. The static height of the root
-//! misses what is reached by indirect calls only, so it is raised above any function seen that is higher. What has
+//! specificity x contribution (equation 2.4). A body has height 0: nothing is below it. Static heights miss what is reached
+//! by indirect calls only, so each is raised above those of the functions seen below it (recursion collapsed), and the
+//! root's above any function seen. What has
 //! specificity 0, above all the root itself, is not ranked. Nor is what the probes cost, and that a path goes on on another
 //! thread: they are no function's doing. Waits and other states are ranked as functions of height 0.
 
@@ -232,6 +233,8 @@ struct Functions {
     names: Vec<String>,
     /// The largest over a function's sites, by number.
     heights: Vec<u32>,
+    /// The least that the root can be.
+    root: u32,
     of_part: FxHashMap<Part, u32>,
 }
 
@@ -250,11 +253,36 @@ impl Functions {
             heights[id] = tree.height(part).max(heights[id]);
             of_part.insert(part, id as u32);
         }
-        Functions {
+        let mut functions = Functions {
             names,
             heights,
+            root: 1,
             of_part,
+        };
+        functions.raise(tree);
+        functions
+    }
+
+    /// Raises functions above those that they were seen to call.
+    fn raise(&mut self, tree: &VarianceTree<'_>) {
+        let mut seen = vec![0; tree.paths.all().len()];
+        // Callers come before what they call.
+        for node in (1..seen.len() as u32).rev() {
+            let part = Part::Call(node);
+            let Some(&id) = self.of_part.get(&part) else {
+                continue;
+            };
+            let height = self.heights[id as usize].max(seen[node as usize]);
+            self.heights[id as usize] = height;
+            let above = tree.paths.get(node).parent;
+            if tree.state(node).is_none()
+                && tree.site(node).is_some()
+                && !self.is_nested(tree, part)
+            {
+                seen[above as usize] = height.saturating_add(1).max(seen[above as usize]);
+            }
         }
+        self.root = seen[ROOT as usize].max(1);
     }
 
     fn height(&self, id: u32) -> u32 {
@@ -285,7 +313,7 @@ impl Functions {
         if seen > stated {
             seen + 1
         } else {
-            stated.max(1)
+            stated.max(self.root)
         }
     }
 }

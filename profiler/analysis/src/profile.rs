@@ -249,6 +249,9 @@ pub struct ClassPath {
 pub struct WaitedFor {
     /// The call that waits, with its site, or "(not timed)"; for what is counted together, "(others)".
     pub waiter: String,
+    /// The innermost calls that wait, at most [`crate::critical::who::WAITER_CALLS_MAX`], outermost first, each with its site.
+    #[serde(default)]
+    pub waiter_calls: Vec<String>,
     /// What is waited for, in words.
     pub object: String,
     /// The same as a kind of node.

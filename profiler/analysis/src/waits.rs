@@ -15,7 +15,7 @@ pub fn waits(tree: &VarianceTree<'_>, sums: &WaitSums, ticks_per_ns: f64) -> Vec
         let holder = key.and_then(|key| key.holder);
         (
             key.is_none(),
-            key.and_then(|key| key.site),
+            key.map(|key| key.waiter),
             key.map(|key| key.kind),
             holder.map(|(stack, state)| (stack, state.step())),
         )
@@ -52,9 +52,10 @@ fn line(
         ..WaitedFor::default()
     };
     if let Some(key) = key {
-        line.waiter = key
-            .site
-            .map_or_else(|| "(not timed)".into(), |probe| call(tree, probe));
+        let calls = sums.stack(key.waiter).into_iter();
+        line.waiter_calls = calls.map(|probe| call(tree, probe)).collect();
+        let innermost = line.waiter_calls.last().cloned();
+        line.waiter = innermost.unwrap_or_else(|| "(not timed)".into());
         line.object = object_name(key.kind).into();
         line.kind = object_kind(key.kind);
         if let Some((stack, state)) = key.holder {

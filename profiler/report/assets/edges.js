@@ -17,7 +17,7 @@ const waitTable = (waits) => sortableTable([
   { title: "Total", numeric: true, value: (w) => w.total_ns, cell: (w) => duration(w.total_ns) },
   { title: "Waits", numeric: true, value: (w) => w.count, cell: (w) => count(w.count) },
   { title: "Mean", numeric: true, value: (w) => w.mean_ns, cell: (w) => duration(w.mean_ns) },
-  { title: "Waits in", value: (w) => w.waiter, cell: (w) => el("span", { class: "mono" }, w.waiter) },
+  { title: "Waits in", value: (w) => w.waiter, cell: (w) => el("span", { class: "mono", title: w.waiter_calls.join(" > ") }, w.waiter_calls.length > 0 ? w.waiter_calls.join(" > ") : w.waiter) },
   { title: "For", value: (w) => w.object, cell: (w) => el("span", {}, tag(w.kind), ` ${w.object}`,
     w.objects > 1 || w.more_objects ? el("small", {}, ` ${w.objects}${w.more_objects ? " or more" : ""} of them, longest ${w.longest_object}`) : null) },
   { title: "Ended by", value: (w) => w.holder ?? "", cell: (w) => w.holder === null ? el("span", { class: "soft" }, "nobody that was seen") : el("span", {}, w.holder) },
@@ -35,7 +35,7 @@ const lanes = (timeline) => {
       style: { left: `${span.from_ns / (timeline.latency_ns || 1) * 100}%`, width: `${part}%`, padding: part < 2 ? "0" : null },
       onmouseenter: () => describe(span), onfocus: () => describe(span), onclick: () => describe(span) }, part < 2 ? "" : span.name);
   };
-  return el("div", {}, el("p", { class: "soft" }, `Interval ${timeline.id}, ${timeline.class}, ${duration(timeline.latency_ns)}`,
+  return el("div", {}, el("p", { class: "soft" }, `Interval ${timeline.id}, ${timeline.class === "(no label)" ? "" : `${timeline.class}, `}${duration(timeline.latency_ns)}`,
     timeline.is_cut ? "; its beginning has too many pieces to be shown" : ""),
   el("div", { class: "lanes" }, timeline.lanes.flatMap((name, lane) => [el("span", { class: "mono lane-name" }, name),
     el("div", { class: "lane" }, timeline.spans.filter((span) => span.lane === lane).map(piece))])), described);

@@ -12,6 +12,9 @@ use crate::units;
 const MORE_WORK: f64 = 0.5;
 const SLOWER_WORK: f64 = 0.2;
 
+/// Calls shown of a path that waits or releases.
+const CALLS_SHOWN: usize = 4;
+
 /// Share of the tail from which it is worth a clause.
 const TAIL_WORTH_SAYING: f64 = 0.05;
 
@@ -79,15 +82,39 @@ pub fn object(line: &WaitedFor) -> String {
     }
 }
 
-/// Who ended the waits: `ended by update .., in XLogWrite [XLogFlush+0x1a] > issue_xlog_fsync`.
-pub fn holder(line: &WaitedFor) -> String {
-    let Some(holder) = &line.holder else {
-        return "nobody was seen to end these waits".into();
-    };
-    match line.holder_calls.as_slice() {
-        [] => format!("ended by {holder}, in no timed call"),
-        calls => format!("ended by {holder}, in {}", calls.join(" > ")),
+/// For what the waits were, and who ended them: `for a semaphore, ended by "end" in XLogWrite > issue_xlog_fsync [XLogWrite+0x1a]`.
+pub fn wait(line: &WaitedFor) -> String {
+    let object = object(line);
+    match (&line.holder, line.holder_calls.as_slice()) {
+        (None, _) => format!("for {object}; nobody was seen to end these waits"),
+        (Some(holder), []) => format!("for {object}, ended by \"{holder}\" in no timed call"),
+        (Some(holder), calls) => {
+            format!(
+                "for {object}, ended by \"{holder}\" in {}",
+                innermost(calls)
+            )
+        }
     }
+}
+
+/// The innermost calls of a path, with the site of the last.
+pub fn innermost(calls: &[String]) -> String {
+    let shown = &calls[calls.len().saturating_sub(CALLS_SHOWN)..];
+    let gap = if shown.len() < calls.len() {
+        "… > "
+    } else {
+        ""
+    };
+    let Some((last, above)) = shown.split_last() else {
+        return "(not timed)".into();
+    };
+    // Of the others the names do: `f [g+0x10]` is `f`.
+    let name = |call: &String| {
+        call.rsplit_once(" [")
+            .map_or(call.clone(), |(name, _)| name.into())
+    };
+    let names: Vec<String> = above.iter().map(name).chain([last.clone()]).collect();
+    format!("{gap}{}", names.join(" > "))
 }
 
 /// What a factor is called in the `kind` column: a pair is a pair, whatever its functions do.

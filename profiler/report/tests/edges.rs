@@ -109,7 +109,7 @@ fn blocked_is_told_from_running() {
     );
     assert!(text.contains("blocked on others' work 53.9 %"), "{text}");
     assert!(
-        text.contains("ended by pay, in write_log [commit+0x30]"),
+        text.contains("for mutex, ended by \"pay\" in write_log [commit+0x30]"),
         "{text}"
     );
 }
@@ -120,7 +120,7 @@ fn every_line_fits_whatever_the_names() {
     let long =
         "std::__1::vector<std::__1::pair<int, foo::Bar<char> > >::".repeat(3) + "\u{1b}[2J\n";
     for line in &mut profile.waits {
-        line.waiter = long.clone();
+        line.waiter_calls = vec![long.clone(); 3];
         line.holder_calls = vec![long.clone(); 3];
     }
     for timeline in &mut profile.timelines {

@@ -111,80 +111,102 @@ pub fn candidates(
     list
 }
 
-/// Calls `found` for each node that some step would explain.
+/// Calls `found` for each node that some step would explain. `holders`: the functions whose calls may lie directly below a
+/// node that is no call itself.
 fn visit(
     node: &Node,
     holders: &[Function],
     state: &State<'_>,
     found: &mut impl FnMut(&Node, Step),
 ) {
-    let callee = node
-        .probe
-        .and_then(|id| state.probes.get(id as usize)?.callee);
+    if node.kind == Kind::Client {
+        return; // think time has nothing to open
+    }
+    if node.kind == Kind::Body {
+        discover_in(node, holders, state, found);
+        open_the_rest(node, holders, state, found);
+        return;
+    }
+    let planned = node.probe.and_then(|id| state.probes.get(id as usize));
+    let callee = planned.and_then(|planned| planned.callee);
     let inside = if node.probe.is_some() {
         callee.as_slice()
     } else {
         holders
     };
-    if node.kind == Kind::Client {
-        return; // think time has nothing to open
-    }
-    if node.kind == Kind::Body {
-        for function in holders
-            .iter()
-            .filter(|function| state.pointers.contains(function))
-        {
-            found(node, Step::DiscoverIn(*function));
-        }
-        open_the_rest(node, holders, state, found);
-        return;
-    }
-    if let Some(id) = node.probe
-        && let Some(planned) = state.probes.get(id as usize)
-    {
-        match planned.callee {
-            Some(function) if state.opened.contains(&function) => {}
-            Some(function) if state.barren.contains(&function) => return,
-            Some(function) => return found(node, Step::Open(function)),
-            None if matches!(
-                planned.form,
-                Form::IndirectCall | Form::ShortIndirectCall | Form::IndirectJump
-            ) =>
-            {
-                if !state.discovered.contains(&id) {
-                    found(node, Step::Discover(id));
-                }
-            }
-            None if node.kind == Kind::Call && !state.closed_imports.contains(&id) => {
-                return found(node, Step::Follow(id));
-            }
-            None => return,
-        }
-    }
+    let is_open = match (node.probe, planned) {
+        (Some(id), Some(planned)) => step_of(node, id, planned, state, found),
+        _ => true,
+    };
     for child in &node.children {
-        // A call that none of these functions makes itself came through one of their pointers.
-        if let Some(planned) = child.probe.and_then(|id| state.probes.get(id as usize))
-            && planned.form != Form::Entry
-            && !inside.contains(&planned.holder)
-        {
-            for function in inside
-                .iter()
-                .filter(|function| state.pointers.contains(function))
+        if is_state(child) {
+            // What others did while this one waited: none of this one's calls.
+            visit(child, &[], state, found);
+        } else if is_open {
+            // A call that none of these functions makes itself came through one of their pointers.
+            if let Some(planned) = child.probe.and_then(|id| state.probes.get(id as usize))
+                && planned.form != Form::Entry
+                && !inside.contains(&planned.holder)
             {
-                found(child, Step::DiscoverIn(*function));
+                discover_in(child, inside, state, found);
             }
+            visit(child, inside, state, found);
         }
-        visit(child, inside, state, found);
     }
     // A function with short pointer calls only has no timed call, hence no body of its own in the tree.
-    if node.children.is_empty() {
-        for function in inside
-            .iter()
-            .filter(|function| state.pointers.contains(function))
-        {
-            found(node, Step::DiscoverIn(*function));
-        }
+    if is_open && node.children.is_empty() {
+        discover_in(node, inside, state, found);
         open_the_rest(node, inside, state, found);
+    }
+}
+
+/// The step that would explain a call, if there is one; whether the calls that it makes are timed.
+fn step_of(
+    node: &Node,
+    id: u32,
+    planned: &Planned,
+    state: &State<'_>,
+    found: &mut impl FnMut(&Node, Step),
+) -> bool {
+    let through_pointer = matches!(
+        planned.form,
+        Form::IndirectCall | Form::ShortIndirectCall | Form::IndirectJump
+    );
+    match planned.callee {
+        Some(function) if state.opened.contains(&function) => return true,
+        Some(function) if state.barren.contains(&function) => {}
+        Some(function) => found(node, Step::Open(function)),
+        None if through_pointer => {
+            if !state.discovered.contains(&id) {
+                found(node, Step::Discover(id));
+            }
+            return true;
+        }
+        None if node.kind == Kind::Call && !state.closed_imports.contains(&id) => {
+            found(node, Step::Follow(id));
+        }
+        None => {}
+    }
+    false
+}
+
+/// Whether a node is no call but what a thread did, or did not do, as its waits and the work of others in them.
+fn is_state(node: &Node) -> bool {
+    node.probe.is_none() && node.kind != Kind::Body
+}
+
+/// Short calls through pointers in these functions may be what the node's time goes to.
+fn discover_in(
+    node: &Node,
+    functions: &[Function],
+    state: &State<'_>,
+    found: &mut impl FnMut(&Node, Step),
+) {
+    for function in functions
+        .iter()
+        .filter(|function| state.pointers.contains(function))
+    {
+        found(node, Step::DiscoverIn(*function));
     }
 }
 
@@ -405,6 +427,35 @@ mod tests {
         };
         let list = candidates(&profile, 5, &LIMITS, &state);
         assert_eq!(list[0].step, Step::Open((0, 0xa)));
+    }
+
+    /// Below b, which nobody opened, another thread's call of d while b waited: both are worth opening, d for its 30 %.
+    #[test]
+    fn what_others_did_in_a_wait_is_opened() {
+        let (mut profile, mut probes) = example();
+        probes.push(planned(Some((0, 0xd)), Form::Call));
+        let wait = Node {
+            kind: Kind::Lock,
+            children: vec![node("d", 4, 0.3, 0, Vec::new())],
+            ..body(0.3)
+        };
+        profile.tree.children[0].children[0].children.push(wait);
+        let opened = HashSet::from([(0, 0xa)]);
+        let none = HashSet::new();
+        let nothing = HashSet::new();
+        let state = State {
+            probes: &probes,
+            scope: &[(0, 0xa)],
+            opened: &opened,
+            partly: &none,
+            barren: &none,
+            pointers: &opened,
+            discovered: &nothing,
+            closed_imports: &nothing,
+        };
+        let list = candidates(&profile, 5, &LIMITS, &state);
+        let steps: Vec<Step> = list.iter().map(|candidate| candidate.step).collect();
+        assert!(steps.contains(&Step::Open((0, 0xb))) && steps.contains(&Step::Open((0, 0xd))));
     }
 
     #[test]

@@ -5,34 +5,45 @@
 //!
 //! ```text
 //! waiter                                   releaser
-//! announce: count += 1                     any?  yes: write the wake, release
-//! try, block                                     no:  release, any?  yes: write the wake late
-//! retire: count -= 1
+//! announce: here += 1, ever += 1           state; here > 0: write the wake, release
+//! try, block                                      here = 0: release; state changed: write the wake late
+//! retire: here -= 1
 //! ```
-//! Both `count += 1` and the release are locked instructions, hence ordered before what follows them. If the waiter's
-//! last try came before the release, so did its announcement, and the second look finds it: no wait that a
-//! release ends goes without its wake (`tests/waiters_model.rs` explores this). A late wake is dated by the
-//! announcement it found.
+//! `here` counts those who wait, `ever` all who ever announced that they would. Both the announcement and the release are
+//! locked instructions, hence ordered before what follows them. If the waiter's last try came before the release,
+//! so did its announcement, and the second look finds it, even if the waiter has gone on already: no wait that a release ends
+//! goes without its wake (`tests/waiters_model.rs` explores this). A late wake is dated by the last announcement.
 //!
 //! Two objects in one slot, and processes that were killed while they waited, make for wakes that nobody waits for.
 
-use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::*};
+use core::sync::atomic::{AtomicU64, Ordering::*};
 
 /// log2 of the number of slots that objects are hashed to.
 const SLOTS_SHIFT: u32 = 14;
 /// Slot of those who wait for one of several descriptors: whoever writes to any looks here, too.
 pub const POLLERS: usize = 1 << SLOTS_SHIFT;
-/// Slot of those who wait for room to write: whoever reads from a descriptor looks here first.
-pub const ROOM: usize = POLLERS + 1;
-/// Slots in all.
+/// Slots in all; the pollers' is alone in its cache line.
 pub const WAITERS_LEN: usize = POLLERS + 4;
 
 /// One slot; all zeros: nobody waits.
 #[derive(Debug)]
 #[repr(C, align(16))]
 pub struct Waiters {
-    count: AtomicU32,
+    /// Low half: `here`; high half: `ever`.
+    state: AtomicU64,
     announced_ticks: AtomicU64,
+}
+
+/// A slot as it was at one moment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct State(u64);
+
+impl State {
+    /// Whether somebody waited.
+    #[inline(always)]
+    pub const fn is_waited_for(self) -> bool {
+        self.0 as u32 != 0
+    }
 }
 
 /// The slot of an object, by anything that is the same in all processes that know it.
@@ -47,19 +58,25 @@ impl Waiters {
     #[inline]
     pub fn announce(&self, now_ticks: u64) {
         self.announced_ticks.store(now_ticks, Relaxed);
-        self.count.fetch_add(1, SeqCst);
+        self.state.fetch_add(1 << 32 | 1, SeqCst);
     }
 
     /// It goes on.
     #[inline]
     pub fn retire(&self) {
-        self.count.fetch_sub(1, Release);
+        self.state.fetch_sub(1, Release);
+    }
+
+    /// The state now, to be compared with that after a release.
+    #[inline(always)]
+    pub fn state(&self) -> State {
+        State(self.state.load(Acquire))
     }
 
     /// Whether somebody may be waiting.
     #[inline(always)]
     pub fn any(&self) -> bool {
-        self.count.load(Acquire) != 0
+        self.state().is_waited_for()
     }
 
     /// When somebody last announced a wait.

@@ -16,6 +16,7 @@ use super::objects::{self, Object, local, mix};
 use super::switch::{Table, table};
 use super::waiting::{self, Ended, waiting};
 use crate::next::interpose;
+use crate::threads;
 use crate::x86_64::start::start;
 
 /// Threads that can be between their creation and their first instruction at once; further ones begin untold.
@@ -73,7 +74,11 @@ pub extern "C" fn began(birth: &Birth) -> Routine {
     };
     let key = birth.key.load(Relaxed);
     birth.taken.store(false, Release);
-    keeping_errno(|| groups::plain(Marker::Dequeue, now_ticks(), 0, Kind::Thread, key));
+    keeping_errno(|| {
+        // Also where nothing is recorded now: its end may be waited for when something is.
+        threads::watch_end();
+        groups::plain(Marker::Dequeue, now_ticks(), 0, Kind::Thread, key);
+    });
     routine
 }
 

@@ -67,12 +67,13 @@ fn give<R: Outcome>(number: c_int, real: impl FnOnce() -> R) -> R {
 /// Runs `real`, by which something arrives for `object`: whoever waits for it or polls is told.
 fn arrives<R>(table: Table, object: Object, real: impl FnOnce() -> R) -> R {
     let (slot, pollers) = (object.slot(table), table.pollers());
-    if slot.any() || pollers.any() {
+    let before = (slot.state(), pollers.state());
+    if before.0.is_waited_for() || before.1.is_waited_for() {
         tell(object, now_ticks());
         return real();
     }
     let result = real();
-    if slot.any() || pollers.any() {
+    if (slot.state(), pollers.state()) != before {
         let at = slot.announced_ticks().max(pollers.announced_ticks());
         tell(object, at);
     }

@@ -15,6 +15,12 @@
 //! named         functions that the user named
 //! ```
 //!
+//! **What is not seen**: the C library's calls of its own functions (standard I/O, C11 threads and mutexes, resolvers), system
+//! calls made past it, writers who wait for room by `epoll`, and signals sent to process groups. Such waits are
+//! recorded where they block in a function above and stay without a waker; the kernel's wake-ups tell of them where
+//! the session may read those. A wait on a spin lock that begins in the nanoseconds of its release, and one that is
+//! under way when recording begins ([`evenkeel_wire::Mode::Count`]), may lack its wake.
+//!
 //! A wrapper first tries to do without waiting, and writes nothing if that succeeds. Nothing here allocates or takes a
 //! lock of the C library, and `errno` is as the C library left it.
 

@@ -10,12 +10,13 @@ use super::switch::{Table, table_for_writing};
 #[inline(always)]
 pub fn releasing<R>(table: Table, object: Object, real: impl FnOnce() -> R) -> R {
     let slot = object.slot(table);
-    if slot.any() {
+    let before = slot.state();
+    if before.is_waited_for() {
         tell(object, now_ticks());
         return real();
     }
     let result = real();
-    if slot.any() {
+    if slot.state() != before {
         tell(object, slot.announced_ticks());
     }
     result

@@ -32,12 +32,14 @@ static void about_to_wait(void) {
     waiter->about = 1;
 }
 
-static char state_of_waiter(void) {
+/* Its state, and what it has spent of processors by itself, in clock ticks of the C library. */
+static char state_of_waiter(unsigned long *spent) {
     char path[64], state = '?';
     snprintf(path, sizeof path, "/proc/%d/task/%d/stat", waiter->pid, waiter->tid);
     FILE *file = fopen(path, "r");
     if (file) {
-        if (fscanf(file, "%*d (%*[^)]) %c", &state) != 1) state = '?';
+        const char *format = "%*d (%*[^)]) %c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu";
+        if (fscanf(file, format, &state, spent) != 2) state = '?';
         fclose(file);
     }
     return state;
@@ -45,9 +47,21 @@ static char state_of_waiter(void) {
 
 /* Returns when the other sleeps in what it was about to wait for. */
 static void await_blocked(void) {
+    unsigned long spent;
     while (!waiter->about) nap_ms(1);
-    while (state_of_waiter() != 'S') nap_ms(1);
+    while (state_of_waiter(&spent) != 'S') nap_ms(1);
     nap_ms(5);
+}
+
+/* Returns when the other runs without end in what it was about to wait for. */
+__attribute__((unused)) static void await_spinning(void) {
+    unsigned long before = 0, spent = 0;
+    while (!waiter->about) nap_ms(1);
+    state_of_waiter(&before);
+    while (spent < before + 2) {
+        nap_ms(1);
+        state_of_waiter(&spent);
+    }
 }
 
 #define CHECK(what)                                         \

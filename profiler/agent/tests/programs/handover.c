@@ -128,6 +128,13 @@ static void give_broadcast(void) {
 static void wait_barrier(void) { pthread_barrier_wait(&theirs->barrier); }
 static void give_barrier(void) { pthread_barrier_wait(&mine->barrier); }
 
+static void lock_spin(void) { CHECK(pthread_spin_lock(&mine->spin) == 0); }
+static void wait_spin(void) {
+    CHECK(pthread_spin_lock(&theirs->spin) == 0);
+    pthread_spin_unlock(&theirs->spin);
+}
+static void give_spin(void) { pthread_spin_unlock(&mine->spin); }
+
 static void wait_semaphore(void) { CHECK(sem_wait(&theirs->semaphore) == 0); }
 static void give_semaphore(void) { CHECK(sem_post(&mine->semaphore) == 0); }
 
@@ -305,6 +312,7 @@ static const struct {
     {"condition", nothing, wait_condition, give_condition},
     {"broadcast", nothing, wait_condition, give_broadcast},
     {"barrier", nothing, wait_barrier, give_barrier},
+    {"spin", lock_spin, wait_spin, give_spin},
     {"semaphore", nothing, wait_semaphore, give_semaphore},
     {"semaphore-named", make_named, wait_named, give_named},
     {"futex", nothing, wait_futex, give_futex},
@@ -351,9 +359,15 @@ static void make_shared(int shared) {
     pthread_barrierattr_setpshared(&barrier, how);
     pthread_barrier_init(&mine->barrier, &barrier, 2);
     sem_init(&mine->semaphore, shared, 0);
+    pthread_spin_init(&mine->spin, how);
 }
 
 static int chosen;
+
+static void await_waiter(void) {
+    if (strcmp(all[chosen].name, "spin") == 0) await_spinning();
+    else await_blocked();
+}
 
 static void *run_waiter(void *nothing) {
     about_to_wait();
@@ -377,14 +391,14 @@ int main(int argc, char **argv) {
             run_waiter(0);
             exit(0);
         }
-        await_blocked();
+        await_waiter();
         all[chosen].give();
         int status;
         CHECK(waitpid(child, &status, 0) == child && status == 0);
     } else {
         pthread_t thread;
         CHECK(pthread_create(&thread, 0, run_waiter, 0) == 0);
-        await_blocked();
+        await_waiter();
         all[chosen].give();
         CHECK(pthread_join(thread, 0) == 0);
     }

@@ -1,5 +1,6 @@
 //! The agent, and the programs that are run under it.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::{Mutex, OnceLock};
@@ -52,10 +53,18 @@ pub fn program(name: &str) -> PathBuf {
 
 /// The executable of a program of any folder.
 pub fn program_of(sources: &Path, name: &str) -> PathBuf {
-    static BUILDING: Mutex<()> = Mutex::new(());
-    let _one_at_a_time = BUILDING
+    static BUILT: Mutex<BTreeMap<String, PathBuf>> = Mutex::new(BTreeMap::new());
+    let mut built = BUILT
         .lock()
         .unwrap_or_else(|poisoned| poisoned.into_inner());
+    let compiled = || compile(sources, name);
+    built
+        .entry(name.to_owned())
+        .or_insert_with(compiled)
+        .clone()
+}
+
+fn compile(sources: &Path, name: &str) -> PathBuf {
     let directory = Path::new(env!("CARGO_TARGET_TMPDIR")).join("edges");
     std::fs::create_dir_all(&directory).unwrap();
     let source = ["c", "cpp"]

@@ -71,6 +71,19 @@ impl Spans {
         self.spans.is_empty()
     }
 
+    /// Whether the kernel says that the thread blocked at no time between the two: it may have been preempted. False where
+    /// the kernel is not asked.
+    pub fn never_blocked(&self, start: u64, end: u64) -> bool {
+        let after = self.spans.partition_point(|span| span.start < end);
+        let mut inside = self.spans.range(..after).rev();
+        let overlaps = |span: &&SwitchedOut| span.end > start;
+        !self.spans.is_empty()
+            && inside
+                .by_ref()
+                .take_while(overlaps)
+                .all(|span| span.preempted)
+    }
+
     /// The last span that begins before `time`.
     pub fn last_before(&self, time: u64) -> Option<SwitchedOut> {
         let after = self.spans.partition_point(|span| span.start < time);
@@ -102,6 +115,13 @@ mod tests {
         assert_eq!(spans.last_before(10), None);
         assert_eq!(spans.last_before(11), Some(span(10, 20)));
         assert_eq!(spans.last_before(45), Some(span(40, 50)));
+        assert!(spans.never_blocked(5, 100) && !Spans::default().never_blocked(5, 100));
+        spans.push(&[SwitchedOut {
+            preempted: false,
+            ..span(60, 70)
+        }]);
+        assert!(spans.never_blocked(45, 60) && spans.never_blocked(70, 80));
+        assert!(!spans.never_blocked(45, 61) && !spans.never_blocked(69, 80));
         spans.forget_before(21);
         assert_eq!(spans.last_before(40), None);
         (0..2 * SPANS_MAX as u64).for_each(|at| spans.push(&[span(100 + at, 101 + at)]));

@@ -182,12 +182,21 @@ impl<'a> Strand<'a> {
         self.frames.iter().any(waits)
     }
 
-    /// The innermost call.
-    pub fn innermost_probe(&self) -> Option<u32> {
-        self.frames.iter().rev().find_map(|frame| match frame.what {
+    /// Probes of the innermost calls, at most `count`, outermost first.
+    pub fn innermost_calls(&self, count: usize) -> Vec<u32> {
+        let probe = |frame: &Frame| match frame.what {
             Enclosing::Call(probe) => Some(probe),
             Enclosing::Wait(..) => None,
-        })
+        };
+        let mut calls: Vec<u32> = self
+            .frames
+            .iter()
+            .rev()
+            .filter_map(probe)
+            .take(count)
+            .collect();
+        calls.reverse();
+        calls
     }
 }
 

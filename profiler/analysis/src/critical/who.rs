@@ -13,11 +13,15 @@ pub const ROWS_MAX: usize = 1 << 12;
 /// Objects told apart for one combination, at most.
 pub const OBJECTS_MAX: usize = 16;
 
+/// Calls told of a waiter, at most.
+pub const WAITER_CALLS_MAX: usize = 4;
+
 /// A wait on an interval's path.
 #[derive(Clone, Debug)]
 pub struct WaitSeen {
-    /// Probe of the innermost call that waits; nothing where it is not timed.
-    pub site: Option<u32>,
+    /// Probes of the calls that wait, outermost first: the innermost [`WAITER_CALLS_MAX`], which tell one wait from another
+    /// without telling each way to it apart.
+    pub waiter: Vec<u32>,
     /// For what.
     pub object: Object,
     /// Who ended it, if seen.
@@ -38,8 +42,8 @@ pub struct Holder {
 /// What makes a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct RowKey {
-    /// Probe of the innermost call that waits.
-    pub site: Option<u32>,
+    /// The calls that wait, a node of [`WaitSums::stacks`].
+    pub waiter: u32,
     /// What is waited for.
     pub kind: Kind,
     /// Who ended it: its open calls, a node of [`WaitSums::stacks`], and for whom it worked.
@@ -81,7 +85,7 @@ pub struct WaitSums {
     rows: FxHashMap<RowKey, Row>,
     /// What did not fit.
     others: Row,
-    /// Open calls at releases.
+    /// Calls that wait, and that release.
     stacks: Paths,
     /// Of the interval at hand: ticks by row.
     present: Vec<(RowKey, i64)>,
@@ -92,13 +96,11 @@ impl WaitSums {
     pub fn add(&mut self, waits: &[WaitSeen], latency: i64) {
         self.present.clear();
         for wait in waits {
+            let holder = wait.holder.as_ref();
             let key = RowKey {
-                site: wait.site,
+                waiter: self.intern(&wait.waiter),
                 kind: wait.object.kind,
-                holder: wait.holder.as_ref().map(|holder| {
-                    let step = |above, &probe| self.stacks.child(above, probe).unwrap_or(above);
-                    (holder.calls.iter().fold(ROOT, step), holder.serving)
-                }),
+                holder: holder.map(|holder| (self.intern(&holder.calls), holder.serving)),
             };
             self.row(key).count_wait(wait);
             match self.present.iter_mut().find(|(other, _)| *other == key) {
@@ -113,6 +115,11 @@ impl WaitSums {
             row.squared += ticks * ticks;
             row.with_latency += ticks * latency;
         }
+    }
+
+    fn intern(&mut self, calls: &[u32]) -> u32 {
+        let step = |above, &probe| self.stacks.child(above, probe).unwrap_or(above);
+        calls.iter().fold(ROOT, step)
     }
 
     fn row(&mut self, key: RowKey) -> &mut Row {
@@ -131,7 +138,7 @@ impl WaitSums {
             .chain(others)
     }
 
-    /// Probes of a holder's open calls, outermost first.
+    /// Probes of a waiter's or a holder's calls, outermost first.
     pub fn stack(&self, mut node: u32) -> Vec<u32> {
         let mut probes = Vec::new();
         while node != ROOT {
@@ -163,7 +170,7 @@ mod tests {
 
     fn wait(site: u32, key: u64, ticks: i64) -> WaitSeen {
         WaitSeen {
-            site: Some(site),
+            waiter: vec![site],
             object: Object {
                 key,
                 kind: Kind::Mutex,
@@ -188,12 +195,23 @@ mod tests {
         assert_eq!(row.moment(2), 32.0);
         assert_eq!(row.objects, [(7, 13), (8, 3)]);
         assert_eq!(sums.stack(key.unwrap().holder.unwrap().0), [3, 4]);
+        assert_eq!(sums.stack(key.unwrap().waiter), [1]);
     }
 
     #[test]
     fn bounded() {
         let mut sums = WaitSums::default();
-        (0..2 * ROWS_MAX as u32).for_each(|site| sums.add(&[wait(site, 1, 1)], 5));
+        for n in 0..2 * ROWS_MAX as u32 {
+            let holder = Holder {
+                calls: vec![200 + n / 128],
+                serving: State::Background,
+            };
+            let wait = WaitSeen {
+                holder: Some(holder),
+                ..wait(n % 128, 1, 1)
+            };
+            sums.add(&[wait], 5);
+        }
         assert_eq!(sums.rows().count(), ROWS_MAX + 1);
         assert_eq!(
             sums.rows().map(|(_, row)| row.count).sum::<u64>(),

@@ -10,7 +10,7 @@ use evenkeel_wire::{Displaced, Form, Probe, Refusal, Role, Wanted};
 use super::library::Library;
 use super::ring::RECORDING;
 
-const RIGS_MAX: usize = 64;
+const RIGS_MAX: usize = 512;
 static RIGS: [AtomicPtr<Rig>; RIGS_MAX] =
     [const { AtomicPtr::new(std::ptr::null_mut()) }; RIGS_MAX];
 static INSTALL: Mutex<usize> = Mutex::new(0);

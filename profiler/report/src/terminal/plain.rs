@@ -46,7 +46,8 @@ fn node(node: &mut Node) {
 fn waited_for(line: &mut WaitedFor) {
     clean(&mut line.waiter);
     line.holder.iter_mut().for_each(clean);
-    line.holder_calls.iter_mut().for_each(clean);
+    let calls = line.waiter_calls.iter_mut().chain(&mut line.holder_calls);
+    calls.for_each(clean);
 }
 
 fn timeline(timeline: &mut Timeline) {

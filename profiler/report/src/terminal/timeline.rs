@@ -1,5 +1,6 @@
 //! The critical path of single intervals, drawn across threads: a lane for each thread, and below the spans in order of time.
 
+use evenkeel_analysis::classes::UNLABELLED;
 use evenkeel_analysis::profile::{Profile, Span, Timeline};
 use evenkeel_analysis::sites::Kind;
 
@@ -24,10 +25,13 @@ pub fn render(profile: &Profile, style: &Style) -> String {
 
 fn one(timeline: &Timeline, style: &Style) -> String {
     let lanes = timeline.lanes.len();
+    let class = match timeline.class.as_str() {
+        UNLABELLED => String::new(),
+        class => format!(" ({class})"),
+    };
     let remark = format!(
-        "interval {} ({}), {}, on {lanes} {}{}",
+        "interval {}{class}, {}, on {lanes} {}{}",
         timeline.id,
-        timeline.class,
         units::duration(timeline.latency_ns),
         if lanes == 1 { "thread" } else { "threads" },
         if timeline.is_cut {

@@ -7,7 +7,7 @@ use crate::{fit, units, words};
 
 /// Lines shown of a profile, at most; JSON has them all.
 const LINES_MAX: usize = 12;
-/// Where the holder's line begins.
+/// Where the line begins that tells for what, and who ended it.
 const INDENT: usize = 8;
 const COLUMNS_BEFORE_WAITER: usize = 46;
 
@@ -23,12 +23,12 @@ pub(super) fn render(profile: &Profile, style: &Style) -> Option<String> {
     let remark =
         format!("waits of intervals on their critical paths, longest in all first{left_out}");
     let mut out = title("WHO WAITS FOR WHOM", &remark, style);
-    let heading = "  of variance      total     waits      mean  waits in, and for whom";
+    let heading = "  of variance      total     waits      mean  waits in";
     out.push_str(&style.paint().dim(heading));
     out.push('\n');
     for line in &profile.waits[..shown] {
         out.push_str(&row(line, style));
-        for text in fit::wrap(&words::holder(line), style.columns() - INDENT) {
+        for text in fit::wrap(&words::wait(line), style.columns() - INDENT) {
             out.push_str(&format!("{:INDENT$}{}\n", "", style.paint().dim(&text)));
         }
     }
@@ -37,7 +37,11 @@ pub(super) fn render(profile: &Profile, style: &Style) -> Option<String> {
 
 fn row(line: &WaitedFor, style: &Style) -> String {
     let paint = style.paint();
-    let waiter = format!("{} for {}", line.waiter, words::object(line));
+    // "(others)" has no calls.
+    let waiter = match line.waiter_calls.as_slice() {
+        [] => line.waiter.clone(),
+        calls => words::innermost(calls),
+    };
     format!(
         "{} {} {} {}  {}\n",
         paint.bold(&fit::right(&units::percent(line.share), 13)),

@@ -4,7 +4,7 @@ use evenkeel_wire::Kind;
 
 use super::super::strand::{Enclosing, Ending, Endings, Frame, Moment, Standing, Strand};
 use super::super::timeline::Object;
-use super::super::who::{Holder, WaitSeen};
+use super::super::who::{Holder, WAITER_CALLS_MAX, WaitSeen};
 use super::{HOPS_MAX, Next, Walk};
 use crate::states::State;
 use crate::vectors::Place;
@@ -29,6 +29,9 @@ impl<'a> Walk<'a> {
         let mut endings = objects.map(|object| Some(Ending::from(object.and_then(last)?)));
         if endings == [None; 2] {
             endings[1] = ended_by_kernel(strand, start, end);
+        }
+        if endings == [None; 2] && strand.past.spans.never_blocked(start, end) {
+            return; // the call could have waited and had no need to: its time is that of running
         }
         let time = |ending: &Option<Ending>| ending.map_or(0, |ending| ending.time);
         endings.sort_by_key(time);
@@ -60,7 +63,7 @@ impl<'a> Walk<'a> {
             })
         });
         self.path.wait(WaitSeen {
-            site: strand.innermost_probe(),
+            waiter: strand.innermost_calls(WAITER_CALLS_MAX),
             object,
             holder,
             ticks: strand.at.min(self.now).saturating_sub(start) as i64,

@@ -7,7 +7,8 @@ use proptest::prelude::*;
 use super::super::trace::{self, PAYLOAD, options, started};
 use super::streams::*;
 use crate::critical::spans::SwitchedOut;
-use crate::profile::Profile;
+use crate::critical::walk::HOPS_MAX;
+use crate::profile::{Node, Profile};
 use crate::{Analysis, Options, Pick, ProbeCost};
 
 /// What a thread does next.
@@ -29,11 +30,11 @@ enum Act {
 
 fn kind() -> impl Strategy<Value = Kind> {
     prop_oneof![
-        Just(Kind::Mutex),
-        Just(Kind::Spin),
-        Just(Kind::Poll),
-        Just(Kind::Pipe),
-        Just(Kind::Timer),
+        6 => Just(Kind::Mutex),
+        1 => Just(Kind::Spin),
+        1 => Just(Kind::Poll),
+        1 => Just(Kind::Pipe),
+        1 => Just(Kind::Timer),
     ]
 }
 
@@ -41,8 +42,8 @@ fn act() -> impl Strategy<Value = Act> {
     prop_oneof![
         6 => (0u32..6).prop_map(Act::Enter),
         6 => Just(Act::Leave),
-        5 => (1u64..60, kind(), 1u64..4).prop_map(|(ticks, kind, key)| Act::Wait(ticks, kind, key)),
-        5 => (kind(), 1u64..4).prop_map(|(kind, key)| Act::Wake(kind, key)),
+        5 => (1u64..200, kind(), 1u64..3).prop_map(|(ticks, kind, key)| Act::Wait(ticks, kind, key)),
+        5 => (kind(), 1u64..3).prop_map(|(kind, key)| Act::Wake(kind, key)),
         2 => (1u64..4).prop_map(Act::Enqueue),
         2 => (1u64..4).prop_map(Act::Dequeue),
         3 => (0u64..4).prop_map(Act::Work),
@@ -168,6 +169,23 @@ proptest! {
         prop_assert_eq!(&analysed(&streams, usize::MAX, &spans), &profile);
     }
 
+    /// Where nothing was lost or dropped, and no chain of waits is longer than what is followed, every moment has its place.
+    #[test]
+    fn nothing_is_unseen_without_a_gap(threads in prop::collection::vec(thread(), 1..4)) {
+        let gapless = |acts: &Vec<(u64, Act)>| {
+            let acts = acts.iter().filter(|(_, act)| !matches!(act, Act::Gap));
+            write(&acts.copied().collect::<Vec<_>>())
+        };
+        let streams: Vec<Stream> = threads.iter().map(gapless).collect();
+        let profile = analysed(&streams, usize::MAX, &[]);
+        let spent: Vec<String> = paths_of(&profile.tree);
+        for path in spent.iter().filter(|path| path.contains("not seen")) {
+            prop_assert!(path.matches("waits: ").count() > HOPS_MAX, "{path}");
+        }
+        // Whatever begins is dealt with, or still open.
+        prop_assert!(!profile.discarded_by_reason.contains_key("records lost"));
+    }
+
     /// However rings are cut into passes, nothing is lost and everything closes.
     #[test]
     fn passes_may_cut_anywhere(threads in prop::collection::vec(thread(), 1..5), batch in 1usize..40) {
@@ -218,6 +236,16 @@ proptest! {
         };
         prop_assert_eq!(profile(&following), profile(&plain));
     }
+}
+
+/// Every node's path, by names.
+fn paths_of(node: &Node) -> Vec<String> {
+    let below = node.children.iter().flat_map(paths_of);
+    let mut paths: Vec<String> = below
+        .map(|path| format!("{} > {path}", node.name))
+        .collect();
+    paths.push(node.name.clone());
+    paths
 }
 
 fn nested() -> impl Strategy<Value = trace::Step> {

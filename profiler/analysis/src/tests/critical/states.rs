@@ -65,7 +65,17 @@ fn what_the_time_was() {
         .wait(1020, 1030, Kind::File, 0)
         .wake(1044, Kind::Mutex, 1, &[(900, G)]);
     let mut analysis = following();
-    analysis.switched_out(1, &[off(1085, 1100, false)]);
+    let blocked = [
+        1014..1049,
+        1053..1060,
+        1060..1066,
+        1066..1070,
+        1070..1073,
+        1073..1085,
+        1085..1100,
+    ]
+    .map(|time| off(time.start, time.end, false));
+    analysis.switched_out(1, &blocked);
     run(&mut analysis, &[a, holder]);
     let profile = analysis.profile(&table(), &options());
     spent(&profile);
@@ -84,6 +94,20 @@ fn what_the_time_was() {
         .collect();
     assert_eq!(found, expected);
     near(profile.doing.iter().map(|line| line.fraction).sum(), 1.0);
+}
+
+/// A write to a socket that had room, 1010-1040: the kernel, which tells of 1050-1060, says that it never slept.
+#[test]
+fn what_did_not_sleep_did_not_wait() {
+    let a = stream()
+        .begin(1000, "")
+        .wait(1010, 1040, Kind::Socket, 1)
+        .end(1100, &[]);
+    let mut analysis = following();
+    analysis.switched_out(1, &[off(1050, 1060, true)]);
+    run(&mut analysis, &[a]);
+    let profile = analysis.profile(&table(), &options());
+    assert_spent(&profile, &[("", 90), ("ready, no processor", 10)]);
 }
 
 /// A wait that nobody said to have ended, 1010-1090; the kernel saw thread 2 make the waiter ready at 1070, in h (1065-1080), called

@@ -51,6 +51,7 @@ fn who_waits_for_whom() {
         panic!("one line: {:?}", profile.waits)
     };
     assert_eq!(line.waiter, "lock [f+1]");
+    assert_eq!(line.waiter_calls, ["lock [f+1]"]);
     assert_eq!((line.object.as_str(), line.kind), ("mutex", NodeKind::Lock));
     assert_eq!(line.holder.as_deref(), Some("pay"));
     assert_eq!(line.holder_calls, ["g [root+2]", "unlock [g+3]"]);
