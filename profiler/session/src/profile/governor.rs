@@ -13,6 +13,9 @@ use rustix::time::{ClockId, clock_gettime};
 const PERIOD: Duration = Duration::from_millis(50);
 /// Steps of the fraction.
 const ONE: f64 = 65536.0;
+/// What of `--max-overhead` the governor spends. The rest is for what it does not see: the ends of intervals, counted ones
+/// included, caches, and that each drain takes a processor from somebody.
+const SHARE: f64 = 0.5;
 /// Not fewer than one interval in so many.
 const RECORDED_AT_LEAST: f64 = 1.0 / 1024.0;
 /// The fraction grows by at most so much a period, so that a burst is not met with everything.
@@ -37,10 +40,10 @@ pub struct Governor {
 }
 
 impl Governor {
-    /// A budget of this fraction of all processors that this process may use.
+    /// A budget of [`SHARE`] of this fraction of all processors that this process may use.
     pub fn new(overhead_max: f64) -> Governor {
         let processors = std::thread::available_parallelism().map_or(1, usize::from);
-        Governor::with_budget(overhead_max * processors as f64, Instant::now())
+        Governor::with_budget(SHARE * overhead_max * processors as f64, Instant::now())
     }
 
     fn with_budget(budget: f64, now: Instant) -> Governor {
