@@ -1,11 +1,13 @@
 //! Control flow that leaves the ordinary way of call and return: what was run is counted, whole, and attributed to itself.
 
 use super::expect::{Planted, named, number, the, ticks_per_ns};
-use super::measure::{CHANGED, LEFT_EARLY, assert_complete, calls, discarded, measured};
+use super::measure::{
+    CHANGED, LEFT_EARLY, assert_complete, calls, discarded, measured, measured_all,
+};
 
 #[test]
 fn errors_that_leave_the_interval_by_longjmp() {
-    let profile = measured("longjmp", "handle_statement", 32_000);
+    let profile = measured_all("longjmp", "handle_statement", 32_000);
     // Half of the intervals are left by siglongjmp, which is noticed when the next one begins. They count as seen and
     // are discarded as "left early"; if the last one is of that kind, nothing begins after it to tell.
     let seen = profile["intervals_seen"].as_u64().unwrap();
@@ -30,7 +32,7 @@ fn errors_that_leave_the_interval_by_longjmp() {
 
 #[test]
 fn errors_that_leave_the_interval_by_an_exception() {
-    let profile = measured("exceptions", "handle_request", 16_000);
+    let profile = measured_all("exceptions", "handle_request", 16_000);
     let seen = profile["intervals_seen"].as_u64().unwrap();
     assert!(seen == 16_000 || seen == 15_999, "{seen}");
     // A quarter is left by the exception; noticed like longjmp, at the next beginning.
@@ -116,7 +118,7 @@ fn coroutines() {
 
 #[test]
 fn recursion_deeper_than_any_shadow_stack() {
-    let profile = measured("deep", "run_interval", 20_000);
+    let profile = measured_all("deep", "run_interval", 20_000);
     // Half are left by longjmp from the bottom; the last one of those has no successor to tell.
     assert_eq!(profile["intervals_seen"], 19_999);
     let left = discarded(&profile, LEFT_EARLY);

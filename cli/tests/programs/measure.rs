@@ -14,12 +14,21 @@ pub const LEFT_EARLY: &str = "left early (longjmp, exception or error)";
 
 /// The profile of a run with nothing else of this test program beside it.
 pub fn measured(name: &str, interval: &str, intervals: u64) -> Value {
+    measured_with(&[], name, interval, intervals)
+}
+
+/// The same with a budget that lets every interval be recorded, however busy the machine.
+pub fn measured_all(name: &str, interval: &str, intervals: u64) -> Value {
+    measured_with(&["--max-overhead", "100%"], name, interval, intervals)
+}
+
+fn measured_with(options: &[&str], name: &str, interval: &str, intervals: u64) -> Value {
     let program = program(name);
     let place = Place::new();
     let _quiet = quiet();
     place
         .profile(
-            &["--interval", interval],
+            &[&["--interval", interval], options].concat(),
             &program,
             &[&intervals.to_string()],
         )
