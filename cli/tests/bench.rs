@@ -325,3 +325,18 @@ fn the_commands_of_the_readme_are_understood() {
         assert!(err.contains("there is no workload tpch"), "{line}\n{err}");
     }
 }
+
+#[test]
+fn lock_grants_are_told_of_the_store_and_of_nothing_else() {
+    // Ten records that every statement updates: transactions wait for each other.
+    let contended = ["micro", "-o", "records=10", "-o", "exclusive=1"];
+    let arguments = [&contended[..], &["--grants", "--for", "2s", "--json"]].concat();
+    let report = objects(&output(&arguments)).remove(0);
+    let grants = &report["grants"]["all"];
+    assert!(grants["count"].as_u64().unwrap() > 0, "{report}");
+    assert!((-1.0..=1.0).contains(&grants["correlation"].as_f64().unwrap()));
+    refused(
+        &["micro", "--target", "postgres", "--grants"],
+        "--target embedded",
+    );
+}

@@ -9,6 +9,7 @@
 //!  │       ├─ arrivals, admission   the open loop: when transactions are due, and which are rejected
 //!  │       ├─ transaction           one transaction with its retries
 //!  │       └─ accounts, sums        samples in, statistics out; no clock, no threads
+//!  ├─ grants                age and remaining time at lock grants, on the embedded store
 //!  └─ report, compare, terminal, page, raw   the result as JSON, table, HTML page, CSV
 //! ```
 //!
@@ -29,6 +30,7 @@ pub mod clock;
 pub mod command;
 pub mod compare;
 pub mod error;
+pub mod grants;
 pub mod page;
 pub mod raw;
 pub mod report;

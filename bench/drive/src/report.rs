@@ -7,6 +7,7 @@ use serde_json::{Map, Value};
 
 use crate::accounts::{Latencies, Slice};
 use crate::client::Reason;
+use crate::grants::GrantReport;
 use crate::run::Measured;
 
 /// Name under which all types together stand among the types.
@@ -47,6 +48,9 @@ pub struct Report {
     pub interrupted: bool,
     /// `"ok"`, or what is wrong with the data after the run; null where it was not checked.
     pub consistency: Consistency,
+    /// By name of the type, and `all`: age and remaining time at lock grants, where that was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub grants: Option<BTreeMap<String, GrantReport>>,
     /// The course of the run.
     #[serde(skip)]
     pub slices: Vec<Slice>,
@@ -182,6 +186,7 @@ impl Report {
             measured_s: length_s,
             interrupted: measured.interrupted,
             consistency,
+            grants: None,
             slices: accounts.slices.clone(),
             buckets: histogram
                 .iter_recorded()

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use crate::Error;
 use crate::client::Client;
+use crate::grants::Grants;
 use crate::report::Consistency;
 use crate::run::{Load, Measured, Observer, Plan, run};
 use crate::target::Target;
@@ -124,6 +125,16 @@ impl Stage {
                 "no transaction was completed, so there is no saturation; give a --rate".to_owned(),
             ))
         }
+    }
+
+    /// Has the store tell of its lock grants from now on; none where the target is a server, which does not tell.
+    pub fn observe_grants(&self) -> Option<Arc<Grants>> {
+        let Target::Embedded(target) = &self.target else {
+            return None;
+        };
+        let grants = Arc::new(Grants::default());
+        target.store().observe(Some(grants.clone()));
+        Some(grants)
     }
 
     /// Checks the workload's consistency conditions.

@@ -175,6 +175,9 @@ pub fn render(report: &Report) -> String {
         units::duration(service)
     ));
     put(format_args!("{}", counts(report)));
+    grants(report)
+        .iter()
+        .for_each(|line| put(format_args!("{line}")));
     match &report.consistency {
         Consistency::Unchecked => put(format_args!("consistency: not checked")),
         Consistency::Checked(wrong) if wrong.is_empty() => put(format_args!("consistency: ok")),
@@ -190,6 +193,29 @@ pub fn render(report: &Report) -> String {
         .iter()
         .for_each(|warning| put(format_args!("note: {warning}")));
     text
+}
+
+/// Age and remaining time at lock grants, a line a type, where that was asked for.
+fn grants(report: &Report) -> Vec<String> {
+    let Some(grants) = &report.grants else {
+        return Vec::new();
+    };
+    let heading = format!(
+        "{:<24} {:>9} {:>9} {:>9} {:>12}",
+        "locks waited for", "count", "age", "remaining", "correlation"
+    );
+    let rows = grants.iter().map(|(name, of)| {
+        let correlation = of
+            .correlation
+            .map_or("none".to_owned(), |r| format!("{r:.3}"));
+        format!(
+            "{name:<24} {:>9} {:>9} {:>9} {correlation:>12}",
+            of.count,
+            units::duration(of.age_mean_ns),
+            units::duration(of.remaining_mean_ns)
+        )
+    });
+    std::iter::once(heading).chain(rows).collect()
 }
 
 /// The configuration: the load in one line, the data and the settings in another.

@@ -142,8 +142,13 @@ impl MariaDb {
     /// [`ServerError::EndedAtStart`] or [`ServerError::StartTimeout`], both with the end of the log.
     pub fn start(self, wrap: Option<&[OsString]>) -> Result<RunningMariaDb, ServerError> {
         let (identity, launch, site) = (self.identity(), self.launch(), self.site);
+        let again = launch.clone();
         let running = Running::start(identity, self.folder, launch, wrap, &|| site.is_ready())?;
-        Ok(RunningMariaDb { running, site })
+        Ok(RunningMariaDb {
+            running,
+            site,
+            launch: again,
+        })
     }
 
     /// Takes charge of this server when the caller starts (or has started) its [`Self::launch`] by itself: waits
@@ -152,9 +157,13 @@ impl MariaDb {
     /// # Errors
     /// [`ServerError::StartTimeout`].
     pub fn adopt(self) -> Result<RunningMariaDb, ServerError> {
-        let (identity, site) = (self.identity(), self.site);
+        let (identity, launch, site) = (self.identity(), self.launch(), self.site);
         let running = Running::adopt(identity, self.folder, &|| site.is_ready())?;
-        Ok(RunningMariaDb { running, site })
+        Ok(RunningMariaDb {
+            running,
+            site,
+            launch,
+        })
     }
 
     fn pid_file(&self) -> PathBuf {
@@ -207,6 +216,7 @@ impl Site {
 pub struct RunningMariaDb {
     running: Running,
     site: Site,
+    launch: Launch,
 }
 
 impl RunningMariaDb {
@@ -252,6 +262,17 @@ impl RunningMariaDb {
     #[must_use]
     pub fn log(&self) -> String {
         self.running.log()
+    }
+
+    /// Stops the server and starts it again on the same data, behind the command `wrap` if given.
+    ///
+    /// # Errors
+    /// [`ServerError::StopTimeout`] if it had to be killed, [`ServerError::EndedAtStart`] or
+    /// [`ServerError::StartTimeout`], both with the end of the log.
+    pub fn restart(&mut self, wrap: Option<&[OsString]>) -> Result<(), ServerError> {
+        let site = &self.site;
+        self.running
+            .restart(self.launch.clone(), wrap, &|| site.is_ready())
     }
 
     /// Stops the server and waits for it and for a command it was started behind.

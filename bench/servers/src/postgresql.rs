@@ -149,8 +149,13 @@ impl PostgreSql {
     /// [`ServerError::EndedAtStart`] or [`ServerError::StartTimeout`], both with the end of the log.
     pub fn start(self, wrap: Option<&[OsString]>) -> Result<RunningPostgreSql, ServerError> {
         let (identity, launch, site) = (self.identity(), self.launch(), self.site);
+        let again = launch.clone();
         let running = Running::start(identity, self.folder, launch, wrap, &|| site.is_ready())?;
-        Ok(RunningPostgreSql { running, site })
+        Ok(RunningPostgreSql {
+            running,
+            site,
+            launch: again,
+        })
     }
 
     /// Takes charge of this server when the caller starts (or has started) its [`Self::launch`] by itself: waits
@@ -159,9 +164,13 @@ impl PostgreSql {
     /// # Errors
     /// [`ServerError::StartTimeout`].
     pub fn adopt(self) -> Result<RunningPostgreSql, ServerError> {
-        let (identity, site) = (self.identity(), self.site);
+        let (identity, launch, site) = (self.identity(), self.launch(), self.site);
         let running = Running::adopt(identity, self.folder, &|| site.is_ready())?;
-        Ok(RunningPostgreSql { running, site })
+        Ok(RunningPostgreSql {
+            running,
+            site,
+            launch,
+        })
     }
 
     fn identity(&self) -> Identity {
@@ -214,6 +223,7 @@ impl Site {
 pub struct RunningPostgreSql {
     running: Running,
     site: Site,
+    launch: Launch,
 }
 
 impl RunningPostgreSql {
@@ -273,6 +283,17 @@ impl RunningPostgreSql {
     #[must_use]
     pub fn log(&self) -> String {
         self.running.log()
+    }
+
+    /// Stops the server and starts it again on the same data, behind the command `wrap` if given.
+    ///
+    /// # Errors
+    /// [`ServerError::StopTimeout`] if it had to be killed, [`ServerError::EndedAtStart`] or
+    /// [`ServerError::StartTimeout`], both with the end of the log.
+    pub fn restart(&mut self, wrap: Option<&[OsString]>) -> Result<(), ServerError> {
+        let site = &self.site;
+        self.running
+            .restart(self.launch.clone(), wrap, &|| site.is_ready())
     }
 
     /// Stops the server (fast shutdown) and waits for it and for a command it was started behind.

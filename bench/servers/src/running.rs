@@ -64,12 +64,43 @@ impl Running {
         wrap: Option<&[OsString]>,
         ready: &dyn Fn() -> bool,
     ) -> Result<Self, ServerError> {
+        let mut running = Self {
+            identity,
+            child: None,
+            status: None,
+            folder,
+        };
+        running.spawn(launch, wrap)?;
+        running.wait_until(ready)?;
+        Ok(running)
+    }
+
+    /// Ends the server and starts `launch` behind `wrap` in the same folder, so on the same data.
+    pub(crate) fn restart(
+        &mut self,
+        launch: Launch,
+        wrap: Option<&[OsString]>,
+        ready: &dyn Fn() -> bool,
+    ) -> Result<(), ServerError> {
+        if !self.end() {
+            return Err(ServerError::StopTimeout {
+                server: self.identity.name,
+                limit: self.identity.limits.stop,
+                log: tail(&self.log()),
+            });
+        }
+        self.status = None;
+        self.spawn(launch, wrap)?;
+        self.wait_until(ready)
+    }
+
+    fn spawn(&mut self, launch: Launch, wrap: Option<&[OsString]>) -> Result<(), ServerError> {
         let mut command = launch.wrapped(wrap.unwrap_or_default()).command();
-        let log =
-            File::create(&identity.log).during(|| format!("make {}", identity.log.display()))?;
+        let path = &self.identity.log;
+        let log = File::create(path).during(|| format!("make {}", path.display()))?;
         let again = log
             .try_clone()
-            .during(|| format!("open {}", identity.log.display()))?;
+            .during(|| format!("open {}", path.display()))?;
         // A group of its own: Ctrl-C at a terminal is for the caller, who then stops the server in order.
         command
             .stdin(Stdio::null())
@@ -79,14 +110,8 @@ impl Running {
         let child = command
             .spawn()
             .during(|| format!("start {}", command.get_program().display()))?;
-        let mut running = Self {
-            identity,
-            child: Some(child),
-            status: None,
-            folder,
-        };
-        running.wait_until(ready)?;
-        Ok(running)
+        self.child = Some(child);
+        Ok(())
     }
 
     /// Takes charge of a server that the caller started itself, once it is `ready`.

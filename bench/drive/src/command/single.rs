@@ -29,6 +29,9 @@ pub(super) struct Single {
     /// Draw latency over time and its histogram on a self-contained HTML page
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     html: Option<PathBuf>,
+    /// Correlate age and remaining time of transactions at each lock that they waited for; embedded store only
+    #[arg(long, help_heading = "Output")]
+    grants: bool,
     /// Write every latency to a CSV file
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     raw: Option<PathBuf>,
@@ -66,6 +69,12 @@ fn measure(args: &Single, line: &Line, interrupted: &AtomicBool) -> Result<Repor
         .iter()
         .map(|kind| kind.name)
         .collect();
+    if args.grants && bench.target != "embedded" {
+        return Err(Error::Setting(
+            "--grants is for --target embedded: a server does not tell when it grants a lock"
+                .to_owned(),
+        ));
+    }
     let mut raw = args
         .raw
         .as_deref()
@@ -93,6 +102,7 @@ fn measure(args: &Single, line: &Line, interrupted: &AtomicBool) -> Result<Repor
     watcher.raw = raw
         .take()
         .map(|file| (file, Window::after(plan.warmup, plan.length)));
+    let grants = args.grants.then(|| stage.observe_grants()).flatten();
     let measured = stage.run(&plan, interrupted, &mut watcher)?;
     watcher.raw.map_or(Ok(()), |(file, _)| file.finish())?;
     let consistency = if bench.no_check {
@@ -102,14 +112,16 @@ fn measure(args: &Single, line: &Line, interrupted: &AtomicBool) -> Result<Repor
         stage.check()?
     };
     let config = bench.config(stage.workload(), &plan, saturation_per_s);
-    Ok(Report::new(
+    let mut report = Report::new(
         stage.workload().name(),
         stage.target(),
         config,
         &types,
         &measured,
         consistency,
-    ))
+    );
+    report.grants = grants.map(|grants| grants.report(&types));
+    Ok(report)
 }
 
 /// A stage as the arguments ask for it.
