@@ -1,7 +1,7 @@
 #!/bin/sh
 # Installs what Evenkeel's demo, tests and benchmarks need and this Debian or Ubuntu machine lacks.
 #
-#   scripts/install.sh [postgresql] [mariadb] [apache] [test]
+#   scripts/install.sh [postgresql] [mariadb] [apache] [nginx] [redis] [memcached] [test]
 #
 # A C and C++ compiler and make are always included; "test" means everything the tests use.
 # Says nothing and needs no rights when nothing is missing. The packages' own services are kept
@@ -9,7 +9,7 @@
 set -eu
 
 usage() {
-    echo "usage: scripts/install.sh [postgresql] [mariadb] [apache] [test]" >&2
+    echo "usage: scripts/install.sh [postgresql] [mariadb] [apache] [nginx] [redis] [memcached] [test]" >&2
     exit 2
 }
 
@@ -55,11 +55,29 @@ check() {
         ;;
     postgresql) has_postgresql || want postgresql postgresql-contrib ;;
     mariadb) { has mariadbd && has mariadb-install-db && has mariadb; } || want mariadb-server mariadb-client ;;
-    apache) has apache2 || has httpd || want apache2 ;;
+    apache)
+        has apache2 || has httpd || want apache2
+        has ab || want apache2-utils
+        ;;
+    nginx)
+        has nginx || want nginx-light
+        has wrk || want wrk
+        ;;
+    redis)
+        has redis-server || want redis-server
+        has redis-benchmark || want redis-tools
+        ;;
+    memcached)
+        has memcached || want memcached
+        has memcaslap || want libmemcached-tools
+        ;;
     test)
         check postgresql
         check mariadb
         check apache
+        check nginx
+        check redis
+        check memcached
         ;;
     *) usage ;;
     esac

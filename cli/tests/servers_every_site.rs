@@ -8,9 +8,7 @@ use std::net::{Ipv4Addr, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
-use evenkeel_servers::{
-    Apache, ApacheOptions, MariaDb, Options, PostgreSql, RunningMariaDb, RunningPostgreSql,
-};
+use evenkeel_servers::{Apache, MariaDb, Options, PostgreSql, RunningMariaDb, RunningPostgreSql};
 use support::servers::{
     Profiled, ProfiledPostgres, Profiler, assert_ends, assert_no_crash, count, installed,
     postgres_options,
@@ -202,7 +200,7 @@ fn answers(port: u16) -> Vec<Vec<String>> {
 
 #[test]
 fn apache() {
-    let Some(plain) = installed(Apache::prepare(&ApacheOptions::default())) else {
+    let Some(plain) = installed(Apache::default().prepare()) else {
         return;
     };
     let plain = plain.start(None).unwrap();
@@ -242,11 +240,11 @@ fn profiled_apache(interval: &str, expected: &[Vec<String>]) -> (Profiled, u64, 
         "ThreadLimit 8",
         "MaxRequestWorkers 8",
     ];
-    let settings = ApacheOptions {
+    let apache = Apache {
         directives: directives.map(str::to_owned).to_vec(),
-        ..ApacheOptions::default()
+        ..Apache::default()
     };
-    let prepared = Apache::prepare(&settings).unwrap();
+    let prepared = apache.prepare().unwrap();
     let profiler = Profiler::start(
         &prepared.launch(),
         &["--plant", "every", "--interval", interval],

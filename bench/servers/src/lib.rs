@@ -1,5 +1,5 @@
-//! Private servers for demonstrations, tests and benchmarks: PostgreSQL, MariaDB and Apache, run from the
-//! machine's own packages, each in a temporary folder of its own and reachable only from this machine.
+//! Private servers for demonstrations, tests and benchmarks: PostgreSQL, MariaDB, Apache, nginx, Redis and memcached,
+//! run from the machine's own packages, each in a temporary folder of its own and reachable only from this machine.
 //!
 //! ```no_run
 //! use evenkeel_servers::{Options, Pgbench, PostgreSql};
@@ -18,27 +18,38 @@
 //! preloads its agent) takes the [`Launch`] of a prepared server and says when it waits with
 //! [`PostgreSql::adopt`] and its kin.
 //!
-//! The servers refuse to run as root. Run by root, everything that touches their data is done as the server's
+//! Most servers refuse to run as root. Run by root, everything that touches their data is done as the server's
 //! own system account ([`Account`]); run by anybody else, it is done as that user.
 
 mod account;
 mod apache;
 mod binaries;
+mod documents;
 mod error;
 mod folder;
 mod launch;
+mod loopback;
 mod mariadb;
+mod memcached;
+mod nginx;
 mod options;
 mod pgbench;
 mod postgresql;
+mod redis;
+mod requests;
 mod running;
 
 pub use account::Account;
-pub use apache::{Apache, ApacheOptions, RunningApache};
+pub use apache::{Apache, Mpm};
 pub use error::ServerError;
 pub use launch::Launch;
+pub use loopback::{LoopbackServer, RunningLoopbackServer};
 pub use mariadb::{MariaDb, RunningMariaDb};
+pub use memcached::Memcached;
+pub use nginx::Nginx;
 pub use options::{Limits, Options};
 pub use pgbench::{Length, Pgbench, PgbenchResult, Script};
 pub use postgresql::{PostgreSql, RunningPostgreSql};
+pub use redis::Redis;
+pub use requests::http_get;
 pub use running::Stopped;
