@@ -110,6 +110,7 @@ fn begin(thread: &mut Thread, arena: Arena, probe: &Probe, registers: &Registers
     threads::watch_end();
     thread.generation = plan::applied();
     if thread.generation == plan::CHANGING {
+        rings::count_unplanned(thread);
         end_recording(thread);
         return false;
     }

@@ -133,7 +133,7 @@ pub fn begin(thread: &mut Thread, payload: u64, labels: &[Record]) -> bool {
     let header = unsafe { &*thread.ring };
     let count = 1 + labels.len();
     if !has_room(header, count, 0) {
-        header.missed.fetch_add(1, Relaxed);
+        count_missed(thread);
         return false;
     }
     let position = header.position.fetch_add(16 * count as u64, Relaxed);
@@ -195,6 +195,18 @@ pub fn group(thread: &mut Thread, records: &[Record]) -> bool {
 pub fn count_skipped(thread: &mut Thread) {
     // SAFETY: rings stay mapped.
     unsafe { (*thread.ring).skipped.fetch_add(1, Relaxed) };
+}
+
+/// Counts an interval whose beginning found no room.
+pub fn count_missed(thread: &mut Thread) {
+    // SAFETY: rings stay mapped.
+    unsafe { (*thread.ring).missed.fetch_add(1, Relaxed) };
+}
+
+/// Counts an interval that began while the plan was changed.
+pub fn count_unplanned(thread: &mut Thread) {
+    // SAFETY: rings stay mapped.
+    unsafe { (*thread.ring).unplanned.fetch_add(1, Relaxed) };
 }
 
 /// Records dropped so far.

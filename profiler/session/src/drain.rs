@@ -21,6 +21,8 @@ pub struct Drain {
     pub missed: u64,
     /// Intervals counted and not recorded, in all.
     pub skipped: u64,
+    /// Intervals that never began because the plan was being changed, in all.
+    pub unplanned: u64,
     /// Records read in all.
     pub read: u64,
     /// Of the fullest ring in the last drain, bytes that waited.
@@ -105,6 +107,7 @@ impl Drain {
         reader.dropped = dropped;
         self.missed += header.missed.swap(0, Relaxed);
         self.skipped += header.skipped.swap(0, Relaxed);
+        self.unplanned += header.unplanned.swap(0, Relaxed);
         let end = header.position.load(Acquire);
         self.fullest_bytes = self.fullest_bytes.max(end.saturating_sub(reader.position));
         self.batch.clear();

@@ -315,6 +315,7 @@ impl Session<'_> {
             inner_256: cost.inner_256,
             missed: self.drain.missed,
             sampled_out: self.drain.skipped,
+            unplanned: self.drain.unplanned,
             edges: self.settings.edges,
             unpatched: self.plan.unpatched(&self.arena),
             warnings: self.warnings.clone(),

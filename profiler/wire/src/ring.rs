@@ -34,7 +34,9 @@ pub struct RingHeader {
     pub missed: AtomicU64,
     /// Producer: intervals counted and not recorded ([`crate::Control::skip_65536`]).
     pub skipped: AtomicU64,
-    _line: [u64; 3],
+    /// Producer: intervals that could not begin because another thread was changing the plan.
+    pub unplanned: AtomicU64,
+    _line: [u64; 2],
     /// Consumer: the producer stops here.
     pub limit: AtomicU64,
     /// A [`RingState`].

@@ -113,11 +113,17 @@ pub fn begin_interval(key: u64, at: u64, labels: &[Record]) {
     let arena = arena::get();
     plan::poll(arena);
     let generation = plan::applied();
-    if key == 0 || generation == plan::CHANGING {
+    if key == 0 {
         return;
     }
     let control = arena.control();
     let thread = evenkeel_patch::thread::current();
+    if generation == plan::CHANGING {
+        if rings::ensure(thread, arena) {
+            rings::count_unplanned(thread);
+        }
+        return;
+    }
     let counting = control.mode.load(Relaxed) == Mode::Count as u32;
     if counting || sampling::skips(thread, control.skip_65536.load(Relaxed)) {
         if rings::ensure(thread, arena) {
@@ -135,6 +141,21 @@ pub fn begin_interval(key: u64, at: u64, labels: &[Record]) {
     group[2..2 + labels.len()].copy_from_slice(labels);
     if rings::group(thread, &group[..2 + labels.len()]) {
         set_work(thread, key, at);
+    } else {
+        rings::count_missed(thread);
+    }
+}
+
+/// An interval begins while nothing is recorded. The plan is looked at all the same.
+pub fn count_interval() {
+    let arena = arena::get();
+    plan::poll(arena);
+    let mode = arena.control().mode.load(Relaxed);
+    let thread = evenkeel_patch::thread::current();
+    // Recording may have begun since the caller looked.
+    let counted = mode == Mode::Count as u32 || mode == Mode::Record as u32;
+    if counted && rings::ensure(thread, arena) {
+        rings::count_skipped(thread);
     }
 }
 

@@ -11,7 +11,9 @@ use evenkeel_wire::plan::KEY_RETURNED;
 use evenkeel_wire::record::{LABEL_CHUNK, LABEL_MAX};
 use evenkeel_wire::{Kind, Probe, Record, Role};
 
-use super::annotations::{begin_interval, dequeue_task, end_interval, enqueue_task, work_for};
+use super::annotations::{
+    begin_interval, count_interval, dequeue_task, end_interval, enqueue_task, work_for,
+};
 use super::groups;
 use super::memory;
 use super::objects::{Object, local};
@@ -48,6 +50,10 @@ pub fn enter(probe: &Probe, role: Role, registers: &Registers, arena: Arena) -> 
         begin(probe, registers, arena, value, now);
     }
     if groups::recorder(now).is_none() {
+        if role == Role::BeginKeyed && returned {
+            // Nobody will look at its return; and what is only counted needs no key.
+            count_interval();
+        }
         return false;
     }
     let mut slots = [None, None];

@@ -60,6 +60,9 @@ pub struct Meta {
     /// Intervals counted and not recorded, to stay within the budget.
     #[serde(default)]
     pub sampled_out: u64,
+    /// Intervals that could not begin because the plan was being changed.
+    #[serde(default)]
+    pub unplanned: u64,
     /// Intervals were followed across threads.
     #[serde(default)]
     pub edges: bool,
@@ -74,12 +77,16 @@ pub struct Meta {
 impl Meta {
     /// Adds to a profile what is not in the records.
     pub fn complete(&self, profile: &mut Profile) {
-        if self.missed > 0 {
-            profile.discarded += self.missed;
-            profile.intervals_seen += self.missed;
-            profile
-                .discarded_by_reason
-                .insert("the ring was full at the beginning".to_owned(), self.missed);
+        for (reason, count) in [
+            ("the ring was full at the beginning", self.missed),
+            ("plan changed under it", self.unplanned),
+        ] {
+            if count > 0 {
+                let reasons = &mut profile.discarded_by_reason;
+                *reasons.entry(reason.to_owned()).or_default() += count;
+                profile.discarded += count;
+                profile.intervals_seen += count;
+            }
         }
         profile.sampled_out = self.sampled_out;
         profile.intervals_seen += self.sampled_out;
