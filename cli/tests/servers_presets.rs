@@ -1,0 +1,259 @@
+//! The presets of Apache, nginx, Redis and memcached, each under its usual load tool: every interval is counted, each
+//! closes, and one thing shows that this server does and the others do not.
+//!
+//! Only what is determined by the work is asserted; the few shares are of waits that were planted, many times longer than
+//! anything that other work on the machine adds.
+
+mod support;
+
+#[path = "servers_presets/load.rs"]
+mod load;
+
+use evenkeel_servers::{Apache, LoopbackServer, Memcached, Mpm, Nginx, Redis, http_get};
+use evenkeel_servers::{RunningLoopbackServer, ServerError};
+use load::{installed_with, number_after, number_before, run, start};
+use serde_json::Value;
+use support::build::EVENKEEL;
+use support::servers::{Profiler, assert_ends, count, nodes};
+
+/// What each server answers before the load begins, to show that it is up.
+const READY: u64 = 1;
+
+/// A server under its preset.
+struct UnderPreset {
+    profiler: Profiler,
+    server: RunningLoopbackServer,
+    folder: tempfile::TempDir,
+}
+
+impl UnderPreset {
+    /// `None`, said on standard error, where the server or its load tool is not installed.
+    #[track_caller]
+    fn start(
+        preset: &str,
+        prepared: Result<LoopbackServer, ServerError>,
+        tool: &str,
+    ) -> Option<UnderPreset> {
+        let prepared = installed_with(prepared, tool)?;
+        let folder = tempfile::tempdir().unwrap();
+        let recording = folder.path().join("run.keel");
+        let options = ["--preset", preset, "--edges", "--max-overhead", "100%"];
+        let more = ["--max-probes", "60", "-o", recording.to_str().unwrap()];
+        let profiler = Profiler::start(&prepared.launch(), &[&options[..], &more].concat());
+        let server = prepared
+            .adopt()
+            .unwrap_or_else(|error| panic!("{error}\n{}", profiler.log()));
+        Some(UnderPreset {
+            profiler,
+            server,
+            folder,
+        })
+    }
+
+    /// Ends the session and returns its profile, whose recording says the same.
+    #[track_caller]
+    fn finish(self) -> Value {
+        let pid = self.server.pid().expect("the server runs");
+        let profiled = self.profiler.interrupt();
+        assert_ends(pid);
+        let profile = profiled.profile().clone();
+        let warnings = profile["warnings"].to_string();
+        assert!(!warnings.contains("were not recorded"), "{warnings}");
+        let recording = self.folder.path().join("run.keel");
+        let report = run(EVENKEEL, &["report", recording.to_str().unwrap(), "--json"]);
+        let replayed: Value = serde_json::from_str(&report).expect("the report is JSON");
+        for key in ["intervals_seen", "intervals", "closure", "mean_ns"] {
+            assert_eq!(replayed[key], profile[key], "{key}");
+        }
+        profile
+    }
+
+    fn url(&self, path: &str) -> String {
+        format!("http://127.0.0.1:{}{path}", self.server.port())
+    }
+}
+
+fn is_wait(name: &str) -> bool {
+    name.starts_with("waits: ")
+}
+
+/// The share of the interval's own waits (not those of whom it waits for) in calls below `function`.
+fn share_of_waits_below(profile: &Value, function: &str) -> f64 {
+    let own = |path: &[String]| {
+        let (name, above) = path.split_last().expect("the root at least");
+        is_wait(name)
+            && !above.iter().any(|name| is_wait(name))
+            && above.iter().any(|name| name == function)
+    };
+    nodes(profile)
+        .iter()
+        .filter(|(path, _)| own(path))
+        .map(|(_, node)| node["share"].as_f64().unwrap())
+        .sum()
+}
+
+/// 60 requests wait for a script that sleeps for 50 ms, beside 2000 for a file, which takes less than one: the variance is
+/// in the handler's wait for the script.
+#[track_caller]
+fn apache_waits_for_its_script(mpm: Mpm) {
+    // One process, and so few threads that the profiler has a ring for each from the first request on.
+    let directives = [
+        "StartServers 1",
+        "ServerLimit 1",
+        "ThreadsPerChild 8",
+        "ThreadLimit 8",
+        "MaxRequestWorkers 8",
+    ];
+    let script = "#!/bin/sh\nsleep 0.05\nprintf 'Content-Type: text/plain\\n\\n'\necho slow\n";
+    let apache = Apache {
+        mpm,
+        scripts: vec![("slow".into(), script.into())],
+        directives: directives.map(str::to_owned).to_vec(),
+        ..Apache::default()
+    };
+    let Some(profiled) = UnderPreset::start("apache", apache.prepare(), "ab") else {
+        return;
+    };
+    let (slow, file) = (profiled.url("/cgi-bin/slow"), profiled.url("/64k.txt"));
+    let slow = start("ab", &["-q", "-n", "60", "-c", "2", &slow]);
+    let files = run("ab", &["-q", "-n", "2000", "-c", "4", &file]);
+    let slow = slow.output();
+    for (said, requests) in [(&slow, 60), (&files, 2000)] {
+        assert_eq!(number_after(said, "Complete requests:"), requests);
+        assert_eq!(number_after(said, "Failed requests:"), 0, "{said}");
+    }
+    let profile = profiled.finish();
+    assert_eq!(count(&profile["intervals_seen"]), READY + 60 + 2000);
+    let share = share_of_waits_below(&profile, "ap_invoke_handler");
+    assert!(share > 0.5, "{share}: {:#}", profile["tree"]);
+}
+
+#[test]
+fn apache_event() {
+    apache_waits_for_its_script(Mpm::Event);
+}
+
+#[test]
+fn apache_worker() {
+    apache_waits_for_its_script(Mpm::Worker);
+}
+
+/// One thread serves long answers at a limited rate and short ones in between, so that the long ones wait for their turn.
+/// The load tool ends with a request open on each connection, which the server may have answered.
+#[test]
+fn nginx() {
+    const CONNECTIONS: [u64; 2] = [4, 2];
+    let nginx = Nginx {
+        directives: vec!["location = /1m.txt { limit_rate_after 64k; limit_rate 20m; }".to_owned()],
+        ..Nginx::default()
+    };
+    let Some(profiled) = UnderPreset::start("nginx", nginx.prepare(), "wrk") else {
+        return;
+    };
+    let load = |path: &str, connections: u64| {
+        let connections = connections.to_string();
+        let url = profiled.url(path);
+        start("wrk", &["-t", "1", "-c", &connections, "-d", "3s", &url])
+    };
+    let running = [
+        load("/64k.txt", CONNECTIONS[0]),
+        load("/1m.txt", CONNECTIONS[1]),
+    ];
+    let answered: u64 = running
+        .into_iter()
+        .map(|load| number_before(&load.output(), " requests in "))
+        .sum();
+    assert!(http_get(profiled.server.port(), "/1k.txt").is_ok());
+    let profile = profiled.finish();
+    let seen = count(&profile["intervals_seen"]) - READY - 1;
+    let open: u64 = CONNECTIONS.iter().sum();
+    assert!(
+        (answered..=answered + open).contains(&seen),
+        "{seen} of {answered}: {} {}",
+        profile["discarded_by_reason"],
+        profile["warnings"]
+    );
+    let others = nodes(&profile).into_iter().find(|(path, _)| {
+        path[1..]
+            .iter()
+            .map(String::as_str)
+            .eq(["waiting for its turn", "other interval: (no label)"])
+    });
+    let (_, others) = others.unwrap_or_else(|| panic!("{:#}", profile["tree"]));
+    assert!(others["mean_ns"].as_f64().unwrap() > 0.0);
+}
+
+/// Every command of the load is an interval, on the main thread whether others write the answers or not.
+#[track_caller]
+fn redis_commands(io_threads: u32) {
+    let redis = Redis {
+        io_threads,
+        ..Redis::default()
+    };
+    let Some(profiled) = UnderPreset::start("redis", redis.prepare(), "redis-benchmark") else {
+        return;
+    };
+    let port = profiled.server.port().to_string();
+    let said = run(
+        "redis-benchmark",
+        &["-p", &port, "-c", "50", "-n", "4000", "-t", "set,get", "-q"],
+    );
+    assert_eq!(said.matches("requests per second").count(), 2, "{said}");
+    let stats = run("redis-cli", &["-p", &port, "INFO", "stats"]);
+    let commands = number_after(&stats, "total_commands_processed:");
+    assert!(commands >= READY + 2 * 4000, "{stats}");
+    // Fifty clients wait at once: more than twice the threads, from where on Redis lets them write.
+    let written_by_threads = number_after(&stats, "io_threaded_writes_processed:");
+    assert_eq!(written_by_threads > 0, io_threads > 1, "{stats}");
+    let profile = profiled.finish();
+    // Redis counts a command when it ends: not yet the one that asked.
+    assert_eq!(count(&profile["intervals_seen"]), commands + 1);
+    let tree = nodes(&profile);
+    let (_, call) = tree
+        .iter()
+        .find(|(path, _)| path.len() == 2 && path[1] == "call")
+        .unwrap_or_else(|| panic!("{:#}", profile["tree"]));
+    assert_eq!(call["calls_mean"], 1.0, "each command is carried out once");
+}
+
+#[test]
+fn redis() {
+    redis_commands(1);
+}
+
+#[test]
+fn redis_with_threads_that_write() {
+    redis_commands(4);
+}
+
+/// A request is an event of its own, as each connection has one at a time; there are a few more for connections that open
+/// and close, and a request that arrives in two pieces is two. Workers wait for each other's mutexes and for nothing else.
+#[test]
+fn memcached() {
+    const CONNECTIONS: u64 = 16;
+    let Some(profiled) =
+        UnderPreset::start("memcached", Memcached::default().prepare(), "memcaslap")
+    else {
+        return;
+    };
+    let address = format!("127.0.0.1:{}", profiled.server.port());
+    let connections = CONNECTIONS.to_string();
+    let arguments = ["-s", &address, "-T", "2", "-c", &connections, "-x", "20000"];
+    let said = run("memcaslap", &arguments);
+    let (gets, sets) = (
+        number_after(&said, "cmd_get:"),
+        number_after(&said, "cmd_set:"),
+    );
+    assert_eq!(gets + sets, 20_000, "{said}");
+    let profile = profiled.finish();
+    let seen = count(&profile["intervals_seen"]);
+    // Accepted, first woken, closed; the same for the connection that showed that the server is up, and its request.
+    let of_connections = 3 * (CONNECTIONS + 1) + READY;
+    assert!(
+        (gets + sets..=gets + 2 * sets + of_connections).contains(&seen),
+        "{seen}: {said}"
+    );
+    for wait in profile["waits"].as_array().into_iter().flatten() {
+        assert_eq!(wait["object"], "mutex", "{wait:#}");
+    }
+}
