@@ -27,17 +27,34 @@ struct UnderPreset {
 }
 
 impl UnderPreset {
-    /// `None`, said on standard error, where the server or its load tool is not installed.
+    /// Recorded without a break. `None`, said on standard error, where the server or its load tool is not installed.
     #[track_caller]
     fn start(
         preset: &str,
         prepared: Result<LoopbackServer, ServerError>,
         tool: &str,
     ) -> Option<UnderPreset> {
+        UnderPreset::within(preset, prepared, tool, "100%")
+    }
+
+    /// Recorded as far as it does not cost more than a fraction of the latency and of the machine.
+    #[track_caller]
+    fn within(
+        preset: &str,
+        prepared: Result<LoopbackServer, ServerError>,
+        tool: &str,
+        overhead_max: &str,
+    ) -> Option<UnderPreset> {
         let prepared = installed_with(prepared, tool)?;
         let folder = tempfile::tempdir().unwrap();
         let recording = folder.path().join("run.keel");
-        let options = ["--preset", preset, "--edges", "--max-overhead", "100%"];
+        let options = [
+            "--preset",
+            preset,
+            "--edges",
+            "--max-overhead",
+            overhead_max,
+        ];
         let more = ["--max-probes", "60", "-o", recording.to_str().unwrap()];
         let profiler = Profiler::start(&prepared.launch(), &[&options[..], &more].concat());
         let server = prepared
@@ -181,6 +198,24 @@ fn nginx() {
     });
     let (_, others) = others.unwrap_or_else(|| panic!("{:#}", profile["tree"]));
     assert!(others["mean_ns"].as_f64().unwrap() > 0.0);
+}
+
+/// Requests between the windows in which everything is recorded are counted, though their keys are not known when they begin.
+#[test]
+fn nginx_between_windows() {
+    let prepared = Nginx::default().prepare();
+    let Some(profiled) = UnderPreset::within("nginx", prepared, "ab", "1%") else {
+        return;
+    };
+    let url = profiled.url("/1k.txt");
+    let said = run("ab", &["-q", "-n", "20000", "-c", "4", &url]);
+    assert_eq!(number_after(&said, "Complete requests:"), 20_000);
+    let profile = profiled.finish();
+    assert_eq!(count(&profile["intervals_seen"]), READY + 20_000);
+    assert!(
+        count(&profile["sampled_out"]) > 0,
+        "recorded without a break"
+    );
 }
 
 /// Every command of the load is an interval, on the main thread whether others write the answers or not.

@@ -28,7 +28,8 @@ fn replayed(name: &str, seen: u64, closed: u64) -> Profile {
         ticks_per_ns: replayed.meta.ticks_per_ns,
         ..Options::default()
     };
-    let profile = replayed.analysis.profile(&replayed.sites, &options);
+    let mut profile = replayed.analysis.profile(&replayed.sites, &options);
+    replayed.meta.complete(&mut profile);
     assert_eq!(profile.closure.max_abs_error_ticks, 0);
     assert_eq!(profile.closure.intervals, closed);
     assert_eq!(profile.intervals_seen, seen);
