@@ -8,5 +8,11 @@ mod answers;
 #[path = "programs/expect.rs"]
 #[allow(dead_code)] // only what is asked of a tree
 mod expect;
+#[path = "edges/moving.rs"]
+mod moving;
 #[path = "edges/planted.rs"]
 mod planted;
+#[path = "edges/refined.rs"]
+mod refined;
+#[path = "edges/running.rs"]
+mod running;

@@ -1,67 +1,173 @@
-//! Runs of the programs with critical paths and every call timed, and what holds for each.
+//! Runs of the programs with critical paths, and what holds for each.
+
+use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use super::expect::{number, quiet, ticks_per_ns};
+use super::expect::{Truth, number, quiet, ticks_per_ns};
 use crate::support::build::program;
 use crate::support::run::{Place, Run, finish};
 
-/// Intervals of each run: a whole number of the balanced design's groups of 16.
+/// Intervals of most runs: a whole number of the balanced design's groups of 16.
 pub const INTERVALS: u64 = 800;
+/// Every call of the program is timed.
+pub const EVERY_CALL: [&str; 2] = ["--plant", "every"];
+/// A budget that lets every interval be recorded, however busy the machine.
+pub const EVERY_INTERVAL: [&str; 2] = ["--max-overhead", "100%"];
 
-/// The profile of a program that ends with `code`, after the checks that hold for each; and what the profiler said. The
-/// program prints the same as without.
+/// A program and how it is profiled.
+pub struct Planted {
+    program: PathBuf,
+    intervals: u64,
+    options: Vec<String>,
+    argument: Option<String>,
+    code: i32,
+}
+
+impl Planted {
+    /// The C program of a name, [`INTERVALS`] intervals, every one recorded with every call.
+    pub fn new(name: &str, interval: &str) -> Planted {
+        let every = [EVERY_CALL, EVERY_INTERVAL].concat();
+        Planted::at(&program(name), interval).options(&every)
+    }
+
+    /// The executable at a path, [`INTERVALS`] intervals.
+    pub fn at(program: &Path, interval: &str) -> Planted {
+        Planted {
+            program: program.to_owned(),
+            intervals: INTERVALS,
+            options: ["--interval", interval, "--edges"]
+                .map(str::to_owned)
+                .into(),
+            argument: None,
+            code: 0,
+        }
+    }
+
+    /// Runs so many intervals.
+    pub fn intervals(mut self, intervals: u64) -> Planted {
+        self.intervals = intervals;
+        self
+    }
+
+    /// With more options.
+    pub fn options(mut self, options: &[&str]) -> Planted {
+        self.options
+            .extend(options.iter().map(|&option| option.to_owned()));
+        self
+    }
+
+    /// With a second argument for the program.
+    pub fn argument(mut self, argument: &str) -> Planted {
+        self.argument = Some(argument.to_owned());
+        self
+    }
+
+    /// The program ends with this code.
+    pub fn ends_with(mut self, code: i32) -> Planted {
+        self.code = code;
+        self
+    }
+
+    /// The profile, after the checks that hold for each; and what the profiler said. The program prints the same as without.
+    #[track_caller]
+    pub fn measured(self) -> (Value, Run) {
+        self.measured_in(&Place::new())
+    }
+
+    /// The same with what the program measured itself.
+    #[track_caller]
+    pub fn with_truth(self) -> (Value, Truth) {
+        let place = Place::new();
+        let intervals = self.intervals;
+        let (profile, _) = self.argument("truth").measured_in(&place);
+        let truth = Truth::read(&place.file("truth"));
+        assert_eq!(truth.intervals() as u64, intervals);
+        (profile, truth)
+    }
+
+    #[track_caller]
+    fn measured_in(self, place: &Place) -> (Value, Run) {
+        let _quiet = quiet();
+        let count = self.intervals.to_string();
+        let arguments: Vec<&str> = [count.as_str()]
+            .into_iter()
+            .chain(self.argument.as_deref())
+            .collect();
+        let mut alone = place.command(&self.program);
+        let alone = finish(alone.args(&arguments).spawn().unwrap()).ended(self.code);
+        let options: Vec<&str> = self.options.iter().map(String::as_str).collect();
+        let run = place
+            .profile(&options, &self.program, &arguments)
+            .ended(i32::from(self.code != 0)); // it names the command's own
+        assert_eq!(run.stdout, alone.stdout, "the program's output");
+        let profile = place.json("run.json");
+        assert_whole(&profile, self.intervals);
+        (profile, run)
+    }
+}
+
+/// Closure, and every interval is accounted for.
 #[track_caller]
-pub fn measured(name: &str, interval: &str, code: i32) -> (Value, Run) {
-    let program = program(name);
-    let place = Place::new();
-    let _quiet = quiet();
-    let count = INTERVALS.to_string();
-    let alone = finish(place.command(&program).arg(&count).spawn().unwrap()).ended(code);
-    let options = ["--interval", interval, "--edges", "--plant", "every"];
-    let run = place
-        .profile(&options, &program, &[&count])
-        .ended(i32::from(code != 0)); // it names the command's own
-    assert_eq!(run.stdout, alone.stdout, "the program's output");
-    let profile = place.json("run.json");
+fn assert_whole(profile: &Value, intervals: u64) {
     assert_eq!(profile["closure"]["max_abs_error_ticks"], 0);
     assert_eq!(number(&profile["tree"], "share"), 1.0, "the root's share");
     assert_eq!(
-        profile["intervals_seen"], INTERVALS,
+        profile["intervals_seen"], intervals,
         "{:?}",
         profile["warnings"]
     );
-    assert_eq!(
-        profile["discarded"], 0,
-        "{}",
-        profile["discarded_by_reason"]
-    );
-    let used = number(&profile, "intervals") + number(&profile, "sampled_out");
-    assert_eq!(used as u64, INTERVALS, "each is used or sampled out");
-    assert!(number(&profile, "intervals") >= 100.0, "hardly any sampled");
-    (profile, run)
+    let rounds = profile["rounds"].as_array().unwrap();
+    if let [_] = rounds.as_slice() {
+        assert_eq!(
+            profile["discarded"], 0,
+            "{}",
+            profile["discarded_by_reason"]
+        );
+        let used = number(profile, "intervals") + number(profile, "sampled_out");
+        assert_eq!(used as u64, intervals, "each is used or sampled out");
+    }
+    let used: u64 = rounds
+        .iter()
+        .map(|round| round["intervals"].as_u64().unwrap())
+        .sum();
+    assert!(used >= intervals.min(100), "hardly any sampled: {used}");
 }
 
 /// The node below `node` by the names on the way.
 #[track_caller]
 pub fn path<'a>(node: &'a Value, names: &[&str]) -> &'a Value {
     names.iter().fold(node, |node, name| {
-        let children = node["children"].as_array().unwrap();
-        children
-            .iter()
-            .find(|child| child["name"] == *name)
-            .unwrap_or_else(|| panic!("no {name} of {names:?} below {node:#}"))
+        child(node, name).unwrap_or_else(|| panic!("no {name} of {names:?} below {node:#}"))
     })
+}
+
+/// The first child of a name.
+pub fn child<'a>(node: &'a Value, name: &str) -> Option<&'a Value> {
+    let mut children = node["children"].as_array().into_iter().flatten();
+    children.find(|child| child["name"] == name)
+}
+
+/// Mean ticks an interval.
+pub fn mean_ticks(node: &Value) -> f64 {
+    number(node, "mean_ns") * ticks_per_ns()
+}
+
+/// Once an interval, but for the first: a thread's calls are timed once it was seen to wait, wake, or work for an interval.
+#[track_caller]
+pub fn assert_about_once(node: &Value) {
+    let calls = number(node, "calls_mean");
+    assert!((0.95..=1.0).contains(&calls), "{calls} calls: {node:#}");
 }
 
 /// The node's mean is at least nine tenths of what was planted: intervals are sampled in groups, and a waiter that was
 /// preempted before it could wait has waited less.
 #[track_caller]
 pub fn assert_at_least(node: &Value, planted_ticks: f64) {
-    let mean_ticks = number(node, "mean_ns") * ticks_per_ns();
+    let mean = mean_ticks(node);
     assert!(
-        mean_ticks >= 0.9 * planted_ticks,
-        "{mean_ticks} of {planted_ticks} planted ticks: {node:#}"
+        mean >= 0.9 * planted_ticks,
+        "{mean} of {planted_ticks} planted ticks: {node:#}"
     );
 }
 

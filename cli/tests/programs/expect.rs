@@ -156,6 +156,12 @@ impl Truth {
         self.rows.len()
     }
 
+    /// Mean of a column.
+    #[allow(dead_code)] // for the edges alone
+    pub fn mean(&self, column: usize) -> f64 {
+        self.rows.iter().map(|row| row[column]).sum::<f64>() / self.rows.len() as f64
+    }
+
     fn moments(rows: &[&Vec<f64>]) -> Moments {
         let (columns, count) = (rows[0].len(), rows.len() as f64);
         let mean: Vec<f64> = (0..columns)

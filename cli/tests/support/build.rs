@@ -21,6 +21,20 @@ pub fn agent() -> &'static Path {
 }
 
 fn build_agent() -> PathBuf {
+    let agent = build(&["-p", "evenkeel-agent"]).join("libevenkeel_agent.so");
+    assert!(agent.exists(), "cargo built {}", agent.display());
+    agent
+}
+
+/// The executable of a package's example.
+pub fn example(package: &str, name: &str) -> PathBuf {
+    build(&["-p", package, "--example", name])
+        .join("examples")
+        .join(name)
+}
+
+/// Has cargo build something beside the command; returns the directory.
+fn build(what: &[&str]) -> &'static Path {
     // TARGET/PROFILE/evenkeel; the directory of the dev profile is called debug.
     let beside = Path::new(EVENKEEL)
         .parent()
@@ -30,27 +44,18 @@ fn build_agent() -> PathBuf {
         Some(name) => name,
     };
     let built = Command::new(env!("CARGO"))
-        .args([
-            "build",
-            "--quiet",
-            "-p",
-            "evenkeel-agent",
-            "--profile",
-            profile,
-            "--target-dir",
-        ])
+        .args(["build", "--quiet", "--profile", profile, "--target-dir"])
         .arg(beside.parent().expect("and that in the target directory"))
+        .args(what)
         .current_dir(env!("CARGO_MANIFEST_DIR"))
         .output()
         .expect("cargo runs");
     assert!(
         built.status.success(),
-        "the agent: {}",
+        "{what:?}: {}",
         String::from_utf8_lossy(&built.stderr)
     );
-    let agent = beside.join("libevenkeel_agent.so");
-    assert!(agent.exists(), "cargo built {}", agent.display());
-    agent
+    beside
 }
 
 /// The folder of the known-answer programs.

@@ -5,7 +5,7 @@ use crate::paths::Paths;
 use crate::states::State;
 
 /// Where time is spent while a vector is made piece by piece.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Place {
     entry: u32,
     folded: bool,
@@ -23,21 +23,33 @@ impl Vectoriser {
 
     /// Counts a call of `probe` made at `above`; returns its place. New call paths are added to `paths`.
     pub fn call(&mut self, above: Place, probe: u32, paths: &mut Paths) -> Place {
-        let place = self.step(above, probe, paths);
-        let caller = &mut self.entries[above.entry as usize];
-        if place.folded {
-            caller.folded_calls += 1;
-        } else {
-            caller.child_calls += 1;
-        }
+        let place = self.part_of_call(above, probe, paths);
+        self.count_call(above, place);
         place
+    }
+
+    /// The place of a call of `probe` made at `above`, which is not counted: a part of it is at hand, and others may have been.
+    pub fn part_of_call(&mut self, above: Place, probe: u32, paths: &mut Paths) -> Place {
+        self.step(above, probe, paths)
+    }
+
+    /// Counts a call at `place`, made at `above`.
+    pub fn count_call(&mut self, above: Place, place: Place) {
+        if place.folded {
+            self.entries[above.entry as usize].folded_calls += 1;
+        } else {
+            self.entries[above.entry as usize].child_calls += 1;
+            self.entries[place.entry as usize].calls += 1;
+        }
     }
 
     /// Counts a state at `above`; returns its place.
     pub fn state(&mut self, above: Place, state: State, paths: &mut Paths) -> Place {
         let place = self.step(above, state.step(), paths);
         if !place.folded {
-            self.entries[place.entry as usize].is_state = true;
+            let entry = &mut self.entries[place.entry as usize];
+            entry.is_state = true;
+            entry.calls += 1;
         }
         place
     }
@@ -78,10 +90,8 @@ impl Vectoriser {
                 ..above
             };
         };
-        let at = self.entry(node, above.entry);
-        self.entries[at as usize].calls += 1;
         Place {
-            entry: at,
+            entry: self.entry(node, above.entry),
             folded: false,
         }
     }

@@ -5,6 +5,7 @@ use evenkeel_wire::record::Record;
 use super::super::strand::{Enclosing, Frame, Standing, Strand};
 use super::{Next, STEPS_MAX, Walk};
 use crate::intervals::Reason;
+use crate::vectors::Place;
 
 impl<'a> Walk<'a> {
     /// Enters calls that are open at `strand.at`, outermost first: start and probe. Says whether all of them nest.
@@ -20,19 +21,52 @@ impl<'a> Walk<'a> {
                 nest = false;
                 continue;
             }
-            self.enter_call(strand, start, probe);
+            self.enter_call(strand, start, probe, true);
         }
         nest
     }
 
-    pub(super) fn enter_call(&mut self, strand: &mut Strand<'a>, start: u64, probe: u32) {
+    /// `is_part`: the path may meet the call again, or has met it.
+    pub(super) fn enter_call(
+        &mut self,
+        strand: &mut Strand<'a>,
+        start: u64,
+        probe: u32,
+        is_part: bool,
+    ) {
         let above = strand.innermost();
-        let place = self.vectoriser.call(above, probe, self.paths);
+        let place = match is_part {
+            true => self.part_of_call(above, probe, strand.thread, start),
+            false => self.vectoriser.call(above, probe, self.paths),
+        };
         strand.frames.push(Frame {
             start,
             what: Enclosing::Call(probe),
             place,
         });
+    }
+
+    /// The place of a call of which a part was met: it counts once at each place.
+    pub(super) fn part_of_call(
+        &mut self,
+        above: Place,
+        probe: u32,
+        thread: u64,
+        start: u64,
+    ) -> Place {
+        let place = self.vectoriser.part_of_call(above, probe, self.paths);
+        if self.parts.insert((place, thread, start)) {
+            self.vectoriser.count_call(above, place);
+        }
+        place
+    }
+
+    /// The path turns away from calls in the middle, and may meet them again.
+    pub(super) fn cut_calls(&mut self, strand: &Strand<'a>) {
+        let calls = strand.frames.iter();
+        let calls = calls.filter(|frame| matches!(frame.what, Enclosing::Call(_)));
+        self.parts
+            .extend(calls.map(|frame| (frame.place, strand.thread, frame.start)));
     }
 
     /// A call that was recorded before `at` and ended later: a signal handler's, or it does not nest.
@@ -60,7 +94,10 @@ impl<'a> Walk<'a> {
         let since = strand.frames.last().map_or(0, |frame| frame.start);
         let nests = call.start >= since && !(strict && end < self.subject.begin);
         match (nests, strict) {
-            (true, _) => self.enter_call(strand, call.start, call.id()),
+            (true, _) => {
+                let is_part = call.start < strand.lower;
+                self.enter_call(strand, call.start, call.id(), is_part);
+            }
             (false, true) => return Err(Reason::Malformed),
             (false, false) => {}
         }
@@ -95,7 +132,7 @@ impl<'a> Walk<'a> {
             }
             self.steps += 1;
             strand.call -= 1;
-            self.enter_call(strand, call.start, call.id());
+            self.enter_call(strand, call.start, call.id(), call.start < strand.lower);
         }
     }
 

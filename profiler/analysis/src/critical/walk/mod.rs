@@ -25,6 +25,8 @@ mod moves;
 mod time;
 mod waits;
 
+use rustc_hash::FxHashSet;
+
 use super::Past;
 use super::path::Path;
 use super::strand::{Ending, Item, Moment, Standing, Strand};
@@ -69,6 +71,8 @@ pub struct Walk<'a> {
     now: u64,
     steps: u32,
     hops: usize,
+    /// Calls of which only a part was met, by place, thread and start.
+    parts: FxHashSet<(Place, u64, u64)>,
 }
 
 /// What a step of a strand leads to.
@@ -101,6 +105,7 @@ impl<'a> Walk<'a> {
             now: subject.end,
             steps: 0,
             hops: 0,
+            parts: FxHashSet::default(),
         };
         let first = walk.own_strand()?;
         walk.strands(first)?;

@@ -28,11 +28,14 @@ impl<'a> Walk<'a> {
 
     /// Hangs what encloses the present moment under what the thread serves now. A call counts once under each.
     pub(super) fn rebase(&mut self, strand: &mut Strand<'a>) {
+        self.cut_calls(strand);
         strand.base = self.base(strand);
         let mut above = strand.base;
         for frame in &mut strand.frames {
             frame.place = match frame.what {
-                Enclosing::Call(probe) => self.vectoriser.call(above, probe, self.paths),
+                Enclosing::Call(probe) => {
+                    self.part_of_call(above, probe, strand.thread, frame.start)
+                }
                 Enclosing::Wait(kind, _) => {
                     self.vectoriser.state(above, State::Waits(kind), self.paths)
                 }
@@ -98,6 +101,7 @@ impl<'a> Walk<'a> {
         let queued = self.state(strand.root, State::Queued);
         self.spend(until, strand.thread, queued);
         strand.at = until;
+        self.cut_calls(strand);
         strand.leave(0);
         if origin.time <= strand.lower {
             return;
@@ -165,6 +169,7 @@ impl<'a> Walk<'a> {
         };
         let stayed = segment.thread == strand.thread;
         strand.leave(at);
+        self.cut_calls(strand);
         let enclosing = std::mem::take(&mut strand.frames);
         self.go_to(strand, segment.thread, past, segment.end_mark, &mark);
         if stayed {
@@ -174,7 +179,7 @@ impl<'a> Walk<'a> {
             strand.base = self.root;
             let (number, calls) = (segment.end_mark + 1, mark.calls_before);
             for (start, probe) in running_at(&past.reader.timeline, number, calls, mark.time) {
-                self.enter_call(strand, start, probe);
+                self.enter_call(strand, start, probe, true);
             }
         }
         Ok(Next::Again)

@@ -37,6 +37,43 @@ fn a_lock_held_by_a_background_thread() {
     );
 }
 
+/// Interval 1000 to 1100 waits for the lock 1010-1040 and 1060-1090. Both times the background thread, in g since 900, releases it, at
+/// 1038 and 1088; h, 1020-1065 inside of g, spans the first wait's end and the second's beginning.
+///   first: g 1010-1020 = 10, h 1020-1038 = 18; second: h 1060-1065 = 5, g 1065-1088 = 23
+/// Two waits, each a hand-over, but g and h were each called once.
+#[test]
+fn a_call_of_which_two_waits_meet_a_part() {
+    let waiter = stream()
+        .begin(1000, "")
+        .wait(1010, 1040, Kind::Mutex, 1)
+        .wait(1060, 1090, Kind::Mutex, 1)
+        .end(1100, &[]);
+    let holder = stream()
+        .wake(1038, Kind::Mutex, 1, &[(900, G), (1020, H)])
+        .call(1020, 1065, H)
+        .wake(1088, Kind::Mutex, 1, &[(900, G)]);
+    let profile = profile_of(&[waiter, holder]);
+    let wait = "waits: mutex";
+    let held = format!("{wait} > thread outside of intervals");
+    assert_spent(
+        &profile,
+        &[
+            ("", 40),
+            (&format!("{wait} > woken, not yet running"), 4),
+            (&format!("{held} > g"), 33),
+            (&format!("{held} > g > h"), 23),
+        ],
+    );
+    let counted = [
+        wait,
+        &held,
+        &format!("{held} > g"),
+        &format!("{held} > g > h"),
+    ]
+    .map(|path| calls(&profile, path));
+    assert_eq!(counted, [2.0, 2.0, 1.0, 1.0]);
+}
+
 /// A (1000 to 1100) waits 1010-1090 for lock 1, which B holds; B's interval "pay" waits 1020-1060 for lock 2 of a background
 /// thread in h since 900, which releases at 1058. B works in g since 1005 and releases lock 1 at 1085.
 ///   A: root 10 + 10, woken 1085-1090 = 5

@@ -137,8 +137,9 @@ fn an_event_loop_with_interleaved_intervals() {
         .call(1065, 1080, F)
         .end_keyed(1080, 1, &[(900, G)]);
     let turn = "waiting for its turn";
+    let profile = profile_of(&[event_loop]);
     assert_spent(
-        &profile_of(&[event_loop]),
+        &profile,
         &[
             ("g > f", 25),
             (&format!("{turn} > other interval: b > g > h"), 30),
@@ -149,6 +150,8 @@ fn an_event_loop_with_interleaved_intervals() {
             ),
         ],
     );
+    // f is called twice. The path leaves g and comes back to it, which makes no second call of it.
+    assert_eq!([calls(&profile, "g"), calls(&profile, "g > f")], [1.0, 2.0]);
 }
 
 /// From thread 1 to thread 2 and back, without any queue told: each gap belongs to the thread that takes over.

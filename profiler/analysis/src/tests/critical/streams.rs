@@ -200,3 +200,19 @@ pub fn assert_spent(profile: &Profile, expected: &[(&str, i64)]) {
         .collect();
     assert_eq!(spent(profile), expected);
 }
+
+/// Mean calls of a node, by names joined with ` > ` below the root.
+#[track_caller]
+pub fn calls(profile: &Profile, path: &str) -> f64 {
+    let step = |node: &'_ Node, name: &str| {
+        let mut children = node.children.iter();
+        let child = children.find(|child| child.name == name);
+        child
+            .unwrap_or_else(|| panic!("no {path}: {node:#?}"))
+            .clone()
+    };
+    let node = path
+        .split(" > ")
+        .fold(profile.tree.clone(), |node, name| step(&node, name));
+    node.calls_mean
+}

@@ -1,0 +1,30 @@
+//! Refinement follows an interval's waits into threads that work for none.
+
+use super::expect::named;
+use super::planted::{
+    EVERY_INTERVAL, Planted, assert_about_once, assert_at_least, assert_partition, path,
+};
+use crate::support::build::program;
+
+/// The interval waits for a mutex; what its holder does, three calls below the function that the user named, decides for how long.
+/// Only the calls of take and of keep_house are timed at first; everything else has to be opened under the wait.
+#[test]
+fn what_a_holder_does_is_opened_under_the_wait() {
+    let spec = "run_interval,within=keep_house";
+    let (profile, _) = Planted::at(&program("edges_holder"), spec)
+        .intervals(6400)
+        .options(&EVERY_INTERVAL)
+        .measured();
+    let lock = ["take", "pthread_mutex_lock", "waits: mutex"];
+    let blocked = path(&profile["tree"], &lock);
+    assert_partition(blocked);
+    let holder = path(blocked, &["thread outside of intervals", "hold_locked"]);
+    let flush = path(holder, &["write_out", "flush_page"]);
+    assert_at_least(flush, 600_000.0);
+    assert_about_once(flush);
+    assert_eq!(
+        named(&profile, "flush_page").len(),
+        1,
+        "once, below the wait"
+    );
+}
