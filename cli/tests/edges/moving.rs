@@ -95,32 +95,33 @@ fn a_hand_over_to_a_worker() {
     assert_eq!(named(&profile, TURN), [&Value::Null; 0]);
 }
 
-/// Each of the four sees five steps of S = 100,000 ticks: two of its own, and three of others, for which it waits its turn. Of
-/// those one is of its own class.
+/// Each of the four sees five steps of S = 100,000 ticks: two of its own, and three of others, for which it waits its turn.
 #[test]
 fn an_event_loop() {
     let (profile, _) = Planted::new("edges_loop", "annotated").measured();
     let tree = &profile["tree"];
     let step = 100_000.0;
+    let (mut calls, mut spent) = (0.0, 0.0);
     for name in ["read_request", "send_answer"] {
         let own = path(tree, &[name]);
         assert_eq!(number(own, "calls_mean"), 1.0, "{own:#}");
         assert_at_least(own, step);
-        // Half of the intervals are even: their others are one even and two odd, or the other way round.
-        let others = ["other interval: even", "other interval: odd"]
-            .map(|class| path(tree, &[TURN, class, name]));
-        let calls: f64 = others.iter().map(|node| number(node, "calls_mean")).sum();
-        assert_eq!(calls, 1.5, "{others:#?}");
-        let spent: f64 = others.iter().map(|node| mean_ticks(node)).sum();
-        assert!(spent >= 0.9 * 1.5 * step, "{spent}: {others:#?}");
+        for class in ["other interval: even", "other interval: odd"] {
+            let others = path(tree, &[TURN, class, name]);
+            calls += number(others, "calls_mean");
+            spent += mean_ticks(others);
+        }
     }
+    // Which of them depends on where recording began in the loop; how many does not.
+    assert!((calls - 3.0).abs() < 1e-9, "{calls}: {tree:#}");
+    assert!(spent >= 0.9 * 3.0 * step, "{spent}: {tree:#}");
     assert_partition(path(tree, &[TURN]));
     let classes = profile["classes"]["classes"].as_array().unwrap();
-    let of_class = |name: &str| {
-        let class = classes.iter().find(|class| class["name"] == name);
-        class.unwrap_or_else(|| panic!("{name} of {classes:#?}"))["intervals"].as_u64()
-    };
-    assert_eq!(of_class("even"), of_class("odd"));
+    let names: BTreeSet<_> = classes.iter().map(|class| class["name"].as_str()).collect();
+    assert_eq!(names, BTreeSet::from([Some("even"), Some("odd")]));
+    for class in classes {
+        assert!(mean_ticks(class) >= 0.9 * 5.0 * step, "{class:#}");
+    }
 }
 
 /// The functions that tell of requests and tasks, named and not annotated.
@@ -137,7 +138,7 @@ const REQUEST: &str = "new_request..end_request,key=returned:0";
 /// The path leads through a leaf, the task that spawned it, and the first: 3 S in step, S = 150,000 ticks in the mean.
 #[track_caller]
 fn assert_three_tasks(profile: &Value) {
-    let step = path(&profile["tree"], &["run_task", "step"]);
+    let step = the(profile, "step");
     assert_eq!(number(step, "calls_mean"), 3.0, "{step:#}");
     assert_at_least(step, 3.0 * 150_000.0);
     let queued = path(&profile["tree"], &["queued"]);

@@ -12,7 +12,7 @@ use crate::support::run::{Place, Run, finish};
 pub const INTERVALS: u64 = 800;
 /// Every call of the program is timed.
 pub const EVERY_CALL: [&str; 2] = ["--plant", "every"];
-/// A budget that lets every interval be recorded, however busy the machine.
+/// A budget of which the profiler needs a small part, however busy the machine: only the ends of windows cost intervals.
 pub const EVERY_INTERVAL: [&str; 2] = ["--max-overhead", "100%"];
 
 /// A program and how it is profiled.
@@ -131,7 +131,7 @@ fn assert_whole(profile: &Value, intervals: u64) {
         .iter()
         .map(|round| round["intervals"].as_u64().unwrap())
         .sum();
-    assert!(used >= intervals.min(100), "hardly any sampled: {used}");
+    assert!(used >= intervals.min(200) / 2, "hardly any sampled: {used}");
 }
 
 /// The node below `node` by the names on the way.

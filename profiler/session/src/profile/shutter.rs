@@ -3,6 +3,9 @@
 //! Where only some intervals are recorded, those that others wait for would be missing. So, within a window, everything is
 //! recorded; after it no more intervals begin to be, the open ones are followed to their ends, and then, until the budget
 //! has recovered, nothing is: intervals are counted only. The lengths vary at random, in step with nothing periodic.
+//!
+//! A thread's calls are recorded from its next interval, wait or wake on, and a wake only while recording is on. So recording begins a
+//! little before the first interval is: what it waits for is then known from the start.
 
 use std::sync::atomic::Ordering::Release;
 use std::time::{Duration, Instant};
@@ -14,6 +17,8 @@ use crate::clock::now_ticks;
 
 /// Mean length of a window.
 const OPEN: Duration = Duration::from_millis(150);
+/// How long before the first interval of a window recording begins.
+const AHEAD: Duration = Duration::from_millis(15);
 /// Longest time between two.
 const CLOSED_MAX: Duration = Duration::from_secs(5);
 /// All intervals, in 1/65536.
@@ -21,6 +26,8 @@ const ALL: u32 = 65536;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
+    /// What threads do is recorded, no intervals begin to be.
+    Opening,
     /// Everything is recorded.
     Open,
     /// Open intervals are followed to their ends, no others begin.
@@ -85,15 +92,19 @@ impl Shutter {
             State::Closed if now >= self.until => {
                 // What was spent while closed is not the next window's.
                 excess();
-                self.state = State::Open;
+                self.state = State::Opening;
                 self.opened = now;
+                self.until = now + AHEAD;
+            }
+            State::Opening if now >= self.until => {
+                self.state = State::Open;
                 self.until = now + OPEN;
             }
             _ => {}
         }
         match self.state {
             State::Open => (Mode::Record, 0),
-            State::Closing => (Mode::Record, ALL),
+            State::Opening | State::Closing => (Mode::Record, ALL),
             State::Closed => (Mode::Count, ALL),
         }
     }
@@ -117,7 +128,8 @@ mod tests {
         assert_eq!(at(250, 1), (Mode::Record, ALL), "one is still open");
         assert_eq!(at(300, 0), (Mode::Count, ALL));
         assert_eq!(at(850, 0), (Mode::Count, ALL));
-        assert_eq!(at(950, 0), (Mode::Record, 0));
+        assert_eq!(at(950, 0), (Mode::Record, ALL), "a little ahead");
+        assert_eq!(at(970, 0), (Mode::Record, 0));
     }
 
     #[test]

@@ -101,7 +101,7 @@ static void share_one_processor(void) {
 }
 
 int main(int argc, char **argv) {
-    unsigned long count = intervals(argc, argv, 60);
+    unsigned long count = intervals(argc, argv, 40);
     truth_open(argc, argv);
     uint64_t checksum = CHECKSUM_START;
     share_one_processor();
