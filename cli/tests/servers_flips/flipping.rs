@@ -196,7 +196,7 @@ impl Flipping {
             Some(known) => {
                 let preset = Preset::named("postgres").unwrap();
                 preset
-                    .resolve(preset.interval(Some(known)).unwrap(), module)
+                    .resolve(preset.interval(Some(known)).unwrap(), module, false)
                     .unwrap()
             }
             None => interval::resolve(

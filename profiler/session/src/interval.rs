@@ -77,6 +77,28 @@ pub struct Interval {
     pub height: u32,
 }
 
+impl Interval {
+    /// The interval as it is hooked where threads are followed, with edges, and where they are not.
+    ///
+    /// One that is told who works for it may move: followed, it begins and ends by its key, on whichever threads that is.
+    /// Otherwise it is what lies between its beginning and its end on one thread.
+    pub fn hooked(mut self, edges: bool) -> Interval {
+        let works = |boundary: &Boundary| boundary.meaning.role == Role::Work;
+        if !edges {
+            self.boundaries.retain(|boundary| !works(boundary));
+        } else if self.boundaries.iter().any(works) {
+            for boundary in &mut self.boundaries {
+                boundary.meaning.role = match boundary.meaning.role {
+                    Role::Begin => Role::BeginKeyed,
+                    Role::End => Role::EndKeyed,
+                    role => role,
+                };
+            }
+        }
+        self
+    }
+}
+
 /// Finds the interval of `spec` in `module`.
 ///
 /// # Errors
@@ -296,4 +318,36 @@ fn short_path(path: &Path) -> String {
     path.file_name()
         .map(|name| name.to_string_lossy().into_owned())
         .unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn roles(of: &[Role], edges: bool) -> Vec<Role> {
+        let boundary = |&role: &Role| Boundary {
+            place: Place::Entry(0, Box::default()),
+            meaning: Meaning::of(role),
+        };
+        let interval = Interval {
+            name: String::new(),
+            boundaries: of.iter().map(boundary).collect(),
+            scope: Vec::new(),
+            clients: Vec::new(),
+            height: 0,
+        };
+        let hooked = interval.hooked(edges).boundaries.into_iter();
+        hooked.map(|boundary| boundary.meaning.role).collect()
+    }
+
+    #[test]
+    fn what_may_move_is_followed_by_its_key() {
+        let moves = [Role::Begin, Role::End, Role::Work];
+        let keyed = [Role::BeginKeyed, Role::EndKeyed, Role::Work];
+        assert_eq!(roles(&moves, true), keyed);
+        assert_eq!(roles(&moves, false), [Role::Begin, Role::End]);
+        let stays = [Role::Begin, Role::End, Role::Gate];
+        assert_eq!(roles(&stays, true), stays);
+        assert_eq!(roles(&[Role::Whole], true), [Role::Whole]);
+    }
 }

@@ -140,6 +140,11 @@ fn visit(
     };
     for child in &node.children {
         if is_state(child) {
+            // A wait of no timed call is one of a call that is not timed.
+            if is_open && child.kind != Kind::Preempted {
+                discover_in(child, inside, state, found);
+                open_the_rest(child, inside, state, found);
+            }
             // What others did while this one waited: none of this one's calls.
             visit(child, &[], state, found);
         } else if is_open {
@@ -427,6 +432,40 @@ mod tests {
         };
         let list = candidates(&profile, 5, &LIMITS, &state);
         assert_eq!(list[0].step, Step::Open((0, 0xa)));
+    }
+
+    /// With edges, what a's untimed calls wait for is no time of a's own: 30 % in waits, directly below it.
+    #[test]
+    fn waits_of_calls_without_room_give_them_their_turn() {
+        let (mut profile, probes) = example();
+        let a = &mut profile.tree.children[0];
+        *a.children.last_mut().unwrap() = body(0.01);
+        let opened = HashSet::from([(0, 0xa)]);
+        let none = HashSet::new();
+        let nothing = HashSet::new();
+        let state = State {
+            probes: &probes,
+            scope: &[],
+            opened: &opened,
+            partly: &opened,
+            barren: &none,
+            pointers: &none,
+            discovered: &nothing,
+            closed_imports: &nothing,
+        };
+        let asks = |profile: &Profile| {
+            let list = candidates(profile, 5, &LIMITS, &state);
+            let mut steps = list.iter().map(|candidate| candidate.step);
+            steps.any(|step| step == Step::Open((0, 0xa)))
+        };
+        let state_of = |kind| Node { kind, ..body(0.3) };
+        let mut preempted = profile.clone();
+        preempted.tree.children[0]
+            .children
+            .push(state_of(Kind::Preempted));
+        assert!(!asks(&preempted), "no call is to blame");
+        profile.tree.children[0].children.push(state_of(Kind::Lock));
+        assert!(asks(&profile));
     }
 
     /// Below b, which nobody opened, another thread's call of d while b waited: both are worth opening, d for its 30 %.

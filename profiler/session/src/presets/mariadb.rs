@@ -3,9 +3,9 @@
 use evenkeel_symbols::{Callee, Module, Site};
 use evenkeel_wire::{Label, Role};
 
-use super::find::{at_function, function, height};
+use super::find::{at_function, at_sites, function, height};
 use super::{KnownInterval, Preset};
-use crate::interval::{Interval, Meaning};
+use crate::interval::{Interval, Meaning, sites_of_callers};
 
 /// The preset.
 pub const MARIADB: Preset = Preset {
@@ -42,19 +42,27 @@ fn statement(module: &Module) -> Result<Interval, String> {
 
 /// `trans_begin`, `trans_commit` and `trans_rollback` (sql/transaction.cc) carry out the statements of these names. In
 /// between, the connection's thread waits for its client where `do_command` reads a packet.
+///
+/// In a pool of threads each statement may run on another: what goes from thread to thread is the connection's `THD`, the first
+/// argument of these three and the second of `dispatch_command`.
 fn transaction(module: &Module) -> Result<Interval, String> {
     let command = function(module, "do_command")?;
     let at = |name: &str, role| -> Result<_, String> {
         Ok(at_function(
             module,
             function(module, name)?,
-            Meaning::of(role),
+            Meaning::of(role).keyed(0),
         ))
     };
     let mut boundaries = at("trans_begin", Role::Begin)?;
     for end in ["trans_commit", "trans_rollback"] {
         boundaries.extend(at(end, Role::End)?);
     }
+    let dispatch = function(module, "dispatch_command")?;
+    boundaries.extend(at_sites(
+        sites_of_callers(module, dispatch),
+        Meaning::of(Role::Work).keyed(1),
+    ));
     let reads = |site: &Site| match &site.callee {
         Callee::Function(entry) => module.name(*entry).contains("my_net_read_packet"),
         _ => false,

@@ -87,15 +87,21 @@ impl Preset {
         }
     }
 
-    /// Finds `interval` in the program.
+    /// Finds `interval` in the program, as [`Interval::hooked`] with `edges` or without.
     ///
     /// # Errors
     /// The program is not what the preset knows.
-    pub fn resolve(&self, interval: &KnownInterval, module: &Module) -> Result<Interval, Error> {
-        (interval.find)(module).map_err(|what| Error::PresetMismatch {
+    pub fn resolve(
+        &self,
+        interval: &KnownInterval,
+        module: &Module,
+        edges: bool,
+    ) -> Result<Interval, Error> {
+        let found = (interval.find)(module).map_err(|what| Error::PresetMismatch {
             path: module.path().to_owned(),
             preset: self.name,
             what,
-        })
+        })?;
+        Ok(found.hooked(edges))
     }
 }

@@ -85,7 +85,7 @@ impl Session<'_> {
             Err(error) => return Err(Error::Launch(evenkeel_symbols::LaunchError::Load(error))),
         };
         let interval = match &self.settings.wish {
-            Wish::Known(preset, known) => preset.resolve(known, &module)?,
+            Wish::Known(preset, known) => preset.resolve(known, &module, self.settings.edges)?,
             Wish::Spec(spec) => interval::resolve(spec, &module)?,
         };
         Ok(Some(interval))
