@@ -1,0 +1,279 @@
+//! Contended rows of real servers: who waits for a row's lock, who had it, and what that one did meanwhile.
+//!
+//! Every client writes the same few rows, so that each waits for the others' commits. What stands where is asserted, not how
+//! long it took.
+
+mod support;
+
+use evenkeel_servers::{MariaDb, Options, RunningMariaDb};
+use serde_json::Value;
+use support::servers::{ProfiledPostgres, Profiler, assert_ends, count, installed, nodes, pgbench};
+
+/// pgbench's tables at scale 1, so that every transaction updates the one branch.
+const ONE_BRANCH: &str = "
+CREATE TABLE pgbench_branches (bid int PRIMARY KEY, bbalance int, filler char(88));
+CREATE TABLE pgbench_tellers (tid int PRIMARY KEY, bid int, tbalance int, filler char(84));
+CREATE TABLE pgbench_accounts (aid int PRIMARY KEY, bid int, abalance int, filler char(84));
+CREATE TABLE pgbench_history (tid int, bid int, aid int, delta int, mtime timestamp, filler char(22));
+INSERT INTO pgbench_branches VALUES (1, 0);
+INSERT INTO pgbench_tellers SELECT i, 1, 0 FROM generate_series(1, 10) i;
+INSERT INTO pgbench_accounts SELECT i, 1, 0, '' FROM generate_series(1, 100000) i;";
+
+/// Whether a call path of the tree passes through `parts` in their order, with anything in between.
+fn has_path(profile: &Value, parts: &[&str]) -> bool {
+    let passes = |names: &[String]| {
+        let mut names = names.iter();
+        parts
+            .iter()
+            .all(|part| names.any(|name| is_named(name, part)))
+    };
+    nodes(profile).iter().any(|(names, _)| passes(names))
+}
+
+/// C++ names are given with their parameters.
+fn is_named(name: &str, part: &str) -> bool {
+    let rest = name.strip_prefix(part);
+    rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('('))
+}
+
+#[track_caller]
+fn assert_path(profile: &Value, parts: &[&str]) {
+    assert!(
+        has_path(profile, parts),
+        "no path through {parts:?}; waits:\n{}",
+        paths_of_waits(profile)
+    );
+}
+
+/// For whoever has to find out why a path is missing.
+fn paths_of_waits(profile: &Value) -> String {
+    let all = nodes(profile).into_iter();
+    let others = all.filter(|(names, _)| names.iter().any(|name| name.starts_with("waits: ")));
+    let lines: Vec<String> = others.map(|(names, _)| names.join(" > ")).collect();
+    lines.join("\n")
+}
+
+/// Somebody with a call of `holder` open ended a wait for such an object.
+#[track_caller]
+fn assert_holder(profile: &Value, object: &str, holder: &str) {
+    let waits = profile["waits"].as_array().unwrap();
+    let holds = |line: &&Value| {
+        let calls = line["holder_calls"].as_array().unwrap().iter();
+        let mut names = calls.filter_map(|call| call.as_str()?.split(" [").next());
+        line["object"] == object && names.any(|name| is_named(name, holder))
+    };
+    assert!(
+        waits.iter().any(|line| holds(&line)),
+        "{object}, ended in {holder}: {waits:#?}"
+    );
+}
+
+// PostgreSQL ------------------------------------------------------------------------------------------------------------
+
+/// How a backend sleeps at its latch: in epoll_wait.
+const LATCH: &str = "waits: any of several descriptors";
+
+/// Sixteen backends under pgbench at scale 1, with further arguments.
+fn postgres_profile(interval: &str, arguments: &[&str]) -> Option<Value> {
+    let options = [
+        "--interval",
+        interval,
+        "--edges",
+        "--threshold",
+        "0.5%",
+        "--max-overhead",
+        "20%",
+    ];
+    let profiled = ProfiledPostgres::start(&options, &[])?;
+    profiled.server.psql(ONE_BRANCH).unwrap();
+    let load = ["-c", "16", "-j", "2", "-T", "15"];
+    let transactions = pgbench(&profiled.server, &[&load, arguments].concat());
+    let history = profiled
+        .server
+        .psql("SELECT count(*) FROM pgbench_history")
+        .unwrap();
+    assert_eq!(history.trim().parse(), Ok(transactions));
+    Some(profiled.finish().profile().clone())
+}
+
+/// A row's lock is the lock of the transaction that wrote it (heap_update, XactLockTableWait): the backend sleeps at its latch
+/// until that transaction releases all its locks (LockReleaseAll), after the flush of its commit.
+#[test]
+fn postgres_statements_wait_for_the_branch() {
+    let Some(profile) = postgres_profile("statement", &[]) else {
+        return;
+    };
+    let end = "other interval: end";
+    assert_path(
+        &profile,
+        &[
+            "PortalRun",
+            LATCH,
+            end,
+            "CommitTransactionCommand",
+            "XLogFlush",
+        ],
+    );
+    assert_path(
+        &profile,
+        &[LATCH, end, "XLogFlush", "pg_fdatasync", "waits: file"],
+    );
+    assert_holder(&profile, "any of several descriptors", "LockReleaseAll");
+}
+
+/// Transactions have no labels, hence one class: that of the transaction that holds the row.
+#[test]
+fn postgres_transactions_wait_for_the_branch() {
+    let Some(profile) = postgres_profile("transaction", &[]) else {
+        return;
+    };
+    let other = "other interval: (no label)";
+    assert_path(
+        &profile,
+        &["PortalRun", LATCH, other, "CommitTransactionCommand"],
+    );
+    assert_holder(
+        &profile,
+        "any of several descriptors",
+        "CommitTransactionCommand",
+    );
+}
+
+/// WALWriteLock is a lightweight lock: a semaphore of each backend that waits, posted by the backend that has flushed. Without
+/// updates of branches and tellers (-N) nothing else is waited for.
+#[test]
+fn postgres_statements_wait_for_the_log() {
+    let Some(profile) = postgres_profile("statement", &["-N"]) else {
+        return;
+    };
+    let waits = [
+        "XLogFlush",
+        "LWLockAcquireOrWait",
+        "waits: semaphore",
+        "other interval: end",
+    ];
+    assert_path(
+        &profile,
+        &[&waits[..], &["XLogFlush", "pg_fdatasync"]].concat(),
+    );
+    assert_holder(&profile, "semaphore", "XLogFlush");
+}
+
+// MariaDB ---------------------------------------------------------------------------------------------------------------
+
+/// Clients, and transactions of each.
+const CLIENTS: u64 = 8;
+const TRANSACTIONS: u64 = 1500;
+
+/// Clients that each update one of two rows, in transactions, with a thread for each connection or a pool.
+fn mariadb_profile(interval: &str, threads: &str) -> Option<Value> {
+    let prepared = installed(MariaDb::prepare(&Options {
+        settings: vec![("thread-handling".to_owned(), threads.to_owned())],
+        ..Options::default()
+    }))?;
+    let options = [
+        "--preset",
+        "mariadb",
+        "--interval",
+        interval,
+        "--edges",
+        "--threshold",
+        "0.5%",
+        "--max-overhead",
+        "20%",
+        "--max-probes",
+        "800",
+    ];
+    let profiler = Profiler::start(&prepared.launch(), &options);
+    let server = prepared
+        .adopt()
+        .unwrap_or_else(|error| panic!("{error}\n{}", profiler.log()));
+    let table = "CREATE TABLE test.counter (id INT PRIMARY KEY, value INT) ENGINE = InnoDB;
+                 INSERT INTO test.counter VALUES (1, 0), (2, 0)";
+    server.query(table).unwrap();
+    std::thread::scope(|scope| {
+        for client in 0..CLIENTS {
+            let server = &server;
+            scope.spawn(move || count_up(server, 1 + client % 2));
+        }
+    });
+    let sum = server.query("SELECT SUM(value) FROM test.counter").unwrap();
+    assert_eq!(sum.trim().parse(), Ok(CLIENTS * TRANSACTIONS));
+    let pid = server.pid().expect("the server runs");
+    let profiled = profiler.interrupt();
+    assert_ends(pid);
+    Some(profiled.profile().clone())
+}
+
+/// One client's transactions on one row: a run of the `mariadb` client, which ends at the first error.
+fn count_up(server: &RunningMariaDb, row: u64) {
+    let transaction =
+        format!("BEGIN; UPDATE counter SET value = value + 1 WHERE id = {row}; COMMIT;\n");
+    let script = transaction.repeat(TRANSACTIONS as usize);
+    let output = server
+        .client()
+        .args(["-e", &script, "test"])
+        .output()
+        .unwrap();
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{errors}\n{}", server.log());
+}
+
+/// InnoDB's row locks: a condition variable of the waiting thread, signalled in the commit that releases the row. What lies
+/// between is timed as refinement goes, and looked at in a recording (`replay_databases.rs` of the session).
+const ROW: &str = "waits: condition variable";
+
+/// BEGIN, UPDATE and COMMIT. A few statements that run where recording pauses are not seen to their ends.
+#[track_caller]
+fn assert_statements(threads: &str) {
+    let Some(profile) = mariadb_profile("statement", threads) else {
+        return;
+    };
+    let (seen, statements) = (
+        count(&profile["intervals_seen"]),
+        3 * CLIENTS * TRANSACTIONS,
+    );
+    assert!(seen >= statements * 9 / 10, "{seen} of {statements}");
+    let commit = "other interval: commit";
+    assert_path(&profile, &["mysql_parse", ROW, commit, "mysql_parse"]);
+    assert_holder(&profile, "condition variable", "mysql_parse");
+}
+
+/// A transaction may take each of its statements to another thread of the pool.
+#[track_caller]
+fn assert_transactions(threads: &str) {
+    let Some(profile) = mariadb_profile("transaction", threads) else {
+        return;
+    };
+    let (seen, all) = (count(&profile["intervals_seen"]), CLIENTS * TRANSACTIONS);
+    assert!(seen <= all && seen >= all * 9 / 10, "{seen} of {all}");
+    let reasons = profile["discarded_by_reason"].as_object().unwrap();
+    let left = reasons
+        .iter()
+        .filter(|(why, _)| why.contains("left early"))
+        .map(|(_, left)| count(left));
+    assert!(left.sum::<u64>() <= all / 10, "{reasons:?}");
+    let other = "other interval: (no label)";
+    assert_path(&profile, &["dispatch_command", ROW, other, "trans_commit"]);
+    assert_holder(&profile, "condition variable", "trans_commit");
+}
+
+#[test]
+fn mariadb_statements_wait_for_rows() {
+    assert_statements("one-thread-per-connection");
+}
+
+#[test]
+fn mariadb_statements_wait_for_rows_in_a_pool() {
+    assert_statements("pool-of-threads");
+}
+
+#[test]
+fn mariadb_transactions_wait_for_rows() {
+    assert_transactions("one-thread-per-connection");
+}
+
+#[test]
+fn mariadb_transactions_wait_for_rows_in_a_pool() {
+    assert_transactions("pool-of-threads");
+}
