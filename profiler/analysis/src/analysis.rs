@@ -6,7 +6,7 @@ use rustc_hash::FxHashMap;
 use crate::classes::ClassTable;
 use crate::critical::kept::Kept;
 use crate::critical::path::Path;
-use crate::critical::spans::{SwitchedOut, Woken};
+use crate::critical::spans::SwitchedOut;
 use crate::critical::walk::Walk;
 use crate::critical::{Critical, Finished, Past};
 use crate::intervals::{Assembler, Outcome, RawInterval, Reason, latency};
@@ -137,18 +137,11 @@ impl Analysis {
     }
 
     /// Takes what the kernel says about when a thread did not run, in order of time; each span at the latest in the pass
-    /// that reads the thread's records of the same time. Without edges it is ignored.
+    /// that reads the thread's records of the same time. A sleep that no thread of the target says it ended is followed to the one
+    /// that the kernel saw end it. Without edges all of it is ignored.
     pub fn switched_out(&mut self, thread: u64, spans: &[SwitchedOut]) {
         if let Some(critical) = &mut self.critical {
             critical.switched_out(thread, spans);
-        }
-    }
-
-    /// Takes who made a thread ready to run, as the kernel says, in order of time and as early as
-    /// [`Analysis::switched_out`]. A wait that no thread of the target says it ended is followed to that thread.
-    pub fn woken(&mut self, thread: u64, wakings: &[Woken]) {
-        if let Some(critical) = &mut self.critical {
-            critical.woken(thread, wakings);
         }
     }
 

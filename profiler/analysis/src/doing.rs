@@ -7,12 +7,16 @@
 //! - **Blocked on others' work**: whatever other threads did between the beginning of a wait and the wake that ended it,
 //!   their own waits included; and waits for locks of which nobody was seen to end them: somebody held them.
 //! - **Queued**: handed over and not taken up, or the thread works for other intervals first.
-//! - **Device**: calls and waits for files, page faults.
+//! - **Device**: calls and waits for files, and other sleeps that no signal could have ended, where the kernel tells how threads
+//!   sleep.
+//! - **Fault**: pages that had to be read.
 //! - **Outside**: waits for bytes and events that no thread of the target was seen to send: clients, other servers.
+//! - **Asleep**: blocked, and neither a call announced for what nor was anybody seen to end it.
 //! - **Idle by design**: timers, waits for a task (while nothing was enqueued there is nothing to do), and everything below
 //!   a call that waits for the client. What comes between two intervals is in none of them and not counted at all.
 //! - **Unknown**: not recorded.
 
+use evenkeel_wire::Kind as Object;
 use serde::{Deserialize, Serialize};
 
 use crate::parts::{Part, VarianceTree, fraction};
@@ -37,8 +41,12 @@ pub enum Doing {
     Queued,
     /// A device is waited for.
     Device,
+    /// A page is waited for.
+    Fault,
     /// Something outside of the target is waited for.
     Outside,
+    /// Something is waited for, and nobody saw what.
+    Asleep,
     /// Waiting is the purpose.
     Idle,
     /// Nothing is known.
@@ -47,13 +55,15 @@ pub enum Doing {
 
 impl Doing {
     /// All of them.
-    pub const ALL: [Doing; 8] = [
+    pub const ALL: [Doing; 10] = [
         Doing::Running,
         Doing::OffProcessor,
         Doing::Blocked,
         Doing::Queued,
         Doing::Device,
+        Doing::Fault,
         Doing::Outside,
+        Doing::Asleep,
         Doing::Idle,
         Doing::Unknown,
     ];
@@ -131,6 +141,11 @@ fn verdict(tree: &VarianceTree<'_>, node: u32, above: Option<Doing>) -> Verdict 
     match state {
         // A wait below others' work is a part of it.
         _ if above.is_some_and(|above| above != Doing::Queued) => simply(Doing::Blocked),
+        // Only those that another thread ended are told.
+        State::Waits(Object::Unannounced) => Verdict {
+            own: Doing::Blocked,
+            below: None,
+        },
         State::Waits(object) => wait(object_kind(object)),
         State::Other(_) | State::Background => Verdict {
             own: above.unwrap_or(Doing::Blocked),
@@ -141,7 +156,9 @@ fn verdict(tree: &VarianceTree<'_>, node: u32, above: Option<Doing>) -> Verdict 
             below: None,
         },
         State::Woken | State::Preempted => simply_own(Doing::OffProcessor),
-        State::Asleep => simply_own(Doing::Device),
+        State::Asleep => simply_own(Doing::Asleep),
+        State::Device => simply_own(Doing::Device),
+        State::Fault => simply_own(Doing::Fault),
         State::Queued => simply_own(Doing::Queued),
         State::Turn => Verdict {
             own: Doing::Queued,

@@ -35,8 +35,10 @@ pub enum Kind {
     Turn,
     /// Runnable, but not on a processor.
     Preempted,
-    /// Off the processor for a reason that only the kernel knows: page faults, devices.
+    /// Blocked for a reason that only the kernel knows.
     Asleep,
+    /// Blocked until a page was read from a device.
+    Fault,
     /// Not recorded, or dropped: where nothing is known.
     Unseen,
     /// What the probes themselves cost, by calibration.

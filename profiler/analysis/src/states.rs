@@ -8,6 +8,7 @@
 
 use evenkeel_wire::Kind as Object;
 
+use crate::critical::spans::Off;
 use crate::paths::CALL_STEPS;
 use crate::sites::Kind;
 
@@ -30,8 +31,12 @@ pub enum State {
     Turn,
     /// Ready to run, but the processor was taken from it, or not yet given to it. From kernel events.
     Preempted,
-    /// Off the processor inside a call that announces no wait: page faults, devices. From kernel events.
+    /// Blocked inside a call that announces no wait, and nobody of the target was seen to end it. From kernel events.
     Asleep,
+    /// The same so that no signal could end it: for a device. Only where the kernel tells how threads sleep.
+    Device,
+    /// Blocked until a page was there that the thread had touched. From kernel events.
+    Fault,
     /// Records of this time were dropped or lost, or left out because the path became too long.
     Unseen,
 }
@@ -40,6 +45,16 @@ const TAG_SHIFT: u32 = 12;
 const PAYLOAD_MASK: u32 = (1 << TAG_SHIFT) - 1;
 
 impl State {
+    /// What a thread's time is that did not run, where nothing else tells.
+    pub fn of_off(off: Off) -> State {
+        match off {
+            Off::Blocked => State::Asleep,
+            Off::Preempted => State::Preempted,
+            Off::Device => State::Device,
+            Off::Fault => State::Fault,
+        }
+    }
+
     /// The step as [`crate::paths::Paths::child`] takes it: a number that no probe has.
     pub fn step(self) -> u32 {
         let (tag, payload) = match self {
@@ -53,6 +68,8 @@ impl State {
             State::Preempted => (7, 0),
             State::Asleep => (8, 0),
             State::Unseen => (9, 0),
+            State::Device => (10, 0),
+            State::Fault => (11, 0),
         };
         CALL_STEPS + (tag << TAG_SHIFT | payload)
     }
@@ -72,6 +89,8 @@ impl State {
             7 => State::Preempted,
             8 => State::Asleep,
             9 => State::Unseen,
+            10 => State::Device,
+            11 => State::Fault,
             _ => return None,
         })
     }
@@ -87,6 +106,8 @@ impl State {
             State::Turn => Kind::Turn,
             State::Preempted => Kind::Preempted,
             State::Asleep => Kind::Asleep,
+            State::Device => Kind::Io,
+            State::Fault => Kind::Fault,
             State::Unseen => Kind::Unseen,
         }
     }
@@ -112,6 +133,8 @@ impl State {
             State::Turn => "waiting for its turn".into(),
             State::Preempted => "ready, no processor".into(),
             State::Asleep => "off the processor".into(),
+            State::Device => "device".into(),
+            State::Fault => "page fault".into(),
             State::Unseen => "not seen".into(),
         }
     }
@@ -133,7 +156,7 @@ pub fn object_kind(object: Object) -> Kind {
         | Object::Thread
         | Object::Interval => Kind::Lock,
         Object::Pipe | Object::Socket | Object::MessageQueue => Kind::Socket,
-        Object::Event | Object::Signal | Object::Poll => Kind::Event,
+        Object::Event | Object::Signal | Object::Poll | Object::Unannounced => Kind::Event,
         Object::Timer => Kind::Timer,
         Object::File => Kind::Io,
         Object::Task => Kind::Idle,
@@ -164,6 +187,7 @@ pub fn object_name(object: Object) -> &'static str {
         Object::Task => "task",
         Object::Thread => "start of a thread",
         Object::Interval => "interval",
+        Object::Unannounced => "something unannounced",
     }
 }
 
@@ -184,6 +208,8 @@ mod tests {
             State::Turn,
             State::Preempted,
             State::Asleep,
+            State::Device,
+            State::Fault,
             State::Unseen,
         ];
         for state in waits.chain(others) {

@@ -1,17 +1,21 @@
 //! Opening the events, and reading them in order of time.
 
-use std::fs;
+use std::ffi::CStr;
 use std::io;
-use std::os::fd::{FromRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
 use perf_event_open_sys::bindings::{self, perf_event_attr};
+use perf_event_open_sys::ioctls;
 
 use crate::clock::Reading;
-use crate::record::{Event, WakingFormat, What, parse};
+use crate::record::{Event, Samples, What, parse};
 use crate::ring::Ring;
+use crate::tracepoints::Tracepoints;
 
 /// How long the kernel may take between an event's time and its record.
 const LATE_NS: u64 = 1_000_000;
+/// Of all switches those of threads in `TASK_UNINTERRUPTIBLE`: the kernel writes no record of the others.
+const UNINTERRUPTIBLE: &CStr = c"prev_state == 2";
 
 /// Why there are no events of the kernel.
 #[derive(Debug, thiserror::Error)]
@@ -23,9 +27,11 @@ pub struct Unavailable(#[from] io::Error);
 /// The events of everything that this process starts.
 #[derive(Debug)]
 pub struct KernelEvents {
+    /// Context switches and major page faults, a buffer a processor.
     switches: Vec<Ring>,
-    wakings: Vec<Ring>,
-    waking: Option<WakingFormat>,
+    /// Tracepoints, a buffer a processor; none where they are not told.
+    traces: Vec<Ring>,
+    tracepoints: Option<Tracepoints>,
     /// Read but not handed on: others may still come that are older.
     pending: Vec<Event>,
     last: Reading,
@@ -39,42 +45,49 @@ impl KernelEvents {
     /// # Errors
     /// The system does not allow it.
     pub fn watch_children() -> Result<KernelEvents, Unavailable> {
-        let switches = each_processor(|processor| open(&mut switch_event(), processor))?;
-        let format = waking_format();
-        let wakings = format
-            .and_then(|format| {
-                each_processor(|processor| open(&mut waking_event(format.id), processor)).ok()
-            })
+        let switches = each_processor(|processor| {
+            let mut ring = Ring::map(open(&mut switch_event(), processor)?)?;
+            ring.admit(open_faults(processor)?)?;
+            Ok(ring)
+        })?;
+        let tracepoints = Tracepoints::find();
+        let traces = tracepoints
+            .and_then(|known| each_processor(|processor| trace(known, processor)).ok())
             .unwrap_or_default();
         Ok(KernelEvents {
             switches,
-            waking: format.filter(|_| !wakings.is_empty()),
-            wakings,
+            tracepoints: tracepoints.filter(|_| !traces.is_empty()),
+            traces,
             pending: Vec::new(),
             last: Reading::now(),
             lost: 0,
         })
     }
 
-    /// Whether [`What::Woken`] is among the events.
+    /// Whether [`What::Woken`] and [`What::Uninterruptible`] are among the events.
     pub fn sees_wakers(&self) -> bool {
-        self.waking.is_some()
+        self.tracepoints.is_some()
     }
 
     /// Hands on the events up to about a millisecond ago, in order of time, times in ticks.
     pub fn drain(&mut self, sink: &mut impl FnMut(Event)) {
         let now = Reading::now();
-        for ring in self.switches.iter_mut().chain(&mut self.wakings) {
-            ring.read(
-                |kind, misc, body| match parse(kind, misc, body, self.waking) {
+        let KernelEvents { pending, lost, .. } = self;
+        let mut read = |rings: &mut [Ring], samples| {
+            for ring in rings {
+                ring.read(|kind, misc, body| match parse(kind, misc, body, samples) {
                     Some(Event {
-                        what: What::Lost(lost),
+                        what: What::Lost(records),
                         ..
-                    }) => self.lost += lost,
-                    Some(event) => self.pending.push(event),
+                    }) => *lost += records,
+                    Some(event) => pending.push(event),
                     None => {}
-                },
-            );
+                });
+            }
+        };
+        read(&mut self.switches, Samples::MajorFaults);
+        if let Some(tracepoints) = self.tracepoints {
+            read(&mut self.traces, Samples::Of(tracepoints));
         }
         self.pending.sort_by_key(|event| event.time);
         let ripe = self
@@ -103,7 +116,7 @@ fn each_processor(mut open: impl FnMut(i32) -> io::Result<Ring>) -> io::Result<V
     Ok(rings)
 }
 
-/// What both kinds of events have in common.
+/// What all kinds of events have in common.
 fn event() -> perf_event_attr {
     let mut attributes = perf_event_attr::default();
     attributes.size = size_of::<perf_event_attr>() as u32;
@@ -126,7 +139,31 @@ fn switch_event() -> perf_event_attr {
     attributes
 }
 
-fn waking_event(id: u64) -> perf_event_attr {
+/// Major page faults; those that strike while the kernel copies from or to the target, too, where that may be told.
+fn open_faults(processor: i32) -> io::Result<OwnedFd> {
+    let mut attributes = event();
+    attributes.type_ = bindings::PERF_TYPE_SOFTWARE;
+    attributes.config = bindings::PERF_COUNT_SW_PAGE_FAULTS_MAJ as u64;
+    attributes.__bindgen_anon_1.sample_period = 1;
+    open(&mut attributes, processor).or_else(|_| {
+        attributes.set_exclude_kernel(1);
+        open(&mut attributes, processor)
+    })
+}
+
+/// Wake-ups and uninterruptible sleeps on one processor, in one buffer.
+fn trace(tracepoints: Tracepoints, processor: i32) -> io::Result<Ring> {
+    let mut ring = Ring::map(open(&mut trace_event(tracepoints.waking.id), processor)?)?;
+    let switch = open(&mut trace_event(tracepoints.switch_id), processor)?;
+    // SAFETY: an event, and a text that outlives the call; the kernel does not write to it.
+    if unsafe { ioctls::SET_FILTER(switch.as_raw_fd(), UNINTERRUPTIBLE.as_ptr().cast_mut()) } < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    ring.admit(switch)?;
+    Ok(ring)
+}
+
+fn trace_event(id: u64) -> perf_event_attr {
     let mut attributes = event();
     attributes.type_ = bindings::PERF_TYPE_TRACEPOINT;
     attributes.config = id;
@@ -136,59 +173,14 @@ fn waking_event(id: u64) -> perf_event_attr {
 }
 
 /// Opens an event on one processor, of this process and all its future children.
-fn open(attributes: &mut perf_event_attr, processor: i32) -> io::Result<Ring> {
+fn open(attributes: &mut perf_event_attr, processor: i32) -> io::Result<OwnedFd> {
     let flags = bindings::PERF_FLAG_FD_CLOEXEC as _;
     // SAFETY: a valid description; the answer is a new descriptor or an error.
-    let event = unsafe {
+    unsafe {
         let fd = perf_event_open_sys::perf_event_open(attributes, 0, processor, -1, flags);
         if fd < 0 {
             return Err(io::Error::last_os_error());
         }
-        OwnedFd::from_raw_fd(fd)
-    };
-    Ring::map(event)
-}
-
-/// Where the tracepoint is described, if we may read it.
-fn waking_format() -> Option<WakingFormat> {
-    let folders = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"];
-    folders.iter().find_map(|folder| {
-        let text = fs::read_to_string(format!("{folder}/events/sched/sched_waking/format")).ok()?;
-        parse_format(&text)
-    })
-}
-
-/// Out of a `format` file: `ID: 375`, and a line a field that ends in its name, then `offset:24;`.
-fn parse_format(text: &str) -> Option<WakingFormat> {
-    let id = text.lines().find_map(|line| line.strip_prefix("ID: "))?;
-    let offset = |name: &str| {
-        let line = text.lines().find(|line| {
-            line.trim().starts_with("field:") && line.contains(&format!(" {name};"))
-        })?;
-        let offset = line.split("offset:").nth(1)?.split(';').next()?;
-        offset.parse().ok()
-    };
-    Some(WakingFormat {
-        id: id.trim().parse().ok()?,
-        tid_at: offset("pid")?,
-        flags_at: offset("common_flags")?,
-    })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_format_is_read() {
-        let text = "name: sched_waking\nID: 375\nformat:\n\
-            \tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n\
-            \tfield:unsigned char common_flags;\toffset:2;\tsize:1;\tsigned:0;\n\
-            \tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n\n\
-            \tfield:char comm[16];\toffset:8;\tsize:16;\tsigned:0;\n\
-            \tfield:pid_t pid;\toffset:24;\tsize:4;\tsigned:1;\n";
-        let format = parse_format(text).unwrap();
-        assert_eq!((format.id, format.tid_at, format.flags_at), (375, 24, 2));
-        assert!(parse_format("name: x\n").is_none());
+        Ok(OwnedFd::from_raw_fd(fd))
     }
 }

@@ -2,6 +2,8 @@
 
 use perf_event_open_sys::bindings;
 
+use crate::tracepoints::Tracepoints;
+
 /// Something that happened to a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Event {
@@ -30,19 +32,13 @@ pub enum What {
         /// The thread that did it; 0: an interrupt that struck it, that is, a device or a timer.
         by_tid: u32,
     },
+    /// The thread is about to leave its processor, and no signal will bring it back: it waits for a device, or for a lock of the
+    /// kernel's own.
+    Uninterruptible,
+    /// A page that the thread touched had to be read from a device, and is there now.
+    MajorFault,
     /// So many records were lost: the buffer was full.
     Lost(u64),
-}
-
-/// Where `sched:sched_waking` keeps what is needed of it.
-#[derive(Clone, Copy, Debug)]
-pub struct WakingFormat {
-    /// The tracepoint's number.
-    pub id: u64,
-    /// Offset of the woken thread's id in the raw data.
-    pub tid_at: usize,
-    /// Offset of the flags that tell an interrupt.
-    pub flags_at: usize,
 }
 
 /// Bits of a tracepoint's `common_flags`: in a hard or a soft interrupt (`TRACE_FLAG_HARDIRQ`, `TRACE_FLAG_SOFTIRQ`).
@@ -65,11 +61,20 @@ impl Fields<'_> {
     }
 }
 
+/// What the samples of a buffer are.
+#[derive(Clone, Copy, Debug)]
+pub enum Samples {
+    /// Major page faults.
+    MajorFaults,
+    /// These tracepoints, with their raw data.
+    Of(Tracepoints),
+}
+
 /// The event that a record tells. `body`: what follows its header. Nothing for records of other kinds.
 ///
 /// All events are opened with `PERF_SAMPLE_TID | PERF_SAMPLE_TIME`, and `sample_id_all`, so that records that are no samples
 /// end with those fields, too.
-pub fn parse(kind: u32, misc: u16, body: &[u8], waking: Option<WakingFormat>) -> Option<Event> {
+pub fn parse(kind: u32, misc: u16, body: &[u8], samples: Samples) -> Option<Event> {
     let mut fields = Fields(body);
     match kind {
         bindings::PERF_RECORD_SWITCH => {
@@ -88,20 +93,38 @@ pub fn parse(kind: u32, misc: u16, body: &[u8], waking: Option<WakingFormat>) ->
             event(&mut fields, What::Lost(lost))
         }
         bindings::PERF_RECORD_SAMPLE => {
-            let mut woken = event(&mut fields, What::SwitchedIn)?;
-            let len = fields.u32()? as usize;
-            let raw = fields.0.get(..len)?;
-            let waking = waking?;
-            let tid = raw.get(waking.tid_at..waking.tid_at + 4)?;
-            let interrupt = raw.get(waking.flags_at)? & IN_INTERRUPT != 0;
-            let by_tid = if interrupt { 0 } else { woken.tid };
-            woken.tid = u32::from_le_bytes(tid.try_into().ok()?);
-            woken.pid = 0;
-            woken.what = What::Woken { by_tid };
-            Some(woken)
+            let fault = event(&mut fields, What::MajorFault)?;
+            match samples {
+                Samples::MajorFaults => Some(fault),
+                Samples::Of(tracepoints) => tracepoint(fault, fields, tracepoints),
+            }
         }
         _ => None,
     }
+}
+
+/// A tracepoint's event, which struck `at`; its raw data begins with the tracepoint's number (`common_type`).
+fn tracepoint(at: Event, mut fields: Fields<'_>, tracepoints: Tracepoints) -> Option<Event> {
+    let len = fields.u32()? as usize;
+    let raw = fields.0.get(..len)?;
+    let id = u16::from_le_bytes(*raw.first_chunk()?);
+    let waking = tracepoints.waking;
+    if u64::from(id) == tracepoints.switch_id {
+        let what = What::Uninterruptible;
+        return Some(Event { what, ..at });
+    }
+    if u64::from(id) != waking.id {
+        return None;
+    }
+    let tid = raw.get(waking.tid_at..)?.first_chunk()?;
+    let interrupt = raw.get(waking.flags_at)? & IN_INTERRUPT != 0;
+    let by_tid = if interrupt { 0 } else { at.tid };
+    Some(Event {
+        pid: 0,
+        tid: u32::from_le_bytes(*tid),
+        time: at.time,
+        what: What::Woken { by_tid },
+    })
 }
 
 fn event(fields: &mut Fields<'_>, what: What) -> Option<Event> {
@@ -116,19 +139,29 @@ fn event(fields: &mut Fields<'_>, what: What) -> Option<Event> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tracepoints::WakingFormat;
 
     fn bytes(words: &[u32]) -> Vec<u8> {
         words.iter().flat_map(|word| word.to_le_bytes()).collect()
     }
 
+    const TRACEPOINTS: Samples = Samples::Of(Tracepoints {
+        waking: WakingFormat {
+            id: 1,
+            tid_at: 8,
+            flags_at: 2,
+        },
+        switch_id: 2,
+    });
+
     /// As seen on a 6.18 kernel: misc 0x2000 when a thread blocks, 0x6000 when it is preempted.
     #[test]
     fn switches() {
         let body = bytes(&[7, 8, 500, 0]);
-        let what = |misc| parse(14, misc, &body, None).unwrap().what;
-        assert_eq!(what(0x2000), What::SwitchedOut { preempted: false });
-        assert_eq!(what(0x6000), What::SwitchedOut { preempted: true });
-        let event = parse(14, 0, &body, None).unwrap();
+        let parse = |misc| parse(14, misc, &body, Samples::MajorFaults).unwrap();
+        assert_eq!(parse(0x2000).what, What::SwitchedOut { preempted: false });
+        assert_eq!(parse(0x6000).what, What::SwitchedOut { preempted: true });
+        let event = parse(0);
         assert_eq!((event.pid, event.tid, event.time), (7, 8, 500));
         assert_eq!(event.what, What::SwitchedIn);
     }
@@ -136,23 +169,38 @@ mod tests {
     /// Thread 8 wakes thread 99; the same from an interrupt that struck while it ran.
     #[test]
     fn wakers() {
-        let waking = Some(WakingFormat {
-            id: 1,
-            tid_at: 8,
-            flags_at: 2,
-        });
         let wake = |flags: u32| {
-            let body = bytes(&[7, 8, 500, 0, 12, flags << 16, 8, 99]);
-            parse(9, 0, &body, waking).unwrap()
+            let body = bytes(&[7, 8, 500, 0, 12, flags << 16 | 1, 8, 99]);
+            parse(9, 0, &body, TRACEPOINTS).unwrap()
         };
         assert_eq!((wake(0).tid, wake(0).what), (99, What::Woken { by_tid: 8 }));
         assert_eq!(wake(0x10).what, What::Woken { by_tid: 0 });
     }
 
+    /// Of the switches only those are sampled that no signal ends; a sample without raw data is a page fault.
+    #[test]
+    fn sleeps_that_no_signal_ends_and_faults() {
+        let sample = |id: u32, samples| {
+            let body = bytes(&[7, 8, 500, 0, 8, id, 0]);
+            parse(9, 0, &body, samples)
+        };
+        let of = |what| {
+            Some(Event {
+                pid: 7,
+                tid: 8,
+                time: 500,
+                what,
+            })
+        };
+        assert_eq!(sample(2, TRACEPOINTS), of(What::Uninterruptible));
+        assert_eq!(sample(3, TRACEPOINTS), None, "another tracepoint");
+        assert_eq!(sample(0, Samples::MajorFaults), of(What::MajorFault));
+    }
+
     #[test]
     fn short_and_unknown_records_are_nothing() {
-        assert_eq!(parse(14, 0, &bytes(&[7, 8, 500]), None), None);
-        assert_eq!(parse(9, 0, &bytes(&[7, 8, 500, 0, 400]), None), None);
-        assert_eq!(parse(77, 0, &[], None), None);
+        assert_eq!(parse(14, 0, &bytes(&[7, 8, 500]), TRACEPOINTS), None);
+        assert_eq!(parse(9, 0, &bytes(&[7, 8, 500, 0, 400]), TRACEPOINTS), None);
+        assert_eq!(parse(77, 0, &[], TRACEPOINTS), None);
     }
 }

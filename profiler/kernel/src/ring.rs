@@ -6,6 +6,7 @@ use std::ptr;
 use std::sync::atomic::{AtomicU64, Ordering::*};
 
 use perf_event_open_sys::bindings::{perf_event_header, perf_event_mmap_page};
+use perf_event_open_sys::ioctls;
 
 const PAGE: usize = 4096;
 /// Pages of records: with the page before them, what an unprivileged user may lock (`perf_event_mlock_kb`).
@@ -16,8 +17,10 @@ const BYTES: usize = PAGES * PAGE;
 #[derive(Debug)]
 pub struct Ring {
     base: *mut u8,
-    /// Owns the event; it lives as long as the buffer.
-    _event: OwnedFd,
+    /// The event whose buffer it is; it lives as long as the buffer.
+    event: OwnedFd,
+    /// Others that write into it.
+    guests: Vec<OwnedFd>,
     record: Vec<u8>,
 }
 
@@ -41,9 +44,21 @@ impl Ring {
         }
         Ok(Ring {
             base: base.cast(),
-            _event: event,
+            event,
+            guests: Vec::new(),
             record: Vec::new(),
         })
+    }
+
+    /// Lets another event of the same processor write into the buffer: what an unprivileged user may lock is one buffer each.
+    pub fn admit(&mut self, guest: OwnedFd) -> io::Result<()> {
+        let output = self.event.as_raw_fd();
+        // SAFETY: both are events.
+        if unsafe { ioctls::SET_OUTPUT(guest.as_raw_fd(), output) } < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        self.guests.push(guest);
+        Ok(())
     }
 
     /// Hands on every record: type, flags, and what follows its header.

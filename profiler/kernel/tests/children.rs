@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use evenkeel_kernel::{KernelEvents, Span, Spans};
+use evenkeel_kernel::{Cause, KernelEvents, Span, Spans};
 
 fn watch() -> Option<KernelEvents> {
     match KernelEvents::watch_children() {
@@ -43,6 +43,7 @@ fn spans_until_the_end(mut events: KernelEvents, children: &mut [Child]) -> Vec<
     std::thread::sleep(Duration::from_millis(10));
     drain(&mut events);
     assert_eq!(events.lost, 0);
+    all.extend(spans.flush());
     all
 }
 
@@ -57,7 +58,7 @@ fn a_sleep_is_a_wait_for_a_timer() {
     let after = ticks();
     let longest = spans
         .iter()
-        .filter(|span| span.tid == tid && !span.preempted)
+        .filter(|span| span.tid == tid && span.cause == Cause::Blocked)
         .max_by_key(|span| span.end - span.start)
         .expect("it slept");
     assert!(before < longest.start && longest.start < longest.end && longest.end < after);
@@ -81,7 +82,7 @@ fn spinners_on_one_processor_are_preempted() {
     let spans = spans_until_the_end(events, &mut children);
     let preempted: BTreeSet<u32> = spans
         .iter()
-        .filter(|span| span.preempted && tids.contains(&span.tid))
+        .filter(|span| span.cause == Cause::Preempted && tids.contains(&span.tid))
         .map(|span| span.tid)
         .collect();
     assert_eq!(preempted, tids);
@@ -90,7 +91,8 @@ fn spinners_on_one_processor_are_preempted() {
             span.start <= span.ready && span.ready <= span.end,
             "{span:?}"
         );
-        assert!(!span.preempted || span.ready == span.start && span.by_tid.is_none());
+        let preempted = span.cause == Cause::Preempted;
+        assert!(!preempted || span.ready == span.start && span.by_tid.is_none());
     }
 }
 
@@ -115,4 +117,73 @@ fn a_reader_is_woken_by_the_writer() {
 fn ticks() -> u64 {
     // SAFETY: every x86-64 processor has it.
     unsafe { core::arch::x86_64::_rdtsc() }
+}
+
+/// A thread touches the pages of a file that is no longer in memory, each after a pause that is no fault.
+#[test]
+fn page_faults_are_told_from_other_sleeps() {
+    let Some(mut events) = watch() else { return };
+    let path = format!("{}/faults-{}", env!("CARGO_TARGET_TMPDIR"), std::process::id());
+    let page = 1 << 20; // beyond what is read ahead
+    std::fs::write(&path, vec![1u8; 8 * page]).expect("a file");
+    let file = std::fs::File::open(&path).expect("the file");
+    file.sync_all().expect("sync");
+    let toucher = std::thread::spawn(move || {
+        let forgotten = rustix::fs::Advice::DontNeed;
+        rustix::fs::fadvise(&file, 0, None, forgotten).expect("fadvise");
+        // SAFETY: a fresh mapping of a file that nobody shortens.
+        let map = unsafe {
+            let (read, private) = (rustix::mm::ProtFlags::READ, rustix::mm::MapFlags::PRIVATE);
+            rustix::mm::mmap(std::ptr::null_mut(), 8 * page, read, private, &file, 0)
+        };
+        let map = map.expect("mmap").cast::<u8>();
+        let before = major_faults();
+        for at in 0..8 {
+            std::thread::sleep(Duration::from_millis(2));
+            // SAFETY: inside the mapping, which stays until the process ends.
+            assert_eq!(unsafe { map.add(at * page).read_volatile() }, 1);
+        }
+        std::thread::sleep(Duration::from_millis(2));
+        (rustix::thread::gettid(), major_faults() - before)
+    });
+    let (tid, faults) = toucher.join().expect("it ended");
+    std::fs::remove_file(&path).expect("remove");
+    let (mut spans, mut all) = (Spans::default(), Vec::new());
+    std::thread::sleep(Duration::from_millis(10));
+    events.drain(&mut |event| all.extend(spans.push(&event)));
+    all.extend(spans.flush());
+    let of_thread = || all.iter().filter(|span| span.tid == tid.as_raw_pid() as u32);
+    let seen = of_thread().filter(|span| span.cause == Cause::Fault).count() as i64;
+    // A file system in memory has none, and a page may come without a sleep.
+    assert!(seen <= faults && (faults == 0 || seen > 0), "{seen} of {faults}");
+    let pauses = of_thread().filter(|span| span.cause == Cause::Blocked).count();
+    assert!(pauses >= 9, "{pauses} pauses");
+}
+
+/// Of the calling thread.
+fn major_faults() -> i64 {
+    // SAFETY: zeroes are a usage, which the call fills in.
+    unsafe {
+        let mut usage: libc::rusage = std::mem::zeroed();
+        assert_eq!(libc::getrusage(libc::RUSAGE_THREAD, &mut usage), 0);
+        usage.ru_majflt
+    }
+}
+
+/// Writing through to a disk waits for it, where no signal helps; a pause can be ended by one.
+#[test]
+fn a_disk_is_told_from_a_pause() {
+    let Some(events) = watch() else { return };
+    if !events.sees_wakers() {
+        eprintln!("left out: how threads sleep is told to root only");
+        return;
+    }
+    let path = format!("{}/synced-{}", env!("CARGO_TARGET_TMPDIR"), std::process::id());
+    let script = format!("sleep 0.02; dd if=/dev/zero of={path} bs=64k count=16 oflag=sync 2>/dev/null");
+    let mut children = [shell(&script)];
+    let spans = spans_until_the_end(events, &mut children);
+    std::fs::remove_file(&path).expect("remove");
+    let cause = |cause| spans.iter().filter(move |span| span.cause == cause).count();
+    assert!(cause(Cause::Uninterruptible) > 0, "{spans:#?}");
+    assert!(cause(Cause::Blocked) > 0, "{spans:#?}");
 }

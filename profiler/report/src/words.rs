@@ -36,6 +36,7 @@ pub fn kind(kind: Kind) -> &'static str {
         Kind::Turn => "turn",
         Kind::Preempted => "no cpu",
         Kind::Asleep => "off cpu",
+        Kind::Fault => "fault",
         Kind::Unseen => "unseen",
         Kind::Probe => "probe",
         Kind::Body => "body",
@@ -50,7 +51,9 @@ pub fn doing(doing: Doing) -> &'static str {
         Doing::Blocked => "blocked on others' work",
         Doing::Queued => "queued",
         Doing::Device => "waiting for a device",
+        Doing::Fault => "waiting for a page",
         Doing::Outside => "waiting for something outside of the target",
+        Doing::Asleep => "blocked, not seen on what",
         Doing::Idle => "idle by design",
         Doing::Unknown => "not seen",
     }
@@ -181,7 +184,12 @@ fn opening(factor: &Factor) -> String {
         Kind::Preempted => {
             "It could have run, but had no processor: more processors, or fewer threads, make it shorter".into()
         }
-        Kind::Asleep => "The kernel had it wait inside the call: page faults, or a device".into(),
+        Kind::Asleep => {
+            "It was blocked inside the call, and nobody was seen to end it: its callers tell for what".into()
+        }
+        Kind::Fault => {
+            "A page that it touched was not in memory: more memory, or a smaller working set, make it rarer".into()
+        }
         Kind::Unseen => "Nothing was recorded of this time".into(),
         Kind::Probe => "The cost of the probes themselves: fewer probes make it smaller".into(),
         Kind::Body => {
@@ -215,6 +223,7 @@ fn calls_clause(paths: &Paths, factor: &Factor) -> Option<String> {
             | Kind::Turn
             | Kind::Preempted
             | Kind::Asleep
+            | Kind::Fault
     );
     Some(match (explained, waits) {
         (e, true) if e >= MORE_WORK => {

@@ -180,6 +180,7 @@ fn every_kind_has_words_and_a_colour_on_the_page() {
         "turn",
         "preempted",
         "asleep",
+        "fault",
         "unseen",
         "probe",
         "body",

@@ -1,19 +1,18 @@
 //! Records out of the rings: the consumer's side of `wire::ring`.
 
-use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering::*};
 
 use evenkeel_wire::ring::{RING_BYTES, RING_SLACK_BYTES, lap_bit};
 use evenkeel_wire::{Record, RingState};
 
 use crate::arena::Arena;
+use crate::keys::Keys;
 
 /// Where the reader of each ring stands.
 #[derive(Debug, Default)]
 pub struct Drain {
     rings: Vec<Reader>,
-    /// Keys of live threads by their numbers.
-    keys: HashMap<u32, u64>,
+    keys: Keys,
     batch: Vec<Record>,
     /// Records dropped in all.
     pub dropped: u64,
@@ -81,9 +80,9 @@ impl Drain {
         unused
     }
 
-    /// The key of the live thread of this number.
+    /// The key of the thread of this number that is alive, or was lately: what the kernel tells of its last moments comes later.
     pub fn key_of(&self, tid: u32) -> Option<u64> {
-        self.keys.get(&tid).copied()
+        self.keys.of(tid)
     }
 
     fn ring(&mut self, arena: &Arena, index: usize, sink: &mut impl Sink) {
@@ -97,9 +96,11 @@ impl Drain {
         let tid = header.tid.load(Relaxed);
         if reader.tid != tid {
             // It may have gone on with the ring of one that ended.
-            self.keys.remove(&reader.tid);
-            reader.tid = tid;
-            self.keys.insert(tid, key);
+            let before = std::mem::replace(&mut reader.tid, tid);
+            if before != 0 {
+                self.keys.ended(before, key);
+            }
+            self.keys.began(tid, key);
             sink.began(key, header.pid.load(Relaxed), tid);
         }
         let dropped = header.dropped.load(Relaxed);
@@ -141,10 +142,10 @@ impl Drain {
     fn free(&mut self, arena: &Arena, index: usize, sink: &mut impl Sink) {
         let header = arena.ring(index);
         let reader = &mut self.rings[index];
-        sink.ended((index as u64) << 32 | reader.key & 0xffff_ffff);
+        let key = (index as u64) << 32 | reader.key & 0xffff_ffff;
+        sink.ended(key);
         reader.live = false;
-        self.keys.remove(&reader.tid);
-        reader.tid = 0;
+        self.keys.ended(std::mem::take(&mut reader.tid), key);
         let position = header.position.load(Acquire);
         if position != reader.position {
             // A thread that was killed reserved a slot and did not write it. The next one starts at the beginning of a

@@ -17,6 +17,7 @@ pub mod clock;
 pub mod drain;
 pub mod error;
 pub mod interval;
+mod keys;
 pub mod kinds;
 pub mod launch;
 pub mod modules;

@@ -112,11 +112,13 @@ pub enum Kind {
     Thread = 20,
     /// An interval: the object of [`crate::Marker::Work`] and its like.
     Interval = 21,
+    /// Something that no agent announced: only the kernel saw the wait. Agents write none of it.
+    Unannounced = 22,
 }
 
 impl Kind {
     /// All kinds.
-    pub const ALL: [Kind; 21] = [
+    pub const ALL: [Kind; 22] = [
         Kind::Mutex,
         Kind::ReadWrite,
         Kind::Condition,
@@ -138,6 +140,7 @@ impl Kind {
         Kind::Task,
         Kind::Thread,
         Kind::Interval,
+        Kind::Unannounced,
     ];
 
     /// The kind of a [`crate::Marker::Object`] record's payload.

@@ -10,7 +10,7 @@
 //! analysis.follow_edges()                     before the first record; the recording must say so, too
 //! loop   analysis.push(thread, records) ..    each thread's ring in turn: one pass
 //!        analysis.switched_out(thread, ..)    what the kernel told meanwhile, if it may be asked: when threads did not run,
-//!        analysis.woken(thread, ..)           and who woke them, for waits that no thread of the target says it ended
+//!                                             why, and who woke them, for waits that no thread of the target says it ended
 //!        analysis.pass_ended()                in a recording: a mark, so that a replay does the same
 //! end    analysis.pass_ended() twice          what was still waiting for its pass
 //! ```
@@ -49,7 +49,7 @@ use crate::intervals::Reason;
 use keyed::KeyedIntervals;
 use reader::{Event, Happened, Inbox, Reader};
 use serials::Serials;
-use spans::{Spans, SwitchedOut, Woken};
+use spans::{Spans, SwitchedOut};
 use timeline::{CALLS_MAX, MARKS_MAX, Serving};
 use wakes::ReleaseIndex;
 use walk::Subject;
@@ -164,12 +164,6 @@ impl Critical {
     /// Takes what the kernel says about a thread, in order of time.
     pub fn switched_out(&mut self, key: u64, spans: &[SwitchedOut]) {
         self.past.threads.entry(key).or_default().spans.push(spans);
-    }
-
-    /// Takes who made a thread ready to run, in order of time.
-    pub fn woken(&mut self, key: u64, wakings: &[Woken]) {
-        let thread = self.past.threads.entry(key).or_default();
-        thread.spans.push_wakings(wakings);
     }
 
     /// Intervals left out since the last call.

@@ -5,6 +5,19 @@ use std::collections::VecDeque;
 /// Spans kept of one thread, at most; the oldest go.
 pub const SPANS_MAX: usize = 1 << 16;
 
+/// Why a thread did not run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Off {
+    /// It blocked, in a way that a signal can end, or nobody told in which.
+    Blocked,
+    /// It could have run: the processor was taken from it, or not yet given to it.
+    Preempted,
+    /// It blocked, and no signal could have ended it: for a device, or for a lock of the kernel's own.
+    Device,
+    /// It blocked until a page was read from a device.
+    Fault,
+}
+
 /// A stretch of time that a thread did not run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SwitchedOut {
@@ -12,24 +25,17 @@ pub struct SwitchedOut {
     pub start: u64,
     /// To, ticks.
     pub end: u64,
-    /// It could have run: the processor was taken from it, or not yet given to it. Otherwise it blocked.
-    pub preempted: bool,
+    /// Why.
+    pub off: Off,
+    /// Key of the thread of the target that made it ready to run at `end`; nothing where none did or nobody told, and where it was
+    /// preempted.
+    pub by: Option<u64>,
 }
 
-/// A thread was made ready to run by another of the target.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Woken {
-    /// When, ticks.
-    pub time: u64,
-    /// The other's key.
-    pub by: u64,
-}
-
-/// One thread's spans, in order, without overlap, and its wake-ups, in order.
+/// One thread's spans, in order, without overlap.
 #[derive(Debug, Default)]
 pub struct Spans {
     spans: VecDeque<SwitchedOut>,
-    wakings: VecDeque<Woken>,
 }
 
 impl Spans {
@@ -44,26 +50,13 @@ impl Spans {
         self.spans.drain(..excess);
     }
 
-    /// Adds wake-ups; those before the one before are left out.
-    pub fn push_wakings(&mut self, wakings: &[Woken]) {
-        for &woken in wakings {
-            if self
-                .wakings
-                .back()
-                .is_none_or(|last| last.time <= woken.time)
-            {
-                self.wakings.push_back(woken);
-            }
-        }
-        let excess = self.wakings.len().saturating_sub(SPANS_MAX);
-        self.wakings.drain(..excess);
-    }
-
-    /// The last wake-up not before `from` and not after `to`.
-    pub fn last_waking(&self, from: u64, to: u64) -> Option<Woken> {
-        let end = self.wakings.partition_point(|woken| woken.time <= to);
-        let last = self.wakings.get(end.checked_sub(1)?).copied();
-        last.filter(|woken| woken.time >= from)
+    /// The last sleep that overlaps a stretch of time, if it ended in it.
+    pub fn last_sleep(&self, start: u64, end: u64) -> Option<SwitchedOut> {
+        let after = self.spans.partition_point(|span| span.start < end);
+        let inside = self.spans.range(..after).rev();
+        let mut inside = inside.take_while(|span| span.end > start);
+        let last = inside.find(|span| span.off != Off::Preempted);
+        last.filter(|span| span.end <= end).copied()
     }
 
     /// Whether nothing is known of when the thread did not run.
@@ -81,7 +74,7 @@ impl Spans {
             && inside
                 .by_ref()
                 .take_while(overlaps)
-                .all(|span| span.preempted)
+                .all(|span| span.off == Off::Preempted)
     }
 
     /// The last span that begins before `time`.
@@ -94,8 +87,6 @@ impl Spans {
     pub fn forget_before(&mut self, horizon: u64) {
         let gone = self.spans.partition_point(|span| span.end < horizon);
         self.spans.drain(..gone);
-        let gone = self.wakings.partition_point(|woken| woken.time < horizon);
-        self.wakings.drain(..gone);
     }
 }
 
@@ -108,7 +99,8 @@ mod tests {
         let span = |start, end| SwitchedOut {
             start,
             end,
-            preempted: true,
+            off: Off::Preempted,
+            by: None,
         };
         let mut spans = Spans::default();
         spans.push(&[span(10, 20), span(15, 30), span(20, 20), span(40, 50)]);
@@ -117,7 +109,7 @@ mod tests {
         assert_eq!(spans.last_before(45), Some(span(40, 50)));
         assert!(spans.never_blocked(5, 100) && !Spans::default().never_blocked(5, 100));
         spans.push(&[SwitchedOut {
-            preempted: false,
+            off: Off::Blocked,
             ..span(60, 70)
         }]);
         assert!(spans.never_blocked(45, 60) && spans.never_blocked(70, 80));
@@ -129,13 +121,23 @@ mod tests {
     }
 
     #[test]
-    fn the_last_wake_up_of_a_wait() {
+    fn the_last_sleep_of_a_wait() {
         let mut spans = Spans::default();
-        let woken = |time| Woken { time, by: 7 };
-        spans.push_wakings(&[woken(10), woken(30), woken(20), woken(50)]);
-        assert_eq!(spans.last_waking(5, 40), Some(woken(30)));
-        assert_eq!(spans.last_waking(31, 49), None);
-        spans.forget_before(31);
-        assert_eq!(spans.last_waking(0, 40), None);
+        let sleep = |start, end, off| SwitchedOut {
+            start,
+            end,
+            off,
+            by: Some(7),
+        };
+        let sleeps = [
+            sleep(10, 20, Off::Blocked),
+            sleep(30, 40, Off::Device),
+            sleep(40, 45, Off::Preempted),
+        ];
+        spans.push(&sleeps);
+        assert_eq!(spans.last_sleep(5, 50), Some(sleeps[1]));
+        assert_eq!(spans.last_sleep(5, 25), Some(sleeps[0]));
+        assert_eq!(spans.last_sleep(5, 35), None, "the wait was over before the sleep");
+        assert_eq!(spans.last_sleep(40, 50), None);
     }
 }

@@ -47,7 +47,7 @@ impl Paint {
             Kind::Lock => "31",
             Kind::Others => "91",
             Kind::Helper => "92",
-            Kind::Io | Kind::Asleep => "34",
+            Kind::Io | Kind::Asleep | Kind::Fault => "34",
             Kind::Socket => "94",
             Kind::Client | Kind::Idle | Kind::Unseen => "90",
             Kind::Timer | Kind::Event => "35",

@@ -59,7 +59,9 @@ fn mark(kind: Kind) -> char {
     match kind {
         Kind::Call | Kind::Body | Kind::Probe => '█',
         Kind::Lock => '▒',
-        Kind::Io | Kind::Asleep => 'd',
+        Kind::Io => 'd',
+        Kind::Fault => 'f',
+        Kind::Asleep => 'b',
         Kind::Socket | Kind::Event => 'e',
         Kind::Client | Kind::Idle | Kind::Timer => 'i',
         Kind::Others | Kind::Helper => '▓',
@@ -72,7 +74,7 @@ fn mark(kind: Kind) -> char {
 }
 
 /// What each mark stands for, in the order of the legend.
-const MARKS: [(char, &str); 11] = [
+const MARKS: [(char, &str); 13] = [
     ('█', "running"),
     ('▒', "waits for a lock"),
     ('▓', "works, no call timed"),
@@ -81,6 +83,8 @@ const MARKS: [(char, &str); 11] = [
     ('q', "queued"),
     ('t', "its thread works for others"),
     ('d', "device"),
+    ('f', "page fault"),
+    ('b', "blocked, not seen on what"),
     ('e', "bytes or events"),
     ('i', "idle"),
     ('?', "not seen"),

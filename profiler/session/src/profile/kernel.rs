@@ -2,11 +2,14 @@
 
 use std::collections::HashMap;
 
-use evenkeel_analysis::critical::spans::SwitchedOut;
-use evenkeel_kernel::{KernelEvents, Spans};
+use evenkeel_analysis::critical::spans::{Off, SwitchedOut};
+use evenkeel_kernel::{Cause, KernelEvents, Span, Spans};
 
 use super::store::Store;
 use crate::drain::Drain;
+
+/// What is missing where the kernel does not tell who woke whom.
+const WAKERS_UNSEEN: &str = "the kernel does not tell who ended a sleep that no call announced as a wait, nor which sleeps were for a device: they stand as \"off the processor\", on what was not seen; run evenkeel as root and outside of a container (it reads the tracepoints sched_waking and sched_switch) to have them explained";
 
 /// The kernel's events of a session.
 #[derive(Debug)]
@@ -17,49 +20,71 @@ pub struct Kernel {
 }
 
 impl Kernel {
-    /// Begins to watch what this process starts. Where the system forbids it, a warning says what is missing.
+    /// Begins to watch what this process starts. Where the system forbids it or a part of it, a warning says what is missing.
     pub fn watch(warnings: &mut Vec<String>) -> Option<Kernel> {
-        match KernelEvents::watch_children() {
-            Ok(events) => Some(Kernel {
-                events,
-                spans: Spans::default(),
-                batch: HashMap::new(),
-            }),
+        let events = match KernelEvents::watch_children() {
+            Ok(events) => events,
             Err(error) => {
                 warnings.push(format!(
                     "preempted and blocked time are not told apart: {error}"
                 ));
-                None
+                return None;
             }
+        };
+        if !events.sees_wakers() {
+            warnings.push(WAKERS_UNSEEN.to_owned());
         }
+        Some(Kernel {
+            events,
+            spans: Spans::default(),
+            batch: HashMap::new(),
+        })
     }
 
-    /// Hands on when the threads that have rings did not run.
+    /// Hands on when the threads that have rings did not run, and why.
     pub fn run(&mut self, drain: &Drain, store: &mut Store) {
         let Kernel {
             events,
             spans,
             batch,
         } = self;
+        let mut take = |span: Span| {
+            if let Some(thread) = drain.key_of(span.tid) {
+                let parts = parts(&span, |tid| drain.key_of(tid));
+                batch.entry(thread).or_default().extend(parts);
+            }
+        };
         events.drain(&mut |event| {
-            if let Some(span) = spans.push(&event)
-                && let Some(thread) = drain.key_of(span.tid)
-            {
-                // Ready again, it waits for a processor like one that was preempted.
-                let part = |start, end, preempted| SwitchedOut {
-                    start,
-                    end,
-                    preempted,
-                };
-                let spans = batch.entry(thread).or_default();
-                if !span.preempted {
-                    spans.push(part(span.start, span.ready, false));
-                }
-                spans.push(part(span.ready, span.end, true));
+            if let Some(span) = spans.push(&event) {
+                take(span);
             }
         });
+        spans.flush().for_each(take);
         for (thread, spans) in batch.drain() {
             store.switched_out(thread, &spans);
         }
     }
+}
+
+/// The sleep, and what follows it: ready again, the thread waits for a processor like one that was preempted.
+fn parts(span: &Span, key_of: impl Fn(u32) -> Option<u64>) -> [SwitchedOut; 2] {
+    let off = match span.cause {
+        Cause::Preempted => Off::Preempted,
+        Cause::Blocked => Off::Blocked,
+        Cause::Uninterruptible => Off::Device,
+        Cause::Fault => Off::Fault,
+    };
+    let sleep = SwitchedOut {
+        start: span.start,
+        end: span.ready,
+        off,
+        by: span.by_tid.and_then(key_of),
+    };
+    let ready = SwitchedOut {
+        start: span.ready,
+        end: span.end,
+        off: Off::Preempted,
+        by: None,
+    };
+    [sleep, ready]
 }

@@ -13,7 +13,8 @@
 //! E  thread ended: key (u64)
 //! P  pass ended: all rings have been read once more (this and the next two: with edges)
 //! K  when a thread did not run: key (u64), number (u32), then each as variable-length integers
-//!        start, as the difference to the previous one's (zigzag) | length | 1 if preempted
+//!        start, as the difference to the previous one's (zigzag) | length | why
+//!    why: 0 blocked, 1 preempted, 2 blocked for a device, 3 for a page; plus 4: and the key of who woke it follows
 //! N  a thread's name: key (u64), then text
 //! ```
 //! All numbers are little-endian. Readers skip tags they do not know. A file that ends inside a chunk was cut by a crash:
@@ -27,6 +28,7 @@ pub use read::{Replay, Replayed};
 pub use write::Writer;
 
 use evenkeel_analysis::ProbeCost;
+use evenkeel_analysis::critical::spans::Off;
 use evenkeel_analysis::profile::{Profile, Unpatched};
 use evenkeel_analysis::sites::{Site, SiteTable};
 use evenkeel_wire::{Marker, Record};
@@ -34,8 +36,9 @@ use serde::{Deserialize, Serialize};
 
 /// First bytes of a recording.
 pub const MAGIC: &[u8; 8] = b"EVENKEEL";
-/// Version of the format that this program writes and the newest it reads. 2: records of edges, passes.
-pub const VERSION: u32 = 2;
+/// Version of the format that this program writes and the newest it reads. 2: records of edges, passes. 3: why a thread did not
+/// run in more than two words, and who woke it.
+pub const VERSION: u32 = 3;
 
 /// What explains the records.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -118,6 +121,11 @@ fn starts_at_a_time(record: &Record) -> bool {
         Some(Marker::Label | Marker::Object | Marker::Attribute)
     )
 }
+
+/// Why a thread did not run, by its number in a recording.
+const OFFS: [Off; 4] = [Off::Blocked, Off::Preempted, Off::Device, Off::Fault];
+/// Added to that number: the key of the thread that woke it follows.
+const WOKEN_BY: u64 = 4;
 
 fn put_site(table: &mut SiteTable, entry: SiteEntry) {
     let id = entry.id as usize;

@@ -9,7 +9,7 @@ use evenkeel_analysis::critical::spans::SwitchedOut;
 use evenkeel_analysis::sites::SiteTable;
 use evenkeel_wire::Record;
 
-use super::{MAGIC, Meta, SiteEntry, VERSION, put_site, starts_at_a_time, varint};
+use super::{MAGIC, Meta, OFFS, SiteEntry, VERSION, WOKEN_BY, put_site, starts_at_a_time, varint};
 use crate::error::Error;
 
 /// Longest body of a chunk; anything longer is damage.
@@ -274,11 +274,18 @@ fn decode_spans(body: &[u8]) -> Option<(u64, Vec<SwitchedOut>)> {
     for _ in 0..count {
         let start = previous.wrapping_add(varint::unzigzag(varint::take(&mut rest)?) as u64);
         let end = start.wrapping_add(varint::take(&mut rest)?);
-        let preempted = varint::take(&mut rest)? == 1;
+        let why = varint::take(&mut rest)?;
+        let by = match why / WOKEN_BY {
+            0 => None,
+            1 => Some(varint::take(&mut rest)?),
+            _ => return None,
+        };
+        let off = *OFFS.get((why % WOKEN_BY) as usize)?;
         spans.push(SwitchedOut {
             start,
             end,
-            preempted,
+            off,
+            by,
         });
         previous = start;
     }
@@ -337,6 +344,33 @@ mod tests {
         assert_eq!((&replayed.meta, replayed.cut), (&meta, false));
         assert_eq!(replayed.sites.sites[0].callee, "f");
         assert_eq!(replayed.analysis.intervals_seen(), 10);
+    }
+
+    /// When threads did not run comes back as it was told; a word that no version has is damage.
+    #[test]
+    fn spans_come_back() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("a.keel");
+        let whys = OFFS.into_iter().flat_map(|off| [(off, None), (off, Some(7 << 32 | 1))]);
+        let span = |(at, (off, by)): (u64, (_, _))| SwitchedOut {
+            start: 5000 + 10 * at,
+            end: 5007 + 10 * at,
+            off,
+            by,
+        };
+        let spans: Vec<_> = (0..).zip(whys).map(span).collect();
+        let mut writer = Writer::create(&path).unwrap();
+        writer.switched_out(9, &spans);
+        writer.finish(&Meta::default()).unwrap();
+        let chunk = Replay::open(&path).unwrap().chunk().unwrap();
+        let Chunk::Body(b'K', mut body) = chunk else {
+            panic!("the first chunk");
+        };
+        assert_eq!(decode_spans(&body), Some((9, spans)));
+        let last_why = body.len() - 6; // before the key's five bytes
+        assert_eq!(u64::from(body[last_why]), WOKEN_BY + 3);
+        body[last_why] = 8;
+        assert_eq!(decode_spans(&body), None);
     }
 
     #[test]

@@ -8,7 +8,7 @@ use evenkeel_analysis::critical::spans::SwitchedOut;
 use evenkeel_analysis::sites::Site;
 use evenkeel_wire::Record;
 
-use super::{MAGIC, Meta, SiteEntry, VERSION, starts_at_a_time, varint};
+use super::{MAGIC, Meta, OFFS, SiteEntry, VERSION, WOKEN_BY, starts_at_a_time, varint};
 use crate::error::Error;
 
 /// A recording being written. Errors are kept until [`Writer::finish`], so that a full disk does not end a run.
@@ -106,7 +106,14 @@ impl Writer {
             let start = varint::zigzag(span.start.wrapping_sub(previous) as i64);
             varint::put(&mut self.body, start);
             varint::put(&mut self.body, span.end.saturating_sub(span.start));
-            varint::put(&mut self.body, span.preempted.into());
+            let off = OFFS.iter().position(|&off| off == span.off).expect("all of them") as u64;
+            match span.by {
+                None => varint::put(&mut self.body, off),
+                Some(by) => {
+                    varint::put(&mut self.body, off + WOKEN_BY);
+                    varint::put(&mut self.body, by);
+                }
+            }
             previous = span.start;
         }
         self.chunk(b'K');

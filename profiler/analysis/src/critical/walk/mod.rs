@@ -4,6 +4,7 @@
 //! The topmost strand spends the time down to the next thing it meets, and `now` moves down to it:
 //! ```text
 //! running             to the innermost call on the stack of the thread
+//! asleep in a call    ended by another thread, as the kernel saw: a new strand, as below; else to what the kernel calls it
 //! a wait [t0, t1]     ended by a wake at w:  [w, t1] woken, not yet running
 //!                                            [t0, w] a new strand: the waker, from w back to t0; then this one goes on at t0
 //!                     ended by nobody seen:  [t0, t1] to the wait

@@ -1,6 +1,7 @@
 //! Spending time: down to the next thing met, in the innermost call or wait, and not while the kernel says otherwise.
 
 use super::super::path::Piece;
+use super::super::spans::Off;
 use super::super::strand::{Enclosing, Strand};
 use super::{Next, Walk};
 use crate::states::State;
@@ -18,38 +19,50 @@ impl<'a> Walk<'a> {
             Some(Enclosing::Wait(kind, endings)) => {
                 return self.unwind_wait(strand, floor, place, kind, endings);
             }
-            _ => {
-                self.spend_running(strand, floor, place);
-                strand.at = floor;
-            }
+            _ => return self.unwind_running(strand, floor, place),
         }
         Next::Again
     }
 
-    /// Spends down to `floor` on a thread that runs, but for when the kernel says that it did not.
+    /// Spends down to `floor` on a thread that runs, but for when the kernel says that it did not; only down to where another
+    /// thread woke it, if one did.
+    fn unwind_running(&mut self, strand: &mut Strand<'a>, floor: u64, place: Place) -> Next<'a> {
+        while self.now > floor {
+            let span = strand.past.spans.last_before(self.now);
+            let Some(span) = span.filter(|span| span.end > floor) else {
+                break;
+            };
+            self.spend(span.end, strand.thread, place);
+            strand.at = span.start.max(floor);
+            if let Some(waker) = self.follow_sleep(strand, span, place) {
+                return Next::Follow(waker);
+            }
+            let off = self.state(place, State::of_off(span.off));
+            self.spend(strand.at, strand.thread, off);
+        }
+        self.spend(floor, strand.thread, place);
+        strand.at = floor;
+        Next::Again
+    }
+
+    /// The same in a wait that is spent running: nobody is followed who ended a sleep in it.
     pub(super) fn spend_running(&mut self, strand: &Strand<'a>, floor: u64, place: Place) {
-        self.spend_around(strand, floor, place, |preempted| {
-            Some(if preempted {
-                State::Preempted
-            } else {
-                State::Asleep
-            })
-        });
+        self.spend_around(strand, floor, place, |off| Some(State::of_off(off)));
     }
 
     /// The same on a thread of which it is known that it does not run: only that it could have is news.
     pub(super) fn spend_waiting(&mut self, strand: &Strand<'a>, floor: u64, place: Place) {
-        self.spend_around(strand, floor, place, |preempted| {
-            preempted.then_some(State::Preempted)
+        self.spend_around(strand, floor, place, |off| {
+            (off == Off::Preempted).then_some(State::Preempted)
         });
     }
 
-    pub(super) fn spend_around(
+    fn spend_around(
         &mut self,
         strand: &Strand<'a>,
         floor: u64,
         place: Place,
-        state: impl Fn(bool) -> Option<State>,
+        state: impl Fn(Off) -> Option<State>,
     ) {
         while self.now > floor {
             let span = strand.past.spans.last_before(self.now);
@@ -58,7 +71,7 @@ impl<'a> Walk<'a> {
                 return;
             };
             self.spend(span.end, strand.thread, place);
-            let off = match state(span.preempted) {
+            let off = match state(span.off) {
                 Some(state) => self.state(place, state),
                 None => place,
             };

@@ -1,7 +1,10 @@
 //! Waits: who ended them, and the way to what that one did meanwhile.
 
+use std::ops::Range;
+
 use evenkeel_wire::Kind;
 
+use super::super::spans::SwitchedOut;
 use super::super::strand::{Enclosing, Ending, Endings, Frame, Moment, Standing, Strand};
 use super::super::timeline::Object;
 use super::super::who::{Holder, WAITER_CALLS_MAX, WaitSeen};
@@ -36,7 +39,8 @@ impl<'a> Walk<'a> {
         let time = |ending: &Option<Ending>| ending.map_or(0, |ending| ending.time);
         endings.sort_by_key(time);
         if strand.standing == Standing::Own && !strand.is_waiting() {
-            self.see_wait(strand, object, endings[1], start.max(strand.lower));
+            let until = strand.at.min(self.now);
+            self.see_wait(strand, object, endings[1], start.max(strand.lower)..until);
         }
         let place = self.state(strand.innermost(), State::Waits(object.kind));
         strand.frames.push(Frame {
@@ -52,7 +56,7 @@ impl<'a> Walk<'a> {
         strand: &Strand<'a>,
         object: Object,
         ending: Option<Ending>,
-        start: u64,
+        time: Range<u64>,
     ) {
         let holder = ending.and_then(|ending| {
             let thread = self.past.threads.get(&ending.thread)?;
@@ -66,7 +70,7 @@ impl<'a> Walk<'a> {
             waiter: strand.innermost_calls(WAITER_CALLS_MAX),
             object,
             holder,
-            ticks: strand.at.min(self.now).saturating_sub(start) as i64,
+            ticks: time.end.saturating_sub(time.start) as i64,
         });
     }
 
@@ -93,6 +97,28 @@ impl<'a> Walk<'a> {
         strand.base = self.base(&strand);
         self.enclose(&mut strand, moment.running.into_iter());
         Some(strand)
+    }
+
+    /// A strand for the thread that ended a sleep which no call announced as a wait, as the kernel saw; nothing where none did.
+    /// The sleep is spent down to `strand.at`, below `place`.
+    pub(super) fn follow_sleep(
+        &mut self,
+        strand: &Strand<'a>,
+        sleep: SwitchedOut,
+        place: Place,
+    ) -> Option<Strand<'a>> {
+        let ending = ended_sleep(strand, sleep)?;
+        let object = Object {
+            key: 0,
+            kind: Kind::Unannounced,
+        };
+        let wait = self.state(place, State::Waits(object.kind));
+        let waker = self.follow(ending, wait, strand.at)?;
+        if strand.standing == Standing::Own && !strand.is_waiting() {
+            let until = sleep.end.min(self.now);
+            self.see_wait(strand, object, Some(ending), strand.at..until);
+        }
+        Some(waker)
     }
 
     pub(super) fn unwind_wait(
@@ -135,12 +161,16 @@ impl<'a> Walk<'a> {
     }
 }
 
-/// Where no thread said that it ended a wait, the kernel may know which one made the waiter ready.
+/// Where no thread said that it ended a wait, the kernel may know which one ended the last sleep in it.
 fn ended_by_kernel(strand: &Strand<'_>, start: u64, end: u64) -> Option<Ending> {
-    let woken = strand.past.spans.last_waking(start, end)?;
-    (woken.by != strand.thread).then_some(Ending {
-        time: woken.time,
-        thread: woken.by,
+    ended_sleep(strand, strand.past.spans.last_sleep(start, end)?)
+}
+
+fn ended_sleep(strand: &Strand<'_>, sleep: SwitchedOut) -> Option<Ending> {
+    let thread = sleep.by.filter(|&by| by != strand.thread)?;
+    Some(Ending {
+        time: sleep.end,
+        thread,
         mark: None,
     })
 }

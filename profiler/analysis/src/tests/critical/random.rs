@@ -6,7 +6,7 @@ use proptest::prelude::*;
 
 use super::super::trace::{self, PAYLOAD, options, started};
 use super::streams::*;
-use crate::critical::spans::SwitchedOut;
+use crate::critical::spans::{Off, SwitchedOut};
 use crate::critical::walk::HOPS_MAX;
 use crate::profile::{Node, Profile};
 use crate::{Analysis, Options, Pick, ProbeCost};
@@ -52,6 +52,17 @@ fn act() -> impl Strategy<Value = Act> {
         2 => Just(Act::Begin),
         3 => Just(Act::End),
         1 => Just(Act::Gap),
+    ]
+}
+
+/// Why a thread did not run, and who woke it: itself, one that is not there and one that is busy included.
+fn off() -> impl Strategy<Value = (Off, Option<u64>)> {
+    prop_oneof![
+        Just((Off::Preempted, None)),
+        Just((Off::Device, None)),
+        Just((Off::Fault, None)),
+        Just((Off::Blocked, None)),
+        (1u64..6).prop_map(|by| (Off::Blocked, Some(by))),
     ]
 }
 
@@ -150,14 +161,14 @@ proptest! {
     #[test]
     fn every_interval_is_partitioned(
         threads in prop::collection::vec(thread(), 1..5),
-        spans in prop::collection::vec((0u64..40, 1u64..30, any::<bool>()), 0..20),
+        spans in prop::collection::vec((0u64..40, 1u64..30, off()), 0..20),
     ) {
         let streams: Vec<Stream> = threads.iter().map(|acts| write(acts)).collect();
         let mut at = 1000;
-        let spans: Vec<_> = spans.into_iter().map(|(gap, ticks, preempted)| {
+        let spans: Vec<_> = spans.into_iter().map(|(gap, ticks, (off, by))| {
             let start = at + gap;
             at = start + ticks;
-            SwitchedOut { start, end: at, preempted }
+            SwitchedOut { start, end: at, off, by }
         }).collect();
         let profile = analysed(&streams, usize::MAX, &spans);
         prop_assert_eq!(profile.closure.max_abs_error_ticks, 0);

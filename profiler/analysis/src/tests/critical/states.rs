@@ -5,15 +5,24 @@ use evenkeel_wire::record::{Marker, Record};
 
 use super::super::trace::{near, options};
 use super::streams::*;
-use crate::critical::spans::{SwitchedOut, Woken};
+use crate::critical::spans::{Off, SwitchedOut};
 use crate::doing::Doing;
 use crate::intervals::Reason;
 
-fn off(start: u64, end: u64, preempted: bool) -> SwitchedOut {
+fn off(start: u64, end: u64, off: Off) -> SwitchedOut {
     SwitchedOut {
         start,
         end,
-        preempted,
+        off,
+        by: None,
+    }
+}
+
+/// Blocked until this thread ended it.
+fn until_woken(start: u64, end: u64, by: u64) -> SwitchedOut {
+    SwitchedOut {
+        by: Some(by),
+        ..off(start, end, Off::Blocked)
     }
 }
 
@@ -29,8 +38,8 @@ fn a_preempted_spinner() {
         .end(1100, &[]);
     let holder = stream().wake(1060, Kind::Spin, 1, &[(900, G)]);
     let mut analysis = following();
-    analysis.switched_out(1, &[off(1055, 1070, true), off(1090, 1095, false)]);
-    analysis.switched_out(2, &[off(1020, 1050, true)]);
+    analysis.switched_out(1, &[off(1055, 1070, Off::Preempted), off(1090, 1095, Off::Fault)]);
+    analysis.switched_out(2, &[off(1020, 1050, Off::Preempted)]);
     run(&mut analysis, &[a, holder]);
     let wait = "waits: spin lock";
     let held = format!("{wait} > thread outside of intervals > g");
@@ -38,7 +47,7 @@ fn a_preempted_spinner() {
         &analysis.profile(&table(), &options()),
         &[
             ("", 25),
-            ("off the processor", 5),
+            ("page fault", 5),
             (wait, 10),
             (&format!("{wait} > ready, no processor"), 10),
             (&held, 20),
@@ -48,7 +57,8 @@ fn a_preempted_spinner() {
 }
 
 /// One interval of 100 ticks: running 10 (root) and 8 (lock's own), blocked on others 20 (g) + 10 (their device), woken 5, and
-/// unexplained: a lock 7 (blocked), a pipe 6 (outside), a timer 4, a file 3, a task 12; queued nothing; page fault 15.
+/// unexplained: a lock 7 (blocked), a pipe 6 (outside), a timer 4, a file 3, a task 12; queued nothing; in no wait that a call
+/// announced: a page fault 8, a device 4, who knows what 3.
 #[test]
 fn what_the_time_was() {
     let a = stream()
@@ -72,10 +82,15 @@ fn what_the_time_was() {
         1066..1070,
         1070..1073,
         1073..1085,
-        1085..1100,
     ]
-    .map(|time| off(time.start, time.end, false));
+    .map(|time| off(time.start, time.end, Off::Blocked));
     analysis.switched_out(1, &blocked);
+    let unannounced = [
+        off(1085, 1093, Off::Fault),
+        off(1093, 1097, Off::Device),
+        off(1097, 1100, Off::Blocked),
+    ];
+    analysis.switched_out(1, &unannounced);
     run(&mut analysis, &[a, holder]);
     let profile = analysis.profile(&table(), &options());
     spent(&profile);
@@ -83,8 +98,10 @@ fn what_the_time_was() {
         (Doing::Running, 18.0),
         (Doing::OffProcessor, 5.0),
         (Doing::Blocked, 37.0),
-        (Doing::Device, 18.0),
+        (Doing::Device, 7.0),
+        (Doing::Fault, 8.0),
         (Doing::Outside, 6.0),
+        (Doing::Asleep, 3.0),
         (Doing::Idle, 16.0),
     ];
     let found: Vec<_> = profile
@@ -104,7 +121,7 @@ fn what_did_not_sleep_did_not_wait() {
         .wait(1010, 1040, Kind::Socket, 1)
         .end(1100, &[]);
     let mut analysis = following();
-    analysis.switched_out(1, &[off(1050, 1060, true)]);
+    analysis.switched_out(1, &[off(1050, 1060, Off::Preempted)]);
     run(&mut analysis, &[a]);
     let profile = analysis.profile(&table(), &options());
     assert_spent(&profile, &[("", 90), ("ready, no processor", 10)]);
@@ -112,6 +129,7 @@ fn what_did_not_sleep_did_not_wait() {
 
 /// A wait that nobody said to have ended, 1010-1090; the kernel saw thread 2 make the waiter ready at 1070, in h (1065-1080), called
 /// by g (1030-1095), neither open at any mark; before 1030 it ran k until 1025.
+/// The sleep before, until 1020, was ended for nothing by thread 2, too.
 ///   woken 20; h 1065-1070 = 5, g 1030-1065 = 35, k 1010-1025 = 15, no call 1025-1030 = 5
 #[test]
 fn a_waker_that_only_the_kernel_saw() {
@@ -124,7 +142,7 @@ fn a_waker_that_only_the_kernel_saw() {
         .call(1065, 1080, H)
         .call(1030, 1095, G);
     let mut analysis = following();
-    analysis.woken(1, &[Woken { time: 1070, by: 2 }]);
+    analysis.switched_out(1, &[until_woken(1012, 1020, 2), until_woken(1022, 1070, 2)]);
     run(&mut analysis, &[a, waker]);
     let profile = analysis.profile(&table(), &options());
     let other = "waits: futex > thread outside of intervals";
@@ -140,6 +158,72 @@ fn a_waker_that_only_the_kernel_saw() {
         ],
     );
     assert_eq!(profile.waits[0].holder_calls, ["g [root+2]", "h [g+1]"]);
+}
+
+/// A wait that timed out at 1090: thread 2 had woken the waiter for nothing at 1040. Nobody ended it.
+#[test]
+fn a_wake_up_that_did_not_end_the_wait() {
+    let a = stream()
+        .begin(1000, "")
+        .wait(1010, 1090, Kind::Timer, 1)
+        .end(1100, &[]);
+    let waker = stream().call(1030, 1095, G);
+    let mut analysis = following();
+    let sleeps = [until_woken(1011, 1040, 2), off(1042, 1089, Off::Blocked)];
+    analysis.switched_out(1, &sleeps);
+    run(&mut analysis, &[a, waker]);
+    let profile = analysis.profile(&table(), &options());
+    assert_spent(&profile, &[("", 20), ("waits: timer", 80)]);
+}
+
+/// No call announces a wait. In f (1005-1095) the thread sleeps 1010-1060 until thread 2 wakes it, and runs at 1065 only. Thread 2
+/// was in g since 1030, itself woken at 1030 by thread 3, which was in h, and before in no call; then f sleeps 1070-1080 for a timer.
+///   root 10; f 1005-1010, 1065-1070 and 1080-1095 = 25, no processor 5, asleep 10; g 1035-1060 = 25, no processor 1030-1035 = 5,
+///   thread 3: h 1015-1030 = 15, no call 1010-1015 = 5
+#[test]
+fn sleeps_that_no_call_announced_are_followed() {
+    let a = stream()
+        .begin(1000, "")
+        .call(1005, 1095, F)
+        .end(1100, &[]);
+    let second = stream().call(1003, 1098, G);
+    let third = stream().call(1015, 1040, H);
+    let mut analysis = following();
+    let of_first = [
+        until_woken(1010, 1060, 2),
+        off(1060, 1065, Off::Preempted),
+        off(1070, 1080, Off::Blocked),
+    ];
+    analysis.switched_out(1, &of_first);
+    analysis.switched_out(
+        2,
+        &[
+            until_woken(1004, 1030, 3),
+            off(1030, 1035, Off::Preempted),
+        ],
+    );
+    run(&mut analysis, &[a, second, third]);
+    let profile = analysis.profile(&table(), &options());
+    let wait = "waits: something unannounced > thread outside of intervals";
+    assert_spent(
+        &profile,
+        &[
+            ("", 10),
+            ("f", 25),
+            ("f > ready, no processor", 5),
+            ("f > off the processor", 10),
+            (&format!("f > {wait} > g"), 25),
+            (&format!("f > {wait} > g > ready, no processor"), 5),
+            (&format!("f > {wait} > g > {wait} > h"), 15),
+            (&format!("f > {wait} > g > {wait}"), 5),
+        ],
+    );
+    let line = &profile.waits[0];
+    assert_eq!((line.count, line.mean_ns), (1, 50.0));
+    assert_eq!(line.waiter_calls, ["f [root+1]"]);
+    assert_eq!(line.holder_calls, ["g [root+2]"]);
+    let blocked = profile.doing.iter().find(|line| line.doing == Doing::Blocked);
+    assert_eq!(blocked.unwrap().mean_ns, 50.0);
 }
 
 /// What a waker did before a gap in its records, or before they begin to be kept, is not seen; the interval is kept.
