@@ -75,13 +75,12 @@ impl KernelEvents {
         let KernelEvents { pending, lost, .. } = self;
         let mut read = |rings: &mut [Ring], samples| {
             for ring in rings {
-                ring.read(|kind, misc, body| match parse(kind, misc, body, samples) {
-                    Some(Event {
-                        what: What::Lost(records),
-                        ..
-                    }) => *lost += records,
-                    Some(event) => pending.push(event),
-                    None => {}
+                ring.read(|kind, misc, body| {
+                    let event = parse(kind, misc, body, samples);
+                    if let Some(What::Lost(records)) = event.map(|event| event.what) {
+                        *lost += records;
+                    }
+                    pending.extend(event);
                 });
             }
         };

@@ -99,7 +99,12 @@ impl Spans {
                 }
                 Some(span)
             }
-            What::Lost(_) => None,
+            What::Lost(_) => {
+                // Who is said to be away may have come back.
+                self.away.clear();
+                self.uninterruptible.clear();
+                None
+            }
         }
     }
 
@@ -174,6 +179,23 @@ mod tests {
             push(95, What::SwitchedIn),
             None,
             "its beginning was not seen"
+        );
+    }
+
+    /// Away since 10; what is lost at 20 may be its return, so that the one seen at 90 ends another absence.
+    #[test]
+    fn what_was_lost_makes_no_long_sleeps() {
+        let mut spans = Spans::default();
+        let mut push = |time, what| spans.push(&event(5, time, what));
+        let events = [(10, BLOCKS), (20, What::Lost(3)), (90, What::SwitchedIn)];
+        for (time, what) in events {
+            assert_eq!(push(time, what), None);
+        }
+        assert_eq!(push(100, BLOCKS), None);
+        assert_eq!(push(110, What::SwitchedIn), None);
+        assert_eq!(
+            spans.flush().map(|span| span.start).collect::<Vec<_>>(),
+            [100]
         );
     }
 

@@ -123,7 +123,11 @@ fn ticks() -> u64 {
 #[test]
 fn page_faults_are_told_from_other_sleeps() {
     let Some(mut events) = watch() else { return };
-    let path = format!("{}/faults-{}", env!("CARGO_TARGET_TMPDIR"), std::process::id());
+    let path = format!(
+        "{}/faults-{}",
+        env!("CARGO_TARGET_TMPDIR"),
+        std::process::id()
+    );
     let page = 1 << 20; // beyond what is read ahead
     std::fs::write(&path, vec![1u8; 8 * page]).expect("a file");
     let file = std::fs::File::open(&path).expect("the file");
@@ -152,11 +156,21 @@ fn page_faults_are_told_from_other_sleeps() {
     std::thread::sleep(Duration::from_millis(10));
     events.drain(&mut |event| all.extend(spans.push(&event)));
     all.extend(spans.flush());
-    let of_thread = || all.iter().filter(|span| span.tid == tid.as_raw_pid() as u32);
-    let seen = of_thread().filter(|span| span.cause == Cause::Fault).count() as i64;
+    let of_thread = || {
+        all.iter()
+            .filter(|span| span.tid == tid.as_raw_pid() as u32)
+    };
+    let seen = of_thread()
+        .filter(|span| span.cause == Cause::Fault)
+        .count() as i64;
     // A file system in memory has none, and a page may come without a sleep.
-    assert!(seen <= faults && (faults == 0 || seen > 0), "{seen} of {faults}");
-    let pauses = of_thread().filter(|span| span.cause == Cause::Blocked).count();
+    assert!(
+        seen <= faults && (faults == 0 || seen > 0),
+        "{seen} of {faults}"
+    );
+    let pauses = of_thread()
+        .filter(|span| span.cause == Cause::Blocked)
+        .count();
     assert!(pauses >= 9, "{pauses} pauses");
 }
 
@@ -178,8 +192,13 @@ fn a_disk_is_told_from_a_pause() {
         eprintln!("left out: how threads sleep is told to root only");
         return;
     }
-    let path = format!("{}/synced-{}", env!("CARGO_TARGET_TMPDIR"), std::process::id());
-    let script = format!("sleep 0.02; dd if=/dev/zero of={path} bs=64k count=16 oflag=sync 2>/dev/null");
+    let path = format!(
+        "{}/synced-{}",
+        env!("CARGO_TARGET_TMPDIR"),
+        std::process::id()
+    );
+    let script =
+        format!("sleep 0.02; dd if=/dev/zero of={path} bs=64k count=16 oflag=sync 2>/dev/null");
     let mut children = [shell(&script)];
     let spans = spans_until_the_end(events, &mut children);
     std::fs::remove_file(&path).expect("remove");

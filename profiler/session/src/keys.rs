@@ -48,12 +48,18 @@ mod tests {
         keys.ended(5, 50);
         keys.ended(6, 60);
         keys.began(6, 61);
-        assert_eq!((keys.of(5), keys.of(6), keys.of(7)), (Some(50), Some(61), None));
+        assert_eq!(
+            (keys.of(5), keys.of(6), keys.of(7)),
+            (Some(50), Some(61), None)
+        );
         for tid in 10..10 + ENDED_MAX as u32 {
             keys.began(tid, 0);
             keys.ended(tid, 0);
         }
-        assert_eq!((keys.of(5), keys.of(6), keys.of(10)), (None, Some(61), Some(0)));
+        assert_eq!(
+            (keys.of(5), keys.of(6), keys.of(10)),
+            (None, Some(61), Some(0))
+        );
         assert_eq!(keys.by_tid.len(), ENDED_MAX + 1);
     }
 }

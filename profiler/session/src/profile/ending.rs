@@ -5,10 +5,14 @@ use std::time::Duration;
 
 use evenkeel_analysis::Options;
 
+use super::kernel::Kernel;
 use super::{Outcome, Session, Wish};
 use crate::error::Error;
 use crate::launch::Ending;
 use crate::recording::Meta;
+
+/// After so long the kernel has told everything that it has to tell.
+const KERNEL_LATE: Duration = Duration::from_millis(5);
 
 impl Session<'_> {
     /// `interrupted`: whether the user ended the run.
@@ -22,6 +26,10 @@ impl Session<'_> {
             }
             ending => ending,
         };
+        if self.kernel.is_some() {
+            std::thread::sleep(KERNEL_LATE);
+            self.pass(true);
+        }
         // What waits for a later pass, because a waker's records may come after those of whom it wakes.
         self.store.pass_ended();
         self.store.pass_ended();
@@ -69,11 +77,15 @@ impl Session<'_> {
             arena,
             store,
             clock,
+            kernel,
             ..
         } = self;
         target.stop(self.settings.stop_signal, || {
             clock.renew_lease(arena);
             drain.run(arena, store, true);
+            if let Some(kernel) = kernel {
+                kernel.run(drain, store);
+            }
             store.pass_ended();
         });
         drain.run(arena, store, true);
@@ -97,6 +109,12 @@ impl Session<'_> {
             self.warnings.push(format!(
                 "the profiler did not keep up for a moment: {} records were dropped and {} intervals not recorded; they are left out. Lower --max-probes, or give the profiler more of a processor",
                 self.drain.dropped, self.drain.missed
+            ));
+        }
+        let untold = self.kernel.as_ref().map_or(0, Kernel::lost);
+        if untold > 0 {
+            self.warnings.push(format!(
+                "{untold} events of the kernel were lost: some time off the processor counts as running; give the profiler more of a processor"
             ));
         }
         self.warnings.append(&mut self.modules.notes);

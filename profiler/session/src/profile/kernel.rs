@@ -41,6 +41,11 @@ impl Kernel {
         })
     }
 
+    /// Records that the kernel had no room for.
+    pub fn lost(&self) -> u64 {
+        self.events.lost
+    }
+
     /// Hands on when the threads that have rings did not run, and why.
     pub fn run(&mut self, drain: &Drain, store: &mut Store) {
         let Kernel {

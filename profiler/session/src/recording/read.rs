@@ -351,7 +351,9 @@ mod tests {
     fn spans_come_back() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("a.keel");
-        let whys = OFFS.into_iter().flat_map(|off| [(off, None), (off, Some(7 << 32 | 1))]);
+        let whys = OFFS
+            .into_iter()
+            .flat_map(|off| [(off, None), (off, Some(7 << 32 | 1))]);
         let span = |(at, (off, by)): (u64, (_, _))| SwitchedOut {
             start: 5000 + 10 * at,
             end: 5007 + 10 * at,

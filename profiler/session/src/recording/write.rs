@@ -106,7 +106,10 @@ impl Writer {
             let start = varint::zigzag(span.start.wrapping_sub(previous) as i64);
             varint::put(&mut self.body, start);
             varint::put(&mut self.body, span.end.saturating_sub(span.start));
-            let off = OFFS.iter().position(|&off| off == span.off).expect("all of them") as u64;
+            let off = OFFS
+                .iter()
+                .position(|&off| off == span.off)
+                .expect("all of them") as u64;
             match span.by {
                 None => varint::put(&mut self.body, off),
                 Some(by) => {
