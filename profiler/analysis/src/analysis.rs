@@ -3,6 +3,7 @@
 use evenkeel_wire::Record;
 use rustc_hash::FxHashMap;
 
+use crate::attributes::AttributeTable;
 use crate::classes::ClassTable;
 use crate::critical::kept::Kept;
 use crate::critical::path::Path;
@@ -185,6 +186,9 @@ impl Analysis {
     fn profile_of(&self, round: Option<&Detail>, sites: &SiteTable, options: &Options) -> Profile {
         let empty = Detail::default();
         let round = round.unwrap_or(&empty);
+        let untold = AttributeTable::default();
+        let critical = self.critical.as_ref();
+        let attributes = critical.map_or(&untold, |critical| &critical.attributes);
         let Intake {
             cost,
             classes,
@@ -198,6 +202,7 @@ impl Analysis {
             run,
             rounds: rounds.list(),
             classes,
+            attributes,
             cost: *cost,
             sites,
             options,
@@ -301,12 +306,14 @@ impl Intake {
         sums.add(&vector, finished.class.into(), paths);
         sums.self_cost.add(true, subject.begin, latency);
         waits.add(self.path.waits(), latency);
+        sums.blocks.tell(&finished.attributes, latency);
         let kept = Kept {
             id,
             begin: subject.begin,
             latency,
             class: finished.class,
             thread: subject.thread,
+            attributes: finished.attributes.clone(),
             ..Kept::default()
         };
         keep.offer(kept, &self.path, wanted);

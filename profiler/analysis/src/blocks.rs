@@ -47,6 +47,13 @@ impl Blocks {
             .add(vector, paths);
     }
 
+    /// Adds what was told of the interval added last.
+    pub fn tell(&mut self, told: &[(u16, i64)], latency: i64) {
+        if let Some(newest) = self.blocks.last_mut() {
+            newest.tell(told, latency);
+        }
+    }
+
     fn halve(&mut self) {
         let mut old = std::mem::take(&mut self.blocks).into_iter();
         while let (Some(mut first), Some(second)) = (old.next(), old.next()) {

@@ -4,7 +4,7 @@
 //! an interval becomes a vector over call paths ([`vectors`], [`paths`]), vectors are summed in exact, mergeable sums
 //! ([`sums`], in time-ordered [`blocks`]; [`histogram`], [`classes`], [`self_cost`]), one set for each round of
 //! refinement ([`rounds`]). The sums become a [`profile::Profile`]: variance tree and shares ([`parts`], [`shares`]), factors
-//! ([`factors`]), classes ([`summary`]), errors ([`jackknife`]), and what to know before trusting them ([`warnings`]).
+//! ([`factors`]), classes ([`summary`]), [`attributes`], errors ([`jackknife`]), and what to know before trusting them ([`warnings`]).
 //!
 //! Where intervals are followed across threads, [`critical`] takes the place of [`intervals`]: it makes the same vectors, with
 //! [`states`] beside the calls; [`waits`], [`timelines`] and [`doing`] show what only it knows.
@@ -27,6 +27,7 @@
 
 pub mod accumulate;
 pub mod analysis;
+pub mod attributes;
 pub mod blocks;
 pub mod classes;
 pub mod critical;

@@ -53,6 +53,9 @@ pub struct Profile {
     pub factors: Vec<Factor>,
     /// Classes of intervals and what of the variance lies between them.
     pub classes: Classes,
+    /// What the target told of its intervals, what explains most of the variance first. Empty where it told nothing.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub attributes: Vec<Attribute>,
     /// The variance tree.
     pub tree: Node,
     /// With edges on: what the time was, summed up. Empty without.
@@ -244,6 +247,55 @@ pub struct ClassPath {
     pub mean_ns: f64,
 }
 
+/// How an attribute explains the latency.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AttributeFit {
+    /// It has few values: by the mean of each.
+    #[default]
+    ByValue,
+    /// By a line.
+    Linear,
+}
+
+/// An attribute that the target told of intervals (`evenkeel_attribute`). Everything is of the intervals of which it was told.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Attribute {
+    /// Its name.
+    pub name: String,
+    /// Intervals.
+    pub intervals: u64,
+    /// Mean value.
+    pub mean: f64,
+    /// Standard deviation of the value.
+    pub sd: f64,
+    /// How it explains the latency.
+    pub fit: AttributeFit,
+    /// The part of Var(L) that it explains: `Var(E[L|v]) / Var(L)`, or the squared correlation.
+    pub explained: f64,
+    /// Its standard error.
+    pub se: f64,
+    /// Correlation with the latency; absent where one of them never varies.
+    pub correlation: Option<f64>,
+    /// Its standard error.
+    pub correlation_se: f64,
+    /// Latency for one more of it, by least squares.
+    pub slope_ns: Option<f64>,
+    /// By value, ascending; empty where there are more than [`crate::attributes::VALUES_MAX`].
+    pub values: Vec<AttributeValue>,
+}
+
+/// Intervals with one value of an attribute.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct AttributeValue {
+    /// The value.
+    pub value: i64,
+    /// Intervals.
+    pub intervals: u64,
+    /// Their mean latency.
+    pub mean_ns: f64,
+}
+
 /// Waits of intervals at one call site, for one kind of object, ended by one holder at one place.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct WaitedFor {
@@ -289,6 +341,9 @@ pub struct Timeline {
     pub class: String,
     /// Its latency.
     pub latency_ns: f64,
+    /// What the target told of it, by name.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub attributes: BTreeMap<String, i64>,
     /// The threads of the path, the one on which it ended first.
     pub lanes: Vec<String>,
     /// In order of time, without gaps or overlaps.

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use rustc_hash::FxHashMap;
 
 use crate::analysis::RunCounts;
+use crate::attributes::{self, AttributeTable};
 use crate::classes::{ClassSums, ClassTable};
 use crate::doing;
 use crate::factors::{self, Selection};
@@ -80,6 +81,8 @@ pub struct Inputs<'a> {
     pub rounds: Vec<Round>,
     /// Names of classes.
     pub classes: &'a ClassTable,
+    /// Names of attributes.
+    pub attributes: &'a AttributeTable,
     /// What was subtracted for each call.
     pub cost: ProbeCost,
     /// Who the probes are.
@@ -136,6 +139,7 @@ pub fn profile(inputs: &Inputs<'_>) -> Profile {
         rounds: inputs.rounds.clone(),
         factors: factors::factors(&tree, blocks, selection),
         classes: classes(&tree, inputs),
+        attributes: attributes::attributes(&total, blocks, inputs.attributes, options.ticks_per_ns),
         tree: shares::tree(&tree, blocks, histogram, options.ticks_per_ns),
         doing: Vec::new(),
         waits: Vec::new(),

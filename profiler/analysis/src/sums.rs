@@ -4,6 +4,7 @@
 //! All sums are exact integers, so merging in any order gives the same result to the last bit. Even latencies of
 //! [`crate::intervals::LATENCY_BITS`] bits leave room for 2^31 intervals.
 
+use crate::attributes::AttributeSums;
 use crate::paths::{BODY_ORDINAL, Paths};
 use crate::vectors::{Entry, Sibling, Vector};
 
@@ -80,6 +81,8 @@ pub struct Sums {
     pub nodes: Vec<NodeSums>,
     /// Sums of products of two children of one node (the body is one), by [`Paths::pair`].
     pub pairs: Vec<i128>,
+    /// By number of the attribute; those beyond its end were told of no interval.
+    pub attributes: Vec<AttributeSums>,
 }
 
 impl Sums {
@@ -104,6 +107,17 @@ impl Sums {
         }
     }
 
+    /// Adds what was told of an interval that was added.
+    pub fn tell(&mut self, told: &[(u16, i64)], latency: i64) {
+        for &(attribute, value) in told {
+            let at = usize::from(attribute);
+            if self.attributes.len() <= at {
+                self.attributes.resize(at + 1, AttributeSums::default());
+            }
+            self.attributes[at].add(value, latency);
+        }
+    }
+
     /// Squares of the number of siblings: the innermost loop of the analysis where functions have many timed calls.
     fn add_pairs(&mut self, parts: &[Sibling]) {
         for (at, call) in parts.iter().enumerate().skip(1) {
@@ -118,12 +132,22 @@ impl Sums {
     pub fn merge(&mut self, other: &Sums) {
         self.combine(other, |a, b| a + b);
         self.intervals += other.intervals;
+        if self.attributes.len() < other.attributes.len() {
+            let none = AttributeSums::default();
+            self.attributes.resize(other.attributes.len(), none);
+        }
+        for (mine, other) in self.attributes.iter_mut().zip(&other.attributes) {
+            mine.merge(other);
+        }
     }
 
     /// Takes out the sums of intervals that were added before.
     pub fn subtract(&mut self, other: &Sums) {
         self.combine(other, |a, b| a - b);
         self.intervals -= other.intervals;
+        for (mine, other) in self.attributes.iter_mut().zip(&other.attributes) {
+            mine.subtract(other);
+        }
     }
 
     fn combine(&mut self, other: &Sums, with: impl Fn(i128, i128) -> i128 + Copy) {

@@ -128,11 +128,14 @@ fn timeline(tree: &VarianceTree<'_>, inputs: &Inputs<'_>, pick: Pick, kept: &Kep
         Some(name) => name.clone(),
         None => format!("thread {}", at + 1),
     };
+    let told = kept.attributes.iter();
+    let told = told.map(|&(number, value)| (inputs.attributes.name(number).to_owned(), value));
     Timeline {
         pick: pick.to_string(),
         id: kept.id,
         class: tree.class(kept.class.into()).to_owned(),
         latency_ns: kept.latency as f64 / inputs.options.ticks_per_ns,
+        attributes: told.collect(),
         lanes: threads.iter().enumerate().map(lane).collect(),
         spans,
         is_cut: kept.is_cut,

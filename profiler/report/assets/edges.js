@@ -36,6 +36,7 @@ const lanes = (timeline) => {
       onmouseenter: () => describe(span), onfocus: () => describe(span), onclick: () => describe(span) }, part < 2 ? "" : span.name);
   };
   return el("div", {}, el("p", { class: "soft" }, `Interval ${timeline.id}, ${timeline.class === "(no label)" ? "" : `${timeline.class}, `}${duration(timeline.latency_ns)}`,
+    Object.entries(timeline.attributes ?? {}).map(([name, value]) => `, ${name} ${value}`).join(""),
     timeline.is_cut ? "; its beginning has too many pieces to be shown" : ""),
   el("div", { class: "lanes" }, timeline.lanes.flatMap((name, lane) => [el("span", { class: "mono lane-name" }, name),
     el("div", { class: "lane" }, timeline.spans.filter((span) => span.lane === lane).map(piece))])), described);

@@ -33,6 +33,9 @@ const classes = () => {
     classTable(classes));
 };
 
+const attributes = () => profile.attributes ? section("Attributes", "Numbers that the target told of its intervals, and what of their variance each explains by itself: by the mean of each value, or by a line where there are many.",
+  attributeTable(profile.attributes)) : null;
+
 const conduct = () => {
   const discarded = Object.entries(profile.discarded_by_reason).sort((a, b) => b[1] - a[1]);
   const rows = (pairs) => el("table", {}, el("tbody", {}, pairs.map((cells) => el("tr", {}, cells.map((cell, i) => el("td", { class: i > 0 && "num" }, cell))))));
@@ -75,5 +78,5 @@ document.getElementById("page").append(...[
   ...edges(),
   section("Latency", "Intervals by latency, logarithmic axis; equal areas hold equal numbers of intervals (linear height).", histogram(profile)),
   section("Variance tree", null, treeTable(profile.tree)),
-  classes(), conduct(), unpatched(),
+  classes(), attributes(), conduct(), unpatched(),
 ].filter(Boolean));

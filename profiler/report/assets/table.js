@@ -75,3 +75,16 @@ const classTable = (classes) => sortableTable([
   { title: "Within", numeric: true, value: (c) => c.within_fraction, cell: (c) => percent(c.within_fraction) },
   { title: "The mix", numeric: true, value: (c) => c.between_fraction, cell: (c) => percent(c.between_fraction) },
 ], classes);
+
+const attributeTable = (attributes) => sortableTable([
+  { title: "Attribute", value: (a) => a.name, cell: (a) => el("div", { class: "text" }, el("span", { class: "mono" }, a.name),
+    a.values.length === 0 ? null : el("details", {}, el("summary", { class: "soft" }, "By value"),
+      a.values.map((v) => el("div", {}, `${v.value}: mean ${duration(v.mean_ns)} in ${count(v.intervals)} intervals`)))) },
+  { title: "Explains", numeric: true, value: (a) => a.explained, cell: (a) => el("span", {}, el("b", {}, percent(a.explained)), " ", el("small", {}, error(a.se))) },
+  { title: "By", value: (a) => a.fit, cell: (a) => a.fit === "linear" ? "a line" : "value" },
+  { title: "Correlation", numeric: true, value: (a) => a.correlation, cell: (a) => known(a.correlation) ? `${a.correlation.toFixed(2)} ±${a.correlation_se.toFixed(2)}` : ABSENT },
+  { title: "For one more", numeric: true, value: (a) => a.slope_ns, cell: (a) => duration(a.slope_ns) },
+  { title: "Mean", numeric: true, value: (a) => a.mean, cell: (a) => a.mean.toPrecision(4) },
+  { title: "Std deviation", numeric: true, value: (a) => a.sd, cell: (a) => a.sd.toPrecision(4) },
+  { title: "Intervals", numeric: true, value: (a) => a.intervals, cell: (a) => count(a.intervals) },
+], attributes);

@@ -2,6 +2,7 @@
 //! percentile can be shown.
 
 use super::path::{Path, Piece};
+use crate::attributes::Told;
 
 /// Slowest intervals kept.
 pub const SLOWEST: usize = 16;
@@ -21,6 +22,8 @@ pub struct Kept {
     pub class: u16,
     /// The thread on which it ended.
     pub thread: u64,
+    /// What was told of it.
+    pub attributes: Told,
     /// From the end to the beginning.
     pub pieces: Vec<Piece>,
     /// Pieces near the beginning were left out.

@@ -7,6 +7,8 @@ use std::collections::VecDeque;
 
 use rustc_hash::FxHashMap;
 
+use crate::attributes::Told;
+
 /// Intervals known at a time, at most, ended ones included that may still be looked at.
 pub const INSTANCES_MAX: usize = 1 << 18;
 /// Segments known at a time, at most.
@@ -44,6 +46,8 @@ pub struct KeyedIntervals {
     instances: FxHashMap<u64, VecDeque<Instance>>,
     instances_len: usize,
     open: usize,
+    /// What was told of open intervals, by key.
+    told: FxHashMap<u64, Told>,
     segments: FxHashMap<u64, Vec<Segment>>,
     segments_len: usize,
     prune_at: usize,
@@ -55,6 +59,9 @@ impl KeyedIntervals {
         let instances = self.instances.entry(key).or_default();
         let left = instances.back_mut().filter(|last| last.end.is_none());
         let left_early = left.is_some();
+        if left_early {
+            self.told.remove(&key);
+        }
         if let Some(left) = left {
             left.end = Some(instance.begin);
         }
@@ -70,6 +77,24 @@ impl KeyedIntervals {
         if let Some(open) = last.filter(|last| last.end.is_none()) {
             open.class = class;
         }
+    }
+
+    /// The open interval of this key has this attribute; a value told before is replaced.
+    pub fn tell(&mut self, key: u64, attribute: u16, value: i64) {
+        let last = self.instances.get(&key).and_then(VecDeque::back);
+        if last.is_none_or(|last| last.end.is_some()) {
+            return;
+        }
+        let told = self.told.entry(key).or_default();
+        match told.iter_mut().find(|(known, _)| *known == attribute) {
+            Some((_, known)) => *known = value,
+            None => told.push((attribute, value)),
+        }
+    }
+
+    /// What was told of the interval of this key, which has just ended.
+    pub fn take_told(&mut self, key: u64) -> Told {
+        self.told.remove(&key).unwrap_or_default()
     }
 
     /// The interval of this key ends. Returns it, or nothing where none is open.
@@ -135,6 +160,7 @@ impl KeyedIntervals {
             // Intervals that never end: a key for every request and an end that is never told.
             given_up = self.open as u64;
             self.instances.clear();
+            self.told.clear();
             (self.instances_len, self.open) = (0, 0);
         }
         if self.segments_len > SEGMENTS_MAX {

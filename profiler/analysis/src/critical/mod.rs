@@ -44,6 +44,7 @@ pub mod who;
 use evenkeel_wire::Record;
 use rustc_hash::FxHashMap;
 
+use crate::attributes::{AttributeTable, Told};
 use crate::classes::ClassTable;
 use crate::intervals::Reason;
 use keyed::KeyedIntervals;
@@ -85,7 +86,7 @@ pub struct Past {
 }
 
 /// An interval that is ready to be walked.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Finished {
     /// Where it lies.
     pub subject: Subject,
@@ -95,6 +96,8 @@ pub struct Finished {
     pub probed: bool,
     /// Its class.
     pub class: u16,
+    /// What was told of it.
+    pub attributes: Told,
 }
 
 /// Everything between records and walks.
@@ -102,6 +105,8 @@ pub struct Finished {
 pub struct Critical {
     /// What walks look at.
     pub past: Past,
+    /// Names of attributes.
+    pub attributes: AttributeTable,
     events: Vec<Event>,
     discarded: Vec<Reason>,
     /// The latest moment seen.
@@ -120,6 +125,7 @@ impl Critical {
     pub fn push(&mut self, key: u64, records: &[Record], classes: &mut ClassTable) {
         let Critical {
             past,
+            attributes,
             events,
             discarded,
             ..
@@ -133,6 +139,7 @@ impl Critical {
             events,
             serials: &mut past.serials,
             classes,
+            attributes,
             discarded,
         };
         thread.reader.push(key, records, &mut inbox);
@@ -155,6 +162,7 @@ impl Critical {
             events: &mut self.events,
             serials: &mut self.past.serials,
             classes,
+            attributes: &mut self.attributes,
             discarded: &mut self.discarded,
         };
         thread.reader.end(key, &mut inbox);
@@ -214,8 +222,13 @@ impl Critical {
                 self.past.keyed.classify(key, class);
                 None
             }
+            Happened::Attribute(key, attribute, value) => {
+                self.past.keyed.tell(key, attribute, value);
+                None
+            }
             Happened::End(key, generation, ending) => {
                 let instance = self.past.keyed.end(key, event.time)?;
+                let attributes = self.past.keyed.take_told(key);
                 if instance.generation != generation {
                     self.discarded.push(Reason::PlanChanged);
                     return None;
@@ -232,6 +245,7 @@ impl Critical {
                     generation,
                     probed: instance.probed,
                     class: instance.class,
+                    attributes,
                 })
             }
             Happened::Ended(home, ending) => Some(Finished {
@@ -246,6 +260,7 @@ impl Critical {
                 generation: home.generation,
                 probed: home.probed,
                 class: self.past.serials.class_of(home.serial),
+                attributes: Told::new(),
             }),
         }
     }

@@ -11,9 +11,10 @@ use super::keyed::{Instance, KeyedIntervals, Segment};
 use super::serials::Serials;
 use super::timeline::{Object, Serving, Timeline, What};
 use super::wakes::{Release, ReleaseIndex};
+use crate::attributes::AttributeTable;
 use crate::classes::ClassTable;
 use crate::intervals::Reason;
-use crate::labels::LabelBuffer;
+use crate::labels::{LabelBuffer, RawLabel};
 
 /// Calls that are open when an interval ends, at most.
 const OPENS_MAX: usize = 1 << 10;
@@ -32,6 +33,8 @@ pub struct Inbox<'a> {
     pub serials: &'a mut Serials,
     /// Names of classes.
     pub classes: &'a mut ClassTable,
+    /// Names of attributes.
+    pub attributes: &'a mut AttributeTable,
     /// Intervals left out at once.
     pub discarded: &'a mut Vec<Reason>,
 }
@@ -52,6 +55,8 @@ pub enum Happened {
     Begin(u64, Instance),
     /// The interval with this key is of this class.
     Classify(u64, u16),
+    /// The interval with this key has this value of this attribute.
+    Attribute(u64, u16, i64),
     /// The interval with this key ends under this generation of the plan.
     End(u64, u32, Ending),
     /// An interval that stayed on its thread ended.
@@ -362,7 +367,18 @@ impl Reader {
                 let time = self.timeline.latest();
                 inbox.events.push(Event { time, happened });
             }
-            // Attributes are kept in recordings; nothing is computed from them.
+            Marker::Attribute => {
+                let RawLabel::Text(name) = self.label.label() else {
+                    return;
+                };
+                if let Some(attribute) = inbox.attributes.number(name) {
+                    // The record has the value where others have their time.
+                    let value = group.time as i64;
+                    let happened = Happened::Attribute(object.key, attribute, value);
+                    let time = self.timeline.latest();
+                    inbox.events.push(Event { time, happened });
+                }
+            }
             _ => {}
         }
     }

@@ -137,7 +137,11 @@ mod tests {
         spans.push(&sleeps);
         assert_eq!(spans.last_sleep(5, 50), Some(sleeps[1]));
         assert_eq!(spans.last_sleep(5, 25), Some(sleeps[0]));
-        assert_eq!(spans.last_sleep(5, 35), None, "the wait was over before the sleep");
+        assert_eq!(
+            spans.last_sleep(5, 35),
+            None,
+            "the wait was over before the sleep"
+        );
         assert_eq!(spans.last_sleep(40, 50), None);
     }
 }

@@ -1,5 +1,6 @@
 //! Critical paths with answers worked out by hand, one situation a file, and properties of random streams of several threads.
 
+mod attributes;
 mod locks;
 mod moving;
 mod random;

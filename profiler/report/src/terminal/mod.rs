@@ -1,5 +1,6 @@
 //! The report on a terminal: what one reads at a glance first, the evidence below.
 
+mod attributes;
 mod classes;
 mod factors;
 mod header;
@@ -69,6 +70,7 @@ pub fn render(profile: &Profile, style: &Style) -> String {
     sections.push(tree::render(&profile, style));
     sections.extend(waits::render(&profile, style));
     sections.extend(classes::render(&profile, &paths, style));
+    sections.extend(attributes::render(&profile, style));
     sections.extend(notes::warnings(&profile, style));
     sections.extend(notes::unpatched(&profile, style));
     sections.join("\n")

@@ -25,6 +25,9 @@ pub(crate) fn profile(profile: &Profile) -> Profile {
         clean(&mut class.name);
         class.top.iter_mut().for_each(|top| clean(&mut top.path));
     }
+    for attribute in &mut profile.attributes {
+        clean(&mut attribute.name);
+    }
     node(&mut profile.tree);
     profile.waits.iter_mut().for_each(waited_for);
     profile.timelines.iter_mut().for_each(timeline);
@@ -52,6 +55,10 @@ fn waited_for(line: &mut WaitedFor) {
 
 fn timeline(timeline: &mut Timeline) {
     clean(&mut timeline.class);
+    timeline.attributes = std::mem::take(&mut timeline.attributes)
+        .into_iter()
+        .map(|(name, value)| (fit::plain(&name), value))
+        .collect();
     timeline.lanes.iter_mut().for_each(clean);
     for span in &mut timeline.spans {
         clean(&mut span.name);

@@ -29,8 +29,12 @@ fn one(timeline: &Timeline, style: &Style) -> String {
         UNLABELLED => String::new(),
         class => format!(" ({class})"),
     };
+    let told = timeline.attributes.iter();
+    let told: String = told
+        .map(|(name, value)| format!(", {name} {value}"))
+        .collect();
     let remark = format!(
-        "interval {}{class}, {}, on {lanes} {}{}",
+        "interval {}{class}, {}{told}, on {lanes} {}{}",
         timeline.id,
         units::duration(timeline.latency_ns),
         if lanes == 1 { "thread" } else { "threads" },

@@ -38,7 +38,10 @@ fn a_preempted_spinner() {
         .end(1100, &[]);
     let holder = stream().wake(1060, Kind::Spin, 1, &[(900, G)]);
     let mut analysis = following();
-    analysis.switched_out(1, &[off(1055, 1070, Off::Preempted), off(1090, 1095, Off::Fault)]);
+    analysis.switched_out(
+        1,
+        &[off(1055, 1070, Off::Preempted), off(1090, 1095, Off::Fault)],
+    );
     analysis.switched_out(2, &[off(1020, 1050, Off::Preempted)]);
     run(&mut analysis, &[a, holder]);
     let wait = "waits: spin lock";
@@ -182,10 +185,7 @@ fn a_wake_up_that_did_not_end_the_wait() {
 ///   thread 3: h 1015-1030 = 15, no call 1010-1015 = 5
 #[test]
 fn sleeps_that_no_call_announced_are_followed() {
-    let a = stream()
-        .begin(1000, "")
-        .call(1005, 1095, F)
-        .end(1100, &[]);
+    let a = stream().begin(1000, "").call(1005, 1095, F).end(1100, &[]);
     let second = stream().call(1003, 1098, G);
     let third = stream().call(1015, 1040, H);
     let mut analysis = following();
@@ -197,10 +197,7 @@ fn sleeps_that_no_call_announced_are_followed() {
     analysis.switched_out(1, &of_first);
     analysis.switched_out(
         2,
-        &[
-            until_woken(1004, 1030, 3),
-            off(1030, 1035, Off::Preempted),
-        ],
+        &[until_woken(1004, 1030, 3), off(1030, 1035, Off::Preempted)],
     );
     run(&mut analysis, &[a, second, third]);
     let profile = analysis.profile(&table(), &options());
@@ -222,7 +219,10 @@ fn sleeps_that_no_call_announced_are_followed() {
     assert_eq!((line.count, line.mean_ns), (1, 50.0));
     assert_eq!(line.waiter_calls, ["f [root+1]"]);
     assert_eq!(line.holder_calls, ["g [root+2]"]);
-    let blocked = profile.doing.iter().find(|line| line.doing == Doing::Blocked);
+    let blocked = profile
+        .doing
+        .iter()
+        .find(|line| line.doing == Doing::Blocked);
     assert_eq!(blocked.unwrap().mean_ns, 50.0);
 }
 

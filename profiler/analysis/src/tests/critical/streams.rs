@@ -124,6 +124,14 @@ impl Stream {
             .work(time, 0)
     }
 
+    pub fn attribute(mut self, key: u64, name: &str, value: i64) -> Stream {
+        self = self
+            .marker(Marker::Attribute, value as u64, 0)
+            .object(Kind::Interval, key);
+        self.0.push(Record::from_label_chunk(name.as_bytes()));
+        self
+    }
+
     pub fn class(mut self, key: u64, name: &str) -> Stream {
         self = self.marker(Marker::Class, 0, 0).object(Kind::Interval, key);
         self.0.push(Record::from_label_chunk(name.as_bytes()));
