@@ -52,10 +52,6 @@ fn rows_explain_the_latency() {
         (&run_number["fit"], &run_number["values"]),
         (&"linear".into(), &Value::Array(vec![]))
     );
-    assert!(
-        number(rows, "explained") > number(run_number, "explained"),
-        "{rows:#} {run_number:#}"
-    );
 }
 
 /// A recording has them, and shows them with the interval they were told of.

@@ -8,6 +8,7 @@
 //! spec, presets    which interval: what the user typed, resolved in a file (interval)
 //! plan           probes: planting, uprooting, ids, the table of sites
 //! drain          records out of the rings
+//! keys           which ring a thread of the system's numbers has
 //! refine         what to open and close next: a pure decision over a profile
 //! recording      the file: chunks of records and what explains them; replay
 //! ```

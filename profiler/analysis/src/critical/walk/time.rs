@@ -3,6 +3,7 @@
 use super::super::path::Piece;
 use super::super::spans::Off;
 use super::super::strand::{Enclosing, Strand};
+use super::waits::ended_sleep;
 use super::{Next, Walk};
 use crate::states::State;
 use crate::vectors::Place;
@@ -34,11 +35,16 @@ impl<'a> Walk<'a> {
             };
             self.spend(span.end, strand.thread, place);
             strand.at = span.start.max(floor);
-            if let Some(waker) = self.follow_sleep(strand, span, place) {
+            let Some(ending) = ended_sleep(strand, span) else {
+                let off = self.state(place, State::of_off(span.off));
+                self.spend(strand.at, strand.thread, off);
+                continue;
+            };
+            let wait = self.unannounced(strand, ending, place);
+            if let Some(waker) = self.follow(ending, wait, strand.at) {
                 return Next::Follow(waker);
             }
-            let off = self.state(place, State::of_off(span.off));
-            self.spend(strand.at, strand.thread, off);
+            self.spend_unseen(strand.at, ending.thread, wait);
         }
         self.spend(floor, strand.thread, place);
         strand.at = floor;

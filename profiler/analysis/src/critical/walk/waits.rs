@@ -99,26 +99,21 @@ impl<'a> Walk<'a> {
         Some(strand)
     }
 
-    /// A strand for the thread that ended a sleep which no call announced as a wait, as the kernel saw; nothing where none did.
-    /// The sleep is spent down to `strand.at`, below `place`.
-    pub(super) fn follow_sleep(
+    /// The place of a sleep that no call announced as a wait, down to `strand.at`: the kernel saw who ended it.
+    pub(super) fn unannounced(
         &mut self,
         strand: &Strand<'a>,
-        sleep: SwitchedOut,
+        ending: Ending,
         place: Place,
-    ) -> Option<Strand<'a>> {
-        let ending = ended_sleep(strand, sleep)?;
+    ) -> Place {
         let object = Object {
             key: 0,
             kind: Kind::Unannounced,
         };
-        let wait = self.state(place, State::Waits(object.kind));
-        let waker = self.follow(ending, wait, strand.at)?;
         if strand.standing == Standing::Own && !strand.is_waiting() {
-            let until = sleep.end.min(self.now);
-            self.see_wait(strand, object, Some(ending), strand.at..until);
+            self.see_wait(strand, object, Some(ending), strand.at..self.now);
         }
-        Some(waker)
+        self.state(place, State::Waits(object.kind))
     }
 
     pub(super) fn unwind_wait(
@@ -166,7 +161,8 @@ fn ended_by_kernel(strand: &Strand<'_>, start: u64, end: u64) -> Option<Ending> 
     ended_sleep(strand, strand.past.spans.last_sleep(start, end)?)
 }
 
-fn ended_sleep(strand: &Strand<'_>, sleep: SwitchedOut) -> Option<Ending> {
+/// The same of one sleep.
+pub(super) fn ended_sleep(strand: &Strand<'_>, sleep: SwitchedOut) -> Option<Ending> {
     let thread = sleep.by.filter(|&by| by != strand.thread)?;
     Some(Ending {
         time: sleep.end,

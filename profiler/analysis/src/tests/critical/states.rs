@@ -226,6 +226,18 @@ fn sleeps_that_no_call_announced_are_followed() {
     assert_eq!(blocked.unwrap().mean_ns, 50.0);
 }
 
+/// The same, but of the thread that ended the sleep nothing is known any more.
+#[test]
+fn a_sleep_ended_by_a_forgotten_thread() {
+    let a = stream().begin(1000, "").call(1005, 1095, F).end(1100, &[]);
+    let mut analysis = following();
+    analysis.switched_out(1, &[until_woken(1010, 1060, 9)]);
+    run(&mut analysis, &[a]);
+    let profile = analysis.profile(&table(), &options());
+    let unseen = "f > waits: something unannounced > not seen";
+    assert_spent(&profile, &[("", 10), ("f", 40), (unseen, 50)]);
+}
+
 /// What a waker did before a gap in its records, or before they begin to be kept, is not seen; the interval is kept.
 #[test]
 fn a_gap_of_the_waker() {
