@@ -8,8 +8,8 @@ use super::expect::{Truth, number, quiet, ticks_per_ns};
 use crate::support::build::program;
 use crate::support::run::{Place, Run, finish};
 
-/// Intervals of most runs: a whole number of the balanced design's groups of 16.
-pub const INTERVALS: u64 = 800;
+/// Intervals of most runs: a whole number of the balanced design's groups of 16, few enough for a machine that is busy eight times over.
+pub const INTERVALS: u64 = 480;
 /// Every call of the program is timed.
 pub const EVERY_CALL: [&str; 2] = ["--plant", "every"];
 /// A budget of which the profiler needs a small part, however busy the machine: only the ends of windows cost intervals.
