@@ -6,7 +6,7 @@ mod link;
 mod settings;
 mod values;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::thread;
@@ -36,7 +36,8 @@ pub struct Target {
     policy: FlushPolicy,
     workers: usize,
     name: String,
-    path: PathBuf,
+    /// Where it is, for messages.
+    place: String,
     tables: OnceLock<Arc<Tables>>,
     // Removed behind the store.
     _temporary: Option<tempfile::TempDir>,
@@ -62,22 +63,28 @@ impl Target {
         let path = directory
             .or_else(|| temporary.as_ref().map(tempfile::TempDir::path))
             .unwrap_or(Path::new("."));
-        let (policy, schedule, workers) = (
-            chosen.store.log.policy,
-            chosen.store.locks.rules.schedule,
-            chosen.store.workers,
-        );
-        let store = Store::open(path, chosen.store).map_err(|error| failure(&error))?;
+        let store = Store::open(path, chosen.store.clone()).map_err(|error| failure(&error))?;
         Ok(Target {
-            store,
             isolation: chosen.isolation,
-            policy,
-            workers,
-            name: format!("embedded store, {}", schedule.name()),
-            path: path.to_owned(),
-            tables: OnceLock::new(),
+            place: format!("the store in {}", path.display()),
             _temporary: temporary,
+            ..Target::over(store, &chosen.store)
         })
+    }
+
+    /// Uses a store that was opened with these settings, on whatever disk.
+    #[must_use]
+    pub fn over(store: Store, settings: &store::Settings) -> Target {
+        Target {
+            store,
+            isolation: Isolation::default(),
+            policy: settings.log.policy,
+            workers: settings.workers,
+            name: format!("embedded store, {}", settings.locks.rules.schedule.name()),
+            place: "the store".to_owned(),
+            tables: OnceLock::new(),
+            _temporary: None,
+        }
     }
 
     /// Name for messages.
@@ -119,9 +126,8 @@ impl Target {
                 let found = found
                     .unwrap_or_else(|| "tables that evenkeel did not load completely".to_owned());
                 return Err(Error::Setting(format!(
-                    "the store in {} holds `{found}`, not fresh data of `{wanted}`; name another --data directory, or \
-                     remove this one",
-                    self.path.display()
+                    "{} holds `{found}`, not fresh data of `{wanted}`; name another --data directory, or remove this one",
+                    self.place
                 )));
             }
             progress.step("using the data that is there");

@@ -1,0 +1,112 @@
+//! A course of TPC-C transactions, and what the tables hold after each.
+
+use std::collections::BTreeSet;
+
+use evenkeel_drive::workload::Hosted;
+use evenkeel_workloads::interface::{Connection, Error, Outcome, Row, TableId, Workload, complete};
+use evenkeel_workloads::reference::{self, Reference};
+use evenkeel_workloads::tpcc::{Mix, Request, Scale, Tpcc};
+use std::sync::Arc;
+
+const SCALE: Scale = Scale {
+    warehouses: 1,
+    customers: 10,
+    items: 100,
+};
+const TRANSACTIONS: usize = 40;
+
+/// All rows of all tables, in the order of the schema and of the keys.
+pub type Contents = Vec<Vec<Row>>;
+
+/// The same transactions each time.
+pub struct Course {
+    pub tpcc: Arc<Tpcc>,
+    pub hosted: Hosted<Tpcc>,
+    pub requests: Vec<Request>,
+    /// What the tables hold after so many transactions, from none on.
+    pub states: Vec<Contents>,
+}
+
+impl Course {
+    /// The first course by seed that has all five types of transactions and a NewOrder that is rolled back.
+    pub fn draw() -> Course {
+        (1..).find_map(Course::of_seed).expect("one of the seeds")
+    }
+
+    fn of_seed(seed: u64) -> Option<Course> {
+        let tpcc = Arc::new(Tpcc::new(SCALE, Mix::Standard, seed));
+        let mut terminal = tpcc.client(0);
+        let requests: Vec<Request> = (0..TRANSACTIONS)
+            .map(|_| tpcc.next(&mut terminal))
+            .collect();
+        let types: BTreeSet<usize> = requests
+            .iter()
+            .map(|request| tpcc.transaction_type(request))
+            .collect();
+        let rolls_back = |request: &Request| match request {
+            Request::NewOrder(order) => order.lines.iter().any(|line| line.i > SCALE.items),
+            _ => false,
+        };
+        if types.len() < tpcc.transactions().len() || !requests.iter().any(rolls_back) {
+            return None;
+        }
+        let database = reference::load(&*tpcc).expect("the data fits the schema");
+        let mut connection = database.connect();
+        let mut states = vec![contents(&tpcc, &database)];
+        for request in &requests {
+            complete(transact(&tpcc, request, &mut connection, || ()))
+                .expect("the reference target does all");
+            states.push(contents(&tpcc, &database));
+        }
+        Some(Course {
+            hosted: Hosted(Arc::clone(&tpcc)),
+            tpcc,
+            requests,
+            states,
+        })
+    }
+
+    /// Where `found` differs from each of `states`, for a message.
+    pub fn differences(&self, found: &Contents, states: &[Contents]) -> String {
+        let tables = &self.tpcc.schema().tables;
+        let differ = |state: &Contents| {
+            let rows = tables
+                .iter()
+                .zip(found.iter().zip(state))
+                .filter(|(_, (found, wanted))| found != wanted);
+            let describe = rows.map(|(table, (found, wanted))| {
+                let surplus: Vec<_> = found.iter().filter(|row| !wanted.contains(row)).collect();
+                let missing: Vec<_> = wanted.iter().filter(|row| !found.contains(row)).collect();
+                format!("{} has {surplus:?} for {missing:?}", table.name)
+            });
+            describe.collect::<Vec<_>>().join("; ")
+        };
+        states.iter().map(differ).collect::<Vec<_>>().join("\nor ")
+    }
+}
+
+fn contents(tpcc: &Tpcc, database: &Reference) -> Contents {
+    (0..tpcc.schema().tables.len())
+        .map(|table| database.rows(TableId(table)))
+        .collect()
+}
+
+/// One transaction, from its beginning to its end; `committing` is called before the commit.
+pub async fn transact(
+    tpcc: &Tpcc,
+    request: &Request,
+    connection: &mut impl Connection,
+    committing: impl FnOnce(),
+) -> Result<(), Error> {
+    let kind = &tpcc.transactions()[tpcc.transaction_type(request)];
+    // What a terminal draws was drawn before.
+    let mut terminal = tpcc.client(0);
+    connection.begin(kind).await?;
+    match tpcc.run(&mut terminal, request, connection).await? {
+        Outcome::Commit | Outcome::Miss => {
+            committing();
+            connection.commit().await
+        }
+        Outcome::Rollback(_) => connection.rollback().await,
+    }
+}
