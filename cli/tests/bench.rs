@@ -266,7 +266,7 @@ fn nonsense_is_refused_with_what_would_be_right() {
     refused(&["tpcc", "-o", "colour=red"], "it has customers, items");
     refused(
         &["tpcc", "--target", "oracle"],
-        "no target oracle; there are embedded, postgres, mariadb",
+        "no target oracle; there are embedded, postgres, mariadb, sqlite",
     );
     refused(
         &["tpcc", "--schedule", "lifo"],

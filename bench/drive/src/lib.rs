@@ -1,10 +1,10 @@
-//! Open- and closed-loop load on the embedded store, PostgreSQL and MariaDB.
+//! Open- and closed-loop load on the embedded store, PostgreSQL, MariaDB and SQLite.
 //!
 //! ```text
 //! command     arguments and output of `evenkeel bench` and `evenkeel bench compare`
 //!  ├─ catalogue, workload   workloads by name, without their types
 //!  ├─ stage                 a target with a workload's data and clients connected
-//!  │   ├─ target                embedded store, PostgreSQL, MariaDB: loading, connections, statements
+//!  │   ├─ target                embedded store, PostgreSQL, MariaDB, SQLite: loading, connections, statements
 //!  │   └─ run                   clients under load, from the warm-up to the last transaction
 //!  │       ├─ arrivals, admission   the open loop: when transactions are due, and which are rejected
 //!  │       ├─ transaction           one transaction with its retries

@@ -1,4 +1,4 @@
-//! The texts SQL targets prepare, in both dialects.
+//! The texts SQL targets prepare, in each dialect.
 
 use evenkeel_workloads::interface::{Schema, Statement, Workload};
 use evenkeel_workloads::named::{self, NAMES, Settings, Visitor};
@@ -26,7 +26,8 @@ fn sql(workload: &str, statement: &str, dialect: Dialect) -> Vec<SqlStatement> {
     translate(dialect, &schema, found.expect("the statement is declared"))
 }
 
-/// Expects one text in each dialect, and the parameters MySQL's is sent.
+/// Expects one text in each dialect, and the parameters MySQL's is sent. SQLite's is PostgreSQL's with other placeholders, unless
+/// a test of its own says otherwise.
 fn assert_sql(
     workload: &str,
     statement: &str,
@@ -34,17 +35,82 @@ fn assert_sql(
     mysql: &str,
     mysql_parameters: &[usize],
 ) {
-    let translated = sql(workload, statement, Dialect::Postgres);
-    assert_eq!(
-        translated.iter().map(|sql| &*sql.text).collect::<Vec<_>>(),
-        [postgres]
-    );
+    let texts = |dialect| -> Vec<String> {
+        let translated = sql(workload, statement, dialect);
+        translated.into_iter().map(|sql| sql.text).collect()
+    };
+    assert_eq!(texts(Dialect::Postgres), [postgres]);
+    assert_eq!(texts(Dialect::MySql), [mysql]);
     let translated = sql(workload, statement, Dialect::MySql);
-    assert_eq!(
-        translated.iter().map(|sql| &*sql.text).collect::<Vec<_>>(),
-        [mysql]
-    );
     assert_eq!(translated[0].parameters, mysql_parameters);
+    if !["FOR ", "CAST("].iter().any(|own| postgres.contains(own)) {
+        assert_eq!(texts(Dialect::Sqlite), [postgres.replace('$', "?")]);
+    }
+}
+
+#[test]
+fn sqlite_needs_no_row_locks_and_no_casts() {
+    for (workload, statement, expected) in [
+        (
+            "tpcc",
+            "new_order_stock_03",
+            "SELECT s_quantity, s_data, s_dist_03 FROM stock WHERE s_w_id = ?1 AND s_i_id = ?2",
+        ),
+        (
+            "micro",
+            "micro_select",
+            "SELECT r_value FROM record WHERE r_id = ?1",
+        ),
+        (
+            "epinions",
+            "epinions_trusted_average",
+            "SELECT avg(review.rating) FROM review JOIN trust ON trust.source_u_id = ?2 AND \
+             trust.target_u_id = review.u_id WHERE review.i_id = ?1",
+        ),
+        (
+            "micro",
+            "micro_total",
+            "SELECT sum(r_value), count(*) FROM record",
+        ),
+        (
+            "tpcc",
+            "new_order_next_order",
+            "UPDATE district SET d_next_o_id = d_next_o_id + ?3 WHERE d_w_id = ?1 AND d_id = ?2 \
+             RETURNING d_next_o_id, d_tax",
+        ),
+    ] {
+        let translated = sql(workload, statement, Dialect::Sqlite);
+        let texts: Vec<&str> = translated.iter().map(|sql| &*sql.text).collect();
+        assert_eq!(texts, [expected]);
+    }
+}
+
+#[test]
+fn sqlite_clusters_tables_by_their_keys_and_keeps_decimals_and_times_as_integers() {
+    let (schema, _) = declarations("tpcc");
+    let create = |table| create_table(Dialect::Sqlite, &schema[schema.find(table)]);
+    assert_eq!(
+        create("orders"),
+        "CREATE TABLE orders (\n  o_w_id INTEGER NOT NULL,\n  o_d_id INTEGER NOT NULL,\n  o_id INTEGER NOT NULL,\n  \
+         o_c_id INTEGER NOT NULL,\n  o_entry_d INTEGER NOT NULL,\n  o_carrier_id INTEGER,\n  \
+         o_ol_cnt INTEGER NOT NULL,\n  o_all_local INTEGER NOT NULL,\n  PRIMARY KEY (o_w_id, o_d_id, o_id)\n) \
+         WITHOUT ROWID"
+    );
+    // An integer key is the row's number.
+    let item = create("item");
+    assert!(item.ends_with("PRIMARY KEY (i_id)\n)"), "{item}");
+    assert!(
+        item.contains("i_name TEXT NOT NULL,\n  i_price INTEGER NOT NULL"),
+        "{item}"
+    );
+    assert!(!create("history").contains("KEY"));
+    assert_eq!(
+        after_load(Dialect::Sqlite, &schema[schema.find("orders")]),
+        [
+            "CREATE UNIQUE INDEX orders_customer ON orders (o_w_id, o_d_id, o_c_id, o_id)",
+            "ANALYZE orders",
+        ]
+    );
 }
 
 #[test]
@@ -283,7 +349,10 @@ fn every_statement_of_every_workload_uses_its_parameters() {
                 "{name}: {}",
                 statement.name
             );
-            for sql in translate(Dialect::Postgres, &schema, statement) {
+            for (dialect, sign) in [(Dialect::Postgres, '$'), (Dialect::Sqlite, '?')] {
+                let [sql] = &translate(dialect, &schema, statement)[..] else {
+                    panic!("{name}: {} is one statement", statement.name)
+                };
                 assert_eq!(
                     sql.parameters.len(),
                     statement.parameters.len(),
@@ -293,7 +362,7 @@ fn every_statement_of_every_workload_uses_its_parameters() {
                 assert!(
                     sql.parameters
                         .iter()
-                        .all(|at| sql.text.contains(&format!("${}", at + 1))),
+                        .all(|at| sql.text.contains(&format!("{sign}{}", at + 1))),
                     "{}",
                     sql.text
                 );

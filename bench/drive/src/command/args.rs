@@ -1,6 +1,6 @@
 //! The arguments of a benchmark, and what they ask for.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use crate::arrivals::Spread;
 use crate::catalogue;
 use crate::run::{Load, Plan};
 use crate::stage::Setting;
-use crate::target::{Target, embedded, mariadb, postgres};
+use crate::target::{Target, embedded, mariadb, postgres, sqlite};
 use crate::workload::AnyWorkload;
 
 /// What a benchmark is made of; `compare` takes it several times.
@@ -23,7 +23,7 @@ pub struct Bench {
     /// The workload: tpcc, htap, tatp, seats, epinions, ycsb-a to ycsb-f or micro
     #[arg(value_name = "WORKLOAD")]
     pub workload: Option<String>,
-    /// What is put under load: embedded, postgres, mariadb (each private), or the URL of a server that runs
+    /// What is put under load: embedded, postgres, mariadb, sqlite (each private), the URL of a server that runs, or sqlite:FILE
     #[arg(
         long,
         value_name = "TARGET",
@@ -34,7 +34,7 @@ pub struct Bench {
     /// Schedule of the embedded store's locks: fifo, random, vats, ldsf, bldsf, ...
     #[arg(long, value_name = "NAME", help_heading = "Target")]
     pub schedule: Option<String>,
-    /// A setting of the store or of the server; may be repeated
+    /// A setting of the store or of the server, or a PRAGMA of SQLite; may be repeated
     #[arg(long = "set", value_name = "NAME=VALUE", value_parser = setting, help_heading = "Target")]
     pub settings: Vec<(String, String)>,
     /// Directory of the embedded store, kept afterwards [default: a temporary one]
@@ -43,7 +43,7 @@ pub struct Bench {
     /// Load the data even if it is there
     #[arg(long, help_heading = "Target")]
     pub reload: bool,
-    /// Connections that load the data in parallel [default: twice the processors]
+    /// Connections that load the data in parallel, but into SQLite one [default: twice the processors]
     #[arg(long, value_name = "N", help_heading = "Target")]
     pub loaders: Option<usize>,
     /// Size of the data: warehouses in tpcc, else the workload's scale factor
@@ -162,6 +162,10 @@ impl Bench {
             ));
         }
         let (clients, settings) = (self.clients as usize, &self.settings);
+        let file = self.target.strip_prefix("sqlite:");
+        if let Some(file) = file.filter(|file| !file.is_empty()) {
+            return sqlite::Target::at(Path::new(file), settings).map(Target::from);
+        }
         match (self.target.as_str(), scheme) {
             ("embedded", _) => {
                 // Behind the other settings, so that it is the one that holds.
@@ -175,6 +179,7 @@ impl Bench {
             }
             ("postgres", _) => postgres::Target::start(clients, settings).map(Target::from),
             ("mariadb", _) => mariadb::Target::start(clients, settings).map(Target::from),
+            ("sqlite", _) => sqlite::Target::temporary(settings).map(Target::from),
             (url, Some("postgres" | "postgresql")) => {
                 postgres::Target::at(url, settings).map(Target::from)
             }
@@ -182,8 +187,8 @@ impl Bench {
                 mariadb::Target::at(url, settings).map(Target::from)
             }
             (other, _) => Err(Error::Setting(format!(
-                "no target {other}; there are embedded, postgres, mariadb, postgres://user:password@host/database and \
-                 mysql://user:password@host/database"
+                "no target {other}; there are embedded, postgres, mariadb, sqlite, postgres://user:password@host/database, \
+                 mysql://user:password@host/database and sqlite:/path/to/file.db"
             ))),
         }
     }

@@ -17,11 +17,16 @@ use crate::Error;
 /// Exit code when the data is not as the workload allows.
 const INCONSISTENT: u8 = 1;
 
-/// Put a workload's load on the embedded store, PostgreSQL or MariaDB and measure its latency
+/// Put a workload's load on the embedded store, PostgreSQL, MariaDB or SQLite and measure its latency
 ///
 /// Without --rate and --load the loop is closed: each client starts its next transaction after its last one. With them it
 /// is open: transactions arrive on schedule whatever the target does, and latency counts from the schedule. Ctrl-C ends
 /// the run with what was measured until then.
+///
+/// What a commit waits for: the embedded store is durable when it is acknowledged (--set flush=eager-flush); with lazy-flush
+/// it is written but not synced, with lazy-write not even written. SQLite keeps a write-ahead log that each commit syncs
+/// (journal_mode=WAL, synchronous=FULL), as eager-flush does; --set synchronous=NORMAL writes without a sync, as lazy-flush
+/// does; OFF never syncs. For PostgreSQL that is synchronous_commit, for MariaDB innodb_flush_log_at_trx_commit.
 #[derive(ClapArgs, Debug)]
 #[command(args_conflicts_with_subcommands = true, after_help = EXAMPLES)]
 pub struct Args {
@@ -35,6 +40,7 @@ const EXAMPLES: &str = "\
 Examples:
   evenkeel bench tpcc --target postgres --clients 16 --for 30s
   evenkeel bench tpcc --target embedded --schedule ldsf --load 85% --html tpcc.html
+  evenkeel bench tpcc --target sqlite --clients 2 --set synchronous=NORMAL
   evenkeel bench ycsb-a --target mysql://root@127.0.0.1:3306/bench --rate 2000 --arrivals bursty:4:200ms
   evenkeel bench compare --with '--schedule fifo' --with '--schedule ldsf' tpcc --load 85% --for 20s
 

@@ -1,10 +1,11 @@
-//! What is put under load: the embedded store, PostgreSQL or MariaDB.
+//! What is put under load: the embedded store, PostgreSQL, MariaDB or SQLite.
 
 pub mod embedded;
 pub mod executor;
 pub mod mariadb;
 pub mod postgres;
 pub mod sql;
+pub mod sqlite;
 
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
@@ -30,6 +31,8 @@ pub enum Target {
     Postgres(Box<postgres::Target>),
     /// MariaDB or MySQL.
     MariaDb(Box<mariadb::Target>),
+    /// SQLite.
+    Sqlite(Box<sqlite::Target>),
 }
 
 impl From<embedded::Target> for Target {
@@ -50,6 +53,12 @@ impl From<mariadb::Target> for Target {
     }
 }
 
+impl From<sqlite::Target> for Target {
+    fn from(target: sqlite::Target) -> Target {
+        Target::Sqlite(Box::new(target))
+    }
+}
+
 impl Target {
     /// Its name with version, for reports and messages.
     #[must_use]
@@ -58,6 +67,7 @@ impl Target {
             Target::Embedded(target) => target.name(),
             Target::Postgres(target) => target.name(),
             Target::MariaDb(target) => target.name(),
+            Target::Sqlite(target) => target.name(),
         }
     }
 
@@ -80,6 +90,10 @@ impl Target {
             }
             Target::MariaDb(target) => {
                 sql::set_up(target.as_ref(), workload, reload, loaders, stop, progress)
+            }
+            // It has one writer at a time.
+            Target::Sqlite(target) => {
+                sql::set_up(target.as_ref(), workload, reload, 1, stop, progress)
             }
         }
     }
@@ -107,6 +121,10 @@ impl Target {
                     Executor::Runtime(runtime),
                 )
             }
+            Target::Sqlite(target) => (
+                Link::Sqlite(complete(prepared(target.as_ref(), workload))?),
+                Executor::Direct,
+            ),
         };
         let workers = match self {
             Target::Embedded(target) if target.has_workers() => Some(target.store().clone()),
@@ -136,6 +154,8 @@ pub enum Link {
     Postgres(postgres::Link),
     /// To MariaDB or MySQL.
     MariaDb(mariadb::Link),
+    /// To SQLite.
+    Sqlite(sqlite::Link),
 }
 
 /// Does the same with whatever link it is.
@@ -145,6 +165,7 @@ macro_rules! any {
             Link::Embedded($inner) => $does,
             Link::Postgres($inner) => $does,
             Link::MariaDb($inner) => $does,
+            Link::Sqlite($inner) => $does,
         }
     };
 }
@@ -162,6 +183,7 @@ impl Link {
             }
             Link::Postgres(link) => link.begin(&READING).await,
             Link::MariaDb(link) => link.begin(&READING).await,
+            Link::Sqlite(link) => link.begin(&READING).await,
         }
     }
 }
@@ -286,7 +308,7 @@ impl Session {
         let lost = match &self.link {
             Some(Link::Postgres(link)) => link.is_lost(),
             Some(Link::MariaDb(link)) => link.is_lost(),
-            Some(Link::Embedded(_)) | None => false,
+            Some(Link::Embedded(_) | Link::Sqlite(_)) | None => false,
         };
         if lost {
             Error::Lost { target, reason }

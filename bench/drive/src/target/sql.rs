@@ -1,6 +1,6 @@
-//! What PostgreSQL and MariaDB have in common: tables that are ours are marked, and loaded in parallel.
+//! What PostgreSQL, MariaDB and SQLite have in common: tables that are ours are marked, and loaded in parallel.
 //!
-//! A table this program makes carries a comment that begins with [`PREFIX`], from the moment it exists; once all is loaded the
+//! A table this program makes carries a comment (in SQLite, a mark) that begins with [`PREFIX`], from the moment it exists; once all is loaded the
 //! comment says what with. So tables of somebody else are recognised and never dropped, a load that was cut short is
 //! recognised and repeated, and data that is there already is used.
 
@@ -20,7 +20,7 @@ pub const PREFIX: &str = "evenkeel ";
 /// The comment of a table whose data is not complete.
 const LOADING: &str = "evenkeel loading";
 
-/// A server that speaks SQL.
+/// A database that speaks SQL.
 pub trait SqlTarget: Sync {
     /// Its dialect.
     const DIALECT: Dialect;
@@ -32,7 +32,7 @@ pub trait SqlTarget: Sync {
     fn connect(&self) -> impl Future<Output = Result<Self::Link, Error>> + Send;
 }
 
-/// A connection to such a server.
+/// A connection to such a database.
 pub trait SqlLink: Connection + Send {
     /// Runs SQL that returns nothing.
     fn command(&mut self, sql: &str) -> impl Future<Output = Result<(), Error>> + Send;

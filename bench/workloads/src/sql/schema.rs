@@ -10,7 +10,7 @@ pub fn create_table(dialect: Dialect, table: &Table) -> String {
         .iter()
         .map(|column| column_definition(dialect, column))
         .collect();
-    if dialect == Dialect::MySql && !table.primary_key.is_empty() {
+    if dialect != Dialect::Postgres && !table.primary_key.is_empty() {
         lines.push(format!(
             "PRIMARY KEY ({})",
             names(table, &table.primary_key)
@@ -19,6 +19,11 @@ pub fn create_table(dialect: Dialect, table: &Table) -> String {
     let options = match dialect {
         Dialect::Postgres => "",
         Dialect::MySql => " ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin",
+        // Else a key would be an index beside the table.
+        Dialect::Sqlite if !table.primary_key.is_empty() && !is_row_number(table) => {
+            " WITHOUT ROWID"
+        }
+        Dialect::Sqlite => "",
     };
     format!(
         "CREATE TABLE {} (\n  {}\n){options}",
@@ -48,8 +53,17 @@ pub fn after_load(dialect: Dialect, table: &Table) -> Vec<String> {
     statements.push(match dialect {
         Dialect::Postgres => format!("VACUUM ANALYZE {}", table.name),
         Dialect::MySql => format!("ANALYZE TABLE {}", table.name),
+        Dialect::Sqlite => format!("ANALYZE {}", table.name),
     });
     statements
+}
+
+/// Whether SQLite takes the primary key for the number of the row, by which every table is clustered.
+fn is_row_number(table: &Table) -> bool {
+    match table.primary_key[..] {
+        [column] => type_name(Dialect::Sqlite, table.columns[column].column_type) == "INTEGER",
+        _ => false,
+    }
 }
 
 /// Comma-separated names of columns given by position.
@@ -71,23 +85,30 @@ fn column_definition(dialect: Dialect, column: &Column) -> String {
 }
 
 fn type_name(dialect: Dialect, column_type: ColumnType) -> String {
-    let (postgres, mysql) = match column_type {
-        ColumnType::Int32 => ("INTEGER", "INT"),
-        ColumnType::Int64 => ("BIGINT", "BIGINT"),
-        ColumnType::Float64 => ("DOUBLE PRECISION", "DOUBLE"),
-        ColumnType::Timestamp => ("TIMESTAMP", "DATETIME(6)"),
-        ColumnType::Decimal { precision, scale } => return format!("DECIMAL({precision},{scale})"),
-        ColumnType::Text(length) => {
-            let collation = if dialect == Dialect::Postgres {
-                " COLLATE \"C\""
-            } else {
-                ""
+    let (postgres, mysql, sqlite) = match column_type {
+        ColumnType::Int32 => ("INTEGER", "INT", "INTEGER"),
+        ColumnType::Int64 => ("BIGINT", "BIGINT", "INTEGER"),
+        ColumnType::Float64 => ("DOUBLE PRECISION", "DOUBLE", "REAL"),
+        ColumnType::Timestamp => ("TIMESTAMP", "DATETIME(6)", "INTEGER"),
+        ColumnType::Decimal { precision, scale } => {
+            let decimal = format!("DECIMAL({precision},{scale})");
+            return match dialect {
+                Dialect::Postgres | Dialect::MySql => decimal,
+                Dialect::Sqlite => "INTEGER".to_owned(),
             };
-            return format!("VARCHAR({length}){collation}");
+        }
+        ColumnType::Text(length) => {
+            return match dialect {
+                Dialect::Postgres => format!("VARCHAR({length}) COLLATE \"C\""),
+                Dialect::MySql => format!("VARCHAR({length})"),
+                Dialect::Sqlite => "TEXT".to_owned(),
+            };
         }
     };
-    match dialect {
-        Dialect::Postgres => postgres.to_owned(),
-        Dialect::MySql => mysql.to_owned(),
-    }
+    let name = match dialect {
+        Dialect::Postgres => postgres,
+        Dialect::MySql => mysql,
+        Dialect::Sqlite => sqlite,
+    };
+    name.to_owned()
 }

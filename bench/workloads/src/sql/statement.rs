@@ -71,7 +71,7 @@ struct Text<'s> {
 
 impl<'s> Text<'s> {
     fn finish(mut self) -> SqlStatement {
-        if self.dialect == Dialect::Postgres {
+        if self.dialect != Dialect::MySql {
             let count = self.parameters.iter().max().map_or(0, |&last| last + 1);
             self.parameters = (0..count).collect();
         }
@@ -105,7 +105,7 @@ impl<'s> Text<'s> {
             self.push_operand(limit, ColumnType::Int64);
         }
         self.push(match (select.lock, self.dialect) {
-            (RowLock::None, _) => "",
+            (RowLock::None, _) | (_, Dialect::Sqlite) => "",
             (RowLock::Exclusive, _) => " FOR UPDATE",
             (RowLock::Shared, Dialect::Postgres) => " FOR SHARE",
             (RowLock::Shared, Dialect::MySql) => " LOCK IN SHARE MODE",
@@ -146,7 +146,7 @@ impl<'s> Text<'s> {
             self.push_operand(operand, column.column_type);
         }
         self.push_where(&update.access, &update.conditions);
-        if self.dialect == Dialect::Postgres && !update.returning.is_empty() {
+        if self.dialect != Dialect::MySql && !update.returning.is_empty() {
             let columns = names(self.first, &update.returning);
             self.push(&format!(" RETURNING {columns}"));
         }
@@ -242,6 +242,7 @@ impl<'s> Text<'s> {
                 match self.dialect {
                     Dialect::Postgres => self.push(&format!("${}", position + 1)),
                     Dialect::MySql => self.push("?"),
+                    Dialect::Sqlite => self.push(&format!("?{}", position + 1)),
                 }
             }
             Operand::Constant(value) => self.push(&literal(self.dialect, value, column_type)),
@@ -296,6 +297,7 @@ impl<'s> Text<'s> {
                     format!("CAST(avg({}) AS DOUBLE PRECISION)", self.name(column))
                 }
                 Dialect::MySql => format!("avg({} + 0e0)", self.name(column)),
+                Dialect::Sqlite => format!("avg({})", self.name(column)),
             },
         }
     }
@@ -337,6 +339,7 @@ fn operator(compare: Compare) -> &'static str {
 fn literal(dialect: Dialect, value: &Value, column_type: ColumnType) -> String {
     match (value, column_type) {
         (Value::Null, _) => "NULL".to_owned(),
+        (Value::Int(value), _) if dialect == Dialect::Sqlite => value.to_string(),
         (Value::Int(unscaled), ColumnType::Decimal { scale, .. }) => {
             decimal::format(*unscaled, scale)
         }
