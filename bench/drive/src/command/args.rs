@@ -249,3 +249,39 @@ impl Bench {
         config
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Parser)]
+    struct CommandLine {
+        #[command(flatten)]
+        bench: Bench,
+    }
+
+    fn target(name: &str) -> Result<String, String> {
+        let line = CommandLine::try_parse_from(["bench", "tpcc", "--target", name]);
+        let opened = line.expect("a command line").bench.open_target();
+        opened
+            .map(|target| target.name().to_owned())
+            .map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn sqlite_is_a_private_file_or_the_one_that_is_named() {
+        let folder = tempfile::tempdir().expect("a directory");
+        let file = folder.path().join("named.db");
+        let private = target("sqlite").expect("a target");
+        assert!(private.starts_with("private SQLite 3."), "{private}");
+        let named = target(&format!("sqlite:{}", file.display())).expect("a target");
+        assert!(
+            named.contains(&format!(" at {}", file.display())),
+            "{named}"
+        );
+        assert!(file.exists());
+        assert!(target("sqlite:").is_err_and(|words| words.contains("no target sqlite:;")));
+    }
+}
