@@ -1,10 +1,11 @@
 //! Group commit: who wants a record durable writes and syncs what its stream has collected, for all who wait for it.
 //!
 //! There is no thread of the log in this. While a stream's leader writes one batch, the next one collects; when it is
-//! through it wakes those of its own batch, and one of the next to lead it.
+//! through it wakes those of its own batch, and one of the next to lead it. A committer that may lead waits a moment for
+//! [company](crate::company) first.
 
 use std::io;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use crate::error::LogError;
 use crate::files::{Batch, Written};
@@ -14,14 +15,25 @@ use crate::settings::FlushPolicy;
 use crate::state::{Collected, Level, State, Stream, Whereabouts};
 use crate::sync::{Condvar, MutexGuard};
 
+/// Who wants a record to come further.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Who {
+    /// A transaction that commits, and comes back with the next.
+    Committer,
+    /// Anybody else.
+    Other,
+}
+
 impl Log {
     /// Brings a record to `level`; whether that took any waiting.
-    pub(crate) fn reach(&self, lsn: Lsn, level: Level) -> Result<bool, LogError> {
+    pub(crate) fn reach(&self, lsn: Lsn, level: Level, who: Who) -> Result<bool, LogError> {
         let mut state = self.state.lock();
         if lsn > state.last {
             return Err(LogError::Unknown(lsn));
         }
         let mut waited = false;
+        // Its number among the committers of its batch, once it is counted.
+        let mut arrived = None;
         loop {
             state.check()?;
             let (stream, index) = match state.find(lsn) {
@@ -33,6 +45,9 @@ impl Log {
                     continue;
                 }
             };
+            if who == Who::Committer && arrived.is_none() && index > state.streams[stream].sealed {
+                arrived = Some(state.streams[stream].company.arrive());
+            }
             let lagging = state.lagging(stream, index, level);
             // What can be done comes before waiting: whoever was woken to lead a stream must find it.
             let can_lead = |&&(stream, upto): &&(usize, u64)| {
@@ -44,8 +59,36 @@ impl Log {
                 return Ok(waited);
             };
             waited = true;
-            state = self.advance(state, lags, upto, level);
+            let company = arrived
+                .filter(|_| lags == stream && level == Level::Durable)
+                .and_then(|arrived| Some((arrived, state.patience(stream, upto)?)));
+            state = match company {
+                Some((arrived, patience)) => {
+                    self.await_company(state, lags, upto, arrived, patience)
+                }
+                None => self.advance(state, lags, upto, level),
+            };
         }
+    }
+
+    /// Waits for company in batch `upto`; whoever completes it leads it.
+    fn await_company<'a>(
+        &'a self,
+        mut state: MutexGuard<'a, State>,
+        stream: usize,
+        upto: u64,
+        arrived: usize,
+        patience: Duration,
+    ) -> MutexGuard<'a, State> {
+        let place = &self.streams[stream].batch[(upto & 1) as usize];
+        state.streams[stream].waiters += 1;
+        let (mut state, passed) = place.wait_for(&self.state, state, patience);
+        let at = &mut state.streams[stream];
+        at.waiters -= 1;
+        if passed && upto > at.sealed && !at.busy {
+            at.company.give_up(arrived);
+        }
+        state
     }
 
     /// Does the next thing that brings a stream closer to having batch `upto` at `level`: writes, syncs, or waits for
@@ -104,6 +147,7 @@ impl Log {
                 let at = &mut state.streams[stream];
                 at.written = index;
                 if sync {
+                    at.company.released(begun.elapsed().as_nanos() as u64);
                     at.durable = at.durable.max(index);
                 } else if done.written.new_file {
                     at.durable = at.durable.max(index - 1);

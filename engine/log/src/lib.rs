@@ -46,6 +46,7 @@
 
 mod closure;
 mod commit;
+mod company;
 mod error;
 mod files;
 mod flusher;

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use evenkeel_disk::Directory;
 
+use crate::commit::Who;
 use crate::error::LogError;
 use crate::files::{Place, StreamFiles};
 use crate::flusher::Flusher;
@@ -112,7 +113,7 @@ impl Log {
             (lsn, state.collected_bytes() > state.settings.buffer_bytes)
         };
         if full {
-            self.reach(lsn, Level::Written)?;
+            self.reach(lsn, Level::Written, Who::Other)?;
         }
         Ok(lsn)
     }
@@ -131,8 +132,8 @@ impl Log {
             state.settings.policy
         };
         let waited = match policy {
-            FlushPolicy::EagerFlush => self.reach(lsn, Level::Durable)?,
-            FlushPolicy::LazyFlush => self.reach(lsn, Level::Written)?,
+            FlushPolicy::EagerFlush => self.reach(lsn, Level::Durable, Who::Committer)?,
+            FlushPolicy::LazyFlush => self.reach(lsn, Level::Written, Who::Committer)?,
             FlushPolicy::LazyWrite => false,
         };
         if waited {
@@ -150,7 +151,7 @@ impl Log {
     /// # Errors
     /// As [`commit`](Log::commit).
     pub fn flush_to(&self, lsn: Lsn) -> Result<(), LogError> {
-        self.reach(lsn, Level::Durable).map(drop)
+        self.reach(lsn, Level::Durable, Who::Other).map(drop)
     }
 
     /// Makes everything appended durable.

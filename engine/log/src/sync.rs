@@ -1,5 +1,7 @@
 //! The synchronisation primitives the log is built on: parking_lot's, or shuttle's under its model checker.
 
+use std::time::Duration;
+
 #[cfg(not(feature = "shuttle"))]
 pub(crate) use parking_lot::{Mutex, MutexGuard};
 #[cfg(feature = "shuttle")]
@@ -45,6 +47,31 @@ impl Condvar {
     pub(crate) fn wait<'a, T>(&self, mut guard: MutexGuard<'a, T>) -> MutexGuard<'a, T> {
         self.inner.wait(&mut guard);
         guard
+    }
+
+    /// Waits no longer than `time`; whether it passed.
+    #[cfg(not(feature = "shuttle"))]
+    pub(crate) fn wait_for<'a, T>(
+        &self,
+        _: &'a Mutex<T>,
+        mut guard: MutexGuard<'a, T>,
+        time: Duration,
+    ) -> (MutexGuard<'a, T>, bool) {
+        let passed = self.inner.wait_for(&mut guard, time).timed_out();
+        (guard, passed)
+    }
+
+    /// The model knows no time: it passes at once, while others go on.
+    #[cfg(feature = "shuttle")]
+    pub(crate) fn wait_for<'a, T>(
+        &self,
+        mutex: &'a Mutex<T>,
+        guard: MutexGuard<'a, T>,
+        _: Duration,
+    ) -> (MutexGuard<'a, T>, bool) {
+        drop(guard);
+        shuttle::thread::yield_now();
+        (mutex.lock(), true)
     }
 
     #[cfg(feature = "shuttle")]
