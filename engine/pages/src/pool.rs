@@ -44,7 +44,7 @@ pub struct Pool {
     pub(crate) first_region_with_room: AtomicU64,
     pub(crate) writer: Writer,
     repaired: u64,
-    evicted: AtomicU64,
+    pub(crate) evicted: AtomicU64,
     pub(crate) written: AtomicU64,
     pub(crate) write_batches: AtomicU64,
     foreground_batches: AtomicU64,

@@ -1,11 +1,14 @@
-//! The background writer: keeps clean the pages that will be replaced next, and half of the pool.
+//! The background writer: while pages are being replaced, keeps clean those that will be replaced next, and half of the
+//! pool.
 //!
-//! Which pages a checkpoint needs written it writes itself; writing hot pages more often than that would only compete
-//! with the log for the device.
+//! It writes as many pages as are replaced, twice over to stay ahead (as PostgreSQL's, by `bgwriter_lru_multiplier`).
+//! Which pages a checkpoint needs written it writes itself; writing pages more often than that, because they are dirty,
+//! would only compete with the log for the device: where everything fits into the pool, nothing is written here.
 //!
 //! It holds the pool weakly: a pool that nobody uses any more is not kept alive by its writer.
 
 use std::io;
+use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
@@ -13,7 +16,8 @@ use std::time::Duration;
 use crate::Pool;
 use crate::double_write::BATCH_PAGES;
 
-/// Batches of pages near the list's tail written before the writer rests.
+/// Batches of pages near the list's tail written at most before the writer rests: pages may become dirty again as fast as
+/// they are written.
 const BATCHES_PER_ROUND: usize = 4;
 
 /// A handle of the thread.
@@ -83,22 +87,48 @@ impl Writer {
     }
 }
 
+/// How many pages have to be clean soon.
+#[derive(Default)]
+struct Demand {
+    /// Pages replaced until the last look.
+    replaced: u64,
+    /// Pages replaced between two looks, of late.
+    recent: u64,
+}
+
+impl Demand {
+    /// Takes note of the pages replaced until now; how many to write.
+    fn pages(&mut self, replaced: u64) -> usize {
+        // It falls slowly: the next burst may come soon.
+        self.recent = (replaced - self.replaced).max(self.recent / 2);
+        self.replaced = replaced;
+        match self.recent {
+            0 => 0,
+            recent => (2 * recent as usize).clamp(BATCH_PAGES, BATCHES_PER_ROUND * BATCH_PAGES),
+        }
+    }
+}
+
 fn run(pool: &Weak<Pool>, shared: &Shared) {
+    let mut demand = Demand::default();
     while !shared.stopped() {
         let Some(pool) = pool.upgrade() else {
             return;
         };
+        let pages = demand.pages(pool.evicted.load(Relaxed));
         // Errors stay with the pages: they remain dirty, and whoever needs them written is told.
-        // So many at most, as pages may become dirty again as fast as they are written.
-        for _ in 0..BATCHES_PER_ROUND {
+        let mut left = pages;
+        while left > 0 {
+            let wanted = left.min(BATCH_PAGES);
             if !pool
-                .flush_some(BATCH_PAGES)
-                .is_ok_and(|written| written == BATCH_PAGES)
+                .flush_some(wanted)
+                .is_ok_and(|written| written == wanted)
             {
                 break;
             }
+            left -= wanted;
         }
-        if pool.dirty_frames() > pool.frames.len() / 2 {
+        if pages > 0 && pool.dirty_frames() > pool.frames.len() / 2 {
             let _ = pool.flush_oldest(BATCH_PAGES);
         }
     }
@@ -120,4 +150,19 @@ impl Shared {
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Ten pages replaced: a batch is the least. Then 100: twice that. Then none: 50, 25, ... make a batch at least, until
+    /// nothing is left of it.
+    #[test]
+    fn as_many_pages_are_written_as_are_replaced_twice_over() {
+        let mut demand = Demand::default();
+        let replaced = [0, 10, 110, 110, 110, 110, 110, 110, 110, 110, 110, 9999];
+        let pages = replaced.map(|replaced| demand.pages(replaced));
+        assert_eq!(pages, [0, 64, 200, 100, 64, 64, 64, 64, 64, 0, 0, 256]);
+    }
 }
