@@ -26,8 +26,13 @@ pub(crate) enum Who {
 
 impl Log {
     /// Brings a record to `level`; whether that took any waiting.
-    pub(crate) fn reach(&self, lsn: Lsn, level: Level, who: Who) -> Result<bool, LogError> {
-        let mut state = self.state.lock();
+    pub(crate) fn reach<'a>(
+        &'a self,
+        mut state: MutexGuard<'a, State>,
+        lsn: Lsn,
+        level: Level,
+        who: Who,
+    ) -> Result<bool, LogError> {
         if lsn > state.last {
             return Err(LogError::Unknown(lsn));
         }

@@ -22,6 +22,8 @@ use crate::sync::{Condvar, Mutex};
 #[derive(Debug)]
 pub struct Log {
     pub(crate) state: Mutex<State>,
+    /// The LSN given out last, as in `state`: every transaction that begins to write asks for it.
+    last: AtomicU64,
     pub(crate) streams: Vec<StreamIo>,
     commits: AtomicU64,
     commits_without_waiting: AtomicU64,
@@ -79,10 +81,12 @@ impl Log {
             });
         }
         let flusher = settings.flusher;
+        let last = AtomicU64::new(found.newest.0);
         let mut state = State::new(settings, count, found.newest);
         state.statistics.streams = vec![StreamStatistics::default(); count];
         let log = Arc::new(Log {
             state: Mutex::new(state),
+            last,
             streams,
             commits: AtomicU64::new(0),
             commits_without_waiting: AtomicU64::new(0),
@@ -106,14 +110,12 @@ impl Log {
         if record.payload.len() > MAX_PAYLOAD_BYTES {
             return Err(LogError::TooLong(record.payload.len()));
         }
-        let (lsn, full) = {
-            let mut state = self.state.lock();
-            state.check()?;
-            let lsn = state.append(record);
-            (lsn, state.collected_bytes() > state.settings.buffer_bytes)
-        };
-        if full {
-            self.reach(lsn, Level::Written, Who::Other)?;
+        let mut state = self.state.lock();
+        state.check()?;
+        let lsn = state.append(record);
+        self.last.store(lsn.0, Ordering::Release);
+        if state.collected_bytes() > state.settings.buffer_bytes {
+            self.reach(state, lsn, Level::Written, Who::Other)?;
         }
         Ok(lsn)
     }
@@ -126,14 +128,12 @@ impl Log {
     pub fn commit(&self, lsn: Lsn) -> Result<(), LogError> {
         let start = Instant::now();
         self.commits.fetch_add(1, Ordering::Relaxed);
-        let policy = {
-            let state = self.state.lock();
-            state.check()?;
-            state.settings.policy
-        };
+        let state = self.state.lock();
+        state.check()?;
+        let policy = state.settings.policy;
         let waited = match policy {
-            FlushPolicy::EagerFlush => self.reach(lsn, Level::Durable, Who::Committer)?,
-            FlushPolicy::LazyFlush => self.reach(lsn, Level::Written, Who::Committer)?,
+            FlushPolicy::EagerFlush => self.reach(state, lsn, Level::Durable, Who::Committer)?,
+            FlushPolicy::LazyFlush => self.reach(state, lsn, Level::Written, Who::Committer)?,
             FlushPolicy::LazyWrite => false,
         };
         if waited {
@@ -151,7 +151,8 @@ impl Log {
     /// # Errors
     /// As [`commit`](Log::commit).
     pub fn flush_to(&self, lsn: Lsn) -> Result<(), LogError> {
-        self.reach(lsn, Level::Durable, Who::Other).map(drop)
+        self.reach(self.state.lock(), lsn, Level::Durable, Who::Other)
+            .map(drop)
     }
 
     /// Makes everything appended durable.
@@ -234,7 +235,7 @@ impl Log {
 
     /// The LSN given out last.
     pub fn last_lsn(&self) -> Lsn {
-        self.state.lock().last
+        Lsn(self.last.load(Ordering::Acquire))
     }
 
     /// The settings in force.
