@@ -78,6 +78,10 @@ impl<K: Eq> HeldLocks<K> {
         true
     }
 
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (&K, Mode)> {
+        self.locks.iter().map(|lock| (&lock.key, lock.mode))
+    }
+
     /// Takes every lock out.
     pub(crate) fn drain(&mut self) -> std::vec::Drain<'_, HeldLock<K>> {
         self.index.clear();
@@ -125,6 +129,11 @@ mod tests {
             let expected = (key % 2 == 1).then_some(if key == 3 { Mode::X } else { Mode::S });
             assert_eq!(held.mode_of(&key, hash(key)), expected, "{key}");
         }
+        assert!(
+            held.iter()
+                .all(|(&key, mode)| held.mode_of(&key, hash(key)) == Some(mode))
+        );
+        assert_eq!(held.iter().count(), 20);
         assert_eq!(held.drain().count(), 20);
         assert_eq!(held.mode_of(&3, hash(3)), None);
     }

@@ -63,6 +63,11 @@ impl<K: Hash + Eq + Clone> Transaction<K> {
         self.held.mode_of(key, self.engine.hash(key))
     }
 
+    /// The locks held, in no particular order.
+    pub fn held(&self) -> impl Iterator<Item = (&K, Mode)> {
+        self.held.iter()
+    }
+
     /// A handle with which another thread can end its waits.
     pub fn canceller(&self) -> Canceller<K> {
         Canceller::new(Arc::clone(&self.engine), self.owner.clone())

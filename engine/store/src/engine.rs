@@ -15,7 +15,9 @@ use crate::error::StoreError;
 use crate::locking::LockName;
 use crate::observe::Observer;
 use crate::purge::GhostQueue;
+use crate::released::Released;
 use crate::running::Running;
+use crate::settings::Release;
 use crate::statistics::Counters;
 use crate::storage::Storage;
 use crate::table::{Index, Table};
@@ -36,8 +38,10 @@ pub(crate) struct Engine {
     pub(crate) catalog: Tree,
     pub(crate) checkpoints: Mutex<CheckpointState>,
     pub(crate) directory: Arc<dyn Directory>,
-    /// Whether everything a transaction can read is durable, see [`Engine::set_flush_policy`].
-    pub(crate) reads_durable: AtomicBool,
+    /// Whether everything a transaction can read is durable or known to [`Released`], see [`Engine::set_flush_policy`].
+    pub(crate) needs_known: AtomicBool,
+    pub(crate) release: Release,
+    pub(crate) released: Released,
     tables: RwLock<Tables>,
     lock_timeout_ns: AtomicU64,
     pub(crate) checkpoint_log_bytes: AtomicU64,
@@ -64,7 +68,8 @@ pub(crate) struct Parts {
     pub(crate) catalog: Tree,
     pub(crate) checkpoints: CheckpointState,
     pub(crate) directory: Arc<dyn Directory>,
-    pub(crate) reads_durable: bool,
+    pub(crate) needs_known: bool,
+    pub(crate) release: Release,
     pub(crate) lock_timeout: Option<Duration>,
     pub(crate) checkpoint_log_bytes: u64,
     pub(crate) lock: DirectoryLock,
@@ -83,7 +88,9 @@ impl Engine {
             catalog: parts.catalog,
             checkpoints: Mutex::new(parts.checkpoints),
             directory: parts.directory,
-            reads_durable: AtomicBool::new(parts.reads_durable),
+            needs_known: AtomicBool::new(parts.needs_known),
+            release: parts.release,
+            released: Released::new(),
             tables: RwLock::default(),
             lock_timeout_ns: AtomicU64::new(NO_TIMEOUT),
             checkpoint_log_bytes: AtomicU64::new(parts.checkpoint_log_bytes),

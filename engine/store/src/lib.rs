@@ -49,7 +49,8 @@
 //! | `tree` | nodes with fences, latch coupling, splits and merges as one log record each |
 //! | `locking` | what is locked: rows, gaps below keys, unique values; why ghosts |
 //! | `entries`, `indexes`, `read`, `write`, `cursor` | statements: lock, then latch, then log, then change |
-//! | `transaction`, `undo`, `record` | begin to end; what a record holds; taking changes back |
+//! | `transaction`, `commit`, `undo`, `record` | begin to end; what a record holds; taking changes back |
+//! | `released` | locks are given up before the disk is waited for; what that asks of who gets them |
 //! | `recovery`, `checkpoint`, `running` | analysis, redo, undo; where they begin |
 //! | `purge`, `housekeeping` | removing ghosts, in the background |
 //! | `workers`, `observe`, `settings`, `statistics` | the papers' knobs and what to measure |
@@ -61,6 +62,7 @@
 mod catalog;
 mod checkpoint;
 mod codec;
+mod commit;
 mod cursor;
 mod engine;
 mod entries;
@@ -74,6 +76,7 @@ mod purge;
 mod read;
 mod record;
 mod recovery;
+mod released;
 mod row;
 mod running;
 mod scan;
@@ -95,7 +98,7 @@ pub use locking::{LockKind, LockName};
 pub use observe::{Grant, Observer, Trace};
 pub use scan::Scan;
 pub use schema::{Column, IndexSchema, Schema};
-pub use settings::{Change, Housekeeping, Settings};
+pub use settings::{Change, Housekeeping, Release, Settings};
 pub use statistics::{Statistics, TransactionStatistics};
 pub use store::Store;
 pub use table::{Index, Table};

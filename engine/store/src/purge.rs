@@ -98,13 +98,18 @@ impl Engine {
         // Held to the end, because `merge` asks for more.
         let mut locks = self.locks.begin();
         let mut may_lock = |name| locks.try_lock(&name, Mode::X).is_ok();
-        if !may_lock(self.row_lock(*tree, key)?) || !may_lock(LockName::gap(*tree, Some(key))) {
+        let row = self.row_lock(*tree, key)?;
+        if !may_lock(row) || !may_lock(LockName::gap(*tree, Some(key))) {
+            return Ok(Purged::InUse);
+        }
+        // Nobody that passes by would see that it needs the deletion, were the ghost gone before that is durable.
+        if self.released.commit_of(row).is_some() {
             return Ok(Purged::InUse);
         }
         let change = Change::Remove { slot: slot as u16 };
         // Under the lazy policies the deletion may not be durable yet: its commit is among everything.
         let depends = [leaf.lsn()];
-        let depends = match self.reads_durable.load(Ordering::SeqCst) {
+        let depends = match self.needs_known.load(Ordering::SeqCst) {
             true => Depends::On(&depends),
             false => Depends::Everything,
         };

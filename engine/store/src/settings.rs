@@ -11,6 +11,8 @@ use evenkeel_pages::{PoolSettings, Replacement};
 pub struct Settings {
     /// The lock manager: schedule, starvation, deadlock policy, shards.
     pub locks: Config,
+    /// When a commit's locks are released under eager flush.
+    pub release: Release,
     /// How long a lock is waited for; `None`: as long as it takes.
     pub lock_timeout: Option<Duration>,
     /// The buffer pool: size, page size, replacement policy.
@@ -31,6 +33,17 @@ pub struct Settings {
     pub housekeeping: Housekeeping,
 }
 
+/// When a commit's locks are released under [`FlushPolicy::EagerFlush`]. Either way it is acknowledged when it is durable and
+/// so is everything it has seen.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Release {
+    /// When its record is in the log, before the disk is waited for.
+    #[default]
+    WhenLogged,
+    /// When it is durable.
+    WhenDurable,
+}
+
 /// Who removes deleted rows and takes checkpoints.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Housekeeping {
@@ -45,6 +58,7 @@ impl Default for Settings {
     fn default() -> Settings {
         Settings {
             locks: Config::new(ScheduleKind::Fifo),
+            release: Release::default(),
             lock_timeout: None,
             pool: PoolSettings::default(),
             log: LogSettings::default(),

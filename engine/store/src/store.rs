@@ -258,17 +258,17 @@ impl Engine {
         Ok(left)
     }
 
-    /// Under eager flush a commit's locks are released when it is durable, so whatever can be read is durable and a commit
-    /// depends on nothing else. Under the lazy policies it depends on everything before it. The order of the steps
-    /// keeps a commit that is under way during the change on the safe side.
+    /// Under eager flush whatever can be read is durable, or known not to be ([`Released`](crate::released::Released)), and a
+    /// commit depends on nothing else. Under the lazy policies it depends on everything before it. The order of the
+    /// steps keeps a commit that is under way during the change on the safe side.
     fn set_flush_policy(&self, policy: FlushPolicy) -> Result<(), StoreError> {
         let log = &self.storage.log;
         if policy == FlushPolicy::EagerFlush {
             log.set_policy(policy);
             log.flush_all()?;
-            self.reads_durable.store(true, Ordering::SeqCst);
+            self.needs_known.store(true, Ordering::SeqCst);
         } else {
-            self.reads_durable.store(false, Ordering::SeqCst);
+            self.needs_known.store(false, Ordering::SeqCst);
             log.set_policy(policy);
         }
         Ok(())
@@ -322,7 +322,8 @@ fn open_engine(
         catalog,
         checkpoints: CheckpointState::default(),
         directory,
-        reads_durable: settings.log.policy == FlushPolicy::EagerFlush,
+        needs_known: settings.log.policy == FlushPolicy::EagerFlush,
+        release: settings.release,
         lock_timeout: settings.lock_timeout,
         checkpoint_log_bytes: settings.checkpoint_log_bytes,
         lock,

@@ -1,7 +1,6 @@
-//! A transaction's life: begin, statements that are undone when they fail, commit, rollback.
+//! A transaction's life: begin, statements that are undone when they fail, rollback. Its commit is in [`crate::commit`].
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use evenkeel_locks::{LockError, Mode, TxnId, TxnOptions};
@@ -53,15 +52,17 @@ pub struct Transaction {
     pub(crate) isolation: Isolation,
     class: u32,
     lock_timeout: Option<Duration>,
-    ended: bool,
+    pub(crate) ended: bool,
     /// Its number in the log, and 0 before its first record.
-    number: u64,
+    pub(crate) number: u64,
     last_lsn: Lsn,
+    /// Commits that were not durable when it got their locks: what it has seen may be theirs.
+    pub(crate) needs: Vec<Lsn>,
     undo: UndoList,
     /// What it deleted: removable when it commits.
     pub(crate) deleted: Vec<Ghost>,
     /// What it inserted and took back: removable when it ends.
-    taken_back: Vec<Ghost>,
+    pub(crate) taken_back: Vec<Ghost>,
     /// Its lock grants, if somebody observes them.
     grants: Option<Vec<Grant>>,
     pub(crate) buffers: Buffers,
@@ -89,6 +90,7 @@ impl Transaction {
             ended: false,
             number: 0,
             last_lsn: Lsn::ZERO,
+            needs: Vec::new(),
             undo: UndoList::default(),
             deleted: Vec::new(),
             taken_back: Vec::new(),
@@ -137,7 +139,7 @@ impl Transaction {
 
     /// # Errors
     /// If the transaction has ended or the store has stopped.
-    fn check(&self) -> Result<(), StoreError> {
+    pub(crate) fn check(&self) -> Result<(), StoreError> {
         if self.ended {
             return Err(StoreError::Ended);
         }
@@ -172,6 +174,7 @@ impl Transaction {
         {
             self.note_grant(asked_ns);
         }
+        self.note_need(name);
         // The holder before may have released it because the store stopped, with its changes in place.
         self.engine.check()
     }
@@ -181,6 +184,7 @@ impl Transaction {
         let held = self.locks.locks_held();
         match self.locks.try_lock(&name, mode) {
             Ok(()) => {
+                self.note_need(name);
                 if self.grants.is_some() && self.locks.locks_held() > held {
                     self.note_grant(self.engine.locks.now_ns());
                 }
@@ -188,6 +192,15 @@ impl Transaction {
             }
             Err(LockError::WouldBlock) => Ok(false),
             Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Notes the commit that released the lock and is not durable yet.
+    fn note_need(&mut self, name: LockName) {
+        if let Some(commit) = self.engine.released.commit_of(name)
+            && !self.needs.contains(&commit)
+        {
+            self.needs.push(commit);
         }
     }
 
@@ -231,7 +244,7 @@ impl Transaction {
         Ok(lsn)
     }
 
-    fn append_record(
+    pub(crate) fn append_record(
         &mut self,
         kind: Kind,
         depends: Depends<'_>,
@@ -249,40 +262,6 @@ impl Transaction {
             payload,
         })?;
         Ok(self.last_lsn)
-    }
-
-    /// Makes its changes permanent, as durable as the flush policy says, and releases its locks.
-    ///
-    /// # Errors
-    /// [`StoreError::CommitUnknown`] if only reopening the store shows whether it is committed; after every other error it is
-    /// rolled back.
-    pub fn commit(mut self) -> Result<(), StoreError> {
-        self.check()?;
-        if self.number != 0 {
-            self.make_durable()?;
-            self.engine.running.leave(self.number);
-        } else {
-            self.engine.counters.read_only.add_one();
-        }
-        self.ended = true;
-        self.engine.counters.committed.add_one();
-        self.locks.release_all();
-        self.engine.ghosts.add(&mut self.deleted);
-        self.engine.ghosts.add(&mut self.taken_back);
-        self.tell_observer(true);
-        Ok(())
-    }
-
-    fn make_durable(&mut self) -> Result<(), StoreError> {
-        let appended = self.append_record(Kind::Commit, self.engine.read_dependencies(), &[]);
-        let durable = appended.and_then(|lsn| Ok(self.engine.storage.log.commit(lsn)?));
-        durable.map_err(|error| {
-            // Neither undone nor committed: nobody may see its changes. That goes for a failed append, too, which may have
-            // written the record.
-            self.ended = true;
-            self.engine.stop(&error);
-            StoreError::CommitUnknown(Arc::new(error))
-        })
     }
 
     /// Takes all its changes back and releases its locks.
@@ -366,7 +345,7 @@ impl Transaction {
         }
     }
 
-    fn tell_observer(&mut self, committed: bool) {
+    pub(crate) fn tell_observer(&mut self, committed: bool) {
         let Some(grants) = self.grants.take() else {
             return;
         };
@@ -393,18 +372,6 @@ impl Drop for Transaction {
             self.engine.counters.rolled_back.add_one();
             // Should it fail, the store has stopped and says so at the next call.
             let _ = self.end_undone();
-        }
-    }
-}
-
-impl Engine {
-    /// What a commit record depends on beside the transaction's own records. Under eager flush, everything the
-    /// transaction can have read was durable before its locks were released; under the lazy policies it was not.
-    fn read_dependencies(&self) -> Depends<'static> {
-        if self.reads_durable.load(Ordering::SeqCst) {
-            Depends::On(&[])
-        } else {
-            Depends::Everything
         }
     }
 }

@@ -2,12 +2,18 @@
 
 use std::time::Duration;
 
-use evenkeel_store::{DeadlockPolicy, FlushPolicy, Isolation, Replacement, ScheduleKind, Settings};
+use evenkeel_store::{
+    DeadlockPolicy, FlushPolicy, Isolation, Release, Replacement, ScheduleKind, Settings,
+};
 
 use crate::Error;
 
+/// Size of the buffer pool unless it is set, in MiB. The store goes past the operating system's page cache, which serves the other
+/// targets beside buffers of their own, so this is all the memory its pages have.
+const POOL_MB: u64 = 512;
+
 /// What can be set, and to what.
-const KNOWN: [(&str, &str); 15] = [
+const KNOWN: [(&str, &str); 16] = [
     (
         "schedule",
         "fifo, random, vats, ldsf, bldsf, hldsf, mlf, mblf, ddf",
@@ -17,6 +23,7 @@ const KNOWN: [(&str, &str); 15] = [
         "youngest, fewest-locks, smallest-set, wait-die, wound-wait, no-wait",
     ),
     ("isolation", "serializable, repeatable-read, read-committed"),
+    ("release", "logged, durable: when a commit's locks are"),
     ("lock-timeout-ms", "a number; 0: none"),
     ("pool-mb", "size of the buffer pool"),
     ("page-bytes", "4096 to 65536, a power of two"),
@@ -52,7 +59,7 @@ pub fn chosen(settings: &[(String, String)]) -> Result<Chosen, Error> {
         store: Settings::default(),
         isolation: Isolation::default(),
     };
-    let mut pool_mb = None;
+    let mut pool_mb = POOL_MB;
     for (name, value) in settings {
         let name = name.replace('_', "-");
         let Some((_, allowed)) = KNOWN.iter().find(|(known, _)| *known == name) else {
@@ -63,8 +70,7 @@ pub fn chosen(settings: &[(String, String)]) -> Result<Chosen, Error> {
             )));
         };
         let set = if name == "pool-mb" {
-            pool_mb = number(value);
-            pool_mb.is_some()
+            number(value).map(|mb| pool_mb = mb).is_some()
         } else {
             set(&mut chosen, &name, value).is_some()
         };
@@ -75,9 +81,8 @@ pub fn chosen(settings: &[(String, String)]) -> Result<Chosen, Error> {
         }
     }
     // Behind the loop: the size of a page may come later.
-    if let Some(mb) = pool_mb {
-        chosen.store.pool.frames = ((mb << 20) / chosen.store.pool.page_bytes as u64) as usize;
-    }
+    let page_bytes = chosen.store.pool.page_bytes as u64;
+    chosen.store.pool.frames = ((pool_mb << 20) / page_bytes) as usize;
     Ok(chosen)
 }
 
@@ -93,6 +98,13 @@ fn set(chosen: &mut Chosen, name: &str, value: &str) -> Option<()> {
         }
         "deadlocks" => store.locks.rules.deadlocks = deadlocks(value)?,
         "isolation" => chosen.isolation = isolation(value)?,
+        "release" => {
+            store.release = match value {
+                "logged" => Release::WhenLogged,
+                "durable" => Release::WhenDurable,
+                _ => return None,
+            }
+        }
         "lock-timeout-ms" => {
             store.lock_timeout = Some(number(value)?)
                 .filter(|&ms| ms > 0)
