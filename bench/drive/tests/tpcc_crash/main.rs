@@ -32,7 +32,8 @@ fn crash_everywhere(streams: usize) {
         if !disk.power_is_off() {
             ran.unwrap();
             println!(
-                "{cut} operations; commits that were asked for when the power failed: {kept} kept, {lost} lost"
+                "{} operations; commits that were asked for when the power failed: {kept} kept, {lost} lost",
+                cut - 1
             );
             assert!(kept > 0 && lost > 0, "either may happen: {kept}, {lost}");
             return;
