@@ -24,7 +24,7 @@ fn attribute<'a>(profile: &'a Value, name: &str) -> &'a Value {
 /// run has too many values to be told apart.
 #[test]
 fn rows_explain_the_latency() {
-    let (profile, _) = planted::measured("attributes", "annotated,within=run", 0);
+    let (profile, _) = planted::Planted::new("attributes", "annotated,within=run").measured();
     let rows = attribute(&profile, "rows");
     assert_eq!(
         (&rows["intervals"], &rows["fit"]),

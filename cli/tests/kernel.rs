@@ -14,7 +14,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
 use expect::{number, quiet};
-use planted::{assert_at_least, assert_partition, measured, path};
+use planted::{Planted, assert_at_least, assert_partition, path};
 use serde_json::Value;
 use support::build::{EVENKEEL, agent, program};
 use support::run::{Place, as_nobody, finish, is_root};
@@ -41,7 +41,7 @@ fn time_of(profile: &Value, doing: &str) -> f64 {
 /// A futex by its system call's own instruction: the wait is the worker's, 600,000 ticks in produce in the mean.
 #[test]
 fn a_wait_that_goes_around_the_wrappers_is_followed() {
-    let (profile, _) = measured("raw_futex", "run_interval", 0);
+    let (profile, _) = Planted::new("raw_futex", "run_interval").measured();
     if let Some(text) = untold(&profile) {
         eprintln!("left out: {text}");
         return;

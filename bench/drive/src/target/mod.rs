@@ -104,9 +104,10 @@ impl Target {
     /// What the target says.
     pub fn connect(&self, workload: &dyn AnyWorkload) -> Result<Session, Error> {
         let (link, executor) = match self {
-            Target::Embedded(target) => {
-                (Link::Embedded(target.connect(workload)?), Executor::Direct)
-            }
+            Target::Embedded(target) => (
+                Link::Embedded(Box::new(target.connect(workload)?)),
+                Executor::Direct,
+            ),
             Target::Postgres(target) => {
                 let runtime = runtime()?;
                 (
@@ -149,7 +150,7 @@ async fn prepared<T: SqlTarget>(target: &T, workload: &dyn AnyWorkload) -> Resul
 /// A connection to any target.
 pub enum Link {
     /// To the embedded store.
-    Embedded(embedded::Link),
+    Embedded(Box<embedded::Link>),
     /// To PostgreSQL.
     Postgres(postgres::Link),
     /// To MariaDB or MySQL.
