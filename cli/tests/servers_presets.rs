@@ -159,7 +159,7 @@ fn apache_worker() {
 /// The load tool ends with a request open on each connection, which the server may have answered.
 #[test]
 fn nginx() {
-    const CONNECTIONS: [u64; 2] = [4, 2];
+    const CONNECTIONS: [u64; 2] = [2, 16];
     let nginx = Nginx {
         directives: vec!["location = /1m.txt { limit_rate_after 64k; limit_rate 20m; }".to_owned()],
         ..Nginx::default()
@@ -262,7 +262,8 @@ fn redis_with_threads_that_write() {
 }
 
 /// A request is an event of its own, as each connection has one at a time; there are a few more for connections that open
-/// and close, and a request that arrives in two pieces is two. Workers wait for each other's mutexes and for nothing else.
+/// and close, and a request that arrives in two pieces is two. Workers wait for each other's mutexes and, at most, to be told of a
+/// connection.
 #[test]
 fn memcached() {
     const CONNECTIONS: u64 = 16;
@@ -289,6 +290,7 @@ fn memcached() {
         "{seen}: {said}"
     );
     for wait in profile["waits"].as_array().into_iter().flatten() {
-        assert_eq!(wait["object"], "mutex", "{wait:#}");
+        let object = wait["object"].as_str().expect("what is waited for");
+        assert!(["mutex", "event descriptor"].contains(&object), "{wait:#}");
     }
 }
