@@ -192,75 +192,95 @@ pub fn json_lines(all: &[Compared]) -> String {
 /// The comparison for a person.
 #[must_use]
 pub fn table(all: &[Compared]) -> String {
-    let mut text = String::new();
-    let mut put = |line: String| writeln!(text, "{line}").expect("a string takes all");
-    let width = all
-        .iter()
-        .map(|compared| compared.name.chars().count())
-        .max()
-        .unwrap_or(0)
-        .max(8);
     let (baseline, first) = (&all[0], &all[0].rounds[0]);
-    put(format!(
-        "{}, {} rounds, interleaved",
+    let median = |compared: &Compared, metric: &Metric| {
+        let spread = Spread::of(compared.values(metric));
+        spread.map(|spread| (metric.show)(spread.median))
+    };
+    let ratio = |compared: &Compared, metric: &Metric| {
+        let ratio = compared.ratio(baseline, metric)?;
+        Some(format!(
+            "{:.2} ({:.2}–{:.2})",
+            ratio.median, ratio.min, ratio.max
+        ))
+    };
+    let notes: Vec<String> = all.iter().flat_map(notes).collect();
+    format!(
+        "{}, {} rounds, interleaved\n\n{}\n{}\n\
+         Ratios are to `{}` in the same round: median (least–greatest). Below 1 is better for latencies.\n{}\n",
         first.workload,
-        baseline.rounds.len()
-    ));
-    put(String::new());
-    let headings: Vec<String> = METRICS
-        .iter()
-        .map(|metric| format!("{:>19}", metric.heading))
-        .collect();
-    put(format!("{:width$}{}", "median", headings.concat()));
-    for compared in all {
-        let cells = METRICS.iter().map(|metric| {
-            let median =
-                Spread::of(compared.values(metric)).map(|spread| (metric.show)(spread.median));
-            format!("{:>19}", median.unwrap_or_else(|| units::ABSENT.to_owned()))
-        });
-        put(format!(
-            "{:width$}{}",
-            compared.name,
-            cells.collect::<String>()
-        ));
-    }
-    put(String::new());
-    put(format!("{:width$}{}", "ratio", headings.concat()));
-    for compared in &all[1..] {
-        let cells = METRICS.iter().map(|metric| {
-            let ratio = compared.ratio(baseline, metric);
-            let cell = ratio
-                .map(|ratio| format!("{:.2} ({:.2}–{:.2})", ratio.median, ratio.min, ratio.max));
-            format!("{:>19}", cell.unwrap_or_else(|| units::ABSENT.to_owned()))
-        });
-        put(format!(
-            "{:width$}{}",
-            compared.name,
-            cells.collect::<String>()
-        ));
-    }
-    put(String::new());
-    put(format!(
-        "Ratios are to `{}` in the same round: median (least–greatest). Below 1 is better for latencies.",
-        baseline.name
-    ));
-    for compared in all {
-        let name = &compared.name;
-        match compared.consistency() {
-            Value::Null => put(format!("{name}: consistency not checked")),
-            Value::String(ok) => put(format!(
-                "{name}: on {}, consistency {ok}",
-                compared.rounds[0].target
-            )),
-            wrong => put(format!("{name}: consistency VIOLATED: {wrong}")),
-        }
-        let mut notes: Vec<String> = compared.rounds.iter().flat_map(Report::warnings).collect();
-        notes.dedup();
-        notes
+        baseline.rounds.len(),
+        grid("median", all, median),
+        grid("ratio", &all[1..], ratio),
+        baseline.name,
+        notes.join("\n")
+    )
+}
+
+/// A row a configuration and a column a metric, each as wide as it needs to be.
+fn grid(
+    title: &str,
+    rows: &[Compared],
+    cell: impl Fn(&Compared, &Metric) -> Option<String>,
+) -> String {
+    let headings = METRICS.iter().map(|metric| metric.heading.to_owned());
+    let mut lines: Vec<Vec<String>> =
+        vec![[title.to_owned()].into_iter().chain(headings).collect()];
+    lines.extend(rows.iter().map(|compared| {
+        let cells = METRICS
             .iter()
-            .for_each(|note| put(format!("note: {name}: {note}")));
+            .map(|metric| cell(compared, metric).unwrap_or_else(|| units::ABSENT.to_owned()));
+        [compared.name.clone()].into_iter().chain(cells).collect()
+    }));
+    let width = |column: usize| lines.iter().map(|line| line[column].chars().count()).max();
+    let widths: Vec<usize> = (0..=METRICS.len()).filter_map(width).collect();
+    let mut text = String::new();
+    for line in &lines {
+        let (name, cells) = line.split_first().expect("a row begins with its name");
+        write!(text, "{name:0$}", widths[0]).expect("a string takes all");
+        for (cell, width) in cells.iter().zip(&widths[1..]) {
+            write!(text, "  {cell:>width$}").expect("a string takes all");
+        }
+        text.push('\n');
     }
     text
+}
+
+/// Whether the data were right in the end, and what a reader of the numbers must know, once for all rounds.
+fn notes(compared: &Compared) -> Vec<String> {
+    let name = &compared.name;
+    let consistency = match compared.consistency() {
+        Value::Null => format!("{name}: consistency not checked"),
+        Value::String(ok) => format!("{name}: on {}, consistency {ok}", compared.rounds[0].target),
+        wrong => format!("{name}: consistency VIOLATED: {wrong}"),
+    };
+    let all: Vec<String> = compared.rounds.iter().flat_map(Report::warnings).collect();
+    let told = merged(&all, compared.rounds.len());
+    [consistency]
+        .into_iter()
+        .chain(told.iter().map(|note| format!("note: {name}: {note}")))
+        .collect()
+}
+
+/// Each note once, with the number of rounds it was made in: the same with other numbers in it is the same.
+fn merged(all: &[String], rounds: usize) -> Vec<String> {
+    let wording = |note: &str| note.replace(|c: char| c.is_ascii_digit(), "");
+    let mut told: Vec<(&String, usize)> = Vec::new();
+    for note in all {
+        match told
+            .iter_mut()
+            .find(|(one, _)| wording(one) == wording(note))
+        {
+            Some((_, times)) => *times += 1,
+            None => told.push((note, 1)),
+        }
+    }
+    told.into_iter()
+        .map(|(note, times)| match times {
+            1 => format!("{note} (in 1 round of {rounds})"),
+            _ => format!("{note} (in {times} rounds of {rounds}, with other numbers)"),
+        })
+        .collect()
 }
 
 #[cfg(test)]
@@ -278,5 +298,36 @@ mod tests {
         assert_eq!(Spread::of(Vec::new()), None);
         // A round in which the baseline did nothing.
         assert_eq!(Spread::of(vec![1.0, 1.0 / 0.0]), None);
+    }
+
+    #[test]
+    fn cells_stay_apart_however_wide_they_are() {
+        let row = |name: &str| Compared {
+            name: name.to_owned(),
+            rounds: Vec::new(),
+        };
+        let cell = |compared: &Compared, metric: &Metric| {
+            (metric.name == "mean_ns").then(|| format!("{} 1.12 (0.13–233.25)", compared.name))
+        };
+        let text = grid("ratio", &[row("a"), row("longer")], cell);
+        let words = |line: &str| line.split("  ").filter(|word| !word.is_empty()).count();
+        assert!(
+            text.lines().all(|line| words(line) == 1 + METRICS.len()),
+            "{text}"
+        );
+        let ends: Vec<usize> = text.lines().map(|line| line.chars().count()).collect();
+        assert!(ends.iter().all(|&end| end == ends[0]), "{text}");
+    }
+
+    #[test]
+    fn a_note_is_told_once_whatever_its_numbers() {
+        let all = ["12 were late", "7 were late", "stopped"].map(str::to_owned);
+        assert_eq!(
+            merged(&all, 3),
+            [
+                "12 were late (in 2 rounds of 3, with other numbers)",
+                "stopped (in 1 round of 3)"
+            ]
+        );
     }
 }

@@ -1,16 +1,21 @@
 //! What profiling costs a server: `cargo bench -p evenkeel --bench overhead [-- ROUNDS SECONDS [SERVER] [NAME..]]`.
 //!
 //! SERVER is `cpu` (PostgreSQL, pgbench's simple-update with fsync off, so that the processor is what limits it; the
-//! default), `fsync` (PostgreSQL, TPC-B with 16 clients) or `mariadb` (TATP with 8 clients). It is one server with one data
-//! directory, started anew for each measurement: plain, as a variant, plain, as the next variant, round after round.
-//! Printed are throughputs relative to the plain server's just before and after: least, quartiles, median, largest. The first
-//! variant is the plain server once more: what it differs from 1 is the noise of the method.
+//! default), `fsync` (PostgreSQL, TPC-B with 16 clients) or `mariadb` (TATP with 8 clients).
+//!
+//! What a shared machine does from one second to the next is more than what is to be measured, so two servers of the kind run
+//! *at the same time* under the same load, one of them profiled, then the other one: the geometric mean of the two ratios of
+//! their throughputs owes nothing to the machine's moods nor to what one server has better than the other. The profiler's own
+//! process takes from both alike; its share of the machine's processor time is measured by itself and taken off. Printed are
+//! quartiles over the rounds. The first variant is a plain server: what it differs from 1 is the noise of the method.
 //!
 //! The other variants: the agent preloaded without a session; a session with only the intervals' boundaries; with 10, 50, 100
 //! and 500 call sites, at 100 also with edges; with PostgreSQL bpftrace with uprobe and uretprobe on the functions that 10 and
-//! 100 sites call, where bpftrace works. With NAMEs, only the variants whose names have one of them in it.
+//! 100 sites call, where bpftrace works: these are compared with the same server before, since a uprobe is in a file and so
+//! in both. With NAMEs, only the variants whose names have one of them in it.
 
 mod bpftrace;
+mod processor;
 mod subject;
 
 use std::ffi::OsString;
@@ -29,7 +34,10 @@ struct Variant {
     wrap: Option<Vec<OsString>>,
     /// A bpftrace program to run meanwhile.
     trace: Option<String>,
+    /// Throughput relative to the plain server's, a round each.
     ratios: Vec<f64>,
+    /// The profiler's part of the machine's processor time, a round each.
+    shares: Vec<f64>,
 }
 
 /// What was asked for.
@@ -72,58 +80,89 @@ impl Asked {
 
 fn main() {
     let asked = Asked::read();
-    let mut subject: Box<dyn Subject> = match asked.server.as_str() {
-        "mariadb" => Box::new(Maria::new()),
-        server => Box::new(Postgres::new(server == "fsync")),
-    };
-    let mut variants = variants(&*subject, &asked);
-    let plain = |subject: &mut Box<dyn Subject>| measure(&mut **subject, None, &asked);
-    plain(&mut subject); // fills the caches
-    for round in 1..=asked.rounds {
-        let mut before = plain(&mut subject);
-        for variant in &mut variants {
-            let throughput = measure(&mut *subject, Some(variant), &asked);
-            let after = plain(&mut subject);
-            variant.ratios.push(2.0 * throughput / (before + after));
-            before = after;
+    let mut pair = [(); 2].map(|()| -> Box<dyn Subject> {
+        match asked.server.as_str() {
+            "mariadb" => Box::new(Maria::new()),
+            server => Box::new(Postgres::new(server == "fsync")),
         }
-        eprintln!(
-            "round {round} of {}: plain {before:.0} transactions a second",
-            asked.rounds
-        );
+    });
+    let mut variants = variants(&*pair[0], &asked);
+    for round in 1..=asked.rounds {
+        for variant in &mut variants {
+            let (ratio, share) = match &variant.trace {
+                Some(program) => (traced(&*pair[0], program, asked.seconds), 0.0),
+                None => beside_plain(&mut pair, variant.wrap.as_deref(), asked.seconds),
+            };
+            variant.ratios.push(ratio * (1.0 - share));
+            variant.shares.push(share);
+        }
+        eprintln!("round {round} of {}", asked.rounds);
         print(&mut variants, round, asked.seconds);
     }
 }
 
-/// Throughput of the server started plain or as the variant says.
-fn measure(subject: &mut dyn Subject, variant: Option<&Variant>, asked: &Asked) -> f64 {
-    subject.restart(variant.and_then(|variant| variant.wrap.as_deref()));
-    let trace = variant.and_then(|variant| variant.trace.as_deref());
-    let _tracer = trace.map(bpftrace::Tracer::start);
+/// Throughput behind the command relative to the plain server's at the same time, and the command's own part of the machine.
+fn beside_plain(
+    pair: &mut [Box<dyn Subject>; 2],
+    wrap: Option<&[OsString]>,
+    seconds: u32,
+) -> (f64, f64) {
+    let mut turn = |profiled: usize| {
+        pair[profiled].restart(wrap);
+        pair[1 - profiled].restart(None);
+        together(pair, WARM_S);
+        // A command that became the server leaves it to this process.
+        let parent = processor::parent(pair[profiled].pid());
+        let command = parent.filter(|&parent| parent != std::process::id());
+        let before_s = command.map_or(0.0, processor::used_s);
+        let throughputs = together(pair, seconds);
+        let used_s = command.map_or(0.0, processor::used_s) - before_s;
+        let share = used_s / processor::available_s(seconds);
+        (throughputs[profiled] / throughputs[1 - profiled], share)
+    };
+    let (one, other) = (turn(0), turn(1));
+    ((one.0 * other.0).sqrt(), f64::midpoint(one.1, other.1))
+}
+
+/// Throughputs of both under load at the same time.
+fn together(pair: &[Box<dyn Subject>; 2], seconds: u32) -> [f64; 2] {
+    let [one, other] = pair;
+    std::thread::scope(|scope| {
+        let one = scope.spawn(|| one.throughput(seconds));
+        let other = other.throughput(seconds);
+        [one.join().expect("the load"), other]
+    })
+}
+
+/// Throughput under bpftrace relative to that just before.
+fn traced(subject: &dyn Subject, program: &str, seconds: u32) -> f64 {
     subject.throughput(WARM_S);
-    subject.throughput(asked.seconds)
+    let before = subject.throughput(seconds);
+    let _tracer = bpftrace::Tracer::start(program);
+    subject.throughput(WARM_S);
+    subject.throughput(seconds) / before
 }
 
 /// The table after so many rounds.
 fn print(variants: &mut [Variant], rounds: u32, seconds: u32) {
     println!(
-        "{:<36} {:>7} {:>7} {:>7} {:>7} {:>7}   throughput / plain, {rounds} rounds of {seconds} s",
-        "", "min", "q1", "median", "q3", "max"
+        "{:<36} {:>7} {:>7} {:>7} {:>7} {:>7}  {:>8}   throughput / plain, {rounds} rounds of {seconds} s",
+        "", "min", "q1", "median", "q3", "max", "profiler"
     );
     for variant in variants {
-        variant.ratios.sort_by(f64::total_cmp);
-        let ratios = &variant.ratios;
-        let quantile = |q: f64| {
-            let at = q * (ratios.len() - 1) as f64;
-            let (below, above) = (ratios[at.floor() as usize], ratios[at.ceil() as usize]);
-            below + (above - below) * at.fract()
-        };
         print!("{:<36}", variant.name);
         for q in [0.0, 0.25, 0.5, 0.75, 1.0] {
-            print!(" {:>7.3}", quantile(q));
+            print!(" {:>7.3}", quantile(&mut variant.ratios, q));
         }
-        println!();
+        println!("  {:>7.2}%", 100.0 * quantile(&mut variant.shares, 0.5));
     }
+}
+
+fn quantile(numbers: &mut [f64], q: f64) -> f64 {
+    numbers.sort_by(f64::total_cmp);
+    let at = q * (numbers.len() - 1) as f64;
+    let (below, above) = (numbers[at.floor() as usize], numbers[at.ceil() as usize]);
+    below + (above - below) * at.fract()
 }
 
 fn variants(subject: &dyn Subject, asked: &Asked) -> Vec<Variant> {
@@ -142,11 +181,12 @@ fn variants(subject: &dyn Subject, asked: &Asked) -> Vec<Variant> {
         wrap,
         trace,
         ratios: Vec::new(),
+        shares: Vec::new(),
     };
     let mut preload = OsString::from("LD_PRELOAD=");
     preload.push(&agent);
     let mut all = vec![
-        variant("plain again".into(), None, None),
+        variant("plain".into(), None, None),
         variant(
             "agent preloaded, no session".into(),
             Some(vec!["env".into(), preload]),
@@ -176,7 +216,7 @@ fn variants(subject: &dyn Subject, asked: &Asked) -> Vec<Variant> {
             eprintln!("bpftrace does not work here: left out");
         }
     }
-    all.retain(|variant| variant.name == "plain again" || asked.wants(&variant.name));
+    all.retain(|variant| variant.name == "plain" || asked.wants(&variant.name));
     all
 }
 

@@ -9,13 +9,15 @@ use evenkeel_servers::{
 };
 
 /// A server with data, which can be started again on them behind another command.
-pub trait Subject {
+pub trait Subject: Sync {
     /// Starts it anew behind the command.
     fn restart(&mut self, wrap: Option<&[OsString]>);
     /// Transactions a second over so many seconds of load.
     fn throughput(&self, seconds: u32) -> f64;
     /// Folder that its account may read.
     fn folder(&self) -> &Path;
+    /// Process id of the server, which runs.
+    fn pid(&self) -> u32;
     /// What `--preset` calls it.
     fn preset(&self) -> &'static str;
 }
@@ -78,6 +80,10 @@ impl Subject for Postgres {
         self.server.folder()
     }
 
+    fn pid(&self) -> u32 {
+        self.server.pid().expect("it runs")
+    }
+
     fn preset(&self) -> &'static str {
         "postgres"
     }
@@ -126,6 +132,10 @@ impl Subject for Maria {
 
     fn folder(&self) -> &Path {
         self.server.folder()
+    }
+
+    fn pid(&self) -> u32 {
+        self.server.pid().expect("it runs")
     }
 
     fn preset(&self) -> &'static str {

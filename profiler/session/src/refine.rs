@@ -8,6 +8,10 @@
 //! the larger of Var(X)/Var(L) and |Cov(X, L)|/Var(L), so that a function which varies little by itself but always
 //! together with the rest is opened, too.
 
+mod closing;
+#[cfg(test)]
+mod example;
+
 use std::collections::{HashMap, HashSet};
 
 use evenkeel_analysis::profile::{Node, Profile};
@@ -15,6 +19,8 @@ use evenkeel_analysis::sites::Kind;
 use evenkeel_wire::Form;
 
 use crate::plan::{Function, Planned};
+
+pub use closing::{Closing, to_close};
 
 /// Limits of a session.
 #[derive(Clone, Copy, Debug)]
@@ -230,174 +236,20 @@ fn open_the_rest(
     }
 }
 
-/// A probe to uproot.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Closing {
-    /// Which.
-    pub id: u32,
-    /// For what it costs, not only to make room.
-    pub too_dear: bool,
-}
-
-/// Probes to uproot, so that the cost stays within the limits and `wanted` more probes have room.
-///
-/// Only probes go that explain little: those whose callee was not opened and whose contribution is below the threshold,
-/// or a tenth of what the best candidate, `best`, contributes. Those that cost more than the limit go even then, the most expensive for what they tell first.
-pub fn to_close(
-    profile: &Profile,
-    limits: &Limits,
-    state: &State<'_>,
-    planted: &[u32],
-    wanted: usize,
-    best: f64,
-) -> Vec<Closing> {
-    let mut worth: HashMap<u32, (f64, f64)> = HashMap::new();
-    measure(&profile.tree, &mut worth);
-    let cost_of = |id: u32| {
-        worth.get(&id).map_or(0.0, |&(_, calls)| {
-            calls * profile.overhead.probe_ns / profile.mean_ns.max(1.0)
-        })
-    };
-    let worth_of = |id: u32| {
-        worth
-            .get(&id)
-            .map_or(0.0, |&(contribution, _)| contribution)
-    };
-    let opened = |id: u32| {
-        state.probes[id as usize]
-            .callee
-            .is_some_and(|callee| state.opened.contains(&callee))
-    };
-    let mut order: Vec<u32> = planted.to_vec();
-    // Least worth for its cost first; among those that tell nothing the costly ones, then the silent ones.
-    order.sort_by(|&a, &b| {
-        let value = |id: u32| worth_of(id) / (cost_of(id) + 1e-6);
-        value(a)
-            .total_cmp(&value(b))
-            .then(cost_of(b).total_cmp(&cost_of(a)))
-    });
-    let mut excess_cost = profile.overhead.estimated_fraction - limits.overhead_max;
-    let mut excess_probes = (planted.len() + wanted) as i64 - limits.probes_max as i64;
-    let mut closed = Vec::new();
-    for id in order {
-        let too_dear = excess_cost > 0.0 && cost_of(id) > 0.0;
-        let silent =
-            excess_probes > 0 && worth_of(id) < limits.threshold.max(best / 10.0) && !opened(id);
-        if too_dear || silent {
-            excess_cost -= cost_of(id);
-            excess_probes -= 1;
-            closed.push(Closing { id, too_dear });
-        }
-    }
-    closed
-}
-
-/// Contribution and calls an interval, by probe.
-fn measure(node: &Node, worth: &mut HashMap<u32, (f64, f64)>) {
-    if let Some(id) = node.probe {
-        let entry = worth.entry(id).or_default();
-        entry.0 += node.variance_fraction.max(node.share.abs());
-        entry.1 += node.calls_mean;
-    }
-    node.children.iter().for_each(|child| measure(child, worth));
-}
-
 #[cfg(test)]
 mod tests {
+    use super::example::{LIMITS, body, example, node, nothing_known, planned};
     use super::*;
-    use evenkeel_wire::{Role, Wanted};
-
-    fn planned(callee: Option<Function>, form: Form) -> Planned {
-        Planned {
-            callee,
-            holder: (0, 0),
-            form,
-            role: Role::Inner,
-            wanted: Wanted::On,
-        }
-    }
-
-    fn node(name: &str, probe: u32, variance: f64, height: u32, children: Vec<Node>) -> Node {
-        Node {
-            name: name.into(),
-            probe: Some(probe),
-            variance_fraction: variance,
-            share: variance,
-            calls_mean: 1.0,
-            height,
-            children,
-            ..Node::default()
-        }
-    }
-
-    fn body(variance: f64) -> Node {
-        Node {
-            name: "body".into(),
-            kind: Kind::Body,
-            variance_fraction: variance,
-            share: variance,
-            ..Node::default()
-        }
-    }
-
-    const LIMITS: Limits = Limits {
-        probes_max: 4,
-        overhead_max: 0.03,
-        threshold: 0.05,
-        specificity: 2,
-        opened_at_once: 3,
-    };
-
-    /// root > a (opened) > b, pointer; root > c; a's body holds a short pointer.
-    fn example() -> (Profile, Vec<Planned>) {
-        let a = node(
-            "a",
-            0,
-            0.9,
-            4,
-            vec![
-                node("b", 1, 0.3, 1, vec![]),
-                node("p", 2, 0.4, 3, vec![]),
-                body(0.2),
-            ],
-        );
-        let c = node("c", 3, 0.02, 0, vec![]);
-        let tree = Node {
-            children: vec![a, c, body(0.01)],
-            ..Node::default()
-        };
-        let probes = vec![
-            planned(Some((0, 0xa)), Form::Call),
-            planned(Some((0, 0xb)), Form::Call),
-            planned(None, Form::IndirectCall),
-            planned(Some((0, 0xc)), Form::Call),
-        ];
-        let mut profile = Profile {
-            tree,
-            mean_ns: 1000.0,
-            ..Profile::default()
-        };
-        profile.overhead.probe_ns = 10.0;
-        profile.overhead.estimated_fraction = 0.039;
-        (profile, probes)
-    }
 
     #[test]
     fn the_best_score_is_opened_first() {
         let (profile, probes) = example();
         let opened = HashSet::from([(0, 0xa)]);
         let pointers = HashSet::from([(0, 0xa)]);
-        let none = HashSet::new();
-        let nothing = HashSet::new();
         let state = State {
-            probes: &probes,
-            scope: &[],
             opened: &opened,
-            partly: &none,
-            barren: &none,
             pointers: &pointers,
-            discovered: &nothing,
-            closed_imports: &nothing,
+            ..nothing_known(&probes)
         };
         let list = candidates(&profile, 5, &LIMITS, &state);
         // Scores by hand: body of a (5-0)^2 x 0.2 = 5; b (5-1)^2 x 0.3 = 4.8; p (5-3)^2 x 0.4 = 1.6; c is below 5 %.
@@ -418,17 +270,10 @@ mod tests {
     fn calls_without_room_get_their_turn() {
         let (profile, probes) = example();
         let opened = HashSet::from([(0, 0xa)]);
-        let none = HashSet::new();
-        let nothing = HashSet::new();
         let state = State {
-            probes: &probes,
-            scope: &[],
             opened: &opened,
             partly: &opened,
-            barren: &none,
-            pointers: &none,
-            discovered: &nothing,
-            closed_imports: &nothing,
+            ..nothing_known(&probes)
         };
         let list = candidates(&profile, 5, &LIMITS, &state);
         assert_eq!(list[0].step, Step::Open((0, 0xa)));
@@ -441,17 +286,10 @@ mod tests {
         let a = &mut profile.tree.children[0];
         *a.children.last_mut().unwrap() = body(0.01);
         let opened = HashSet::from([(0, 0xa)]);
-        let none = HashSet::new();
-        let nothing = HashSet::new();
         let state = State {
-            probes: &probes,
-            scope: &[],
             opened: &opened,
             partly: &opened,
-            barren: &none,
-            pointers: &none,
-            discovered: &nothing,
-            closed_imports: &nothing,
+            ..nothing_known(&probes)
         };
         let asks = |profile: &Profile| {
             let list = candidates(profile, 5, &LIMITS, &state);
@@ -480,46 +318,14 @@ mod tests {
         };
         profile.tree.children[0].children[0].children.push(wait);
         let opened = HashSet::from([(0, 0xa)]);
-        let none = HashSet::new();
-        let nothing = HashSet::new();
         let state = State {
-            probes: &probes,
             scope: &[(0, 0xa)],
             opened: &opened,
-            partly: &none,
-            barren: &none,
             pointers: &opened,
-            discovered: &nothing,
-            closed_imports: &nothing,
+            ..nothing_known(&probes)
         };
         let list = candidates(&profile, 5, &LIMITS, &state);
         let steps: Vec<Step> = list.iter().map(|candidate| candidate.step).collect();
         assert!(steps.contains(&Step::Open((0, 0xb))) && steps.contains(&Step::Open((0, 0xd))));
-    }
-
-    #[test]
-    fn what_tells_least_for_its_cost_is_closed() {
-        let (profile, probes) = example();
-        let opened = HashSet::from([(0, 0xa)]);
-        let none = HashSet::new();
-        let nothing = HashSet::new();
-        let state = State {
-            probes: &probes,
-            scope: &[],
-            opened: &opened,
-            partly: &none,
-            barren: &none,
-            pointers: &none,
-            discovered: &nothing,
-            closed_imports: &nothing,
-        };
-        // Each costs 10 ns of 1000 = 1 %; the estimate is 0.9 % above the limit: c, with 2 %, tells least.
-        assert_eq!(
-            to_close(&profile, &LIMITS, &state, &[0, 1, 2, 3], 0, 0.0),
-            [Closing {
-                id: 3,
-                too_dear: true
-            }]
-        );
     }
 }

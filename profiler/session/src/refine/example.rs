@@ -1,0 +1,109 @@
+//! The profile that the tests of refinement decide over.
+
+use std::collections::HashSet;
+use std::sync::LazyLock;
+
+use evenkeel_analysis::profile::{Node, Profile};
+use evenkeel_analysis::sites::Kind;
+use evenkeel_wire::{Form, Role, Wanted};
+
+use super::{Limits, State};
+use crate::plan::{Function, Planned};
+
+static NO_FUNCTIONS: LazyLock<HashSet<Function>> = LazyLock::new(HashSet::new);
+static NO_PROBES: LazyLock<HashSet<u32>> = LazyLock::new(HashSet::new);
+
+/// Nothing was opened, nothing learned.
+pub(super) fn nothing_known(probes: &[Planned]) -> State<'_> {
+    State {
+        probes,
+        scope: &[],
+        opened: &NO_FUNCTIONS,
+        partly: &NO_FUNCTIONS,
+        barren: &NO_FUNCTIONS,
+        pointers: &NO_FUNCTIONS,
+        discovered: &NO_PROBES,
+        closed_imports: &NO_PROBES,
+    }
+}
+
+pub(super) fn planned(callee: Option<Function>, form: Form) -> Planned {
+    Planned {
+        callee,
+        holder: (0, 0),
+        form,
+        role: Role::Inner,
+        wanted: Wanted::On,
+    }
+}
+
+pub(super) fn node(
+    name: &str,
+    probe: u32,
+    variance: f64,
+    height: u32,
+    children: Vec<Node>,
+) -> Node {
+    Node {
+        name: name.into(),
+        probe: Some(probe),
+        variance_fraction: variance,
+        share: variance,
+        calls_mean: 1.0,
+        height,
+        children,
+        ..Node::default()
+    }
+}
+
+pub(super) fn body(variance: f64) -> Node {
+    Node {
+        name: "body".into(),
+        kind: Kind::Body,
+        variance_fraction: variance,
+        share: variance,
+        ..Node::default()
+    }
+}
+
+pub(super) const LIMITS: Limits = Limits {
+    probes_max: 4,
+    overhead_max: 0.03,
+    threshold: 0.05,
+    specificity: 2,
+    opened_at_once: 3,
+};
+
+/// root > a (opened) > b, pointer; root > c; a's body holds a short pointer.
+pub(super) fn example() -> (Profile, Vec<Planned>) {
+    let a = node(
+        "a",
+        0,
+        0.9,
+        4,
+        vec![
+            node("b", 1, 0.3, 1, vec![]),
+            node("p", 2, 0.4, 3, vec![]),
+            body(0.2),
+        ],
+    );
+    let c = node("c", 3, 0.02, 0, vec![]);
+    let tree = Node {
+        children: vec![a, c, body(0.01)],
+        ..Node::default()
+    };
+    let probes = vec![
+        planned(Some((0, 0xa)), Form::Call),
+        planned(Some((0, 0xb)), Form::Call),
+        planned(None, Form::IndirectCall),
+        planned(Some((0, 0xc)), Form::Call),
+    ];
+    let mut profile = Profile {
+        tree,
+        mean_ns: 1000.0,
+        ..Profile::default()
+    };
+    profile.overhead.probe_ns = 10.0;
+    profile.overhead.estimated_fraction = 0.039;
+    (profile, probes)
+}
