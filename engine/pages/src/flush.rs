@@ -119,7 +119,8 @@ impl Pool {
                 .take(count)
                 .collect()
         };
-        dirty.sort_unstable_by_key(|&frame| self.frames[frame as usize].page());
+        // Each page is asked for once: it may be replaced meanwhile, and the order must not change under the sorting.
+        dirty.sort_by_cached_key(|&frame| self.frames[frame as usize].page());
         self.flush_frames(&dirty, Patience::None)
     }
 
