@@ -81,10 +81,25 @@ pub fn anomalies(
         let writers_of = list.iter().filter_map(|value| writers.get(value).copied());
         edges.extend(writers_of.clone().zip(writers_of.skip(1)));
     }
+    // Nobody was told that what ended unknown has committed: unless what it appended is there, it may have read what was lost
+    // with it.
+    let kept = |observed: &Observed| {
+        observed.operations.iter().any(|operation| match operation {
+            Operation::Append { key, value } => {
+                last.get(key).is_some_and(|list| list.contains(value))
+            }
+            Operation::Read { .. } => false,
+        })
+    };
+    let counts = |observed: &Observed| match observed.end {
+        End::Committed => true,
+        End::Aborted => false,
+        End::Unknown => kept(observed),
+    };
     for (txn, observed) in history
         .iter()
         .enumerate()
-        .filter(|(_, observed)| observed.end != End::Aborted)
+        .filter(|(_, observed)| counts(observed))
     {
         let mut own: BTreeMap<i64, usize> = BTreeMap::new();
         for operation in &observed.operations {
