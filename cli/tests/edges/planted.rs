@@ -119,19 +119,14 @@ fn assert_whole(profile: &Value, intervals: u64) {
     );
     let rounds = profile["rounds"].as_array().unwrap();
     if let [_] = rounds.as_slice() {
-        // An interval that another thread works for while a window ends may lose records there; it is left out.
-        let discarded = number(profile, "discarded");
-        assert!(
-            discarded <= intervals as f64 / 20.0,
+        assert_eq!(
+            number(profile, "discarded"),
+            0.0,
             "{}",
             profile["discarded_by_reason"]
         );
         let used = number(profile, "intervals") + number(profile, "sampled_out");
-        assert_eq!(
-            (used + discarded) as u64,
-            intervals,
-            "each is accounted for"
-        );
+        assert_eq!(used as u64, intervals, "each is accounted for");
     }
     let used: u64 = rounds
         .iter()

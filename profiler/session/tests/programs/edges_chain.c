@@ -10,7 +10,6 @@
 //   hold_second > produce
 // whatever the machine does, and on a quiet machine all of the variance. The middle thread does nothing itself.
 #include <pthread.h>
-#include <sched.h>
 #include <stdatomic.h>
 
 #include "spin.h"
@@ -27,7 +26,7 @@ static int is_waited_for(pthread_mutex_t *mutex) {
 
 static void await(_Atomic uint64_t *flag) {
     while (!atomic_load(flag)) {
-        sched_yield();
+        give_way();
     }
 }
 
@@ -46,7 +45,7 @@ FUNCTION void hold_second(uint64_t ticks) {
     pthread_mutex_lock(&second);
     atomic_store(&is_second_held, 1);
     while (!is_waited_for(&first) || !is_waited_for(&second)) {
-        sched_yield();
+        give_way();
     }
     produce(ticks);
     pthread_mutex_unlock(&second);

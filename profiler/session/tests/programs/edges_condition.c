@@ -8,7 +8,6 @@
 // 2 x 150,000 ticks in prepare and of finish is on its path, below waits: condition variable > thread outside of
 // intervals: at least 900,000 ticks of the mean latency. On a quiet machine finish has all of the variance, prepare none.
 #include <pthread.h>
-#include <sched.h>
 
 #include "spin.h"
 
@@ -29,12 +28,10 @@ FUNCTION uint64_t finish(uint64_t ticks) {
 
 // Until the waiter is in its wait of this number.
 static void watch(int wait) {
-    pthread_mutex_lock(&mutex);
-    while (waits < wait) {
-        pthread_mutex_unlock(&mutex);
-        sched_yield();
-        pthread_mutex_lock(&mutex);
+    while (__atomic_load_n(&waits, __ATOMIC_RELAXED) < wait) {
+        give_way();
     }
+    pthread_mutex_lock(&mutex); // it waits as soon as the mutex is free
     pthread_mutex_unlock(&mutex);
 }
 

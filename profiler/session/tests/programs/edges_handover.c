@@ -9,7 +9,6 @@
 // the worker does before it takes the interval up. On a quiet machine the queue is as good as nothing, a tenth of the
 // variance is parse's and nine tenths are handle's.
 #include <pthread.h>
-#include <sched.h>
 #include <stdatomic.h>
 
 #include "evenkeel.h"
@@ -32,7 +31,7 @@ FUNCTION uint64_t handle(uint64_t ticks) {
 
 FUNCTION uint64_t record(uint64_t value) {
     while (!atomic_load(&is_ended)) {
-        sched_yield();
+        give_way();
     }
     spin(20000);
     return value + 1;
@@ -51,7 +50,7 @@ static void *worker(void *unused) {
             evenkeel_end(INTERVAL);
             atomic_store(&is_ended, 1);
         }
-        sched_yield();
+        give_way();
     }
 }
 

@@ -7,7 +7,6 @@
 // The clock of both starts when the interval has begun. So at least 600,000 ticks of the mean latency are flush_page's, and on a
 // quiet machine all of the variance; the interval does not call it, and keep_house is in no interval.
 #include <pthread.h>
-#include <sched.h>
 #include <stdatomic.h>
 
 #include "spin.h"
@@ -18,7 +17,7 @@ static volatile uint64_t pages;
 
 FUNCTION void sweep(void) {
     while (!atomic_load(&is_begun)) {
-        sched_yield();
+        give_way();
     }
     spin(50000);
 }
@@ -42,14 +41,14 @@ FUNCTION void hold_locked(uint64_t ticks) {
 }
 
 FUNCTION int keep_house(void) {
-    uint64_t ticks = atomic_exchange(&asked, 0);
+    uint64_t ticks;
+    while (!(ticks = atomic_exchange(&asked, 0))) {
+        give_way();
+    }
     if (ticks == 1) {
         return 0;
     }
-    if (ticks) {
-        hold_locked(ticks);
-    }
-    sched_yield();
+    hold_locked(ticks);
     return 1;
 }
 
@@ -84,7 +83,7 @@ int main(int argc, char **argv) {
         atomic_store(&is_held, 0);
         atomic_store(&asked, draw(&design) & 1 ? 900000 : 300000);
         while (!atomic_load(&is_held)) {
-            sched_yield();
+            give_way();
         }
         checksum = mix(checksum, run_interval(i));
     }

@@ -8,7 +8,6 @@
 // take > waits: mutex > thread outside of intervals > hold, and on a quiet machine so is all of the variance. The clock of hold
 // starts when the interval has begun, so that the wait is as long as was planted whatever the machine does.
 #include <pthread.h>
-#include <sched.h>
 #include <stdatomic.h>
 
 #include "spin.h"
@@ -18,7 +17,7 @@ static _Atomic uint64_t asked, is_held, is_begun;
 
 FUNCTION uint64_t hold(uint64_t ticks) {
     while (!atomic_load(&is_begun)) {
-        sched_yield();
+        give_way();
     }
     spin(ticks);
     return ticks;
@@ -41,7 +40,7 @@ static void *background(void *unused) {
         if (ticks) {
             hold_locked(ticks);
         }
-        sched_yield();
+        give_way();
     }
 }
 
@@ -70,7 +69,7 @@ int main(int argc, char **argv) {
         atomic_store(&is_held, 0);
         atomic_store(&asked, draw(&design) & 1 ? 900000 : 300000);
         while (!atomic_load(&is_held)) {
-            sched_yield();
+            give_way();
         }
         checksum = mix(checksum, run_interval(i));
     }

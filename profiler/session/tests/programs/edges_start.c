@@ -9,7 +9,6 @@
 //   path: waiting for its turn > await > waits: condition variable > thread outside of intervals > produce, then complete:
 //   at least 600,000 and 100,000 ticks of the mean; of prologue nothing, though main is in it all the time
 #include <pthread.h>
-#include <sched.h>
 #include <stdatomic.h>
 
 #include "evenkeel.h"
@@ -46,7 +45,7 @@ static void *producer(void *unused) {
             produce(ticks);
             signal_produced(0);
         }
-        sched_yield();
+        give_way();
     }
 }
 
@@ -77,24 +76,23 @@ static void *completer(void *unused) {
     return unused;
 }
 
-static int is_awaited(void) {
-    pthread_mutex_lock(&mutex);
-    int awaited = waits;
+static void watch(void) {
+    while (!__atomic_load_n(&waits, __ATOMIC_RELAXED)) {
+        give_way();
+    }
+    pthread_mutex_lock(&mutex); // it waits as soon as the mutex is free
     pthread_mutex_unlock(&mutex);
-    return awaited;
 }
 
 FUNCTION uint64_t prologue(uint64_t value) {
     while (!atomic_load(&is_ended)) {
-        sched_yield();
+        give_way();
     }
     return value * 3;
 }
 
 static uint64_t start(uint64_t value, uint64_t ticks) {
-    while (!is_awaited()) {
-        sched_yield();
-    }
+    watch();
     atomic_store(&is_ended, 0);
     evenkeel_begin(INTERVAL);
     atomic_store(&asked, ticks);
