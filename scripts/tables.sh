@@ -9,7 +9,7 @@
 set -eu
 
 cd "$(dirname "$0")/.."
-tables="schedules clients workloads micro pool flush blocks streams workers grants beside"
+tables="schedules clients workloads tax micro pool flush blocks streams workers grants beside"
 out=target/tables
 dry=""
 while getopts no: option; do
@@ -66,15 +66,24 @@ clients() {
     compare "$three" tpcc --scale 8 --clients 64
 }
 
-# The other workloads: without contention schedules should not differ, and cost nothing.
+# The other workloads: without contention schedules should not differ.
 workloads() {
     for workload in tatp seats epinions ycsb-a; do
         compare "$three" $workload --load 70%
     done
-    for workload in tatp ycsb-a; do
-        compare "$three" $workload --clients 1
-    done
 }
+
+# What a schedule costs where it has nothing to decide: one client, commits that do not wait for the disk, both at the same time,
+# many short rounds. Two runs of FIFO tell how much of it is the machine.
+tax() (
+    length=1s
+    rounds=$((6 * rounds))
+    for workload in tatp seats epinions ycsb-a; do
+        for schedule in fifo vats ldsf; do
+            compare "--schedule=fifo --schedule=$schedule" --together $workload --clients 1 --set flush=lazy-write --warmup 200ms
+        done
+    done
+)
 
 # The papers' microbenchmark over skew and the part of exclusive locks.
 micro() {

@@ -174,18 +174,11 @@ fn a_load_is_a_part_of_the_measured_saturation() {
     );
 }
 
-#[test]
-fn a_comparison_prints_a_line_for_each_configuration() {
-    let mut arguments = vec![
-        "compare",
-        "--rounds",
-        "2",
-        "--json",
-        "--with",
-        "--schedule fifo",
-        "--with",
-        "--schedule ldsf",
-    ];
+/// Two rounds of two schedules.
+fn assert_compares(options: &[&str]) {
+    let schedules = ["--with", "--schedule fifo", "--with", "--schedule ldsf"];
+    let mut arguments = vec!["compare", "--rounds", "2", "--json"];
+    arguments.extend(options.iter().chain(&schedules));
     arguments.extend(small(&[
         "--for",
         "500ms",
@@ -209,6 +202,16 @@ fn a_comparison_prints_a_line_for_each_configuration() {
         assert!(0.0 < low && low <= median && median <= high, "{ratio}");
     }
     assert_eq!(lines[0]["ratios"]["p99_ns"]["median"], 1.0);
+}
+
+#[test]
+fn a_comparison_prints_a_line_for_each_configuration() {
+    assert_compares(&[]);
+}
+
+#[test]
+fn configurations_are_compared_at_the_same_time() {
+    assert_compares(&["--together"]);
 }
 
 /// Waits until the run has written raw latencies, so that it is certainly under way.
@@ -291,6 +294,11 @@ fn nonsense_is_refused_with_what_would_be_right() {
     refused(
         &["compare", "--with", "--schedule fifo", "tpcc"],
         "needs two configurations",
+    );
+    let together = ["compare", "--together", "--with", "", "--with", ""];
+    refused(
+        &[&together[..], &["tpcc", "--load", "80%"]].concat(),
+        "with --together, give a --rate",
     );
     refused(
         &["compare", "--with", "", "--with", "--colour red", "tpcc"],

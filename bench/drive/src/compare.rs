@@ -1,7 +1,8 @@
 //! Configurations measured in turn, round after round, and compared within each round.
 //!
-//! What the machine does meanwhile (its temperature, its neighbours) changes slowly, so it falls out of the ratio of two
-//! runs that follow each other. The order rotates from round to round, so that no configuration always follows the same one.
+//! What the machine does meanwhile (its temperature, its neighbours) falls out of the ratio of two runs that follow each other if
+//! it changes slowly, and of two at the same time in any case. The order rotates from round to round, so that no configuration
+//! always follows the same one.
 
 use std::fmt::Write;
 
@@ -70,6 +71,9 @@ pub struct Compared {
     pub rounds: Vec<Report>,
 }
 
+/// Rounds from which on the quartiles say more of the spread than its ends.
+const QUARTILES_FROM: usize = 8;
+
 /// The middle and the ends of some numbers.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Spread {
@@ -79,6 +83,8 @@ pub struct Spread {
     pub min: f64,
     /// The greatest.
     pub max: f64,
+    /// First and third quartile, between neighbours linearly.
+    pub quartiles: [f64; 2],
     /// All, in the order of the rounds.
     pub rounds: Vec<f64>,
 }
@@ -93,22 +99,34 @@ impl Spread {
         if !min.is_finite() || !max.is_finite() {
             return None;
         }
-        let middle = sorted.len() / 2;
-        let median = if sorted.len() % 2 == 1 {
-            sorted[middle]
-        } else {
-            f64::midpoint(sorted[middle - 1], sorted[middle])
+        let quantile = |part: f64| {
+            let at = part * (sorted.len() - 1) as f64;
+            let (below, above) = (at.floor() as usize, at.ceil() as usize);
+            sorted[below] + (sorted[above] - sorted[below]) * at.fract()
         };
         Some(Spread {
-            median,
+            median: quantile(0.5),
             min,
             max,
+            quartiles: [0.25, 0.75].map(quantile),
             rounds,
         })
     }
 
+    /// The ends of few numbers, the quartiles of many.
+    fn around(&self) -> [f64; 2] {
+        if self.rounds.len() < QUARTILES_FROM {
+            [self.min, self.max]
+        } else {
+            self.quartiles
+        }
+    }
+
     fn json(&self) -> Value {
-        json!({"median": self.median, "min": self.min, "max": self.max, "rounds": self.rounds})
+        json!({
+            "median": self.median, "min": self.min, "max": self.max,
+            "quartiles": self.quartiles, "rounds": self.rounds,
+        })
     }
 }
 
@@ -199,15 +217,17 @@ pub fn table(all: &[Compared]) -> String {
     };
     let ratio = |compared: &Compared, metric: &Metric| {
         let ratio = compared.ratio(baseline, metric)?;
-        Some(format!(
-            "{:.2} ({:.2}–{:.2})",
-            ratio.median, ratio.min, ratio.max
-        ))
+        let [low, high] = ratio.around();
+        Some(format!("{:.2} ({low:.2}–{high:.2})", ratio.median))
+    };
+    let around = match baseline.rounds.len() {
+        ..QUARTILES_FROM => "least–greatest",
+        _ => "quartiles",
     };
     let notes: Vec<String> = all.iter().flat_map(notes).collect();
     format!(
-        "{}, {} rounds, interleaved\n\n{}\n{}\n\
-         Ratios are to `{}` in the same round: median (least–greatest). Below 1 is better for latencies.\n{}\n",
+        "{}, {} rounds\n\n{}\n{}\n\
+         Ratios are to `{}` in the same round: median ({around}). Below 1 is better for latencies.\n{}\n",
         first.workload,
         baseline.rounds.len(),
         grid("median", all, median),
@@ -291,10 +311,9 @@ mod tests {
     fn medians_and_ends() {
         let spread = Spread::of(vec![3.0, 1.0, 2.0]).expect("numbers");
         assert_eq!((spread.median, spread.min, spread.max), (2.0, 1.0, 3.0));
-        assert_eq!(
-            Spread::of(vec![1.0, 2.0, 4.0, 8.0]).map(|spread| spread.median),
-            Some(3.0)
-        );
+        let spread = Spread::of(vec![1.0, 2.0, 4.0, 8.0]).expect("numbers");
+        // At 0.75, 1.5 and 2.25 steps from the first.
+        assert_eq!((spread.median, spread.quartiles), (3.0, [1.75, 5.0]));
         assert_eq!(Spread::of(Vec::new()), None);
         // A round in which the baseline did nothing.
         assert_eq!(Spread::of(vec![1.0, 1.0 / 0.0]), None);

@@ -2,6 +2,7 @@
 
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
 
 use clap::{Args as ClapArgs, Parser};
 
@@ -10,21 +11,25 @@ use super::output::Watcher;
 use super::single::{print, set};
 use super::{INCONSISTENT, interrupts};
 use crate::Error;
+use crate::accounts::Accounts;
 use crate::compare::{Compared, json_lines, table};
 use crate::report::{Consistency, Report};
+use crate::run::Observer;
+use crate::sample::Sample;
 use crate::stage::Stage;
 use crate::terminal::Line;
 
 /// Measure configurations in turn, round after round, and print ratios with their spread
 ///
 /// What all configurations have in common stands behind the workload, what distinguishes one behind --with. The first is
-/// the baseline; --load is a part of its saturation for all of them.
+/// the baseline; --load is a part of its saturation, found anew for each round, for all of them.
 #[derive(ClapArgs, Clone, Debug)]
 #[command(after_help = "\
 Examples:
   evenkeel bench compare --with '--schedule fifo' --with '--schedule ldsf' tpcc --load 85% --for 20s
   evenkeel bench compare --rounds 7 --with '--target postgres' --with '--target mariadb' ycsb-a --clients 2
-  evenkeel bench compare --with '' --with '--set synchronous_commit=off' tpcc --target postgres --rate 300")]
+  evenkeel bench compare --with '' --with '--set synchronous_commit=off' tpcc --target postgres --rate 300
+  evenkeel bench compare --together --rounds 40 --with '--schedule fifo' --with '--schedule ldsf' tatp --clients 1 --for 1s")]
 pub(super) struct Comparison {
     /// Options of one configuration, separated by spaces; given once for each
     #[arg(
@@ -37,6 +42,9 @@ pub(super) struct Comparison {
     /// Rounds, in each of which every configuration is measured once
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=1000))]
     rounds: u32,
+    /// Measure the configurations of a round at the same time: they share the machine, and what else it does hits all alike
+    #[arg(long)]
+    together: bool,
     /// Print one JSON object a configuration
     #[arg(long)]
     json: bool,
@@ -81,9 +89,14 @@ pub(super) fn run(args: Comparison) -> Result<ExitCode, Error> {
         .iter()
         .map(|own| configuration(&args.common, own))
         .collect::<Result<_, _>>()?;
+    if args.together && configurations.iter().any(|(_, bench)| bench.load.is_some()) {
+        return Err(Error::Setting(
+            "--load is a part of what the baseline does alone on the machine: with --together, give a --rate".to_owned(),
+        ));
+    }
     let interrupted = interrupts()?;
     let line = Line::new();
-    let compared = compare(configurations, args.rounds, &line, &interrupted);
+    let compared = compare(configurations, &args, &line, &interrupted);
     line.clear();
     let compared = compared?;
     print(&if args.json {
@@ -116,7 +129,7 @@ fn configuration(common: &[String], own: &str) -> Result<(String, Bench), Error>
 
 fn compare(
     configurations: Vec<(String, Bench)>,
-    rounds: u32,
+    args: &Comparison,
     line: &Line,
     interrupted: &AtomicBool,
 ) -> Result<Vec<Compared>, Error> {
@@ -131,21 +144,14 @@ fn compare(
             rounds: Vec::new(),
         });
     }
-    let mut watcher = Watcher {
-        line,
-        what: "",
-        raw: None,
-    };
-    let saturation_per_s = saturation(&mut contestants, &mut watcher, interrupted)?;
-    for round in 0..rounds as usize {
-        for turn in 0..contestants.len() {
-            let at = (round + turn) % contestants.len();
-            line.head(&format!(
-                "round {} of {rounds}, {}: ",
-                round + 1,
-                contestants[at].name
-            ));
-            contestants[at].measure(round as u64, saturation_per_s, &mut watcher, interrupted)?;
+    for round in 0..args.rounds {
+        let head = format!("round {} of {}, ", round + 1, args.rounds);
+        if args.together {
+            line.head(&head);
+            line.say("all at the same time");
+            at_once(&mut contestants, round, interrupted)?;
+        } else {
+            in_turn(&mut contestants, round, &head, line, interrupted)?;
         }
         if interrupted.load(Ordering::Relaxed) {
             break;
@@ -154,7 +160,64 @@ fn compare(
     finished(contestants, line)
 }
 
-/// The baseline's saturation, if a load is a part of it.
+/// A round in which one configuration is measured after the other. It begins with another one than the round before.
+fn in_turn(
+    contestants: &mut [Contestant],
+    round: u32,
+    head: &str,
+    line: &Line,
+    interrupted: &AtomicBool,
+) -> Result<(), Error> {
+    let mut watcher = Watcher {
+        line,
+        what: "",
+        raw: None,
+    };
+    line.head(&format!("{head}{}: ", contestants[0].name));
+    let saturation_per_s = match saturation(contestants, &mut watcher, interrupted) {
+        // The rounds before are whole.
+        Err(_) if round > 0 && interrupted.load(Ordering::Relaxed) => return Ok(()),
+        saturation => saturation?,
+    };
+    for turn in 0..contestants.len() {
+        let at = (round as usize + turn) % contestants.len();
+        line.head(&format!("{head}{}: ", contestants[at].name));
+        contestants[at].measure(round, saturation_per_s, &mut watcher, interrupted)?;
+    }
+    Ok(())
+}
+
+/// A round in which all configurations are measured at the same time.
+fn at_once(
+    contestants: &mut [Contestant],
+    round: u32,
+    interrupted: &AtomicBool,
+) -> Result<(), Error> {
+    thread::scope(|scope| {
+        let measuring: Vec<_> = contestants
+            .iter_mut()
+            .map(|own| scope.spawn(move || own.measure(round, None, &mut Unseen, interrupted)))
+            .collect();
+        let all = measuring.into_iter().map(|one| {
+            one.join()
+                .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        });
+        all.collect::<Vec<_>>().into_iter().collect()
+    })
+}
+
+/// Of runs at the same time no course is shown.
+struct Unseen;
+
+impl Observer for Unseen {
+    fn samples(&mut self, _: &[Sample]) -> Result<(), Error> {
+        Ok(())
+    }
+
+    fn slice(&mut self, _: &Accounts) {}
+}
+
+/// The baseline's saturation, if a load is a part of it. A machine is not always equally fast, so each round has its own.
 fn saturation(
     contestants: &mut [Contestant],
     watcher: &mut Watcher<'_>,
@@ -167,7 +230,6 @@ fn saturation(
         return Ok(None);
     }
     let baseline = &mut contestants[0];
-    watcher.line.head(&format!("{}: ", baseline.name));
     watcher.what = "saturating: ";
     let saturation =
         baseline
@@ -181,9 +243,9 @@ impl Contestant {
     /// One run; all configurations of a round have the same arrivals.
     fn measure(
         &mut self,
-        round: u64,
+        round: u32,
         saturation_per_s: Option<f64>,
-        watcher: &mut Watcher<'_>,
+        observer: &mut dyn Observer,
         interrupted: &AtomicBool,
     ) -> Result<(), Error> {
         let rate_per_s = self
@@ -192,8 +254,8 @@ impl Contestant {
             .zip(saturation_per_s)
             .map(|(load, saturation)| load * saturation);
         let mut plan = self.bench.plan(rate_per_s);
-        plan.seed = plan.seed.wrapping_add(round);
-        let measured = self.stage.run(&plan, interrupted, watcher)?;
+        plan.seed = plan.seed.wrapping_add(round.into());
+        let measured = self.stage.run(&plan, interrupted, observer)?;
         let workload = self.stage.workload();
         let types: Vec<&str> = workload
             .transactions()
