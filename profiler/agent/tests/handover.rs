@@ -128,6 +128,17 @@ fn the_end_of_a_child() {
     run.assert_woken(Kind::Child, waiter, wait, child);
 }
 
+/// Who writes to an event descriptor wakes and waits for nobody, however long the system takes for it.
+#[test]
+fn an_event_is_given_without_a_wait() {
+    for _ in 0..8 {
+        let run = hand_over("event", "thread");
+        let main = run.by_tid()[&run.threads()[0].tid];
+        let waits: Vec<_> = run.waits(Kind::Event).collect();
+        assert!(waits.iter().all(|&(thread, _)| thread != main), "{waits:?}");
+    }
+}
+
 #[test]
 fn a_condition_is_also_a_wait_for_its_mutex() {
     let run = hand_over("condition", "thread");

@@ -45,7 +45,7 @@ fn take<R: Outcome>(number: c_int, real: impl FnOnce() -> R) -> R {
     let Some(from) = known(number) else {
         return real();
     };
-    if from.kind != Kind::File {
+    if from.fills_up() {
         tell_if_waited_for(table, from.room_made());
     }
     sleeping(table, &[from.incoming()], real, R::ended)
@@ -59,6 +59,9 @@ fn give<R: Outcome>(number: c_int, real: impl FnOnce() -> R) -> R {
     };
     if to.kind == Kind::File {
         return sleeping(table, &[to.outgoing()], real, R::ended);
+    }
+    if !to.fills_up() {
+        return arrives(table, to.outgoing(), real);
     }
     let real = || sleeping(table, &[to.room_wanted()], real, R::ended);
     arrives(table, to.outgoing(), real)

@@ -32,6 +32,12 @@ pub struct Descriptor {
 }
 
 impl Descriptor {
+    /// Whether who writes may have to wait for who reads. Pipes and sockets hold so many bytes; an event descriptor's counter
+    /// has 64 bits, which programs do not fill (eventfd(2)), so that writing to it only wakes.
+    pub fn fills_up(self) -> bool {
+        matches!(self.kind, Kind::Pipe | Kind::Socket)
+    }
+
     /// What a reader waits for.
     pub fn incoming(self) -> Object {
         Object::of(self.kind, self.input)
