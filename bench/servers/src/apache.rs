@@ -5,19 +5,26 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use rustix::process::Signal;
+
 use crate::documents;
 use crate::error::{During, ServerError};
 use crate::folder::Folder;
 use crate::launch::run;
-use crate::loopback::{Kind, LoopbackServer};
+use crate::loopback::{LoopbackServer, Software};
 use crate::options::Limits;
 use crate::requests::http_get;
+use crate::server::Kind;
 
-const APACHE: Kind = Kind {
-    name: "Apache",
+const APACHE: Software = Software {
+    kind: Kind {
+        name: "Apache",
+        install: "scripts/install.sh apache (or: apt-get install apache2 apache2-utils)",
+        accounts: &["www-data", "nobody"],
+        pid_file: "pid",
+        stop_signal: Signal::TERM,
+    },
     programs: &["apache2", "httpd"],
-    install: "scripts/install.sh apache (or: apt-get install apache2 apache2-utils)",
-    accounts: &["www-data", "nobody"],
     answers: |port| http_get(port, "/").is_ok(),
 };
 /// Where distributions keep Apache's modules: Debian, Fedora (64 bit), Arch.
@@ -77,7 +84,7 @@ impl Apache {
         documents::write(folder)?;
         self.write_scripts(folder)?;
         folder.write("mime.types", "text/html html\ntext/plain txt\n")?;
-        let built_in = run(Command::new(server.program())
+        let built_in = run(Command::new(server.launch().program)
             .arg("-l")
             .current_dir(folder.path()))?;
         let configuration = self.configuration(folder.path(), server.port(), &built_in);

@@ -16,7 +16,7 @@
 //! *Preparing* makes the folder, the configuration and the data; *starting* runs the server, and dropping what
 //! `start` returned stops it and removes the folder. A caller that wants to start the server itself (a profiler that
 //! preloads its agent) takes the [`Launch`] of a prepared server and says when it waits with
-//! [`PostgreSql::adopt`] and its kin.
+//! [`PreparedServer::adopt`].
 //!
 //! Most servers refuse to run as root. Run by root, everything that touches their data is done as the server's
 //! own system account ([`Account`]); run by anybody else, it is done as that user.
@@ -38,6 +38,7 @@ mod postgresql;
 mod redis;
 mod requests;
 mod running;
+mod server;
 
 pub use account::Account;
 pub use apache::{Apache, Mpm};
@@ -53,3 +54,4 @@ pub use postgresql::{PostgreSql, RunningPostgreSql};
 pub use redis::Redis;
 pub use requests::http_get;
 pub use running::Stopped;
+pub use server::{PreparedServer, RunningServer};

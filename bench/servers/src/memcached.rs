@@ -3,16 +3,23 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
+use rustix::process::Signal;
+
 use crate::error::ServerError;
-use crate::loopback::{Kind, LoopbackServer};
+use crate::loopback::{LoopbackServer, Software};
 use crate::options::Limits;
 use crate::requests::line_begins;
+use crate::server::Kind;
 
-const MEMCACHED: Kind = Kind {
-    name: "memcached",
+const MEMCACHED: Software = Software {
+    kind: Kind {
+        name: "memcached",
+        install: "scripts/install.sh memcached (or: apt-get install memcached libmemcached-tools)",
+        accounts: &["memcache", "memcached", "nobody"],
+        pid_file: "pid",
+        stop_signal: Signal::TERM,
+    },
     programs: &["memcached"],
-    install: "scripts/install.sh memcached (or: apt-get install memcached libmemcached-tools)",
-    accounts: &["memcache", "memcached", "nobody"],
     answers: |port| line_begins(port, "version", "VERSION "),
 };
 

@@ -3,18 +3,25 @@
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
+use rustix::process::Signal;
+
 use crate::documents;
 use crate::error::ServerError;
 use crate::launch::run;
-use crate::loopback::{Kind, LoopbackServer};
+use crate::loopback::{LoopbackServer, Software};
 use crate::options::Limits;
 use crate::requests::http_get;
+use crate::server::Kind;
 
-const NGINX: Kind = Kind {
-    name: "nginx",
+const NGINX: Software = Software {
+    kind: Kind {
+        name: "nginx",
+        install: "scripts/install.sh nginx (or: apt-get install nginx-light wrk)",
+        accounts: &["www-data", "nginx", "nobody"],
+        pid_file: "pid",
+        stop_signal: Signal::TERM,
+    },
     programs: &["nginx"],
-    install: "scripts/install.sh nginx (or: apt-get install nginx-light wrk)",
-    accounts: &["www-data", "nginx", "nobody"],
     answers: |port| http_get(port, "/").is_ok(),
 };
 /// Folders that nginx makes at its start, by default where only its package may write.

@@ -2,16 +2,23 @@
 
 use std::path::{Path, PathBuf};
 
+use rustix::process::Signal;
+
 use crate::error::ServerError;
-use crate::loopback::{Kind, LoopbackServer};
+use crate::loopback::{LoopbackServer, Software};
 use crate::options::Limits;
 use crate::requests::line_begins;
+use crate::server::Kind;
 
-const REDIS: Kind = Kind {
-    name: "Redis",
+const REDIS: Software = Software {
+    kind: Kind {
+        name: "Redis",
+        install: "scripts/install.sh redis (or: apt-get install redis-server redis-tools)",
+        accounts: &["redis", "nobody"],
+        pid_file: "pid",
+        stop_signal: Signal::TERM,
+    },
     programs: &["redis-server"],
-    install: "scripts/install.sh redis (or: apt-get install redis-server redis-tools)",
-    accounts: &["redis", "nobody"],
     answers: |port| line_begins(port, "PING", "+PONG\r\n"),
 };
 

@@ -1,18 +1,16 @@
 //! A private MariaDB from its start to its end. Needs MariaDB: scripts/install.sh mariadb.
 
+mod support;
+
 use std::net::{Ipv4Addr, TcpStream};
 
-use evenkeel_servers::{MariaDb, Options, ServerError};
-
-fn or_explain<T>(result: Result<T, ServerError>) -> T {
-    result.unwrap_or_else(|error| panic!("{error}"))
-}
+use evenkeel_servers::{MariaDb, Options};
+use support::{assert_ends_well, log_of_refusal, or_explain};
 
 #[test]
 fn starts_answers_and_stops() {
     let server =
         or_explain(MariaDb::prepare(&Options::default()).and_then(|server| server.start(None)));
-    let folder = server.folder().to_owned();
     assert_eq!(or_explain(server.query("SELECT 6 * 7, 'a'")), "42\ta\n");
     assert_eq!(or_explain(server.query("SELECT @@skip_networking")), "1\n");
     or_explain(
@@ -22,12 +20,7 @@ fn starts_answers_and_stops() {
         or_explain(server.query("SELECT count(*) FROM test.t")),
         "1\n"
     );
-    let stopped = or_explain(server.stop());
-    assert!(
-        stopped.status.is_some_and(|status| status.success()),
-        "{stopped:?}"
-    );
-    assert!(!folder.exists(), "{} is left", folder.display());
+    assert_ends_well(server);
 }
 
 #[test]
@@ -54,10 +47,6 @@ fn a_wrong_setting_fails_with_the_servers_own_words() {
         settings: vec![("no-such-setting".into(), "1".into())],
         ..Options::default()
     };
-    match MariaDb::prepare(&options).and_then(|server| server.start(None)) {
-        Err(ServerError::EndedAtStart { log, .. }) => {
-            assert!(log.contains("no-such-setting"), "{log}")
-        }
-        other => panic!("expected EndedAtStart, got {other:?}"),
-    }
+    let log = log_of_refusal(MariaDb::prepare(&options).and_then(|server| server.start(None)));
+    assert!(log.contains("no-such-setting"), "{log}");
 }

@@ -1,36 +1,27 @@
 //! A private PostgreSQL from its start to its end, and pgbench on it. Needs PostgreSQL: scripts/install.sh postgresql.
 
+mod support;
+
 use std::net::{Ipv4Addr, TcpStream};
 use std::process::Stdio;
 use std::time::Duration;
 
 use evenkeel_servers::{Length, Limits, Options, Pgbench, PostgreSql, Script, ServerError};
-
-fn or_explain<T>(result: Result<T, ServerError>) -> T {
-    result.unwrap_or_else(|error| panic!("{error}"))
-}
+use support::{assert_ends_well, log_of_refusal, or_explain};
 
 #[test]
 fn starts_answers_and_stops() {
     let server = or_explain(PostgreSql::prepare(&Options::default()));
     let server = or_explain(server.start(None));
-    let folder = server.folder().to_owned();
     assert_eq!(or_explain(server.psql("SELECT 6 * 7, 'ü'")), "42|ü\n");
     assert_eq!(or_explain(server.psql("SHOW fsync")), "on\n");
     assert_eq!(or_explain(server.psql("SHOW listen_addresses")), "\n");
-    let pid = server.pid().expect("it runs");
-    let stopped = or_explain(server.stop());
-    assert!(
-        stopped.status.is_some_and(|status| status.success()),
-        "{stopped:?}"
-    );
+    let stopped = assert_ends_well(server);
     assert!(
         stopped.log.contains("received fast shutdown request"),
         "{}",
         stopped.log
     );
-    assert!(!folder.exists(), "{} is left", folder.display());
-    assert!(!std::path::Path::new(&format!("/proc/{pid}")).exists());
 }
 
 #[test]
@@ -103,12 +94,8 @@ fn a_wrong_setting_fails_with_the_servers_own_words() {
         settings: vec![("no_such_setting".into(), "1".into())],
         ..Options::default()
     };
-    match PostgreSql::prepare(&options).and_then(|server| server.start(None)) {
-        Err(ServerError::EndedAtStart { log, .. }) => {
-            assert!(log.contains("no_such_setting"), "{log}")
-        }
-        other => panic!("expected EndedAtStart, got {other:?}"),
-    }
+    let log = log_of_refusal(PostgreSql::prepare(&options).and_then(|server| server.start(None)));
+    assert!(log.contains("no_such_setting"), "{log}");
 }
 
 #[test]
