@@ -56,6 +56,15 @@ pub(crate) struct Running {
 }
 
 impl Running {
+    fn new(identity: Identity, folder: Folder) -> Self {
+        Self {
+            identity,
+            child: None,
+            status: None,
+            folder,
+        }
+    }
+
     /// Starts `launch` behind `wrap` with both streams in the log file and waits until `ready`.
     pub(crate) fn start(
         identity: Identity,
@@ -64,12 +73,7 @@ impl Running {
         wrap: Option<&[OsString]>,
         ready: &dyn Fn() -> bool,
     ) -> Result<Self, ServerError> {
-        let mut running = Self {
-            identity,
-            child: None,
-            status: None,
-            folder,
-        };
+        let mut running = Self::new(identity, folder);
         running.spawn(launch, wrap)?;
         running.wait_until(ready)?;
         Ok(running)
@@ -120,12 +124,7 @@ impl Running {
         folder: Folder,
         ready: &dyn Fn() -> bool,
     ) -> Result<Self, ServerError> {
-        let mut running = Self {
-            identity,
-            child: None,
-            status: None,
-            folder,
-        };
+        let mut running = Self::new(identity, folder);
         running.wait_until(ready)?;
         Ok(running)
     }
