@@ -165,13 +165,18 @@ fn postgres_statements_wait_for_the_log() {
 
 // MariaDB ---------------------------------------------------------------------------------------------------------------
 
-/// Clients, and transactions of each.
+/// Clients at a time, how often they all begin anew, and transactions of each from then on. On a busy machine one client may
+/// be far ahead of another: without beginning anew the last part of the load, on which the profile may rest, would be that of a
+/// few clients that do not meet at a row.
 const CLIENTS: u64 = 8;
-const TRANSACTIONS: u64 = 1500;
+const TURNS: u64 = 30;
+const TRANSACTIONS: u64 = 50;
+/// All transactions of all clients.
+const ALL: u64 = CLIENTS * TURNS * TRANSACTIONS;
 
 /// Commands beside the transactions' own: `SELECT 1` of the look whether the server is up, CREATE and INSERT of the table,
 /// SELECT of the sum, and that each of these three sessions and of the clients' ends (COM_QUIT).
-const OTHER_COMMANDS: u64 = 1 + 2 + 1 + 3 + CLIENTS;
+const OTHER_COMMANDS: u64 = 1 + 2 + 1 + 3 + CLIENTS * TURNS;
 /// Transactions beside the clients' that write to the log: CREATE and INSERT of the table.
 const OTHER_COMMITS: u64 = 2;
 
@@ -209,14 +214,16 @@ fn mariadb_profile(interval: &str, settings: &[(&str, &str)]) -> Option<Value> {
     let table = "CREATE TABLE test.counter (id INT PRIMARY KEY, value INT) ENGINE = InnoDB;
                  INSERT INTO test.counter VALUES (1, 0), (2, 0)";
     server.query(table).unwrap();
-    std::thread::scope(|scope| {
-        for client in 0..CLIENTS {
-            let server = &server;
-            scope.spawn(move || count_up(server, 1 + client % 2));
-        }
-    });
+    for _ in 0..TURNS {
+        std::thread::scope(|scope| {
+            for client in 0..CLIENTS {
+                let server = &server;
+                scope.spawn(move || count_up(server, 1 + client % 2));
+            }
+        });
+    }
     let sum = server.query("SELECT SUM(value) FROM test.counter").unwrap();
-    assert_eq!(sum.trim().parse(), Ok(CLIENTS * TRANSACTIONS));
+    assert_eq!(sum.trim().parse(), Ok(ALL));
     // A client does not wait until the server has taken notice of its end.
     assert!(eventually(|| connections(server.socket()) == 0));
     let pid = server.pid().expect("the server runs");
@@ -262,7 +269,7 @@ fn assert_statements(settings: &[(&str, &str)], again: RangeInclusive<u64>) {
     };
     let seen = count(&profile["intervals_seen"]);
     // BEGIN, UPDATE and COMMIT.
-    let commands = 3 * CLIENTS * TRANSACTIONS + OTHER_COMMANDS;
+    let commands = 3 * ALL + OTHER_COMMANDS;
     assert!(
         (commands + again.start()..=commands + again.end()).contains(&seen),
         "{seen} of {commands}"
@@ -273,21 +280,19 @@ fn assert_statements(settings: &[(&str, &str)], again: RangeInclusive<u64>) {
 }
 
 /// A transaction may take each of its statements to another thread of a pool.
+///
+/// None is left early. But where the machine is so busy that the profiler comes too late to empty a ring, which it says, the end of
+/// a transaction may be among what was lost: then all that is left to tell of it is that the next one of its THD begins.
 #[track_caller]
 fn assert_transactions(settings: &[(&str, &str)]) {
     let Some(profile) = mariadb_profile("transaction", settings) else {
         return;
     };
-    assert_eq!(
-        count(&profile["intervals_seen"]),
-        CLIENTS * TRANSACTIONS,
-        "{profile:#}"
-    );
+    assert_eq!(count(&profile["intervals_seen"]), ALL, "{profile:#}");
     let reasons = profile["discarded_by_reason"].as_object().unwrap();
-    assert!(
-        !reasons.keys().any(|why| why.contains("left early")),
-        "{reasons:?}"
-    );
+    let has = |what| reasons.keys().any(|why| why.contains(what));
+    let some_lost = has("records lost") || has("the ring was full");
+    assert!(some_lost || !has("left early"), "{reasons:?}");
     let other = "other interval: (no label)";
     assert_path(&profile, &["dispatch_command", ROW, other, "trans_commit"]);
     assert_holder(&profile, "condition variable", "trans_commit");
@@ -303,7 +308,7 @@ fn mariadb_statements_wait_for_rows() {
 /// many of the commits find the log already on the disk, by another's flush, nobody says.
 #[test]
 fn mariadb_statements_wait_for_rows_in_a_pool() {
-    assert_statements(&POOL, 0..=CLIENTS * TRANSACTIONS + OTHER_COMMITS);
+    assert_statements(&POOL, 0..=ALL + OTHER_COMMITS);
 }
 
 /// Where no commit waits for the log each command is one call, whichever thread has it.
