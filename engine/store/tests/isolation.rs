@@ -11,9 +11,10 @@ use std::time::Duration;
 
 use elle::{End, Level, Observed, Operation, anomalies};
 use evenkeel_disk::faults::FaultDisk;
+use evenkeel_locks::Config;
 use evenkeel_store::{
-    Change, ColumnType, Isolation, Row, Scan, ScheduleKind, Schema, Settings, Store, StoreError,
-    Table, Transaction, TransactionOptions, Value,
+    Change, ColumnType, Isolation, Release, Row, Scan, ScheduleKind, Schema, Settings, Store,
+    StoreError, Table, Transaction, TransactionOptions, Value,
 };
 use support::{open, small_settings};
 
@@ -66,6 +67,8 @@ fn random_transaction(
         } else {
             let value = next_value.fetch_add(1, Ordering::Relaxed);
             let row = txn.get_for_update(table, &[key.into()])?;
+            let list = row.as_ref().map(decode).unwrap_or_default();
+            operations.push(Operation::Read { key, list });
             let mut list = row.map_or(Vec::new(), |row| row.bytes(1).to_vec());
             list.extend_from_slice(&value.to_le_bytes());
             txn.put(table, &[key.into(), list.into()])?;
@@ -161,6 +164,8 @@ fn list_settings(streams: usize) -> Settings {
     settings
 }
 
+const RELEASES: [Release; 2] = [Release::WhenLogged, Release::WhenDurable];
+
 #[test]
 fn no_anomalies_at_any_level_under_any_schedule() {
     for isolation in ISOLATIONS {
@@ -169,7 +174,13 @@ fn no_anomalies_at_any_level_under_any_schedule() {
             store.create_table(lists()).unwrap();
             store.change(Change::Schedule(schedule)).unwrap();
             let history = append_to_lists(&store, isolation, 60, number as u64);
-            let found = anomalies(&history, &read_lists(&store), level(isolation));
+            // Nothing is lost, so nobody may have read what is.
+            let found = anomalies(
+                &history,
+                &read_lists(&store),
+                level(isolation),
+                Release::WhenDurable,
+            );
             assert!(
                 found.is_empty(),
                 "{isolation:?}, {}: {found:?}",
@@ -183,28 +194,44 @@ fn no_anomalies_at_any_level_under_any_schedule() {
 
 #[test]
 fn no_anomalies_over_power_failures() {
-    for (number, schedule) in ScheduleKind::ALL.into_iter().enumerate() {
-        for (round, isolation) in ISOLATIONS.into_iter().enumerate() {
-            let disk = FaultDisk::new();
-            let settings = list_settings(1 + (number + round) % 4);
-            let store = open(&disk, settings.clone()).unwrap();
-            store.create_table(lists()).unwrap();
-            store.change(Change::Schedule(schedule)).unwrap();
-            disk.cut_power_at(disk.operations() + 20 + (number * 37 + round * 101) as u64 % 150);
-            let history = append_to_lists(&store, isolation, 300, number as u64);
-            assert!(disk.power_is_off());
-            drop(store);
-            for seed in 0..3 {
-                let store = open(&disk.after_power_failure(seed), settings.clone()).unwrap();
-                let found = anomalies(&history, &read_lists(&store), level(isolation));
+    for release in RELEASES {
+        for (number, schedule) in ScheduleKind::ALL.into_iter().enumerate() {
+            for (round, isolation) in ISOLATIONS.into_iter().enumerate() {
+                let mut settings = list_settings(1 + (number + round) % 4);
+                settings.release = release;
+                settings.locks = Config::new(schedule);
+                let operation = 20 + (number * 37 + round * 101) as u64 % 150;
+                let found = anomalies_over_power_failure(&settings, isolation, operation);
                 assert!(
                     found.is_empty(),
-                    "{isolation:?}, {}, seed {seed}: {found:?}",
+                    "{release:?}, {isolation:?}, {}: {found:?}",
                     schedule.name()
                 );
             }
         }
     }
+}
+
+/// The anomalies of a store whose power fails at so many operations of the disk from when its clients begin, as it may be left.
+fn anomalies_over_power_failure(
+    settings: &Settings,
+    isolation: Isolation,
+    operation: u64,
+) -> Vec<String> {
+    let disk = FaultDisk::new();
+    let store = open(&disk, settings.clone()).unwrap();
+    store.create_table(lists()).unwrap();
+    disk.cut_power_at(disk.operations() + operation);
+    let history = append_to_lists(&store, isolation, 300, operation);
+    assert!(disk.power_is_off());
+    drop(store);
+    let left = |seed| {
+        let store = open(&disk.after_power_failure(seed), settings.clone()).unwrap();
+        read_lists(&store)
+    };
+    let found = (0..3)
+        .flat_map(|seed| anomalies(&history, &left(seed), level(isolation), settings.release));
+    found.collect()
 }
 
 /// A store with a table of numbered rows in groups, and an index on the group.

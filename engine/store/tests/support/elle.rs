@@ -5,8 +5,15 @@
 //! follow the dependencies of Adya's thesis: ww (wrote the next version), wr (read the version), rw (read the version before the
 //! one written). A cycle of ww and wr edges is G1c, forbidden from read committed on; any cycle is G2, forbidden from
 //! repeatable read (of single items) on.
+//!
+//! A history may end with a power failure, which takes transactions whose commit nobody was told of. They ran under locks all the
+//! same, so what they saw counts like the rest for what was before the failure. What is left afterwards must be
+//! transactions as a whole, among them all acknowledged ones, and what those that are left read; what others may have read
+//! depends on when locks are released.
 
 use std::collections::{BTreeMap, BTreeSet};
+
+use evenkeel_store::Release;
 
 /// An operation of a transaction.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -31,6 +38,50 @@ pub struct Observed {
     pub end: End,
 }
 
+impl Observed {
+    fn appends(&self) -> impl Iterator<Item = (i64, i64)> {
+        self.operations
+            .iter()
+            .filter_map(|operation| match operation {
+                Operation::Append { key, value } => Some((*key, *value)),
+                Operation::Read { .. } => None,
+            })
+    }
+
+    fn reads(&self) -> impl Iterator<Item = Seen<'_>> {
+        let mut own: BTreeMap<i64, Vec<i64>> = BTreeMap::new();
+        self.operations
+            .iter()
+            .filter_map(move |operation| match operation {
+                Operation::Append { key, value } => {
+                    own.entry(*key).or_default().push(*value);
+                    None
+                }
+                Operation::Read { key, list } => {
+                    let appended = own.get(key).cloned().unwrap_or_default();
+                    let (others, own) = list.split_at(list.len().saturating_sub(appended.len()));
+                    Some(Seen {
+                        key: *key,
+                        others,
+                        own,
+                        appended,
+                    })
+                }
+            })
+    }
+}
+
+/// What a transaction read of a list.
+struct Seen<'h> {
+    key: i64,
+    /// What others appended.
+    others: &'h [i64],
+    /// What should be its own,
+    own: &'h [i64],
+    /// which is this.
+    appended: Vec<i64>,
+}
+
 /// What a history must be free of.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Level {
@@ -39,105 +90,188 @@ pub enum Level {
     Serializable,
 }
 
-/// The anomalies of a history that ends with the lists `last`.
+/// The anomalies of a history of a store that releases locks so, which ends, maybe after a power failure, with the lists `last`.
 pub fn anomalies(
     history: &[Observed],
     last: &BTreeMap<i64, Vec<i64>>,
     level: Level,
+    release: Release,
 ) -> Vec<String> {
-    let mut found = Vec::new();
-    let mut writers: BTreeMap<i64, usize> = BTreeMap::new();
-    // The last value each transaction appended to each key.
-    let mut finals: BTreeMap<(usize, i64), i64> = BTreeMap::new();
-    for (txn, observed) in history.iter().enumerate() {
-        for operation in &observed.operations {
-            if let Operation::Append { key, value } = operation {
-                writers.insert(*value, txn);
-                finals.insert((txn, *key), *value);
+    let history = History::new(history, last);
+    let mut found = history.wrongly_left();
+    found.extend(history.wrong_reads());
+    found.extend(history.reads_of_lost(release));
+    found.extend(history.cycle(level));
+    found
+}
+
+struct History<'h> {
+    transactions: &'h [Observed],
+    last: &'h BTreeMap<i64, Vec<i64>>,
+    /// Who appended each value.
+    writers: BTreeMap<i64, usize>,
+    /// The last value each transaction appended to each key.
+    finals: BTreeMap<(usize, i64), i64>,
+    /// Each list as it became before a power failure, as far as anybody saw it.
+    orders: BTreeMap<i64, &'h [i64]>,
+}
+
+impl<'h> History<'h> {
+    fn new(transactions: &'h [Observed], last: &'h BTreeMap<i64, Vec<i64>>) -> History<'h> {
+        let mut history = History {
+            transactions,
+            last,
+            writers: BTreeMap::new(),
+            finals: BTreeMap::new(),
+            orders: last
+                .iter()
+                .map(|(key, list)| (*key, list.as_slice()))
+                .collect(),
+        };
+        for (txn, observed) in transactions.iter().enumerate() {
+            for (key, value) in observed.appends() {
+                history.writers.insert(value, txn);
+                history.finals.insert((txn, key), value);
             }
         }
+        for (_, observed) in history.not_aborted() {
+            for Seen { key, others, .. } in observed.reads() {
+                let order = history.orders.entry(key).or_default();
+                if others.len() > order.len() {
+                    *order = others;
+                }
+            }
+        }
+        history
     }
-    for (key, list) in last {
-        for value in list {
-            if !writers
-                .get(value)
-                .is_some_and(|&txn| history[txn].end != End::Aborted)
-            {
+
+    /// Those that held their locks up to the commit.
+    fn not_aborted(&self) -> impl Iterator<Item = (usize, &'h Observed)> + use<'h> {
+        let transactions = self.transactions.iter().enumerate();
+        transactions.filter(|(_, observed)| observed.end != End::Aborted)
+    }
+
+    fn last(&self, key: i64) -> &'h [i64] {
+        self.last.get(&key).map_or(&[], Vec::as_slice)
+    }
+
+    fn kept(&self, observed: &Observed) -> usize {
+        let kept = |(key, value): &(i64, i64)| self.last(*key).contains(value);
+        observed.appends().filter(kept).count()
+    }
+
+    /// Whether nobody, or only who was rolled back, has appended the value.
+    fn is_aborted(&self, value: i64) -> bool {
+        let writer = self.writers.get(&value);
+        writer.is_none_or(|&txn| self.transactions[txn].end == End::Aborted)
+    }
+
+    /// What is in the last lists and should not be, or should be there and is not.
+    fn wrongly_left(&self) -> Vec<String> {
+        let mut found = Vec::new();
+        for (key, list) in self.last {
+            for value in list.iter().filter(|&&value| self.is_aborted(value)) {
                 found.push(format!(
                     "G1a: {value} of an aborted transaction is in list {key}"
                 ));
             }
         }
+        for (txn, observed) in self.not_aborted() {
+            let (kept, all) = (self.kept(observed), observed.appends().count());
+            if observed.end == End::Committed && kept < all {
+                found.push(format!(
+                    "lost: of T{txn}, which is committed, {kept} of {all} appends are left"
+                ));
+            } else if kept > 0 && kept < all {
+                found.push(format!("torn: of T{txn} {kept} of {all} appends are left"));
+            }
+        }
+        found
     }
-    for (&value, &txn) in &writers {
-        let kept = last.values().any(|list| list.contains(&value));
-        if history[txn].end == End::Committed && !kept {
-            found.push(format!("lost: {value} was committed by T{txn}"));
+
+    /// Reads of what never was, whether or not a power failure took it afterwards.
+    fn wrong_reads(&self) -> Vec<String> {
+        let mut found = Vec::new();
+        for (txn, observed) in self.not_aborted() {
+            for seen in observed.reads() {
+                self.check_read(txn, &seen, &mut found);
+            }
+        }
+        found
+    }
+
+    fn check_read(&self, txn: usize, seen: &Seen<'_>, found: &mut Vec<String>) {
+        let (key, others, order) = (seen.key, seen.others, self.orders[&seen.key]);
+        if seen.own != seen.appended {
+            found.push(format!(
+                "internal: T{txn} read {:?} of list {key} where its own {:?} should be",
+                seen.own, seen.appended
+            ));
+        }
+        for value in others.iter().filter(|&&value| self.is_aborted(value)) {
+            found.push(format!(
+                "G1a: T{txn} read {value} of an aborted transaction"
+            ));
+        }
+        if !order.starts_with(others) {
+            found.push(format!(
+                "T{txn} read {others:?} of list {key}, which became {order:?}"
+            ));
+        }
+        if let Some(value) = others.last()
+            && let Some(&writer) = self.writers.get(value)
+            && self.finals.get(&(writer, key)) != Some(value)
+        {
+            found.push(format!(
+                "G1b: T{txn} read {value}, which T{writer} had not finished"
+            ));
         }
     }
-    let mut edges: BTreeSet<(usize, usize)> = BTreeSet::new();
-    let mut anti: BTreeSet<(usize, usize)> = BTreeSet::new();
-    for list in last.values() {
-        let writers_of = list.iter().filter_map(|value| writers.get(value).copied());
-        edges.extend(writers_of.clone().zip(writers_of.skip(1)));
-    }
-    // Nobody was told that what ended unknown has committed: unless what it appended is there, it may have read what was lost
-    // with it.
-    let kept = |observed: &Observed| {
-        observed.operations.iter().any(|operation| match operation {
-            Operation::Append { key, value } => {
-                last.get(key).is_some_and(|list| list.contains(value))
-            }
-            Operation::Read { .. } => false,
-        })
-    };
-    let counts = |observed: &Observed| match observed.end {
-        End::Committed => true,
-        End::Aborted => false,
-        End::Unknown => kept(observed),
-    };
-    for (txn, observed) in history
-        .iter()
-        .enumerate()
-        .filter(|(_, observed)| counts(observed))
-    {
-        let mut own: BTreeMap<i64, usize> = BTreeMap::new();
-        for operation in &observed.operations {
-            match operation {
-                Operation::Append { key, .. } => *own.entry(*key).or_default() += 1,
-                Operation::Read { key, list } => {
-                    let order = last.get(key).map_or(&[][..], Vec::as_slice);
-                    // What it appended itself may be gone if it is unknown whether it committed.
-                    let others =
-                        &list[..list.len() - own.get(key).copied().unwrap_or(0).min(list.len())];
-                    if !order.starts_with(others) {
-                        found.push(format!(
-                            "T{txn} read {list:?} of list {key}, which became {order:?}"
-                        ));
-                        continue;
-                    }
-                    if let Some(value) = others.last() {
-                        let writer = writers[value];
-                        if writer != txn && finals[&(writer, *key)] != *value {
-                            found.push(format!(
-                                "G1b: T{txn} read {value}, which T{writer} had not finished"
-                            ));
-                        }
-                        edges.insert((writer, txn));
-                    }
-                    let next = order.get(others.len()).map(|value| writers[value]);
-                    anti.extend(next.map(|writer| (txn, writer)));
+
+    /// Reads of what is not left, by those who may not have read such.
+    ///
+    /// Locks held until the commit is durable hide it from everybody, also from who never commits. Locks released earlier hide
+    /// it from nobody, but who was acknowledged, or is left, has seen only what is left: as this goes for whoever wrote what it
+    /// saw, too, it holds for all that it depends on.
+    fn reads_of_lost(&self, release: Release) -> Vec<String> {
+        let mut found = Vec::new();
+        for (txn, observed) in self.transactions.iter().enumerate() {
+            let binding = release == Release::WhenDurable
+                || observed.end == End::Committed
+                || self.kept(observed) > 0;
+            for Seen { key, others, .. } in observed.reads().filter(|_| binding) {
+                let left = self.last(key);
+                if !left.starts_with(others) {
+                    found.push(format!(
+                        "read what is lost: T{txn} ({:?}) read {others:?} of list {key}, of which {left:?} is left",
+                        observed.end
+                    ));
                 }
             }
         }
+        found
     }
-    if level == Level::Serializable {
-        edges.extend(anti);
+
+    fn cycle(&self, level: Level) -> Option<String> {
+        let mut edges: BTreeSet<(usize, usize)> = BTreeSet::new();
+        for order in self.orders.values() {
+            let writers = order.iter().filter_map(|value| self.writers.get(value));
+            edges.extend(writers.clone().copied().zip(writers.skip(1).copied()));
+        }
+        for (txn, observed) in self.not_aborted() {
+            for Seen { key, others, .. } in observed.reads() {
+                let writer = others.last().and_then(|value| self.writers.get(value));
+                edges.extend(writer.map(|&writer| (writer, txn)));
+                if level == Level::Serializable {
+                    let next = self.orders[&key].get(others.len());
+                    let overwriter = next.and_then(|value| self.writers.get(value));
+                    edges.extend(overwriter.map(|&overwriter| (txn, overwriter)));
+                }
+            }
+        }
+        let cycle = cycle(self.transactions.len(), &edges)?;
+        Some(format!("a cycle of dependencies: {cycle:?}"))
     }
-    if let Some(cycle) = cycle(history.len(), &edges) {
-        found.push(format!("a cycle of dependencies: {cycle:?}"));
-    }
-    found
 }
 
 /// Transactions on a cycle, if there is one: those left when all without predecessors or successors are taken away.
@@ -165,6 +299,7 @@ fn cycle(count: usize, edges: &BTreeSet<(usize, usize)>) -> Option<Vec<usize>> {
 
 #[cfg(test)]
 mod tests {
+    use super::End::{Aborted, Committed, Unknown};
     use super::Operation::{Append, Read};
     use super::*;
 
@@ -172,6 +307,7 @@ mod tests {
         history: &[(Vec<Operation>, End)],
         last: &[(i64, &[i64])],
         level: Level,
+        release: Release,
     ) -> Vec<String> {
         let history: Vec<Observed> = history
             .iter()
@@ -184,7 +320,23 @@ mod tests {
             .iter()
             .map(|&(key, list)| (key, list.to_vec()))
             .collect();
-        anomalies(&history, &last, level)
+        anomalies(&history, &last, level, release)
+    }
+
+    /// What each anomaly found is called, the same for both releases.
+    fn kinds(
+        history: &[(Vec<Operation>, End)],
+        last: &[(i64, &[i64])],
+        level: Level,
+    ) -> Vec<String> {
+        let [one, other] = [Release::WhenLogged, Release::WhenDurable]
+            .map(|release| check(history, last, level, release));
+        assert_eq!(one, other);
+        one.iter().map(|found| kind(found)).collect()
+    }
+
+    fn kind(found: &str) -> String {
+        found.split([':', ' ']).next().unwrap_or_default().into()
     }
 
     fn read(key: i64, list: &[i64]) -> Operation {
@@ -200,7 +352,7 @@ mod tests {
 
     #[test]
     fn known_anomalies_are_found_and_serial_histories_are_not() {
-        use End::{Aborted, Committed};
+        use Level::{ReadCommitted, Serializable};
         let serial = [
             (vec![append(1, 10)], Committed),
             (
@@ -208,32 +360,110 @@ mod tests {
                 Committed,
             ),
         ];
-        assert!(check(&serial, &[(1, &[10, 11])], Level::Serializable).is_empty());
+        assert!(kinds(&serial, &[(1, &[10, 11])], Serializable).is_empty());
         // Write skew: each read what the other then wrote.
         let skew = [
             (vec![read(1, &[]), append(2, 20)], Committed),
             (vec![read(2, &[]), append(1, 10)], Committed),
         ];
         let lists: [(i64, &[i64]); 2] = [(1, &[10]), (2, &[20])];
-        assert_eq!(check(&skew, &lists, Level::Serializable).len(), 1);
-        assert!(check(&skew, &lists, Level::ReadCommitted).is_empty());
+        assert_eq!(kinds(&skew, &lists, Serializable), ["a"]);
+        assert!(kinds(&skew, &lists, ReadCommitted).is_empty());
         let aborted = [
             (vec![append(1, 10)], Aborted),
             (vec![read(1, &[10])], Committed),
         ];
-        assert!(!check(&aborted, &[(1, &[])], Level::ReadCommitted).is_empty());
+        assert_eq!(kinds(&aborted, &[(1, &[])], ReadCommitted), ["G1a", "read"]);
+        assert_eq!(
+            kinds(&aborted, &[(1, &[10])], ReadCommitted),
+            ["G1a", "G1a"]
+        );
         let unfinished = [
             (vec![append(1, 10), append(1, 11)], Committed),
             (vec![read(1, &[10])], Committed),
         ];
-        assert!(check(&unfinished, &[(1, &[10, 11])], Level::ReadCommitted)[0].starts_with("G1b"));
+        assert_eq!(
+            kinds(&unfinished, &[(1, &[10, 11])], ReadCommitted),
+            ["G1b"]
+        );
+        let own_missing = [(vec![append(1, 10), read(1, &[])], Committed)];
+        assert_eq!(
+            kinds(&own_missing, &[(1, &[10])], ReadCommitted),
+            ["internal"]
+        );
         let lost = [(vec![append(1, 10)], Committed)];
-        assert!(check(&lost, &[(1, &[])], Level::ReadCommitted)[0].starts_with("lost"));
+        assert_eq!(kinds(&lost, &[(1, &[])], ReadCommitted), ["lost"]);
         // Circular information flow: each read the other's write.
         let circular = [
             (vec![append(1, 10), read(2, &[20])], Committed),
             (vec![append(2, 20), read(1, &[10])], Committed),
         ];
-        assert_eq!(check(&circular, &lists, Level::ReadCommitted).len(), 1);
+        assert_eq!(kinds(&circular, &lists, ReadCommitted), ["a"]);
+    }
+
+    /// T0's commit of 10 was lost, and T1 has read it. That is right only if T1 was not acknowledged, nothing of it is left, and
+    /// locks were released early.
+    #[test]
+    fn what_is_lost_was_read_by_nobody_that_counts() {
+        let read_by = |more: Option<Operation>, end, last: &[i64], release| -> Vec<String> {
+            let reading = std::iter::once(read(1, &[10])).chain(more).collect();
+            let history = [(vec![append(1, 10)], Unknown), (reading, end)];
+            let lists: [(i64, &[i64]); 2] = [(1, &[]), (2, last)];
+            check(&history, &lists, Level::ReadCommitted, release)
+        };
+        let appending = Some(append(2, 20));
+        for (more, end, last, logged, durable) in [
+            (None, Unknown, &[][..], 0, 1),
+            (None, Aborted, &[], 0, 1),
+            (None, Committed, &[], 1, 1),
+            (appending.clone(), Unknown, &[], 0, 1),
+            (appending.clone(), Unknown, &[20], 1, 1),
+            (appending, Committed, &[20], 1, 1),
+        ] {
+            for (release, expected) in [
+                (Release::WhenLogged, logged),
+                (Release::WhenDurable, durable),
+            ] {
+                let found = read_by(more.clone(), end, last, release);
+                assert_eq!(found.len(), expected, "{end:?}, {release:?}: {found:?}");
+                assert!(found.iter().all(|found| kind(found) == "read"));
+            }
+        }
+    }
+
+    /// What is lost was there before the failure: it may not be a part only, nor contradict what others saw.
+    #[test]
+    fn what_is_lost_counts_for_what_was_before() {
+        use Level::ReadCommitted;
+        let logged = |history: &[(Vec<Operation>, End)], last: &[(i64, &[i64])]| -> Vec<String> {
+            let found = check(history, last, ReadCommitted, Release::WhenLogged);
+            found.iter().map(|found| kind(found)).collect()
+        };
+        let torn = [(vec![append(1, 10), append(2, 20)], Unknown)];
+        for (last, expected) in [
+            ([(1, &[10][..]), (2, &[20][..])], &[][..]),
+            ([(1, &[]), (2, &[])], &[]),
+            ([(1, &[10]), (2, &[])], &["torn"]),
+        ] {
+            assert_eq!(logged(&torn, &last), expected);
+        }
+        let dirty = [
+            (vec![append(1, 10)], Aborted),
+            (vec![read(1, &[10])], Unknown),
+        ];
+        assert_eq!(logged(&dirty, &[]), ["G1a"]);
+        let circular = [
+            (vec![append(1, 10), read(2, &[20])], Unknown),
+            (vec![append(2, 20), read(1, &[10])], Unknown),
+        ];
+        assert_eq!(logged(&circular, &[]), ["a"]);
+        // Both cannot be the list before the failure.
+        let forked = [
+            (vec![append(1, 10)], Unknown),
+            (vec![append(1, 11)], Unknown),
+            (vec![read(1, &[10])], Unknown),
+            (vec![read(1, &[11])], Unknown),
+        ];
+        assert_eq!(logged(&forked, &[]), ["T3"]);
     }
 }
