@@ -143,6 +143,40 @@ fn who_has_seen_what_is_not_durable_waits_for_it() {
     }
 }
 
+/// The same for who only writes, and with a change that is durable, unlike its commit: the page is in order, so nothing but the need
+/// for that commit holds the next one back.
+#[test]
+fn who_overwrites_what_is_not_durable_waits_for_it() {
+    for streams in [1, 2, 4] {
+        let disk = FaultDisk::new();
+        let mut settings = small_settings(streams);
+        settings.release = Release::WhenLogged;
+        let (store, gate, table) = prepared(&disk, &settings);
+        let mut changing = store.begin(TransactionOptions::default());
+        changing.put(&table, &[1.into(), 2.into()]).unwrap();
+        // A commit takes along what is in the log.
+        let mut other = store.begin(TransactionOptions::default());
+        other.put(&table, &[2.into(), 0.into()]).unwrap();
+        other.commit().unwrap();
+        gate.arm();
+        std::thread::scope(|scope| {
+            let opener = OpensWhenDropped(&gate);
+            let committing = scope.spawn(|| changing.commit());
+            gate.wait_until_held();
+            may_be_lost(&disk, &settings);
+            let overwriting = scope.spawn(|| write(&store, &table, 3));
+            std::thread::sleep(GRACE);
+            assert!(!overwriting.is_finished() && !committing.is_finished());
+            drop(opener);
+            committing.join().unwrap().unwrap();
+            overwriting.join().unwrap().unwrap();
+        });
+        for seed in 0..20 {
+            assert_eq!(value_on(&disk.after_power_failure(seed), &settings), 3);
+        }
+    }
+}
+
 /// The row's value in a store that was recovered from `disk`.
 fn value_on(disk: &FaultDisk, settings: &Settings) -> i64 {
     let store = open(disk, settings.clone()).unwrap();
