@@ -4,6 +4,7 @@
 //! * [`RealDirectory`]: a directory of the operating system, with direct I/O where asked for and possible.
 //! * [`faults::FaultDisk`]: a disk in memory that counts every operation, fails on demand, loses power at the n-th
 //!   operation and then yields, by seed, the contents a power failure may leave.
+//! * [`with_syncs`]: a directory whose syncs the caller does, to hold them up or make them slow.
 //! * [`AlignedBuffer`]: memory fit for direct I/O.
 //! * [`write_atomically`]: replaces a small file so that a crash leaves the old or the new one.
 //!
@@ -20,6 +21,7 @@
 //! trait File:      read_at(&mut [u8], offset) -> usize (short only at the end), write_at(&[u8], offset), sync_data(),
 //!                  len(), set_len(len), is_direct()
 //! RealDirectory::open(path) -> io::Result<Arc<dyn Directory>>     (creates the directory if it is missing)
+//! with_syncs(directory, |file| -> io::Result<()>) -> Arc<dyn Directory>
 //! faults::FaultDisk::new() -> FaultDisk; .root() -> Arc<dyn Directory>; .operations() -> u64;
 //!     .cut_power_at(n); .power_is_off() -> bool; .after_power_failure(seed) -> FaultDisk;
 //!     .after_kill() -> FaultDisk (nothing lost: the process alone died);
@@ -31,8 +33,10 @@ mod aligned;
 mod atomic;
 pub mod faults;
 mod real;
+mod syncs;
 
 pub use access::{Access, Create, Directory, DirectoryLock, File};
 pub use aligned::{ALIGNMENT, AlignedBuffer};
 pub use atomic::write_atomically;
 pub use real::RealDirectory;
+pub use syncs::with_syncs;

@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use devices::Device;
+use devices::device_over;
 use evenkeel_disk::{Directory, RealDirectory};
 use evenkeel_log::{Depends, FlushPolicy, Log, LogSettings, Lsn, NewRecord};
 
@@ -93,7 +93,7 @@ fn run(configuration: Configuration, time: Duration) -> Outcome {
     let directories = (0..configuration.streams)
         .map(|stream| {
             let directory = RealDirectory::open(place.path().join(format!("stream{stream}")))?;
-            let device = || Device::over(directory.clone(), stream as u64);
+            let device = || device_over(directory.clone(), stream as u64);
             Ok(if configuration.simulated {
                 device()
             } else {

@@ -8,20 +8,23 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
-use evenkeel_disk::Directory;
 use evenkeel_disk::faults::FaultDisk;
+use evenkeel_disk::with_syncs;
 use evenkeel_log::{Depends, FlushPolicy, Log, LogSettings, Lsn, NewRecord, Record};
 use fixture::{History, directories, open, plain, scan, settings};
-use gate::{Gate, GatedDirectory};
+use gate::Gate;
 
 fn gated(disk: &FaultDisk, streams: usize) -> (Arc<Log>, Vec<Arc<Gate>>) {
     let gates: Vec<Arc<Gate>> = (0..streams).map(|_| Arc::default()).collect();
     let gated = directories(disk, streams)
         .into_iter()
         .zip(&gates)
-        .map(|(inner, gate)| {
+        .map(|(directory, gate)| {
             let gate = gate.clone();
-            Arc::new(GatedDirectory { inner, gate }) as Arc<dyn Directory>
+            with_syncs(directory, move |file| {
+                gate.pass();
+                file.sync_data()
+            })
         })
         .collect();
     let settings = LogSettings {

@@ -7,7 +7,7 @@ use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
 
 use evenkeel_disk::faults::FaultDisk;
-use evenkeel_disk::{Access, Create, Directory, DirectoryLock, File};
+use evenkeel_disk::{Directory, File, with_syncs};
 use evenkeel_store::{Settings, Store};
 
 /// Opens the store on `disk` with a gate that all syncs of its log go through.
@@ -15,11 +15,9 @@ pub fn open_gated(disk: &FaultDisk, settings: Settings) -> (Store, Arc<Gate>) {
     let gate = Arc::new(Gate::default());
     let root = disk.root();
     let directory = |stream: usize| -> Arc<dyn Directory> {
-        let inner = root.subdirectory(&format!("log-{stream}")).unwrap();
-        Arc::new(Gated {
-            inner,
-            gate: Arc::clone(&gate),
-        })
+        let gate = Arc::clone(&gate);
+        let log = root.subdirectory(&format!("log-{stream}")).unwrap();
+        with_syncs(log, move |file| gate.sync(file))
     };
     let directories = (0..settings.log_streams).map(directory).collect();
     let store = Store::open_on(disk.root(), directories, settings).unwrap();
@@ -41,6 +39,18 @@ struct State {
 }
 
 impl Gate {
+    fn sync(&self, file: &dyn File) -> io::Result<()> {
+        let held = self.state.lock().unwrap().held;
+        if held {
+            // A sync that passes counts once it is done.
+            file.sync_data()?;
+            self.pass();
+            return Ok(());
+        }
+        self.pass();
+        file.sync_data()
+    }
+
     fn pass(&self) {
         let mut state = self.state.lock().unwrap();
         if !state.armed || state.held {
@@ -85,69 +95,6 @@ impl Gate {
                 .wait_timeout_while(state, patience, |state| !reached(state))
                 .unwrap(),
         );
-    }
-}
-
-#[derive(Debug)]
-struct Gated<T: ?Sized> {
-    inner: Arc<T>,
-    gate: Arc<Gate>,
-}
-
-impl Directory for Gated<dyn Directory> {
-    fn open(&self, name: &str, access: Access, create: Create) -> io::Result<Arc<dyn File>> {
-        let inner = self.inner.open(name, access, create)?;
-        Ok(Arc::new(Gated {
-            inner,
-            gate: Arc::clone(&self.gate),
-        }))
-    }
-    fn list(&self) -> io::Result<Vec<String>> {
-        self.inner.list()
-    }
-    fn rename(&self, from: &str, to: &str) -> io::Result<()> {
-        self.inner.rename(from, to)
-    }
-    fn remove(&self, name: &str) -> io::Result<()> {
-        self.inner.remove(name)
-    }
-    fn sync(&self) -> io::Result<()> {
-        self.inner.sync()
-    }
-    fn subdirectory(&self, name: &str) -> io::Result<Arc<dyn Directory>> {
-        self.inner.subdirectory(name)
-    }
-    fn lock(&self, name: &str) -> io::Result<DirectoryLock> {
-        self.inner.lock(name)
-    }
-}
-
-impl File for Gated<dyn File> {
-    fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
-        self.inner.read_at(buffer, offset)
-    }
-    fn write_at(&self, data: &[u8], offset: u64) -> io::Result<()> {
-        self.inner.write_at(data, offset)
-    }
-    fn sync_data(&self) -> io::Result<()> {
-        let held = self.gate.state.lock().unwrap().held;
-        if held {
-            // A sync that passes counts once it is done.
-            self.inner.sync_data()?;
-            self.gate.pass();
-            return Ok(());
-        }
-        self.gate.pass();
-        self.inner.sync_data()
-    }
-    fn len(&self) -> io::Result<u64> {
-        self.inner.len()
-    }
-    fn set_len(&self, len: u64) -> io::Result<()> {
-        self.inner.set_len(len)
-    }
-    fn is_direct(&self) -> bool {
-        self.inner.is_direct()
     }
 }
 
