@@ -23,7 +23,7 @@ mod value;
 mod workload;
 
 pub use findings::Findings;
-pub use ready::complete;
+pub use ready::{Immediate, complete};
 pub use schema::{AccessPath, Column, ColumnType, Index, Schema, Table, TableId, column, nullable};
 pub use statement::{
     Access, Aggregate, Assignment, Bound, ColumnRef, Compare, Condition, Operand, Operation, Order,

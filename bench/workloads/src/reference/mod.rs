@@ -17,7 +17,7 @@ use parking_lot::{Condvar, Mutex};
 pub use drive::{Tally, check, load, run};
 
 use crate::interface::{
-    Batch, Connection, Error, Row, Schema, Statement, StatementId, TableId, Transaction,
+    Batch, Connection, Error, Immediate, Row, Schema, Statement, StatementId, TableId,
     TransactionType, Value,
 };
 use tables::Tables;
@@ -132,7 +132,18 @@ pub struct ReferenceConnection {
 }
 
 impl ReferenceConnection {
-    fn interpret(
+    fn end(&mut self, finish: impl FnOnce(&mut Tables, &Schema)) {
+        if std::mem::take(&mut self.active) {
+            let mut state = self.shared.state.lock();
+            finish(&mut state.tables, &self.shared.schema);
+            state.busy = false;
+            self.shared.ended.notify_one();
+        }
+    }
+}
+
+impl Immediate for ReferenceConnection {
+    fn run(
         &mut self,
         statement: StatementId,
         parameters: &[Value],
@@ -155,34 +166,6 @@ impl ReferenceConnection {
             &mut state.tables,
             parameters,
         )
-    }
-
-    fn end(&mut self, finish: impl FnOnce(&mut Tables, &Schema)) {
-        if std::mem::take(&mut self.active) {
-            let mut state = self.shared.state.lock();
-            finish(&mut state.tables, &self.shared.schema);
-            state.busy = false;
-            self.shared.ended.notify_one();
-        }
-    }
-}
-
-impl Transaction for ReferenceConnection {
-    async fn query(
-        &mut self,
-        statement: StatementId,
-        parameters: &[Value],
-    ) -> Result<Vec<Row>, Error> {
-        self.interpret(statement, parameters).map(|(rows, _)| rows)
-    }
-
-    async fn execute(
-        &mut self,
-        statement: StatementId,
-        parameters: &[Value],
-    ) -> Result<u64, Error> {
-        self.interpret(statement, parameters)
-            .map(|(_, affected)| affected)
     }
 }
 

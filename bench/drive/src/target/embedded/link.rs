@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use evenkeel_store::{Isolation, Store, StoreError, TransactionOptions};
 use evenkeel_workloads::interface::{
-    Connection, Error, Row, StatementId, Transaction, TransactionType, Value,
+    Connection, Error, Immediate, Row, StatementId, TransactionType, Value,
 };
 
 use super::interpret::{Execution, Failure, Tables};
@@ -68,6 +68,27 @@ impl Link {
         self.running = isolation;
     }
 
+    fn failure(&mut self, error: &StoreError) -> Error {
+        let words = error.to_string();
+        let failure = match error {
+            StoreError::Deadlock { .. } => Error::Deadlock(words),
+            // Told to give way by a policy that prevents deadlocks.
+            StoreError::GaveWay(_) => Error::SerializationFailure(words),
+            StoreError::LockTimeout => Error::LockTimeout(words),
+            StoreError::DuplicateKey { .. } => Error::DuplicateKey(words),
+            _ => Error::Other(words),
+        };
+        if failure.is_retryable() {
+            self.birth_ns = self
+                .transaction
+                .as_ref()
+                .map(evenkeel_store::Transaction::birth_ns);
+        }
+        failure
+    }
+}
+
+impl Immediate for Link {
     fn run(
         &mut self,
         statement: StatementId,
@@ -90,43 +111,6 @@ impl Link {
             Failure::Store(error) => self.failure(&error),
             Failure::Value(error) => error,
         })
-    }
-
-    fn failure(&mut self, error: &StoreError) -> Error {
-        let words = error.to_string();
-        let failure = match error {
-            StoreError::Deadlock { .. } => Error::Deadlock(words),
-            // Told to give way by a policy that prevents deadlocks.
-            StoreError::GaveWay(_) => Error::SerializationFailure(words),
-            StoreError::LockTimeout => Error::LockTimeout(words),
-            StoreError::DuplicateKey { .. } => Error::DuplicateKey(words),
-            _ => Error::Other(words),
-        };
-        if failure.is_retryable() {
-            self.birth_ns = self
-                .transaction
-                .as_ref()
-                .map(evenkeel_store::Transaction::birth_ns);
-        }
-        failure
-    }
-}
-
-impl Transaction for Link {
-    async fn query(
-        &mut self,
-        statement: StatementId,
-        parameters: &[Value],
-    ) -> Result<Vec<Row>, Error> {
-        self.run(statement, parameters).map(|(rows, _)| rows)
-    }
-
-    async fn execute(
-        &mut self,
-        statement: StatementId,
-        parameters: &[Value],
-    ) -> Result<u64, Error> {
-        self.run(statement, parameters).map(|(_, count)| count)
     }
 }
 

@@ -1,8 +1,8 @@
 //! A connection to SQLite.
 
 use evenkeel_workloads::interface::{
-    ColumnType, Connection, Error, Row, Schema, Statement, StatementId, Transaction,
-    TransactionType, Value,
+    ColumnType, Connection, Error, Immediate, Row, Schema, Statement, StatementId, TransactionType,
+    Value,
 };
 use evenkeel_workloads::sql::{Dialect, translate};
 use rusqlite::{ErrorCode, ffi};
@@ -79,8 +79,17 @@ impl Link {
         }
     }
 
-    /// Runs a statement: its rows, and how many it changed.
-    fn run(&self, id: StatementId, given: &[Value]) -> Result<(Vec<Row>, u64), Error> {
+    fn control(&self, sql: &'static str) -> Result<(), Error> {
+        let done = self
+            .connection
+            .prepare_cached(sql)
+            .and_then(|mut statement| statement.execute([]));
+        done.map(drop).map_err(failure)
+    }
+}
+
+impl Immediate for Link {
+    fn run(&mut self, id: StatementId, given: &[Value]) -> Result<(Vec<Row>, u64), Error> {
         let prepared = &self.statements[id.0];
         let mut statement = self
             .connection
@@ -100,32 +109,6 @@ impl Link {
             rows.push(Row(columns.collect::<Result<_, _>>()?));
         }
         Ok((rows, self.connection.changes()))
-    }
-
-    fn control(&self, sql: &'static str) -> Result<(), Error> {
-        let done = self
-            .connection
-            .prepare_cached(sql)
-            .and_then(|mut statement| statement.execute([]));
-        done.map(drop).map_err(failure)
-    }
-}
-
-impl Transaction for Link {
-    async fn query(
-        &mut self,
-        statement: StatementId,
-        parameters: &[Value],
-    ) -> Result<Vec<Row>, Error> {
-        self.run(statement, parameters).map(|(rows, _)| rows)
-    }
-
-    async fn execute(
-        &mut self,
-        statement: StatementId,
-        parameters: &[Value],
-    ) -> Result<u64, Error> {
-        self.run(statement, parameters).map(|(_, changed)| changed)
     }
 }
 
