@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Args as ClapArgs;
+use evenkeel_locks::ScheduleKind;
 use evenkeel_workloads::named::Settings;
 use serde_json::{Map, Value, json};
 
@@ -31,8 +32,12 @@ pub struct Bench {
         help_heading = "Target"
     )]
     pub target: String,
-    /// Schedule of the embedded store's locks: fifo, random, vats, ldsf, bldsf, ...
-    #[arg(long, value_name = "NAME", help_heading = "Target")]
+    #[arg(
+        long,
+        value_name = "NAME",
+        help = format!("Schedule of the embedded store's locks: {}", ScheduleKind::NAMES),
+        help_heading = "Target"
+    )]
     pub schedule: Option<String>,
     /// A setting of the store or of the server, or a PRAGMA of SQLite; may be repeated
     #[arg(long = "set", value_name = "NAME=VALUE", value_parser = setting, help_heading = "Target")]

@@ -35,9 +35,13 @@ pub struct Args {
     /// What is simulated: the papers' microbenchmark, their hybrid mix in epochs, or the locks of TPC-C
     #[arg(long, value_enum, default_value_t = Preset::Micro)]
     preset: Preset,
-    /// Schedules: all, or a list of fifo, random, vats, mlf, mblf, ddf, ldsf, bldsf (bldsf:f1 to bldsf:f6), hldsf, svats,
-    /// edsf, ldaf (ldaf:1, ldaf:2), hldaf
-    #[arg(long, value_name = "LIST", default_value = "all", value_parser = schedules)]
+    #[arg(
+        long,
+        value_name = "LIST",
+        default_value = "all",
+        help = format!("Schedules: all, or a list of {}", ScheduleKind::NAMES),
+        value_parser = schedules
+    )]
     schedule: Schedules,
     /// Closed loop with this many clients
     #[arg(long, value_name = "N", group = "arriving")]

@@ -31,13 +31,8 @@ pub(super) fn schedules(text: &str) -> Result<Schedules, String> {
 }
 
 pub(super) fn schedule(name: &str) -> Result<ScheduleKind, String> {
-    ScheduleKind::from_name(name).ok_or_else(|| {
-        let names: Vec<&str> = ScheduleKind::ALL.iter().map(|kind| kind.name()).collect();
-        format!(
-            "no schedule `{name}`; there are {}, bldsf:f1 to f6, ldaf:1 and ldaf:2",
-            names.join(", ")
-        )
-    })
+    ScheduleKind::from_name(name)
+        .ok_or_else(|| format!("no schedule `{name}`; there are {}", ScheduleKind::NAMES))
 }
 
 pub(super) fn loads(text: &str) -> Result<Axis, String> {

@@ -65,6 +65,10 @@ impl ScheduleKind {
         ScheduleKind::Hldaf,
     ];
 
+    /// The names that [`from_name`](ScheduleKind::from_name) knows, for help and for errors.
+    pub const NAMES: &str = "fifo, random, vats, mlf, mblf, ddf, ldsf, bldsf (or bldsf:f1 to bldsf:f6), hldsf, svats, edsf, \
+                             ldaf (or ldaf:1, ldaf:2), hldaf";
+
     /// Its name on the command line and in results.
     pub fn name(self) -> &'static str {
         match self {
@@ -141,5 +145,25 @@ impl ScheduleKind {
             ScheduleKind::Ldaf(power) => Box::new(Ldaf::new(power)),
             ScheduleKind::Hldaf => Box::new(Hldaf),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_names_are_all_there_are() {
+        let words = ScheduleKind::NAMES.split([' ', ',', '(', ')']);
+        let names: Vec<&str> = words
+            .filter(|word| !["", "or", "to"].contains(word))
+            .collect();
+        assert!(
+            names
+                .iter()
+                .all(|name| ScheduleKind::from_name(name).is_some())
+        );
+        let plain = names.into_iter().filter(|name| !name.contains(':'));
+        assert!(plain.eq(ScheduleKind::ALL.map(ScheduleKind::name)));
     }
 }

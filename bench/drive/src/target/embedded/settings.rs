@@ -14,10 +14,7 @@ const POOL_MB: u64 = 512;
 
 /// What can be set, and to what.
 const KNOWN: [(&str, &str); 16] = [
-    (
-        "schedule",
-        "fifo, random, vats, ldsf, bldsf, hldsf, mlf, mblf, ddf",
-    ),
+    ("schedule", ScheduleKind::NAMES),
     (
         "deadlocks",
         "youngest, fewest-locks, smallest-set, wait-die, wound-wait, no-wait",
@@ -220,11 +217,16 @@ mod tests {
     #[test]
     fn every_known_setting_is_handled() {
         for (name, allowed) in KNOWN {
-            let value = match allowed.split([',', ';', ' ']).next() {
-                Some(word) if set(&mut with(&[]).expect("settings"), name, word).is_some() => word,
-                _ => "8",
-            };
-            assert!(with(&[(name, value)]).is_ok(), "{name}={value}");
+            // Either words, with explanations behind some, or what a number means.
+            let words: Vec<&str> = allowed
+                .split(", ")
+                .filter_map(|item| item.split([' ', ':', ';']).next())
+                .collect();
+            let listed = set(&mut with(&[]).expect("settings"), name, words[0]).is_some()
+                && number(words[0]).is_none();
+            for value in if listed { words } else { vec!["8"] } {
+                assert!(with(&[(name, value)]).is_ok(), "{name}={value}");
+            }
         }
     }
 
