@@ -9,7 +9,7 @@ use evenkeel_patch::x86_64::trampoline::Hook;
 use evenkeel_wire::ring::{RECORDS_AT, RING_BYTES};
 use evenkeel_wire::{Control, Form, Operand, RING_STRIDE, Record, RingHeader, Role};
 
-use crate::intervals::BOUNDARIES;
+use crate::boundaries::BOUNDARIES;
 use crate::rings;
 use crate::x86_64::calibration::*;
 

@@ -6,66 +6,30 @@
 use core::sync::atomic::Ordering::*;
 
 use evenkeel_patch::x86_64::clock::now_ticks;
-use evenkeel_patch::x86_64::stubs::{Boundaries, Registers, restore_return};
+use evenkeel_patch::x86_64::stubs::{Registers, restore_return};
 use evenkeel_patch::{Frame, Thread, thread};
-use evenkeel_wire::record::{LABEL_CHUNK, LABEL_MAX};
 use evenkeel_wire::{Marker, Mode, Probe, Record, Role};
 
 use crate::arena::{self, Arena};
-use crate::edges::{self, named};
-use crate::{labels, plan, rings, sampling, threads};
+use crate::labels::Found;
+use crate::{edges, plan, rings, sampling};
 
-/// The callbacks for trampolines.
-pub const BOUNDARIES: Boundaries = Boundaries { enter, leave };
-
-extern "C" fn enter(id: u32, registers: &mut Registers, after: u64) -> u32 {
-    // SAFETY: the C library's per-thread word; the target must find it as it was.
-    let errno = unsafe { *libc::__errno_location() };
-    let intercept = enter_boundary(id, registers, after);
-    unsafe { *libc::__errno_location() = errno };
-    intercept as u32
-}
-
-extern "C" fn leave(id: u32, registers: &mut Registers, after: u64, now: u64) {
-    // SAFETY: as in `enter`.
-    let errno = unsafe { *libc::__errno_location() };
-    leave_boundary(id, registers, after, now);
-    unsafe { *libc::__errno_location() = errno };
-}
-
-/// Whether the call's return is to be intercepted; if so its frame was pushed.
-fn enter_boundary(id: u32, registers: &mut Registers, after: u64) -> bool {
-    threads::notice_fork();
-    let arena = arena::get();
+/// Whether the call's return is to be intercepted; if so its frame was pushed. The thread is ready (see
+/// [`crate::boundaries`]), and the role is not one with a key.
+pub fn enter(probe: &Probe, role: Role, registers: &Registers, after: u64, arena: Arena) -> bool {
     let thread = thread::current();
     if thread.closed {
         return false;
     }
-    let Some(probe) = arena.probes().get(id as usize) else {
-        return false;
-    };
-    let sp = registers.sp();
-    let role = Role::of(probe);
-    let whole = role == Role::Whole;
     if role == Role::Gate {
         thread.admitted = true;
-        return thread.open && thread.active != 0 && push(thread, registers, after, now_ticks());
+        return thread.open && thread.active != 0 && push_now(thread, registers, after);
     }
     if role == Role::End {
-        return thread.open && push(thread, registers, after, now_ticks());
+        return thread.open && push_now(thread, registers, after);
     }
-    if role.is_keyed() {
-        return named::enter(probe, role, registers, arena)
-            && push(thread::current(), registers, after, now_ticks());
-    }
-    if !thread.prepare() {
-        return false;
-    }
-    thread.drop_stale(sp);
-    if whole && thread.open && root_is_alive(thread) {
-        return false; // recursion: the outermost call is the interval
-    }
-    if !begin(thread, arena, probe, registers) || !whole {
+    let whole = role == Role::Whole;
+    if is_nested(thread, role) || !begin(thread, arena, probe, registers) || !whole {
         return false;
     }
     thread.root = thread.top;
@@ -74,6 +38,17 @@ fn enter_boundary(id: u32, registers: &mut Registers, after: u64) -> bool {
         return false;
     }
     true
+}
+
+/// Whether this is a call of an interval inside of it: in a recursion the outermost call is the interval. Stale frames have
+/// been dropped.
+pub fn is_nested(thread: &Thread, role: Role) -> bool {
+    role == Role::Whole && thread.open && root_is_alive(thread)
+}
+
+/// Pushes the frame of a boundary call that begins now.
+pub fn push_now(thread: &mut Thread, registers: &Registers, after: u64) -> bool {
+    push(thread, registers, after, now_ticks())
 }
 
 /// Pushes the frame of a boundary call. Its return address is kept even where the trampoline knows it: a boundary is
@@ -92,22 +67,20 @@ fn root_is_alive(thread: &Thread) -> bool {
     !thread.root.is_null() && thread.root < thread.top && unsafe { (*thread.root).start } == 1
 }
 
-fn begin(thread: &mut Thread, arena: Arena, probe: &Probe, registers: &Registers) -> bool {
-    plan::poll(arena);
+/// Whether intervals of this thread are recorded or counted at present.
+pub fn are_wanted(thread: &Thread, arena: Arena) -> bool {
     let control = arena.control();
     let mode = control.mode.load(Relaxed);
     let admitted = thread.admitted || control.gated.load(Relaxed) == 0;
-    let recording = mode == Mode::Record as u32;
-    let counting = mode == Mode::Count as u32;
-    if !admitted
-        || plan::detached()
-        || !(recording || counting || mode == Mode::IntervalsOnly as u32)
-        || !rings::ensure(thread, arena)
-    {
+    let modes = [Mode::Record, Mode::Count, Mode::IntervalsOnly];
+    admitted && !plan::detached() && modes.into_iter().any(|wanted| mode == wanted as u32)
+}
+
+fn begin(thread: &mut Thread, arena: Arena, probe: &Probe, registers: &Registers) -> bool {
+    if !are_wanted(thread, arena) || !rings::is_own(thread) {
         end_recording(thread);
         return false;
     }
-    threads::watch_end();
     thread.generation = plan::applied();
     if thread.generation == plan::CHANGING {
         rings::count_unplanned(thread);
@@ -117,6 +90,9 @@ fn begin(thread: &mut Thread, arena: Arena, probe: &Probe, registers: &Registers
     thread.frames_lost = 0;
     thread.dropped = rings::dropped(thread);
     thread.root = core::ptr::null_mut();
+    let control = arena.control();
+    let mode = control.mode.load(Relaxed);
+    let counting = mode == Mode::Count as u32;
     thread.sampled = !(counting || sampling::skips(thread, control.skip_65536.load(Relaxed)));
     if !thread.sampled {
         // Followed to its end all the same, so that what is inside of it is not taken for another.
@@ -125,10 +101,10 @@ fn begin(thread: &mut Thread, arena: Arena, probe: &Probe, registers: &Registers
         thread.active = u64::from(edges::recording());
         return true;
     }
-    let mut labels = [Record::new(0, 0, 0); LABEL_MAX / LABEL_CHUNK];
-    let count = labels::read(probe, registers, arena, &mut labels);
+    let recording = mode == Mode::Record as u32;
+    let label = Found::read(probe, registers, arena);
     let payload = (thread.generation as u64) << 1 | recording as u64;
-    thread.open = rings::begin(thread, payload, &labels[..count]);
+    thread.open = rings::begin(thread, payload, &label);
     thread.active = (thread.open && recording) as u64;
     thread.open
 }
@@ -139,37 +115,43 @@ fn end_recording(thread: &mut Thread) {
     thread.active = u64::from(!thread.ring.is_null() && edges::recording());
 }
 
-fn leave_boundary(id: u32, registers: &mut Registers, after: u64, now: u64) {
+/// The frame of a boundary call that returns, off the stack, and its return address where it belongs. `None`, and the
+/// return address is in its place all the same, where the frame was lost.
+pub fn pop(registers: &mut Registers, after: u64) -> Option<Frame> {
     let thread = thread::current();
     let sp = registers.sp();
     if thread.shadow.is_null() || !thread.surface(sp, after) {
         thread.frames_lost += 1;
         restore_return(thread, sp, after);
-        return;
+        return None;
     }
     let frame = thread.pop();
     registers.return_slot = frame.ret;
+    Some(frame)
+}
+
+/// Records the call of a boundary.
+pub fn write_call(thread: &mut Thread, frame: &Frame, now: u64, id: u32) {
+    let call = Record::new(frame.start, now.wrapping_sub(frame.start), id);
+    rings::write(thread, call);
+}
+
+/// A boundary call returned; its role is not one with a key.
+pub fn leave(id: u32, registers: &mut Registers, after: u64, now: u64) {
+    let Some(frame) = pop(registers, after) else {
+        return;
+    };
     let Some(probe) = arena::get().probes().get(id as usize) else {
         return;
     };
     let role = Role::of(probe);
-    if role.is_keyed() {
-        named::leave(probe, role, &frame, registers.rax, now);
-        if frame.start != 0 && thread::current().active != 0 {
-            let call = Record::new(frame.start, now.wrapping_sub(frame.start), id);
-            rings::write(thread::current(), call);
-        }
-        return;
-    }
+    let thread = thread::current();
     if !thread.open || frame.start == 0 {
         return;
     }
     let inner = role == Role::End || role == Role::Gate;
     if inner && thread.active != 0 {
-        rings::write(
-            thread,
-            Record::new(frame.start, now.wrapping_sub(frame.start), id),
-        );
+        write_call(thread, &frame, now, id);
     }
     if role == Role::Gate {
         return;

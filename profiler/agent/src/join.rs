@@ -6,7 +6,7 @@ use evenkeel_patch::x86_64::clock::now_ticks;
 use evenkeel_wire::{Mode, ModuleState};
 
 use crate::arena::{self, Arena};
-use crate::{calibrate, edges, intervals, plan, rings, signals, threads};
+use crate::{boundaries, calibrate, edges, plan, rings, signals, threads};
 
 /// How often a waiting process looks for its verdict.
 const NAP_NS: i64 = 200_000;
@@ -17,7 +17,7 @@ pub fn join() {
     let control = arena.control();
     control.processes.fetch_add(1, Relaxed);
     let unwanted = over(arena) || {
-        let executable = plan::prepare(arena, intervals::BOUNDARIES);
+        let executable = plan::prepare(arena, boundaries::BOUNDARIES);
         executable.is_none_or(|index| verdict(arena, index, u32::MAX) != ModuleState::Wanted as u32)
     };
     if unwanted {

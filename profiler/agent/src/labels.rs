@@ -11,43 +11,118 @@ use crate::arena::Arena;
 
 const PAGE: u64 = 4096;
 
-/// Fills in the label's records and returns how many they are.
-pub fn read(probe: &Probe, registers: &Registers, arena: Arena, labels: &mut [Record]) -> usize {
-    let argument = || registers.argument(probe.label_argument);
-    if probe.label == Label::Integer as u8 {
-        labels[0] = Record::marker(Marker::LabelInteger, argument(), 0);
-        return 1;
-    }
-    if probe.label != Label::Text as u8 {
-        return 0;
-    }
-    let mut text = [0u8; LABEL_MAX];
-    let Some(len) = copy_text(argument(), &mut text) else {
-        arena.control().labels_unread.fetch_add(1, Relaxed);
-        return 0;
-    };
-    let chunks = text[..len].chunks(LABEL_CHUNK);
-    let count = chunks.len();
-    for (label, chunk) in labels.iter_mut().zip(chunks) {
-        *label = Record::from_label_chunk(chunk);
-    }
-    count
+/// The label of an interval that begins, where it lies in the target: it is copied from there into the ring without a buffer
+/// between, whose clearing would be the C library's work (see [`crate::boundaries`]).
+#[derive(Clone, Copy)]
+pub enum Found {
+    /// None wanted, or none that could be read.
+    Nothing,
+    /// An integer.
+    Integer(u64),
+    /// So many readable bytes of text from an address on.
+    Text(u64, usize),
 }
 
-/// Copies text up to its zero and returns its length. Nothing where the pointer leads nowhere: the kernel is asked once a
-/// page, for a fifth of what it takes to have it copy. (It could be unmapped between question and copy only by another
+impl Found {
+    /// Looks for the label that the probe wants.
+    pub fn read(probe: &Probe, registers: &Registers, arena: Arena) -> Found {
+        let argument = || registers.argument(probe.label_argument);
+        if probe.label == Label::Integer as u8 {
+            return Found::Integer(argument());
+        }
+        if probe.label != Label::Text as u8 {
+            return Found::Nothing;
+        }
+        let from = argument();
+        match text_len(from) {
+            Some(len) => Found::Text(from, len),
+            None => {
+                arena.control().labels_unread.fetch_add(1, Relaxed);
+                Found::Nothing
+            }
+        }
+    }
+
+    /// How many records it takes.
+    pub fn records(&self) -> usize {
+        match *self {
+            Found::Nothing => 0,
+            Found::Integer(_) => 1,
+            Found::Text(_, len) => len.div_ceil(LABEL_CHUNK),
+        }
+    }
+
+    /// One of these records.
+    pub fn record(&self, index: usize) -> Record {
+        match *self {
+            Found::Nothing => Record::marker(Marker::Label, 0, 0),
+            Found::Integer(value) => Record::marker(Marker::LabelInteger, value, 0),
+            Found::Text(from, len) => {
+                let at = index * LABEL_CHUNK;
+                chunk(from.wrapping_add(at as u64), (len - at).min(LABEL_CHUNK))
+            }
+        }
+    }
+}
+
+/// The record of the `len` bytes of text at `from`, which can be read. Reads are volatile also so that the compiler does not
+/// make a call of the C library of them.
+fn chunk(from: u64, len: usize) -> Record {
+    if len == LABEL_CHUNK {
+        // SAFETY: the caller's. Bytes 0 to 7, and 5 to 12.
+        let (low, high) = unsafe { (word(from), word(from.wrapping_add(5))) };
+        return Record::marker(Marker::Label, low, high >> 24);
+    }
+    let (mut low, mut high) = (0, 0);
+    for at in 0..len as u64 {
+        // SAFETY: the caller's.
+        let byte = u64::from(unsafe { (from.wrapping_add(at) as *const u8).read_volatile() });
+        match at {
+            0..8 => low |= byte << (8 * at),
+            _ => high |= byte << (8 * (at - 8)),
+        }
+    }
+    Record::marker(Marker::Label, low, high)
+}
+
+/// Eight bytes at any address.
+///
+/// # Safety
+/// They can be read.
+unsafe fn word(from: u64) -> u64 {
+    #[repr(C, packed)]
+    struct Word(u64);
+    // SAFETY: the caller's; a packed structure needs no alignment.
+    unsafe { (from as *const Word).read_volatile().0 }
+}
+
+/// Whether one of a word's bytes is zero (Warren, Hacker's Delight, 6-1).
+fn has_zero_byte(word: u64) -> bool {
+    const ONES: u64 = u64::MAX / 0xff;
+    word.wrapping_sub(ONES) & !word & (ONES << 7) != 0
+}
+
+/// Length of a text up to its zero, at most [`LABEL_MAX`]. Nothing where the pointer leads nowhere: the kernel is asked once
+/// a page, for a fifth of what it takes to have it copy. (It could be unmapped between question and copy only by another
 /// thread, under the function that was just called with it.)
-fn copy_text(from: u64, into: &mut [u8]) -> Option<usize> {
-    for (at, byte) in into.iter_mut().enumerate() {
+fn text_len(from: u64) -> Option<usize> {
+    let mut at = 0;
+    while at < LABEL_MAX {
         let address = from.wrapping_add(at as u64);
         if (at == 0 || address.is_multiple_of(PAGE)) && !is_readable(address) {
             return (at > 0).then_some(at);
         }
+        // An aligned word lies in one page.
         // SAFETY: the page can be read.
-        *byte = unsafe { (address as *const u8).read_volatile() };
-        if *byte == 0 {
+        if address.is_multiple_of(8) && !has_zero_byte(unsafe { word(address) }) {
+            at += 8;
+            continue;
+        }
+        // SAFETY: the page can be read.
+        if unsafe { (address as *const u8).read_volatile() } == 0 {
             return Some(at);
         }
+        at += 1;
     }
-    Some(into.len())
+    Some(LABEL_MAX)
 }

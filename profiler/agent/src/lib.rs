@@ -2,7 +2,8 @@
 //!
 //! ```text
 //! loader   >  join       find the arena, announce this process' modules, wait to be wanted
-//! a call   >  intervals  an interval begins or ends: poll the plan, write markers
+//! a call   >  boundaries the call is one at which an interval begins or ends: the short way or the long one
+//!             intervals  write markers, switch recording on and off
 //!             labels     what the interval's class is made of
 //!             sampling   whether it is one of those that are recorded
 //!             edges      threads wait for and wake each other; annotations
@@ -16,6 +17,7 @@
 //! A process that the session does not want stays as it was, with this library mapped and idle.
 
 mod arena;
+mod boundaries;
 mod calibrate;
 mod edges;
 mod intervals;

@@ -86,21 +86,30 @@ pub fn start(arena: Arena) {
     poll(arena);
 }
 
+/// Whether [`poll`] would do something: the plan is newer than the code, the session is over, or it is time to look
+/// whether libraries came or went.
+pub fn is_due(arena: Arena) -> bool {
+    let now = now_ticks();
+    !detached() && (is_over(arena, now) || is_stale(arena) || now > LOOK_AGAIN_TICKS.load(Relaxed))
+}
+
+fn is_over(arena: Arena, now: u64) -> bool {
+    let control = arena.control();
+    control.mode.load(Relaxed) == Mode::Detach as u32 || now > control.lease_ticks.load(Relaxed)
+}
+
+fn is_stale(arena: Arena) -> bool {
+    arena.control().generation.load(Acquire) != applied()
+}
+
 /// Applies the plan if it is newer than the code, if libraries came or went, or if the session is over. Cheap when
 /// nothing is to be done; never waits.
 pub fn poll(arena: Arena) {
-    if detached() {
+    if !is_due(arena) {
         return;
     }
-    let control = arena.control();
     let now = now_ticks();
-    let over = control.mode.load(Relaxed) == Mode::Detach as u32
-        || now > control.lease_ticks.load(Relaxed);
-    let stale = control.generation.load(Acquire) != applied();
-    let look = now > LOOK_AGAIN_TICKS.load(Relaxed);
-    if !(over || stale || look) {
-        return;
-    }
+    let (over, stale) = (is_over(arena, now), is_stale(arena));
     if !try_lock() {
         return;
     }

@@ -3,11 +3,12 @@
 use core::sync::atomic::Ordering::*;
 
 use evenkeel_patch::Thread;
-use evenkeel_patch::x86_64::clock::now_ticks;
+use evenkeel_patch::x86_64::{clock::now_ticks, counter};
 use evenkeel_wire::ring::{RECORDS_AT, RING_BYTES, RING_SLACK_BYTES, lap_bit};
 use evenkeel_wire::{Marker, Record, RingHeader, RingState};
 
 use crate::arena::Arena;
+use crate::labels::Found;
 
 /// Where records go that nobody wants: its limit is zero, so all are dropped.
 struct Scratch(RingHeader);
@@ -27,9 +28,14 @@ pub fn discard_records(thread: &mut Thread) {
     thread.ring = (&raw const SCRATCH.0).cast_mut();
 }
 
+/// Whether the thread has a ring of its own.
+pub fn is_own(thread: &Thread) -> bool {
+    !thread.ring.is_null() && !core::ptr::eq(thread.ring, &SCRATCH.0)
+}
+
 /// Whether the thread has a ring of its own, claiming one if there is one.
 pub fn ensure(thread: &mut Thread, arena: Arena) -> bool {
-    if !thread.ring.is_null() && !core::ptr::eq(thread.ring, &SCRATCH.0) {
+    if is_own(thread) {
         return true;
     }
     let now = now_ticks();
@@ -128,17 +134,17 @@ fn put(header: *mut RingHeader, position: u64, record: Record) {
 /// Writes the beginning of an interval with its label's records; the beginning is the time at which everything else is
 /// written. False, and nothing written, when the ring is full: the space above the limit is for the end of the interval
 /// in which it became so, and no other interval may lose calls there unnoticed.
-pub fn begin(thread: &mut Thread, payload: u64, labels: &[Record]) -> bool {
+pub fn begin(thread: &mut Thread, payload: u64, label: &Found) -> bool {
     // SAFETY: rings stay mapped.
     let header = unsafe { &*thread.ring };
-    let count = 1 + labels.len();
+    let count = 1 + label.records();
     if !has_room(header, count, 0) {
         count_missed(thread);
         return false;
     }
-    let position = header.position.fetch_add(16 * count as u64, Relaxed);
-    for (i, &label) in labels.iter().enumerate() {
-        put(thread.ring, position + 16 * (i as u64 + 1), label);
+    let position = counter::add(&header.position, 16 * count as u64);
+    for i in 1..count {
+        put(thread.ring, position + 16 * i as u64, label.record(i - 1));
     }
     put(
         thread.ring,
@@ -156,7 +162,7 @@ pub fn write(thread: &mut Thread, record: Record) -> bool {
         header.dropped.fetch_add(1, Relaxed);
         return false;
     }
-    let position = header.position.fetch_add(16, Relaxed);
+    let position = counter::add(&header.position, 16);
     put(thread.ring, position, record);
     true
 }
@@ -174,7 +180,7 @@ pub fn group(thread: &mut Thread, records: &[Record]) -> bool {
         header.dropped.fetch_add(records.len() as u64, Relaxed);
         return false;
     }
-    let mut position = header.position.fetch_add(16 * count as u64, Relaxed);
+    let mut position = counter::add(&header.position, 16 * count as u64);
     if lost > 0 {
         put(
             thread.ring,
@@ -194,7 +200,7 @@ pub fn group(thread: &mut Thread, records: &[Record]) -> bool {
 /// Counts an interval that is not recorded.
 pub fn count_skipped(thread: &mut Thread) {
     // SAFETY: rings stay mapped.
-    unsafe { (*thread.ring).skipped.fetch_add(1, Relaxed) };
+    counter::add(unsafe { &(*thread.ring).skipped }, 1);
 }
 
 /// Counts an interval whose beginning found no room.

@@ -45,16 +45,14 @@ pub fn watch() {
 
 /// Lets the calling thread's end be noticed.
 pub fn watch_end() {
+    let thread = thread::current();
     let key = KEY.load(Relaxed);
-    if key == 0 {
+    if thread.end_watched || key == 0 {
         return;
     }
     // SAFETY: the key exists; its value only has to be other than null.
-    unsafe {
-        if libc::pthread_getspecific(key - 1).is_null() {
-            libc::pthread_setspecific(key - 1, ptr::dangling::<c_void>());
-        }
-    }
+    unsafe { libc::pthread_setspecific(key - 1, ptr::dangling::<c_void>()) };
+    thread.end_watched = true;
 }
 
 fn set_here() {
@@ -64,12 +62,16 @@ fn set_here() {
     }
 }
 
-/// Catches up on a fork that nobody told of. The child of a `vfork` shares its parent's memory and is not noticed.
-pub fn notice_fork() {
+/// Whether this is the process that it was when somebody last looked: false in the child of a fork that nobody told of. The
+/// child of a `vfork` shares its parent's memory and is not noticed.
+pub fn is_known_process() -> bool {
     // SAFETY: never unmapped.
-    if let Some(here) = unsafe { HERE.load(Relaxed).as_ref() }
-        && here.load(Relaxed) == 0
-    {
+    unsafe { HERE.load(Relaxed).as_ref() }.is_none_or(|here| here.load(Relaxed) != 0)
+}
+
+/// Catches up on a fork that nobody told of.
+pub fn notice_fork() {
+    if !is_known_process() {
         after_fork_in_child();
     }
 }

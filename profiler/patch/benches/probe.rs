@@ -54,6 +54,17 @@ extern "C" fn enter(_: u32, _: &mut Registers, _: u64) -> u32 {
 
 extern "C" fn leave(_: u32, _: &mut Registers, _: u64, _: u64) {}
 
+extern "C" fn leave_short(_: u32, _: &mut Registers, _: u64, _: u64) -> u32 {
+    0
+}
+
+const BOUNDARIES: Boundaries = Boundaries {
+    enter,
+    leave,
+    enter_short: enter,
+    leave_short,
+};
+
 fn main() {
     let callee = &raw const bench_callee as u64;
     let ring: *mut RingHeader = map(RING_STRIDE, libc::PROT_READ | libc::PROT_WRITE, 0).cast();
@@ -140,7 +151,7 @@ fn hook(form: Form, target: u64) -> u64 {
         operand: Operand::default(),
     };
     // SAFETY: fresh memory of a page.
-    assert!(unsafe { hook.write(code, &Boundaries { enter, leave }) });
+    assert!(unsafe { hook.write(code, &BOUNDARIES) });
     code as u64
 }
 

@@ -97,6 +97,8 @@ pub struct Thread {
     pub admitted: bool,
     /// The thread has ended, or could not be set up: nothing is recorded any more.
     pub closed: bool,
+    /// The C library was asked to tell of the thread's end.
+    pub end_watched: bool,
     /// Plan generation at the beginning of the open interval.
     pub generation: u32,
     /// Records the ring had dropped at the beginning of the open interval.

@@ -16,7 +16,7 @@ use evenkeel_patch::x86_64::trampoline::Hook;
 use evenkeel_patch::{Frame, thread};
 use evenkeel_wire::{Form, Operand, Role};
 use rig::library::Library;
-use rig::ring::{BYPASSING, RECORDING, Ring};
+use rig::ring::{BYPASSING, RECORDING, RECORDING_SHORT, Ring};
 
 const GENERAL: [&str; 15] = [
     "rax", "rcx", "rdx", "rbx", "rbp", "rsi", "rdi", "r8", "r9", "r10", "r11", "r12", "r13", "r14",
@@ -240,10 +240,15 @@ fn without_a_hook() {
 fn inner_and_boundary_hooks_preserve_everything() {
     let machine = machine();
     let mut ring = Ring::start();
-    for role in [Role::Inner, Role::Whole] {
+    let kinds = [
+        (Role::Inner, &RECORDING),
+        (Role::Whole, &RECORDING),
+        (Role::Whole, &RECORDING_SHORT),
+    ];
+    for (role, boundaries) in kinds {
         for (id, form) in FORMS.into_iter().enumerate() {
             let id = 0xa_5550 + id as u32;
-            let hook = machine.hook(form, role, id, &RECORDING);
+            let hook = machine.hook(form, role, id, boundaries);
             let before = now_ticks();
             machine.check(hook, None);
             let after = now_ticks();

@@ -32,6 +32,7 @@ pub struct Drain {
 struct Reader {
     position: u64,
     dropped: u64,
+    skipped: u64,
     /// Tells the ring's successive owners apart.
     key: u64,
     tid: u32,
@@ -56,6 +57,7 @@ impl Drain {
         let fresh = Reader {
             position: RING_BYTES as u64,
             dropped: 0,
+            skipped: 0,
             key: 0,
             tid: 0,
             live: false,
@@ -107,7 +109,9 @@ impl Drain {
         self.dropped += dropped - reader.dropped;
         reader.dropped = dropped;
         self.missed += header.missed.swap(0, Relaxed);
-        self.skipped += header.skipped.swap(0, Relaxed);
+        let skipped = header.skipped.load(Relaxed);
+        self.skipped += skipped - reader.skipped;
+        reader.skipped = skipped;
         self.unplanned += header.unplanned.swap(0, Relaxed);
         let end = header.position.load(Acquire);
         self.fullest_bytes = self.fullest_bytes.max(end.saturating_sub(reader.position));

@@ -96,6 +96,11 @@ impl Role {
             .unwrap_or(Role::Inner)
     }
 
+    /// Whether an interval begins with the call, one that ends on the thread that began it.
+    pub fn begins(self) -> bool {
+        matches!(self, Role::Whole | Role::Begin)
+    }
+
     /// Whether it is about a lock, a task or an interval with a key.
     pub fn is_keyed(self) -> bool {
         self as u8 >= Role::Acquire as u8

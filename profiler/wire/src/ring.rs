@@ -32,7 +32,7 @@ pub struct RingHeader {
     pub tid: AtomicU32,
     /// Producer: intervals that could not begin because the ring was full.
     pub missed: AtomicU64,
-    /// Producer: intervals counted and not recorded ([`crate::Control::skip_65536`]).
+    /// Producer: intervals counted and not recorded ([`crate::Control::skip_65536`]). As `dropped`, it only grows.
     pub skipped: AtomicU64,
     /// Producer: intervals that could not begin because another thread was changing the plan.
     pub unplanned: AtomicU64,

@@ -33,7 +33,7 @@ mod descriptor_io;
 mod descriptors;
 mod files;
 pub mod futexes;
-mod groups;
+pub mod groups;
 mod memory;
 mod mutexes;
 pub mod named;

@@ -21,7 +21,7 @@ use super::releasing::tell;
 use super::switch::table;
 use super::waiting::{self, SLEPT_TICKS_MIN};
 use crate::arena::Arena;
-use crate::labels;
+use crate::labels::Found;
 
 fn lock(address: u64) -> Object {
     Object::at(Kind::Named, address as *const u8, true)
@@ -75,8 +75,11 @@ pub fn enter(probe: &Probe, role: Role, registers: &Registers, arena: Arena) -> 
 
 fn begin(probe: &Probe, registers: &Registers, arena: Arena, value: u64, now: u64) {
     let mut read = [Record::new(0, 0, 0); LABEL_MAX / LABEL_CHUNK];
-    let count = labels::read(probe, registers, arena, &mut read);
-    begin_interval(key(value), now, &read[..count]);
+    let label = Found::read(probe, registers, arena);
+    for (index, record) in read.iter_mut().enumerate().take(label.records()) {
+        *record = label.record(index);
+    }
+    begin_interval(key(value), now, &read[..label.records()]);
 }
 
 /// It returns `result`.

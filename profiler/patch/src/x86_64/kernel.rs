@@ -8,6 +8,7 @@ use core::ops::Range;
 ///
 /// # Safety
 /// As the call's.
+#[inline]
 pub unsafe fn system_call(number: libc::c_long, arguments: [u64; 6]) -> i64 {
     let answer;
     // SAFETY: the caller's; registers as in the psABI, A.2.1.
@@ -47,6 +48,7 @@ pub fn alternate_stack() -> Range<u64> {
 
 /// Whether the aligned word that holds `address`, and with it the rest of its page, can be read: the kernel copies a
 /// signal mask from there before it finds that it is asked for something it does not know.
+#[inline]
 pub fn is_readable(address: u64) -> bool {
     const NO_SUCH_WAY: u64 = 0x7fff_ffff;
     // SAFETY: nothing is changed: an unknown first argument is an error.

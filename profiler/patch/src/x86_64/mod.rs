@@ -1,6 +1,7 @@
 //! Everything that knows the processor. Another architecture mirrors this directory file by file.
 
 pub mod clock;
+pub mod counter;
 pub mod flip;
 pub mod jump;
 pub mod kernel;

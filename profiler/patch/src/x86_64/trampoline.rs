@@ -85,7 +85,9 @@ impl Hook {
             if let Some(pointer) = match long {
                 mark::ENTER => Some(boundaries.enter as usize),
                 mark::LEAVE => Some(boundaries.leave as usize),
-                mark::RUST => Some(stubs::evenkeel_call_rust as *const () as usize),
+                mark::ENTER_SHORT => Some(boundaries.enter_short as usize),
+                mark::LEAVE_SHORT => Some(boundaries.leave_short as usize),
+                mark::RUST => Some(stubs::evenkeel_call_boundary as *const () as usize),
                 _ => None,
             } {
                 code[i..i + 8].copy_from_slice(&(pointer as u64).to_le_bytes());

@@ -1,0 +1,49 @@
+//! The short way through a boundary calls nothing that may use registers which it does not save.
+
+use std::collections::HashSet;
+
+use evenkeel_symbols::{Callee, DebugSources, Module};
+
+mod rig;
+
+/// Everything that is called from the functions of these names, by entry, and what is called that is not in the module.
+fn reached(module: &Module, from: [&str; 2]) -> (HashSet<u64>, Vec<String>) {
+    let named = |name: &str| {
+        let found = module
+            .functions()
+            .iter()
+            .find(|function| module.name(function.entry).ends_with(name));
+        found.unwrap_or_else(|| panic!("no {name}")).entry
+    };
+    let mut left: Vec<u64> = from.into_iter().map(named).collect();
+    let (mut met, mut outside) = (HashSet::new(), Vec::new());
+    while let Some(entry) = left.pop() {
+        // Nobody comes back from a panic: the process is aborted.
+        if module.name(entry).contains("panic") || !met.insert(entry) {
+            continue;
+        }
+        for site in module.call_sites(entry) {
+            match site.callee {
+                Callee::Function(callee) => left.push(callee),
+                other => outside.push(format!(
+                    "{} in {}",
+                    module.callee_name(&other),
+                    module.name(entry)
+                )),
+            }
+        }
+    }
+    (met, outside)
+}
+
+#[test]
+fn the_short_way_stays_inside() {
+    let module = Module::load(rig::build::agent(), &DebugSources::none()).unwrap();
+    let short = ["boundaries::enter_short", "boundaries::leave_short"];
+    let (met, outside) = reached(&module, short);
+    assert!(outside.is_empty(), "{outside:#?}");
+    // The long ways do leave, or this would see nothing.
+    let long = ["boundaries::enter", "boundaries::leave"];
+    assert!(!reached(&module, long).1.is_empty());
+    assert!(met.len() > 2);
+}
