@@ -1,7 +1,7 @@
 //! The ways from trampolines into Rust. A trampoline must preserve all registers, vector registers included.
 //!
 //! The long way saves whatever the processor has, because the C library uses what it finds: 110 ns where the AVX-512
-//! registers are at rest, 180 ns where they are not, and twice for each interval. The short way, for what nearly every
+//! registers are at rest, up to 280 ns where they are not, and twice for each interval. The short way, for what nearly every
 //! interval needs and nothing else, saves the sixteen `xmm` registers in 4 ns: code compiled for baseline x86-64 knows no
 //! others, and leaves the upper parts of wider ones alone.
 
