@@ -13,9 +13,16 @@
 //! root's above any function seen. What has
 //! specificity 0, above all the root itself, is not ranked. Nor is what the probes cost, and that a path goes on on another
 //! thread: they are no function's doing. Waits and other states are ranked as functions of height 0.
+//!
+//! **Callers**: a leaf that several functions share is a factor for each of them that consists of it ([`shared`]), and of any
+//! factor it is told whose calls it sums ([`callers`]).
+
+mod callers;
+mod shared;
 
 use rustc_hash::FxHashMap;
 
+use self::callers::callers;
 use crate::blocks::Blocks;
 use crate::parts::{Part, VarianceTree, fraction, pair_moment};
 use crate::paths::{PROBES, ROOT};
@@ -55,12 +62,37 @@ impl Term {
     }
 }
 
+/// Which nodes a factor sums.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+struct Key {
+    /// Functions, in order of name; the same twice for a variance.
+    functions: [u32; 2],
+    kind: FactorKind,
+    /// The function that makes the calls, where only its are summed.
+    caller: Option<u32>,
+}
+
+impl Key {
+    fn variance(function: u32) -> Key {
+        Key {
+            functions: [function; 2],
+            kind: FactorKind::Variance,
+            caller: None,
+        }
+    }
+}
+
+type Terms = FxHashMap<Key, Vec<Term>>;
+
+/// What nodes add to (n - 1) Var(L), ticks^2.
+fn moment_of(terms: &[Term], tree: &VarianceTree<'_>) -> f64 {
+    terms.iter().map(|term| term.moment(tree.total, tree)).sum()
+}
+
 /// A factor before it is described.
 #[derive(Debug)]
 struct Candidate {
-    kind: FactorKind,
-    /// Functions, in order of name; the same twice for a variance.
-    functions: [u32; 2],
+    key: Key,
     terms: Vec<Term>,
     contribution: f64,
     specificity: f64,
@@ -114,14 +146,13 @@ fn candidates(
 ) -> Vec<Candidate> {
     let whole = tree.total.latency_moment();
     let root_height = functions.root_height(tree);
-    let candidate = |((kind, pair), terms): ((FactorKind, [u32; 2]), Vec<Term>)| {
-        let moments = terms.iter().map(|term| term.moment(tree.total, tree));
-        let height = functions.height(pair[0]).max(functions.height(pair[1]));
+    let candidate = |(key, terms): (Key, Vec<Term>)| {
+        let [a, b] = key.functions.map(|id| functions.height(id));
+        let height = a.max(b);
         let levels = f64::from(root_height.saturating_sub(height));
         Candidate {
-            kind,
-            functions: pair,
-            contribution: fraction(moments.sum(), whole),
+            key,
+            contribution: fraction(moment_of(&terms, tree), whole),
             specificity: levels.powi(selection.exponent as i32),
             height,
             terms,
@@ -130,34 +161,37 @@ fn candidates(
     let chosen = |candidate: &Candidate| {
         candidate.contribution >= selection.threshold && candidate.score() > 0.0
     };
-    let all = terms(tree, functions).into_iter().map(candidate);
+    let mut terms = terms(tree, functions);
+    shared::divide(&mut terms, tree, functions, selection.threshold * whole);
+    let all = terms.into_iter().map(candidate);
     let mut candidates: Vec<Candidate> = all.filter(chosen).collect();
     candidates.sort_by(|a, b| {
-        let by_name = || (a.functions, a.kind).cmp(&(b.functions, b.kind));
+        let by_name = || a.key.cmp(&b.key);
         b.score().total_cmp(&a.score()).then_with(by_name)
     });
     candidates
 }
 
 /// The nodes of every factor (algorithm 1, lines 2 to 9).
-fn terms(
-    tree: &VarianceTree<'_>,
-    functions: &Functions,
-) -> FxHashMap<(FactorKind, [u32; 2]), Vec<Term>> {
-    let mut terms: FxHashMap<_, Vec<Term>> = FxHashMap::default();
-    let mut add = |kind, functions, term| terms.entry((kind, functions)).or_default().push(term);
+fn terms(tree: &VarianceTree<'_>, functions: &Functions) -> Terms {
+    let mut terms = Terms::default();
+    let mut add = |key, term| terms.entry(key).or_default().push(term);
     for node in tree.nodes() {
         let mut parts = tree.parts(node);
         parts.retain(|&part| part != Part::Call(PROBES) && !is_crossing(tree, part));
         for (at, &a) in parts.iter().enumerate() {
             let id = functions.id(a);
             if !functions.is_nested(tree, a) {
-                add(FactorKind::Variance, [id, id], Term::Variance(a));
+                add(Key::variance(id), Term::Variance(a));
             }
             for &b in &parts[at + 1..] {
                 let other = functions.id(b);
-                let pair = [id.min(other), id.max(other)];
-                add(FactorKind::Covariance, pair, Term::Covariance(a, b));
+                let pair = Key {
+                    functions: [id.min(other), id.max(other)],
+                    kind: FactorKind::Covariance,
+                    caller: None,
+                };
+                add(pair, Term::Covariance(a, b));
             }
         }
     }
@@ -184,16 +218,16 @@ impl Candidate {
             b.moment(tree.total, tree)
                 .total_cmp(&a.moment(tree.total, tree))
         });
-        let [a, b] = self
-            .functions
-            .map(|id| functions.names[id as usize].clone());
+        let [a, b] = self.key.functions.map(|id| functions.name(id));
         Factor {
-            kind: self.kind,
-            functions: if self.kind == FactorKind::Variance {
+            kind: self.key.kind,
+            functions: if self.key.kind == FactorKind::Variance {
                 vec![a]
             } else {
                 vec![a, b]
             },
+            caller: self.key.caller.map(|id| functions.name(id)),
+            callers: callers(&terms, tree, functions),
             contribution: self.contribution,
             score: self.score(),
             height: self.height,
@@ -283,6 +317,10 @@ impl Functions {
             }
         }
         self.root = seen[ROOT as usize].max(1);
+    }
+
+    fn name(&self, id: u32) -> String {
+        self.names[id as usize].clone()
     }
 
     fn height(&self, id: u32) -> u32 {

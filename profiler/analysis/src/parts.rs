@@ -202,14 +202,19 @@ impl<'a> VarianceTree<'a> {
         }
     }
 
+    /// Whether a node's callee is not known before the call.
+    pub fn is_indirect(&self, node: u32) -> bool {
+        self.site(node).is_some_and(|site| site.callee == INDIRECT)
+    }
+
     /// Name of the function a part stands for in factors, which sum over a function's nodes: unlike [`Self::name`] it
     /// does not take all indirect calls for one function.
     pub fn function(&self, part: Part) -> String {
         match (part, self.site(part.node())) {
-            (Part::Call(_), Some(site)) if site.callee == INDIRECT => {
+            (Part::Call(node), Some(site)) if self.is_indirect(node) => {
                 format!("{INDIRECT} at {}", site.site)
             }
-            (Part::Body(node), Some(site)) if site.callee == INDIRECT => {
+            (Part::Body(node), _) if self.is_indirect(node) => {
                 format!("body of {}", self.function(Part::Call(node)))
             }
             _ => self.name(part),

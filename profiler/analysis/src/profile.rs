@@ -135,6 +135,13 @@ pub struct Factor {
     pub kind: FactorKind,
     /// One function, or two in order of name. A function's own time is `body of NAME`.
     pub functions: Vec<String>,
+    /// Only calls from this function are summed ([`crate::factors`] says when). Without it all, or all that are no factor of
+    /// their own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub caller: Option<String>,
+    /// Who calls it, largest contribution first: they add up to the factor's. Empty where one path leads to it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub callers: Vec<Caller>,
     /// Contribution to Var(L), signed.
     pub contribution: f64,
     /// Its standard error.
@@ -149,6 +156,15 @@ pub struct Factor {
     pub paths: Vec<String>,
     /// What the function's time is spent on.
     pub what: Kind,
+}
+
+/// What of a factor is in calls that one function makes, directly or through others that are alone in calling the next.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Caller {
+    /// The function; the interval's name at the root.
+    pub function: String,
+    /// Its part of [`Factor::contribution`], signed.
+    pub contribution: f64,
 }
 
 /// A call path. `children` includes the body (`kind: body`) where the node has timed calls.

@@ -1,5 +1,6 @@
 //! Tests of the whole crate, with answers worked out by hand, and properties of random traces.
 
+mod callers;
 mod critical;
 mod known;
 mod properties;
