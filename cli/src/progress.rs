@@ -3,12 +3,15 @@
 use std::io::{BufRead, Write};
 use std::sync::mpsc::{Receiver, channel};
 
-use evenkeel_report::units;
+use evenkeel_report::{names, units, words};
 use evenkeel_session::refine::Step;
 use evenkeel_session::{Event, Observer};
 
 /// Factors shown while the run goes on.
 const SHOWN: usize = 3;
+
+/// Columns of a function's name.
+const NAME_WIDTH: usize = 60;
 
 /// Reports on standard error: a line for each ranking, and on a terminal one that moves.
 pub struct Progress {
@@ -76,11 +79,10 @@ impl Observer for Progress {
                     .iter()
                     .take(SHOWN)
                     .map(|factor| {
-                        format!(
-                            "{} {}",
-                            factor.functions.join(" & "),
-                            units::percent(factor.contribution)
-                        )
+                        let (functions, separator) =
+                            words::functions(&factor.functions, factor.caller.as_ref());
+                        let functions = names::joined(&functions, separator, NAME_WIDTH);
+                        format!("{functions} {}", units::percent(factor.contribution))
                     })
                     .collect();
                 let shown = if shown.is_empty() {
@@ -165,10 +167,11 @@ impl Observer for Progress {
 }
 
 fn describe(candidate: &evenkeel_session::refine::Candidate) -> String {
+    let name = names::shortened(&candidate.name, NAME_WIDTH);
     match candidate.step {
-        Step::Open(_) | Step::Follow(_) => format!("open {}", candidate.name),
+        Step::Open(_) | Step::Follow(_) => format!("open {name}"),
         Step::Discover(_) | Step::DiscoverIn(_) => {
-            format!("find whom {} calls through pointers", candidate.name)
+            format!("find whom {name} calls through pointers")
         }
     }
 }

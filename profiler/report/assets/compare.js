@@ -72,7 +72,7 @@ const cameAndWent = () => {
   return section("Factors that came or went", "Named in one profile only; in the other they contribute too little to be listed.", sortableTable([
     { title: "", value: (f) => f.in_after ? "came" : "went", cell: (f) => f.in_after ? "came" : "went" },
     { title: "Change, of variance before", numeric: true, value: (f) => f.change_of_variance, cell: (f) => `${signed(f.change_of_variance)} ${error(f.change_of_variance_se)}` },
-    { title: "Factor", value: (f) => f.functions.join(" & "), cell: (f) => el("b", { class: "mono" }, f.functions.join(" & ")) },
+    { title: "Factor", value: factorName, cell: (f) => el("b", { class: "mono" }, factorName(f)) },
   ], rows));
 };
 

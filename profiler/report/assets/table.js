@@ -40,6 +40,9 @@ const sumOver = (factor, nodes, figure) => {
   return factor.kind === "covariance" || found.length === 0 ? null : found.reduce((sum, node) => sum + figure(node), 0);
 };
 
+// A factor's functions, as its row names them.
+const factorName = (factor) => factor.caller ? `${factor.caller} > ${factor.functions[0]}` : factor.functions.join(" & ");
+
 const factorTable = (profile, words) => {
   const nodes = nodesByPath(profile.tree);
   const rows = profile.factors.map((factor, i) => ({ ...factor, rank: i + 1, words: keepUnits(words[i]),
@@ -53,9 +56,11 @@ const factorTable = (profile, words) => {
       cell: (f) => el("span", {}, el("b", {}, percent(f.contribution)), " ", el("small", {}, error(f.se))) },
     { title: "Kind", value: (f) => f.kind === "covariance" ? "pair" : f.what,
       cell: (f) => f.kind === "covariance" ? el("span", { class: "tag pair" }, "pair") : tag(f.what) },
-    { title: "What it means", value: (f) => f.functions.join(" & "), cell: (f) => el("div", { class: "text" },
-      el("b", { class: "mono" }, f.functions.join(" & ")),
+    { title: "What it means", value: factorName, cell: (f) => el("div", { class: "text" },
+      el("b", { class: "mono" }, factorName(f)),
       el("div", { class: "words" }, f.words),
+      (f.callers ?? []).length === 0 ? null : el("details", { open: true }, el("summary", { class: "soft" }, "Called by"),
+        f.callers.map((caller) => el("div", {}, `${percent(caller.contribution)} `, el("span", { class: "mono" }, caller.function)))),
       f.paths.length === 0 ? null : el("details", {}, el("summary", { class: "soft" }, f.paths.length === 1 ? "Call path" : `${f.paths.length} call paths`),
         f.paths.map((path) => el("div", { class: "mono" }, path)))) },
     { title: "Mean", numeric: true, value: (f) => f.mean_ns, cell: (f) => or(f.mean_ns, duration) },

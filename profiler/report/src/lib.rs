@@ -2,13 +2,15 @@
 //!
 //! One [`Profile`](evenkeel_analysis::profile::Profile) goes in, text comes out; nothing here measures, reads a file or
 //! asks the terminal anything. A module a format: [`terminal`], [`html`], [`json`]; [`compare`] sets two profiles side by
-//! side in all three. What they share: [`units`] (numbers), [`fit`] (text into columns), [`paths`] (call paths of the
+//! side in all three. What they share: [`units`] (numbers), [`fit`] (text into columns), [`names`] (long
+//! functions' names), [`paths`] (call paths of the
 //! tree) and [`words`] (a factor in plain words).
 
 pub mod compare;
 pub mod fit;
 pub mod html;
 pub mod json;
+pub mod names;
 pub mod paths;
 pub mod terminal;
 pub mod units;

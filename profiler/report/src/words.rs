@@ -1,11 +1,11 @@
 //! A factor in plain words: what it is, and what it tells whoever wants the latency steady.
 
 use evenkeel_analysis::doing::{Doing, TimeSpent};
-use evenkeel_analysis::profile::{Factor, FactorKind, Profile, WaitedFor};
+use evenkeel_analysis::profile::{Caller, Factor, FactorKind, Profile, WaitedFor};
 use evenkeel_analysis::sites::Kind;
 
 use crate::paths::Paths;
-use crate::units;
+use crate::{names, units};
 
 /// From which explained part of its variance on a function's variance is the number of calls ("more work"), and up to
 /// which it is not ("slower work"); between the two both are said.
@@ -14,6 +14,15 @@ const SLOWER_WORK: f64 = 0.2;
 
 /// Calls shown of a path that waits or releases.
 const CALLS_SHOWN: usize = 4;
+
+/// Callers of a factor shown by name.
+const CALLERS_SHOWN: usize = 4;
+
+/// Of a smaller part of the variance the table would say 0.0 %.
+const CALLER_MIN: f64 = 0.000_5;
+
+/// Columns of a name in a sentence.
+const NAME_WIDTH: usize = 48;
 
 /// Share of the tail from which it is worth a clause.
 const TAIL_WORTH_SAYING: f64 = 0.05;
@@ -128,9 +137,42 @@ pub fn factor_kind(factor: &Factor) -> &'static str {
     }
 }
 
-/// The factor's functions: `f`, or `f & g` for a pair.
-pub fn functions(factor: &Factor) -> String {
-    factor.functions.join(" & ")
+/// A factor's functions, and what stands between them: `f`, `f & g` for a pair, `caller > f` where only one caller's calls are
+/// summed.
+pub fn functions<'a>(
+    functions: &'a [String],
+    caller: Option<&'a String>,
+) -> (Vec<&'a str>, &'static str) {
+    let separator = if caller.is_some() { " > " } else { " & " };
+    let names = caller.into_iter().chain(functions);
+    (names.map(String::as_str).collect(), separator)
+}
+
+/// Who calls the factor's function, with the part of each in the variance: `called by f 96.3 %, g 25.6 %, 2 others 0.4 %`. Empty
+/// where there is one path to it.
+pub fn callers(factor: &Factor) -> String {
+    let told = |caller: &&Caller| caller.contribution.abs() >= CALLER_MIN;
+    let callers: Vec<&Caller> = factor.callers.iter().filter(told).collect();
+    let count = match callers.len() {
+        // One name is no longer than a count of one, and says more.
+        n if n <= CALLERS_SHOWN + 1 => n,
+        _ => CALLERS_SHOWN,
+    };
+    let (shown, rest) = callers.split_at(count);
+    let part = |caller: &&Caller| {
+        let name = names::shortened(&caller.function, NAME_WIDTH);
+        format!("{name} {}", units::percent(caller.contribution))
+    };
+    let mut parts: Vec<String> = shown.iter().map(part).collect();
+    if !rest.is_empty() {
+        let contribution = rest.iter().map(|caller| caller.contribution).sum();
+        let contribution = units::percent(contribution);
+        parts.push(format!("{} others {contribution}", rest.len()));
+    }
+    if parts.is_empty() {
+        return String::new();
+    }
+    format!("called by {}", parts.join(", "))
 }
 
 /// One or two sentences on a factor; `tail` is a percentile's name (`p99`).
@@ -158,6 +200,7 @@ pub fn explain(profile: &Profile, paths: &Paths, factor: &Factor, tail: &str) ->
 
 fn opening(factor: &Factor) -> String {
     let name = factor.functions.first().map_or("it", String::as_str);
+    let name = names::shortened(name, NAME_WIDTH);
     match factor.what {
         Kind::Lock => {
             "Waits for a lock: how long depends on who holds it, not on this interval's own work"
@@ -200,7 +243,13 @@ fn opening(factor: &Factor) -> String {
                 None => "Of this time no timed call and no wake-up tells more".into(),
             }
         }
-        Kind::Call => format!("Time in {name} and all it calls"),
+        Kind::Call => match &factor.caller {
+            Some(caller) => {
+                let caller = names::shortened(caller, NAME_WIDTH);
+                format!("Time in {name} and all it calls, when {caller} calls it")
+            }
+            None => format!("Time in {name} and all it calls"),
+        },
     }
 }
 
@@ -260,6 +309,7 @@ fn explain_pair(factor: &Factor) -> String {
     let [a, b] = factor.functions.as_slice() else {
         return "Functions whose times move together.".into();
     };
+    let [a, b] = [a, b].map(|name| names::shortened(name, NAME_WIDTH));
     if factor.contribution >= 0.0 {
         format!(
             "{a} and {b} are slow together: look for what drives both, such as the size of the job."

@@ -148,8 +148,13 @@ fn factors_come_and_go() {
         factors: vec![factor("f", 0.5), factor("g", 0.1)],
         ..one_call(100.0, 0.5, 0.0)
     };
+    // The calls of f that g makes are another factor than f.
+    let of_caller = Factor {
+        caller: Some("g".into()),
+        ..factor("f", 0.08)
+    };
     let after = Profile {
-        factors: vec![factor("f", 0.5), factor("h", 0.2)],
+        factors: vec![factor("f", 0.5), factor("h", 0.2), of_caller],
         ..one_call(50.0, 0.5, 0.0)
     };
     let comparison = Comparison::new(&before, &after);
@@ -170,9 +175,12 @@ fn factors_come_and_go() {
         [
             ("f", true, true, -25.0),
             ("g", true, false, -10.0),
-            ("h", false, true, 10.0)
+            ("h", false, true, 10.0),
+            ("f", false, true, 4.0)
         ]
     );
+    let text = comparison.terminal(&Style::default());
+    assert!(text.contains("g > f\n"), "{text}");
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 mod fixture;
 
-use evenkeel_analysis::profile::Profile;
+use evenkeel_analysis::profile::{Caller, Profile};
 use evenkeel_report::json;
 
 #[test]
@@ -58,4 +58,23 @@ fn the_field_names_are_the_designs() {
         assert!(value.pointer(pointer).is_some(), "{pointer} is missing");
     }
     assert_eq!(value["factors"][0]["kind"], "variance");
+}
+
+/// Absent where there is nothing to tell, so that profiles of older versions read the same.
+#[test]
+fn callers_of_a_factor() {
+    let mut profile = fixture::before();
+    profile.factors[0].caller = Some("XLogFlush".into());
+    profile.factors[0].callers = vec![Caller {
+        function: "RecordTransactionCommit".into(),
+        contribution: 0.5,
+    }];
+    let text = json::render(&profile);
+    assert_eq!(serde_json::from_str::<Profile>(&text).unwrap(), profile);
+    let value: serde_json::Value = serde_json::from_str(&text).unwrap();
+    let [first, second] = [0, 1].map(|at| &value["factors"][at]);
+    assert_eq!(first["caller"], "XLogFlush");
+    assert_eq!(first["callers"][0]["function"], "RecordTransactionCommit");
+    assert_eq!(first["callers"][0]["contribution"], 0.5);
+    assert!(second.get("caller").is_none() && second.get("callers").is_none());
 }

@@ -2,7 +2,7 @@
 
 mod fixture;
 
-use evenkeel_analysis::profile::{Closure, Profile};
+use evenkeel_analysis::profile::{Caller, Closure, Profile};
 use evenkeel_report::fit::columns;
 use evenkeel_report::terminal::{Style, render};
 
@@ -127,4 +127,31 @@ fn a_broken_closure_is_the_loudest_word() {
         &Style::default(),
     );
     assert!(text.contains("BROKEN by up to 3 ticks over 10 intervals"));
+}
+
+/// The first factor as that of a Rust program: a function that others share, of which one caller's calls are summed.
+#[test]
+fn a_shared_function_names_who_calls_it() {
+    let mut profile = fixture::before();
+    let first = &mut profile.factors[0];
+    first.functions = vec!["parking_lot::condvar::Condvar::wait_until_internal".into()];
+    first.caller = Some("evenkeel_locks::owner::Owner::wait".into());
+    first.callers = [
+        ("store::<impl store::Txn>::get", 0.3),
+        ("\u{1b}[2Jscan", 0.2),
+    ]
+    .map(|(function, contribution)| Caller {
+        function: function.into(),
+        contribution,
+    })
+    .to_vec();
+    let text = render(&profile, &Style::default());
+    let row = text.lines().find(|line| line.starts_with("   1 ")).unwrap();
+    assert!(
+        row.ends_with("  Owner::wait > Condvar::wait_until_internal"),
+        "{row}"
+    );
+    let callers = "      called by store::<impl store::Txn>::get 30.0 %, ·[2Jscan 20.0 %\n";
+    assert!(text.contains(callers), "{text}");
+    assert_fits(&text, 100);
 }

@@ -2,10 +2,10 @@
 
 mod fixture;
 
-use evenkeel_analysis::profile::{Factor, FactorKind, Node, Profile};
+use evenkeel_analysis::profile::{Caller, Factor, FactorKind, Node, Profile};
 use evenkeel_analysis::sites::Kind;
 use evenkeel_report::paths::Paths;
-use evenkeel_report::words::explain;
+use evenkeel_report::words::{callers, explain};
 
 /// A profile of one call `f` below the root, and `f` as its factor.
 fn one_call(kind: Kind, calls_explained: Option<f64>, tail: f64) -> (Profile, Factor) {
@@ -89,4 +89,58 @@ fn the_sign_of_a_pair_decides_what_is_said() {
     };
     assert!(pair(0.1).starts_with("f and g are slow together"));
     assert!(pair(-0.1).starts_with("When f is slow, g is fast"));
+}
+
+fn called_by(parts: &[(&str, f64)]) -> Factor {
+    let caller = |&(function, contribution): &(&str, f64)| Caller {
+        function: function.into(),
+        contribution,
+    };
+    Factor {
+        functions: vec!["wait".into()],
+        callers: parts.iter().map(caller).collect(),
+        ..Factor::default()
+    }
+}
+
+#[test]
+fn callers_are_told_with_their_parts() {
+    assert_eq!(callers(&called_by(&[])), "");
+    assert_eq!(
+        callers(&called_by(&[
+            ("lock", 0.965),
+            ("commit", 0.26),
+            ("tick", -0.004),
+            ("init", 0.000_1)
+        ])),
+        "called by lock 96.5 %, commit 26.0 %, tick -0.4 %"
+    );
+}
+
+/// Five are shown; of six the smallest two are added up: 0.02 + 0.01.
+#[test]
+fn small_callers_are_told_together() {
+    let parts = [
+        ("a", 0.3),
+        ("b", 0.2),
+        ("c", 0.1),
+        ("d", 0.05),
+        ("e", 0.02),
+        ("f", 0.01),
+    ];
+    assert!(callers(&called_by(&parts[..5])).ends_with("d 5.0 %, e 2.0 %"));
+    assert!(callers(&called_by(&parts)).ends_with("d 5.0 %, 2 others 3.0 %"));
+}
+
+#[test]
+fn the_calls_of_one_caller_say_so() {
+    let (profile, factor) = one_call(Kind::Call, None, 0.0);
+    let factor = Factor {
+        caller: Some("locks::owner::Owner::wait".into()),
+        ..factor
+    };
+    assert_eq!(
+        explain(&profile, &Paths::of(&profile.tree), &factor, "p99"),
+        "Time in f and all it calls, when locks::owner::Owner::wait calls it."
+    );
 }

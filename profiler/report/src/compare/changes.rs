@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use evenkeel_analysis::profile::{FactorKind, Node, Profile};
+use evenkeel_analysis::profile::{Factor, FactorKind, Node, Profile};
 use serde::Serialize;
 
 use super::matching::{self, Match, Pair};
@@ -64,6 +64,9 @@ pub struct FactorChange {
     pub kind: FactorKind,
     /// As in the profile.
     pub functions: Vec<String>,
+    /// As in the profile.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub caller: Option<String>,
     /// Whether the profile before names it.
     pub in_before: bool,
     /// Whether the profile after names it.
@@ -136,12 +139,9 @@ impl<'a> Recording<'a> {
         })
     }
 
-    fn factor_contribution_ns2(&self, kind: FactorKind, functions: &[String]) -> Option<Measured> {
-        let factor = self
-            .profile
-            .factors
-            .iter()
-            .find(|f| f.kind == kind && f.functions == functions)?;
+    fn factor_contribution_ns2(&self, named: &Factor) -> Option<Measured> {
+        let factors = &self.profile.factors;
+        let factor = factors.iter().find(|factor| is_same(factor, named))?;
         Some(self.contribution_ns2(factor.contribution, factor.se))
     }
 
@@ -152,6 +152,11 @@ impl<'a> Recording<'a> {
             0.0
         }
     }
+}
+
+/// Whether two profiles mean the same factor.
+fn is_same(a: &Factor, b: &Factor) -> bool {
+    (a.kind, &a.functions, &a.caller) == (b.kind, &b.functions, &b.caller)
 }
 
 fn finite(se: f64) -> f64 {
@@ -219,17 +224,12 @@ fn node(pair: &Pair, before: &Recording, after: &Recording) -> NodeChange {
 /// All factors of both profiles, largest change first.
 pub(super) fn factors(before: &Profile, after: &Profile) -> Vec<FactorChange> {
     let mut seen = HashSet::new();
-    let mut keys: Vec<_> = before
-        .factors
-        .iter()
-        .chain(&after.factors)
-        .map(|f| (f.kind, &f.functions))
-        .collect();
-    keys.retain(|(kind, functions)| seen.insert((*kind == FactorKind::Covariance, *functions)));
+    let mut named: Vec<&Factor> = before.factors.iter().chain(&after.factors).collect();
+    named.retain(|f| seen.insert((f.kind, &f.functions, &f.caller)));
     let [before, after] = [Recording::new(before), Recording::new(after)];
-    let mut changes: Vec<_> = keys
-        .iter()
-        .map(|(kind, functions)| factor(*kind, functions, &before, &after))
+    let mut changes: Vec<_> = named
+        .into_iter()
+        .map(|named| factor(named, &before, &after))
         .collect();
     changes.sort_by(|a, b| {
         b.contribution_ns2
@@ -240,18 +240,13 @@ pub(super) fn factors(before: &Profile, after: &Profile) -> Vec<FactorChange> {
     changes
 }
 
-fn factor(
-    kind: FactorKind,
-    functions: &[String],
-    before: &Recording,
-    after: &Recording,
-) -> FactorChange {
-    let [b, a] =
-        [before, after].map(|recording| recording.factor_contribution_ns2(kind, functions));
+fn factor(named: &Factor, before: &Recording, after: &Recording) -> FactorChange {
+    let [b, a] = [before, after].map(|recording| recording.factor_contribution_ns2(named));
     let contribution_ns2 = Change::new(b.unwrap_or_default(), a.unwrap_or_default());
     FactorChange {
-        kind,
-        functions: functions.to_vec(),
+        kind: named.kind,
+        functions: named.functions.clone(),
+        caller: named.caller.clone(),
         in_before: b.is_some(),
         in_after: a.is_some(),
         change_of_variance: before.of_variance(contribution_ns2.change),

@@ -16,7 +16,7 @@ use evenkeel_analysis::profile::{PROFILE_VERSION, Profile};
 use serde::Serialize;
 
 use crate::terminal::Style;
-use crate::{html, units};
+use crate::{html, names, units};
 pub use changes::{Change, ERRORS_MIN, FactorChange, NodeChange};
 pub use matching::Match;
 
@@ -105,12 +105,25 @@ fn summary(before: &Profile, after: &Profile, nodes: &[NodeChange]) -> String {
     if let Some(node) = largest {
         text += &format!(
             " The largest part of it is {}: {} {} of the variance before.",
-            node.names[node.names.len() - 1],
+            called(&node.names),
             units::signed_percent(node.change_of_variance),
             units::error(node.change_of_variance_se)
         );
     }
     text
+}
+
+/// The last name of a path, with who calls it: `f in g`.
+fn called(names: &[String]) -> String {
+    match names {
+        // Of what the interval itself calls, the name says all.
+        [_, .., caller, call] => {
+            let [call, caller] = [call, caller].map(|name| names::without_modules(name));
+            format!("{call} in {caller}")
+        }
+        [.., call] => names::without_modules(call),
+        [] => String::new(),
+    }
 }
 
 fn warnings(before: &Profile, after: &Profile) -> Vec<String> {

@@ -4,7 +4,7 @@ use evenkeel_analysis::profile::FactorKind;
 
 use super::{Comparison, FactorChange, Match, NodeChange};
 use crate::terminal::{Style, list, title};
-use crate::{fit, units};
+use crate::{fit, names, units, words};
 
 /// Changes below this part of the variance before are not listed.
 const CHANGE_MIN: f64 = 0.001;
@@ -132,7 +132,11 @@ fn row(node: &NodeChange, style: &Style) -> String {
         (COLUMNS_BEFORE_CALL, String::new())
     };
     let steps: Vec<_> = node.names.iter().map(|name| fit::plain(name)).collect();
-    let (last, callers) = (steps.len() - 1, &steps[..steps.len() - 1]);
+    let short: Vec<_> = steps
+        .iter()
+        .map(|name| names::without_modules(name))
+        .collect();
+    let (last, callers) = (steps.len() - 1, &short[..steps.len() - 1]);
     let mark = match node.matched {
         Match::Site => ' ',
         Match::Name => '~',
@@ -155,7 +159,10 @@ fn row(node: &NodeChange, style: &Style) -> String {
         paint.dim(&fit::left(&units::error(node.change_of_variance_se), 6)),
         fit::right(&units::percent(node.share.before), 9),
         fit::left(&units::percent(node.share.after), 9),
-        paint.bold(&fit::middle(&steps[last], style.columns() - before_call)),
+        paint.bold(&names::shortened(
+            &steps[last],
+            style.columns() - before_call
+        )),
     );
     if callers.is_empty() {
         return first;
@@ -165,7 +172,9 @@ fn row(node: &NodeChange, style: &Style) -> String {
         .site_before
         .as_ref()
         .or(node.site_after.as_ref())
-        .map_or(String::new(), |s| format!(" [{}]", fit::plain(s)));
+        .map_or(String::new(), |site| {
+            format!(" [{}]", names::without_modules(&fit::plain(site)))
+        });
     let site = fit::middle(&site, width / 3);
     let room = width - 3 - fit::columns(&site);
     let from = fit::middle(&fit::path(callers, room), room);
@@ -194,6 +203,8 @@ fn one_sided_row(factor: &FactorChange, style: &Style) -> String {
         FactorKind::Variance => "",
         FactorKind::Covariance => " (pair)",
     };
+    let (functions, separator) = words::functions(&factor.functions, factor.caller.as_ref());
+    let functions: Vec<String> = functions.into_iter().map(fit::plain).collect();
     let (mark, verb) = if factor.in_after {
         ("+", "came")
     } else {
@@ -205,9 +216,6 @@ fn one_sided_row(factor: &FactorChange, style: &Style) -> String {
         style
             .paint()
             .dim(&fit::left(&units::error(factor.change_of_variance_se), 6)),
-        fit::middle(
-            &fit::plain(&factor.functions.join(" & ")),
-            style.columns() - 36
-        ),
+        names::joined(&functions, separator, style.columns() - 36),
     )
 }

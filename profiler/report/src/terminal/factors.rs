@@ -4,7 +4,7 @@ use evenkeel_analysis::profile::{Factor, FactorKind, Profile};
 
 use crate::paths::Paths;
 use crate::terminal::{Style, place, title};
-use crate::{fit, units, words};
+use crate::{fit, names, units, words};
 
 /// Where the detail lines of a factor begin.
 const INDENT: usize = 6;
@@ -59,10 +59,9 @@ fn row(rank: usize, factor: &Factor, paths: &Paths, style: &Style) -> String {
         }
         FactorKind::Covariance => String::new(),
     };
-    let function = fit::middle(
-        &words::functions(factor),
-        style.columns() - COLUMNS_BEFORE_FUNCTION,
-    );
+    let (functions, separator) = words::functions(&factor.functions, factor.caller.as_ref());
+    let room = style.columns() - COLUMNS_BEFORE_FUNCTION;
+    let function = names::joined(&functions, separator, room);
     format!(
         "{}{tie} {} {} {}  {}{}\n",
         fit::right(&rank.to_string(), 4),
@@ -97,6 +96,9 @@ fn details(profile: &Profile, factor: &Factor, paths: &Paths, style: &Style) -> 
             paint.dim(&place),
             paint.dim(&more)
         ));
+    }
+    for line in fit::wrap(&words::callers(factor), width) {
+        out.push_str(&format!("{:INDENT$}{}\n", "", paint.dim(&line)));
     }
     for line in fit::wrap(&words::explain(profile, paths, factor, style.tail), width) {
         out.push_str(&format!("{:INDENT$}{line}\n", ""));

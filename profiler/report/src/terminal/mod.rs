@@ -13,8 +13,8 @@ mod waits;
 
 use evenkeel_analysis::profile::Profile;
 
-use crate::fit;
 use crate::paths::Paths;
+use crate::{fit, names};
 pub(crate) use header::PERCENTILES;
 pub(crate) use notes::list;
 use paint::Paint;
@@ -78,9 +78,17 @@ pub fn render(profile: &Profile, style: &Style) -> String {
 
 /// A call path in at most `width` columns: a known one by its names and last site, any other as it is.
 fn place(path: &str, paths: &Paths, width: usize) -> String {
-    let shortened = paths
-        .find(path)
-        .map(|located| fit::path(&located.names(), width));
+    let shortened = paths.find(path).map(|located| {
+        let whole = located.names();
+        if fit::columns(&whole.join(" > ")) <= width {
+            return fit::path(&whole, width);
+        }
+        let short: Vec<String> = whole
+            .iter()
+            .map(|name| names::without_modules(name))
+            .collect();
+        fit::path(&short, width)
+    });
     fit::middle(shortened.as_deref().unwrap_or(path), width)
 }
 

@@ -18,7 +18,9 @@ pub(crate) fn profile(profile: &Profile) -> Profile {
         factor
             .functions
             .iter_mut()
+            .chain(&mut factor.caller)
             .chain(&mut factor.paths)
+            .chain(factor.callers.iter_mut().map(|c| &mut c.function))
             .for_each(clean);
     }
     for class in &mut profile.classes.classes {

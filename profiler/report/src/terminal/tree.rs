@@ -6,7 +6,7 @@ use evenkeel_analysis::profile::{Node, Profile};
 
 use crate::paths::Paths;
 use crate::terminal::{Style, title};
-use crate::{fit, units};
+use crate::{fit, names, units};
 
 /// Nodes whose share of the variance and of the tail are both below this are left out.
 const SHARE_MIN: f64 = 0.005;
@@ -125,7 +125,7 @@ fn row(node: &Node, caller: &str, guide: &str, style: &Style) -> String {
     let room = style.columns() - COLUMNS_BEFORE_CALL - bar_columns(style);
     // Of a deep path the guides give way before the name does, and the site before either.
     let guide = fit::middle(guide, room / 2);
-    let name = fit::middle(&node.name, room - fit::columns(&guide));
+    let name = names::shortened(&node.name, room - fit::columns(&guide));
     let site = site(node, caller);
     let site = if fit::columns(&guide) + fit::columns(&name) + fit::columns(&site) <= room {
         site

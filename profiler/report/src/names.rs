@@ -1,0 +1,257 @@
+//! Long function names made short: what a name says last is kept whole, where it stands goes first.
+//!
+//! A mangled Rust name spells out the module of everything in it. In 40 columns the middle of
+//! `<evenkeel_drive::target::Link as evenkeel_workloads::interface::transaction::Transaction>::query::{{closure}}` is cut
+//! right where it tells something; `<Link as Transaction>::query::{…}` is the same name without modules.
+
+use crate::fit;
+
+/// `name` in at most `width` columns.
+pub fn shortened(name: &str, width: usize) -> String {
+    joined(&[name], "", width)
+}
+
+/// Names with a separator between them, in at most `width` columns: whole, else without modules, else without the traits that
+/// methods are of, else without their types; at last the middle gives way.
+pub fn joined<S: AsRef<str>>(names: &[S], separator: &str, width: usize) -> String {
+    let attempts: [fn(&str) -> String; 4] = [
+        str::to_owned,
+        without_modules,
+        |name| without_traits(&without_modules(name)),
+        |name| without_type(&without_traits(&without_modules(name))),
+    ];
+    let mut last = String::new();
+    for shorten in attempts {
+        let names: Vec<String> = names.iter().map(|name| shorten(name.as_ref())).collect();
+        last = names.join(separator);
+        if fit::columns(&last) <= width {
+            return last;
+        }
+    }
+    fit::middle(&last, width)
+}
+
+/// Every path in a name from its first type on, or, where it names no type, its last two segments: `Owner::wait`, `ready::complete`,
+/// `<Link as Transaction>::query::{…}`. Modules, and namespaces of C++, are in small letters by convention; where they are not they
+/// stay.
+pub fn without_modules(name: &str) -> String {
+    let mut out = String::with_capacity(name.len());
+    let mut rest = name;
+    while let Some(first) = rest.chars().next() {
+        let path = leading_path(rest);
+        if path.is_empty() {
+            out.push(first);
+            rest = &rest[first.len_utf8()..];
+            continue;
+        }
+        rest = &rest[path.len()..];
+        match rest.strip_prefix("::<impl ") {
+            // The module in which a type is extended.
+            Some(_) => rest = &rest["::".len()..],
+            None => out.push_str(&telling_end(path)),
+        }
+    }
+    unwrapped(&out, inherent).replace("{{closure}}", "{…}")
+}
+
+/// The path `text` begins with: identifiers with `::` between them.
+fn leading_path(text: &str) -> &str {
+    let mut end = 0;
+    loop {
+        let segment = identifier_length(&text[end..]);
+        if segment == 0 {
+            return text[..end].trim_end_matches(':');
+        }
+        end += segment;
+        match text[end..].strip_prefix("::") {
+            Some(_) => end += "::".len(),
+            None => return &text[..end],
+        }
+    }
+}
+
+fn identifier_length(text: &str) -> usize {
+    text.find(|c: char| !(c.is_alphanumeric() || "_$~".contains(c)))
+        .unwrap_or(text.len())
+}
+
+fn telling_end(path: &str) -> String {
+    let segments: Vec<&str> = path.split("::").collect();
+    let is_type = |segment: &&str| segment.starts_with(char::is_uppercase);
+    let last_two = segments.len().saturating_sub(2);
+    let first = segments.iter().position(|segment| is_type(segment));
+    segments[first.map_or(last_two, |first| first.min(segments.len() - 1))..].join("::")
+}
+
+/// Without the traits of `<Type as Trait>::f` and `<impl Trait for Type>::f`: `Type::f`.
+fn without_traits(name: &str) -> String {
+    unwrapped(name, implementer)
+}
+
+/// A name in which `<..>::` is the type that `type_of` finds between the brackets, where it finds one.
+fn unwrapped(name: &str, type_of: fn(&str) -> Option<&str>) -> String {
+    let mut out = String::with_capacity(name.len());
+    let mut rest = name;
+    while let Some(at) = rest.find('<') {
+        out.push_str(&rest[..at]);
+        let bracket = &rest[at..];
+        let found = bracketed(bracket).and_then(|inner| {
+            let after = &bracket[inner.len() + "<>".len()..];
+            let of = type_of(inner).filter(|_| after.starts_with("::"))?;
+            Some((of, after))
+        });
+        match found {
+            Some((of, after)) => {
+                out.push_str(of);
+                rest = after;
+            }
+            None => {
+                out.push('<');
+                rest = &bracket["<".len()..];
+            }
+        }
+    }
+    out + rest
+}
+
+/// The function alone, `…::f`, with the closure in it.
+fn without_type(name: &str) -> String {
+    let (body, path) = match name.strip_prefix("body of ") {
+        Some(path) => ("body of ", path),
+        None => ("", name),
+    };
+    let mut depth = 0;
+    let mut segments = Vec::new();
+    for (at, c) in path.char_indices() {
+        match c {
+            '<' | '(' | '[' | '{' => depth += 1,
+            '>' | ')' | ']' | '}' => depth -= 1,
+            ':' if depth == 0 && path[at..].starts_with("::") => segments.push(at),
+            _ => {}
+        }
+    }
+    if segments
+        .last()
+        .is_some_and(|&at| path[at..].starts_with("::{"))
+    {
+        segments.pop();
+    }
+    match segments.last() {
+        Some(&at) => format!("{body}…{}", &path[at..]),
+        None => name.to_owned(),
+    }
+}
+
+/// What is between the `<` that `text` begins with and its `>`.
+fn bracketed(text: &str) -> Option<&str> {
+    let mut depth = 0;
+    let mut before = ' ';
+    for (at, c) in text.char_indices() {
+        match c {
+            '<' => depth += 1,
+            '>' if before != '-' => depth -= 1,
+            _ => {}
+        }
+        if depth == 0 {
+            return Some(&text["<".len()..at]);
+        }
+        before = c;
+    }
+    None
+}
+
+/// The type of `impl Type`, which Rust writes where a type is extended outside of its module.
+fn inherent(inner: &str) -> Option<&str> {
+    inner
+        .strip_prefix("impl ")
+        .filter(|of| !of.contains(" for "))
+}
+
+/// The type of `Type as Trait` or `impl Trait for Type`.
+fn implementer(inner: &str) -> Option<&str> {
+    match inner.strip_prefix("impl ") {
+        Some(of) => of.rsplit_once(" for ").map(|(_, of)| of),
+        None => inner.rsplit_once(" as ").map(|(of, _)| of),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn modules_give_way() {
+        for (name, expected) in [
+            ("evenkeel_locks::owner::Owner::wait", "Owner::wait"),
+            (
+                "evenkeel_workloads::interface::ready::complete",
+                "ready::complete",
+            ),
+            (
+                "evenkeel_locks::transaction::Transaction<K>::lock_within",
+                "Transaction<K>::lock_within",
+            ),
+            (
+                "<evenkeel_drive::target::Link as evenkeel_workloads::interface::transaction::Transaction>::query::{{closure}}",
+                "<Link as Transaction>::query::{…}",
+            ),
+            (
+                "body of parking_lot::condvar::Condvar::wait_until_internal",
+                "body of Condvar::wait_until_internal",
+            ),
+            (
+                "evenkeel_log::commit::<impl evenkeel_log::log::Log>::advance",
+                "Log::advance",
+            ),
+            (
+                "core::ptr::drop_in_place<alloc::string::String>",
+                "ptr::drop_in_place<String>",
+            ),
+            ("foo::Bar::~Bar()", "Bar::~Bar()"),
+            ("operator new(unsigned long)", "operator new(unsigned long)"),
+            ("trans_commit(THD*)", "trans_commit(THD*)"),
+            ("waits: semaphore", "waits: semaphore"),
+            ("0x1e4360", "0x1e4360"),
+            ("a::b::", "a::b::"),
+        ] {
+            assert_eq!(without_modules(name), expected);
+        }
+    }
+
+    #[test]
+    fn then_traits_do_and_the_middle_last() {
+        let name = "<drive::target::Link as workloads::Transaction>::query::{{closure}}";
+        assert_eq!(shortened(name, 100), name);
+        assert_eq!(shortened(name, 33), "<Link as Transaction>::query::{…}");
+        assert_eq!(shortened(name, 32), "Link::query::{…}");
+        assert_eq!(shortened(name, 13), "…::query::{…}");
+        assert_eq!(shortened(name, 8), "…::…:{…}");
+        let own = "body of condvar::Condvar::wait_until_internal";
+        assert_eq!(shortened(own, 30), "body of …::wait_until_internal");
+        let of_a_trait = "<impl core::fmt::Display for store::Key<T>>::fmt";
+        assert_eq!(shortened(of_a_trait, 15), "Key<T>::fmt");
+        let argument = "f<int>::g(std::vector<A as B>)";
+        assert_eq!(without_traits(argument), argument);
+    }
+
+    #[test]
+    fn joined_names_are_shortened_together() {
+        let names = [
+            "locks::owner::Owner::wait",
+            "parking_lot::condvar::Condvar::wait_until",
+        ];
+        assert_eq!(
+            joined(&names, " > ", 35),
+            "Owner::wait > Condvar::wait_until"
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn nothing_exceeds_its_width(name in "[a-cA-C:<> {}\\-]{0,40}|\\PC{0,40}", width in 0usize..50) {
+            prop_assert!(fit::columns(&shortened(&name, width)) <= width);
+        }
+    }
+}
