@@ -77,9 +77,10 @@ fn identifier_length(text: &str) -> usize {
 
 fn telling_end(path: &str) -> String {
     let segments: Vec<&str> = path.split("::").collect();
-    let is_type = |segment: &&str| segment.starts_with(char::is_uppercase);
     let last_two = segments.len().saturating_sub(2);
-    let first = segments.iter().position(|segment| is_type(segment));
+    let first = segments
+        .iter()
+        .position(|segment| segment.starts_with(char::is_uppercase));
     segments[first.map_or(last_two, |first| first.min(segments.len() - 1))..].join("::")
 }
 

@@ -179,6 +179,14 @@ fn factors_come_and_go() {
             ("f", false, true, 4.0)
         ]
     );
+    // Of f: 0.5 * 100 ns² before, 0.5 * 50 ns² after.
+    assert!(
+        comparison.summary.ends_with(
+            "The first factor before, f, went from 50.0 % to 25.0 % of the variance before."
+        ),
+        "{}",
+        comparison.summary
+    );
     let text = comparison.terminal(&Style::default());
     assert!(text.contains("g > f\n"), "{text}");
 }

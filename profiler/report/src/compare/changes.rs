@@ -79,6 +79,14 @@ pub struct FactorChange {
     pub change_of_variance_se: f64,
 }
 
+impl FactorChange {
+    /// Whether this is the change of `factor`.
+    pub fn is_of(&self, factor: &Factor) -> bool {
+        (self.kind, &self.functions, &self.caller)
+            == (factor.kind, &factor.functions, &factor.caller)
+    }
+}
+
 /// A number with its standard error.
 #[derive(Clone, Copy, Debug, Default)]
 struct Measured {

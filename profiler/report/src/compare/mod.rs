@@ -16,9 +16,12 @@ use evenkeel_analysis::profile::{PROFILE_VERSION, Profile};
 use serde::Serialize;
 
 use crate::terminal::Style;
-use crate::{html, names, units};
+use crate::{html, names, units, words};
 pub use changes::{Change, ERRORS_MIN, FactorChange, NodeChange};
 pub use matching::Match;
+
+/// Columns of a factor's name in the summary.
+const NAME_WIDTH: usize = 60;
 
 /// Two profiles and what changed from the first to the second.
 #[derive(Clone, Debug, Serialize)]
@@ -60,14 +63,15 @@ impl<'a> Comparison<'a> {
     /// Compares `after` with `before`.
     pub fn new(before: &'a Profile, after: &'a Profile) -> Self {
         let nodes = changes::nodes(before, after);
+        let factors = changes::factors(before, after);
         Self {
             version: PROFILE_VERSION,
-            summary: summary(before, after, &nodes),
+            summary: summary(before, after, &nodes) + &first_factor(before, &factors),
             warnings: warnings(before, after),
             intervals: [before.intervals, after.intervals],
             latency: latency(before, after),
             nodes,
-            factors: changes::factors(before, after),
+            factors,
             before,
             after,
         }
@@ -111,6 +115,28 @@ fn summary(before: &Profile, after: &Profile, nodes: &[NodeChange]) -> String {
         );
     }
     text
+}
+
+/// What became of the first factor, summed over all its paths; empty where one of the profiles does not name it.
+fn first_factor(before: &Profile, factors: &[FactorChange]) -> String {
+    let first = before.factors.first();
+    let change = first.and_then(|first| {
+        let is_first = |change: &&FactorChange| change.is_of(first) && change.in_after;
+        factors.iter().find(is_first)
+    });
+    let Some(change) = change.filter(|_| before.variance_ns2 > 0.0) else {
+        return String::new();
+    };
+    let (functions, separator) = words::functions(&change.functions, change.caller.as_ref());
+    let [from, to] = [
+        change.contribution_ns2.before,
+        change.contribution_ns2.after,
+    ]
+    .map(|ns2| units::percent(ns2 / before.variance_ns2));
+    format!(
+        " The first factor before, {}, went from {from} to {to} of the variance before.",
+        names::joined(&functions, separator, NAME_WIDTH)
+    )
 }
 
 /// The last name of a path, with who calls it: `f in g`.
