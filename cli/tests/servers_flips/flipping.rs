@@ -13,6 +13,7 @@ use evenkeel_session::clock::TickClock;
 use evenkeel_session::drain::{Drain, Sink};
 use evenkeel_session::interval::{self, Interval};
 use evenkeel_session::launch::{CommandLine, Target};
+use evenkeel_session::lease::Lease;
 use evenkeel_session::modules::Modules;
 use evenkeel_session::plan::Plan;
 use evenkeel_session::presets::Preset;
@@ -29,7 +30,7 @@ const PERIOD: Duration = Duration::from_millis(50);
 pub struct Flipping {
     orders: Value,
     arena: Arena,
-    clock: TickClock,
+    _lease: Lease,
     target: Target,
     modules: Modules,
     plan: Plan,
@@ -60,8 +61,7 @@ impl Flipping {
     /// Starts the server that the orders name.
     pub fn new(orders: Value) -> Flipping {
         let arena = Arena::create().unwrap();
-        let clock = TickClock::start();
-        clock.renew_lease(&arena);
+        let lease = Lease::keep(&arena, &TickClock::start()).unwrap();
         arena.control().mode.store(Mode::Record as u32, Release);
         let arguments = orders["arguments"].as_array().unwrap().iter();
         let words = std::iter::once(&orders["program"])
@@ -77,7 +77,7 @@ impl Flipping {
         Flipping {
             orders,
             arena,
-            clock,
+            _lease: lease,
             target,
             modules: Modules::default(),
             plan: Plan::new("", 0),
@@ -112,7 +112,6 @@ impl Flipping {
             self.arena.provide_rings(unused);
             if slow {
                 looked = Instant::now();
-                self.clock.renew_lease(&self.arena);
             }
             std::thread::sleep(Duration::from_millis(2));
         }

@@ -87,6 +87,25 @@ impl Arena {
         unsafe { &*self.base.add(wire::CONTROL_AT).cast() }
     }
 
+    /// The control page, mapped once more for a thread of its own.
+    ///
+    /// # Errors
+    /// The system has no room for another mapping.
+    pub fn control_page(&self) -> Result<ControlPage, io::Error> {
+        // SAFETY: a fresh mapping of our own file.
+        let base = unsafe {
+            rustix::mm::mmap(
+                std::ptr::null_mut(),
+                wire::MODULES_AT - wire::CONTROL_AT,
+                ProtFlags::READ | ProtFlags::WRITE,
+                MapFlags::SHARED,
+                &self.file,
+                wire::CONTROL_AT as u64,
+            )?
+        };
+        Ok(ControlPage { base: base.cast() })
+    }
+
     /// Entries of the module table that agents have completed.
     pub fn modules(&self) -> &[Module] {
         let len = (self.control().modules.load(Acquire) as usize).min(wire::MODULES_MAX);
@@ -195,6 +214,31 @@ impl Drop for Arena {
         // SAFETY: mapped by us; all borrows end with `self`.
         unsafe {
             let _ = rustix::mm::munmap(self.base.cast(), wire::ARENA_BYTES);
+        }
+    }
+}
+
+/// The control page by itself.
+pub struct ControlPage {
+    base: *mut u8,
+}
+
+// SAFETY: all that it leads to is atomic.
+unsafe impl Send for ControlPage {}
+
+impl ControlPage {
+    /// What it holds.
+    pub fn control(&self) -> &Control {
+        // SAFETY: the layout of `wire`; all fields are atomic.
+        unsafe { &*self.base.cast() }
+    }
+}
+
+impl Drop for ControlPage {
+    fn drop(&mut self) {
+        // SAFETY: mapped by us; all borrows end with `self`.
+        unsafe {
+            let _ = rustix::mm::munmap(self.base.cast(), wire::MODULES_AT - wire::CONTROL_AT);
         }
     }
 }

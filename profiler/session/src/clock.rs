@@ -1,12 +1,6 @@
-//! The target's clock: how long a tick is, and until when the session is taken for alive.
+//! The target's clock: how long a tick is.
 
 use std::time::Instant;
-
-use crate::arena::Arena;
-use std::sync::atomic::Ordering::Relaxed;
-
-/// Seconds for which the session is taken for alive after it last said so.
-const LEASE_S: f64 = 10.0;
 
 /// Relates the time stamp counter to time.
 #[derive(Clone, Copy, Debug)]
@@ -46,11 +40,5 @@ impl TickClock {
         } else {
             self.measure()
         }
-    }
-
-    /// Renews the session's lease.
-    pub fn renew_lease(&self, arena: &Arena) {
-        let until = now_ticks() + (LEASE_S * 1e9 * self.first_per_ns) as u64;
-        arena.control().lease_ticks.store(until, Relaxed);
     }
 }

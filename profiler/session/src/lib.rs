@@ -4,6 +4,7 @@
 //! profile      the loop: everything below, a few hundred times a second
 //! launch         the command, with the agent preloaded
 //! arena          the shared memory
+//! lease          until when the target takes the session for alive
 //! modules        ELF files that agents announce, and the verdict on them
 //! spec, presets    which interval: what the user typed, resolved in a file (interval)
 //! plan           probes: planting, uprooting, ids, the table of sites
@@ -21,6 +22,7 @@ pub mod interval;
 mod keys;
 pub mod kinds;
 pub mod launch;
+pub mod lease;
 pub mod modules;
 pub mod plan;
 pub mod presets;

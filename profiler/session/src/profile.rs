@@ -24,6 +24,7 @@ use crate::clock::TickClock;
 use crate::drain::Drain;
 use crate::error::Error;
 use crate::launch::{Target, find_program};
+use crate::lease::Lease;
 use crate::modules::Modules;
 use crate::plan::{Function, Plan};
 use crate::recording::{Meta, Writer};
@@ -53,7 +54,7 @@ pub fn profile(
     find_program(&settings.command.words[0].to_string_lossy())?;
     let arena = Arena::create().map_err(Error::Arena)?;
     let clock = TickClock::start();
-    clock.renew_lease(&arena);
+    let lease = Lease::keep(&arena, &clock).map_err(Error::Arena)?;
     arena.control().mode.store(Mode::Record as u32, Release);
     arena.control().edges.store(settings.edges.into(), Release);
     let writer = settings
@@ -72,6 +73,7 @@ pub fn profile(
     let mut session = Session {
         settings,
         arena,
+        _lease: lease,
         clock,
         target,
         modules: Modules::default(),
@@ -110,6 +112,7 @@ pub fn profile(
 struct Session<'a> {
     settings: &'a Settings,
     arena: Arena,
+    _lease: Lease,
     clock: TickClock,
     target: Target,
     modules: Modules,
@@ -146,7 +149,6 @@ impl Session<'_> {
             }
             if slow {
                 last_slow = Instant::now();
-                self.clock.renew_lease(&self.arena);
                 self.tick(observer);
                 if !self.target.is_running() || interrupted.load(Relaxed) || self.time_is_up() {
                     return Ok(());

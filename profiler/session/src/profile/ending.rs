@@ -76,12 +76,10 @@ impl Session<'_> {
             drain,
             arena,
             store,
-            clock,
             kernel,
             ..
         } = self;
         target.stop(self.settings.stop_signal, || {
-            clock.renew_lease(arena);
             drain.run(arena, store, true);
             if let Some(kernel) = kernel {
                 kernel.run(drain, store);
