@@ -188,6 +188,8 @@ impl Transaction {
                 if self.grants.is_some() && self.locks.locks_held() > held {
                     self.note_grant(self.engine.locks.now_ns());
                 }
+                // As in `lock`.
+                self.engine.check()?;
                 Ok(true)
             }
             Err(LockError::WouldBlock) => Ok(false),

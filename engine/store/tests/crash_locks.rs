@@ -5,6 +5,7 @@
 mod gate;
 mod support;
 
+use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -174,6 +175,52 @@ fn who_overwrites_what_is_not_durable_waits_for_it() {
         for seed in 0..20 {
             assert_eq!(value_on(&disk.after_power_failure(seed), &settings), 3);
         }
+    }
+}
+
+/// The disk fails while a scan is half through: a commit that waits for it fails, and its locks go though its changes stay. The
+/// scan does not come to see them.
+#[test]
+fn a_scan_under_way_does_not_see_what_failed_to_commit() {
+    const LAST: i64 = 300;
+    for release in [Release::WhenLogged, Release::WhenDurable] {
+        let disk = FaultDisk::new();
+        let mut settings = small_settings(1);
+        settings.release = release;
+        let (store, gate, table) = prepared(&disk, &settings);
+        let mut filling = store.begin(TransactionOptions::default());
+        for id in 2..=LAST {
+            filling.put(&table, &[id.into(), 1.into()]).unwrap();
+        }
+        filling.commit().unwrap();
+        std::thread::scope(|scope| {
+            let opener = OpensWhenDropped(&gate);
+            let mut scanning = store.begin(TransactionOptions {
+                isolation: Isolation::ReadCommitted,
+                ..TransactionOptions::default()
+            });
+            let mut values = Vec::new();
+            let scanned = scanning.scan_each(&table, &Scan::all(), |row| {
+                if row.int(0) == 1 {
+                    gate.arm();
+                    let failing = scope.spawn(|| {
+                        let mut txn = store.begin(TransactionOptions::default());
+                        txn.put(&table, &[LAST.into(), 2.into()])?;
+                        txn.commit()
+                    });
+                    gate.wait_until_held();
+                    disk.cut_power_at(disk.operations() + 1);
+                    drop(OpensWhenDropped(&gate));
+                    let failed = failing.join().unwrap();
+                    assert!(failed.is_err(), "{release:?}: {failed:?}");
+                }
+                values.push(row.int(1));
+                ControlFlow::Continue(())
+            });
+            drop(opener);
+            assert!(scanned.is_err(), "{release:?}: {scanned:?}");
+            assert!(values.iter().all(|&value| value == 1), "{release:?}");
+        });
     }
 }
 
