@@ -53,10 +53,17 @@ impl Drop for Queued {
 #[derive(Default)]
 struct Queue {
     jobs: VecDeque<Queued>,
-    /// Workers that take jobs. One ends only when it finds no job, so a job put here while there is one is done.
+    /// Workers that take jobs. The last one ends only when it finds no job, so a job put here while there is one is done.
     alive: usize,
     /// Of them those that are to end.
     surplus: usize,
+}
+
+impl Queue {
+    /// Whether there are workers that stay. If not, nothing more is put here: the last one would never find it empty.
+    fn is_open(&self) -> bool {
+        self.alive > self.surplus
+    }
 }
 
 struct Shared {
@@ -109,6 +116,7 @@ impl Workers {
         }
         self.shared.queue.lock().surplus = surplus;
         self.shared.filled.notify_all();
+        self.shared.emptied.notify_all();
         // Which ones end is theirs to decide: wait until as many have.
         let mut left: Vec<JoinHandle<()>> = threads.drain(..).collect();
         while left.len() > count {
@@ -125,7 +133,7 @@ impl Workers {
     /// Runs `work` on a worker thread, or here if there is none, and waits for it. A panic of `work` goes on here.
     pub(crate) fn run<T: Send>(&self, work: impl FnOnce() -> T + Send) -> Executed<T> {
         let asked = Instant::now();
-        if self.shared.queue.lock().alive == 0 {
+        if !self.shared.queue.lock().is_open() {
             return timed(asked, work);
         }
         let mut outcome: Option<Result<Executed<T>, Box<dyn Any + Send>>> = None;
@@ -164,17 +172,17 @@ impl Drop for Workers {
 impl Shared {
     fn push(&self, queued: Queued) {
         let mut queue = self.queue.lock();
-        while queue.alive > 0 && queue.jobs.len() >= self.queue_max {
+        while queue.is_open() && queue.jobs.len() >= self.queue_max {
             self.emptied.wait(&mut queue);
         }
-        if queue.alive > 0 {
+        if queue.is_open() {
             queue.jobs.push_back(queued);
             drop(queue);
             self.filled.notify_one();
             return;
         }
         drop(queue);
-        // The last worker has just ended.
+        // The last worker is about to end.
         queued.run();
     }
 
@@ -189,15 +197,16 @@ impl Shared {
     fn next(&self) -> Option<Queued> {
         let mut queue = self.queue.lock();
         loop {
-            // The last one to end must leave no job behind, so jobs come first.
-            if let Some(queued) = queue.jobs.pop_front() {
-                return Some(queued);
-            }
-            if queue.surplus > 0 {
+            // The last one to end must leave no job behind.
+            if queue.surplus > 0 && (queue.alive > 1 || queue.jobs.is_empty()) {
                 queue.surplus -= 1;
                 queue.alive -= 1;
-                self.emptied.notify_all();
+                // It may have been woken for a job.
+                self.filled.notify_one();
                 return None;
+            }
+            if let Some(queued) = queue.jobs.pop_front() {
+                return Some(queued);
             }
             self.filled.wait(&mut queue);
         }
@@ -217,7 +226,7 @@ fn timed<T>(asked: Instant, work: impl FnOnce() -> T) -> Executed<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
     #[test]
     fn all_work_is_done_whatever_the_number_of_workers() {
@@ -238,6 +247,32 @@ mod tests {
             });
         }
         assert_eq!(sum.into_inner(), 5 * 50 * 28);
+    }
+
+    /// There is always a job: whoever waited for a moment without one would wait forever.
+    #[test]
+    fn their_number_changes_while_they_are_never_idle() {
+        let workers = Workers::new(4);
+        workers.resize(2).unwrap();
+        let (changed, run) = (AtomicBool::new(false), AtomicUsize::new(0));
+        std::thread::scope(|scope| {
+            for _ in 0..8 {
+                scope.spawn(|| {
+                    while !changed.load(Ordering::Relaxed) {
+                        workers.run(|| run.fetch_add(1, Ordering::Relaxed));
+                    }
+                });
+            }
+            for count in [3, 1, 4, 0, 2, 1, 0, 3].repeat(5) {
+                workers.resize(count).unwrap();
+                assert_eq!(workers.threads.lock().len(), count);
+                let before = run.load(Ordering::Relaxed);
+                while run.load(Ordering::Relaxed) == before {
+                    std::thread::yield_now();
+                }
+            }
+            changed.store(true, Ordering::Relaxed);
+        });
     }
 
     #[test]
