@@ -137,6 +137,17 @@ impl Analysis {
         self.intake.run.dropped = critical.dropped();
     }
 
+    /// There is nothing more to come.
+    pub fn ended(&mut self) {
+        // What waits for a later pass, because a waker's records may come after those of whom it wakes.
+        self.pass_ended();
+        self.pass_ended();
+        if let Some(critical) = &mut self.critical {
+            critical.ended();
+            self.intake.leave_out(critical);
+        }
+    }
+
     /// Takes what the kernel says about when a thread did not run, in order of time; each span at the latest in the pass
     /// that reads the thread's records of the same time. A sleep that no thread of the target says it ended is followed to the one
     /// that the kernel saw end it. Without edges all of it is ignored.

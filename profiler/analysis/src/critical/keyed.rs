@@ -139,6 +139,19 @@ impl KeyedIntervals {
         self.open
     }
 
+    /// Ends the open intervals that began before `time`, ticks, unseen. Returns how many there were.
+    pub fn give_up_before(&mut self, time: u64) -> usize {
+        let mut given_up = 0;
+        for last in self.instances.values_mut().filter_map(VecDeque::back_mut) {
+            if last.end.is_none() && last.begin < time {
+                last.end = Some(time);
+                given_up += 1;
+            }
+        }
+        self.open -= given_up;
+        given_up
+    }
+
     /// When the earliest open interval began, ticks.
     pub fn earliest_open(&self) -> Option<u64> {
         if self.open == 0 {
@@ -216,6 +229,9 @@ mod tests {
             [0, 3, 3, 4, 6]
         );
         assert_eq!((keyed.open(), keyed.earliest_open()), (1, Some(40)));
+        assert!(!keyed.begin(6, instance(50, 2)));
+        assert_eq!(keyed.give_up_before(45), 1);
+        assert_eq!((keyed.open(), keyed.earliest_open()), (1, Some(50)));
     }
 
     #[test]

@@ -12,7 +12,7 @@
 //!        analysis.switched_out(thread, ..)    what the kernel told meanwhile, if it may be asked: when threads did not run,
 //!                                             why, and who woke them, for waits that no thread of the target says it ended
 //!        analysis.pass_ended()                in a recording: a mark, so that a replay does the same
-//! end    analysis.pass_ended() twice          what was still waiting for its pass
+//! end    analysis.ended()                      what was still waiting for its pass, and who may have ended unseen
 //! ```
 //! A waker writes its record before the waiter runs on, but rings are read one after the other: the waiter's record may be
 //! read a pass before the waker's. So an interval is dealt with at the end of the first pass that began after its end was read;
@@ -109,6 +109,8 @@ pub struct Critical {
     pub attributes: AttributeTable,
     events: Vec<Event>,
     discarded: Vec<Reason>,
+    /// When records of any thread were lost last, ticks.
+    lost_at: u64,
     /// The latest moment seen.
     newest: u64,
     /// The latest moment seen before this pass: everything up to it has been read when the pass ends.
@@ -143,6 +145,7 @@ impl Critical {
             discarded,
         };
         thread.reader.push(key, records, &mut inbox);
+        self.lost_at = self.lost_at.max(thread.reader.lost_at());
         let timeline = &mut thread.reader.timeline;
         let news = events[known..].iter().map(|event| event.time);
         self.newest = news.chain([timeline.latest()]).fold(self.newest, u64::max);
@@ -177,6 +180,14 @@ impl Critical {
     /// Intervals left out since the last call.
     pub fn discarded(&mut self) -> std::vec::Drain<'_, Reason> {
         self.discarded.drain(..)
+    }
+
+    /// There is nothing more to come: of the intervals with keys that are open now, those that were when records were lost may
+    /// have ended in what was lost, so they are left out instead of being taken for unfinished.
+    pub fn ended(&mut self) {
+        let lost = self.past.keyed.give_up_before(self.lost_at);
+        self.discarded
+            .extend(std::iter::repeat_n(Reason::RecordsLost, lost));
     }
 
     /// Intervals that have begun and not ended.

@@ -123,6 +123,8 @@ pub struct Reader {
     label: LabelBuffer,
     /// What the thread serves while no interval of its own is open.
     keyed: Serving,
+    /// When records were lost last, ticks.
+    lost_at: u64,
 }
 
 impl Reader {
@@ -155,6 +157,11 @@ impl Reader {
     /// When the interval began that is open on the thread, ticks.
     pub fn open_since(&self) -> Option<u64> {
         self.home.map(|home| home.begin)
+    }
+
+    /// When records of the thread were lost last, ticks; 0: never.
+    pub fn lost_at(&self) -> u64 {
+        self.lost_at
     }
 
     fn marker(&mut self, thread: u64, marker: Marker, record: Record, inbox: &mut Inbox<'_>) {
@@ -282,6 +289,7 @@ impl Reader {
         if marker == Marker::Gap {
             // Older agents tell no time.
             let time = time.max(self.timeline.latest());
+            self.lost_at = time;
             self.timeline.push_mark(time, What::Gap, &[]);
         } else if open {
             let time = self.timeline.latest();

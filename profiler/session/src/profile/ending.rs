@@ -30,9 +30,9 @@ impl Session<'_> {
             std::thread::sleep(KERNEL_LATE);
             self.pass(true);
         }
-        // What waits for a later pass, because a waker's records may come after those of whom it wakes.
-        self.store.pass_ended();
-        self.store.pass_ended();
+        if let Some(analysis) = &mut self.store.analysis {
+            analysis.ended();
+        }
         self.collect_warnings();
         let meta = self.meta(true);
         if let Some(writer) = self.store.writer.take()

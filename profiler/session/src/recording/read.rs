@@ -139,9 +139,7 @@ impl Replay {
             }
         };
         let analysis_so_far = begun(&mut analysis, &mut rounds, &meta, self.kept);
-        // Where the recording was cut, what waited for its pass.
-        analysis_so_far.pass_ended();
-        analysis_so_far.pass_ended();
+        analysis_so_far.ended();
         sites.root.clone_from(&meta.root);
         sites.root_height = meta.root_height;
         let cut = cut || !meta.complete;

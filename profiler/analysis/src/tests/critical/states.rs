@@ -278,6 +278,23 @@ fn gaps_of_its_own_cost_an_interval() {
     );
 }
 
+/// In the end the interval of key 5 may have ended in the gap, on whatever thread; that of key 6 has not.
+#[test]
+fn an_end_among_what_was_lost() {
+    let begun = stream().begin_keyed(1000, 5, "").begin_keyed(1020, 6, "");
+    let mut ending = stream();
+    ending.0.push(Record::marker(Marker::Gap, 1010, 1));
+    let profile = profile_of(&[begun, ending]);
+    let lost = Reason::RecordsLost.text();
+    assert_eq!(
+        (
+            profile.intervals_seen,
+            profile.discarded_by_reason.get(lost)
+        ),
+        (1, Some(&1))
+    );
+}
+
 /// An interval under two plans is left out; one without probes only measures what they cost.
 #[test]
 fn plans_and_bypassed_intervals() {

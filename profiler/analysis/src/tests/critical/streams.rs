@@ -156,8 +156,7 @@ pub fn run(analysis: &mut Analysis, streams: &[Stream]) {
     for (at, stream) in streams.iter().enumerate() {
         analysis.push(at as u64 + 1, &stream.0);
     }
-    analysis.pass_ended();
-    analysis.pass_ended();
+    analysis.ended();
 }
 
 pub fn profile_of(streams: &[Stream]) -> Profile {
