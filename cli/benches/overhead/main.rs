@@ -6,10 +6,8 @@
 //! What a shared machine does from one second to the next is more than what is to be measured, so two servers of the kind run
 //! *at the same time* under the same load, one of them profiled, then the other one: the geometric mean of the two ratios of
 //! their throughputs owes nothing to the machine's moods nor to what one server has better than the other. The profiler's own
-//! process takes from both alike; its share of the machine's processor time is measured by itself and taken off. The same is told of
-//! the processor time that a transaction takes, of server and load: where the processor is the limit, throughput goes with it, and how the
-//! kernel divides the processors between the two servers does not matter. Printed are quartiles over the rounds, below 1
-//! where profiling costs something. The first variant is a plain server: what it differs from 1 is the noise of the method.
+//! process takes from both alike; its share of the machine's processor time is measured by itself and taken off. Printed are
+//! quartiles over the rounds. The first variant is a plain server: what it differs from 1 is the noise of the method.
 //!
 //! The other variants: the agent preloaded without a session; a session with only the intervals' boundaries; with 10, 50, 100
 //! and 500 call sites, at 100 also with edges; with PostgreSQL bpftrace with uprobe and uretprobe on the functions that 10 and
@@ -36,30 +34,10 @@ struct Variant {
     wrap: Option<Vec<OsString>>,
     /// A bpftrace program to run meanwhile.
     trace: Option<String>,
-    /// What the rounds gave.
-    outcomes: Vec<Outcome>,
-}
-
-/// What a round gave.
-#[derive(Clone, Copy)]
-struct Outcome {
-    /// Throughput relative to the plain server's.
-    throughput: f64,
-    /// The plain server's processor time a transaction relative to this one's.
-    processor: f64,
-    /// The profiler's part of the machine's processor time; the others are without it.
-    share: f64,
-}
-
-impl Outcome {
-    /// Of two with the servers' roles exchanged.
-    fn middle(one: Outcome, other: Outcome) -> Outcome {
-        Outcome {
-            throughput: (one.throughput * other.throughput).sqrt(),
-            processor: (one.processor * other.processor).sqrt(),
-            share: f64::midpoint(one.share, other.share),
-        }
-    }
+    /// Throughput relative to the plain server's, a round each.
+    ratios: Vec<f64>,
+    /// The profiler's part of the machine's processor time, a round each.
+    shares: Vec<f64>,
 }
 
 /// What was asked for.
@@ -111,22 +89,24 @@ fn main() {
     let mut variants = variants(&*pair[0], &asked);
     for round in 1..=asked.rounds {
         for variant in &mut variants {
-            variant.outcomes.push(match &variant.trace {
-                Some(program) => traced(&*pair[0], program, asked.seconds),
+            let (ratio, share) = match &variant.trace {
+                Some(program) => (traced(&*pair[0], program, asked.seconds), 0.0),
                 None => beside_plain(&mut pair, variant.wrap.as_deref(), asked.seconds),
-            });
+            };
+            variant.ratios.push(ratio * (1.0 - share));
+            variant.shares.push(share);
         }
         eprintln!("round {round} of {}", asked.rounds);
-        print(&variants, round, asked.seconds);
+        print(&mut variants, round, asked.seconds);
     }
 }
 
-/// The server behind the command beside the plain one, at the same time.
+/// Throughput behind the command relative to the plain server's at the same time, and the command's own part of the machine.
 fn beside_plain(
     pair: &mut [Box<dyn Subject>; 2],
     wrap: Option<&[OsString]>,
     seconds: u32,
-) -> Outcome {
+) -> (f64, f64) {
     let mut turn = |profiled: usize| {
         pair[profiled].restart(wrap);
         pair[1 - profiled].restart(None);
@@ -135,92 +115,46 @@ fn beside_plain(
         let parent = processor::parent(pair[profiled].pid());
         let command = parent.filter(|&parent| parent != std::process::id());
         let before_s = command.map_or(0.0, processor::used_s);
-        let [plain, own] = {
-            let measured = together(pair, seconds);
-            [measured[1 - profiled], measured[profiled]]
-        };
+        let throughputs = together(pair, seconds);
         let used_s = command.map_or(0.0, processor::used_s) - before_s;
-        Outcome {
-            throughput: own.per_s / plain.per_s,
-            processor: plain.processor_s / own.processor_s,
-            share: used_s / processor::available_s(seconds),
-        }
+        let share = used_s / processor::available_s(seconds);
+        (throughputs[profiled] / throughputs[1 - profiled], share)
     };
-    Outcome::middle(turn(0), turn(1))
+    let (one, other) = (turn(0), turn(1));
+    ((one.0 * other.0).sqrt(), f64::midpoint(one.1, other.1))
 }
 
-/// What a server did under load.
-#[derive(Clone, Copy)]
-struct Load {
-    /// Transactions a second.
-    per_s: f64,
-    /// Processor time a transaction, of the server and of what puts it under load, s.
-    processor_s: f64,
-}
-
-/// Both under load at the same time.
-fn together(pair: &[Box<dyn Subject>; 2], seconds: u32) -> [Load; 2] {
+/// Throughputs of both under load at the same time.
+fn together(pair: &[Box<dyn Subject>; 2], seconds: u32) -> [f64; 2] {
     let [one, other] = pair;
-    let used = || [one, other].map(|server| processor::used_with_children_s(server.pid()));
-    let (servers_before_s, loads_before_s) = (used(), processor::ended_children_s());
-    let throughputs = std::thread::scope(|scope| {
+    std::thread::scope(|scope| {
         let one = scope.spawn(|| one.throughput(seconds));
         let other = other.throughput(seconds);
         [one.join().expect("the load"), other]
-    });
-    let transactions = throughputs.map(|per_s| per_s * f64::from(seconds));
-    // What sends a transaction does the same whoever serves it.
-    let load_s =
-        (processor::ended_children_s() - loads_before_s) / transactions.iter().sum::<f64>();
-    let servers_s = used();
-    [0, 1].map(|i| Load {
-        per_s: throughputs[i],
-        processor_s: (servers_s[i] - servers_before_s[i]) / transactions[i] + load_s,
     })
 }
 
-/// A server under bpftrace beside itself just before.
-fn traced(subject: &dyn Subject, program: &str, seconds: u32) -> Outcome {
+/// Throughput under bpftrace relative to that just before.
+fn traced(subject: &dyn Subject, program: &str, seconds: u32) -> f64 {
     subject.throughput(WARM_S);
-    let measure = || {
-        let used_s =
-            || processor::used_with_children_s(subject.pid()) + processor::ended_children_s();
-        let before_s = used_s();
-        let per_s = subject.throughput(seconds);
-        (per_s, (used_s() - before_s) / per_s)
-    };
-    let before = measure();
+    let before = subject.throughput(seconds);
     let _tracer = bpftrace::Tracer::start(program);
     subject.throughput(WARM_S);
-    let traced = measure();
-    Outcome {
-        throughput: traced.0 / before.0,
-        processor: before.1 / traced.1,
-        share: 0.0,
-    }
+    subject.throughput(seconds) / before
 }
 
 /// The table after so many rounds.
-fn print(variants: &[Variant], rounds: u32, seconds: u32) {
-    println!("{rounds} rounds of {seconds} s, relative to the plain server: quartiles");
+fn print(variants: &mut [Variant], rounds: u32, seconds: u32) {
     println!(
-        "{:<36} {:^23}   {:^23}  profiler",
-        "", "throughput", "processor"
+        "{:<36} {:>7} {:>7} {:>7} {:>7} {:>7}  {:>8}   throughput / plain, {rounds} rounds of {seconds} s",
+        "", "min", "q1", "median", "q3", "max", "profiler"
     );
     for variant in variants {
         print!("{:<36}", variant.name);
-        let all = |of: fn(&Outcome) -> f64| variant.outcomes.iter().map(of).collect::<Vec<_>>();
-        for mut ratios in [
-            all(|outcome| outcome.throughput * (1.0 - outcome.share)),
-            all(|outcome| outcome.processor * (1.0 - outcome.share)),
-        ] {
-            for q in [0.25, 0.5, 0.75] {
-                print!(" {:>7.3}", quantile(&mut ratios, q));
-            }
-            print!("  ");
+        for q in [0.0, 0.25, 0.5, 0.75, 1.0] {
+            print!(" {:>7.3}", quantile(&mut variant.ratios, q));
         }
-        let share = quantile(&mut all(|outcome| outcome.share), 0.5);
-        println!("  {:>5.2}%", 100.0 * share);
+        println!("  {:>7.2}%", 100.0 * quantile(&mut variant.shares, 0.5));
     }
 }
 
@@ -246,7 +180,8 @@ fn variants(subject: &dyn Subject, asked: &Asked) -> Vec<Variant> {
         name,
         wrap,
         trace,
-        outcomes: Vec::new(),
+        ratios: Vec::new(),
+        shares: Vec::new(),
     };
     let mut preload = OsString::from("LD_PRELOAD=");
     preload.push(&agent);
