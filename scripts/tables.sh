@@ -55,7 +55,9 @@ schedules() {
             compare "$schedules" tpcc --set release=$release --load $load --clients 64
         done
     done
-    compare "$schedules" tpcc --scale 8 --load 85% --clients 64
+    for load in 70% 85% 95%; do
+        compare "$schedules" tpcc --scale 8 --load $load --clients 64
+    done
 }
 
 # TPC-C, closed loop, from one client to many.
