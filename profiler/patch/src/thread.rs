@@ -225,6 +225,7 @@ impl Thread {
     }
 
     /// Frames in flight, innermost last.
+    #[inline]
     pub fn frames(&self) -> &[Frame] {
         if self.shadow.is_null() {
             return &[];

@@ -12,35 +12,33 @@ pub fn agent() -> &'static Path {
         if let Some(path) = std::env::var_os("EVENKEEL_AGENT") {
             return PathBuf::from(path);
         }
-        // TARGET/tmp; the test itself lies in TARGET/PROFILE/deps.
-        let target = Path::new(env!("CARGO_TARGET_TMPDIR"))
-            .parent()
-            .expect("a target directory");
+        // The test itself lies in TARGET/PROFILE/deps.
         let own = std::env::current_exe().expect("a path");
         let beside = own.ancestors().nth(2).expect("a profile's directory");
-        let profile = match beside.file_name().and_then(|name| name.to_str()) {
-            Some("debug") | None => "dev",
-            Some(name) => name,
-        };
-        let built = Command::new(env!("CARGO"))
-            .args([
-                "build",
-                "--quiet",
-                "-p",
-                "evenkeel-agent",
-                "--profile",
-                profile,
-            ])
-            .arg("--target-dir")
-            .arg(target)
-            .current_dir(env!("CARGO_MANIFEST_DIR"))
-            .status()
-            .expect("cargo runs");
-        assert!(built.success());
-        let agent = beside.join("libevenkeel_agent.so");
-        assert!(agent.exists(), "{}", agent.display());
-        agent
+        match beside.file_name().and_then(|name| name.to_str()) {
+            Some("debug") | None => agent_of("dev", "debug"),
+            Some(name) => agent_of(name, name),
+        }
     })
+}
+
+/// The agent of a profile, built anew where it must be. Its folder below the target directory has a name of its own.
+pub fn agent_of(profile: &str, folder: &str) -> PathBuf {
+    // TARGET/tmp.
+    let target = Path::new(env!("CARGO_TARGET_TMPDIR"))
+        .parent()
+        .expect("a target directory");
+    let built = Command::new(env!("CARGO"))
+        .args(["build", "--quiet", "-p", "evenkeel-agent"])
+        .args(["--profile", profile, "--target-dir"])
+        .arg(target)
+        .current_dir(env!("CARGO_MANIFEST_DIR"))
+        .status()
+        .expect("cargo runs");
+    assert!(built.success());
+    let agent = target.join(folder).join("libevenkeel_agent.so");
+    assert!(agent.exists(), "{}", agent.display());
+    agent
 }
 
 /// The executable of a program of `tests/programs`.
