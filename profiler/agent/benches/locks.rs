@@ -1,6 +1,6 @@
 //! What an uncontended lock costs under the agent: `cargo bench -p evenkeel-agent`.
 //!
-//! `locks.c` is run without the agent, with it and edges off, and with edges on, in turn; printed are medians over the
+//! `locks.c` is run without the agent, with it and waits off, and with waits on, in turn; printed are medians over the
 //! runs in ns for each round.
 
 #[path = "../tests/rig/mod.rs"]
@@ -26,7 +26,7 @@ fn main() {
                 Command::new(&program).output().expect("it runs").stdout
             } else {
                 let how = How {
-                    edges: variant == 2,
+                    waits: variant == 2,
                     ..How::default()
                 };
                 run_path(&program, &how).output.stdout
@@ -44,7 +44,7 @@ fn main() {
     }
     println!(
         "{:24} {:>9} {:>10} {:>9}",
-        "ns a round", "no agent", "edges off", "edges on"
+        "ns a round", "no agent", "waits off", "waits on"
     );
     for (index, name) in names.iter().enumerate() {
         let [none, off, on] = [0, 1, 2].map(|variant| median(&columns[variant], index));

@@ -10,8 +10,8 @@ use evenkeel_patch::x86_64::stubs::{Boundaries, NOT_SHORT, Registers, SHORT_WAYS
 use evenkeel_wire::{Probe, Role};
 
 use crate::arena::{self, Arena};
-use crate::edges::groups::keeping_errno;
-use crate::edges::named;
+use crate::waits::groups::keeping_errno;
+use crate::waits::named;
 use crate::{intervals, plan, rings, threads};
 
 /// The callbacks for trampolines.

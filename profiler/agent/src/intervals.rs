@@ -12,7 +12,7 @@ use evenkeel_wire::{Marker, Mode, Probe, Record, Role};
 
 use crate::arena::{self, Arena};
 use crate::labels::Found;
-use crate::{edges, plan, rings, sampling};
+use crate::{plan, rings, sampling, waits};
 
 /// Whether the call's return is to be intercepted; if so its frame was pushed. The thread is ready (see
 /// [`crate::boundaries`]), and the role is not one with a key.
@@ -98,7 +98,7 @@ fn begin(thread: &mut Thread, arena: Arena, probe: &Probe, registers: &Registers
         // Followed to its end all the same, so that what is inside of it is not taken for another.
         rings::count_skipped(thread);
         thread.open = true;
-        thread.active = u64::from(edges::recording());
+        thread.active = u64::from(waits::recording());
         return true;
     }
     let recording = mode == Mode::Record as u32;
@@ -109,10 +109,10 @@ fn begin(thread: &mut Thread, arena: Arena, probe: &Probe, registers: &Registers
     thread.open
 }
 
-/// No interval is open on the thread now. With edges on, its calls are recorded all the same.
+/// No interval is open on the thread now. With waits on, its calls are recorded all the same.
 fn end_recording(thread: &mut Thread) {
     thread.open = false;
-    thread.active = u64::from(!thread.ring.is_null() && edges::recording());
+    thread.active = u64::from(!thread.ring.is_null() && waits::recording());
 }
 
 /// The frame of a boundary call that returns, off the stack, and its return address where it belongs. `None`, and the

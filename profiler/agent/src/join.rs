@@ -6,7 +6,7 @@ use evenkeel_patch::x86_64::clock::now_ticks;
 use evenkeel_wire::{Mode, ModuleState};
 
 use crate::arena::{self, Arena};
-use crate::{boundaries, calibrate, edges, plan, rings, signals, threads};
+use crate::{boundaries, calibrate, plan, rings, signals, threads, waits};
 
 /// How often a waiting process looks for its verdict.
 const NAP_NS: i64 = 200_000;
@@ -37,7 +37,7 @@ pub fn join() {
         calibrate::calibrate(control);
     }
     control.processes_hooked.fetch_add(1, Relaxed);
-    edges::switch::follow(arena);
+    waits::switch::follow(arena);
     plan::start(arena);
 }
 

@@ -6,7 +6,7 @@
 //!             intervals  write markers, switch recording on and off
 //!             labels     what the interval's class is made of
 //!             sampling   whether it is one of those that are recorded
-//!             edges      threads wait for and wake each other; annotations
+//!             waits      threads wait for and wake each other; annotations
 //!             rings      the thread's ring
 //!             plan       bring the code in line with the plan (evenkeel-patch does the work)
 //! signals, threads       breakpoints of ours, masks that would hide them; fork and the end of threads
@@ -19,7 +19,6 @@
 mod arena;
 mod boundaries;
 mod calibrate;
-mod edges;
 mod intervals;
 mod join;
 mod labels;
@@ -32,6 +31,7 @@ mod rings;
 mod sampling;
 mod signals;
 mod threads;
+mod waits;
 mod x86_64;
 
 /// Run by the loader before the target's own initialisers.

@@ -1,6 +1,6 @@
 //! Signal masks never block SIGTRAP while hooks may be in place: the kernel kills a process that meets a breakpoint with
 //! the signal blocked. Everything else about masks is the C library's. The functions that wait under another mask are among
-//! `edges`.
+//! `waits`.
 
 use core::ffi::{c_int, c_long};
 use core::mem::zeroed;

@@ -10,7 +10,7 @@ use evenkeel_wire::{Mode, Probe, Wanted};
 
 use crate::arena::{self, Arena};
 use crate::modules::Modules;
-use crate::{edges, join};
+use crate::{join, waits};
 
 /// How often a busy thread asks whether libraries were loaded, in ticks (some tens of milliseconds).
 const MODULES_PERIOD_TICKS: u64 = 100_000_000;
@@ -118,7 +118,7 @@ pub fn poll(arena: Arena) {
     let process = unsafe { &mut *PROCESS.0.get() };
     if over {
         APPLIED.store(CHANGING, SeqCst);
-        edges::switch::off();
+        waits::switch::off();
         uproot(process, arena);
         DETACHED.store(true, Release);
     } else if stale || process.modules.changed() {

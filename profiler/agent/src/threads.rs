@@ -6,7 +6,7 @@ use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering::*};
 
 use evenkeel_patch::thread;
 
-use crate::{arena, edges, plan, rings};
+use crate::{arena, plan, rings, waits};
 
 /// Key whose destructor runs when a thread ends, plus one; 0: none.
 static KEY: AtomicU32 = AtomicU32::new(0);
@@ -77,7 +77,7 @@ pub fn notice_fork() {
 }
 
 extern "C" fn on_end(_: *mut c_void) {
-    edges::creation::before_end();
+    waits::creation::before_end();
     let thread = thread::current();
     thread.close();
     rings::release(thread);
@@ -87,7 +87,7 @@ extern "C" fn before_fork() {
     // Children inherit the newest plan, instead of each applying it.
     plan::poll(arena::get());
     plan::lock_for_fork();
-    edges::creation::before_fork();
+    waits::creation::before_fork();
 }
 
 extern "C" fn after_fork_in_parent() {
@@ -106,6 +106,6 @@ extern "C" fn after_fork_in_child() {
             .control()
             .processes_hooked
             .fetch_add(1, Relaxed);
-        edges::creation::after_fork_in_child();
+        waits::creation::after_fork_in_child();
     }
 }

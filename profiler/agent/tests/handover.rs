@@ -12,7 +12,7 @@ use rig::{How, Run, run};
 #[track_caller]
 fn hand_over(what: &str, between: &str) -> Run {
     let how = How {
-        edges: true,
+        waits: true,
         arguments: &[what, between],
         ..How::default()
     };
@@ -102,7 +102,7 @@ fn standard_library() {
     ];
     for (what, kind) in cases {
         let how = How {
-            edges: true,
+            waits: true,
             arguments: &[what],
             ..How::default()
         };

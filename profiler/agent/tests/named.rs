@@ -32,7 +32,7 @@ const HOOKS: [Hook<'static>; 8] = [
 #[test]
 fn roles() {
     let how = How {
-        edges: true,
+        waits: true,
         hooks: Hooks(&HOOKS),
         ..How::default()
     };

@@ -1,4 +1,4 @@
-//! Programs behave under the agent as they do without it, edges on or off.
+//! Programs behave under the agent as they do without it, waits on or off.
 
 mod rig;
 
@@ -18,7 +18,7 @@ fn everything_around_waiting() {
     assert!(expected.ends_with("done\n"));
     assert_eq!(run("unharmed", &How::default()).stdout(), expected);
     let how = How {
-        edges: true,
+        waits: true,
         ..How::default()
     };
     let run = run("unharmed", &how);

@@ -4,12 +4,12 @@
 use core::arch::naked_asm;
 use core::ffi::c_void;
 
-use crate::edges::creation::began;
+use crate::waits::creation::began;
 
 /// The start routine that the C library sees.
 ///
 /// # Safety
-/// The argument is a birth of [`crate::edges::creation`].
+/// The argument is a birth of [`crate::waits::creation`].
 #[unsafe(naked)]
 pub unsafe extern "C" fn start(birth: *mut c_void) -> *mut c_void {
     naked_asm!(

@@ -1,12 +1,12 @@
-//! `syscall`: all but what concerns edges and signal masks is left by a jump, with registers and stack as they were, since
+//! `syscall`: all but what concerns waits and signal masks is left by a jump, with registers and stack as they were, since
 //! some of them return twice.
 
 use core::arch::naked_asm;
 use core::ffi::c_long;
 
-use crate::edges::futexes::futex;
 use crate::masks::change_mask;
 use crate::next::Next;
+use crate::waits::futexes::futex;
 
 #[unsafe(link_section = "evenkeel_next")]
 static NEXT: Next = Next::of("syscall\0", "\0");

@@ -22,7 +22,7 @@ pub struct Arena {
 }
 
 impl Arena {
-    pub fn create(edges: bool) -> Arena {
+    pub fn create(waits: bool) -> Arena {
         // SAFETY: a fresh file and a fresh mapping of it.
         let (file, base) = unsafe {
             let fd = libc::memfd_create(c"evenkeel-test".as_ptr(), 0);
@@ -48,7 +48,7 @@ impl Arena {
             .store(std::process::id() as i32, Relaxed);
         control.mode.store(Mode::Record as u32, Relaxed);
         control.lease_ticks.store(u64::MAX, Relaxed);
-        control.edges.store(edges.into(), Relaxed);
+        control.edges.store(waits.into(), Relaxed);
         for index in 0..RINGS {
             let ring = arena.ring(index);
             ring.position.store(RING_BYTES as u64, Relaxed);

@@ -63,7 +63,7 @@ pub fn program_of(sources: &Path, name: &str) -> PathBuf {
 }
 
 fn compile(sources: &Path, name: &str) -> PathBuf {
-    let directory = Path::new(env!("CARGO_TARGET_TMPDIR")).join("edges");
+    let directory = Path::new(env!("CARGO_TARGET_TMPDIR")).join("waits");
     std::fs::create_dir_all(&directory).unwrap();
     let source = ["c", "cpp"]
         .map(|extension| sources.join(name).with_extension(extension))

@@ -27,18 +27,18 @@ pub struct Run {
 /// How to run a program.
 #[derive(Default)]
 pub struct How<'a> {
-    pub edges: bool,
+    pub waits: bool,
     pub hooks: Hooks<'a>,
     pub arguments: &'a [&'a str],
 }
 
-/// Runs a program of `tests/programs` with edges on.
+/// Runs a program of `tests/programs` with waits on.
 #[track_caller]
 pub fn record(program: &str) -> Run {
     run(
         program,
         &How {
-            edges: true,
+            waits: true,
             ..How::default()
         },
     )
@@ -60,7 +60,7 @@ pub fn run(program: &str, how: &How<'_>) -> Run {
 }
 
 pub fn run_path(path: &Path, how: &How<'_>) -> Run {
-    let arena = Arena::create(how.edges);
+    let arena = Arena::create(how.waits);
     let mut child = Command::new(path)
         .args(how.arguments)
         .env("LD_PRELOAD", build::agent())

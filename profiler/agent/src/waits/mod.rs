@@ -1,7 +1,7 @@
-//! Edges between threads: who waited for what, and who let it go on (`evenkeel_wire::edges` is the vocabulary).
+//! Waits between threads: who waited for what, and who let it go on (`evenkeel_wire::edges` is the vocabulary).
 //!
 //! ```text
-//! switch      on or off; the table of waiters                 one load where edges are off
+//! switch      on or off; the table of waiters                 one load where waits are off
 //! waiting     announce a wait, tell it when it is over
 //! releasing   look whether somebody waits, tell before releasing
 //! groups      markers and what belongs to them, into the thread's ring

@@ -1,4 +1,4 @@
-//! Whether edges are recorded, and the table by which releasers learn whether anybody waits.
+//! Whether waits are recorded, and the table by which releasers learn whether anybody waits.
 
 use core::ptr;
 use core::sync::atomic::{AtomicPtr, Ordering::*};
@@ -8,14 +8,14 @@ use evenkeel_wire::{Mode, Waiters};
 
 use crate::arena::{self, Arena};
 
-/// The arena's table; null while edges are off.
+/// The arena's table; null while waits are off.
 static TABLE: AtomicPtr<Waiters> = AtomicPtr::new(ptr::null_mut());
 
 /// The table of waiters of all processes.
 #[derive(Clone, Copy)]
 pub struct Table(*const Waiters);
 
-/// The table, while edges are on.
+/// The table, while waits are on.
 #[inline(always)]
 pub fn table() -> Option<Table> {
     let table = TABLE.load(Relaxed);
@@ -38,7 +38,7 @@ impl Table {
     }
 }
 
-/// Switches edges on if the session wants them.
+/// Switches waits on if the session wants them.
 pub fn follow(arena: Arena) {
     if arena.control().edges.load(Relaxed) != 0 {
         super::objects::renew_salt();
@@ -46,7 +46,7 @@ pub fn follow(arena: Arena) {
     }
 }
 
-/// Switches edges off for good. Waits that were announced are still retired.
+/// Switches waits off for good. Waits that were announced are still retired.
 pub fn off() {
     TABLE.store(ptr::null_mut(), Release);
 }

@@ -1,7 +1,7 @@
 //! Which file an address belongs to, so that shared memory has one key whatever address each process has it at.
 //!
 //! `/proc/self/maps` tells. What it told is kept for a while: memory that is mapped anew within that time may have the keys of
-//! what was there before, which costs edges and nothing else.
+//! what was there before, which loses waits and nothing else.
 
 use core::cell::UnsafeCell;
 use core::sync::atomic::{AtomicBool, Ordering::*};
