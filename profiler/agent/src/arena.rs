@@ -43,7 +43,7 @@ pub fn open() -> Option<Arena> {
 }
 
 fn map(fd: i32, inode: u64) -> Option<Arena> {
-    // SAFETY: plain system calls on a descriptor that may be anything; the inode and the magic number tell.
+    // SAFETY: plain system calls on a descriptor that may be anything; the inode and the magic number decide.
     unsafe {
         let mut status: libc::stat = core::mem::zeroed();
         if libc::fstat(fd, &mut status) != 0
@@ -76,7 +76,7 @@ fn map(fd: i32, inode: u64) -> Option<Arena> {
     }
 }
 
-/// The arena that hooks use; set before the first hook is planted.
+/// The arena that hooks use; set before the first hook is placed.
 pub fn get() -> Arena {
     Arena {
         base: BASE.load(Acquire),
@@ -96,7 +96,7 @@ impl Arena {
 
     /// Lets go of it.
     pub fn unmap(self) {
-        // SAFETY: nobody refers to it any more: no hook was planted.
+        // SAFETY: nobody refers to it any more: no hook was placed.
         unsafe { libc::munmap(self.base.cast(), wire::ARENA_BYTES) };
     }
 

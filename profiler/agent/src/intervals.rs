@@ -175,7 +175,7 @@ fn finish(thread: &mut Thread, now: u64) {
             rings::write(thread, open);
         }
     }
-    // Last, as it may have been a marker that was dropped; and without it no end: the next beginning then tells.
+    // Last, as it may have been a marker that was dropped; and without it no end: the next beginning then reports it.
     let dropped = rings::dropped(thread).wrapping_sub(thread.dropped);
     if dropped == 0 || rings::write(thread, Record::marker(Marker::Gap, now, dropped)) {
         rings::write(

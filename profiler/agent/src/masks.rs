@@ -59,7 +59,7 @@ pub extern "C" fn change_mask(
     let copy;
     let mut passed = set;
     if active() && !set.is_null() && bytes == 8 && how as c_int != libc::SIG_UNBLOCK {
-        // SAFETY: the caller's set; a wild pointer is told by the kernel.
+        // SAFETY: the caller's set; the kernel rejects a wild pointer.
         if !is_readable(set as u64) {
             return unsafe { real_syscall(number, how, set, old, bytes) };
         }

@@ -20,7 +20,7 @@ pub struct Modules {
     changes: (u64, u64),
 }
 
-/// What `dl_iterate_phdr` tells of one file.
+/// What `dl_iterate_phdr` reports of one file.
 struct Seen<'a> {
     bias: u64,
     low: u64,
@@ -176,7 +176,7 @@ fn describe<'a>(
         return None;
     }
     let path = if executable {
-        // SAFETY: a buffer of the length told.
+        // SAFETY: a buffer of the length passed.
         let len = unsafe {
             libc::readlink(
                 c"/proc/self/exe".as_ptr(),

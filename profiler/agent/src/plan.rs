@@ -5,7 +5,7 @@ use core::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicU64, Ordering::
 
 use evenkeel_patch::x86_64::clock::now_ticks;
 use evenkeel_patch::x86_64::stubs::Boundaries;
-use evenkeel_patch::{Plan, Planter};
+use evenkeel_patch::{Patcher, Plan};
 use evenkeel_wire::{Mode, Probe, Wanted};
 
 use crate::arena::{self, Arena};
@@ -19,16 +19,16 @@ const MODULES_PERIOD_TICKS: u64 = 100_000_000;
 const VERDICT_NAPS: u32 = 10_000;
 
 struct Process {
-    planter: Planter,
+    patcher: Patcher,
     modules: Modules,
 }
 
 struct Guarded(UnsafeCell<Process>);
-// SAFETY: changed only by the thread that holds OWNER; what trap handlers read is published by the planter.
+// SAFETY: changed only by the thread that holds OWNER; what trap handlers read is published by the patcher.
 unsafe impl Sync for Guarded {}
 
 static PROCESS: Guarded = Guarded(UnsafeCell::new(Process {
-    planter: Planter::new(),
+    patcher: Patcher::new(),
     modules: Modules::new(),
 }));
 /// Thread that changes the process' code, 0 for none.
@@ -51,12 +51,12 @@ pub fn detached() -> bool {
     DETACHED.load(Relaxed)
 }
 
-/// Prepares the planter and announces the modules. The executable's index, if all went well.
+/// Prepares the patcher and announces the modules. The executable's index, if all went well.
 pub fn prepare(arena: Arena, boundaries: Boundaries) -> Option<usize> {
     // SAFETY: called by the loader, before there is a second thread.
     let process = unsafe { &mut *PROCESS.0.get() };
     let mut executable = None;
-    if process.planter.prepare(boundaries) {
+    if process.patcher.prepare(boundaries) {
         executable = process.modules.refresh(arena, &mut |_| {});
     }
     executable
@@ -80,7 +80,7 @@ pub fn start(arena: Arena) {
     let probes = arena.probes();
     for module in process.modules.list() {
         if probes.iter().any(|probe| probe.module == module.index) {
-            process.planter.approach(module);
+            process.patcher.reserve(module);
         }
     }
     poll(arena);
@@ -119,7 +119,7 @@ pub fn poll(arena: Arena) {
     if over {
         APPLIED.store(CHANGING, SeqCst);
         waits::switch::off();
-        uproot(process, arena);
+        unpatch(process, arena);
         DETACHED.store(true, Release);
     } else if stale || process.modules.changed() {
         bring_up_to_date(process, arena);
@@ -159,22 +159,22 @@ fn apply(process: &mut Process, arena: Arena) {
         probes: arena.probes(),
         displaced: arena.displaced(),
     };
-    let Process { planter, modules } = process;
+    let Process { patcher, modules } = process;
     modules.refresh(arena, &mut |loaded| {
         // SAFETY: the loader's lock keeps the modules mapped, ours keeps other threads out.
-        unsafe { planter.apply(&plan, loaded) };
+        unsafe { patcher.apply(&plan, loaded) };
     });
 }
 
-fn uproot(process: &mut Process, arena: Arena) {
+fn unpatch(process: &mut Process, arena: Arena) {
     let plan = Plan {
         probes: arena.probes(),
         displaced: arena.displaced(),
     };
-    let Process { planter, modules } = process;
+    let Process { patcher, modules } = process;
     modules.refresh(arena, &mut |loaded| {
         // SAFETY: as for `apply`.
-        unsafe { planter.uproot(&plan, loaded) };
+        unsafe { patcher.unpatch(&plan, loaded) };
     });
 }
 
@@ -209,7 +209,7 @@ pub fn after_fork_in_parent() {
 /// After `fork`, in the child.
 pub fn after_fork_in_child() {
     // SAFETY: the child's only thread.
-    unsafe { (*PROCESS.0.get()).planter.after_fork() };
+    unsafe { (*PROCESS.0.get()).patcher.after_fork() };
     unlock();
 }
 
@@ -223,10 +223,10 @@ pub fn on_trap(context: &mut libc::ucontext_t) -> bool {
         probes: arena.probes(),
         displaced: arena.displaced(),
     };
-    // SAFETY: the planter's tables are made for concurrent readers.
+    // SAFETY: the patcher's tables are made for concurrent readers.
     let process = unsafe { &*PROCESS.0.get() };
     // SAFETY: called from the handler of SIGTRAP.
-    let Some((probe, callee)) = (unsafe { process.planter.on_trap(&plan, context) }) else {
+    let Some((probe, callee)) = (unsafe { process.patcher.on_trap(&plan, context) }) else {
         return false;
     };
     arena.control().traps.fetch_add(1, Relaxed);

@@ -44,7 +44,7 @@ pub fn ensure(thread: &mut Thread, arena: Arena) -> bool {
     }
     if let Some(ring) = claim(arena) {
         thread.ring = ring;
-        thread.told_dropped = dropped(thread);
+        thread.reported_dropped = dropped(thread);
         return true;
     }
     if thread.retry_ticks == 0 {
@@ -119,7 +119,7 @@ fn has_room(header: &RingHeader, count: usize, beyond: usize) -> bool {
     header.position.load(Relaxed) + 16 * count as u64 <= end
 }
 
-/// Puts a record at a reserved position. The word goes last: it tells the reader that the record is complete.
+/// Puts a record at a reserved position. The word goes last: it says that the record is complete.
 fn put(header: *mut RingHeader, position: u64, record: Record) {
     let offset = RECORDS_AT + (position as usize & (RING_BYTES - 1));
     // SAFETY: inside the ring, in a slot that this thread reserved.
@@ -168,13 +168,13 @@ pub fn write(thread: &mut Thread, record: Record) -> bool {
 }
 
 /// Writes records that belong together: they lie one behind the other, whatever handlers of signals write meanwhile. What was
-/// lost since the thread last told is told first. False, and counted as lost, when there is no room: the space above
+/// lost since the thread last reported it is reported first. False, and counted as lost, when there is no room: the space above
 /// the limit is shared with the ends of intervals.
 pub fn group(thread: &mut Thread, records: &[Record]) -> bool {
     // SAFETY: rings stay mapped.
     let header = unsafe { &*thread.ring };
     let dropped = header.dropped.load(Relaxed);
-    let lost = dropped.wrapping_sub(thread.told_dropped);
+    let lost = dropped.wrapping_sub(thread.reported_dropped);
     let count = records.len() + usize::from(lost > 0);
     if !has_room(header, count, RING_SLACK_BYTES / 2) {
         header.dropped.fetch_add(records.len() as u64, Relaxed);
@@ -188,7 +188,7 @@ pub fn group(thread: &mut Thread, records: &[Record]) -> bool {
             Record::marker(Marker::Gap, now_ticks(), lost),
         );
         position += 16;
-        thread.told_dropped = dropped;
+        thread.reported_dropped = dropped;
     }
     for &record in records {
         put(thread.ring, position, record);

@@ -15,7 +15,7 @@ static KEY: AtomicU32 = AtomicU32::new(0);
 /// library's handlers by. Null on kernels before 4.14.
 static HERE: AtomicPtr<AtomicU32> = AtomicPtr::new(ptr::null_mut());
 
-/// Asks the C library to tell of ends of threads and of forks.
+/// Asks the C library to report ends of threads and forks.
 pub fn watch() {
     // SAFETY: fresh memory.
     unsafe {
@@ -62,14 +62,14 @@ fn set_here() {
     }
 }
 
-/// Whether this is the process that it was when somebody last looked: false in the child of a fork that nobody told of. The
+/// Whether this is the process that it was when somebody last looked: false in the child of a fork that nobody reported. The
 /// child of a `vfork` shares its parent's memory and is not noticed.
 pub fn is_known_process() -> bool {
     // SAFETY: never unmapped.
     unsafe { HERE.load(Relaxed).as_ref() }.is_none_or(|here| here.load(Relaxed) != 0)
 }
 
-/// Catches up on a fork that nobody told of.
+/// Catches up on a fork that nobody reported.
 pub fn notice_fork() {
     if !is_known_process() {
         after_fork_in_child();

@@ -151,7 +151,7 @@ fn a_condition_is_also_a_wait_for_its_mutex() {
     let objects = objects.unwrap();
     assert_eq!(objects.len(), 2, "{objects:?}");
     assert_eq!(objects[1].0, Kind::Mutex);
-    // main signals while it holds the mutex, and releases it then: both are told.
+    // main signals while it holds the mutex, and releases it then: both are recorded.
     assert!(
         run.wakes(Kind::Mutex)
             .any(|(_, wake)| wake.key == objects[1].1)

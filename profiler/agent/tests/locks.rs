@@ -41,7 +41,7 @@ fn a_mutex_that_is_held() {
 }
 
 #[test]
-fn nothing_is_written_with_edges_off() {
+fn nothing_is_written_with_waits_off() {
     let run = run("mutex", &How::default());
     assert_eq!(run.stdout(), "done\n");
     assert_eq!(run.all().count(), 0);

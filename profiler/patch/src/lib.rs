@@ -6,7 +6,7 @@
 //! left it. An **entry hook** does the same from a jump at a function's first instruction.
 //!
 //! ```text
-//! plan (wire)  >  Planter        which probes to change, where trampolines lie
+//! plan (wire)  >  Patcher        which probes to change, where trampolines lie
 //!                   region       memory within two gigabytes of a module
 //!                   trampoline   code of one hook                          (x86_64/)
 //!                   flip         changing instructions under running threads (x86_64/)
@@ -17,10 +17,10 @@
 //!
 //! Nothing here allocates, takes a lock of the C library, or panics once it runs inside a target.
 
-pub mod planter;
+pub mod patcher;
 pub mod region;
 pub mod thread;
 pub mod x86_64;
 
-pub use planter::{LoadedModule, Plan, Planter};
+pub use patcher::{LoadedModule, Patcher, Plan};
 pub use thread::{Frame, Thread};

@@ -9,8 +9,8 @@
 //! filled, so a signal handler that runs hooked code in between sees a consistent stack.
 //!
 //! A call-site hook returns to a constant, so losing its frame costs a record and nothing else. Hooks of entries and
-//! tail jumps keep the return address in the frame: when such a frame looks stale it is moved to the **graveyard**, where
-//! a return that finds its frame gone (coroutines switch stacks) still finds its way, on another thread, too. On an
+//! tail jumps keep the return address in the frame: when such a frame looks stale it is stashed among the **orphaned frames**, where a
+//! return that finds its frame gone (coroutines switch stacks) still finds its way, on another thread, too. On an
 //! alternate signal stack nothing of the interrupted stack is stale, wherever it lies.
 
 use core::ptr;
@@ -22,10 +22,10 @@ use crate::x86_64::{kernel, tls};
 
 /// Calls in flight that one thread can have; deeper ones run unrecorded.
 pub const FRAMES_MAX: usize = 4096;
-/// Graves looked at for one that can be used again.
-const GRAVES_TRIED: usize = 16;
+/// Slots of orphaned frames looked at for one that can be used again.
+const ORPHANS_TRIED: usize = 16;
 /// Frames remembered after they looked stale.
-pub const GRAVES_MAX: usize = 1024;
+pub const ORPHANS_MAX: usize = 1024;
 
 /// A call in flight.
 #[derive(Clone, Copy, Debug)]
@@ -37,7 +37,7 @@ pub struct Frame {
     pub sp: u64,
     /// Entry time in ticks; 0 if the record is void (the thread forked in between).
     pub start: u64,
-    /// Return address of the trampoline's own call: tells which hook this is.
+    /// Return address of the trampoline's own call: says which hook this is.
     pub after: u64,
 }
 
@@ -97,7 +97,7 @@ pub struct Thread {
     pub admitted: bool,
     /// The thread has ended, or could not be set up: nothing is recorded any more.
     pub closed: bool,
-    /// The C library was asked to tell of the thread's end.
+    /// The C library was asked to report the thread's end.
     pub end_watched: bool,
     /// Plan generation at the beginning of the open interval.
     pub generation: u32,
@@ -109,8 +109,8 @@ pub struct Thread {
     pub retry_ticks: u64,
     /// State of the generator that chooses which intervals are recorded; 0: not seeded yet.
     pub random: u32,
-    /// Records that the ring had dropped when the thread last told of it outside of intervals.
-    pub told_dropped: u64,
+    /// Records that the ring had dropped when the thread last reported it outside of intervals.
+    pub reported_dropped: u64,
     /// Key of the interval that the thread works for; 0 for none.
     pub work: u64,
     /// How many of `announced` are in use.
@@ -151,14 +151,14 @@ pub struct Shadow {
     pub next: *mut Shadow,
     /// One past the highest frame that ever kept a return address: how far an unwinder has to search.
     pub end: *mut Frame,
-    /// The lowest grave ever used: where an unwinder's search ends.
+    /// The lowest slot of `orphans` ever used: where an unwinder's search ends.
     pub low: *mut Frame,
     /// Owned by a thread.
     owned: AtomicU64,
-    /// Graves dug in all, counted modulo [`GRAVES_MAX`].
-    graves: usize,
+    /// Frames ever stashed, counted modulo [`ORPHANS_MAX`].
+    stashed: usize,
     /// Frames that looked stale, filled from the end: what is in use adjoins `frames`.
-    graveyard: [Frame; GRAVES_MAX],
+    orphans: [Frame; ORPHANS_MAX],
     /// The frames; the first stays free for ever.
     pub frames: [Frame; FRAMES_MAX + 1],
 }
@@ -290,13 +290,13 @@ impl Thread {
         }
     }
 
-    /// The return address of a call whose frame is gone from the stack, if a graveyard still has it, or the shadow stack of
+    /// The return address of a call whose frame is gone from the stack, if it is still stashed, or the shadow stack of
     /// another thread, on which a coroutine made the call.
-    pub fn exhume(&mut self, sp: u64, after: u64) -> Option<u64> {
+    pub fn recover(&mut self, sp: u64, after: u64) -> Option<u64> {
         // SAFETY: shadow stacks in the list are never unmapped; what this one's owner frees nobody else does.
         unsafe {
-            if let Some(grave) = Shadow::search(self.shadow, sp, after) {
-                return Some(core::mem::replace(&mut *grave, Frame::FREE).ret);
+            if let Some(slot) = Shadow::search(self.shadow, sp, after) {
+                return Some(core::mem::replace(&mut *slot, Frame::FREE).ret);
             }
             let mut other = SHADOWS.load(Acquire);
             while !other.is_null() {
@@ -318,7 +318,7 @@ impl Thread {
         unsafe {
             let frame = self.top.sub(1);
             if (*frame).ret != 0 && (*frame).sp != u64::MAX {
-                Shadow::bury(self.shadow, *frame);
+                Shadow::stash(self.shadow, *frame);
             }
             *frame = Frame::FREE;
             compiler_fence(SeqCst);
@@ -414,7 +414,7 @@ impl Shadow {
             for i in 0..=FRAMES_MAX {
                 frames.add(i).write(Frame::FREE);
             }
-            // The graveyard stays untouched, and takes no memory, until it is needed: a grave of zeros is free, too.
+            // `orphans` stays untouched, and takes no memory, until it is needed: a slot of zeros is free, too.
             (*shadow).end = frames.add(1);
             (*shadow).low = frames;
             let mut head = SHADOWS.load(Relaxed);
@@ -428,7 +428,7 @@ impl Shadow {
         }
     }
 
-    /// The grave or frame of a call, if it is here.
+    /// The frame of a call, in flight or orphaned, if it is here.
     ///
     /// # Safety
     /// `shadow` is null or of the list. What another thread owns may change meanwhile.
@@ -449,25 +449,25 @@ impl Shadow {
         None
     }
 
-    /// Remembers a frame. The oldest grave gives way whose call cannot return any more: its slot no longer holds the
+    /// Stashes a frame whose stack slot looked stale. The oldest one gives way whose call cannot return any more: its stack slot no longer holds the
     /// trampoline's return address. Only a few are looked at: dead stacks may keep their words for ever.
     ///
     /// # Safety
     /// The calling thread owns `shadow`.
-    unsafe fn bury(shadow: *mut Shadow, frame: Frame) {
-        // SAFETY: the index is below GRAVES_MAX.
+    unsafe fn stash(shadow: *mut Shadow, frame: Frame) {
+        // SAFETY: the index is below ORPHANS_MAX.
         unsafe {
-            let first = &raw mut (*shadow).graveyard as *mut Frame;
-            let mut grave = first;
-            for _ in 0..GRAVES_TRIED {
-                grave = first.add(GRAVES_MAX - 1 - (*shadow).graves);
-                (*shadow).graves = ((*shadow).graves + 1) % GRAVES_MAX;
-                if (*grave).ret == 0 || kernel::peek((*grave).sp) != Some((*grave).after) {
+            let first = &raw mut (*shadow).orphans as *mut Frame;
+            let mut slot = first;
+            for _ in 0..ORPHANS_TRIED {
+                slot = first.add(ORPHANS_MAX - 1 - (*shadow).stashed);
+                (*shadow).stashed = ((*shadow).stashed + 1) % ORPHANS_MAX;
+                if (*slot).ret == 0 || kernel::peek((*slot).sp) != Some((*slot).after) {
                     break;
                 }
             }
-            grave.write(frame);
-            (*shadow).low = (*shadow).low.min(grave);
+            slot.write(frame);
+            (*shadow).low = (*shadow).low.min(slot);
         }
     }
 

@@ -68,7 +68,7 @@ fn is_short(rig: &Rig, id: usize) -> bool {
 }
 
 /// Redirects what can be redirected.
-fn plant(rig: &mut Rig, ids: &[usize]) -> Vec<usize> {
+fn redirect(rig: &mut Rig, ids: &[usize]) -> Vec<usize> {
     let long: Vec<usize> = ids
         .iter()
         .copied()
@@ -86,7 +86,7 @@ fn every_form_works_hooked() {
         let rig = Rig::new(&library);
         check(&library);
         let ids = everything(rig, role);
-        let long = plant(rig, &ids);
+        let long = redirect(rig, &ids);
         check(&library);
         let records = ring.records();
         assert_nested(&records);

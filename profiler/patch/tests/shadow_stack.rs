@@ -61,7 +61,7 @@ proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(512) })]
     #[test]
     fn calls_find_their_frames(steps in steps()) {
-        // The model's machine stack: what lies in the slots tells tail calls from stale frames.
+        // The model's machine stack: what lies in the slots distinguishes tail calls from stale frames.
         let mut memory = vec![0u64; WORDS];
         let base = memory.as_mut_ptr() as u64;
         let slot = |sp: u64| sp as *mut u64;
@@ -73,7 +73,7 @@ proptest! {
         let mut model = Model::default();
         for step in steps {
             let sp = model.live.last().map_or(base + 8 * (WORDS as u64 - 1), |frame| frame.sp);
-            let serial = SERIAL.fetch_add(1, Relaxed); // never twice: graves outlive a case
+            let serial = SERIAL.fetch_add(1, Relaxed); // never twice: orphaned frames outlive a case
             match step {
                 Step::Call(words) if sp > base + 8 * words => {
                     let sp = sp - 8 * words;
@@ -119,10 +119,10 @@ proptest! {
                     prop_assert!(thread.surface(frame.sp, frame.after));
                     prop_assert_eq!(thread.pop().ret, frame.ret);
                     unsafe { *slot(frame.sp) = frame.ret };
-                    // Those on top look stale now, and are found in the graveyard, once.
-                    for buried in over[1..].iter().rev().take(thread::GRAVES_MAX) {
-                        prop_assert_eq!(thread.exhume(buried.sp, buried.after), Some(buried.ret));
-                        prop_assert_eq!(thread.exhume(buried.sp, buried.after), None);
+                    // Those on top look stale now, and are recovered, once.
+                    for stashed in over[1..].iter().rev().take(thread::ORPHANS_MAX) {
+                        prop_assert_eq!(thread.recover(stashed.sp, stashed.after), Some(stashed.ret));
+                        prop_assert_eq!(thread.recover(stashed.sp, stashed.after), None);
                     }
                 }
                 _ => {}
@@ -137,7 +137,7 @@ proptest! {
 
 /// A coroutine's call is found by the thread that resumes it, also when the thread that made it has ended.
 #[test]
-fn other_threads_exhume() {
+fn other_threads_recover() {
     let frame = Frame {
         ret: 11,
         sp: 0x7000,
@@ -149,7 +149,7 @@ fn other_threads_exhume() {
         assert!(thread::current().push(frame));
         std::thread::spawn(move || {
             assert!(thread::current().prepare());
-            assert_eq!(thread::current().exhume(frame.sp, frame.after), Some(11));
+            assert_eq!(thread::current().recover(frame.sp, frame.after), Some(11));
         })
         .join()
         .unwrap();
@@ -163,12 +163,12 @@ fn other_threads_exhume() {
     .join()
     .unwrap();
     assert!(thread::current().prepare());
-    assert_eq!(thread::current().exhume(frame.sp, frame.after), Some(11));
+    assert_eq!(thread::current().recover(frame.sp, frame.after), Some(11));
 }
 
-/// A grave whose call may still return outlives any number of dead ones.
+/// An orphaned frame whose call may still return outlives any number of dead ones.
 #[test]
-fn live_graves_are_kept() {
+fn live_orphans_are_kept() {
     let thread = thread::current();
     assert!(thread.prepare());
     let mut slot = 77u64;
@@ -180,7 +180,7 @@ fn live_graves_are_kept() {
         after: 77
     }));
     thread.drop_stale(sp + 8);
-    for i in 1..3 * thread::GRAVES_MAX as u64 {
+    for i in 1..3 * thread::ORPHANS_MAX as u64 {
         assert!(thread.push(Frame {
             ret: 6,
             sp: 16 * i,
@@ -189,7 +189,7 @@ fn live_graves_are_kept() {
         }));
         thread.drop_stale(16 * i + 8);
     }
-    assert_eq!(thread.exhume(sp, 77), Some(5));
+    assert_eq!(thread.recover(sp, 77), Some(5));
 }
 
 #[test]

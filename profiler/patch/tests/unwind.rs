@@ -37,7 +37,7 @@ enum Places {
 fn hooked(names: &[&str], places: Places, role: Role) -> Library {
     for _ in 0..20 {
         let library = Library::build("throws.cc");
-        if plant(&library, names, places, role) >= 3 {
+        if place(&library, names, places, role) >= 3 {
             return library;
         }
         std::mem::forget(library);
@@ -45,8 +45,8 @@ fn hooked(names: &[&str], places: Places, role: Role) -> Library {
     panic!("no place for three hooks");
 }
 
-/// Plants hooks on `names`; how many. Call sites that an entry hook covers are left out.
-fn plant(library: &Library, names: &[&str], places: Places, role: Role) -> usize {
+/// Places hooks on `names`; how many. Call sites that an entry hook covers are left out.
+fn place(library: &Library, names: &[&str], places: Places, role: Role) -> usize {
     let rig = Rig::new(library);
     let mut ids = Vec::new();
     for &name in names {
@@ -68,7 +68,7 @@ fn plant(library: &Library, names: &[&str], places: Places, role: Role) -> usize
     }
     assert!(ids.len() >= 3, "{ids:?}");
     rig.want(&ids, Wanted::On);
-    let planted = rig.apply_to(&[rig.loaded]);
+    let patched = rig.apply_to(&[rig.loaded]);
     for probe in &rig.probes {
         let refused = probe.refused.load(Relaxed);
         assert!(
@@ -76,7 +76,7 @@ fn plant(library: &Library, names: &[&str], places: Places, role: Role) -> usize
             "{refused}"
         );
     }
-    planted
+    patched
 }
 
 fn all() -> impl Iterator<Item = (Places, Role)> {

@@ -235,7 +235,7 @@ fn points(text: &str, library: &mut Option<String>) -> Vec<Point> {
 }
 
 fn point(text: &str) -> Point {
-    match evenkeel_symbols::split_edge(text) {
+    match evenkeel_symbols::split_call(text) {
         Some((caller, callee)) => Point::Edge(caller.trim().to_owned(), callee.trim().to_owned()),
         None => Point::Function(text.trim().to_owned()),
     }

@@ -2,7 +2,7 @@
 //!
 //! Symbols and frame descriptions bound **parts**: contiguous code. Most functions are one part. A compiler moves what
 //! it expects to be rare into a second one, far away, called *cold* here: it is reached by jumps, its frame is that of
-//! the function, and in a stripped file it has no name. A part is told to be cold by what can be seen:
+//! the function, and in a stripped file it has no name. A part is recognised as cold by what can be seen:
 //!
 //! 1. its symbol ends in `.cold` or `.cold.N`, or the stack at its first instruction is not that of a function just
 //!    called, or it is nameless and nothing but jumps reach it; and

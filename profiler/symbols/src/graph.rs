@@ -32,7 +32,7 @@ impl Graph {
         resolve: impl Fn(u64) -> Target,
     ) -> Graph {
         let mut calls = Vec::new();
-        let mut edges = Edges::default();
+        let mut between = Calls::default();
         let mut resolved = HashMap::new();
         for transfer in &flow.transfers {
             let from = functions.owner[transfer.part as usize];
@@ -53,11 +53,11 @@ impl Graph {
                 },
             ));
             match to {
-                Target::Function(to) => edges.pairs.push((from, to as u32)),
-                Target::Outside | Target::Nowhere => edges.leaves.push(from),
+                Target::Function(to) => between.pairs.push((from, to as u32)),
+                Target::Outside | Target::Nowhere => between.leaves.push(from),
             }
         }
-        edges.leaves.extend(
+        between.leaves.extend(
             flow.call_pointers
                 .iter()
                 .map(|&part| functions.owner[part as usize]),
@@ -65,7 +65,7 @@ impl Graph {
         calls.sort_unstable();
         Graph {
             calls,
-            heights: heights(functions.all.len(), edges),
+            heights: heights(functions.all.len(), between),
         }
     }
 
@@ -95,9 +95,9 @@ fn is_tail_call(target: u64, from: u32, to: Target, functions: &Functions) -> bo
     }
 }
 
-/// Edges of a graph whose nodes are numbered from 0.
+/// Calls between functions numbered from 0.
 #[derive(Debug, Default)]
-pub(crate) struct Edges {
+pub(crate) struct Calls {
     /// Caller and callee.
     pub(crate) pairs: Vec<(u32, u32)>,
     /// Nodes that also call something outside, of height 0.
@@ -137,13 +137,13 @@ impl Adjacency {
 ///
 /// Tarjan, "Depth-first search and linear graph algorithms" (1972), with an explicit stack. It completes components in
 /// reverse topological order, so the heights of all callees outside a component are known when it is complete.
-pub(crate) fn heights(nodes: usize, edges: Edges) -> Vec<u32> {
+pub(crate) fn heights(nodes: usize, calls: Calls) -> Vec<u32> {
     let mut calls_leaf = vec![false; nodes];
-    for &node in &edges.leaves {
+    for &node in &calls.leaves {
         calls_leaf[node as usize] = true;
     }
     let mut search = Search {
-        adjacency: Adjacency::new(nodes, edges.pairs),
+        adjacency: Adjacency::new(nodes, calls.pairs),
         calls_leaf,
         order: vec![UNSEEN; nodes],
         low: vec![0; nodes],
@@ -273,7 +273,7 @@ mod tests {
         assert_eq!(
             heights(
                 7,
-                Edges {
+                Calls {
                     pairs,
                     leaves: vec![5]
                 }
@@ -288,7 +288,7 @@ mod tests {
         let pairs = (1..nodes as u32).map(|node| (node - 1, node)).collect();
         let heights = heights(
             nodes,
-            Edges {
+            Calls {
                 pairs,
                 leaves: Vec::new(),
             },
@@ -341,7 +341,7 @@ mod tests {
             leaves in prop::collection::vec(0..9_u32, 0..3),
         ) {
             let expected = heights_by_definition(9, &pairs, &leaves);
-            prop_assert_eq!(heights(9, Edges { pairs, leaves }), expected);
+            prop_assert_eq!(heights(9, Calls { pairs, leaves }), expected);
         }
     }
 }

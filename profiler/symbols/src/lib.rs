@@ -8,10 +8,10 @@
 //! What decodes instructions is in one directory per architecture; there is `x86_64`.
 
 mod callee_rules;
+mod calls;
 mod debug_files;
 mod debuginfod;
 mod demangle;
-mod edges;
 mod exports;
 mod find;
 mod frames;
@@ -29,9 +29,9 @@ mod symbols;
 mod unpatchable;
 mod x86_64;
 
+pub use calls::split_call;
 pub use debug_files::{DebugNote, DebugSources, Debuginfod};
 pub use demangle::demangle;
-pub use edges::split_edge;
 pub use exports::exports;
 pub use find::{Candidate, FindError};
 pub use functions::{Function, FunctionKind};

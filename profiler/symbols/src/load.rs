@@ -205,7 +205,7 @@ fn parse<'data>(path: &Path, data: &'data [u8]) -> Result<Elf<'data>, LoadError>
     }
 }
 
-/// An executable without a loader. A shared library has no loader either, but is not an executable: it is told from a
+/// An executable without a loader. A shared library has no loader either, but is not an executable: it is distinguished from a
 /// static position-independent one by the flag `DF_1_PIE`.
 fn is_static(elf: &Elf<'_>) -> bool {
     let has = |kind| {

@@ -28,7 +28,7 @@ pub struct Annotations {
     attribute: extern "C" fn(u64, *const c_char, u64, i64),
 }
 
-/// Its name tells its version.
+/// Its name carries its version.
 #[unsafe(no_mangle)]
 pub static evenkeel_annotations_1: Annotations = Annotations {
     bytes: size_of::<Annotations>() as u64,

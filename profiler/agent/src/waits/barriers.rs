@@ -6,7 +6,7 @@ use evenkeel_wire::Kind;
 use libc::pthread_barrier_t;
 
 use super::objects::Object;
-use super::releasing::tell_if_waited_for;
+use super::releasing::record_if_waited_for;
 use super::switch::table;
 use super::waiting::{Ended, sleeping};
 use crate::next::interpose;
@@ -24,7 +24,7 @@ interpose! {
     fn pthread_barrier_wait(barrier: *mut pthread_barrier_t) -> c_int = |real| {
         let Some(table) = table() else { return real(barrier) };
         let object = object(barrier);
-        tell_if_waited_for(table, object);
+        record_if_waited_for(table, object);
         sleeping(table, &[object], || real(barrier), |_| Ended::Woken)
     }
 }

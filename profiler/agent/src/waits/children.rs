@@ -44,7 +44,7 @@ fn wait_id(info: *const siginfo_t, real: impl FnOnce() -> c_int) -> c_int {
 fn end() {
     if table().is_some() && objects::is_own_process() {
         let own = objects::child_key(kernel::process_id());
-        releasing::tell(Object::of(Kind::Child, own), now_ticks());
+        releasing::record_release(Object::of(Kind::Child, own), now_ticks());
     }
 }
 

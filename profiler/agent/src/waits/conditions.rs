@@ -7,7 +7,7 @@ use libc::{clockid_t, pthread_cond_t, pthread_mutex_t, timespec};
 
 use super::mutexes;
 use super::objects::Object;
-use super::releasing::{releasing, tell_if_waited_for};
+use super::releasing::{record_if_waited_for, releasing};
 use super::switch::table;
 use super::waiting::{Ended, waiting};
 use crate::next::interpose;
@@ -26,7 +26,7 @@ fn wait(
 ) -> c_int {
     let Some(table) = table() else { return real() };
     let mutex = mutexes::object(mutex);
-    tell_if_waited_for(table, mutex);
+    record_if_waited_for(table, mutex);
     waiting(table, &[object(condition), mutex], real, |&result| {
         Ended::by_number(result)
     })

@@ -17,29 +17,29 @@ use super::switch::{Table, table};
 use super::waiting::{self, Ended, waiting};
 use crate::next::interpose;
 use crate::threads;
-use crate::x86_64::start::start;
+use crate::x86_64::start::thread_entry;
 
-/// Threads that can be between their creation and their first instruction at once; further ones begin untold.
-const BIRTHS_MAX: usize = 256;
+/// Threads that can be between their creation and their first instruction at once; further ones begin unrecorded.
+const STARTS_MAX: usize = 256;
 
 type StartRoutine = extern "C" fn(*mut c_void) -> *mut c_void;
 
 /// What a thread that is being created is to do.
-pub struct Birth {
+pub struct ThreadStart {
     taken: AtomicBool,
     routine: AtomicU64,
     argument: AtomicU64,
     key: AtomicU64,
 }
 
-static BIRTHS: [Birth; BIRTHS_MAX] = [const {
-    Birth {
+static STARTS: [ThreadStart; STARTS_MAX] = [const {
+    ThreadStart {
         taken: AtomicBool::new(false),
         routine: AtomicU64::new(0),
         argument: AtomicU64::new(0),
         key: AtomicU64::new(0),
     }
-}; BIRTHS_MAX];
+}; STARTS_MAX];
 
 /// Threads and processes created.
 static CREATED: AtomicU64 = AtomicU64::new(0);
@@ -53,13 +53,13 @@ fn fresh_key() -> u64 {
     )
 }
 
-fn take_birth() -> Option<&'static Birth> {
-    BIRTHS
+fn take_start() -> Option<&'static ThreadStart> {
+    STARTS
         .iter()
-        .find(|birth| !birth.taken.load(Relaxed) && !birth.taken.swap(true, Acquire))
+        .find(|start| !start.taken.load(Relaxed) && !start.taken.swap(true, Acquire))
 }
 
-/// What [`start`] goes on with.
+/// What [`thread_entry`] goes on with.
 #[repr(C)]
 pub struct Routine {
     routine: u64,
@@ -67,13 +67,13 @@ pub struct Routine {
 }
 
 /// A thread begins.
-pub extern "C" fn began(birth: &Birth) -> Routine {
+pub extern "C" fn began(start: &ThreadStart) -> Routine {
     let routine = Routine {
-        routine: birth.routine.load(Relaxed),
-        argument: birth.argument.load(Relaxed),
+        routine: start.routine.load(Relaxed),
+        argument: start.argument.load(Relaxed),
     };
-    let key = birth.key.load(Relaxed);
-    birth.taken.store(false, Release);
+    let key = start.key.load(Relaxed);
+    start.taken.store(false, Release);
     keeping_errno(|| {
         // Also where nothing is recorded now: its end may be waited for when something is.
         threads::watch_end();
@@ -82,7 +82,7 @@ pub extern "C" fn began(birth: &Birth) -> Routine {
     routine
 }
 
-fn tell_creation(key: u64) {
+fn record_creation(key: u64) {
     keeping_errno(|| {
         groups::with_open(Marker::Enqueue, now_ticks(), Kind::Thread, key, |opens| {
             opens as u64
@@ -95,7 +95,7 @@ pub fn before_fork() {
     if table().is_some() {
         let key = fresh_key();
         FORKED.store(key, Relaxed);
-        tell_creation(key);
+        record_creation(key);
     }
 }
 
@@ -110,8 +110,8 @@ pub fn after_fork_in_child() {
     let thread = thread::current();
     waiting::forget(thread, false);
     thread.work = 0;
-    for birth in &BIRTHS {
-        birth.taken.store(false, Relaxed);
+    for start in &STARTS {
+        start.taken.store(false, Relaxed);
     }
     let key = FORKED.swap(0, Relaxed);
     if key != 0 {
@@ -158,18 +158,18 @@ interpose! {
             return real(thread, attributes, routine, argument);
         }
         let key = fresh_key();
-        tell_creation(key);
-        let Some(birth) = take_birth() else {
+        record_creation(key);
+        let Some(start) = take_start() else {
             return real(thread, attributes, routine, argument);
         };
-        birth.routine.store(routine as usize as u64, Relaxed);
-        birth.argument.store(argument as u64, Relaxed);
-        birth.key.store(key, Relaxed);
+        start.routine.store(routine as usize as u64, Relaxed);
+        start.argument.store(argument as u64, Relaxed);
+        start.key.store(key, Relaxed);
         // SAFETY: a function of this type, but for being unsafe.
-        let ours: StartRoutine = unsafe { core::mem::transmute(start as *const ()) };
-        let result = real(thread, attributes, ours, ptr::from_ref(birth).cast_mut().cast());
+        let ours: StartRoutine = unsafe { core::mem::transmute(thread_entry as *const ()) };
+        let result = real(thread, attributes, ours, ptr::from_ref(start).cast_mut().cast());
         if result != 0 {
-            birth.taken.store(false, Release);
+            start.taken.store(false, Release);
         }
         result
     }

@@ -12,7 +12,7 @@ use libc::{iovec, mmsghdr, msghdr, off_t, size_t, sockaddr, socklen_t, ssize_t, 
 use super::descriptors::{Descriptor, closing, describe, describe_known};
 use super::groups::keeping_errno;
 use super::objects::Object;
-use super::releasing::{tell, tell_if_waited_for};
+use super::releasing::{record_if_waited_for, record_release};
 use super::sockets;
 use super::switch::{Table, table_for_writing as table};
 use super::waiting::{Ended, sleeping};
@@ -46,7 +46,7 @@ fn take<R: Outcome>(number: c_int, real: impl FnOnce() -> R) -> R {
         return real();
     };
     if from.fills_up() {
-        tell_if_waited_for(table, from.room_made());
+        record_if_waited_for(table, from.room_made());
     }
     sleeping(table, &[from.incoming()], real, R::ended)
 }
@@ -67,18 +67,18 @@ fn give<R: Outcome>(number: c_int, real: impl FnOnce() -> R) -> R {
     arrives(table, to.outgoing(), real)
 }
 
-/// Runs `real`, by which something arrives for `object`: whoever waits for it or polls is told.
+/// Runs `real`, by which something arrives for `object`: whoever waits for it or polls is recorded as woken.
 fn arrives<R>(table: Table, object: Object, real: impl FnOnce() -> R) -> R {
     let (slot, pollers) = (object.slot(table), table.pollers());
     let before = (slot.state(), pollers.state());
     if before.0.is_waited_for() || before.1.is_waited_for() {
-        tell(object, now_ticks());
+        record_release(object, now_ticks());
         return real();
     }
     let result = real();
     if (slot.state(), pollers.state()) != before {
         let at = slot.announced_ticks().max(pollers.announced_ticks());
-        tell(object, at);
+        record_release(object, at);
     }
     result
 }
@@ -98,14 +98,14 @@ unsafe fn arrives_at<R>(
     }
 }
 
-/// Who waits at the other end is told that nothing more comes.
+/// Who waits at the other end is woken: nothing more comes.
 fn ends(number: c_int) {
     let Some(table) = table() else { return };
     if let Some(to) = keeping_errno(|| describe_known(number))
         && to.kind != Kind::File
     {
         arrives(table, to.outgoing(), || {});
-        tell_if_waited_for(table, to.room_made());
+        record_if_waited_for(table, to.room_made());
     }
 }
 

@@ -121,7 +121,7 @@ pub fn describe(number: c_int) -> Option<Descriptor> {
     Some(found)
 }
 
-/// As [`describe`], of what was described before or is easily told.
+/// As [`describe`], of what was described before or is easily found out.
 pub fn describe_known(number: c_int) -> Option<Descriptor> {
     let status = kernel::file_status(number)?;
     let file = tag(&status);
@@ -131,7 +131,7 @@ pub fn describe_known(number: c_int) -> Option<Descriptor> {
     known(number)?.get(file)
 }
 
-/// Tells a file from others.
+/// Distinguishes a file from others.
 fn tag(status: &libc::stat) -> u64 {
     mix(status.st_dev, status.st_ino)
 }
@@ -155,7 +155,7 @@ fn forget(number: c_int) {
     }
 }
 
-/// An event, signal or timer descriptor: `/proc/self/fdinfo` tells (proc(5)).
+/// An event, signal or timer descriptor: `/proc/self/fdinfo` says (proc(5)).
 fn anonymous(number: c_int) -> Option<Descriptor> {
     let mut path = *b"/proc/self/fdinfo/\0\0\0\0\0\0\0\0\0\0\0";
     let mut divisor = 1;

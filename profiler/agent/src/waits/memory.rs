@@ -1,6 +1,6 @@
 //! Which file an address belongs to, so that shared memory has one key whatever address each process has it at.
 //!
-//! `/proc/self/maps` tells. What it told is kept for a while: memory that is mapped anew within that time may have the keys of
+//! `/proc/self/maps` says. What it said is kept for a while: memory that is mapped anew within that time may have the keys of
 //! what was there before, which loses waits and nothing else.
 
 use core::cell::UnsafeCell;
@@ -22,7 +22,7 @@ const LOWEST: u64 = 1 << 16;
 struct Range {
     low: u64,
     high: u64,
-    /// What tells the file from others; 0: memory of this process alone, or none.
+    /// What distinguishes the file from others; 0: memory of this process alone, or none.
     file: u64,
     /// What to add to an address for its offset in the file.
     offset: u64,

@@ -2,8 +2,8 @@
 //!
 //! ```text
 //! switch      on or off; the table of waiters                 one load where waits are off
-//! waiting     announce a wait, tell it when it is over
-//! releasing   look whether somebody waits, tell before releasing
+//! waiting     announce a wait, record it when it is over
+//! releasing   look whether somebody waits, record before releasing
 //! groups      markers and what belongs to them, into the thread's ring
 //! objects     keys: what is the same object, also in another process
 //!   memory      which file an address belongs to
@@ -17,7 +17,7 @@
 //!
 //! **What is not seen**: the C library's calls of its own functions (standard I/O, C11 threads and mutexes, resolvers), system
 //! calls made past it, writers who wait for room by `epoll`, and signals sent to process groups. Such waits are
-//! recorded where they block in a function above and stay without a waker; the kernel's wake-ups tell of them where
+//! recorded where they block in a function above and stay without a waker; the kernel's wake-ups show them where
 //! the session may read those. A wait on a spin lock that begins in the nanoseconds of its release, and one that is
 //! under way when recording begins ([`evenkeel_wire::Mode::Count`]), may lack its wake.
 //!

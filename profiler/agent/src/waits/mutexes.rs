@@ -25,7 +25,7 @@ pub fn object(mutex: *const pthread_mutex_t) -> Object {
 }
 
 /// Locks without waiting if that is possible: what a robust mutex of a dead owner says, and a recursive one that is too deep,
-/// is then as from locking. An owner who would wait for itself is told by the real function.
+/// is then as from locking. An owner who would wait for itself gets its error from the real function.
 #[inline(always)]
 fn lock(mutex: *mut pthread_mutex_t, real: impl Fn() -> c_int) -> c_int {
     let Some(table) = table() else { return real() };

@@ -17,7 +17,7 @@ use super::annotations::{
 use super::groups;
 use super::memory;
 use super::objects::{Object, local};
-use super::releasing::tell;
+use super::releasing::record_release;
 use super::switch::table;
 use super::waiting::{self, SLEPT_TICKS_MIN};
 use crate::arena::Arena;
@@ -60,7 +60,7 @@ pub fn enter(probe: &Probe, role: Role, registers: &Registers, arena: Arena) -> 
     match role {
         Role::Acquire => slots[0] = Some(lock(value).slot(table)),
         Role::Release if lock(value).slot(table).any() => {
-            tell(lock(value), now);
+            record_release(lock(value), now);
             return true; // nothing to look at again
         }
         Role::Enqueue => enqueue_task(key(value), now),
@@ -97,7 +97,7 @@ pub fn leave(probe: &Probe, role: Role, frame: &Frame, result: u64, now: u64) {
             if let Some(table) = table()
                 && lock(value).slot(table).any()
             {
-                tell(lock(value), lock(value).slot(table).announced_ticks());
+                record_release(lock(value), lock(value).slot(table).announced_ticks());
             }
         }
         Role::Dequeue => dequeue_task(key(if returned { result } else { value }), now),

@@ -9,7 +9,7 @@ use evenkeel_wire::{Kind, Waiters};
 use super::memory;
 use super::switch::Table;
 
-/// What tells this process from all others that the session ever saw.
+/// What distinguishes this process from all others that the session ever saw.
 static SALT: AtomicU64 = AtomicU64::new(0);
 
 /// The process of the salt.
@@ -40,7 +40,7 @@ pub struct Object {
     identity: Identity,
 }
 
-/// How an object is told from others.
+/// How an object is distinguished from others.
 #[derive(Clone, Copy)]
 enum Identity {
     /// An address in memory of this process alone.

@@ -81,7 +81,7 @@ fn select_for(
     })
 }
 
-/// Registered descriptors that are remembered: what `epoll_wait` tells is what the target had registered them with.
+/// Registered descriptors that are remembered: what `epoll_wait` returns is what the target had registered them with.
 const REGISTERED_MAX: usize = 8192;
 /// Places looked at for one.
 const STEPS_MAX: usize = 16;

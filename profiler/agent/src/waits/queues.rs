@@ -9,12 +9,12 @@ use libc::{c_char, mqd_t, sembuf, size_t, ssize_t, timespec};
 use super::descriptors::Descriptor;
 use super::groups::keeping_errno;
 use super::objects::{Object, mix};
-use super::releasing::{releasing, tell_if_waited_for};
+use super::releasing::{record_if_waited_for, releasing};
 use super::switch::{Table, table_for_writing as table};
 use super::waiting::{Ended, sleeping};
 use crate::next::interpose;
 
-/// Tells numbers of System V queues from those of semaphores, and both from inodes.
+/// Distinguishes numbers of System V queues from those of semaphores, and both from inodes.
 const SYSTEM_V: u64 = 0x5379_7356;
 
 fn queue(key: u64) -> Descriptor {
@@ -38,7 +38,7 @@ fn receive(queue: Option<Descriptor>, real: impl FnOnce() -> ssize_t) -> ssize_t
     let (Some(table), Some(queue)) = (table(), queue) else {
         return real();
     };
-    tell_if_waited_for(table, queue.room_made());
+    record_if_waited_for(table, queue.room_made());
     sleeping(table, &[queue.incoming()], real, |&result| {
         Ended::by_errno(result)
     })
@@ -80,7 +80,7 @@ unsafe fn operate(
         Object::of(Kind::Semaphore, mix(set, ZERO)),
     );
     if any(|operation| operation < 0) {
-        tell_if_waited_for(table, zero);
+        record_if_waited_for(table, zero);
         return wait(table, units, real);
     }
     if any(|operation| operation == 0) {

@@ -1,4 +1,4 @@
-//! A release: told before it happens, where somebody may be waiting.
+//! a release: recorded before it happens, where somebody may be waiting.
 
 use evenkeel_patch::x86_64::clock::now_ticks;
 
@@ -12,28 +12,28 @@ pub fn releasing<R>(table: Table, object: Object, real: impl FnOnce() -> R) -> R
     let slot = object.slot(table);
     let before = slot.state();
     if before.is_waited_for() {
-        tell(object, now_ticks());
+        record_release(object, now_ticks());
         return real();
     }
     let result = real();
     if slot.state() != before {
-        tell(object, slot.announced_ticks());
+        record_release(object, slot.announced_ticks());
     }
     result
 }
 
-/// Tells that `object` is about to be released if somebody waits.
+/// Records that `object` is about to be released if somebody waits.
 #[inline(always)]
-pub fn tell_if_waited_for(table: Table, object: Object) {
+pub fn record_if_waited_for(table: Table, object: Object) {
     if object.slot(table).any() {
-        tell(object, now_ticks());
+        record_release(object, now_ticks());
     }
 }
 
-/// Tells that `object` is, or was, released at `at`.
+/// Records that `object` is, or was, released at `at`.
 #[cold]
 #[inline(never)]
-pub fn tell(object: Object, at: u64) {
+pub fn record_release(object: Object, at: u64) {
     if table_for_writing().is_some() {
         keeping_errno(|| groups::wake(object.kind, object.key(), at));
     }

@@ -7,19 +7,19 @@ use evenkeel_wire::Kind;
 use libc::{pid_t, pthread_t, siginfo_t, sigset_t, sigval, timespec};
 
 use super::objects::{self, Object};
-use super::releasing::tell;
+use super::releasing::record_release;
 use super::switch::table;
 use super::waiting::{Ended, sleeping};
 use crate::masks::passing;
 use crate::next::interpose;
 use evenkeel_patch::x86_64::clock::now_ticks;
 
-/// Signals interrupt what they find, so that a wait of any kind may end by one: each that is sent is told. Signal 0 only
+/// Signals interrupt what they find, so that a wait of any kind may end by one: each that is sent is recorded. Signal 0 only
 /// asks; a negative or zero process means many, none of which is named.
 fn send(process: pid_t, signal: c_int, real: impl FnOnce() -> c_int) -> c_int {
     if signal != 0 && process > 0 && table().is_some() {
         let key = objects::signal_key_of(process);
-        tell(Object::of(Kind::Signal, key), now_ticks());
+        record_release(Object::of(Kind::Signal, key), now_ticks());
     }
     real()
 }

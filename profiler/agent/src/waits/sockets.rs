@@ -12,7 +12,7 @@ use evenkeel_wire::Kind;
 use super::descriptors::Descriptor;
 use super::objects::mix;
 
-/// Tell keys of different nature apart.
+/// Distinguish keys of different kinds.
 const UNIX: u64 = 0x756e_6978;
 const LISTEN: u64 = 0x6c69_7374;
 const DATAGRAM: u64 = 0x6467_7261;
@@ -133,7 +133,7 @@ fn parse(bytes: &[u8]) -> Option<(c_int, Address)> {
     Some((family, address))
 }
 
-/// Family and address that `getsockname` or `getpeername` tell.
+/// Family and address that `getsockname` or `getpeername` return.
 fn address(number: c_int, call: libc::c_long) -> Option<(c_int, Address)> {
     let mut bytes = [0u8; size_of::<libc::sockaddr_storage>()];
     let mut len = bytes.len() as u32;

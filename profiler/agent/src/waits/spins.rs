@@ -12,7 +12,7 @@ use super::switch::{Table, table};
 use super::waiting::{Ended, waiting};
 use crate::next::interpose;
 
-/// Nothing in a spin lock tells whether it is shared.
+/// Nothing in a spin lock says whether it is shared.
 #[inline(always)]
 fn object(lock: *const pthread_spinlock_t) -> Object {
     Object::at(Kind::Spin, lock, true)

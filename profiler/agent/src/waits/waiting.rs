@@ -1,4 +1,4 @@
-//! A wait: announced before the last try to do without it, told when it is over.
+//! A wait: announced before the last try to do without it, recorded when it is over.
 
 use core::sync::atomic::{Ordering::SeqCst, compiler_fence};
 
@@ -45,14 +45,14 @@ impl Ended {
         match unsafe { *libc::__errno_location() } {
             libc::ETIMEDOUT => Ended::TimedOut,
             libc::EINTR => Ended::Interrupted,
-            // Of a descriptor with a time limit: where nothing may wait it comes at once, and is not told.
+            // Of a descriptor with a time limit: where nothing may wait it comes at once, and is not recorded.
             libc::EAGAIN => Ended::TimedOut,
             _ => Ended::Woken,
         }
     }
 }
 
-/// Runs `real`, which may wait for `objects`, at most two, and tells it.
+/// Runs `real`, which may wait for `objects`, at most two, and records it.
 pub fn waiting<R>(
     table: Table,
     objects: &[Object],
@@ -62,7 +62,7 @@ pub fn waiting<R>(
     at_least(0, table, objects, real, ended)
 }
 
-/// As [`waiting`], for system calls: told only if it can have slept.
+/// As [`waiting`], for system calls: recorded only if it can have slept.
 pub fn sleeping<R>(
     table: Table,
     objects: &[Object],
@@ -86,7 +86,7 @@ fn at_least<R>(
     let end = now_ticks();
     retire(announced);
     if end.wrapping_sub(start) >= ticks_min && table_for_writing().is_some() {
-        tell(objects, start, end, ended(&result));
+        record_wait(objects, start, end, ended(&result));
     }
     result
 }
@@ -102,7 +102,7 @@ pub fn sleeping_for<R>(
     let end = now_ticks();
     if end.wrapping_sub(start) >= SLEPT_TICKS_MIN && table_for_writing().is_some() {
         let ended = ended(&result);
-        tell(&[keeping_errno(|| object(&result))], start, end, ended);
+        record_wait(&[keeping_errno(|| object(&result))], start, end, ended);
     }
     result
 }
@@ -124,7 +124,7 @@ pub fn sleeping_as_poller<R>(
 }
 
 #[cold]
-fn tell(objects: &[Object], start: u64, end: u64, ended: Ended) {
+fn record_wait(objects: &[Object], start: u64, end: u64, ended: Ended) {
     keeping_errno(|| {
         let key = |index: usize| objects.get(index).map_or(0, |object| object.key());
         let kind = |index: usize| objects.get(index).map_or(Kind::Timer, |object| object.kind);

@@ -9,9 +9,9 @@ use crate::waits::creation::began;
 /// The start routine that the C library sees.
 ///
 /// # Safety
-/// The argument is a birth of [`crate::waits::creation`].
+/// The argument is a [`ThreadStart`](crate::waits::creation::ThreadStart).
 #[unsafe(naked)]
-pub unsafe extern "C" fn start(birth: *mut c_void) -> *mut c_void {
+pub unsafe extern "C" fn thread_entry(start: *mut c_void) -> *mut c_void {
     naked_asm!(
         "sub rsp, 8",
         "call {began}",

@@ -1,4 +1,4 @@
-/* One waits for something, the other gives it when the first sleeps. What it is, the first argument tells; the second:
+/* One waits for something, the other gives it when the first sleeps. What it is, the first argument says; the second:
  * "thread" for two threads, "process" for parent and child. The one who gives is main. */
 #include <arpa/inet.h>
 #include <errno.h>

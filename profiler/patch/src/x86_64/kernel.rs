@@ -111,7 +111,7 @@ pub fn open(path: &CStr) -> Option<i32> {
 
 /// Bytes read; 0 at the end and after an error.
 pub fn read(file: i32, into: &mut [u8]) -> usize {
-    // SAFETY: a buffer of the length told.
+    // SAFETY: a buffer of the length passed.
     let answer = unsafe {
         system_call(
             libc::SYS_read,

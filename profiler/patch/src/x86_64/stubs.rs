@@ -230,7 +230,7 @@ pub fn restore_return(thread: &mut crate::Thread, sp: u64, after: u64) {
     unsafe {
         let slot = sp as *mut u64;
         if *slot == after {
-            match thread.exhume(sp, after) {
+            match thread.recover(sp, after) {
                 Some(ret) => *slot = ret,
                 None => core::arch::asm!("ud2", options(noreturn)),
             }

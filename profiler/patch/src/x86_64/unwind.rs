@@ -196,7 +196,7 @@ fn constant_expression(e: &mut Writer<'_>) {
 /// stack; f: frame; g: the frame below it.
 ///
 /// A hooked function that was called, or tail-called, by way of another trampoline returns into that one, from the same
-/// slot. libgcc could not tell the two apart, so the search goes on to the frame that returns to the target's own code.
+/// slot. libgcc could not distinguish the two, so the search goes on to the frame that returns to the target's own code.
 fn search_expression(e: &mut Writer<'_>) {
     // Below S stays the CFA: libgcc refuses to pick the bottom element.
     e.put(&[op::DUP, op::LIT0 + 7, op::MINUS]); //                       S = CFA + 1 - 8

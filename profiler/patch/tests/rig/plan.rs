@@ -1,9 +1,9 @@
-//! A plan over one library, its planter, and the handler of its breakpoints.
+//! A plan over one library, its patcher, and the handler of its breakpoints.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering::*};
 
-use evenkeel_patch::{LoadedModule, Plan, Planter};
+use evenkeel_patch::{LoadedModule, Patcher, Plan};
 use evenkeel_symbols::{Module, Site};
 use evenkeel_wire::{Displaced, Form, Probe, Refusal, Role, Wanted};
 
@@ -21,7 +21,7 @@ pub static TRAPS: AtomicU64 = AtomicU64::new(0);
 pub struct Rig {
     pub probes: Vec<Probe>,
     displaced: Vec<Displaced>,
-    planter: Planter,
+    patcher: Patcher,
     pub loaded: LoadedModule,
     pub module: Module,
 }
@@ -32,12 +32,12 @@ impl Rig {
             // Trap handlers read them: they never move.
             probes: Vec::with_capacity(256),
             displaced: Vec::with_capacity(256),
-            planter: Planter::new(),
+            patcher: Patcher::new(),
             loaded: library.loaded,
             module: library.module(),
         });
         let rig = Box::leak(rig);
-        assert!(rig.planter.prepare(RECORDING));
+        assert!(rig.patcher.prepare(RECORDING));
         let mut used = INSTALL.lock().unwrap();
         RIGS[*used].store(rig, Release);
         *used += 1;
@@ -115,7 +115,7 @@ impl Rig {
             .for_each(|&id| self.probes[id].wanted.store(wanted as u32, Release));
     }
 
-    /// Plants and uproots as wanted; nothing may be refused.
+    /// Patches and unpatches as wanted; nothing may be refused.
     pub fn apply(&mut self) -> usize {
         let loaded = [self.loaded];
         let changes = self.apply_to(&loaded);
@@ -134,10 +134,10 @@ impl Rig {
         let Rig {
             probes,
             displaced,
-            planter,
+            patcher,
             ..
         } = self;
-        unsafe { planter.apply(&Plan { probes, displaced }, modules) }
+        unsafe { patcher.apply(&Plan { probes, displaced }, modules) }
     }
 
     pub fn set(&mut self, ids: &[usize], wanted: Wanted) -> usize {
@@ -154,7 +154,7 @@ extern "C" fn on_trap(_: libc::c_int, _: *mut libc::siginfo_t, context: *mut lib
             displaced: &rig.displaced,
         };
         let context = unsafe { &mut *context.cast::<libc::ucontext_t>() };
-        if let Some((probe, callee)) = unsafe { rig.planter.on_trap(&plan, context) } {
+        if let Some((probe, callee)) = unsafe { rig.patcher.on_trap(&plan, context) } {
             TRAPS.fetch_add(1, Relaxed);
             if let Some(callee) = callee {
                 evenkeel_patch::x86_64::trap::note_callee(

@@ -1,4 +1,4 @@
-//! Telling an indirect tail call from a `switch`.
+//! Distinguishing an indirect tail call from a `switch`.
 
 use iced_x86::{Code, Instruction, InstructionInfoFactory, OpAccess, Register};
 

@@ -1,6 +1,6 @@
 //! Brings the code of this process in line with the plan.
 //!
-//! One planter a process, used under one lock. Its tables are private memory, so that a child of `fork` starts with its
+//! One patcher a process, used under one lock. Its tables are private memory, so that a child of `fork` starts with its
 //! parent's state, which is the state of the code it inherited. Trap handlers read them without the lock: an entry is
 //! complete before its address appears in the index.
 
@@ -50,8 +50,8 @@ pub struct Plan<'a> {
 /// State of a probe in this process.
 #[derive(Clone, Copy)]
 #[repr(C)]
-struct Planted {
-    /// Address of the site; 0 before it is first planted.
+struct Patched {
+    /// Address of the site; 0 before it is first patched.
     address: u64,
     /// Its trampoline; 0 if it has none yet.
     trampoline: u64,
@@ -67,8 +67,8 @@ struct Planted {
 }
 
 /// See the module's head.
-pub struct Planter {
-    planted: *mut Planted,
+pub struct Patcher {
+    patched: *mut Patched,
     index: *mut AtomicU32,
     regions: [*mut Region; REGIONS_MAX],
     regions_len: usize,
@@ -81,25 +81,25 @@ pub struct Planter {
 }
 
 // SAFETY: used under the caller's lock; what trap handlers read is published as described above.
-unsafe impl Send for Planter {}
+unsafe impl Send for Patcher {}
 
-impl Default for Planter {
+impl Default for Patcher {
     fn default() -> Self {
-        Planter::new()
+        Patcher::new()
     }
 }
 
-impl Planter {
+impl Patcher {
     /// Does nothing yet.
-    pub const fn new() -> Planter {
+    pub const fn new() -> Patcher {
         const NOTHING: Change = Change {
             address: ptr::null_mut(),
             bytes: [0; SPAN_MAX],
             len: 0,
             boundaries: 0,
         };
-        Planter {
-            planted: ptr::null_mut(),
+        Patcher {
+            patched: ptr::null_mut(),
             index: ptr::null_mut(),
             regions: [ptr::null_mut(); REGIONS_MAX],
             regions_len: 0,
@@ -130,32 +130,32 @@ impl Planter {
                 )
             }
         };
-        let planted = zeroed(PROBES_MAX * size_of::<Planted>());
+        let patched = zeroed(PROBES_MAX * size_of::<Patched>());
         let index = zeroed(INDEX_SLOTS * size_of::<AtomicU32>());
-        if planted == libc::MAP_FAILED || index == libc::MAP_FAILED {
+        if patched == libc::MAP_FAILED || index == libc::MAP_FAILED {
             return false;
         }
-        self.planted = planted.cast();
+        self.patched = patched.cast();
         self.index = index.cast();
         true
     }
 
-    /// In the child of a `fork`: this is the child's planter now.
+    /// In the child of a `fork`: this is the child's patcher now.
     pub fn after_fork(&mut self) {
         // SAFETY: no arguments.
         self.process = unsafe { libc::getpid() };
     }
 
     /// Reserves memory near a module and registers it with the unwinder, before the target runs.
-    pub fn approach(&mut self, module: &LoadedModule) -> bool {
+    pub fn reserve(&mut self, module: &LoadedModule) -> bool {
         self.region(module).is_some()
     }
 
-    /// Plants and uproots until every probe whose module is loaded is as wanted, or refused with a reason. Returns the
+    /// Patches and unpatches until every probe whose module is loaded is as wanted, or refused with a reason. Returns the
     /// number of changes.
     ///
     /// # Safety
-    /// `prepare` succeeded; the modules are mapped as told and stay so meanwhile; no other thread is in here.
+    /// `prepare` succeeded; the modules are mapped as given and stay so meanwhile; no other thread is in here.
     pub unsafe fn apply(&mut self, plan: &Plan<'_>, modules: &[LoadedModule]) -> usize {
         // SAFETY: the caller's contract.
         unsafe { self.bring(plan, modules, |probe| probe.wanted.load(Acquire)) }
@@ -176,15 +176,15 @@ impl Planter {
                     continue;
                 }
                 // SAFETY: `id < PROBES_MAX`.
-                let planted = unsafe { &mut *self.planted.add(id) };
-                if planted.address != 0 && planted.bias != module.bias {
+                let patched = unsafe { &mut *self.patched.add(id) };
+                if patched.address != 0 && patched.bias != module.bias {
                     continue; // the file is mapped twice: the first is hooked
                 }
                 let wanted = wanted_of(probe);
                 if wanted == Wanted::Off as u32 {
-                    planted.refused = 0;
+                    patched.refused = 0;
                 }
-                if planted.now == wanted || planted.refused != 0 {
+                if patched.now == wanted || patched.refused != 0 {
                     continue;
                 }
                 // SAFETY: the caller's contract.
@@ -194,7 +194,7 @@ impl Planter {
                         self.batch[self.batch_len] = change;
                         self.batch_len += 1;
                         changes += 1;
-                        let was = core::mem::replace(&mut planted.now, wanted);
+                        let was = core::mem::replace(&mut patched.now, wanted);
                         if was == Wanted::Off as u32 {
                             probe.planted.fetch_add(1, Relaxed);
                         } else if wanted == Wanted::Off as u32 {
@@ -203,7 +203,7 @@ impl Planter {
                         probe.refused.store(0, Relaxed);
                     }
                     Err(refusal) => {
-                        planted.refused = refusal as u32;
+                        patched.refused = refusal as u32;
                         probe.refused.store(refusal as u32, Relaxed);
                     }
                 }
@@ -216,21 +216,21 @@ impl Planter {
         changes
     }
 
-    /// Forgets what was planted in modules that are gone: their addresses may be another's now.
+    /// Forgets what was patched in modules that are gone: their addresses may be another's now.
     fn forget_unloaded(&mut self, plan: &Plan<'_>, modules: &[LoadedModule]) {
         for (id, probe) in plan.probes.iter().enumerate() {
             // SAFETY: `id < PROBES_MAX`.
-            let planted = unsafe { &mut *self.planted.add(id) };
+            let patched = unsafe { &mut *self.patched.add(id) };
             let here =
-                |module: &LoadedModule| module.index == probe.module && module.bias == planted.bias;
-            if planted.address == 0 {
+                |module: &LoadedModule| module.index == probe.module && module.bias == patched.bias;
+            if patched.address == 0 {
                 continue;
             }
-            if !modules.iter().any(here) || is_pristine(planted, probe) {
-                if planted.now != Wanted::Off as u32 {
+            if !modules.iter().any(here) || is_pristine(patched, probe) {
+                if patched.now != Wanted::Off as u32 {
                     probe.planted.fetch_sub(1, Relaxed);
                 }
-                *planted = Planted {
+                *patched = Patched {
                     address: 0,
                     trampoline: 0,
                     body: 0,
@@ -246,8 +246,8 @@ impl Planter {
     /// Puts the original code back everywhere. Trampolines stay: threads may be inside.
     ///
     /// # Safety
-    /// As for [`Planter::apply`].
-    pub unsafe fn uproot(&mut self, plan: &Plan<'_>, modules: &[LoadedModule]) {
+    /// As for [`Patcher::apply`].
+    pub unsafe fn unpatch(&mut self, plan: &Plan<'_>, modules: &[LoadedModule]) {
         // SAFETY: the caller's contract.
         unsafe { self.bring(plan, modules, |_| Wanted::Off as u32) };
     }
@@ -291,29 +291,29 @@ impl Planter {
         let span = displaced.map_or(probe.len, |_| 5).min(SPAN_MAX as u8);
         let boundaries = displaced.map_or(1, |displaced| displaced.boundaries & 0x1f);
         // SAFETY: the module is mapped; `id` is in the table.
-        let (code, planted) = unsafe {
+        let (code, patched) = unsafe {
             (
                 core::slice::from_raw_parts(address as *const u8, span as usize),
-                &mut *self.planted.add(id as usize),
+                &mut *self.patched.add(id as usize),
             )
         };
-        if planted.address == 0 {
+        if patched.address == 0 {
             if code != &probe.bytes[..span as usize] {
                 return Err(Refusal::BytesDiffer);
             }
-            planted.address = address;
-            planted.bias = module.bias;
+            patched.address = address;
+            patched.bias = module.bias;
         }
         let mut bytes = [0; SPAN_MAX];
         bytes[..span as usize].copy_from_slice(&probe.bytes[..span as usize]);
         if wanted == Wanted::On as u32 {
-            if planted.trampoline == 0 {
+            if patched.trampoline == 0 {
                 self.build(plan, id, module, displaced)?;
             }
             let to = if displaced.is_some() {
-                planted.pad
+                patched.pad
             } else {
-                planted.trampoline
+                patched.trampoline
             };
             let form = form_of(probe);
             bytes = redirect(form, address, span, to)
@@ -348,7 +348,7 @@ impl Planter {
     ) -> Result<(), Refusal> {
         let boundaries = self.boundaries.expect("prepared");
         let region = self.region(module).ok_or(Refusal::NoNearMemory)?;
-        // SAFETY: regions are never freed, and this planter is the only user.
+        // SAFETY: regions are never freed, and this patcher is the only user.
         let region = unsafe { &mut *region };
         let probe = &plan.probes[id as usize];
         let address = probe.address + module.bias;
@@ -389,10 +389,10 @@ impl Planter {
                 .ok_or(Refusal::NoSafeJump)?;
         }
         // SAFETY: `id` is in the table.
-        let planted = unsafe { &mut *self.planted.add(id as usize) };
-        planted.body = body;
-        planted.pad = pad;
-        planted.trampoline = at as u64;
+        let patched = unsafe { &mut *self.patched.add(id as usize) };
+        patched.body = body;
+        patched.pad = pad;
+        patched.trampoline = at as u64;
         Ok(())
     }
 
@@ -454,8 +454,8 @@ impl Planter {
             }
             let id = (present & 0x7fff_ffff) >> 3;
             // SAFETY: ids in the index are in the table.
-            let planted = unsafe { &*self.planted.add(id as usize) };
-            if planted.address + (present & 7) as u64 == address {
+            let patched = unsafe { &*self.patched.add(id as usize) };
+            if patched.address + (present & 7) as u64 == address {
                 return Some(id);
             }
         }
@@ -475,13 +475,13 @@ impl Planter {
         let id = self.find(trap::breakpoint_address(context))?;
         let probe = plan.probes.get(id as usize)?;
         // SAFETY: ids in the index are in the table.
-        let planted = unsafe { &*self.planted.add(id as usize) };
-        let displaced = (probe.form == Form::Entry as u8 && planted.body != 0)
-            .then(|| (&plan.displaced[probe.displaced as usize], planted.body));
+        let patched = unsafe { &*self.patched.add(id as usize) };
+        let displaced = (probe.form == Form::Entry as u8 && patched.body != 0)
+            .then(|| (&plan.displaced[probe.displaced as usize], patched.body));
         let site = trap::Site {
             probe,
-            address: planted.address,
-            bias: planted.bias,
+            address: patched.address,
+            bias: patched.bias,
             displaced,
         };
         // SAFETY: the caller's contract.
@@ -490,7 +490,7 @@ impl Planter {
 }
 
 /// Whether a hooked site holds the file's code: its module was unloaded, and loaded again at the same address.
-fn is_pristine(planted: &Planted, probe: &Probe) -> bool {
+fn is_pristine(patched: &Patched, probe: &Probe) -> bool {
     let span = if probe.form == Form::Entry as u8 {
         5
     } else {
@@ -498,8 +498,8 @@ fn is_pristine(planted: &Planted, probe: &Probe) -> bool {
     }
     .min(SPAN_MAX);
     // SAFETY: its module is mapped.
-    let code = unsafe { core::slice::from_raw_parts(planted.address as *const u8, span) };
-    planted.now != Wanted::Off as u32 && code == &probe.bytes[..span]
+    let code = unsafe { core::slice::from_raw_parts(patched.address as *const u8, span) };
+    patched.now != Wanted::Off as u32 && code == &probe.bytes[..span]
 }
 
 fn hash(address: u64) -> usize {

@@ -80,7 +80,7 @@ impl Module {
 
 /// `caller` and `callee` of `caller>callee`, `None` without an arrow. A `>` that closes a template's arguments or
 /// belongs to an operator's name is none.
-pub fn split_edge(text: &str) -> Option<(&str, &str)> {
+pub fn split_call(text: &str) -> Option<(&str, &str)> {
     let mut depth = 0_usize;
     for (at, byte) in text.bytes().enumerate() {
         let operator = text[..at]
@@ -124,18 +124,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn edges_of_names_with_angle_brackets() {
-        assert_eq!(split_edge("f>g"), Some(("f", "g")));
+    fn calls_of_names_with_angle_brackets() {
+        assert_eq!(split_call("f>g"), Some(("f", "g")));
         assert_eq!(
-            split_edge("a::f<int>(b<c>) > g<d>"),
+            split_call("a::f<int>(b<c>) > g<d>"),
             Some(("a::f<int>(b<c>)", "g<d>"))
         );
-        assert_eq!(split_edge("p::operator->>g"), None);
+        assert_eq!(split_call("p::operator->>g"), None);
         assert_eq!(
-            split_edge("p::operator->() > g"),
+            split_call("p::operator->() > g"),
             Some(("p::operator->()", "g"))
         );
-        assert_eq!(split_edge("f"), None);
+        assert_eq!(split_call("f"), None);
     }
 
     #[test]
