@@ -32,8 +32,8 @@ typedef enum evk_status {
     EVK_TIMEOUT = 3,          /* not granted in time; locks held stay held */
     EVK_CANCELLED = 4,        /* evk_cancel was called */
     EVK_WOULD_BLOCK = 5,      /* not granted at once */
-    EVK_DIED = 6,             /* wait-die: an elder transaction is in the way */
-    EVK_WOUNDED = 7,          /* wound-wait: an elder transaction waits for this one */
+    EVK_DIED = 6,             /* wait-die: an older transaction is in the way */
+    EVK_WOUNDED = 7,          /* wound-wait: an older transaction waits for this one */
     EVK_TOO_MANY_LOCKS = 8,   /* the transaction holds locks_max locks */
     EVK_INVALID = 9           /* a null pointer, or a value outside its enumeration */
 } evk_status;

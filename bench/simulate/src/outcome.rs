@@ -20,7 +20,7 @@ pub struct Outcome {
     pub rejected: u64,
     /// Transactions in the system at the end of the run.
     pub unfinished: u32,
-    /// Age of the eldest of them in ticks.
+    /// Age of the oldest of them in ticks.
     pub unfinished_age_max: u64,
     /// How wrong approximate dependency-set sizes were, if measured.
     pub size_error: Option<SizeError>,

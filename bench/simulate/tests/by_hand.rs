@@ -18,7 +18,7 @@ fn listed(txns: Vec<Listed>) -> Config {
     Config {
         workload: Workload::Listed(txns),
         sizes: SetSizes::Exact,
-        starvation: Some(Starvation::Unprevented),
+        starvation: Some(Starvation::None),
         ..Config::micro()
     }
 }
@@ -103,7 +103,7 @@ fn the_larger_dependency_set_first_helps_everybody_behind_it() {
     }
 }
 
-/// VATS: the eldest first, though it came to the queue last. t1 (born at 1) works elsewhere until 6; t2 (born at 3)
+/// VATS: the oldest first, though it came to the queue last. t1 (born at 1) works elsewhere until 6; t2 (born at 3)
 /// queues at 3. Object 0 is free at 10: t1 10-12, t2 12-14; under FIFO the other way round.
 #[test]
 fn the_eldest_first() {
@@ -161,18 +161,18 @@ fn a_deadlock_is_broken_and_its_victim_retried() {
         ),
         (1, 1, 2)
     );
-    // The elder waits from 5 to 6 for object 1.
+    // The older waits from 5 to 6 for object 1.
     assert_eq!(outcome.latency.p50, 11);
 }
 
-/// The same under prevention: wait-die lets the younger die, wound-wait has the elder wound it, no-wait lets nobody wait.
+/// The same under prevention: wait-die lets the younger die, wound-wait has the older wound it, no-wait lets nobody wait.
 /// Nowhere is there a cycle.
 #[test]
 fn prevention_leaves_no_cycle() {
-    for (deadlocks, elder_latency) in [
-        // The elder waits at 5 and gets object 1 when the younger dies at 6.
+    for (deadlocks, older_latency) in [
+        // The older waits at 5 and gets object 1 when the younger dies at 6.
         (DeadlockPolicy::WaitDie, 11),
-        // The elder wounds the younger at 5.
+        // The older wounds the younger at 5.
         (DeadlockPolicy::WoundWait, 10),
     ] {
         let config = Config {
@@ -188,7 +188,7 @@ fn prevention_leaves_no_cycle() {
             (0, 2),
             "{deadlocks:?}"
         );
-        assert_eq!(outcome.latency.p50, elder_latency, "{deadlocks:?}");
+        assert_eq!(outcome.latency.p50, older_latency, "{deadlocks:?}");
     }
     let config = Config {
         deadlocks: DeadlockPolicy::NoWait,

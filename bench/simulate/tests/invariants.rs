@@ -30,7 +30,7 @@ fn settings() -> impl Strategy<Value = (Config, ScheduleKind)> {
     ];
     let starvation = prop_oneof![
         Just(None),
-        Just(Some(Starvation::Unprevented)),
+        Just(Some(Starvation::None)),
         Just(Some(Starvation::BoundedBypass { overtakes_max: 3 })),
         Just(Some(Starvation::Ageing { size_per_ns: 1e-6 })),
     ];

@@ -55,7 +55,7 @@ fn one_exclusive_object_is_m_m_1() {
 #[test]
 fn the_order_changes_the_variance_and_not_the_mean() {
     let config = Config {
-        starvation: Some(Starvation::Unprevented),
+        starvation: Some(Starvation::None),
         ..queue(0.7, Work::Exponential(1e6), 1, 1.0)
     };
     let random = run(&config, ScheduleKind::Random).expect("a sound setting");

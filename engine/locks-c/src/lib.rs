@@ -40,9 +40,9 @@ pub enum EvkStatus {
     Cancelled = 4,
     /// Not granted at once.
     WouldBlock = 5,
-    /// Wait-die: an elder transaction is in the way.
+    /// Wait-die: an older transaction is in the way.
     Died = 6,
-    /// Wound-wait: an elder transaction waits for this one.
+    /// Wound-wait: an older transaction waits for this one.
     Wounded = 7,
     /// The transaction holds as many locks as one may.
     TooManyLocks = 8,

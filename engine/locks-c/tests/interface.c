@@ -68,16 +68,16 @@ static void invalid_arguments(void) {
 
 static void deadlock(void) {
     evk_locks *locks = evk_locks_new(NULL);
-    evk_txn *elder = evk_txn_begin(locks, 0, 0), *younger = evk_txn_begin(locks, 0, 0);
-    CHECK(evk_lock(elder, 1, EVK_X, 0) == EVK_OK && evk_lock(younger, 2, EVK_X, 0) == EVK_OK);
-    struct waiter waits = {elder, 2, EVK_INVALID};
+    evk_txn *older = evk_txn_begin(locks, 0, 0), *younger = evk_txn_begin(locks, 0, 0);
+    CHECK(evk_lock(older, 1, EVK_X, 0) == EVK_OK && evk_lock(younger, 2, EVK_X, 0) == EVK_OK);
+    struct waiter waits = {older, 2, EVK_INVALID};
     pthread_t thread;
     pthread_create(&thread, NULL, wait_for_lock, &waits);
     /* Whoever closes the cycle, the younger one is the victim. */
     CHECK(evk_lock(younger, 1, EVK_X, EVK_FOREVER) == EVK_DEADLOCK);
     uint64_t cycle[2] = {0};
     CHECK(evk_txn_cycle(younger, cycle, 2) == 2);
-    CHECK(cycle[0] + cycle[1] == evk_txn_id(elder) + evk_txn_id(younger));
+    CHECK(cycle[0] + cycle[1] == evk_txn_id(older) + evk_txn_id(younger));
     uint64_t birth_ns = evk_txn_birth_ns(younger);
     evk_txn_end(younger);
     pthread_join(thread, NULL);
@@ -85,11 +85,11 @@ static void deadlock(void) {
     evk_txn *retry = evk_txn_begin(locks, 0, birth_ns);
     CHECK(evk_txn_birth_ns(retry) == birth_ns);
     evk_txn_end(retry);
-    evk_txn_end(elder);
+    evk_txn_end(older);
     evk_locks_free(locks);
 }
 
-/* Two wait, the elder one behind the younger one; the schedule becomes eldest first. */
+/* Two wait, the older one behind the younger one; the schedule becomes oldest first. */
 static void schedule_changed_while_waiting(void) {
     evk_config config = {.schedule = "fifo"};
     evk_locks *locks = evk_locks_new(&config);
@@ -107,7 +107,7 @@ static void schedule_changed_while_waiting(void) {
     }
     CHECK(evk_locks_set_schedule(locks, "vats") == 1);
     evk_txn_end(holder);
-    /* The elder one, which came second, holds the lock: it alone can be joined. */
+    /* The older one, which came second, holds the lock: it alone can be joined. */
     pthread_join(threads[1], NULL);
     CHECK(waits[1].status == EVK_OK && evk_locks_waiting(locks) == 1);
     evk_txn_end(waits[1].txn);

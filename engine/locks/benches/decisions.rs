@@ -25,7 +25,7 @@ const ROUNDS: usize = 15;
 const WAITERS: usize = 20_000;
 
 /// A hot object with `length` waiters, every other one shared, each with a transaction waiting for it. Births are in no
-/// order, but the first shared waiter is the eldest: of two or more waiters the eldest can always be shared with.
+/// order, but the first shared waiter is the oldest: of two or more waiters the oldest can always be shared with.
 fn contended(
     schedule: ScheduleKind,
     sizes: SetSizes,
@@ -33,7 +33,7 @@ fn contended(
 ) -> (Contention, QueueIndex, TxnIndex) {
     let rules = Rules {
         sizes,
-        starvation: Starvation::Unprevented,
+        starvation: Starvation::None,
         ..Rules::new(schedule)
     };
     let mut contention = Contention::new(rules);

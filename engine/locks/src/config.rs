@@ -1,4 +1,4 @@
-//! How a lock manager works, and what it is told about a transaction.
+//! Options of a lock manager and of its transactions.
 
 use crate::contention::Rules;
 use crate::schedule::ScheduleKind;

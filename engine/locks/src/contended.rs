@@ -110,7 +110,7 @@ impl<K: Hash + Eq + Clone> Contended<K> {
         match outcome {
             Ok(Outcome::Waiting) => Ok(Entered::Waiting),
             Ok(_) => Ok(Entered::Granted),
-            Err(refusal) => Err(told(owner, refusal)),
+            Err(refusal) => Err(error_of(owner, refusal)),
         }
     }
 
@@ -153,8 +153,8 @@ impl<K: Hash + Eq + Clone> Contended<K> {
             .is_some_and(|txn| self.core.cancel(txn, now_ns, &mut self.effects))
     }
 
-    /// Tells the others what the calls since the last time did to them, and lets objects and transactions leave that
-    /// are not contended any more.
+    /// Delivers to other transactions how the calls since the last time ended their waits, and takes objects and
+    /// transactions out of the graph that are not contended any more.
     pub(crate) fn settle(&mut self, table: &Table<K>, caller: Option<&Owner>, now_ns: u64) {
         let mut effects = std::mem::take(&mut self.effects);
         for granted in effects.granted.drain(..) {
@@ -164,13 +164,13 @@ impl<K: Hash + Eq + Clone> Contended<K> {
         }
         for (txn, refusal) in effects.refused.drain(..) {
             let owner = self.owner(txn);
-            owner.deliver(Err(told(&owner, refusal)));
+            owner.deliver(Err(error_of(&owner, refusal)));
             self.woken.push(owner);
             self.leave_if_idle(txn);
         }
-        for (txn, elder) in effects.wounded.drain(..) {
-            self.owner(txn).doom(LockError::Wounded {
-                elder: TxnId(elder),
+        for (txn, older) in effects.wounded.drain(..) {
+            self.owner(txn).require_abort(LockError::Wounded {
+                older: TxnId(older),
             });
         }
         effects.touched.sort_unstable();
@@ -254,11 +254,11 @@ impl<K: Hash + Eq + Clone> Contended<K> {
     }
 }
 
-/// What `owner` is told of a refusal. A wound concerns the transaction, not the request: every further one is refused.
-fn told(owner: &Owner, refusal: Refusal) -> LockError {
+/// The error that `owner` gets for a refusal. A wound concerns the whole transaction: its further requests are refused, too.
+fn error_of(owner: &Owner, refusal: Refusal) -> LockError {
     let error = LockError::from(refusal);
     if matches!(error, LockError::Wounded { .. }) {
-        owner.doom(error.clone());
+        owner.require_abort(error.clone());
     }
     error
 }

@@ -13,8 +13,8 @@ pub enum DeadlockPolicy {
     Detect(Victim),
     /// A transaction waits only for younger ones; otherwise it is refused ("dies").
     WaitDie,
-    /// A transaction waits only for elder ones; younger ones it waits for are told to abort ("wounded"). Grants then go
-    /// to the eldest first whatever the schedule: passing an elder waiter over would only wound the one granted.
+    /// A transaction waits only for older ones; younger ones it waits for must abort ("wounded"). Grants then go
+    /// to the oldest first whatever the schedule: passing an older waiter over would only wound the one granted.
     WoundWait,
     /// Nobody waits: a request that cannot be granted at once is refused.
     NoWait,
@@ -23,7 +23,7 @@ pub enum DeadlockPolicy {
 /// Which transaction of a cycle is aborted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Victim {
-    /// The one born last: the least work is lost, and the eldest always gets through.
+    /// The one born last: the least work is lost, and the oldest always gets through.
     Youngest,
     /// The one that holds the fewest locks, of equals the youngest.
     FewestLocks,

@@ -38,19 +38,19 @@ pub enum LockError {
     /// `try_lock`, or the no-wait policy: the lock cannot be granted at once.
     #[error("not granted at once")]
     WouldBlock,
-    /// Wait-die: it would wait for an elder transaction.
-    #[error("{elder} is elder and in the way; release everything and retry with the same birth")]
+    /// Wait-die: it would wait for an older transaction.
+    #[error("{older} is older and in the way; release everything and retry with the same birth")]
     Died {
-        /// The elder.
-        elder: TxnId,
+        /// The older transaction.
+        older: TxnId,
     },
-    /// Wound-wait: an elder transaction waits for this one.
+    /// Wound-wait: an older transaction waits for this one.
     #[error(
-        "{elder} is elder and waits for this transaction; release everything and retry with the same birth"
+        "{older} is older and waits for this transaction; release everything and retry with the same birth"
     )]
     Wounded {
-        /// The elder.
-        elder: TxnId,
+        /// The older transaction.
+        older: TxnId,
     },
     /// The transaction holds as many locks as one may.
     #[error("a transaction may hold {locks_max} locks; lock coarser objects or raise the limit")]
@@ -89,11 +89,11 @@ impl From<Refusal> for LockError {
                 cycle: cycle.into_iter().map(TxnId).collect(),
             },
             Refusal::UpgradeConflict { with } => LockError::UpgradeConflict { with: TxnId(with) },
-            Refusal::Died { elder } => LockError::Died {
-                elder: TxnId(elder),
+            Refusal::Died { older } => LockError::Died {
+                older: TxnId(older),
             },
-            Refusal::Wounded { elder } => LockError::Wounded {
-                elder: TxnId(elder),
+            Refusal::Wounded { older } => LockError::Wounded {
+                older: TxnId(older),
             },
             Refusal::WouldWait => LockError::WouldBlock,
         }

@@ -48,7 +48,7 @@
 //! ```
 //!
 //! [`Transaction::lock_async`] waits on the same queues without blocking a thread; [`Transaction::canceller`] ends waits
-//! from outside; [`LockManager::metrics`] and [`LockManager::wait_for_graph`] tell what goes on.
+//! from outside; [`LockManager::metrics`] and [`LockManager::wait_for_graph`] show what goes on.
 
 mod canceller;
 mod config;
@@ -57,13 +57,13 @@ pub mod contention;
 mod counters;
 pub mod deadlock;
 pub mod draws;
-mod engine;
 mod error;
 pub mod granted;
 pub mod graph;
 mod held;
 pub mod hot;
 mod index;
+mod inner;
 mod lock_future;
 mod manager;
 mod meta;

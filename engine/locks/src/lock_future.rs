@@ -5,8 +5,8 @@ use std::hash::Hash;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-use crate::engine::Progress;
 use crate::error::LockError;
+use crate::inner::Progress;
 use crate::modes::Mode;
 use crate::transaction::Transaction;
 

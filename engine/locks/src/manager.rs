@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::config::{Config, TxnOptions};
 use crate::contention::Rules;
-use crate::engine::Engine;
+use crate::inner::ManagerInner;
 use crate::observe::{Metrics, Wait};
 use crate::schedule::ScheduleKind;
 use crate::transaction::Transaction;
@@ -24,13 +24,13 @@ use crate::transaction::Transaction;
 /// # Ok::<(), evenkeel_locks::LockError>(())
 /// ```
 pub struct LockManager<K> {
-    engine: Arc<Engine<K>>,
+    manager: Arc<ManagerInner<K>>,
 }
 
 impl<K> Clone for LockManager<K> {
     fn clone(&self) -> Self {
         LockManager {
-            engine: Arc::clone(&self.engine),
+            manager: Arc::clone(&self.manager),
         }
     }
 }
@@ -39,7 +39,7 @@ impl<K: Hash + Eq + Clone> LockManager<K> {
     /// A lock manager in which nothing is locked.
     pub fn new(config: Config) -> LockManager<K> {
         LockManager {
-            engine: Arc::new(Engine::new(config)),
+            manager: Arc::new(ManagerInner::new(config)),
         }
     }
 
@@ -50,23 +50,23 @@ impl<K: Hash + Eq + Clone> LockManager<K> {
 
     /// Begins a transaction.
     pub fn begin_with(&self, options: TxnOptions) -> Transaction<K> {
-        Transaction::new(Arc::clone(&self.engine), self.engine.new_owner(options))
+        Transaction::new(Arc::clone(&self.manager), self.manager.new_owner(options))
     }
 
     /// How it works now.
     pub fn config(&self) -> Config {
-        self.engine.config()
+        self.manager.config()
     }
 
     /// Nanoseconds since it was made: the clock of births ([`Transaction::birth_ns`]).
     pub fn now_ns(&self) -> u64 {
-        self.engine.now_ns()
+        self.manager.now_ns()
     }
 
     /// Grants by `schedule` from now on, with what the papers keep from starving under it ([`Rules::new`]). Deadlock
     /// policy and seed stay. See [`LockManager::set_rules`].
     pub fn set_schedule(&self, schedule: ScheduleKind) {
-        self.engine.change_rules(|rules| Rules {
+        self.manager.change_rules(|rules| Rules {
             starvation: Rules::new(schedule).starvation,
             schedule,
             ..rules
@@ -74,26 +74,26 @@ impl<K: Hash + Eq + Clone> LockManager<K> {
     }
 
     /// Works by `rules` from now on, while transactions hold and wait: grants stay, and nobody loses a place in a queue.
-    /// Who waits against a new deadlock policy is told at once ([`LockError::Died`], [`LockError::Wounded`]).
+    /// A wait that the new deadlock policy forbids ends at once ([`LockError::Died`], [`LockError::Wounded`]).
     ///
     /// [`LockError::Died`]: crate::LockError::Died
     /// [`LockError::Wounded`]: crate::LockError::Wounded
     pub fn set_rules(&self, rules: Rules) {
-        self.engine.change_rules(|_| rules);
+        self.manager.change_rules(|_| rules);
     }
 
     /// Objects locked now.
     pub fn locked_objects(&self) -> usize {
-        self.engine.locked_objects()
+        self.manager.locked_objects()
     }
 
     /// What was counted since the beginning.
     pub fn metrics(&self) -> Metrics<K> {
-        self.engine.metrics()
+        self.manager.metrics()
     }
 
     /// Who waits for whom at this moment.
     pub fn wait_for_graph(&self) -> Vec<Wait<K>> {
-        self.engine.wait_for_graph()
+        self.manager.wait_for_graph()
     }
 }

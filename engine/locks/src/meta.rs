@@ -1,6 +1,6 @@
 //! What is known of a transaction before it asks for anything.
 
-/// What the wait-for graph is told about a transaction.
+/// What schedules and policies know of a transaction from its beginning.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct TxnMeta {
     /// Unique, increasing with the order of creation; orders transactions of equal birth.
@@ -14,8 +14,8 @@ pub struct TxnMeta {
 }
 
 impl TxnMeta {
-    /// Whether this transaction is the elder of the two.
-    pub fn is_elder_than(&self, other: &TxnMeta) -> bool {
+    /// Whether this transaction is the older of the two.
+    pub fn is_older_than(&self, other: &TxnMeta) -> bool {
         (self.birth_ns, self.id) < (other.birth_ns, other.id)
     }
 }

@@ -25,8 +25,8 @@ struct State {
     meta: TxnMeta,
     /// Its place in the wait-for graph. Read and written only by who has locked the contention, so relaxed suffices.
     index: AtomicU32,
-    /// Set once `Cell::doom` is, so that a lock on a free object need not look into the cell.
-    doomed: AtomicBool,
+    /// Set after `Cell::abort_reason`, so that a lock on a free object need not take the cell's mutex.
+    must_abort: AtomicBool,
     cell: Mutex<Cell>,
     changed: Condvar,
 }
@@ -36,7 +36,7 @@ struct Cell {
     end: Option<WaitEnd>,
     waker: Option<Waker>,
     /// Why every further request is refused.
-    doom: Option<LockError>,
+    abort_reason: Option<LockError>,
 }
 
 impl PartialEq for Owner {
@@ -51,7 +51,7 @@ impl Owner {
         Owner(Arc::new(State {
             meta,
             index: AtomicU32::new(NOT_IN_GRAPH),
-            doomed: AtomicBool::new(false),
+            must_abort: AtomicBool::new(false),
             cell: Mutex::new(Cell::default()),
             changed: Condvar::default(),
         }))
@@ -74,26 +74,26 @@ impl Owner {
     }
 
     /// Refuses every further request for this reason, the first one given.
-    pub(crate) fn doom(&self, why: LockError) {
-        self.0.cell.lock().doom.get_or_insert(why);
-        self.0.doomed.store(true, Ordering::Release);
+    pub(crate) fn require_abort(&self, why: LockError) {
+        self.0.cell.lock().abort_reason.get_or_insert(why);
+        self.0.must_abort.store(true, Ordering::Release);
     }
 
     /// # Errors
-    /// If the transaction was told to abort.
+    /// If the transaction must abort.
     #[inline]
     pub(crate) fn check(&self) -> Result<(), LockError> {
-        if self.0.doomed.load(Ordering::Acquire) {
-            Err(self.why_doomed())
+        if self.0.must_abort.load(Ordering::Acquire) {
+            Err(self.abort_reason())
         } else {
             Ok(())
         }
     }
 
     #[cold]
-    fn why_doomed(&self) -> LockError {
-        let doom = self.0.cell.lock().doom.clone();
-        doom.expect("the reason is set before the mark")
+    fn abort_reason(&self) -> LockError {
+        let abort_reason = self.0.cell.lock().abort_reason.clone();
+        abort_reason.expect("the reason is set before the flag")
     }
 
     /// Says how the wait ended; [`Owner::wake`] is called later, without locks.

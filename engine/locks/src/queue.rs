@@ -250,7 +250,7 @@ impl Queue {
 
     /// Lifts the barrier and puts a new one behind everybody who waits, if nobody is left ahead of it.
     pub fn renew_barrier(&mut self) {
-        // The queue is in order of arrival, so its head tells.
+        // The queue is in order of arrival, so its head has waited longest.
         if self
             .waiting
             .front()

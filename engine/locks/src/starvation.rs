@@ -10,7 +10,7 @@ use crate::queue::Queue;
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Starvation {
     /// Nothing beyond the schedule itself. FIFO and VATS do not starve.
-    Unprevented,
+    None,
     /// A barrier at the end of the queue: requests that arrive behind it are not considered until all ahead of it are
     /// granted; then it moves to the end of the queue (section 4.5, what the paper's LDSF and bLDSF use).
     Barrier,

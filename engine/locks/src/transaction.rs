@@ -6,9 +6,9 @@ use std::task::{Poll, Waker};
 use std::time::{Duration, Instant};
 
 use crate::canceller::Canceller;
-use crate::engine::{Engine, Progress};
 use crate::error::{LockError, TxnId};
 use crate::held::HeldLocks;
+use crate::inner::{ManagerInner, Progress};
 use crate::modes::Mode;
 use crate::owner::{Owner, WaitEnd};
 use crate::table::{Quick, Request};
@@ -16,7 +16,7 @@ use crate::table::{Quick, Request};
 /// A transaction of a [`crate::LockManager`]. Holds its locks until [`Transaction::release_all`] or until it is dropped
 /// (strict two-phase locking); waits for one lock at a time.
 pub struct Transaction<K: Hash + Eq + Clone> {
-    engine: Arc<Engine<K>>,
+    manager: Arc<ManagerInner<K>>,
     owner: Owner,
     held: HeldLocks<K>,
     /// The object of the wait in progress, and its hash.
@@ -27,9 +27,9 @@ pub struct Transaction<K: Hash + Eq + Clone> {
 }
 
 impl<K: Hash + Eq + Clone> Transaction<K> {
-    pub(crate) fn new(engine: Arc<Engine<K>>, owner: Owner) -> Transaction<K> {
+    pub(crate) fn new(manager: Arc<ManagerInner<K>>, owner: Owner) -> Transaction<K> {
         Transaction {
-            engine,
+            manager,
             owner,
             held: HeldLocks::new(),
             waits_for: None,
@@ -60,7 +60,7 @@ impl<K: Hash + Eq + Clone> Transaction<K> {
 
     /// The mode held on `key`.
     pub fn mode_of(&self, key: &K) -> Option<Mode> {
-        self.held.mode_of(key, self.engine.hash(key))
+        self.held.mode_of(key, self.manager.hash(key))
     }
 
     /// The locks held, in no particular order.
@@ -70,7 +70,7 @@ impl<K: Hash + Eq + Clone> Transaction<K> {
 
     /// A handle with which another thread can end its waits.
     pub fn canceller(&self) -> Canceller<K> {
-        Canceller::new(Arc::clone(&self.engine), self.owner.clone())
+        Canceller::new(Arc::clone(&self.manager), self.owner.clone())
     }
 
     /// Locks `key` in `mode`, waiting as long as it takes. Of a lock held already, upgrades it to cover both modes.
@@ -116,12 +116,12 @@ impl<K: Hash + Eq + Clone> Transaction<K> {
     /// Releases the lock on `key` before the end (read committed). Whether one was held.
     pub fn release(&mut self, key: &K) -> bool {
         self.abandon_wait();
-        let hash = self.engine.hash(key);
+        let hash = self.manager.hash(key);
         if !self.held.remove(key, hash) {
             return false;
         }
-        if !self.engine.release_quickly(&self.owner, key, hash) {
-            self.engine
+        if !self.manager.release_quickly(&self.owner, key, hash) {
+            self.manager
                 .release_contended(&self.owner, &[(key.clone(), hash)]);
         }
         true
@@ -133,14 +133,14 @@ impl<K: Hash + Eq + Clone> Transaction<K> {
         let mut contended = Vec::new();
         for lock in self.held.drain() {
             if !self
-                .engine
+                .manager
                 .release_quickly(&self.owner, &lock.key, lock.hash)
             {
                 contended.push((lock.key, lock.hash));
             }
         }
         if !contended.is_empty() {
-            self.engine.release_contended(&self.owner, &contended);
+            self.manager.release_contended(&self.owner, &contended);
         }
         if self.scheduled_grants > 0 {
             self.report_remaining();
@@ -161,7 +161,7 @@ impl<K: Hash + Eq + Clone> Transaction<K> {
         let end = self
             .owner
             .wait(deadline)
-            .or_else(|| self.engine.stop_waiting(&self.owner));
+            .or_else(|| self.manager.stop_waiting(&self.owner));
         self.finish_wait(end.unwrap_or(Err(LockError::Timeout)))
     }
 
@@ -175,7 +175,7 @@ impl<K: Hash + Eq + Clone> Transaction<K> {
         }
         let locks_held = self.held.len() as u32;
         let progress = self
-            .engine
+            .manager
             .grant_or_wait(&self.owner, &request, locks_held)?;
         match progress {
             Progress::Granted => self.held.set(key.clone(), request.hash, request.target),
@@ -188,13 +188,13 @@ impl<K: Hash + Eq + Clone> Transaction<K> {
     fn request<'k>(&mut self, key: &'k K, mode: Mode) -> Result<Option<Request<'k, K>>, LockError> {
         self.abandon_wait();
         self.owner.check()?;
-        let hash = self.engine.hash(key);
+        let hash = self.manager.hash(key);
         let held = self.held.mode_of(key, hash);
         let target = held.map_or(mode, |held| held.supremum(mode));
         if held == Some(target) {
             return Ok(None);
         }
-        let locks_max = self.engine.locks_max();
+        let locks_max = self.manager.locks_max();
         if held.is_none() && self.held.len() >= locks_max {
             return Err(LockError::TooManyLocks { locks_max });
         }
@@ -208,7 +208,7 @@ impl<K: Hash + Eq + Clone> Transaction<K> {
 
     /// Whether the request was granted without looking at who waits.
     fn grant_quickly(&mut self, request: &Request<'_, K>) -> bool {
-        if self.engine.grant_quickly(&self.owner, request) != Quick::Done {
+        if self.manager.grant_quickly(&self.owner, request) != Quick::Done {
             return false;
         }
         let (key, hash, target) = (request.key.clone(), request.hash, request.target);
@@ -243,18 +243,18 @@ impl<K: Hash + Eq + Clone> Transaction<K> {
 
     #[cold]
     fn take_wait_back(&mut self) {
-        let end = self.engine.stop_waiting(&self.owner);
-        // Nobody is left to tell an error to; a lock granted meanwhile must be known to be released.
+        let end = self.manager.stop_waiting(&self.owner);
+        // The caller has gone, so an error has no receiver; a lock granted meanwhile must be recorded to be released.
         let _ = self.finish_wait(end.unwrap_or(Err(LockError::Timeout)));
     }
 
-    /// Tells hLDSF how long this transaction went on after its scheduled grants, on average.
+    /// Reports to hLDSF's estimates how long this transaction went on after its scheduled grants, on average.
     fn report_remaining(&mut self) {
         let grants = f64::from(std::mem::take(&mut self.scheduled_grants));
         let granted_at_ns_sum = std::mem::take(&mut self.scheduled_at_ns_sum);
-        if self.engine.estimates_remaining() {
-            let remaining_ns = self.engine.now_ns() as f64 - granted_at_ns_sum / grants;
-            self.engine
+        if self.manager.estimates_remaining() {
+            let remaining_ns = self.manager.now_ns() as f64 - granted_at_ns_sum / grants;
+            self.manager
                 .observe_remaining(self.owner.meta().class, remaining_ns);
         }
     }

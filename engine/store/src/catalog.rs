@@ -11,8 +11,8 @@ use evenkeel_log::{Depends, Lsn, NewRecord};
 use evenkeel_pages::PageId;
 
 use crate::codec::{Reader, Write};
-use crate::engine::Engine;
 use crate::error::StoreError;
+use crate::inner::StoreInner;
 use crate::key::encode_all;
 use crate::locking::LockName;
 use crate::record::{Kind, Undo, put_changes};
@@ -40,12 +40,15 @@ pub(crate) fn create_catalog(storage: &Storage) -> Result<Tree, StoreError> {
     })
 }
 
-impl Engine {
+impl StoreInner {
     /// Makes a table, durably.
     ///
     /// # Errors
     /// [`StoreError::BadSchema`], [`StoreError::TableExists`], or what the disk says.
-    pub(crate) fn create_table(self: &Arc<Engine>, schema: Schema) -> Result<Table, StoreError> {
+    pub(crate) fn create_table(
+        self: &Arc<StoreInner>,
+        schema: Schema,
+    ) -> Result<Table, StoreError> {
         schema.check()?;
         let mut txn = Transaction::begin(Arc::clone(self), &TransactionOptions::default());
         txn.lock(LockName::catalog(), Mode::X)?;
@@ -102,8 +105,8 @@ impl Engine {
 impl Transaction {
     /// Makes an empty tree, which is freed if the transaction does not commit.
     fn create_tree(&mut self) -> Result<Tree, StoreError> {
-        let engine = Arc::clone(&self.engine);
-        Tree::create(&engine.storage, |page, changes, map_lsn| {
+        let store = Arc::clone(&self.store);
+        Tree::create(&store.storage, |page, changes, map_lsn| {
             let mut undo = Vec::new();
             Undo::Allocate { page }.encode(&mut undo);
             self.append(changes, &undo, &[map_lsn])

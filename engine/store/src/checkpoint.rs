@@ -19,8 +19,8 @@ use evenkeel_pages::PageId;
 use std::io;
 
 use crate::codec::{Reader, Write};
-use crate::engine::Engine;
 use crate::error::StoreError;
+use crate::inner::StoreInner;
 
 const FILE: &str = "checkpoint";
 const MAGIC: &[u8; 8] = b"evenkeel";
@@ -119,7 +119,7 @@ impl Checkpoint {
     }
 }
 
-impl Engine {
+impl StoreInner {
     /// Takes a checkpoint and lets the log reuse what is not needed any more.
     ///
     /// # Errors

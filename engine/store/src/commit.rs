@@ -6,8 +6,8 @@ use std::sync::atomic::Ordering;
 use evenkeel_locks::Mode;
 use evenkeel_log::{Depends, Lsn};
 
-use crate::engine::Engine;
 use crate::error::StoreError;
+use crate::inner::StoreInner;
 use crate::locking::LockName;
 use crate::record::Kind;
 use crate::settings::Release;
@@ -23,29 +23,29 @@ impl Transaction {
         self.check()?;
         if self.number != 0 {
             self.make_durable()?;
-            self.engine.running.leave(self.number);
+            self.store.running.leave(self.number);
         } else {
             self.await_needs()?;
-            self.engine.counters.read_only.add_one();
+            self.store.counters.read_only.add_one();
         }
         self.ended = true;
-        self.engine.counters.committed.add_one();
+        self.store.counters.committed.add_one();
         self.locks.release_all();
-        self.engine.ghosts.add(&mut self.deleted);
-        self.engine.ghosts.add(&mut self.taken_back);
-        self.tell_observer(true);
+        self.store.ghosts.add(&mut self.deleted);
+        self.store.ghosts.add(&mut self.taken_back);
+        self.notify_observer(true);
         Ok(())
     }
 
     fn make_durable(&mut self) -> Result<(), StoreError> {
         let needs = std::mem::take(&mut self.needs);
-        let depends = self.engine.commit_dependencies(&needs);
+        let depends = self.store.commit_dependencies(&needs);
         let appended = self.append_record(Kind::Commit, depends, &[]);
         let durable = appended.and_then(|lsn| {
             let released = self.release_early(lsn);
-            self.engine.storage.log.commit(lsn)?;
+            self.store.storage.log.commit(lsn)?;
             for name in released {
-                self.engine.released.remove(name, lsn);
+                self.store.released.remove(name, lsn);
             }
             Ok(())
         });
@@ -54,21 +54,21 @@ impl Transaction {
 
     /// Waits until what it has read is durable.
     fn await_needs(&mut self) -> Result<(), StoreError> {
-        let log = &self.engine.storage.log;
+        let log = &self.store.storage.log;
         let durable = self.needs.iter().try_for_each(|&lsn| log.commit(lsn));
         durable.map_err(|error| self.commit_unknown(error.into()))
     }
 
     /// Releases its locks though the commit record `lsn` is not durable, if that is what is set; those that say so.
     fn release_early(&mut self, lsn: Lsn) -> Vec<LockName> {
-        let engine = &self.engine;
-        if engine.release == Release::WhenDurable || !engine.needs_known.load(Ordering::SeqCst) {
+        let store = &self.store;
+        if store.release == Release::WhenDurable || !store.needs_known.load(Ordering::SeqCst) {
             return Vec::new();
         }
         let exclusive = self.locks.held().filter(|&(_, mode)| mode == Mode::X);
         let names: Vec<LockName> = exclusive.map(|(&name, _)| name).collect();
         for &name in &names {
-            engine.released.add(name, lsn);
+            store.released.add(name, lsn);
         }
         self.locks.release_all();
         names
@@ -78,12 +78,12 @@ impl Transaction {
     /// record, and for who has read what is not durable.
     fn commit_unknown(&mut self, error: StoreError) -> StoreError {
         self.ended = true;
-        self.engine.stop(&error);
+        self.store.stop(&error);
         StoreError::CommitUnknown(Arc::new(error))
     }
 }
 
-impl Engine {
+impl StoreInner {
     /// What a commit record depends on beside the transaction's own records: under eager flush the commits it is known to need,
     /// under the lazy policies everything.
     fn commit_dependencies<'n>(&self, needs: &'n [Lsn]) -> Depends<'n> {

@@ -12,7 +12,7 @@ use crate::error::StoreError;
 use crate::key::KeyRange;
 use crate::locking::LockName;
 use crate::purge::Ghost;
-use crate::read::Hold;
+use crate::read::LockDuration;
 use crate::scan::Scan;
 use crate::table::{Index, Table};
 use crate::transaction::{Isolation, Transaction};
@@ -127,21 +127,22 @@ impl Transaction {
             let Step::Wait(name, mode) = step else {
                 return Ok(());
             };
-            let moment = mode == cursor.mode && self.hold(name, mode) == Hold::Moment;
+            let instant =
+                mode == cursor.mode && self.lock_duration(name, mode) == LockDuration::Instant;
             self.lock(name, mode)?;
             if let Some(stale) = cursor.waited.replace(name).filter(|&stale| stale != name) {
                 self.locks.release(&stale);
             }
-            cursor.waited = cursor.waited.filter(|_| moment);
+            cursor.waited = cursor.waited.filter(|_| instant);
         }
     }
 
     fn step_forward(&mut self, cursor: &mut Cursor<'_>, wanted: usize) -> Result<Step, StoreError> {
-        let engine = std::sync::Arc::clone(&self.engine);
+        let store = std::sync::Arc::clone(&self.store);
         let from = cursor.position.take().unwrap_or_default();
         let leaf = cursor
             .tree
-            .leaf_to_read(&engine.storage.pool, Seek::At(&from))?;
+            .leaf_to_read(&store.storage.pool, Seek::At(&from))?;
         let node = Node(&leaf);
         let start = node.search(&from).unwrap_or_else(|slot| slot);
         let mut slot = start;
@@ -184,11 +185,11 @@ impl Transaction {
         cursor: &mut Cursor<'_>,
         wanted: usize,
     ) -> Result<Step, StoreError> {
-        let engine = std::sync::Arc::clone(&self.engine);
+        let store = std::sync::Arc::clone(&self.store);
         let below = cursor.position.take();
         let leaf = cursor
             .tree
-            .leaf_to_read(&engine.storage.pool, Seek::Below(below.as_deref()))?;
+            .leaf_to_read(&store.storage.pool, Seek::Below(below.as_deref()))?;
         let node = Node(&leaf);
         let start = match &below {
             Some(key) => node.search(key).unwrap_or_else(|slot| slot),
@@ -247,7 +248,8 @@ impl Transaction {
         let entry = node.entry(slot);
         let primary = cursor.primary_key(entry.key)?;
         let name = cursor.table.row_lock(primary);
-        let moment = cursor.waited == Some(name) || self.hold(name, cursor.mode) == Hold::Moment;
+        let instant = cursor.waited == Some(name)
+            || self.lock_duration(name, cursor.mode) == LockDuration::Instant;
         if !self.try_lock(name, cursor.mode)? {
             return Ok(Some(Step::Wait(name, cursor.mode)));
         }
@@ -255,10 +257,10 @@ impl Transaction {
             cursor.waited = None;
         }
         if entry.ghost {
-            self.engine
+            self.store
                 .ghosts
                 .add(&mut vec![Ghost::new(cursor.tree, entry.key)]);
-            if moment {
+            if instant {
                 self.locks.release(&name);
             }
             return Ok(None);
@@ -269,7 +271,7 @@ impl Transaction {
         };
         cursor.found.push(Found {
             row,
-            release: moment.then_some(name),
+            release: instant.then_some(name),
         });
         Ok(None)
     }

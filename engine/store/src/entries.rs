@@ -27,8 +27,8 @@ impl Transaction {
         key: &[u8],
         value: &[u8],
     ) -> Result<bool, StoreError> {
-        let engine = std::sync::Arc::clone(&self.engine);
-        let storage = &engine.storage;
+        let store = std::sync::Arc::clone(&self.store);
+        let storage = &store.storage;
         let entry = Entry {
             key,
             value,
@@ -135,9 +135,9 @@ impl Transaction {
         key: &[u8],
         value: &[u8],
     ) -> Result<Option<Option<Vec<u8>>>, StoreError> {
-        let engine = std::sync::Arc::clone(&self.engine);
+        let store = std::sync::Arc::clone(&self.store);
         loop {
-            let mut leaf = table.tree().leaf_to_write(&engine.storage.pool, key)?;
+            let mut leaf = table.tree().leaf_to_write(&store.storage.pool, key)?;
             let node = Node(&leaf);
             let slot = match node.search(key) {
                 Ok(slot) if !node.entry(slot).ghost => slot,
@@ -147,7 +147,7 @@ impl Transaction {
             if !node.fits_value(slot, value.len()) {
                 let growth = value.len() - old.len();
                 drop(leaf);
-                table.tree().make_room(&engine.storage, key, 0, growth)?;
+                table.tree().make_room(&store.storage, key, 0, growth)?;
                 continue;
             }
             let kept = (!table.indexes().is_empty()).then(|| old.to_vec());
@@ -173,8 +173,8 @@ impl Transaction {
         tree: Tree,
         key: &[u8],
     ) -> Result<Option<Vec<u8>>, StoreError> {
-        let engine = std::sync::Arc::clone(&self.engine);
-        let mut leaf = tree.leaf_to_write(&engine.storage.pool, key)?;
+        let store = std::sync::Arc::clone(&self.store);
+        let mut leaf = tree.leaf_to_write(&store.storage.pool, key)?;
         let node = Node(&leaf);
         let slot = match node.search(key) {
             Ok(slot) if !node.entry(slot).ghost => slot,

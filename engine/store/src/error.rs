@@ -15,7 +15,7 @@ pub enum StoreError {
         /// Each waits for the next, the last for the first.
         cycle: Vec<TxnId>,
     },
-    /// The lock manager told the transaction to give way (an upgrade conflict, wait-die, wound-wait, no-wait, a
+    /// The lock manager had the transaction give way (an upgrade conflict, wait-die, wound-wait, no-wait, a
     /// cancellation); it is rolled back.
     #[error("{0}; this transaction is rolled back: begin it again")]
     GaveWay(LockError),

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use parking_lot::{Condvar, Mutex};
 
-use crate::engine::Engine;
+use crate::inner::StoreInner;
 
 /// How often it looks for something to do.
 const INTERVAL: Duration = Duration::from_millis(10);
@@ -28,11 +28,11 @@ struct Stop {
 impl Housekeeper {
     /// # Errors
     /// If no thread can be started.
-    pub(crate) fn start(engine: Arc<Engine>) -> std::io::Result<Housekeeper> {
+    pub(crate) fn start(store: Arc<StoreInner>) -> std::io::Result<Housekeeper> {
         let stop = Arc::new(Stop::default());
         let seen = Arc::clone(&stop);
         let builder = std::thread::Builder::new().name("evenkeel-housekeeper".to_owned());
-        let thread = builder.spawn(move || keep_house(&engine, &seen))?;
+        let thread = builder.spawn(move || keep_house(&store, &seen))?;
         Ok(Housekeeper {
             stop,
             thread: Some(thread),
@@ -45,13 +45,13 @@ impl Drop for Housekeeper {
         *self.stop.stopped.lock() = true;
         self.stop.changed.notify_one();
         if let Some(thread) = self.thread.take() {
-            // Its panic has been printed; there is nobody left to tell.
+            // Its panic has been printed; a drop has no way to return it.
             let _ = thread.join();
         }
     }
 }
 
-fn keep_house(engine: &Engine, stop: &Stop) {
+fn keep_house(store: &StoreInner, stop: &Stop) {
     let mut pause = INTERVAL;
     let mut stopped = stop.stopped.lock();
     while !*stopped {
@@ -60,8 +60,8 @@ fn keep_house(engine: &Engine, stop: &Stop) {
             return;
         }
         drop(stopped);
-        // What failed is still to be done and is tried again; whoever writes meets the same disk and is told.
-        let tidied = engine.tidy();
+        // What failed is still queued and is tried again; a transaction that writes gets the same disk's error itself.
+        let tidied = store.tidy();
         pause = if tidied.is_ok() {
             INTERVAL
         } else {

@@ -24,7 +24,7 @@ impl Transaction {
         let mut key = Vec::new();
         table.layout().encode_index_key(index, row, &mut key);
         check_entry(
-            &self.engine.storage.pool,
+            &self.store.storage.pool,
             table.name(),
             entry_bytes(key.len(), 0),
         )?;
@@ -107,7 +107,7 @@ impl Transaction {
     fn has_live_entry(&self, tree: Tree, prefix: &[u8]) -> Result<bool, StoreError> {
         let mut from = prefix.to_vec();
         loop {
-            let leaf = tree.leaf_to_read(&self.engine.storage.pool, Seek::At(&from))?;
+            let leaf = tree.leaf_to_read(&self.store.storage.pool, Seek::At(&from))?;
             let node = Node(&leaf);
             let start = node.search(&from).unwrap_or_else(|slot| slot);
             for entry in (start..node.count()).map(|slot| node.entry(slot)) {

@@ -1,6 +1,6 @@
 //! Watching transactions from outside.
 
-/// Is told of every transaction that ends; [`Store::observe`](crate::Store::observe) installs one. Called by the transaction's own thread
+/// Notified of every transaction that ends; [`Store::observe`](crate::Store::observe) installs one. Called by the transaction's own thread
 /// after it has released its locks; it should be quick.
 pub trait Observer: Send + Sync {
     /// A transaction ended.

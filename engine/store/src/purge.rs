@@ -9,8 +9,8 @@ use evenkeel_log::Depends;
 use parking_lot::Mutex;
 use std::sync::atomic::Ordering;
 
-use crate::engine::Engine;
 use crate::error::StoreError;
+use crate::inner::StoreInner;
 use crate::locking::LockName;
 use crate::storage::apply;
 use crate::tree::Tree;
@@ -67,7 +67,7 @@ enum Purged {
     InUse,
 }
 
-impl Engine {
+impl StoreInner {
     /// Removes the ghosts known; how many could not be removed yet.
     ///
     /// # Errors

@@ -48,9 +48,9 @@ impl Transaction {
                 .iter()
                 .for_each(|value| encode_value(value, &mut key));
             let name = table.row_lock(&key);
-            let held = txn.lock_to_read(name, mode)?;
+            let duration = txn.lock_to_read(name, mode)?;
             let row = txn.read_locked(table, &key);
-            if held == Hold::Moment {
+            if duration == LockDuration::Instant {
                 txn.locks.release(&name);
             }
             txn.buffers.key = key;
@@ -62,7 +62,7 @@ impl Transaction {
     pub(crate) fn read_locked(&self, table: &Table, key: &[u8]) -> Result<Option<Row>, StoreError> {
         let leaf = table
             .tree()
-            .leaf_to_read(&self.engine.storage.pool, Seek::At(key))?;
+            .leaf_to_read(&self.store.storage.pool, Seek::At(key))?;
         let node = Node(&leaf);
         match node.search(key) {
             Ok(slot) if !node.entry(slot).ghost => {
@@ -72,29 +72,29 @@ impl Transaction {
         }
     }
 
-    /// Locks a row for reading; how long it is to be held.
-    fn lock_to_read(&mut self, name: LockName, mode: Mode) -> Result<Hold, StoreError> {
-        let hold = self.hold(name, mode);
+    /// Locks a row for reading; how long the lock is to be held.
+    fn lock_to_read(&mut self, name: LockName, mode: Mode) -> Result<LockDuration, StoreError> {
+        let duration = self.lock_duration(name, mode);
         self.lock(name, mode)?;
-        Ok(hold)
+        Ok(duration)
     }
 
-    /// How long a row's lock is to be held that is about to be taken.
-    pub(crate) fn hold(&self, name: LockName, mode: Mode) -> Hold {
-        let moment = self.isolation == Isolation::ReadCommitted && mode == Mode::S;
-        if moment && self.locks.mode_of(&name).is_none() {
-            Hold::Moment
+    /// How long a row's lock that is about to be taken is to be held.
+    pub(crate) fn lock_duration(&self, name: LockName, mode: Mode) -> LockDuration {
+        let instant = self.isolation == Isolation::ReadCommitted && mode == Mode::S;
+        if instant && self.locks.mode_of(&name).is_none() {
+            LockDuration::Instant
         } else {
-            Hold::ToTheEnd
+            LockDuration::Commit
         }
     }
 }
 
-/// How long a lock is held.
+/// How long a lock is held: the lock durations of ARIES/IM (Mohan and Levine, SIGMOD 1992).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Hold {
+pub(crate) enum LockDuration {
     /// Until the row is read: read committed.
-    Moment,
+    Instant,
     /// Until the transaction ends.
-    ToTheEnd,
+    Commit,
 }

@@ -12,9 +12,9 @@ use parking_lot::Mutex;
 
 use crate::catalog::create_catalog;
 use crate::checkpoint::{Checkpoint, CheckpointState};
-use crate::engine::{Engine, Parts};
 use crate::error::StoreError;
 use crate::housekeeping::Housekeeper;
+use crate::inner::{Parts, StoreInner};
 use crate::locking::LockName;
 use crate::observe::Observer;
 use crate::recovery::recover;
@@ -38,18 +38,18 @@ pub struct Store {
     threads: Arc<Threads>,
 }
 
-/// The engine and what works for it. The order of the fields is that in which they are dropped.
+/// the store and its threads. The order of the fields is that in which they are dropped.
 struct Threads {
     workers: Workers,
     housekeeper: Mutex<Option<Housekeeper>>,
-    engine: Arc<Engine>,
+    store: Arc<StoreInner>,
 }
 
 impl Drop for Threads {
     fn drop(&mut self) {
         drop(self.housekeeper.lock().take());
         // For the lazy policies. Should it fail, what is lost is what they may lose.
-        let _ = self.engine.storage.log.flush_all();
+        let _ = self.store.storage.log.flush_all();
     }
 }
 
@@ -86,14 +86,14 @@ impl Store {
         mut settings: Settings,
     ) -> Result<Store, StoreError> {
         settings.log.active_streams = settings.log.active_streams.min(settings.log_streams.max(1));
-        let engine = Arc::new(open_engine(directory, log_directories, &settings)?);
+        let store = Arc::new(open_inner(directory, log_directories, &settings)?);
         let workers = Workers::new(settings.queue_max);
         let starting = StoreError::io("starting a thread");
         workers.resize(settings.workers).map_err(starting)?;
         let housekeeper = match settings.housekeeping {
             Housekeeping::ByHand => None,
             Housekeeping::Background => Some(
-                Housekeeper::start(Arc::clone(&engine))
+                Housekeeper::start(Arc::clone(&store))
                     .map_err(StoreError::io("starting a thread"))?,
             ),
         };
@@ -102,13 +102,13 @@ impl Store {
             threads: Arc::new(Threads {
                 workers,
                 housekeeper,
-                engine,
+                store,
             }),
         })
     }
 
-    fn engine(&self) -> &Arc<Engine> {
-        &self.threads.engine
+    fn inner(&self) -> &Arc<StoreInner> {
+        &self.threads.store
     }
 
     /// Makes a table. Durable when it returns, whatever the flush policy.
@@ -116,22 +116,22 @@ impl Store {
     /// # Errors
     /// [`StoreError::BadSchema`], [`StoreError::TableExists`], or what the disk says.
     pub fn create_table(&self, schema: Schema) -> Result<Table, StoreError> {
-        self.engine().create_table(schema)
+        self.inner().create_table(schema)
     }
 
     /// The table of this name.
     pub fn table(&self, name: &str) -> Option<Table> {
-        self.engine().table(name)
+        self.inner().table(name)
     }
 
     /// The names of all tables, sorted.
     pub fn table_names(&self) -> Vec<String> {
-        self.engine().table_names()
+        self.inner().table_names()
     }
 
     /// Begins a transaction on this thread; it may be used on another.
     pub fn begin(&self, options: TransactionOptions) -> Transaction {
-        Transaction::begin(Arc::clone(self.engine()), &options)
+        Transaction::begin(Arc::clone(self.inner()), &options)
     }
 
     /// Executes a transaction on a worker thread, or on this one if there are none, and waits for it. It is committed if `work`
@@ -158,8 +158,8 @@ impl Store {
     /// # Errors
     /// If the value is out of range, or the disk refuses.
     pub fn change(&self, change: Change) -> Result<(), StoreError> {
-        let engine = self.engine();
-        let (locks, pool, log) = (&engine.locks, &engine.storage.pool, &engine.storage.log);
+        let store = self.inner();
+        let (locks, pool, log) = (&store.locks, &store.storage.pool, &store.storage.log);
         match change {
             Change::Schedule(schedule) => {
                 let rules = locks.config().rules;
@@ -174,10 +174,10 @@ impl Store {
                 deadlocks,
                 ..locks.config().rules
             }),
-            Change::LockTimeout(timeout) => engine.set_lock_timeout(timeout),
+            Change::LockTimeout(timeout) => store.set_lock_timeout(timeout),
             Change::Replacement(replacement) => pool.set_replacement(replacement),
             Change::LazyWait(wait) => pool.set_lazy_wait(wait),
-            Change::FlushPolicy(policy) => engine.set_flush_policy(policy)?,
+            Change::FlushPolicy(policy) => store.set_flush_policy(policy)?,
             Change::FlushInterval(interval) => log.set_flush_interval(interval),
             Change::LogBlockBytes(bytes) => log.set_block_bytes(bytes)?,
             Change::LogStreams(count) => log.set_active_streams(count)?,
@@ -188,31 +188,31 @@ impl Store {
                     .map_err(StoreError::io("starting a worker thread"))?;
             }
             Change::CheckpointLogBytes(bytes) => {
-                engine.checkpoint_log_bytes.store(bytes, Ordering::Relaxed)
+                store.checkpoint_log_bytes.store(bytes, Ordering::Relaxed)
             }
         }
         Ok(())
     }
 
-    /// Tells `observer` of every transaction that begins from now on and ends; `None` ends that.
+    /// Notifies `observer` of the end of every transaction that begins from now on; `None` ends that.
     pub fn observe(&self, observer: Option<Arc<dyn Observer>>) {
-        self.engine().set_observer(observer);
+        self.inner().set_observer(observer);
     }
 
     /// What was counted since it was opened.
     pub fn statistics(&self) -> Statistics {
-        let engine = self.engine();
+        let store = self.inner();
         Statistics {
-            transactions: engine.counters.snapshot(),
-            locks: engine.locks.metrics(),
-            pool: engine.storage.pool.statistics(),
-            log: engine.storage.log.statistics(),
+            transactions: store.counters.snapshot(),
+            locks: store.locks.metrics(),
+            pool: store.storage.pool.statistics(),
+            log: store.storage.log.statistics(),
         }
     }
 
     /// The table, and index of it, that a lock belongs to.
     pub fn lock_place(&self, name: &LockName) -> Option<(Table, Option<Index>)> {
-        self.engine().owner_of(Tree { root: name.root() })
+        self.inner().owner_of(Tree { root: name.root() })
     }
 
     /// Removes deleted rows that nobody needs any more, and takes a checkpoint if one is due: what the background thread does,
@@ -221,7 +221,7 @@ impl Store {
     /// # Errors
     /// If pages or log fail.
     pub fn tidy(&self) -> Result<usize, StoreError> {
-        self.engine().tidy()
+        self.inner().tidy()
     }
 
     /// Takes a checkpoint, so that recovery need not read what was logged before.
@@ -229,7 +229,7 @@ impl Store {
     /// # Errors
     /// If pages, log or checkpoint cannot be written; nothing is lost.
     pub fn checkpoint(&self) -> Result<(), StoreError> {
-        self.engine().checkpoint()
+        self.inner().checkpoint()
     }
 
     /// Writes all pages and ends the log, so that the next opening has nothing to recover. Afterwards the store refuses
@@ -239,16 +239,16 @@ impl Store {
     /// If the disk refuses; what was committed is as safe as before.
     pub fn close(&self) -> Result<(), StoreError> {
         drop(self.threads.housekeeper.lock().take());
-        let engine = self.engine();
-        engine.check()?;
-        engine.storage.pool.flush_all()?;
-        engine.checkpoint()?;
-        engine.stop(&"it is closed");
-        Ok(engine.storage.log.close()?)
+        let store = self.inner();
+        store.check()?;
+        store.storage.pool.flush_all()?;
+        store.checkpoint()?;
+        store.stop(&"it is closed");
+        Ok(store.storage.log.close()?)
     }
 }
 
-impl Engine {
+impl StoreInner {
     /// Removes ghosts and takes a checkpoint if one is due.
     pub(crate) fn tidy(&self) -> Result<usize, StoreError> {
         let left = self.purge()?;
@@ -276,11 +276,11 @@ impl Engine {
 }
 
 /// Opens the files and recovers.
-fn open_engine(
+fn open_inner(
     directory: Arc<dyn Directory>,
     log_directories: Vec<Arc<dyn Directory>>,
     settings: &Settings,
-) -> Result<Engine, StoreError> {
+) -> Result<StoreInner, StoreError> {
     let lock = directory
         .lock(LOCK_FILE)
         .map_err(|error| match error.kind() {
@@ -315,7 +315,7 @@ fn open_engine(
         Some(root) => Tree { root },
         None => create_catalog(&storage)?,
     };
-    let engine = Engine::new(Parts {
+    let store = StoreInner::new(Parts {
         storage,
         locks: LockManager::new(settings.locks),
         running: Running::new(outcome.next_number),
@@ -328,7 +328,7 @@ fn open_engine(
         checkpoint_log_bytes: settings.checkpoint_log_bytes,
         lock,
     });
-    engine.checkpoint()?;
-    engine.load_tables()?;
-    Ok(engine)
+    store.checkpoint()?;
+    store.load_tables()?;
+    Ok(store)
 }

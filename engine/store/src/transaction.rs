@@ -7,8 +7,8 @@ use evenkeel_locks::{LockError, Mode, TxnId, TxnOptions};
 use evenkeel_log::{Depends, Lsn, NewRecord};
 use evenkeel_pages::PageWrite;
 
-use crate::engine::Engine;
 use crate::error::StoreError;
+use crate::inner::StoreInner;
 use crate::locking::LockName;
 use crate::observe::{Grant, Trace};
 use crate::purge::Ghost;
@@ -47,7 +47,7 @@ pub struct TransactionOptions {
 
 /// A transaction. Rolled back when dropped without [`commit`](Transaction::commit).
 pub struct Transaction {
-    pub(crate) engine: Arc<Engine>,
+    pub(crate) store: Arc<StoreInner>,
     pub(crate) locks: evenkeel_locks::Transaction<LockName>,
     pub(crate) isolation: Isolation,
     class: u32,
@@ -77,8 +77,8 @@ pub(crate) struct Buffers {
 }
 
 impl Transaction {
-    pub(crate) fn begin(engine: Arc<Engine>, options: &TransactionOptions) -> Transaction {
-        let locks = engine.locks.begin_with(TxnOptions {
+    pub(crate) fn begin(store: Arc<StoreInner>, options: &TransactionOptions) -> Transaction {
+        let locks = store.locks.begin_with(TxnOptions {
             class: options.class,
             birth_ns: options.birth_ns,
             expected_remaining_ns: options.expected_remaining_ns,
@@ -86,7 +86,7 @@ impl Transaction {
         Transaction {
             isolation: options.isolation,
             class: options.class,
-            lock_timeout: options.lock_timeout.or_else(|| engine.lock_timeout()),
+            lock_timeout: options.lock_timeout.or_else(|| store.lock_timeout()),
             ended: false,
             number: 0,
             last_lsn: Lsn::ZERO,
@@ -94,10 +94,10 @@ impl Transaction {
             undo: UndoList::default(),
             deleted: Vec::new(),
             taken_back: Vec::new(),
-            grants: engine.is_observed().then(Vec::new),
+            grants: store.is_observed().then(Vec::new),
             buffers: Buffers::default(),
             locks,
-            engine,
+            store,
         }
     }
 
@@ -129,7 +129,7 @@ impl Transaction {
     ) -> Result<T, StoreError> {
         assert_eq!(
             table.store(),
-            self.engine.number,
+            self.store.number,
             "a table is used with the store it came from"
         );
         self.check()?;
@@ -143,14 +143,14 @@ impl Transaction {
         if self.ended {
             return Err(StoreError::Ended);
         }
-        self.engine.check()
+        self.store.check()
     }
 
     fn fail(&mut self, error: &StoreError, before: usize) {
         match error {
-            StoreError::Deadlock { .. } => self.engine.counters.deadlocks.add_one(),
-            StoreError::GaveWay(_) => self.engine.counters.gave_way.add_one(),
-            StoreError::LockTimeout => self.engine.counters.lock_timeouts.add_one(),
+            StoreError::Deadlock { .. } => self.store.counters.deadlocks.add_one(),
+            StoreError::GaveWay(_) => self.store.counters.gave_way.add_one(),
+            StoreError::LockTimeout => self.store.counters.lock_timeouts.add_one(),
             _ => {}
         }
         // Should undoing fail, the store stops and says so at the next call.
@@ -163,7 +163,7 @@ impl Transaction {
 
     /// Locks `name`, waiting for it.
     pub(crate) fn lock(&mut self, name: LockName, mode: Mode) -> Result<(), StoreError> {
-        let asked_ns = self.grants.is_some().then(|| self.engine.locks.now_ns());
+        let asked_ns = self.grants.is_some().then(|| self.store.locks.now_ns());
         let held = self.locks.locks_held();
         match self.lock_timeout {
             None => self.locks.lock(&name, mode)?,
@@ -176,7 +176,7 @@ impl Transaction {
         }
         self.note_need(name);
         // The holder before may have released it because the store stopped, with its changes in place.
-        self.engine.check()
+        self.store.check()
     }
 
     /// Locks `name` if that needs no waiting; whether it could.
@@ -186,10 +186,10 @@ impl Transaction {
             Ok(()) => {
                 self.note_need(name);
                 if self.grants.is_some() && self.locks.locks_held() > held {
-                    self.note_grant(self.engine.locks.now_ns());
+                    self.note_grant(self.store.locks.now_ns());
                 }
                 // As in `lock`.
-                self.engine.check()?;
+                self.store.check()?;
                 Ok(true)
             }
             Err(LockError::WouldBlock) => Ok(false),
@@ -199,7 +199,7 @@ impl Transaction {
 
     /// Notes the commit that released the lock and is not durable yet.
     fn note_need(&mut self, name: LockName) {
-        if let Some(commit) = self.engine.released.commit_of(name)
+        if let Some(commit) = self.store.released.commit_of(name)
             && !self.needs.contains(&commit)
         {
             self.needs.push(commit);
@@ -207,7 +207,7 @@ impl Transaction {
     }
 
     fn note_grant(&mut self, asked_ns: u64) {
-        let now_ns = self.engine.locks.now_ns();
+        let now_ns = self.store.locks.now_ns();
         let grant = Grant {
             age_ns: now_ns.saturating_sub(self.locks.birth_ns()),
             waited_ns: now_ns.saturating_sub(asked_ns),
@@ -252,9 +252,9 @@ impl Transaction {
         depends: Depends<'_>,
         payload: &[u8],
     ) -> Result<Lsn, StoreError> {
-        let log = &self.engine.storage.log;
+        let log = &self.store.storage.log;
         if self.number == 0 {
-            self.number = self.engine.running.enter(log);
+            self.number = self.store.running.enter(log);
         }
         self.last_lsn = log.append(&NewRecord {
             txn: self.number,
@@ -274,7 +274,7 @@ impl Transaction {
         if self.ended {
             return Ok(());
         }
-        self.engine.counters.rolled_back.add_one();
+        self.store.counters.rolled_back.add_one();
         self.end_undone()
     }
 
@@ -284,9 +284,9 @@ impl Transaction {
         let undone = self.undo_all();
         self.locks.release_all();
         if undone.is_ok() {
-            self.engine.ghosts.add(&mut self.taken_back);
+            self.store.ghosts.add(&mut self.taken_back);
         }
-        self.tell_observer(false);
+        self.notify_observer(false);
         undone
     }
 
@@ -298,8 +298,8 @@ impl Transaction {
         let mut compensation = self.compensation();
         compensation
             .end()
-            .inspect_err(|error| self.engine.stop(error))?;
-        self.engine.running.leave(self.number);
+            .inspect_err(|error| self.store.stop(error))?;
+        self.store.running.leave(self.number);
         Ok(())
     }
 
@@ -308,22 +308,22 @@ impl Transaction {
         if self.undo.len() <= keep {
             return Ok(());
         }
-        self.engine.check()?;
+        self.store.check()?;
         self.note_taken_back(keep);
-        let engine = Arc::clone(&self.engine);
+        let store = Arc::clone(&self.store);
         let mut compensation = Compensation {
-            storage: &engine.storage,
+            storage: &store.storage,
             txn: self.number,
             prev: self.last_lsn,
         };
         let undone = compensation.undo_to(&mut self.undo, keep);
         self.last_lsn = compensation.prev;
-        undone.inspect_err(|error| engine.stop(error))
+        undone.inspect_err(|error| store.stop(error))
     }
 
     fn compensation(&self) -> Compensation<'_> {
         Compensation {
-            storage: &self.engine.storage,
+            storage: &self.store.storage,
             txn: self.number,
             prev: self.last_lsn,
         }
@@ -347,15 +347,15 @@ impl Transaction {
         }
     }
 
-    pub(crate) fn tell_observer(&mut self, committed: bool) {
+    pub(crate) fn notify_observer(&mut self, committed: bool) {
         let Some(grants) = self.grants.take() else {
             return;
         };
-        let Some(observer) = self.engine.observer() else {
+        let Some(observer) = self.store.observer() else {
             return;
         };
         let age_ns = self
-            .engine
+            .store
             .locks
             .now_ns()
             .saturating_sub(self.locks.birth_ns());
@@ -371,7 +371,7 @@ impl Transaction {
 impl Drop for Transaction {
     fn drop(&mut self) {
         if !self.ended {
-            self.engine.counters.rolled_back.add_one();
+            self.store.counters.rolled_back.add_one();
             // Should it fail, the store has stopped and says so at the next call.
             let _ = self.end_undone();
         }

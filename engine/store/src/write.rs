@@ -74,7 +74,7 @@ impl Transaction {
     fn insert_row(&mut self, table: &Table, row: &[Value]) -> Result<bool, StoreError> {
         let (key, value) = self.encode(table.layout(), row);
         check_entry(
-            &self.engine.storage.pool,
+            &self.store.storage.pool,
             table.name(),
             entry_bytes(key.len(), value.len()),
         )?;
@@ -105,7 +105,7 @@ impl Transaction {
     fn update_row(&mut self, table: &Table, row: &[Value]) -> Result<bool, StoreError> {
         let (key, value) = self.encode(table.layout(), row);
         check_entry(
-            &self.engine.storage.pool,
+            &self.store.storage.pool,
             table.name(),
             entry_bytes(key.len(), value.len()),
         )?;

@@ -52,7 +52,7 @@ pub(super) fn burst(text: &str) -> Result<(f64, f64), String> {
 pub(super) fn starvation(text: &str) -> Result<Starving, String> {
     let (name, value) = text.split_once(':').unwrap_or((text, ""));
     match name {
-        "none" => Ok(Starving::As(Starvation::Unprevented)),
+        "none" => Ok(Starving::As(Starvation::None)),
         "barrier" => Ok(Starving::As(Starvation::Barrier)),
         "ageing" => positive(value).map(Starving::Ageing),
         "bypass" => {

@@ -185,7 +185,7 @@ fn deadlocks_name(policy: DeadlockPolicy) -> &'static str {
 
 fn starvation_name(starvation: Starvation) -> String {
     match starvation {
-        Starvation::Unprevented => "none".to_owned(),
+        Starvation::None => "none".to_owned(),
         Starvation::Barrier => "barrier".to_owned(),
         Starvation::Ageing { size_per_ns } => format!("ageing:{size_per_ns}"),
         Starvation::BoundedBypass { overtakes_max } => format!("bypass:{overtakes_max}"),

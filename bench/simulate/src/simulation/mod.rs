@@ -174,7 +174,7 @@ impl<'a> Simulation<'a> {
             .active
             .iter()
             .filter(|active| active.state != State::Gone);
-        let eldest = unfinished.map(|active| active.meta.birth_ns).min();
+        let oldest = unfinished.map(|active| active.meta.birth_ns).min();
         let schedule = self.contention.rules().schedule;
         let (in_flight, rejected) = (self.measure.in_flight, self.measure.rejected);
         let ticks_per_s = self.config.unit.ticks_per_s();
@@ -194,7 +194,7 @@ impl<'a> Simulation<'a> {
             window,
             rejected,
             unfinished: in_flight,
-            unfinished_age_max: eldest.map_or(0, |birth| self.now - birth),
+            unfinished_age_max: oldest.map_or(0, |birth| self.now - birth),
             size_error: self
                 .config
                 .measure_size_error

@@ -28,7 +28,7 @@ impl Contention {
 
     fn new_cycle(&self, txn: TxnIndex, queue: QueueIndex) -> Option<Vec<TxnIndex>> {
         find_cycle(&self.graph, txn).or_else(|| {
-            if !self.graph.has_new_edges(queue) {
+            if !self.graph.has_new_blockers(queue) {
                 return None;
             }
             self.graph
@@ -81,11 +81,11 @@ impl Contention {
                 let (waiting, blocking) =
                     (self.graph.txn(waiter).meta, self.graph.txn(blocker).meta);
                 match self.rules.deadlocks {
-                    DeadlockPolicy::WaitDie if blocking.is_elder_than(&waiting) => {
-                        self.refuse(waiter, Refusal::Died { elder: blocking.id }, effects);
+                    DeadlockPolicy::WaitDie if blocking.is_older_than(&waiting) => {
+                        self.refuse(waiter, Refusal::Died { older: blocking.id }, effects);
                         break;
                     }
-                    DeadlockPolicy::WoundWait if waiting.is_elder_than(&blocking) => {
+                    DeadlockPolicy::WoundWait if waiting.is_older_than(&blocking) => {
                         self.wound(blocker, waiting.id, effects);
                     }
                     _ => {}
@@ -94,11 +94,11 @@ impl Contention {
         }
     }
 
-    fn wound(&mut self, txn: TxnIndex, elder: u64, effects: &mut Effects) {
+    fn wound(&mut self, txn: TxnIndex, older: u64, effects: &mut Effects) {
         if self.graph.txn(txn).waiting.is_some() {
-            self.refuse(txn, Refusal::Wounded { elder }, effects);
+            self.refuse(txn, Refusal::Wounded { older }, effects);
         } else if self.graph.mark_wounded(txn) {
-            effects.wounded.push((txn, elder));
+            effects.wounded.push((txn, older));
         }
     }
 }

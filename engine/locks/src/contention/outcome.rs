@@ -10,7 +10,7 @@ pub enum Outcome {
     AlreadyHeld,
     /// Granted without waiting.
     Granted,
-    /// Waits; an [`Effects`] will tell how it ends.
+    /// Waits; the [`Effects`] of a later call say how the wait ended.
     Waiting,
 }
 
@@ -27,15 +27,15 @@ pub enum Refusal {
         /// The other holder.
         with: u64,
     },
-    /// Under wait-die: it would wait for an elder transaction.
+    /// Under wait-die: it would wait for an older transaction.
     Died {
-        /// The elder.
-        elder: u64,
+        /// The older transaction.
+        older: u64,
     },
-    /// Under wound-wait: an elder transaction waits for it.
+    /// Under wound-wait: an older transaction waits for it.
     Wounded {
-        /// The elder.
-        elder: u64,
+        /// The older transaction.
+        older: u64,
     },
     /// Under no-wait: it could not be granted at once.
     WouldWait,
@@ -61,7 +61,7 @@ pub struct Effects {
     pub granted: Vec<Granted>,
     /// Waits that ended with a refusal. The transaction waits no longer and must abort.
     pub refused: Vec<(TxnIndex, Refusal)>,
-    /// Running transactions that must abort (wound-wait), with the id of the elder one.
+    /// Running transactions that must abort (wound-wait), with the id of the older one.
     pub wounded: Vec<(TxnIndex, u64)>,
     /// Objects whose queue changed.
     pub touched: Vec<QueueIndex>,

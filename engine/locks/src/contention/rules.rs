@@ -30,7 +30,7 @@ impl Rules {
             schedule,
             sizes: SetSizes::Approximate,
             starvation: if schedule.ages() {
-                Starvation::Unprevented
+                Starvation::None
             } else {
                 Starvation::Barrier
             },
@@ -46,7 +46,7 @@ impl Rules {
         compared || self.track_effective_sizes
     }
 
-    /// The schedule decisions are made by: under wound-wait the eldest goes first (see [`DeadlockPolicy::WoundWait`]).
+    /// The schedule decisions are made by: under wound-wait the oldest goes first (see [`DeadlockPolicy::WoundWait`]).
     pub(super) fn schedule_in_force(&self) -> ScheduleKind {
         match self.deadlocks {
             DeadlockPolicy::WoundWait => ScheduleKind::Vats,

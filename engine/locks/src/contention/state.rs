@@ -1,4 +1,4 @@
-//! What the engine knows, and the changes everything else is made of.
+//! The state of the contended part, and the primitive changes all others are composed of.
 
 use super::outcome::{Effects, Refusal};
 use super::rules::Rules;

@@ -6,9 +6,9 @@
 
 use smallvec::SmallVec;
 
-use super::edges::Edges;
 use super::scratch::Scratch;
 use super::vertices::Graph;
+use super::waits_for::WaitsFor;
 use crate::index::{QueueIndex, TxnIndex};
 use crate::modes::Mode;
 
@@ -37,7 +37,7 @@ impl Graph {
         if self.track_sizes && !self.txn(txn).linked {
             let size = self.txn(txn).effective_size;
             let deltas = self
-                .blockers_by(txn, Edges::Accounted)
+                .blockers_by(txn, WaitsFor::Accounted)
                 .into_iter()
                 .map(|to| (to, size))
                 .collect();
@@ -50,7 +50,7 @@ impl Graph {
         if self.track_sizes && self.txn(txn).linked {
             let size = self.txn(txn).effective_size.wrapping_neg();
             let deltas = self
-                .blockers_by(txn, Edges::Accounted)
+                .blockers_by(txn, WaitsFor::Accounted)
                 .into_iter()
                 .map(|to| (to, size))
                 .collect();
@@ -170,7 +170,7 @@ impl Graph {
             if !node.linked {
                 return;
             }
-            let blockers = self.blockers_by(to, Edges::Accounted);
+            let blockers = self.blockers_by(to, WaitsFor::Accounted);
             deltas = blockers.into_iter().map(|to| (to, delta)).collect();
         }
         if deltas.iter().all(|&(to, _)| !self.txn(to).linked) {
@@ -205,7 +205,7 @@ impl Graph {
             let node = self.txn_mut(txn);
             node.effective_size = node.effective_size.wrapping_add(delta);
             if node.linked {
-                for blocker in self.blockers_by(txn, Edges::Accounted) {
+                for blocker in self.blockers_by(txn, WaitsFor::Accounted) {
                     let to = place[&blocker.0];
                     pending[to] = pending[to].wrapping_add(delta);
                 }
@@ -221,7 +221,7 @@ impl Graph {
         let next = |txn: TxnIndex| {
             let linked = self.txn(txn).linked;
             if linked {
-                self.blockers_by(txn, Edges::Accounted)
+                self.blockers_by(txn, WaitsFor::Accounted)
             } else {
                 SmallVec::new()
             }

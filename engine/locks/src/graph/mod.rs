@@ -6,11 +6,11 @@
 //! locks only, these edges are exactly those of the papers' dependency graph.
 
 mod changes;
-mod edges;
 mod effective;
 mod measures;
 mod scratch;
 mod vertices;
+mod waits_for;
 
 pub use crate::index::{QueueIndex, TxnIndex};
 pub use crate::meta::TxnMeta;

@@ -25,7 +25,7 @@ pub struct TxnNode {
     pub(crate) effective_size: u64,
     /// Whether its wait is counted in the effective sizes of those it waits for.
     pub(super) linked: bool,
-    /// Whether it was told to abort (wound-wait).
+    /// Whether it must abort because it was wounded (wound-wait).
     pub(super) wounded: bool,
 }
 
@@ -162,7 +162,7 @@ impl Graph {
         self.txn_mut(txn).locks_held = locks_held;
     }
 
-    /// Notes that `txn` was told to abort; whether that is new.
+    /// Marks `txn` as wounded: it must abort. Whether that is new.
     pub(crate) fn mark_wounded(&mut self, txn: TxnIndex) -> bool {
         !std::mem::replace(&mut self.txn_mut(txn).wounded, true)
     }

@@ -1,4 +1,4 @@
-//! Properties of the engine on random inputs.
+//! Properties of the contention core on random inputs.
 
 mod against_model;
 mod model;

@@ -1,4 +1,4 @@
-//! A naive model of the engine: it knows only who holds what and who waits for what, and recomputes everything from its
+//! A naive model of the contention core: it knows only who holds what and who waits for what, and recomputes everything from its
 //! definition.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -10,7 +10,7 @@ use crate::graph::{QueueIndex, TxnIndex, TxnMeta};
 use crate::modes::Mode;
 use crate::starvation::Starvation;
 
-/// The engine beside what it should have made of the steps so far.
+/// The contention core beside what it should have made of the steps so far.
 pub(super) struct Model {
     contention: Contention,
     txns: Vec<TxnIndex>,
@@ -18,7 +18,7 @@ pub(super) struct Model {
     held: BTreeMap<(TxnIndex, QueueIndex), Mode>,
     waits: BTreeMap<TxnIndex, (QueueIndex, Mode)>,
     /// Must abort: refused or wounded.
-    doomed: BTreeSet<TxnIndex>,
+    must_abort: BTreeSet<TxnIndex>,
     effects: Effects,
     now_ns: u64,
 }
@@ -35,14 +35,14 @@ impl Model {
         };
         let txns = (0..TXNS).map(|id| contention.add_txn(meta(id))).collect();
         let objects = (0..OBJECTS).map(|_| contention.add_queue()).collect();
-        let (held, waits, doomed) = Default::default();
+        let (held, waits, must_abort) = Default::default();
         Model {
             contention,
             txns,
             objects,
             held,
             waits,
-            doomed,
+            must_abort,
             effects: Effects::default(),
             now_ns: 0,
         }
@@ -71,7 +71,7 @@ impl Model {
     }
 
     fn request(&mut self, txn: TxnIndex, object: QueueIndex, mode: Mode) {
-        if self.waits.contains_key(&txn) || self.doomed.contains(&txn) {
+        if self.waits.contains_key(&txn) || self.must_abort.contains(&txn) {
             return;
         }
         let before = self.held.get(&(txn, object)).copied();
@@ -95,7 +95,7 @@ impl Model {
                 self.waits.insert(txn, (object, target));
             }
             Err(_) => {
-                self.doomed.insert(txn);
+                self.must_abort.insert(txn);
             }
         }
     }
@@ -131,7 +131,7 @@ impl Model {
             ..meta
         };
         assert_eq!(self.contention.add_txn(fresh), txn);
-        self.doomed.remove(&txn);
+        self.must_abort.remove(&txn);
     }
 
     fn apply_effects(&mut self) {
@@ -147,9 +147,9 @@ impl Model {
                 self.waits.remove(&txn).is_some(),
                 "only a waiter is refused later"
             );
-            self.doomed.insert(txn);
+            self.must_abort.insert(txn);
         }
-        self.doomed
+        self.must_abort
             .extend(self.effects.wounded.drain(..).map(|(txn, _)| txn));
         self.effects.clear();
     }
@@ -214,7 +214,7 @@ impl Model {
         }
     }
 
-    /// The engine agrees with the definitions.
+    /// The contention core agrees with the definitions.
     pub(super) fn check(&self) {
         self.check_grants();
         for &txn in self.waits.keys() {
@@ -260,11 +260,11 @@ impl Model {
                             "an unresolved cycle"
                         );
                     }
-                    DeadlockPolicy::WaitDie => assert!(meta(txn).is_elder_than(&meta(blocker))),
+                    DeadlockPolicy::WaitDie => assert!(meta(txn).is_older_than(&meta(blocker))),
                     DeadlockPolicy::WoundWait => {
                         assert!(
-                            meta(blocker).is_elder_than(&meta(txn))
-                                || self.doomed.contains(&blocker)
+                            meta(blocker).is_older_than(&meta(txn))
+                                || self.must_abort.contains(&blocker)
                         );
                     }
                     // Who waits began to under another policy.

@@ -27,7 +27,7 @@ proptest! {
             let mut id = 0;
             let mut begin = |contention: &mut Contention| {
                 id += 1;
-                // Younger transactions pretend to be elder, so that VATS prefers them.
+                // Younger transactions pretend to be older, so that VATS prefers them.
                 contention.add_txn(TxnMeta { id, birth_ns: 1000 - id, class: 0, expected_remaining_ns: None })
             };
             let object = contention.add_queue();

@@ -57,7 +57,7 @@ pub(super) fn rules() -> impl Strategy<Value = Rules> {
         1 => prop::sample::select(DelayFactor::ALL.to_vec()).prop_map(ScheduleKind::Bldsf),
     ];
     let starvation = prop_oneof![
-        Just(Starvation::Unprevented),
+        Just(Starvation::None),
         Just(Starvation::Barrier),
         Just(Starvation::Ageing { size_per_ns: 0.5 }),
         (0u32..4).prop_map(|overtakes_max| Starvation::BoundedBypass { overtakes_max }),

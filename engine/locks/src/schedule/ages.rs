@@ -131,7 +131,7 @@ fn age_is_inherited_from_dependents() {
     }
 }
 
-/// Readers of ages 5 and 2 around a writer of age 4. VATS stops at the writer; the others let both readers in: eldest 5
+/// Readers of ages 5 and 2 around a writer of age 4. VATS stops at the writer; the others let both readers in: oldest 5
 /// against 4, sums 6 + 3 against 5, squares 36 + 9 against 25.
 #[test]
 fn readers_go_together() {
@@ -143,13 +143,13 @@ fn readers_go_together() {
         (SQUARE, true),
     ] {
         let mut scene = Scene::new(schedule);
-        let elder = scene.waiter(S, 5, &[]);
+        let older = scene.waiter(S, 5, &[]);
         scene.waiter(X, 4, &[]);
         let younger = scene.waiter(S, 2, &[]);
         let expected = if both {
-            vec![elder, younger]
+            vec![older, younger]
         } else {
-            vec![elder]
+            vec![older]
         };
         assert_eq!(scene.granted(), expected, "{schedule:?}");
     }

@@ -1,19 +1,19 @@
-//! Eldest dependency set first: VATS that counts whom a transaction keeps waiting.
+//! Oldest dependency set first: VATS that counts whom a transaction keeps waiting.
 //!
-//! VATS (VATS paper section 5.2) grants the eldest waiter, for its own age. But a young transaction that holds what an
+//! VATS (VATS paper section 5.2) grants the oldest waiter, for its own age. But a young transaction that holds what an
 //! old one waits for is as urgent as the old one: until it ends, the old one cannot. So the age of a request is that of
-//! the eldest member of its dependency set, as a lock holder inherits the priority of those it blocks (Sha, Rajkumar and
+//! the oldest member of its dependency set, as a lock holder inherits the priority of those it blocks (Sha, Rajkumar and
 //! Lehoczky, "Priority Inheritance Protocols", IEEE Transactions on Computers 1990). This is also the limit of
 //! [`super::Ldaf`] for high powers of the age.
 //!
-//! Nobody starves: a waiter is only ever passed over for a dependency set with an elder member, and the elder are
+//! Nobody starves: a waiter is only ever passed over for a dependency set with an older member, and the older are
 //! finitely many.
 
 use super::decision::{Decision, Schedule};
 use super::group;
 use crate::draws::Draws;
 
-/// Grants one exclusive request or all shared ones, whichever has the eldest transaction in its dependency set. Of
+/// Grants one exclusive request or all shared ones, whichever has the oldest transaction in its dependency set. Of
 /// equals the shared requests, then the first to arrive.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct Edsf;

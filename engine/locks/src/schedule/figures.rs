@@ -21,7 +21,7 @@ impl Figure {
     fn new(schedule: ScheduleKind) -> Figure {
         let rules = Rules {
             sizes: SetSizes::Exact,
-            starvation: Starvation::Unprevented,
+            starvation: Starvation::None,
             track_effective_sizes: true,
             ..Rules::new(schedule)
         };

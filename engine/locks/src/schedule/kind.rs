@@ -23,7 +23,7 @@ pub enum ScheduleKind {
     Fifo,
     /// A random waiter.
     Random,
-    /// Eldest transaction first.
+    /// Oldest transaction first.
     Vats,
     /// Most locks first.
     Mlf,
@@ -37,9 +37,9 @@ pub enum ScheduleKind {
     Bldsf(DelayFactor),
     /// LDSF that divides by the expected remaining time.
     Hldsf,
-    /// Eldest transaction first, with all it can be shared with.
+    /// Oldest transaction first, with all it can be shared with.
     Svats,
-    /// Eldest dependency set first.
+    /// Oldest dependency set first.
     Edsf,
     /// Largest dependency-set age first.
     Ldaf(AgePower),

@@ -12,7 +12,7 @@
 //! | `L` | mean latency | 1: LDSF |
 //! | `L^2` | variance about the mean | its age: [`AgePower::Linear`] |
 //! | `L^3` | third moment, so more of the tail | its age squared: [`AgePower::Square`] |
-//! | `L^p`, `p` to infinity | the greatest latency | only the eldest counts: [`super::Edsf`] |
+//! | `L^p`, `p` to infinity | the greatest latency | only the oldest counts: [`super::Edsf`] |
 //!
 //! Ages are those of whole transactions, as in VATS (VATS paper section 5.2). One nanosecond is added to each, so that
 //! transactions born this moment count as in LDSF.

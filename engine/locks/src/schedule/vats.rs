@@ -1,18 +1,18 @@
-//! Variance-aware transaction scheduling: the eldest transaction first (VATS paper section 5.2, theorem 1; dissertation
+//! Variance-aware transaction scheduling: the oldest transaction first (VATS paper section 5.2, theorem 1; dissertation
 //! theorem 3.1).
 //!
 //! Age counts from the transaction's birth, not from its arrival at this queue. The algorithm grants one lock; as in the
-//! paper's implementation, everything that conflicts with no elder request, granted or still waiting, is granted too.
+//! paper's implementation, everything that conflicts with no older request, granted or still waiting, is granted too.
 
 use super::decision::{Decision, Schedule};
 use crate::draws::Draws;
 use crate::modes::{MODES, Mode};
 use crate::queue::Waiter;
 
-/// When a waiter was born, and its place in the queue: unique, the elder the less.
+/// When a waiter was born, and its place in the queue: unique, the older the less.
 type Birth = (u64, usize);
 
-/// Grants the eldest transaction and, eldest first, every other that conflicts with nothing elder.
+/// Grants the oldest transaction and, oldest first, every other that conflicts with nothing older.
 #[derive(Clone, Default, Debug)]
 pub struct Vats {
     granted: Vec<Birth>,
@@ -20,20 +20,20 @@ pub struct Vats {
 
 impl Schedule for Vats {
     fn pick(&mut self, decision: &Decision<'_>, _: &mut Draws, picked: &mut Vec<usize>) {
-        // Whoever is not younger than the eldest of each mode it conflicts with conflicts with nothing elder. So two
+        // Whoever is not younger than the oldest of each mode it conflicts with conflicts with nothing older. So two
         // passes do, and only those granted are sorted, not the queue.
         let birth = |(place, waiter): (usize, &Waiter)| (waiter.birth_ns, place);
-        let mut eldest: [Option<Birth>; Mode::COUNT] = [None; Mode::COUNT];
+        let mut oldest: [Option<Birth>; Mode::COUNT] = [None; Mode::COUNT];
         for candidate in decision.candidates() {
-            let of_mode = &mut eldest[candidate.1.mode as usize];
+            let of_mode = &mut oldest[candidate.1.mode as usize];
             let birth = birth(candidate);
-            *of_mode = Some(of_mode.map_or(birth, |elder| elder.min(birth)));
+            *of_mode = Some(of_mode.map_or(birth, |older| older.min(birth)));
         }
         let limits = MODES.map(|mode| {
             let rivals = mode
                 .conflicts()
                 .iter()
-                .filter_map(|rival| eldest[rival as usize]);
+                .filter_map(|rival| oldest[rival as usize]);
             rivals.min().unwrap_or((u64::MAX, usize::MAX))
         });
         self.granted.clear();

@@ -13,7 +13,7 @@ impl Condvar {
         self.0.notify_one();
     }
 
-    /// Waits for a notification or the deadline; the second value tells whether the deadline passed. `guard` is that of
+    /// Waits for a notification or the deadline; the second value is whether the deadline passed. `guard` is that of
     /// the mutex.
     pub(crate) fn wait<'a, T>(
         &self,

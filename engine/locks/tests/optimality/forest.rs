@@ -31,7 +31,7 @@ struct Forest {
 
 fn forest(schedule: ScheduleKind, sizes_of: SetSizes, draws: &mut Draws) -> Forest {
     let rules = Rules {
-        starvation: Starvation::Unprevented,
+        starvation: Starvation::None,
         sizes: sizes_of,
         ..Rules::new(schedule)
     };

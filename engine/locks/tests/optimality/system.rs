@@ -115,7 +115,7 @@ impl System {
     /// What the lock manager's code does when `txn` ends.
     fn scheduled(&self, txn: usize, schedule: ScheduleKind) -> System {
         let rules = Rules {
-            starvation: Starvation::Unprevented,
+            starvation: Starvation::None,
             sizes: SetSizes::Exact,
             ..Rules::new(schedule)
         };

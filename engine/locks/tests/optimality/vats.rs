@@ -2,12 +2,12 @@
 //!
 //! A *menu* is a list of transactions, each with an age and a time of arrival at the object's queue; its `p`-performance
 //! is the expected `Lp` norm of the latencies. The theorem: with exclusive locks and remaining times `R(T)` drawn
-//! independently from one distribution, no scheduler does better than granting the eldest, not even one that knows the
+//! independently from one distribution, no scheduler does better than granting the oldest, not even one that knows the
 //! distribution. Here every scheduler is tried: a tree of decisions, each of which may depend on everything that
 //! happened so far and even on arrivals to come.
 //!
 //! The proof exchanges two grants, so it needs what it does not say: a scheduler that grants whenever the lock is free and
-//! somebody waits. `idling_for_an_elder_one_to_come_can_be_better` is a menu on which one that idles wins.
+//! somebody waits. `idling_for_an_older_one_to_come_can_be_better` is a menu on which one that idles wins.
 
 use evenkeel_locks::contention::{Contention, Effects, Rules};
 use evenkeel_locks::draws::Draws;
@@ -177,9 +177,9 @@ fn vats_is_optimal_among_all_schedulers_that_never_idle() {
 }
 
 #[test]
-fn idling_for_an_elder_one_to_come_can_be_better() {
+fn idling_for_an_older_one_to_come_can_be_better() {
     // Remaining times are 10. A young transaction waits at time 0, one that is 1000 old comes at time 1. VATS: the young
-    // one ends at 10, the elder one at 20, at an age of 1019. Idling: the elder one ends at 11, at an age of 1010, the
+    // one ends at 10, the older one at 20, at an age of 1019. Idling: the older one ends at 11, at an age of 1010, the
     // young one at 21. The sums are 1029 and 1031, so for p = 1 idling costs; for p = 2 it gains.
     let visitor = |birth, arrival| Visitor {
         birth,
@@ -205,7 +205,7 @@ fn idling_for_an_elder_one_to_come_can_be_better() {
 
 #[test]
 fn known_remaining_times_can_be_used_better() {
-    // Not of one distribution: the elder one takes 10, the younger one 1. Latencies 12 + 11 with the eldest first,
+    // Not of one distribution: the older one takes 10, the younger one 1. Latencies 12 + 11 with the oldest first,
     // 1 + 13 with the shortest first.
     let visitor = |birth, remaining| Visitor {
         birth,

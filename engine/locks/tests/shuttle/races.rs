@@ -23,8 +23,8 @@ fn manager(schedule: ScheduleKind) -> LockManager<u64> {
     })
 }
 
-/// The transaction holds the lock if it was told so, and only then.
-fn assert_told(txn: &Transaction<u64>, outcome: &Result<(), LockError>) {
+/// The transaction holds the lock if the outcome says so, and only then.
+fn assert_outcome_holds(txn: &Transaction<u64>, outcome: &Result<(), LockError>) {
     assert_eq!(txn.mode_of(&0).is_some(), outcome.is_ok(), "{outcome:?}");
 }
 
@@ -48,7 +48,7 @@ fn a_timeout_with_the_grant() {
                     let mut txn = hasty.begin();
                     let outcome = txn.lock_timeout(&0, X, SOON);
                     assert!(matches!(outcome, Ok(()) | Err(LockError::Timeout)));
-                    assert_told(&txn, &outcome);
+                    assert_outcome_holds(&txn, &outcome);
                 });
                 // Whatever becomes of the hasty one, the patient one is granted.
                 let patient = locks.clone();
@@ -97,7 +97,7 @@ fn a_cancellation_with_the_grant() {
             let cancelled = thread::spawn(move || {
                 let outcome = txn.lock(&0, X);
                 assert!(matches!(outcome, Ok(()) | Err(LockError::Cancelled)));
-                assert_told(&txn, &outcome);
+                assert_outcome_holds(&txn, &outcome);
             });
             let behind = locks.clone();
             let behind = thread::spawn(move || behind.begin().lock(&0, X));
@@ -124,7 +124,7 @@ fn a_cancellation_with_a_timeout_and_the_grant() {
                 let outcome = txn.lock_timeout(&0, X, SOON);
                 let ends = [LockError::Timeout, LockError::Cancelled].map(Err);
                 assert!(outcome.is_ok() || ends.contains(&outcome));
-                assert_told(&txn, &outcome);
+                assert_outcome_holds(&txn, &outcome);
             });
             let cancels = thread::spawn(move || canceller.cancel());
             holder.release_all();
@@ -136,7 +136,7 @@ fn a_cancellation_with_a_timeout_and_the_grant() {
     );
 }
 
-/// Two transactions in opposite order; the elder one's second wait may time out, and it may be cancelled.
+/// Two transactions in opposite order; the older one's second wait may time out, and it may be cancelled.
 fn victim_race(deadlocks: DeadlockPolicy, cancel: bool) {
     shuttle::check_random(
         move || {
@@ -146,13 +146,13 @@ fn victim_race(deadlocks: DeadlockPolicy, cancel: bool) {
                 ..config.rules
             };
             let locks = LockManager::new(Config { rules, ..config });
-            let (mut elder, mut younger) = (locks.begin(), locks.begin());
-            elder.lock(&0, X).expect("free");
+            let (mut older, mut younger) = (locks.begin(), locks.begin());
+            older.lock(&0, X).expect("free");
             younger.lock(&1, X).expect("free");
-            let canceller = elder.canceller();
-            let elder = thread::spawn(move || {
-                let outcome = elder.lock_timeout(&1, X, SOON);
-                assert_eq!(elder.mode_of(&1).is_some(), outcome.is_ok());
+            let canceller = older.canceller();
+            let older = thread::spawn(move || {
+                let outcome = older.lock_timeout(&1, X, SOON);
+                assert_eq!(older.mode_of(&1).is_some(), outcome.is_ok());
                 outcome
             });
             let younger = thread::spawn(move || {
@@ -163,17 +163,17 @@ fn victim_race(deadlocks: DeadlockPolicy, cancel: bool) {
             if cancel {
                 canceller.cancel();
             }
-            let (elder, younger) = (
-                elder.join().expect("no panic"),
+            let (older, younger) = (
+                older.join().expect("no panic"),
                 younger.join().expect("no panic"),
             );
             match younger {
-                // The victim is the younger one, whose locks go to the elder, unless that gave up before.
+                // The victim is the younger one, whose locks go to the older, unless that gave up before.
                 Ok(()) | Err(LockError::Deadlock { .. }) => {}
                 Err(LockError::Died { .. } | LockError::Wounded { .. }) => {}
                 other => panic!("{other:?}"),
             }
-            match elder {
+            match older {
                 Ok(()) | Err(LockError::Timeout) => {}
                 Err(LockError::Cancelled) => assert!(cancel),
                 other => panic!("{other:?}"),
@@ -220,7 +220,7 @@ fn a_dropped_future_with_the_grant() {
                     polled
                 };
                 if let Poll::Ready(outcome) = polled {
-                    assert_told(&txn, &outcome);
+                    assert_outcome_holds(&txn, &outcome);
                 }
                 // Granted in that moment or not, it is held exactly if the transaction says so.
                 let held = txn.mode_of(&0).is_some();

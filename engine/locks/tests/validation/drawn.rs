@@ -37,7 +37,7 @@ fn drawn_rules(draws: &mut Draws) -> Rules {
         schedule => schedule,
     };
     let starvations = [
-        Starvation::Unprevented,
+        Starvation::None,
         Starvation::Barrier,
         Starvation::Ageing { size_per_ns: 1e-4 },
         Starvation::BoundedBypass { overtakes_max: 2 },

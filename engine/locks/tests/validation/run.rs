@@ -206,7 +206,7 @@ impl Run {
     }
 
     /// Whether `other` was born before `txn`.
-    pub fn is_elder(&self, other: TxnId, txn: &Transaction<u64>) -> bool {
+    pub fn is_older(&self, other: TxnId, txn: &Transaction<u64>) -> bool {
         let births = self.births.lock().expect("no panic");
         let other_birth_ns = births.get(&other);
         other_birth_ns.is_some_and(|&birth_ns| (birth_ns, other) < (txn.birth_ns(), txn.id()))

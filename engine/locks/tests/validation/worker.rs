@@ -258,14 +258,14 @@ impl<'r> Worker<'r> {
             LockError::WouldBlock => {
                 how == How::Try || plan.ever(|policy| policy == DeadlockPolicy::NoWait)
             }
-            LockError::Died { elder } => {
+            LockError::Died { older } => {
                 plan.ever(|policy| policy == DeadlockPolicy::WaitDie)
-                    && self.run.is_elder(*elder, txn)
+                    && self.run.is_older(*older, txn)
                     && how != How::Try
             }
-            LockError::Wounded { elder } => {
+            LockError::Wounded { older } => {
                 plan.ever(|policy| policy == DeadlockPolicy::WoundWait)
-                    && self.run.is_elder(*elder, txn)
+                    && self.run.is_older(*older, txn)
             }
             LockError::TooManyLocks { locks_max } => {
                 *locks_max == plan.config.locks_max && txn.locks_held() == *locks_max && !upgrade

@@ -1,4 +1,4 @@
-//! What the lock manager promises its embedder, on real threads.
+//! The lock manager's contract with its embedder, on real threads.
 
 use std::future::Future;
 use std::pin::pin;
@@ -69,28 +69,28 @@ fn early_release_lets_the_next_one_in() {
 #[test]
 fn the_prevention_policies_refuse_by_age() {
     let locks = manager_with(DeadlockPolicy::NoWait);
-    let (mut elder, mut younger) = (locks.begin(), locks.begin());
-    elder.lock(&1, Mode::X).expect("free");
+    let (mut older, mut younger) = (locks.begin(), locks.begin());
+    older.lock(&1, Mode::X).expect("free");
     assert_eq!(younger.lock(&1, Mode::X), Err(LockError::WouldBlock));
 
     let locks = manager_with(DeadlockPolicy::WaitDie);
-    let (mut elder, mut younger) = (locks.begin(), locks.begin());
-    elder.lock(&1, Mode::X).expect("free");
+    let (mut older, mut younger) = (locks.begin(), locks.begin());
+    older.lock(&1, Mode::X).expect("free");
     assert_eq!(
         younger.lock(&1, Mode::X),
-        Err(LockError::Died { elder: elder.id() })
+        Err(LockError::Died { older: older.id() })
     );
 
     let locks = manager_with(DeadlockPolicy::WoundWait);
-    let (mut elder, mut younger) = (locks.begin(), locks.begin());
-    let elder_id = elder.id();
+    let (mut older, mut younger) = (locks.begin(), locks.begin());
+    let older_id = older.id();
     younger.lock(&1, Mode::X).expect("free");
     thread::scope(|scope| {
-        let wait = scope.spawn(|| elder.lock(&1, Mode::X));
+        let wait = scope.spawn(|| older.lock(&1, Mode::X));
         until_waiting(&locks, 1);
         assert_eq!(
             younger.lock(&2, Mode::S),
-            Err(LockError::Wounded { elder: elder_id })
+            Err(LockError::Wounded { older: older_id })
         );
         younger.release_all();
         assert_eq!(wait.join().expect("no panic"), Ok(()));
@@ -152,14 +152,14 @@ fn memory_is_kept_only_for_locked_objects() {
 
 #[test]
 fn a_wound_received_by_its_own_request_is_not_forgotten() {
-    // The elder reader waits for the IX holder alone, until the younger IS holder asks for X: then for both.
+    // The older reader waits for the IX holder alone, until the younger IS holder asks for X: then for both.
     let locks = manager_with(DeadlockPolicy::WoundWait);
-    let (mut holder, mut elder, mut younger) = (locks.begin(), locks.begin(), locks.begin());
-    let wounded = Err(LockError::Wounded { elder: elder.id() });
+    let (mut holder, mut older, mut younger) = (locks.begin(), locks.begin(), locks.begin());
+    let wounded = Err(LockError::Wounded { older: older.id() });
     holder.lock(&1, Mode::IX).expect("free");
     younger.lock(&1, Mode::IS).expect("compatible");
     thread::scope(|scope| {
-        let wait = scope.spawn(|| elder.lock(&1, Mode::S));
+        let wait = scope.spawn(|| older.lock(&1, Mode::S));
         until_waiting(&locks, 1);
         assert_eq!(younger.lock(&1, Mode::X), wounded);
         assert_eq!(younger.lock(&2, Mode::S), wounded);
@@ -204,10 +204,10 @@ fn the_schedule_can_be_changed_while_transactions_wait() {
             ..TxnOptions::default()
         })
     };
-    let (mut younger, mut elder) = (born(2), born(1));
+    let (mut younger, mut older) = (born(2), born(1));
     let mut context = Context::from_waker(Waker::noop());
     let mut first = pin!(younger.lock_async(&1, Mode::X));
-    let mut second = pin!(elder.lock_async(&1, Mode::X));
+    let mut second = pin!(older.lock_async(&1, Mode::X));
     assert!(first.as_mut().poll(&mut context).is_pending());
     assert!(second.as_mut().poll(&mut context).is_pending());
     locks.set_schedule(ScheduleKind::Vats);
@@ -224,10 +224,10 @@ fn the_schedule_can_be_changed_while_transactions_wait() {
 }
 
 #[test]
-fn who_waits_against_a_new_deadlock_policy_is_told() {
+fn a_wait_that_a_new_deadlock_policy_forbids_ends_with_its_error() {
     let locks = manager(ScheduleKind::Fifo);
-    let (mut elder, mut younger) = (locks.begin(), locks.begin());
-    elder.lock(&1, Mode::X).expect("free");
+    let (mut older, mut younger) = (locks.begin(), locks.begin());
+    older.lock(&1, Mode::X).expect("free");
     thread::scope(|scope| {
         let wait = scope.spawn(|| younger.lock(&1, Mode::X));
         until_waiting(&locks, 1);
@@ -235,14 +235,14 @@ fn who_waits_against_a_new_deadlock_policy_is_told() {
             deadlocks: DeadlockPolicy::WaitDie,
             ..Rules::new(ScheduleKind::Fifo)
         });
-        let died = LockError::Died { elder: elder.id() };
+        let died = LockError::Died { older: older.id() };
         assert!(died.is_victim() && died.must_abort());
         assert_eq!(wait.join().expect("no panic"), Err(died));
     });
 }
 
 #[test]
-fn the_metrics_tell_who_waits_for_what_behind_whom() {
+fn the_metrics_count_waits_by_object_and_holder_class() {
     for metrics in [true, false] {
         let locks = LockManager::new(Config {
             metrics,
@@ -259,20 +259,26 @@ fn the_metrics_tell_who_waits_for_what_behind_whom() {
             let mut wait = pin!(waiter.lock_async(&7, Mode::S));
             assert!(wait.as_mut().poll(&mut context).is_pending());
         }
-        let told = locks.metrics();
+        let counted = locks.metrics();
         let (objects, classes) = match metrics {
             true => (vec![(7, 3)], vec![(5, 3)]),
             false => (vec![], vec![]),
         };
-        assert_eq!(told.waits_by_object, objects);
-        assert_eq!(told.waits_by_holder_class, classes);
+        assert_eq!(counted.waits_by_object, objects);
+        assert_eq!(counted.waits_by_holder_class, classes);
         // Each was the only one to wait, and was dropped before it was granted.
         assert_eq!(
-            (told.contention.waits, told.contention.queue_lengths[0]),
+            (
+                counted.contention.waits,
+                counted.contention.queue_lengths[0]
+            ),
             (3, 3)
         );
         assert_eq!(
-            (told.uncontended_grants, told.contention.scheduled_grants),
+            (
+                counted.uncontended_grants,
+                counted.contention.scheduled_grants
+            ),
             (1, 0)
         );
     }

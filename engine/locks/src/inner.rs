@@ -17,7 +17,7 @@ use crate::sync::{Mutex, MutexGuard};
 use crate::table::{Quick, Request, Table};
 
 /// The state behind a [`crate::LockManager`] and its transactions.
-pub(crate) struct Engine<K> {
+pub(crate) struct ManagerInner<K> {
     table: Table<K>,
     contended: Mutex<Contended<K>>,
     config: Config,
@@ -44,9 +44,9 @@ struct Section<'e, K> {
     timed: bool,
 }
 
-impl<K: Hash + Eq + Clone> Engine<K> {
-    pub(crate) fn new(config: Config) -> Engine<K> {
-        Engine {
+impl<K: Hash + Eq + Clone> ManagerInner<K> {
+    pub(crate) fn new(config: Config) -> ManagerInner<K> {
+        ManagerInner {
             table: Table::new(config.shards),
             contended: Mutex::new(Contended::new(config.rules, config.metrics)),
             config,
@@ -57,7 +57,7 @@ impl<K: Hash + Eq + Clone> Engine<K> {
         }
     }
 
-    /// Nanoseconds since the engine was made.
+    /// Nanoseconds since the manager was made.
     pub(crate) fn now_ns(&self) -> u64 {
         self.epoch.elapsed().as_nanos() as u64
     }
@@ -133,7 +133,7 @@ impl<K: Hash + Eq + Clone> Engine<K> {
     /// Grants the request or enters its wait into the graph. `locks_held` is the number of locks `owner` holds.
     ///
     /// # Errors
-    /// The request was refused: a deadlock, a prevention policy, or a transaction told to abort.
+    /// The request was refused: a deadlock, a prevention policy, or a transaction that must abort.
     pub(crate) fn grant_or_wait(
         &self,
         owner: &Owner,
@@ -178,7 +178,7 @@ impl<K: Hash + Eq + Clone> Engine<K> {
     /// Refuses every further request of `owner` and ends its wait.
     pub(crate) fn cancel(&self, owner: &Owner) {
         let mut section = self.enter();
-        owner.doom(LockError::Cancelled);
+        owner.require_abort(LockError::Cancelled);
         if section.contended.cancel(owner, section.now_ns) {
             owner.deliver(Err(LockError::Cancelled));
         }
@@ -229,7 +229,7 @@ impl<K: Hash + Eq + Clone> Engine<K> {
         }
     }
 
-    /// Tells the others what was done to them, unlocks the graph, and wakes exactly the transactions whose wait ended.
+    /// Delivers the ends of other transactions' waits, unlocks the graph, and wakes exactly those transactions.
     fn leave(&self, section: Section<'_, K>, caller: Option<&Owner>) {
         let Section {
             mut contended,

@@ -26,8 +26,8 @@ use crate::tree::Tree;
 /// No lock timeout.
 const NO_TIMEOUT: u64 = u64::MAX;
 
-/// A store without its threads.
-pub(crate) struct Engine {
+/// What handles, transactions and background threads of one store share.
+pub(crate) struct StoreInner {
     /// Tells handles of different stores apart.
     pub(crate) number: u64,
     pub(crate) storage: Storage,
@@ -38,7 +38,7 @@ pub(crate) struct Engine {
     pub(crate) catalog: Tree,
     pub(crate) checkpoints: Mutex<CheckpointState>,
     pub(crate) directory: Arc<dyn Directory>,
-    /// Whether everything a transaction can read is durable or known to [`Released`], see [`Engine::set_flush_policy`].
+    /// Whether everything a transaction can read is durable or known to [`Released`], see [`StoreInner::set_flush_policy`].
     pub(crate) needs_known: AtomicBool,
     pub(crate) release: Release,
     pub(crate) released: Released,
@@ -60,7 +60,7 @@ struct Tables {
     by_root: HashMap<PageId, (Table, Option<Index>)>,
 }
 
-/// What an [`Engine`] is made of.
+/// What an [`StoreInner`] is made of.
 pub(crate) struct Parts {
     pub(crate) storage: Storage,
     pub(crate) locks: LockManager<LockName>,
@@ -75,10 +75,10 @@ pub(crate) struct Parts {
     pub(crate) lock: DirectoryLock,
 }
 
-impl Engine {
-    pub(crate) fn new(parts: Parts) -> Engine {
+impl StoreInner {
+    pub(crate) fn new(parts: Parts) -> StoreInner {
         static NEXT_NUMBER: AtomicU64 = AtomicU64::new(1);
-        let engine = Engine {
+        let store = StoreInner {
             number: NEXT_NUMBER.fetch_add(1, Ordering::Relaxed),
             storage: parts.storage,
             locks: parts.locks,
@@ -100,8 +100,8 @@ impl Engine {
             observer: RwLock::new(None),
             _lock: parts.lock,
         };
-        engine.set_lock_timeout(parts.lock_timeout);
-        engine
+        store.set_lock_timeout(parts.lock_timeout);
+        store
     }
 
     /// # Errors

@@ -1,13 +1,13 @@
-//! The edges of the wait-for graph: whom a transaction waits for, and who waits for it.
+//! The wait-for relation: whom a transaction waits for (its blockers), and who waits for it (its dependents).
 
 use smallvec::SmallVec;
 
 use super::vertices::Graph;
 use crate::index::{QueueIndex, TxnIndex};
 
-/// Which edges a traversal follows.
+/// Which waits a traversal follows.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Edges {
+pub(super) enum WaitsFor {
     /// Those of the queues as they are.
     Current,
     /// Those the effective sizes were computed with.
@@ -17,17 +17,17 @@ pub(super) enum Edges {
 impl Graph {
     /// The transactions `txn` waits for directly: every one of them must release before `txn` can be granted.
     pub fn blockers(&self, txn: TxnIndex) -> SmallVec<[TxnIndex; 4]> {
-        self.blockers_by(txn, Edges::Current)
+        self.blockers_by(txn, WaitsFor::Current)
     }
 
     /// One of the [`Graph::blockers`].
     pub fn a_blocker(&self, txn: TxnIndex) -> Option<TxnIndex> {
-        self.blocking(txn, Edges::Current).next()
+        self.blocking(txn, WaitsFor::Current).next()
     }
 
     /// Whether the waiters of `index` wait for more holders than before its last change: the one case in which a new
     /// cycle need not contain the transaction that has just begun to wait.
-    pub fn has_new_edges(&self, index: QueueIndex) -> bool {
+    pub fn has_new_blockers(&self, index: QueueIndex) -> bool {
         let queue = self.queue(index);
         let (old, new, held) = (
             queue.accounted,
@@ -43,21 +43,21 @@ impl Graph {
         })
     }
 
-    pub(super) fn blockers_by(&self, txn: TxnIndex, edges: Edges) -> SmallVec<[TxnIndex; 4]> {
-        self.blocking(txn, edges).collect()
+    pub(super) fn blockers_by(&self, txn: TxnIndex, waits: WaitsFor) -> SmallVec<[TxnIndex; 4]> {
+        self.blocking(txn, waits).collect()
     }
 
-    fn blocking(&self, txn: TxnIndex, edges: Edges) -> impl Iterator<Item = TxnIndex> + '_ {
+    fn blocking(&self, txn: TxnIndex, waits: WaitsFor) -> impl Iterator<Item = TxnIndex> + '_ {
         let waits_at = self.txn(txn).waiting.into_iter();
         waits_at.flat_map(move |index| {
             let queue = self.queue(index);
             let (request, upgrade) = queue
                 .request_of(txn)
                 .expect("a waiting transaction is in the queue");
-            let blocking = match edges {
+            let blocking = match waits {
                 _ if upgrade => request.mode.conflicts(),
-                Edges::Current => queue.blocking_modes()[request.mode as usize],
-                Edges::Accounted => queue.accounted[request.mode as usize],
+                WaitsFor::Current => queue.blocking_modes()[request.mode as usize],
+                WaitsFor::Accounted => queue.accounted[request.mode as usize],
             };
             let others = queue.granted.iter().filter(move |grant| grant.owner != txn);
             others

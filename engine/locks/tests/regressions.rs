@@ -24,7 +24,7 @@ fn until_waiting(locks: &LockManager<u64>, count: usize) {
 
 #[test]
 fn reordering_never_grants_conflicting_exclusive_locks() {
-    // MariaDB MDEV-16664: VATS granted a second exclusive lock after re-ordering the queue. Here an elder transaction
+    // MariaDB MDEV-16664: VATS granted a second exclusive lock after re-ordering the queue. Here an older transaction
     // arrives behind a younger one, and the counter each increments without atomics would lose updates.
     struct Shared(std::cell::UnsafeCell<u64>);
     // SAFETY: accessed only under the exclusive lock on object 1, which is what the test is about.
@@ -83,16 +83,16 @@ fn an_upgrade_is_not_its_own_deadlock() {
 #[test]
 fn two_upgrades_of_one_object_are_an_upgrade_conflict() {
     let locks = manager(ScheduleKind::Fifo);
-    let (mut elder, mut younger) = (locks.begin(), locks.begin());
-    let elder_id = elder.id();
-    elder.lock(&1, Mode::S).expect("free");
+    let (mut older, mut younger) = (locks.begin(), locks.begin());
+    let older_id = older.id();
+    older.lock(&1, Mode::S).expect("free");
     younger.lock(&1, Mode::S).expect("shared");
     thread::scope(|scope| {
-        let upgrade = scope.spawn(|| elder.lock(&1, Mode::X));
+        let upgrade = scope.spawn(|| older.lock(&1, Mode::X));
         until_waiting(&locks, 1);
         assert_eq!(
             younger.lock(&1, Mode::X),
-            Err(LockError::UpgradeConflict { with: elder_id })
+            Err(LockError::UpgradeConflict { with: older_id })
         );
         younger.release_all();
         assert_eq!(upgrade.join().expect("no panic"), Ok(()));
