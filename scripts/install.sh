@@ -1,15 +1,15 @@
 #!/bin/sh
 # Installs what Evenkeel's demo, tests and benchmarks need and this Debian or Ubuntu machine lacks.
 #
-#   scripts/install.sh [postgresql] [mariadb] [apache] [nginx] [redis] [memcached] [test]
+#   scripts/install.sh [postgresql] [mariadb] [apache] [nginx] [redis] [memcached] [test] [lint]
 #
-# A C and C++ compiler and make are always included; "test" means everything the tests use.
+# A C and C++ compiler and make are always included; "test" means everything the tests use, "lint" what `make lint` does.
 # Says nothing and needs no rights when nothing is missing. The packages' own services are kept
 # from starting: Evenkeel runs private servers of its own.
 set -eu
 
 usage() {
-    echo "usage: scripts/install.sh [postgresql] [mariadb] [apache] [nginx] [redis] [memcached] [test]" >&2
+    echo "usage: scripts/install.sh [postgresql] [mariadb] [apache] [nginx] [redis] [memcached] [test] [lint]" >&2
     exit 2
 }
 
@@ -79,6 +79,9 @@ check() {
         check redis
         check memcached
         ;;
+    # Built from source, without optimisation: it runs for a second.
+    lint) [ -x "${CARGO_HOME:-$HOME/.cargo}/bin/cargo-deny" ] || has cargo-deny ||
+        cargo install --locked --debug --version 0.20.2 cargo-deny ;;
     *) usage ;;
     esac
 }

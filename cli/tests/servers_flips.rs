@@ -2,7 +2,7 @@
 //! and the code of the file in the end.
 //!
 //! Refinement changes few sites at a time and comes to rest. Here the session's parts are driven by hand instead, in a
-//! process of their own (`flipper`), which takes its orders from the environment.
+//! process of their own: the same test again, which takes its orders from the environment ([`flips_as_ordered`]).
 
 #[path = "servers_flips/flipping.rs"]
 mod flipping;
@@ -42,7 +42,8 @@ struct Flipper {
 }
 
 impl Flipper {
-    fn start(launch: &Launch, interval: &str, stop_signal: i32) -> Flipper {
+    /// Runs `test` of this file once more, with orders.
+    fn start(test: &str, launch: &Launch, interval: &str, stop_signal: i32) -> Flipper {
         let folder = tempfile::tempdir().unwrap();
         let open = <std::fs::Permissions as std::os::unix::fs::PermissionsExt>::from_mode(0o755);
         std::fs::set_permissions(folder.path(), open.clone()).unwrap();
@@ -62,7 +63,7 @@ impl Flipper {
         let log = std::fs::File::create(folder.path().join("log")).unwrap();
         let mut command = Command::new(std::env::current_exe().unwrap());
         command
-            .args(["--exact", "flipper", "--nocapture"])
+            .args(["--exact", test, "--nocapture"])
             .env(ORDERS, orders.to_string());
         command
             .envs(launch.env.iter().map(|(name, value)| (name, value)))
@@ -127,25 +128,33 @@ fn assert_flipped(result: &Value) {
     );
 }
 
-/// Not a test of its own: what [`Flipper::start`] runs.
-#[test]
-fn flipper() {
+/// Whether this process has orders; then it has carried them out.
+fn flips_as_ordered() -> bool {
     let Ok(orders) = std::env::var(ORDERS) else {
-        return;
+        return false;
     };
     let orders: Value = serde_json::from_str(&orders).unwrap();
     let result = Flipping::new(orders).run();
     std::fs::write(result.0, result.1.to_string()).unwrap();
+    true
 }
 
 // The loads -----------------------------------------------------------------------------------------------------------
 
 #[test]
 fn postgres_under_pgbench() {
+    if flips_as_ordered() {
+        return;
+    }
     let Some(prepared) = installed(PostgreSql::prepare(&postgres_options(&[]))) else {
         return;
     };
-    let flipper = Flipper::start(&prepared.launch(), "postgres:statement", libc::SIGINT);
+    let flipper = Flipper::start(
+        "postgres_under_pgbench",
+        &prepared.launch(),
+        "postgres:statement",
+        libc::SIGINT,
+    );
     let server = prepared
         .adopt()
         .unwrap_or_else(|error| panic!("{error}\n{}", flipper.log()));
@@ -163,6 +172,9 @@ fn postgres_under_pgbench() {
 /// the order of their numbers, which keeps deadlocks out; nothing may get lost or fail.
 #[test]
 fn mariadb_under_transfers() {
+    if flips_as_ordered() {
+        return;
+    }
     let Some(prepared) = installed(MariaDb::prepare(&Options {
         fsync: false,
         ..Options::default()
@@ -170,7 +182,12 @@ fn mariadb_under_transfers() {
         return;
     };
     let interval = "dispatch_command(enum_server_command, THD*, char*, unsigned int, bool)";
-    let flipper = Flipper::start(&prepared.launch(), interval, libc::SIGTERM);
+    let flipper = Flipper::start(
+        "mariadb_under_transfers",
+        &prepared.launch(),
+        interval,
+        libc::SIGTERM,
+    );
     let server = prepared
         .adopt()
         .unwrap_or_else(|error| panic!("{error}\n{}", flipper.log()));

@@ -39,17 +39,28 @@ pub struct Profiled {
     pub json: Option<Value>,
 }
 
-/// The result of preparing a server; `None`, said on standard error, where it is not installed.
+/// The result of preparing a server; `None`, said on standard error, where it is not installed. In continuous integration,
+/// which sets `CI`, it has to be.
 #[track_caller]
 pub fn installed<S>(prepared: Result<S, ServerError>) -> Option<S> {
     match prepared {
         Ok(server) => Some(server),
         Err(error @ ServerError::NotInstalled { .. }) => {
-            eprintln!("skipped: {error}");
+            skip(&error.to_string());
             None
         }
         Err(error) => panic!("{error}"),
     }
+}
+
+/// Says that a test is left out because something is not installed; a failure in continuous integration.
+#[track_caller]
+pub fn skip(missing: &str) {
+    assert!(
+        std::env::var_os("CI").is_none(),
+        "{missing}; run scripts/install.sh test"
+    );
+    eprintln!("skipped: {missing}");
 }
 
 impl Profiler {

@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use evenkeel_analysis::critical::spans::SwitchedOut;
@@ -20,7 +21,8 @@ pub struct Writer {
 }
 
 impl Writer {
-    /// Begins a recording, replacing what is at `path`.
+    /// Begins a recording, replacing what is at `path`. Statements and addresses are nobody else's business: only the user may
+    /// read a new file; an existing one keeps its mode.
     ///
     /// # Errors
     /// The file cannot be made.
@@ -29,7 +31,9 @@ impl Writer {
             path: path.to_owned(),
             source,
         };
-        let mut file = BufWriter::with_capacity(1 << 16, File::create(path).map_err(named)?);
+        let mut options = File::options();
+        options.write(true).create(true).truncate(true).mode(0o600);
+        let mut file = BufWriter::with_capacity(1 << 16, options.open(path).map_err(named)?);
         let mut head = MAGIC.to_vec();
         head.extend(VERSION.to_le_bytes());
         head.extend([0; 4]);
@@ -167,5 +171,21 @@ impl Writer {
                 source,
             }),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    #[test]
+    fn only_the_user_may_read_a_recording() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("run.keel");
+        Writer::create(&path).unwrap();
+        let mode = std::fs::metadata(&path).unwrap().permissions().mode();
+        assert_eq!(mode & 0o077, 0, "{mode:o}");
     }
 }
