@@ -6,6 +6,7 @@ use std::time::Duration;
 use hdrhistogram::Histogram;
 
 use crate::client::Reason;
+use crate::in_flight::InFlight;
 use crate::sample::{Ending, Sample};
 use crate::sums::Sums;
 
@@ -129,6 +130,8 @@ pub struct Accounts {
     pub done_in_window: u64,
     /// Transactions of the warm-up that had not even started when the window began.
     pub backlog: u64,
+    /// How many were in flight in the course of the window.
+    pub in_flight: InFlight,
     /// The course of the run, warm-up (below zero) included.
     pub slices: Vec<Slice>,
     /// Responses of the open slice.
@@ -150,6 +153,7 @@ impl Accounts {
             retries: 0,
             done_in_window: 0,
             backlog: 0,
+            in_flight: InFlight::new(window),
             slices: Vec::new(),
             slice: Histogram::new(2).expect("1 to 5 digits are possible"),
             slice_begin_ns: 0,
@@ -158,6 +162,7 @@ impl Accounts {
 
     /// Adds a transaction. The last time of its schedule must be known: see [`Accounts::cut`].
     pub fn add(&mut self, sample: &Sample) {
+        self.in_flight.add(sample);
         let completed = sample.ending != Ending::GivenUp;
         if completed {
             record(&mut self.slice, sample.response_ns());

@@ -8,6 +8,7 @@ use serde_json::{Map, Value};
 use crate::accounts::{Latencies, Slice};
 use crate::client::Reason;
 use crate::grants::GrantReport;
+use crate::round_trip::RoundTripReport;
 use crate::run::Measured;
 
 /// Name under which all types together stand among the types.
@@ -42,6 +43,8 @@ pub struct Report {
     pub unfinished: u64,
     /// Arrivals of the warm-up that had not started when the window began.
     pub backlog: u64,
+    /// Whether the number in flight still grew when the window ended: then latencies say how long the run was, no more.
+    pub queue_grows: bool,
     /// Length of the window.
     pub measured_s: f64,
     /// Whether the user stopped the run.
@@ -51,6 +54,9 @@ pub struct Report {
     /// By name of the type, and `all`: age and remaining time at lock grants, where that was asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub grants: Option<BTreeMap<String, GrantReport>>,
+    /// Round trips within transactions, where there were any: what was asked of the timer and what was slept.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub round_trips: Option<RoundTripReport>,
     /// The course of the run.
     #[serde(skip)]
     pub slices: Vec<Slice>,
@@ -183,10 +189,14 @@ impl Report {
             rejected: measured.rejected,
             unfinished: measured.unfinished,
             backlog: accounts.backlog,
+            queue_grows: measured.offered_per_s.is_some()
+                && !measured.interrupted
+                && accounts.in_flight.grows(measured.unfinished),
             measured_s: length_s,
             interrupted: measured.interrupted,
             consistency,
             grants: None,
+            round_trips: measured.round_trips,
             slices: accounts.slices.clone(),
             buckets: histogram
                 .iter_recorded()
@@ -225,6 +235,13 @@ impl Report {
                  length of such a run, so lower --rate or --load",
                 self.throughput_per_s
             ));
+        }
+        if self.queue_grows {
+            warnings.push(
+                "the queue still grew when measuring ended: latencies grow with the length of the run, so means are not \
+                 shown; lower --rate or --load"
+                    .to_owned(),
+            );
         }
         if self.backlog > 0 {
             warnings.push(format!(

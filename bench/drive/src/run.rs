@@ -13,6 +13,7 @@ use crate::arrivals::{Spread, Times};
 use crate::client::Client;
 use crate::clock::Clock;
 use crate::error::Error;
+use crate::round_trip::RoundTripReport;
 use crate::sample::{Ending, Sample, Tray};
 use crate::transaction::evenkeel_bench_transaction;
 
@@ -85,6 +86,8 @@ pub struct Measured {
     pub interrupted: bool,
     /// Arrivals of the window per second; none in a closed loop, which offers what it gets done.
     pub offered_per_s: Option<f64>,
+    /// What the clients slept between the statements of their transactions, where they are some way off.
+    pub round_trips: Option<RoundTripReport>,
 }
 
 /// What the threads of a run share.
@@ -142,6 +145,7 @@ pub fn run(
         rejected,
         unfinished,
         interrupted: stopped,
+        round_trips: None,
     })
 }
 

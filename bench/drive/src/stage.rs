@@ -6,8 +6,10 @@ use std::time::Duration;
 
 use crate::Error;
 use crate::client::Client;
+use crate::delay::Delay;
 use crate::grants::Grants;
 use crate::report::Consistency;
+use crate::round_trip::{RoundTrips, SleepLog, Slept};
 use crate::run::{Load, Measured, Observer, Plan, run};
 use crate::target::Target;
 use crate::target::sql::Progress;
@@ -23,6 +25,8 @@ pub struct Stage {
     clients: Vec<Box<dyn Client>>,
     target: Target,
     workload: Arc<dyn AnyWorkload>,
+    /// Of each client that is some way off.
+    sleep_logs: Vec<SleepLog>,
 }
 
 /// How a stage is set.
@@ -34,6 +38,8 @@ pub struct Setting {
     pub reload: bool,
     /// Connections that load in parallel.
     pub loaders: usize,
+    /// The clients' time between the statements of a transaction.
+    pub round_trip: Option<Delay>,
 }
 
 impl Stage {
@@ -58,14 +64,20 @@ impl Stage {
         workload.prepare(&mut target.connect(workload.as_ref())?)?;
         progress.step("connecting");
         let mut clients = Vec::with_capacity(setting.clients);
+        let mut sleep_logs = Vec::new();
         for number in 0..setting.clients {
-            let session = target.connect(workload.as_ref())?;
+            let mut session = target.connect(workload.as_ref())?;
+            if let Some(delay) = setting.round_trip {
+                let round_trips = RoundTrips::new(delay, number as u64);
+                sleep_logs.push(session.set_round_trips(round_trips)?);
+            }
             clients.push(workload.client(number as u32, session));
         }
         Ok(Stage {
             clients,
             target,
             workload,
+            sleep_logs,
         })
     }
 
@@ -92,7 +104,18 @@ impl Stage {
         observer: &mut dyn Observer,
     ) -> Result<Measured, Error> {
         let kinds = self.workload.transactions().len();
-        run(&mut self.clients, kinds, plan, interrupted, observer)
+        let mut measured = run(&mut self.clients, kinds, plan, interrupted, observer)?;
+        measured.round_trips = self.slept().map(|slept| slept.report());
+        Ok(measured)
+    }
+
+    /// The round trips since the last run, of all clients; none where they have none.
+    fn slept(&self) -> Option<Slept> {
+        let mut all = Slept::default();
+        self.sleep_logs
+            .iter()
+            .for_each(|log| all.merge(&log.take()));
+        (!self.sleep_logs.is_empty()).then_some(all)
     }
 
     /// Transactions per second that these clients get done when each starts its next one at once: the saturation that a

@@ -10,10 +10,14 @@ use serde_json::Value;
 
 use crate::accounts::{Accounts, Slice};
 use crate::report::{ALL, Consistency, Report, TypeReport};
+use crate::round_trip::RoundTripReport;
 use crate::target::sql::Progress;
 
 /// Time between two updates of the moving line.
 const EVERY: Duration = Duration::from_millis(100);
+
+/// What stands in the place of a mean over a queue that grows.
+pub(crate) const GROWS: &str = "grows";
 
 /// One line on standard error that is written again and again, if that is a terminal.
 pub struct Line {
@@ -161,7 +165,10 @@ pub fn render(report: &Report) -> String {
     ));
     let others = report.types.iter().filter(|(name, _)| *name != ALL);
     for (name, statistics) in others.chain(report.types.get_key_value(ALL)) {
-        put(format_args!("{}", row(name, statistics)));
+        put(format_args!(
+            "{}",
+            row(name, statistics, report.queue_grows)
+        ));
     }
     put(format_args!(""));
     let (queue, service) = (report.all().queue_mean_ns, report.all().service_mean_ns);
@@ -171,9 +178,12 @@ pub fn render(report: &Report) -> String {
     put(format_args!(
         "{offered}{:.0} done per second; of the mean, {} queueing and {} service",
         report.throughput_per_s,
-        units::duration(queue),
+        mean(queue, report.queue_grows),
         units::duration(service)
     ));
+    if let Some(trips) = &report.round_trips {
+        put(format_args!("{}", round_trips(trips)));
+    }
     put(format_args!("{}", counts(report)));
     grants(report)
         .iter()
@@ -193,6 +203,18 @@ pub fn render(report: &Report) -> String {
         .iter()
         .for_each(|warning| put(format_args!("note: {warning}")));
     text
+}
+
+/// How precise the timer was.
+fn round_trips(trips: &RoundTripReport) -> String {
+    format!(
+        "round trips: {}, {} asked and {} slept in the mean (sd {} and {})",
+        units::count(trips.count),
+        units::duration(trips.asked_mean_ns),
+        units::duration(trips.slept_mean_ns),
+        units::duration(trips.asked_sd_ns),
+        units::duration(trips.slept_sd_ns)
+    )
 }
 
 /// Age and remaining time at lock grants, a line a type, where that was asked for.
@@ -260,7 +282,16 @@ fn described(report: &Report) -> [String; 2] {
     [load, pairs.collect::<Vec<_>>().join(", ")]
 }
 
-fn row(name: &str, statistics: &TypeReport) -> String {
+/// A mean over a queue that grows is none.
+fn mean(ns: f64, queue_grows: bool) -> String {
+    if queue_grows {
+        GROWS.to_owned()
+    } else {
+        units::duration(ns)
+    }
+}
+
+fn row(name: &str, statistics: &TypeReport, queue_grows: bool) -> String {
     let time = |ns: f64| units::duration(ns);
     let TypeReport {
         count,
@@ -273,7 +304,7 @@ fn row(name: &str, statistics: &TypeReport) -> String {
     let mut line = format!(
         "{name:<24} {:>9} {throughput_per_s:>9.1}  {:>8} {:>8} {cv:>5.2} ",
         units::count(count),
-        time(mean_ns),
+        mean(mean_ns, queue_grows),
         time(sd_ns)
     );
     for ns in [

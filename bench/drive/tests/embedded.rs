@@ -2,8 +2,12 @@
 
 mod stages;
 
+use std::time::Duration;
+
+use evenkeel_drive::delay::Delay;
+use evenkeel_drive::stage::Setting;
 use evenkeel_drive::target::{Target, embedded};
-use stages::{SMALL, set, works};
+use stages::{SMALL, set, set_with, works};
 
 fn store(directory: Option<&std::path::Path>, settings: &[(&str, &str)]) -> Target {
     let settings: Vec<(String, String)> = settings
@@ -89,4 +93,70 @@ fn a_store_that_was_kept_is_used_and_one_with_other_data_left_alone() {
             "{error}"
         );
     }
+}
+
+/// Four clients, a millisecond off.
+const FAR: Setting = Setting {
+    clients: 4,
+    reload: false,
+    loaders: 2,
+    round_trip: Some(Delay::Constant(Duration::from_millis(1))),
+};
+
+#[test]
+fn round_trips_are_the_transactions_own_time() {
+    // Five statements each; the client has an answer in its hands five times, the last one before it commits.
+    let (mut stage, _) = set_with(store(None, &[]), "micro", &[("records", "2000")], &FAR).unwrap();
+    let measured = works(&mut stage);
+    let (all, trips) = (&measured.accounts.all, measured.round_trips.unwrap());
+    assert!(all.percentile_ns(0.0) >= 4_995_000, "{:?}", all.response);
+    assert!(trips.count >= 5 * all.response.count);
+    assert!(trips.asked_mean_ns == 1e6 && trips.slept_mean_ns >= 1e6);
+}
+
+#[test]
+fn workers_that_execute_whole_transactions_have_no_client_to_wait_for() {
+    let refused = set_with(
+        store(None, &[("workers", "2")]),
+        "micro",
+        &[("records", "200")],
+        &FAR,
+    );
+    let error = refused.map(drop).unwrap_err().to_string();
+    assert!(error.contains("--round-trip"), "{error}");
+}
+
+#[test]
+fn commits_wait_for_a_simulated_device() {
+    let settings = [
+        ("log-device", "3ms"),
+        ("log-devices", "2"),
+        ("log-streams", "2"),
+    ];
+    let (mut stage, _) = set(
+        store(None, &settings),
+        "ycsb-a",
+        &[("records", "300")],
+        false,
+    )
+    .unwrap();
+    let measured = works(&mut stage);
+    let update = stage
+        .workload()
+        .transactions()
+        .iter()
+        .position(|kind| kind.name == "update")
+        .unwrap();
+    let updates = &measured.accounts.kinds[update];
+    // One that joins a sync waits for less than a whole one, but it is not acknowledged before the next has been: somebody waited
+    // for all of it.
+    assert!(
+        updates.response.max_ns >= 3_000_000,
+        "{:?}",
+        updates.response
+    );
+    let folder = tempfile::tempdir().unwrap();
+    let settings = [("log-device".to_owned(), "1ms".to_owned())];
+    let refused = embedded::Target::open(Some(folder.path()), &settings);
+    assert!(refused.is_err_and(|error| error.to_string().contains("--data")));
 }

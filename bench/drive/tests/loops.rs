@@ -134,6 +134,23 @@ fn a_closed_loop_sees_a_stall_once_for_each_client() {
     assert!(samples.len() <= 120);
 }
 
+/// 1000 arrivals a second, of which at most 500 can be served: each sleeps for 2 ms.
+#[test]
+fn a_queue_that_grows_until_the_end_is_seen() {
+    let slow = |_| {
+        thread::sleep(Duration::from_millis(2));
+        Ok(Attempt::Committed)
+    };
+    let (measured, _) = drive(1, &plan(open(1000.0, 10_000), 1000), slow);
+    let measured = measured.expect("a run");
+    let in_flight = &measured.accounts.in_flight;
+    assert!(
+        in_flight.grows(measured.unfinished),
+        "{:?}",
+        in_flight.quarters()
+    );
+}
+
 #[test]
 fn arrivals_over_the_limit_in_flight_are_rejected_and_counted() {
     // Each takes at least 100 ms, so two clients finish at most 20 in the second, and 5 are left in flight at its end: of

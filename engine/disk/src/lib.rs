@@ -5,6 +5,7 @@
 //! * [`faults::FaultDisk`]: a disk in memory that counts every operation, fails on demand, loses power at the n-th
 //!   operation and then yields, by seed, the contents a power failure may leave.
 //! * [`with_syncs`]: a directory whose syncs the caller does, to hold them up or make them slow.
+//! * [`Device`]: the latency of another device, syncs one after another, for measurements.
 //! * [`AlignedBuffer`]: memory fit for direct I/O.
 //! * [`write_atomically`]: replaces a small file so that a crash leaves the old or the new one.
 //!
@@ -22,6 +23,7 @@
 //!                  len(), set_len(len), is_direct()
 //! RealDirectory::open(path) -> io::Result<Arc<dyn Directory>>     (creates the directory if it is missing)
 //! with_syncs(directory, |file| -> io::Result<()>) -> Arc<dyn Directory>
+//! Device::new(latency, bytes_per_s) -> Arc<Device>; .hold(directory) -> Arc<dyn Directory>
 //! faults::FaultDisk::new() -> FaultDisk; .root() -> Arc<dyn Directory>; .operations() -> u64;
 //!     .cut_power_at(n); .power_is_off() -> bool; .after_power_failure(seed) -> FaultDisk;
 //!     .after_kill() -> FaultDisk (nothing lost: the process alone died);
@@ -31,6 +33,7 @@
 mod access;
 mod aligned;
 mod atomic;
+mod device;
 pub mod faults;
 mod real;
 mod syncs;
@@ -38,5 +41,6 @@ mod syncs;
 pub use access::{Access, Create, Directory, DirectoryLock, File};
 pub use aligned::{ALIGNMENT, AlignedBuffer};
 pub use atomic::write_atomically;
+pub use device::Device;
 pub use real::RealDirectory;
 pub use syncs::with_syncs;

@@ -6,7 +6,22 @@ use std::sync::Arc;
 
 use crate::{Access, Create, Directory, DirectoryLock, File};
 
-type SyncFile = dyn Fn(&dyn File) -> io::Result<()> + Send + Sync;
+/// What stands between those who use a file and the file.
+pub(crate) trait Between: Send + Sync {
+    /// A write, which goes to the file.
+    fn write(&self, file: &dyn File, data: &[u8], offset: u64) -> io::Result<()> {
+        file.write_at(data, offset)
+    }
+
+    /// A sync, which goes where it likes.
+    fn sync(&self, file: &dyn File) -> io::Result<()>;
+}
+
+impl<F: Fn(&dyn File) -> io::Result<()> + Send + Sync> Between for F {
+    fn sync(&self, file: &dyn File) -> io::Result<()> {
+        self(file)
+    }
+}
 
 /// The directory, but whoever syncs a file in it or in its subdirectories gets `sync` called with that file: its own
 /// [`File::sync_data`] may be called at any time, or not at all.
@@ -14,22 +29,30 @@ pub fn with_syncs(
     directory: Arc<dyn Directory>,
     sync: impl Fn(&dyn File) -> io::Result<()> + Send + Sync + 'static,
 ) -> Arc<dyn Directory> {
+    through(directory, Arc::new(sync))
+}
+
+/// The directory, with `between` before all of its files.
+pub(crate) fn through(
+    directory: Arc<dyn Directory>,
+    between: Arc<dyn Between>,
+) -> Arc<dyn Directory> {
     Arc::new(Through {
         inner: directory,
-        sync: Arc::new(sync),
+        between,
     })
 }
 
-/// Everything reaches `inner`, but syncs go through `sync`.
+/// Everything reaches `inner`, but writes and syncs go through `between`.
 struct Through<T: ?Sized> {
     inner: Arc<T>,
-    sync: Arc<SyncFile>,
+    between: Arc<dyn Between>,
 }
 
 impl<T: ?Sized> Through<T> {
     fn with<U: ?Sized>(&self, inner: Arc<U>) -> Arc<Through<U>> {
-        let sync = Arc::clone(&self.sync);
-        Arc::new(Through { inner, sync })
+        let between = Arc::clone(&self.between);
+        Arc::new(Through { inner, between })
     }
 }
 
@@ -71,11 +94,11 @@ impl File for Through<dyn File> {
     }
 
     fn write_at(&self, data: &[u8], offset: u64) -> io::Result<()> {
-        self.inner.write_at(data, offset)
+        self.between.write(&*self.inner, data, offset)
     }
 
     fn sync_data(&self) -> io::Result<()> {
-        (self.sync)(&*self.inner)
+        self.between.sync(&*self.inner)
     }
 
     fn len(&self) -> io::Result<u64> {

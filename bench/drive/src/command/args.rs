@@ -151,6 +151,7 @@ impl Bench {
             clients: self.clients as usize,
             reload: self.reload,
             loaders: self.loaders.unwrap_or(2 * processors).max(1),
+            round_trip: None,
         }
     }
 

@@ -2,6 +2,7 @@
 
 pub mod embedded;
 pub mod executor;
+mod link;
 pub mod mariadb;
 pub mod postgres;
 pub mod sql;
@@ -11,13 +12,14 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use evenkeel_store::{Store, StoreError, TransactionOptions};
-use evenkeel_workloads::interface::{
-    Connection, Error as Failure, Row, StatementId, Transaction, TransactionType, Value, complete,
-};
+use evenkeel_workloads::interface::{Error as Failure, complete};
 
 use crate::Error;
+use crate::round_trip::{RoundTrips, SleepLog};
 use crate::workload::AnyWorkload;
 use executor::{Executor, runtime};
+use link::Inner;
+pub use link::Link;
 use sql::{Progress, SqlLink, SqlTarget};
 
 /// Longest that a server may take for one attempt of a transaction.
@@ -105,25 +107,25 @@ impl Target {
     pub fn connect(&self, workload: &dyn AnyWorkload) -> Result<Session, Error> {
         let (link, executor) = match self {
             Target::Embedded(target) => (
-                Link::Embedded(Box::new(target.connect(workload)?)),
+                Inner::Embedded(Box::new(target.connect(workload)?)),
                 Executor::Direct,
             ),
             Target::Postgres(target) => {
                 let runtime = runtime()?;
                 (
-                    Link::Postgres(runtime.block_on(prepared(target.as_ref(), workload))?),
+                    Inner::Postgres(runtime.block_on(prepared(target.as_ref(), workload))?),
                     Executor::Runtime(runtime),
                 )
             }
             Target::MariaDb(target) => {
                 let runtime = runtime()?;
                 (
-                    Link::MariaDb(runtime.block_on(prepared(target.as_ref(), workload))?),
+                    Inner::MariaDb(runtime.block_on(prepared(target.as_ref(), workload))?),
                     Executor::Runtime(runtime),
                 )
             }
             Target::Sqlite(target) => (
-                Link::Sqlite(complete(prepared(target.as_ref(), workload))?),
+                Inner::Sqlite(complete(prepared(target.as_ref(), workload))?),
                 Executor::Direct,
             ),
         };
@@ -132,7 +134,7 @@ impl Target {
             _ => None,
         };
         Ok(Session {
-            link: Some(link),
+            link: Some(Link::new(link)),
             executor,
             workers,
             target: self.name().to_owned(),
@@ -145,98 +147,6 @@ async fn prepared<T: SqlTarget>(target: &T, workload: &dyn AnyWorkload) -> Resul
     link.prepare(workload.schema(), workload.statements())
         .await?;
     Ok(link)
-}
-
-/// A connection to any target.
-pub enum Link {
-    /// To the embedded store.
-    Embedded(Box<embedded::Link>),
-    /// To PostgreSQL.
-    Postgres(postgres::Link),
-    /// To MariaDB or MySQL.
-    MariaDb(mariadb::Link),
-    /// To SQLite.
-    Sqlite(sqlite::Link),
-}
-
-/// Does the same with whatever link it is.
-macro_rules! any {
-    ($link:expr, $inner:ident => $does:expr) => {
-        match $link {
-            Link::Embedded($inner) => $does,
-            Link::Postgres($inner) => $does,
-            Link::MariaDb($inner) => $does,
-            Link::Sqlite($inner) => $does,
-        }
-    };
-}
-
-impl Link {
-    /// Begins a transaction that reads while nobody else runs.
-    ///
-    /// # Errors
-    /// See [`Connection::begin`].
-    pub async fn begin_alone(&mut self) -> Result<(), Failure> {
-        match self {
-            Link::Embedded(link) => {
-                link.begin_alone();
-                Ok(())
-            }
-            Link::Postgres(link) => link.begin(&READING).await,
-            Link::MariaDb(link) => link.begin(&READING).await,
-            Link::Sqlite(link) => link.begin(&READING).await,
-        }
-    }
-}
-
-/// The transaction within which a workload reads what it must know or check.
-const READING: TransactionType = TransactionType {
-    name: "read",
-    fraction: 0.0,
-    read_only: true,
-    single_statement: false,
-    keying_ns: 0,
-    think_mean_ns: 0,
-};
-
-impl Transaction for Link {
-    async fn query(
-        &mut self,
-        statement: StatementId,
-        parameters: &[Value],
-    ) -> Result<Vec<Row>, Failure> {
-        any!(self, link => link.query(statement, parameters).await)
-    }
-
-    async fn execute(
-        &mut self,
-        statement: StatementId,
-        parameters: &[Value],
-    ) -> Result<u64, Failure> {
-        any!(self, link => link.execute(statement, parameters).await)
-    }
-
-    async fn execute_all(
-        &mut self,
-        statement: StatementId,
-        parameters: &[Vec<Value>],
-    ) -> Result<(), Failure> {
-        any!(self, link => link.execute_all(statement, parameters).await)
-    }
-}
-
-impl Connection for Link {
-    async fn begin(&mut self, transaction: &TransactionType) -> Result<(), Failure> {
-        any!(self, link => link.begin(transaction).await)
-    }
-
-    async fn commit(&mut self) -> Result<(), Failure> {
-        any!(self, link => link.commit().await)
-    }
-
-    async fn rollback(&mut self) -> Result<(), Failure> {
-        any!(self, link => link.rollback().await)
-    }
 }
 
 /// A link and what runs its futures.
@@ -297,19 +207,36 @@ impl Session {
 
     /// A request has come to its end: what follows is no retry of it.
     pub fn request_ended(&mut self) {
-        if let Some(Link::Embedded(link)) = &mut self.link {
+        if let Some(Inner::Embedded(link)) = self.link.as_mut().map(|link| &mut link.inner) {
             link.forget_age();
         }
+    }
+
+    /// From now on the client is this far off within its transactions. Returns where it writes down how long it slept.
+    ///
+    /// # Errors
+    /// [`Error::Setting`] where the store's workers execute whole transactions: no client has its turn within them.
+    pub fn set_round_trips(&mut self, round_trips: RoundTrips) -> Result<SleepLog, Error> {
+        if self.workers.is_some() {
+            return Err(Error::Setting(
+                "with --set workers=N a transaction is executed as a whole, without its client: leave out --round-trip, or the workers"
+                    .to_owned(),
+            ));
+        }
+        let (log, link) = (round_trips.log(), self.link.as_mut());
+        let link = link.expect("the link is there until the session is dropped");
+        link.round_trips = Some(round_trips);
+        Ok(log)
     }
 
     /// What an error means that no retry mends.
     #[must_use]
     pub fn failure(&self, workload: &str, failure: &Failure) -> Error {
         let (target, reason) = (self.target.clone(), failure.to_string());
-        let lost = match &self.link {
-            Some(Link::Postgres(link)) => link.is_lost(),
-            Some(Link::MariaDb(link)) => link.is_lost(),
-            Some(Link::Embedded(_) | Link::Sqlite(_)) | None => false,
+        let lost = match self.link.as_ref().map(|link| &link.inner) {
+            Some(Inner::Postgres(link)) => link.is_lost(),
+            Some(Inner::MariaDb(link)) => link.is_lost(),
+            Some(Inner::Embedded(_) | Inner::Sqlite(_)) | None => false,
         };
         if lost {
             Error::Lost { target, reason }

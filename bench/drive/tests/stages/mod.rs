@@ -70,6 +70,26 @@ pub fn set(
     options: &[(&str, &str)],
     reload: bool,
 ) -> Result<(Stage, Vec<String>), Error> {
+    set_with(
+        target,
+        name,
+        options,
+        &Setting {
+            clients: 4,
+            reload,
+            loaders: 2,
+            round_trip: None,
+        },
+    )
+}
+
+/// A stage of a small workload, and what was said while it was set.
+pub fn set_with(
+    target: Target,
+    name: &str,
+    options: &[(&str, &str)],
+    setting: &Setting,
+) -> Result<(Stage, Vec<String>), Error> {
     let options: BTreeMap<String, String> = options
         .iter()
         .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
@@ -81,15 +101,8 @@ pub fn set(
             ..Settings::default()
         },
     )?;
-    let (said, setting) = (
-        Said::default(),
-        Setting {
-            clients: 4,
-            reload,
-            loaders: 2,
-        },
-    );
-    let stage = Stage::set(target, workload, &setting, &AtomicBool::new(false), &said)?;
+    let said = Said::default();
+    let stage = Stage::set(target, workload, setting, &AtomicBool::new(false), &said)?;
     Ok((stage, said.0.into_inner().unwrap()))
 }
 

@@ -11,6 +11,7 @@ use std::sync::atomic::{AtomicBool, AtomicI64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::thread;
 
+use evenkeel_disk::RealDirectory;
 use evenkeel_store::{
     self as store, Change, FlushPolicy, Isolation, Scan, Store, StoreError, TransactionOptions,
 };
@@ -28,6 +29,27 @@ const MARK_TABLE: &str = "evenkeel";
 const LOAD_ROWS: usize = 1000;
 /// Column of the keys of a table that is declared without one.
 const HIDDEN_KEY: &str = "evenkeel_row";
+
+/// The store in a new directory, the streams of its log on simulated devices in turn.
+fn open_simulated(path: &Path, chosen: &settings::Chosen) -> Result<Store, Error> {
+    let refused = |source| Error::System {
+        action: "open the store's directory".to_owned(),
+        source,
+    };
+    let directory = RealDirectory::open(path).map_err(refused)?;
+    let devices = chosen.devices.simulated();
+    let stream = |number: usize| {
+        let own = directory.subdirectory(&format!("log-{number}"))?;
+        Ok(devices[number % devices.len()].hold(own))
+    };
+    let logs: std::io::Result<Vec<_>> = (0..chosen.store.log_streams).map(stream).collect();
+    let opened = Store::open_on(
+        directory.clone(),
+        logs.map_err(refused)?,
+        chosen.store.clone(),
+    );
+    opened.map_err(|error| failure(&error))
+}
 
 /// A store.
 pub struct Target {
@@ -63,7 +85,16 @@ impl Target {
         let path = directory
             .or_else(|| temporary.as_ref().map(tempfile::TempDir::path))
             .unwrap_or(Path::new("."));
-        let store = Store::open(path, chosen.store.clone()).map_err(|error| failure(&error))?;
+        let store = if chosen.devices.latency.is_none() {
+            Store::open(path, chosen.store.clone()).map_err(|error| failure(&error))?
+        } else if directory.is_some() {
+            return Err(Error::Setting(
+                "commits on a simulated log-device do not reach the disk: leave out --data, whose store would not be safe"
+                    .to_owned(),
+            ));
+        } else {
+            open_simulated(path, &chosen)?
+        };
         Ok(Target {
             isolation: chosen.isolation,
             place: format!("the store in {}", path.display()),

@@ -1,19 +1,23 @@
 //! The store's settings by name, as `--set NAME=VALUE` gives them.
 
+use std::sync::Arc;
 use std::time::Duration;
 
+use evenkeel_disk::Device;
+use evenkeel_locks::draws::Draws;
 use evenkeel_store::{
     DeadlockPolicy, FlushPolicy, Isolation, Release, Replacement, ScheduleKind, Settings,
 };
 
 use crate::Error;
+use crate::delay::Delay;
 
 /// Size of the buffer pool unless it is set, in MiB. The store goes past the operating system's page cache, which serves the other
 /// targets beside buffers of their own, so this is all the memory its pages have.
 const POOL_MB: u64 = 512;
 
 /// What can be set, and to what.
-const KNOWN: [(&str, &str); 16] = [
+const KNOWN: [(&str, &str); 19] = [
     ("schedule", ScheduleKind::NAMES),
     (
         "deadlocks",
@@ -30,6 +34,18 @@ const KNOWN: [(&str, &str); 16] = [
     ("flush-interval-ms", "of the lazy policies"),
     ("log-streams", "1 to 16"),
     ("log-block-bytes", "512 to 1048576, a power of two"),
+    (
+        "log-device",
+        "real; else the latency of simulated devices: 1ms or exponential:1ms or lognormal:1ms:0.5",
+    ),
+    (
+        "log-devices",
+        "simulated devices that the log's streams are spread over; 1 to 16",
+    ),
+    (
+        "log-device-mb-per-s",
+        "transfer rate of a simulated device; 0: no limit",
+    ),
     ("checkpoint-mb", "of log between two checkpoints"),
     (
         "workers",
@@ -45,6 +61,45 @@ pub struct Chosen {
     pub store: Settings,
     /// The transactions'.
     pub isolation: Isolation,
+    /// What the log is on.
+    pub devices: LogDevices,
+}
+
+/// The devices of the log.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct LogDevices {
+    /// Latency of a simulated one; none: the real disk.
+    pub latency: Option<Delay>,
+    /// How many simulated ones.
+    pub count: u64,
+    /// Transfer rate of each; none: no limit.
+    pub bytes_per_s: Option<u64>,
+}
+
+impl Default for LogDevices {
+    fn default() -> Self {
+        LogDevices {
+            latency: None,
+            count: 1,
+            bytes_per_s: None,
+        }
+    }
+}
+
+impl LogDevices {
+    /// The simulated devices; none where the log is on the real disk.
+    #[must_use]
+    pub fn simulated(&self) -> Vec<Arc<Device>> {
+        let Some(latency) = self.latency else {
+            return Vec::new();
+        };
+        (0..self.count)
+            .map(|seed| {
+                let mut draws = Draws::new(seed);
+                Device::new(move || latency.draw(&mut draws), self.bytes_per_s)
+            })
+            .collect()
+    }
 }
 
 /// The store's defaults with these changes.
@@ -55,6 +110,7 @@ pub fn chosen(settings: &[(String, String)]) -> Result<Chosen, Error> {
     let mut chosen = Chosen {
         store: Settings::default(),
         isolation: Isolation::default(),
+        devices: LogDevices::default(),
     };
     let mut pool_mb = POOL_MB;
     for (name, value) in settings {
@@ -76,6 +132,12 @@ pub fn chosen(settings: &[(String, String)]) -> Result<Chosen, Error> {
                 "{name}={value} is not possible; write {name}=VALUE with {allowed}"
             )));
         }
+    }
+    if chosen.devices.latency.is_none() && chosen.devices != LogDevices::default() {
+        return Err(Error::Setting(
+            "log-devices and log-device-mb-per-s are of simulated devices: give their latency, such as log-device=1ms"
+                .to_owned(),
+        ));
     }
     // Behind the loop: the size of a page may come later.
     let page_bytes = chosen.store.pool.page_bytes as u64;
@@ -129,6 +191,19 @@ fn set(chosen: &mut Chosen, name: &str, value: &str) -> Option<()> {
             store.log_streams = number(value).filter(|streams| (1..=16).contains(streams))? as usize
         }
         "log-block-bytes" => store.log.block_bytes = number(value)? as usize,
+        "log-device" => {
+            chosen.devices.latency = match value {
+                "real" => None,
+                latency => Some(latency.parse().ok()?),
+            }
+        }
+        "log-devices" => {
+            chosen.devices.count = number(value).filter(|count| (1..=16).contains(count))?
+        }
+        "log-device-mb-per-s" => {
+            let mb_per_s = Some(number(value)?).filter(|&mb_per_s| mb_per_s > 0);
+            chosen.devices.bytes_per_s = mb_per_s.map(|mb_per_s| mb_per_s << 20);
+        }
         "checkpoint-mb" => store.checkpoint_log_bytes = number(value)? << 20,
         "workers" => store.workers = number(value)? as usize,
         "lock-metrics" => store.locks.metrics = switch(value)?,
@@ -224,8 +299,10 @@ mod tests {
                 .collect();
             let listed = set(&mut with(&[]).expect("settings"), name, words[0]).is_some()
                 && number(words[0]).is_none();
+            // What is of a simulated device needs one.
+            let device = ("log-device", "1ms");
             for value in if listed { words } else { vec!["8"] } {
-                assert!(with(&[(name, value)]).is_ok(), "{name}={value}");
+                assert!(with(&[device, (name, value)]).is_ok(), "{name}={value}");
             }
         }
     }
@@ -237,6 +314,8 @@ mod tests {
             ("schedule", "lifo"),
             ("log-streams", "17"),
             ("pool-mb", "much"),
+            ("log-device", "slow"),
+            ("log-devices", "2"),
         ] {
             let error = with(&[settings]).expect_err("an error").to_string();
             assert!(error.contains(settings.0), "{error}");
