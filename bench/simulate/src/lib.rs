@@ -31,6 +31,7 @@ mod error;
 pub mod estimate;
 pub mod export;
 pub mod latency;
+pub mod matched;
 mod measure;
 pub mod outcome;
 mod parallel;
