@@ -1,12 +1,12 @@
 //! From the trampolines of boundaries to [`crate::intervals`], by a short way or a long one (see
-//! [`evenkeel_patch::x86_64::stubs`] for what each saves).
+//! [`evenkeel_patch::arch::stubs`] for what each saves).
 //!
 //! The short way may call nothing but what is in this crate, `evenkeel-patch` and `evenkeel-wire`: a test
 //! follows its calls. So whatever takes the C library, a thread's first interval, a new plan, a fork, a look at the loaded
 //! libraries now and then, belongs to the long way, which makes the thread ready and then does the same.
 
+use evenkeel_patch::arch::stubs::{Boundaries, NOT_SHORT, Registers, SHORT_WAYS};
 use evenkeel_patch::thread;
-use evenkeel_patch::x86_64::stubs::{Boundaries, NOT_SHORT, Registers, SHORT_WAYS};
 use evenkeel_wire::{Probe, Role};
 
 use crate::arena::{self, Arena};
@@ -118,7 +118,7 @@ fn leave_long(id: u32, registers: &mut Registers, after: u64, now: u64) {
         return intervals::leave(id, registers, after, now);
     };
     if let Some(frame) = intervals::pop(registers, after) {
-        named::leave(probe, role, &frame, registers.rax, now);
+        named::leave(probe, role, &frame, registers.result(), now);
         if frame.start != 0 && thread::current().active != 0 {
             intervals::write_call(thread::current(), &frame, now, id);
         }

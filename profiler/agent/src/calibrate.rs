@@ -3,15 +3,15 @@
 use core::ptr;
 use core::sync::atomic::Ordering::*;
 
+use evenkeel_patch::arch::trampoline::Hook;
 use evenkeel_patch::thread;
-use evenkeel_patch::x86_64::clock::now_ticks;
-use evenkeel_patch::x86_64::trampoline::Hook;
+use evenkeel_wire::now_ticks;
 use evenkeel_wire::ring::{RECORDS_AT, RING_BYTES};
 use evenkeel_wire::{Control, Form, Operand, RING_STRIDE, Record, RingHeader, Role};
 
+use crate::arch::calibration::*;
 use crate::boundaries::BOUNDARIES;
 use crate::rings;
-use crate::x86_64::calibration::*;
 
 const CALLS: u64 = 2000;
 const BATCHES: usize = 15;
@@ -26,25 +26,17 @@ pub fn calibrate(control: &Control) {
     unsafe {
         let ring = map(RING_STRIDE, libc::PROT_READ | libc::PROT_WRITE);
         let code = map(4096, libc::PROT_READ | libc::PROT_WRITE | libc::PROT_EXEC);
-        if !ring.is_null() && !code.is_null() {
-            let callee = &raw const evenkeel_calibration_callee as u64;
-            let operand = Operand {
-                base: 1,
-                index: Operand::NONE,
-                scale: 1,
-                register: 1,
-                displacement: 0,
-            };
-            let hook = Hook {
-                id: 0,
-                form: Form::IndirectCall,
-                role: Role::Inner,
-                site: &raw const evenkeel_calibration_return as u64,
-                len: 0,
-                target: 0,
-                operand,
-            };
-            hook.write(code, &BOUNDARIES);
+        let callee = &raw const evenkeel_calibration_callee as u64;
+        let hook = Hook {
+            id: 0,
+            form: Form::IndirectCall,
+            role: Role::Inner,
+            site: &raw const evenkeel_calibration_return as u64,
+            len: 0,
+            target: 0,
+            operand: Operand::register(CALLEE_REGISTER),
+        };
+        if !ring.is_null() && !code.is_null() && hook.write(code, &BOUNDARIES) {
             thread.ring = ring.cast();
             thread.active = 1;
             let mut batches = [(0, 0); BATCHES];

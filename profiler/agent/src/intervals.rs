@@ -5,9 +5,9 @@
 
 use core::sync::atomic::Ordering::*;
 
-use evenkeel_patch::x86_64::clock::now_ticks;
-use evenkeel_patch::x86_64::stubs::{Registers, restore_return};
+use evenkeel_patch::arch::stubs::{Registers, restore_return};
 use evenkeel_patch::{Frame, Thread, thread};
+use evenkeel_wire::now_ticks;
 use evenkeel_wire::{Marker, Mode, Probe, Record, Role};
 
 use crate::arena::{self, Arena};
@@ -192,6 +192,6 @@ pub fn open_record(frame: &Frame) -> Option<Record> {
         return None;
     }
     // SAFETY: a frame in flight.
-    let id = unsafe { evenkeel_patch::x86_64::trampoline::probe_id(frame.after) };
+    let id = unsafe { evenkeel_patch::arch::trampoline::probe_id(frame.after) };
     Some(Record::marker(Marker::Open, frame.start, id.into()))
 }

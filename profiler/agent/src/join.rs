@@ -2,7 +2,7 @@
 
 use core::sync::atomic::Ordering::*;
 
-use evenkeel_patch::x86_64::clock::now_ticks;
+use evenkeel_wire::now_ticks;
 use evenkeel_wire::{Mode, ModuleState};
 
 use crate::arena::{self, Arena};

@@ -2,8 +2,8 @@
 
 use core::sync::atomic::Ordering::Relaxed;
 
-use evenkeel_patch::x86_64::kernel::is_readable;
-use evenkeel_patch::x86_64::stubs::Registers;
+use evenkeel_patch::arch::stubs::Registers;
+use evenkeel_patch::kernel::is_readable;
 use evenkeel_wire::record::{LABEL_CHUNK, LABEL_MAX};
 use evenkeel_wire::{Label, Marker, Probe, Record};
 

@@ -16,6 +16,9 @@
 //! There is no thread and no signal of ours in the target: the plan is polled where intervals begin and before `fork`.
 //! A process that the session does not want stays as it was, with this library mapped and idle.
 
+#[cfg_attr(target_arch = "x86_64", path = "x86_64/mod.rs")]
+#[cfg_attr(target_arch = "aarch64", path = "aarch64/mod.rs")]
+mod arch;
 mod arena;
 mod boundaries;
 mod calibrate;
@@ -32,7 +35,6 @@ mod sampling;
 mod signals;
 mod threads;
 mod waits;
-mod x86_64;
 
 /// Run by the loader before the target's own initialisers.
 #[used]

@@ -5,6 +5,7 @@
 
 use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
+use crate::arch::versions::DLSYM;
 use crate::{arena, plan, signals};
 
 /// Called at each look-up: hooks what is new, as far as it is wanted. Returns the C library's `dlsym`.
@@ -18,9 +19,6 @@ pub extern "C" fn notice() -> usize {
     real()
 }
 
-/// Symbol versions of `dlsym`: in the C library since glibc 2.34, in libdl before.
-const VERSIONS: [&core::ffi::CStr; 2] = [c"GLIBC_2.34", c"GLIBC_2.2.5"];
-
 fn real() -> usize {
     static REAL: AtomicUsize = AtomicUsize::new(0);
     let known = REAL.load(Relaxed);
@@ -28,7 +26,7 @@ fn real() -> usize {
         return known;
     }
     // SAFETY: constant names; RTLD_NEXT skips this library.
-    let found = VERSIONS
+    let found = DLSYM
         .iter()
         .map(
             |version| unsafe { libc::dlvsym(libc::RTLD_NEXT, c"dlsym".as_ptr(), version.as_ptr()) }

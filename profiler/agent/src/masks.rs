@@ -5,7 +5,7 @@
 use core::ffi::{c_int, c_long};
 use core::mem::zeroed;
 
-use evenkeel_patch::x86_64::kernel::is_readable;
+use evenkeel_patch::kernel::is_readable;
 use libc::sigset_t;
 
 use crate::next::{interpose, next};

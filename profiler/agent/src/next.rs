@@ -91,17 +91,17 @@ pub fn look_up_all() {
     }
 }
 
-/// Defines functions in place of the C library's: `fn name @ "VERSION" (arguments) -> result = |real| { body }`, where `real`
+/// Defines functions in place of the C library's: `fn name @ VERSION (arguments) -> result = |real| { body }`, where `real`
 /// is the C library's function.
 macro_rules! interpose {
-    ($($(#[$meta:meta])* fn $name:ident $(@ $version:literal)? ($($arg:ident: $type:ty),* $(,)?) -> $ret:ty = |$real:ident| $body:block)*) => {$(
+    ($($(#[$meta:meta])* fn $name:ident $(@ $version:ident)? ($($arg:ident: $type:ty),* $(,)?) -> $ret:ty = |$real:ident| $body:block)*) => {$(
         $(#[$meta])*
         /// As the C library's function of this name, which says what callers have to keep.
         #[unsafe(no_mangle)]
         unsafe extern "C" fn $name($($arg: $type),*) -> $ret {
             #[unsafe(link_section = "evenkeel_next")]
             static NEXT: $crate::next::Next =
-                $crate::next::Next::of(concat!(stringify!($name), "\0"), concat!($($version,)? "\0"));
+                $crate::next::Next::of(concat!(stringify!($name), "\0"), [$($version,)? "\0"][0]);
             #[allow(clippy::too_many_arguments, unused_variables)]
             #[inline(always)]
             fn next($($arg: $type),*) -> $ret {
@@ -120,7 +120,7 @@ macro_rules! interpose {
 
 /// Makes the C library's functions of these names callable, past our own definitions.
 macro_rules! next {
-    ($($visibility:vis fn $name:ident = $symbol:ident $(@ $version:literal)? ($($arg:ident: $type:ty),* $(,)?) -> $ret:ty;)*) => {$(
+    ($($visibility:vis fn $name:ident = $symbol:ident $(@ $version:ident)? ($($arg:ident: $type:ty),* $(,)?) -> $ret:ty;)*) => {$(
         /// The C library's function.
         ///
         /// # Safety
@@ -128,7 +128,7 @@ macro_rules! next {
         $visibility unsafe fn $name($($arg: $type),*) -> $ret {
             #[unsafe(link_section = "evenkeel_next")]
             static NEXT: $crate::next::Next =
-                $crate::next::Next::of(concat!(stringify!($symbol), "\0"), concat!($($version,)? "\0"));
+                $crate::next::Next::of(concat!(stringify!($symbol), "\0"), [$($version,)? "\0"][0]);
             // SAFETY: the function of this name and type; the rest is the caller's.
             unsafe {
                 let function: unsafe extern "C" fn($($type),*) -> $ret =

@@ -3,9 +3,9 @@
 use core::cell::UnsafeCell;
 use core::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicU64, Ordering::*};
 
-use evenkeel_patch::x86_64::clock::now_ticks;
-use evenkeel_patch::x86_64::stubs::Boundaries;
+use evenkeel_patch::arch::stubs::Boundaries;
 use evenkeel_patch::{Patcher, Plan};
+use evenkeel_wire::now_ticks;
 use evenkeel_wire::{Mode, Probe, Wanted};
 
 use crate::arena::{self, Arena};
@@ -246,6 +246,6 @@ fn note(process: &Process, probe: &Probe, callee: u64) {
         let seen = module.map_or(u64::MAX, |module| {
             (module.index as u64) << 48 | callee.wrapping_sub(module.bias)
         });
-        evenkeel_patch::x86_64::trap::note_callee(probe, seen);
+        evenkeel_patch::patcher::note_callee(probe, seen);
     }
 }

@@ -3,7 +3,9 @@
 use core::sync::atomic::Ordering::*;
 
 use evenkeel_patch::Thread;
-use evenkeel_patch::x86_64::{clock::now_ticks, counter};
+use evenkeel_patch::arch::counter;
+use evenkeel_wire::arch::order::publish;
+use evenkeel_wire::now_ticks;
 use evenkeel_wire::ring::{RECORDS_AT, RING_BYTES, RING_SLACK_BYTES, lap_bit};
 use evenkeel_wire::{Marker, Record, RingHeader, RingState};
 
@@ -125,9 +127,7 @@ fn put(header: *mut RingHeader, position: u64, record: Record) {
     // SAFETY: inside the ring, in a slot that this thread reserved.
     unsafe {
         let slot = header.cast::<u8>().add(offset).cast::<u64>();
-        slot.write_volatile(record.start);
-        core::sync::atomic::compiler_fence(Release);
-        slot.add(1).write_volatile(record.word | lap_bit(position));
+        publish(slot, record.start, record.word | lap_bit(position));
     }
 }
 

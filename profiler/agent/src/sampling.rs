@@ -3,7 +3,7 @@
 //! Each is chosen by itself, at random: every second one would be the same statement of a transaction each time.
 
 use evenkeel_patch::Thread;
-use evenkeel_patch::x86_64::clock::now_ticks;
+use evenkeel_wire::now_ticks;
 
 /// Whether the interval that begins is one of the `skip_65536` in 65536 that are left out.
 pub fn skips(thread: &mut Thread, skip_65536: u32) -> bool {

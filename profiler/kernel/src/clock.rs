@@ -1,9 +1,10 @@
-//! From the events' clock to ticks of the time stamp counter.
+//! From the events' clock to ticks of the records' clock.
 //!
-//! The kernel's own conversion (`time_mult` of the shared page) is absent where its clock is not the counter, as in many virtual
+//! The kernel's own conversion (`time_mult` of the shared page) is absent where its clock is not that counter, as in many virtual
 //! machines. So both are read at each drain, and times in between are put on the line through the two readings around them:
 //! drains are some twenty milliseconds apart, in which the rates of the two do not part by a microsecond.
 
+use evenkeel_wire::now_ticks;
 use rustix::time::{ClockId, clock_gettime};
 
 /// Two clocks at one moment.
@@ -11,7 +12,7 @@ use rustix::time::{ClockId, clock_gettime};
 pub struct Reading {
     /// `CLOCK_MONOTONIC_RAW`.
     pub time_ns: u64,
-    /// The time stamp counter.
+    /// The clock of the records.
     pub ticks: u64,
 }
 
@@ -22,9 +23,9 @@ impl Reading {
     /// Now.
     pub fn now() -> Reading {
         let reading = || {
-            let before = ticks();
+            let before = now_ticks();
             let time = clock_gettime(ClockId::MonotonicRaw);
-            let after = ticks();
+            let after = now_ticks();
             let time_ns = time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64;
             let ticks = before + (after - before) / 2;
             (after - before, Reading { time_ns, ticks })
@@ -42,11 +43,6 @@ impl Reading {
         let offset_ns = time_ns as f64 - self.time_ns as f64;
         self.ticks.saturating_add_signed((offset_ns * rate) as i64)
     }
-}
-
-fn ticks() -> u64 {
-    // SAFETY: every x86-64 processor has it.
-    unsafe { core::arch::x86_64::_rdtsc() }
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! What the kernel tells of real processes. Where it tells nothing (a container that forbids it), the tests say so and
 //! check that the error tells what to do.
 
+use evenkeel_wire::now_ticks;
 use std::collections::BTreeSet;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
@@ -51,11 +52,11 @@ fn spans_until_the_end(mut events: KernelEvents, children: &mut [Child]) -> Vec<
 #[test]
 fn a_sleep_is_a_wait_for_a_timer() {
     let Some(events) = watch() else { return };
-    let before = ticks();
+    let before = now_ticks();
     let mut sleep = Command::new("sleep").arg("0.05").spawn().expect("sleep");
     let tid = sleep.id();
     let spans = spans_until_the_end(events, std::slice::from_mut(&mut sleep));
-    let after = ticks();
+    let after = now_ticks();
     let longest = spans
         .iter()
         .filter(|span| span.tid == tid && span.cause == Cause::Blocked)
@@ -112,11 +113,6 @@ fn a_reader_is_woken_by_the_writer() {
         .filter_map(|span| span.by_tid)
         .filter(|by| tids.contains(by));
     assert!(by_each_other.count() > 0, "{spans:#?}");
-}
-
-fn ticks() -> u64 {
-    // SAFETY: every x86-64 processor has it.
-    unsafe { core::arch::x86_64::_rdtsc() }
 }
 
 /// A thread touches the pages of a file that is no longer in memory, each after a pause that is no fault.

@@ -7,9 +7,9 @@
 use std::arch::global_asm;
 use std::time::Instant;
 
+use evenkeel_patch::arch::stubs::{Boundaries, Registers};
+use evenkeel_patch::arch::trampoline::Hook;
 use evenkeel_patch::thread;
-use evenkeel_patch::x86_64::stubs::{Boundaries, Registers};
-use evenkeel_patch::x86_64::trampoline::Hook;
 use evenkeel_wire::ring::RING_BYTES;
 use evenkeel_wire::{Form, Operand, RING_STRIDE, RingHeader, Role};
 

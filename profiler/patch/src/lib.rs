@@ -8,19 +8,27 @@
 //! ```text
 //! plan (wire)  >  Patcher        which probes to change, where trampolines lie
 //!                   region       memory within two gigabytes of a module
-//!                   trampoline   code of one hook                          (x86_64/)
-//!                   flip         changing instructions under running threads (x86_64/)
-//!                   trap         a thread met an instruction in change     (x86_64/)
-//!                   unwind       exceptions through trampolines            (x86_64/)
+//!                   trampoline   code of one hook                          (arch)
+//!                   flip         changing instructions under running threads (arch)
+//!                   trap         a thread met an instruction in change     (arch)
+//!                   unwind       exceptions through trampolines            (arch)
 //!                 thread         shadow stack and state of one thread
+//!                 code           who else executes it, and whether it can be written
+//!                 kernel         system calls made inside hooked calls
 //! ```
+//!
+//! What knows the processor is in [`arch`]: a directory each, with the same files and the same interface.
 //!
 //! Nothing here allocates, takes a lock of the C library, or panics once it runs inside a target.
 
+#[cfg_attr(target_arch = "x86_64", path = "x86_64/mod.rs")]
+#[cfg_attr(target_arch = "aarch64", path = "aarch64/mod.rs")]
+pub mod arch;
+mod code;
+pub mod kernel;
 pub mod patcher;
 pub mod region;
 pub mod thread;
-pub mod x86_64;
 
 pub use patcher::{LoadedModule, Patcher, Plan};
 pub use thread::{Frame, Thread};

@@ -5,17 +5,20 @@
 //! complete before its address appears in the index.
 
 use core::ptr;
-use core::sync::atomic::{AtomicU32, Ordering::*};
+use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::*};
 
-use evenkeel_wire::{Displaced, Form, Operand, PROBES_MAX, PieceFix, Probe, Refusal, Role, Wanted};
+use evenkeel_wire::arch::SUPPORTED;
+use evenkeel_wire::arch::code::JUMP_BYTES;
+use evenkeel_wire::{Displaced, Form, PROBES_MAX, Probe, Refusal, Role, Wanted};
 
+use crate::arch::displaced::write_displaced;
+use crate::arch::flip::{self, Change, SPAN_MAX};
+use crate::arch::jump::{Targets, redirect};
+use crate::arch::stubs::Boundaries;
+use crate::arch::trampoline::Hook;
+use crate::arch::trap;
+use crate::code;
 use crate::region::{AWAY, Part, Region};
-use crate::x86_64::BREAKPOINT;
-use crate::x86_64::flip::{self, Change, SPAN_MAX};
-use crate::x86_64::jump::{Targets, redirect};
-use crate::x86_64::stubs::Boundaries;
-use crate::x86_64::trampoline::Hook;
-use crate::x86_64::trap;
 
 /// Modules with hooks in one process.
 const REGIONS_MAX: usize = 64;
@@ -167,7 +170,7 @@ impl Patcher {
         modules: &[LoadedModule],
         wanted_of: impl Fn(&Probe) -> u32,
     ) -> usize {
-        let alone = flip::alone(self.process);
+        let alone = code::alone(self.process);
         let mut changes = 0;
         self.forget_unloaded(plan, modules);
         for module in modules {
@@ -262,7 +265,7 @@ impl Patcher {
         unsafe {
             flip::apply(batch, alone);
             for change in batch {
-                flip::set_writable(
+                code::set_writable(
                     change.address as u64,
                     change.address as u64 + change.len as u64,
                     false,
@@ -281,6 +284,9 @@ impl Patcher {
         wanted: u32,
         alone: bool,
     ) -> Result<Change, Refusal> {
+        if !SUPPORTED {
+            return Err(Refusal::Architecture);
+        }
         if !alone && !self.barrier {
             return Err(Refusal::NoBarrier);
         }
@@ -288,8 +294,12 @@ impl Patcher {
         let address = probe.address + module.bias;
         let displaced =
             (probe.form == Form::Entry as u8).then(|| &plan.displaced[probe.displaced as usize]);
-        let span = displaced.map_or(probe.len, |_| 5).min(SPAN_MAX as u8);
-        let boundaries = displaced.map_or(1, |displaced| displaced.boundaries & 0x1f);
+        let span = displaced
+            .map_or(probe.len, |_| JUMP_BYTES as u8)
+            .min(SPAN_MAX as u8);
+        let boundaries = displaced.map_or(1, |displaced| {
+            displaced.boundaries & ((1 << JUMP_BYTES) - 1)
+        });
         // SAFETY: the module is mapped; `id` is in the table.
         let (code, patched) = unsafe {
             (
@@ -320,11 +330,11 @@ impl Patcher {
                 .ok_or(Refusal::NoNearMemory)?
                 .0;
         } else if wanted == Wanted::Discover as u32 {
-            bytes[0] = BREAKPOINT;
+            flip::put_breakpoint(&mut bytes);
         }
         // Page by page: other segments of the module, not code, may lie between its segments of code.
         // SAFETY: the span is code of the module.
-        if !unsafe { flip::set_writable(address, address + span as u64, true) } {
+        if !unsafe { code::set_writable(address, address + span as u64, true) } {
             return Err(Refusal::NotWritable);
         }
         if !self.index_site(id, address, boundaries) {
@@ -420,7 +430,7 @@ impl Patcher {
     /// Makes every boundary of a site findable by trap handlers. False when there is no room, which only a library that
     /// was loaded at thousands of addresses can bring about.
     fn index_site(&self, id: u32, address: u64, boundaries: u32) -> bool {
-        (0..5)
+        (0..JUMP_BYTES as u64)
             .filter(|offset| boundaries >> offset & 1 == 1)
             .all(|offset| {
                 let key = id << 3 | offset as u32 | 1 << 31;
@@ -489,10 +499,25 @@ impl Patcher {
     }
 }
 
+/// Remembers a callee of a probe that is being discovered.
+pub fn note_callee(probe: &Probe, callee: u64) {
+    if probe.wanted.load(Relaxed) != Wanted::Discover as u32 {
+        return;
+    }
+    for slot in &probe.seen {
+        let seen: &AtomicU64 = slot;
+        match seen.compare_exchange(0, callee, Relaxed, Relaxed) {
+            Ok(_) => return,
+            Err(present) if present == callee => return,
+            Err(_) => {}
+        }
+    }
+}
+
 /// Whether a hooked site holds the file's code: its module was unloaded, and loaded again at the same address.
 fn is_pristine(patched: &Patched, probe: &Probe) -> bool {
     let span = if probe.form == Form::Entry as u8 {
-        5
+        JUMP_BYTES
     } else {
         probe.len as usize
     }
@@ -517,43 +542,4 @@ fn form_of(probe: &Probe) -> Form {
     }
 }
 
-/// Puts displaced instructions where they work, followed by the way back. Returns their address.
-fn write_displaced(region: &mut Region, displaced: &Displaced, bias: u64) -> Option<u64> {
-    let pieces = &displaced.pieces[..displaced.count as usize];
-    let bytes: usize = pieces.iter().map(|piece| piece.len as usize).sum::<usize>() + 5;
-    let at = region.take(Part::Loose, bytes)?;
-    // SAFETY: `take` returned that much writable memory.
-    let code = unsafe { core::slice::from_raw_parts_mut(at, bytes) };
-    let mut offset = 0;
-    let relative = |end: usize, target: u64| {
-        i32::try_from(target.wrapping_sub(at as u64 + end as u64) as i64).ok()
-    };
-    for piece in pieces {
-        let len = piece.len as usize;
-        let end = offset + len;
-        code[offset..end].copy_from_slice(&piece.bytes[..len]);
-        let target = piece.target.wrapping_add(bias);
-        let fixed = match piece.fix {
-            fix if fix == PieceFix::Relative as u8 => Some(relative(end, target)?.to_le_bytes()),
-            fix if fix == PieceFix::AbsoluteLow as u8 => Some((target as u32).to_le_bytes()),
-            fix if fix == PieceFix::AbsoluteHigh as u8 => {
-                Some(((target >> 32) as u32).to_le_bytes())
-            }
-            _ => None,
-        };
-        if let Some(field) = fixed {
-            code[offset + piece.at as usize..][..4].copy_from_slice(&field);
-        }
-        offset = end;
-    }
-    if displaced.resume != 0 {
-        code[offset] = 0xe9;
-        code[offset + 1..]
-            .copy_from_slice(&relative(offset + 5, displaced.resume + bias)?.to_le_bytes());
-    }
-    Some(at as u64)
-}
-
-const _: () = assert!(
-    PROBES_MAX << 3 < 1 << 31 && INDEX_SLOTS > 2 * PROBES_MAX && Operand::RIP != Operand::NONE
-);
+const _: () = assert!(PROBES_MAX << 3 < 1 << 31 && INDEX_SLOTS > 2 * PROBES_MAX);

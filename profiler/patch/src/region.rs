@@ -10,9 +10,9 @@
 
 use core::ptr;
 
-use crate::x86_64::REACH_BYTES;
-use crate::x86_64::jump::{PAD_BYTES, Targets, redirect};
-use crate::x86_64::unwind::FrameInfo;
+use crate::arch::REACH_BYTES;
+use crate::arch::jump::{PAD_BYTES, Targets, redirect};
+use crate::arch::unwind::FrameInfo;
 
 /// Bytes of trampolines for a byte of code: some 400 bytes for each call, which come every 28 bytes.
 const GROWTH: u64 = 16;

@@ -18,7 +18,8 @@ use core::sync::atomic::{AtomicPtr, AtomicU64, Ordering::*, compiler_fence};
 
 use evenkeel_wire::RingHeader;
 
-use crate::x86_64::{kernel, tls};
+use crate::arch::tls;
+use crate::kernel;
 
 /// Calls in flight that one thread can have; deeper ones run unrecorded.
 pub const FRAMES_MAX: usize = 4096;

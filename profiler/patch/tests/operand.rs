@@ -1,6 +1,6 @@
 //! Operands of indirect calls against an independent decoder, and against the processor.
 
-use evenkeel_patch::x86_64::operand::{CALL, JUMP, encode, evaluate};
+use evenkeel_patch::arch::operand::{CALL, JUMP, encode, evaluate};
 use evenkeel_wire::Operand;
 use iced_x86::{Code, Decoder, DecoderOptions, Instruction, Register};
 use proptest::prelude::*;

@@ -5,9 +5,9 @@ mod rig;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 
+use evenkeel_patch::arch::REACH_BYTES;
+use evenkeel_patch::arch::jump::Targets;
 use evenkeel_patch::region::{Part, Region};
-use evenkeel_patch::x86_64::REACH_BYTES;
-use evenkeel_patch::x86_64::jump::Targets;
 
 const PAGE: u64 = 4096;
 

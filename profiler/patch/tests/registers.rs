@@ -9,11 +9,11 @@ mod rig;
 use std::fmt::Write as _;
 use std::sync::{Mutex, MutexGuard, OnceLock};
 
+use evenkeel_patch::arch::stubs::Boundaries;
+use evenkeel_patch::arch::trampoline::Hook;
 use evenkeel_patch::region::{Part, Region};
-use evenkeel_patch::x86_64::clock::now_ticks;
-use evenkeel_patch::x86_64::stubs::Boundaries;
-use evenkeel_patch::x86_64::trampoline::Hook;
 use evenkeel_patch::{Frame, thread};
+use evenkeel_wire::now_ticks;
 use evenkeel_wire::{Form, Operand, Role};
 use rig::library::Library;
 use rig::ring::{BYPASSING, RECORDING, RECORDING_SHORT, Ring};

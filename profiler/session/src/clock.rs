@@ -2,18 +2,14 @@
 
 use std::time::Instant;
 
-/// Relates the time stamp counter to time.
+use evenkeel_wire::now_ticks;
+
+/// Relates ticks to time.
 #[derive(Clone, Copy, Debug)]
 pub struct TickClock {
     ticks: u64,
     time: Instant,
     first_per_ns: f64,
-}
-
-/// Present time in ticks.
-pub fn now_ticks() -> u64 {
-    // SAFETY: every x86-64 processor has it.
-    unsafe { core::arch::x86_64::_rdtsc() }
 }
 
 impl TickClock {

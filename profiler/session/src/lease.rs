@@ -12,7 +12,9 @@ use std::time::Duration;
 use evenkeel_wire::Control;
 
 use crate::arena::Arena;
-use crate::clock::{TickClock, now_ticks};
+use evenkeel_wire::now_ticks;
+
+use crate::clock::TickClock;
 
 /// Seconds for which the session is taken for alive after it last said so.
 const LEASE_S: f64 = 10.0;

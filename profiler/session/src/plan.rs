@@ -399,6 +399,7 @@ fn refusal(code: u32) -> Option<&'static str> {
         code if code == Refusal::NoBarrier as u32 => {
             "other threads run, and the kernel offers no membarrier"
         }
+        code if code == Refusal::Architecture as u32 => "not supported on this architecture",
         _ => "no place for a jump that other threads can safely meet",
     })
 }

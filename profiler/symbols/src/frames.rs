@@ -2,11 +2,10 @@
 
 use std::ops::Range;
 
-use gimli::{
-    BaseAddresses, CallFrameInstruction, CfaRule, EhFrame, LittleEndian, UnwindSection, X86_64,
-};
+use gimli::{BaseAddresses, CallFrameInstruction, CfaRule, EhFrame, LittleEndian, UnwindSection};
 use object::{Object, ObjectSection};
 
+use crate::arch::frame::{CALLED_OFFSET, STACK_POINTER};
 use crate::load::Elf;
 
 /// One frame description entry.
@@ -65,7 +64,7 @@ impl<'data> Frames<'data> {
         frames
     }
 
-    /// Whether nothing changes the rule of the canonical frame address (stack pointer + 8) before the first
+    /// Whether nothing changes the rule of the canonical frame address (the stack pointer and [`CALLED_OFFSET`]) before the first
     /// instruction ends.
     fn begins_called<R: gimli::Reader<Offset = usize>>(
         &self,
@@ -81,11 +80,11 @@ impl<'data> Frames<'data> {
                     return true;
                 }
                 CallFrameInstruction::DefCfa { register, offset } => {
-                    return register == X86_64::RSP && offset == 8;
+                    return register == STACK_POINTER && offset == CALLED_OFFSET;
                 }
-                CallFrameInstruction::DefCfaOffset { offset } => return offset == 8,
+                CallFrameInstruction::DefCfaOffset { offset } => return offset == CALLED_OFFSET,
                 CallFrameInstruction::DefCfaRegister { register } => {
-                    return register == X86_64::RSP;
+                    return register == STACK_POINTER;
                 }
                 CallFrameInstruction::DefCfaExpression { .. } => return false,
                 _ => {}
@@ -107,8 +106,8 @@ impl<'data> Frames<'data> {
                 .cloned()
         });
         let as_called = CfaRule::RegisterAndOffset {
-            register: X86_64::RSP,
-            offset: 8,
+            register: STACK_POINTER,
+            offset: CALLED_OFFSET as i64,
         };
         row.is_ok_and(|row| *row.cfa() == as_called)
     }

@@ -15,10 +15,10 @@
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::ops::Range;
 
+use crate::flow::{Flow, Transfer, TransferKind};
 use crate::frames::Frame;
 use crate::load::Image;
 use crate::symbols::{SymbolKind, Symbols};
-use crate::x86_64::scan::{Flow, Transfer, TransferKind};
 
 /// To what compilers align functions that are not optimised for size.
 const FUNCTION_ALIGNMENT: u64 = 16;

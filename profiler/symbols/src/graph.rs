@@ -2,9 +2,9 @@
 
 use std::collections::HashMap;
 
+use crate::flow::{Flow, TransferKind};
 use crate::functions::Functions;
 use crate::sites::Caller;
-use crate::x86_64::scan::{Flow, TransferKind};
 
 /// Where a call or jump leads.
 #[derive(Clone, Copy, Debug)]

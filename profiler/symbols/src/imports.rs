@@ -5,13 +5,13 @@ use std::sync::Arc;
 
 use object::{Object, ObjectSymbol};
 
+use crate::arch::plt;
 use crate::functions::Functions;
 use crate::graph::Target;
 use crate::load::{Elf, Image};
 use crate::relocations::Slot;
 use crate::sites::Callee;
 use crate::symbols::Symbols;
-use crate::x86_64::plt;
 
 /// What the function in a slot is called.
 pub(crate) fn slot_callee(slot: &Slot, symbols: &Symbols) -> Callee {

@@ -5,8 +5,15 @@
 //! module then answers for each function what can be redirected, as values of `evenkeel_wire` that an agent applies
 //! without decoding anything: [`Module::call_sites`] and [`Module::displaced`].
 //!
-//! What decodes instructions is in one directory per architecture; there is `x86_64`.
+//! What knows instructions, relocations or the layout of a frame is in `arch`, a directory for each architecture with the same
+//! files and the same interface.
 
+// Where instructions are not decoded, much of what is asked about them is unused.
+#![cfg_attr(target_arch = "aarch64", allow(dead_code))]
+
+#[cfg_attr(target_arch = "x86_64", path = "x86_64/mod.rs")]
+#[cfg_attr(target_arch = "aarch64", path = "aarch64/mod.rs")]
+mod arch;
 mod callee_rules;
 mod calls;
 mod debug_files;
@@ -14,6 +21,7 @@ mod debuginfod;
 mod demangle;
 mod exports;
 mod find;
+mod flow;
 mod frames;
 mod functions;
 mod graph;
@@ -27,7 +35,6 @@ mod sites;
 mod spelling;
 mod symbols;
 mod unpatchable;
-mod x86_64;
 
 pub use calls::split_call;
 pub use debug_files::{DebugNote, DebugSources, Debuginfod};

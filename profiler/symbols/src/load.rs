@@ -3,9 +3,12 @@
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
+use evenkeel_wire::arch::{NAME, SUPPORTED};
 use object::read::elf::{ElfFile64, FileHeader, ProgramHeader};
 use object::{LittleEndian, Object, ObjectSection, elf};
 use thiserror::Error;
+
+use crate::arch::elf::{MACHINE, MACHINES_32};
 
 /// An ELF file of the supported kind, borrowed from wherever its bytes are.
 pub(crate) type Elf<'data> = ElfFile64<'data, LittleEndian>;
@@ -28,12 +31,18 @@ pub enum LoadError {
         path: PathBuf,
     },
     /// The file is for another processor.
-    #[error("{} is built for {machine}; profile it on such a machine, this build of evenkeel is for x86-64", path.display())]
+    #[error("{} is built for {machine}; profile it on such a machine, this build of evenkeel is for {NAME}", path.display())]
     WrongMachine {
         /// The file.
         path: PathBuf,
         /// The processor.
         machine: String,
+    },
+    /// The file is for this processor, on which nothing can be profiled yet.
+    #[error("{} cannot be profiled: redirecting calls is not supported on this architecture ({NAME}); profile it on x86-64", path.display())]
+    Architecture {
+        /// The file.
+        path: PathBuf,
     },
     /// The file is a 32-bit program (or an x32 one).
     #[error("{} is a 32-bit program; use a 64-bit build of it", path.display())]
@@ -164,8 +173,9 @@ fn check_identity(path: &Path, data: &[u8]) -> Result<(), LoadError> {
     };
     let machine = if order == 2 { [high, low] } else { [low, high] };
     match u16::from_le_bytes(machine) {
-        62 if class == 2 => Ok(()),
-        62 | 3 => Err(LoadError::Not64Bit { path: path() }),
+        MACHINE if class == 2 && SUPPORTED => Ok(()),
+        MACHINE if class == 2 => Err(LoadError::Architecture { path: path() }),
+        number if MACHINES_32.contains(&number) => Err(LoadError::Not64Bit { path: path() }),
         other => Err(LoadError::WrongMachine {
             path: path(),
             machine: machine_name(other),
@@ -182,6 +192,7 @@ fn machine_name(number: u16) -> String {
         21 => "64-bit PowerPC",
         22 => "S/390",
         40 => "32-bit ARM",
+        62 => "x86-64",
         183 => "64-bit ARM (aarch64)",
         243 => "RISC-V",
         258 => "LoongArch",

@@ -4,10 +4,12 @@ use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-use iced_x86::Instruction;
-
+use crate::arch::prologue::Entry;
+use crate::arch::scan::ENTRY_BYTES_MAX;
+use crate::arch::{callsites, scan};
 use crate::debug_files::{self, DebugFile, DebugNote, DebugSources};
 use crate::find::NameIndex;
+use crate::flow::Flow;
 use crate::frames::{Frame, Frames};
 use crate::functions::{self, Function, FunctionKind, Functions};
 use crate::graph::Graph;
@@ -17,9 +19,6 @@ use crate::relocations::{self, Relocations, Slot};
 use crate::sites::{Callee, Caller, Site};
 use crate::symbols::Symbols;
 use crate::unpatchable::Unpatchable;
-use crate::x86_64::prologue::Entry;
-use crate::x86_64::scan::{ENTRY_BYTES_MAX, Flow};
-use crate::x86_64::{callsites, scan};
 use crate::{callee_rules, demangle, imports};
 
 /// Everything that is known about an ELF file without running it. All addresses are virtual addresses of the file.
@@ -47,7 +46,7 @@ impl Module {
     /// Reads an executable or shared library, finds its debug file, and scans its code once.
     ///
     /// # Errors
-    /// The file cannot be read, or is not a dynamically linked ELF file for x86-64.
+    /// The file cannot be read, or is not a dynamically linked ELF file for this processor.
     pub fn load(path: &Path, sources: &DebugSources) -> Result<Module, LoadError> {
         let image = Image::read(path)?;
         let elf = image.elf()?;
@@ -295,12 +294,9 @@ impl Module {
         })
     }
 
-    /// The callee of an indirect call through a slot that only the loader writes.
-    pub(crate) fn callee_through(&self, call: &Instruction) -> Callee {
-        if !call.is_ip_rel_memory_operand() {
-            return Callee::Pointer;
-        }
-        let slot = self.slots.get(&call.ip_rel_memory_address());
+    /// The callee of an indirect call through the word at `address`, if that is a slot that only the loader writes.
+    pub(crate) fn callee_in(&self, address: u64) -> Callee {
+        let slot = self.slots.get(&address);
         slot.map_or(Callee::Pointer, |slot| {
             imports::slot_callee(slot, &self.symbols)
         })

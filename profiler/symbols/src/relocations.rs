@@ -9,6 +9,7 @@ use object::{
     RelocationTarget, elf,
 };
 
+use crate::arch::elf::meaning;
 use crate::load::Elf;
 
 /// What a slot of the global offset table holds once the module is loaded.
@@ -20,6 +21,19 @@ pub(crate) enum Slot {
     Resolved(u64),
     /// An address in this module.
     Local(u64),
+}
+
+/// What the loader stores for a relocation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Meaning {
+    /// The address of a symbol, in a slot of the global offset table.
+    Slot,
+    /// The address of a symbol, elsewhere.
+    Address,
+    /// What the resolver returns that the addend names.
+    Resolver,
+    /// The addend, moved with the module.
+    Relative,
 }
 
 /// The dynamic relocations of a module, as far as they concern code.
@@ -52,20 +66,20 @@ impl Relocations {
                     .and_then(|symbols| symbols.symbol_by_index(index).ok()),
                 _ => None,
             };
-            match (r_type, symbol) {
-                (elf::R_X86_64_JUMP_SLOT | elf::R_X86_64_GLOB_DAT, Some(symbol)) => {
+            match (meaning(r_type), symbol) {
+                (Some(Meaning::Slot), Some(symbol)) => {
                     let name = symbol.name().unwrap_or_default();
                     relocations.slots.insert(at, Slot::Import(name.into()));
                 }
-                (elf::R_X86_64_64, Some(symbol)) if !symbol.is_undefined() => {
+                (Some(Meaning::Address), Some(symbol)) if !symbol.is_undefined() => {
                     relocations.stored.push(symbol.address());
                 }
-                (elf::R_X86_64_IRELATIVE, _) => {
+                (Some(Meaning::Resolver), _) => {
                     relocations
                         .slots
                         .insert(at, Slot::Resolved(relocation.addend() as u64));
                 }
-                (elf::R_X86_64_RELATIVE, _) => {
+                (Some(Meaning::Relative), _) => {
                     let target = relocation.addend() as u64;
                     relocations.stored.push(target);
                     if table.iter().any(|table| table.contains(&at)) {

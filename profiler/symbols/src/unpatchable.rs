@@ -70,4 +70,7 @@ pub enum Unpatchable {
     /// An instruction that works only where it is.
     #[error("its first instructions hold one that cannot be moved")]
     ImmovableInstruction,
+    /// Nobody has written it for this processor.
+    #[error("not supported on this architecture")]
+    Architecture,
 }

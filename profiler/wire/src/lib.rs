@@ -15,9 +15,19 @@
 //! ```
 //!
 //! Everything is `repr(C)`, little-endian, and changes only with [`VERSION`]. All zero bytes are a valid arena.
+//!
+//! What depends on the processor is in [`arch`], one directory for each with the same interface.
 
 #![no_std]
 
+#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+compile_error!(
+    "no directory for this architecture: see the section on architectures in ARCHITECTURE.md"
+);
+
+#[cfg_attr(target_arch = "x86_64", path = "x86_64/mod.rs")]
+#[cfg_attr(target_arch = "aarch64", path = "aarch64/mod.rs")]
+pub mod arch;
 pub mod control;
 pub mod edges;
 pub mod plan;
@@ -25,9 +35,11 @@ pub mod record;
 pub mod ring;
 pub mod waiters;
 
+pub use arch::clock::now_ticks;
+pub use arch::code::{Operand, PieceFix};
 pub use control::{Control, Mode, Module, ModuleState};
 pub use edges::Kind;
-pub use plan::{Displaced, Form, Label, Operand, Piece, PieceFix, Probe, Refusal, Role, Wanted};
+pub use plan::{Displaced, Form, Label, Piece, Probe, Refusal, Role, Wanted};
 pub use record::{Marker, Record};
 pub use ring::{RingHeader, RingState};
 pub use waiters::{WAITERS_LEN, Waiters};

@@ -4,6 +4,8 @@
 
 use core::sync::atomic::{AtomicU32, AtomicU64};
 
+use crate::arch::code::{Operand, PieceFix};
+
 /// Different callees that one discovery remembers.
 pub const SEEN_MAX: usize = 8;
 /// Pieces of a displaced entry: five one-byte instructions, a call in three pieces, and the way back.
@@ -25,11 +27,11 @@ pub enum Wanted {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Form {
-    /// `e8 rel32`.
+    /// A direct call.
     Call = 0,
-    /// `e9 rel32` that leaves the function: a tail call.
+    /// A direct jump that leaves the function: a tail call.
     TailJump = 1,
-    /// An indirect call of five to eight bytes.
+    /// An indirect call with room for a direct one.
     IndirectCall = 2,
     /// An indirect call too short to be redirected: it can only be discovered.
     ShortIndirectCall = 3,
@@ -139,30 +141,8 @@ pub enum Refusal {
     NoBarrier = 4,
     /// Other threads run, and no trampoline could be placed so that a jump at the entry is safe under them.
     NoSafeJump = 5,
-}
-
-/// The memory operand of an indirect call, for emulation. Registers are numbered as the processor does (rax 0, rcx 1,
-/// rdx 2, rbx 3, rsp 4, rbp 5, rsi 6, rdi 7, r8 8 ...), [`Operand::NONE`] for none.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[repr(C)]
-pub struct Operand {
-    /// Base register, [`Operand::RIP`] for the next instruction.
-    pub base: u8,
-    /// Index register.
-    pub index: u8,
-    /// 1, 2, 4 or 8.
-    pub scale: u8,
-    /// 1: the call's target is the register `base` itself, nothing is loaded.
-    pub register: u8,
-    /// Displacement.
-    pub displacement: i32,
-}
-
-impl Operand {
-    /// No register.
-    pub const NONE: u8 = 0xff;
-    /// The address of the next instruction.
-    pub const RIP: u8 = 0x10;
+    /// Code cannot be redirected on this architecture.
+    Architecture = 6,
 }
 
 /// One site of the plan. The session writes all but `planted`, `refused` and `seen`, before it raises
@@ -206,22 +186,7 @@ pub struct Probe {
     pub seen: [AtomicU64; SEEN_MAX],
 }
 
-/// How a piece depends on where it is put.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[repr(u8)]
-pub enum PieceFix {
-    /// Not at all.
-    #[default]
-    None = 0,
-    /// Its 32-bit field at `at` is relative to the end of the piece.
-    Relative = 1,
-    /// Its field takes the low half of the absolute address.
-    AbsoluteLow = 2,
-    /// Its field takes the high half of the absolute address.
-    AbsoluteHigh = 3,
-}
-
-/// One instruction of a displaced entry, rewritten to work anywhere within two gigabytes of its module.
+/// One instruction of a displaced entry, rewritten to work anywhere near its module.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C)]
 pub struct Piece {
@@ -264,7 +229,7 @@ pub struct Displaced {
     pub pieces: [Piece; PIECES_MAX],
     /// How many.
     pub count: u32,
-    /// Bytes of original code they replace, at least five.
+    /// Bytes of original code they replace, at least [`crate::arch::code::JUMP_BYTES`].
     pub len: u32,
     /// Where the function goes on; 0 where the last piece never falls through.
     pub resume: u64,

@@ -1,7 +1,7 @@
 //! A thread's ring: one producer (the thread and the signal handlers on it), one consumer (the session).
 //!
-//! The producer checks `position < limit`, reserves with one unlocked `xadd` (atomic against signals on the same
-//! thread) and writes the word with the lap bit last. x86-64 keeps stores in order, so a reader that sees the lap bit
+//! The producer checks `position < limit`, reserves with one addition (atomic against signals on the same
+//! thread) and writes the word with the lap bit last ([`crate::arch::order`]), so that a reader that sees the lap bit
 //! it expects sees the whole record. The consumer copies what is complete and then moves `limit` up. When the ring is
 //! full the producer counts and drops: it never waits, and the consumer never reads a record that may be overwritten. An
 //! interval that lost a record says so itself, with a [`crate::Marker::Gap`] before its end; if that finds no room, the

@@ -4,8 +4,8 @@ use core::ffi::{CStr, c_char};
 use core::sync::atomic::Ordering::*;
 
 use evenkeel_patch::Thread;
-use evenkeel_patch::x86_64::clock::now_ticks;
 use evenkeel_wire::edges::end_payload;
+use evenkeel_wire::now_ticks;
 use evenkeel_wire::record::{LABEL_CHUNK, LABEL_MAX};
 use evenkeel_wire::{Kind, Marker, Mode, Record};
 

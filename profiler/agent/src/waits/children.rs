@@ -2,8 +2,9 @@
 
 use core::ffi::c_int;
 
-use evenkeel_patch::x86_64::{clock::now_ticks, kernel};
+use evenkeel_patch::kernel;
 use evenkeel_wire::Kind;
+use evenkeel_wire::now_ticks;
 use libc::{id_t, idtype_t, pid_t, rusage, siginfo_t};
 
 use super::objects::{self, Object};

@@ -10,6 +10,7 @@ use super::objects::Object;
 use super::releasing::{record_if_waited_for, releasing};
 use super::switch::table;
 use super::waiting::{Ended, waiting};
+use crate::arch::versions::CONDITIONS;
 use crate::next::interpose;
 
 /// Where glibc keeps whether a condition variable is shared changed over time: all are taken for shared.
@@ -40,11 +41,11 @@ fn wake(condition: *const pthread_cond_t, real: impl FnOnce() -> c_int) -> c_int
 }
 
 interpose! {
-    fn pthread_cond_wait @ "GLIBC_2.3.2" (condition: *mut pthread_cond_t, mutex: *mut pthread_mutex_t) -> c_int = |real| {
+    fn pthread_cond_wait @ CONDITIONS (condition: *mut pthread_cond_t, mutex: *mut pthread_mutex_t) -> c_int = |real| {
         wait(condition, mutex, || real(condition, mutex))
     }
 
-    fn pthread_cond_timedwait @ "GLIBC_2.3.2" (condition: *mut pthread_cond_t, mutex: *mut pthread_mutex_t, limit: *const timespec) -> c_int = |real| {
+    fn pthread_cond_timedwait @ CONDITIONS (condition: *mut pthread_cond_t, mutex: *mut pthread_mutex_t, limit: *const timespec) -> c_int = |real| {
         wait(condition, mutex, || real(condition, mutex, limit))
     }
 
@@ -52,11 +53,11 @@ interpose! {
         wait(condition, mutex, || real(condition, mutex, clock, limit))
     }
 
-    fn pthread_cond_signal @ "GLIBC_2.3.2" (condition: *mut pthread_cond_t) -> c_int = |real| {
+    fn pthread_cond_signal @ CONDITIONS (condition: *mut pthread_cond_t) -> c_int = |real| {
         wake(condition, || real(condition))
     }
 
-    fn pthread_cond_broadcast @ "GLIBC_2.3.2" (condition: *mut pthread_cond_t) -> c_int = |real| {
+    fn pthread_cond_broadcast @ CONDITIONS (condition: *mut pthread_cond_t) -> c_int = |real| {
         wake(condition, || real(condition))
     }
 }

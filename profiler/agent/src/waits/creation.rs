@@ -5,7 +5,7 @@ use core::ptr;
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering::*};
 
 use evenkeel_patch::thread;
-use evenkeel_patch::x86_64::clock::now_ticks;
+use evenkeel_wire::now_ticks;
 use evenkeel_wire::{Kind, Marker};
 use libc::{clockid_t, pthread_attr_t, pthread_t, timespec};
 
@@ -15,9 +15,9 @@ use super::memory;
 use super::objects::{self, Object, local, mix};
 use super::switch::{Table, table};
 use super::waiting::{self, Ended, waiting};
+use crate::arch::start::thread_entry;
 use crate::next::interpose;
 use crate::threads;
-use crate::x86_64::start::thread_entry;
 
 /// Threads that can be between their creation and their first instruction at once; further ones begin unrecorded.
 const STARTS_MAX: usize = 256;

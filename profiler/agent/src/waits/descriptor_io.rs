@@ -5,8 +5,8 @@
 
 use core::ffi::{c_int, c_uint, c_void};
 
-use evenkeel_patch::x86_64::clock::now_ticks;
 use evenkeel_wire::Kind;
+use evenkeel_wire::now_ticks;
 use libc::{iovec, mmsghdr, msghdr, off_t, size_t, sockaddr, socklen_t, ssize_t, timespec};
 
 use super::descriptors::{Descriptor, closing, describe, describe_known};

@@ -7,7 +7,7 @@
 use core::ffi::c_int;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::*};
 
-use evenkeel_patch::x86_64::kernel;
+use evenkeel_patch::kernel;
 use evenkeel_wire::Kind;
 
 use super::memory::Lines;

@@ -1,6 +1,6 @@
 //! The `futex` system call, for what is built on it: C++20 waits, the locks of Rust, of InnoDB and of others.
 //!
-//! Only calls through the C library's `syscall` are seen (`x86_64/syscall.rs`).
+//! Only calls through the C library's `syscall` are seen ([`crate::arch::syscall`]).
 
 use core::ffi::{c_int, c_long};
 

@@ -2,9 +2,9 @@
 
 use core::sync::atomic::Ordering::*;
 
-use evenkeel_patch::x86_64::clock::now_ticks;
 use evenkeel_patch::{Thread, thread};
 use evenkeel_wire::edges::OPEN_MAX;
+use evenkeel_wire::now_ticks;
 use evenkeel_wire::{Kind, Marker, Mode, Record};
 
 use crate::{arena, intervals, plan, rings, threads};

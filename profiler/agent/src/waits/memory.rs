@@ -6,7 +6,8 @@
 use core::cell::UnsafeCell;
 use core::sync::atomic::{AtomicBool, Ordering::*};
 
-use evenkeel_patch::x86_64::{clock::now_ticks, kernel};
+use evenkeel_patch::kernel;
+use evenkeel_wire::now_ticks;
 
 use super::objects::mix;
 

@@ -4,9 +4,9 @@
 //! A lock is followed from the call to its return, so a wait of [`Kind::Named`] contains those by which the lock is
 //! made. Every such call is timed like any other.
 
-use evenkeel_patch::x86_64::clock::now_ticks;
-use evenkeel_patch::x86_64::stubs::Registers;
+use evenkeel_patch::arch::stubs::Registers;
 use evenkeel_patch::{Frame, thread};
+use evenkeel_wire::now_ticks;
 use evenkeel_wire::plan::KEY_RETURNED;
 use evenkeel_wire::record::{LABEL_CHUNK, LABEL_MAX};
 use evenkeel_wire::{Kind, Probe, Record, Role};

@@ -2,7 +2,7 @@
 
 use core::ffi::{c_int, c_long, c_uint, c_void};
 
-use evenkeel_patch::x86_64::kernel;
+use evenkeel_patch::kernel;
 use evenkeel_wire::Kind;
 use libc::{c_char, mqd_t, sembuf, size_t, ssize_t, timespec};
 

@@ -1,6 +1,6 @@
 //! a release: recorded before it happens, where somebody may be waiting.
 
-use evenkeel_patch::x86_64::clock::now_ticks;
+use evenkeel_wire::now_ticks;
 
 use super::groups::{self, keeping_errno};
 use super::objects::Object;

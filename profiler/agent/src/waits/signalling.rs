@@ -2,7 +2,7 @@
 
 use core::ffi::c_int;
 
-use evenkeel_patch::x86_64::kernel;
+use evenkeel_patch::kernel;
 use evenkeel_wire::Kind;
 use libc::{pid_t, pthread_t, siginfo_t, sigset_t, sigval, timespec};
 
@@ -12,7 +12,7 @@ use super::switch::table;
 use super::waiting::{Ended, sleeping};
 use crate::masks::passing;
 use crate::next::interpose;
-use evenkeel_patch::x86_64::clock::now_ticks;
+use evenkeel_wire::now_ticks;
 
 /// Signals interrupt what they find, so that a wait of any kind may end by one: each that is sent is recorded. Signal 0 only
 /// asks; a negative or zero process means many, none of which is named.

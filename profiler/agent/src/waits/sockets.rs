@@ -6,7 +6,7 @@
 use core::ffi::c_int;
 use core::mem::{size_of, zeroed};
 
-use evenkeel_patch::x86_64::kernel;
+use evenkeel_patch::kernel;
 use evenkeel_wire::Kind;
 
 use super::descriptors::Descriptor;

@@ -3,7 +3,7 @@
 use core::sync::atomic::{Ordering::SeqCst, compiler_fence};
 
 use evenkeel_patch::thread::{self, ANNOUNCED_MAX, Announced, Thread};
-use evenkeel_patch::x86_64::clock::now_ticks;
+use evenkeel_wire::now_ticks;
 use evenkeel_wire::{Kind, Waiters};
 
 use super::groups::{self, keeping_errno};

@@ -22,6 +22,9 @@ global_asm!(
     ".popsection",
 );
 
+/// The register that holds what a trampoline in the loop calls: rcx.
+pub const CALLEE_REGISTER: u8 = 1;
+
 unsafe extern "C" {
     /// Calls `target` so often; a trampoline in its place calls `callee`.
     pub fn evenkeel_calibration(calls: u64, target: u64, _: u64, callee: u64);

@@ -1,6 +1,7 @@
-//! Everything of the agent that knows the processor.
+//! Everything of the agent that knows x86-64.
 
 pub mod calibration;
 pub mod dlsym;
 pub mod start;
 pub mod syscall;
+pub mod versions;

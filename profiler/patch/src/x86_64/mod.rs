@@ -1,13 +1,14 @@
-//! Everything that knows the processor. Another architecture mirrors this directory file by file.
+//! Everything that knows x86-64. Another architecture mirrors this directory: the same files, the same public items, but for
+//! `templates`, which is for this directory alone.
 
-pub mod clock;
 pub mod counter;
+pub mod displaced;
 pub mod flip;
 pub mod jump;
-pub mod kernel;
 pub mod operand;
 pub mod stubs;
-pub mod templates;
+pub mod system_call;
+mod templates;
 pub mod tls;
 pub mod trampoline;
 pub mod trap;
@@ -16,4 +17,4 @@ pub mod unwind;
 /// Reach of a 32-bit relative branch, less a page for the instruction itself.
 pub const REACH_BYTES: u64 = (1 << 31) - 4096;
 /// The breakpoint instruction.
-pub const BREAKPOINT: u8 = 0xcc;
+const BREAKPOINT: u8 = 0xcc;

@@ -39,6 +39,11 @@ impl Registers {
         &raw const self.return_slot as u64
     }
 
+    /// The integer or pointer that a function returned (System V ABI 3.2.3).
+    pub fn result(&self) -> u64 {
+        self.rax
+    }
+
     /// The integer or pointer argument at `index`, at a function's entry (System V ABI 3.2.3).
     pub fn argument(&self, index: u8) -> u64 {
         match index {

@@ -1,8 +1,6 @@
 //! What a thread does that meets a breakpoint of ours: carry out the original instruction, from its trap frame.
 
-use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
-
-use evenkeel_wire::{Displaced, Form, Probe, Wanted};
+use evenkeel_wire::{Displaced, Form, Probe};
 
 use super::operand;
 
@@ -95,19 +93,4 @@ fn displaced_address(displaced: &Displaced, body: u64, offset: u8) -> u64 {
         address += piece.len as u64;
     }
     address
-}
-
-/// Remembers a callee of a probe that is being discovered.
-pub fn note_callee(probe: &Probe, callee: u64) {
-    if probe.wanted.load(Relaxed) != Wanted::Discover as u32 {
-        return;
-    }
-    for slot in &probe.seen {
-        let seen: &AtomicU64 = slot;
-        match seen.compare_exchange(0, callee, Relaxed, Relaxed) {
-            Ok(_) => return,
-            Err(present) if present == callee => return,
-            Err(_) => {}
-        }
-    }
 }

@@ -157,15 +157,12 @@ extern "C" fn on_trap(_: libc::c_int, _: *mut libc::siginfo_t, context: *mut lib
         if let Some((probe, callee)) = unsafe { rig.patcher.on_trap(&plan, context) } {
             TRAPS.fetch_add(1, Relaxed);
             if let Some(callee) = callee {
-                evenkeel_patch::x86_64::trap::note_callee(
-                    probe,
-                    callee.wrapping_sub(rig.loaded.bias),
-                );
+                evenkeel_patch::patcher::note_callee(probe, callee.wrapping_sub(rig.loaded.bias));
             }
             return;
         }
     }
-    let at = evenkeel_patch::x86_64::trap::breakpoint_address(unsafe { &*context.cast() });
+    let at = evenkeel_patch::arch::trap::breakpoint_address(unsafe { &*context.cast() });
     eprintln!("a breakpoint of nobody at {at:#x}");
     unsafe { libc::abort() };
 }

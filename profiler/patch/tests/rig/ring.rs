@@ -2,9 +2,9 @@
 
 use std::sync::atomic::Ordering::*;
 
-use evenkeel_patch::x86_64::clock::now_ticks;
-use evenkeel_patch::x86_64::stubs::{Boundaries, NOT_SHORT, Registers, restore_return};
+use evenkeel_patch::arch::stubs::{Boundaries, NOT_SHORT, Registers, restore_return};
 use evenkeel_patch::{Frame, thread};
+use evenkeel_wire::now_ticks;
 use evenkeel_wire::ring::{RECORDS_AT, RING_BYTES, RING_SLACK_BYTES, lap_bit};
 use evenkeel_wire::{RING_STRIDE, Record, RingHeader};
 

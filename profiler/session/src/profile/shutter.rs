@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use evenkeel_wire::Mode;
 
 use crate::arena::Arena;
-use crate::clock::now_ticks;
+use evenkeel_wire::now_ticks;
 
 /// Mean length of a window.
 const OPEN: Duration = Duration::from_millis(150);

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use evenkeel_wire::Mode;
 
 use crate::arena::Arena;
-use crate::clock::now_ticks;
+use evenkeel_wire::now_ticks;
 
 /// Mean length of a window without probes; windows with probes are as many times longer.
 const OFF_MS: u64 = 60;

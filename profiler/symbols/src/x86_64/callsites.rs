@@ -100,7 +100,7 @@ impl Sweep<'_> {
         let Some(operand) = operand(call) else {
             return self.site(call, Callee::Pointer, Err(Unpatchable::UnusualForm));
         };
-        let callee = self.module.callee_through(call);
+        let callee = self.callee_through(call);
         let form = match self.module.callee_rule(&callee) {
             Some(reason) => Err(reason),
             None if INDIRECT_LEN.contains(&call.len()) => Ok(Form::IndirectCall),
@@ -110,6 +110,15 @@ impl Sweep<'_> {
         Site {
             operand: form.is_ok().then_some(operand),
             ..self.site(call, callee, form)
+        }
+    }
+
+    /// The callee of an indirect call through a slot at a constant place.
+    fn callee_through(&self, call: &Instruction) -> Callee {
+        if call.is_ip_rel_memory_operand() {
+            self.module.callee_in(call.ip_rel_memory_address())
+        } else {
+            Callee::Pointer
         }
     }
 
@@ -139,7 +148,7 @@ impl Sweep<'_> {
 
     /// Only jumps that surely leave the function are listed: by the frame description, nothing of it is on the stack.
     fn indirect_jump(&self, jump: &Instruction) -> Option<Site> {
-        let callee = self.module.callee_through(jump);
+        let callee = self.callee_through(jump);
         let leaves = callee != Callee::Pointer
             || (takes_pointer(jump, &self.before) && self.module.stack_is_as_called(jump.ip()));
         let operand = operand(jump).filter(|_| callee == Callee::Pointer);

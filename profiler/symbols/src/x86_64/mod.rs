@@ -1,8 +1,10 @@
-//! Everything that knows x86-64 instructions.
+//! Everything that knows x86-64: instructions, relocations, frames.
 
 pub(crate) mod callsites;
-pub(crate) mod operand;
+pub(crate) mod elf;
+pub(crate) mod frame;
+mod operand;
 pub(crate) mod plt;
 pub(crate) mod prologue;
 pub(crate) mod scan;
-pub(crate) mod tail_jumps;
+mod tail_jumps;

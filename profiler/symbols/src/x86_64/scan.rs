@@ -4,37 +4,10 @@ use std::ops::Range;
 
 use iced_x86::{Code, Decoder, DecoderOptions, FlowControl, Instruction, OpKind};
 
+use crate::flow::{Flow, Transfer, TransferKind};
+
 /// A displaced entry never covers more bytes: four of them, and the longest instruction.
 pub(crate) const ENTRY_BYTES_MAX: u64 = 4 + 15;
-
-/// A direct call, or a jump out of its part.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Transfer {
-    /// Index of the part that holds the instruction.
-    pub(crate) part: u32,
-    pub(crate) site: u64,
-    pub(crate) target: u64,
-    pub(crate) kind: TransferKind,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum TransferKind {
-    Call,
-    Jump,
-    ConditionalJump,
-}
-
-/// What the scan found.
-#[derive(Debug, Default)]
-pub(crate) struct Flow {
-    pub(crate) transfers: Vec<Transfer>,
-    /// Targets of branches within a part that lie just behind its start.
-    pub(crate) near_start: Vec<u64>,
-    /// Parts that call through a pointer, ascending, each once.
-    pub(crate) call_pointers: Vec<u32>,
-    /// Addresses that the code computes, or (at a fixed address) loads as a constant.
-    pub(crate) computed: Vec<u64>,
-}
 
 /// Adds what part `index` does. Bytes that are no instruction are skipped: a wrong guess about where the next
 /// instruction begins adds branches that do not exist, and those only make other parts of the analysis more careful.
@@ -46,13 +19,19 @@ pub(crate) fn scan(code: &[u8], range: &Range<u64>, index: u32, flow: &mut Flow)
         match instruction.flow_control() {
             FlowControl::Next => note_address(&instruction, flow),
             FlowControl::Call if instruction.is_call_near() => {
-                flow.add(range, index, &instruction, TransferKind::Call);
+                add(flow, range, index, &instruction, TransferKind::Call);
             }
             FlowControl::UnconditionalBranch if has_target(&instruction) => {
-                flow.add(range, index, &instruction, TransferKind::Jump);
+                add(flow, range, index, &instruction, TransferKind::Jump);
             }
             FlowControl::ConditionalBranch if has_target(&instruction) => {
-                flow.add(range, index, &instruction, TransferKind::ConditionalJump);
+                add(
+                    flow,
+                    range,
+                    index,
+                    &instruction,
+                    TransferKind::ConditionalJump,
+                );
             }
             FlowControl::IndirectCall if flow.call_pointers.last() != Some(&index) => {
                 flow.call_pointers.push(index);
@@ -62,27 +41,25 @@ pub(crate) fn scan(code: &[u8], range: &Range<u64>, index: u32, flow: &mut Flow)
     }
 }
 
-impl Flow {
-    fn add(
-        &mut self,
-        range: &Range<u64>,
-        part: u32,
-        instruction: &Instruction,
-        kind: TransferKind,
-    ) {
-        let target = instruction.near_branch_target();
-        let inside = range.contains(&target);
-        if inside && (1..ENTRY_BYTES_MAX).contains(&(target - range.start)) {
-            self.near_start.push(target);
-        }
-        if !inside || kind == TransferKind::Call {
-            self.transfers.push(Transfer {
-                part,
-                site: instruction.ip(),
-                target,
-                kind,
-            });
-        }
+fn add(
+    flow: &mut Flow,
+    range: &Range<u64>,
+    part: u32,
+    instruction: &Instruction,
+    kind: TransferKind,
+) {
+    let target = instruction.near_branch_target();
+    let inside = range.contains(&target);
+    if inside && (1..ENTRY_BYTES_MAX).contains(&(target - range.start)) {
+        flow.near_start.push(target);
+    }
+    if !inside || kind == TransferKind::Call {
+        flow.transfers.push(Transfer {
+            part,
+            site: instruction.ip(),
+            target,
+            kind,
+        });
     }
 }
 

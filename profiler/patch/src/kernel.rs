@@ -1,34 +1,9 @@
 //! System calls made inside hooked calls: without the C library, which would change the target's `errno`.
 
-use core::arch::asm;
 use core::ffi::CStr;
 use core::ops::Range;
 
-/// The kernel's answer: negative for an error.
-///
-/// # Safety
-/// As the call's.
-#[inline]
-pub unsafe fn system_call(number: libc::c_long, arguments: [u64; 6]) -> i64 {
-    let answer;
-    // SAFETY: the caller's; registers as in the psABI, A.2.1.
-    unsafe {
-        asm!(
-            "syscall",
-            inlateout("rax") number => answer,
-            in("rdi") arguments[0],
-            in("rsi") arguments[1],
-            in("rdx") arguments[2],
-            in("r10") arguments[3],
-            in("r8") arguments[4],
-            in("r9") arguments[5],
-            lateout("rcx") _,
-            lateout("r11") _,
-            options(nostack),
-        );
-    }
-    answer
-}
+pub use crate::arch::system_call::system_call;
 
 /// The alternate signal stack, if the thread now runs on it; otherwise an empty range.
 pub fn alternate_stack() -> Range<u64> {

@@ -1,0 +1,29 @@
+//! `dlsym`, so that libraries opened at run time are noticed before their functions are called.
+//!
+//! The C library's own function looks at its return address to know who asks (`RTLD_NEXT`), so this one is left by a jump,
+//! with the stack as it was. `dlopen` itself is left alone for the same reason: it searches the caller's run path.
+
+use core::arch::naked_asm;
+use core::ffi::{c_char, c_void};
+
+use crate::libraries;
+
+/// As the C library's.
+///
+/// # Safety
+/// As dlsym(3).
+#[unsafe(naked)]
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dlsym(handle: *mut c_void, name: *const c_char) -> *mut c_void {
+    // The arguments are all that a function's entry has to preserve, beside the callee-saved registers.
+    naked_asm!(
+        "stp x29, x30, [sp, #-32]!",
+        "stp x0, x1, [sp, #16]",
+        "bl {notice}",
+        "mov x16, x0",
+        "ldp x0, x1, [sp, #16]",
+        "ldp x29, x30, [sp], #32",
+        "br x16",
+        notice = sym libraries::notice,
+    )
+}

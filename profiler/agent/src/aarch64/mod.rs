@@ -1,0 +1,7 @@
+//! Everything of the agent that knows 64-bit ARM.
+
+pub mod calibration;
+pub mod dlsym;
+pub mod start;
+pub mod syscall;
+pub mod versions;

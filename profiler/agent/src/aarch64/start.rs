@@ -1,0 +1,24 @@
+//! Where threads begin: what the target wanted to be run is left to by a jump, so that no frame of ours is on its stack when it
+//! ends, is cancelled, or is looked at.
+
+use core::arch::naked_asm;
+use core::ffi::c_void;
+
+use crate::waits::creation::began;
+
+/// The start routine that the C library sees.
+///
+/// # Safety
+/// The argument is a [`ThreadStart`](crate::waits::creation::ThreadStart).
+#[unsafe(naked)]
+pub unsafe extern "C" fn thread_entry(start: *mut c_void) -> *mut c_void {
+    naked_asm!(
+        "stp x29, x30, [sp, #-16]!",
+        "bl {began}",
+        "ldp x29, x30, [sp], #16",
+        "mov x16, x0",
+        "mov x0, x1",
+        "br x16",
+        began = sym began,
+    )
+}

@@ -1,0 +1,49 @@
+//! `syscall`: all but what concerns waits and signal masks is left by a jump, with registers and stack as they were, since
+//! some of them return twice.
+
+use core::arch::naked_asm;
+use core::ffi::c_long;
+
+use crate::masks::change_mask;
+use crate::next::Next;
+use crate::waits::futexes::futex;
+
+#[unsafe(link_section = "evenkeel_next")]
+static NEXT: Next = Next::of("syscall\0", "\0");
+
+extern "C" fn real() -> usize {
+    NEXT.get()
+}
+
+/// As the C library's.
+///
+/// # Safety
+/// As syscall(2).
+#[unsafe(naked)]
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn syscall(number: c_long) -> c_long {
+    naked_asm!(
+        "cmp x0, {futex_number}",
+        "b.eq {futex}",
+        "cmp x0, {mask_number}",
+        "b.eq {mask}",
+        "stp x29, x30, [sp, #-80]!",
+        "stp x0, x1, [sp, #16]",
+        "stp x2, x3, [sp, #32]",
+        "stp x4, x5, [sp, #48]",
+        "stp x6, x7, [sp, #64]",
+        "bl {real}",
+        "mov x16, x0",
+        "ldp x0, x1, [sp, #16]",
+        "ldp x2, x3, [sp, #32]",
+        "ldp x4, x5, [sp, #48]",
+        "ldp x6, x7, [sp, #64]",
+        "ldp x29, x30, [sp], #80",
+        "br x16",
+        futex_number = const libc::SYS_futex,
+        futex = sym futex,
+        mask_number = const libc::SYS_rt_sigprocmask,
+        mask = sym change_mask,
+        real = sym real,
+    )
+}

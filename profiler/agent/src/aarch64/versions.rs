@@ -1,0 +1,8 @@
+//! Versions under which the C library of this architecture has functions that it has in several.
+
+use core::ffi::CStr;
+
+/// Of the functions of condition variables; zero-terminated.
+pub const CONDITIONS: &str = "GLIBC_2.17\0";
+/// Of `dlsym`: in the C library since glibc 2.34, in libdl before.
+pub const DLSYM: [&CStr; 2] = [c"GLIBC_2.34", c"GLIBC_2.17"];

@@ -1,0 +1,72 @@
+//! Every crate that knows the processor has a directory for each architecture, with the same files. That what is in them fits is
+//! the compiler's to say: `scripts/check-aarch64.sh`.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+const FIRST: &str = "x86_64";
+const OTHERS: [&str; 1] = ["aarch64"];
+
+/// The sources of all crates of the profiler with a directory for the first architecture.
+fn crates() -> Vec<PathBuf> {
+    let profiler = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let entries = std::fs::read_dir(profiler).expect("the room is there");
+    entries
+        .map(|entry| entry.expect("it can be read").path().join("src"))
+        .filter(|source| source.join(FIRST).is_dir())
+        .collect()
+}
+
+/// Modules that a directory shows to the rest of its crate; what is private is its own affair.
+fn interface(directory: &Path) -> BTreeSet<String> {
+    let text = std::fs::read_to_string(directory.join("mod.rs")).expect("a directory has a mod.rs");
+    let modules = text.lines().filter_map(|line| {
+        let (visibility, name) = line.strip_suffix(';')?.split_once("mod ")?;
+        visibility.starts_with("pub").then(|| name.to_owned())
+    });
+    modules.collect()
+}
+
+#[test]
+fn every_architecture_mirrors_the_first() {
+    let crates = crates();
+    assert_eq!(crates.len(), 4, "wire, patch, agent, symbols: {crates:?}");
+    for source in crates {
+        let expected = interface(&source.join(FIRST));
+        assert!(!expected.is_empty());
+        for other in OTHERS {
+            let directory = source.join(other);
+            assert_eq!(interface(&directory), expected, "{}", directory.display());
+        }
+    }
+}
+
+/// Outside of these directories nothing names an architecture but the line that chooses one.
+#[test]
+fn nothing_else_names_an_architecture() {
+    let mut pending: Vec<PathBuf> = crates();
+    let profiler = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    pending.extend(
+        ["analysis", "kernel", "report", "session"].map(|name| profiler.join(name).join("src")),
+    );
+    while let Some(directory) = pending.pop() {
+        for entry in std::fs::read_dir(&directory).expect("it can be read") {
+            let path = entry.expect("it can be read").path();
+            let name = path
+                .file_name()
+                .and_then(|name| name.to_str())
+                .unwrap_or_default();
+            if path.is_dir() && name != FIRST && !OTHERS.contains(&name) {
+                pending.push(path);
+            } else if name.ends_with(".rs") {
+                let text = std::fs::read_to_string(&path).expect("it can be read");
+                for line in text.lines().filter(|line| !line.contains("target_arch")) {
+                    let named = ["x86_64::", "aarch64::", "asm!(", "R_X86_64", "iced_x86"]
+                        .iter()
+                        .find(|name| line.contains(*name));
+                    assert_eq!(named, None, "{}: {line}", path.display());
+                }
+            }
+        }
+    }
+}
