@@ -19,13 +19,14 @@ test:
 	for crate in locks log pages; do $(LIMIT) $(CARGO) test -p evenkeel-$$crate --features shuttle --test shuttle || exit 1; done
 
 # What a change must pass beside the tests: format, lints (with those on what the oldest supported compiler lacks), documentation
-# without broken links, licenses and sources of dependencies.
+# without broken links, licenses and sources of dependencies, and that everything compiles for 64-bit ARM.
 lint:
 	scripts/install.sh lint
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets -- -D warnings
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --quiet
 	$(CARGO) deny --log-level error check bans licenses sources
+	scripts/check-aarch64.sh
 
 # Known vulnerabilities of dependencies, by an advisory database that is fetched.
 audit:
