@@ -13,7 +13,9 @@
 //! Data is durable once [`File::sync_data`] returned `Ok` after the write, and a name once [`Directory::sync`] did.
 //! Until then a power failure may keep any subset of the sectors written, in any order. After a **failed** sync the
 //! data written since the last successful one counts as lost, even if a later sync succeeds: Linux marks the pages
-//! clean (Rebello et al., "Can Applications Recover from fsync Failures?", ATC 2020). Callers stop using the file.
+//! clean (Rebello et al., "Can Applications Recover from fsync Failures?", ATC 2020). Callers stop using the file, and
+//! whoever opens it next writes again what it wants to rely on and may not have been synced: reading it back proves
+//! nothing, neither after a failed sync nor after a kill.
 //!
 //! ## API
 //! ```text
@@ -26,8 +28,9 @@
 //! Device::new(latency, bytes_per_s) -> Arc<Device>; .hold(directory) -> Arc<dyn Directory>
 //! faults::FaultDisk::new() -> FaultDisk; .root() -> Arc<dyn Directory>; .operations() -> u64;
 //!     .cut_power_at(n); .power_is_off() -> bool; .after_power_failure(seed) -> FaultDisk;
-//!     .after_kill() -> FaultDisk (nothing lost: the process alone died);
+//!     .after_kill() -> FaultDisk (nothing lost: the process alone died); .evict_cache()
 //!     .inject(Fault { operation, name_contains, skip, times, error }); .set_capacity(bytes); .set_read_only(bool)
+//!     .set_seed(u64): what failing writes and syncs leave
 //! ```
 
 mod access;

@@ -24,16 +24,26 @@ impl RealDirectory {
     /// If it cannot be created or is not a directory.
     pub fn open(path: impl AsRef<Path>) -> io::Result<Arc<dyn Directory>> {
         let path = path.as_ref().to_path_buf();
-        if !path.is_dir() {
-            fs::create_dir_all(&path)?;
-            if let Some(parent) = path
-                .parent()
-                .filter(|parent| !parent.as_os_str().is_empty())
-            {
-                fs::File::open(parent)?.sync_all()?;
-            }
+        let missing = path.ancestors().take_while(|path| !path.is_dir()).count();
+        fs::create_dir_all(&path)?;
+        for made in path.ancestors().take(missing) {
+            sync_parent(made)?;
+        }
+        if missing == 0 {
+            // Whoever made it may have been killed before its name was durable. Who may not read the directory it is in
+            // has not made it.
+            let _ = sync_parent(&path);
         }
         Ok(Arc::new(RealDirectory { path }))
+    }
+}
+
+/// Makes the name of a directory durable.
+fn sync_parent(path: &Path) -> io::Result<()> {
+    match path.parent() {
+        None => Ok(()),
+        Some(parent) if parent.as_os_str().is_empty() => fs::File::open(".")?.sync_all(),
+        Some(parent) => fs::File::open(parent)?.sync_all(),
     }
 }
 

@@ -194,7 +194,7 @@ impl Log {
         }
         let written_at = Instant::now();
         if sync {
-            file.sync_data()?;
+            file.sync()?;
         }
         Ok(WriteDone {
             written,
@@ -216,7 +216,7 @@ impl Log {
         let begun = Instant::now();
         // Files before the current one were synced when they were left.
         let file = self.streams[stream].files.lock().current();
-        let result = file.sync_data();
+        let result = file.sync();
         let mut state = self.state.lock();
         let at = &mut state.streams[stream];
         at.syncing = false;

@@ -12,6 +12,7 @@ use evenkeel_disk::{Access, Create, Directory, File};
 use crate::Lsn;
 use crate::closure::Vector;
 use crate::format::{BatchHeader, FILE_HEADER_BYTES, FileHeader};
+use crate::sync::Mutex;
 
 /// How many files are kept to be used again.
 pub(crate) const MAX_SPARES: usize = 2;
@@ -83,11 +84,35 @@ pub(crate) struct OldFile {
     pub last: Lsn,
 }
 
+/// The file that a stream writes to. Its syncs are made one after the other: the one that comes after a failed one
+/// finds the operating system's pages clean and succeeds, though what they held is lost.
+#[derive(Debug)]
+pub(crate) struct CurrentFile {
+    file: Arc<dyn File>,
+    failed: Mutex<bool>,
+}
+
+impl CurrentFile {
+    fn new(file: Arc<dyn File>) -> Arc<CurrentFile> {
+        let failed = Mutex::new(false);
+        Arc::new(CurrentFile { file, failed })
+    }
+
+    /// Makes durable what has been written to it, unless an earlier sync has failed.
+    pub(crate) fn sync(&self) -> io::Result<()> {
+        let mut failed = self.failed.lock();
+        if *failed {
+            return Err(io::Error::other("an earlier sync of the file failed"));
+        }
+        self.file.sync_data().inspect_err(|_| *failed = true)
+    }
+}
+
 /// The files of a stream.
 #[derive(Debug)]
 pub(crate) struct StreamFiles {
     place: Place,
-    current: Arc<dyn File>,
+    current: Arc<CurrentFile>,
     number: u64,
     /// Where the next batch goes.
     offset: u64,
@@ -113,7 +138,7 @@ impl StreamFiles {
         let (current, size) = place.new_file(&header, spares.pop(), 0)?;
         Ok(StreamFiles {
             place,
-            current,
+            current: CurrentFile::new(current),
             number,
             offset: FILE_HEADER_BYTES,
             size,
@@ -146,7 +171,7 @@ impl StreamFiles {
             durable: *batch.durable,
         };
         header.encode(batch.payload, &mut self.batch);
-        self.current.write_at(&self.batch, self.offset)?;
+        self.current.file.write_at(&self.batch, self.offset)?;
         self.offset += padded;
         self.last = self.last.max(batch.last);
         Ok(Written {
@@ -156,7 +181,7 @@ impl StreamFiles {
     }
 
     fn next_file(&mut self, batch: &Batch<'_>, batch_bytes: u64) -> io::Result<()> {
-        self.current.sync_data()?;
+        self.current.sync()?;
         let mut durable = *batch.durable;
         durable[self.place.stream] = batch.index - 1;
         let header = self
@@ -169,14 +194,14 @@ impl StreamFiles {
             number: self.number,
             last: self.last,
         });
-        (self.current, self.size) = (file, size);
+        (self.current, self.size) = (CurrentFile::new(file), size);
         self.number += 1;
         self.offset = FILE_HEADER_BYTES;
         Ok(())
     }
 
     /// The file being written.
-    pub(crate) fn current(&self) -> Arc<dyn File> {
+    pub(crate) fn current(&self) -> Arc<CurrentFile> {
         self.current.clone()
     }
 

@@ -52,8 +52,8 @@ pub(crate) struct FoundStream {
     pub spares: Vec<String>,
 }
 
-/// Looks at all files of a stream and makes what is found durable, names included: after a kill it may be in the
-/// operating system's cache only.
+/// Looks at all files of a stream and syncs what is found, names included: after a kill it may be in the operating
+/// system's cache only.
 pub(crate) fn find(directory: &dyn Directory, stream: usize) -> Result<FoundStream, LogError> {
     let names = directory
         .list()
@@ -133,6 +133,28 @@ fn look_at(file: Arc<dyn File>, stream: usize, number: u64) -> Result<FoundFile,
 }
 
 impl FoundFile {
+    /// Writes the batches after `durable` up to `kept` to their places again and syncs the file.
+    pub(crate) fn write_again(&self, durable: u64, kept: u64) -> Result<(), LogError> {
+        let name = log_name(self.header.stream, self.header.number);
+        let again = || LogError::io(format!("writing the end of {name} again"));
+        let mut offset = FILE_HEADER_BYTES;
+        let mut bytes = Vec::new();
+        for (index, batch) in (self.header.first_index..=kept).zip(&self.batches) {
+            if index > durable {
+                let read = read_batch(&*self.file, offset, self.header.number, &mut bytes);
+                if read.map_err(again())?.is_none() {
+                    return Err(LogError::Corrupt {
+                        stream: self.header.stream,
+                        what: format!("{name} changed while it was read"),
+                    });
+                }
+                self.file.write_at(&bytes, offset).map_err(again())?;
+            }
+            offset += batch.bytes;
+        }
+        self.file.sync_data().map_err(again())
+    }
+
     fn take_in(&mut self, header: &BatchHeader) {
         closure::raise(&mut self.durable, &header.durable);
         self.newest = self.newest.max(header.last);

@@ -33,13 +33,14 @@
 //!      .last_lsn() -> Lsn, .statistics() -> LogStatistics, .settings() -> LogSettings
 //!      .set_policy(FlushPolicy), .set_block_bytes(usize), .set_active_streams(usize), .set_flush_interval(Duration)
 //!      .close() -> Result<(), LogError>            flushes, and marks the end so that later damage to it is noticed
+//!      .stop_flusher()                             to be called before others may use the files
 //! ```
 //! After the first failed write or sync the log is *failed*: every later call says so, nothing is retried; reopen to
 //! recover what was durable.
 //!
 //! ## Use by recovery
-//! `Log::open` finds the end, syncs what it found (after a kill it may be in the page cache only) and begins a new
-//! epoch whose LSNs are all larger. So the store may append compensation records at once, while it scans with
+//! `Log::open` finds the end, writes again and syncs what nothing proves to be durable (after a kill or a failed sync it
+//! may be in the page cache only) and begins a new epoch whose LSNs are all larger. So the store may append compensation records at once, while it scans with
 //! `Recovered`, which yields only what was there before. The store keeps the LSN of its last checkpoint itself
 //! (`evenkeel_disk::write_atomically`) and recycles what it no longer needs: everything before the smallest of the
 //! checkpoint's LSN, the dirty pages' recovery LSNs and the first LSNs of running transactions.

@@ -233,6 +233,12 @@ impl Log {
         self.lead(state, 0, Level::Durable).check()
     }
 
+    /// Ends the flusher and waits for what it may be writing. To be called before anybody else may use the files:
+    /// dropping the log alone does not wait, as the flusher may be the last one to have it.
+    pub fn stop_flusher(&self) {
+        self.flusher.stop();
+    }
+
     /// The LSN given out last.
     pub fn last_lsn(&self) -> Lsn {
         Lsn(self.last.load(Ordering::Acquire))

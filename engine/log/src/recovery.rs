@@ -4,6 +4,11 @@
 //! below it is kept. Batches beyond it, torn, lost, or needing a lost one, were never acknowledged as durable. The
 //! other case, that something *durable* is missing, is told apart by the durable vectors that every batch and file
 //! carries, and by what an earlier recovery wrote down as kept: that is damage, and an error.
+//!
+//! What is kept must not get lost later, and reading it does not prove that it is on the disk: after a failed sync the
+//! operating system's cache has it, and takes it for clean. So the batches that nothing says are durable are written and
+//! synced [again](FoundFile::write_again) before anything is built on them. They are all in the last file of their
+//! stream, because a file is begun when the one before it is durable as a whole.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -77,13 +82,33 @@ pub(crate) fn inspect(directories: &[Arc<dyn Directory>]) -> Result<Inspection, 
     let kept = epochs
         .iter()
         .map(|&epoch| Ok((epoch, kept_of(&streams, epoch)?)))
-        .collect::<Result<Vec<(u64, Vector)>, LogError>>()?;
-    let last = kept.last().copied().unwrap_or((0, NONE));
+        .collect::<Result<Vec<(u64, Kept)>, LogError>>()?;
+    let last = kept
+        .last()
+        .map_or((0, NONE), |(epoch, kept)| (*epoch, kept.kept));
+    for (number, stream) in streams.iter().enumerate() {
+        if let Some(file) = stream.files.last() {
+            let (_, kept) = kept
+                .iter()
+                .find(|(epoch, _)| *epoch == file.header.epoch)
+                .expect("every epoch was decided");
+            file.write_again(kept.durable[number], kept.kept[number])?;
+        }
+    }
+    let kept: Vec<(u64, Vector)> = kept
+        .into_iter()
+        .map(|(epoch, kept)| (epoch, kept.kept))
+        .collect();
     Ok(keep(streams, &kept, last, newest, stray))
 }
 
-/// What is kept of an epoch.
-fn kept_of(streams: &[FoundStream], epoch: u64) -> Result<Vector, LogError> {
+/// What is kept of an epoch, and how much of it is known to be durable.
+struct Kept {
+    kept: Vector,
+    durable: Vector,
+}
+
+fn kept_of(streams: &[FoundStream], epoch: u64) -> Result<Kept, LogError> {
     let (mut known, mut present, mut durable) = (NONE, NONE, NONE);
     let mut decided = None;
     for (number, stream) in streams.iter().enumerate() {
@@ -120,7 +145,8 @@ fn kept_of(streams: &[FoundStream], epoch: u64) -> Result<Vector, LogError> {
             .expect("a batch within the extent of its stream");
         &file.batches[(index - file.header.first_index) as usize].needs
     };
-    Ok(decided.unwrap_or_else(|| largest_closed(&known, present, needs)))
+    let kept = decided.unwrap_or_else(|| largest_closed(&known, present, needs));
+    Ok(Kept { kept, durable })
 }
 
 /// Up to which batch an epoch's part of a stream has been recycled, and up to which it is there.

@@ -126,3 +126,38 @@ fn a_failure_wakes_everybody() {
         ITERATIONS,
     );
 }
+
+/// One thread syncs what is written while another writes and syncs the next batch of the same file. Should one sync fail,
+/// the other finds nothing to write and succeeds: its thread must not be told that all is well.
+#[test]
+fn a_sync_beside_a_failed_one_acknowledges_nothing() {
+    shuttle::check_random(
+        || {
+            let disk = FaultDisk::new();
+            let (log, _) = open(&disk, 1, FlushPolicy::LazyFlush).unwrap();
+            let first = log.append(&plain(1, b"written")).unwrap();
+            log.commit(first).unwrap();
+            disk.inject(Fault {
+                operation: Operation::Sync,
+                name_contains: String::new(),
+                skip: 0,
+                times: 1,
+                error: IO_ERROR,
+            });
+            let flush = |lsn: Lsn| {
+                let (log, disk) = (log.clone(), disk.clone());
+                thread::spawn(move || {
+                    if log.flush_to(lsn).is_ok() {
+                        assert_survives(&disk, 1, FlushPolicy::EagerFlush, lsn);
+                    }
+                })
+            };
+            let syncing = flush(first);
+            let second = log.append(&plain(2, b"collected")).unwrap();
+            let writing = flush(second);
+            syncing.join().unwrap();
+            writing.join().unwrap();
+        },
+        ITERATIONS,
+    );
+}

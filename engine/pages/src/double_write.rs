@@ -6,6 +6,11 @@
 //! it makes the log several times as long after every checkpoint: the commits that wait for the log would pay, in
 //! bursts, and this project is about their variance. Here the background writer pays, by one more sync a batch.
 //!
+//! Opening writes the last batch again, to the area and to the places, whether its pages look intact or not. What is read
+//! may be in the operating system's cache alone: after a kill because nobody synced it yet, after a failed sync because
+//! Linux takes the pages for clean. Redo would believe the LSNs read, the next checkpoint would let their log records go,
+//! and the next power failure would take the pages. All batches before the last were synced, so it is the only one.
+//!
 //! ```text
 //! | crc 4 | magic 4 | count 4 | 4 | (page 8, crc of image 4, 4) x count | .. one page | image | image | ...
 //! ```
@@ -16,7 +21,7 @@ use evenkeel_disk::{Access, AlignedBuffer, Create, Directory, File};
 
 use crate::error::PageError;
 use crate::file::PageFile;
-use crate::page::{Found, PageId, check};
+use crate::page::{Found, PageId, check, lsn};
 
 /// The most pages of a batch.
 pub(crate) const BATCH_PAGES: usize = 64;
@@ -124,8 +129,57 @@ impl DoubleWrite {
             file.sync_data()
                 .map_err(PageError::io("making the double-write file"))?;
         }
-        let repaired = repair(&batch.bytes[..count], pages, page_bytes)?;
-        Ok((DoubleWrite { file, failed: None }, repaired))
+        let opened = DoubleWrite { file, failed: None };
+        let repaired = opened.write_again(&mut batch, pages)?;
+        Ok((opened, repaired))
+    }
+
+    /// Writes the batch that the area was found to hold to the places of its pages, and before that, if it is whole, to
+    /// the area; how many pages were broken. If it is not whole the power failed before any page was touched, or the area
+    /// has decayed: the images that are intact then replace pages that are broken, and nothing else.
+    fn write_again(&self, found: &mut Batch, pages: &PageFile) -> Result<u64, PageError> {
+        let listed = described(&found.bytes, found.page_bytes);
+        found.pages = listed.iter().map(|&(page, _)| page).collect();
+        let intact: Vec<bool> = found
+            .images()
+            .zip(&listed)
+            .map(|((page, image), &(_, crc))| {
+                crc32fast::hash(image) == crc && check(image, page).is_ok()
+            })
+            .collect();
+        let whole = intact.iter().all(|&intact| intact);
+        if listed.is_empty() {
+            return Ok(0);
+        }
+        if whole {
+            self.write_area(found)
+                .map_err(PageError::io("writing the double-write file again"))?;
+        }
+        let mut repaired = 0;
+        let mut in_place = AlignedBuffer::zeroed(found.page_bytes);
+        let images = found.images().zip(intact).filter(|&(_, intact)| intact);
+        for ((page, image), _) in images {
+            pages.read(page, &mut in_place)?;
+            let broken = !matches!(check(&in_place, page), Ok(Found::Page));
+            repaired += u64::from(broken);
+            // A newer page means that the area is of another time: somebody copied files one by one.
+            if broken || whole && lsn(&in_place) <= lsn(image) {
+                pages.make_room(page)?;
+                pages
+                    .write(page, image)
+                    .map_err(PageError::io("repairing a torn page"))?;
+            }
+        }
+        pages
+            .sync()
+            .map_err(PageError::io("repairing torn pages"))?;
+        Ok(repaired)
+    }
+
+    fn write_area(&self, batch: &Batch) -> std::io::Result<()> {
+        let used = (1 + batch.len()) * batch.page_bytes;
+        self.file.write_at(&batch.bytes[..used], 0)?;
+        self.file.sync_data()
     }
 
     /// Writes a batch so that no power failure can tear its pages. The pages must have [room](PageFile::make_room).
@@ -142,12 +196,8 @@ impl DoubleWrite {
     }
 
     fn write_twice(&self, batch: &Batch, pages: &PageFile) -> Result<(), PageError> {
-        let used = (1 + batch.len()) * batch.page_bytes;
-        let double = || PageError::failed("writing the double-write file");
-        self.file
-            .write_at(&batch.bytes[..used], 0)
-            .map_err(double())?;
-        self.file.sync_data().map_err(double())?;
+        self.write_area(batch)
+            .map_err(PageError::failed("writing the double-write file"))?;
         for (page, image) in batch.images() {
             pages
                 .write(page, image)
@@ -157,35 +207,7 @@ impl DoubleWrite {
     }
 }
 
-/// Puts back the images of the last batch whose pages are broken. Where the batch itself is incomplete its pages have
-/// not been touched.
-fn repair(area: &[u8], pages: &PageFile, page_bytes: usize) -> Result<u64, PageError> {
-    let mut repaired = 0;
-    let mut in_place = AlignedBuffer::zeroed(page_bytes);
-    for (entry, (page, crc)) in described(area, page_bytes).into_iter().enumerate() {
-        let start = (1 + entry) * page_bytes;
-        let Some(image) = area.get(start..start + page_bytes) else {
-            break;
-        };
-        if crc32fast::hash(image) != crc || check(image, page).is_err() {
-            continue;
-        }
-        pages.read(page, &mut in_place)?;
-        if !matches!(check(&in_place, page), Ok(Found::Page)) {
-            pages
-                .write(page, image)
-                .map_err(PageError::io("repairing a torn page"))?;
-            repaired += 1;
-        }
-    }
-    if repaired > 0 {
-        pages
-            .sync()
-            .map_err(PageError::io("repairing torn pages"))?;
-    }
-    Ok(repaired)
-}
-
+/// The pages of the batch in the area and their images' checksums; none if its first page is not intact.
 fn described(area: &[u8], page_bytes: usize) -> Vec<(PageId, u32)> {
     let word = |at: usize| u32::from_le_bytes(area[at..at + 4].try_into().expect("four bytes"));
     if area.len() < page_bytes

@@ -40,18 +40,26 @@ impl PageFile {
             allocated: AtomicU64::new((len / page_bytes as u64).max(1) * page_bytes as u64),
             growing: Mutex::new(()),
         };
-        opened.check_or_describe(name, len)?;
+        let mut description = AlignedBuffer::zeroed(page_bytes);
+        if !opened.is_described(name, len, &mut description)? {
+            opened.describe(&mut description);
+        }
+        // Written again in any case, and synced with all that a killed process left in the operating system's cache: a
+        // sync of it may have failed, and what follows relies on it.
+        opened
+            .write(PageId(0), &description)
+            .map_err(PageError::io("describing it"))?;
+        opened.sync().map_err(PageError::io("syncing it"))?;
         directory
             .sync()
             .map_err(PageError::io("syncing its directory"))?;
         Ok(opened)
     }
 
-    /// Page 0 is written and synced before anything else, so a file that has no more than it may have been cut off
-    /// there.
-    fn check_or_describe(&self, name: &str, len: u64) -> Result<(), PageError> {
-        let mut page = AlignedBuffer::zeroed(self.page_bytes);
-        self.read(PageId(0), &mut page)?;
+    /// Whether page 0, which is read into `page`, describes such a file. It is written and synced before anything else,
+    /// so a file that has no more than it may have been cut off there.
+    fn is_described(&self, name: &str, len: u64, page: &mut [u8]) -> Result<bool, PageError> {
+        self.read(PageId(0), page)?;
         let body = &page[PAGE_HEADER_BYTES..];
         let describes = body[..8] == MAGIC;
         let file = u32::from_le_bytes(body[8..12].try_into().expect("four bytes")) as usize;
@@ -59,22 +67,20 @@ impl PageFile {
             let wanted = self.page_bytes;
             return Err(PageError::PageSize { file, wanted });
         }
-        if describes && check(&page, PageId(0)).is_ok() {
-            return Ok(());
+        if describes && check(page, PageId(0)).is_ok() {
+            return Ok(true);
         }
         if len > self.page_bytes as u64 {
             return Err(PageError::NoPageFile(name.to_owned()));
         }
+        Ok(false)
+    }
+
+    fn describe(&self, page: &mut [u8]) {
         page.fill(0);
         page[PAGE_HEADER_BYTES..][..8].copy_from_slice(&MAGIC);
         page[PAGE_HEADER_BYTES + 8..][..4].copy_from_slice(&(self.page_bytes as u32).to_le_bytes());
-        seal(&mut page, PageId(0));
-        self.file
-            .write_at(&page, 0)
-            .map_err(PageError::io("describing it"))?;
-        self.file
-            .sync_data()
-            .map_err(PageError::io("describing it"))
+        seal(page, PageId(0));
     }
 
     /// Reads a page, zeros beyond the end; does not check it.

@@ -87,19 +87,19 @@ impl Pool {
             .filter_map(|page| self.frame_of(page.page))
             .collect();
         self.flush_frames(&frames, Patience::Wait)?;
-        // What another thread was writing already must be through, too; if it failed we try ourselves.
+        // Of a page that another thread was writing, the image may lack changes made meanwhile: it is written again. Once
+        // this thread has written it, only changes are left that were made after the call.
         for page in pages {
             while let Some(frame) = self.frame_of(page.page) {
                 let at = &self.frames[frame as usize];
-                if at
-                    .recovery_lsn()
-                    .is_none_or(|from| from > page.recovery_lsn)
+                let wanted = at.recovery_lsn().is_some_and(|from| from < lsn);
+                if !wanted
                     || !at.holds(page.page)
+                    || self.flush_frames(&[frame], Patience::Wait)? > 0
                 {
                     break;
                 }
                 self.await_writing(frame);
-                self.flush_frames(&[frame], Patience::Wait)?;
             }
         }
         Ok(())

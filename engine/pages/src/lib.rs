@@ -8,7 +8,8 @@
 //! ## API
 //! ```text
 //! Pool::open(&directory, name, PoolSettings, barrier: Arc<dyn LogBarrier>) -> Result<Arc<Pool>, PageError>
-//!                                      makes `name` if missing, repairs torn pages from `name.double`
+//!                                      makes `name` if missing, repairs torn pages from `name.double`, and makes
+//!                                      durable what it found
 //! trait LogBarrier { fn flush_log_to(&self, Lsn) -> Result<(), LogError> }      implemented by evenkeel_log::Log
 //!
 //! Pool: .read(PageId) -> Result<PageRead, PageError>      shared latch; derefs to the body [u8]
@@ -22,6 +23,7 @@
 //!       .dirty_pages() -> Vec<DirtyPage { page, recovery_lsn }>     for checkpoints; hold no latch, read last_lsn before
 //!       .flush_all() / .flush_before(Lsn) (recovery LSN smaller; hold no latch) / .flush_some(n) -> Result<.., PageError>
 //!       .set_replacement(Replacement::Lru | LazyLru), .set_lazy_wait(Duration), .set_writer_interval(Duration)
+//!       .stop_writer()                 to be called before others may use the files
 //!       .statistics() -> PoolStatistics, .body_bytes() -> usize, .frames(), .repaired_pages()
 //! PageRead:  id(), lsn(), Deref<[u8]>
 //! PageWrite: id(), lsn(), Deref/DerefMut<[u8]>, mark_dirty(Lsn), downgrade() -> PageRead

@@ -325,6 +325,12 @@ impl Pool {
         self.writer.set_interval(interval);
     }
 
+    /// Ends the background writer and waits for the batch it may be writing. To be called before anybody else may use the
+    /// files: dropping the pool alone does not wait, as the writer may be the last one to have it.
+    pub fn stop_writer(&self) {
+        self.writer.stop();
+    }
+
     pub(crate) fn dirty_frames(&self) -> usize {
         self.frames.iter().filter(|frame| !frame.is_clean()).count()
     }

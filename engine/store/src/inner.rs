@@ -49,7 +49,7 @@ pub(crate) struct StoreInner {
     stopped_why: Mutex<Option<Arc<str>>>,
     observed: AtomicBool,
     observer: RwLock<Option<Arc<dyn Observer>>>,
-    /// Held for as long as the files may be written.
+    /// Held for as long as the files may be written: dropped after `storage`, whose threads end first.
     _lock: DirectoryLock,
 }
 

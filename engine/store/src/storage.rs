@@ -10,10 +10,20 @@ use crate::record::{Kind, put_changes};
 use crate::tree::change::Change;
 
 /// The pages of a store and the log of their changes.
-#[derive(Clone)]
 pub(crate) struct Storage {
     pub(crate) pool: Arc<Pool>,
     pub(crate) log: Arc<Log>,
+}
+
+/// Their threads end here, and what they are writing is through: whoever lets go of the lock on the directory does so
+/// after this.
+impl Drop for Storage {
+    fn drop(&mut self) {
+        self.pool.stop_writer();
+        self.log.stop_flusher();
+        // For the lazy policies. Should it fail, what is lost is what they may lose.
+        let _ = self.log.flush_all();
+    }
 }
 
 impl Storage {

@@ -308,7 +308,8 @@ fn open_inner(
             first
         }
     };
-    let pool = Pool::open(&*directory, PAGES_FILE, settings.pool.clone(), log.clone())?;
+    let pool = Pool::open(&*directory, PAGES_FILE, settings.pool.clone(), log.clone());
+    let pool = pool.inspect_err(|_| log.stop_flusher())?;
     let storage = Storage { pool, log };
     let outcome = recover(&storage, &recovered, &checkpoint)?;
     let catalog = match outcome.catalog {

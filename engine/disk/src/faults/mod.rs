@@ -1,9 +1,15 @@
 //! A disk in memory that fails as disks do.
 //!
+//! There is a page cache, which all reads see, and the disk behind it, which a successful sync brings up to date. A
+//! [kill](FaultDisk::after_kill) leaves both, a [power failure](FaultDisk::after_power_failure) the disk alone with
+//! some of what was on its way: unsynced sectors lost, reordered or torn, unsynced names missing. A failed sync writes a
+//! part and takes the rest for clean, as Linux does: the cache still has it, until it is [evicted](FaultDisk::evict_cache).
+//! Names are kept as a journalling file system keeps them: in the order of the changes, and a failed
+//! [`Directory::sync`] loses none that a later one does not write.
+//!
 //! Every operation that changes something is counted, so a test can first run a workload to the end, then again for
-//! each n with the power cut at the n-th operation, and look at several [images](FaultDisk::after_power_failure) of
-//! what may be left: unsynced sectors lost, reordered or torn, unsynced names missing. Deterministic: the same calls
-//! and seeds give the same disks.
+//! each n with the power cut at the n-th operation, and look at several images of what may be left. Deterministic: the
+//! same calls and seeds give the same disks.
 
 mod draws;
 mod inode;
@@ -83,6 +89,8 @@ struct State {
     faults: Vec<Fault>,
     capacity_bytes: Option<u64>,
     read_only: bool,
+    /// Decides what failed writes and syncs leave.
+    seed: u64,
 }
 
 impl FaultDisk {
@@ -118,7 +126,7 @@ impl FaultDisk {
     }
 
     /// Cuts the power in the middle of the operation that [`operations`](Self::operations) will count as
-    /// `operation`; it and all later ones fail.
+    /// `operation`; it and all later ones fail. With [`after_kill`](Self::after_kill) it is the process that ended there.
     pub fn cut_power_at(&self, operation: u64) {
         self.state().cut_at = Some(operation);
     }
@@ -139,6 +147,7 @@ impl FaultDisk {
                 .iter()
                 .map(|inode| inode.after_power_failure(draws))
                 .collect(),
+            seed,
             ..State::default()
         })
     }
@@ -150,8 +159,19 @@ impl FaultDisk {
         FaultDisk::of(State {
             names: state.names.clone(),
             inodes: state.inodes.clone(),
+            seed: state.seed,
             ..State::default()
         })
+    }
+
+    /// Lets the page cache forget what counts as clean: what failed syncs did not write is then not seen any more either.
+    pub fn evict_cache(&self) {
+        self.state().inodes.iter_mut().for_each(Inode::evict);
+    }
+
+    /// Chooses what failing writes and syncs leave on the disk.
+    pub fn set_seed(&self, seed: u64) {
+        self.state().seed = seed;
     }
 
     /// Makes operations fail; several faults add up.
@@ -240,6 +260,11 @@ impl State {
             }
         }
         Ok(Admission::Granted)
+    }
+
+    /// Draws for what the operation counted last leaves if it fails.
+    fn draws(&self) -> Draws {
+        Draws::new(self.seed ^ self.operations.rotate_left(32))
     }
 
     fn check_power(&self) -> io::Result<()> {

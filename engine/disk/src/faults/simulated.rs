@@ -5,7 +5,7 @@ use std::io;
 use std::sync::Arc;
 
 use super::inode::Inode;
-use super::{Admission, FaultDisk, NO_SPACE, Operation, State, path, power_is_off};
+use super::{Admission, FaultDisk, NO_SPACE, Operation, READ_ONLY, State, path, power_is_off};
 use crate::{Access, Create, Directory, DirectoryLock, File};
 
 /// A directory of a [`FaultDisk`].
@@ -98,6 +98,9 @@ impl Directory for SimulatedDirectory {
     fn lock(&self, name: &str) -> io::Result<DirectoryLock> {
         let mut state = self.disk.state();
         state.check_power()?;
+        if state.read_only {
+            return Err(io::Error::from_raw_os_error(READ_ONLY));
+        }
         let name = path(&self.path, name);
         if !state.locks.insert(name.clone()) {
             return Err(io::ErrorKind::WouldBlock.into());
@@ -146,7 +149,16 @@ impl File for SimulatedFile {
 
     fn write_at(&self, data: &[u8], offset: u64) -> io::Result<()> {
         let mut state = self.disk.state();
-        let admission = state.admit(Operation::Write, &self.name)?;
+        let admission = match state.admit(Operation::Write, &self.name) {
+            Ok(admission) => admission,
+            Err(error) => {
+                if is_of_the_device(&error) {
+                    let mut draws = state.draws();
+                    state.inodes[self.inode].write_part(data, offset as usize, &mut draws);
+                }
+                return Err(error);
+            }
+        };
         let len = state.inodes[self.inode].visible().len() as u64;
         let fits = state
             .room_for(len)
@@ -169,8 +181,9 @@ impl File for SimulatedFile {
             }
             Ok(Admission::PowerFails) => Err(power_is_off()),
             Err(error) => {
-                if !state.off {
-                    state.inodes[self.inode].fail_sync();
+                if is_of_the_device(&error) {
+                    let mut draws = state.draws();
+                    state.inodes[self.inode].fail_sync(&mut draws);
                 }
                 Err(error)
             }
@@ -205,6 +218,13 @@ impl fmt::Debug for SimulatedFile {
     }
 }
 
+/// Whether the operation failed on its way to the disk: not refused before, and not cut short by the power.
+fn is_of_the_device(error: &io::Error) -> bool {
+    error
+        .raw_os_error()
+        .is_some_and(|number| number != READ_ONLY)
+}
+
 fn finish(admission: Admission) -> io::Result<()> {
     match admission {
         Admission::Granted => Ok(()),
@@ -215,7 +235,7 @@ fn finish(admission: Admission) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::faults::{Fault, IO_ERROR, READ_ONLY};
+    use crate::faults::{Fault, IO_ERROR};
 
     fn file(disk: &FaultDisk, create: Create) -> io::Result<Arc<dyn File>> {
         disk.root().open("f", Access::Direct, create)

@@ -1,5 +1,7 @@
 //! Stores on the fault-injecting disk, small enough that every kind of page change happens soon.
 
+#![allow(dead_code, reason = "each test binary uses a part")]
+
 use std::sync::Arc;
 
 use evenkeel_disk::faults::FaultDisk;
