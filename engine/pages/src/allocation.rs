@@ -165,6 +165,32 @@ impl Pool {
         Ok(count)
     }
 
+    /// Reads every page in use; how many there are, maps not counted.
+    ///
+    /// # Errors
+    /// The first page's that is damaged or cannot be read.
+    pub fn verify(&self) -> Result<u64, PageError> {
+        let mut count = 0;
+        for region in 0..self.file.pages().div_ceil(self.region_pages()) {
+            let first = region * self.region_pages();
+            let in_use: Vec<PageId> = {
+                let map = self.map_of(PageId(first))?;
+                let bits = (FIRST_PAGE..self.region_pages()).filter(|&bit| is_set(&map, bit));
+                bits.map(|bit| PageId(first + bit)).collect()
+            };
+            for &page in &in_use {
+                match self.read(page) {
+                    Ok(_) => {}
+                    // Freed since the map was read.
+                    Err(_) if !self.is_allocated(page)? => {}
+                    Err(error) => return Err(error),
+                }
+            }
+            count += in_use.len() as u64;
+        }
+        Ok(count)
+    }
+
     fn region_pages(&self) -> u64 {
         8 * (self.page_bytes - PAGE_HEADER_BYTES) as u64
     }

@@ -19,7 +19,7 @@
 //!       .allocate_many(n, |&Allocation| -> Result<Lsn, E>) -> Result<Vec<PageWrite>, E>    by one record
 //!       .free(PageId, |&Allocation| -> Result<Lsn, E>) -> Result<(), E>              E: From<PageError>
 //!       .redo_allocate(&[PageId], Lsn), .redo_free(&[PageId], Lsn) -> Result<(), PageError>     idempotent
-//!       .is_allocated(PageId), .allocated_pages()
+//!       .is_allocated(PageId), .allocated_pages(), .verify() -> Result<u64, PageError>    reads every page in use
 //!       .dirty_pages() -> Vec<DirtyPage { page, recovery_lsn }>     for checkpoints; hold no latch, read last_lsn before
 //!       .flush_all() / .flush_before(Lsn) (recovery LSN smaller; hold no latch) / .flush_some(n) -> Result<.., PageError>
 //!       .set_replacement(Replacement::Lru | LazyLru), .set_lazy_wait(Duration), .set_writer_interval(Duration)

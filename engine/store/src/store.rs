@@ -224,6 +224,14 @@ impl Store {
         self.inner().tidy()
     }
 
+    /// Reads every page in use, to know of damage before it is met; how many there are.
+    ///
+    /// # Errors
+    /// The first page's that is damaged or cannot be read.
+    pub fn verify(&self) -> Result<u64, StoreError> {
+        Ok(self.inner().storage.pool.verify()?)
+    }
+
     /// Takes a checkpoint, so that recovery need not read what was logged before.
     ///
     /// # Errors

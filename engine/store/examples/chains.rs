@@ -1,0 +1,42 @@
+//! Searches for chains of faults that the store does not survive, for as long as it is told: `chains -- 8h`.
+//!
+//! The test `chains` does the same for about a minute, always from the same seed; this begins where the clock says.
+
+#[path = "../tests/support/chains/mod.rs"]
+mod chains;
+
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+/// So many chains are tried between two looks at the clock.
+const CHAINS: u64 = 200;
+
+fn main() {
+    let time = std::env::args().nth(1).unwrap_or_else(|| "1h".to_owned());
+    let Some(time) = duration(&time) else {
+        eprintln!("{time:?} is no time; give for example 90s, 30m or 8h");
+        std::process::exit(2);
+    };
+    let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH);
+    let mut seed = since_epoch.map_or(0, |time| time.as_nanos() as u64);
+    let begun = Instant::now();
+    let mut count = 0;
+    while begun.elapsed() < time {
+        if let Some((found, test)) = chains::search(seed..seed + CHAINS) {
+            println!("chain {} fails: {test}", count + found);
+            std::process::exit(1);
+        }
+        (seed, count) = (seed + CHAINS, count + CHAINS);
+        println!("{count} chains in {} s", begun.elapsed().as_secs());
+    }
+}
+
+fn duration(text: &str) -> Option<Duration> {
+    let (number, unit) = text.split_at_checked(text.len().checked_sub(1)?)?;
+    let seconds = match unit {
+        "s" => 1,
+        "m" => 60,
+        "h" => 3600,
+        _ => return None,
+    };
+    Some(Duration::from_secs(number.parse::<u64>().ok()? * seconds))
+}

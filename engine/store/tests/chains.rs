@@ -1,0 +1,41 @@
+//! Chains of faults, found by search: a store on a simulated disk goes through three to eight events drawn by a seed
+//! (work, growth, checkpoints, clean closes, drops, kills, power failures, failed syncs, torn writes, a full disk, an
+//! evicted cache), and after every opening its contents are compared with a model and every page is read. A chain that
+//! fails is made as short as it can be and printed as a test, to be pasted below.
+//!
+//! `EVENKEEL_CHAINS` says how many chains are tried, and `EVENKEEL_CHAINS_SEED` which is the first;
+//! `cargo run --release -p evenkeel-store --example chains -- 8h` searches for hours, from a seed of its own.
+
+#[path = "support/chains/mod.rs"]
+mod chains;
+
+use chains::plan::Plan;
+
+/// About a minute's worth.
+const CHAINS: u64 = 1500;
+
+fn number(name: &str, default: u64) -> u64 {
+    match std::env::var(name) {
+        Ok(text) => text
+            .parse()
+            .unwrap_or_else(|_| panic!("{name}={text} is no number")),
+        Err(_) => default,
+    }
+}
+
+#[test]
+fn no_chain_of_faults_loses_anything() {
+    let first = number("EVENKEEL_CHAINS_SEED", 1);
+    let count = number("EVENKEEL_CHAINS", CHAINS);
+    if let Some((found, test)) = chains::search(first..first + count) {
+        panic!("chain {found} of {count} fails: {test}");
+    }
+}
+
+/// For tests that a search has printed.
+#[allow(dead_code, reason = "there may be no such test")]
+fn replay(plan: Plan) {
+    if let Some(what) = chains::failure_of(&plan) {
+        panic!("{what}");
+    }
+}

@@ -1,0 +1,499 @@
+//! Going through a plan.
+
+use std::io;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::thread;
+use std::time::Duration;
+
+use evenkeel_disk::faults::{Fault, FaultDisk, IO_ERROR, Operation};
+use evenkeel_disk::{Directory, File, with_syncs};
+use evenkeel_store::{
+    ColumnType, Schema, Store, StoreError, Table, Transaction, TransactionOptions, Value,
+};
+
+use super::model::{Changes, Model, Rows, TABLE, Wrong, apply, read, schema};
+use super::plan::{Draws, During, Event, Plan, Setting};
+
+/// How long a sync of a thread in the background takes: long enough for a store that does not wait to be gone.
+const SLOW: Duration = Duration::from_millis(2);
+/// A plan begins with so many pages in use, a little less than the file has room for when it has grown once.
+const PAGES: u64 = 230;
+/// Ids of rows are below.
+const IDS: u64 = 1_000_000;
+/// So many transactions at most are tried until a thread in the background is in the midst of a sync.
+const UNTIL_WRITING: usize = 30;
+
+/// What the threads of one store do: whether they sync, and whether one still did after the store was gone.
+#[derive(Default)]
+struct Watch {
+    gone: AtomicBool,
+    begun: AtomicU64,
+    late: AtomicBool,
+}
+
+impl Watch {
+    fn sync(&self, file: &dyn File) -> io::Result<()> {
+        if ["page-writer", "log-flusher"]
+            .map(Some)
+            .contains(&thread::current().name())
+        {
+            self.begun.fetch_add(1, Ordering::SeqCst);
+            thread::sleep(SLOW);
+            let gone = self.gone.load(Ordering::SeqCst);
+            self.late.fetch_or(gone, Ordering::SeqCst);
+        }
+        file.sync_data()
+    }
+}
+
+fn open_store(
+    disk: &FaultDisk,
+    setting: &Setting,
+    watch: &Arc<Watch>,
+) -> Result<Store, StoreError> {
+    let watched = |directory: Arc<dyn Directory>| {
+        let watch = Arc::clone(watch);
+        with_syncs(directory, move |file| watch.sync(file))
+    };
+    let logs = (0..setting.streams)
+        .map(|stream| Ok(watched(disk.root().subdirectory(&format!("log-{stream}"))?)))
+        .collect::<io::Result<Vec<_>>>()
+        .map_err(|cause| StoreError::Io {
+            doing: "opening a log directory",
+            cause: Arc::new(cause),
+        })?;
+    Store::open_on(watched(disk.root()), logs, setting.settings())
+}
+
+/// A store that was filled and closed, and its rows.
+fn template(setting: &Setting) -> (FaultDisk, Rows) {
+    static TEMPLATES: [OnceLock<(FaultDisk, Rows)>; 5] = [const { OnceLock::new() }; 5];
+    let (disk, rows) = TEMPLATES[setting.streams].get_or_init(|| {
+        let setting = Setting {
+            threads: false,
+            frames: 64,
+            ..*setting
+        };
+        let disk = FaultDisk::new();
+        let store = open_store(&disk, &setting, &Arc::default()).unwrap();
+        let table = store.create_table(schema()).unwrap();
+        let mut draws = Draws(1);
+        while store.verify().unwrap() < PAGES {
+            let mut txn = store.begin(TransactionOptions::default());
+            for _ in 0..20 {
+                let id = draws.below(IDS) as i64;
+                let row = row(id, &(id % 97, "t".repeat(450)));
+                txn.put(&table, &row).unwrap();
+            }
+            txn.commit().unwrap();
+        }
+        let rows = read(&store).unwrap();
+        store.close().unwrap();
+        (disk, rows)
+    });
+    (disk.after_kill(), rows.clone())
+}
+
+fn row(id: i64, (number, text): &(i64, String)) -> [Value; 3] {
+    [id.into(), (*number).into(), text.as_str().into()]
+}
+
+struct Runner<'p> {
+    plan: &'p Plan,
+    disk: FaultDisk,
+    store: Option<Store>,
+    /// A transaction that changed rows and has not ended.
+    running: Option<Transaction>,
+    watch: Arc<Watch>,
+    gone: Vec<Arc<Watch>>,
+    model: Model,
+    rows: Rows,
+    draws: Draws,
+    capacity: Option<u64>,
+    /// A fault is on its way, or has come since the store was opened: errors of the disk are to be expected.
+    faulty: bool,
+    tables: u64,
+}
+
+/// Goes through the plan and, at the end, through a power failure.
+pub fn run(plan: &Plan) -> Result<(), String> {
+    let (disk, rows) = template(&plan.setting);
+    disk.set_seed(plan.seed);
+    let mut runner = Runner {
+        plan,
+        disk,
+        store: None,
+        running: None,
+        watch: Arc::default(),
+        gone: Vec::new(),
+        model: Model::new(rows.clone()),
+        rows,
+        draws: Draws(plan.seed),
+        capacity: None,
+        faulty: false,
+        tables: 0,
+    };
+    for (place, event) in plan.events.iter().enumerate() {
+        let step = runner.step(*event);
+        step.map_err(|what| format!("event {place}, {event:?}: {what}"))?;
+    }
+    runner
+        .finish()
+        .map_err(|what| format!("after the last event: {what}"))
+}
+
+impl Runner<'_> {
+    fn step(&mut self, event: Event) -> Result<(), String> {
+        match event {
+            Event::Work(count) => self.with_store(|runner| runner.work(count)),
+            Event::Grow(count) => self.with_store(|runner| runner.grow(count)),
+            Event::Checkpoint => self.with_store(Runner::checkpoint),
+            Event::Close => self.with_store(Runner::close),
+            Event::Reopen => self.reopen(),
+            Event::CloseWhileWriting => self.with_store(|runner| {
+                runner.until_writing()?;
+                runner.work(1)?;
+                runner.close()
+            }),
+            Event::ReopenWhileWriting => {
+                self.with_store(Runner::until_writing)?;
+                self.reopen()
+            }
+            Event::Kill(during, after) => {
+                self.act(during, |runner| runner.cut_after(after))?;
+                let left = self.disk.after_kill();
+                self.go_on_with(left);
+                Ok(())
+            }
+            Event::PowerFailure(during, after, image) => {
+                self.act(during, |runner| runner.cut_after(after))?;
+                let left = self.disk.after_power_failure(image);
+                self.model.lose_cache();
+                self.go_on_with(left);
+                Ok(())
+            }
+            Event::FailedSync(during, file, skip) => {
+                self.act(during, |runner| runner.fail(Operation::Sync, file, skip))?;
+                self.disk.heal();
+                Ok(())
+            }
+            Event::TornWrite(during, file, skip) => {
+                self.act(during, |runner| runner.fail(Operation::Write, file, skip))?;
+                self.disk.heal();
+                Ok(())
+            }
+            Event::DiskFull(during, room) => self.act(during, |runner| {
+                let used: u64 = runner.disk.files().iter().map(|(_, len)| len).sum();
+                runner.capacity = Some(used + room);
+                runner.disk.set_capacity(runner.capacity);
+            }),
+            Event::FreeSpace => {
+                self.capacity = None;
+                self.disk.set_capacity(None);
+                Ok(())
+            }
+            Event::EvictCache => {
+                self.model.lose_cache();
+                self.disk.evict_cache();
+                Ok(())
+            }
+        }
+    }
+
+    fn finish(mut self) -> Result<(), String> {
+        self.step(Event::FreeSpace)?;
+        self.disk.heal();
+        self.reopen()?;
+        let left = self.disk.after_power_failure(self.plan.seed);
+        self.model.lose_cache();
+        self.go_on_with(left);
+        self.reopen()?;
+        self.drop_store();
+        if self.plan.setting.threads {
+            thread::sleep(2 * SLOW);
+        }
+        if self
+            .gone
+            .iter()
+            .any(|gone| gone.late.load(Ordering::SeqCst))
+        {
+            return Err("a thread of a store that was gone synced a file".to_owned());
+        }
+        Ok(())
+    }
+
+    /// Prepares an activity, lets the fault come, and carries it out.
+    fn act(&mut self, during: During, fault: impl FnOnce(&mut Self)) -> Result<(), String> {
+        match during {
+            During::Opening => self.drop_store(),
+            During::Working | During::Growing => self.open()?,
+            During::Checkpointing | During::Closing => self.with_store(|runner| runner.work(3))?,
+        }
+        self.faulty = true;
+        fault(self);
+        match during {
+            During::Working => self.with_store(|runner| {
+                runner.leave_one_running();
+                runner.work(8)
+            }),
+            During::Growing => self.with_store(|runner| runner.grow(2)),
+            During::Checkpointing => self.with_store(Runner::checkpoint),
+            During::Closing => self.with_store(Runner::close),
+            During::Opening => self.open(),
+        }
+    }
+
+    fn cut_after(&mut self, operations: u64) {
+        self.disk.cut_power_at(self.disk.operations() + operations);
+    }
+
+    fn fail(&mut self, operation: Operation, file: &str, skip: u64) {
+        self.disk.inject(Fault {
+            operation,
+            name_contains: file.to_owned(),
+            skip,
+            times: 1,
+            error: IO_ERROR,
+        });
+    }
+
+    /// The process that had the old disk is gone.
+    fn go_on_with(&mut self, disk: FaultDisk) {
+        disk.set_capacity(self.capacity);
+        self.disk = disk;
+        // Whatever these do, they do to the old one.
+        (self.running, self.store) = (None, None);
+        self.faulty = false;
+    }
+
+    fn with_store(
+        &mut self,
+        act: impl FnOnce(&mut Self) -> Result<(), String>,
+    ) -> Result<(), String> {
+        self.open()?;
+        match self.store {
+            Some(_) => act(self),
+            None => Ok(()),
+        }
+    }
+
+    /// Opens the store, unless it is open or the disk prevents it, and checks it.
+    fn open(&mut self) -> Result<(), String> {
+        if self.store.is_some() {
+            return Ok(());
+        }
+        self.watch = Arc::default();
+        let opened = open_store(&self.disk, &self.plan.setting, &self.watch);
+        let checked = opened.map_err(Wrong::Store).and_then(|store| {
+            self.model.check(&store)?;
+            Ok(store)
+        });
+        match checked {
+            Ok(store) => {
+                self.store = Some(store);
+                self.rows = self.model.rows();
+                Ok(())
+            }
+            Err(Wrong::Contents(what)) => Err(what),
+            Err(Wrong::Store(error)) => self.tolerate(&error),
+        }
+    }
+
+    fn reopen(&mut self) -> Result<(), String> {
+        self.drop_store();
+        self.open()
+    }
+
+    /// The store is gone without a close.
+    fn drop_store(&mut self) {
+        self.running = None;
+        if let Some(store) = self.store.take() {
+            drop(store);
+            self.watch.gone.store(true, Ordering::SeqCst);
+            self.gone.push(Arc::clone(&self.watch));
+            if !self.faulty && self.capacity.is_none() {
+                self.model.all_durable();
+            }
+        }
+        self.faulty = false;
+    }
+
+    /// What the disk says because of a fault is no failure of the store, which is then opened again.
+    fn tolerate(&mut self, error: &StoreError) -> Result<(), String> {
+        let expected = self.faulty || self.capacity.is_some();
+        let of_the_disk = error.disk_error().is_some() || matches!(error, StoreError::Stopped(_));
+        if !expected || !of_the_disk {
+            return Err(format!("an error out of place: {error}"));
+        }
+        self.faulty = true;
+        self.drop_store();
+        Ok(())
+    }
+
+    fn table(&self) -> Table {
+        let store = self.store.as_ref().expect("it is open");
+        store.table(TABLE).expect("it was checked")
+    }
+
+    fn work(&mut self, count: u64) -> Result<(), String> {
+        for _ in 0..count {
+            if self.store.is_some() {
+                let operations = 1 + self.draws.below(4);
+                let changes = (0..operations).map(|_| self.change()).collect();
+                self.transaction(changes)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// A row to be updated, inserted or deleted.
+    fn change(&mut self) -> (i64, Option<(i64, String)>) {
+        let near = self.draws.below(IDS) as i64;
+        let known = self.rows.range(near..).next().map(|(&id, _)| id);
+        let number = self.draws.below(1000) as i64;
+        let text = "w".repeat(self.draws.below(500) as usize);
+        match (known, self.draws.below(5)) {
+            (Some(id), 0) => (id, None),
+            (Some(id), 1..4) => (id, Some((number, text))),
+            _ => (near, Some((number, text))),
+        }
+    }
+
+    fn grow(&mut self, count: u64) -> Result<(), String> {
+        for _ in 0..count {
+            if self.store.is_none() {
+                return Ok(());
+            }
+            if self.draws.below(3) == 0 {
+                self.create_table()?;
+                continue;
+            }
+            let text = "g".repeat(450);
+            let rows = (0..40).map(|_| (self.draws.below(IDS) as i64, Some((7, text.clone()))));
+            let rows = rows.collect();
+            self.transaction(rows)?;
+        }
+        Ok(())
+    }
+
+    fn create_table(&mut self) -> Result<(), String> {
+        self.tables += 1;
+        let name = format!("table {} {}", self.tables, self.draws.below(IDS));
+        let mut schema = Schema::new(&name).column("id", ColumnType::Int);
+        schema = schema.primary_key(["id"]);
+        for index in 0..12 {
+            schema = schema.index(format!("index {index}"), ["id"]);
+        }
+        let store = self.store.as_ref().expect("it is open");
+        match store.create_table(schema) {
+            Ok(_) => self.model.made_table(&name),
+            Err(error) => self.tolerate(&error)?,
+        }
+        Ok(())
+    }
+
+    fn transaction(&mut self, changes: Changes) -> Result<(), String> {
+        let table = self.table();
+        let store = self.store.as_ref().expect("it is open");
+        let mut txn = store.begin(TransactionOptions::default());
+        for (&id, new) in &changes {
+            let done = match new {
+                Some(new) => txn.put(&table, &row(id, new)),
+                None => txn.delete(&table, &[id.into()]).map(drop),
+            };
+            match done {
+                Ok(()) => {}
+                // The transaction that is left running has the row, or its neighbour.
+                Err(StoreError::LockTimeout) => return Ok(()),
+                Err(error) => {
+                    drop(txn);
+                    return self.tolerate(&error);
+                }
+            }
+        }
+        if self.draws.below(8) == 0 {
+            return match txn.rollback() {
+                Ok(()) => Ok(()),
+                Err(error) => self.tolerate(&error),
+            };
+        }
+        match txn.commit() {
+            Ok(()) => {
+                apply(&mut self.rows, &changes);
+                self.model.committed(changes, self.plan.setting.policy);
+                Ok(())
+            }
+            Err(error) => {
+                if matches!(error, StoreError::CommitUnknown(_)) {
+                    self.model.in_doubt(changes);
+                }
+                self.tolerate(&error)
+            }
+        }
+    }
+
+    /// Begins a transaction, changes rows, and leaves it so.
+    fn leave_one_running(&mut self) {
+        if self.draws.below(2) == 0 {
+            return;
+        }
+        let table = self.table();
+        let store = self.store.as_ref().expect("it is open");
+        let mut txn = store.begin(TransactionOptions::default());
+        for _ in 0..3 {
+            let near = self.draws.below(IDS) as i64;
+            if let Some((&id, _)) = self.rows.range(near..).next() {
+                // Whether it can be done does not matter.
+                let _ = txn.put(&table, &row(id, &(-1, "running".to_owned())));
+            }
+        }
+        self.running = Some(txn);
+    }
+
+    fn checkpoint(&mut self) -> Result<(), String> {
+        let store = self.store.as_ref().expect("it is open");
+        match store.checkpoint() {
+            Ok(()) => {
+                self.model.all_durable();
+                Ok(())
+            }
+            Err(error) => self.tolerate(&error),
+        }
+    }
+
+    fn close(&mut self) -> Result<(), String> {
+        self.running = None;
+        let Some(store) = &self.store else {
+            return Ok(());
+        };
+        match store.close() {
+            Ok(()) => {
+                self.model.all_durable();
+                let dirty = store.statistics().pool.dirty;
+                self.drop_store();
+                match dirty {
+                    0 => Ok(()),
+                    dirty => Err(format!("{dirty} dirty pages after a clean close")),
+                }
+            }
+            Err(error) => self.tolerate(&error),
+        }
+    }
+
+    /// Works until a thread in the background is in the midst of a sync.
+    fn until_writing(&mut self) -> Result<(), String> {
+        self.running = None;
+        if !self.plan.setting.threads {
+            return Ok(());
+        }
+        let begun = self.watch.begun.load(Ordering::SeqCst);
+        for _ in 0..UNTIL_WRITING {
+            if self.store.is_none() || self.watch.begun.load(Ordering::SeqCst) > begun {
+                break;
+            }
+            self.work(1)?;
+        }
+        Ok(())
+    }
+}
