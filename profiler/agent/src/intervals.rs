@@ -8,7 +8,7 @@ use core::sync::atomic::Ordering::*;
 use evenkeel_patch::arch::stubs::{Registers, restore_return};
 use evenkeel_patch::{Frame, Thread, thread};
 use evenkeel_wire::now_ticks;
-use evenkeel_wire::{Marker, Mode, Probe, Record, Role};
+use evenkeel_wire::{Mode, Open, Probe, Record, Role, Stamp};
 
 use crate::arena::{self, Arena};
 use crate::labels::Found;
@@ -81,32 +81,64 @@ fn begin(thread: &mut Thread, arena: Arena, probe: &Probe, registers: &Registers
         end_recording(thread);
         return false;
     }
-    thread.generation = plan::applied();
-    if thread.generation == plan::CHANGING {
-        rings::count_unplanned(thread);
-        end_recording(thread);
-        return false;
-    }
     thread.frames_lost = 0;
     thread.dropped = rings::dropped(thread);
     thread.root = core::ptr::null_mut();
-    let control = arena.control();
-    let mode = control.mode.load(Relaxed);
-    let counting = mode == Mode::Count as u32;
-    thread.sampled = !(counting || sampling::skips(thread, control.skip_65536.load(Relaxed)));
-    if !thread.sampled {
+    let beginning = beginning(thread, arena);
+    thread.sampled = matches!(beginning, Beginning::Recorded(_));
+    let Beginning::Recorded(stamp) = beginning else {
+        beginning.count(thread);
+        if matches!(beginning, Beginning::Unplanned) {
+            end_recording(thread);
+            return false;
+        }
         // Followed to its end all the same, so that what is inside of it is not taken for another.
-        rings::count_skipped(thread);
         thread.open = true;
         thread.active = u64::from(waits::recording());
         return true;
-    }
-    let recording = mode == Mode::Record as u32;
+    };
     let label = Found::read(probe, registers, arena);
-    let payload = (thread.generation as u64) << 1 | recording as u64;
-    thread.open = rings::begin(thread, payload, &label);
-    thread.active = (thread.open && recording) as u64;
+    thread.open = rings::begin(thread, stamp, &label);
+    thread.active = (thread.open && stamp.probed) as u64;
     thread.open
+}
+
+/// What becomes of an interval that begins now, one that stays on its thread or one with a key.
+pub enum Beginning {
+    /// It is recorded under this plan.
+    Recorded(Stamp),
+    /// It is counted: intervals are counted only, or it is not in the sample.
+    Skipped,
+    /// Another thread is changing the plan.
+    Unplanned,
+}
+
+impl Beginning {
+    /// Counts the interval if it is not recorded. The thread has a ring, its own or none to write to.
+    pub fn count(&self, thread: &mut Thread) {
+        match self {
+            Beginning::Recorded(_) => {}
+            Beginning::Skipped => rings::count_skipped(thread),
+            Beginning::Unplanned => rings::count_unplanned(thread),
+        }
+    }
+}
+
+/// Decides it.
+pub fn beginning(thread: &mut Thread, arena: Arena) -> Beginning {
+    let generation = plan::applied();
+    if generation == plan::CHANGING {
+        return Beginning::Unplanned;
+    }
+    let control = arena.control();
+    let mode = control.mode.load(Relaxed);
+    if mode == Mode::Count as u32 || sampling::skips(thread, control.skip_65536.load(Relaxed)) {
+        return Beginning::Skipped;
+    }
+    Beginning::Recorded(Stamp {
+        generation,
+        probed: mode == Mode::Record as u32,
+    })
 }
 
 /// No interval is open on the thread now. With waits on, its calls are recorded all the same.
@@ -168,30 +200,28 @@ fn finish(thread: &mut Thread, now: u64) {
         return;
     }
     if thread.frames_lost > 0 {
-        rings::write(thread, Record::marker(Marker::Abandon, now, 0));
+        rings::write(thread, Record::abandon(now));
     }
     for depth in 0..thread.frames().len() {
-        if let Some(open) = open_record(&thread.frames()[depth]) {
-            rings::write(thread, open);
+        if let Some(open) = open_call(&thread.frames()[depth]) {
+            rings::write(thread, open.record());
         }
     }
     // Last, as it may have been a marker that was dropped; and without it no end: the next beginning then reports it.
     let dropped = rings::dropped(thread).wrapping_sub(thread.dropped);
-    if dropped == 0 || rings::write(thread, Record::marker(Marker::Gap, now, dropped)) {
-        rings::write(
-            thread,
-            Record::marker(Marker::End, now, (plan::applied() as u64) << 1 | 1),
-        );
+    if dropped == 0 || rings::write(thread, Record::gap(now, dropped)) {
+        rings::write(thread, Record::end_of_interval(now, plan::applied()));
     }
 }
 
-/// The record of a call that is still running; `None` for a frame that is an interval, or void. Its trampoline says which
+/// A call that is still running; `None` for a frame that is an interval, or void. Its trampoline says which
 /// probe it belongs to.
-pub fn open_record(frame: &Frame) -> Option<Record> {
+pub fn open_call(frame: &Frame) -> Option<Open> {
     if frame.start <= 1 || frame.sp == u64::MAX {
         return None;
     }
     // SAFETY: a frame in flight.
-    let id = unsafe { evenkeel_patch::arch::trampoline::probe_id(frame.after) };
-    Some(Record::marker(Marker::Open, frame.start, id.into()))
+    let probe = unsafe { evenkeel_patch::arch::trampoline::probe_id(frame.after) };
+    let start = frame.start;
+    Some(Open { start, probe })
 }

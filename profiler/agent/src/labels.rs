@@ -5,7 +5,7 @@ use core::sync::atomic::Ordering::Relaxed;
 use evenkeel_patch::arch::stubs::Registers;
 use evenkeel_patch::kernel::is_readable;
 use evenkeel_wire::record::{LABEL_CHUNK, LABEL_MAX};
-use evenkeel_wire::{Label, Marker, Probe, Record};
+use evenkeel_wire::{Label, LabelValue, Probe, Record};
 
 use crate::arena::Arena;
 
@@ -43,6 +43,21 @@ impl Found {
         }
     }
 
+    /// The label with its text copied into a buffer.
+    pub fn copied<'a>(&self, buffer: &'a mut [u8; LABEL_MAX]) -> LabelValue<'a> {
+        match *self {
+            Found::Nothing => LabelValue::None,
+            Found::Integer(value) => LabelValue::Integer(value),
+            Found::Text(from, len) => {
+                for (at, byte) in buffer[..len].iter_mut().enumerate() {
+                    // SAFETY: the text can be read.
+                    *byte = unsafe { (from.wrapping_add(at as u64) as *const u8).read_volatile() };
+                }
+                LabelValue::Text(&buffer[..len])
+            }
+        }
+    }
+
     /// How many records it takes.
     pub fn records(&self) -> usize {
         match *self {
@@ -55,8 +70,8 @@ impl Found {
     /// One of these records.
     pub fn record(&self, index: usize) -> Record {
         match *self {
-            Found::Nothing => Record::marker(Marker::Label, 0, 0),
-            Found::Integer(value) => Record::marker(Marker::LabelInteger, value, 0),
+            Found::Nothing => Record::from_label_words(0, 0),
+            Found::Integer(value) => Record::integer_label(value),
             Found::Text(from, len) => {
                 let at = index * LABEL_CHUNK;
                 chunk(from.wrapping_add(at as u64), (len - at).min(LABEL_CHUNK))
@@ -71,7 +86,7 @@ fn chunk(from: u64, len: usize) -> Record {
     if len == LABEL_CHUNK {
         // SAFETY: the caller's. Bytes 0 to 7, and 5 to 12.
         let (low, high) = unsafe { (word(from), word(from.wrapping_add(5))) };
-        return Record::marker(Marker::Label, low, high >> 24);
+        return Record::from_label_words(low, high >> 24);
     }
     let (mut low, mut high) = (0, 0);
     for at in 0..len as u64 {
@@ -82,7 +97,7 @@ fn chunk(from: u64, len: usize) -> Record {
             _ => high |= byte << (8 * (at - 8)),
         }
     }
-    Record::marker(Marker::Label, low, high)
+    Record::from_label_words(low, high)
 }
 
 /// Eight bytes at any address.

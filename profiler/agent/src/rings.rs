@@ -7,7 +7,7 @@ use evenkeel_patch::arch::counter;
 use evenkeel_wire::arch::order::publish;
 use evenkeel_wire::now_ticks;
 use evenkeel_wire::ring::{RECORDS_AT, RING_BYTES, RING_SLACK_BYTES, lap_bit};
-use evenkeel_wire::{Marker, Record, RingHeader, RingState};
+use evenkeel_wire::{Event, Record, RingHeader, RingState, Stamp};
 
 use crate::arena::Arena;
 use crate::labels::Found;
@@ -134,7 +134,7 @@ fn put(header: *mut RingHeader, position: u64, record: Record) {
 /// Writes the beginning of an interval with its label's records; the beginning is the time at which everything else is
 /// written. False, and nothing written, when the ring is full: the space above the limit is for the end of the interval
 /// in which it became so, and no other interval may lose calls there unnoticed.
-pub fn begin(thread: &mut Thread, payload: u64, label: &Found) -> bool {
+pub fn begin(thread: &mut Thread, stamp: Stamp, label: &Found) -> bool {
     // SAFETY: rings stay mapped.
     let header = unsafe { &*thread.ring };
     let count = 1 + label.records();
@@ -146,11 +146,7 @@ pub fn begin(thread: &mut Thread, payload: u64, label: &Found) -> bool {
     for i in 1..count {
         put(thread.ring, position + 16 * i as u64, label.record(i - 1));
     }
-    put(
-        thread.ring,
-        position,
-        Record::marker(Marker::Begin, now_ticks(), payload),
-    );
+    put(thread.ring, position, Record::begin(now_ticks(), stamp));
     true
 }
 
@@ -167,30 +163,27 @@ pub fn write(thread: &mut Thread, record: Record) -> bool {
     true
 }
 
-/// Writes records that belong together: they lie one behind the other, whatever handlers of signals write meanwhile. What was
+/// Writes an event: its records lie one behind the other, whatever handlers of signals write meanwhile. What was
 /// lost since the thread last reported it is reported first. False, and counted as lost, when there is no room: the space above
 /// the limit is shared with the ends of intervals.
-pub fn group(thread: &mut Thread, records: &[Record]) -> bool {
+pub fn event(thread: &mut Thread, event: Event<'_>) -> bool {
     // SAFETY: rings stay mapped.
     let header = unsafe { &*thread.ring };
     let dropped = header.dropped.load(Relaxed);
     let lost = dropped.wrapping_sub(thread.reported_dropped);
-    let count = records.len() + usize::from(lost > 0);
+    let len = event.records_len();
+    let count = len + usize::from(lost > 0);
     if !has_room(header, count, RING_SLACK_BYTES / 2) {
-        header.dropped.fetch_add(records.len() as u64, Relaxed);
+        header.dropped.fetch_add(len as u64, Relaxed);
         return false;
     }
     let mut position = counter::add(&header.position, 16 * count as u64);
     if lost > 0 {
-        put(
-            thread.ring,
-            position,
-            Record::marker(Marker::Gap, now_ticks(), lost),
-        );
+        put(thread.ring, position, Record::gap(now_ticks(), lost));
         position += 16;
         thread.reported_dropped = dropped;
     }
-    for &record in records {
+    for record in event.records() {
         put(thread.ring, position, record);
         position += 16;
     }

@@ -3,7 +3,6 @@
 mod rig;
 
 use evenkeel_wire::Kind;
-use evenkeel_wire::edges::generation_of_end;
 use rig::events::{Event, Stream};
 use rig::record;
 
@@ -29,8 +28,10 @@ fn annotations(stream: &Stream, keys: &mut Vec<u64>) -> Vec<String> {
                 format!("begin {}", name(*key))
             }
             Event::Work { key, .. } => format!("work {}", name(*key)),
-            Event::End { key, payload, .. } => {
-                assert_eq!(generation_of_end(*payload), 0);
+            Event::End {
+                key, generation, ..
+            } => {
+                assert_eq!(*generation, 0);
                 format!("end {}", name(*key))
             }
             Event::Class { key, name: text } => format!("class {} {text}", name(*key)),

@@ -103,7 +103,7 @@ fn edges(criterion: &mut Criterion) {
                 outer_256: 2000,
                 inner_256: 3000,
             });
-            analysis.follow_edges();
+            analysis.follow_waits();
             analysis.begin_round(1, 50);
             // Keys of threads are never used again, so each repetition has threads of its own.
             let mut first = 0;

@@ -3,35 +3,32 @@
 use evenkeel_wire::Record;
 use rustc_hash::FxHashMap;
 
-use crate::attributes::AttributeTable;
-use crate::classes::ClassTable;
+use crate::assembler::spans::SwitchedOut;
+use crate::assembler::timeline::Timeline;
+use crate::assembler::{Assembler, Past};
 use crate::critical::kept::Kept;
 use crate::critical::path::Path;
-use crate::critical::spans::SwitchedOut;
 use crate::critical::walk::Walk;
-use crate::critical::{Critical, Finished, Past};
-use crate::intervals::{Assembler, Outcome, RawInterval, Reason, latency};
+use crate::interval::{Finished, Reason, Subject};
+use crate::paths::Paths;
 use crate::profile::Profile;
 use crate::rounds::{Detail, Rounds};
 use crate::sites::SiteTable;
 use crate::summary::{self, Options};
-use crate::vectors::{ProbeCost, Vectoriser};
+use crate::vectors::{ProbeCost, Segment, Vectoriser};
 
 /// Takes the records of all threads of a run and keeps what a profile needs: sums, not records.
 #[derive(Debug, Default)]
 pub struct Analysis {
-    threads: FxHashMap<u64, Assembler>,
-    /// Instead of the assemblers, with edges on.
-    critical: Option<Box<Critical>>,
+    assembler: Assembler,
     intake: Intake,
 }
 
-/// Everything behind the assemblers.
+/// Everything behind the assembler.
 #[derive(Debug, Default)]
 struct Intake {
     cost: ProbeCost,
     vectoriser: Vectoriser,
-    classes: ClassTable,
     rounds: Rounds,
     run: RunCounts,
     path: Path,
@@ -39,6 +36,14 @@ struct Intake {
     wanted: Option<u64>,
     /// Names of threads, by key.
     names: FxHashMap<u64, String>,
+}
+
+/// Where an interval's time is found.
+enum Source<'a> {
+    /// In what its thread did: it is one segment.
+    Segment(&'a mut Timeline),
+    /// In what all threads did.
+    Past(&'a Past),
 }
 
 /// Counts over the whole run, all rounds.
@@ -52,7 +57,7 @@ pub struct RunCounts {
     pub closure_checked: u64,
     /// Largest closure error, ticks.
     pub closure_error_max: u64,
-    /// With edges on: calls, marks and releases dropped to stay within the bounds.
+    /// Where waits are followed: calls, marks and releases dropped to stay within the bounds.
     pub dropped: u64,
 }
 
@@ -68,15 +73,15 @@ impl Analysis {
         }
     }
 
-    /// From now on intervals are followed across threads (see [`crate::critical`], also for what the caller has to do). To
+    /// From now on intervals are followed across threads (see [`crate::assembler`], also for what the caller has to do). To
     /// be called before the first record.
-    pub fn follow_edges(&mut self) {
-        self.critical = Some(Box::default());
+    pub fn follow_waits(&mut self) {
+        self.assembler.follow_waits();
     }
 
     /// Whether intervals are followed across threads.
-    pub fn follows_edges(&self) -> bool {
-        self.critical.is_some()
+    pub fn follows_waits(&self) -> bool {
+        self.assembler.follows_waits()
     }
 
     /// Keeps the path of the interval with this number, for [`crate::summary::Pick::Id`]. Numbers count the intervals in
@@ -100,41 +105,27 @@ impl Analysis {
     /// Takes the next records of a thread, in the order of its ring. `thread` is any key that is unique among the
     /// threads alive.
     pub fn push(&mut self, thread: u64, records: &[Record]) {
-        let Analysis {
-            threads,
-            critical,
-            intake,
-        } = self;
-        if let Some(critical) = critical {
-            critical.push(thread, records, &mut intake.classes);
-            intake.leave_out(critical);
-            return;
-        }
-        threads
-            .entry(thread)
-            .or_default()
-            .push(records, &mut |outcome| intake.take(outcome));
+        let Analysis { assembler, intake } = self;
+        assembler.push(thread, records, &mut |timeline, finished| {
+            intake.take(finished, Source::Segment(timeline));
+        });
+        intake.leave_out(assembler);
     }
 
     /// Forgets a thread that will send nothing more. An interval it left open is neither counted nor discarded.
     pub fn thread_ended(&mut self, thread: u64) {
-        match &mut self.critical {
-            Some(critical) => critical.thread_ended(thread, &mut self.intake.classes),
-            None => drop(self.threads.remove(&thread)),
-        }
+        self.assembler.thread_ended(thread);
     }
 
-    /// All rings have been read once more. With edges on, intervals are dealt with here; without, nothing happens.
+    /// All rings have been read once more. Where waits are followed, intervals are dealt with here; else nothing happens.
     pub fn pass_ended(&mut self) {
-        let Some(critical) = &mut self.critical else {
-            return;
-        };
-        for finished in critical.pass_ended() {
-            self.intake.take_finished(&critical.past, &finished);
+        let Analysis { assembler, intake } = self;
+        for finished in assembler.pass_ended() {
+            intake.take(&finished, Source::Past(&assembler.past));
         }
-        critical.forget();
-        self.intake.leave_out(critical);
-        self.intake.run.dropped = critical.dropped();
+        assembler.forget();
+        intake.leave_out(assembler);
+        intake.run.dropped = assembler.dropped();
     }
 
     /// There is nothing more to come.
@@ -142,35 +133,25 @@ impl Analysis {
         // What waits for a later pass, because a waker's records may come after those of whom it wakes.
         self.pass_ended();
         self.pass_ended();
-        if let Some(critical) = &mut self.critical {
-            critical.ended();
-            self.intake.leave_out(critical);
-        }
+        self.assembler.ended();
+        self.intake.leave_out(&mut self.assembler);
     }
 
     /// Takes what the kernel says about when a thread did not run, in order of time; each span at the latest in the pass
     /// that reads the thread's records of the same time. A sleep that no thread of the target says it ended is followed to the one
-    /// that the kernel saw end it. Without edges all of it is ignored.
+    /// that the kernel saw end it. Where waits are not followed all of it is ignored.
     pub fn switched_out(&mut self, thread: u64, spans: &[SwitchedOut]) {
-        if let Some(critical) = &mut self.critical {
-            critical.switched_out(thread, spans);
-        }
+        self.assembler.switched_out(thread, spans);
     }
 
     /// Intervals that have begun and not ended, over all threads.
     pub fn in_flight(&self) -> u64 {
-        if let Some(critical) = &self.critical {
-            return critical.in_flight() as u64;
-        }
-        self.threads
-            .values()
-            .filter(|thread| thread.is_open())
-            .count() as u64
+        self.assembler.in_flight() as u64
     }
 
-    /// With edges on: calls and marks that are kept to be looked at, of all threads; bounded (see [`crate::critical`]).
+    /// Calls and marks that are kept to be looked at, of all threads; bounded (see [`crate::assembler`]).
     pub fn records_kept(&self) -> usize {
-        self.critical.as_ref().map_or(0, |critical| critical.kept())
+        self.assembler.kept()
     }
 
     /// Intervals kept so far in the newest round.
@@ -197,12 +178,8 @@ impl Analysis {
     fn profile_of(&self, round: Option<&Detail>, sites: &SiteTable, options: &Options) -> Profile {
         let empty = Detail::default();
         let round = round.unwrap_or(&empty);
-        let untold = AttributeTable::default();
-        let critical = self.critical.as_ref();
-        let attributes = critical.map_or(&untold, |critical| &critical.attributes);
         let Intake {
             cost,
-            classes,
             rounds,
             run,
             names,
@@ -212,88 +189,47 @@ impl Analysis {
             round,
             run,
             rounds: rounds.list(),
-            classes,
-            attributes,
+            classes: &self.assembler.classes,
+            attributes: &self.assembler.attributes,
             cost: *cost,
             sites,
             options,
-            follows_edges: self.critical.is_some(),
+            follows_waits: self.assembler.follows_waits(),
             names,
         })
     }
 }
 
 impl Intake {
-    fn take(&mut self, outcome: Outcome<'_>) {
-        self.run.seen += 1;
-        let discarded = match outcome {
-            Outcome::Interval(interval) => self.add(&interval).err(),
-            Outcome::Discarded(reason) => Some(reason),
-        };
-        if let Some(reason) = discarded {
-            self.run.discarded[reason as usize] += 1;
-        }
-    }
-
-    fn add(&mut self, interval: &RawInterval<'_>) -> Result<(), Reason> {
-        let round = self
-            .rounds
-            .of(interval.generation)
-            .ok_or(Reason::BeforeFirstRound)?;
-        let Some(Detail { paths, sums, .. }) = self.rounds.detail_mut(round) else {
-            // A latecomer of a round whose sums were dropped.
-            if interval.probed {
-                self.rounds.count(round);
-            }
-            return Ok(());
-        };
-        if !interval.probed {
-            let latency = interval.latency().ok_or(Reason::Malformed)?;
-            sums.self_cost.add(false, interval.start, latency);
-            return Ok(());
-        }
-        let vector = self
-            .vectoriser
-            .vector(interval, self.cost, paths)
-            .map_err(|_| Reason::Malformed)?;
-        self.run.closure_checked += 1;
-        self.run.closure_error_max = self.run.closure_error_max.max(vector.closure_error);
-        if vector.closure_error != 0 {
-            return Err(Reason::Malformed);
-        }
-        sums.add(&vector, self.classes.class_of(interval.label), paths);
-        sums.self_cost.add(true, interval.start, vector.latency);
-        self.rounds.count(round);
-        Ok(())
-    }
-
-    /// Counts the intervals that were left out before they came to be walked.
-    fn leave_out(&mut self, critical: &mut Critical) {
-        for reason in critical.discarded() {
+    /// Counts the intervals that were left out before their time was looked at.
+    fn leave_out(&mut self, assembler: &mut Assembler) {
+        for reason in assembler.discarded() {
             self.run.seen += 1;
             self.run.discarded[reason as usize] += 1;
         }
     }
 
-    fn take_finished(&mut self, past: &Past, finished: &Finished) {
+    fn take(&mut self, finished: &Finished, source: Source<'_>) {
         let id = self.run.seen;
         self.run.seen += 1;
-        if let Err(reason) = self.walk(past, finished, id) {
+        if let Err(reason) = self.add(finished, source, id) {
             self.run.discarded[reason as usize] += 1;
         }
     }
 
-    fn walk(&mut self, past: &Past, finished: &Finished, id: u64) -> Result<(), Reason> {
+    /// Adds an interval to the sums of its round. `id` is its number in order of the ends.
+    fn add(&mut self, finished: &Finished, source: Source<'_>, id: u64) -> Result<(), Reason> {
         let round = self.rounds.of(finished.generation);
         let round = round.ok_or(Reason::BeforeFirstRound)?;
         let Some(detail) = self.rounds.detail_mut(round) else {
+            // A latecomer of a round whose sums were dropped.
             if finished.probed {
                 self.rounds.count(round);
             }
             return Ok(());
         };
         let subject = finished.subject;
-        let latency = latency(subject.begin, subject.end).ok_or(Reason::Malformed)?;
+        let latency = subject.latency().ok_or(Reason::Malformed)?;
         if !finished.probed {
             let self_cost = &mut detail.sums.self_cost;
             self_cost.add(false, subject.begin, latency);
@@ -305,9 +241,18 @@ impl Intake {
             waits,
             keep,
         } = detail;
+        let follows_waits = matches!(source, Source::Past(_));
         let wanted = self.wanted == Some(id);
-        self.path.begin(wanted || keep.keeps(latency));
-        Walk::run(past, subject, paths, &mut self.vectoriser, &mut self.path)?;
+        self.path
+            .begin(follows_waits && (wanted || keep.keeps(latency)));
+        spend(
+            source,
+            subject,
+            latency,
+            &mut self.vectoriser,
+            paths,
+            &mut self.path,
+        )?;
         let vector = self.vectoriser.complete(latency, self.cost, paths);
         self.run.closure_checked += 1;
         self.run.closure_error_max = self.run.closure_error_max.max(vector.closure_error);
@@ -316,19 +261,47 @@ impl Intake {
         }
         sums.add(&vector, finished.class.into(), paths);
         sums.self_cost.add(true, subject.begin, latency);
-        waits.add(self.path.waits(), latency);
-        sums.blocks.tell(&finished.attributes, latency);
-        let kept = Kept {
-            id,
-            begin: subject.begin,
-            latency,
-            class: finished.class,
-            thread: subject.thread,
-            attributes: finished.attributes.clone(),
-            ..Kept::default()
-        };
-        keep.offer(kept, &self.path, wanted);
+        if follows_waits {
+            waits.add(self.path.waits(), latency);
+            sums.blocks.add_attributes(&finished.attributes, latency);
+            let kept = Kept {
+                id,
+                begin: subject.begin,
+                latency,
+                class: finished.class,
+                thread: subject.thread,
+                attributes: finished.attributes.clone(),
+                ..Kept::default()
+            };
+            keep.offer(kept, &self.path, wanted);
+        }
         self.rounds.count(round);
         Ok(())
+    }
+}
+
+/// Begins the interval's vector and spends its time in it.
+fn spend(
+    source: Source<'_>,
+    subject: Subject,
+    latency: i64,
+    vectoriser: &mut Vectoriser,
+    paths: &mut Paths,
+    path: &mut Path,
+) -> Result<(), Reason> {
+    match source {
+        Source::Segment(timeline) => {
+            let (calls, open) = timeline.all();
+            let segment = Segment {
+                start: subject.begin,
+                end: subject.end,
+                calls,
+                open,
+            };
+            vectoriser
+                .segment(&segment, latency, paths)
+                .map_err(|_| Reason::Malformed)
+        }
+        Source::Past(past) => Walk::run(past, subject, paths, vectoriser, path),
     }
 }

@@ -1,4 +1,4 @@
-//! Attributes: integers that the target tells of its intervals (`evenkeel_attribute`), and how much of the latency's variance they
+//! Attributes: integers that the target says of its intervals (`evenkeel_attribute`), and how much of the latency's variance they
 //! explain.
 //!
 //! An attribute of few values sorts intervals into groups, which explain what lies between their means: Var(E[L|v]) / Var(L),
@@ -21,9 +21,6 @@ pub const ATTRIBUTES_MAX: usize = 32;
 pub const VALUES_MAX: usize = 16;
 /// Values beyond this magnitude are taken for it, so that sums of squares have room for 2^31 intervals.
 pub const MAGNITUDE_MAX: i64 = 1 << 47;
-
-/// What was told of one interval: attributes by number, each once, with its last value.
-pub type Told = Vec<(u16, i64)>;
 
 /// Numbers attributes by name.
 #[derive(Debug, Default)]

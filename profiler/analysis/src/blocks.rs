@@ -47,10 +47,10 @@ impl Blocks {
             .add(vector, paths);
     }
 
-    /// Adds what was told of the interval added last.
-    pub fn tell(&mut self, told: &[(u16, i64)], latency: i64) {
+    /// Adds the attributes of the interval added last.
+    pub fn add_attributes(&mut self, values: &[(u16, i64)], latency: i64) {
         if let Some(newest) = self.blocks.last_mut() {
-            newest.tell(told, latency);
+            newest.add_attributes(values, latency);
         }
     }
 

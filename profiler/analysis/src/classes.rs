@@ -2,9 +2,9 @@
 
 use rustc_hash::FxHashMap;
 
-use crate::labels::RawLabel;
 use crate::sql;
 use crate::vectors::Vector;
+use evenkeel_wire::LabelValue;
 
 /// Classes kept apart, at most; intervals of any further class are counted together.
 pub const CLASSES_MAX: usize = 256;
@@ -47,10 +47,10 @@ impl Default for ClassTable {
 
 impl ClassTable {
     /// The class of a label, an index below [`CLASSES_MAX`] + 2.
-    pub fn class_of(&mut self, label: RawLabel<'_>) -> usize {
+    pub fn class_of(&mut self, label: LabelValue<'_>) -> usize {
         match label {
-            RawLabel::None => UNLABELLED_ID,
-            RawLabel::Integer(value) => match self.by_integer.get(&value) {
+            LabelValue::None => UNLABELLED_ID,
+            LabelValue::Integer(value) => match self.by_integer.get(&value) {
                 Some(&class) => class,
                 None => {
                     // Read as the signed number it nearly always was: -1 rather than 2^64 - 1.
@@ -58,7 +58,7 @@ impl ClassTable {
                     remember(&mut self.by_integer, value, class)
                 }
             },
-            RawLabel::Text(text) => {
+            LabelValue::Text(text) => {
                 without_numbers(text, &mut self.key);
                 match self.by_text.get(&self.key[..]) {
                     Some(&class) => class,
@@ -207,7 +207,7 @@ mod tests {
     fn numbers_do_not_fill_the_cache() {
         let mut table = ClassTable::default();
         let class =
-            |table: &mut ClassTable, text: &str| table.class_of(RawLabel::Text(text.as_bytes()));
+            |table: &mut ClassTable, text: &str| table.class_of(LabelValue::Text(text.as_bytes()));
         let first = class(&mut table, "UPDATE t1 SET a = a + 7 WHERE b = -12.5");
         for i in 0..100 {
             assert_eq!(
@@ -271,22 +271,22 @@ mod tests {
     #[test]
     fn classes_are_numbered_and_bounded() {
         let mut table = ClassTable::default();
-        let one = table.class_of(RawLabel::Text(b"select 1"));
-        assert_eq!(table.class_of(RawLabel::Text(b"SELECT 2")), one);
+        let one = table.class_of(LabelValue::Text(b"select 1"));
+        assert_eq!(table.class_of(LabelValue::Text(b"SELECT 2")), one);
         assert_eq!(table.name(one), "select ?");
-        let minus = table.class_of(RawLabel::Integer(-1i64 as u64));
+        let minus = table.class_of(LabelValue::Integer(-1i64 as u64));
         assert_eq!(table.name(minus), "-1");
         for value in 0..10_000 {
-            assert!(table.class_of(RawLabel::Integer(value)) < CLASSES_MAX + 2);
+            assert!(table.class_of(LabelValue::Integer(value)) < CLASSES_MAX + 2);
         }
-        let late = table.class_of(RawLabel::Integer(9_999));
+        let late = table.class_of(LabelValue::Integer(9_999));
         assert_eq!(table.name(late), OTHER);
         assert_eq!(
-            table.class_of(RawLabel::Integer(-1i64 as u64)),
+            table.class_of(LabelValue::Integer(-1i64 as u64)),
             minus,
             "known classes stay"
         );
-        let none = table.class_of(RawLabel::None);
+        let none = table.class_of(LabelValue::None);
         assert_eq!(table.name(none), UNLABELLED);
     }
 

@@ -20,9 +20,9 @@ pub struct Detail {
     pub paths: Paths,
     /// The round's sums over them.
     pub sums: Accumulator,
-    /// With edges on: who waited for whom.
+    /// Where waits are followed: who waited for whom.
     pub waits: WaitSums,
-    /// With edges on: some intervals piece by piece.
+    /// Where waits are followed: some intervals piece by piece.
     pub keep: Keep,
 }
 

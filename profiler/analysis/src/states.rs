@@ -8,7 +8,7 @@
 
 use evenkeel_wire::Kind as Object;
 
-use crate::critical::spans::Off;
+use crate::assembler::spans::Off;
 use crate::paths::CALL_STEPS;
 use crate::sites::Kind;
 

@@ -10,7 +10,7 @@ use crate::classes::{ClassSums, ClassTable};
 use crate::doing;
 use crate::factors::{self, Selection};
 use crate::histogram::Histogram;
-use crate::intervals::Reason;
+use crate::interval::Reason;
 use crate::parts::{Part, VarianceTree, fraction};
 use crate::paths::{PROBES, ROOT};
 use crate::profile::{
@@ -90,7 +90,7 @@ pub struct Inputs<'a> {
     /// What is wanted.
     pub options: &'a Options,
     /// Intervals were followed across threads.
-    pub follows_edges: bool,
+    pub follows_waits: bool,
     /// Names of threads, by key.
     pub names: &'a FxHashMap<u64, String>,
 }
@@ -147,7 +147,7 @@ pub fn profile(inputs: &Inputs<'_>) -> Profile {
         unpatched: Vec::new(),
         warnings: Vec::new(),
     };
-    if inputs.follows_edges {
+    if inputs.follows_waits {
         profile.doing = doing::summary(&tree, options.ticks_per_ns);
         profile.waits = waits::waits(&tree, &round.waits, options.ticks_per_ns);
         profile.timelines = timelines::timelines(&tree, inputs);

@@ -2,7 +2,7 @@
 //! and cross products, which merge by addition").
 //!
 //! All sums are exact integers, so merging in any order gives the same result to the last bit. Even latencies of
-//! [`crate::intervals::LATENCY_BITS`] bits leave room for 2^31 intervals.
+//! [`crate::interval::LATENCY_BITS`] bits leave room for 2^31 intervals.
 
 use crate::attributes::AttributeSums;
 use crate::paths::{BODY_ORDINAL, Paths};
@@ -107,9 +107,9 @@ impl Sums {
         }
     }
 
-    /// Adds what was told of an interval that was added.
-    pub fn tell(&mut self, told: &[(u16, i64)], latency: i64) {
-        for &(attribute, value) in told {
+    /// Adds the attributes of an interval that was added.
+    pub fn add_attributes(&mut self, values: &[(u16, i64)], latency: i64) {
+        for &(attribute, value) in values {
             let at = usize::from(attribute);
             if self.attributes.len() <= at {
                 self.attributes.resize(at + 1, AttributeSums::default());

@@ -10,9 +10,9 @@
 
 mod places;
 
-use evenkeel_wire::record::Record;
+use evenkeel_wire::{Open, Record};
 
-use crate::intervals::RawInterval;
+use crate::interval::Malformed;
 use crate::paths::{BODY_ORDINAL, PROBES, Paths, ROOT};
 
 pub use places::Place;
@@ -32,9 +32,6 @@ impl ProbeCost {
         (f64::from(self.outer_256) + f64::from(self.inner_256)) / 256.0
     }
 }
-
-/// Bits of a probe id.
-const PROBE_MASK: u32 = 0xf_ffff;
 
 /// What one interval spent at one node.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -88,21 +85,32 @@ pub struct Vector<'a> {
     pub closure_error: u64,
 }
 
-/// The calls of an interval in the order of their ends, without those that lie beyond its own.
-///
-/// They are recorded in that order but for one case: the handler of a signal that strikes between the moment a call's end
-/// is read from the clock and its record is written. The calls that the handler makes come first then, though they
-/// began after the interrupted call's end, or after the interval's.
-fn in_order_of_ends(interval: &RawInterval<'_>) -> Vec<Record> {
-    let inside = |call: &&Record| call.start < interval.end;
-    let mut calls: Vec<Record> = interval.calls.iter().filter(inside).copied().collect();
-    calls.sort_by_key(|call| call.end());
-    calls
+/// A segment of one thread: what it did between two moments.
+#[derive(Clone, Copy, Debug)]
+pub struct Segment<'a> {
+    /// From, ticks.
+    pub start: u64,
+    /// To, ticks.
+    pub end: u64,
+    /// Completed calls in order of their end, but for those of signals' handlers; those with `start` 0 are void.
+    pub calls: &'a [Record],
+    /// Calls still running at `end`, outermost first; those with `start` 0 are void.
+    pub open: &'a [Open],
 }
 
-/// The records of an interval do not nest.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Malformed;
+impl Segment<'_> {
+    /// The calls in the order of their ends, without those that lie beyond the segment's own.
+    ///
+    /// They are recorded in that order but for one case: the handler of a signal that strikes between the moment a call's end
+    /// is read from the clock and its record is written. The calls that the handler makes come first then, though they
+    /// began after the interrupted call's end, or after the segment's.
+    fn in_order_of_ends(&self) -> Vec<Record> {
+        let inside = |call: &&Record| call.start < self.end;
+        let mut calls: Vec<Record> = self.calls.iter().filter(inside).copied().collect();
+        calls.sort_by_key(|call| call.end());
+        calls
+    }
+}
 
 /// Makes vectors; keeps its buffers from one interval to the next.
 #[derive(Debug, Default)]
@@ -124,28 +132,23 @@ struct Frame {
 }
 
 impl Vectoriser {
-    /// The vector of `interval`. New call paths are added to `paths`.
-    pub fn vector(
+    /// Begins the vector of an interval that is this one segment, `ticks` long; [`Vectoriser::complete`] gives it. New call paths are
+    /// added to `paths`.
+    ///
+    /// # Errors
+    /// Where its calls do not nest.
+    pub fn segment(
         &mut self,
-        interval: &RawInterval<'_>,
-        cost: ProbeCost,
+        segment: &Segment<'_>,
+        ticks: i64,
         paths: &mut Paths,
-    ) -> Result<Vector<'_>, Malformed> {
-        let latency = interval.latency().ok_or(Malformed)?;
-        self.begin(latency);
-        if self.walk(interval, interval.calls, paths).is_err() {
-            self.begin(latency);
-            self.walk(interval, &in_order_of_ends(interval), paths)?;
+    ) -> Result<(), Malformed> {
+        self.begin(ticks);
+        if self.walk(segment, segment.calls, paths).is_err() {
+            self.begin(ticks);
+            self.walk(segment, &segment.in_order_of_ends(), paths)?;
         }
-        self.move_probe_cost(cost);
-        let closure_error = self.add_up(latency);
-        self.group_siblings(paths);
-        Ok(Vector {
-            latency,
-            entries: &self.entries,
-            siblings: &self.siblings,
-            closure_error,
-        })
+        Ok(())
     }
 
     fn begin(&mut self, latency: i64) {
@@ -164,26 +167,20 @@ impl Vectoriser {
 
     fn walk(
         &mut self,
-        interval: &RawInterval<'_>,
+        segment: &Segment<'_>,
         calls: &[Record],
         paths: &mut Paths,
     ) -> Result<(), Malformed> {
-        for open in interval.open.iter().filter(|open| open.start != 0) {
-            let inside = open.start <= interval.end && open.start >= self.innermost().start;
+        for open in segment.open.iter().filter(|open| open.start != 0) {
+            let inside = open.start <= segment.end && open.start >= self.innermost().start;
             if !inside {
                 return Err(Malformed);
             }
-            self.enter(
-                open.start,
-                interval.end,
-                open.duration() as u32 & PROBE_MASK,
-                interval.start,
-                paths,
-            );
+            self.enter(open.start, segment.end, open.probe, segment.start, paths);
         }
-        let mut latest_end = interval.end;
+        let mut latest_end = segment.end;
         for call in calls.iter().rev().filter(|call| call.start != 0) {
-            let end = nested_end(call, interval.start, latest_end)?;
+            let end = nested_end(call, segment.start, latest_end)?;
             latest_end = end;
             while self.frames.len() > 1 && self.innermost().start >= end {
                 self.frames.pop();
@@ -191,7 +188,7 @@ impl Vectoriser {
             if call.start < self.innermost().start {
                 return Err(Malformed);
             }
-            self.enter(call.start, end, call.id(), interval.start, paths);
+            self.enter(call.start, end, call.id(), segment.start, paths);
         }
         Ok(())
     }
@@ -355,7 +352,6 @@ fn nested_end(call: &Record, interval_start: u64, latest_end: u64) -> Result<u64
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::labels::RawLabel;
 
     /// A signal strikes while call 1 (ticks 110 to 140) is being recorded; its handler makes call 2 (150 to 170). Another
     /// strikes while the interval's end (200) is: its handler's call 2 (210 to 220) is outside of it.
@@ -366,19 +362,16 @@ mod tests {
             Record::new(110, 30, 1),
             Record::new(210, 10, 2),
         ];
-        let interval = RawInterval {
+        let segment = Segment {
             start: 100,
             end: 200,
-            generation: 1,
-            probed: true,
-            label: RawLabel::None,
             calls: &calls,
             open: &[],
         };
         let mut vectoriser = Vectoriser::default();
-        let vector = vectoriser
-            .vector(&interval, ProbeCost::default(), &mut Paths::default())
-            .unwrap();
+        let mut paths = Paths::default();
+        vectoriser.segment(&segment, 100, &mut paths).unwrap();
+        let vector = vectoriser.complete(100, ProbeCost::default(), &mut paths);
         let times: Vec<(u64, i64)> = vector
             .entries
             .iter()

@@ -100,8 +100,6 @@ pub struct Thread {
     pub closed: bool,
     /// The C library was asked to report the thread's end.
     pub end_watched: bool,
-    /// Plan generation at the beginning of the open interval.
-    pub generation: u32,
     /// Records the ring had dropped at the beginning of the open interval.
     pub dropped: u64,
     /// The frame of the call that is the interval, if it is one call.

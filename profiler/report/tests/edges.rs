@@ -66,7 +66,7 @@ fn streams() -> [Vec<Record>; 2] {
 
 fn profile() -> Profile {
     let mut analysis = Analysis::new(ProbeCost::default());
-    analysis.follow_edges();
+    analysis.follow_waits();
     analysis.begin_round(1, 4);
     analysis.name_thread(1, "server/4711".into());
     for (at, records) in streams().iter().enumerate() {

@@ -56,7 +56,7 @@ pub fn profile(
     let clock = TickClock::start();
     let lease = Lease::keep(&arena, &clock).map_err(Error::Arena)?;
     arena.control().mode.store(Mode::Record as u32, Release);
-    arena.control().edges.store(settings.edges.into(), Release);
+    arena.control().waits.store(settings.edges.into(), Release);
     let writer = settings
         .recording
         .as_deref()
@@ -280,7 +280,7 @@ impl Session<'_> {
         }
         let mut analysis = Analysis::new(cost);
         if self.settings.edges {
-            analysis.follow_edges();
+            analysis.follow_waits();
         }
         for (generation, probes) in self.store.early_rounds.drain(..) {
             analysis.begin_round(generation, probes);

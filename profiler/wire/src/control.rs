@@ -46,8 +46,8 @@ pub struct Control {
     /// Fraction of the intervals that are counted and not recorded, in 1/65536: the session raises it where recording all
     /// of them would cost more than its budget.
     pub skip_65536: AtomicU32,
-    /// 1: agents write the markers of [`crate::edges`]. Set before the target starts, and never changed.
-    pub edges: AtomicU32,
+    /// 1: agents write the groups of [`crate::waits`]. Set before the target starts, and never changed.
+    pub waits: AtomicU32,
     /// Set by the process that calibrates.
     pub calibration_claimed: AtomicU32,
     /// Modules in the table.

@@ -28,21 +28,26 @@ compile_error!(
 #[cfg_attr(target_arch = "x86_64", path = "x86_64/mod.rs")]
 #[cfg_attr(target_arch = "aarch64", path = "aarch64/mod.rs")]
 pub mod arch;
+
+extern crate alloc;
+
 pub mod control;
-pub mod edges;
+pub mod event;
 pub mod plan;
 pub mod record;
 pub mod ring;
 pub mod waiters;
+pub mod waits;
 
 pub use arch::clock::now_ticks;
 pub use arch::code::{Operand, PieceFix};
 pub use control::{Control, Mode, Module, ModuleState};
-pub use edges::Kind;
+pub use event::{Decoder, Event, LabelValue, Object, Open, Stamp};
 pub use plan::{Displaced, Form, Label, Piece, Probe, Refusal, Role, Wanted};
 pub use record::{Marker, Record};
 pub use ring::{RingHeader, RingState};
 pub use waiters::{WAITERS_LEN, Waiters};
+pub use waits::Kind;
 
 /// First eight bytes of every arena.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"EVENKEEL");

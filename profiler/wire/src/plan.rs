@@ -57,7 +57,7 @@ pub enum Role {
     /// that have passed one.
     Gate = 4,
     /// The call acquires a lock ([`crate::Kind::Named`]); the key is its address. Of this and the following roles,
-    /// [`Probe::key_argument`] tells where the key is; they are followed with edges on only.
+    /// [`Probe::key_argument`] tells where the key is; they are followed only where waits are.
     Acquire = 5,
     /// The call releases a lock.
     Release = 6,

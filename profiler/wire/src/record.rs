@@ -14,10 +14,14 @@
 pub const DURATION_SHIFT: u32 = 21;
 /// Width of a duration; longer calls wrap, fail the nesting check and cost their interval (an hour at 2.3 GHz).
 pub const DURATION_BITS: u32 = 43;
+/// Bits of a probe id.
+pub const PROBE_ID_BITS: u32 = DURATION_SHIFT - 1;
+/// All bits of a probe id.
+pub const PROBE_ID_MASK: u32 = (1 << PROBE_ID_BITS) - 1;
 /// First id that is a marker.
-pub const MARKER_FIRST: u32 = 0xf_ffe0;
-/// First marker of an interval that stays on its thread; below lie the markers of [`crate::edges`].
-const INTERVAL_FIRST: u32 = 0xf_fff0;
+pub const MARKER_FIRST: u32 = PROBE_ID_MASK - 0x1f;
+/// First marker of an interval that stays on its thread; below lie the markers of [`crate::waits`].
+const INTERVAL_FIRST: u32 = MARKER_FIRST + 0x10;
 /// Bytes of label text a [`Marker::Label`] record carries: eight in word 0, five in the duration field.
 pub const LABEL_CHUNK: usize = 13;
 /// Bytes of a label that are carried at all.
@@ -52,9 +56,9 @@ pub enum Marker {
     /// The interval was given up: the plan changed under it, or its thread forked. Payload unused.
     Abandon = INTERVAL_FIRST + 6,
     /// A call that blocked, written when it returned: began at `start`, payload its duration. [`Marker::Object`] follows,
-    /// for a condition variable a second one (see [`crate::edges`] for this and all of the following).
+    /// for a condition variable a second one (see [`crate::event`] for this and all of the following).
     Wait = MARKER_FIRST,
-    /// What the record before it is about: key of the object in `start`. Payload: a [`crate::edges::Kind`].
+    /// What the record before it is about: key of the object in `start`. Payload: a [`crate::waits::Kind`].
     Object = MARKER_FIRST + 1,
     /// The thread is about to release or signal something, at `start`. [`Marker::Object`] follows, then the calls
     /// open at that moment as [`Marker::Open`], outermost first. Payload: how many.
@@ -95,7 +99,12 @@ impl Record {
 
     /// Probe id, or a number from [`MARKER_FIRST`] up.
     pub const fn id(self) -> u32 {
-        (self.word >> 1) as u32 & 0xf_ffff
+        (self.word >> 1) as u32 & PROBE_ID_MASK
+    }
+
+    /// Whether it is a completed call.
+    pub const fn is_call(self) -> bool {
+        self.id() < MARKER_FIRST
     }
 
     /// Duration in ticks, or a marker's payload.
@@ -145,6 +154,11 @@ impl Record {
         chunk
     }
 
+    /// The [`Marker::Label`] record whose text is these words' bytes, lowest first: eight, and [`LABEL_CHUNK`] - 8.
+    pub const fn from_label_words(low: u64, high: u64) -> Record {
+        Record::marker(Marker::Label, low, high)
+    }
+
     /// The [`Marker::Label`] record that carries the first [`LABEL_CHUNK`] bytes of `text`.
     pub fn from_label_chunk(text: &[u8]) -> Record {
         let mut bytes = [0; 16];
@@ -162,11 +176,11 @@ mod tests {
 
     #[test]
     fn fields_do_not_overlap() {
-        let record = Record::new(u64::MAX, (1 << DURATION_BITS) - 1, 0xf_ffff);
+        let record = Record::new(u64::MAX, (1 << DURATION_BITS) - 1, PROBE_ID_MASK);
         assert_eq!(record.word, u64::MAX - 1, "everything but the lap bit");
         assert_eq!(
             (record.duration(), record.id()),
-            ((1 << DURATION_BITS) - 1, 0xf_ffff)
+            ((1 << DURATION_BITS) - 1, PROBE_ID_MASK)
         );
     }
 

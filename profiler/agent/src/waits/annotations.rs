@@ -4,15 +4,15 @@ use core::ffi::{CStr, c_char};
 use core::sync::atomic::Ordering::*;
 
 use evenkeel_patch::Thread;
-use evenkeel_wire::edges::end_payload;
 use evenkeel_wire::now_ticks;
-use evenkeel_wire::record::{LABEL_CHUNK, LABEL_MAX};
-use evenkeel_wire::{Kind, Marker, Mode, Record};
+use evenkeel_wire::record::LABEL_MAX;
+use evenkeel_wire::{Event, Kind, LabelValue, Mode};
 
-use super::groups::{self, keeping_errno, object, recorder};
+use super::groups::{self, keeping_errno, recorder};
 use super::objects::named_by_user;
 use super::switch::table;
-use crate::{arena, plan, rings, sampling};
+use crate::intervals::{Beginning, beginning};
+use crate::{arena, plan, rings};
 
 /// The table that annotated programs look for. New functions are added at its end.
 #[repr(C)]
@@ -43,7 +43,7 @@ pub static evenkeel_annotations_1: Annotations = Annotations {
 
 extern "C" fn begin(id: u64) {
     if table().is_some() {
-        keeping_errno(|| begin_interval(named_by_user(id), now_ticks(), &[]));
+        keeping_errno(|| begin_interval(named_by_user(id), now_ticks(), LabelValue::None));
     }
 }
 
@@ -72,15 +72,22 @@ extern "C" fn dequeue(task: u64) {
 }
 
 extern "C" fn class(id: u64, name: *const c_char, bytes: u64) {
-    describe(Marker::Class, id, name, bytes, 0);
+    describe(name, bytes, |text| Event::Class {
+        key: named_by_user(id),
+        label: LabelValue::Text(text),
+    });
 }
 
 extern "C" fn attribute(id: u64, name: *const c_char, bytes: u64, value: i64) {
-    describe(Marker::Attribute, id, name, bytes, value as u64);
+    describe(name, bytes, |text| Event::Attribute {
+        key: named_by_user(id),
+        name: text,
+        value,
+    });
 }
 
-/// `bytes` of text, or up to its zero.
-fn describe(marker: Marker, id: u64, name: *const c_char, bytes: u64, value: u64) {
+/// Writes an event about `bytes` of text, or the text up to its zero.
+fn describe(name: *const c_char, bytes: u64, event: impl for<'a> FnOnce(&'a [u8]) -> Event<'a>) {
     if table().is_none() || name.is_null() {
         return;
     }
@@ -93,53 +100,39 @@ fn describe(marker: Marker, id: u64, name: *const c_char, bytes: u64, value: u64
         }
     };
     keeping_errno(|| {
-        let Some(thread) = recorder(now_ticks()) else {
-            return;
-        };
-        let text = &text[..text.len().min(LABEL_MAX)];
-        let mut group = [Record::marker(marker, value, 0); 2 + LABEL_MAX / LABEL_CHUNK];
-        group[1] = object(Kind::Interval, named_by_user(id));
-        let mut len = 2;
-        for chunk in text.chunks(LABEL_CHUNK) {
-            group[len] = Record::from_label_chunk(chunk);
-            len += 1;
+        if let Some(thread) = recorder(now_ticks()) {
+            rings::event(thread, event(&text[..text.len().min(LABEL_MAX)]));
         }
-        rings::group(thread, &group[..len]);
     });
 }
 
 /// An interval begins, and the thread works for it. A beginning is where the plan is looked at.
-pub fn begin_interval(key: u64, at: u64, labels: &[Record]) {
+pub fn begin_interval(key: u64, at: u64, label: LabelValue<'_>) {
     let arena = arena::get();
     plan::poll(arena);
-    let generation = plan::applied();
     if key == 0 {
         return;
     }
-    let control = arena.control();
     let thread = evenkeel_patch::thread::current();
-    if generation == plan::CHANGING {
+    let beginning = beginning(thread, arena);
+    let Beginning::Recorded(stamp) = beginning else {
         if rings::ensure(thread, arena) {
-            rings::count_unplanned(thread);
+            beginning.count(thread);
+        }
+        if matches!(beginning, Beginning::Skipped) {
+            // What the thread does now is not for the interval it worked for before.
+            work_for(key, at);
         }
         return;
-    }
-    let counting = control.mode.load(Relaxed) == Mode::Count as u32;
-    if counting || sampling::skips(thread, control.skip_65536.load(Relaxed)) {
-        if rings::ensure(thread, arena) {
-            rings::count_skipped(thread);
-        }
-        // What the thread does now is not for the interval it worked for before.
-        work_for(key, at);
-        return;
-    }
+    };
     let Some(thread) = recorder(at) else { return };
-    let probed = arena.control().mode.load(Relaxed) == Mode::Record as u32;
-    let payload = u64::from(generation) << 1 | u64::from(probed);
-    let mut group = [object(Kind::Interval, key); 2 + LABEL_MAX / LABEL_CHUNK];
-    group[0] = Record::marker(Marker::BeginKeyed, at, payload);
-    group[2..2 + labels.len()].copy_from_slice(labels);
-    if rings::group(thread, &group[..2 + labels.len()]) {
+    let event = Event::BeginKeyed {
+        at,
+        key,
+        stamp,
+        label,
+    };
+    if rings::event(thread, event) {
         set_work(thread, key, at);
     } else {
         rings::count_missed(thread);
@@ -162,8 +155,11 @@ pub fn count_interval() {
 /// An interval ends; if the thread worked for it, it works for none now.
 pub fn end_interval(key: u64, at: u64) {
     let generation = plan::applied();
-    groups::with_open(Marker::EndKeyed, at, Kind::Interval, key, |opens| {
-        end_payload(generation, opens)
+    groups::with_open(at, |open| Event::EndKeyed {
+        at,
+        key,
+        generation,
+        open,
     });
     if evenkeel_patch::thread::current().work == key {
         work_for(0, at);
@@ -178,23 +174,17 @@ pub fn work_for(key: u64, at: u64) {
 }
 
 fn set_work(thread: &mut Thread, key: u64, at: u64) {
-    if rings::group(
-        thread,
-        &[
-            Record::marker(Marker::Work, at, 0),
-            object(Kind::Interval, key),
-        ],
-    ) {
+    if rings::event(thread, Event::Work { at, key }) {
         thread.work = key;
     }
 }
 
 /// A task is put into a queue.
 pub fn enqueue_task(key: u64, at: u64) {
-    groups::with_open(Marker::Enqueue, at, Kind::Task, key, |opens| opens as u64);
+    groups::enqueue(Kind::Task, key, at);
 }
 
 /// A task is taken out of a queue.
 pub fn dequeue_task(key: u64, at: u64) {
-    groups::plain(Marker::Dequeue, at, 0, Kind::Task, key);
+    groups::dequeue(Kind::Task, key, at);
 }

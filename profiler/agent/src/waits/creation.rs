@@ -5,8 +5,8 @@ use core::ptr;
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering::*};
 
 use evenkeel_patch::thread;
+use evenkeel_wire::Kind;
 use evenkeel_wire::now_ticks;
-use evenkeel_wire::{Kind, Marker};
 use libc::{clockid_t, pthread_attr_t, pthread_t, timespec};
 
 use super::descriptors;
@@ -77,17 +77,13 @@ pub extern "C" fn began(start: &ThreadStart) -> Routine {
     keeping_errno(|| {
         // Also where nothing is recorded now: its end may be waited for when something is.
         threads::watch_end();
-        groups::plain(Marker::Dequeue, now_ticks(), 0, Kind::Thread, key);
+        groups::dequeue(Kind::Thread, key, now_ticks());
     });
     routine
 }
 
 fn record_creation(key: u64) {
-    keeping_errno(|| {
-        groups::with_open(Marker::Enqueue, now_ticks(), Kind::Thread, key, |opens| {
-            opens as u64
-        })
-    });
+    keeping_errno(|| groups::enqueue(Kind::Thread, key, now_ticks()));
 }
 
 /// The process is about to fork.
@@ -115,7 +111,7 @@ pub fn after_fork_in_child() {
     }
     let key = FORKED.swap(0, Relaxed);
     if key != 0 {
-        groups::plain(Marker::Dequeue, now_ticks(), 0, Kind::Thread, key);
+        groups::dequeue(Kind::Thread, key, now_ticks());
     }
 }
 

@@ -1,16 +1,13 @@
-//! Markers with what belongs to them, written into the calling thread's ring.
+//! Events, written into the calling thread's ring.
 
 use core::sync::atomic::Ordering::*;
 
 use evenkeel_patch::{Thread, thread};
-use evenkeel_wire::edges::OPEN_MAX;
 use evenkeel_wire::now_ticks;
-use evenkeel_wire::{Kind, Marker, Mode, Record};
+use evenkeel_wire::waits::OPEN_MAX;
+use evenkeel_wire::{Event, Kind, Mode, Object, Open};
 
 use crate::{arena, intervals, plan, rings, threads};
-
-/// Most records in a group beside the label's.
-const GROUP_MAX: usize = OPEN_MAX + 2;
 
 /// Runs `then`, which may do anything but change `errno`.
 pub fn keeping_errno<R>(then: impl FnOnce() -> R) -> R {
@@ -49,55 +46,52 @@ pub fn recorder(now: u64) -> Option<&'static mut Thread> {
     Some(thread)
 }
 
-/// The record behind a marker that says what it is about.
-pub fn object(kind: Kind, key: u64) -> Record {
-    Record::marker(Marker::Object, key, kind as u64)
-}
-
 /// Writes that the thread waited from `start` to `end`, for one object or two.
-pub fn wait(objects: &[(Kind, u64)], start: u64, end: u64) {
+pub fn wait(waited_for: &[(Kind, u64)], start: u64, end: u64) {
     let Some(thread) = recorder(end) else { return };
-    let mut group = [Record::marker(Marker::Wait, start, end.wrapping_sub(start)); 3];
-    for (record, &(kind, key)) in group[1..].iter_mut().zip(objects) {
-        *record = object(kind, key);
+    let mut objects = [None; 2];
+    for (object, &(kind, key)) in objects.iter_mut().zip(waited_for) {
+        *object = Some(Object { key, kind });
     }
-    rings::group(thread, &group[..1 + objects.len()]);
+    rings::event(
+        thread,
+        Event::Wait {
+            start,
+            end,
+            objects,
+        },
+    );
 }
 
-/// Writes a marker with its object, nothing else.
-pub fn plain(marker: Marker, start: u64, payload: u64, kind: Kind, key: u64) {
+/// Writes that a task was taken up, or that a thread begins to run.
+pub fn dequeue(kind: Kind, key: u64, at: u64) {
     if let Some(thread) = recorder(now_ticks()) {
-        rings::group(
-            thread,
-            &[Record::marker(marker, start, payload), object(kind, key)],
-        );
+        let object = Object { key, kind };
+        rings::event(thread, Event::Dequeue { at, object });
     }
 }
 
-/// Writes a marker at `at` with its object and the calls that are open now. `payload` makes the marker's of their number.
-pub fn with_open(
-    marker: Marker,
-    at: u64,
-    kind: Kind,
-    key: u64,
-    payload: impl FnOnce(usize) -> u64,
-) {
+/// Writes an event of the moment `at` that names the calls that are open now.
+pub fn with_open(at: u64, event: impl for<'a> FnOnce(&'a [Open]) -> Event<'a>) {
     let Some(thread) = recorder(at) else { return };
-    let mut group = [object(kind, key); GROUP_MAX];
-    let mut opens = 0;
-    for frame in thread.frames() {
-        if opens < OPEN_MAX
-            && let Some(open) = intervals::open_record(frame)
-        {
-            group[2 + opens] = open;
-            opens += 1;
-        }
+    let mut open = [Open { start: 0, probe: 0 }; OPEN_MAX];
+    let mut len = 0;
+    let calls = thread.frames().iter().filter_map(intervals::open_call);
+    for call in calls.take(OPEN_MAX) {
+        open[len] = call;
+        len += 1;
     }
-    group[0] = Record::marker(marker, at, payload(opens));
-    rings::group(thread, &group[..2 + opens]);
+    rings::event(thread, event(&open[..len]));
+}
+
+/// Writes that a task is put into a queue, or a thread or process created.
+pub fn enqueue(kind: Kind, key: u64, at: u64) {
+    let object = Object { key, kind };
+    with_open(at, |open| Event::Enqueue { at, object, open });
 }
 
 /// Writes that the thread is about to release something.
 pub fn wake(kind: Kind, key: u64, at: u64) {
-    with_open(Marker::Wake, at, kind, key, |opens| opens as u64);
+    let object = Object { key, kind };
+    with_open(at, |open| Event::Wake { at, object, open });
 }

@@ -1,4 +1,4 @@
-//! Waits between threads: who waited for what, and who let it go on (`evenkeel_wire::edges` is the vocabulary).
+//! Waits between threads: who waited for what, and who let it go on (`evenkeel_wire::waits` is the vocabulary).
 //!
 //! ```text
 //! switch      on or off; the table of waiters                 one load where waits are off

@@ -8,8 +8,8 @@ use evenkeel_patch::arch::stubs::Registers;
 use evenkeel_patch::{Frame, thread};
 use evenkeel_wire::now_ticks;
 use evenkeel_wire::plan::KEY_RETURNED;
-use evenkeel_wire::record::{LABEL_CHUNK, LABEL_MAX};
-use evenkeel_wire::{Kind, Probe, Record, Role};
+use evenkeel_wire::record::LABEL_MAX;
+use evenkeel_wire::{Kind, LabelValue, Probe, Role};
 
 use super::annotations::{
     begin_interval, count_interval, dequeue_task, end_interval, enqueue_task, work_for,
@@ -74,12 +74,9 @@ pub fn enter(probe: &Probe, role: Role, registers: &Registers, arena: Arena) -> 
 }
 
 fn begin(probe: &Probe, registers: &Registers, arena: Arena, value: u64, now: u64) {
-    let mut read = [Record::new(0, 0, 0); LABEL_MAX / LABEL_CHUNK];
-    let label = Found::read(probe, registers, arena);
-    for (index, record) in read.iter_mut().enumerate().take(label.records()) {
-        *record = label.record(index);
-    }
-    begin_interval(key(value), now, &read[..label.records()]);
+    let mut buffer = [0; LABEL_MAX];
+    let label = Found::read(probe, registers, arena).copied(&mut buffer);
+    begin_interval(key(value), now, label);
 }
 
 /// It returns `result`.
@@ -102,7 +99,7 @@ pub fn leave(probe: &Probe, role: Role, frame: &Frame, result: u64, now: u64) {
         }
         Role::Dequeue => dequeue_task(key(if returned { result } else { value }), now),
         Role::Work if returned => work_for(key(result), now),
-        Role::BeginKeyed if returned => begin_interval(key(result), now, &[]),
+        Role::BeginKeyed if returned => begin_interval(key(result), now, LabelValue::None),
         Role::EndKeyed => end_interval(key(value), now),
         _ => {}
     }

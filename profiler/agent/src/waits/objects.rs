@@ -3,8 +3,8 @@
 use core::sync::atomic::{AtomicI32, AtomicU64, Ordering::*};
 
 use evenkeel_patch::kernel;
-use evenkeel_wire::edges::SHARED_ID;
 use evenkeel_wire::now_ticks;
+use evenkeel_wire::waits::SHARED_ID;
 use evenkeel_wire::{Kind, Waiters};
 
 use super::memory;

@@ -40,7 +40,7 @@ impl Table {
 
 /// Switches waits on if the session wants them.
 pub fn follow(arena: Arena) {
-    if arena.control().edges.load(Relaxed) != 0 {
+    if arena.control().waits.load(Relaxed) != 0 {
         super::objects::renew_salt();
         TABLE.store(arena.waiters().cast_mut(), Release);
     }

@@ -48,7 +48,7 @@ impl Arena {
             .store(std::process::id() as i32, Relaxed);
         control.mode.store(Mode::Record as u32, Relaxed);
         control.lease_ticks.store(u64::MAX, Relaxed);
-        control.edges.store(waits.into(), Relaxed);
+        control.waits.store(waits.into(), Relaxed);
         for index in 0..RINGS {
             let ring = arena.ring(index);
             ring.position.store(RING_BYTES as u64, Relaxed);

@@ -1,11 +1,13 @@
-//! Records as what they mean, by the grammar at the head of `evenkeel_wire::edges`; anything else fails the test.
+//! What a thread recorded, as `evenkeel_wire::event` reads it, to be kept and compared.
 
-use evenkeel_wire::edges::opens_of;
-use evenkeel_wire::{Kind, Marker, Record};
+use evenkeel_wire::event::Sink;
+use evenkeel_wire::{Decoder, Kind, LabelValue, Record};
+
+pub use evenkeel_wire::Open;
 
 pub type Object = (Kind, u64);
 
-/// One group, or a call.
+/// One event, or a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event {
     Call {
@@ -54,20 +56,12 @@ pub enum Event {
     End {
         key: u64,
         at: u64,
-        payload: u64,
+        generation: u32,
         opens: Vec<Open>,
     },
-    /// A marker of an interval that stays on its thread.
-    Other(Marker),
+    /// Something of an interval that stays on its thread, or a gap.
+    Other(String),
 }
-
-/// A call that was running.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Open {
-    pub probe: u32,
-    pub start: u64,
-}
-
 /// What one thread recorded.
 #[derive(Debug)]
 pub struct Stream {
@@ -104,123 +98,113 @@ impl Stream {
     }
 }
 
+#[derive(Default)]
+struct Events(Vec<Event>);
+
+impl Sink for Events {
+    fn calls(&mut self, calls: &[Record]) {
+        self.0.extend(calls.iter().map(|call| Event::Call {
+            probe: call.id(),
+            start: call.start,
+            end: call.end(),
+        }));
+    }
+
+    fn event(&mut self, event: evenkeel_wire::Event<'_>) {
+        self.0.push(Event::of(event));
+    }
+}
+
+/// The events of a whole stream. Each of its records must have a meaning: encoded again, they are the same.
 pub fn decode(records: &[Record]) -> Vec<Event> {
-    let mut rest = records;
-    let mut events = Vec::new();
-    while let Some((&first, after)) = rest.split_first() {
-        rest = after;
-        events.push(match first.as_marker() {
-            None => Event::Call {
-                probe: first.id(),
-                start: first.start,
-                end: first.end(),
-            },
-            Some(marker) => group(marker, first, &mut rest),
-        });
+    struct Again(Vec<Record>);
+    impl Sink for Again {
+        fn calls(&mut self, calls: &[Record]) {
+            self.0.extend(calls);
+        }
+        fn event(&mut self, event: evenkeel_wire::Event<'_>) {
+            self.0.extend(event.records());
+        }
     }
-    events
+    let (mut decoder, mut events, mut again) =
+        (Decoder::default(), Events::default(), Again(Vec::new()));
+    decoder.push(records, &mut events);
+    decoder.finish(&mut events);
+    decoder.push(records, &mut again);
+    decoder.finish(&mut again);
+    assert_eq!(again.0, records);
+    events.0
 }
 
-fn group(marker: Marker, first: Record, rest: &mut &[Record]) -> Event {
-    let (at, payload) = (first.start, first.duration());
-    match marker {
-        Marker::Wait => {
-            let mut objects = vec![object(rest)];
-            while next_is(rest, Marker::Object) {
-                objects.push(object(rest));
-            }
-            Event::Wait {
+impl Event {
+    fn of(event: evenkeel_wire::Event<'_>) -> Event {
+        use evenkeel_wire::Event as Wire;
+        let pair = |object: evenkeel_wire::Object| (object.kind, object.key);
+        match event {
+            Wire::Wait {
+                start,
+                end,
                 objects,
-                start: at,
-                end: at + payload,
-            }
+            } => Event::Wait {
+                objects: objects.into_iter().flatten().map(pair).collect(),
+                start,
+                end,
+            },
+            Wire::Wake { at, object, open } => Event::Wake {
+                object: pair(object),
+                at,
+                opens: open.to_vec(),
+            },
+            Wire::Enqueue { at, object, open } => Event::Enqueue {
+                object: pair(object),
+                at,
+                opens: open.to_vec(),
+            },
+            Wire::Dequeue { at, object } => Event::Dequeue {
+                object: pair(object),
+                at,
+            },
+            Wire::BeginKeyed {
+                at,
+                key,
+                stamp,
+                label,
+            } => Event::Begin {
+                key,
+                at,
+                payload: stamp.payload(),
+                label: words(label),
+            },
+            Wire::Work { at, key } => Event::Work { key, at },
+            Wire::Class { key, label } => Event::Class {
+                key,
+                name: words(label),
+            },
+            Wire::Attribute { key, name, value } => Event::Attribute {
+                key,
+                name: words(LabelValue::Text(name)),
+                value,
+            },
+            Wire::EndKeyed {
+                at,
+                key,
+                generation,
+                open,
+            } => Event::End {
+                key,
+                at,
+                generation,
+                opens: open.to_vec(),
+            },
+            other => Event::Other(format!("{other:?}")),
         }
-        Marker::Wake => Event::Wake {
-            object: object(rest),
-            at,
-            opens: opens(payload, rest),
-        },
-        Marker::Enqueue => Event::Enqueue {
-            object: object(rest),
-            at,
-            opens: opens(payload, rest),
-        },
-        Marker::Dequeue => Event::Dequeue {
-            object: object(rest),
-            at,
-        },
-        Marker::BeginKeyed => Event::Begin {
-            key: interval(rest),
-            at,
-            payload,
-            label: text(rest),
-        },
-        Marker::Work => Event::Work {
-            key: interval(rest),
-            at,
-        },
-        Marker::Class => Event::Class {
-            key: interval(rest),
-            name: text(rest),
-        },
-        Marker::Attribute => Event::Attribute {
-            key: interval(rest),
-            name: text(rest),
-            value: at as i64,
-        },
-        Marker::EndKeyed => Event::End {
-            key: interval(rest),
-            at,
-            payload,
-            opens: opens(payload, rest),
-        },
-        Marker::Object => panic!("an object of nothing"),
-        other => Event::Other(other),
     }
 }
 
-fn next_is(rest: &[Record], marker: Marker) -> bool {
-    rest.first().and_then(|record| record.as_marker()) == Some(marker)
-}
-
-fn take(rest: &mut &[Record], marker: Marker) -> Record {
-    assert!(next_is(rest, marker), "{marker:?} in {rest:x?}");
-    let record = rest[0];
-    *rest = &rest[1..];
-    record
-}
-
-fn object(rest: &mut &[Record]) -> Object {
-    let record = take(rest, Marker::Object);
-    let kind = Kind::from_payload(record.duration()).expect("a kind");
-    (kind, record.start)
-}
-
-fn interval(rest: &mut &[Record]) -> u64 {
-    let (kind, key) = object(rest);
-    assert_eq!(kind, Kind::Interval);
-    key
-}
-
-fn opens(payload: u64, rest: &mut &[Record]) -> Vec<Open> {
-    let one = |_| {
-        let record = take(rest, Marker::Open);
-        Open {
-            probe: record.duration() as u32,
-            start: record.start,
-        }
-    };
-    (0..opens_of(payload)).map(one).collect()
-}
-
-fn text(rest: &mut &[Record]) -> String {
-    if next_is(rest, Marker::LabelInteger) {
-        return take(rest, Marker::LabelInteger).start.to_string();
+fn words(label: LabelValue<'_>) -> String {
+    match label {
+        LabelValue::None => String::new(),
+        LabelValue::Integer(value) => value.to_string(),
+        LabelValue::Text(text) => String::from_utf8(text.to_vec()).expect("text"),
     }
-    let mut bytes = Vec::new();
-    while next_is(rest, Marker::Label) {
-        bytes.extend(take(rest, Marker::Label).label_chunk());
-    }
-    let len = bytes.iter().position(|&byte| byte == 0);
-    String::from_utf8(bytes[..len.unwrap_or(bytes.len())].to_vec()).expect("text")
 }

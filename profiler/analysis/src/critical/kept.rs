@@ -2,7 +2,7 @@
 //! percentile can be shown.
 
 use super::path::{Path, Piece};
-use crate::attributes::Told;
+use crate::interval::AttributeValues;
 
 /// Slowest intervals kept.
 pub const SLOWEST: usize = 16;
@@ -22,8 +22,8 @@ pub struct Kept {
     pub class: u16,
     /// The thread on which it ended.
     pub thread: u64,
-    /// What was told of it.
-    pub attributes: Told,
+    /// Its attributes.
+    pub attributes: AttributeValues,
     /// From the end to the beginning.
     pub pieces: Vec<Piece>,
     /// Pieces near the beginning were left out.

@@ -1,17 +1,15 @@
 //! One thread read backwards: a part of a walk.
 
-use evenkeel_wire::record::Record;
-use evenkeel_wire::{Kind, Marker};
+use evenkeel_wire::{Kind, Record};
 
-use super::Thread;
-use super::timeline::{Mark, Serving, Timeline};
-use super::wakes::Release;
+use crate::assembler::Thread;
+use crate::assembler::timeline::{Mark, Timeline};
+use crate::assembler::wakes::Release;
+use crate::interval::Serving;
 use crate::vectors::Place;
 
 /// Calls looked at to find those that were running at a mark without open calls, at most.
 const SCAN_MAX: u64 = 1 << 12;
-/// Bits of a probe id.
-const PROBE_MASK: u32 = 0xf_ffff;
 
 /// What encloses a moment of a thread.
 #[derive(Clone, Copy, Debug)]
@@ -33,7 +31,7 @@ pub enum Enclosing {
     Wait(Kind, Endings),
 }
 
-/// Who ended a wait, in order of time, at most two (`evenkeel_wire::edges`, "A condition variable").
+/// Who ended a wait, in order of time, at most two (`evenkeel_wire::waits`, "A condition variable").
 pub type Endings = [Option<Ending>; 2];
 
 /// A thread ended another's wait.
@@ -88,7 +86,7 @@ impl Moment {
             mark: number,
             call: mark.calls_before,
             serving: mark.serving,
-            running: open.map(|open| (open.start, open_probe(open))).collect(),
+            running: open.map(|open| (open.start, open.probe)).collect(),
         })
     }
 }
@@ -200,12 +198,6 @@ impl<'a> Strand<'a> {
     }
 }
 
-/// Probe of a [`Marker::Open`] record.
-pub fn open_probe(open: &Record) -> u32 {
-    debug_assert_eq!(open.as_marker(), Some(Marker::Open));
-    open.duration() as u32 & PROBE_MASK
-}
-
 /// Calls that were running at a moment at which nobody told, outermost first: start and probe. Behind it lie the mark and the
 /// call with these numbers.
 ///
@@ -219,7 +211,7 @@ pub fn running_at(timeline: &Timeline, mark: u64, call: u64, time: u64) -> Vec<(
         .into_iter()
         .flatten()
         .filter(|open| open.start != 0 && open.start < time)
-        .map(|open| (open.start, open_probe(open)))
+        .map(|open| (open.start, open.probe))
         .collect();
     let ended = (call..end.min(call.saturating_add(SCAN_MAX))).filter_map(|at| timeline.call(at));
     let mut ended: Vec<_> = ended

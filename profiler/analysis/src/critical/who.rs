@@ -1,9 +1,8 @@
 //! Who waits for whom, over a whole round: waits of intervals by call site, what was waited for, and who held it.
 
-use evenkeel_wire::Kind;
+use evenkeel_wire::{Kind, Object};
 use rustc_hash::FxHashMap;
 
-use super::timeline::Object;
 use crate::paths::{Paths, ROOT};
 use crate::states::State;
 use crate::sums::co_moment;

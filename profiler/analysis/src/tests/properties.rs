@@ -4,13 +4,13 @@ use evenkeel_wire::record::{MARKER_FIRST, Record};
 use proptest::prelude::*;
 
 use super::trace::*;
+use crate::assembler::Assembler;
 use crate::blocks::Blocks;
-use crate::intervals::{Assembler, Outcome};
 use crate::parts::{Part, VarianceTree, pair_moment};
 use crate::paths::{Paths, ROOT};
 use crate::profile::Node;
 use crate::sums::Sums;
-use crate::vectors::{ProbeCost, Vectoriser};
+use crate::vectors::{ProbeCost, Segment, Vector, Vectoriser};
 
 /// Steps of a few levels: own time, and calls of six probes.
 fn steps() -> impl Strategy<Value = Vec<Step>> {
@@ -48,29 +48,48 @@ fn any_record() -> impl Strategy<Value = Record> {
 }
 
 /// One `Sums` for each interval, over common paths. Asserts closure on the way.
-fn sums_of(intervals: &[Vec<Step>], cost: ProbeCost) -> (Paths, Vec<Sums>) {
-    let (mut paths, mut vectoriser, mut all) =
-        (Paths::default(), Vectoriser::default(), Vec::new());
+/// Vectors of these intervals, one by one, each with the paths known by then; returns the paths.
+fn vectors(
+    intervals: &[Vec<Step>],
+    cost: ProbeCost,
+    mut take: impl FnMut(&Vector<'_>, &Paths),
+) -> Paths {
+    let (mut paths, mut vectoriser) = (Paths::default(), Vectoriser::default());
     let mut assembler = Assembler::default();
     for steps in intervals {
-        assembler.push(&interval(77, steps), &mut |outcome| {
-            let Outcome::Interval(interval) = outcome else {
-                panic!("complete")
+        assembler.push(1, &interval(77, steps), &mut |timeline, finished| {
+            let (calls, open) = timeline.all();
+            let segment = Segment {
+                start: finished.subject.begin,
+                end: finished.subject.end,
+                calls,
+                open,
             };
-            let vector = vectoriser
-                .vector(&interval, cost, &mut paths)
+            let latency = finished.subject.latency().expect("in order");
+            vectoriser
+                .segment(&segment, latency, &mut paths)
                 .expect("nests");
-            assert_eq!(vector.closure_error, 0);
-            let total: i64 = vector.entries.iter().map(|entry| entry.exclusive).sum();
-            assert_eq!(
-                (total, vector.entries[0].inclusive),
-                (vector.latency, vector.latency)
-            );
-            let mut sums = Sums::default();
-            sums.add(&vector, &paths);
-            all.push(sums);
+            let vector = vectoriser.complete(latency, cost, &mut paths);
+            take(&vector, &paths);
         });
+        assert_eq!(assembler.discarded().count(), 0);
     }
+    paths
+}
+
+fn sums_of(intervals: &[Vec<Step>], cost: ProbeCost) -> (Paths, Vec<Sums>) {
+    let mut all = Vec::new();
+    let paths = vectors(intervals, cost, |vector, paths| {
+        assert_eq!(vector.closure_error, 0);
+        let total: i64 = vector.entries.iter().map(|entry| entry.exclusive).sum();
+        assert_eq!(
+            (total, vector.entries[0].inclusive),
+            (vector.latency, vector.latency)
+        );
+        let mut sums = Sums::default();
+        sums.add(vector, paths);
+        all.push(sums);
+    });
     (paths, all)
 }
 
@@ -175,15 +194,8 @@ proptest! {
     /// Against recomputing each statistic from the intervals outside each block.
     #[test]
     fn jackknife_leaves_out_blocks(intervals in prop::collection::vec(steps(), 3..150)) {
-        let (mut paths, mut vectoriser, mut assembler) = (Paths::default(), Vectoriser::default(), Assembler::default());
         let mut blocks = Blocks::default();
-        for steps in &intervals {
-            assembler.push(&interval(5, steps), &mut |outcome| {
-                let Outcome::Interval(interval) = outcome else { panic!("complete") };
-                let vector = vectoriser.vector(&interval, ProbeCost::default(), &mut paths).unwrap();
-                blocks.add(&vector, &paths);
-            });
-        }
+        vectors(&intervals, ProbeCost::default(), |vector, paths| blocks.add(vector, paths));
         let total = blocks.total();
         prop_assert_eq!(total.intervals, intervals.len() as u64);
         let statistics = |sums: &Sums| vec![sums.latency_moment(), sums.exclusive_latency_moment(ROOT)];

@@ -6,7 +6,7 @@ use evenkeel_wire::record::{Marker, Record};
 
 use super::trace::*;
 use crate::ProbeCost;
-use crate::intervals::Reason;
+use crate::interval::Reason;
 
 const A: u32 = 0;
 const B: u32 = 1;

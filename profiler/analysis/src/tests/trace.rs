@@ -1,6 +1,6 @@
 //! Traces written as nested calls: `call(PROBE, body_before, [children], body_after)`.
 
-use evenkeel_wire::record::{Marker, Record};
+use evenkeel_wire::{Marker, Record, Stamp};
 
 use crate::sites::{Site, SiteTable};
 use crate::{Analysis, Options, ProbeCost, profile};
@@ -36,7 +36,12 @@ pub fn work(ticks: u64) -> Step {
 }
 
 /// Generation 1, probed.
-pub const PAYLOAD: u64 = 1 << 1 | 1;
+pub const STAMP: Stamp = Stamp {
+    generation: 1,
+    probed: true,
+};
+/// The same in a record.
+pub const PAYLOAD: u64 = STAMP.payload();
 
 /// Records of an interval that begins at `start` and consists of these steps; `label` records follow the Begin.
 pub fn labelled(start: u64, label: &[Record], steps: &[Step]) -> Vec<Record> {

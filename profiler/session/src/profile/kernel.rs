@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use evenkeel_analysis::critical::spans::{Off, SwitchedOut};
+use evenkeel_analysis::assembler::spans::{Off, SwitchedOut};
 use evenkeel_kernel::{Cause, KernelEvents, Span, Spans};
 
 use super::store::Store;

@@ -3,7 +3,7 @@
 use std::fs;
 
 use evenkeel_analysis::Analysis;
-use evenkeel_analysis::critical::spans::SwitchedOut;
+use evenkeel_analysis::assembler::spans::SwitchedOut;
 use evenkeel_wire::Record;
 
 use crate::drain::Sink;

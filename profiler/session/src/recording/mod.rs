@@ -28,7 +28,7 @@ pub use read::{Replay, Replayed};
 pub use write::Writer;
 
 use evenkeel_analysis::ProbeCost;
-use evenkeel_analysis::critical::spans::Off;
+use evenkeel_analysis::assembler::spans::Off;
 use evenkeel_analysis::profile::{Profile, Unpatched};
 use evenkeel_analysis::sites::{Site, SiteTable};
 use evenkeel_wire::{Marker, Record};

@@ -5,7 +5,7 @@ use std::io::{BufReader, Read};
 use std::path::{Path, PathBuf};
 
 use evenkeel_analysis::Analysis;
-use evenkeel_analysis::critical::spans::SwitchedOut;
+use evenkeel_analysis::assembler::spans::SwitchedOut;
 use evenkeel_analysis::sites::SiteTable;
 use evenkeel_wire::Record;
 
@@ -209,7 +209,7 @@ fn begun<'a>(
     let analysis = analysis.get_or_insert_with(|| {
         let mut analysis = Analysis::new(meta.cost());
         if meta.edges {
-            analysis.follow_edges();
+            analysis.follow_waits();
         }
         if let Some(id) = kept {
             analysis.keep_interval(id);

@@ -4,7 +4,7 @@ use evenkeel_wire::record::Record;
 
 use super::super::strand::{Enclosing, Frame, Standing, Strand};
 use super::{Next, STEPS_MAX, Walk};
-use crate::intervals::Reason;
+use crate::interval::Reason;
 use crate::vectors::Place;
 
 impl<'a> Walk<'a> {

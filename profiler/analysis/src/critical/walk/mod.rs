@@ -28,11 +28,11 @@ mod waits;
 
 use rustc_hash::FxHashSet;
 
-use super::Past;
 use super::path::Path;
 use super::strand::{Ending, Item, Moment, Standing, Strand};
-use super::timeline::{Mark, Serving, What};
-use crate::intervals::Reason;
+use crate::assembler::Past;
+use crate::assembler::timeline::{Mark, What};
+use crate::interval::{Reason, Serving, Subject};
 use crate::paths::Paths;
 use crate::states::State;
 use crate::vectors::{Place, Vectoriser};
@@ -41,23 +41,6 @@ use crate::vectors::{Place, Vectoriser};
 pub const HOPS_MAX: usize = 12;
 /// Steps of one walk, at most; what is left then is "not seen". Enough for as many calls as one thread keeps.
 pub const STEPS_MAX: u32 = 1 << 22;
-
-/// The interval to walk.
-#[derive(Clone, Copy, Debug)]
-pub struct Subject {
-    /// Begin, ticks.
-    pub begin: u64,
-    /// End, ticks.
-    pub end: u64,
-    /// What a thread serves that works for it.
-    pub serving: Serving,
-    /// For an interval that stays on its thread, the number of the mark at its beginning.
-    pub begin_mark: Option<u64>,
-    /// The thread on which it ended.
-    pub thread: u64,
-    /// Number of the mark there.
-    pub mark: u64,
-}
 
 /// A walk.
 pub struct Walk<'a> {

@@ -1,10 +1,12 @@
 //! From one part of the past to another: turns to other intervals, tasks taken up, segments on other threads.
 
-use super::super::Thread;
-use super::super::strand::{Enclosing, Standing, Strand, open_probe, running_at};
-use super::super::timeline::{Mark, Object, Serving, What};
+use evenkeel_wire::Object;
+
+use super::super::strand::{Enclosing, Standing, Strand, running_at};
 use super::{Next, Walk};
-use crate::intervals::Reason;
+use crate::assembler::Thread;
+use crate::assembler::timeline::{Mark, What};
+use crate::interval::{Reason, Serving};
 use crate::states::State;
 use crate::vectors::Place;
 
@@ -125,7 +127,7 @@ impl<'a> Walk<'a> {
         }
         strand.base = self.base(strand);
         let opens = past.reader.timeline.opens(&mark);
-        self.enclose(strand, opens.map(|open| (open.start, open_probe(open))));
+        self.enclose(strand, opens.map(|open| (open.start, open.probe)));
     }
 
     /// Goes on with another part of the past, below a mark; nothing encloses it yet.

@@ -1,10 +1,10 @@
 //! Spending time: down to the next thing met, in the innermost call or wait, and not while the kernel says otherwise.
 
 use super::super::path::Piece;
-use super::super::spans::Off;
 use super::super::strand::{Enclosing, Strand};
 use super::waits::ended_sleep;
 use super::{Next, Walk};
+use crate::assembler::spans::Off;
 use crate::states::State;
 use crate::vectors::Place;
 

@@ -2,13 +2,12 @@
 
 use std::ops::Range;
 
-use evenkeel_wire::Kind;
+use evenkeel_wire::{Kind, Object};
 
-use super::super::spans::SwitchedOut;
 use super::super::strand::{Enclosing, Ending, Endings, Frame, Moment, Standing, Strand};
-use super::super::timeline::Object;
 use super::super::who::{Holder, WAITER_CALLS_MAX, WaitSeen};
 use super::{HOPS_MAX, Next, Walk};
+use crate::assembler::spans::SwitchedOut;
 use crate::states::State;
 use crate::vectors::Place;
 

@@ -6,7 +6,7 @@ use proptest::prelude::*;
 
 use super::super::trace::{self, PAYLOAD, options, started};
 use super::streams::*;
-use crate::critical::spans::{Off, SwitchedOut};
+use crate::assembler::spans::{Off, SwitchedOut};
 use crate::critical::walk::HOPS_MAX;
 use crate::profile::{Node, Profile};
 use crate::{Analysis, Options, Pick, ProbeCost};
@@ -116,7 +116,7 @@ fn analysed(streams: &[Stream], batch: usize, spans: &[SwitchedOut]) -> Profile 
         outer_256: 300,
         inner_256: 200,
     });
-    analysis.follow_edges();
+    analysis.follow_waits();
     (0..streams.len()).for_each(|at| analysis.switched_out(at as u64 + 1, spans));
     let longest = streams
         .iter()
@@ -231,7 +231,7 @@ proptest! {
     ) {
         let cost = ProbeCost { outer_256: 700, inner_256: 300 };
         let (mut plain, mut following) = (started(cost), started(cost));
-        following.follow_edges();
+        following.follow_waits();
         for (at, steps) in intervals.iter().enumerate() {
             let records = trace::interval(1000 + 1_000_000 * at as u64, steps);
             plain.push(1, &records);
@@ -287,7 +287,7 @@ fn any_record() -> impl Strategy<Value = Record> {
 /// kept stays within the bounds, and time that was dropped is said to be unseen.
 #[test]
 fn memory_is_bounded() {
-    use crate::critical::timeline::CALLS_MAX;
+    use crate::assembler::timeline::CALLS_MAX;
     let mut analysis = following();
     analysis.push(1, &stream().begin_keyed(1000, 9, "never ends").0);
     analysis.push(3, &stream().begin(1000, "long").0);

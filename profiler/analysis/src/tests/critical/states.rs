@@ -5,9 +5,9 @@ use evenkeel_wire::record::{Marker, Record};
 
 use super::super::trace::{near, options};
 use super::streams::*;
-use crate::critical::spans::{Off, SwitchedOut};
+use crate::assembler::spans::{Off, SwitchedOut};
 use crate::doing::Doing;
-use crate::intervals::Reason;
+use crate::interval::Reason;
 
 fn off(start: u64, end: u64, off: Off) -> SwitchedOut {
     SwitchedOut {
@@ -298,16 +298,9 @@ fn an_end_among_what_was_lost() {
 /// An interval under two plans is left out; one without probes only measures what they cost.
 #[test]
 fn plans_and_bypassed_intervals() {
-    let mut ended = stream().begin_keyed(1000, 5, "");
-    let group = [
-        Record::marker(
-            Marker::EndKeyed,
-            1010,
-            evenkeel_wire::edges::end_payload(2, 0),
-        ),
-        Record::marker(Marker::Object, 5, Kind::Interval as u64),
-    ];
-    ended.0.extend(group);
+    let ended = stream()
+        .begin_keyed(1000, 5, "")
+        .end_keyed_under(2, 1010, 5, &[]);
     let bypassed = [
         Record::marker(Marker::Begin, 1000, 1 << 1),
         Record::marker(Marker::End, 1010, 1 << 1),

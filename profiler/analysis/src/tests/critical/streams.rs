@@ -2,11 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use evenkeel_wire::Kind;
-use evenkeel_wire::edges::end_payload;
-use evenkeel_wire::record::{Marker, Record};
+use evenkeel_wire::{Event, Kind, LabelValue, Object, Record};
 
-use super::super::trace::{PAYLOAD, options, sites, started};
+use super::super::trace::{STAMP, options, sites, started};
 use crate::profile::{Node, Profile};
 use crate::sites::{Kind as NodeKind, SiteTable};
 use crate::{Analysis, ProbeCost};
@@ -38,20 +36,9 @@ pub struct Stream(pub Vec<Record>);
 pub type Open = (u64, u32);
 
 impl Stream {
-    fn marker(mut self, marker: Marker, start: u64, payload: u64) -> Stream {
-        self.0.push(Record::marker(marker, start, payload));
+    fn event(mut self, event: Event<'_>) -> Stream {
+        self.0.extend(event.records());
         self
-    }
-
-    fn object(self, kind: Kind, key: u64) -> Stream {
-        self.marker(Marker::Object, key, kind as u64)
-    }
-
-    fn opens(self, opens: &[Open]) -> Stream {
-        let open = |stream: Stream, &(start, probe): &Open| {
-            stream.marker(Marker::Open, start, probe.into())
-        };
-        opens.iter().fold(self, open)
     }
 
     pub fn call(mut self, start: u64, end: u64, probe: u32) -> Stream {
@@ -59,84 +46,121 @@ impl Stream {
         self
     }
 
-    pub fn begin(self, time: u64, label: &str) -> Stream {
-        let mut stream = self.marker(Marker::Begin, time, PAYLOAD);
-        if !label.is_empty() {
-            stream.0.push(Record::from_label_chunk(label.as_bytes()));
-        }
-        stream
+    pub fn begin(self, at: u64, label: &str) -> Stream {
+        self.event(Event::Begin { at, stamp: STAMP })
+            .event(Event::Label(text(label)))
     }
 
-    pub fn end(self, time: u64, opens: &[Open]) -> Stream {
-        self.opens(opens).marker(Marker::End, time, PAYLOAD)
+    pub fn end(self, at: u64, opens: &[Open]) -> Stream {
+        self.event(Event::End {
+            at,
+            generation: STAMP.generation,
+            open: &open(opens),
+        })
     }
 
     pub fn wait(self, start: u64, end: u64, kind: Kind, key: u64) -> Stream {
-        self.marker(Marker::Wait, start, end - start)
-            .object(kind, key)
+        self.event(Event::Wait {
+            start,
+            end,
+            objects: [Some(Object { key, kind }), None],
+        })
     }
 
     /// A wait for two objects.
     pub fn wait_both(self, start: u64, end: u64, objects: [(Kind, u64); 2]) -> Stream {
-        let [first, second] = objects;
-        self.wait(start, end, first.0, first.1)
-            .object(second.0, second.1)
+        self.event(Event::Wait {
+            start,
+            end,
+            objects: objects.map(|(kind, key)| Some(Object { key, kind })),
+        })
     }
 
-    pub fn wake(self, time: u64, kind: Kind, key: u64, opens: &[Open]) -> Stream {
-        self.marker(Marker::Wake, time, opens.len() as u64)
-            .object(kind, key)
-            .opens(opens)
+    pub fn wake(self, at: u64, kind: Kind, key: u64, opens: &[Open]) -> Stream {
+        self.event(Event::Wake {
+            at,
+            object: Object { key, kind },
+            open: &open(opens),
+        })
     }
 
-    pub fn enqueue(self, time: u64, task: u64, opens: &[Open]) -> Stream {
-        self.marker(Marker::Enqueue, time, opens.len() as u64)
-            .object(Kind::Task, task)
-            .opens(opens)
+    pub fn enqueue(self, at: u64, task: u64, opens: &[Open]) -> Stream {
+        self.event(Event::Enqueue {
+            at,
+            object: a_task(task),
+            open: &open(opens),
+        })
     }
 
-    pub fn dequeue(self, time: u64, task: u64) -> Stream {
-        self.marker(Marker::Dequeue, time, 0)
-            .object(Kind::Task, task)
+    pub fn dequeue(self, at: u64, task: u64) -> Stream {
+        self.event(Event::Dequeue {
+            at,
+            object: a_task(task),
+        })
     }
 
-    pub fn work(self, time: u64, key: u64) -> Stream {
-        self.marker(Marker::Work, time, 0)
-            .object(Kind::Interval, key)
+    pub fn work(self, at: u64, key: u64) -> Stream {
+        self.event(Event::Work { at, key })
     }
 
     /// As agents write it: the thread works for the interval that it began.
-    pub fn begin_keyed(self, time: u64, key: u64, label: &str) -> Stream {
-        let mut stream = self
-            .marker(Marker::BeginKeyed, time, PAYLOAD)
-            .object(Kind::Interval, key);
-        if !label.is_empty() {
-            stream.0.push(Record::from_label_chunk(label.as_bytes()));
-        }
-        stream.work(time, key)
+    pub fn begin_keyed(self, at: u64, key: u64, label: &str) -> Stream {
+        self.event(Event::BeginKeyed {
+            at,
+            key,
+            stamp: STAMP,
+            label: text(label),
+        })
+        .work(at, key)
     }
 
     /// As agents write it: the thread works for nobody afterwards.
-    pub fn end_keyed(self, time: u64, key: u64, opens: &[Open]) -> Stream {
-        self.marker(Marker::EndKeyed, time, end_payload(1, opens.len()))
-            .object(Kind::Interval, key)
-            .opens(opens)
-            .work(time, 0)
+    pub fn end_keyed(self, at: u64, key: u64, opens: &[Open]) -> Stream {
+        self.end_keyed_under(STAMP.generation, at, key, opens)
+            .work(at, 0)
     }
 
-    pub fn attribute(mut self, key: u64, name: &str, value: i64) -> Stream {
-        self = self
-            .marker(Marker::Attribute, value as u64, 0)
-            .object(Kind::Interval, key);
-        self.0.push(Record::from_label_chunk(name.as_bytes()));
-        self
+    /// The end alone, under this generation of the plan.
+    pub fn end_keyed_under(self, generation: u32, at: u64, key: u64, opens: &[Open]) -> Stream {
+        self.event(Event::EndKeyed {
+            at,
+            key,
+            generation,
+            open: &open(opens),
+        })
     }
 
-    pub fn class(mut self, key: u64, name: &str) -> Stream {
-        self = self.marker(Marker::Class, 0, 0).object(Kind::Interval, key);
-        self.0.push(Record::from_label_chunk(name.as_bytes()));
-        self
+    pub fn attribute(self, key: u64, name: &str, value: i64) -> Stream {
+        self.event(Event::Attribute {
+            key,
+            name: name.as_bytes(),
+            value,
+        })
     }
+
+    pub fn class(self, key: u64, name: &str) -> Stream {
+        let label = text(name);
+        self.event(Event::Class { key, label })
+    }
+}
+
+fn a_task(key: u64) -> Object {
+    Object {
+        key,
+        kind: Kind::Task,
+    }
+}
+
+fn text(label: &str) -> LabelValue<'_> {
+    match label {
+        "" => LabelValue::None,
+        label => LabelValue::Text(label.as_bytes()),
+    }
+}
+
+fn open(opens: &[Open]) -> Vec<evenkeel_wire::Open> {
+    let open = |&(start, probe): &Open| evenkeel_wire::Open { start, probe };
+    opens.iter().map(open).collect()
 }
 
 /// An empty stream.
@@ -144,10 +168,10 @@ pub fn stream() -> Stream {
     Stream::default()
 }
 
-/// An analysis that follows edges, in one round, free of probe costs.
+/// An analysis that follows waits, in one round, free of probe costs.
 pub fn following() -> Analysis {
     let mut analysis = started(ProbeCost::default());
-    analysis.follow_edges();
+    analysis.follow_waits();
     analysis
 }
 

@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 
 use rustc_hash::FxHashMap;
 
-use crate::attributes::Told;
+use crate::interval::AttributeValues;
 
 /// Intervals known at a time, at most, ended ones included that may still be looked at.
 pub const INSTANCES_MAX: usize = 1 << 18;
@@ -46,8 +46,8 @@ pub struct KeyedIntervals {
     instances: FxHashMap<u64, VecDeque<Instance>>,
     instances_len: usize,
     open: usize,
-    /// What was told of open intervals, by key.
-    told: FxHashMap<u64, Told>,
+    /// Attributes of open intervals, by key.
+    attributes: FxHashMap<u64, AttributeValues>,
     segments: FxHashMap<u64, Vec<Segment>>,
     segments_len: usize,
     prune_at: usize,
@@ -60,7 +60,7 @@ impl KeyedIntervals {
         let left = instances.back_mut().filter(|last| last.end.is_none());
         let left_early = left.is_some();
         if left_early {
-            self.told.remove(&key);
+            self.attributes.remove(&key);
         }
         if let Some(left) = left {
             left.end = Some(instance.begin);
@@ -79,22 +79,22 @@ impl KeyedIntervals {
         }
     }
 
-    /// The open interval of this key has this attribute; a value told before is replaced.
-    pub fn tell(&mut self, key: u64, attribute: u16, value: i64) {
+    /// The open interval of this key has this attribute; a value it had before is replaced.
+    pub fn set_attribute(&mut self, key: u64, attribute: u16, value: i64) {
         let last = self.instances.get(&key).and_then(VecDeque::back);
         if last.is_none_or(|last| last.end.is_some()) {
             return;
         }
-        let told = self.told.entry(key).or_default();
-        match told.iter_mut().find(|(known, _)| *known == attribute) {
+        let values = self.attributes.entry(key).or_default();
+        match values.iter_mut().find(|(known, _)| *known == attribute) {
             Some((_, known)) => *known = value,
-            None => told.push((attribute, value)),
+            None => values.push((attribute, value)),
         }
     }
 
-    /// What was told of the interval of this key, which has just ended.
-    pub fn take_told(&mut self, key: u64) -> Told {
-        self.told.remove(&key).unwrap_or_default()
+    /// Attributes of the interval of this key, which has just ended.
+    pub fn take_attributes(&mut self, key: u64) -> AttributeValues {
+        self.attributes.remove(&key).unwrap_or_default()
     }
 
     /// The interval of this key ends. Returns it, or nothing where none is open.
@@ -170,10 +170,10 @@ impl KeyedIntervals {
         self.retain(horizon);
         let mut given_up = 0;
         if self.instances_len > INSTANCES_MAX {
-            // Intervals that never end: a key for every request and an end that is never told.
+            // Intervals that never end: a key for every request and an end that is never recorded.
             given_up = self.open as u64;
             self.instances.clear();
-            self.told.clear();
+            self.attributes.clear();
             (self.instances_len, self.open) = (0, 0);
         }
         if self.segments_len > SEGMENTS_MAX {

@@ -1,25 +1,17 @@
-//! What threads wait for, and who wakes them: the vocabulary of the edges between threads (`variance.md` section 1).
+//! What threads wait for, and who wakes them: *woken-by* and *created-by* of `variance.md` section 1.
 //!
-//! # The stream of a thread with edges on ([`crate::Control::edges`])
+//! # The stream of a thread with waits followed ([`crate::Control::waits`])
 //!
+//! [`crate::event`] draws its groups. A thread writes
 //! ```text
-//! call                                       a completed call of a hooked function, inside of intervals and outside
-//! Wait     [start, duration]  Object x 1-2   written by the thread that blocked, when it goes on
-//! Wake     [time, n]          Object, Open x n   written by the thread that releases, *before* it releases
-//! Enqueue  [time, n]          Object, Open x n   before the task can be taken up, the thread started, the process forked
-//! Dequeue  [time]             Object             the task is taken up, the thread runs, the child runs
-//! BeginKeyed [time, payload]  Object, Label x 0-n | LabelInteger
-//! Work     [time]             Object
-//! Class    []                 Object, Label x n
-//! Attribute [value]           Object, Label x n
-//! EndKeyed [time, payload]    Object, Open x n
-//! Gap      [time, count]      calls or groups were lost since the thread's last marker
-//! Begin .. End                as without edges
+//! Wait       when it goes on after it was blocked
+//! Wake       *before* it releases
+//! Enqueue    before the task can be taken up, the thread started, the process forked
+//! Dequeue    when the task is taken up, the thread runs, the child runs
 //! ```
-//! A line with a marker and what belongs to it is a **group**: its records are contiguous in the ring, whatever signal
-//! handlers record meanwhile. Calls of a hooked process are recorded on every thread from its first group on, whether it works
+//! Calls of a hooked process are recorded on every thread from its first group on, whether it works
 //! for an interval or not, so that a waker's functions are known; not in [`crate::Mode::IntervalsOnly`]. A call that was
-//! running when its thread was first seen is missing, as without edges. A thread's ring begins with `Dequeue` of
+//! running when its thread was first seen is missing, as where no waits are followed. A thread's ring begins with `Dequeue` of
 //! [`Kind::Thread`] if the C library created the thread, or if `fork` created the process; it ends with `Wake` of
 //! [`Kind::Join`].
 //!
@@ -48,23 +40,8 @@
 /// is one of its process, so that pointers serve.
 pub const SHARED_ID: u64 = 1 << 63;
 
-/// Most [`crate::Marker::Open`] records in a group: the outermost calls.
+/// Open calls that a group names, at most: the outermost.
 pub const OPEN_MAX: usize = 64;
-
-/// How many [`crate::Marker::Open`] records belong to a `Wake`, `Enqueue` or `EndKeyed` with this payload.
-pub const fn opens_of(payload: u64) -> usize {
-    (payload & 0xff) as usize
-}
-
-/// The plan's generation of an `EndKeyed` with this payload: an interval whose beginning tells another was changed under.
-pub const fn generation_of_end(payload: u64) -> u32 {
-    (payload >> 8) as u32
-}
-
-/// The payload of an `EndKeyed`.
-pub const fn end_payload(generation: u32, opens: usize) -> u64 {
-    (generation as u64) << 8 | opens as u64
-}
 
 /// What a thread waits for, or releases.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -2,10 +2,8 @@
 
 use std::cell::RefCell;
 
-use evenkeel_wire::Kind;
+use evenkeel_wire::{Kind, Object};
 use rustc_hash::FxHashMap;
-
-use super::timeline::Object;
 
 /// Releases kept, at most; beyond that the oldest go and are counted.
 pub const RELEASES_MAX: usize = 1 << 20;

@@ -12,33 +12,16 @@
 
 use std::collections::VecDeque;
 
-use evenkeel_wire::{Kind, Record};
+use evenkeel_wire::{Object, Open, Record};
 
-/// Calls kept of one thread, at most: 16 MiB, as many as an interval without edges may have.
+use crate::interval::Serving;
+
+/// Calls kept of one thread, at most: 16 MiB. Where waits are not followed, this is as many as an interval may have.
 pub const CALLS_MAX: usize = 1 << 20;
 /// Marks kept of one thread, at most.
 pub const MARKS_MAX: usize = 1 << 17;
-
-/// What a thread works for.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Serving {
-    /// No interval.
-    #[default]
-    Nobody,
-    /// An interval that stays on the thread, by its serial number.
-    Interval(u64),
-    /// An interval with a key.
-    Keyed(u64),
-}
-
-/// What is waited for or passed on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Object {
-    /// Equal where the objects are.
-    pub key: u64,
-    /// What it is.
-    pub kind: Kind,
-}
+/// Calls for which a thread's buffer is kept from one interval to the next, where waits are not followed: 256 KiB.
+const CALLS_RETAINED: usize = 1 << 14;
 
 /// What happened at a mark.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -84,7 +67,7 @@ pub struct Timeline {
     calls_gone: u64,
     marks: VecDeque<Mark>,
     marks_gone: u64,
-    opens: VecDeque<Record>,
+    opens: VecDeque<Open>,
     opens_gone: u64,
     known_since: u64,
     /// What the thread serves now.
@@ -121,6 +104,40 @@ impl Timeline {
         }
     }
 
+    /// Takes completed calls as they are: whoever looks at them has to expect those of signals' handlers (see
+    /// [`Timeline::push_calls`]).
+    pub fn extend_calls(&mut self, calls: &[Record]) {
+        self.calls.extend(calls);
+    }
+
+    /// Calls kept.
+    pub fn calls_len(&self) -> usize {
+        self.calls.len()
+    }
+
+    /// All calls kept, and those open at the newest mark, outermost first.
+    pub fn all(&mut self) -> (&[Record], &[Open]) {
+        let opens = self.marks.back().map_or(0, |mark| mark.opens as usize);
+        let from = self.opens.len() - opens;
+        (
+            self.calls.make_contiguous(),
+            &self.opens.make_contiguous()[from..],
+        )
+    }
+
+    /// Forgets everything: an interval begins that needs nothing of what was before.
+    pub fn clear(&mut self) {
+        self.calls_gone = self.calls_end();
+        self.marks_gone = self.marks_end();
+        self.opens_gone += self.opens.len() as u64;
+        self.calls.clear();
+        self.marks.clear();
+        self.opens.clear();
+        if self.calls.capacity() > CALLS_RETAINED {
+            self.calls.shrink_to(CALLS_RETAINED);
+        }
+    }
+
     #[cold]
     fn sort_in(&mut self, call: Record, end: u64) {
         let after = self
@@ -141,7 +158,7 @@ impl Timeline {
     }
 
     /// Adds a mark with its open calls; returns its number.
-    pub fn push_mark(&mut self, time: u64, what: What, opens: &[Record]) -> u64 {
+    pub fn push_mark(&mut self, time: u64, what: What, opens: &[Open]) -> u64 {
         let mark = Mark {
             time,
             calls_before: self.calls_end(),
@@ -192,7 +209,7 @@ impl Timeline {
     }
 
     /// Calls open at a mark, outermost first.
-    pub fn opens(&self, mark: &Mark) -> impl Iterator<Item = &Record> + '_ {
+    pub fn opens(&self, mark: &Mark) -> impl Iterator<Item = &Open> + '_ {
         let from = mark.opens_at.saturating_sub(self.opens_gone) as usize;
         self.opens.iter().skip(from).take(mark.opens as usize)
     }
@@ -292,7 +309,7 @@ mod tests {
         let mut timeline = Timeline::default();
         for at in 1..=100u64 {
             timeline.push_calls(&[call(10 * at, 10 * at + 5)]);
-            timeline.push_mark(10 * at + 6, What::Anchor, &[call(1, 2)]);
+            timeline.push_mark(10 * at + 6, What::Anchor, &[Open { start: 1, probe: 1 }]);
         }
         timeline.forget_before(500);
         assert_eq!(timeline.call(49).unwrap().start, 500, "ended at 505");

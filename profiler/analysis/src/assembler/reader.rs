@@ -1,0 +1,356 @@
+//! From one thread's events to its timeline, the releases it made, and the intervals that began and ended on it.
+
+use evenkeel_wire::event::Sink;
+use evenkeel_wire::{Event, Object, Open, Record, Stamp};
+
+use super::keyed::{Instance, KeyedIntervals, Segment};
+use super::serials::Serials;
+use super::timeline::{CALLS_MAX, Timeline, What};
+use super::wakes::{Release, ReleaseIndex};
+use crate::attributes::AttributeTable;
+use crate::classes::ClassTable;
+use crate::interval::{AttributeValues, Finished, Reason, Serving, Subject};
+
+/// Takes an interval that stayed on its thread as soon as it has ended, with what the thread did.
+pub type TakeAtOnce<'a> = &'a mut dyn FnMut(&mut Timeline, &Finished);
+
+/// Where a thread's reader puts what is not the thread's own.
+pub struct Inbox<'a> {
+    /// Where waits are not followed: nothing of other threads is needed, so that intervals need not wait for the end of a pass,
+    /// and what happens outside of intervals is not kept.
+    pub at_once: Option<TakeAtOnce<'a>>,
+    /// Wakes by object.
+    pub wakes: &'a mut ReleaseIndex,
+    /// Tasks put into queues, and threads created.
+    pub enqueued: &'a mut ReleaseIndex,
+    /// Segments are added at once, beginnings and ends in order of time, later.
+    pub keyed: &'a mut KeyedIntervals,
+    /// To be dealt with in order of time.
+    pub events: &'a mut Vec<Pending>,
+    /// Classes of intervals that stay on their thread.
+    pub serials: &'a mut Serials,
+    /// Names of classes.
+    pub classes: &'a mut ClassTable,
+    /// Names of attributes.
+    pub attributes: &'a mut AttributeTable,
+    /// Intervals left out at once.
+    pub discarded: &'a mut Vec<Reason>,
+}
+
+/// Something about an interval that has to wait for its turn in time.
+#[derive(Clone, Debug)]
+pub struct Pending {
+    /// When, ticks.
+    pub time: u64,
+    /// What.
+    pub happened: Happened,
+}
+
+/// What happened.
+#[derive(Clone, Debug)]
+pub enum Happened {
+    /// An interval with a key begins.
+    Begin(u64, Instance),
+    /// The interval with this key is of this class.
+    Classify(u64, u16),
+    /// The interval with this key has this value of this attribute.
+    Attribute(u64, u16, i64),
+    /// The interval with this key ends under this generation of the plan.
+    End(u64, u32, Ending),
+    /// An interval that stayed on its thread ended.
+    Ended(Finished),
+}
+
+/// Where an interval ended.
+#[derive(Clone, Copy, Debug)]
+pub struct Ending {
+    /// On which thread.
+    pub thread: u64,
+    /// At which mark of its timeline.
+    pub mark: u64,
+}
+
+/// An interval that stays on its thread and has not ended.
+#[derive(Clone, Copy, Debug)]
+struct Home {
+    /// Its number, in the order in which intervals were met.
+    serial: u64,
+    /// Begin, ticks.
+    begin: u64,
+    /// Number of the mark at its beginning.
+    begin_mark: u64,
+    /// The plan.
+    stamp: Stamp,
+}
+
+/// What is known of one thread.
+#[derive(Debug, Default)]
+pub struct Reader {
+    /// What it did.
+    pub timeline: Timeline,
+    home: Option<Home>,
+    /// What the thread serves while no interval of its own is open.
+    keyed: Serving,
+    /// When records were lost last, ticks.
+    lost_at: u64,
+}
+
+impl Reader {
+    /// When the interval began that is open on the thread, ticks.
+    pub fn open_since(&self) -> Option<u64> {
+        self.home.map(|home| home.begin)
+    }
+
+    /// When records of the thread were lost last, ticks; 0: never.
+    pub fn lost_at(&self) -> u64 {
+        self.lost_at
+    }
+
+    /// The thread sends nothing more.
+    pub fn end(&mut self) {
+        self.home = None;
+    }
+}
+
+/// Takes the events of a thread.
+pub struct Reading<'a, 'b> {
+    /// The thread's key.
+    pub thread: u64,
+    /// What is known of it.
+    pub reader: &'a mut Reader,
+    /// Where everything else goes.
+    pub inbox: &'a mut Inbox<'b>,
+}
+
+impl Sink for Reading<'_, '_> {
+    fn calls(&mut self, calls: &[Record]) {
+        let Reader { timeline, home, .. } = &mut *self.reader;
+        if self.inbox.at_once.is_none() {
+            timeline.push_calls(calls);
+        } else if home.is_none() {
+        } else if timeline.calls_len() + calls.len() > CALLS_MAX {
+            self.discard(Reason::TooManyCalls);
+        } else {
+            timeline.extend_calls(calls);
+        }
+    }
+
+    fn event(&mut self, event: Event<'_>) {
+        match event {
+            Event::Begin { at, stamp } => self.begin(at, stamp),
+            Event::Label(label) => {
+                if let Some(home) = self.reader.home {
+                    let class = self.inbox.classes.class_of(label);
+                    self.inbox.serials.classify(home.serial, class as u16);
+                }
+            }
+            Event::End {
+                at,
+                generation,
+                open,
+            } => self.end(at, generation, open),
+            Event::Gap { at, .. } => self.gap(at),
+            Event::Abandon { .. } => self.abandon(),
+            _ if self.inbox.at_once.is_some() => {}
+            _ => self.waits(event),
+        }
+    }
+}
+
+impl Reading<'_, '_> {
+    fn begin(&mut self, at: u64, stamp: Stamp) {
+        self.discard(Reason::LeftEarly);
+        let Reader { timeline, home, .. } = &mut *self.reader;
+        if self.inbox.at_once.is_some() {
+            timeline.clear();
+        }
+        let begun = Home {
+            serial: self.inbox.serials.issue(),
+            begin: at,
+            begin_mark: timeline.push_mark(at, What::Turn, &[]),
+            stamp,
+        };
+        *home = Some(begun);
+        timeline.serving = Serving::Interval(begun.serial);
+    }
+
+    fn end(&mut self, at: u64, generation: u32, open: &[Open]) {
+        let Some(home) = self.reader.home.take() else {
+            return;
+        };
+        let timeline = &mut self.reader.timeline;
+        let mark = timeline.push_mark(at, What::Turn, open);
+        timeline.serving = self.reader.keyed;
+        if home.stamp.generation != generation {
+            self.inbox.discarded.push(Reason::PlanChanged);
+            return;
+        }
+        let finished = Finished {
+            subject: Subject {
+                begin: home.begin,
+                end: at,
+                serving: Serving::Interval(home.serial),
+                begin_mark: Some(home.begin_mark),
+                thread: self.thread,
+                mark,
+            },
+            generation,
+            probed: home.stamp.probed,
+            class: self.inbox.serials.class_of(home.serial),
+            attributes: AttributeValues::new(),
+        };
+        match &mut self.inbox.at_once {
+            Some(take) => take(timeline, &finished),
+            None => self.pend(at, Happened::Ended(finished)),
+        }
+    }
+
+    /// Leaves out the interval that is open on the thread. Returns whether one was.
+    fn discard(&mut self, reason: Reason) -> bool {
+        let open = self.reader.home.take().is_some();
+        if open {
+            self.inbox.discarded.push(reason);
+        }
+        open
+    }
+
+    fn gap(&mut self, at: u64) {
+        self.discard(Reason::RecordsLost);
+        if self.inbox.at_once.is_some() {
+            return;
+        }
+        let Reader {
+            timeline,
+            lost_at,
+            keyed,
+            ..
+        } = &mut *self.reader;
+        // Older agents do not say when.
+        *lost_at = at.max(timeline.latest());
+        timeline.push_mark(*lost_at, What::Gap, &[]);
+        timeline.serving = *keyed;
+    }
+
+    fn abandon(&mut self) {
+        let open = self.discard(Reason::Abandoned);
+        let timeline = &mut self.reader.timeline;
+        if open {
+            let time = timeline.latest();
+            timeline.push_mark(time, What::Turn, &[]);
+        }
+        timeline.serving = self.reader.keyed;
+    }
+
+    fn pend(&mut self, time: u64, happened: Happened) {
+        self.inbox.events.push(Pending { time, happened });
+    }
+
+    fn waits(&mut self, event: Event<'_>) {
+        let timeline = &mut self.reader.timeline;
+        match event {
+            Event::Wait {
+                start,
+                end,
+                objects,
+            } => {
+                timeline.push_mark(end, What::Wait { start, objects }, &[]);
+            }
+            Event::Wake { at, object, open } => {
+                let release = self.release(at, object, open);
+                self.inbox.wakes.add(object.key, release);
+            }
+            Event::Enqueue { at, object, open } => {
+                let release = self.release(at, object, open);
+                self.inbox.enqueued.add(object.key, release);
+            }
+            Event::Dequeue { at, object } => {
+                timeline.push_mark(at, What::Dequeue(object), &[]);
+            }
+            Event::Work { at, key } => self.turn(at, key),
+            Event::BeginKeyed {
+                at,
+                key,
+                stamp,
+                label,
+            } => {
+                let instance = Instance {
+                    begin: at,
+                    end: None,
+                    generation: stamp.generation,
+                    probed: stamp.probed,
+                    class: self.inbox.classes.class_of(label) as u16,
+                };
+                self.pend(at, Happened::Begin(key, instance));
+                self.turn(at, key);
+            }
+            Event::EndKeyed {
+                at,
+                key,
+                generation,
+                open,
+            } => {
+                let mark = timeline.push_mark(at, What::Anchor, open);
+                let ending = Ending {
+                    thread: self.thread,
+                    mark,
+                };
+                self.pend(at, Happened::End(key, generation, ending));
+            }
+            Event::Class { key, label } => {
+                let time = timeline.latest();
+                let class = self.inbox.classes.class_of(label) as u16;
+                self.pend(time, Happened::Classify(key, class));
+            }
+            Event::Attribute { key, name, value } => {
+                let time = timeline.latest();
+                if let Some(attribute) = self.inbox.attributes.number(name) {
+                    self.pend(time, Happened::Attribute(key, attribute, value));
+                }
+            }
+            Event::Begin { .. }
+            | Event::Label(_)
+            | Event::End { .. }
+            | Event::Gap { .. }
+            | Event::Abandon { .. } => {}
+        }
+    }
+
+    fn release(&mut self, at: u64, object: Object, open: &[Open]) -> Release {
+        Release {
+            time: at,
+            thread: self.thread,
+            mark: self.reader.timeline.push_mark(at, What::Anchor, open),
+            kind: object.kind,
+        }
+    }
+
+    /// The thread turns to the interval with this key, or to none. Under an interval of its own it makes no difference.
+    fn turn(&mut self, at: u64, key: u64) {
+        let Reader {
+            timeline,
+            home,
+            keyed,
+            ..
+        } = &mut *self.reader;
+        let to = match key {
+            0 => Serving::Nobody,
+            key => Serving::Keyed(key),
+        };
+        let from = std::mem::replace(keyed, to);
+        if from == to {
+            return;
+        }
+        let end_mark = timeline.push_mark(at, What::Turn, &[]);
+        if home.is_none() {
+            timeline.serving = to;
+        }
+        if let Serving::Keyed(key) = from {
+            let segment = Segment {
+                thread: self.thread,
+                end: at,
+                end_mark,
+            };
+            self.inbox.keyed.segment(key, segment);
+        }
+    }
+}
