@@ -48,19 +48,31 @@ enum evk_deadlocks {
     EVK_NO_WAIT = 5
 };
 
-/* Zero in a field means its default. */
+/* The most of the configuration's numbers. */
+#define EVK_SHARDS_MAX UINT32_C(65536)
+#define EVK_LOCKS_MAX UINT64_C(4294967295)
+
+/* Zero in a field means its default, but for the size, which EVK_CONFIG_INIT sets:
+ *     evk_config config = {EVK_CONFIG_INIT, .schedule = "vats"};
+ * Later versions add fields at the end. A program compiled against an older header goes on working: what it does not have
+ * is at its default. One compiled against a newer header is refused only if it sets what this library does not know. */
 typedef struct evk_config {
+    size_t size;          /* sizeof(evk_config) */
     const char *schedule; /* "fifo", "random", "vats", "mlf", "mblf", "ddf", "ldsf" (default), "bldsf", "bldsf:f1" to
                              "bldsf:f6", "hldsf"; beyond the papers "svats", "edsf", "ldaf", "ldaf:1", "hldaf" */
     int deadlocks;        /* enum evk_deadlocks */
-    uint32_t shards;      /* parts of the table locked separately */
-    uint64_t locks_max;   /* locks one transaction may hold */
+    uint32_t shards;      /* parts of the table locked separately; at most EVK_SHARDS_MAX */
+    uint64_t locks_max;   /* locks one transaction may hold; at most EVK_LOCKS_MAX */
 } evk_config;
+
+#define EVK_CONFIG_INIT .size = sizeof(evk_config)
 
 #define EVK_FOREVER UINT64_MAX
 
-/* Makes a lock manager; config may be null. Null if the configuration is invalid. */
+/* Makes a lock manager; config may be null. Null if the configuration is invalid: evk_config_error says why. */
 evk_locks *evk_locks_new(const evk_config *config);
+/* Why evk_locks_new refuses a configuration, as a text that need not be freed; null if it accepts it. */
+const char *evk_config_error(const evk_config *config);
 /* Frees it. Transactions may outlive it. */
 void evk_locks_free(evk_locks *locks);
 /* Grants by another schedule from now on, while transactions hold and wait; 0 if none is called so. */

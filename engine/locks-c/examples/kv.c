@@ -138,10 +138,10 @@ static void *work(void *argument) {
 }
 
 int main(int argc, char **argv) {
-    evk_config config = {.schedule = argc > 1 ? argv[1] : NULL};
+    evk_config config = {EVK_CONFIG_INIT, .schedule = argc > 1 ? argv[1] : NULL};
     struct store store = {.locks = evk_locks_new(&config)};
     if (!store.locks) {
-        fprintf(stderr, "kv: no schedule is called %s; try fifo, vats, ldsf or bldsf\n", argv[1]);
+        fprintf(stderr, "kv: %s: %s; try fifo, vats, ldsf or bldsf\n", argv[1], evk_config_error(&config));
         return 2;
     }
     for (size_t account = 0; account < ACCOUNTS; account++)

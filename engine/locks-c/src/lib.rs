@@ -3,12 +3,12 @@
 //! Objects are 64-bit numbers: a C caller hashes or packs its own identifiers. Every function checks its pointers and
 //! enumerations; no panic crosses the boundary, because the workspace aborts on panics.
 
-use std::ffi::{c_char, c_int};
+use std::ffi::{CStr, c_char, c_int};
 use std::time::Duration;
 
 use evenkeel_locks::{
-    Canceller, Config, DeadlockPolicy, LockError, LockManager, Mode, ScheduleKind, Transaction,
-    TxnOptions, Victim,
+    Canceller, Config, ConfigError, DeadlockPolicy, LockError, LockManager, Mode, ScheduleKind,
+    Transaction, TxnOptions, Victim,
 };
 
 /// A lock manager (`evk_locks`).
@@ -50,10 +50,13 @@ pub enum EvkStatus {
     Invalid = 9,
 }
 
-/// `struct evk_config`. Zero in a field means its default.
+/// `struct evk_config`. Zero in a field means its default, but for the size.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct EvkConfig {
+    /// `sizeof(evk_config)` when the caller was compiled. Fields are only ever added at the end; those that the caller does
+    /// not have are at their defaults.
+    pub size: usize,
     /// Name of the schedule (`"ldsf"`, `"bldsf:f4"`, ...); null for LDSF.
     pub schedule: *const c_char,
     /// `enum evk_deadlocks`.
@@ -67,36 +70,89 @@ pub struct EvkConfig {
 /// Name of the schedule used where none is given.
 const DEFAULT_SCHEDULE: &str = "ldsf";
 
+/// No version of [`EvkConfig`] will have more: a size beyond is a field that was not set.
+const CONFIG_BYTES_MAX: usize = 4096;
+/// Bytes of the first version of [`EvkConfig`].
+const FIRST_CONFIG_BYTES: usize = size_of::<EvkConfig>();
+
+/// A configuration of which nothing is chosen.
+const DEFAULTS: EvkConfig = EvkConfig {
+    size: size_of::<EvkConfig>(),
+    schedule: std::ptr::null(),
+    deadlocks: 0,
+    shards: 0,
+    locks_max: 0,
+};
+
 /// Makes a lock manager; null if the configuration is invalid. A null configuration is the default one.
 ///
 /// # Safety
-/// `config` is null or points to a valid configuration, whose `schedule` is null or a C string.
+/// `config` is null or points to a configuration of as many bytes as its `size` says, whose `schedule` is null or a C string.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn evk_locks_new(config: *const EvkConfig) -> *mut EvkLocks {
     // SAFETY: the caller's promise.
-    let config = unsafe { config.as_ref() };
-    // SAFETY: as above.
-    match unsafe { parse(config) } {
-        Some(config) => Box::into_raw(Box::new(EvkLocks(LockManager::new(config)))),
-        None => std::ptr::null_mut(),
+    match unsafe { read(config).and_then(|config| parse(&config)) } {
+        Ok(config) => Box::into_raw(Box::new(EvkLocks(LockManager::new(config)))),
+        Err(_) => std::ptr::null_mut(),
     }
+}
+
+/// Says why [`evk_locks_new`] refuses a configuration: a text that lives for ever; null if it accepts it.
+///
+/// # Safety
+/// As for [`evk_locks_new`].
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn evk_config_error(config: *const EvkConfig) -> *const c_char {
+    // SAFETY: the caller's promise.
+    match unsafe { read(config).and_then(|config| parse(&config)) } {
+        Ok(_) => std::ptr::null(),
+        Err(why) => why.as_ptr(),
+    }
+}
+
+/// The caller's configuration, the fields it does not have at their defaults.
+///
+/// # Safety
+/// `config` is null or points to as many bytes as its `size` says.
+unsafe fn read(config: *const EvkConfig) -> Result<EvkConfig, &'static CStr> {
+    if config.is_null() {
+        return Ok(DEFAULTS);
+    }
+    // SAFETY: `size` is the first field.
+    let size = unsafe { config.cast::<usize>().read() };
+    if size < FIRST_CONFIG_BYTES {
+        return Err(c"size is too small: set it to sizeof(evk_config)");
+    }
+    if size > CONFIG_BYTES_MAX {
+        return Err(c"size is too large: set it to sizeof(evk_config)");
+    }
+    // SAFETY: the caller's promise.
+    let bytes = unsafe { std::slice::from_raw_parts(config.cast::<u8>(), size) };
+    let (known, unknown) = bytes.split_at(size_of::<EvkConfig>().min(size));
+    if unknown.iter().any(|&byte| byte != 0) {
+        return Err(c"the program sets fields that this version of the library does not have: use a newer one");
+    }
+    let mut read = DEFAULTS;
+    // SAFETY: plain numbers and a pointer, of which any bytes the caller wrote are valid.
+    unsafe {
+        let into = (&raw mut read).cast::<u8>();
+        std::ptr::copy_nonoverlapping(known.as_ptr(), into, known.len());
+    }
+    Ok(read)
 }
 
 /// # Safety
 /// `config.schedule` is null or a C string.
-unsafe fn parse(config: Option<&EvkConfig>) -> Option<Config> {
-    let name = config
-        .map(|config| config.schedule)
-        .filter(|name| !name.is_null());
-    let name = match name {
+unsafe fn parse(config: &EvkConfig) -> Result<Config, &'static CStr> {
+    let unknown = c"there is no schedule of this name";
+    let name = match config.schedule.is_null() {
         // SAFETY: the caller's promise.
-        Some(name) => unsafe { std::ffi::CStr::from_ptr(name) }.to_str().ok()?,
-        None => DEFAULT_SCHEDULE,
+        false => unsafe { CStr::from_ptr(config.schedule) }
+            .to_str()
+            .map_err(|_| unknown)?,
+        true => DEFAULT_SCHEDULE,
     };
-    let mut parsed = Config::new(ScheduleKind::from_name(name)?);
-    let Some(config) = config else {
-        return Some(parsed);
-    };
+    let mut parsed = Config::new(ScheduleKind::from_name(name).ok_or(unknown)?);
     parsed.rules.deadlocks = match config.deadlocks {
         0 => DeadlockPolicy::Detect(Victim::Youngest),
         1 => DeadlockPolicy::Detect(Victim::FewestLocks),
@@ -104,15 +160,19 @@ unsafe fn parse(config: Option<&EvkConfig>) -> Option<Config> {
         3 => DeadlockPolicy::WaitDie,
         4 => DeadlockPolicy::WoundWait,
         5 => DeadlockPolicy::NoWait,
-        _ => return None,
+        _ => return Err(c"deadlocks is none of enum evk_deadlocks"),
     };
     if config.shards > 0 {
         parsed.shards = config.shards as usize;
     }
     if config.locks_max > 0 {
-        parsed.locks_max = usize::try_from(config.locks_max).ok()?;
+        parsed.locks_max = usize::try_from(config.locks_max).unwrap_or(usize::MAX);
     }
-    Some(parsed)
+    match parsed.check() {
+        Ok(()) => Ok(parsed),
+        Err(ConfigError::Shards { .. }) => Err(c"more shards than EVK_SHARDS_MAX"),
+        Err(ConfigError::LocksMax { .. }) => Err(c"locks_max is more than EVK_LOCKS_MAX"),
+    }
 }
 
 /// Frees a lock manager. Its transactions may outlive it.
@@ -142,7 +202,7 @@ pub unsafe extern "C" fn evk_locks_set_schedule(
         return 0;
     };
     // SAFETY: the caller's promise.
-    let name = unsafe { std::ffi::CStr::from_ptr(schedule) }.to_str();
+    let name = unsafe { CStr::from_ptr(schedule) }.to_str();
     let Some(schedule) = name.ok().and_then(ScheduleKind::from_name) else {
         return 0;
     };

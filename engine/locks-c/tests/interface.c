@@ -30,7 +30,7 @@ static void *wait_for_lock(void *argument) {
 }
 
 static void modes_and_limits(void) {
-    evk_config config = {.schedule = "bldsf:f4", .locks_max = 2};
+    evk_config config = {EVK_CONFIG_INIT, .schedule = "bldsf:f4", .locks_max = 2};
     evk_locks *locks = evk_locks_new(&config);
     CHECK(locks);
     evk_txn *a = evk_txn_begin(locks, 0, 0), *b = evk_txn_begin(locks, 0, 0);
@@ -51,8 +51,24 @@ static void modes_and_limits(void) {
 }
 
 static void invalid_arguments(void) {
-    evk_config unknown = {.schedule = "lifo"}, policy = {.deadlocks = 17};
-    CHECK(!evk_locks_new(&unknown) && !evk_locks_new(&policy));
+    evk_config refused[] = {
+        {EVK_CONFIG_INIT, .schedule = "lifo"},
+        {EVK_CONFIG_INIT, .deadlocks = 17},
+        {EVK_CONFIG_INIT, .deadlocks = -1},
+        {EVK_CONFIG_INIT, .shards = UINT32_MAX},
+        {EVK_CONFIG_INIT, .shards = EVK_SHARDS_MAX + 1},
+        {EVK_CONFIG_INIT, .locks_max = UINT64_MAX},
+        {EVK_CONFIG_INIT, .locks_max = EVK_LOCKS_MAX + 1},
+        {.schedule = "fifo"},
+        {.size = SIZE_MAX},
+    };
+    for (size_t at = 0; at < sizeof refused / sizeof *refused; at++) {
+        CHECK(!evk_locks_new(&refused[at]));
+        CHECK(evk_config_error(&refused[at]) && *evk_config_error(&refused[at]));
+    }
+    evk_config most = {EVK_CONFIG_INIT, .shards = EVK_SHARDS_MAX, .locks_max = EVK_LOCKS_MAX};
+    CHECK(!evk_config_error(&most) && !evk_config_error(NULL));
+    evk_locks_free(evk_locks_new(&most));
     CHECK(evk_lock(NULL, 1, EVK_X, 0) == EVK_INVALID);
     evk_locks *locks = evk_locks_new(NULL);
     evk_txn *txn = evk_txn_begin(locks, 0, 0);
@@ -64,6 +80,23 @@ static void invalid_arguments(void) {
     evk_release_all(NULL);
     evk_cancel(NULL);
     evk_canceller_free(NULL);
+}
+
+/* A program compiled against a later header, which has one more field. */
+static void later_configuration(void) {
+    struct {
+        evk_config known;
+        uint64_t added;
+    } later = {{.size = sizeof later, .locks_max = 1}, 0};
+    evk_locks *locks = evk_locks_new(&later.known);
+    CHECK(locks);
+    evk_txn *txn = evk_txn_begin(locks, 0, 0);
+    CHECK(evk_lock(txn, 1, EVK_X, 0) == EVK_OK);
+    CHECK(evk_lock(txn, 2, EVK_X, 0) == EVK_TOO_MANY_LOCKS);
+    evk_txn_end(txn);
+    evk_locks_free(locks);
+    later.added = 1;
+    CHECK(!evk_locks_new(&later.known) && evk_config_error(&later.known));
 }
 
 static void deadlock(void) {
@@ -91,7 +124,7 @@ static void deadlock(void) {
 
 /* Two wait, the older one behind the younger one; the schedule becomes oldest first. */
 static void schedule_changed_while_waiting(void) {
-    evk_config config = {.schedule = "fifo"};
+    evk_config config = {EVK_CONFIG_INIT, .schedule = "fifo"};
     evk_locks *locks = evk_locks_new(&config);
     CHECK(!evk_locks_set_schedule(locks, "lifo") && !evk_locks_set_schedule(locks, NULL));
     CHECK(!evk_locks_set_schedule(NULL, "vats"));
@@ -137,6 +170,7 @@ static void cancellation(void) {
 int main(void) {
     modes_and_limits();
     invalid_arguments();
+    later_configuration();
     deadlock();
     cancellation();
     schedule_changed_while_waiting();

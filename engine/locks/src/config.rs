@@ -3,14 +3,36 @@
 use crate::contention::Rules;
 use crate::schedule::ScheduleKind;
 
+/// The most shards of a table: more only cost memory.
+pub const SHARDS_MAX: usize = 1 << 16;
+/// The highest limit of locks a transaction may hold: victims are chosen by 32-bit counts.
+pub const LOCKS_MAX_MAX: usize = u32::MAX as usize;
+
+/// Why a [`Config`] cannot be used.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum ConfigError {
+    /// Too many shards, or none.
+    #[error("{shards} shards; choose 1 to {SHARDS_MAX}, some times the number of processors")]
+    Shards {
+        /// As many as were asked for.
+        shards: usize,
+    },
+    /// The limit of locks a transaction may hold is out of range.
+    #[error("{locks_max} locks a transaction; choose 1 to {LOCKS_MAX_MAX}")]
+    LocksMax {
+        /// The limit asked for.
+        locks_max: usize,
+    },
+}
+
 /// How a lock manager works.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Config {
     /// How conflicts are decided. The one part that can change later: [`crate::LockManager::set_rules`].
     pub rules: Rules,
-    /// Parts of the table locked separately, rounded up to a power of two.
+    /// Parts of the table locked separately, rounded up to a power of two; at most [`SHARDS_MAX`].
     pub shards: usize,
-    /// Locks one transaction may hold.
+    /// Locks one transaction may hold; at most [`LOCKS_MAX_MAX`].
     pub locks_max: usize,
     /// Whether to measure the time spent on contended objects and to count waits by object and by holder
     /// ([`crate::observe::Metrics`]). What is left without it are plain counters. On unless it is in the way.
@@ -26,6 +48,23 @@ impl Config {
             locks_max: 1 << 20,
             metrics: true,
         }
+    }
+
+    /// Whether a lock manager can be made with it.
+    ///
+    /// # Errors
+    /// Which field is out of range.
+    pub fn check(&self) -> Result<(), ConfigError> {
+        let Config {
+            shards, locks_max, ..
+        } = *self;
+        if !(1..=SHARDS_MAX).contains(&shards) {
+            return Err(ConfigError::Shards { shards });
+        }
+        if !(1..=LOCKS_MAX_MAX).contains(&locks_max) {
+            return Err(ConfigError::LocksMax { locks_max });
+        }
+        Ok(())
     }
 }
 

@@ -9,12 +9,12 @@ use std::time::Instant;
 use crate::config::{Config, TxnOptions};
 use crate::contended::{Contended, Entered, TIMED_ONE_IN};
 use crate::contention::Rules;
-use crate::error::LockError;
+use crate::error::{LockError, TxnId};
 use crate::meta::TxnMeta;
 use crate::observe::{Metrics, Wait};
 use crate::owner::{Owner, WaitEnd};
 use crate::sync::{Mutex, MutexGuard};
-use crate::table::{Quick, Request, Table};
+use crate::table::{Locks, Quick, Request, Table};
 
 /// The state behind a [`crate::LockManager`] and its transactions.
 pub(crate) struct ManagerInner<K> {
@@ -104,6 +104,28 @@ impl<K: Hash + Eq + Clone> ManagerInner<K> {
     /// Objects locked now.
     pub(crate) fn locked_objects(&self) -> usize {
         self.table.len()
+    }
+
+    /// The transactions that hold a lock on `key`.
+    pub(crate) fn holders(&self, key: &K) -> Vec<TxnId> {
+        let hash = self.hash(key);
+        let contended = self.contended.lock();
+        let mut shard = self.table.shard(hash);
+        match shard.locks_mut(key, hash) {
+            None => Vec::new(),
+            Some(Locks::Free(granted)) => granted
+                .iter()
+                .map(|grant| TxnId(grant.owner.meta().id))
+                .collect(),
+            Some(Locks::Contended(queue)) => {
+                let graph = contended.core.graph();
+                let granted = &graph.queue(*queue).granted;
+                granted
+                    .iter()
+                    .map(|grant| TxnId(graph.txn(grant.owner).meta.id))
+                    .collect()
+            }
+        }
     }
 
     /// What was counted since the beginning.

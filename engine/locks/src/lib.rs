@@ -81,7 +81,7 @@ mod table;
 mod transaction;
 
 pub use canceller::Canceller;
-pub use config::{Config, TxnOptions};
+pub use config::{Config, ConfigError, LOCKS_MAX_MAX, SHARDS_MAX, TxnOptions};
 pub use contention::Rules;
 pub use deadlock::{DeadlockPolicy, Victim};
 pub use error::{LockError, TxnId};

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use crate::config::{Config, TxnOptions};
 use crate::contention::Rules;
+use crate::error::TxnId;
 use crate::inner::ManagerInner;
 use crate::observe::{Metrics, Wait};
 use crate::schedule::ScheduleKind;
@@ -37,7 +38,11 @@ impl<K> Clone for LockManager<K> {
 
 impl<K: Hash + Eq + Clone> LockManager<K> {
     /// A lock manager in which nothing is locked.
+    ///
+    /// # Panics
+    /// If [`Config::check`] refuses `config`.
     pub fn new(config: Config) -> LockManager<K> {
+        config.check().unwrap_or_else(|error| panic!("{error}"));
         LockManager {
             manager: Arc::new(ManagerInner::new(config)),
         }
@@ -85,6 +90,11 @@ impl<K: Hash + Eq + Clone> LockManager<K> {
     /// Objects locked now.
     pub fn locked_objects(&self) -> usize {
         self.manager.locked_objects()
+    }
+
+    /// The transactions that hold a lock on `key`, in no particular order.
+    pub fn holders(&self, key: &K) -> Vec<TxnId> {
+        self.manager.holders(key)
     }
 
     /// What was counted since the beginning.

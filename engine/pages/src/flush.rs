@@ -10,7 +10,6 @@ use evenkeel_log::Lsn;
 use crate::Pool;
 use crate::double_write::Batch;
 use crate::error::PageError;
-use crate::frame::Frame;
 use crate::page::{PageId, lsn, seal};
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -50,19 +49,24 @@ impl Pool {
     /// call is in the file or of a page in the result. Waits for exclusive latches, so the caller must hold none;
     /// read the log's last LSN for the checkpoint *before*.
     pub fn dirty_pages(&self) -> Vec<DirtyPage> {
-        let mut dirty = Vec::new();
-        for frame in &self.frames {
-            // Who holds the latch may have appended a record and not marked the page yet.
-            if frame.latch.is_exclusive() {
-                frame.latch.lock_shared();
+        // Who holds the latch of a clean page may have appended a record and not marked the page yet. If the page was dirty when it
+        // was latched it is among the dirty ones until an image with the change is written.
+        for frame in self.dirty.announced() {
+            let latch = &self.frames[frame as usize].latch;
+            if latch.is_exclusive() {
+                latch.lock_shared();
                 // SAFETY: just taken.
-                unsafe { frame.latch.unlock_shared() }
-            }
-            if let (Some(recovery_lsn), Some(page)) = (frame.recovery_lsn(), frame.page()) {
-                dirty.push(DirtyPage { page, recovery_lsn });
+                unsafe { latch.unlock_shared() }
             }
         }
+        let dirty = self.dirty.all().into_iter();
         dirty
+            .filter_map(|(recovery_lsn, frame)| {
+                // A page that was written and replaced meanwhile is in the file; the one in its place is dirty since later.
+                let page = self.frames[frame as usize].page()?;
+                Some(DirtyPage { page, recovery_lsn })
+            })
+            .collect()
     }
 
     /// Writes all pages that are dirty now. The caller must hold no latch.
@@ -126,16 +130,7 @@ impl Pool {
 
     /// Writes up to `count` of the pages that have been dirty longest; how many.
     pub(crate) fn flush_oldest(&self, count: usize) -> Result<usize, PageError> {
-        let mut dirty: Vec<(Lsn, u32)> = (0..self.frames.len() as u32)
-            .filter_map(|frame| Some((self.frames[frame as usize].recovery_lsn()?, frame)))
-            .collect();
-        dirty.sort_unstable();
-        let frames: Vec<u32> = dirty
-            .into_iter()
-            .take(count)
-            .map(|(_, frame)| frame)
-            .collect();
-        self.flush_frames(&frames, Patience::None)
+        self.flush_frames(&self.dirty.oldest(count), Patience::None)
     }
 
     /// Writes these frames' pages where they are dirty and nobody else is writing them; how many.
@@ -205,6 +200,7 @@ impl Pool {
             return Taken::Latched;
         }
         let claimed = at.begin_writing();
+        self.writing_pages.fetch_add(u64::from(claimed), Relaxed);
         let image_lsn = (claimed && at.take_image()).then(|| {
             let image = batch.add(page);
             // SAFETY: the latch is held shared.
@@ -244,9 +240,11 @@ impl Pool {
     fn end_writing(&self, frames: &[u32], written: bool) {
         let waiting = self.writing.lock();
         for &frame in frames {
-            self.frames[frame as usize].end_writing(written);
-            self.frames[frame as usize].unpin();
+            let at = &self.frames[frame as usize];
+            self.dirty.end_writing(frame, at, written);
+            at.unpin();
         }
+        self.writing_pages.fetch_sub(frames.len() as u64, Relaxed);
         drop(waiting);
         self.writing_ended.notify_all();
     }
@@ -254,7 +252,7 @@ impl Pool {
     /// Waits until some page that is being written now has been; false if there is none.
     pub(crate) fn await_any_writing(&self) -> bool {
         let waiting = self.writing.lock();
-        let any = self.frames.iter().any(Frame::is_writing);
+        let any = self.writing_pages.load(Relaxed) > 0;
         if any {
             drop(self.writing_ended.wait(waiting));
         }

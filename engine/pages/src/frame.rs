@@ -32,7 +32,8 @@ pub(crate) struct Frame {
 unsafe impl Sync for Frame {}
 
 impl Frame {
-    pub(crate) fn new(page_bytes: usize) -> Frame {
+    /// A frame without memory, see [`Frame::make_memory`].
+    pub(crate) fn new() -> Frame {
         Frame {
             latch: Latch::new(),
             pins: AtomicU32::new(0),
@@ -40,7 +41,7 @@ impl Frame {
             dirty_from: AtomicU64::new(0),
             writing_from: AtomicU64::new(0),
             writing: AtomicBool::new(false),
-            memory: UnsafeCell::new(AlignedBuffer::zeroed(page_bytes)),
+            memory: UnsafeCell::new(AlignedBuffer::zeroed(0)),
         }
     }
 
@@ -70,6 +71,18 @@ impl Frame {
     pub(crate) fn set_page(&self, page: Option<PageId>) {
         self.page
             .store(page.map_or(NO_PAGE, |page| page.0), Release);
+    }
+
+    /// Gives the frame memory for a page, unless it has some: a large pool takes as much as it uses.
+    ///
+    /// # Safety
+    /// The caller holds the latch exclusively and no reference to the bytes.
+    pub(crate) unsafe fn make_memory(&self, page_bytes: usize) {
+        // SAFETY: nobody else reads or changes the memory.
+        let memory = unsafe { &mut *self.memory.get() };
+        if memory.is_empty() {
+            *memory = AlignedBuffer::zeroed(page_bytes);
+        }
     }
 
     /// # Safety
@@ -107,6 +120,11 @@ impl Frame {
             .filter(|&lsn| lsn > 0)
             .min()
             .map(Lsn)
+    }
+
+    /// Whether there is a change that is in no image; the caller holds the latch exclusively, so that no image is being taken.
+    pub(crate) fn has_unwritten_changes(&self) -> bool {
+        self.dirty_from.load(Acquire) > 0
     }
 
     pub(crate) fn is_clean(&self) -> bool {
@@ -148,7 +166,7 @@ mod tests {
 
     #[test]
     fn the_recovery_lsn_is_that_of_the_first_unwritten_change() {
-        let frame = Frame::new(4096);
+        let frame = Frame::new();
         assert_eq!(frame.recovery_lsn(), None);
         frame.mark_dirty(Lsn(5));
         frame.mark_dirty(Lsn(7));

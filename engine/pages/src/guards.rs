@@ -65,8 +65,12 @@ impl fmt::Debug for PageRead<'_> {
 /// The order of a change: append its record to the log, change the body, [`mark_dirty`](PageWrite::mark_dirty) with
 /// the record's LSN, all under one guard.
 pub struct PageWrite<'a> {
+    pool: &'a Pool,
+    number: u32,
     frame: &'a Frame,
     id: PageId,
+    /// Whether the page is clean and the pool knows that it may not stay so.
+    announced: bool,
     /// The body was borrowed for changing after the page was last marked.
     changed: bool,
 }
@@ -74,9 +78,15 @@ pub struct PageWrite<'a> {
 impl<'a> PageWrite<'a> {
     /// Takes over a pin and an exclusive latch.
     pub(crate) fn new(pool: &'a Pool, frame: u32, id: PageId) -> PageWrite<'a> {
-        let frame = &pool.frames[frame as usize];
-        let changed = false;
-        PageWrite { frame, id, changed }
+        let (number, frame) = (frame, &pool.frames[frame as usize]);
+        PageWrite {
+            pool,
+            number,
+            frame,
+            id,
+            announced: pool.dirty.announce(number, frame),
+            changed: false,
+        }
     }
 
     /// Which page.
@@ -96,13 +106,16 @@ impl<'a> PageWrite<'a> {
         debug_assert!(lsn > Lsn::ZERO, "a change is logged before it is made");
         let newest = self.lsn().max(lsn);
         set_lsn(self.bytes_mut(), newest);
-        self.frame.mark_dirty(lsn);
+        if std::mem::take(&mut self.announced) {
+            self.pool.dirty.mark(self.number, self.frame, lsn);
+        }
         self.changed = false;
     }
 
     /// Gives up the right to change the page and goes on reading it, without a moment in between.
-    pub fn downgrade(self) -> PageRead<'a> {
+    pub fn downgrade(mut self) -> PageRead<'a> {
         self.check_marked();
+        self.withdraw();
         let (frame, id) = (self.frame, self.id);
         std::mem::forget(self);
         // SAFETY: the guard held the latch exclusively; its pin and what is left of its latch go on to the new one.
@@ -113,6 +126,13 @@ impl<'a> PageWrite<'a> {
     pub(crate) fn bytes_mut(&mut self) -> &mut [u8] {
         // SAFETY: the guard holds the latch exclusively, and is borrowed so itself.
         unsafe { self.frame.bytes_mut() }
+    }
+
+    /// No record was appended for the page, or it was marked.
+    fn withdraw(&mut self) {
+        if std::mem::take(&mut self.announced) {
+            self.pool.dirty.withdraw(self.number);
+        }
     }
 
     fn check_marked(&self) {
@@ -143,6 +163,7 @@ impl DerefMut for PageWrite<'_> {
 impl Drop for PageWrite<'_> {
     fn drop(&mut self) {
         self.check_marked();
+        self.withdraw();
         // SAFETY: the guard holds the latch exclusively.
         unsafe { self.frame.latch.unlock_exclusive() }
         self.frame.unpin();

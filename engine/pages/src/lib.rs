@@ -36,6 +36,7 @@
 
 mod allocation;
 mod barrier;
+mod dirty;
 mod double_write;
 mod error;
 mod file;

@@ -7,6 +7,7 @@ use std::time::Duration;
 use evenkeel_disk::Directory;
 
 use crate::barrier::LogBarrier;
+use crate::dirty::DirtyFrames;
 use crate::double_write::{BATCH_PAGES, Batch, DoubleWrite};
 use crate::error::PageError;
 use crate::file::PageFile;
@@ -31,6 +32,7 @@ pub struct Pool {
     pub(crate) frames: Box<[Frame]>,
     pub(crate) table: PageTable,
     pub(crate) replacer: Replacer,
+    pub(crate) dirty: DirtyFrames,
     /// Frames without a page.
     free: Mutex<Vec<u32>>,
     pub(crate) file: PageFile,
@@ -40,6 +42,8 @@ pub struct Pool {
     pub(crate) batches: Mutex<Vec<Batch>>,
     /// Waiting for pages that others are writing.
     pub(crate) writing: Mutex<()>,
+    /// How many pages are being written.
+    pub(crate) writing_pages: AtomicU64,
     pub(crate) writing_ended: Condvar,
     pub(crate) first_region_with_room: AtomicU64,
     pub(crate) writer: Writer,
@@ -90,15 +94,17 @@ impl Pool {
         let (double, repaired) = DoubleWrite::open(directory, &double, &file, page_bytes)?;
         let pool = Arc::new(Pool {
             page_bytes,
-            frames: (0..frames).map(|_| Frame::new(page_bytes)).collect(),
+            frames: (0..frames).map(|_| Frame::new()).collect(),
             table: PageTable::new(),
             replacer: Replacer::new(frames, settings.replacement, settings.lazy_wait),
+            dirty: DirtyFrames::new(),
             free: Mutex::new((0..frames as u32).rev().collect()),
             file,
             double: Mutex::new(double),
             barrier,
             batches: Mutex::new(Vec::new()),
             writing: Mutex::new(()),
+            writing_pages: AtomicU64::new(0),
             writing_ended: Condvar::default(),
             first_region_with_room: AtomicU64::new(0),
             writer: Writer::new(settings.writer_interval),
@@ -199,7 +205,10 @@ impl Pool {
             return None;
         }
         // SAFETY: the latch is held exclusively.
-        let bytes = unsafe { at.bytes_mut() };
+        let bytes = unsafe {
+            at.make_memory(self.page_bytes);
+            at.bytes_mut()
+        };
         if let Err(error) = self.load(page, bytes, absent) {
             self.table.unmap(page);
             at.set_page(None);
@@ -331,10 +340,6 @@ impl Pool {
         self.writer.stop();
     }
 
-    pub(crate) fn dirty_frames(&self) -> usize {
-        self.frames.iter().filter(|frame| !frame.is_clean()).count()
-    }
-
     /// What the pool has done since it was opened.
     pub fn statistics(&self) -> PoolStatistics {
         let (hits, misses, resident) = self.table.counts();
@@ -350,7 +355,7 @@ impl Pool {
             written: self.written.load(Relaxed),
             write_batches: self.write_batches.load(Relaxed),
             foreground_batches: self.foreground_batches.load(Relaxed),
-            dirty: self.dirty_frames() as u64,
+            dirty: self.dirty.count() as u64,
             resident,
             young: self.replacer.lock().young() as u64,
         }

@@ -233,7 +233,7 @@ mod tests {
     /// has been replaced in the meantime.
     #[test]
     fn deferred_moves_are_done_at_the_next_success_if_the_page_is_still_there() {
-        let frames: Vec<Frame> = (0..32).map(|_| Frame::new(4096)).collect();
+        let frames: Vec<Frame> = (0..32).map(|_| Frame::new()).collect();
         let replacer = Replacer::new(32, Replacement::LazyLru, Duration::from_micros(10));
         resident(&replacer, &frames);
         let old: Vec<u32> = (0..32).filter(|&frame| is_old(&replacer, frame)).collect();
@@ -266,7 +266,7 @@ mod tests {
     /// The time waited grows with each try but those that are given up at once.
     #[test]
     fn after_a_try_in_vain_nobody_tries_for_long_until_the_lock_changes_hands() {
-        let frames: Vec<Frame> = (0..32).map(|_| Frame::new(4096)).collect();
+        let frames: Vec<Frame> = (0..32).map(|_| Frame::new()).collect();
         let replacer = Replacer::new(32, Replacement::LazyLru, Duration::from_micros(10));
         resident(&replacer, &frames);
         let old: Vec<u32> = (0..32).filter(|&frame| is_old(&replacer, frame)).collect();
@@ -288,7 +288,7 @@ mod tests {
     #[test]
     fn a_full_backlog_drops_the_oldest() {
         let count = 2 * BACKLOG_MAX * 8 / 3;
-        let frames: Vec<Frame> = (0..count).map(|_| Frame::new(4096)).collect();
+        let frames: Vec<Frame> = (0..count).map(|_| Frame::new()).collect();
         let replacer = Replacer::new(count, Replacement::LazyLru, Duration::ZERO);
         resident(&replacer, &frames);
         let old: Vec<u32> = (0..count as u32)
@@ -307,7 +307,7 @@ mod tests {
 
     #[test]
     fn lru_waits_for_the_list() {
-        let frames: Vec<Frame> = (0..8).map(|_| Frame::new(4096)).collect();
+        let frames: Vec<Frame> = (0..8).map(|_| Frame::new()).collect();
         let replacer = Replacer::new(8, Replacement::Lru, Duration::ZERO);
         resident(&replacer, &frames);
         let old = (0..8).find(|&frame| is_old(&replacer, frame)).unwrap();

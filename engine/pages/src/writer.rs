@@ -128,7 +128,7 @@ fn run(pool: &Weak<Pool>, shared: &Shared) {
             }
             left -= wanted;
         }
-        if pages > 0 && pool.dirty_frames() > pool.frames.len() / 2 {
+        if pages > 0 && pool.dirty.count() > pool.frames.len() / 2 {
             let _ = pool.flush_oldest(BATCH_PAGES);
         }
     }

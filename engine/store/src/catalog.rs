@@ -49,6 +49,7 @@ impl StoreInner {
         self: &Arc<StoreInner>,
         schema: Schema,
     ) -> Result<Table, StoreError> {
+        schema.check_limits()?;
         schema.check()?;
         let mut txn = Transaction::begin(Arc::clone(self), &TransactionOptions::default());
         txn.lock(LockName::catalog(), Mode::X)?;

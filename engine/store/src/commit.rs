@@ -30,7 +30,7 @@ impl Transaction {
         }
         self.ended = true;
         self.store.counters.committed.add_one();
-        self.locks.release_all();
+        self.release_locks();
         self.store.ghosts.add(&mut self.deleted);
         self.store.ghosts.add(&mut self.taken_back);
         self.notify_observer(true);

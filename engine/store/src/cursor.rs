@@ -9,9 +9,9 @@ use std::ops::{Bound, ControlFlow};
 use evenkeel_locks::Mode;
 
 use crate::error::StoreError;
+use crate::ghosts::Ghost;
 use crate::key::KeyRange;
 use crate::locking::LockName;
-use crate::purge::Ghost;
 use crate::read::LockDuration;
 use crate::scan::Scan;
 use crate::table::{Index, Table};

@@ -3,8 +3,8 @@
 use evenkeel_locks::{LockError, Mode};
 
 use crate::error::StoreError;
+use crate::ghosts::Ghost;
 use crate::locking::LockName;
-use crate::purge::Ghost;
 use crate::record::Undo;
 use crate::table::Table;
 use crate::transaction::Transaction;

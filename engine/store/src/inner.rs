@@ -12,9 +12,10 @@ use parking_lot::{Mutex, RwLock};
 
 use crate::checkpoint::CheckpointState;
 use crate::error::StoreError;
+use crate::ghosts::GhostQueue;
 use crate::locking::LockName;
 use crate::observe::Observer;
-use crate::purge::GhostQueue;
+use crate::purge::Search;
 use crate::released::Released;
 use crate::running::Running;
 use crate::settings::Release;
@@ -35,6 +36,7 @@ pub(crate) struct StoreInner {
     pub(crate) running: Running,
     pub(crate) counters: Counters,
     pub(crate) ghosts: GhostQueue,
+    pub(crate) ghost_search: Mutex<Search>,
     pub(crate) catalog: Tree,
     pub(crate) checkpoints: Mutex<CheckpointState>,
     pub(crate) directory: Arc<dyn Directory>,
@@ -85,6 +87,7 @@ impl StoreInner {
             running: parts.running,
             counters: Counters::default(),
             ghosts: GhostQueue::default(),
+            ghost_search: Mutex::default(),
             catalog: parts.catalog,
             checkpoints: Mutex::new(parts.checkpoints),
             directory: parts.directory,
@@ -174,6 +177,12 @@ impl StoreInner {
             .by_root
             .insert(table.tree().root, (table.clone(), None));
         tables.by_name.insert(table.name().to_owned(), table);
+    }
+
+    /// The trees of all tables and indexes.
+    pub(crate) fn trees(&self) -> Vec<Tree> {
+        let tables = self.tables.read();
+        tables.by_root.keys().map(|&root| Tree { root }).collect()
     }
 
     /// The table and index a tree belongs to.

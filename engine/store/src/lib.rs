@@ -53,7 +53,7 @@
 //! | `transaction`, `commit`, `undo`, `record` | begin to end; what a record holds; taking changes back |
 //! | `released` | locks are given up before the disk is waited for; what that asks of who gets them |
 //! | `recovery`, `checkpoint`, `running` | analysis, redo, undo; where they begin |
-//! | `purge`, `housekeeping` | removing ghosts, in the background |
+//! | `ghosts`, `purge`, `housekeeping` | deleted entries and their removal, in the background |
 //! | `workers`, `observe`, `settings`, `statistics` | the papers' knobs and what to measure |
 //!
 //! ## Files
@@ -67,6 +67,7 @@ mod commit;
 mod cursor;
 mod entries;
 mod error;
+mod ghosts;
 mod housekeeping;
 mod indexes;
 mod inner;

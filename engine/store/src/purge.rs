@@ -1,91 +1,115 @@
 //! Removing ghosts: entries that were deleted, or inserted by a transaction that rolled back.
 //!
 //! A ghost is removed when its row and the gap below it can be locked exclusively at once, so neither its transaction is
-//! running nor does a scan rely on the gap, which becomes part of the one above. What cannot be removed yet is tried again later; after a
-//! restart, scans that meet ghosts report them.
+//! running nor does a scan rely on the gap, which becomes part of the one above. One that is locked is tried again when the
+//! transaction that has locked it ends ([`crate::ghosts`]).
+//!
+//! Ghosts are remembered in memory only. After opening, all leaves are therefore read once, a few at a time, to find those of
+//! earlier runs.
 
-use evenkeel_locks::Mode;
+use evenkeel_locks::{Mode, TxnId};
 use evenkeel_log::Depends;
-use parking_lot::Mutex;
 use std::sync::atomic::Ordering;
 
 use crate::error::StoreError;
+use crate::ghosts::Ghost;
 use crate::inner::StoreInner;
 use crate::locking::LockName;
 use crate::storage::apply;
 use crate::tree::Tree;
 use crate::tree::change::Change;
+use crate::tree::descend::Seek;
 use crate::tree::node::Node;
 use crate::tree::structure::is_underfull;
-
-/// Ghosts remembered at most; others stay until a scan meets them.
-const GHOSTS_MAX: usize = 1 << 20;
-
-/// A deleted entry.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Ghost {
-    tree: Tree,
-    key: Box<[u8]>,
-}
-
-impl Ghost {
-    pub(crate) fn new(tree: Tree, key: &[u8]) -> Ghost {
-        Ghost {
-            tree,
-            key: key.into(),
-        }
-    }
-}
-
-/// Ghosts to remove.
-#[derive(Default)]
-pub(crate) struct GhostQueue {
-    ghosts: Mutex<Vec<Ghost>>,
-}
-
-impl GhostQueue {
-    /// Takes over `ghosts`.
-    pub(crate) fn add(&self, ghosts: &mut Vec<Ghost>) {
-        if ghosts.is_empty() {
-            return;
-        }
-        let mut queue = self.ghosts.lock();
-        let room = GHOSTS_MAX.saturating_sub(queue.len());
-        queue.extend(ghosts.drain(..).take(room));
-    }
-
-    fn take(&self) -> Vec<Ghost> {
-        std::mem::take(&mut self.ghosts.lock())
-    }
-}
 
 /// What became of a ghost.
 enum Purged {
     /// It is gone, now or before.
     Gone,
-    /// Somebody holds its row or gap.
-    InUse,
+    /// Somebody has locked this.
+    Locked(LockName),
+    /// Its deletion is not durable yet.
+    NotDurable,
+}
+
+/// The search for ghosts that nobody remembers: where it goes on. Whoever has locked it is also the only one to purge, so that no
+/// purge blocks another.
+#[derive(Default)]
+pub(crate) struct Search {
+    /// Trees not read to their ends, the last one first.
+    trees: Vec<Tree>,
+    /// The first key not read of the last one.
+    from: Vec<u8>,
+}
+
+impl Search {
+    pub(crate) fn new(trees: Vec<Tree>) -> Search {
+        Search {
+            trees,
+            from: Vec::new(),
+        }
+    }
 }
 
 impl StoreInner {
-    /// Removes the ghosts known; how many could not be removed yet.
+    /// Removes the ghosts known, after reading at most `leaves_max` leaves in search of others; how many ghosts are left.
     ///
     /// # Errors
     /// If pages or log fail; the ghosts stay.
-    pub(crate) fn purge(&self) -> Result<usize, StoreError> {
-        let mut left = Vec::new();
-        let mut ghosts = self.ghosts.take().into_iter();
+    pub(crate) fn purge(&self, leaves_max: usize) -> Result<usize, StoreError> {
+        let mut search = self.ghost_search.lock();
+        if self.ghosts.take_missed() {
+            *search = Search::new(self.trees());
+        }
+        self.search_ghosts(&mut search, leaves_max)?;
+        let mut ghosts = self.ghosts.take_ready().into_iter();
+        let mut retried = Vec::new();
         let result = ghosts.try_for_each(|ghost| {
             self.check()?;
-            if let Purged::InUse = self.purge_one(&ghost)? {
-                left.push(ghost);
+            self.counters.purge_attempts.add_one();
+            match self.purge_one(&ghost)? {
+                Purged::Gone => {}
+                Purged::NotDurable => retried.push(ghost),
+                Purged::Locked(name) => match self.locks.holders(&name).first() {
+                    Some(&holder) => self.retry_after(ghost, name, holder),
+                    None => retried.push(ghost),
+                },
             }
             Ok(())
         });
-        left.extend(ghosts);
-        let count = left.len();
-        self.ghosts.add(&mut left);
-        result.map(|()| count)
+        retried.extend(ghosts);
+        self.ghosts.add(&mut retried);
+        result.map(|()| self.ghosts.len())
+    }
+
+    /// Queues `ghost` until `holder`, which has locked `name`, has ended.
+    fn retry_after(&self, ghost: Ghost, name: LockName, holder: TxnId) {
+        self.ghosts.block(ghost, holder);
+        // It may have ended between the failed attempt and now, and nobody would report that again.
+        if !self.locks.holders(&name).contains(&holder) {
+            self.ghosts.transaction_ended(holder);
+        }
+    }
+
+    /// Reads on, at most `leaves_max` leaves, and queues the ghosts there.
+    fn search_ghosts(&self, search: &mut Search, leaves_max: usize) -> Result<(), StoreError> {
+        for _ in 0..leaves_max {
+            let Some(&tree) = search.trees.last() else {
+                return Ok(());
+            };
+            self.check()?;
+            let leaf = tree.leaf_to_read(&self.storage.pool, Seek::At(&search.from))?;
+            let node = Node(&leaf);
+            let ghosts = node.entries().filter(|entry| entry.ghost);
+            let mut ghosts = ghosts.map(|entry| Ghost::new(tree, entry.key)).collect();
+            self.ghosts.add(&mut ghosts);
+            search.from.clear();
+            match node.high() {
+                Some(high) => search.from.extend_from_slice(high),
+                None => drop(search.trees.pop()),
+            }
+        }
+        Ok(())
     }
 
     fn purge_one(&self, ghost: &Ghost) -> Result<Purged, StoreError> {
@@ -99,12 +123,14 @@ impl StoreInner {
         let mut locks = self.locks.begin();
         let mut may_lock = |name| locks.try_lock(&name, Mode::X).is_ok();
         let row = self.row_lock(*tree, key)?;
-        if !may_lock(row) || !may_lock(LockName::gap(*tree, Some(key))) {
-            return Ok(Purged::InUse);
+        for name in [row, LockName::gap(*tree, Some(key))] {
+            if !may_lock(name) {
+                return Ok(Purged::Locked(name));
+            }
         }
         // Nobody that passes by would see that it needs the deletion, were the ghost gone before that is durable.
         if self.released.commit_of(row).is_some() {
-            return Ok(Purged::InUse);
+            return Ok(Purged::NotDurable);
         }
         let change = Change::Remove { slot: slot as u16 };
         // Under the lazy policies the deletion may not be durable yet: its commit is among everything.

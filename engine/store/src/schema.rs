@@ -2,7 +2,7 @@
 
 use crate::codec::{Reader, Write};
 use crate::error::StoreError;
-use crate::value::ColumnType;
+use crate::value::{ColumnType, Value};
 
 /// A column.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -50,6 +50,10 @@ pub struct Schema {
 
 /// Columns a table may have.
 const COLUMNS_MAX: usize = 1024;
+/// Indexes a table may have.
+const INDEXES_MAX: usize = 256;
+/// The longest name of a table, column or index, in bytes.
+const NAME_BYTES_MAX: usize = 1024;
 
 impl Schema {
     /// A table without columns.
@@ -130,6 +134,30 @@ impl Schema {
             }
         }
         places
+    }
+
+    /// Whether a new table of this schema can be written down; [`check`](Schema::check) says whether it makes sense.
+    ///
+    /// # Errors
+    /// [`StoreError::BadSchema`] with the limit that is passed.
+    pub(crate) fn check_limits(&self) -> Result<(), StoreError> {
+        let columns = self.columns.iter().map(|column| &column.name);
+        let indexes = self.indexes.iter().map(|index| &index.name);
+        let mut names = std::iter::once(&self.name).chain(columns).chain(indexes);
+        let long = names.find(|name| name.len() > NAME_BYTES_MAX);
+        let what = if let Some(name) = long {
+            format!(
+                "the name {} is too long: at most {NAME_BYTES_MAX} bytes",
+                Value::from(name.as_str())
+            )
+        } else if self.indexes.len() > INDEXES_MAX {
+            format!("{} indexes: at most {INDEXES_MAX}", self.indexes.len())
+        } else {
+            return Ok(());
+        };
+        // The table's own name may be the one that is too long to be shown.
+        let table = self.name.chars().take(NAME_BYTES_MAX).collect();
+        Err(StoreError::BadSchema { table, what })
     }
 
     /// # Errors
@@ -266,6 +294,27 @@ mod tests {
         for len in 0..bytes.len() {
             assert_eq!(Schema::decode(&mut Reader(&bytes[..len])), None);
         }
+    }
+
+    #[test]
+    fn limits_are_named() {
+        let long = "x".repeat(70_000);
+        let column = |name: &str| Schema::new("t").column(name, ColumnType::Int);
+        let mut indexed = column("a").primary_key(["a"]);
+        for number in 0..=INDEXES_MAX {
+            indexed = indexed.index(number.to_string(), ["a"]);
+        }
+        let passed = [
+            (Schema::new(&long), "1024 bytes"),
+            (column(&long), "1024 bytes"),
+            (column("a").index(&long, ["a"]), "1024 bytes"),
+            (indexed, "at most 256"),
+        ];
+        for (schema, expected) in passed {
+            let text = schema.check_limits().unwrap_err().to_string();
+            assert!(text.contains(expected) && text.len() < 2000, "{text}");
+        }
+        orders().check_limits().unwrap();
     }
 
     #[test]

@@ -38,6 +38,8 @@ pub struct TransactionStatistics {
     pub lock_timeouts: u64,
     /// Deleted entries removed from pages.
     pub purged: u64,
+    /// Times that was tried: more than removed if transactions held locks there.
+    pub purge_attempts: u64,
     /// Checkpoints taken.
     pub checkpoints: u64,
 }
@@ -67,6 +69,7 @@ pub(crate) struct Counters {
     pub(crate) gave_way: Counter,
     pub(crate) lock_timeouts: Counter,
     pub(crate) purged: Counter,
+    pub(crate) purge_attempts: Counter,
     pub(crate) checkpoints: Counter,
 }
 
@@ -80,6 +83,7 @@ impl Counters {
             gave_way: self.gave_way.get(),
             lock_timeouts: self.lock_timeouts.get(),
             purged: self.purged.get(),
+            purge_attempts: self.purge_attempts.get(),
             checkpoints: self.checkpoints.get(),
         }
     }

@@ -17,6 +17,7 @@ use crate::housekeeping::Housekeeper;
 use crate::inner::{Parts, StoreInner};
 use crate::locking::LockName;
 use crate::observe::Observer;
+use crate::purge::Search;
 use crate::recovery::recover;
 use crate::running::Running;
 use crate::schema::Schema;
@@ -216,12 +217,13 @@ impl Store {
     }
 
     /// Removes deleted rows that nobody needs any more, and takes a checkpoint if one is due: what the background thread does,
-    /// for [`Housekeeping::ByHand`]. How many deleted entries have to stay for now.
+    /// for [`Housekeeping::ByHand`]. How many deleted entries have to stay for now. The first call after opening reads all tables
+    /// in search of entries deleted in earlier runs, which the background thread does bit by bit.
     ///
     /// # Errors
     /// If pages or log fail.
     pub fn tidy(&self) -> Result<usize, StoreError> {
-        self.inner().tidy()
+        self.inner().tidy(usize::MAX)
     }
 
     /// Reads every page in use, to know of damage before it is met; how many there are.
@@ -257,9 +259,9 @@ impl Store {
 }
 
 impl StoreInner {
-    /// Removes ghosts and takes a checkpoint if one is due.
-    pub(crate) fn tidy(&self) -> Result<usize, StoreError> {
-        let left = self.purge()?;
+    /// Removes ghosts, reading at most `leaves_max` leaves in search of them, and takes a checkpoint if one is due.
+    pub(crate) fn tidy(&self, leaves_max: usize) -> Result<usize, StoreError> {
+        let left = self.purge(leaves_max)?;
         if self.is_checkpoint_due() {
             self.checkpoint()?;
         }
@@ -289,6 +291,13 @@ fn open_inner(
     log_directories: Vec<Arc<dyn Directory>>,
     settings: &Settings,
 ) -> Result<StoreInner, StoreError> {
+    settings
+        .locks
+        .check()
+        .map_err(|error| StoreError::BadSetting {
+            setting: "locks",
+            what: error.to_string(),
+        })?;
     let lock = directory
         .lock(LOCK_FILE)
         .map_err(|error| match error.kind() {
@@ -339,5 +348,6 @@ fn open_inner(
     });
     store.checkpoint()?;
     store.load_tables()?;
+    *store.ghost_search.lock() = Search::new(store.trees());
     Ok(store)
 }

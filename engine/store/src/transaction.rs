@@ -8,10 +8,10 @@ use evenkeel_log::{Depends, Lsn, NewRecord};
 use evenkeel_pages::PageWrite;
 
 use crate::error::StoreError;
+use crate::ghosts::Ghost;
 use crate::inner::StoreInner;
 use crate::locking::LockName;
 use crate::observe::{Grant, Trace};
-use crate::purge::Ghost;
 use crate::record::{Kind, Undo, put_changes};
 use crate::storage::apply;
 use crate::table::Table;
@@ -282,12 +282,18 @@ impl Transaction {
     fn end_undone(&mut self) -> Result<(), StoreError> {
         self.ended = true;
         let undone = self.undo_all();
-        self.locks.release_all();
+        self.release_locks();
         if undone.is_ok() {
             self.store.ghosts.add(&mut self.taken_back);
         }
         self.notify_observer(false);
         undone
+    }
+
+    /// Releases all locks at its end.
+    pub(crate) fn release_locks(&mut self) {
+        self.locks.release_all();
+        self.store.ghosts.transaction_ended(self.locks.id());
     }
 
     fn undo_all(&mut self) -> Result<(), StoreError> {

@@ -60,14 +60,29 @@ impl Value {
     }
 }
 
+/// As much of a text, and of bytes, as a message shows.
+const SHOWN_CHARS: usize = 64;
+const SHOWN_BYTES: usize = 32;
+
+/// For messages: of a long value its beginning and its length.
 impl fmt::Display for Value {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Value::Null => f.write_str("null"),
             Value::Int(value) => write!(f, "{value}"),
             Value::Float(value) => write!(f, "{value}"),
-            Value::Text(value) => write!(f, "{value:?}"),
-            Value::Bytes(value) => write!(f, "{value:02x?}"),
+            Value::Text(value) => match value.char_indices().nth(SHOWN_CHARS) {
+                None => write!(f, "{value:?}"),
+                Some((cut, _)) => {
+                    write!(f, "{:?}... ({} bytes)", &value[..cut], value.len())
+                }
+            },
+            Value::Bytes(value) => match value.get(..SHOWN_BYTES) {
+                Some(head) if value.len() > SHOWN_BYTES => {
+                    write!(f, "{head:02x?}... ({} bytes)", value.len())
+                }
+                _ => write!(f, "{value:02x?}"),
+            },
         }
     }
 }
@@ -164,5 +179,25 @@ impl Deref for Row {
 
     fn deref(&self) -> &[Value] {
         &self.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn messages_show_the_beginning_of_a_long_value() {
+        assert_eq!(Value::from("short").to_string(), "\"short\"");
+        assert_eq!(Value::from(vec![1, 255]).to_string(), "[01, ff]");
+        let long = [
+            Value::from("é".repeat(500_000)),
+            Value::from(vec![7; 1_000_000]),
+        ];
+        for value in long {
+            let shown = value.to_string();
+            assert!(shown.len() < 300, "{shown}");
+            assert!(shown.ends_with("... (1000000 bytes)"), "{shown}");
+        }
     }
 }

@@ -37,7 +37,7 @@ pub(crate) fn recover(
     checkpoint: &Checkpoint,
 ) -> Result<Outcome, StoreError> {
     let mut analysis = Analysis::new(checkpoint);
-    let redo = Redo::new(&storage.pool, checkpoint);
+    let mut redo = Redo::new(&storage.pool, checkpoint);
     for record in recovered.scan(checkpoint.scan_from)? {
         let record = record?;
         let malformed = || StoreError::Corrupt(format!("log record {} is malformed", record.lsn));

@@ -18,7 +18,7 @@ pub(crate) mod structure;
 use evenkeel_pages::PageId;
 
 /// A tree, by the page of its root.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(crate) struct Tree {
     pub(crate) root: PageId,
 }

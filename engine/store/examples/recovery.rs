@@ -1,0 +1,135 @@
+//! How long recovery takes, beside the work that wrote the log:
+//! `cargo run --release -p evenkeel-store --example recovery -- DIRECTORY [MB of log ...]` (64 and 256).
+//!
+//! For each size a process of its own inserts rows and updates, deletes and re-inserts them at random until its log has so many
+//! megabytes since the last checkpoint, and then dies without closing the store. One line each:
+//!
+//! * `log`: what was written, in bytes and records of the log,
+//! * `work`: how long that took, without waiting for the disk at each commit ([`FlushPolicy::LazyFlush`]),
+//! * `recovery`: how long the next opening takes, which repeats all of it,
+//! * `opening`: how long an opening takes after a clean close.
+
+use std::path::Path;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use evenkeel_store::{
+    ColumnType, FlushPolicy, Scan, Schema, Settings, Store, StoreError, Table, TransactionOptions,
+    Value,
+};
+
+/// More rows than fit into the pool: 128 MB.
+const ROWS: i64 = 400_000;
+const STATEMENTS: usize = 100;
+const SIZES_MB: [u64; 2] = [64, 256];
+
+fn main() -> Result<(), StoreError> {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let number = |text: &String| text.parse().expect("a number of megabytes");
+    match arguments.as_slice() {
+        [mode, directory, size] if mode == "--work" => work(Path::new(directory), number(size)),
+        [directory, sizes @ ..] => {
+            let sizes: Vec<u64> = sizes.iter().map(number).collect();
+            let sizes = if sizes.is_empty() {
+                &SIZES_MB
+            } else {
+                &sizes[..]
+            };
+            sizes
+                .iter()
+                .try_for_each(|&size_mb| measure(Path::new(directory), size_mb))
+        }
+        [] => panic!("name a directory for the stores"),
+    }
+}
+
+fn settings() -> Settings {
+    let mut settings = Settings::default();
+    settings.log.policy = FlushPolicy::LazyFlush;
+    settings.checkpoint_log_bytes = u64::MAX;
+    settings
+}
+
+/// Writes a log of so many megabytes, prints how long it took, and dies.
+fn work(directory: &Path, size_mb: u64) -> Result<(), StoreError> {
+    let store = Store::open(directory, settings())?;
+    let schema = Schema::new("rows")
+        .column("id", ColumnType::Int)
+        .column("number", ColumnType::Int)
+        .column("text", ColumnType::Text);
+    let table = store.create_table(schema.primary_key(["id"]).index("by_number", ["number"]))?;
+    let begun = Instant::now();
+    let mut random = 1;
+    while store.statistics().log.record_bytes < size_mb << 20 {
+        let mut txn = store.begin(TransactionOptions::default());
+        for _ in 0..STATEMENTS {
+            change(&mut txn, &table, &mut random)?;
+        }
+        txn.commit()?;
+    }
+    let log = store.statistics().log;
+    let elapsed = begun.elapsed();
+    println!(
+        "{} {} {}",
+        log.record_bytes,
+        log.records,
+        elapsed.as_nanos()
+    );
+    std::process::abort()
+}
+
+fn change(
+    txn: &mut evenkeel_store::Transaction,
+    table: &Table,
+    random: &mut u64,
+) -> Result<(), StoreError> {
+    *random = random
+        .wrapping_mul(6364136223846793005)
+        .wrapping_add(1442695040888963407);
+    let id = Value::Int((*random >> 33) as i64 % ROWS);
+    if *random >> 29 & 7 == 0 {
+        txn.delete(table, &[id]).map(drop)
+    } else {
+        let number = Value::Int((*random >> 20) as i64 & 0xFFFF);
+        txn.put(table, &[id, number, "x".repeat(300).into()])
+            .map(drop)
+    }
+}
+
+fn measure(directory: &Path, size_mb: u64) -> Result<(), StoreError> {
+    let place = directory.join(format!("recovery-{size_mb}"));
+    let io = |cause: std::io::Error| panic!("{}: {cause}", place.display());
+    std::fs::create_dir_all(&place).unwrap_or_else(io);
+    let program = std::env::current_exe().unwrap_or_else(|cause| panic!("{cause}"));
+    let mut child = Command::new(program);
+    child.arg("--work").arg(&place).arg(size_mb.to_string());
+    let output = child.output().unwrap_or_else(|cause| panic!("{cause}"));
+    let printed = String::from_utf8_lossy(&output.stdout).into_owned();
+    let fields: Vec<u64> = printed
+        .split_whitespace()
+        .map_while(|field| field.parse().ok())
+        .collect();
+    let &[bytes, records, work_ns] = fields.as_slice() else {
+        panic!("{}", String::from_utf8_lossy(&output.stderr));
+    };
+    let begun = Instant::now();
+    let store = Store::open(&place, settings())?;
+    let recovery = begun.elapsed();
+    let table = store.table("rows").expect("its creation was durable");
+    let mut txn = store.begin(TransactionOptions::default());
+    let rows = txn.scan(&table, &Scan::all().limit(1000))?.len();
+    drop(txn);
+    store.close()?;
+    drop(store);
+    let begun = Instant::now();
+    drop(Store::open(&place, settings())?);
+    let opening = begun.elapsed();
+    let work = Duration::from_nanos(work_ns);
+    println!(
+        "log {} MB, {records} records; work {work:.1?}; recovery {recovery:.1?}, {:.2} of the work; opening {opening:.1?} ({rows} rows seen)",
+        bytes >> 20,
+        recovery.as_secs_f64() / work.as_secs_f64(),
+    );
+    std::fs::remove_dir_all(&place).unwrap_or_else(io);
+    Ok(())
+}

@@ -1,0 +1,82 @@
+//! Removing deleted entries, counted: each is tried once, and again only after who was in the way has ended.
+
+mod support;
+
+use evenkeel_disk::faults::FaultDisk;
+use evenkeel_store::{ColumnType, Scan, Schema, Store, Table, TransactionOptions};
+use support::{open, small_settings};
+
+/// Each has an entry in the table and one in its index.
+const ROWS: i64 = 500;
+
+fn filled(disk: &FaultDisk) -> (Store, Table) {
+    let store = open(disk, small_settings(1)).unwrap();
+    let schema = Schema::new("rows")
+        .column("id", ColumnType::Int)
+        .column("group", ColumnType::Int)
+        .primary_key(["id"])
+        .index("by_group", ["group"]);
+    let table = store.create_table(schema).unwrap();
+    let mut txn = store.begin(TransactionOptions::default());
+    for id in 0..ROWS {
+        txn.insert(&table, &[id.into(), (id % 7).into()]).unwrap();
+    }
+    txn.commit().unwrap();
+    (store, table)
+}
+
+fn delete_all(store: &Store, table: &Table) {
+    let mut txn = store.begin(TransactionOptions::default());
+    for id in 0..ROWS {
+        assert!(txn.delete(table, &[id.into()]).unwrap());
+    }
+    txn.commit().unwrap();
+}
+
+fn attempts(store: &Store) -> u64 {
+    store.statistics().transactions.purge_attempts
+}
+
+#[test]
+fn what_a_reader_blocks_is_tried_again_when_it_ends_and_not_before() {
+    let ghosts = 2 * ROWS as u64;
+    let (store, table) = filled(&FaultDisk::new());
+    delete_all(&store, &table);
+    // Two readers lock all that is left of the rows: they scan before anything is removed.
+    let mut readers = [(); 2].map(|()| store.begin(TransactionOptions::default()));
+    for reader in &mut readers {
+        assert_eq!(reader.scan(&table, &Scan::all()).unwrap(), []);
+    }
+    assert_eq!(store.tidy().unwrap(), 2 * ROWS as usize);
+    assert_eq!(attempts(&store), ghosts);
+    // Neither time, nor scans that meet the ghosts, nor the ends of others make more of them.
+    for _ in 0..5 {
+        readers[0].scan(&table, &Scan::all()).unwrap();
+        let mut other = store.begin(TransactionOptions::default());
+        assert_eq!(other.get(&table, &[1.into()]).unwrap(), None);
+        drop(other);
+        assert_eq!(store.tidy().unwrap(), 2 * ROWS as usize);
+    }
+    assert_eq!(attempts(&store), ghosts);
+    let [first, second] = readers;
+    drop(first);
+    assert_eq!(store.tidy().unwrap(), 2 * ROWS as usize);
+    assert!(attempts(&store) <= 2 * ghosts, "once more at most, in vain");
+    drop(second);
+    assert_eq!(store.tidy().unwrap(), 0);
+    assert!(attempts(&store) <= 3 * ghosts);
+    assert_eq!(store.statistics().transactions.purged, ghosts);
+}
+
+#[test]
+fn ghosts_of_an_earlier_run_are_found_without_a_scan() {
+    let disk = FaultDisk::new();
+    let (store, table) = filled(&disk);
+    delete_all(&store, &table);
+    drop((store, table));
+    let store = open(&disk.after_power_failure(0), small_settings(1)).unwrap();
+    assert_eq!(store.tidy().unwrap(), 0);
+    assert_eq!(store.statistics().transactions.purged, 2 * ROWS as u64);
+    store.tidy().unwrap();
+    assert_eq!(attempts(&store), 2 * ROWS as u64);
+}
