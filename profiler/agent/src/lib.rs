@@ -1,7 +1,8 @@
 //! The agent: what runs inside the target, preloaded by the session.
 //!
 //! ```text
-//! loader   >  join       find the arena, announce this process' modules, wait to be wanted
+//! loader   >  join       find the arena, announce this process' modules, wait to be wanted, register handlers
+//!             verdict    what the session says: wanted or not, over or not
 //! a call   >  boundaries the call is one at which an interval begins or ends: the short way or the long one
 //!             intervals  write markers, switch recording on and off
 //!             labels     what the interval's class is made of
@@ -34,6 +35,7 @@ mod rings;
 mod sampling;
 mod signals;
 mod threads;
+mod verdict;
 mod waits;
 
 /// Run by the loader before the target's own initialisers.

@@ -6,11 +6,11 @@
 use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use crate::arch::versions::DLSYM;
-use crate::{arena, plan, signals};
+use crate::{arena, masks, plan};
 
 /// Called at each look-up: hooks what is new, as far as it is wanted. Returns the C library's `dlsym`.
 pub extern "C" fn notice() -> usize {
-    if signals::active() {
+    if masks::active() {
         // SAFETY: the C library's per-thread word; the target must find it as it was.
         let errno = unsafe { *libc::__errno_location() };
         plan::libraries_may_have_come(arena::get());

@@ -4,16 +4,35 @@
 
 use core::ffi::{c_int, c_long};
 use core::mem::zeroed;
+use core::ptr;
+use core::sync::atomic::{AtomicBool, Ordering::*};
 
 use evenkeel_patch::kernel::is_readable;
 use libc::sigset_t;
 
 use crate::next::{interpose, next};
-use crate::signals::active;
 
 next! {
-    pub fn real_sigmask = pthread_sigmask(how: c_int, set: *const sigset_t, old: *mut sigset_t) -> c_int;
+    fn real_sigmask = pthread_sigmask(how: c_int, set: *const sigset_t, old: *mut sigset_t) -> c_int;
     fn real_syscall = syscall(number: c_long, how: u64, set: *const u64, old: u64, bytes: u64) -> c_long;
+}
+
+/// Whether SIGTRAP is the agent's: masks and handlers must leave it alone.
+static ACTIVE: AtomicBool = AtomicBool::new(false);
+
+/// Whether masks and handlers must leave SIGTRAP alone.
+pub fn active() -> bool {
+    ACTIVE.load(Relaxed)
+}
+
+/// From now on SIGTRAP is never blocked.
+pub fn keep_trap_open() {
+    let mut trap = empty();
+    // SAFETY: a set of ours.
+    unsafe { libc::sigaddset(&mut trap, libc::SIGTRAP) };
+    ACTIVE.store(true, Release);
+    // SAFETY: the set above.
+    unsafe { real_sigmask(libc::SIG_UNBLOCK, &trap, ptr::null_mut()) };
 }
 
 /// No signals.

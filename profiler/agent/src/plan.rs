@@ -6,11 +6,12 @@ use core::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicU64, Ordering::
 use evenkeel_patch::arch::stubs::Boundaries;
 use evenkeel_patch::{Patcher, Plan};
 use evenkeel_wire::now_ticks;
-use evenkeel_wire::{Mode, Probe, Wanted};
+use evenkeel_wire::{Probe, Wanted};
 
 use crate::arena::{self, Arena};
 use crate::modules::Modules;
-use crate::{join, waits};
+use crate::verdict::{is_over, verdict};
+use crate::waits;
 
 /// How often a busy thread asks whether libraries were loaded, in ticks (some tens of milliseconds).
 const MODULES_PERIOD_TICKS: u64 = 100_000_000;
@@ -93,11 +94,6 @@ pub fn is_due(arena: Arena) -> bool {
     !detached() && (is_over(arena, now) || is_stale(arena) || now > LOOK_AGAIN_TICKS.load(Relaxed))
 }
 
-fn is_over(arena: Arena, now: u64) -> bool {
-    let control = arena.control();
-    control.mode.load(Relaxed) == Mode::Detach as u32 || now > control.lease_ticks.load(Relaxed)
-}
-
 fn is_stale(arena: Arena) -> bool {
     arena.control().generation.load(Acquire) != applied()
 }
@@ -138,7 +134,7 @@ pub fn libraries_may_have_come(arena: Arena) {
     if process.modules.changed() {
         process.modules.refresh(arena, &mut |_| {});
         for module in process.modules.list() {
-            join::verdict(arena, module.index as usize, VERDICT_NAPS);
+            verdict(arena, module.index as usize, VERDICT_NAPS);
         }
         bring_up_to_date(process, arena);
     }

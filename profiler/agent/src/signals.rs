@@ -5,10 +5,10 @@ use core::cell::UnsafeCell;
 use core::ffi::{c_int, c_void};
 use core::mem::zeroed;
 use core::ptr;
-use core::sync::atomic::{AtomicBool, Ordering::*};
+use core::sync::atomic::{AtomicBool, AtomicPtr, Ordering::*};
 
+use crate::masks::{self, active};
 use crate::next::{interpose, next};
-use crate::plan;
 
 struct Kept(UnsafeCell<libc::sigaction>);
 // SAFETY: written under LOCK; the handler reads whole words that change together only when the target calls sigaction
@@ -18,15 +18,16 @@ unsafe impl Sync for Kept {}
 // SAFETY: zero is SIG_DFL with an empty mask.
 static TARGET: Kept = Kept(UnsafeCell::new(unsafe { zeroed() }));
 static LOCK: AtomicBool = AtomicBool::new(false);
-static ACTIVE: AtomicBool = AtomicBool::new(false);
 
-/// Whether masks and handlers must leave SIGTRAP alone.
-pub fn active() -> bool {
-    ACTIVE.load(Relaxed)
-}
+/// Carries out the instruction at a breakpoint. False: the breakpoint is not of the plan.
+pub type OnBreakpoint = fn(&mut libc::ucontext_t) -> bool;
+
+/// An [`OnBreakpoint`]; null before SIGTRAP was taken over.
+static ON_BREAKPOINT: AtomicPtr<()> = AtomicPtr::new(ptr::null_mut());
 
 /// Takes SIGTRAP over, keeping what was there.
-pub fn take_over() {
+pub fn take_over(on_breakpoint: OnBreakpoint) {
+    ON_BREAKPOINT.store(on_breakpoint as *mut (), Release);
     // SAFETY: before the target's own code runs.
     unsafe {
         let mut action: libc::sigaction = zeroed();
@@ -34,10 +35,7 @@ pub fn take_over() {
         // Not deferred: what the handler calls may itself be in change, and a trap with the signal blocked kills.
         action.sa_flags = libc::SA_SIGINFO | libc::SA_RESTART | libc::SA_NODEFER;
         real_sigaction(libc::SIGTRAP, &action, TARGET.0.get());
-        let mut trap = crate::masks::empty();
-        libc::sigaddset(&mut trap, libc::SIGTRAP);
-        ACTIVE.store(true, Release);
-        crate::masks::real_sigmask(libc::SIG_UNBLOCK, &trap, ptr::null_mut());
+        masks::keep_trap_open();
     }
 }
 
@@ -45,12 +43,19 @@ extern "C" fn on_trap(signal: c_int, info: *mut libc::siginfo_t, context: *mut c
     // SAFETY: the kernel passes a context; errno is the interrupted code's.
     unsafe {
         let errno = *libc::__errno_location();
-        let ours = (*info).si_code > 0 && plan::on_trap(&mut *context.cast::<libc::ucontext_t>());
+        let ours = (*info).si_code > 0 && carry_out(&mut *context.cast::<libc::ucontext_t>());
         if !ours {
             pass_on(signal, info, context);
         }
         *libc::__errno_location() = errno;
     }
+}
+
+fn carry_out(context: &mut libc::ucontext_t) -> bool {
+    let on_breakpoint = ON_BREAKPOINT.load(Acquire);
+    // SAFETY: only functions of this type are stored; it was stored before the handler was installed.
+    let on_breakpoint: OnBreakpoint = unsafe { core::mem::transmute(on_breakpoint) };
+    on_breakpoint(context)
 }
 
 unsafe fn pass_on(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {

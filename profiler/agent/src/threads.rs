@@ -6,7 +6,25 @@ use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering::*};
 
 use evenkeel_patch::thread;
 
-use crate::{arena, plan, rings, waits};
+/// What is to be done when a thread ends and when the process forks.
+pub struct Handlers {
+    /// On the thread, before the C library takes it down.
+    pub thread_ends: fn(),
+    /// In the parent.
+    pub before_fork: fn(),
+    /// In the parent.
+    pub after_fork_in_parent: fn(),
+    /// In the child, whose only thread this is.
+    pub after_fork_in_child: fn(),
+}
+
+/// Those of [`watch`]; null before.
+static HANDLERS: AtomicPtr<Handlers> = AtomicPtr::new(ptr::null_mut());
+
+fn handlers() -> Option<&'static Handlers> {
+    // SAFETY: `watch` takes handlers that live as long as the process.
+    unsafe { HANDLERS.load(Acquire).as_ref() }
+}
 
 /// Key whose destructor runs when a thread ends, plus one; 0: none.
 static KEY: AtomicU32 = AtomicU32::new(0);
@@ -16,7 +34,8 @@ static KEY: AtomicU32 = AtomicU32::new(0);
 static HERE: AtomicPtr<AtomicU32> = AtomicPtr::new(ptr::null_mut());
 
 /// Asks the C library to report ends of threads and forks.
-pub fn watch() {
+pub fn watch(handlers: &'static Handlers) {
+    HANDLERS.store(ptr::from_ref(handlers).cast_mut(), Release);
     // SAFETY: fresh memory.
     unsafe {
         let (protection, flags) = (
@@ -77,35 +96,26 @@ pub fn notice_fork() {
 }
 
 extern "C" fn on_end(_: *mut c_void) {
-    waits::creation::before_end();
-    let thread = thread::current();
-    thread.close();
-    rings::release(thread);
+    if let Some(handlers) = handlers() {
+        (handlers.thread_ends)();
+    }
 }
 
 extern "C" fn before_fork() {
-    // Children inherit the newest plan, instead of each applying it.
-    plan::poll(arena::get());
-    plan::lock_for_fork();
-    waits::creation::before_fork();
+    if let Some(handlers) = handlers() {
+        (handlers.before_fork)();
+    }
 }
 
 extern "C" fn after_fork_in_parent() {
-    plan::after_fork_in_parent();
+    if let Some(handlers) = handlers() {
+        (handlers.after_fork_in_parent)();
+    }
 }
 
 extern "C" fn after_fork_in_child() {
     set_here();
-    plan::after_fork_in_child();
-    let thread = thread::current();
-    thread.after_fork();
-    rings::discard_records(thread);
-    thread.retry_ticks = 0;
-    if !plan::detached() {
-        arena::get()
-            .control()
-            .processes_hooked
-            .fetch_add(1, Relaxed);
-        waits::creation::after_fork_in_child();
+    if let Some(handlers) = handlers() {
+        (handlers.after_fork_in_child)();
     }
 }

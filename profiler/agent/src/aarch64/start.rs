@@ -4,21 +4,19 @@
 use core::arch::naked_asm;
 use core::ffi::c_void;
 
-use crate::waits::creation::began;
-
 /// The start routine that the C library sees.
 ///
 /// # Safety
-/// The argument is a [`ThreadStart`](crate::waits::creation::ThreadStart).
+/// The argument leads to a function, which gets the argument and returns a start routine and that routine's argument.
 #[unsafe(naked)]
 pub unsafe extern "C" fn thread_entry(start: *mut c_void) -> *mut c_void {
     naked_asm!(
         "stp x29, x30, [sp, #-16]!",
-        "bl {began}",
+        "ldr x16, [x0]",
+        "blr x16",
         "ldp x29, x30, [sp], #16",
         "mov x16, x0",
         "mov x0, x1",
         "br x16",
-        began = sym began,
     )
 }

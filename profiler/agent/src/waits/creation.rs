@@ -24,8 +24,11 @@ const STARTS_MAX: usize = 256;
 
 type StartRoutine = extern "C" fn(*mut c_void) -> *mut c_void;
 
-/// What a thread that is being created is to do.
+/// What a thread that is being created is to do; [`thread_entry`] gets it.
+#[repr(C)]
 pub struct ThreadStart {
+    /// What `thread_entry` calls; first, where it looks for it.
+    began: extern "C" fn(&ThreadStart) -> Routine,
     taken: AtomicBool,
     routine: AtomicU64,
     argument: AtomicU64,
@@ -34,6 +37,7 @@ pub struct ThreadStart {
 
 static STARTS: [ThreadStart; STARTS_MAX] = [const {
     ThreadStart {
+        began,
         taken: AtomicBool::new(false),
         routine: AtomicU64::new(0),
         argument: AtomicU64::new(0),
@@ -59,7 +63,7 @@ fn take_start() -> Option<&'static ThreadStart> {
         .find(|start| !start.taken.load(Relaxed) && !start.taken.swap(true, Acquire))
 }
 
-/// What [`thread_entry`] goes on with.
+/// What `thread_entry` goes on with.
 #[repr(C)]
 pub struct Routine {
     routine: u64,
@@ -67,7 +71,7 @@ pub struct Routine {
 }
 
 /// A thread begins.
-pub extern "C" fn began(start: &ThreadStart) -> Routine {
+extern "C" fn began(start: &ThreadStart) -> Routine {
     let routine = Routine {
         routine: start.routine.load(Relaxed),
         argument: start.argument.load(Relaxed),

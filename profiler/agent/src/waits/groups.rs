@@ -7,6 +7,7 @@ use evenkeel_wire::now_ticks;
 use evenkeel_wire::waits::OPEN_MAX;
 use evenkeel_wire::{Event, Kind, Mode, Object, Open};
 
+use crate::verdict::is_over;
 use crate::{arena, intervals, plan, rings, threads};
 
 /// Runs `then`, which may do anything but change `errno`.
@@ -27,8 +28,7 @@ pub fn recorder(now: u64) -> Option<&'static mut Thread> {
     let control = arena.control();
     let thread = thread::current();
     let mode = control.mode.load(Relaxed);
-    let over =
-        plan::detached() || mode == Mode::Detach as u32 || now > control.lease_ticks.load(Relaxed);
+    let over = plan::detached() || is_over(arena, now);
     let silent = mode == Mode::Idle as u32 || mode == Mode::Count as u32;
     if thread.closed || over || silent {
         if !thread.open {

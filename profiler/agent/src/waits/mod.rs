@@ -51,3 +51,9 @@ pub mod switch;
 mod waiting;
 
 pub use switch::recording;
+
+/// Records waits from now on, if the session wants them.
+pub fn follow(arena: crate::arena::Arena) {
+    objects::renew_salt();
+    switch::follow(arena);
+}

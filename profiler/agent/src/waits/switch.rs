@@ -38,10 +38,9 @@ impl Table {
     }
 }
 
-/// Switches waits on if the session wants them.
+/// Switches waits on if the session wants them. [`super::follow`] prepares what they need.
 pub fn follow(arena: Arena) {
     if arena.control().waits.load(Relaxed) != 0 {
-        super::objects::renew_salt();
         TABLE.store(arena.waiters().cast_mut(), Release);
     }
 }

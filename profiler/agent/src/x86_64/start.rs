@@ -4,20 +4,17 @@
 use core::arch::naked_asm;
 use core::ffi::c_void;
 
-use crate::waits::creation::began;
-
 /// The start routine that the C library sees.
 ///
 /// # Safety
-/// The argument is a [`ThreadStart`](crate::waits::creation::ThreadStart).
+/// The argument leads to a function, which gets the argument and returns a start routine and that routine's argument.
 #[unsafe(naked)]
 pub unsafe extern "C" fn thread_entry(start: *mut c_void) -> *mut c_void {
     naked_asm!(
         "sub rsp, 8",
-        "call {began}",
+        "call qword ptr [rdi]",
         "add rsp, 8",
         "mov rdi, rdx",
         "jmp rax",
-        began = sym began,
     )
 }

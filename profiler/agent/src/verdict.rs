@@ -1,0 +1,39 @@
+//! What the session says of this process: whether a module is wanted, and whether the session is over.
+
+use core::sync::atomic::Ordering::*;
+
+use evenkeel_wire::{Mode, ModuleState, now_ticks};
+
+use crate::arena::Arena;
+
+/// How often a waiting process looks for its verdict.
+const NAP_NS: i64 = 200_000;
+
+/// Whether the session is over: it says so, or its lease has run out.
+pub fn is_over(arena: Arena, now: u64) -> bool {
+    let control = arena.control();
+    control.mode.load(Relaxed) == Mode::Detach as u32 || now > control.lease_ticks.load(Relaxed)
+}
+
+/// Waits for the session to judge a module. It answers within milliseconds the first time and has the answer ready for
+/// every further process; a session that died answers by letting its lease run out. Gives up after so many `naps`.
+pub fn verdict(arena: Arena, index: usize, naps: u32) -> u32 {
+    // SAFETY: an announced entry of the table.
+    let module = unsafe { &*arena.module(index) };
+    for _ in 0..naps {
+        let state = module.state.load(Acquire);
+        if state == ModuleState::Wanted as u32 || state == ModuleState::Ignored as u32 {
+            return state;
+        }
+        if is_over(arena, now_ticks()) {
+            break;
+        }
+        let nap = libc::timespec {
+            tv_sec: 0,
+            tv_nsec: NAP_NS,
+        };
+        // SAFETY: a duration of our own.
+        unsafe { libc::nanosleep(&nap, core::ptr::null_mut()) };
+    }
+    ModuleState::Ignored as u32
+}
