@@ -48,7 +48,7 @@ pub fn write(path: &Path, text: &str) -> Result<(), Failure> {
     })
 }
 
-/// Whether [`write`] will be able to: better known before a run than after it.
+/// Whether [`write()`] will be able to: better known before a run than after it.
 pub fn check(path: &Path) -> Result<(), Failure> {
     if path == Path::new("-") {
         return Ok(());

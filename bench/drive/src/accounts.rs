@@ -79,7 +79,7 @@ impl Latencies {
         record(&mut self.histogram, sample.response_ns());
     }
 
-    /// The response time that the fraction `p` of transactions do not exceed, to [`DIGITS`] digits; 0 without any.
+    /// The response time that the fraction `p` of transactions do not exceed, to `DIGITS` digits; 0 without any.
     #[must_use]
     pub fn percentile_ns(&self, p: f64) -> u64 {
         // A bucket's upper end may lie above the greatest value in it, which is known exactly.

@@ -19,7 +19,7 @@ pub struct Replicated<'a> {
 
 /// What replications say together: means over the seeds, but counts added up and maxima of maxima.
 impl<'a> Replicated<'a> {
-    /// Groups what [`crate::cases`] and [`crate::sweep`] returned.
+    /// Groups what [`crate::cases`] and [`crate::sweep()`] returned.
     pub fn group(cases: &'a [Case], outcomes: &'a [Outcome], seeds: usize) -> Vec<Replicated<'a>> {
         cases
             .chunks(seeds)

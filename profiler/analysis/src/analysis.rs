@@ -84,7 +84,7 @@ impl Analysis {
         self.assembler.follows_waits()
     }
 
-    /// Keeps the path of the interval with this number, for [`crate::summary::Pick::Id`]. Numbers count the intervals in
+    /// Keeps the path of the interval with this number, for [`crate::timelines::Pick::Id`]. Numbers count the intervals in
     /// order of their ends, those left out included: the same in every replay.
     pub fn keep_interval(&mut self, id: u64) {
         self.intake.wanted = Some(id);

@@ -14,8 +14,8 @@
 //! specificity 0, above all the root itself, is not ranked. Nor is what the probes cost, and that a path goes on on another
 //! thread: they are no function's doing. Waits and other states are ranked as functions of height 0.
 //!
-//! **Callers**: a leaf that several functions share is a factor for each of them that consists of it ([`shared`]), and of any
-//! factor it is told whose calls it sums ([`callers`]).
+//! **Callers**: a leaf that several functions share is a factor for each of them that consists of it (`shared`), and of any
+//! factor it is reported whose calls it sums (`callers`).
 
 mod callers;
 mod shared;

@@ -22,7 +22,7 @@ pub struct Report<'a> {
 }
 
 impl<'a> Report<'a> {
-    /// Of what [`crate::cases`] and [`crate::sweep`] returned for so many seeds, compared with `baseline`, if given.
+    /// Of what [`crate::cases`] and [`crate::sweep()`] returned for so many seeds, compared with `baseline`, if given.
     pub fn new(
         cases: &'a [Case],
         outcomes: &'a [Outcome],

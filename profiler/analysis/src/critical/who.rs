@@ -41,11 +41,11 @@ pub struct Holder {
 /// What makes a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct RowKey {
-    /// The calls that wait, a node of [`WaitSums::stacks`].
+    /// The calls that wait, a node of `WaitSums::stacks`.
     pub waiter: u32,
     /// What is waited for.
     pub kind: Kind,
-    /// Who ended it: its open calls, a node of [`WaitSums::stacks`], and for whom it worked.
+    /// Who ended it: its open calls, a node of `WaitSums::stacks`, and for whom it worked.
     pub holder: Option<(u32, State)>,
 }
 

@@ -99,7 +99,7 @@ pub unsafe fn apply(changes: &[Change], alone: bool) {
 const MEMBARRIER_SYNC_CORE: libc::c_int = 1 << 5;
 const MEMBARRIER_REGISTER_SYNC_CORE: libc::c_int = 1 << 6;
 
-/// Asks the kernel for the right to [`barrier`]. False where it has none to give.
+/// Asks the kernel for the right to `barrier`. False where it has none to give.
 pub fn register_barrier() -> bool {
     // SAFETY: no memory is touched.
     unsafe { libc::syscall(libc::SYS_membarrier, MEMBARRIER_REGISTER_SYNC_CORE, 0, 0) == 0 }

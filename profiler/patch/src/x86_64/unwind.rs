@@ -1,7 +1,7 @@
 //! Exceptions and `pthread_exit` unwind through trampolines: call frame information for their region.
 //!
 //! While a hooked call runs, its stack slot holds an address in a trampoline. For a trampoline with a constant return
-//! address, that address lies [`RETURN_AT`] bytes further on, so one expression over the program counter serves them
+//! address, that address lies `RETURN_AT` bytes further on, so one expression over the program counter serves them
 //! all. For the moving ones a second expression searches the shadow stacks for the frame with this stack pointer and
 //! this program counter.
 //!
