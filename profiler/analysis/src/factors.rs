@@ -1,7 +1,11 @@
 //! Factors: which functions, and which pairs of functions, make the latency vary (dissertation 2.3.2.2, algorithm 1).
 //!
 //! A function's factor sums Var(X) over its nodes, a pair's sums 2 Cov(X, Y) over the nodes of which both are parts, as
-//! fractions of Var(L). Functions without timed calls are leaves; of others the own time is the factor `body of f`.
+//! fractions of Var(L). Functions without timed calls are leaves; of others the own time is the factor `body of f`. What a leaf
+//! waits for, and its time beside the waits, are parts of the leaf: it has the same name and sum whether waits are followed or not.
+//!
+//! **Several sites of one caller**: a function that another calls from several sites is one function there, and its contribution
+//! the variance of the sum over the sites (`variance.md` section 3): the covariances among them are its own, never those of a pair.
 //!
 //! **Recursion**: the time of a call of f below another call of f is part of the outer call's time, so its variance is
 //! counted at the outermost call only. Covariances are not contained in one another that way (those below a node
@@ -178,24 +182,40 @@ fn terms(tree: &VarianceTree<'_>, functions: &Functions) -> Terms {
     let mut add = |key, term| terms.entry(key).or_default().push(term);
     for node in tree.nodes() {
         let mut parts = tree.parts(node);
-        parts.retain(|&part| part != Part::Call(PROBES) && !is_crossing(tree, part));
+        parts.retain(|&part| is_ranked(tree, part));
         for (at, &a) in parts.iter().enumerate() {
             let id = functions.id(a);
-            if !functions.is_nested(tree, a) {
+            let is_nested = functions.is_nested(tree, a);
+            if !is_nested {
                 add(Key::variance(id), Term::Variance(a));
             }
             for &b in &parts[at + 1..] {
                 let other = functions.id(b);
-                let pair = Key {
-                    functions: [id.min(other), id.max(other)],
-                    kind: FactorKind::Covariance,
-                    caller: None,
+                let key = match other == id {
+                    true if is_nested => continue,
+                    // Two sites of one caller: part of the variance of their sum.
+                    true => Key::variance(id),
+                    false => Key {
+                        functions: [id.min(other), id.max(other)],
+                        kind: FactorKind::Covariance,
+                        caller: None,
+                    },
                 };
-                add(pair, Term::Covariance(a, b));
+                add(key, Term::Covariance(a, b));
             }
         }
     }
     terms
+}
+
+/// Whether a part can be a factor, or half of one.
+fn is_ranked(tree: &VarianceTree<'_>, part: Part) -> bool {
+    match part {
+        Part::Call(PROBES) => false,
+        // Of a leaf, its time beside what it waited for.
+        Part::Body(node) => node == ROOT || tree.state(node).is_some() || tree.is_opened(node),
+        Part::Call(_) => !is_crossing(tree, part),
+    }
 }
 
 /// Whether a part only says whose thread the calls below it are on: it is no function's doing either.
@@ -218,6 +238,10 @@ impl Candidate {
             b.moment(tree.total, tree)
                 .total_cmp(&a.moment(tree.total, tree))
         });
+        if self.key.kind == FactorKind::Variance {
+            // The covariances among a function's own sites are no paths of their own.
+            terms.retain(|term| matches!(term, Term::Variance(_)));
+        }
         let [a, b] = self.key.functions.map(|id| functions.name(id));
         Factor {
             kind: self.key.kind,
@@ -227,7 +251,7 @@ impl Candidate {
                 vec![a, b]
             },
             caller: self.key.caller.map(|id| functions.name(id)),
-            callers: callers(&terms, tree, functions),
+            callers: callers(&self.terms, tree, functions),
             contribution: self.contribution,
             score: self.score(),
             height: self.height,
@@ -236,7 +260,9 @@ impl Candidate {
                 .take(PATHS_MAX)
                 .map(|&term| term_path(tree, term))
                 .collect(),
-            what: term_kind(tree, terms[0]),
+            what: terms
+                .first()
+                .map_or(Kind::Call, |&term| term_kind(tree, term)),
             ..Factor::default()
         }
     }

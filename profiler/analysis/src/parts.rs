@@ -135,6 +135,12 @@ impl<'a> VarianceTree<'a> {
         &self.children[node as usize]
     }
 
+    /// Whether calls made by a node itself are timed; else it is a leaf of the tree, however much it waited.
+    pub fn is_opened(&self, node: u32) -> bool {
+        let mut children = self.children(node).iter();
+        children.any(|&child| child != PROBES && self.state(child).is_none())
+    }
+
     /// Parts of a node: its timed calls, then its body. A node without timed calls has none: it is its own body.
     pub fn parts(&self, node: u32) -> Vec<Part> {
         let calls = self.children(node).iter().map(|&child| Part::Call(child));
@@ -187,7 +193,9 @@ impl<'a> VarianceTree<'a> {
                 let name = self.name(Part::Call(node));
                 match self.state(node) {
                     Some(state) => format!("{name}, {}", state.remainder()),
-                    None => format!("body of {name}"),
+                    None if node == ROOT || self.is_opened(node) => format!("body of {name}"),
+                    // Beside what it waited for; which calls it made is not known.
+                    None => format!("{name} itself"),
                 }
             }
             Part::Call(ROOT) => self.sites.root.clone(),

@@ -98,26 +98,31 @@ impl Record {
     }
 
     /// Probe id, or a number from [`MARKER_FIRST`] up.
+    #[inline]
     pub const fn id(self) -> u32 {
         (self.word >> 1) as u32 & PROBE_ID_MASK
     }
 
     /// Whether it is a completed call.
+    #[inline]
     pub const fn is_call(self) -> bool {
         self.id() < MARKER_FIRST
     }
 
     /// Duration in ticks, or a marker's payload.
+    #[inline]
     pub const fn duration(self) -> u64 {
         self.word >> DURATION_SHIFT
     }
 
     /// End of the call in ticks.
+    #[inline]
     pub const fn end(self) -> u64 {
         self.start.wrapping_add(self.duration())
     }
 
     /// Which marker this is, if any.
+    #[inline]
     pub const fn as_marker(self) -> Option<Marker> {
         Some(match self.id().wrapping_sub(MARKER_FIRST) {
             0 => Marker::Wait,
@@ -142,6 +147,7 @@ impl Record {
     }
 
     /// The label bytes of a [`Marker::Label`] record, padding included.
+    #[inline]
     pub const fn label_chunk(self) -> [u8; LABEL_CHUNK] {
         let low = self.start.to_le_bytes();
         let high = self.duration().to_le_bytes();

@@ -167,7 +167,9 @@ impl Timeline {
             opens: opens.len() as u32,
             what,
         };
-        self.opens.extend(opens);
+        if !opens.is_empty() {
+            self.opens.extend(opens);
+        }
         self.marks.push_back(mark);
         self.marks_end() - 1
     }

@@ -94,6 +94,12 @@ fn chain(term: Term, tree: &VarianceTree<'_>, functions: &Functions) -> Vec<u32>
         Term::Variance(part @ Part::Call(node)) => (Some(functions.id(part)), above(node)),
         // The own time of a function is called by whoever calls the function.
         Term::Variance(Part::Body(node)) => (Some(functions.id(Part::Call(node))), above(node)),
+        // Two sites of one function.
+        Term::Covariance(part @ Part::Call(node), other)
+            if functions.id(part) == functions.id(other) =>
+        {
+            (Some(functions.id(part)), above(node))
+        }
         Term::Covariance(Part::Body(node), _) => (None, Some(node)),
         Term::Covariance(Part::Call(node), _) => (None, above(node)),
     };

@@ -58,6 +58,9 @@ pub(super) fn divide(
 fn caller_of(term: Term, tree: &VarianceTree<'_>, functions: &Functions) -> Option<u32> {
     match term {
         Term::Variance(part @ Part::Call(_)) => callers::nearest(part, tree, functions),
+        Term::Covariance(a @ Part::Call(_), b) if functions.id(a) == functions.id(b) => {
+            callers::nearest(a, tree, functions)
+        }
         _ => None,
     }
 }

@@ -189,3 +189,39 @@ fn probes_are_no_factor() {
             .any(|warning| warning.contains("spent in probes"))
     );
 }
+
+/// f is called from two sites of root: n at one, 2 n at the other, n = 10, 20, 30. It is one function there: Var(3 n), all of
+/// Var(L) (each site by itself would be 1/9 and 4/9), and never a pair with itself.
+#[test]
+fn two_sites_of_one_caller_are_one_function() {
+    let intervals: Vec<_> = [10, 20, 30]
+        .map(|n| vec![leaf(A, n), work(5), leaf(B, 2 * n)])
+        .into();
+    let table = sites(&[("f", "root+0x1", 0), ("f", "root+0x2", 0)]);
+    let profile = analysed(&intervals).profile(&table, &options());
+    assert_eq!(names(&profile), ["f"]);
+    let f = &profile.factors[0];
+    near(f.contribution, 1.0);
+    near(f.score, 25.0);
+    assert_eq!(f.paths, ["root > f [root+0x2]", "root > f [root+0x1]"]);
+}
+
+/// The same where the sites make up for one another (n and 40 - n), and g varies alone: f contributes nothing.
+#[test]
+fn sites_that_make_up_for_one_another_contribute_nothing() {
+    let interval = |n, other| vec![leaf(A, n), leaf(B, 40 - n), leaf(2, other)];
+    let intervals = [
+        interval(10, 1),
+        interval(30, 1),
+        interval(10, 3),
+        interval(30, 3),
+    ];
+    let table = sites(&[
+        ("f", "root+0x1", 0),
+        ("f", "root+0x2", 0),
+        ("g", "root+0x3", 0),
+    ]);
+    let profile = analysed(&intervals).profile(&table, &options());
+    assert_eq!(names(&profile), ["g"]);
+    near(profile.factors[0].contribution, 1.0);
+}

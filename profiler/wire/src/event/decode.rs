@@ -90,10 +90,14 @@ impl Decoder {
     }
 
     /// Nothing more comes: passes on what waited for the record behind it.
+    #[inline]
     pub fn finish(&mut self, sink: &mut impl Sink) {
-        if self.group.is_none() && !self.labelling {
-            return;
+        if self.group.is_some() || self.labelling {
+            self.complete(sink);
         }
+    }
+
+    fn complete(&mut self, sink: &mut impl Sink) {
         if let Some(group) = self.group.take() {
             self.pass_on(&group, sink);
             self.open.clear();

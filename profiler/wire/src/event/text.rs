@@ -24,6 +24,7 @@ impl Default for Text {
 
 impl Text {
     /// Takes a [`Marker::Label`] or [`Marker::LabelInteger`] record; ignores any other.
+    #[inline]
     pub fn push(&mut self, record: Record) {
         match record.as_marker() {
             Some(Marker::Label) => {
@@ -39,6 +40,7 @@ impl Text {
     }
 
     /// What was collected.
+    #[inline]
     pub fn value(&self) -> LabelValue<'_> {
         match self.integer {
             Some(value) => LabelValue::Integer(value),
@@ -48,6 +50,7 @@ impl Text {
     }
 
     /// Begins the next one.
+    #[inline]
     pub fn clear(&mut self) {
         self.len = 0;
         self.integer = None;

@@ -2,11 +2,11 @@
 
 use evenkeel_wire::Kind;
 
-use super::super::trace::{near, options};
+use super::super::trace::{child, near, options, started};
 use super::streams::*;
 use crate::profile::Profile;
 use crate::sites::Kind as NodeKind;
-use crate::{Options, Pick};
+use crate::{Options, Pick, ProbeCost};
 
 /// Four intervals "order" of 40, 60, 80, 100 ticks; each waits in lock 20, 40, 60, 80 ticks for mutex 7, released 5 ticks before it
 /// goes on by "pay" in unlock, called by g.
@@ -122,4 +122,31 @@ fn json() {
             .iter()
             .any(|field| json.contains(field))
     );
+}
+
+/// f lasts 10, 20 or 30, all but 2 of it blocked. It has no timed calls, so it is a leaf: the same function with the same
+/// contribution whether its wait is known or not, and its time beside the wait is no factor of its own.
+#[test]
+fn a_leaf_is_the_same_with_its_waits_and_without() {
+    let mut both = stream();
+    for (at, n) in [(1000, 10), (2000, 20), (3000, 30)] {
+        both = both
+            .begin(at, "")
+            .wait(at + 3, at + 1 + n, Kind::Mutex, 7)
+            .call(at + 2, at + 2 + n, F)
+            .end(at + 5 + n, &[]);
+    }
+    let mut alone = started(ProbeCost::default());
+    alone.push(1, &both.0);
+    let alone = alone.profile(&table(), &options());
+    let followed = profile_of(&[both]);
+    let factors = |profile: &Profile| -> Vec<(String, f64)> {
+        let factors = profile.factors.iter();
+        let factors = factors.map(|factor| (factor.functions.join("+"), factor.contribution));
+        factors.filter(|(name, _)| name != "waits: mutex").collect()
+    };
+    assert_eq!(factors(&alone), [("f".to_owned(), 1.0)]);
+    assert_eq!(factors(&followed), factors(&alone));
+    let f = child(&followed.tree, "f");
+    assert_eq!(child(f, "f itself").mean_ns, 2.0);
 }
