@@ -1,7 +1,7 @@
 //! The catalog: a tree with one entry for each table.
 //!
 //! ```text
-//! key: the table's name as a key      value: root's page (8), count (2), root's page of each index (8), schema
+//! key: the table's name as a key      value: root's page (8), that of its overflow tree (8), count (2), that of each index (8), schema
 //! ```
 
 use std::sync::Arc;
@@ -54,13 +54,14 @@ impl StoreInner {
         let mut txn = Transaction::begin(Arc::clone(self), &TransactionOptions::default());
         txn.lock(LockName::catalog(), Mode::X)?;
         let tree = txn.create_tree()?;
+        let overflow_tree = txn.create_tree()?;
         let index_trees: Vec<Tree> = schema
             .indexes
             .iter()
             .map(|_| txn.create_tree())
             .collect::<Result<_, _>>()?;
         let key = encode_all(&[Value::Text(schema.name.clone())]);
-        let value = encode_table(&schema, tree, &index_trees);
+        let value = encode_table(&schema, tree, overflow_tree, &index_trees);
         check_entry(
             &self.storage.pool,
             &schema.name,
@@ -71,7 +72,7 @@ impl StoreInner {
         }
         txn.commit()?;
         self.storage.log.flush_all()?;
-        let table = Table::new(schema, tree, index_trees, self.number);
+        let table = Table::new(schema, tree, index_trees, overflow_tree, self.number);
         self.add_table(table.clone());
         Ok(table)
     }
@@ -115,9 +116,10 @@ impl Transaction {
     }
 }
 
-fn encode_table(schema: &Schema, tree: Tree, index_trees: &[Tree]) -> Vec<u8> {
+fn encode_table(schema: &Schema, tree: Tree, overflow_tree: Tree, index_trees: &[Tree]) -> Vec<u8> {
     let mut bytes = Vec::new();
     bytes.u64(tree.root.0);
+    bytes.u64(overflow_tree.root.0);
     bytes.u16(index_trees.len() as u16);
     for tree in index_trees {
         bytes.u64(tree.root.0);
@@ -131,6 +133,9 @@ fn decode_table(bytes: &[u8], store: u64) -> Option<Table> {
     let tree = Tree {
         root: PageId(reader.u64()?),
     };
+    let overflow_tree = Tree {
+        root: PageId(reader.u64()?),
+    };
     let count = reader.u16()?;
     let index_trees: Option<Vec<Tree>> = (0..count)
         .map(|_| {
@@ -142,5 +147,5 @@ fn decode_table(bytes: &[u8], store: u64) -> Option<Table> {
     let index_trees = index_trees?;
     let schema = Schema::decode(&mut reader)?;
     let whole = reader.is_empty() && index_trees.len() == schema.indexes.len();
-    whole.then(|| Table::new(schema, tree, index_trees, store))
+    whole.then(|| Table::new(schema, tree, index_trees, overflow_tree, store))
 }

@@ -24,7 +24,7 @@ use crate::inner::StoreInner;
 
 const FILE: &str = "checkpoint";
 const MAGIC: &[u8; 8] = b"evenkeel";
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 /// Magic, version and checksum.
 const HEADER_BYTES: usize = 16;
 

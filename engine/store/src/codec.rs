@@ -10,6 +10,8 @@ pub(crate) trait Write {
     fn u64(&mut self, value: u64);
     /// A length (2 bytes) and so many bytes.
     fn short_bytes(&mut self, bytes: &[u8]);
+    /// A length (2 bytes if it is below FFFF, else FFFF and 4 bytes) and so many bytes, less than 4 GiB.
+    fn long_bytes(&mut self, bytes: &[u8]);
 }
 
 impl Write for Vec<u8> {
@@ -33,7 +35,21 @@ impl Write for Vec<u8> {
         self.u16(u16::try_from(bytes.len()).expect("keys and rows are shorter than a page"));
         self.extend_from_slice(bytes);
     }
+
+    fn long_bytes(&mut self, bytes: &[u8]) {
+        match u16::try_from(bytes.len()) {
+            Ok(len) if len != LONG => self.u16(len),
+            _ => {
+                self.u16(LONG);
+                self.u32(u32::try_from(bytes.len()).unwrap_or(u32::MAX));
+            }
+        }
+        self.extend_from_slice(bytes);
+    }
 }
+
+/// Marks a length of four bytes.
+const LONG: u16 = u16::MAX;
 
 /// Takes values off the front of a byte slice.
 #[derive(Clone, Copy, Debug)]
@@ -75,6 +91,14 @@ impl<'b> Reader<'b> {
     pub(crate) fn short_bytes(&mut self) -> Option<&'b [u8]> {
         let len = self.u16()?;
         self.take(len as usize)
+    }
+
+    pub(crate) fn long_bytes(&mut self) -> Option<&'b [u8]> {
+        let len = match self.u16()? {
+            LONG => self.u32()? as usize,
+            len => usize::from(len),
+        };
+        self.take(len)
     }
 
     pub(crate) fn text(&mut self) -> Option<String> {

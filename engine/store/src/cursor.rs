@@ -12,6 +12,7 @@ use crate::error::StoreError;
 use crate::ghosts::Ghost;
 use crate::key::KeyRange;
 use crate::locking::LockName;
+use crate::overflow::is_out_of_line;
 use crate::read::LockDuration;
 use crate::scan::Scan;
 use crate::table::{Index, Table};
@@ -266,8 +267,11 @@ impl Transaction {
             return Ok(None);
         }
         let row = match cursor.index {
-            None => Ok(decode(cursor.table, entry.key, entry.value)?),
-            Some(_) => Err(primary.to_vec()),
+            None if !is_out_of_line(entry.value) => {
+                Ok(decode(cursor.table, entry.key, entry.value)?)
+            }
+            // Read when the leaf is not latched any more.
+            _ => Err(primary.to_vec()),
         };
         cursor.found.push(Found {
             row,

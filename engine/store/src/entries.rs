@@ -6,7 +6,6 @@ use crate::error::StoreError;
 use crate::ghosts::Ghost;
 use crate::locking::LockName;
 use crate::record::Undo;
-use crate::table::Table;
 use crate::transaction::Transaction;
 use crate::tree::Tree;
 use crate::tree::change::{Change, difference};
@@ -128,16 +127,17 @@ impl Transaction {
         }
     }
 
-    /// Replaces the value of a live entry of the primary tree. `None` if there is none, else the old value if an index needs it.
+    /// Replaces the value of a live entry. `None` if there is none, else the old value if the caller `needs` it.
     pub(crate) fn replace_value(
         &mut self,
-        table: &Table,
+        tree: Tree,
         key: &[u8],
         value: &[u8],
+        needs: impl Fn(&[u8]) -> bool,
     ) -> Result<Option<Option<Vec<u8>>>, StoreError> {
         let store = std::sync::Arc::clone(&self.store);
         loop {
-            let mut leaf = table.tree().leaf_to_write(&store.storage.pool, key)?;
+            let mut leaf = tree.leaf_to_write(&store.storage.pool, key)?;
             let node = Node(&leaf);
             let slot = match node.search(key) {
                 Ok(slot) if !node.entry(slot).ghost => slot,
@@ -147,13 +147,13 @@ impl Transaction {
             if !node.fits_value(slot, value.len()) {
                 let growth = value.len() - old.len();
                 drop(leaf);
-                table.tree().make_room(&store.storage, key, 0, growth)?;
+                tree.make_room(&store.storage, key, 0, growth)?;
                 continue;
             }
-            let kept = (!table.indexes().is_empty()).then(|| old.to_vec());
+            let kept = needs(old).then(|| old.to_vec());
             let (at, removed, with) = difference(old, value);
             if removed > 0 || !with.is_empty() {
-                let undo = splice_undo(table.tree(), key, old, (at, removed, with), false);
+                let undo = splice_undo(tree, key, old, (at, removed, with), false);
                 let change = Change::Splice {
                     slot: slot as u16,
                     ghost: false,

@@ -23,7 +23,10 @@ pub enum StoreError {
     #[error("a lock was not granted in time; the statement is undone, the transaction can go on")]
     LockTimeout,
     /// The transaction holds as many locks as one may. The statement is undone.
-    #[error("{0}; the statement is undone")]
+    #[error(
+        "{0} (locks.locks_max), read in several transactions, or read under read committed, which keeps no locks; \
+         the statement is undone"
+    )]
     TooManyLocks(LockError),
     /// There is a row with this primary key, or with these values of a unique index. The statement is undone.
     #[error("table {table:?} has a row with this key of {index}")]
@@ -47,14 +50,27 @@ pub enum StoreError {
         /// What does not fit.
         what: String,
     },
-    /// A row or key is too long for a page.
+    /// A row is too long.
     #[error(
-        "table {table:?}: an entry of {bytes} bytes; a page takes entries of at most {bytes_max}"
+        "table {table:?}: a row of {bytes} bytes; at most {bytes_max} can be stored: divide it into several rows"
     )]
     RowTooLong {
         /// The table.
         table: String,
         /// Its length.
+        bytes: usize,
+        /// The limit.
+        bytes_max: usize,
+    },
+    /// A key, an index's key or a table's definition is too long for a page.
+    #[error(
+        "table {table:?}: a key or definition that needs {bytes} bytes of a page; at most {bytes_max} fit: shorten it, or \
+         choose larger pages (pool.page_bytes)"
+    )]
+    KeyTooLong {
+        /// The table.
+        table: String,
+        /// Bytes it needs.
         bytes: usize,
         /// The limit: larger pages raise it.
         bytes_max: usize,

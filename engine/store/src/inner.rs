@@ -173,9 +173,9 @@ impl StoreInner {
                 .by_root
                 .insert(tree.root, (table.clone(), Some(Index { place })));
         }
-        tables
-            .by_root
-            .insert(table.tree().root, (table.clone(), None));
+        for tree in [table.tree(), table.overflow_tree()] {
+            tables.by_root.insert(tree.root, (table.clone(), None));
+        }
         tables.by_name.insert(table.name().to_owned(), table);
     }
 

@@ -47,6 +47,7 @@
 //! | module | idea |
 //! |---|---|
 //! | `key`, `row`, `schema`, `catalog` | values as bytes that compare as they do; rows as entries of trees; tables as rows |
+//! | `overflow` | rows longer than a page takes, in chunks |
 //! | `tree` | nodes with fences, latch coupling, splits and merges as one log record each |
 //! | `locking` | what is locked: rows, gaps below keys, unique values; why ghosts |
 //! | `entries`, `indexes`, `read`, `write`, `cursor` | statements: lock, then latch, then log, then change |
@@ -74,6 +75,7 @@ mod inner;
 mod key;
 mod locking;
 mod observe;
+mod overflow;
 mod purge;
 mod read;
 mod record;

@@ -15,6 +15,7 @@ use crate::error::StoreError;
 use crate::ghosts::Ghost;
 use crate::inner::StoreInner;
 use crate::locking::LockName;
+use crate::overflow::NUMBER_BYTES;
 use crate::storage::apply;
 use crate::tree::Tree;
 use crate::tree::change::Change;
@@ -159,6 +160,10 @@ impl StoreInner {
         let Some((table, index)) = self.owner_of(tree) else {
             return Ok(LockName::row(tree, key));
         };
+        if tree == table.overflow_tree() {
+            let primary = key.len().saturating_sub(NUMBER_BYTES);
+            return Ok(table.row_lock(&key[..primary]));
+        }
         let Some(index) = index else {
             return Ok(table.row_lock(key));
         };

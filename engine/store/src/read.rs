@@ -5,6 +5,7 @@ use evenkeel_locks::Mode;
 use crate::error::StoreError;
 use crate::key::encode_value;
 use crate::locking::LockName;
+use crate::overflow::is_out_of_line;
 use crate::table::Table;
 use crate::transaction::{Isolation, Transaction};
 use crate::tree::descend::Seek;
@@ -64,12 +65,16 @@ impl Transaction {
             .tree()
             .leaf_to_read(&self.store.storage.pool, Seek::At(key))?;
         let node = Node(&leaf);
-        match node.search(key) {
-            Ok(slot) if !node.entry(slot).ghost => {
-                decode(table, key, node.entry(slot).value).map(Some)
-            }
-            _ => Ok(None),
+        let value = match node.search(key) {
+            Ok(slot) if !node.entry(slot).ghost => node.entry(slot).value,
+            _ => return Ok(None),
+        };
+        if !is_out_of_line(value) {
+            return decode(table, key, value).map(Some);
         }
+        let value = value.to_vec();
+        drop(leaf);
+        self.row_of(table, key, &value).map(Some)
     }
 
     /// Locks a row for reading; how long the lock is to be held.

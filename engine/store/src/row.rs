@@ -1,20 +1,19 @@
 //! Rows as bytes: the key of the primary tree, the value stored there, the keys of the indexes.
 //!
 //! ```text
-//! primary tree:  key = the primary key's columns    value = null bits (1 for each other column), the other columns in order
+//! primary tree:  key = the primary key's columns    value = 0, null bits (1 for each other column), the other columns in order;
+//!                                                   of a long row see [`crate::overflow`]
 //! index tree:    key = the index's columns, then the primary key's    value = empty
 //! column in a value:  Int, Float: 8 bytes, also if null, so that setting it does not move the rest
-//!                     Text, Bytes: length (2), bytes
+//!                     Text, Bytes: length (2, or FFFF and 4), bytes
 //! ```
 
 use crate::codec::{Reader, Write};
 use crate::error::StoreError;
 use crate::key::{decode_value, encode_value};
+use crate::overflow::{begin_inline, inline};
 use crate::schema::{IndexSchema, Schema};
 use crate::value::{ColumnType, Row, Value};
-
-/// The longest text or bytes in a row that can be written down; pages allow less.
-const FIELD_BYTES_MAX: usize = u16::MAX as usize;
 
 /// Converts the rows of one table.
 #[derive(Debug)]
@@ -48,13 +47,8 @@ impl RowLayout {
             )));
         }
         for (value, column) in row.iter().zip(columns) {
-            let long = match value {
-                Value::Text(text) => text.len() > FIELD_BYTES_MAX,
-                Value::Bytes(bytes) => bytes.len() > FIELD_BYTES_MAX,
-                _ => false,
-            };
             let missing = *value == Value::Null && !column.nullable;
-            if missing || long || !value.fits(column.kind) {
+            if missing || !value.fits(column.kind) {
                 return Err(self.bad(format!(
                     "column {:?} ({:?}) cannot hold {value}",
                     column.name, column.kind
@@ -119,14 +113,15 @@ impl RowLayout {
 
     /// Appends the value stored for `row`.
     pub(crate) fn encode_row(&self, row: &[Value], bytes: &mut Vec<u8>) {
+        begin_inline(bytes);
         let start = bytes.len();
         bytes.resize(start + self.others.len().div_ceil(8), 0);
         for (nth, &at) in self.others.iter().enumerate() {
             match (&row[at], self.schema.columns[at].kind) {
                 (Value::Int(value), _) => bytes.u64(*value as u64),
                 (Value::Float(value), _) => bytes.u64(value.to_bits()),
-                (Value::Text(value), _) => bytes.short_bytes(value.as_bytes()),
-                (Value::Bytes(value), _) => bytes.short_bytes(value),
+                (Value::Text(value), _) => bytes.long_bytes(value.as_bytes()),
+                (Value::Bytes(value), _) => bytes.long_bytes(value),
                 (Value::Null, kind) => {
                     bytes[start + nth / 8] |= 1 << (nth % 8);
                     match kind {
@@ -145,7 +140,7 @@ impl RowLayout {
         for &at in &self.schema.primary_key {
             row[at] = decode_value(&mut key, self.schema.columns[at].kind)?;
         }
-        let mut value = Reader(value);
+        let mut value = Reader(inline(value)?);
         let nulls = value.take(self.others.len().div_ceil(8))?;
         for (nth, &at) in self.others.iter().enumerate() {
             let field = read_field(&mut value, self.schema.columns[at].kind)?;
@@ -191,8 +186,8 @@ fn read_field(bytes: &mut Reader<'_>, kind: ColumnType) -> Option<Value> {
     Some(match kind {
         ColumnType::Int => Value::Int(bytes.u64()? as i64),
         ColumnType::Float => Value::Float(f64::from_bits(bytes.u64()?)),
-        ColumnType::Text => Value::Text(bytes.text()?),
-        ColumnType::Bytes => Value::Bytes(bytes.short_bytes()?.to_vec()),
+        ColumnType::Text => Value::Text(String::from_utf8(bytes.long_bytes()?.to_vec()).ok()?),
+        ColumnType::Bytes => Value::Bytes(bytes.long_bytes()?.to_vec()),
     })
 }
 
@@ -245,6 +240,24 @@ mod tests {
     }
 
     #[test]
+    fn fields_of_every_length_survive_the_round_trip() {
+        let layout = layout();
+        for len in [0, 0xFFFE, 0xFFFF, 0x1_0000, 1 << 20] {
+            let row = vec![
+                "x".repeat(len).into(),
+                1.into(),
+                Value::Null,
+                Value::Bytes(vec![]),
+                Value::Null,
+            ];
+            let (mut key, mut value) = (Vec::new(), Vec::new());
+            layout.encode_key(&row, &mut key);
+            layout.encode_row(&row, &mut value);
+            assert_eq!(layout.decode(&key, &value).unwrap().0, row);
+        }
+    }
+
+    #[test]
     fn rows_of_other_shapes_are_refused() {
         let layout = layout();
         let good = vec![
@@ -256,12 +269,7 @@ mod tests {
         ];
         layout.check_row(&good).unwrap();
         assert!(!layout.is_unique_in(&layout.schema().indexes[0], &good));
-        for (at, value) in [
-            (0, 1.into()),
-            (1, Value::Null),
-            (3, "text".into()),
-            (0, Value::Text("x".repeat(70_000))),
-        ] {
+        for (at, value) in [(0, 1.into()), (1, Value::Null), (3, "text".into())] {
             let mut row = good.clone();
             row[at] = value;
             assert!(matches!(

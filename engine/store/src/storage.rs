@@ -57,7 +57,7 @@ pub(crate) fn check_entry(pool: &Pool, table: &str, bytes: usize) -> Result<(), 
     if bytes <= bytes_max {
         return Ok(());
     }
-    Err(StoreError::RowTooLong {
+    Err(StoreError::KeyTooLong {
         table: table.to_owned(),
         bytes,
         bytes_max,

@@ -20,6 +20,7 @@ struct TableInner {
     tree: Tree,
     /// One for each index of the schema.
     index_trees: Vec<Tree>,
+    overflow_tree: Tree,
     /// Which store it belongs to.
     store: u64,
 }
@@ -31,11 +32,18 @@ pub struct Index {
 }
 
 impl Table {
-    pub(crate) fn new(schema: Schema, tree: Tree, index_trees: Vec<Tree>, store: u64) -> Table {
+    pub(crate) fn new(
+        schema: Schema,
+        tree: Tree,
+        index_trees: Vec<Tree>,
+        overflow_tree: Tree,
+        store: u64,
+    ) -> Table {
         let inner = TableInner {
             layout: RowLayout::new(schema),
             tree,
             index_trees,
+            overflow_tree,
             store,
         };
         Table {
@@ -92,6 +100,11 @@ impl Table {
 
     pub(crate) fn index_trees(&self) -> &[Tree] {
         &self.inner.index_trees
+    }
+
+    /// The chunks of rows too long for the primary tree.
+    pub(crate) fn overflow_tree(&self) -> Tree {
+        self.inner.overflow_tree
     }
 
     pub(crate) fn store(&self) -> u64 {

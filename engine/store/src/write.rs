@@ -3,11 +3,10 @@
 use evenkeel_locks::Mode;
 
 use crate::error::StoreError;
+use crate::overflow::is_out_of_line;
 use crate::row::RowLayout;
-use crate::storage::check_entry;
 use crate::table::Table;
 use crate::transaction::Transaction;
-use crate::tree::node::entry_bytes;
 use crate::value::{Row, Value};
 
 impl Transaction {
@@ -72,15 +71,14 @@ impl Transaction {
 
     /// Locks the row and adds it; whether there was none.
     fn insert_row(&mut self, table: &Table, row: &[Value]) -> Result<bool, StoreError> {
-        let (key, value) = self.encode(table.layout(), row);
-        check_entry(
-            &self.store.storage.pool,
-            table.name(),
-            entry_bytes(key.len(), value.len()),
-        )?;
+        let (key, mut value) = self.encode(table.layout(), row);
+        let long = self.take_out_of_line(table, &key, &mut value)?;
         self.lock(table.row_lock(&key), Mode::X)?;
         let inserted = self.insert_entry(table.tree(), &key, &value)?;
         if inserted {
+            if let Some(long) = long {
+                self.write_chunks(table, &key, &[], &long)?;
+            }
             for place in 0..table.indexes().len() {
                 self.insert_into_index(table, place, row)?;
             }
@@ -103,17 +101,25 @@ impl Transaction {
 
     /// Locks the row and replaces it; whether there was one.
     fn update_row(&mut self, table: &Table, row: &[Value]) -> Result<bool, StoreError> {
-        let (key, value) = self.encode(table.layout(), row);
-        check_entry(
-            &self.store.storage.pool,
-            table.name(),
-            entry_bytes(key.len(), value.len()),
-        )?;
+        let (key, mut value) = self.encode(table.layout(), row);
+        let long = self.take_out_of_line(table, &key, &mut value)?;
         self.lock(table.row_lock(&key), Mode::X)?;
-        let old = self.replace_value(table, &key, &value)?;
+        let indexed = !table.indexes().is_empty();
+        let old = self.replace_value(table.tree(), &key, &value, |old| {
+            indexed || is_out_of_line(old)
+        })?;
         let found = old.is_some();
-        if let Some(Some(old)) = old {
-            let old = decode(table, &key, &old)?;
+        let old = old.flatten();
+        // Before the chunks are replaced.
+        let old_row = match &old {
+            Some(old) if indexed => Some(self.row_of(table, &key, old)?),
+            _ => None,
+        };
+        if found && (long.is_some() || old.as_deref().is_some_and(is_out_of_line)) {
+            let old = self.read_chunks(table, &key, &old.unwrap_or_default())?;
+            self.write_chunks(table, &key, &old, &long.unwrap_or_default())?;
+        }
+        if let Some(old) = old_row {
             for place in 0..table.indexes().len() {
                 self.move_in_index(table, place, &old, row)?;
             }
@@ -129,10 +135,14 @@ impl Transaction {
             return Ok(false);
         };
         if !table.indexes().is_empty() {
-            let old = decode(table, key, &old)?;
+            let old = self.row_of(table, key, &old)?;
             for place in 0..table.indexes().len() {
                 self.delete_from_index(table, place, &old)?;
             }
+        }
+        if is_out_of_line(&old) {
+            let chunks = self.read_chunks(table, key, &old)?;
+            self.write_chunks(table, key, &chunks, &[])?;
         }
         Ok(true)
     }

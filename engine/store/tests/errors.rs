@@ -94,7 +94,7 @@ fn limits_are_errors_that_name_them() {
         .insert(&table, &person(1, &"x".repeat(5000), None))
         .unwrap_err();
     assert!(
-        matches!(long, StoreError::RowTooLong { bytes_max, .. } if bytes_max < 4096),
+        matches!(long, StoreError::KeyTooLong { bytes_max, .. } if bytes_max < 4096),
         "{long}"
     );
     for row in [
@@ -150,7 +150,7 @@ fn tables_are_made_once_and_completely_or_not_at_all() {
         schema.column(format!("column {at}"), ColumnType::Int)
     });
     let refused = store.create_table(wide.primary_key(["column 0"]));
-    assert!(matches!(refused, Err(StoreError::RowTooLong { .. })));
+    assert!(matches!(refused, Err(StoreError::KeyTooLong { .. })));
     // The pages of the trees that were not to be are used by the next table.
     store
         .create_table(

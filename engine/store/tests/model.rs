@@ -50,7 +50,7 @@ fn step() -> impl Strategy<Value = Step> {
             0..KEYS,
             0..12i64,
             proptest::option::weighted(0.3, 0..40u8),
-            0..500usize,
+            prop_oneof![12 => 0..500usize, 1 => 600..9000usize],
         )
     };
     let ends = || {

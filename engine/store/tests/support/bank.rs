@@ -88,11 +88,23 @@ pub fn transfer(store: &Store, number: i64, draws: &mut Draws) -> Result<bool, S
         );
         txn.update(&accounts, &row)?;
     }
-    let text = "history ".repeat(draws.below(70) as usize);
+    // One in eight is too long for a page.
+    let words = |draws: &mut Draws| match draws.below(8) {
+        0 => 600 + draws.below(300),
+        _ => draws.below(70),
+    };
+    let text = "history ".repeat(words(draws) as usize);
     txn.insert(
         &history,
         &[number.into(), from.into(), amount.into(), text.into()],
     )?;
+    if draws.below(4) == 0 {
+        let text = "changed ".repeat(words(draws) as usize);
+        txn.update(
+            &history,
+            &[number.into(), to.into(), amount.into(), text.into()],
+        )?;
+    }
     if draws.below(3) > 0 {
         for row in txn.scan(
             &history,
