@@ -12,7 +12,7 @@ use evenkeel_report::{html, terminal};
 use evenkeel_servers::{Length, Options, Pgbench, PostgreSql, Script, ServerError};
 use evenkeel_session::launch::{CommandLine, find_agent};
 use evenkeel_session::presets::Preset;
-use evenkeel_session::profile::{Planting, Wish};
+use evenkeel_session::profile::{IntervalSelector, Planting};
 use evenkeel_session::refine::Limits;
 use evenkeel_session::{Observer, Outcome, Settings};
 
@@ -114,8 +114,15 @@ fn postgres(arguments: &Arguments, server: PostgreSql) -> Result<ExitCode, Failu
         arguments.scale,
         arguments.duration.as_secs()
     );
-    let wish = Wish::Known(preset, interval);
-    let profiled = session(arguments, command, wish, preset.stop_signal, None, &done);
+    let selector = IntervalSelector::Preset(preset, interval);
+    let profiled = session(
+        arguments,
+        command,
+        selector,
+        preset.stop_signal,
+        None,
+        &done,
+    );
     let loaded = load.join().expect("the load does not panic");
     let code = profiled?;
     let (_server, result) = loaded?;
@@ -138,7 +145,7 @@ fn bundled(arguments: &Arguments) -> Result<ExitCode, Failure> {
         "--seconds".into(),
         seconds.into(),
     ];
-    let wish = Wish::Spec("handle_transaction,name=transaction".parse()?);
+    let selector = IntervalSelector::Spec("handle_transaction,name=transaction".parse()?);
     let command = CommandLine {
         words,
         ..CommandLine::default()
@@ -147,7 +154,7 @@ fn bundled(arguments: &Arguments) -> Result<ExitCode, Failure> {
     session(
         arguments,
         command,
-        wish,
+        selector,
         libc::SIGTERM,
         limit,
         &interruptible()?,
@@ -157,14 +164,14 @@ fn bundled(arguments: &Arguments) -> Result<ExitCode, Failure> {
 fn session(
     arguments: &Arguments,
     command: CommandLine,
-    wish: Wish,
+    selector: IntervalSelector,
     stop_signal: i32,
     duration: Option<Duration>,
     done: &Arc<AtomicBool>,
 ) -> Result<ExitCode, Failure> {
     let settings = Settings {
         command,
-        wish,
+        selector,
         duration,
         keep: false,
         stop_signal,

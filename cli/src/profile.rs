@@ -11,7 +11,7 @@ use clap::Args;
 use evenkeel_report::{html, json, terminal};
 use evenkeel_session::launch::{CommandLine, Ending};
 use evenkeel_session::presets::{PRESETS, Preset};
-use evenkeel_session::profile::{Planting, Wish};
+use evenkeel_session::profile::{IntervalSelector, Planting};
 use evenkeel_session::refine::Limits;
 use evenkeel_session::spec::{NamedCall, Role};
 use evenkeel_session::{Outcome, Settings};
@@ -53,10 +53,10 @@ pub struct Arguments {
     /// Ask at each step which functions to open, instead of opening the highest-scoring ones
     #[arg(long)]
     manual: bool,
-    /// Probes planted at a time
+    /// Call sites that run and are timed at a time; sites that never run do not count
     #[arg(long, value_name = "N", default_value_t = 200)]
     max_probes: usize,
-    /// Probe cost allowed, as a fraction of the latency
+    /// Cost allowed, estimated and measured, as a fraction of the latency
     #[arg(long, value_name = "FRACTION", default_value = "3%", value_parser = values::fraction)]
     max_overhead: f64,
     /// Contribution to the variance below which nothing is opened or reported
@@ -136,20 +136,20 @@ fn named(arguments: &Arguments) -> Result<Vec<NamedCall>, Failure> {
 
 /// Runs the command.
 pub fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
-    let (wish, stop_signal) = wish(&arguments)?;
+    let (selector, stop_signal) = selector(&arguments)?;
     [&arguments.json, &arguments.html]
         .into_iter()
         .flatten()
         .try_for_each(|path| output::check(path))?;
     let named = named(&arguments)?;
-    let keyed = matches!(&wish, Wish::Spec(spec) if spec.is_keyed());
+    let keyed = selector.is_keyed();
     let settings = Settings {
         command: CommandLine {
             words: arguments.command,
             user: arguments.user.as_deref().map(account).transpose()?,
             ..CommandLine::default()
         },
-        wish,
+        selector,
         duration: arguments.duration,
         keep: arguments.keep,
         stop_signal,
@@ -224,14 +224,14 @@ fn exit_code(ending: Ending) -> ExitCode {
     }
 }
 
-fn wish(arguments: &Arguments) -> Result<(Wish, i32), Failure> {
+fn selector(arguments: &Arguments) -> Result<(IntervalSelector, i32), Failure> {
     let preset = arguments.preset.as_deref().map(Preset::named).transpose()?;
     let stop_signal = preset.map_or(libc::SIGTERM, |preset| preset.stop_signal);
     let known =
         preset.and_then(|preset| Some((preset, preset.interval(arguments.interval.as_deref())?)));
-    let wish = match (known, arguments.interval.as_deref()) {
-        (Some((preset, interval)), _) => Wish::Known(preset, interval),
-        (None, Some(text)) => Wish::Spec(text.parse()?),
+    let selector = match (known, arguments.interval.as_deref()) {
+        (Some((preset, interval)), _) => IntervalSelector::Preset(preset, interval),
+        (None, Some(text)) => IntervalSelector::Spec(text.parse()?),
         (None, None) => {
             let presets = PRESETS
                 .iter()
@@ -243,7 +243,7 @@ fn wish(arguments: &Arguments) -> Result<(Wish, i32), Failure> {
             )));
         }
     };
-    Ok((wish, stop_signal))
+    Ok((selector, stop_signal))
 }
 
 fn planting(text: &str) -> Result<Planting, String> {

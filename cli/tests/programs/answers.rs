@@ -143,6 +143,61 @@ fn callees_of_short_pointer_calls() {
     }
 }
 
+/// 273 call sites, more than probes are allowed, of which four run, and none in the first half second.
+#[test]
+fn a_dispatcher_that_begins_late() {
+    let planted = Planted {
+        mean: 65e3,
+        variance: 180e3 * 180e3 * 3.0 / 16.0,
+    };
+    let profile = measured("dispatcher", "dispatch", 20_000);
+    assert_complete(&profile, 20_000);
+    planted.assert_share(&profile, &[the(&profile, "step_1272")], 1.0);
+    for step in ["step_1007", "step_1100", "step_1200", "step_1272"] {
+        let found = named(&profile, step);
+        assert!(
+            (calls(&found) - 0.25).abs() < 0.01,
+            "{step}: {:#}",
+            profile["tree"]
+        );
+    }
+}
+
+/// What runs in the last three quarters was not there when the search began: inner, one call below late.
+#[test]
+fn a_load_that_changes() {
+    let profile = measured("phases", "serve", 200_000);
+    let late = named(&profile, "late");
+    let seen = profile["seen_elsewhere"].as_array().cloned();
+    let found = |name: &str| {
+        let ends = |path: &Value| path["path"].as_str().unwrap().contains(name);
+        !named(&profile, name).is_empty() || seen.iter().flatten().any(ends)
+    };
+    assert!(!late.is_empty(), "{:#}", profile["tree"]);
+    for name in ["early", "inner"] {
+        assert!(found(name), "{name}: {:#} {seen:?}", profile["tree"]);
+    }
+}
+
+/// 41 calls through a register in one function: the one far behind the first 24, and all forty callees of the last.
+#[test]
+fn forty_pointers_and_forty_callees() {
+    let profile = measured("pointers", "evaluate", 100_000);
+    for (name, expected) in [
+        ("slow", 0.5),
+        ("quick", 0.5),
+        ("callee_10", 0.025),
+        ("callee_49", 0.025),
+    ] {
+        let found = named(&profile, name);
+        assert!(
+            (calls(&found) - expected).abs() < 0.02,
+            "{name}: {:#}",
+            profile["tree"]
+        );
+    }
+}
+
 #[test]
 fn virtual_functions() {
     let planted = Planted {

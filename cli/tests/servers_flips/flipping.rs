@@ -157,7 +157,7 @@ impl Flipping {
                 .canonicalize()
                 .is_ok_and(|path| path == program);
             if wanted {
-                let module = self.modules.get(&self.arena, index).unwrap().unwrap();
+                let module = self.modules.get(&self.arena, index).unwrap();
                 let interval = self.interval(&module);
                 for boundary in &interval.boundaries {
                     assert!(

@@ -3,24 +3,30 @@
 use evenkeel_wire::Record;
 use rustc_hash::FxHashMap;
 
+use crate::accumulate::Accumulator;
 use crate::assembler::spans::SwitchedOut;
 use crate::assembler::timeline::Timeline;
 use crate::assembler::{Assembler, Past};
+use crate::blocks::Blocks;
 use crate::critical::kept::Kept;
 use crate::critical::path::Path;
 use crate::critical::walk::Walk;
 use crate::interval::{Finished, Reason, Subject};
 use crate::paths::Paths;
+use crate::plans::{PlanChange, Plans};
 use crate::profile::Profile;
 use crate::rounds::{Detail, Rounds};
 use crate::sites::SiteTable;
 use crate::summary::{self, Options};
+use crate::sums::Sums;
 use crate::vectors::{ProbeCost, Segment, Vectoriser};
 
 /// Takes the records of all threads of a run and keeps what a profile needs: sums, not records.
 #[derive(Debug, Default)]
 pub struct Analysis {
     assembler: Assembler,
+    /// Sums of a round when its recent profile was last made.
+    looked_at: Option<(usize, Sums)>,
     intake: Intake,
 }
 
@@ -30,6 +36,7 @@ struct Intake {
     cost: ProbeCost,
     vectoriser: Vectoriser,
     rounds: Rounds,
+    plans: Plans,
     run: RunCounts,
     path: Path,
     /// Number of the interval whose path is kept in any case.
@@ -99,13 +106,53 @@ impl Analysis {
     /// `first_generation` and later belong to it. Generations ascend. The first round must begin before the first
     /// record: intervals of an older plan are discarded.
     pub fn begin_round(&mut self, first_generation: u32, probes: u32) {
-        self.intake.rounds.begin(first_generation, probes);
+        self.plan_changed(PlanChange {
+            generation: first_generation,
+            probes,
+            ..PlanChange::default()
+        });
+    }
+
+    /// The plan changes; a round begins with it, or with the first call of what it adds. Otherwise as
+    /// [`Analysis::begin_round`].
+    pub fn plan_changed(&mut self, change: PlanChange) {
+        let Intake { rounds, plans, .. } = &mut self.intake;
+        let continued = plans
+            .continued(&change)
+            .filter(|&round| rounds.has_sums(round));
+        let round = match continued {
+            Some(round) => {
+                rounds.go_on(round, change.probes);
+                round
+            }
+            None => rounds.begin(change.probes, !change.trapping),
+        };
+        plans.add(change, round);
+    }
+
+    /// Call paths met so far in the newest round: where it grows, the target does what it did not do before.
+    pub fn paths_met(&self) -> usize {
+        let Intake { rounds, plans, .. } = &self.intake;
+        let newest = plans.newest().and_then(|round| rounds.detail(round));
+        newest.map_or(0, |detail| detail.paths.all().len())
+    }
+
+    /// Whether a probe was called in the newest round.
+    pub fn was_called(&self, probe: u32) -> bool {
+        let Intake { rounds, plans, .. } = &self.intake;
+        let newest = plans.newest().and_then(|round| rounds.detail(round));
+        newest.is_some_and(|detail| {
+            let mut paths = detail.paths.all().iter();
+            paths.any(|path| path.probe == Some(probe))
+        })
     }
 
     /// Takes the next records of a thread, in the order of its ring. `thread` is any key that is unique among the
     /// threads alive.
     pub fn push(&mut self, thread: u64, records: &[Record]) {
-        let Analysis { assembler, intake } = self;
+        let Analysis {
+            assembler, intake, ..
+        } = self;
         assembler.push(thread, records, &mut |timeline, finished| {
             intake.take(finished, Source::Segment(timeline));
         });
@@ -119,7 +166,9 @@ impl Analysis {
 
     /// All rings have been read once more. Where waits are followed, intervals are dealt with here; else nothing happens.
     pub fn pass_ended(&mut self) {
-        let Analysis { assembler, intake } = self;
+        let Analysis {
+            assembler, intake, ..
+        } = self;
         for finished in assembler.pass_ended() {
             intake.take(&finished, Source::Past(&assembler.past));
         }
@@ -156,7 +205,8 @@ impl Analysis {
 
     /// Intervals kept so far in the newest round.
     pub fn round_intervals(&self) -> u64 {
-        self.intake.rounds.newest_intervals()
+        let Intake { rounds, plans, .. } = &self.intake;
+        plans.newest().map_or(0, |round| rounds.intervals(round))
     }
 
     /// Intervals seen so far in the whole run, those left out included.
@@ -167,17 +217,53 @@ impl Analysis {
     /// The profile of the last round with enough intervals. Sites that could not be timed, and warnings of the
     /// recording itself, are the caller's to add.
     pub fn profile(&self, sites: &SiteTable, options: &Options) -> Profile {
-        self.profile_of(self.intake.rounds.chosen(), sites, options)
+        let chosen = self.intake.rounds.chosen();
+        self.profile_of(chosen, sites, options)
     }
 
     /// The same of the newest round, however few its intervals: what refinement decides on.
     pub fn newest_profile(&self, sites: &SiteTable, options: &Options) -> Profile {
-        self.profile_of(self.intake.rounds.newest(), sites, options)
+        let Intake { rounds, plans, .. } = &self.intake;
+        let newest = plans.newest();
+        let newest = newest.and_then(|round| Some((round, rounds.detail(round)?)));
+        self.profile_of(newest, sites, options)
     }
 
-    fn profile_of(&self, round: Option<&Detail>, sites: &SiteTable, options: &Options) -> Profile {
+    /// The same of what came since this was last asked, where that is of the same round: what happens now, however long the
+    /// round has gone on, is what decides on the next step of refinement.
+    pub fn recent_profile(&mut self, sites: &SiteTable, options: &Options) -> Profile {
+        let Intake { rounds, plans, .. } = &self.intake;
+        let newest = plans.newest();
+        let Some((round, detail)) = newest.and_then(|round| Some((round, rounds.detail(round)?)))
+        else {
+            return self.profile_of(None, sites, options);
+        };
+        let total = detail.sums.blocks.total();
+        let mut recent = total.clone();
+        if let Some((_, then)) = self.looked_at.as_ref().filter(|(of, _)| *of == round) {
+            recent.subtract(then);
+        }
+        let recent = Detail {
+            paths: detail.paths.clone(),
+            sums: Accumulator {
+                blocks: Blocks::of(recent),
+                self_cost: detail.sums.self_cost.clone(),
+                ..Accumulator::default()
+            },
+            ..Detail::default()
+        };
+        self.looked_at = Some((round, total));
+        self.profile_of(Some((round, &recent)), sites, options)
+    }
+
+    fn profile_of(
+        &self,
+        round: Option<(usize, &Detail)>,
+        sites: &SiteTable,
+        options: &Options,
+    ) -> Profile {
         let empty = Detail::default();
-        let round = round.unwrap_or(&empty);
+        let (round_index, round) = round.unwrap_or((0, &empty));
         let Intake {
             cost,
             rounds,
@@ -187,8 +273,10 @@ impl Analysis {
         } = &self.intake;
         summary::profile(&summary::Inputs {
             round,
+            round_index,
             run,
             rounds: rounds.list(),
+            elsewhere: rounds.found_elsewhere(round_index),
             classes: &self.assembler.classes,
             attributes: &self.assembler.attributes,
             cost: *cost,
@@ -201,6 +289,13 @@ impl Analysis {
 }
 
 impl Intake {
+    /// The plan with index `plan` has gone on with `round`; now a probe that it added is called for the first time.
+    fn begin_round_of(&mut self, plan: usize, round: usize) {
+        let probes = self.rounds.probes(round);
+        let begun = self.rounds.begin(probes, true);
+        self.plans.move_to(plan, begun);
+    }
+
     /// Counts the intervals that were left out before their time was looked at.
     fn leave_out(&mut self, assembler: &mut Assembler) {
         for reason in assembler.discarded() {
@@ -218,8 +313,8 @@ impl Intake {
     }
 
     /// Adds an interval to the sums of its round. `id` is its number in order of the ends.
-    fn add(&mut self, finished: &Finished, source: Source<'_>, id: u64) -> Result<(), Reason> {
-        let round = self.rounds.of(finished.generation);
+    fn add(&mut self, finished: &Finished, mut source: Source<'_>, id: u64) -> Result<(), Reason> {
+        let round = self.plans.of(finished.generation);
         let round = round.ok_or(Reason::BeforeFirstRound)?;
         let Some(detail) = self.rounds.detail_mut(round) else {
             // A latecomer of a round whose sums were dropped.
@@ -243,16 +338,22 @@ impl Intake {
         } = detail;
         let follows_waits = matches!(source, Source::Past(_));
         let wanted = self.wanted == Some(id);
+        let known = paths.all().len();
         self.path
             .begin(follows_waits && (wanted || keep.keeps(latency)));
         spend(
-            source,
+            &mut source,
             subject,
             latency,
             &mut self.vectoriser,
             paths,
             &mut self.path,
         )?;
+        let met = &paths.all()[known..];
+        if let Some(plan) = self.plans.beginning(finished.generation, met) {
+            self.begin_round_of(plan, round);
+            return self.add(finished, source, id);
+        }
         let vector = self.vectoriser.complete(latency, self.cost, paths);
         self.run.closure_checked += 1;
         self.run.closure_error_max = self.run.closure_error_max.max(vector.closure_error);
@@ -282,7 +383,7 @@ impl Intake {
 
 /// Begins the interval's vector and spends its time in it.
 fn spend(
-    source: Source<'_>,
+    source: &mut Source<'_>,
     subject: Subject,
     latency: i64,
     vectoriser: &mut Vectoriser,

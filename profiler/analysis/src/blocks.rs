@@ -29,6 +29,14 @@ impl Default for Blocks {
 }
 
 impl Blocks {
+    /// One block of intervals that were summed before: without errors.
+    pub fn of(sums: Sums) -> Blocks {
+        Blocks {
+            length: sums.intervals.max(1),
+            blocks: vec![sums],
+        }
+    }
+
     /// Adds one interval to the newest block.
     pub fn add(&mut self, vector: &Vector<'_>, paths: &Paths) {
         if self

@@ -3,7 +3,7 @@
 //! The way of a record (`../../../ARCHITECTURE.md` draws it whole): threads' records become intervals ([`assembler`]),
 //! an interval becomes a vector over call paths ([`vectors`], [`paths`]), vectors are summed in exact, mergeable sums
 //! ([`sums`], in time-ordered [`blocks`]; [`histogram`], [`classes`], [`self_cost`]), one set for each round of
-//! refinement ([`rounds`]). The sums become a [`profile::Profile`]: variance tree and shares ([`parts`], [`shares`]), factors
+//! refinement ([`rounds`], told apart by [`plans`]; [`other_rounds`] keeps what earlier ones found). The sums become a [`profile::Profile`]: variance tree and shares ([`parts`], [`shares`]), factors
 //! ([`factors`]), classes ([`summary`]), [`attributes`], errors ([`jackknife`]), and what to know before trusting them ([`warnings`]).
 //!
 //! Where waits are followed, [`critical`] makes the vectors out of what all threads did, with [`states`] beside the calls; [`waits`],
@@ -36,8 +36,10 @@ pub mod factors;
 pub mod histogram;
 pub mod interval;
 pub mod jackknife;
+pub mod other_rounds;
 pub mod parts;
 pub mod paths;
+pub mod plans;
 pub mod profile;
 pub mod rounds;
 pub mod self_cost;

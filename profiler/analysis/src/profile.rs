@@ -47,8 +47,14 @@ pub struct Profile {
     pub closure: Closure,
     /// What profiling cost.
     pub overhead: Overhead,
+    /// Number of the round that it rests on, from 1; 0 where the file does not say.
+    #[serde(default)]
+    pub round: usize,
     /// Rounds of refinement, in order.
     pub rounds: Vec<Round>,
+    /// Paths that explained much of the variance in another round, and are not in the tree of this one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub seen_elsewhere: Vec<PathSeen>,
     /// Factors, best score first (dissertation 2.3.2.2, algorithm 1).
     pub factors: Vec<Factor>,
     /// Classes of intervals and what of the variance lies between them.
@@ -111,8 +117,28 @@ pub struct Overhead {
 pub struct Round {
     /// Probes planted.
     pub probes: u32,
+    /// Plans under which its intervals began: what a plan adds may never run, and then it begins no round.
+    #[serde(default)]
+    pub plans: u32,
     /// Intervals kept.
     pub intervals: u64,
+}
+
+/// A path that another round of refinement has seen.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct PathSeen {
+    /// As in [`Factor::paths`].
+    pub path: String,
+    /// Number of the round, from 1.
+    pub round: usize,
+    /// Intervals of that round.
+    pub intervals: u64,
+    /// Cov(X, L) / Var(L) of the path's inclusive time, in that round.
+    pub share: f64,
+    /// Its standard error.
+    pub se: f64,
+    /// Mean inclusive time an interval.
+    pub mean_ns: f64,
 }
 
 /// Which kind of factor.

@@ -1,17 +1,23 @@
 //! Rounds of refinement: each has its own call paths and its own sums, since its probes differ.
 //!
-//! A profile rests on one round, the last one with [`INTERVALS_ENOUGH`] intervals, or else the largest. Memory is
-//! bounded by keeping the sums of at most three rounds: the one a profile would rest on, the newest, and the one before
-//! it, whose last intervals may still be on their way. Of all others only the number of intervals is kept.
+//! A profile rests on one round, the last one with [`INTERVALS_ENOUGH`] intervals, or else the last of the large ones. Memory
+//! is bounded by keeping the sums of at most three rounds: the one a profile would rest on, the newest, and the one before
+//! it, whose last intervals may still be on their way. Of all others the number of intervals is kept, and the paths that
+//! explained much ([`crate::other_rounds`]): what refinement has found is reported, even where the last round could
+//! not see it again.
 
 use crate::accumulate::Accumulator;
 use crate::critical::kept::Keep;
 use crate::critical::who::WaitSums;
+use crate::other_rounds::RoundFindings;
 use crate::paths::Paths;
 use crate::profile;
 
-/// Intervals a round needs for its shares to mean something.
-pub const INTERVALS_ENOUGH: u64 = 1000;
+/// Intervals a round needs for a profile to rest on it: as many as refinement wants to see before it acts on a round, so
+/// that a report shows the depth that the search has reached. What they are worth, the standard errors say.
+pub const INTERVALS_ENOUGH: u64 = 300;
+/// ... and at least this part of those of the largest round: the first milliseconds of a round are no match for a minute.
+const PART_ENOUGH: u64 = 50;
 
 /// Call paths and sums of one round.
 #[derive(Debug, Default)]
@@ -29,10 +35,12 @@ pub struct Detail {
 /// One round.
 #[derive(Debug)]
 struct Round {
-    first_generation: u32,
     probes: u32,
+    plans: u32,
     intervals: u64,
     detail: Option<Box<Detail>>,
+    /// What it had found when its sums were dropped.
+    found: Option<RoundFindings>,
 }
 
 /// All rounds of a run, in order.
@@ -42,28 +50,34 @@ pub struct Rounds {
 }
 
 impl Rounds {
-    /// Begins a round: intervals of generation `first_generation` and later belong to it.
-    pub fn begin(&mut self, first_generation: u32, probes: u32) {
+    /// Begins a round and returns its index. One that is not `summed` is counted only: calls are being trapped in it.
+    pub fn begin(&mut self, probes: u32, summed: bool) -> usize {
         let best = self.best();
-        let previous = self.rounds.len().checked_sub(1);
+        let previous = self.rounds.iter().rposition(|round| round.detail.is_some());
         for (at, round) in self.rounds.iter_mut().enumerate() {
             if Some(at) != best && Some(at) != previous {
-                round.detail = None;
+                round.drop_sums();
             }
         }
         self.rounds.push(Round {
-            first_generation,
             probes,
+            plans: 1,
             intervals: 0,
-            detail: Some(Box::default()),
+            detail: summed.then(Box::default),
+            found: None,
         });
+        self.rounds.len() - 1
     }
 
-    /// The round an interval of this generation belongs to: the last that began at or before it.
-    pub fn of(&self, generation: u32) -> Option<usize> {
-        self.rounds
-            .iter()
-            .rposition(|round| round.first_generation <= generation)
+    /// A round goes on with another number of probes, of which those that are new were never called.
+    pub fn go_on(&mut self, round: usize, probes: u32) {
+        self.rounds[round].probes = probes;
+        self.rounds[round].plans += 1;
+    }
+
+    /// Whether a round still has its sums.
+    pub fn has_sums(&self, round: usize) -> bool {
+        self.rounds[round].detail.is_some()
     }
 
     /// Sums of a round; nothing where they were dropped.
@@ -71,38 +85,54 @@ impl Rounds {
         self.rounds[round].detail.as_deref_mut()
     }
 
+    /// Sums of a round; nothing where they were dropped.
+    pub fn detail(&self, round: usize) -> Option<&Detail> {
+        self.rounds[round].detail.as_deref()
+    }
+
     /// Counts a kept interval of a round.
     pub fn count(&mut self, round: usize) {
         self.rounds[round].intervals += 1;
-        if self.rounds[round].intervals == INTERVALS_ENOUGH && self.rounds[round].detail.is_some() {
-            self.rounds[..round]
-                .iter_mut()
-                .for_each(|older| older.detail = None);
+        let intervals = self.rounds[round].intervals;
+        let may_be_best = intervals == INTERVALS_ENOUGH || intervals.is_power_of_two();
+        if may_be_best && intervals >= INTERVALS_ENOUGH && self.best() == Some(round) {
+            self.rounds[..round].iter_mut().for_each(Round::drop_sums);
         }
     }
 
-    /// Intervals kept in the newest round.
-    pub fn newest_intervals(&self) -> u64 {
-        self.rounds.last().map_or(0, |round| round.intervals)
+    /// Probes planted in a round.
+    pub fn probes(&self, round: usize) -> u32 {
+        self.rounds[round].probes
     }
 
-    /// The sums a profile rests on.
-    pub fn chosen(&self) -> Option<&Detail> {
-        self.best().and_then(|at| self.rounds[at].detail.as_deref())
+    /// Intervals kept in a round.
+    pub fn intervals(&self, round: usize) -> u64 {
+        self.rounds[round].intervals
     }
 
-    /// The sums of the newest round, however few its intervals.
-    pub fn newest(&self) -> Option<&Detail> {
-        self.rounds.last().and_then(|round| round.detail.as_deref())
+    /// Index of the round a profile rests on, and its sums.
+    pub fn chosen(&self) -> Option<(usize, &Detail)> {
+        let at = self.best()?;
+        Some((at, self.rounds[at].detail.as_deref()?))
     }
 
     /// The list for the profile.
     pub fn list(&self) -> Vec<profile::Round> {
         let line = |round: &Round| profile::Round {
             probes: round.probes,
+            plans: round.plans,
             intervals: round.intervals,
         };
         self.rounds.iter().map(line).collect()
+    }
+
+    /// What each round but `chosen` has found, with its index, the newest first.
+    pub fn found_elsewhere(&self, chosen: usize) -> Vec<(usize, RoundFindings)> {
+        let others = self.rounds.iter().enumerate().rev();
+        others
+            .filter(|&(at, _)| at != chosen)
+            .filter_map(|(at, round)| Some((at, round.found()?)))
+            .collect()
     }
 
     /// Index of the last round with enough intervals, else of the last that has at least half as many as the largest (the
@@ -114,11 +144,25 @@ impl Rounds {
                 .enumerate()
                 .filter(|(_, round)| round.detail.is_some())
         };
-        let enough = kept().rfind(|(_, round)| round.intervals >= INTERVALS_ENOUGH);
         let most = kept().map(|(_, round)| round.intervals).max()?;
+        let needed = INTERVALS_ENOUGH.max(most / PART_ENOUGH);
+        let enough = kept().rfind(|(_, round)| round.intervals >= needed);
         enough
             .or_else(|| kept().rfind(|(_, round)| 2 * round.intervals >= most))
             .map(|(at, _)| at)
+    }
+}
+
+impl Round {
+    fn found(&self) -> Option<RoundFindings> {
+        let found = || self.detail.as_deref().map(RoundFindings::of);
+        self.found.clone().or_else(found)
+    }
+
+    fn drop_sums(&mut self) {
+        if let Some(detail) = self.detail.take() {
+            self.found = Some(RoundFindings::of(&detail));
+        }
     }
 }
 
@@ -129,44 +173,45 @@ mod tests {
     fn rounds(intervals: &[u64]) -> Rounds {
         let mut rounds = Rounds::default();
         for (at, &count) in intervals.iter().enumerate() {
-            rounds.begin(10 * at as u32, at as u32);
+            rounds.begin(at as u32, true);
             (0..count).for_each(|_| rounds.count(at));
         }
         rounds
     }
 
     fn kept(rounds: &Rounds) -> Vec<bool> {
-        rounds
-            .rounds
-            .iter()
-            .map(|round| round.detail.is_some())
-            .collect()
-    }
-
-    #[test]
-    fn generations_find_their_round() {
-        let mut rounds = Rounds::default();
-        rounds.begin(2, 5);
-        rounds.begin(4, 9);
-        assert_eq!(
-            [1, 2, 3, 4, 9].map(|generation| rounds.of(generation)),
-            [None, Some(0), Some(0), Some(1), Some(1)]
-        );
+        let kept = rounds.rounds.iter().map(|round| round.detail.is_some());
+        kept.collect()
     }
 
     #[test]
     fn the_last_round_with_enough_is_chosen() {
-        assert_eq!(rounds(&[5000, 1000, 10]).best(), Some(1));
+        assert_eq!(rounds(&[5000, 300, 10]).best(), Some(1));
+        assert_eq!(
+            rounds(&[50_000, 300, 10]).best(),
+            Some(0),
+            "too small a part"
+        );
         assert_eq!(rounds(&[50, 70, 10]).best(), Some(1));
         assert_eq!(rounds(&[]).best(), None);
     }
 
     #[test]
     fn sums_of_at_most_three_rounds_are_kept() {
-        assert_eq!(kept(&rounds(&[5000, 1000, 10])), [false, true, true]);
+        assert_eq!(kept(&rounds(&[5000, 300, 10])), [false, true, true]);
         assert_eq!(
             kept(&rounds(&[50, 20, 30, 40, 1])),
             [false, false, false, true, true]
         );
+    }
+
+    /// Calls were trapped for a moment: the round before is kept, to go on.
+    #[test]
+    fn a_round_without_sums_replaces_none() {
+        let mut rounds = rounds(&[5000, 10]);
+        rounds.begin(2, false);
+        rounds.begin(2, false);
+        assert_eq!(kept(&rounds), [true, true, false, false]);
+        assert_eq!(rounds.chosen().map(|(at, _)| at), Some(0));
     }
 }

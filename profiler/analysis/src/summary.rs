@@ -11,6 +11,7 @@ use crate::doing;
 use crate::factors::{self, Selection};
 use crate::histogram::Histogram;
 use crate::interval::Reason;
+use crate::other_rounds::{self, RoundFindings};
 use crate::parts::{Part, VarianceTree, fraction};
 use crate::paths::{PROBES, ROOT};
 use crate::profile::{
@@ -75,6 +76,10 @@ impl Default for Options {
 pub struct Inputs<'a> {
     /// The round it rests on.
     pub round: &'a Detail,
+    /// Its index.
+    pub round_index: usize,
+    /// What the others have found, with their index, the newest first.
+    pub elsewhere: Vec<(usize, RoundFindings)>,
     /// Counts over the whole run.
     pub run: &'a RunCounts,
     /// All rounds.
@@ -136,7 +141,14 @@ pub fn profile(inputs: &Inputs<'_>) -> Profile {
             round.sums.self_cost.measured(),
             options.ticks_per_ns,
         ),
+        round: inputs.round_index + 1,
         rounds: inputs.rounds.clone(),
+        seen_elsewhere: other_rounds::seen_elsewhere(
+            &tree,
+            &inputs.elsewhere,
+            inputs.sites,
+            options.ticks_per_ns,
+        ),
         factors: factors::factors(&tree, blocks, selection),
         classes: classes(&tree, inputs),
         attributes: attributes::attributes(&total, blocks, inputs.attributes, options.ticks_per_ns),

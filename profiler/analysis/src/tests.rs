@@ -5,5 +5,6 @@ mod critical;
 mod known;
 mod properties;
 mod ranking;
+mod rounds;
 mod stream;
 mod trace;

@@ -14,7 +14,7 @@ pub const PROBE_SHARE_HIGH: f64 = 0.01;
 pub const BLOCKS_FEW: usize = 20;
 
 /// A reason for caution.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Warning {
     /// No interval was kept.
     NoIntervals,
@@ -46,11 +46,50 @@ pub enum Warning {
     Folded(u64),
     /// Records were dropped that a critical path might have led to.
     Dropped(u64),
+    /// Recorded intervals take longer by more than `--max-overhead`, so that not all of them are recorded.
+    RecordedLess {
+        /// By this fraction.
+        fraction: f64,
+        /// Measured against bypassed probes, not estimated from their cost.
+        measured: bool,
+        /// The fraction that is recorded, at most.
+        recorded: f64,
+    },
+    /// Threads found no ring.
+    ThreadsWithoutRing {
+        /// How many.
+        threads: u64,
+        /// There was no memory for more; otherwise too many began at once.
+        no_memory: bool,
+    },
+    /// The session did not drain the rings in time.
+    NotDrained {
+        /// Records lost.
+        records: u64,
+        /// Intervals that could not begin.
+        intervals: u64,
+    },
+    /// Events of the kernel were lost.
+    KernelEventsLost(u64),
+    /// The kernel does not report when threads do not run, for this reason.
+    NoKernelEvents(String),
+    /// The kernel does not report who ended a sleep.
+    NoWakers,
+    /// A debug file could not be used.
+    DebugFile(String),
+    /// Calls were nested beyond the shadow stack.
+    NestedTooDeeply(u64),
+    /// Arguments that label intervals could not be read.
+    LabelsUnread(u64),
+    /// The cost of a probe is not known.
+    NotCalibrated,
+    /// The recording could not be completed, for this reason.
+    RecordingIncomplete(String),
 }
 
 impl Display for Warning {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match *self {
+        match self {
             Warning::NoIntervals => write!(
                 f,
                 "no interval was completed: check that the interval's function is called by this workload, or run longer"
@@ -78,7 +117,7 @@ impl Display for Warning {
                 "some vectors missed their latency by up to {ticks} ticks and were left out: this is a fault of the \
                  profiler; please report it with the recording"
             ),
-            Warning::Overhead { fraction, measured } => write!(
+            &Warning::Overhead { fraction, measured } => write!(
                 f,
                 "profiling slows intervals by about {:.1} % ({}): small shares may be its own; use fewer probes",
                 100.0 * fraction,
@@ -99,6 +138,70 @@ impl Display for Warning {
                 f,
                 "{records} records of long intervals were dropped to bound memory, so that some time is \"not seen\"; choose a \
                  shorter interval or fewer probes"
+            ),
+            &Warning::RecordedLess {
+                fraction,
+                measured,
+                recorded,
+            } => write!(
+                f,
+                "recorded intervals take {:.1} % longer ({}), more than --max-overhead: at most {:.1} % of them are recorded, so \
+                 that the mean over all stays within it; lower --max-probes to record more of them",
+                100.0 * fraction,
+                if measured {
+                    "measured, less its error"
+                } else {
+                    "estimated"
+                },
+                100.0 * recorded
+            ),
+            Warning::ThreadsWithoutRing { threads, no_memory } => {
+                let why = if *no_memory {
+                    "no shared memory was left"
+                } else {
+                    "too many started at once"
+                };
+                write!(
+                    f,
+                    "{threads} threads were not recorded: {why}; free memory or run fewer threads"
+                )
+            }
+            Warning::NotDrained { records, intervals } => write!(
+                f,
+                "the profiler did not keep up for a moment: {records} records were dropped and {intervals} intervals not \
+                 recorded; they are left out. Lower --max-probes, or give the profiler more of a processor"
+            ),
+            Warning::KernelEventsLost(events) => write!(
+                f,
+                "{events} events of the kernel were lost: some time off the processor counts as running; give the profiler more \
+                 of a processor"
+            ),
+            Warning::NoKernelEvents(why) => {
+                write!(f, "preempted and blocked time are not told apart: {why}")
+            }
+            Warning::NoWakers => write!(
+                f,
+                "the kernel does not report who ended a sleep that no call announced as a wait, nor which sleeps were for a \
+                 device: they stand as \"off the processor\", on what was not seen; run evenkeel as root and outside of a \
+                 container (it reads the tracepoints sched_waking and sched_switch) to have them explained"
+            ),
+            Warning::DebugFile(what) => write!(f, "{what}"),
+            Warning::NestedTooDeeply(calls) => write!(
+                f,
+                "{calls} calls were nested too deeply to be timed; their time is their callers': name an interval deeper in \
+                 the program to see them"
+            ),
+            Warning::LabelsUnread(labels) => write!(
+                f,
+                "{labels} labels could not be read; check label= names a string argument"
+            ),
+            Warning::NotCalibrated => write!(
+                f,
+                "the cost of a probe could not be calibrated and is not subtracted; profile again on a less busy machine"
+            ),
+            Warning::RecordingIncomplete(why) => write!(
+                f,
+                "the recording is incomplete: {why}; free room on its disk and record again"
             ),
             Warning::Folded(calls) => write!(
                 f,

@@ -41,7 +41,7 @@ const conduct = () => {
   const rows = (pairs) => el("table", {}, el("tbody", {}, pairs.map((cells) => el("tr", {}, cells.map((cell, i) => el("td", { class: i > 0 && "num" }, cell))))));
   const overhead = profile.overhead;
   return section("How it was measured", null, el("div", { class: "columns" },
-    el("div", {}, el("h3", {}, "Intervals"), rows([["Seen in the whole run", count(profile.intervals_seen)], ["In this profile (last round)", count(profile.intervals)],
+    el("div", {}, el("h3", {}, "Intervals"), rows([["Seen in the whole run", count(profile.intervals_seen)], [`In this profile (round ${profile.round || profile.rounds.length})`, count(profile.intervals)],
       ...(profile.sampled_out ? [["Counted only, at random, to stay within --max-overhead", count(profile.sampled_out)]] : []),
       ["Discarded", count(profile.discarded)], ...discarded.map(([reason, n]) => [`  ${reason}`, count(n)])])),
     el("div", {}, el("h3", {}, "Rounds of refinement"), sortableTable([
@@ -53,6 +53,15 @@ const conduct = () => {
       ["Measured (windows without probes)", overhead.measured_fraction === null ? "not measured" : `${signed(overhead.measured_fraction)} ${error(overhead.measured_se)}`],
       ["Largest error of closure", `${count(profile.closure.max_abs_error_ticks)} ticks`], ["Intervals checked", count(profile.closure.intervals)]]))));
 };
+
+const elsewhere = () => !profile.seen_elsewhere ? null
+  : section("Found in other rounds", "Paths that explained much of the variance while other calls were timed, each with the round that saw it.", sortableTable([
+    { title: "Share", numeric: true, value: (p) => p.share, cell: (p) => `${percent(p.share)} ${error(p.se)}` },
+    { title: "Mean", numeric: true, value: (p) => p.mean_ns, cell: (p) => duration(p.mean_ns) },
+    { title: "Round", numeric: true, ascending: true, value: (p) => p.round, cell: (p) => String(p.round) },
+    { title: "Intervals", numeric: true, value: (p) => p.intervals, cell: (p) => count(p.intervals) },
+    { title: "Path", value: (p) => p.path, cell: (p) => p.path },
+  ], profile.seen_elsewhere));
 
 const unpatched = () => {
   if (profile.unpatched.length === 0) return null;
@@ -78,5 +87,5 @@ document.getElementById("page").append(...[
   ...edges(),
   section("Latency", "Intervals by latency, logarithmic axis; equal areas hold equal numbers of intervals (linear height).", histogram(profile)),
   section("Variance tree", null, treeTable(profile.tree)),
-  classes(), attributes(), conduct(), unpatched(),
+  elsewhere(), classes(), attributes(), conduct(), unpatched(),
 ].filter(Boolean));

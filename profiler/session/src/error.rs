@@ -1,9 +1,11 @@
 //! What can go wrong, each with what to do next.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use evenkeel_symbols::FindError;
 use evenkeel_symbols::LaunchError;
+use evenkeel_symbols::LoadError;
 use thiserror::Error;
 
 /// Why a session or a recording failed.
@@ -18,6 +20,9 @@ pub enum Error {
     /// The command cannot be profiled.
     #[error(transparent)]
     Launch(#[from] LaunchError),
+    /// The program, or a library that the interval lies in, cannot be read.
+    #[error(transparent)]
+    Unreadable(Arc<LoadError>),
     /// The command cannot be started.
     #[error("cannot start {command}: {source}")]
     Start {

@@ -7,7 +7,7 @@
 //! lease          until when the target takes the session for alive
 //! modules        ELF files that agents announce, and the verdict on them
 //! spec, presets    which interval: what the user typed, resolved in a file (interval)
-//! plan           probes: planting, uprooting, ids, the table of sites
+//! plan           probes: planting, taking out, ids, the table of sites
 //! drain          records out of the rings
 //! keys           which ring a thread of the system's numbers has
 //! refine         what to open and close next: a pure decision over a profile
@@ -23,6 +23,7 @@ mod keys;
 pub mod kinds;
 pub mod launch;
 pub mod lease;
+mod location;
 pub mod modules;
 pub mod plan;
 pub mod presets;
@@ -32,5 +33,6 @@ pub mod refine;
 pub mod spec;
 
 pub use error::Error;
+pub use location::Location;
 pub use profile::{Event, Observer, Outcome, Settings, profile};
 pub use spec::IntervalSpec;

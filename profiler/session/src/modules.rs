@@ -2,12 +2,14 @@
 
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
+use std::sync::Arc;
 
 use evenkeel_symbols::DebugSources;
 use evenkeel_symbols::LoadError;
 use evenkeel_symbols::Module;
 
 use crate::arena::Arena;
+use crate::location::Location;
 
 /// Files of the system whose inside is not opened: the loader and the C library, which hold locks that hooks must not
 /// meet, and whose blocking functions are leaves that say what they are.
@@ -30,10 +32,11 @@ pub struct Modules {
     pub notes: Vec<String>,
 }
 
+#[derive(Clone)]
 enum Entry {
     Unread,
     Loaded(Rc<Module>),
-    Failed,
+    Failed(Arc<LoadError>),
 }
 
 impl Modules {
@@ -65,44 +68,45 @@ impl Modules {
     /// Module `index`, read when first asked for.
     ///
     /// # Errors
-    /// The file cannot be read; asked again, it answers `Ok(None)`.
-    pub fn get(&mut self, arena: &Arena, index: usize) -> Result<Option<Rc<Module>>, LoadError> {
-        while self.entries.len() <= index {
-            self.entries.push(Entry::Unread);
+    /// The file cannot be read: the same error each time.
+    pub fn get(&mut self, arena: &Arena, index: usize) -> Result<Rc<Module>, Arc<LoadError>> {
+        if self.entries.len() <= index {
+            self.entries.resize(index + 1, Entry::Unread);
         }
         if let Entry::Unread = self.entries[index] {
-            let sources = self
-                .sources
-                .get_or_insert_with(DebugSources::from_environment);
-            match Module::load(&Self::path(arena, index), sources) {
-                Ok(module) => {
-                    self.notes
-                        .extend(module.notes().iter().map(ToString::to_string));
-                    self.entries[index] = Entry::Loaded(Rc::new(module));
-                }
-                Err(error) => {
-                    self.entries[index] = Entry::Failed;
-                    return Err(error);
-                }
-            }
+            self.entries[index] = self.read(&Self::path(arena, index));
         }
-        Ok(match &self.entries[index] {
-            Entry::Loaded(module) => Some(module.clone()),
-            _ => None,
-        })
+        match &self.entries[index] {
+            Entry::Loaded(module) => Ok(module.clone()),
+            Entry::Failed(error) => Err(error.clone()),
+            Entry::Unread => unreachable!("just read"),
+        }
     }
 
-    /// The module, other than `from`, whose function the loader binds the import `name` to: the first in the order of the
-    /// table that defines it.
-    pub fn definition(&mut self, arena: &Arena, from: usize, name: &str) -> Option<(usize, u64)> {
-        let defines = |&index: &usize| {
-            index != from && evenkeel_symbols::exports(&Self::path(arena, index), name)
-        };
+    fn read(&mut self, path: &Path) -> Entry {
+        let sources = self
+            .sources
+            .get_or_insert_with(DebugSources::from_environment);
+        match Module::load(path, sources) {
+            Ok(module) => {
+                let notes = module.notes().iter().map(ToString::to_string);
+                self.notes.extend(notes);
+                Entry::Loaded(Rc::new(module))
+            }
+            Err(error) => Entry::Failed(Arc::new(error)),
+        }
+    }
+
+    /// The function that the loader binds the import `name` to: of the first module in the order of the table that defines
+    /// it. That may be the importing module itself: a library without `-Bsymbolic` calls its own exported functions
+    /// through its own linkage table.
+    pub fn definition(&mut self, arena: &Arena, name: &str) -> Option<Location> {
+        let defines = |&index: &usize| evenkeel_symbols::exports(&Self::path(arena, index), name);
         let index = (0..arena.modules().len()).find(defines)?;
         if !Self::may_open(arena, index) {
             return None;
         }
-        let module = self.get(arena, index).ok()??;
-        Some((index, module.find(name).ok()?))
+        let module = self.get(arena, index).ok()?;
+        Some(Location::new(index, module.find(name).ok()?))
     }
 }

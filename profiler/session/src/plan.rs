@@ -13,6 +13,7 @@ use evenkeel_wire::{Displaced, Form, Operand, Probe, Refusal, Role, Wanted};
 use crate::arena::Arena;
 use crate::interval::{Boundary, Meaning, Place, site_name};
 use crate::kinds;
+use crate::location::Location;
 use crate::modules::Modules;
 
 /// Why a call in a hooked entry is not timed.
@@ -20,17 +21,14 @@ const UNDER_ENTRY: &str = "it lies under the hook at the function's entry; to ti
 /// Why an entry is not hooked.
 const OVER_SITE: &str = "a call in its first instructions is timed already";
 
-/// A function of the target: module index and entry.
-pub type Function = (usize, u64);
-
 /// Probes of a session.
 pub struct Plan {
     /// What reports know of each probe.
     pub sites: SiteTable,
     probes: Vec<Planned>,
-    by_place: HashMap<(usize, u64), u32>,
-    /// Code that probes replace or displace, by module and address, with its length.
-    claimed: BTreeMap<(usize, u64), u8>,
+    by_place: HashMap<Location, u32>,
+    /// Code that probes replace or displace, with its length.
+    claimed: BTreeMap<Location, u8>,
     displaced: usize,
     dirty: bool,
     unpatched: Vec<Unpatched>,
@@ -39,10 +37,13 @@ pub struct Plan {
 /// One probe, as the session knows it.
 #[derive(Clone, Debug)]
 pub struct Planned {
-    /// Function that is called, if known.
-    pub callee: Option<Function>,
+    /// Functions that it calls and whose own calls lie below it: the callee, if it is known; of a call through a pointer
+    /// those that were seen and cannot be hooked at their entries.
+    pub callees: Vec<Location>,
+    /// The symbol that the loader binds, where the callee is an import.
+    pub import: Option<String>,
     /// Function that holds the call site; for a hooked entry the function itself.
-    pub holder: Function,
+    pub holder: Location,
     /// What the instruction is.
     pub form: Form,
     /// What it means.
@@ -96,9 +97,13 @@ impl Plan {
     ) -> bool {
         let id = match &boundary.place {
             Place::Site(site) => self.site(arena, index, module, site, boundary.meaning),
-            Place::Entry(entry, displaced) => {
-                self.entry(arena, (index, *entry), module, displaced, boundary.meaning)
-            }
+            Place::Entry(entry, displaced) => self.entry(
+                arena,
+                Location::new(index, *entry),
+                module,
+                displaced,
+                boundary.meaning,
+            ),
         };
         if let Some(id) = id {
             self.want(arena, id, Wanted::On);
@@ -121,10 +126,10 @@ impl Plan {
     pub fn add_entry(
         &mut self,
         arena: &mut Arena,
-        function: Function,
+        function: Location,
         module: &Rc<Module>,
     ) -> Option<u32> {
-        match module.displaced(function.1) {
+        match module.displaced(function.address) {
             Ok(displaced) => self.entry(
                 arena,
                 function,
@@ -134,7 +139,7 @@ impl Plan {
             ),
             Err(reason) => {
                 self.note_unpatched(
-                    format!("entry of {}", module.name(function.1)),
+                    format!("entry of {}", module.name(function.address)),
                     reason.to_string(),
                 );
                 None
@@ -150,7 +155,8 @@ impl Plan {
         site: &Site,
         meaning: Meaning,
     ) -> Option<u32> {
-        if let Some(&id) = self.by_place.get(&(index, site.address)) {
+        let place = Location::new(index, site.address);
+        if let Some(&id) = self.by_place.get(&place) {
             return Some(id);
         }
         let form = match site.form {
@@ -163,19 +169,17 @@ impl Plan {
                 return None;
             }
         };
-        if self.is_claimed(index, site.address, site.len) {
+        if self.is_claimed(place, site.len) {
             self.note_unpatched(
                 qualified(arena, index, module, site.address),
                 UNDER_ENTRY.to_owned(),
             );
             return None;
         }
-        let holder = (
-            index,
-            module
-                .function_at(site.address)
-                .map_or(site.address, |function| function.entry),
-        );
+        let holder = module
+            .function_at(site.address)
+            .map_or(site.address, |function| function.entry);
+        let holder = Location::new(index, holder);
         let id = arena.add_probe(|probe| {
             fill(probe, index, site.address, form, meaning);
             probe.target = site.target;
@@ -183,36 +187,41 @@ impl Plan {
             probe.bytes = site.bytes;
             probe.operand = site.operand.unwrap_or_default();
         })?;
-        let callee = match &site.callee {
-            Callee::Function(entry) => Some((index, *entry)),
-            _ => None,
+        let (callees, import) = match &site.callee {
+            Callee::Function(entry) => (vec![Location::new(index, *entry)], None),
+            Callee::Import(name) => (Vec::new(), Some(name.to_string())),
+            Callee::Pointer => (Vec::new(), None),
         };
         self.describe(arena, id, holder, site.address, module, Some(&site.callee));
         self.probes.push(Planned {
-            callee,
+            callees,
+            import,
             holder,
             form,
             role: meaning.role,
             wanted: Wanted::Off,
         });
-        self.by_place.insert((index, site.address), id);
-        self.claimed.insert((index, site.address), site.len);
+        self.by_place.insert(place, id);
+        self.claimed.insert(place, site.len);
         Some(id)
     }
 
     fn entry(
         &mut self,
         arena: &mut Arena,
-        function: Function,
+        function: Location,
         module: &Rc<Module>,
         displaced: &Displaced,
         meaning: Meaning,
     ) -> Option<u32> {
-        let (index, entry) = function;
-        if let Some(&id) = self.by_place.get(&(index, entry)) {
+        let Location {
+            module: index,
+            address: entry,
+        } = function;
+        if let Some(&id) = self.by_place.get(&function) {
             return Some(id);
         }
-        if self.is_claimed(index, entry, displaced.len as u8) {
+        if self.is_claimed(function, displaced.len as u8) {
             self.note_unpatched(
                 format!("entry of {}", module.name(entry)),
                 OVER_SITE.to_owned(),
@@ -233,7 +242,8 @@ impl Plan {
         self.displaced += 1;
         self.describe(arena, id, function, entry, module, None);
         self.probes.push(Planned {
-            callee: Some(function),
+            callees: vec![function],
+            import: None,
             holder: function,
             form: Form::Entry,
             role: meaning.role,
@@ -245,19 +255,21 @@ impl Plan {
     }
 
     /// Whether another probe replaces or displaces some of these bytes: two changes of one instruction destroy each other.
-    fn is_claimed(&self, index: usize, address: u64, len: u8) -> bool {
-        let before = self
-            .claimed
-            .range((index, 0)..(index, address + u64::from(len)))
-            .next_back();
-        before.is_some_and(|(&(_, at), &claimed)| at + u64::from(claimed) > address)
+    fn is_claimed(&self, place: Location, len: u8) -> bool {
+        let Location { module, address } = place;
+        let end = Location::new(module, address + u64::from(len));
+        let before = self.claimed.range(Location::new(module, 0)..end);
+        let mut before = before.rev();
+        before
+            .next()
+            .is_some_and(|(claimed, &len)| claimed.address + u64::from(len) > address)
     }
 
     fn describe(
         &mut self,
         arena: &Arena,
         id: u32,
-        holder: Function,
+        holder: Location,
         address: u64,
         module: &Rc<Module>,
         callee: Option<&Callee>,
@@ -270,7 +282,7 @@ impl Plan {
         let height = match callee {
             Some(Callee::Function(entry)) => module.height(*entry).unwrap_or(0),
             // It may call anything its caller does not call itself: as high as the caller's other callees can be.
-            Some(Callee::Pointer) => module.height(holder.1).unwrap_or(0).saturating_sub(1),
+            Some(Callee::Pointer) => module.height(holder.address).unwrap_or(0).saturating_sub(1),
             Some(Callee::Import(_)) => 0,
             None => module.height(address).unwrap_or(0),
         };
@@ -280,12 +292,12 @@ impl Plan {
             kind: kinds::of(&name),
             callee: name,
             caller: if callee.is_some() {
-                module.name(holder.1)
+                module.name(holder.address)
             } else {
                 String::new()
             },
             site: if callee.is_some() {
-                qualified(arena, holder.0, module, address)
+                qualified(arena, holder.module, module, address)
             } else {
                 String::new()
             },
@@ -295,15 +307,20 @@ impl Plan {
         });
     }
 
-    /// Tells where an import leads, once its module is known.
-    pub fn set_callee(&mut self, id: u32, callee: Function, height: u32) {
-        self.probes[id as usize].callee = Some(callee);
-        self.sites.sites[id as usize].height = height;
+    /// Notes a function whose calls lie below a probe, once it is known: an import's definition, or what was seen to be
+    /// called through a pointer.
+    pub fn add_callee(&mut self, id: u32, callee: Location, height: u32) {
+        let callees = &mut self.probes[id as usize].callees;
+        if !callees.contains(&callee) {
+            callees.push(callee);
+        }
+        let described = &mut self.sites.sites[id as usize];
+        described.height = described.height.max(height);
     }
 
     /// Marks a call whose time is the client's.
     pub fn set_kind(&mut self, index: usize, address: u64, kind: Kind) {
-        if let Some(&id) = self.by_place.get(&(index, address)) {
+        if let Some(&id) = self.by_place.get(&Location::new(index, address)) {
             self.sites.sites[id as usize].kind = kind;
         }
     }
@@ -331,13 +348,13 @@ impl Plan {
     }
 
     /// Callees that discovery has met at a probe.
-    pub fn seen(&self, arena: &Arena, id: u32) -> Vec<Function> {
+    pub fn seen(&self, arena: &Arena, id: u32) -> Vec<Location> {
         let seen = arena.probes()[id as usize]
             .seen
             .iter()
             .map(|seen| seen.load(Relaxed));
         seen.filter(|&seen| seen != 0 && seen != u64::MAX)
-            .map(|seen| ((seen >> 48) as usize, seen & ((1 << 48) - 1)))
+            .map(|seen| Location::new((seen >> 48) as usize, seen & ((1 << 48) - 1)))
             .collect()
     }
 

@@ -1,21 +1,21 @@
 //! The loop of a session: start, judge, drain, refine, report.
 
+mod continuity;
+mod duty_cycle;
 mod ending;
-mod governor;
 mod judge;
 mod kernel;
 mod settings;
-mod shutter;
+mod sink;
 mod steps;
-mod store;
-mod windows;
 
-pub use settings::{Event, Observer, Outcome, Planting, Settings, Wish};
+pub use settings::{Event, IntervalSelector, Observer, Outcome, Planting, Settings};
 
 use std::sync::Arc as Shared;
 use std::sync::atomic::{AtomicBool, Ordering::*};
 use std::time::{Duration, Instant};
 
+use evenkeel_analysis::warnings::Warning;
 use evenkeel_analysis::{Analysis, Options, ProbeCost};
 use evenkeel_wire::Mode;
 
@@ -25,14 +25,14 @@ use crate::drain::Drain;
 use crate::error::Error;
 use crate::launch::{Target, find_program};
 use crate::lease::Lease;
+use crate::location::Location;
 use crate::modules::Modules;
-use crate::plan::{Function, Plan};
+use crate::plan::Plan;
 use crate::recording::{Meta, Writer};
-use governor::Governor;
+use continuity::Continuity;
+use duty_cycle::{DutyCycle, Work};
 use kernel::Kernel;
-use shutter::Shutter;
-use store::Store;
-use windows::Windows;
+use sink::RecordSink;
 
 /// Pause between two drains: each wakes a processor that the target may be using. The shorter while rings fill quickly.
 const DRAIN_PERIODS: [Duration; 2] = [Duration::from_millis(2), Duration::from_millis(20)];
@@ -79,18 +79,17 @@ pub fn profile(
         modules: Modules::default(),
         plan: Plan::new("", 0),
         drain: Drain::default(),
-        store: Store {
+        sink: RecordSink {
             analysis: None,
             edges: settings.edges,
-            early_rounds: Vec::new(),
+            early_changes: Vec::new(),
             writer,
             sites_written: 0,
         },
         kernel,
-        windows: Windows::new(),
-        shutter: Shutter::new(),
-        governor: Governor::new(settings.limits.overhead_max),
+        duty_cycle: DutyCycle::new(settings.limits.overhead_max, settings.edges),
         period: DRAIN_PERIODS[0],
+        continuity: Continuity::default(),
         steps: steps::Steps::default(),
         judged: 0,
         not_found: None,
@@ -98,6 +97,7 @@ pub fn profile(
         started: Instant::now(),
         hooked: None,
         warnings,
+        slowdown: None,
     };
     let result = session.run(interrupted, observer);
     if result.is_err() {
@@ -118,21 +118,22 @@ struct Session<'a> {
     modules: Modules,
     plan: Plan,
     drain: Drain,
-    store: Store,
+    sink: RecordSink,
     /// What the kernel tells, with edges.
     kernel: Option<Kernel>,
-    windows: Windows,
-    shutter: Shutter,
-    governor: Governor,
+    duty_cycle: DutyCycle,
     period: Duration,
+    continuity: Continuity,
     steps: steps::Steps,
     /// Entries of the module table that have their verdict.
     judged: usize,
     not_found: Option<Error>,
-    interval: Option<(String, Vec<Function>)>,
+    interval: Option<(String, Vec<Location>)>,
     started: Instant,
     hooked: Option<Instant>,
-    warnings: Vec<String>,
+    warnings: Vec<Warning>,
+    /// Recorded intervals take longer than the user allows.
+    slowdown: Option<Warning>,
 }
 
 impl Session<'_> {
@@ -143,7 +144,7 @@ impl Session<'_> {
             self.judge(observer)?;
             let slow = last_slow.elapsed() >= Duration::from_millis(100);
             self.await_calibration();
-            if self.store.analysis.is_some() {
+            if self.sink.analysis.is_some() {
                 self.pass(slow);
                 self.adapt();
             }
@@ -162,28 +163,24 @@ impl Session<'_> {
                 last_flush = Instant::now();
                 self.checkpoint();
             }
-            if !self.settings.edges {
-                self.windows
-                    .turn(&self.arena, self.store.analysis.is_some());
-            }
             std::thread::sleep(self.period);
         }
     }
 
     /// Takes in everything that there is.
     fn pass(&mut self, check_alive: bool) {
-        let (drain, arena, store, kernel) = (
+        let (drain, arena, sink, kernel) = (
             &mut self.drain,
             &self.arena,
-            &mut self.store,
+            &mut self.sink,
             &mut self.kernel,
         );
-        let unused = self.governor.measure(|| {
-            let unused = drain.run(arena, store, check_alive);
+        let unused = self.duty_cycle.measure(|| {
+            let unused = drain.run(arena, sink, check_alive);
             if let Some(kernel) = kernel {
-                kernel.run(drain, store);
+                kernel.run(drain, sink);
             }
-            store.pass_ended();
+            sink.pass_ended();
             unused
         });
         self.arena.provide_rings(unused);
@@ -199,14 +196,13 @@ impl Session<'_> {
         }
         self.period = self.period.clamp(DRAIN_PERIODS[0], DRAIN_PERIODS[1]);
         let probe_ns = self.probe_cost().ticks() / self.clock.ticks_per_ns();
-        if self.settings.edges {
-            let in_flight = self.store.analysis.as_ref().map_or(0, Analysis::in_flight);
-            let cost = |governor: &mut Governor| governor.excess(self.drain.read, probe_ns);
-            self.shutter
-                .turn(&self.arena, in_flight, || cost(&mut self.governor));
-        } else if let Some(skip) = self.governor.decide(self.drain.read, probe_ns) {
-            self.arena.control().skip_65536.store(skip, Relaxed);
-        }
+        let in_flight = self.sink.analysis.as_ref().map_or(0, Analysis::in_flight);
+        let work = Work {
+            records: self.drain.read,
+            probe_ns,
+            in_flight,
+        };
+        self.duty_cycle.turn(&self.arena, work);
     }
 
     /// The calibrated cost of a probe.
@@ -242,26 +238,26 @@ impl Session<'_> {
         let Some(generation) = self.plan.publish(&self.arena) else {
             return;
         };
-        let probes = self.plan.planted().count() as u32;
-        if let Some(writer) = &mut self.store.writer {
-            for id in self.store.sites_written..self.plan.sites.sites.len() {
+        if let Some(writer) = &mut self.sink.writer {
+            for id in self.sink.sites_written..self.plan.sites.sites.len() {
                 writer.site(id as u32, &self.plan.sites.sites[id]);
             }
-            self.store.sites_written = self.plan.sites.sites.len();
+            self.sink.sites_written = self.plan.sites.sites.len();
         }
-        match &mut self.store.analysis {
-            Some(analysis) => analysis.begin_round(generation, probes),
-            None => self.store.early_rounds.push((generation, probes)),
+        let change = self.continuity.change(generation, &self.plan, |probe| {
+            let analysis = self.sink.analysis.as_ref();
+            analysis.is_some_and(|analysis| analysis.was_called(probe))
+        });
+        if let Some(writer) = &mut self.sink.writer {
+            writer.plan_changed(&change);
         }
-        if let Some(writer) = &mut self.store.writer {
-            writer.round(generation, probes);
+        match &mut self.sink.analysis {
+            Some(analysis) => analysis.plan_changed(change),
+            None => self.sink.early_changes.push(change),
         }
-        self.steps.round_began(
-            self.store
-                .analysis
-                .as_ref()
-                .map_or(0, Analysis::intervals_seen),
-        );
+        let analysis = self.sink.analysis.as_ref();
+        self.steps
+            .look_from(analysis.map_or(0, Analysis::intervals_seen));
     }
 
     /// Makes the analysis once the cost of a probe is known. A process applies the plan after it has calibrated, or after
@@ -272,7 +268,7 @@ impl Session<'_> {
         let waited = self
             .hooked
             .is_some_and(|hooked| hooked.elapsed() > Duration::from_millis(100));
-        if self.store.analysis.is_some()
+        if self.sink.analysis.is_some()
             || (cost.outer_256 == 0 && !waited)
             || control.applications.load(Acquire) == 0
         {
@@ -282,10 +278,10 @@ impl Session<'_> {
         if self.settings.edges {
             analysis.follow_waits();
         }
-        for (generation, probes) in self.store.early_rounds.drain(..) {
-            analysis.begin_round(generation, probes);
+        for change in self.sink.early_changes.drain(..) {
+            analysis.plan_changed(change);
         }
-        self.store.analysis = Some(analysis);
+        self.sink.analysis = Some(analysis);
         self.checkpoint();
     }
 
@@ -320,7 +316,7 @@ impl Session<'_> {
             unplanned: self.drain.unplanned,
             edges: self.settings.edges,
             unpatched: self.plan.unpatched(&self.arena),
-            warnings: self.warnings.clone(),
+            warnings: self.warnings.iter().map(ToString::to_string).collect(),
             complete,
         }
     }
@@ -328,7 +324,7 @@ impl Session<'_> {
     /// Makes the recording good up to now.
     fn checkpoint(&mut self) {
         let meta = self.meta(false);
-        if let Some(writer) = &mut self.store.writer {
+        if let Some(writer) = &mut self.sink.writer {
             writer.meta(&meta);
             writer.flush();
         }
@@ -340,7 +336,7 @@ impl Session<'_> {
             .map_or(0.0, |hooked| hooked.elapsed().as_secs_f64());
         observer.event(&Event::Tick {
             intervals: self
-                .store
+                .sink
                 .analysis
                 .as_ref()
                 .map_or(0, Analysis::intervals_seen),

@@ -11,21 +11,25 @@
 mod closing;
 #[cfg(test)]
 mod example;
+pub mod known;
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
+use std::time::Instant;
 
 use evenkeel_analysis::profile::{Node, Profile};
 use evenkeel_analysis::sites::Kind;
 use evenkeel_wire::Form;
 
-use crate::plan::{Function, Planned};
+use crate::location::Location;
+use crate::plan::Planned;
 
 pub use closing::{Closing, to_close};
+use known::{Callees, Calls, Known, Pointers};
 
 /// Limits of a session.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// Probes planted at a time.
+    /// Call sites that run and are timed, at a time. Sites that never run cost nothing and do not count.
     pub probes_max: usize,
     /// Probe cost as a fraction of the latency.
     pub overhead_max: f64,
@@ -43,28 +47,20 @@ pub struct State<'a> {
     /// All probes.
     pub probes: &'a [Planned],
     /// Functions whose calls lie directly below the root.
-    pub scope: &'a [Function],
-    /// Functions whose calls are timed.
-    pub opened: &'a HashSet<Function>,
-    /// Of them, those with calls that were never timed: there was no room for all at once.
-    pub partly: &'a HashSet<Function>,
-    /// Functions that have no calls to time, or none that may be.
-    pub barren: &'a HashSet<Function>,
-    /// Functions with calls through short pointers that were not yet discovered.
-    pub pointers: &'a HashSet<Function>,
-    /// Probes of pointers whose callees are known, or were looked for.
-    pub discovered: &'a HashSet<u32>,
-    /// Calls of imports whose definition was looked for and is not to be opened.
-    pub closed_imports: &'a HashSet<u32>,
+    pub scope: &'a [Location],
+    /// What was learned of functions and probes.
+    pub known: &'a Known,
+    /// When it is.
+    pub now: Instant,
 }
 
 /// Something to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Step {
     /// Time the calls that a function makes.
-    Open(Function),
+    Open(Location),
     /// Learn the callees of the short pointer calls of a function.
-    DiscoverIn(Function),
+    DiscoverIn(Location),
     /// Learn the callees of a timed pointer call.
     Discover(u32),
     /// Find the definition of an import, to open it.
@@ -121,7 +117,7 @@ pub fn candidates(
 /// node that is no call itself.
 fn visit(
     node: &Node,
-    holders: &[Function],
+    holders: &[Location],
     state: &State<'_>,
     found: &mut impl FnMut(&Node, Step),
 ) {
@@ -129,17 +125,17 @@ fn visit(
         return; // think time has nothing to open
     }
     if node.kind == Kind::Body {
-        discover_in(node, holders, state, found);
-        open_the_rest(node, holders, state, found);
+        look_into_own_time(node, holders, state, found);
         return;
     }
     let planned = node.probe.and_then(|id| state.probes.get(id as usize));
-    let callee = planned.and_then(|planned| planned.callee);
-    let inside = if node.probe.is_some() {
-        callee.as_slice()
+    let callees = planned.map_or(&[][..], |planned| &planned.callees);
+    let callees = if node.probe.is_some() {
+        callees
     } else {
         holders
     };
+    let inside = state.known.with_called_through(callees);
     let is_open = match (node.probe, planned) {
         (Some(id), Some(planned)) => step_of(node, id, planned, state, found),
         _ => true,
@@ -148,8 +144,7 @@ fn visit(
         if is_state(child) {
             // A wait of no timed call is one of a call that is not timed.
             if is_open && child.kind != Kind::Preempted {
-                discover_in(child, inside, state, found);
-                open_the_rest(child, inside, state, found);
+                look_into_own_time(child, &inside, state, found);
             }
             // What others did while this one waited: none of this one's calls.
             visit(child, &[], state, found);
@@ -159,15 +154,14 @@ fn visit(
                 && planned.form != Form::Entry
                 && !inside.contains(&planned.holder)
             {
-                discover_in(child, inside, state, found);
+                discover_in(child, &inside, state, found);
             }
-            visit(child, inside, state, found);
+            visit(child, &inside, state, found);
         }
     }
-    // A function with short pointer calls only has no timed call, hence no body of its own in the tree.
+    // A function of which no timed call has run has no body of its own in the tree.
     if is_open && node.children.is_empty() {
-        discover_in(node, inside, state, found);
-        open_the_rest(node, inside, state, found);
+        look_into_own_time(node, &inside, state, found);
     }
 }
 
@@ -179,26 +173,38 @@ fn step_of(
     state: &State<'_>,
     found: &mut impl FnMut(&Node, Step),
 ) -> bool {
+    let mut is_open = false;
+    for &callee in &planned.callees {
+        match state.known.function(callee).calls {
+            Calls::Opened | Calls::PartiallyOpened(_) => is_open = true,
+            Calls::NotOpened => found(node, Step::Open(callee)),
+            Calls::NoneToTime => {}
+        }
+    }
     let through_pointer = matches!(
         planned.form,
         Form::IndirectCall | Form::ShortIndirectCall | Form::IndirectJump
     );
-    match planned.callee {
-        Some(function) if state.opened.contains(&function) => return true,
-        Some(function) if state.barren.contains(&function) => {}
-        Some(function) => found(node, Step::Open(function)),
-        None if through_pointer => {
-            if !state.discovered.contains(&id) {
-                found(node, Step::Discover(id));
-            }
-            return true;
+    match state.known.probe(id).callees {
+        Callees::AsCoded if planned.callees.is_empty() && through_pointer => {
+            found(node, Step::Discover(id));
         }
-        None if node.kind == Kind::Call && !state.closed_imports.contains(&id) => {
+        // What it calls now may be another function than when it was trapped.
+        Callees::Sought(again) if through_pointer && again.is_due(state.now) => {
+            found(own_time(node), Step::Discover(id));
+        }
+        Callees::AsCoded if planned.import.is_some() && node.kind == Kind::Call => {
             found(node, Step::Follow(id));
         }
-        None => {}
+        _ => {}
     }
-    false
+    is_open || through_pointer
+}
+
+/// The part of a node that is no timed call's.
+fn own_time(node: &Node) -> &Node {
+    let body = node.children.iter().find(|child| child.kind == Kind::Body);
+    body.unwrap_or(node)
 }
 
 /// Whether a node is no call but what a thread did, or did not do, as its waits and the work of others in them.
@@ -206,77 +212,89 @@ fn is_state(node: &Node) -> bool {
     node.probe.is_none() && node.kind != Kind::Body
 }
 
-/// Short calls through pointers in these functions may be what the node's time goes to.
-fn discover_in(
+/// What these functions do outside of their timed calls may be calls that are not timed yet.
+fn look_into_own_time(
     node: &Node,
-    functions: &[Function],
+    functions: &[Location],
     state: &State<'_>,
     found: &mut impl FnMut(&Node, Step),
 ) {
-    for function in functions
-        .iter()
-        .filter(|function| state.pointers.contains(function))
-    {
-        found(node, Step::DiscoverIn(*function));
+    discover_in(node, functions, state, found);
+    for &function in functions {
+        match state.known.function(function).calls {
+            Calls::PartiallyOpened(again) if again.is_due(state.now) => {
+                found(node, Step::Open(function));
+            }
+            // One that is called through a pointer, and cannot be hooked at its entry.
+            Calls::NotOpened => found(node, Step::Open(function)),
+            _ => {}
+        }
     }
 }
 
-/// Calls that had no room yet may be what the time of these functions' own goes to.
-fn open_the_rest(
+/// Short calls through pointers in these functions may be what the node's time goes to.
+fn discover_in(
     node: &Node,
-    functions: &[Function],
+    functions: &[Location],
     state: &State<'_>,
     found: &mut impl FnMut(&Node, Step),
 ) {
-    for function in functions
-        .iter()
-        .filter(|function| state.partly.contains(function))
-    {
-        found(node, Step::Open(*function));
+    for &function in functions {
+        let is_time = match state.known.function(function).pointers {
+            Pointers::None => false,
+            Pointers::Unexplored { .. } => true,
+            Pointers::Explored(again) => again.is_due(state.now),
+        };
+        if is_time {
+            found(node, Step::DiscoverIn(function));
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::example::{LIMITS, body, example, node, nothing_known, planned};
+    use super::example::{LIMITS, at, body, example, node, planned};
+    use super::known::Again;
     use super::*;
+
+    fn steps(list: &[Candidate]) -> Vec<Step> {
+        list.iter().map(|candidate| candidate.step).collect()
+    }
 
     #[test]
     fn the_best_score_is_opened_first() {
         let (profile, probes) = example();
-        let opened = HashSet::from([(0, 0xa)]);
-        let pointers = HashSet::from([(0, 0xa)]);
-        let state = State {
-            opened: &opened,
-            pointers: &pointers,
-            ..nothing_known(&probes)
-        };
+        let mut known = Known::default();
+        known.function_mut(at(0xa)).calls = Calls::Opened;
+        known.function_mut(at(0xa)).pointers = Pointers::Unexplored { next: 0 };
+        let state = State::of(&probes, &[], &known);
         let list = candidates(&profile, 5, &LIMITS, &state);
         // Scores by hand: body of a (5-0)^2 x 0.2 = 5; b (5-1)^2 x 0.3 = 4.8; p (5-3)^2 x 0.4 = 1.6; c is below 5 %.
-        let steps: Vec<Step> = list.iter().map(|candidate| candidate.step).collect();
         assert_eq!(
-            steps,
+            steps(&list),
             [
-                Step::DiscoverIn((0, 0xa)),
-                Step::Open((0, 0xb)),
+                Step::DiscoverIn(at(0xa)),
+                Step::Open(at(0xb)),
                 Step::Discover(2)
             ]
         );
         assert!((list[1].score - 4.8).abs() < 1e-12);
     }
 
-    /// The time of a's own may be that of calls for which there was no room: (5-0)^2 x 0.2, the best score.
+    /// The time of a's own may be that of calls that had to make room: (5-0)^2 x 0.2, the best score; when it is time.
     #[test]
     fn calls_without_room_get_their_turn() {
         let (profile, probes) = example();
-        let opened = HashSet::from([(0, 0xa)]);
-        let state = State {
-            opened: &opened,
-            partly: &opened,
-            ..nothing_known(&probes)
-        };
+        let mut known = Known::default();
+        let start = Instant::now();
+        known.function_mut(at(0xa)).calls = Calls::PartiallyOpened(Again::first(start));
+        let mut state = State::of(&probes, &[], &known);
+        state.now = start;
+        let early = steps(&candidates(&profile, 5, &LIMITS, &state));
+        assert!(!early.contains(&Step::Open(at(0xa))));
+        state.now = start + std::time::Duration::from_secs(5);
         let list = candidates(&profile, 5, &LIMITS, &state);
-        assert_eq!(list[0].step, Step::Open((0, 0xa)));
+        assert_eq!(list[0].step, Step::Open(at(0xa)));
     }
 
     /// With edges, what a's untimed calls wait for is no time of a's own: 30 % in waits, directly below it.
@@ -285,16 +303,14 @@ mod tests {
         let (mut profile, probes) = example();
         let a = &mut profile.tree.children[0];
         *a.children.last_mut().unwrap() = body(0.01);
-        let opened = HashSet::from([(0, 0xa)]);
-        let state = State {
-            opened: &opened,
-            partly: &opened,
-            ..nothing_known(&probes)
-        };
+        let mut known = Known::default();
+        let start = Instant::now();
+        known.function_mut(at(0xa)).calls = Calls::PartiallyOpened(Again::first(start));
+        let mut state = State::of(&probes, &[], &known);
+        state.now = start + std::time::Duration::from_secs(5);
         let asks = |profile: &Profile| {
             let list = candidates(profile, 5, &LIMITS, &state);
-            let mut steps = list.iter().map(|candidate| candidate.step);
-            steps.any(|step| step == Step::Open((0, 0xa)))
+            steps(&list).contains(&Step::Open(at(0xa)))
         };
         let state_of = |kind| Node { kind, ..body(0.3) };
         let mut preempted = profile.clone();
@@ -310,22 +326,44 @@ mod tests {
     #[test]
     fn what_others_did_in_a_wait_is_opened() {
         let (mut profile, mut probes) = example();
-        probes.push(planned(Some((0, 0xd)), Form::Call));
+        probes.push(planned(Some(at(0xd)), Form::Call));
         let wait = Node {
             kind: Kind::Lock,
             children: vec![node("d", 4, 0.3, 0, Vec::new())],
             ..body(0.3)
         };
         profile.tree.children[0].children[0].children.push(wait);
-        let opened = HashSet::from([(0, 0xa)]);
-        let state = State {
-            scope: &[(0, 0xa)],
-            opened: &opened,
-            pointers: &opened,
-            ..nothing_known(&probes)
-        };
-        let list = candidates(&profile, 5, &LIMITS, &state);
-        let steps: Vec<Step> = list.iter().map(|candidate| candidate.step).collect();
-        assert!(steps.contains(&Step::Open((0, 0xb))) && steps.contains(&Step::Open((0, 0xd))));
+        let mut known = Known::default();
+        known.function_mut(at(0xa)).calls = Calls::Opened;
+        let scope = [at(0xa)];
+        let state = State::of(&probes, &scope, &known);
+        let steps = steps(&candidates(&profile, 5, &LIMITS, &state));
+        assert!(steps.contains(&Step::Open(at(0xb))) && steps.contains(&Step::Open(at(0xd))));
+    }
+
+    /// The pointer p was found to lead to q, whose entry cannot be hooked: its calls are timed below p.
+    #[test]
+    fn a_callee_that_cannot_be_hooked_is_opened_below_the_pointer() {
+        let (profile, mut probes) = example();
+        probes[2].callees.push(at(0x9));
+        let mut known = Known::default();
+        known.function_mut(at(0xa)).calls = Calls::Opened;
+        known.probe_mut(2).callees = Callees::Sought(Again::first(Instant::now()));
+        let state = State::of(&probes, &[], &known);
+        let steps = steps(&candidates(&profile, 5, &LIMITS, &state));
+        assert!(steps.contains(&Step::Open(at(0x9))));
+        assert!(!steps.contains(&Step::Discover(2)), "it was, just now");
+    }
+
+    /// The same where the pointer's call is too short to be timed: below a, whose own time it is.
+    #[test]
+    fn a_callee_that_cannot_be_hooked_is_opened_below_the_caller() {
+        let (profile, probes) = example();
+        let mut known = Known::default();
+        known.function_mut(at(0xa)).calls = Calls::Opened;
+        known.function_mut(at(0xa)).through.push(at(0x9));
+        let state = State::of(&probes, &[], &known);
+        let steps = steps(&candidates(&profile, 5, &LIMITS, &state));
+        assert!(steps.contains(&Step::Open(at(0x9))));
     }
 }

@@ -7,7 +7,7 @@ use core::sync::atomic::{AtomicU32, AtomicU64};
 use crate::arch::code::{Operand, PieceFix};
 
 /// Different callees that one discovery remembers.
-pub const SEEN_MAX: usize = 8;
+pub const SEEN_MAX: usize = 64;
 /// Pieces of a displaced entry: five one-byte instructions, a call in three pieces, and the way back.
 pub const PIECES_MAX: usize = 8;
 
@@ -238,4 +238,4 @@ pub struct Displaced {
     _pad: u32,
 }
 
-const _: () = assert!(size_of::<Probe>() == 136 && size_of::<Displaced>() == 280);
+const _: () = assert!(size_of::<Probe>() == 584 && size_of::<Displaced>() == 280);

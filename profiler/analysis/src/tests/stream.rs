@@ -239,7 +239,7 @@ fn bypassed_intervals_only_measure_the_cost() {
     near(profile.overhead.measured_se.unwrap(), 0.0);
 }
 
-/// Two rounds: the second opens a's call of b. Below 1000 intervals the larger one is reported, then the last.
+/// Two rounds: the second opens a's call of b. Below 300 intervals the larger one is reported, then the last.
 #[test]
 fn rounds_do_not_mix() {
     let mut analysis = started(ProbeCost::default());
@@ -254,7 +254,9 @@ fn rounds_do_not_mix() {
     let table = sites(&[("a", "r+1", 0), ("b", "r+2", 0)]);
     assert_eq!(analysis.profile(&table, &options()).intervals, 5);
     assert_eq!(analysis.newest_profile(&table, &options()).intervals, 1);
-    (1..1000).for_each(|_| analysis.push(1, &second));
+    (1..300).for_each(|_| analysis.push(1, &second));
+    assert_eq!(analysis.profile(&table, &options()).intervals, 300);
+    (300..1000).for_each(|_| analysis.push(1, &second));
     let profile = analysis.profile(&table, &options());
     assert_eq!(
         (

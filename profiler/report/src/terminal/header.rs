@@ -47,11 +47,17 @@ fn intervals(profile: &Profile) -> String {
         units::count(profile.intervals),
         units::count(profile.intervals_seen)
     );
-    if let [.., last] = profile.rounds.as_slice() {
-        let rounds = profile.rounds.len();
+    let rounds = profile.rounds.len();
+    // Files of earlier versions do not say which.
+    let round = if profile.round == 0 {
+        rounds
+    } else {
+        profile.round
+    };
+    if let Some(reported) = profile.rounds.get(round.wrapping_sub(1)) {
         text += &format!(
-            ", those of round {rounds} of {rounds} with {} probes",
-            units::count(last.probes.into())
+            ", those of round {round} of {rounds} with {} probes",
+            units::count(reported.probes.into())
         );
     }
     if profile.sampled_out > 0 {

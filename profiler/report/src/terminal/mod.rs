@@ -2,6 +2,7 @@
 
 mod attributes;
 mod classes;
+mod elsewhere;
 mod factors;
 mod header;
 mod notes;
@@ -68,6 +69,7 @@ pub fn render(profile: &Profile, style: &Style) -> String {
         factors::render(&profile, &paths, style),
     ];
     sections.push(tree::render(&profile, style));
+    sections.extend(elsewhere::render(&profile, &paths, style));
     sections.extend(waits::render(&profile, style));
     sections.extend(classes::render(&profile, &paths, style));
     sections.extend(attributes::render(&profile, style));

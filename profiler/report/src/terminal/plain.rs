@@ -23,6 +23,9 @@ pub(crate) fn profile(profile: &Profile) -> Profile {
             .chain(factor.callers.iter_mut().map(|c| &mut c.function))
             .for_each(clean);
     }
+    for seen in &mut profile.seen_elsewhere {
+        clean(&mut seen.path);
+    }
     for class in &mut profile.classes.classes {
         clean(&mut class.name);
         class.top.iter_mut().for_each(|top| clean(&mut top.path));

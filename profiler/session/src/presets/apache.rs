@@ -15,6 +15,7 @@ pub const APACHE: Preset = Preset {
     intervals: &[KnownInterval {
         name: "request",
         help: "one request, from its header to its last byte handed to the system",
+        keyed: false,
         find: request,
     }],
 };

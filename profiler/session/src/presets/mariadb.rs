@@ -16,11 +16,13 @@ pub const MARIADB: Preset = Preset {
         KnownInterval {
             name: "statement",
             help: "one command of a client: a query, or the execution of a prepared statement",
+            keyed: false,
             find: statement,
         },
         KnownInterval {
             name: "transaction",
             help: "from BEGIN to COMMIT or ROLLBACK, with the client's think time as a node of its own",
+            keyed: false,
             find: transaction,
         },
     ],

@@ -15,6 +15,7 @@ pub const MEMCACHED: Preset = Preset {
     intervals: &[KnownInterval {
         name: "event",
         help: "what a worker does for a connection that became ready: usually one request",
+        keyed: false,
         find: event,
     }],
 };

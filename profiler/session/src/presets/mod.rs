@@ -38,6 +38,8 @@ pub struct KnownInterval {
     pub name: &'static str,
     /// For `--help`.
     pub help: &'static str,
+    /// It has a key wherever it is hooked, so that threads have to be followed to see it at all.
+    pub keyed: bool,
     find: fn(&Module) -> Result<Interval, String>,
 }
 

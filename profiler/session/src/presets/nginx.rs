@@ -16,6 +16,7 @@ pub const NGINX: Preset = Preset {
     intervals: &[KnownInterval {
         name: "request",
         help: "one request, from its creation to its end, however many others the event loop serves meanwhile",
+        keyed: true,
         find: request,
     }],
 };

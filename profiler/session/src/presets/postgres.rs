@@ -17,11 +17,13 @@ pub const POSTGRES: Preset = Preset {
         KnownInterval {
             name: "statement",
             help: "one SQL statement: a simple query, or the execution of a portal (extended protocol)",
+            keyed: false,
             find: statement,
         },
         KnownInterval {
             name: "transaction",
             help: "from begin to commit or rollback, with the client's think time as a node of its own",
+            keyed: false,
             find: transaction,
         },
     ],

@@ -15,6 +15,7 @@ pub const REDIS: Preset = Preset {
     intervals: &[KnownInterval {
         name: "command",
         help: "one command, from its parsed arguments to its reply in the client's buffer",
+        keyed: false,
         find: command,
     }],
 };

@@ -4,9 +4,10 @@ use std::sync::atomic::Ordering::*;
 use std::time::Duration;
 
 use evenkeel_analysis::Options;
+use evenkeel_analysis::warnings::Warning;
 
 use super::kernel::Kernel;
-use super::{Outcome, Session, Wish};
+use super::{IntervalSelector, Outcome, Session};
 use crate::error::Error;
 use crate::launch::Ending;
 use crate::recording::Meta;
@@ -30,18 +31,18 @@ impl Session<'_> {
             std::thread::sleep(KERNEL_LATE);
             self.pass(true);
         }
-        if let Some(analysis) = &mut self.store.analysis {
+        if let Some(analysis) = &mut self.sink.analysis {
             analysis.ended();
         }
         self.collect_warnings();
         let meta = self.meta(true);
-        if let Some(writer) = self.store.writer.take()
+        if let Some(writer) = self.sink.writer.take()
             && let Err(error) = writer.finish(&meta)
         {
             self.warnings
-                .push(format!("the recording is incomplete: {error}"));
+                .push(Warning::RecordingIncomplete(error.to_string()));
         }
-        let analysis = self.store.analysis.take();
+        let analysis = self.sink.analysis.take();
         let Some(analysis) = analysis.filter(|analysis| analysis.intervals_seen() > 0) else {
             return Err(self.nothing_profiled(ending));
         };
@@ -52,7 +53,7 @@ impl Session<'_> {
         };
         let mut profile = analysis.profile(&self.plan.sites, &options);
         Meta {
-            warnings: self.warnings,
+            warnings: self.warnings.iter().map(ToString::to_string).collect(),
             ..meta
         }
         .complete(&mut profile);
@@ -75,64 +76,55 @@ impl Session<'_> {
             target,
             drain,
             arena,
-            store,
+            sink,
             kernel,
             ..
         } = self;
         target.stop(self.settings.stop_signal, || {
-            drain.run(arena, store, true);
+            drain.run(arena, sink, true);
             if let Some(kernel) = kernel {
-                kernel.run(drain, store);
+                kernel.run(drain, sink);
             }
-            store.pass_ended();
+            sink.pass_ended();
         });
-        drain.run(arena, store, true);
+        drain.run(arena, sink, true);
         Ending::Stopped
     }
 
     fn collect_warnings(&mut self) {
         let control = self.arena.control();
-        let lost = control.threads_without_ring.load(Relaxed);
-        if lost > 0 {
-            let why = if self.arena.rings_exhausted() {
-                "no shared memory was left"
-            } else {
-                "too many started at once"
-            };
-            self.warnings.push(format!(
-                "{lost} threads were not recorded: {why}; free memory or run fewer threads"
-            ));
+        let mut warn = |condition: bool, warning: Warning| {
+            if condition {
+                self.warnings.push(warning);
+            }
+        };
+        if let Some(slowdown) = &self.slowdown {
+            warn(true, slowdown.clone());
         }
-        if self.drain.dropped + self.drain.missed > 0 {
-            self.warnings.push(format!(
-                "the profiler did not keep up for a moment: {} records were dropped and {} intervals not recorded; they are left out. Lower --max-probes, or give the profiler more of a processor",
-                self.drain.dropped, self.drain.missed
-            ));
+        let threads = control.threads_without_ring.load(Relaxed).into();
+        let no_memory = self.arena.rings_exhausted();
+        warn(
+            threads > 0,
+            Warning::ThreadsWithoutRing { threads, no_memory },
+        );
+        let (records, intervals) = (self.drain.dropped, self.drain.missed);
+        warn(
+            records + intervals > 0,
+            Warning::NotDrained { records, intervals },
+        );
+        let lost = self.kernel.as_ref().map_or(0, Kernel::lost);
+        warn(lost > 0, Warning::KernelEventsLost(lost));
+        for note in self.modules.notes.drain(..) {
+            warn(true, Warning::DebugFile(note));
         }
-        let untold = self.kernel.as_ref().map_or(0, Kernel::lost);
-        if untold > 0 {
-            self.warnings.push(format!(
-                "{untold} events of the kernel were lost: some time off the processor counts as running; give the profiler more of a processor"
-            ));
-        }
-        self.warnings.append(&mut self.modules.notes);
         let deep = control.shadow_full.load(Relaxed);
-        if deep > 0 {
-            self.warnings.push(format!(
-                "{deep} calls were nested too deeply to be timed; their time is their callers'"
-            ));
-        }
+        warn(deep > 0, Warning::NestedTooDeeply(deep));
         let unread = control.labels_unread.load(Relaxed);
-        if unread > 0 {
-            self.warnings.push(format!(
-                "{unread} labels could not be read; check label= names a string argument"
-            ));
-        }
-        if control.probe_outer_ticks_256.load(Relaxed) == 0 {
-            self.warnings.push(
-                "the cost of a probe could not be calibrated and is not subtracted".to_owned(),
-            );
-        }
+        warn(unread > 0, Warning::LabelsUnread(unread));
+        warn(
+            control.probe_outer_ticks_256.load(Relaxed) == 0,
+            Warning::NotCalibrated,
+        );
     }
 
     fn nothing_profiled(&mut self, ending: Ending) -> Error {
@@ -147,12 +139,12 @@ impl Session<'_> {
                 "the interval {name} never ended while it was profiled: put the server under load, profile for longer (--for), or choose another --interval"
             )
         } else {
-            match &self.settings.wish {
-                Wish::Known(preset, _) => format!(
+            match &self.settings.selector {
+                IntervalSelector::Preset(preset, _) => format!(
                     "the command never ran {}; name another --preset, or the interval with --interval",
                     preset.programs.join(" or ")
                 ),
-                Wish::Spec(spec) => format!(
+                IntervalSelector::Spec(spec) => format!(
                     "no library {} was loaded, or none of its functions was called; check its name with ldd or /proc/PID/maps",
                     spec.library.as_deref().unwrap_or_default()
                 ),

@@ -6,11 +6,12 @@ use std::time::Instant;
 use evenkeel_analysis::sites::Kind;
 use evenkeel_wire::{ModuleState, Role};
 
-use super::{Event, Observer, Session, Wish};
+use super::{Event, IntervalSelector, Observer, Session};
 use crate::error::Error;
 use crate::interval::{self, Boundary, Interval};
+use crate::location::Location;
 use crate::modules::Modules;
-use crate::plan::{Function, Plan};
+use crate::plan::Plan;
 
 impl Session<'_> {
     /// Gives every newly announced module its verdict; a process waits for that of its executable.
@@ -60,18 +61,18 @@ impl Session<'_> {
 
     /// The library that defines the interval, if it is not the executable.
     fn library(&self) -> Option<&str> {
-        match &self.settings.wish {
-            Wish::Spec(spec) => spec.library.as_deref(),
-            Wish::Known(..) => None,
+        match &self.settings.selector {
+            IntervalSelector::Spec(spec) => spec.library.as_deref(),
+            IntervalSelector::Preset(..) => None,
         }
     }
 
     /// The interval, if this module is one that may define it.
     fn interval_in(&mut self, index: usize, executable: bool) -> Result<Option<Interval>, Error> {
         let path = Modules::path(&self.arena, index);
-        let concerned = match &self.settings.wish {
-            Wish::Known(preset, _) => executable && preset.fits(&path),
-            Wish::Spec(spec) => match &spec.library {
+        let concerned = match &self.settings.selector {
+            IntervalSelector::Preset(preset, _) => executable && preset.fits(&path),
+            IntervalSelector::Spec(spec) => match &spec.library {
                 None => executable,
                 Some(library) => Modules::name(&self.arena, index).starts_with(library.as_str()),
             },
@@ -79,24 +80,27 @@ impl Session<'_> {
         if !concerned {
             return Ok(None);
         }
-        let module = match self.modules.get(&self.arena, index) {
-            Ok(Some(module)) => module,
-            Ok(None) => return Ok(None),
-            Err(error) => return Err(Error::Launch(evenkeel_symbols::LaunchError::Load(error))),
-        };
-        let interval = match &self.settings.wish {
-            Wish::Known(preset, known) => preset.resolve(known, &module, self.settings.edges)?,
-            Wish::Spec(spec) => interval::resolve(spec, &module)?,
+        let module = self
+            .modules
+            .get(&self.arena, index)
+            .map_err(Error::Unreadable)?;
+        let interval = match &self.settings.selector {
+            IntervalSelector::Preset(preset, known) => {
+                preset.resolve(known, &module, self.settings.edges)?
+            }
+            IntervalSelector::Spec(spec) => interval::resolve(spec, &module)?,
         };
         Ok(Some(interval))
     }
 
     /// Plants the interval's boundaries and its first probes.
     fn begin(&mut self, index: usize, interval: &Interval) -> Result<(), Error> {
-        let Ok(Some(module)) = self.modules.get(&self.arena, index) else {
-            return Ok(());
-        };
-        let scope: Vec<Function> = interval.scope.iter().map(|&entry| (index, entry)).collect();
+        let module = self
+            .modules
+            .get(&self.arena, index)
+            .map_err(Error::Unreadable)?;
+        let entries = interval.scope.iter();
+        let scope: Vec<Location> = entries.map(|&entry| Location::new(index, entry)).collect();
         if self.interval.is_none() {
             self.plan = Plan::new(&interval.name, interval.height);
             self.interval = Some((interval.name.clone(), Vec::new()));
@@ -122,9 +126,10 @@ impl Session<'_> {
 
     /// Plants boundaries that the profile cannot do without.
     fn plant(&mut self, index: usize, name: &str, boundaries: &[Boundary]) -> Result<(), Error> {
-        let Ok(Some(module)) = self.modules.get(&self.arena, index) else {
-            return Ok(());
-        };
+        let module = self
+            .modules
+            .get(&self.arena, index)
+            .map_err(Error::Unreadable)?;
         for boundary in boundaries {
             if !self
                 .plan
@@ -152,7 +157,7 @@ impl Session<'_> {
                 None => executable,
                 Some(library) => Modules::name(&self.arena, index).starts_with(library.as_str()),
             };
-            if concerned && let Ok(Some(module)) = self.modules.get(&self.arena, index) {
+            if concerned && let Ok(module) = self.modules.get(&self.arena, index) {
                 let boundaries = interval::resolve_named(named, &module)?;
                 self.plant(index, "a named function", &boundaries)?;
                 any = true;
@@ -169,6 +174,6 @@ fn passing(error: &Error) -> bool {
         Error::NotFound {
             source: evenkeel_symbols::FindError::NoSuchFunction { .. },
             ..
-        } | Error::Launch(_)
+        } | Error::Unreadable(_)
     )
 }

@@ -3,13 +3,11 @@
 use std::collections::HashMap;
 
 use evenkeel_analysis::assembler::spans::{Off, SwitchedOut};
+use evenkeel_analysis::warnings::Warning;
 use evenkeel_kernel::{Cause, KernelEvents, Span, Spans};
 
-use super::store::Store;
+use super::sink::RecordSink;
 use crate::drain::Drain;
-
-/// What is missing where the kernel does not tell who woke whom.
-const WAKERS_UNSEEN: &str = "the kernel does not tell who ended a sleep that no call announced as a wait, nor which sleeps were for a device: they stand as \"off the processor\", on what was not seen; run evenkeel as root and outside of a container (it reads the tracepoints sched_waking and sched_switch) to have them explained";
 
 /// The kernel's events of a session.
 #[derive(Debug)]
@@ -21,18 +19,16 @@ pub struct Kernel {
 
 impl Kernel {
     /// Begins to watch what this process starts. Where the system forbids it or a part of it, a warning says what is missing.
-    pub fn watch(warnings: &mut Vec<String>) -> Option<Kernel> {
+    pub fn watch(warnings: &mut Vec<Warning>) -> Option<Kernel> {
         let events = match KernelEvents::watch_children() {
             Ok(events) => events,
             Err(error) => {
-                warnings.push(format!(
-                    "preempted and blocked time are not told apart: {error}"
-                ));
+                warnings.push(Warning::NoKernelEvents(error.to_string()));
                 return None;
             }
         };
         if !events.sees_wakers() {
-            warnings.push(WAKERS_UNSEEN.to_owned());
+            warnings.push(Warning::NoWakers);
         }
         Some(Kernel {
             events,
@@ -47,7 +43,7 @@ impl Kernel {
     }
 
     /// Hands on when the threads that have rings did not run, and why.
-    pub fn run(&mut self, drain: &Drain, store: &mut Store) {
+    pub fn run(&mut self, drain: &Drain, sink: &mut RecordSink) {
         let Kernel {
             events,
             spans,
@@ -66,7 +62,7 @@ impl Kernel {
         });
         spans.flush().for_each(take);
         for (thread, spans) in batch.drain() {
-            store.switched_out(thread, &spans);
+            sink.switched_out(thread, &spans);
         }
     }
 }

@@ -13,11 +13,21 @@ use crate::spec::{IntervalSpec, NamedCall};
 
 /// Which interval to profile.
 #[derive(Clone, Debug)]
-pub enum Wish {
+pub enum IntervalSelector {
     /// As the user typed it.
     Spec(IntervalSpec),
     /// One that a preset knows.
-    Known(&'static Preset, &'static KnownInterval),
+    Preset(&'static Preset, &'static KnownInterval),
+}
+
+impl IntervalSelector {
+    /// Whether its intervals have keys and may move between threads, so that these have to be followed.
+    pub fn is_keyed(&self) -> bool {
+        match self {
+            IntervalSelector::Spec(spec) => spec.is_keyed(),
+            IntervalSelector::Preset(_, interval) => interval.keyed,
+        }
+    }
 }
 
 /// Which probes to plant.
@@ -39,7 +49,7 @@ pub struct Settings {
     /// What to run.
     pub command: CommandLine,
     /// The interval.
-    pub wish: Wish,
+    pub selector: IntervalSelector,
     /// How long to profile, from the moment the first process is hooked; `None`: until it ends.
     pub duration: Option<Duration>,
     /// Leave the command running afterwards.

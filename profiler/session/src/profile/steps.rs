@@ -1,16 +1,20 @@
 //! Carrying out what refinement decides, round by round.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
+use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
 use evenkeel_analysis::Analysis;
-use evenkeel_symbols::{Callee, Site};
-use evenkeel_wire::{Form, Wanted};
+use evenkeel_analysis::profile::Profile;
+use evenkeel_analysis::warnings::Warning;
+use evenkeel_symbols::{Callee, Module, Site};
+use evenkeel_wire::{Form, Refusal, Wanted};
 
 use super::{Event, Observer, Planting, Session};
 use crate::arena::Arena;
+use crate::location::Location;
 use crate::modules::Modules;
-use crate::plan::Function;
+use crate::refine::known::{Again, Callees, Calls, Known, Pointers};
 use crate::refine::{self, Candidate, State, Step};
 
 /// A round is judged when it has so many intervals and is so old ...
@@ -19,54 +23,54 @@ const ROUND_AT_LEAST: Duration = Duration::from_millis(400);
 /// ... or, where intervals are rare, so many after so long.
 const INTERVALS_FEW: u64 = 40;
 const ROUND_LONG: Duration = Duration::from_secs(4);
-/// Once nothing is left to do, how often to look again.
+/// Once nothing is left to do, how often to look again; at once where calls are met that were not made before.
 const SETTLED_PERIOD: Duration = Duration::from_secs(5);
-/// How many times the threshold it takes to begin again.
-const SETTLED_FACTOR: f64 = 3.0;
 /// How long calls through pointers are trapped: a trap costs microseconds.
 const DISCOVERY: Duration = Duration::from_millis(100);
-/// Probes trapped at a time.
+/// Probes trapped at a time; those of a function with more follow in turn.
 const DISCOVERED_AT_ONCE: usize = 24;
+/// Probes planted at a time, those that never run included. They cost the target nothing while it does not run them; to
+/// plant one takes about 20 us, its trampoline 300 bytes.
+const PLANTED_MAX: usize = 1 << 14;
 
 /// Where refinement stands.
 #[derive(Debug)]
 pub struct Steps {
-    opened: HashSet<Function>,
-    /// Opened functions with calls for which there was no room yet.
-    partly: HashSet<Function>,
-    /// Probes that were planted at some time.
-    tried: HashSet<u32>,
-    barren: HashSet<Function>,
-    pointers: HashSet<Function>,
-    discovered: HashSet<u32>,
-    closed_imports: HashSet<u32>,
-    /// Probes uprooted for their cost: never planted again.
-    dear: HashSet<u32>,
-    round_began: Instant,
-    round_base: u64,
+    known: Known,
+    looked_at: Instant,
+    seen_then: u64,
+    /// Call paths that were known when the profile was last judged.
+    paths_then: usize,
     first_interval: Option<Instant>,
-    /// Probes being discovered, with what is wanted of them afterwards.
-    discovering: HashMap<u32, Wanted>,
+    /// Since when calls are trapped.
+    trapped_since: Option<Instant>,
+    /// Hooked entries whose agents may yet refuse them.
+    entries: Vec<ThroughPointer>,
     /// Functions that a person may be asked about.
     offered: Vec<Candidate>,
     settled: bool,
 }
 
+/// A function found to be called through a pointer.
+#[derive(Clone, Copy, Debug)]
+struct ThroughPointer {
+    /// The call's probe.
+    probe: u32,
+    callee: Location,
+    /// The probe at the callee's entry.
+    entry: u32,
+}
+
 impl Default for Steps {
     fn default() -> Steps {
         Steps {
-            opened: HashSet::new(),
-            partly: HashSet::new(),
-            tried: HashSet::new(),
-            barren: HashSet::new(),
-            pointers: HashSet::new(),
-            discovered: HashSet::new(),
-            closed_imports: HashSet::new(),
-            dear: HashSet::new(),
-            round_began: Instant::now(),
-            round_base: 0,
+            known: Known::default(),
+            looked_at: Instant::now(),
+            seen_then: 0,
+            paths_then: 0,
             first_interval: None,
-            discovering: HashMap::new(),
+            trapped_since: None,
+            entries: Vec::new(),
             offered: Vec::new(),
             settled: false,
         }
@@ -74,24 +78,25 @@ impl Default for Steps {
 }
 
 impl Steps {
-    /// A new plan was published.
-    pub fn round_began(&mut self, intervals_seen: u64) {
-        self.round_began = Instant::now();
-        self.round_base = intervals_seen;
+    /// From now on what there is to see is new: a plan was published, or all was looked at.
+    pub fn look_from(&mut self, intervals_seen: u64) {
+        self.looked_at = Instant::now();
+        self.seen_then = intervals_seen;
     }
 
-    /// Whether the present round says enough.
-    fn is_ripe(&self, intervals_seen: u64) -> bool {
-        let (intervals, age) = (intervals_seen - self.round_base, self.round_began.elapsed());
+    /// Whether enough was seen since. `paths`: call paths that are known now.
+    fn is_ripe(&self, intervals_seen: u64, paths: usize) -> bool {
+        let (intervals, age) = (intervals_seen - self.seen_then, self.looked_at.elapsed());
         let ripe = (intervals >= INTERVALS_ENOUGH && age >= ROUND_AT_LEAST)
             || (intervals >= INTERVALS_FEW && age >= ROUND_LONG);
-        ripe && (!self.settled || age >= SETTLED_PERIOD)
+        let has_new = paths > self.paths_then;
+        ripe && (!self.settled || has_new || age >= SETTLED_PERIOD)
     }
 }
 
 impl Session<'_> {
     /// Plants what is planted before anything is known.
-    pub(super) fn plant_first(&mut self, scope: &[Function], index: usize) {
+    pub(super) fn plant_first(&mut self, scope: &[Location], index: usize) {
         match self.settings.planting {
             Planting::Refine | Planting::Manual => {
                 for &function in scope {
@@ -106,15 +111,15 @@ impl Session<'_> {
     /// Called often; acts when the present round is ripe.
     pub(super) fn refine(&mut self, observer: &mut dyn Observer) {
         let seen = self
-            .store
+            .sink
             .analysis
             .as_ref()
             .map_or(0, Analysis::intervals_seen);
         if seen > 0 && self.steps.first_interval.is_none() {
             self.steps.first_interval = Some(Instant::now());
         }
-        if !self.steps.discovering.is_empty() {
-            if self.steps.round_began.elapsed() >= DISCOVERY {
+        if let Some(since) = self.steps.trapped_since {
+            if since.elapsed() >= DISCOVERY {
                 self.end_discovery();
                 self.publish();
             }
@@ -133,45 +138,42 @@ impl Session<'_> {
             }
             return;
         }
-        if self.steps.is_ripe(seen) {
+        let paths = self.sink.analysis.as_ref().map_or(0, Analysis::paths_met);
+        if self.steps.is_ripe(seen, paths) {
             self.judge_round(observer);
         }
     }
 
     fn judge_round(&mut self, observer: &mut dyn Observer) {
         let options = self.options();
-        let Some(analysis) = &self.store.analysis else {
+        let Some(analysis) = &mut self.sink.analysis else {
             return;
         };
-        let profile = analysis.newest_profile(&self.plan.sites, &options);
-        let limits = &self.settings.limits;
+        let profile = analysis.recent_profile(&self.plan.sites, &options);
+        let seen = analysis.intervals_seen();
+        let paths = analysis.paths_met();
+        // What has just begun has little time yet: it is looked at once more.
+        let has_new = paths > std::mem::replace(&mut self.steps.paths_then, paths);
+        self.limit_by_cost(&profile);
+        self.open_below_refused_entries();
         let scope = self
             .interval
             .as_ref()
             .map(|(_, scope)| scope.as_slice())
             .unwrap_or_default();
-        let steps = &self.steps;
+        let limits = &self.settings.limits;
         let state = State {
             probes: self.plan.probes(),
             scope,
-            opened: &steps.opened,
-            partly: &steps.partly,
-            barren: &steps.barren,
-            pointers: &steps.pointers,
-            discovered: &steps.discovered,
-            closed_imports: &steps.closed_imports,
+            known: &self.steps.known,
+            now: Instant::now(),
         };
-        let mut next = match self.settings.planting {
-            Planting::Refine | Planting::Manual => {
-                refine::candidates(&profile, self.plan.sites.root_height, limits, &state)
-            }
-            _ => Vec::new(),
-        };
-        if self.steps.settled {
-            // A new round throws away a long one: only for something that is clearly above the threshold.
-            next.retain(|candidate| candidate.contribution >= SETTLED_FACTOR * limits.threshold);
-        }
         let manual = self.settings.planting == Planting::Manual;
+        let refines = manual || self.settings.planting == Planting::Refine;
+        let mut next = Vec::new();
+        if refines {
+            next = refine::candidates(&profile, self.plan.sites.root_height, limits, &state);
+        }
         if !manual {
             next.truncate(limits.opened_at_once);
         }
@@ -186,182 +188,274 @@ impl Session<'_> {
                 seconds,
             });
         }
-        if matches!(self.settings.planting, Planting::First(_) | Planting::Every) {
+        let planted: Vec<u32> = self.plan.planted().collect();
+        let closings = refine::to_close(&profile, limits, &state, &planted);
+        self.steps.look_from(seen);
+        if !refines {
             self.steps.settled = true;
-            self.steps.round_began = Instant::now();
             return;
         }
-        let wanted: usize = next
-            .iter()
-            .map(|candidate| sites_of(&mut self.modules, &self.arena, candidate.step))
-            .sum();
-        let planted: Vec<u32> = self.plan.planted().collect();
-        let best = next.first().map_or(0.0, |candidate| candidate.contribution);
-        for closing in refine::to_close(&profile, limits, &state, &planted, wanted, best) {
-            let id = closing.id;
-            self.plan.want(&self.arena, id, Wanted::Off);
-            if closing.too_dear {
-                self.steps.dear.insert(id);
-                let site = &self.plan.sites.sites[id as usize];
-                let (site, callee) = (site.site.clone(), site.callee.clone());
-                let reason =
-                    format!("{callee} is called too often to be timed within --max-overhead");
-                self.plan.note_unpatched(site, reason);
-            }
-        }
+        closings.iter().for_each(|closing| self.close(closing));
         if manual && !next.is_empty() {
             self.steps.offered = next;
         } else {
-            // Where there is no room for anything better, what is planted is the end of it.
-            self.steps.settled = !self.take(&next);
+            self.steps.settled = !self.take(&next) && !has_new;
         }
         self.publish();
-        if self.steps.settled {
-            self.steps.round_began = Instant::now();
+    }
+
+    /// Takes a probe out. Its caller stays a candidate for when there is room again.
+    fn close(&mut self, closing: &refine::Closing) {
+        let id = closing.id;
+        self.plan.want(&self.arena, id, Wanted::Off);
+        if closing.over_budget {
+            self.steps.known.probe_mut(id).over_budget = true;
+            let site = &self.plan.sites.sites[id as usize];
+            let reason = format!(
+                "{} is called too often to be timed within --max-overhead",
+                site.callee
+            );
+            let site = site.site.clone();
+            self.plan.note_unpatched(site, reason);
+            return;
+        }
+        let holder = self.plan.probes()[id as usize].holder;
+        let calls = &mut self.steps.known.function_mut(holder).calls;
+        if *calls == Calls::Opened {
+            *calls = Calls::PartiallyOpened(Again::first(Instant::now()));
         }
     }
 
-    /// Takes the steps. False if none led anywhere.
+    /// Takes the steps. False if nothing was learned that could lead to another.
     fn take(&mut self, candidates: &[Candidate]) -> bool {
         let mut progress = false;
         for candidate in candidates {
-            progress |= !matches!(candidate.step, Step::Open(_));
-            match candidate.step {
-                Step::Open(function) => progress |= self.open(function),
-                Step::Follow(id) => self.follow(id),
-                Step::Discover(id) => self.discover(&[id]),
+            progress |= match candidate.step {
+                Step::Open(function) => self.open(function),
+                Step::Follow(id) => {
+                    self.follow(id);
+                    true
+                }
+                Step::Discover(id) => {
+                    self.discover(&[id]);
+                    true
+                }
                 Step::DiscoverIn(function) => {
                     let ids = self.pointer_probes(function);
-                    self.steps.pointers.remove(&function);
                     self.discover(&ids);
+                    true
                 }
-            }
+            };
         }
         progress
     }
 
-    /// Times the calls that a function makes, as far as the limit on probes allows; the others when there is room again.
-    /// Where it allows none, the function stays a candidate: false.
-    fn open(&mut self, function: Function) -> bool {
-        let (index, entry) = function;
-        let Ok(Some(module)) = self.modules.get(&self.arena, index) else {
-            self.steps.barren.insert(function);
+    /// Times the calls that a function makes: all of them, since which of them run is not known before, and those that do
+    /// not cost nothing. False if it was known before, and nothing more was planted.
+    fn open(&mut self, function: Location) -> bool {
+        let now = Instant::now();
+        let Ok(module) = self.modules.get(&self.arena, function.module) else {
+            self.steps.known.function_mut(function).calls = Calls::NoneToTime;
             return true;
         };
-        let (mut any, mut crowded) = (false, false);
-        for site in module.call_sites(entry) {
+        let was = self.steps.known.function(function).calls;
+        let (mut planted, mut any, mut crowded) = (false, false, false);
+        for site in module.call_sites(function.address) {
             if is_discovered_only(&site) {
-                self.steps.pointers.insert(function);
                 any = true;
-                if let Some(reason) = site.unpatchable() {
-                    self.plan.note_unpatched(
-                        crate::interval::site_name(&module, site.address),
-                        reason.to_string(),
-                    );
-                }
+                self.note_pointer(function, &module, &site);
                 continue;
             }
-            let room = self.plan.planted().count() < self.settings.limits.probes_max;
-            if let Some(id) = self.plan.add_site(&mut self.arena, index, &module, &site)
-                && !self.steps.dear.contains(&id)
-                && !self.steps.tried.contains(&id)
-            {
-                any |= room;
-                crowded |= !room;
-                if room {
-                    self.steps.tried.insert(id);
-                    self.plan.want(&self.arena, id, Wanted::On);
-                }
+            let room = self.plan.planted().count() < PLANTED_MAX;
+            let id = self
+                .plan
+                .add_site(&mut self.arena, function.module, &module, &site);
+            let Some(id) = id.filter(|&id| !self.steps.known.probe(id).over_budget) else {
+                continue;
+            };
+            any = true;
+            crowded |= !room;
+            if room && self.plan.probes()[id as usize].wanted == Wanted::Off {
+                planted = true;
+                self.plan.want(&self.arena, id, Wanted::On);
             }
         }
-        if any {
-            self.steps.opened.insert(function);
+        let again = match was {
+            Calls::PartiallyOpened(again) => again.later(now),
+            _ => Again::first(now),
+        };
+        self.steps.known.function_mut(function).calls = match (any, crowded) {
+            (false, _) => Calls::NoneToTime,
+            (true, true) => Calls::PartiallyOpened(again),
+            // What had to make room once may have to again: then it is tried later and later.
+            (true, false) if matches!(was, Calls::PartiallyOpened(_)) => {
+                Calls::PartiallyOpened(again)
+            }
+            (true, false) => Calls::Opened,
+        };
+        planted || was == Calls::NotOpened
+    }
+
+    /// A call through a pointer that is too short to be timed where it is.
+    fn note_pointer(&mut self, function: Location, module: &Module, site: &Site) {
+        let pointers = &mut self.steps.known.function_mut(function).pointers;
+        if *pointers == Pointers::None {
+            *pointers = Pointers::Unexplored { next: 0 };
         }
-        let opened = self.steps.opened.contains(&function);
-        if crowded && opened {
-            self.steps.partly.insert(function);
-        } else {
-            self.steps.partly.remove(&function);
+        if let Some(reason) = site.unpatchable() {
+            let site = crate::interval::site_name(module, site.address);
+            self.plan.note_unpatched(site, reason.to_string());
         }
-        if !crowded && !opened {
-            self.steps.barren.insert(function);
-        }
-        any || !crowded
     }
 
     /// Finds where an import leads.
     fn follow(&mut self, id: u32) {
-        self.steps.closed_imports.insert(id);
-        let (from, name) = (
-            self.plan.probes()[id as usize].holder.0,
-            self.plan.sites.sites[id as usize].callee.clone(),
-        );
-        let name = name.split('@').next().unwrap_or(&name).to_owned();
-        if let Some(callee) = self.modules.definition(&self.arena, from, &name) {
-            let height = match self.modules.get(&self.arena, callee.0) {
-                Ok(Some(module)) => module.height(callee.1).unwrap_or(0),
-                _ => 0,
-            };
-            self.plan.set_callee(id, callee, height);
+        let now = Instant::now();
+        self.steps.known.probe_mut(id).callees = Callees::Sought(Again::first(now));
+        let Some(import) = self.plan.probes()[id as usize].import.clone() else {
+            return;
+        };
+        let name = import.split('@').next().unwrap_or(&import);
+        if let Some(callee) = self.modules.definition(&self.arena, name) {
+            self.open_below(id, callee);
+        }
+    }
+
+    /// Opens a function whose calls are to lie below a probe.
+    fn open_below(&mut self, id: u32, callee: Location) {
+        let Ok(module) = self.modules.get(&self.arena, callee.module) else {
+            return;
+        };
+        let planned = &self.plan.probes()[id as usize];
+        if is_timed(planned.form) {
+            let height = module.height(callee.address).unwrap_or(0);
+            self.plan.add_callee(id, callee, height);
+        } else {
+            let through = &mut self.steps.known.function_mut(planned.holder).through;
+            if !through.contains(&callee) {
+                through.push(callee);
+            }
+        }
+        if self.steps.known.function(callee).calls == Calls::NotOpened {
             self.open(callee);
         }
     }
 
-    /// Probes at the short pointer calls of a function.
-    fn pointer_probes(&mut self, (index, entry): Function) -> Vec<u32> {
-        let Ok(Some(module)) = self.modules.get(&self.arena, index) else {
+    /// Probes at the next short pointer calls of a function whose callees are to be learned.
+    fn pointer_probes(&mut self, function: Location) -> Vec<u32> {
+        let Ok(module) = self.modules.get(&self.arena, function.module) else {
             return Vec::new();
         };
-        let sites: Vec<_> = module
-            .call_sites(entry)
-            .into_iter()
-            .filter(is_discovered_only)
-            .take(DISCOVERED_AT_ONCE)
-            .collect();
-        sites
+        let pointers = self.steps.known.function(function).pointers;
+        let next = match pointers {
+            Pointers::Unexplored { next } => next,
+            _ => 0,
+        };
+        let sites = module.call_sites(function.address).into_iter();
+        let sites: Vec<_> = sites.filter(is_discovered_only).collect();
+        let end = sites.len().min(next + DISCOVERED_AT_ONCE);
+        let now = Instant::now();
+        self.steps.known.function_mut(function).pointers = match pointers {
+            _ if end < sites.len() => Pointers::Unexplored { next: end },
+            Pointers::Explored(again) => Pointers::Explored(again.later(now)),
+            _ => Pointers::Explored(Again::first(now)),
+        };
+        sites[next.min(end)..end]
             .iter()
-            .filter_map(|site| self.plan.add_site(&mut self.arena, index, &module, site))
+            .filter_map(|site| {
+                self.plan
+                    .add_site(&mut self.arena, function.module, &module, site)
+            })
             .collect()
     }
 
     /// Begins to trap calls through pointers.
     fn discover(&mut self, ids: &[u32]) {
         for &id in ids {
-            self.steps.discovered.insert(id);
-            self.steps
-                .discovering
-                .insert(id, self.plan.probes()[id as usize].wanted);
+            let then = self.plan.probes()[id as usize].wanted;
+            self.steps.known.probe_mut(id).callees = Callees::Trapped(then);
             self.plan.want(&self.arena, id, Wanted::Discover);
+            self.steps.trapped_since = Some(Instant::now());
         }
     }
 
-    /// Ends trapping, and times what was found to be called, at its entry.
+    /// Ends trapping. What was found to be called is timed at its entry, or else its own calls are.
     fn end_discovery(&mut self) {
-        for (id, before) in std::mem::take(&mut self.steps.discovering) {
-            self.plan.want(&self.arena, id, before);
+        self.steps.trapped_since = None;
+        let trapped: Vec<(u32, Wanted)> = self.steps.known.trapped().collect();
+        for (id, then) in trapped {
+            self.plan.want(&self.arena, id, then);
+            let again = Again::first(Instant::now());
+            self.steps.known.probe_mut(id).callees = Callees::Sought(again);
             for callee in self.plan.seen(&self.arena, id) {
-                if !Modules::may_open(&self.arena, callee.0) {
+                if !Modules::may_open(&self.arena, callee.module) {
                     continue;
                 }
-                let Ok(Some(module)) = self.modules.get(&self.arena, callee.0) else {
+                let Ok(module) = self.modules.get(&self.arena, callee.module) else {
                     continue;
                 };
-                if let Some(entry) = self.plan.add_entry(&mut self.arena, callee, &module) {
-                    self.plan.want(&self.arena, entry, Wanted::On);
+                match self.plan.add_entry(&mut self.arena, callee, &module) {
+                    Some(entry) => {
+                        self.plan.want(&self.arena, entry, Wanted::On);
+                        let probe = id;
+                        self.steps.entries.push(ThroughPointer {
+                            probe,
+                            callee,
+                            entry,
+                        });
+                    }
+                    None => self.open_below(id, callee),
                 }
             }
         }
     }
 
-    fn open_breadth_first(&mut self, scope: &[Function], limit: usize) {
-        let mut queue: std::collections::VecDeque<Function> = scope.iter().copied().collect();
-        let mut met: HashSet<Function> = scope.iter().copied().collect();
+    /// Where an agent could not hook an entry, the function's own calls are timed below its callers.
+    fn open_below_refused_entries(&mut self) {
+        let none = Refusal::None as u32;
+        let refused =
+            |arena: &Arena, id: u32| arena.probes()[id as usize].refused.load(Relaxed) != none;
+        for pending in std::mem::take(&mut self.steps.entries) {
+            let ThroughPointer {
+                probe,
+                callee,
+                entry,
+            } = pending;
+            if refused(&self.arena, entry) {
+                self.open_below(probe, callee);
+            } else if self.arena.probes()[entry as usize].planted.load(Relaxed) == 0 {
+                self.steps.entries.push(pending);
+            }
+        }
+    }
+
+    /// Records fewer intervals where those that are recorded take longer than the user allows, by what was measured or, as
+    /// long as that may be chance, by what is estimated.
+    fn limit_by_cost(&mut self, profile: &Profile) {
+        let overhead = &profile.overhead;
+        let error = overhead.measured_se.unwrap_or(f64::INFINITY);
+        let measured = overhead
+            .measured_fraction
+            .map_or(0.0, |fraction| fraction - error);
+        let slowed = measured.max(overhead.estimated_fraction);
+        let recorded = self.duty_cycle.limit_by_slowdown(slowed);
+        self.slowdown = (recorded < 1.0).then_some(Warning::RecordedLess {
+            measured: measured >= overhead.estimated_fraction,
+            fraction: slowed,
+            recorded,
+        });
+    }
+
+    fn open_breadth_first(&mut self, scope: &[Location], limit: usize) {
+        let mut queue: std::collections::VecDeque<Location> = scope.iter().copied().collect();
+        let mut met: HashSet<Location> = scope.iter().copied().collect();
         let mut planted = 0;
-        while let Some((index, entry)) = queue.pop_front() {
-            let Ok(Some(module)) = self.modules.get(&self.arena, index) else {
+        while let Some(function) = queue.pop_front() {
+            let index = function.module;
+            let Ok(module) = self.modules.get(&self.arena, index) else {
                 continue;
             };
-            for site in module.call_sites(entry) {
+            for site in module.call_sites(function.address) {
                 if planted == limit {
                     return;
                 }
@@ -373,16 +467,16 @@ impl Session<'_> {
                     planted += 1;
                 }
                 if let Callee::Function(callee) = site.callee
-                    && met.insert((index, callee))
+                    && met.insert(Location::new(index, callee))
                 {
-                    queue.push_back((index, callee));
+                    queue.push_back(Location::new(index, callee));
                 }
             }
         }
     }
 
     fn open_everything(&mut self, index: usize) {
-        let Ok(Some(module)) = self.modules.get(&self.arena, index) else {
+        let Ok(module) = self.modules.get(&self.arena, index) else {
             return;
         };
         let entries: Vec<u64> = module
@@ -408,17 +502,7 @@ fn is_discovered_only(site: &Site) -> bool {
         && site.callee == Callee::Pointer
 }
 
-/// Probes that a step needs.
-fn sites_of(modules: &mut Modules, arena: &Arena, step: Step) -> usize {
-    match step {
-        Step::Open((index, entry)) => match modules.get(arena, index) {
-            Ok(Some(module)) => module
-                .call_sites(entry)
-                .iter()
-                .filter(|site| site.unpatchable().is_none())
-                .count(),
-            _ => 0,
-        },
-        Step::DiscoverIn(_) | Step::Discover(_) | Step::Follow(_) => 2,
-    }
+/// Whether calls of this form are timed where they are.
+fn is_timed(form: Form) -> bool {
+    !matches!(form, Form::ShortIndirectCall | Form::IndirectJump)
 }

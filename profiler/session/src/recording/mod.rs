@@ -8,6 +8,8 @@
 //! M  meta: JSON, see `Meta`; the last one counts
 //! S  site: JSON of a probe, in order of ids; a repeated id replaces the first
 //! R  round: first generation (u32), probes (u32)
+//! C  what the next R is beside: trapping (u32: 0 or 1), the generation it continues (u32, 0 for none), then each probe it
+//!        adds to that (u32)
 //! D  records of a thread: key (u64), number (u32), then each as variable-length integers
 //!        start, as the difference to the previous record's (zigzag) | duration | id
 //! E  thread ended: key (u64)

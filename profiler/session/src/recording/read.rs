@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use evenkeel_analysis::Analysis;
 use evenkeel_analysis::assembler::spans::SwitchedOut;
+use evenkeel_analysis::plans::PlanChange;
 use evenkeel_analysis::sites::SiteTable;
 use evenkeel_wire::Record;
 
@@ -89,6 +90,7 @@ impl Replay {
         let mut sites = SiteTable::default();
         let mut analysis: Option<Analysis> = None;
         let mut rounds = Vec::new();
+        let mut beside = PlanChange::default();
         let mut records = Vec::new();
         let cut = loop {
             let (tag, body) = match self.chunk()? {
@@ -107,7 +109,17 @@ impl Replay {
                     put_site(&mut sites, entry);
                 }
                 b'R' => {
-                    rounds.push(words(&body).ok_or_else(|| self.damaged("a round of odd length"))?);
+                    let [generation, probes] =
+                        words(&body).ok_or_else(|| self.damaged("a round of odd length"))?;
+                    rounds.push(PlanChange {
+                        generation,
+                        probes,
+                        ..std::mem::take(&mut beside)
+                    });
+                }
+                b'C' => {
+                    beside = decode_change(&body)
+                        .ok_or_else(|| self.damaged("a change of odd length"))?;
                 }
                 b'D' => {
                     let thread = decode(&body, &mut records)
@@ -202,7 +214,7 @@ impl Replay {
 /// before the cost of a probe is calibrated.
 fn begun<'a>(
     analysis: &'a mut Option<Analysis>,
-    rounds: &mut Vec<[u32; 2]>,
+    rounds: &mut Vec<PlanChange>,
     meta: &Meta,
     kept: Option<u64>,
 ) -> &'a mut Analysis {
@@ -216,8 +228,8 @@ fn begun<'a>(
         }
         analysis
     });
-    for [generation, probes] in rounds.drain(..) {
-        analysis.begin_round(generation, probes);
+    for change in rounds.drain(..) {
+        analysis.plan_changed(change);
     }
     analysis
 }
@@ -232,6 +244,23 @@ fn fill(file: &mut impl Read, buffer: &mut [u8]) -> std::io::Result<usize> {
         }
     }
     Ok(read)
+}
+
+/// What a plan is beside its generation and its number of probes.
+fn decode_change(body: &[u8]) -> Option<PlanChange> {
+    let (words, []) = body.as_chunks::<4>() else {
+        return None;
+    };
+    let [trapping, continues, added @ ..] = words else {
+        return None;
+    };
+    let continues = u32::from_le_bytes(*continues);
+    Some(PlanChange {
+        trapping: u32::from_le_bytes(*trapping) != 0,
+        continues: (continues != 0).then_some(continues),
+        added: added.iter().map(|&id| u32::from_le_bytes(id)).collect(),
+        ..PlanChange::default()
+    })
 }
 
 fn words(body: &[u8]) -> Option<[u32; 2]> {
@@ -315,7 +344,11 @@ mod tests {
                 ..Default::default()
             },
         );
-        writer.round(1, 1);
+        writer.plan_changed(&PlanChange {
+            generation: 1,
+            probes: 1,
+            ..PlanChange::default()
+        });
         for i in 0..10 {
             let at = 1_000_000 * (i + 1);
             writer.records(

@@ -6,6 +6,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use evenkeel_analysis::assembler::spans::SwitchedOut;
+use evenkeel_analysis::plans::PlanChange;
 use evenkeel_analysis::sites::Site;
 use evenkeel_wire::Record;
 
@@ -62,9 +63,17 @@ impl Writer {
         self.chunk(b'S');
     }
 
-    /// A round of refinement begins.
-    pub fn round(&mut self, first_generation: u32, probes: u32) {
-        self.body = [first_generation.to_le_bytes(), probes.to_le_bytes()].concat();
+    /// The plan changes.
+    pub fn plan_changed(&mut self, change: &PlanChange) {
+        if change.trapping || change.continues.is_some() {
+            let head = [change.trapping.into(), change.continues.unwrap_or(0)];
+            let words = head.iter().chain(&change.added);
+            self.body = words.flat_map(|word| word.to_le_bytes()).collect();
+            self.chunk(b'C');
+        }
+        self.body = [change.generation, change.probes]
+            .map(u32::to_le_bytes)
+            .concat();
         self.chunk(b'R');
     }
 

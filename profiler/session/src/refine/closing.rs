@@ -6,26 +6,30 @@ use evenkeel_analysis::profile::{Node, Profile};
 
 use super::{Limits, State};
 
-/// A probe to uproot.
+/// Even a probe that explains much is taken out if it alone makes intervals longer by this part: what is measured then is no
+/// longer the program.
+const COST_MAX: f64 = 0.25;
+
+/// A probe to take out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Closing {
     /// Which.
     pub id: u32,
     /// For what it costs, not only to make room.
-    pub too_dear: bool,
+    pub over_budget: bool,
 }
 
-/// Probes to uproot, so that the cost stays within the limits and `wanted` more probes have room.
+/// Probes to take out, so that those that run stay within the limits on their number and their cost.
 ///
-/// Only probes go that explain little: those whose callee was not opened and whose contribution is below the threshold,
-/// or a tenth of what the best candidate, `best`, contributes. Those that cost more than the limit go even then, the most expensive for what they tell first.
+/// Only probes go that explain little: whose callee was not opened and whose contribution is below the threshold. What
+/// explains much stays even if it is costly (up to [`COST_MAX`]): then fewer intervals are recorded instead, since a culprit
+/// that was found must not become its caller's own time again. A probe that did not run costs nothing, and stays for when
+/// the load changes.
 pub fn to_close(
     profile: &Profile,
     limits: &Limits,
     state: &State<'_>,
     planted: &[u32],
-    wanted: usize,
-    best: f64,
 ) -> Vec<Closing> {
     let mut worth: HashMap<u32, (f64, f64)> = HashMap::new();
     measure(&profile.tree, &mut worth);
@@ -40,12 +44,12 @@ pub fn to_close(
             .map_or(0.0, |&(contribution, _)| contribution)
     };
     let opened = |id: u32| {
-        state.probes[id as usize]
-            .callee
-            .is_some_and(|callee| state.opened.contains(&callee))
+        let callees = &state.probes[id as usize].callees;
+        callees.iter().any(|&callee| state.known.is_open(callee))
     };
-    let mut order: Vec<u32> = planted.to_vec();
-    // Least worth for its cost first; among those that tell nothing the costly ones, then the silent ones.
+    let runs = |id: &u32| worth.get(id).is_some_and(|&(_, calls)| calls > 0.0);
+    let mut order: Vec<u32> = planted.iter().copied().filter(runs).collect();
+    // Least worth for its cost first, the costly ones first among equals.
     order.sort_by(|&a, &b| {
         let value = |id: u32| worth_of(id) / (cost_of(id) + 1e-6);
         value(a)
@@ -53,16 +57,16 @@ pub fn to_close(
             .then(cost_of(b).total_cmp(&cost_of(a)))
     });
     let mut excess_cost = profile.overhead.estimated_fraction - limits.overhead_max;
-    let mut excess_probes = (planted.len() + wanted) as i64 - limits.probes_max as i64;
+    let mut excess_probes = order.len() as i64 - limits.probes_max as i64;
     let mut closed = Vec::new();
     for id in order {
-        let too_dear = excess_cost > 0.0 && cost_of(id) > 0.0;
-        let silent =
-            excess_probes > 0 && worth_of(id) < limits.threshold.max(best / 10.0) && !opened(id);
-        if too_dear || silent {
+        let explains = worth_of(id) >= limits.threshold;
+        let over_budget = excess_cost > 0.0 && (!explains || cost_of(id) > COST_MAX);
+        let surplus = excess_probes > 0 && !explains && !opened(id);
+        if over_budget || surplus {
             excess_cost -= cost_of(id);
             excess_probes -= 1;
-            closed.push(Closing { id, too_dear });
+            closed.push(Closing { id, over_budget });
         }
     }
     closed
@@ -80,26 +84,50 @@ fn measure(node: &Node, worth: &mut HashMap<u32, (f64, f64)>) {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::HashSet;
-
     use super::*;
-    use crate::refine::example::{LIMITS, example, nothing_known};
+    use crate::refine::example::{LIMITS, at, example};
+    use crate::refine::known::{Calls, Known};
+
+    fn closed(profile: &Profile, limits: &Limits) -> Vec<Closing> {
+        let (_, probes) = example();
+        let mut known = Known::default();
+        known.function_mut(at(0xa)).calls = Calls::Opened;
+        let state = State::of(&probes, &[], &known);
+        to_close(profile, limits, &state, &[0, 1, 2, 3])
+    }
+
+    fn goes(id: u32, over_budget: bool) -> Closing {
+        Closing { id, over_budget }
+    }
 
     #[test]
     fn what_tells_least_for_its_cost_is_closed() {
-        let (profile, probes) = example();
-        let opened = HashSet::from([(0, 0xa)]);
-        let state = State {
-            opened: &opened,
-            ..nothing_known(&probes)
-        };
         // Each costs 10 ns of 1000 = 1 %; the estimate is 0.9 % above the limit: c, with 2 %, tells least.
-        assert_eq!(
-            to_close(&profile, &LIMITS, &state, &[0, 1, 2, 3], 0, 0.0),
-            [Closing {
-                id: 3,
-                too_dear: true
-            }]
-        );
+        assert_eq!(closed(&example().0, &LIMITS), [goes(3, true)]);
+    }
+
+    /// Ten times as much too costly: c goes, the others explain 30 % and more and stay.
+    #[test]
+    fn a_culprit_stays_though_it_is_costly() {
+        let mut profile = example().0;
+        profile.overhead.estimated_fraction = 0.3;
+        assert_eq!(closed(&profile, &LIMITS), [goes(3, true)]);
+        // b is called 30 times: 30 % of the latency are its probe's.
+        profile.tree.children[0].children[0].calls_mean = 30.0;
+        assert_eq!(closed(&profile, &LIMITS), [goes(1, true)]);
+    }
+
+    /// Room for three: c makes room. If it does not run, it takes none.
+    #[test]
+    fn only_sites_that_run_need_room() {
+        let mut profile = example().0;
+        profile.overhead.estimated_fraction = 0.0;
+        let three = Limits {
+            probes_max: 3,
+            ..LIMITS
+        };
+        assert_eq!(closed(&profile, &three), [goes(3, false)]);
+        profile.tree.children.remove(1);
+        assert_eq!(closed(&profile, &three), []);
     }
 }

@@ -1,36 +1,38 @@
 //! The profile that the tests of refinement decide over.
 
-use std::collections::HashSet;
-use std::sync::LazyLock;
+use std::time::Instant;
 
 use evenkeel_analysis::profile::{Node, Profile};
 use evenkeel_analysis::sites::Kind;
 use evenkeel_wire::{Form, Role, Wanted};
 
+use super::known::Known;
 use super::{Limits, State};
-use crate::plan::{Function, Planned};
+use crate::location::Location;
+use crate::plan::Planned;
 
-static NO_FUNCTIONS: LazyLock<HashSet<Function>> = LazyLock::new(HashSet::new);
-static NO_PROBES: LazyLock<HashSet<u32>> = LazyLock::new(HashSet::new);
+/// A function of the only module.
+pub(super) fn at(address: u64) -> Location {
+    Location::new(0, address)
+}
 
-/// Nothing was opened, nothing learned.
-pub(super) fn nothing_known(probes: &[Planned]) -> State<'_> {
-    State {
-        probes,
-        scope: &[],
-        opened: &NO_FUNCTIONS,
-        partly: &NO_FUNCTIONS,
-        barren: &NO_FUNCTIONS,
-        pointers: &NO_FUNCTIONS,
-        discovered: &NO_PROBES,
-        closed_imports: &NO_PROBES,
+impl<'a> State<'a> {
+    /// The state now.
+    pub(super) fn of(probes: &'a [Planned], scope: &'a [Location], known: &'a Known) -> State<'a> {
+        State {
+            probes,
+            scope,
+            known,
+            now: Instant::now(),
+        }
     }
 }
 
-pub(super) fn planned(callee: Option<Function>, form: Form) -> Planned {
+pub(super) fn planned(callee: Option<Location>, form: Form) -> Planned {
     Planned {
-        callee,
-        holder: (0, 0),
+        callees: callee.into_iter().collect(),
+        import: None,
+        holder: at(0),
         form,
         role: Role::Inner,
         wanted: Wanted::On,
@@ -93,10 +95,10 @@ pub(super) fn example() -> (Profile, Vec<Planned>) {
         ..Node::default()
     };
     let probes = vec![
-        planned(Some((0, 0xa)), Form::Call),
-        planned(Some((0, 0xb)), Form::Call),
+        planned(Some(at(0xa)), Form::Call),
+        planned(Some(at(0xb)), Form::Call),
         planned(None, Form::IndirectCall),
-        planned(Some((0, 0xc)), Form::Call),
+        planned(Some(at(0xc)), Form::Call),
     ];
     let mut profile = Profile {
         tree,

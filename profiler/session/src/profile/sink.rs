@@ -4,6 +4,7 @@ use std::fs;
 
 use evenkeel_analysis::Analysis;
 use evenkeel_analysis::assembler::spans::SwitchedOut;
+use evenkeel_analysis::plans::PlanChange;
 use evenkeel_wire::Record;
 
 use crate::drain::Sink;
@@ -13,19 +14,19 @@ use crate::recording::Writer;
 const NAME_MAX: usize = 48;
 
 /// Where records go: the analysis, and the recording if there is one.
-pub struct Store {
+pub struct RecordSink {
     /// Made when the first process has calibrated its probes, which is before its first record.
     pub analysis: Option<Analysis>,
     /// Intervals are followed across threads.
     pub edges: bool,
-    /// Rounds that began before that.
-    pub early_rounds: Vec<(u32, u32)>,
+    /// Changes of the plan before that.
+    pub early_changes: Vec<PlanChange>,
     pub writer: Option<Writer>,
     /// Sites that the recording has.
     pub sites_written: usize,
 }
 
-impl Store {
+impl RecordSink {
     /// All rings have been read once more.
     pub fn pass_ended(&mut self) {
         if !self.edges {
@@ -50,7 +51,7 @@ impl Store {
     }
 }
 
-impl Sink for Store {
+impl Sink for RecordSink {
     fn records(&mut self, thread: u64, records: &[Record]) {
         if let Some(analysis) = &mut self.analysis {
             analysis.push(thread, records);

@@ -1,9 +1,12 @@
-//! The session's own appetite, kept within `--max-overhead`.
+//! The overhead limiter: what profiling costs, kept within `--max-overhead`.
 //!
 //! A busy server has tens of thousands of intervals a second, and to take in the records of all of them costs a good part of
 //! a processor that the server may need. So the cost, the processor time that drains take and what the probes take in the
 //! target, is held against a fraction of the machine, and where it is more, only as many intervals are recorded as the budget
 //! allows, chosen at random one by one: sums over a random sample estimate the same profile. The others are counted.
+//!
+//! The budget holds for what is *measured*, too: where recorded intervals take longer than bypassed ones by more than the
+//! fraction allowed, fewer are recorded, so that the mean over all of them stays within it.
 
 use std::time::{Duration, Instant};
 
@@ -13,7 +16,7 @@ use rustix::time::{ClockId, clock_gettime};
 const PERIOD: Duration = Duration::from_millis(50);
 /// Steps of the fraction.
 const ONE: f64 = 65536.0;
-/// What of `--max-overhead` the governor spends. The rest is for what it does not see: the ends of intervals, counted ones
+/// What of `--max-overhead` it spends. The rest is for what it does not see: the ends of intervals, counted ones
 /// included, caches, and that each drain takes a processor from somebody.
 const SHARE: f64 = 0.5;
 /// Not fewer than one interval in so many.
@@ -31,30 +34,41 @@ struct Spent {
 
 /// Decides which fraction of the intervals is recorded.
 #[derive(Debug)]
-pub struct Governor {
+pub struct OverheadLimiter {
     /// Processor seconds a second.
     budget: f64,
+    /// `--max-overhead`.
+    overhead_max: f64,
+    /// Fraction of the intervals that is recorded.
     recorded: f64,
+    /// At most this, for what recording was measured to slow them by.
+    recorded_max: f64,
     last: Spent,
     draining: Duration,
 }
 
-impl Governor {
+impl OverheadLimiter {
     /// A budget of [`SHARE`] of this fraction of all processors that this process may use.
-    pub fn new(overhead_max: f64) -> Governor {
+    pub fn new(overhead_max: f64) -> OverheadLimiter {
         let processors = std::thread::available_parallelism().map_or(1, usize::from);
-        Governor::with_budget(SHARE * overhead_max * processors as f64, Instant::now())
+        let budget = SHARE * overhead_max * processors as f64;
+        OverheadLimiter {
+            overhead_max,
+            ..OverheadLimiter::with_budget(budget, Instant::now())
+        }
     }
 
-    fn with_budget(budget: f64, now: Instant) -> Governor {
+    fn with_budget(budget: f64, now: Instant) -> OverheadLimiter {
         let last = Spent {
             at: now,
             draining: Duration::ZERO,
             records: 0,
         };
-        Governor {
+        OverheadLimiter {
             budget,
+            overhead_max: 0.0,
             recorded: 1.0,
+            recorded_max: 1.0,
             last,
             draining: Duration::ZERO,
         }
@@ -68,15 +82,15 @@ impl Governor {
         result
     }
 
-    /// The fraction of intervals not to record, in 1/65536, when it is time to set it. `records`: read so far in all;
-    /// `probe_ns`: what the target spends on each.
-    pub fn decide(&mut self, records: u64, probe_ns: f64) -> Option<u32> {
-        self.decide_at(Instant::now(), records, probe_ns)
+    /// Recorded intervals take longer by this fraction. The fraction of all that may be recorded.
+    pub fn limit_by_slowdown(&mut self, fraction: f64) -> f64 {
+        self.recorded_max = (self.overhead_max / fraction.max(1e-9)).clamp(RECORDED_AT_LEAST, 1.0);
+        self.recorded_max
     }
 
-    /// How many times the budget was spent since this was last asked. As in [`Governor::decide`].
-    pub fn excess(&mut self, records: u64, probe_ns: f64) -> f64 {
-        self.cost_since(Instant::now(), records, probe_ns) / self.budget.max(1e-9)
+    /// How many times the budget was spent since this was last asked. As in [`OverheadLimiter::decide`].
+    pub fn excess(&mut self, now: Instant, records: u64, probe_ns: f64) -> f64 {
+        self.cost_since(now, records, probe_ns) / self.budget.max(1e-9)
     }
 
     /// Processor seconds a second that were spent since the last time.
@@ -92,14 +106,16 @@ impl Governor {
         (draining + probing) / elapsed.max(1e-9)
     }
 
-    fn decide_at(&mut self, now: Instant, records: u64, probe_ns: f64) -> Option<u32> {
+    /// The fraction of intervals not to record, in 1/65536, when it is time to set it. `records`: read so far in all;
+    /// `probe_ns`: what the target spends on each.
+    pub fn decide(&mut self, now: Instant, records: u64, probe_ns: f64) -> Option<u32> {
         if now.duration_since(self.last.at) < PERIOD {
             return None;
         }
         let cost = self.cost_since(now, records, probe_ns);
         let wanted = self.recorded * self.budget / cost.max(1e-9);
         let wanted = wanted.min(self.recorded * GROWTH_MAX);
-        self.recorded = wanted.clamp(RECORDED_AT_LEAST, 1.0);
+        self.recorded = wanted.clamp(RECORDED_AT_LEAST, self.recorded_max);
         Some(((1.0 - self.recorded) * ONE) as u32)
     }
 }
@@ -121,36 +137,43 @@ mod tests {
     #[test]
     fn the_fraction_follows_the_cost() {
         let start = Instant::now();
-        let mut governor = Governor::with_budget(0.06, start);
-        governor.draining = Duration::from_millis(100);
+        let mut limiter = OverheadLimiter::with_budget(0.06, start);
+        limiter.draining = Duration::from_millis(100);
         // 100 ms of draining and a million records of 20 ns: 0.12 of a processor.
-        assert_eq!(
-            governor.decide_at(start + SECOND, 1_000_000, 20.0),
-            Some(32768)
-        );
-        let skipped = |governor: &mut Governor, second| {
-            governor.draining += Duration::from_millis(30);
-            governor.decide_at(start + second * SECOND, 1_000_000, 20.0)
+        assert_eq!(limiter.decide(start + SECOND, 1_000_000, 20.0), Some(32768));
+        let skipped = |limiter: &mut OverheadLimiter, second| {
+            limiter.draining += Duration::from_millis(30);
+            limiter.decide(start + second * SECOND, 1_000_000, 20.0)
         };
         // 45 % and 39.5 % are left out then.
-        assert_eq!(skipped(&mut governor, 2), Some(29491));
-        assert_eq!(skipped(&mut governor, 3), Some(25886));
+        assert_eq!(skipped(&mut limiter, 2), Some(29491));
+        assert_eq!(skipped(&mut limiter, 3), Some(25886));
         for second in 4..9 {
-            assert_ne!(skipped(&mut governor, second), Some(0));
+            assert_ne!(skipped(&mut limiter, second), Some(0));
         }
-        assert_eq!(skipped(&mut governor, 9), Some(0));
+        assert_eq!(skipped(&mut limiter, 9), Some(0));
+    }
+
+    /// Recorded intervals take 6 % longer, 3 % are allowed: half of them, however cheap the drains are.
+    #[test]
+    fn the_fraction_keeps_what_is_measured_within_the_limit() {
+        let start = Instant::now();
+        let mut limiter = OverheadLimiter {
+            overhead_max: 0.03,
+            ..OverheadLimiter::with_budget(0.06, start)
+        };
+        assert_eq!(limiter.limit_by_slowdown(0.02), 1.0);
+        assert_eq!(limiter.decide(start + SECOND, 0, 0.0), Some(0));
+        assert_eq!(limiter.limit_by_slowdown(0.06), 0.5);
+        assert_eq!(limiter.decide(start + 2 * SECOND, 0, 0.0), Some(32768));
     }
 
     #[test]
     fn some_are_always_recorded() {
         let start = Instant::now();
-        let mut governor = Governor::with_budget(0.0, start);
-        governor.draining = SECOND;
-        assert_eq!(governor.decide_at(start + SECOND, 0, 0.0), Some(65536 - 64));
-        assert_eq!(
-            governor.decide_at(start + SECOND, 0, 0.0),
-            None,
-            "too early"
-        );
+        let mut limiter = OverheadLimiter::with_budget(0.0, start);
+        limiter.draining = SECOND;
+        assert_eq!(limiter.decide(start + SECOND, 0, 0.0), Some(65536 - 64));
+        assert_eq!(limiter.decide(start + SECOND, 0, 0.0), None, "too early");
     }
 }

@@ -1,4 +1,4 @@
-//! The session's budget, with edges: recording in whole windows.
+//! Sampling windows, where threads are followed: everything is recorded in them, and nothing between them.
 //!
 //! Where only some intervals are recorded, those that others wait for would be missing. So, within a window, everything is
 //! recorded; after it no more intervals begin to be, the open ones are followed to their ends, and then, until the budget
@@ -7,13 +7,9 @@
 //! A thread's calls are recorded from its next interval, wait or wake on, and a wake only while recording is on. So recording begins a
 //! little before the first interval is: what it waits for is then known from the start.
 
-use std::sync::atomic::Ordering::Release;
 use std::time::{Duration, Instant};
 
 use evenkeel_wire::Mode;
-
-use crate::arena::Arena;
-use evenkeel_wire::now_ticks;
 
 /// Mean length of a window.
 const OPEN: Duration = Duration::from_millis(150);
@@ -36,36 +32,29 @@ enum State {
     Closed,
 }
 
-/// Opens and closes.
+/// Opens and closes them.
 #[derive(Debug)]
-pub struct Shutter {
+pub struct SamplingWindows {
     state: State,
     opened: Instant,
     until: Instant,
 }
 
-impl Shutter {
+impl SamplingWindows {
     /// Begins open.
-    pub fn new() -> Shutter {
+    pub fn new() -> SamplingWindows {
         let now = Instant::now();
-        Shutter {
+        SamplingWindows {
             state: State::Open,
             opened: now,
             until: now + OPEN,
         }
     }
 
-    /// Opens or closes when it is time. `in_flight`: intervals being recorded; `excess`: how many times the budget was spent
-    /// since it was last asked for.
-    pub fn turn(&mut self, arena: &Arena, in_flight: u64, excess: impl FnMut() -> f64) {
-        let random = now_ticks().wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
-        let (mode, skip) = self.turn_at(Instant::now(), random as u32, in_flight, excess);
-        let control = arena.control();
-        control.skip_65536.store(skip, Release);
-        control.mode.store(mode as u32, Release);
-    }
-
-    fn turn_at(
+    /// Opens or closes when it is time: what agents are to do, and the fraction of intervals that they do not record.
+    /// `random`: uniform over all of its values; `in_flight`: intervals being recorded; `excess`: how many times the budget was
+    /// spent since it was last asked for.
+    pub fn turn(
         &mut self,
         now: Instant,
         random: u32,
@@ -116,12 +105,12 @@ mod tests {
 
     /// Three times the budget: twice as long closed as open, the ends of open intervals awaited.
     #[test]
-    fn the_shutter_closes_for_what_was_spent() {
+    fn windows_close_for_what_was_spent() {
         let start = Instant::now();
-        let mut shutter = Shutter::new();
+        let mut windows = SamplingWindows::new();
         let half = u32::MAX / 2;
         let mut at = |ms, in_flight| {
-            shutter.turn_at(start + Duration::from_millis(ms), half, in_flight, || 3.0)
+            windows.turn(start + Duration::from_millis(ms), half, in_flight, || 3.0)
         };
         assert_eq!(at(100, 5), (Mode::Record, 0));
         assert_eq!(at(200, 5), (Mode::Record, ALL));
@@ -135,8 +124,8 @@ mod tests {
     #[test]
     fn within_the_budget_it_stays_open() {
         let start = Instant::now();
-        let mut shutter = Shutter::new();
-        let mut at = |ms| shutter.turn_at(start + Duration::from_millis(ms), 0, 0, || 0.5);
+        let mut windows = SamplingWindows::new();
+        let mut at = |ms| windows.turn(start + Duration::from_millis(ms), 0, 0, || 0.5);
         assert_eq!(at(200), (Mode::Record, ALL));
         assert_eq!(at(210), (Mode::Record, 0));
     }

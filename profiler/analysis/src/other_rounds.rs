@@ -1,0 +1,117 @@
+//! What other rounds have found than the one that a profile rests on.
+//!
+//! A round of refinement ends where the next begins to time something else, and its probes may have had to make room. A path
+//! that explained much of the variance then is part of the answer: it stays in the report, with the round that saw it and
+//! its error there. Nothing is added up over rounds whose probes differ.
+
+use crate::parts::{Part, VarianceTree, fraction};
+use crate::paths::{Path, Paths, ROOT};
+use crate::profile::PathSeen;
+use crate::rounds::Detail;
+use crate::sites::SiteTable;
+use crate::sums::Sums;
+
+/// Shares of the variance below this are not kept.
+pub const SHARE_MIN: f64 = 0.05;
+/// Paths kept of one round, and paths reported of all together, largest first.
+pub const PATHS_MAX: usize = 16;
+
+/// The paths that explained much of a round's variance.
+#[derive(Clone, Debug)]
+pub struct RoundFindings {
+    paths: Paths,
+    intervals: u64,
+    found: Vec<Found>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Found {
+    node: u32,
+    /// Cov(X, L) / Var(L), inclusive.
+    share: f64,
+    se: f64,
+    /// Mean of X, ticks.
+    mean: f64,
+}
+
+impl RoundFindings {
+    /// What is known of a round, largest share first.
+    pub fn of(round: &Detail) -> RoundFindings {
+        let blocks = &round.sums.blocks;
+        let total = blocks.total();
+        let whole = total.latency_moment();
+        let share = |sums: &Sums, node| {
+            fraction(sums.inclusive_latency_moment(node), sums.latency_moment())
+        };
+        let mut nodes: Vec<u32> = (ROOT + 1..round.paths.all().len() as u32)
+            .filter(|&node| whole > 0.0 && round.paths.get(node).probe.is_some())
+            .filter(|&node| share(&total, node).abs() >= SHARE_MIN)
+            .collect();
+        nodes.sort_by(|&a, &b| share(&total, b).abs().total_cmp(&share(&total, a).abs()));
+        nodes.truncate(PATHS_MAX);
+        let errors = blocks.jackknife(&total, |sums| {
+            nodes.iter().map(|&node| share(sums, node)).collect()
+        });
+        let found = nodes.iter().enumerate().map(|(at, &node)| Found {
+            node,
+            share: errors.whole[at],
+            se: errors.standard_error(at),
+            mean: total.node(node).inclusive as f64 / total.intervals.max(1) as f64,
+        });
+        RoundFindings {
+            found: found.collect(),
+            paths: round.paths.clone(),
+            intervals: total.intervals,
+        }
+    }
+
+    /// The node of a path among other call paths, if it was called there.
+    fn counterpart(&self, node: u32, others: &VarianceTree<'_>) -> Option<u32> {
+        if node == ROOT {
+            return Some(ROOT);
+        }
+        let path = self.paths.get(node);
+        let above = self.counterpart(path.parent, others)?;
+        let same = |&&other: &&u32| is_same_step(path, others.paths.get(other));
+        others.children(above).iter().find(same).copied()
+    }
+}
+
+fn is_same_step(a: &Path, b: &Path) -> bool {
+    a.probe == b.probe && a.state.map(|state| state.step()) == b.state.map(|state| state.step())
+}
+
+/// The paths that other rounds have found and `chosen`, the tree of the reported one, does not have; each once, from the
+/// newest round that found it, largest share first. `others`: rounds with their index, the newest first.
+pub fn seen_elsewhere(
+    chosen: &VarianceTree<'_>,
+    others: &[(usize, RoundFindings)],
+    sites: &SiteTable,
+    ticks_per_ns: f64,
+) -> Vec<PathSeen> {
+    let mut seen: Vec<PathSeen> = Vec::new();
+    let nothing = Sums::default();
+    for (round, findings) in others {
+        let names = VarianceTree::new(&findings.paths, &nothing, sites);
+        let missing = findings
+            .found
+            .iter()
+            .filter(|found| findings.counterpart(found.node, chosen).is_none());
+        for found in missing {
+            let path = names.path(Part::Call(found.node));
+            if seen.iter().all(|other| other.path != path) {
+                seen.push(PathSeen {
+                    path,
+                    round: round + 1,
+                    intervals: findings.intervals,
+                    share: found.share,
+                    se: found.se,
+                    mean_ns: found.mean / ticks_per_ns,
+                });
+            }
+        }
+    }
+    seen.sort_by(|a, b| b.share.abs().total_cmp(&a.share.abs()));
+    seen.truncate(PATHS_MAX);
+    seen
+}

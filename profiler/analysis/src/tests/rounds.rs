@@ -1,0 +1,107 @@
+//! Plans that follow one another, and what becomes of what they saw.
+
+use evenkeel_wire::record::{Marker, Record};
+
+use super::trace::*;
+use crate::ProbeCost;
+use crate::plans::PlanChange;
+
+const A: u32 = 0;
+const B: u32 = 1;
+const C: u32 = 2;
+
+/// An interval under a generation of the plan, from `start` on.
+fn under(generation: u64, start: u64, steps: &[Step]) -> Vec<Record> {
+    let payload = generation << 1 | 1;
+    let mut records = interval(start, steps);
+    let end = records.len() - 1;
+    records[0] = Record::marker(Marker::Begin, records[0].start, payload);
+    records[end] = Record::marker(Marker::End, records[end].start, payload);
+    records
+}
+
+fn continues(generation: u32, continues: u32, added: &[u32]) -> PlanChange {
+    PlanChange {
+        generation,
+        probes: 9,
+        continues: Some(continues),
+        added: added.to_vec(),
+        ..PlanChange::default()
+    }
+}
+
+/// Ten intervals under generation 1, ten under 2, which adds B, but nobody calls it: twenty of one round. The first call of
+/// B begins the second round, and what comes under generation 1 still belongs to the first.
+#[test]
+fn a_probe_that_never_runs_changes_nothing() {
+    let mut analysis = started(ProbeCost::default());
+    let table = sites(&[("a", "r+1", 0), ("b", "r+2", 0)]);
+    for at in 0..10 {
+        analysis.push(1, &under(1, 1000 * at, &[leaf(A, 10 + at)]));
+    }
+    analysis.plan_changed(continues(2, 1, &[B]));
+    for at in 10..20 {
+        analysis.push(1, &under(2, 1000 * at, &[leaf(A, 10 + at)]));
+    }
+    let profile = analysis.profile(&table, &options());
+    assert_eq!((profile.intervals, profile.rounds.len()), (20, 1));
+    assert_eq!(profile.rounds[0].probes, 9);
+    analysis.push(1, &under(2, 30_000, &[leaf(A, 10), leaf(B, 5)]));
+    analysis.push(1, &under(1, 31_000, &[leaf(A, 10)]));
+    analysis.push(1, &under(2, 32_000, &[leaf(A, 10)]));
+    let rounds: Vec<u64> = analysis
+        .profile(&table, &options())
+        .rounds
+        .iter()
+        .map(|round| round.intervals)
+        .collect();
+    assert_eq!(rounds, [21, 2]);
+}
+
+/// While calls are trapped, intervals are counted and nothing else; then the round before goes on.
+#[test]
+fn a_round_goes_on_after_calls_were_trapped() {
+    let mut analysis = started(ProbeCost::default());
+    analysis.push(1, &under(1, 1000, &[leaf(A, 10)]));
+    analysis.plan_changed(PlanChange {
+        generation: 2,
+        probes: 4,
+        trapping: true,
+        ..PlanChange::default()
+    });
+    analysis.push(1, &under(2, 2000, &[leaf(A, 999)]));
+    analysis.plan_changed(continues(3, 1, &[]));
+    analysis.push(1, &under(3, 3000, &[leaf(A, 10)]));
+    let profile = analysis.profile(&sites(&[("a", "r+1", 0)]), &options());
+    assert_eq!((profile.intervals, profile.mean_ns), (2, 10.0));
+    assert_eq!(profile.round, 1);
+}
+
+/// The first round times c below a: a takes 10 + 2i, of which c the 2i, so that all of the variance is c's: share 1. Then c had
+/// to make room. The second round, which the profile rests on, sees a; c and its share stay, with their round.
+#[test]
+fn what_an_earlier_round_found_stays_in_the_report() {
+    let mut analysis = started(ProbeCost::default());
+    let table = sites(&[("a", "r+1", 1), ("b", "r+2", 0), ("c", "a+3", 0)]);
+    for at in 0..400 {
+        let c = leaf(C, 2 * (at % 10));
+        analysis.push(1, &under(1, 1000 * at, &[call(A, [work(10), c])]));
+    }
+    analysis.begin_round(2, 3);
+    for at in 400..800 {
+        let steps = [leaf(A, 10 + 2 * (at % 10))];
+        analysis.push(1, &under(2, 1000 * at, &steps));
+    }
+    let profile = analysis.profile(&table, &options());
+    assert_eq!(
+        (profile.round, profile.intervals, profile.rounds.len()),
+        (2, 400, 2)
+    );
+    let [seen] = profile.seen_elsewhere.as_slice() else {
+        panic!("{:?}", profile.seen_elsewhere);
+    };
+    assert_eq!(seen.path, "root > a [r+1] > c [a+3]");
+    assert_eq!((seen.round, seen.intervals), (1, 400));
+    near(seen.share, 1.0);
+    near(seen.mean_ns, 9.0);
+}

@@ -1,0 +1,46 @@
+//! Whether a new plan goes on with the round of an earlier one (see [`evenkeel_analysis::plans`]).
+
+use std::collections::BTreeSet;
+
+use evenkeel_analysis::plans::PlanChange;
+use evenkeel_wire::Wanted;
+
+use crate::plan::Plan;
+
+/// Compares each plan with the last one under which no calls were trapped.
+#[derive(Debug, Default)]
+pub struct Continuity {
+    generation: Option<u32>,
+    planted: BTreeSet<u32>,
+}
+
+impl Continuity {
+    /// What the analysis has to know of the plan of `generation`. It continues the one before unless a probe was taken out
+    /// that `was_called`.
+    pub fn change(
+        &mut self,
+        generation: u32,
+        plan: &Plan,
+        was_called: impl Fn(u32) -> bool,
+    ) -> PlanChange {
+        let planted: BTreeSet<u32> = plan.planted().collect();
+        let mut change = PlanChange {
+            generation,
+            probes: planted.len() as u32,
+            ..PlanChange::default()
+        };
+        let traps = |wanted| wanted == Wanted::Discover;
+        if plan.probes().iter().any(|planned| traps(planned.wanted)) {
+            change.trapping = true;
+            return change;
+        }
+        let mut taken_out = self.planted.difference(&planted).copied();
+        if !taken_out.any(was_called) {
+            change.continues = self.generation;
+            change.added = planted.difference(&self.planted).copied().collect();
+        }
+        self.generation = Some(generation);
+        self.planted = planted;
+        change
+    }
+}

@@ -1,0 +1,94 @@
+//! When what is recorded: one controller of the mode in which agents run, and of the fraction of intervals that they record.
+//!
+//! Where threads are not followed, intervals are recorded all the time, one by one at random if all would cost too much
+//! ([`limiter`]), and now and then their probes are bypassed for a moment, to measure what they cost ([`bypass`]). Where they are
+//! followed, a sample of intervals would miss those that others wait for, so that everything is recorded in windows
+//! ([`sampling`]), as long as the budget allows.
+
+mod bypass;
+mod limiter;
+mod sampling;
+
+use std::sync::atomic::Ordering::Release;
+use std::time::Instant;
+
+use evenkeel_wire::now_ticks;
+
+use crate::arena::Arena;
+use bypass::BypassWindows;
+use limiter::OverheadLimiter;
+use sampling::SamplingWindows;
+
+/// What the duty cycle depends on.
+#[derive(Clone, Copy, Debug)]
+pub struct Work {
+    /// Records read so far in all.
+    pub records: u64,
+    /// What the target spends on each.
+    pub probe_ns: f64,
+    /// Intervals being recorded.
+    pub in_flight: u64,
+}
+
+#[derive(Debug)]
+enum Windows {
+    Bypass(BypassWindows),
+    Sampling(SamplingWindows),
+}
+
+/// See the module's head.
+#[derive(Debug)]
+pub struct DutyCycle {
+    limiter: OverheadLimiter,
+    windows: Windows,
+}
+
+impl DutyCycle {
+    /// Keeps the cost within this fraction of the machine.
+    pub fn new(overhead_max: f64, follows_waits: bool) -> DutyCycle {
+        let windows = if follows_waits {
+            Windows::Sampling(SamplingWindows::new())
+        } else {
+            Windows::Bypass(BypassWindows::new())
+        };
+        DutyCycle {
+            limiter: OverheadLimiter::new(overhead_max),
+            windows,
+        }
+    }
+
+    /// Runs a drain and takes note of the processor time it needs.
+    pub fn measure<T>(&mut self, drain: impl FnOnce() -> T) -> T {
+        self.limiter.measure(drain)
+    }
+
+    /// Recorded intervals take longer by this fraction: no more of them are recorded than keep the mean of all within
+    /// `--max-overhead`. Has no effect where threads are followed. The fraction that may be recorded.
+    pub fn limit_by_slowdown(&mut self, fraction: f64) -> f64 {
+        match self.windows {
+            Windows::Bypass(_) => self.limiter.limit_by_slowdown(fraction),
+            Windows::Sampling(_) => 1.0,
+        }
+    }
+
+    /// Tells the agents what to do now.
+    pub fn turn(&mut self, arena: &Arena, work: Work) {
+        let (control, now) = (arena.control(), Instant::now());
+        let random = (now_ticks().wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as u32;
+        let mode = match &mut self.windows {
+            Windows::Bypass(windows) => {
+                if let Some(skip) = self.limiter.decide(now, work.records, work.probe_ns) {
+                    control.skip_65536.store(skip, Release);
+                }
+                windows.turn(now, random)
+            }
+            Windows::Sampling(windows) => {
+                let excess = || self.limiter.excess(now, work.records, work.probe_ns);
+                let (mode, skip) = windows.turn(now, random, work.in_flight, excess);
+                control.skip_65536.store(skip, Release);
+                mode
+            }
+        };
+        control.mode.store(mode as u32, Release);
+    }
+}

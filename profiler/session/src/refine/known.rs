@@ -1,0 +1,197 @@
+//! What a session has learned of functions and probes, beside the profile.
+
+use std::collections::HashMap;
+use std::time::{Duration, Instant};
+
+use evenkeel_wire::Wanted;
+
+use crate::location::Location;
+
+/// How long after a look that found nothing the next one comes; each time twice as long.
+const AGAIN_AFTER: Duration = Duration::from_secs(5);
+
+/// When to look again at what may have changed with the load.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Again {
+    at: Instant,
+    after: Duration,
+}
+
+impl Again {
+    /// After the first look.
+    pub fn first(now: Instant) -> Again {
+        Again {
+            at: now + AGAIN_AFTER,
+            after: AGAIN_AFTER,
+        }
+    }
+
+    /// After one more.
+    pub fn later(self, now: Instant) -> Again {
+        let after = 2 * self.after;
+        let at = now + after;
+        Again { at, after }
+    }
+
+    /// Whether it is time.
+    pub fn is_due(self, now: Instant) -> bool {
+        now >= self.at
+    }
+}
+
+/// Whether the calls that a function makes are timed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Calls {
+    /// Nobody has asked for it.
+    #[default]
+    NotOpened,
+    /// All that can be timed are planted.
+    Opened,
+    /// Some had to make room, or found none.
+    PartiallyOpened(Again),
+    /// It makes none that can be timed.
+    NoneToTime,
+}
+
+/// Calls through pointers of a function that are too short to be timed where they are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Pointers {
+    /// There are none, as far as is known.
+    #[default]
+    None,
+    /// From the one with this index on, in order of address, their callees were not looked for yet.
+    Unexplored {
+        /// See above.
+        next: usize,
+    },
+    /// All were trapped for a moment.
+    Explored(Again),
+}
+
+/// A function.
+#[derive(Clone, Debug, Default)]
+pub struct FunctionState {
+    /// Its calls.
+    pub calls: Calls,
+    /// Its short calls through pointers.
+    pub pointers: Pointers,
+    /// Functions that it calls through those and that cannot be hooked at their entries: their calls lie below its own.
+    pub through: Vec<Location>,
+}
+
+impl FunctionState {
+    /// Whether at least some of its calls are timed.
+    pub fn is_open(&self) -> bool {
+        matches!(self.calls, Calls::Opened | Calls::PartiallyOpened(_))
+    }
+}
+
+/// Whom a probe calls.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Callees {
+    /// What the code says, and nobody has asked for more.
+    #[default]
+    AsCoded,
+    /// It is trapped to find out; afterwards it is wanted so.
+    Trapped(Wanted),
+    /// They were looked for.
+    Sought(Again),
+}
+
+/// A probe.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ProbeState {
+    /// Whom it calls.
+    pub callees: Callees,
+    /// It was taken out for what it cost, and stays out.
+    pub over_budget: bool,
+}
+
+/// All functions and probes of which something was learned.
+#[derive(Clone, Debug, Default)]
+pub struct Known {
+    functions: HashMap<Location, FunctionState>,
+    probes: HashMap<u32, ProbeState>,
+}
+
+impl Known {
+    /// What is known of a function.
+    pub fn function(&self, function: Location) -> FunctionState {
+        self.functions.get(&function).cloned().unwrap_or_default()
+    }
+
+    /// The same, to be changed.
+    pub fn function_mut(&mut self, function: Location) -> &mut FunctionState {
+        self.functions.entry(function).or_default()
+    }
+
+    /// What is known of a probe.
+    pub fn probe(&self, id: u32) -> ProbeState {
+        self.probes.get(&id).copied().unwrap_or_default()
+    }
+
+    /// The same, to be changed.
+    pub fn probe_mut(&mut self, id: u32) -> &mut ProbeState {
+        self.probes.entry(id).or_default()
+    }
+
+    /// Whether at least some of a function's calls are timed.
+    pub fn is_open(&self, function: Location) -> bool {
+        let known = self.functions.get(&function);
+        known.is_some_and(FunctionState::is_open)
+    }
+
+    /// Probes that are being trapped.
+    pub fn trapped(&self) -> impl Iterator<Item = (u32, Wanted)> + '_ {
+        self.probes.iter().filter_map(|(&id, state)| {
+            let Callees::Trapped(then) = state.callees else {
+                return None;
+            };
+            Some((id, then))
+        })
+    }
+
+    /// These functions and those whose calls lie below theirs because their own entries cannot be hooked.
+    pub fn with_called_through(&self, functions: &[Location]) -> Vec<Location> {
+        let mut all = functions.to_vec();
+        let mut at = 0;
+        while let Some(function) = all.get(at) {
+            let through = self.functions.get(function);
+            let through = through.map_or(&[][..], |state| &state.through);
+            let new: Vec<Location> = through
+                .iter()
+                .filter(|function| !all.contains(function))
+                .copied()
+                .collect();
+            all.extend(new);
+            at += 1;
+        }
+        all
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_next_look_comes_twice_as_late() {
+        let start = Instant::now();
+        let again = Again::first(start);
+        assert!(!again.is_due(start + Duration::from_secs(4)));
+        assert!(again.is_due(start + Duration::from_secs(5)));
+        let later = again.later(start + Duration::from_secs(5));
+        assert!(!later.is_due(start + Duration::from_secs(14)));
+        assert!(later.is_due(start + Duration::from_secs(15)));
+    }
+
+    /// a calls b through a pointer, and b calls a and c so: each once.
+    #[test]
+    fn circles_of_pointers_end() {
+        let [a, b, c] = [1, 2, 3].map(|address| Location::new(0, address));
+        let mut known = Known::default();
+        known.function_mut(a).through.push(b);
+        known.function_mut(b).through.extend([a, c]);
+        assert_eq!(known.with_called_through(&[a]), [a, b, c]);
+    }
+}
