@@ -1,9 +1,12 @@
 //! Control flow that leaves the ordinary way of call and return: what was run is counted, whole, and attributed to itself.
 
-use super::expect::{Planted, named, number, the, ticks_per_ns};
+use super::expect::{Planted, named, number, quiet, the, ticks_per_ns};
 use super::measure::{
     CHANGED, LEFT_EARLY, assert_complete, calls, discarded, measured, measured_all,
+    measured_everywhere,
 };
+use crate::support::build::program;
+use crate::support::run::Place;
 
 #[test]
 fn errors_that_leave_the_interval_by_longjmp() {
@@ -114,6 +117,40 @@ fn coroutines() {
     let seen = profile["intervals_seen"].as_u64().unwrap();
     assert!((3_900..=16_000).contains(&seen), "{seen}");
     assert!(number(&profile, "mean_ns") * ticks_per_ns() > 0.95 * 10e3);
+}
+
+/// A stack that is resumed in an interval and suspended in a call: that call is nobody's, all else is timed.
+#[test]
+fn generators_on_another_stack() {
+    let planted = Planted {
+        mean: 30e3,
+        variance: 1e8,
+    };
+    let profile = measured_everywhere("generator", "handle_request", 16_000);
+    assert_complete(&profile, 16_000);
+    let produce = the(&profile, "produce");
+    assert_eq!(number(produce, "calls_mean"), 1.0);
+    planted.assert_share(&profile, &[produce], 1.0);
+    let warnings = profile["warnings"].to_string();
+    assert!(
+        warnings.contains("suspended on another stack"),
+        "{warnings}"
+    );
+}
+
+/// Intervals whose thread goes on with a stack above theirs: not supported, and said so.
+#[test]
+fn intervals_whose_stack_is_switched_are_refused_by_name() {
+    let place = Place::new();
+    let _quiet = quiet();
+    place
+        .profile(
+            &["--interval", "handle_request", "--plant", "every"],
+            &program("fibers"),
+            &["16000"],
+        )
+        .ended(2)
+        .said(&["user-level stacks", "--interval"]);
 }
 
 #[test]

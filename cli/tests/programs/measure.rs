@@ -7,7 +7,7 @@ use crate::support::build::program;
 use crate::support::run::Place;
 
 /// Reasons for which refinement itself may cost intervals: it changes the plan while they run.
-pub const CHANGED: [&str; 2] = ["plan changed or thread forked", "plan changed under it"];
+pub const CHANGED: [&str; 1] = ["plan changed under it"];
 
 /// Reason for which intervals are left out that nobody ended.
 pub const LEFT_EARLY: &str = "left early (longjmp, exception or error)";
@@ -20,6 +20,11 @@ pub fn measured(name: &str, interval: &str, intervals: u64) -> Value {
 /// The same with a budget that lets every interval be recorded, however busy the machine.
 pub fn measured_all(name: &str, interval: &str, intervals: u64) -> Value {
     measured_with(&["--max-overhead", "100%"], name, interval, intervals)
+}
+
+/// The same with a probe at every call site, those that nothing leads to by name included.
+pub fn measured_everywhere(name: &str, interval: &str, intervals: u64) -> Value {
+    measured_with(&["--plant", "every"], name, interval, intervals)
 }
 
 fn measured_with(options: &[&str], name: &str, interval: &str, intervals: u64) -> Value {

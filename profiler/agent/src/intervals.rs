@@ -3,7 +3,7 @@
 //! The recording of inner calls is switched on and off here, by the thread's `active` field; a begun interval that is
 //! left by `longjmp` or an exception is noticed at the next beginning.
 
-use core::sync::atomic::Ordering::*;
+use core::sync::atomic::{AtomicU64, Ordering::*};
 
 use evenkeel_patch::arch::stubs::{Registers, restore_return};
 use evenkeel_patch::{Frame, Thread, thread};
@@ -81,7 +81,11 @@ fn begin(thread: &mut Thread, arena: Arena, probe: &Probe, registers: &Registers
         end_recording(thread);
         return false;
     }
-    thread.frames_lost = 0;
+    (
+        thread.frames_lost,
+        thread.frames_dropped,
+        thread.frames_suspended,
+    ) = (0, 0, 0);
     thread.dropped = rings::dropped(thread);
     thread.root = core::ptr::null_mut();
     let beginning = beginning(thread, arena);
@@ -155,6 +159,9 @@ pub fn pop(registers: &mut Registers, after: u64) -> Option<Frame> {
     if thread.shadow.is_null() || !thread.surface(sp, after) {
         thread.frames_lost += 1;
         restore_return(thread, sp, after);
+        if !thread.closed {
+            count(&arena::get().control().intervals_switched, 1);
+        }
         return None;
     }
     let frame = thread.pop();
@@ -199,7 +206,10 @@ fn finish(thread: &mut Thread, now: u64) {
     if !thread.sampled {
         return;
     }
+    let control = arena::get().control();
+    count(&control.calls_suspended, thread.frames_suspended);
     if thread.frames_lost > 0 {
+        count(&control.intervals_switched, 1);
         rings::write(thread, Record::abandon(now));
     }
     for depth in 0..thread.frames().len() {
@@ -211,6 +221,13 @@ fn finish(thread: &mut Thread, now: u64) {
     let dropped = rings::dropped(thread).wrapping_sub(thread.dropped);
     if dropped == 0 || rings::write(thread, Record::gap(now, dropped)) {
         rings::write(thread, Record::end_of_interval(now, plan::applied()));
+    }
+}
+
+/// Adds to a counter of the session's, which costs a locked instruction: only where there is something to add.
+fn count(counter: &AtomicU64, more: u64) {
+    if more > 0 {
+        counter.fetch_add(more, Relaxed);
     }
 }
 

@@ -11,7 +11,7 @@ pub enum Reason {
     LeftEarly,
     /// The agent reported a gap.
     RecordsLost,
-    /// The agent gave it up.
+    /// The agent gave it up: its calls could not be followed to another stack.
     Abandoned,
     /// It ended under another plan than it began.
     PlanChanged,
@@ -43,7 +43,7 @@ impl Reason {
         match self {
             Reason::LeftEarly => "left early (longjmp, exception or error)",
             Reason::RecordsLost => "records lost",
-            Reason::Abandoned => "plan changed or thread forked",
+            Reason::Abandoned => "its stack was switched (coroutines, ucontext)",
             Reason::PlanChanged => "plan changed under it",
             Reason::Malformed => "malformed records",
             Reason::TooManyCalls => "too many calls to keep",

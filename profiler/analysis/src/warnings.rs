@@ -81,6 +81,10 @@ pub enum Warning {
     NestedTooDeeply(u64),
     /// Arguments that label intervals could not be read.
     LabelsUnread(u64),
+    /// So many intervals were given up because their thread went on with another stack inside of them.
+    StacksSwitched(u64),
+    /// So many calls were suspended on another stack from one interval to the next.
+    CallsSuspended(u64),
     /// The cost of a probe is not known.
     NotCalibrated,
     /// The recording could not be completed, for this reason.
@@ -190,6 +194,14 @@ impl Display for Warning {
                 f,
                 "{calls} calls were nested too deeply to be timed; their time is their callers': name an interval deeper in \
                  the program to see them"
+            ),
+            Warning::StacksSwitched(intervals) => write!(
+                f,
+                "{intervals} intervals are left out because their thread went on with another stack inside of them (coroutines, ucontext, boost.context), which is not supported: choose an --interval that stays on one stack"
+            ),
+            Warning::CallsSuspended(calls) => write!(
+                f,
+                "{calls} calls were suspended on another stack (coroutines) from one interval to the next: they are not timed, and what ran on that stack counts for who resumed it"
             ),
             Warning::LabelsUnread(labels) => write!(
                 f,

@@ -108,6 +108,10 @@ pub struct Thread {
     pub retry_ticks: u64,
     /// State of the generator that chooses which intervals are recorded; 0: not seeded yet.
     pub random: u32,
+    /// Frames dropped since the beginning of the open interval as those of calls that cannot return any more.
+    pub frames_dropped: u64,
+    /// Returns without a frame of calls that began before the open interval: it has lost nothing by them.
+    pub frames_suspended: u64,
     /// Records that the ring had dropped when the thread last reported it outside of intervals.
     pub reported_dropped: u64,
     /// Key of the interval that the thread works for; 0 for none.
@@ -289,6 +293,16 @@ impl Thread {
         }
     }
 
+    /// A call returned that has no frame: its frame looked stale while the thread was on another stack (coroutines). If no
+    /// frame was dropped since the interval began, the call began before it and is none of its calls.
+    pub fn lose_frame(&mut self) {
+        if self.frames_dropped == 0 {
+            self.frames_suspended += 1;
+        } else {
+            self.frames_lost += 1;
+        }
+    }
+
     /// The return address of a call whose frame is gone from the stack, if it is still stashed, or the shadow stack of
     /// another thread, on which a coroutine made the call.
     pub fn recover(&mut self, sp: u64, after: u64) -> Option<u64> {
@@ -316,6 +330,7 @@ impl Thread {
         // SAFETY: the caller's contract.
         unsafe {
             let frame = self.top.sub(1);
+            self.frames_dropped += 1;
             if (*frame).ret != 0 && (*frame).sp != u64::MAX {
                 Shadow::stash(self.shadow, *frame);
             }

@@ -68,6 +68,10 @@ pub struct Control {
     pub shadow_full: AtomicU64,
     /// Label reads that failed (a wild pointer, or a system that forbids them).
     pub labels_unread: AtomicU64,
+    /// Intervals whose calls, or whose own end, could not be followed because the thread went on with another stack.
+    pub intervals_switched: AtomicU64,
+    /// Calls that returned in a later interval than they began in, on a stack that was left meanwhile: not timed.
+    pub calls_suspended: AtomicU64,
 }
 
 /// What is known of a module.

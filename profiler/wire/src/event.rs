@@ -168,7 +168,7 @@ pub enum Event<'a> {
         /// How many, if known.
         lost: u64,
     },
-    /// The interval was given up: the plan changed under it, or its thread forked.
+    /// The interval was given up: its thread went on with another stack, and calls of it were lost.
     Abandon {
         /// When.
         at: u64,

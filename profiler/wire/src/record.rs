@@ -53,7 +53,7 @@ pub enum Marker {
     End = INTERVAL_FIRST + 4,
     /// Records were lost here, or a call's entry could not be matched to its return. Payload: how many, if known.
     Gap = INTERVAL_FIRST + 5,
-    /// The interval was given up: the plan changed under it, or its thread forked. Payload unused.
+    /// The interval was given up: its thread went on with another stack, and calls of it were lost. Payload unused.
     Abandon = INTERVAL_FIRST + 6,
     /// A call that blocked, written when it returned: began at `start`, payload its duration. [`Marker::Object`] follows,
     /// for a condition variable a second one (see [`crate::event`] for this and all of the following).

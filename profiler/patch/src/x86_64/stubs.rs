@@ -223,7 +223,7 @@ extern "C" fn mismatch(sp: u64, after: u64) -> u64 {
     if thread.surface(sp, after) {
         return thread.top as u64;
     }
-    thread.frames_lost += 1;
+    thread.lose_frame();
     restore_return(thread, sp, after);
     0
 }

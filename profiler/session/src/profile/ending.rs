@@ -46,6 +46,10 @@ impl Session<'_> {
         let Some(analysis) = analysis.filter(|analysis| analysis.intervals_seen() > 0) else {
             return Err(self.nothing_profiled(ending));
         };
+        let switched = self.arena.control().intervals_switched.load(Relaxed);
+        if 2 * switched > analysis.intervals_seen() {
+            return Err(stacks_switched(switched));
+        }
         // The clock's speed as recorded, so that a replay says the same to the last digit.
         let options = Options {
             ticks_per_ns: meta.ticks_per_ns,
@@ -119,6 +123,10 @@ impl Session<'_> {
         }
         let deep = control.shadow_full.load(Relaxed);
         warn(deep > 0, Warning::NestedTooDeeply(deep));
+        let switched = control.intervals_switched.load(Relaxed);
+        warn(switched > 0, Warning::StacksSwitched(switched));
+        let suspended = control.calls_suspended.load(Relaxed);
+        warn(suspended > 0, Warning::CallsSuspended(suspended));
         let unread = control.labels_unread.load(Relaxed);
         warn(unread > 0, Warning::LabelsUnread(unread));
         warn(
@@ -158,4 +166,11 @@ impl Session<'_> {
             _ => text,
         })
     }
+}
+
+/// Most intervals were lost because stacks were switched inside of them: what is left is no sample of all.
+fn stacks_switched(intervals: u64) -> Error {
+    Error::NothingProfiled(format!(
+        "the thread of {intervals} intervals went on with another stack inside of them (coroutines, ucontext, boost.context): intervals that switch user-level stacks are not supported; choose an --interval that stays on one stack, such as a function that a resumed handler calls"
+    ))
 }
