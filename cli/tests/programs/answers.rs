@@ -31,8 +31,8 @@ fn covariance<'a>(node: &'a Value, a: &str, b: &str) -> &'a Value {
 
 #[test]
 fn independent_stages() {
-    let (profile, truth) = with_truth("stages", "run_interval", 3000);
-    assert_complete(&profile, 3000);
+    let (profile, intervals, truth) = with_truth("stages", "run_interval", 3000);
+    assert_complete(&profile, intervals);
     for (column, stage) in ["stage_a", "stage_b", "stage_c"].into_iter().enumerate() {
         let node = the(&profile, stage);
         assert_eq!(number(node, "calls_mean"), 1.0);
@@ -46,8 +46,8 @@ fn independent_stages() {
 
 #[test]
 fn a_planted_covariance() {
-    let (profile, truth) = with_truth("shared_size", "handle_request", 3000);
-    assert_complete(&profile, 3000);
+    let (profile, intervals, truth) = with_truth("shared_size", "handle_request", 3000);
+    assert_complete(&profile, intervals);
     truth.assert_node(the(&profile, "read_request"), 1);
     truth.assert_node(the(&profile, "write_answer"), 2);
     truth.assert_covariance(
@@ -59,8 +59,8 @@ fn a_planted_covariance() {
 
 #[test]
 fn one_function_from_two_sites() {
-    let (profile, truth) = with_truth("two_sites", "run_interval", 3000);
-    assert_complete(&profile, 3000);
+    let (profile, intervals, truth) = with_truth("two_sites", "run_interval", 3000);
+    assert_complete(&profile, intervals);
     let mut found = named(&profile, "work");
     assert_eq!(
         found.len(),
@@ -98,8 +98,8 @@ fn recursion() {
         mean: 150e3,
         variance: 9.25 * 4e8,
     };
-    let profile = measured("recursion", "run_interval", 24_000);
-    assert_complete(&profile, 24_000);
+    let (profile, intervals) = measured("recursion", "run_interval", 6_000);
+    assert_complete(&profile, intervals);
     let outermost = |name: &str| -> Vec<&Value> {
         profile["tree"]["children"]
             .as_array()
@@ -128,8 +128,8 @@ fn callees_of_short_pointer_calls() {
         mean: 120e3,
         variance: 3.2e9,
     };
-    let profile = measured("indirect", "run_interval", 40_000);
-    assert_complete(&profile, 40_000);
+    let (profile, intervals) = measured("indirect", "run_interval", 10_000);
+    assert_complete(&profile, intervals);
     for caller in ["call_register", "call_memory"] {
         let node = the(&profile, caller);
         planted.assert_share(&profile, &[node], 0.5);
@@ -204,8 +204,8 @@ fn virtual_functions() {
         mean: 120e3,
         variance: 4e9,
     };
-    let profile = measured("virtual", "run_interval", 40_000);
-    assert_complete(&profile, 40_000);
+    let (profile, intervals) = measured("virtual", "run_interval", 10_000);
+    assert_complete(&profile, intervals);
     let both = |method: &str| {
         [
             named(&profile, &format!("Circle::{method}")),
@@ -231,8 +231,8 @@ fn a_library_opened_at_run_time() {
         mean: 30e3,
         variance: 4e8,
     };
-    let profile = measured("dlopen", "main>run_interval", 80_000);
-    assert_complete(&profile, 80_000);
+    let (profile, intervals) = measured("dlopen", "main>run_interval", 20_000);
+    assert_complete(&profile, intervals);
     planted.assert_share(&profile, &[the(&profile, "call_plugin")], 1.0);
     let found = named(&profile, "plugin_work");
     // The library is unloaded and loaded again; a hook has to be back within moments.
@@ -242,15 +242,15 @@ fn a_library_opened_at_run_time() {
 #[test]
 fn an_interval_in_a_library_opened_later() {
     // The program opens it four times; every one of its calls is an interval, from the first on.
-    let profile = measured("dlopen", "plugin.so!plugin_work", 6400);
-    assert_complete(&profile, 6400);
+    let (profile, intervals) = measured("dlopen", "plugin.so!plugin_work", 1600);
+    assert_complete(&profile, intervals);
 }
 
 #[test]
 fn classes_from_sql_text() {
     // Ticks by class: select 20,000, update 60,000 (a quarter each), insert 10,000 (half).
-    let profile = measured("args", "execute_sql,label=text:0", 3200);
-    assert_complete(&profile, 3200);
+    let (profile, intervals) = measured("args", "execute_sql,label=text:0", 800);
+    assert_complete(&profile, intervals);
     assert_classes(
         &profile,
         &[
@@ -282,8 +282,8 @@ fn classes_from_sql_text() {
 
 #[test]
 fn classes_from_an_integer() {
-    let profile = measured("args", "execute_command,label=integer:0", 3200);
-    assert_complete(&profile, 3200);
+    let (profile, intervals) = measured("args", "execute_command,label=integer:0", 800);
+    assert_complete(&profile, intervals);
     assert_classes(
         &profile,
         &[
@@ -297,8 +297,8 @@ fn classes_from_an_integer() {
 
 #[test]
 fn labels_that_cannot_be_read() {
-    let profile = measured("args", "look_at,label=text:0", 2600);
-    assert_complete(&profile, 2600);
+    let (profile, intervals) = measured("args", "look_at,label=text:0", 650);
+    assert_complete(&profile, intervals);
     let warnings = profile["warnings"].as_array().unwrap();
     assert!(
         warnings.iter().any(|warning| warning
@@ -343,12 +343,12 @@ fn think_time_between_two_functions() {
         mean: 140e3,
         variance: 4e9,
     };
-    let profile = measured(
+    let (profile, intervals) = measured(
         "pair",
         "begin_transaction..commit_transaction|roll_back_transaction",
-        16_000,
+        4_000,
     );
-    assert_complete(&profile, 16_000);
+    assert_complete(&profile, intervals);
     let statements = named(&profile, "execute_statement");
     assert_eq!(statements.len(), 2, "two sites: {:#}", profile["tree"]);
     planted.assert_share(&profile, &statements, 0.1);

@@ -2,26 +2,26 @@
 
 use super::expect::{Planted, named, number, quiet, the, ticks_per_ns};
 use super::measure::{
-    CHANGED, LEFT_EARLY, assert_complete, calls, discarded, measured, measured_all,
-    measured_everywhere,
+    CHANGED, EVERY_INTERVAL, LEFT_EARLY, assert_complete, calls, discarded, measured, measured_all,
+    measured_once,
 };
 use crate::support::build::program;
 use crate::support::run::Place;
 
 #[test]
 fn errors_that_leave_the_interval_by_longjmp() {
-    let profile = measured_all("longjmp", "handle_statement", 32_000);
+    let (profile, intervals) = measured_all("longjmp", "handle_statement", 8_000);
     // Half of the intervals are left by siglongjmp, which is noticed when the next one begins. They count as seen and
     // are discarded as "left early"; if the last one is of that kind, nothing begins after it to tell.
     let seen = profile["intervals_seen"].as_u64().unwrap();
-    assert!(seen == 32_000 || seen == 31_999, "{seen}");
+    assert!(seen == intervals || seen == intervals - 1, "{seen}");
     let changed: u64 = CHANGED
         .iter()
         .map(|reason| discarded(&profile, reason))
         .sum();
     let left = discarded(&profile, LEFT_EARLY);
     assert!(
-        (15_999 - changed..=16_000).contains(&left),
+        (intervals / 2 - 1 - changed..=intervals / 2).contains(&left),
         "{}",
         profile["discarded_by_reason"]
     );
@@ -35,9 +35,9 @@ fn errors_that_leave_the_interval_by_longjmp() {
 
 #[test]
 fn errors_that_leave_the_interval_by_an_exception() {
-    let profile = measured_all("exceptions", "handle_request", 16_000);
+    let (profile, intervals) = measured_all("exceptions", "handle_request", 8_000);
     let seen = profile["intervals_seen"].as_u64().unwrap();
-    assert!(seen == 16_000 || seen == 15_999, "{seen}");
+    assert!(seen == intervals || seen == intervals - 1, "{seen}");
     // A quarter is left by the exception; noticed like longjmp, at the next beginning.
     let changed: u64 = CHANGED
         .iter()
@@ -45,7 +45,7 @@ fn errors_that_leave_the_interval_by_an_exception() {
         .sum();
     let left = discarded(&profile, LEFT_EARLY);
     assert!(
-        (3_999 - changed..=4_000).contains(&left),
+        (intervals / 4 - 1 - changed..=intervals / 4).contains(&left),
         "{}",
         profile["discarded_by_reason"]
     );
@@ -55,7 +55,7 @@ fn errors_that_leave_the_interval_by_an_exception() {
 
 #[test]
 fn children_of_fork() {
-    let profile = measured("fork", "handle_request", 60);
+    let profile = measured_once(&[], "fork", "handle_request", 60);
     // 60 in the parent, 5 in each of 20 executed and 20 serving children. The interval in whose middle a child was forked
     // is its parent's: the child that returns from it too has not begun it, so its copy is neither seen nor discarded.
     assert_complete(&profile, 60 + 20 * 5 + 20 * 5);
@@ -64,15 +64,15 @@ fn children_of_fork() {
 
 #[test]
 fn vfork_spawn_and_system() {
-    let profile = measured("vfork", "handle_request", 80);
-    assert_complete(&profile, 80);
+    let (profile, intervals) = measured("vfork", "handle_request", 80);
+    assert_complete(&profile, intervals);
     assert_eq!(number(the(&profile, "step"), "calls_mean"), 1.0);
 }
 
 #[test]
 fn handlers_of_signals() {
-    let profile = measured("signals", "run_interval", 40_000);
-    assert_complete(&profile, 40_000);
+    let (profile, intervals) = measured("signals", "run_interval", 10_000);
+    assert_complete(&profile, intervals);
     // Two calls by the interval itself; those by handlers that struck in between come on top.
     let work = calls(
         &named(&profile, "work")
@@ -90,8 +90,8 @@ fn short_lived_threads() {
         mean: 20e3,
         variance: 1e8,
     };
-    let profile = measured("threads", "serve>run_interval", 2016);
-    assert_complete(&profile, 2016);
+    let (profile, intervals) = measured("threads", "serve>run_interval", 2016);
+    assert_complete(&profile, intervals);
     planted.assert_share(&profile, &named(&profile, "work"), 1.0);
 }
 
@@ -102,8 +102,8 @@ fn tail_calls() {
         mean: 50e3,
         variance: 1.2e9,
     };
-    let profile = measured("tail", "main>run_interval", 16_000);
-    assert_complete(&profile, 16_000);
+    let (profile, intervals) = measured("tail", "main>run_interval", 4_000);
+    assert_complete(&profile, intervals);
     let dispatch = the(&profile, "dispatch");
     assert_eq!(number(dispatch, "calls_mean"), 1.0);
     planted.assert_share(&profile, &[dispatch], 1.0);
@@ -111,7 +111,7 @@ fn tail_calls() {
 
 #[test]
 fn coroutines() {
-    let profile = measured("coroutines", "run_interval", 16_000);
+    let profile = measured_once(&[], "coroutines", "run_interval", 16_000);
     // Four are open at a time on one thread. One open interval a thread is what is followed: the others are taken for
     // recursion or for left early, so between a quarter and all of them are seen, and those are whole.
     let seen = profile["intervals_seen"].as_u64().unwrap();
@@ -126,7 +126,9 @@ fn generators_on_another_stack() {
         mean: 30e3,
         variance: 1e8,
     };
-    let profile = measured_everywhere("generator", "handle_request", 16_000);
+    // A probe at every call site, those that nothing leads to by name included.
+    let every = ["--plant", "every"];
+    let profile = measured_once(&every, "generator", "handle_request", 16_000);
     assert_complete(&profile, 16_000);
     let produce = the(&profile, "produce");
     assert_eq!(number(produce, "calls_mean"), 1.0);
@@ -155,7 +157,7 @@ fn intervals_whose_stack_is_switched_are_refused_by_name() {
 
 #[test]
 fn recursion_deeper_than_any_shadow_stack() {
-    let profile = measured_all("deep", "run_interval", 20_000);
+    let profile = measured_once(&EVERY_INTERVAL, "deep", "run_interval", 20_000);
     // Half are left by longjmp from the bottom; the last one of those has no successor to tell.
     assert_eq!(profile["intervals_seen"], 19_999);
     let left = discarded(&profile, LEFT_EARLY);
@@ -185,7 +187,7 @@ fn recursion_deeper_than_any_shadow_stack() {
 
 #[test]
 fn more_calls_than_rings_hold() {
-    let profile = measured("tiny", "run_interval", 10_000);
+    let profile = measured_once(&[], "tiny", "run_interval", 10_000);
     // What was dropped is counted: nothing is seen twice, nothing is forgotten.
     assert_eq!(profile["intervals_seen"], 10_000);
     let discarded = profile["discarded"].as_u64().unwrap();
@@ -211,7 +213,8 @@ fn more_calls_than_rings_hold() {
 #[test]
 fn breakpoints_of_the_targets_own() {
     // Two threads, one of which blocks every signal.
-    let profile = measured(
+    let profile = measured_once(
+        &[],
         "sigtrap",
         "main>run_interval|serve_blocked>run_interval",
         40_000,
@@ -221,14 +224,14 @@ fn breakpoints_of_the_targets_own() {
 
 #[test]
 fn arguments_of_every_kind() {
-    let profile = measured("stackargs", "run_interval", 100_000);
+    let profile = measured_once(&[], "stackargs", "run_interval", 100_000);
     assert_eq!(
         profile["intervals_seen"], 100_000,
         "{:?}",
         profile["discarded_by_reason"]
     );
     assert_eq!(
-        measured("alignment", "run_interval", 100_000)["intervals_seen"],
+        measured_once(&[], "alignment", "run_interval", 100_000)["intervals_seen"],
         100_000
     );
 }

@@ -6,56 +6,62 @@ use super::expect::{Truth, number, quiet};
 use crate::support::build::program;
 use crate::support::run::Place;
 
+/// A budget that lets every interval be recorded, however busy the machine.
+pub const EVERY_INTERVAL: [&str; 2] = ["--max-overhead", "100%"];
+
 /// Reasons for which refinement itself may cost intervals: it changes the plan while they run.
 pub const CHANGED: [&str; 1] = ["plan changed under it"];
 
 /// Reason for which intervals are left out that nobody ended.
 pub const LEFT_EARLY: &str = "left early (longjmp, exception or error)";
 
-/// The profile of a run with nothing else of this test program beside it.
-pub fn measured(name: &str, interval: &str, intervals: u64) -> Value {
+/// The profile of a run with nothing else of this test program beside it, and the number of its intervals: a multiple of
+/// `intervals`, as many as it takes until the profiler has opened what varies.
+pub fn measured(name: &str, interval: &str, intervals: u64) -> (Value, u64) {
     measured_with(&[], name, interval, intervals)
 }
 
 /// The same with a budget that lets every interval be recorded, however busy the machine.
-pub fn measured_all(name: &str, interval: &str, intervals: u64) -> Value {
-    measured_with(&["--max-overhead", "100%"], name, interval, intervals)
+pub fn measured_all(name: &str, interval: &str, intervals: u64) -> (Value, u64) {
+    measured_with(&EVERY_INTERVAL, name, interval, intervals)
 }
 
-/// The same with a probe at every call site, those that nothing leads to by name included.
-pub fn measured_everywhere(name: &str, interval: &str, intervals: u64) -> Value {
-    measured_with(&["--plant", "every"], name, interval, intervals)
-}
-
-fn measured_with(options: &[&str], name: &str, interval: &str, intervals: u64) -> Value {
+fn measured_with(options: &[&str], name: &str, interval: &str, intervals: u64) -> (Value, u64) {
     let program = program(name);
     let place = Place::new();
     let _quiet = quiet();
+    let options = [&["--interval", interval], options].concat();
+    let (run, ran) = place.profile_until_opened(&options, &program, &[&intervals.to_string()]);
+    run.ended(0);
+    (closed(place.json("run.json")), ran)
+}
+
+/// The profile of a run of just so many intervals: for programs whose answer does not depend on what is opened.
+pub fn measured_once(options: &[&str], name: &str, interval: &str, intervals: u64) -> Value {
+    let program = program(name);
+    let place = Place::new();
+    let _quiet = quiet();
+    let options = [&["--interval", interval], options].concat();
     place
-        .profile(
-            &[&["--interval", interval], options].concat(),
-            &program,
-            &[&intervals.to_string()],
-        )
+        .profile(&options, &program, &[&intervals.to_string()])
         .ended(0);
     closed(place.json("run.json"))
 }
 
-/// The same with the durations that the program measured.
-pub fn with_truth(name: &str, interval: &str, intervals: u64) -> (Value, Truth) {
+/// The profile, the number of intervals and the durations that the program measured.
+pub fn with_truth(name: &str, interval: &str, intervals: u64) -> (Value, u64, Truth) {
     let program = program(name);
     let place = Place::new();
     let _quiet = quiet();
-    place
-        .profile(
-            &["--interval", interval],
-            &program,
-            &[&intervals.to_string(), "truth"],
-        )
-        .ended(0);
+    let (run, ran) = place.profile_until_opened(
+        &["--interval", interval],
+        &program,
+        &[&intervals.to_string(), "truth"],
+    );
+    run.ended(0);
     let truth = Truth::read(&place.file("truth"));
-    assert_eq!(truth.intervals() as u64, intervals);
-    (closed(place.json("run.json")), truth)
+    assert_eq!(truth.intervals() as u64, ran);
+    (closed(place.json("run.json")), ran, truth)
 }
 
 /// The profile, after the checks that hold for each.

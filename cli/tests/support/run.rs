@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
+use std::io::{BufRead, BufReader, Read};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
@@ -138,6 +139,41 @@ impl Place {
         self.run(words)
     }
 
+    /// Profiles a program that goes on until the profiler has nothing left to open, however long that takes here. Its
+    /// argument is the number of intervals in which it looks up once whether it is to end; returns the run and how many it
+    /// ran.
+    #[track_caller]
+    #[allow(dead_code)] // not every test program profiles one
+    pub fn profile_until_opened(
+        &self,
+        options: &[&str],
+        program: &Path,
+        arguments: &[&str],
+    ) -> (Run, u64) {
+        let enough = self.file("enough");
+        let mut command = self.evenkeel(["profile"]);
+        command
+            .args(options)
+            .args(["--json", "run.json", "-o", "run.keel", "--"])
+            .arg(program)
+            .args(arguments)
+            .env("UNTIL", &enough);
+        let run = finish_hearing(command.spawn().unwrap(), move |line| {
+            if line.ends_with("nothing left to open") {
+                std::fs::write(&enough, "").unwrap();
+            }
+        });
+        self.assert_nothing_left();
+        let name = program.file_name().unwrap().to_str().unwrap();
+        let printed = run.stdout.lines().find_map(|line| {
+            let line = line.strip_prefix(name)?.strip_prefix(": ")?;
+            line.split_once(" intervals,")?.0.parse().ok()
+        });
+        let intervals =
+            printed.unwrap_or_else(|| panic!("stdout: {}\nstderr: {}", run.stdout, run.stderr));
+        (run, intervals)
+    }
+
     /// A JSON file of this place.
     #[track_caller]
     pub fn json(&self, name: &str) -> Value {
@@ -195,19 +231,35 @@ impl Drop for Place {
 
 /// Waits for a child; one that hangs is killed and fails the test.
 #[track_caller]
-pub fn finish(mut child: Child) -> Run {
-    let mut streams = (child.stdout.take(), child.stderr.take());
-    let read = |stream: Option<Box<dyn std::io::Read + Send>>| {
-        std::thread::spawn(move || {
-            let mut bytes = Vec::new();
-            if let Some(mut stream) = stream {
-                let _ = stream.read_to_end(&mut bytes);
-            }
-            String::from_utf8_lossy(&bytes).into_owned()
-        })
-    };
-    let stdout = read(streams.0.take().map(|stream| Box::new(stream) as _));
-    let stderr = read(streams.1.take().map(|stream| Box::new(stream) as _));
+pub fn finish(child: Child) -> Run {
+    finish_hearing(child, |_| ())
+}
+
+/// The same; `hear` is given each line of standard error as it comes.
+#[track_caller]
+pub fn finish_hearing(mut child: Child, mut hear: impl FnMut(&str) + Send + 'static) -> Run {
+    let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
+    let stdout = std::thread::spawn(move || {
+        let mut bytes = Vec::new();
+        if let Some(mut stream) = stdout {
+            let _ = stream.read_to_end(&mut bytes);
+        }
+        String::from_utf8_lossy(&bytes).into_owned()
+    });
+    let stderr = std::thread::spawn(move || {
+        let (mut text, mut line) = (String::new(), Vec::new());
+        let mut stream = stderr.map(BufReader::new);
+        while let Some(1..) = stream
+            .as_mut()
+            .and_then(|stream| stream.read_until(b'\n', &mut line).ok())
+        {
+            let read = String::from_utf8_lossy(&line).into_owned();
+            hear(read.trim_end());
+            text += &read;
+            line.clear();
+        }
+        text
+    });
     let mut status = None;
     let ended = eventually(|| {
         status = child.try_wait().unwrap();

@@ -84,7 +84,7 @@ int main(int argc, char **argv) {
         "SELECT '\xff\xfe\xc3' FROM \"\xe4\"",
         text,
     };
-    for (unsigned long i = 0; i < count; i++) {
+    for (unsigned long i = 0; more(i, &count); i++) {
         char sql[160];
         unsigned choice = draw(&design);
         write_sql(sql, sizeof sql, choice, i);

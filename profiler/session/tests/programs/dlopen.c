@@ -37,17 +37,19 @@ int main(int argc, char **argv) {
     uint64_t checksum = CHECKSUM_START;
     char path[4096];
     find_plugin(path, sizeof path);
-    for (int load = 0; load < LOADS; load++) {
+    unsigned long once = count / LOADS, done = 0;
+    count = once * LOADS;
+    while (more(done, &count)) {
         void *plugin = dlopen(path, RTLD_NOW);
         work_function work = plugin ? (work_function)dlsym(plugin, "plugin_work") : NULL;
         if (!work) {
             fprintf(stderr, "dlopen: %s\n", dlerror());
             return 1;
         }
-        for (unsigned long i = 0; i < count / LOADS; i++) {
+        for (unsigned long i = 0; i < once; i++, done++) {
             checksum = mix(checksum, run_interval(work, draw(&design)));
         }
         dlclose(plugin);
     }
-    print_result("dlopen", count / LOADS * LOADS, checksum);
+    print_result("dlopen", count, checksum);
 }

@@ -74,7 +74,7 @@ int main(int argc, char **argv) {
     design.state = 6;
     uint64_t checksum = CHECKSUM_START;
     unsigned long left = 0;
-    for (unsigned long i = 0; i < count; i++) {
+    for (unsigned long i = 0; more(i, &count); i++) {
         try {
             checksum = mix(checksum, handle_request(draw(&design)));
         } catch (const Refused &refused) {

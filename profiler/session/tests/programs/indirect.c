@@ -68,7 +68,7 @@ int main(int argc, char **argv) {
     unsigned long count = intervals(argc, argv, 4000);
     struct design design = {.state = 9};
     uint64_t checksum = CHECKSUM_START;
-    for (unsigned long i = 0; i < count; i++) {
+    for (unsigned long i = 0; more(i, &count); i++) {
         checksum = mix(checksum, run_interval(draw(&design)));
     }
     print_result("indirect", count, checksum);

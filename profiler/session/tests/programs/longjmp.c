@@ -75,7 +75,7 @@ int main(int argc, char **argv) {
         checksum = mix(checksum, clean_up(code));
     }
     handler = &top;
-    while (complete + abandoned < count) {
+    while (more(complete + abandoned, &count)) {
         uint64_t result = handle_statement(draw(&design));
         complete++;
         checksum = mix(checksum, result);

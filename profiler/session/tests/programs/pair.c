@@ -55,7 +55,7 @@ int main(int argc, char **argv) {
     unsigned long count = intervals(argc, argv, 4000);
     struct design design = {.state = 12};
     uint64_t checksum = CHECKSUM_START;
-    for (unsigned long i = 0; i < count; i++) {
+    for (unsigned long i = 0; more(i, &count); i++) {
         checksum = mix(checksum, serve(draw(&design)));
     }
     print_result("pair", count, checksum);

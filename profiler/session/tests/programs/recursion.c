@@ -37,7 +37,7 @@ int main(int argc, char **argv) {
     unsigned long count = intervals(argc, argv, 1600);
     struct design design = {.state = 4};
     uint64_t checksum = CHECKSUM_START;
-    for (unsigned long i = 0; i < count; i++) {
+    for (unsigned long i = 0; more(i, &count); i++) {
         checksum = mix(checksum, run_interval(draw(&design)));
     }
     print_result("recursion", count, checksum);

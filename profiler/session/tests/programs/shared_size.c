@@ -38,7 +38,7 @@ int main(int argc, char **argv) {
     struct design design = {.state = 2};
     uint64_t checksum = CHECKSUM_START;
     truth_open(argc, argv);
-    for (unsigned long i = 0; i < count; i++) {
+    for (unsigned long i = 0; more(i, &count); i++) {
         uint64_t t[3];
         checksum = mix(checksum, handle_request(1 + (draw(&design) & 3), t));
         truth_interval(3, (uint64_t[]){t[2] - t[0], t[1] - t[0], t[2] - t[1]});

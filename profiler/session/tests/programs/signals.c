@@ -54,8 +54,9 @@ int main(int argc, char **argv) {
     struct itimerval timer = {{0, 100}, {0, 100}};
     setitimer(ITIMER_REAL, &timer, NULL);
     uint64_t checksum = CHECKSUM_START;
-    for (unsigned long i = 0; i < count; i++) {
-        if (i == count / 2) {
+    unsigned long half = count / 2;
+    for (unsigned long i = 0; more(i, &count); i++) {
+        if (i == half) {
             handle(SA_ONSTACK);
         }
         checksum = mix(checksum, run_interval(i));

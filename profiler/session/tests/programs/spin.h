@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/syscall.h>
+#include <unistd.h>
 #include <x86intrin.h>
 
 // A function the compiler keeps as it is: not inlined, not cloned, nothing assumed about its registers.
@@ -66,6 +67,24 @@ static inline uint64_t mix(uint64_t checksum, uint64_t value) {
 // The number of intervals: the first argument, or the program's own.
 static inline unsigned long intervals(int argc, char **argv, unsigned long otherwise) {
     return argc > 1 ? strtoul(argv[1], NULL, 10) : otherwise;
+}
+
+// Whether to run one more interval: until `*count` are done, and then as many again and again until the file exists that
+// UNTIL names, if it names one. So a run lasts until whoever watches it has seen enough, however fast the machine is.
+static inline int more(unsigned long done, unsigned long *count) {
+    if (done < *count) {
+        return 1;
+    }
+    static unsigned long block;
+    const char *until = getenv("UNTIL");
+    if (!until || access(until, F_OK) == 0 || *count == 0) {
+        return 0;
+    }
+    if (!block) {
+        block = *count;
+    }
+    *count += block;
+    return 1;
 }
 
 // The one line every program ends with.

@@ -42,7 +42,7 @@ int main(int argc, char **argv) {
     struct design design = {.state = 1};
     uint64_t checksum = CHECKSUM_START;
     truth_open(argc, argv);
-    for (unsigned long i = 0; i < count; i++) {
+    for (unsigned long i = 0; more(i, &count); i++) {
         uint64_t t[4];
         checksum = mix(checksum, run_interval(draw(&design), t));
         truth_interval(4, (uint64_t[]){t[3] - t[0], t[1] - t[0], t[2] - t[1], t[3] - t[2]});

@@ -38,7 +38,7 @@ int main(int argc, char **argv) {
     unsigned long count = intervals(argc, argv, 8000);
     struct design design = {.state = 7};
     uint64_t checksum = CHECKSUM_START;
-    for (unsigned long i = 0; i < count; i++) {
+    for (unsigned long i = 0; more(i, &count); i++) {
         checksum = mix(checksum, run_interval(draw(&design)));
     }
     print_result("tail", count, checksum);

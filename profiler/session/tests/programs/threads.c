@@ -35,7 +35,7 @@ int main(int argc, char **argv) {
     unsigned long count = intervals(argc, argv, 2016);
     uint64_t checksum = CHECKSUM_START;
     uint64_t thread = 0;
-    for (unsigned long done = 0; done < count; done += THREADS_AT_A_TIME * INTERVALS_A_THREAD) {
+    for (unsigned long done = 0; more(done, &count); done += THREADS_AT_A_TIME * INTERVALS_A_THREAD) {
         pthread_t threads[THREADS_AT_A_TIME];
         uint64_t slots[THREADS_AT_A_TIME];
         for (int i = 0; i < THREADS_AT_A_TIME; i++) {

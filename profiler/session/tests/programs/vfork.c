@@ -72,7 +72,7 @@ FUNCTION uint64_t handle_request(uint64_t request) {
 int main(int argc, char **argv) {
     unsigned long count = intervals(argc, argv, 80);
     uint64_t checksum = CHECKSUM_START;
-    for (unsigned long i = 0; i < count; i++) {
+    for (unsigned long i = 0; more(i, &count); i++) {
         checksum = mix(checksum, handle_request(i));
     }
     print_result("vfork", count, checksum);

@@ -48,7 +48,7 @@ int main(int argc, char **argv) {
     Circle circle;
     Square square;
     Shape *shapes[2] = {&circle, &square};
-    for (unsigned long i = 0; i < count; i++) {
+    for (unsigned long i = 0; more(i, &count); i++) {
         unsigned choice = draw(&design);
         checksum = mix(checksum, run_interval(shapes[choice & 1], shapes[choice >> 1 & 1], choice));
     }
