@@ -1,5 +1,6 @@
 //! The store's settings by name, as `--set NAME=VALUE` gives them.
 
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -15,6 +16,10 @@ use crate::delay::Delay;
 /// Size of the buffer pool unless it is set, in MiB. The store goes past the operating system's page cache, which serves the other
 /// targets beside buffers of their own, so this is all the memory its pages have.
 const POOL_MB: u64 = 512;
+/// Largest size that it can be set to: a tebibyte.
+const POOL_MB_MAX: u64 = 1 << 20;
+/// Most worker threads.
+const WORKERS_MAX: u64 = 4096;
 
 /// What can be set, and to what.
 const KNOWN: [(&str, &str); 19] = [
@@ -26,7 +31,7 @@ const KNOWN: [(&str, &str); 19] = [
     ("isolation", "serializable, repeatable-read, read-committed"),
     ("release", "logged, durable: when a commit's locks are"),
     ("lock-timeout-ms", "a number; 0: none"),
-    ("pool-mb", "size of the buffer pool"),
+    ("pool-mb", "1 to 1048576, size of the buffer pool"),
     ("page-bytes", "4096 to 65536, a power of two"),
     ("replacement", "lru, llu"),
     ("lazy-wait-us", "how long llu tries for the list's lock"),
@@ -49,7 +54,7 @@ const KNOWN: [(&str, &str); 19] = [
     ("checkpoint-mb", "of log between two checkpoints"),
     (
         "workers",
-        "threads that execute transactions; 0: each client its own",
+        "0 to 4096, threads that execute transactions; 0: each client its own",
     ),
     ("lock-metrics", "on, off"),
 ];
@@ -123,7 +128,9 @@ pub fn chosen(settings: &[(String, String)]) -> Result<Chosen, Error> {
             )));
         };
         let set = if name == "pool-mb" {
-            number(value).map(|mb| pool_mb = mb).is_some()
+            within(value, 1..=POOL_MB_MAX)
+                .map(|mb| pool_mb = mb)
+                .is_some()
         } else {
             set(&mut chosen, &name, value).is_some()
         };
@@ -169,7 +176,7 @@ fn set(chosen: &mut Chosen, name: &str, value: &str) -> Option<()> {
                 .filter(|&ms| ms > 0)
                 .map(Duration::from_millis)
         }
-        "page-bytes" => store.pool.page_bytes = number(value)? as usize,
+        "page-bytes" => store.pool.page_bytes = power_of_two(value, 4096..=65_536)?,
         "replacement" => {
             store.pool.replacement = match value {
                 "lru" => Replacement::Lru,
@@ -188,24 +195,22 @@ fn set(chosen: &mut Chosen, name: &str, value: &str) -> Option<()> {
         }
         "flush-interval-ms" => store.log.flush_interval = Duration::from_millis(number(value)?),
         "log-streams" => {
-            store.log_streams = number(value).filter(|streams| (1..=16).contains(streams))? as usize
+            store.log_streams = within(value, 1..=16)? as usize;
         }
-        "log-block-bytes" => store.log.block_bytes = number(value)? as usize,
+        "log-block-bytes" => store.log.block_bytes = power_of_two(value, 512..=1 << 20)?,
         "log-device" => {
             chosen.devices.latency = match value {
                 "real" => None,
                 latency => Some(latency.parse().ok()?),
             }
         }
-        "log-devices" => {
-            chosen.devices.count = number(value).filter(|count| (1..=16).contains(count))?
-        }
+        "log-devices" => chosen.devices.count = within(value, 1..=16)?,
         "log-device-mb-per-s" => {
             let mb_per_s = Some(number(value)?).filter(|&mb_per_s| mb_per_s > 0);
             chosen.devices.bytes_per_s = mb_per_s.map(|mb_per_s| mb_per_s << 20);
         }
         "checkpoint-mb" => store.checkpoint_log_bytes = number(value)? << 20,
-        "workers" => store.workers = number(value)? as usize,
+        "workers" => store.workers = within(value, 0..=WORKERS_MAX)? as usize,
         "lock-metrics" => store.locks.metrics = switch(value)?,
         _ => return None,
     }
@@ -214,6 +219,15 @@ fn set(chosen: &mut Chosen, name: &str, value: &str) -> Option<()> {
 
 fn number(value: &str) -> Option<u64> {
     value.parse().ok().filter(|&number| number < 1 << 40)
+}
+
+fn within(value: &str, range: RangeInclusive<u64>) -> Option<u64> {
+    number(value).filter(|number| range.contains(number))
+}
+
+fn power_of_two(value: &str, range: RangeInclusive<u64>) -> Option<usize> {
+    let number = within(value, range)?;
+    number.is_power_of_two().then_some(number as usize)
 }
 
 fn switch(value: &str) -> Option<bool> {
@@ -248,6 +262,8 @@ fn isolation(value: &str) -> Option<Isolation> {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     fn with(settings: &[(&str, &str)]) -> Result<Chosen, Error> {
@@ -299,10 +315,25 @@ mod tests {
                 .collect();
             let listed = set(&mut with(&[]).expect("settings"), name, words[0]).is_some()
                 && number(words[0]).is_none();
+            let least = if number(words[0]).is_some() {
+                words[0]
+            } else {
+                "8"
+            };
             // What is of a simulated device needs one.
             let device = ("log-device", "1ms");
-            for value in if listed { words } else { vec!["8"] } {
+            for value in if listed { words } else { vec![least] } {
                 assert!(with(&[device, (name, value)]).is_ok(), "{name}={value}");
+            }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_value_is_set_or_refused(at in 0..KNOWN.len(), value in "[0-9]{0,30}|[ -~]{0,12}|eager-flush|llu") {
+            let name = KNOWN[at].0;
+            if let Err(error) = with(&[("log-device", "1ms"), (name, &value)]) {
+                prop_assert!(error.to_string().contains(name));
             }
         }
     }
@@ -316,6 +347,10 @@ mod tests {
             ("pool-mb", "much"),
             ("log-device", "slow"),
             ("log-devices", "2"),
+            ("pool-mb", "0"),
+            ("page-bytes", "0"),
+            ("page-bytes", "4097"),
+            ("workers", "1000000"),
         ] {
             let error = with(&[settings]).expect_err("an error").to_string();
             assert!(error.contains(settings.0), "{error}");
