@@ -17,8 +17,8 @@ use evenkeel_session::refine::Limits;
 use evenkeel_session::{Observer, Outcome, Settings};
 
 use crate::output::{self, Failure};
-use crate::progress::Progress;
-use crate::values;
+use crate::progress::SessionProgress;
+use crate::{signals, values};
 
 /// Profile a private PostgreSQL under pgbench: why do its transactions vary?
 ///
@@ -87,7 +87,8 @@ fn postgres(arguments: &Arguments, server: PostgreSql) -> Result<ExitCode, Failu
         variables: launch.env.clone(),
         directory: Some(launch.working_directory.clone()),
     };
-    let done = interruptible()?;
+    // Raised by Ctrl-C, or when the load is over.
+    let done = signals::interrupts()?;
     let load = {
         let done = done.clone();
         let pgbench = Pgbench {
@@ -157,7 +158,7 @@ fn bundled(arguments: &Arguments) -> Result<ExitCode, Failure> {
         selector,
         libc::SIGTERM,
         limit,
-        &interruptible()?,
+        &signals::interrupts()?,
     )
 }
 
@@ -188,8 +189,7 @@ fn session(
         named: Vec::new(),
         recording: None,
     };
-    let is_terminal = output::stderr_is_terminal();
-    let mut progress = Progress::new(is_terminal, false);
+    let mut progress = SessionProgress::new(false);
     let observer: &mut dyn Observer = &mut progress;
     let outcome = evenkeel_session::profile(&settings, done, observer);
     progress.done();
@@ -205,20 +205,6 @@ fn session(
     let path = std::fs::canonicalize(&arguments.html).unwrap_or(arguments.html.clone());
     println!("The report as a picture: file://{}", path.display());
     Ok(ExitCode::SUCCESS)
-}
-
-/// Raised by Ctrl-C, SIGTERM, or the end of the load.
-fn interruptible() -> Result<Arc<AtomicBool>, Failure> {
-    let done = Arc::new(AtomicBool::new(false));
-    for signal in [
-        signal_hook::consts::SIGINT,
-        signal_hook::consts::SIGTERM,
-        signal_hook::consts::SIGHUP,
-    ] {
-        signal_hook::flag::register(signal, done.clone())
-            .map_err(|error| Failure::Usage(error.to_string()))?;
-    }
-    Ok(done)
 }
 
 /// Puts a copy of the agent where the server's user can read it.

@@ -7,6 +7,7 @@ mod output;
 mod profile;
 mod progress;
 mod report;
+mod signals;
 mod simulate;
 mod values;
 
@@ -53,4 +54,27 @@ fn main() -> ExitCode {
         eprintln!("evenkeel: {error}");
         ExitCode::from(2)
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn options_of_every_command_go_together() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn waits_were_called_edges() {
+        for option in ["--waits", "--edges"] {
+            let line = [
+                "evenkeel", "profile", option, "--preset", "postgres", "--", "postgres",
+            ];
+            let parsed = Cli::try_parse_from(line).expect("a command line");
+            assert!(matches!(parsed.command, Command::Profile(arguments) if arguments.waits()));
+        }
+    }
 }

@@ -1,9 +1,10 @@
 //! Where results go: the terminal, files, standard output.
 
-use std::io::{IsTerminal, Write};
+use std::io::{ErrorKind, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
 use evenkeel_report::terminal::{Style, WIDTH_MIN};
+use serde::Serialize;
 use thiserror::Error;
 
 /// What ends a command early.
@@ -34,15 +35,31 @@ pub enum Failure {
     Usage(String),
 }
 
+/// Prints on standard output.
+pub fn print(text: &str) -> Result<(), Failure> {
+    let mut out = std::io::stdout().lock();
+    let printed = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+    match printed {
+        // A reader that went away (`| head`) has seen enough.
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
+        printed => printed.map_err(|source| Failure::Write {
+            path: "standard output".into(),
+            source,
+        }),
+    }
+}
+
+/// A result as JSON on one line.
+pub fn json_line(result: &impl Serialize) -> String {
+    serde_json::to_string(result).expect("plain structures with text keys serialise") + "\n"
+}
+
 /// Writes `text` to `path`; `-` is standard output.
 pub fn write(path: &Path, text: &str) -> Result<(), Failure> {
-    let written = if path == Path::new("-") {
-        let mut out = std::io::stdout().lock();
-        out.write_all(text.as_bytes()).and_then(|()| out.flush())
-    } else {
-        std::fs::write(path, text)
-    };
-    written.map_err(|source| Failure::Write {
+    if path == Path::new("-") {
+        return print(text);
+    }
+    std::fs::write(path, text).map_err(|source| Failure::Write {
         path: path.to_owned(),
         source,
     })

@@ -17,8 +17,8 @@ use evenkeel_session::spec::{NamedCall, Role};
 use evenkeel_session::{Outcome, Settings};
 
 use crate::output::{self, Failure};
-use crate::progress::Progress;
-use crate::values;
+use crate::progress::SessionProgress;
+use crate::{signals, values};
 
 /// Run a command and find out why the latency of its intervals varies
 ///
@@ -79,9 +79,9 @@ pub struct Arguments {
     #[arg(long, value_name = "N|every", value_parser = planting)]
     plant: Option<Planting>,
     /// Follow intervals to the threads and processes that they wait for: what a waker did meanwhile stands under the wait
-    #[arg(long)]
-    edges: bool,
-    /// A function that acquires a lock of the target's own making; the same for the four below (all imply --edges)
+    #[arg(long, alias = "edges")]
+    waits: bool,
+    /// A function that acquires a lock of the target's own making; the same for the four below (all imply --waits)
     #[arg(long, value_name = "CALL")]
     acquire: Vec<String>,
     /// A function that releases such a lock
@@ -101,6 +101,14 @@ pub struct Arguments {
     command: Vec<OsString>,
 }
 
+impl Arguments {
+    /// Whether intervals are followed to whom they wait for, as far as that was asked for.
+    #[cfg(test)]
+    pub fn waits(&self) -> bool {
+        self.waits
+    }
+}
+
 const EXAMPLES: &str = "\
 Examples:
   evenkeel profile --preset postgres --for 60s -- postgres -D /var/lib/postgresql/data
@@ -108,7 +116,7 @@ Examples:
   evenkeel profile --interval 'handle_request,label=text:1' -- ./server --port 8080
   evenkeel profile --interval 'server.c:begin_work..end_work,within=worker_loop' -- ./server
   evenkeel profile --interval 'libstore.so!commit' --html commit.html -- ./server
-  evenkeel profile --preset mariadb --edges --html waits.html -- mariadbd --datadir=data
+  evenkeel profile --preset mariadb --waits --html waits.html -- mariadbd --datadir=data
   evenkeel profile --interval 'new_request..free_request,key=returned:0' --work 'handle,key=0' -- ./server
 
 An interval is one call of FUNCTION (a symbol, 0xADDRESS or file.c:function), one call of FUNCTION made by
@@ -172,25 +180,16 @@ pub fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
         },
         k: arguments.k,
         recording: arguments.output.clone(),
-        edges: arguments.edges || !named.is_empty() || keyed,
+        edges: arguments.waits || !named.is_empty() || keyed,
         named,
     };
-    let interrupted = Arc::new(AtomicBool::new(false));
-    for signal in [
-        signal_hook::consts::SIGINT,
-        signal_hook::consts::SIGTERM,
-        signal_hook::consts::SIGHUP,
-    ] {
-        signal_hook::flag::register(signal, interrupted.clone())
-            .map_err(|error| Failure::Usage(error.to_string()))?;
-    }
+    let interrupted = signals::interrupts()?;
     // A limit on file sizes (ulimit -f) shows as an error then, not as our end. Unlike an ignored signal, one with a
     // handler is as ever in the command.
     let too_large = Arc::new(AtomicBool::new(false));
-    signal_hook::flag::register(libc::SIGXFSZ, too_large)
-        .map_err(|error| Failure::Usage(error.to_string()))?;
+    signal_hook::flag::register(libc::SIGXFSZ, too_large).map_err(signals::refused)?;
     let is_terminal = output::stderr_is_terminal();
-    let mut progress = Progress::new(is_terminal, arguments.manual);
+    let mut progress = SessionProgress::new(arguments.manual);
     let outcome = evenkeel_session::profile(&settings, &interrupted, &mut progress);
     progress.done();
     let Outcome { profile, ending } = outcome?;

@@ -34,7 +34,7 @@ pub struct Arguments {
     #[arg(long, value_name = "PERCENTILE", default_value = "p99", value_parser = values::tail)]
     tail: String,
     /// Also draw the critical path of one interval, thread by thread: p50, p99.9, max, #3 (the third slowest) or id:N; may be
-    /// repeated. Needs a recording made with --edges
+    /// repeated. Needs a recording made with --waits
     #[arg(long, value_name = "PICK")]
     timeline: Vec<Pick>,
     /// What to show more of
@@ -101,7 +101,7 @@ pub fn load(
     let replayed = replay.run()?;
     if !timelines.is_empty() && !replayed.meta.edges {
         return Err(Failure::Usage(format!(
-            "{} has no critical paths across threads: record it with `evenkeel profile --edges -o FILE`",
+            "{} has no critical paths across threads: record it with `evenkeel profile --waits -o FILE`",
             path.display()
         )));
     }

@@ -2,43 +2,52 @@
 
 use std::time::Duration;
 
-/// `30s`, `500ms`, `2m`, `1h`; a bare number is seconds.
+/// The longest that anything can be asked to last: 30 years.
+const DURATION_MAX: Duration = Duration::from_secs(30 * 366 * 86_400);
+
+/// `30s`, `500ms`, `2m`, `1h 30m`; a bare number is seconds. Above zero.
 pub fn duration(text: &str) -> Result<Duration, String> {
-    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
-    let number: f64 = digits
-        .parse()
-        .map_err(|_| format!("{text:?} is not a duration; write 30s, 500ms, 2m or 1h"))?;
-    let seconds = match &text[digits.len()..] {
-        "" | "s" => number,
-        "ms" => number / 1e3,
-        "m" => number * 60.0,
-        "h" => number * 3600.0,
-        unit => {
-            return Err(format!(
-                "{unit:?} is not a unit of time; write 30s, 500ms, 2m or 1h"
-            ));
-        }
-    };
-    if !(seconds > 0.0 && seconds < 1e9) {
-        return Err(format!("{text:?} is not a positive duration"));
+    match duration_or_zero(text)? {
+        Duration::ZERO => Err(format!("{text:?} is not a positive duration")),
+        duration => Ok(duration),
     }
-    Ok(Duration::from_secs_f64(seconds))
+}
+
+/// The same, or zero.
+pub fn duration_or_zero(text: &str) -> Result<Duration, String> {
+    let is_number = !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit() || b == b'.');
+    let parsed = if is_number {
+        humantime::parse_duration(&format!("{text}s"))
+    } else {
+        humantime::parse_duration(text)
+    };
+    match parsed {
+        Ok(duration) if duration <= DURATION_MAX => Ok(duration),
+        Err(humantime::DurationError::UnknownUnit { unit, .. }) => Err(format!(
+            "{unit:?} is not a unit of time; write 30s, 500ms, 2m or 1h"
+        )),
+        _ => Err(format!(
+            "{text:?} is not a duration; write 30s, 500ms, 2m or 1h"
+        )),
+    }
 }
 
 /// `3%` or `0.03`.
 pub fn fraction(text: &str) -> Result<f64, String> {
-    let (digits, scale) = text
-        .strip_suffix('%')
-        .map_or((text, 1.0), |digits| (digits.trim_end(), 100.0));
-    let fraction = digits
-        .parse::<f64>()
-        .map(|number| number / scale)
-        .unwrap_or(f64::NAN);
+    let fraction = part(text).unwrap_or(f64::NAN);
     if (0.0..=1.0).contains(&fraction) {
         Ok(fraction)
     } else {
         Err(format!("{text:?} is not a fraction; write 3% or 0.03"))
     }
+}
+
+/// A number, or per cent of one; any that a floating-point number can be.
+pub fn part(text: &str) -> Option<f64> {
+    let (digits, scale) = text
+        .strip_suffix('%')
+        .map_or((text, 1.0), |digits| (digits.trim_end(), 100.0));
+    digits.parse::<f64>().ok().map(|number| number / scale)
 }
 
 /// `p95`, `p99`, `p99.9` or `p999`.
@@ -59,9 +68,21 @@ mod tests {
     #[test]
     fn durations() {
         assert_eq!(duration("30"), Ok(Duration::from_secs(30)));
+        assert_eq!(duration("0.5"), Ok(Duration::from_millis(500)));
         assert_eq!(duration("500ms"), Ok(Duration::from_millis(500)));
         assert_eq!(duration("1.5m"), Ok(Duration::from_secs(90)));
-        assert!(duration("0s").is_err() && duration("3 parsecs").is_err() && duration("").is_err());
+        assert_eq!(duration("1h 30m"), Ok(Duration::from_secs(5400)));
+        assert_eq!(duration_or_zero("0"), Ok(Duration::ZERO));
+        for nonsense in [
+            "0s",
+            "3 parsecs",
+            "",
+            "-1",
+            "1000y",
+            "99999999999999999999s",
+        ] {
+            assert!(duration(nonsense).is_err(), "{nonsense:?}");
+        }
     }
 
     #[test]

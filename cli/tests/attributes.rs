@@ -62,7 +62,7 @@ fn a_recording_tells_them_of_single_intervals() {
     let options = [
         "--interval",
         "annotated,within=run",
-        "--edges",
+        "--waits",
         "--plant",
         "every",
     ];

@@ -67,7 +67,7 @@ fn a_wait_that_goes_around_the_wrappers_is_followed() {
 fn a_recording_knows_who_woke_whom() {
     let place = Place::new();
     let _quiet = quiet();
-    let options = ["--interval", "run_interval", "--edges", "--plant", "every"];
+    let options = ["--interval", "run_interval", "--waits", "--plant", "every"];
     place
         .profile(&options, &program("raw_futex"), &["100"])
         .ended(0);
@@ -103,7 +103,7 @@ fn without_permission_the_report_says_what_it_could_not_see() {
     let _quiet = quiet();
     let mut command = place.command(&evenkeel);
     command.env("EVENKEEL_AGENT", &agent);
-    command.args(["profile", "--interval", "run_interval", "--edges"]);
+    command.args(["profile", "--interval", "run_interval", "--waits"]);
     command.args(["--plant", "every", "--json", "run.json", "--"]);
     command.arg(&target).arg("400");
     let run = finish(as_nobody(&mut command).spawn().unwrap()).ended(0);
@@ -128,7 +128,7 @@ fn page_faults_are_a_cause_of_their_own() {
     let place = Place::new();
     let _quiet = quiet();
     let file = format!("{}/faulted", env!("CARGO_TARGET_TMPDIR"));
-    let options = ["--interval", "run_interval", "--edges", "--plant", "every"];
+    let options = ["--interval", "run_interval", "--waits", "--plant", "every"];
     let run = place.profile(&options, &program("page_faults"), &["200", &file]);
     fs::remove_file(&file).unwrap();
     let run = run.ended(0);

@@ -52,7 +52,7 @@ fn profiled_by(who: Who) -> Value {
             "profile",
             "--interval",
             "main>run_interval",
-            "--edges",
+            "--waits",
             "--plant",
             "every",
         ])

@@ -51,7 +51,7 @@ impl UnderPreset {
         let options = [
             "--preset",
             preset,
-            "--edges",
+            "--waits",
             "--max-overhead",
             overhead_max,
         ];

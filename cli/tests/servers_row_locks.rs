@@ -82,7 +82,7 @@ fn postgres_profile(interval: &str, arguments: &[&str]) -> Option<Value> {
     let options = [
         "--interval",
         interval,
-        "--edges",
+        "--waits",
         "--threshold",
         "0.5%",
         "--max-overhead",
@@ -199,7 +199,7 @@ fn mariadb_profile(interval: &str, settings: &[(&str, &str)]) -> Option<Value> {
         "mariadb",
         "--interval",
         interval,
-        "--edges",
+        "--waits",
         "--threshold",
         "0.5%",
         "--max-overhead",

@@ -1,16 +1,17 @@
 //! Open- and closed-loop load on the embedded store, PostgreSQL, MariaDB and SQLite.
 //!
 //! ```text
-//! command     arguments and output of `evenkeel bench` and `evenkeel bench compare`
-//!  ├─ catalogue, workload   workloads by name, without their types
-//!  ├─ stage                 a target with a workload's data and clients connected
-//!  │   ├─ target                embedded store, PostgreSQL, MariaDB, SQLite: loading, connections, statements
-//!  │   └─ run                   clients under load, from the warm-up to the last transaction
-//!  │       ├─ arrivals, admission   the open loop: when transactions are due, and which are rejected
-//!  │       ├─ transaction           one transaction with its retries
-//!  │       └─ accounts, sums        samples in, statistics out; no clock, no threads
-//!  ├─ grants                age and remaining time at lock grants, on the embedded store
-//!  └─ report, compare, terminal, page, raw   the result as JSON, table, HTML page, CSV
+//! benchmark, comparison   one benchmark, or several configurations round by round: settings in, reports out
+//!  ├─ settings               what a benchmark is made of
+//!  ├─ catalogue, workload    workloads by name, without their types
+//!  ├─ stage                  a target with a workload's data and clients connected
+//!  │   ├─ target                 embedded store, PostgreSQL, MariaDB, SQLite: loading, connections, statements
+//!  │   └─ run                    clients under load, from the warm-up to the last transaction
+//!  │       ├─ arrivals, admission    the open loop: when transactions are due, and which are rejected
+//!  │       ├─ transaction            one transaction with its retries
+//!  │       └─ accounts, sums         samples in, statistics out; no clock, no threads
+//!  ├─ grants                 age and remaining time at lock grants, on the embedded store
+//!  └─ report, compare, table, page, raw   the result as JSON, table, HTML page, CSV
 //! ```
 //!
 //! **What latency is.** In an open loop it counts from the moment a transaction was *scheduled* to start, so a stalled target
@@ -24,27 +25,33 @@
 pub mod accounts;
 pub mod admission;
 pub mod arrivals;
+pub mod benchmark;
 pub mod catalogue;
 pub mod client;
 pub mod clock;
-pub mod command;
 pub mod compare;
+pub mod comparison;
 pub mod delay;
 pub mod error;
 pub mod grants;
 pub mod in_flight;
 pub mod page;
 pub mod paired;
+pub mod progress;
 pub mod raw;
 pub mod report;
 pub mod round_trip;
 pub mod run;
 pub mod sample;
+pub mod settings;
 pub mod stage;
 pub mod sums;
+pub mod table;
 pub mod target;
-pub mod terminal;
 pub mod transaction;
 pub mod workload;
 
+pub use benchmark::{Recorded, benchmark};
+pub use comparison::{Comparison, compare};
 pub use error::Error;
+pub use settings::Settings;

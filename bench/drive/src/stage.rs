@@ -8,11 +8,11 @@ use crate::Error;
 use crate::client::Client;
 use crate::delay::Delay;
 use crate::grants::Grants;
+use crate::progress::Progress;
 use crate::report::Consistency;
 use crate::round_trip::{RoundTrips, SleepLog, Slept};
 use crate::run::{Load, Measured, Observer, Plan, run};
 use crate::target::Target;
-use crate::target::sql::Progress;
 use crate::workload::AnyWorkload;
 
 /// Part of a run's length, and least time, that the search for the saturation takes.

@@ -125,7 +125,7 @@ impl FromStr for Axis {
 }
 
 /// Numbers and ranges `FIRST..LAST:STEP`, both ends included, separated by commas.
-pub(crate) fn parse_values(text: &str) -> Result<Vec<f64>, String> {
+fn parse_values(text: &str) -> Result<Vec<f64>, String> {
     let mut values = Vec::new();
     for part in text.split(',') {
         match part.split_once("..") {

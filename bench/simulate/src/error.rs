@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-/// Why a simulation cannot be run or its results not be written.
+/// Why a simulation cannot be run.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// A setting that makes no sense.
@@ -12,14 +12,6 @@ pub enum Error {
     #[error("cannot read {}: {source}", path.display())]
     Read {
         /// Which.
-        path: PathBuf,
-        /// What the system said.
-        source: std::io::Error,
-    },
-    /// A result that cannot be written.
-    #[error("cannot write {}: {source}; check the directory and the free space", path.display())]
-    Write {
-        /// Where to.
         path: PathBuf,
         /// What the system said.
         source: std::io::Error,

@@ -25,7 +25,6 @@ mod active;
 mod agenda;
 pub mod arrivals;
 pub mod axis;
-pub mod command;
 pub mod config;
 mod error;
 pub mod estimate;

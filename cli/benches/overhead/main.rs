@@ -203,7 +203,7 @@ fn variants(subject: &dyn Subject, asked: &Asked) -> Vec<Variant> {
     }
     all.push(variant(
         "edges, 100 call sites".into(),
-        session(100, &["--edges"]),
+        session(100, &["--waits"]),
         None,
     ));
     if subject.preset() == "postgres" && asked.wants("bpftrace") {

@@ -36,7 +36,7 @@ impl Planted {
         Planted {
             program: program.to_owned(),
             intervals: INTERVALS,
-            options: ["--interval", interval, "--edges"]
+            options: ["--interval", interval, "--waits"]
                 .map(str::to_owned)
                 .into(),
             argument: None,

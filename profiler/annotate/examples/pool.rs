@@ -1,4 +1,4 @@
-//! A request that goes from thread to thread, annotated: what `evenkeel profile --interval annotated --edges` makes of it is known.
+//! A request that goes from thread to thread, annotated: what `evenkeel profile --interval annotated --waits` makes of it is known.
 //!
 //! Requests are submitted in groups of 4 to one worker, which takes S = 300,000 ticks for each. They wait in the queue for 0, S,
 //! 2 S and 3 S, and are worked for for S: latencies S, 2 S, 3 S, 4 S.

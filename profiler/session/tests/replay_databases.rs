@@ -2,11 +2,11 @@
 //! hence holds in every replay.
 //!
 //! `recordings/postgres-rows.keel`: PostgreSQL 15.18 of Debian 12, stripped, pgbench's tables at scale 1, recorded by
-//! `evenkeel profile --preset postgres --edges --threshold 5% --max-probes 60 --max-overhead 100% -o ...` under nine times
+//! `evenkeel profile --preset postgres --waits --threshold 5% --max-probes 60 --max-overhead 100% -o ...` under nine times
 //! `pgbench -n -c 6 -t 1`, four seconds apart, and then `pgbench -n -c 6 -t 7`.
 //!
 //! `recordings/mariadb-rows.keel`: MariaDB 10.11.19 of Debian 12 with a thread for each connection, recorded by
-//! `evenkeel profile --preset mariadb --edges --threshold 5% --max-probes 150 --max-overhead 100% -o ...` under nine times four
+//! `evenkeel profile --preset mariadb --waits --threshold 5% --max-probes 150 --max-overhead 100% -o ...` under nine times four
 //! `mariadb` clients with 5 transactions each, four seconds apart, and then four with 25; a transaction is
 //! `BEGIN; UPDATE counter SET value = value + 1 WHERE id = 1; COMMIT;`.
 //!

@@ -2,7 +2,7 @@
 //! that this server does and the others do not.
 //!
 //! All were recorded on Debian 12 (stripped packages, two processors, other work on them) by
-//! `evenkeel profile --preset NAME --edges --threshold 5% --max-probes 40 --max-overhead 100% -o ... --` and:
+//! `evenkeel profile --preset NAME --waits --threshold 5% --max-probes 40 --max-overhead 100% -o ... --` and:
 //!
 //! - `recordings/apache-request.keel`: `apache2 -D FOREGROUND -d ... -f ...` 2.4.71, event module, one process of eight
 //!   threads, under `ab -n 20 -c 2 .../cgi-bin/slow` (a script that sleeps for 20 ms) beside `ab -n 300 -c 2 .../1k.txt`;

@@ -7,7 +7,7 @@ use evenkeel_report::units;
 
 use crate::accounts::Slice;
 use crate::report::Report;
-use crate::terminal::render;
+use crate::table::render;
 use chart::{Axis, Chart, escape};
 
 const STYLE: &str = include_str!("style.css");

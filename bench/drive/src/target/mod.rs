@@ -1,5 +1,6 @@
 //! What is put under load: the embedded store, PostgreSQL, MariaDB or SQLite.
 
+pub mod address;
 pub mod embedded;
 pub mod executor;
 mod link;
@@ -15,12 +16,13 @@ use evenkeel_store::{Store, StoreError, TransactionOptions};
 use evenkeel_workloads::interface::{Error as Failure, complete};
 
 use crate::Error;
+use crate::progress::Progress;
 use crate::round_trip::{RoundTrips, SleepLog};
 use crate::workload::AnyWorkload;
 use executor::{Executor, runtime};
 use link::Inner;
 pub use link::Link;
-use sql::{Progress, SqlLink, SqlTarget};
+use sql::{SqlLink, SqlTarget};
 
 /// Longest that a server may take for one attempt of a transaction.
 const ANSWER_LIMIT: Duration = Duration::from_secs(120);

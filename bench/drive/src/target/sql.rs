@@ -13,6 +13,7 @@ use evenkeel_workloads::sql::{Dialect, after_load};
 
 use super::executor::runtime;
 use crate::Error;
+use crate::progress::Progress;
 use crate::workload::AnyWorkload;
 
 /// How the comments on our tables begin.
@@ -97,14 +98,6 @@ fn plan(names: &[String], found: &[Found], mark: &str, reload: bool) -> Plan {
         return Plan::Use;
     }
     Plan::Replace(found.iter().map(|found| found.table.clone()).collect())
-}
-
-/// Progress of a load.
-pub trait Progress: Sync {
-    /// So many more rows were loaded.
-    fn loaded(&self, rows: u64);
-    /// Something else is done, such as making indexes.
-    fn step(&self, what: &str);
 }
 
 /// Sees to it that a workload's tables are there with its initial data. With `reload`, also when they are.

@@ -10,12 +10,12 @@ use std::time::Duration;
 use evenkeel_drive::Error;
 use evenkeel_drive::accounts::Accounts;
 use evenkeel_drive::catalogue;
+use evenkeel_drive::progress::Progress;
 use evenkeel_drive::report::Consistency;
 use evenkeel_drive::run::{Load, Measured, Observer, Plan};
 use evenkeel_drive::sample::Sample;
 use evenkeel_drive::stage::{Setting, Stage};
 use evenkeel_drive::target::Target;
-use evenkeel_drive::target::sql::Progress;
 use evenkeel_workloads::named::Settings;
 
 /// Every workload with options that make it small.

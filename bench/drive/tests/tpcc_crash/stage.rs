@@ -6,8 +6,8 @@ use std::ops::Range;
 use std::sync::atomic::AtomicBool;
 
 use evenkeel_disk::faults::FaultDisk;
+use evenkeel_drive::progress::Progress as LoadProgress;
 use evenkeel_drive::target::embedded::{Link, Target};
-use evenkeel_drive::target::sql::Progress as LoadProgress;
 use evenkeel_store::{self as store, Scan, Settings, Store, TransactionOptions};
 use evenkeel_workloads::interface::{Row, Value, Workload, complete};
 use evenkeel_workloads::tpcc::Tpcc;

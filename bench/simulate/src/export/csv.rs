@@ -4,21 +4,49 @@ use super::Report;
 use crate::outcome::schedule_name;
 use crate::replicated::Replicated;
 
-/// The names of the columns, in a line. Half widths are those of 95 % confidence intervals over the seeds, empty if there
-/// is one seed.
-const HEADER: &str = "parameter,value,schedule,count,mean,sd,p50,p95,p99,p999,max,throughput,deadlocks,aborts,\
-in_flight_max,in_flight_mean,queue_mean,decisions,grants,waits,rejected,unfinished,seeds,mean_half_width,\
-sd_half_width,p99_half_width,p999_half_width,throughput_half_width";
+/// The names of the columns. Half widths are those of 95 % confidence intervals over the seeds, empty if there is one seed.
+const HEADER: [&str; 28] = [
+    "parameter",
+    "value",
+    "schedule",
+    "count",
+    "mean",
+    "sd",
+    "p50",
+    "p95",
+    "p99",
+    "p999",
+    "max",
+    "throughput",
+    "deadlocks",
+    "aborts",
+    "in_flight_max",
+    "in_flight_mean",
+    "queue_mean",
+    "decisions",
+    "grants",
+    "waits",
+    "rejected",
+    "unfinished",
+    "seeds",
+    "mean_half_width",
+    "sd_half_width",
+    "p99_half_width",
+    "p999_half_width",
+    "throughput_half_width",
+];
 
 /// A header and a line a result.
 pub fn csv(report: &Report<'_>) -> String {
-    let lines = report.rows().iter().map(|row| line(row) + "\n");
-    std::iter::once(HEADER.to_owned() + "\n")
-        .chain(lines)
-        .collect()
+    let mut out = csv::Writer::from_writer(Vec::new());
+    let lines = report.rows().iter().map(record);
+    out.write_record(HEADER).expect("memory takes all");
+    lines.for_each(|line| out.write_record(line).expect("memory takes all"));
+    let bytes = out.into_inner().expect("memory takes all");
+    String::from_utf8(bytes).expect("names and numbers are text")
 }
 
-fn line(row: &Replicated<'_>) -> String {
+fn record(row: &Replicated<'_>) -> [String; HEADER.len()] {
     let outcome = row.pooled();
     let (latency, window) = (&outcome.latency, &outcome.window);
     let (parameter, value) = row.case.point.map_or(("", String::new()), |(p, value)| {
@@ -61,5 +89,4 @@ fn line(row: &Replicated<'_>) -> String {
         p999_half,
         throughput_half,
     ]
-    .join(",")
 }

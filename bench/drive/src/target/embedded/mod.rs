@@ -17,8 +17,9 @@ use evenkeel_store::{
 };
 use evenkeel_workloads::interface::Table;
 
-use super::sql::{Progress, mark};
+use super::sql::mark;
 use crate::Error;
+use crate::progress::Progress;
 use crate::workload::AnyWorkload;
 use interpret::{StoredTable, Tables};
 pub use link::Link;

@@ -2,14 +2,15 @@
 
 use clap::Parser;
 
+use evenkeel_simulate::work::Work;
+use evenkeel_simulate::workload::Tpcc;
+
 use super::*;
-use crate::work::Work;
-use crate::workload::Tpcc;
 
 #[derive(Parser)]
 struct Command {
     #[command(flatten)]
-    args: Args,
+    args: Arguments,
 }
 
 fn parse(line: &str) -> Result<Config, String> {
@@ -93,4 +94,36 @@ fn nonsense_is_refused_with_what_to_do() {
         assert!(error.contains(told), "{line}: {error}");
     }
     assert!(plot_kind(Path::new("f.png")).is_err());
+}
+
+/// The options with the default that their help promises, in a preset that may have one of its own.
+fn promised(preset: &str) -> String {
+    let command = <Command as clap::CommandFactory>::command();
+    let own = format!(", in {preset} ");
+    let options = command.get_arguments().filter_map(|option| {
+        let help = option.get_help()?.to_string();
+        let (_, promise) = help.split_once("[default: ")?;
+        let (promise, _) = promise.split_once(']')?;
+        let value = match promise.split_once(&own) {
+            Some((_, value)) => value,
+            None => promise.split(", in ").next()?,
+        };
+        // A default in words is no value.
+        let is_value = !value.contains(' ');
+        is_value.then(|| format!("--{} {value}", option.get_long().unwrap()))
+    });
+    options.collect::<Vec<_>>().join(" ")
+}
+
+#[test]
+fn defaults_are_what_the_help_promises() {
+    let line = promised("micro").replace("--warehouses 32", "");
+    assert!(line.contains("--clients 300") && line.contains("--work exponential:1ms"));
+    assert_eq!(parse(&line), Ok(Config::micro()));
+    let line = promised("htap").replace("--warehouses 32", "");
+    assert_eq!(parse(&format!("--preset htap {line}")), Ok(Config::htap()));
+    assert_eq!(
+        parse("--preset tpcc --warehouses 32 --work exponential:1ms"),
+        Ok(Config::tpcc())
+    );
 }

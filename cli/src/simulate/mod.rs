@@ -1,29 +1,27 @@
-//! `evenkeel simulate`: arguments and output. The command line only calls it.
+//! `evenkeel simulate`.
 
-mod progress;
 mod values;
 
-use std::io::Write;
 use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use clap::{Args as ClapArgs, ValueEnum};
+use clap::{Args, ValueEnum};
 use evenkeel_locks::{DeadlockPolicy, ScheduleKind, SetSizes, Starvation, Victim};
+use evenkeel_simulate::axis::{Axis, Parameter};
+use evenkeel_simulate::config::{Remaining, Unit};
+use evenkeel_simulate::export::{self, Report};
+use evenkeel_simulate::outcome::schedule_name;
+use evenkeel_simulate::workload::{LockOrder, Workload};
+use evenkeel_simulate::{Arrivals, Config, Effort, cases, plot, sweep};
 
-use crate::axis::{Axis, Parameter};
-use crate::config::{Remaining, Unit};
-use crate::export::Report;
-use crate::outcome::schedule_name;
-use crate::sweep::{Effort, cases, sweep};
-use crate::workload::{LockOrder, Workload};
-use crate::{Arrivals, Config, Error, export, plot};
+use crate::output::{self, Failure};
+use crate::progress::Line;
 
-use progress::ProgressLine;
 use values::{Schedules, Starving, burst, loads, schedule, schedules, starvation, work};
 
 /// Compare lock schedules by deterministic simulation
-#[derive(ClapArgs, Debug)]
+#[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
   evenkeel simulate                                             the papers' microbenchmark, every schedule
@@ -31,7 +29,7 @@ Examples:
   evenkeel simulate --load 0.7,0.85,0.95,1.05 --schedule fifo,vats,ldsf --json
   evenkeel simulate --load 0.95 --order hashed --seeds 10 --baseline ldsf --schedule fifo,ldsf,edsf,ldaf
   evenkeel simulate --preset htap --schedule fifo,hldsf --sweep clients=50..200:50")]
-pub struct Args {
+pub struct Arguments {
     /// What is simulated: the papers' microbenchmark, their hybrid mix in epochs, or the locks of TPC-C
     #[arg(long, value_enum, default_value_t = Preset::Micro)]
     preset: Preset,
@@ -43,7 +41,7 @@ pub struct Args {
         value_parser = schedules
     )]
     schedule: Schedules,
-    /// Closed loop with this many clients
+    /// Closed loop with this many clients [default: 300, in htap 100]
     #[arg(long, value_name = "N", group = "arriving")]
     clients: Option<u32>,
     /// Open loop with this many arrivals per second (of an epoch in htap)
@@ -59,13 +57,13 @@ pub struct Args {
     /// Let open arrivals come in bursts: FACTOR times as fast for MS milliseconds (epochs in htap), then a pause
     #[arg(long, value_name = "FACTOR:MS", value_parser = burst)]
     bursts: Option<(f64, f64)>,
-    /// Processors; without it locks are the only contention
+    /// Processors [default: none: locks are the only contention]
     #[arg(long, value_name = "N")]
     cpus: Option<u32>,
-    /// Transactions measured
+    /// Transactions measured [default: 50000]
     #[arg(long, value_name = "N")]
     transactions: Option<u64>,
-    /// Transactions simulated before those
+    /// Transactions simulated before those [default: a tenth of them]
     #[arg(long, value_name = "N")]
     warmup: Option<u64>,
     /// The seed of every draw
@@ -77,32 +75,32 @@ pub struct Args {
     /// Compare with this schedule, seed by seed: ratios of mean, variance and percentiles
     #[arg(long, value_name = "SCHEDULE", value_parser = schedule)]
     baseline: Option<ScheduleKind>,
-    /// Warehouses of TPC-C
+    /// Warehouses of TPC-C [default: 32]
     #[arg(long, value_name = "N")]
     warehouses: Option<u32>,
-    /// Objects that can be locked
+    /// Objects that can be locked [default: 20000, in htap 2000]
     #[arg(long, value_name = "N")]
     objects: Option<u32>,
-    /// Zipf skew of the access; 0 is uniform
+    /// Zipf skew of the access; 0 is uniform [default: 0.8]
     #[arg(long)]
     theta: Option<f64>,
-    /// Order in which a transaction asks for its locks
+    /// Order in which a transaction asks for its locks [default: random]
     #[arg(long, value_enum)]
     order: Option<Order>,
-    /// Locks of a transaction (of a short one in htap)
+    /// Locks of a transaction (of a short one in htap) [default: 5, in htap 4]
     #[arg(long, value_name = "N")]
     locks: Option<u32>,
-    /// Fraction of exclusive requests (of short transactions in htap)
+    /// Fraction of exclusive requests (of short transactions in htap) [default: 0.5]
     #[arg(long, value_name = "FRACTION")]
     exclusive: Option<f64>,
     /// Work after each grant (of a statement in tpcc): constant:T, exponential:T, pareto:T:SHAPE, or a file of values in
-    /// ns; T like 250us or 1ms (a number of epochs in htap)
+    /// ns; T like 250us or 1ms (a number of epochs in htap) [default: exponential:1ms, in htap constant:1]
     #[arg(long, value_name = "WORK")]
     work: Option<String>,
     /// How deadlocks are resolved, or prevented
     #[arg(long, value_enum, default_value_t = Deadlocks::Youngest)]
     deadlocks: Deadlocks,
-    /// Against starvation: none, barrier, ageing:SIZE_PER_SECOND, bypass:OVERTAKES; by default what the papers do
+    /// Against starvation: none, barrier, ageing:SIZE_PER_SECOND, bypass:OVERTAKES [default: what the papers do for each schedule]
     #[arg(long, value_name = "HOW", value_parser = starvation)]
     starvation: Option<Starving>,
     /// Measure dependency sets exactly instead of by the papers' approximation
@@ -111,13 +109,13 @@ pub struct Args {
     /// Report the error of the approximation (figure 4.19)
     #[arg(long)]
     size_error: bool,
-    /// Where hLDSF has expected remaining times from
+    /// Where hLDSF has expected remaining times from [default: learned, in htap known]
     #[arg(long, value_enum)]
     remaining: Option<Estimates>,
-    /// Mean back-off before the first retry of an aborted transaction, in ms (epochs in htap)
+    /// Mean back-off before the first retry of an aborted transaction, in ms (epochs in htap) [default: 1, in htap 10]
     #[arg(long, value_name = "MS")]
     backoff: Option<f64>,
-    /// Threads; all processors by default. Results do not depend on it
+    /// Threads; results do not depend on their number [default: one a processor]
     #[arg(long, value_name = "N")]
     threads: Option<usize>,
     /// Print one JSON object a line
@@ -162,12 +160,10 @@ enum Deadlocks {
 }
 
 /// Runs the command: results on standard output, progress on standard error if that is a terminal.
-///
-/// # Errors
-/// A setting makes no sense, or a file cannot be read or written.
-pub fn run(args: Args) -> Result<ExitCode, Error> {
+pub fn run(args: Arguments) -> Result<ExitCode, Failure> {
     if let Some(path) = &args.plot {
         plot_kind(path)?;
+        output::check(path)?;
     }
     let config = config(&args)?;
     let axis = args.load.as_ref().or(args.sweep.as_ref());
@@ -176,7 +172,7 @@ pub fn run(args: Args) -> Result<ExitCode, Error> {
         && !schedules.contains(&baseline)
     {
         let name = schedule_name(baseline);
-        return Err(Error::setting(format!(
+        return Err(Failure::Usage(format!(
             "the baseline {name} is not simulated: add it to --schedule"
         )));
     }
@@ -186,11 +182,11 @@ pub fn run(args: Args) -> Result<ExitCode, Error> {
             .threads
             .unwrap_or_else(|| std::thread::available_parallelism().map_or(1, |n| n.get())),
     };
-    let line = ProgressLine::new();
+    let line = Line::new();
     let cases = cases(&config, schedules, axis, effort, &|progress| {
-        line.show(progress)
+        line.simulated(progress)
     })?;
-    let outcomes = sweep(&cases, effort.threads, &|progress| line.show(progress))?;
+    let outcomes = sweep(&cases, effort.threads, &|progress| line.simulated(progress))?;
     line.clear();
     let seeds = args.seeds.get() as usize;
     let report = Report::new(&cases, &outcomes, seeds, args.baseline);
@@ -201,28 +197,18 @@ pub fn run(args: Args) -> Result<ExitCode, Error> {
     } else {
         export::table(&report)
     };
-    let write = |path: &Path, written: std::io::Result<()>| {
-        written.map_err(|source| Error::Write {
-            path: path.to_owned(),
-            source,
-        })
-    };
-    write(
-        Path::new("standard output"),
-        std::io::stdout().write_all(text.as_bytes()),
-    )?;
+    output::print(&text)?;
     if let Some(path) = &args.plot {
-        let image = if plot_kind(path)? == "svg" {
-            plot::svg(&report)
-        } else {
-            plot::html(&report)
+        let image = match plot_kind(path)? {
+            PlotKind::Svg => plot::svg(&report),
+            PlotKind::Html => plot::html(&report),
         };
-        write(path, std::fs::write(path, image))?;
+        output::write(path, &image)?;
     }
     Ok(ExitCode::SUCCESS)
 }
 
-fn config(args: &Args) -> Result<Config, Error> {
+fn config(args: &Arguments) -> Result<Config, Failure> {
     let mut config = match args.preset {
         Preset::Micro => Config::micro(),
         Preset::Htap => Config::htap(),
@@ -256,7 +242,7 @@ fn config(args: &Args) -> Result<Config, Error> {
     Ok(config)
 }
 
-fn set_workload(config: &mut Config, args: &Args) -> Result<(), Error> {
+fn set_workload(config: &mut Config, args: &Arguments) -> Result<(), Failure> {
     let unit = config.unit;
     let work = args
         .work
@@ -271,14 +257,15 @@ fn set_workload(config: &mut Config, args: &Args) -> Result<(), Error> {
             || args.order.is_some()
             || args.locks.is_some()
             || args.exclusive.is_some();
-        return if drawn_only {
-            config.drawn_mut().map(|_| ())
-        } else {
-            Ok(())
-        };
+        if drawn_only {
+            config.drawn_mut()?;
+        }
+        return Ok(());
     }
     if args.warehouses.is_some() {
-        return Err(Error::setting("--warehouses needs --preset tpcc"));
+        return Err(Failure::Usage(
+            "--warehouses needs --preset tpcc".to_owned(),
+        ));
     }
     let drawn = config.drawn_mut()?;
     drawn.objects = args.objects.unwrap_or(drawn.objects);
@@ -293,7 +280,7 @@ fn set_workload(config: &mut Config, args: &Args) -> Result<(), Error> {
     Ok(())
 }
 
-fn set_arrivals(config: &mut Config, args: &Args, ticks_per_ms: f64) -> Result<(), Error> {
+fn set_arrivals(config: &mut Config, args: &Arguments, ticks_per_ms: f64) -> Result<(), Failure> {
     if let Some(clients) = args.clients {
         config.arrivals = Arrivals::Closed { clients };
     }
@@ -305,8 +292,8 @@ fn set_arrivals(config: &mut Config, args: &Args, ticks_per_ms: f64) -> Result<(
         .is_some_and(opens);
     if let Some((factor, ms)) = args.bursts {
         if args.rate.is_none() && !varied {
-            return Err(Error::setting(
-                "--bursts needs open arrivals: add --rate or --load",
+            return Err(Failure::Usage(
+                "--bursts needs open arrivals: add --rate or --load".to_owned(),
             ));
         }
         config.arrivals = Arrivals::Bursty {
@@ -344,11 +331,17 @@ impl Deadlocks {
     }
 }
 
-fn plot_kind(path: &Path) -> Result<&'static str, Error> {
+/// What is drawn, by the file's name.
+enum PlotKind {
+    Svg,
+    Html,
+}
+
+fn plot_kind(path: &Path) -> Result<PlotKind, Failure> {
     match path.extension().and_then(|extension| extension.to_str()) {
-        Some("svg") => Ok("svg"),
-        Some("html") => Ok("html"),
-        _ => Err(Error::setting(format!(
+        Some("svg") => Ok(PlotKind::Svg),
+        Some("html") => Ok(PlotKind::Html),
+        _ => Err(Failure::Usage(format!(
             "{}: name the plot .svg or .html",
             path.display()
         ))),

@@ -1,38 +1,11 @@
-//! Values of arguments.
+//! Values of its options.
 
-use std::time::Duration;
+use evenkeel_drive::arrivals::Spread;
 
-use crate::arrivals::Spread;
-
-/// `30s`, `500ms`, `2m`, `1h`; a bare number is seconds. Zero is allowed.
-pub(super) fn duration(text: &str) -> Result<Duration, String> {
-    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
-    let wrong = || format!("{text:?} is not a duration; write 30s, 500ms, 2m or 1h");
-    let number: f64 = digits.parse().map_err(|_| wrong())?;
-    let seconds = match &text[digits.len()..] {
-        "" | "s" => number,
-        "ms" => number / 1e3,
-        "m" => number * 60.0,
-        "h" => number * 3600.0,
-        _ => return Err(wrong()),
-    };
-    if (0.0..1e6).contains(&seconds) {
-        Ok(Duration::from_secs_f64(seconds))
-    } else {
-        Err(wrong())
-    }
-}
-
-/// A duration above zero.
-pub(super) fn length(text: &str) -> Result<Duration, String> {
-    match duration(text)? {
-        Duration::ZERO => Err("it must be above zero".to_owned()),
-        length => Ok(length),
-    }
-}
+use crate::values::{duration, part};
 
 /// A rate above zero.
-pub(super) fn rate(text: &str) -> Result<f64, String> {
+pub fn rate(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
         Ok(rate) if rate > 0.0 && rate <= 1e7 => Ok(rate),
         _ => Err(format!(
@@ -42,12 +15,9 @@ pub(super) fn rate(text: &str) -> Result<f64, String> {
 }
 
 /// `85%` or `0.85`; may be above one.
-pub(super) fn load(text: &str) -> Result<f64, String> {
-    let (digits, scale) = text
-        .strip_suffix('%')
-        .map_or((text, 1.0), |digits| (digits.trim_end(), 100.0));
-    match digits.parse::<f64>() {
-        Ok(number) if number > 0.0 && number / scale <= 10.0 => Ok(number / scale),
+pub fn load(text: &str) -> Result<f64, String> {
+    match part(text) {
+        Some(load) if load > 0.0 && load <= 10.0 => Ok(load),
         _ => Err(format!(
             "{text:?} is not a part of the saturation; write 85% or 0.85"
         )),
@@ -55,7 +25,7 @@ pub(super) fn load(text: &str) -> Result<f64, String> {
 }
 
 /// `constant`, `poisson` or `bursty:FACTOR:DURATION`.
-pub(super) fn spread(text: &str) -> Result<Spread, String> {
+pub fn spread(text: &str) -> Result<Spread, String> {
     match text {
         "constant" => return Ok(Spread::Constant),
         "poisson" => return Ok(Spread::Poisson),
@@ -73,12 +43,12 @@ pub(super) fn spread(text: &str) -> Result<Spread, String> {
     }
     Ok(Spread::Bursty {
         factor,
-        on_ns: length(on)?.as_nanos() as u64,
+        on_ns: duration(on)?.as_nanos() as u64,
     })
 }
 
 /// `NAME=VALUE`.
-pub(super) fn setting(text: &str) -> Result<(String, String), String> {
+pub fn setting(text: &str) -> Result<(String, String), String> {
     match text.split_once('=') {
         Some((name, value)) if !name.trim().is_empty() => {
             Ok((name.trim().to_owned(), value.trim().to_owned()))
@@ -93,9 +63,6 @@ mod tests {
 
     #[test]
     fn what_is_written_is_understood() {
-        assert_eq!(duration("500ms"), Ok(Duration::from_millis(500)));
-        assert_eq!(duration("0"), Ok(Duration::ZERO));
-        assert_eq!(length("1.5m"), Ok(Duration::from_secs(90)));
         assert_eq!((load("85%"), load("1.05")), (Ok(0.85), Ok(1.05)));
         assert_eq!(
             spread("bursty:4:200ms"),
@@ -112,7 +79,6 @@ mod tests {
 
     #[test]
     fn nonsense_is_refused_with_a_reason() {
-        assert!(length("0s").is_err() && duration("3 parsecs").is_err() && duration("-1").is_err());
         assert!(rate("0").is_err() && rate("inf").is_err() && load("-5%").is_err());
         assert!(
             spread("bursty:1:1s").is_err()

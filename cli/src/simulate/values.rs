@@ -3,11 +3,12 @@
 use std::path::Path;
 
 use evenkeel_locks::{ScheduleKind, Starvation};
+use evenkeel_simulate::axis::Axis;
+use evenkeel_simulate::config::Unit;
+use evenkeel_simulate::work::Work;
 
-use crate::Error;
-use crate::axis::{Axis, Parameter, parse_values};
-use crate::config::Unit;
-use crate::work::Work;
+use crate::output::Failure;
+use crate::values;
 
 /// A list of schedules given as one argument.
 #[derive(Clone, Debug)]
@@ -36,10 +37,7 @@ pub(super) fn schedule(name: &str) -> Result<ScheduleKind, String> {
 }
 
 pub(super) fn loads(text: &str) -> Result<Axis, String> {
-    Ok(Axis {
-        parameter: Parameter::Load,
-        values: parse_values(text)?,
-    })
+    format!("load={text}").parse()
 }
 
 pub(super) fn burst(text: &str) -> Result<(f64, f64), String> {
@@ -74,32 +72,30 @@ fn positive(text: &str) -> Result<f64, String> {
 }
 
 /// The distribution that `text` describes, or that of the values in the file of this name.
-pub(super) fn work(text: &str, unit: Unit) -> Result<Work, Error> {
+pub(super) fn work(text: &str, unit: Unit) -> Result<Work, Failure> {
     let parts: Vec<&str> = text.split(':').collect();
-    let ticks = |text: &str| duration(text, unit).map_err(Error::Setting);
+    let ticks = |text: &str| ticks(text, unit).map_err(Failure::Usage);
     match parts[..] {
         ["constant", value] => Ok(Work::Constant(ticks(value)?)),
         ["exponential", mean] => Ok(Work::Exponential(ticks(mean)?)),
         ["pareto", mean, shape] => {
-            let shape = positive(shape).map_err(Error::Setting)?;
+            let shape = positive(shape).map_err(Failure::Usage)?;
             Ok(Work::Pareto {
                 mean: ticks(mean)?,
                 shape,
             })
         }
-        _ => Work::read(Path::new(text)),
+        _ => Ok(Work::read(Path::new(text))?),
     }
 }
 
 /// Ticks: a number of epochs, or a time with its unit.
-fn duration(text: &str, unit: Unit) -> Result<f64, String> {
+fn ticks(text: &str, unit: Unit) -> Result<f64, String> {
     if unit == Unit::Epoch {
         return positive(text);
     }
-    let units = [("ns", 1.0), ("us", 1e3), ("ms", 1e6), ("s", 1e9)];
-    let found = units
-        .iter()
-        .find_map(|&(name, ns)| text.strip_suffix(name).map(|number| (number, ns)));
-    let (number, ns) = found.ok_or_else(|| format!("`{text}` needs its unit: ns, us, ms or s"))?;
-    Ok(positive(number)? * ns)
+    if text.parse::<f64>().is_ok() {
+        return Err(format!("`{text}` needs its unit: ns, us, ms or s"));
+    }
+    values::duration(text).map(|duration| duration.as_nanos() as f64)
 }

@@ -1,4 +1,4 @@
-//! What the user sees while a session runs, and what a person is asked.
+//! The course of a profile, and what a person is asked.
 
 use std::io::{BufRead, Write};
 use std::sync::mpsc::{Receiver, channel};
@@ -7,6 +7,8 @@ use evenkeel_report::{names, units, words};
 use evenkeel_session::refine::Step;
 use evenkeel_session::{Event, Observer};
 
+use super::Line;
+
 /// Factors shown while the run goes on.
 const SHOWN: usize = 3;
 
@@ -14,17 +16,16 @@ const SHOWN: usize = 3;
 const NAME_WIDTH: usize = 60;
 
 /// Reports on standard error: a line for each ranking, and on a terminal one that moves.
-pub struct Progress {
-    terminal: bool,
-    line: bool,
+pub struct SessionProgress {
+    line: Line,
     answers: Option<Receiver<String>>,
     asked: bool,
     offered: usize,
 }
 
-impl Progress {
+impl SessionProgress {
     /// `manual`: answers are read from the terminal, or from standard input without one.
-    pub fn new(terminal: bool, manual: bool) -> Progress {
+    pub fn new(manual: bool) -> SessionProgress {
         let answers = manual.then(|| {
             let (sender, receiver) = channel();
             std::thread::spawn(move || {
@@ -39,29 +40,25 @@ impl Progress {
             });
             receiver
         });
-        Progress {
-            terminal,
-            line: false,
+        SessionProgress {
+            line: Line::new(),
             answers,
             asked: false,
             offered: 0,
         }
     }
 
-    /// Clears the moving line.
-    pub fn done(&mut self) {
-        if std::mem::take(&mut self.line) {
-            eprint!("\r\x1b[K");
-        }
+    /// Takes the moving line away.
+    pub fn done(&self) {
+        self.line.clear();
     }
 
-    fn say(&mut self, text: &str) {
-        self.done();
-        eprintln!("evenkeel: {text}");
+    fn say(&self, text: &str) {
+        self.line.print(&format!("evenkeel: {text}"));
     }
 }
 
-impl Observer for Progress {
+impl Observer for SessionProgress {
     fn event(&mut self, event: &Event<'_>) {
         match event {
             Event::Started { .. } => {}
@@ -107,6 +104,7 @@ impl Observer for Progress {
                     units::count(profile.intervals)
                 ));
                 if self.answers.is_some() && !next.is_empty() {
+                    self.line.clear();
                     for (i, candidate) in next.iter().enumerate() {
                         let share = units::percent(candidate.contribution);
                         eprintln!("  {:>3}  {:>6}  {}", i + 1, share, describe(candidate));
@@ -123,13 +121,11 @@ impl Observer for Progress {
                 probes,
                 seconds,
             } => {
-                if self.terminal && !self.asked && *seconds > 0.0 {
+                if !self.asked && *seconds > 0.0 {
                     let (intervals, records) = (units::count(*intervals), units::count(*records));
-                    eprint!(
-                        "\r\x1b[K{seconds:5.0} s  {intervals} intervals  {records} records  {probes} probes"
-                    );
-                    let _ = std::io::stderr().flush();
-                    self.line = true;
+                    self.line.show(format!(
+                        "{seconds:5.0} s  {intervals} intervals  {records} records  {probes} probes"
+                    ));
                 }
             }
         }

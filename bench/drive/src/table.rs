@@ -1,140 +1,15 @@
-//! What a person sees: a line that moves while something goes on, and the result as a table.
+//! The result as a table for a person.
 
 use std::fmt::Write as _;
-use std::io::{IsTerminal, Write as _};
-use std::sync::Mutex;
-use std::time::{Duration, Instant};
 
 use evenkeel_report::units;
 use serde_json::Value;
 
-use crate::accounts::{Accounts, Slice};
 use crate::report::{ALL, Consistency, Report, TypeReport};
 use crate::round_trip::RoundTripReport;
-use crate::target::sql::Progress;
-
-/// Time between two updates of the moving line.
-const EVERY: Duration = Duration::from_millis(100);
 
 /// What stands in the place of a mean over a queue that grows.
 pub(crate) const GROWS: &str = "grows";
-
-/// One line on standard error that is written again and again, if that is a terminal.
-pub struct Line {
-    state: Option<Mutex<State>>,
-}
-
-struct State {
-    shown: Instant,
-    rows: u64,
-    rows_total: u64,
-    heading: String,
-}
-
-impl Line {
-    /// A line. Nothing is shown without a terminal.
-    #[must_use]
-    pub fn new() -> Line {
-        let state = State {
-            shown: Instant::now(),
-            rows: 0,
-            rows_total: 0,
-            heading: String::new(),
-        };
-        Line {
-            state: std::io::stderr().is_terminal().then(|| Mutex::new(state)),
-        }
-    }
-
-    /// Text that stands before what is shown from now on, such as the name of a configuration.
-    pub fn head(&self, heading: &str) {
-        self.with(|state| heading.clone_into(&mut state.heading));
-    }
-
-    /// Shows what is being done.
-    pub fn say(&self, what: &str) {
-        self.with(|state| state.show(what));
-    }
-
-    /// A load of about so many rows begins.
-    pub fn loading(&self, rows: u64) {
-        self.with(|state| (state.rows, state.rows_total) = (0, rows));
-    }
-
-    /// Shows the course of a run.
-    pub fn running(&self, accounts: &Accounts, what: &str) {
-        if let Some(slice) = accounts.slices.last() {
-            let text = running(slice, accounts.window().length_s(), what);
-            self.with(|state| state.show(&text));
-        }
-    }
-
-    /// Takes the line away.
-    pub fn clear(&self) {
-        if self.state.is_some() {
-            eprint!("\r\x1b[K");
-        }
-    }
-
-    fn with(&self, does: impl FnOnce(&mut State)) {
-        if let Some(state) = &self.state {
-            does(&mut state.lock().expect("no panic with the lock held"));
-        }
-    }
-}
-
-impl Default for Line {
-    fn default() -> Self {
-        Line::new()
-    }
-}
-
-impl State {
-    fn show(&mut self, text: &str) {
-        // A line that wraps could not be written over.
-        let width = terminal_size::terminal_size_of(std::io::stderr())
-            .map_or(80, |(width, _)| usize::from(width.0));
-        let line: String = self
-            .heading
-            .chars()
-            .chain(text.chars())
-            .take(width.saturating_sub(1))
-            .collect();
-        eprint!("\r\x1b[K{line}");
-        let _ = std::io::stderr().flush();
-        self.shown = Instant::now();
-    }
-}
-
-impl Progress for Line {
-    fn loaded(&self, rows: u64) {
-        self.with(|state| {
-            state.rows += rows;
-            if state.shown.elapsed() >= EVERY {
-                let percent = 100 * state.rows / state.rows_total.max(1);
-                let rows = units::count(state.rows);
-                state.show(&format!("loading: {rows} rows, {} %", percent.min(100)));
-            }
-        });
-    }
-
-    fn step(&self, what: &str) {
-        self.say(what);
-    }
-}
-
-fn running(slice: &Slice, length_s: f64, what: &str) -> String {
-    let phase = if slice.begin_s < 0.0 {
-        format!("warm-up, {:.0} s left", -slice.begin_s)
-    } else {
-        format!("{:.0} of {length_s:.0} s", slice.begin_s.min(length_s))
-    };
-    let (rate, p99) = (
-        units::count(slice.throughput_per_s as u64),
-        units::duration(slice.p99_ns as f64),
-    );
-    format!("{what}{phase}: {rate} transactions/s, p99 {p99}")
-}
 
 /// The result for a person.
 #[must_use]

@@ -1,0 +1,205 @@
+//! What a benchmark is made of.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use evenkeel_workloads::named;
+use serde_json::{Map, Value, json};
+
+use crate::Error;
+use crate::arrivals::Spread;
+use crate::catalogue;
+use crate::run::{Load, Plan};
+use crate::stage::Setting;
+use crate::target::Target;
+use crate::target::address::{Address, Opening};
+use crate::workload::AnyWorkload;
+
+/// One benchmark: a workload, what it is put on, and how.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// Name of the workload, one of [`catalogue::NAMES`].
+    pub workload: String,
+    /// Size of the data: warehouses in TPC-C, else the workload's scale factor.
+    pub scale: i64,
+    /// Options of the workload, by name.
+    pub options: Vec<(String, String)>,
+    /// Seed of the data, the transactions and the arrivals.
+    pub seed: u64,
+    /// What is put under load.
+    pub target: Address,
+    /// Settings of the store or of the server, by name.
+    pub target_settings: Vec<(String, String)>,
+    /// Schedule of the embedded store's locks, if it is not the default.
+    pub schedule: Option<String>,
+    /// Directory of the embedded store, kept afterwards; a temporary one without it.
+    pub data: Option<PathBuf>,
+    /// Load the data even if it is there.
+    pub reload: bool,
+    /// Connections that load the data in parallel; twice the processors without it.
+    pub loaders: Option<usize>,
+    /// When transactions start.
+    pub pace: Pace,
+    /// Clients, each with a connection.
+    pub clients: u32,
+    /// How the arrivals of an open loop are spread.
+    pub arrivals: Spread,
+    /// Arrivals of an open loop that queue or run at most.
+    pub in_flight_max: u64,
+    /// Load that is measured.
+    pub length: Duration,
+    /// Load before that; a fifth of it, from one second to thirty, without it.
+    pub warmup: Option<Duration>,
+    /// Attempts after the first that a transaction has.
+    pub retries_max: u16,
+    /// Check the workload's consistency conditions at the end.
+    pub check: bool,
+}
+
+/// When transactions start.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Pace {
+    /// Each client starts its next transaction after its last one.
+    Closed {
+        /// With the workload's keying and think times.
+        thinking: bool,
+    },
+    /// Open loop at so many arrivals per second.
+    Rate(f64),
+    /// Open loop at this part of the saturation, which is measured first.
+    Load(f64),
+}
+
+impl Settings {
+    /// The workload.
+    ///
+    /// # Errors
+    /// It is not known, or has no such option.
+    pub fn workload(&self) -> Result<Arc<dyn AnyWorkload>, Error> {
+        let settings = named::Settings {
+            scale: self.scale,
+            seed: self.seed,
+            options: self.options.iter().cloned().collect(),
+        };
+        catalogue::workload(&self.workload, &settings)
+    }
+
+    /// The part of the saturation that the load is, if it is one.
+    #[must_use]
+    pub fn load(&self) -> Option<f64> {
+        match self.pace {
+            Pace::Load(load) => Some(load),
+            Pace::Closed { .. } | Pace::Rate(_) => None,
+        }
+    }
+
+    /// The run, at a part of `saturation_per_s` where the load is one. Without a saturation it is the closed loop that
+    /// measures it.
+    pub(crate) fn plan(&self, saturation_per_s: Option<f64>) -> Plan {
+        let open = |rate_per_s| Load::Open {
+            spread: self.arrivals,
+            rate_per_s,
+            in_flight_max: self.in_flight_max.max(self.clients.into()),
+        };
+        let load = match (self.pace, saturation_per_s) {
+            (Pace::Rate(rate_per_s), _) => open(rate_per_s),
+            (Pace::Load(load), Some(saturation_per_s)) => open(load * saturation_per_s),
+            (Pace::Load(_), None) => Load::Closed { thinking: false },
+            (Pace::Closed { thinking }, _) => Load::Closed { thinking },
+        };
+        Plan {
+            load,
+            warmup: self.warmup(),
+            length: self.length,
+            retries_max: self.retries_max,
+            seed: self.seed,
+        }
+    }
+
+    fn warmup(&self) -> Duration {
+        let fifth = (self.length / 5).clamp(Duration::from_secs(1), Duration::from_secs(30));
+        self.warmup.unwrap_or(fifth)
+    }
+
+    /// How the stage is set.
+    pub(crate) fn setting(&self) -> Setting {
+        let processors = std::thread::available_parallelism().map_or(1, |n| n.get());
+        Setting {
+            clients: self.clients as usize,
+            reload: self.reload,
+            loaders: self.loaders.unwrap_or(2 * processors).max(1),
+            round_trip: None,
+        }
+    }
+
+    /// The target, started if it is a private one.
+    ///
+    /// # Errors
+    /// It does not start or does not answer, or a setting is not one of it.
+    pub(crate) fn open_target(&self) -> Result<Target, Error> {
+        self.target.open(&Opening {
+            clients: self.clients as usize,
+            settings: &self.target_settings,
+            schedule: self.schedule.as_deref(),
+            data: self.data.as_deref(),
+        })
+    }
+
+    /// All that was chosen, for the report.
+    pub(crate) fn config(
+        &self,
+        workload: &dyn AnyWorkload,
+        plan: &Plan,
+        saturation_per_s: Option<f64>,
+    ) -> Map<String, Value> {
+        let mut config = Map::new();
+        let mut put = |name: &str, value: Value| config.insert(name.to_owned(), value);
+        match plan.load {
+            Load::Open {
+                spread,
+                rate_per_s,
+                in_flight_max,
+            } => {
+                put("loop", json!("open"));
+                put("rate_per_s", json!(rate_per_s));
+                put("arrivals", json!(spread.name()));
+                if let Spread::Bursty { factor, on_ns } = spread {
+                    put("burst_factor", json!(factor));
+                    put("burst_ns", json!(on_ns));
+                }
+                put("in_flight_max", json!(in_flight_max));
+            }
+            Load::Closed { thinking } => {
+                put("loop", json!("closed"));
+                put("think", json!(thinking));
+            }
+        }
+        if let (Some(load), Some(saturation)) = (self.load(), saturation_per_s) {
+            put("load", json!(load));
+            put("saturation_per_s", json!(saturation));
+        }
+        put("clients", json!(self.clients));
+        put("for_s", json!(plan.length.as_secs_f64()));
+        put("warmup_s", json!(plan.warmup.as_secs_f64()));
+        put("seed", json!(self.seed));
+        put("retries_max", json!(plan.retries_max));
+        if let Some(schedule) = &self.schedule {
+            put("schedule", json!(schedule));
+        }
+        put("options", object(workload.options()));
+        if !self.target_settings.is_empty() {
+            put("settings", object(self.target_settings.iter().cloned()));
+        }
+        config
+    }
+}
+
+fn object<N: Into<String>>(pairs: impl IntoIterator<Item = (N, String)>) -> Value {
+    let pairs = pairs.into_iter();
+    Value::Object(
+        pairs
+            .map(|(name, value)| (name.into(), Value::String(value)))
+            .collect(),
+    )
+}

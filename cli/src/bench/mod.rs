@@ -1,0 +1,132 @@
+//! `evenkeel bench`.
+
+mod compare;
+mod options;
+mod values;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Args, Subcommand};
+use evenkeel_drive::{Recorded, benchmark, page, table};
+
+use crate::output::{self, Failure};
+use crate::progress::Line;
+use crate::signals;
+
+use options::Options;
+
+/// Exit code when the data is not as the workload allows.
+const INCONSISTENT: u8 = 1;
+
+/// Put a workload's load on the embedded store, PostgreSQL, MariaDB or SQLite and measure its latency
+///
+/// Without --rate and --load the loop is closed: each client starts its next transaction after its last one. With them it
+/// is open: transactions arrive on schedule whatever the target does, and latency counts from the schedule. Ctrl-C ends
+/// the run with what was measured until then.
+///
+/// What a commit waits for: the embedded store is durable when it is acknowledged (--set flush=eager-flush); with lazy-flush
+/// it is written but not synced, with lazy-write not even written. SQLite keeps a write-ahead log that each commit syncs
+/// (journal_mode=WAL, synchronous=FULL), as eager-flush does; --set synchronous=NORMAL writes without a sync, as lazy-flush
+/// does; OFF never syncs. For PostgreSQL that is synchronous_commit, for MariaDB innodb_flush_log_at_trx_commit.
+#[derive(Args, Debug)]
+#[command(args_conflicts_with_subcommands = true, after_help = EXAMPLES)]
+pub struct Arguments {
+    #[command(subcommand)]
+    command: Option<Command>,
+    #[command(flatten)]
+    single: Single,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  evenkeel bench tpcc --target postgres --clients 16 --for 30s
+  evenkeel bench tpcc --target embedded --schedule ldsf --load 85% --html tpcc.html
+  evenkeel bench tpcc --target sqlite --clients 2 --set synchronous=NORMAL
+  evenkeel bench ycsb-a --target mysql://root@127.0.0.1:3306/bench --rate 2000 --arrivals bursty:4:200ms
+  evenkeel bench compare --with '--schedule fifo' --with '--schedule ldsf' tpcc --load 85% --for 20s
+
+Exit codes: 0 all went well; 1 the data violates the workload's consistency conditions; 2 the benchmark could not be
+made.";
+
+#[derive(Subcommand, Debug)]
+enum Command {
+    Compare(compare::Arguments),
+}
+
+/// One benchmark.
+#[derive(Args, Clone, Debug)]
+struct Single {
+    #[command(flatten)]
+    options: Options,
+    /// Print the result as JSON
+    #[arg(long, help_heading = "Output")]
+    json: bool,
+    /// Draw latency over time and its histogram on a self-contained HTML page
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    html: Option<PathBuf>,
+    /// Correlate age and remaining time of transactions at each lock that they waited for; embedded store only
+    #[arg(long, help_heading = "Output")]
+    grants: bool,
+    /// Write every latency to a CSV file
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    raw: Option<PathBuf>,
+}
+
+/// Runs the command: results on standard output, progress on standard error if that is a terminal.
+pub fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
+    // A server that ends closes its sockets: that is an error to report, not a reason to be ended by a signal.
+    // SAFETY: before any thread exists.
+    unsafe { libc::signal(libc::SIGPIPE, libc::SIG_IGN) };
+    raise_descriptor_limit();
+    match arguments.command {
+        Some(Command::Compare(arguments)) => compare::run(arguments),
+        None => single(arguments.single),
+    }
+}
+
+fn single(arguments: Single) -> Result<ExitCode, Failure> {
+    let interrupted = signals::first_interrupts()?;
+    // Better known before the run than after it.
+    arguments.html.as_deref().map_or(Ok(()), output::check)?;
+    let settings = arguments.options.settings()?;
+    let recorded = Recorded {
+        grants: arguments.grants,
+        raw: arguments.raw,
+    };
+    let line = Line::new();
+    let measured = benchmark(&settings, &recorded, &line, &interrupted);
+    line.clear();
+    let report = measured?;
+    output::print(&if arguments.json {
+        output::json_line(&report)
+    } else {
+        table::render(&report)
+    })?;
+    if let Some(path) = &arguments.html {
+        output::write(path, &page::html(&report))?;
+    }
+    Ok(ended(report.is_consistent()))
+}
+
+fn ended(consistent: bool) -> ExitCode {
+    if consistent {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::from(INCONSISTENT)
+    }
+}
+
+/// A client of a server has an event loop and a connection, which are four descriptors; the usual limit of 1024 is meant for
+/// programs that use `select`. Where it cannot be raised, connecting says so.
+fn raise_descriptor_limit() {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+    let limit = getrlimit(Resource::Nofile);
+    let _ = setrlimit(
+        Resource::Nofile,
+        Rlimit {
+            current: limit.maximum,
+            ..limit
+        },
+    );
+}

@@ -1,0 +1,134 @@
+//! The options of a benchmark.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::Args;
+use evenkeel_drive::arrivals::Spread;
+use evenkeel_drive::catalogue;
+use evenkeel_drive::settings::{Pace, Settings};
+use evenkeel_locks::ScheduleKind;
+
+use super::values::{load, rate, setting, spread};
+use crate::output::Failure;
+use crate::values::{duration, duration_or_zero};
+
+/// What a benchmark is made of; `compare` takes it several times.
+#[derive(Args, Clone, Debug)]
+pub struct Options {
+    /// The workload: tpcc, htap, tatp, seats, epinions, ycsb-a to ycsb-f or micro
+    #[arg(value_name = "WORKLOAD")]
+    workload: Option<String>,
+    /// What is put under load: embedded, postgres, mariadb, sqlite (each private), the URL of a server that runs, or sqlite:FILE
+    #[arg(
+        long,
+        value_name = "TARGET",
+        default_value = "embedded",
+        help_heading = "Target"
+    )]
+    target: String,
+    #[arg(
+        long,
+        value_name = "NAME",
+        help = format!("Schedule of the embedded store's locks: {} [default: fifo]", ScheduleKind::NAMES),
+        help_heading = "Target"
+    )]
+    schedule: Option<String>,
+    /// A setting of the store or of the server, or a PRAGMA of SQLite; may be repeated
+    #[arg(long = "set", value_name = "NAME=VALUE", value_parser = setting, help_heading = "Target")]
+    settings: Vec<(String, String)>,
+    /// Directory of the embedded store, kept afterwards [default: a temporary one]
+    #[arg(long, value_name = "DIR", help_heading = "Target")]
+    data: Option<PathBuf>,
+    /// Load the data even if it is there
+    #[arg(long, help_heading = "Target")]
+    reload: bool,
+    /// Connections that load the data in parallel, but into SQLite one [default: twice the processors]
+    #[arg(long, value_name = "N", help_heading = "Target")]
+    loaders: Option<usize>,
+    /// Size of the data: warehouses in tpcc, else the workload's scale factor
+    #[arg(long, value_name = "N", default_value_t = 1, help_heading = "Workload")]
+    scale: i64,
+    /// An option of the workload, such as records=1000; may be repeated, and one that is not known lists those that are
+    #[arg(long = "option", short = 'o', value_name = "NAME=VALUE", value_parser = setting, help_heading = "Workload")]
+    options: Vec<(String, String)>,
+    /// The seed of the data, the transactions and the arrivals
+    #[arg(long, default_value_t = 1, help_heading = "Workload")]
+    seed: u64,
+    /// Open loop: so many arrivals per second; latency counts from the arrival
+    #[arg(long, value_name = "R", value_parser = rate, conflicts_with = "load", help_heading = "Load")]
+    rate: Option<f64>,
+    /// Open loop at this part of the saturation, which is measured first: 85% or 0.85
+    #[arg(long, value_name = "F", value_parser = load, help_heading = "Load")]
+    load: Option<f64>,
+    /// Clients, each with a connection: all the load of a closed loop, the most that run at once in an open one
+    #[arg(long, value_name = "N", default_value_t = 32, value_parser = clap::value_parser!(u32).range(1..=10_000), help_heading = "Load")]
+    clients: u32,
+    /// Arrivals of an open loop: constant, poisson, or bursty:FACTOR:LENGTH (FACTOR times as fast for LENGTH, then a
+    /// pause)
+    #[arg(long, value_name = "SPREAD", default_value = "poisson", value_parser = spread, help_heading = "Load")]
+    arrivals: Spread,
+    /// Arrivals of an open loop queueing or running at most; further ones are rejected, and counted
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 10_000,
+        help_heading = "Load"
+    )]
+    in_flight: u64,
+    /// Closed loop with the workload's keying and think times
+    #[arg(long, conflicts_with_all = ["rate", "load"], help_heading = "Load")]
+    think: bool,
+    /// Measure for so long
+    #[arg(long = "for", value_name = "DURATION", default_value = "30s", value_parser = duration, help_heading = "Load")]
+    length: Duration,
+    /// Put under load for so long before [default: a fifth of --for, 1s to 30s]
+    #[arg(long, value_name = "DURATION", value_parser = duration_or_zero, help_heading = "Load")]
+    warmup: Option<Duration>,
+    /// Times a transaction is repeated after a deadlock or serialization failure
+    #[arg(long, value_name = "N", default_value_t = 100, help_heading = "Load")]
+    retries: u16,
+    /// Do not check the workload's consistency conditions at the end
+    #[arg(long, help_heading = "Load")]
+    no_check: bool,
+}
+
+impl Options {
+    /// What they ask for.
+    ///
+    /// # Errors
+    /// No workload is named, or the target is not known.
+    pub fn settings(self) -> Result<Settings, Failure> {
+        let unnamed = || {
+            let names = catalogue::NAMES.join(", ");
+            Failure::Usage(format!("name a workload: {names}"))
+        };
+        let pace = match (self.rate, self.load) {
+            (Some(rate), _) => Pace::Rate(rate),
+            (None, Some(load)) => Pace::Load(load),
+            (None, None) => Pace::Closed {
+                thinking: self.think,
+            },
+        };
+        Ok(Settings {
+            workload: self.workload.ok_or_else(unnamed)?,
+            scale: self.scale,
+            options: self.options,
+            seed: self.seed,
+            target: self.target.parse()?,
+            target_settings: self.settings,
+            schedule: self.schedule,
+            data: self.data,
+            reload: self.reload,
+            loaders: self.loaders,
+            pace,
+            clients: self.clients,
+            arrivals: self.arrivals,
+            in_flight_max: self.in_flight,
+            length: self.length,
+            warmup: self.warmup,
+            retries_max: self.retries,
+            check: !self.no_check,
+        })
+    }
+}
