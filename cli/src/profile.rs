@@ -27,9 +27,7 @@ use crate::{signals, values};
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Arguments {
-    /// A server whose intervals are known: postgres, mariadb (statement, transaction), apache, nginx (request), redis
-    /// (command), memcached (event)
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", help = preset_help())]
     preset: Option<String>,
     /// The interval: FUNCTION, CALLER>FUNCTION, BEGIN..END or `annotated`, with options (see below); or one that the preset
     /// knows
@@ -99,6 +97,16 @@ pub struct Arguments {
     /// The command and its arguments
     #[arg(trailing_var_arg = true, required = true, value_name = "COMMAND")]
     command: Vec<OsString>,
+}
+
+/// Every preset, with its intervals; the first of each is the default.
+fn preset_help() -> String {
+    let preset = |preset: &Preset| {
+        let intervals: Vec<&str> = preset.intervals.iter().map(|known| known.name).collect();
+        format!("{} ({})", preset.name, intervals.join(", "))
+    };
+    let presets: Vec<String> = PRESETS.iter().map(preset).collect();
+    format!("A server whose intervals are known: {}", presets.join(", "))
 }
 
 impl Arguments {

@@ -16,8 +16,10 @@ use crate::values::{duration, duration_or_zero};
 /// What a benchmark is made of; `compare` takes it several times.
 #[derive(Args, Clone, Debug)]
 pub struct Options {
-    /// The workload: tpcc, htap, tatp, seats, epinions, ycsb-a to ycsb-f or micro
-    #[arg(value_name = "WORKLOAD")]
+    #[arg(
+        value_name = "WORKLOAD",
+        help = format!("The workload: {}", catalogue::NAMES.join(", "))
+    )]
     workload: Option<String>,
     /// What is put under load: embedded, postgres, mariadb, sqlite (each private), the URL of a server that runs, or sqlite:FILE
     #[arg(

@@ -150,8 +150,8 @@ fn a_dispatcher_that_begins_late() {
         mean: 65e3,
         variance: 180e3 * 180e3 * 3.0 / 16.0,
     };
-    let profile = measured("dispatcher", "dispatch", 20_000);
-    assert_complete(&profile, 20_000);
+    let (profile, intervals) = measured("dispatcher", "dispatch", 20_000);
+    assert_complete(&profile, intervals);
     planted.assert_share(&profile, &[the(&profile, "step_1272")], 1.0);
     for step in ["step_1007", "step_1100", "step_1200", "step_1272"] {
         let found = named(&profile, step);
@@ -166,7 +166,7 @@ fn a_dispatcher_that_begins_late() {
 /// What runs in the last three quarters was not there when the search began: inner, one call below late.
 #[test]
 fn a_load_that_changes() {
-    let profile = measured("phases", "serve", 200_000);
+    let (profile, _) = measured("phases", "serve", 200_000);
     let late = named(&profile, "late");
     let seen = profile["seen_elsewhere"].as_array().cloned();
     let found = |name: &str| {
@@ -182,7 +182,7 @@ fn a_load_that_changes() {
 /// 41 calls through a register in one function: the one far behind the first 24, and all forty callees of the last.
 #[test]
 fn forty_pointers_and_forty_callees() {
-    let profile = measured("pointers", "evaluate", 100_000);
+    let (profile, _) = measured("pointers", "evaluate", 100_000);
     for (name, expected) in [
         ("slow", 0.5),
         ("quick", 0.5),

@@ -11,7 +11,8 @@ use crate::paths::Paths;
 use crate::words;
 
 const PAGE: &str = include_str!("../assets/page.html");
-const STYLE: &str = include_str!("../assets/style.css");
+/// The style of every page, light and dark.
+pub const STYLE: &str = include_str!("../assets/style.css");
 
 /// Shared by the pages, in order of dependence.
 const PARTS: [&str; 8] = [

@@ -3,7 +3,7 @@
 mod csv;
 mod json;
 pub(crate) mod numbers;
-mod table;
+pub(crate) mod table;
 
 pub use csv::csv;
 pub use json::json;

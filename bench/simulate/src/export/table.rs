@@ -18,10 +18,10 @@ pub fn table(report: &Report<'_>) -> String {
         if let Some((parameter, value)) = block[0].case.point {
             writeln!(text, "{} = {value}", parameter.name()).expect("a string takes all");
         }
-        text += &absolute(block);
+        text += &align(&absolute(block));
         if let Some(relative) = relative(report, block) {
             text += "\n";
-            text += &relative;
+            text += &align(&relative);
         }
         text += &rejections(block);
         text.push('\n');
@@ -29,7 +29,8 @@ pub fn table(report: &Report<'_>) -> String {
     text
 }
 
-fn absolute(block: &[Replicated<'_>]) -> String {
+/// A line of headings, and a line of cells for each schedule.
+pub(crate) fn absolute(block: &[Replicated<'_>]) -> Vec<[String; 12]> {
     let unit = block[0].case.config.unit;
     let fifo = block
         .iter()
@@ -80,11 +81,11 @@ fn absolute(block: &[Replicated<'_>]) -> String {
             number(row.estimate(|o| o.window.deadlocks_per_commit()).mean),
         ]);
     }
-    align(&rows)
+    rows
 }
 
-/// Ratios to the baseline, if there is one.
-fn relative(report: &Report<'_>, block: &[Replicated<'_>]) -> Option<String> {
+/// The same for the ratios to the baseline, if there is one.
+pub(crate) fn relative(report: &Report<'_>, block: &[Replicated<'_>]) -> Option<Vec<[String; 7]>> {
     let mut rows = Vec::new();
     for row in block {
         let relative = report.relative(row)?;
@@ -109,10 +110,11 @@ fn relative(report: &Report<'_>, block: &[Replicated<'_>]) -> Option<String> {
             relative.gain_kept.map_or("-".to_owned(), number),
         ]);
     }
-    Some(align(&rows))
+    Some(rows)
 }
 
-fn rejections(block: &[Replicated<'_>]) -> String {
+/// A line for each schedule that could not take all arrivals.
+pub(crate) fn rejections(block: &[Replicated<'_>]) -> String {
     let mut text = String::new();
     for row in block {
         let rejected: u64 = row.outcomes.iter().map(|o| o.rejected).sum();

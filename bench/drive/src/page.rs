@@ -1,32 +1,43 @@
 //! A result as one HTML file that needs nothing else: latency and throughput over time, the histogram of latencies, and
 //! the table.
 
-mod chart;
-
+use evenkeel_charts::axis::Axis;
+use evenkeel_charts::chart::{Chart, Size};
+use evenkeel_charts::{escape, page};
 use evenkeel_report::units;
 
 use crate::accounts::Slice;
 use crate::report::Report;
 use crate::table::render;
-use chart::{Axis, Chart, escape};
 
-const STYLE: &str = include_str!("style.css");
+/// Width of each chart.
+const WIDTH: f64 = 1120.0;
+/// Series by their colour.
+const P50: usize = 0;
+const P99: usize = 1;
+const MAX: usize = 2;
 /// Bars of the histogram in a decade.
 const BARS_IN_DECADE: f64 = 20.0;
 
 /// The page.
 #[must_use]
 pub fn html(report: &Report) -> String {
-    let title = escape(&format!("{} on {}", report.workload, report.target));
-    format!(
-        "<!doctype html>\n<html lang=\"en\">\n<head><meta charset=\"utf-8\">\n\
-         <meta name=\"viewport\" content=\"width=device-width\">\n<title>{title}</title>\n<style>\n{STYLE}</style></head>\n\
-         <body>\n<h1>{title}</h1>\n{}{}{}<pre>{}</pre>\n</body></html>\n",
+    let title = format!("{} on {}", report.workload, report.target);
+    let body = format!(
+        "{}{}{}<div class=\"scroll\"><pre class=\"mono\">{}</pre></div>\n",
         over_time(report),
         throughput(report),
         histogram(report),
         escape(&render(report))
-    )
+    );
+    page::document(&title, &body)
+}
+
+fn sized(height: f64) -> Size {
+    Size {
+        width: WIDTH,
+        height,
+    }
 }
 
 fn time_axis(report: &Report) -> Axis {
@@ -52,45 +63,43 @@ fn over_time(report: &Report) -> String {
     let line = |of: fn(&Slice) -> u64| slices().map(move |slice| (slice.begin_s, value(of(slice))));
     Chart::new(
         "Response time of the transactions that were done at the time",
-        (time_axis(report), &seconds),
+        sized(340.0),
+        time_axis(report),
         (Axis::decades(values), &duration),
-        340.0,
     )
+    .ticks(&seconds)
     .mark(0.0, "measured from here", 0)
-    .line("max", "max", line(|slice| slice.max_ns))
-    .line("p99", "p99", line(|slice| slice.p99_ns))
-    .line("p50", "p50", line(|slice| slice.p50_ns))
+    .curve(MAX, line(|slice| slice.max_ns))
+    .named(MAX, "max")
+    .curve(P99, line(|slice| slice.p99_ns))
+    .named(P99, "p99")
+    .curve(P50, line(|slice| slice.p50_ns))
+    .named(P50, "p50")
     .finish("seconds since measuring began")
 }
 
 fn throughput(report: &Report) -> String {
     let rates = || report.slices.iter().map(|slice| slice.throughput_per_s);
-    let chart = Chart::new(
+    let y = Axis::from_zero(rates().chain(report.offered_per_s));
+    let time = time_axis(report);
+    let mut chart = Chart::new(
         "Transactions done per second",
-        (time_axis(report), &seconds),
-        (
-            Axis::from_zero(rates().chain(report.offered_per_s)),
-            &seconds,
-        ),
-        220.0,
-    );
-    let chart = match (report.offered_per_s, time_axis(report)) {
-        (Some(offered), Axis::Linear(begin, end)) => chart.line(
-            "max",
-            "offered",
-            [(begin, offered), (end, offered)].into_iter(),
-        ),
-        _ => chart,
-    };
+        sized(220.0),
+        time,
+        (y, &seconds),
+    )
+    .ticks(&seconds);
+    if let (Some(offered), Axis::Linear(begin, end)) = (report.offered_per_s, time) {
+        let flat = [(begin, offered), (end, offered)];
+        chart = chart.curve(MAX, flat.into_iter()).named(MAX, "offered");
+    }
+    let done = report
+        .slices
+        .iter()
+        .map(|slice| (slice.begin_s, slice.throughput_per_s));
     chart
-        .line(
-            "p50",
-            "done",
-            report
-                .slices
-                .iter()
-                .map(|slice| (slice.begin_s, slice.throughput_per_s)),
-        )
+        .curve(P50, done)
+        .named(P50, "done")
         .finish("seconds since measuring began")
 }
 
@@ -98,24 +107,24 @@ fn histogram(report: &Report) -> String {
     let axis = Axis::decades(report.buckets.iter().map(|&(ns, _)| ns as f64));
     let bars = bars(&report.buckets);
     let all = report.all();
+    let share = |share: f64| format!("{:.0} %", share * 100.0);
     let mut chart = Chart::new(
         "Response times, warm-up left out",
-        (axis, &duration),
-        (Axis::from_zero(bars.iter().map(|bar| bar.2)), &|share| {
-            format!("{:.0} %", share * 100.0)
-        }),
-        300.0,
+        sized(300.0),
+        axis,
+        (Axis::from_zero(bars.iter().map(|bar| bar.2)), &share),
     )
-    .bars(bars.into_iter());
-    for (row, (ns, word)) in [
+    .ticks(&duration);
+    for (from, to, share) in bars {
+        chart = chart.column(P50, (from, to), share);
+    }
+    let marks = [
         (all.mean_ns, "mean"),
         (all.p50_ns as f64, "p50"),
         (all.p99_ns as f64, "p99"),
         (all.p999_ns as f64, "p99.9"),
-    ]
-    .into_iter()
-    .enumerate()
-    {
+    ];
+    for (row, (ns, word)) in marks.into_iter().enumerate() {
         if ns > 0.0 {
             chart = chart.mark(ns, &format!("{word} {}", units::duration(ns)), row as u32);
         }
