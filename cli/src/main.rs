@@ -3,6 +3,7 @@
 mod bench;
 mod compare;
 mod demo;
+mod experiments;
 mod output;
 mod profile;
 mod progress;
@@ -36,6 +37,7 @@ enum Command {
     Compare(compare::Arguments),
     Bench(bench::Arguments),
     Simulate(simulate::Arguments),
+    Experiments(experiments::Arguments),
 }
 
 fn main() -> ExitCode {
@@ -49,6 +51,7 @@ fn main() -> ExitCode {
         Command::Compare(arguments) => compare::run(arguments),
         Command::Bench(arguments) => bench::run(arguments),
         Command::Simulate(arguments) => simulate::run(arguments),
+        Command::Experiments(arguments) => experiments::run(arguments),
     };
     result.unwrap_or_else(|error| {
         eprintln!("evenkeel: {error}");

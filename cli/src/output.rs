@@ -22,6 +22,9 @@ pub enum Failure {
     /// A simulation.
     #[error(transparent)]
     Simulation(#[from] evenkeel_simulate::Error),
+    /// An experiment.
+    #[error(transparent)]
+    Experiment(#[from] evenkeel_experiments::Error),
     /// A file that was to be written.
     #[error("cannot write {}: {source}; check the directory and the free space", path.display())]
     Write {

@@ -1,0 +1,39 @@
+//! What can go wrong.
+
+use std::io;
+use std::path::PathBuf;
+
+/// Why experiments were not made.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// A name that no experiment has.
+    #[error("no experiment {0}; `evenkeel experiments --list` names them all")]
+    Unknown(String),
+    /// A simulation.
+    #[error(transparent)]
+    Simulation(#[from] evenkeel_simulate::Error),
+    /// Something that an experiment should have found.
+    #[error("the experiment did not find {0}; this is an error of the program")]
+    Missing(String),
+    /// A file of results.
+    #[error("cannot {action} {}: {source}", path.display())]
+    File {
+        /// Read or write.
+        action: &'static str,
+        /// Which.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// A line of a file of results.
+    #[error("{} line {line} is no result of this version: {reason}; remove the file, or run without --resume", path.display())]
+    Line {
+        /// Which file.
+        path: PathBuf,
+        /// From 1.
+        line: usize,
+        /// What is wrong with it.
+        reason: String,
+    },
+}

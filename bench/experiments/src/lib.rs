@@ -1,0 +1,31 @@
+//! The papers' tables, figures and theorems, regenerated, each with a verdict.
+//!
+//! An [`Experiment`](experiment::Experiment) names an item of the papers, says what the paper says, and measures it; what it finds are
+//! [claims](verdict::Claim), the paper's numbers beside ours, and the verdict follows from them. What cannot be measured is in the list,
+//! too, with the reason.
+//!
+//! ```text
+//! catalogue    all experiments
+//!  ├─ simulated   chapter 4, in the simulator: deterministic, intervals over seeds
+//!  ├─ theorems    by brute force, where instances are finite
+//!  └─ absent      what cannot be had, or is not measured by this command yet, and why
+//! course       runs them one after another; results are written as they come, so that a stopped run can go on
+//! result       an experiment's result as a line of JSON
+//! document     RESULTS.md
+//! page, chart  the same on one HTML page, with the figures drawn
+//! ```
+
+pub mod absent;
+pub mod catalogue;
+pub mod chart;
+pub mod course;
+pub mod document;
+mod error;
+pub mod experiment;
+pub mod page;
+pub mod result;
+pub mod simulated;
+pub mod theorems;
+pub mod verdict;
+
+pub use error::Error;

@@ -1,0 +1,186 @@
+//! What a measurement says of a claim.
+
+use serde::{Deserialize, Serialize};
+
+/// A result within this factor of the paper's is the same: its machine, system and data were others.
+const SAME_WITHIN: f64 = 2.0;
+
+/// The verdict on a claim, best first; of several claims the worst counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum Verdict {
+    /// The paper's effect, in its size.
+    #[serde(rename = "agrees")]
+    Agrees,
+    /// An effect in the paper's direction, of another size.
+    #[serde(rename = "direction")]
+    Direction,
+    /// No such effect, or the opposite one.
+    #[serde(rename = "differs")]
+    Differs,
+    /// The measurement is too imprecise, or has not been made.
+    #[serde(rename = "cannot tell")]
+    CannotTell,
+    /// It cannot be measured here at all.
+    #[serde(rename = "cannot be had")]
+    CannotBeHad,
+}
+
+impl Verdict {
+    /// As a reader reads it.
+    #[must_use]
+    pub fn words(self) -> &'static str {
+        match self {
+            Verdict::Agrees => "agrees",
+            Verdict::Direction => "agrees in direction",
+            Verdict::Differs => "differs",
+            Verdict::CannotTell => "cannot be told",
+            Verdict::CannotBeHad => "cannot be had",
+        }
+    }
+}
+
+/// A number of the paper's, and what was found in its place. Both are positive.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Claim {
+    /// What the number is.
+    pub what: String,
+    /// The paper's.
+    pub paper: f64,
+    /// Ours.
+    pub found: f64,
+    /// Its 95 % interval; both ends are `found` where the result is exact.
+    pub low: f64,
+    /// See `low`.
+    pub high: f64,
+    /// What follows.
+    pub verdict: Verdict,
+}
+
+impl Claim {
+    /// A factor by which something is greater than something else: 1 is no effect.
+    #[must_use]
+    pub fn factor(what: impl Into<String>, paper: f64, found: f64, [low, high]: [f64; 2]) -> Claim {
+        let what = what.into();
+        Claim {
+            verdict: of_factor(paper, found, [low, high]),
+            what,
+            paper,
+            found,
+            low,
+            high,
+        }
+    }
+
+    /// Something that is proved and was checked: `found` is how often it held out of `paper` times.
+    #[must_use]
+    pub fn held(what: impl Into<String>, tried: u64, held: u64) -> Claim {
+        Claim {
+            what: what.into(),
+            paper: tried as f64,
+            found: held as f64,
+            low: held as f64,
+            high: held as f64,
+            verdict: if held == tried {
+                Verdict::Agrees
+            } else {
+                Verdict::Differs
+            },
+        }
+    }
+
+    /// A bound that the paper proves: `found` must not exceed it.
+    #[must_use]
+    pub fn at_most(what: impl Into<String>, bound: f64, found: f64) -> Claim {
+        let holds = found <= bound * (1.0 + 1e-9);
+        Claim {
+            what: what.into(),
+            paper: bound,
+            found,
+            low: found,
+            high: found,
+            verdict: if holds {
+                Verdict::Agrees
+            } else {
+                Verdict::Differs
+            },
+        }
+    }
+}
+
+/// Agrees: an effect on the paper's side of 1, and the same but for [`SAME_WITHIN`], or within the interval. A paper's factor of 1
+/// (no effect) is agreed with if the result is within that of 1, however it is told apart.
+fn of_factor(paper: f64, found: f64, [low, high]: [f64; 2]) -> Verdict {
+    let same = (low..=high).contains(&paper)
+        || (paper / SAME_WITHIN..=paper * SAME_WITHIN).contains(&found);
+    let told = if paper >= 1.0 { low > 1.0 } else { high < 1.0 };
+    let opposite = if paper >= 1.0 { high < 1.0 } else { low > 1.0 };
+    if (0.9..=1.1).contains(&paper) {
+        return if same {
+            Verdict::Agrees
+        } else {
+            Verdict::Differs
+        };
+    }
+    match (told, opposite) {
+        (true, _) if same => Verdict::Agrees,
+        (true, _) => Verdict::Direction,
+        (_, true) => Verdict::Differs,
+        // An interval about 1 that leaves no room for half of the effect says that there is none.
+        _ if !reaches_half(paper, [low, high]) => Verdict::Differs,
+        _ => Verdict::CannotTell,
+    }
+}
+
+/// Whether the interval reaches half of the paper's effect, on a logarithmic scale.
+fn reaches_half(paper: f64, [low, high]: [f64; 2]) -> bool {
+    let half = paper.sqrt();
+    if paper >= 1.0 {
+        high >= half
+    } else {
+        low <= half
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn verdicts_on_factors() {
+        for (paper, found, interval, expected) in [
+            (4.0, 5.0, [3.0, 8.0], Verdict::Agrees),
+            (4.0, 1.5, [1.2, 1.8], Verdict::Direction),
+            (4.0, 300.0, [200.0, 400.0], Verdict::Direction),
+            (4.0, 0.8, [0.7, 0.9], Verdict::Differs),
+            (4.0, 1.0, [0.9, 1.1], Verdict::Differs),
+            (4.0, 1.5, [0.5, 4.5], Verdict::CannotTell),
+            (0.25, 0.3, [0.2, 0.4], Verdict::Agrees),
+            (0.25, 0.8, [0.7, 0.9], Verdict::Direction),
+            (0.25, 1.0, [0.9, 1.1], Verdict::Differs),
+            (1.0, 1.02, [1.01, 1.03], Verdict::Agrees),
+            (1.0, 3.0, [2.5, 3.5], Verdict::Differs),
+        ] {
+            assert_eq!(
+                of_factor(paper, found, interval),
+                expected,
+                "{paper} {found} {interval:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn the_worst_verdict_is_the_greatest() {
+        let worst = [Verdict::Direction, Verdict::Differs, Verdict::Agrees]
+            .into_iter()
+            .max();
+        assert_eq!(worst, Some(Verdict::Differs));
+    }
+
+    #[test]
+    fn proofs_are_held_or_not() {
+        assert_eq!(Claim::held("", 5, 5).verdict, Verdict::Agrees);
+        assert_eq!(Claim::held("", 5, 4).verdict, Verdict::Differs);
+        assert_eq!(Claim::at_most("", 2.0, 2.0).verdict, Verdict::Agrees);
+        assert_eq!(Claim::at_most("", 2.0, 2.1).verdict, Verdict::Differs);
+    }
+}
