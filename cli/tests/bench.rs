@@ -187,31 +187,121 @@ fn assert_compares(options: &[&str]) {
         "--clients",
         "2",
     ]));
-    let lines = objects(&output(&arguments));
-    let names: Vec<&Value> = lines.iter().map(|line| &line["name"]).collect();
-    assert_eq!(names, ["--schedule fifo", "--schedule ldsf"]);
-    for line in &lines {
+    let compared = objects(&output(&arguments)).remove(0);
+    assert_eq!(compared["rounds"], 2);
+    let configurations = compared["configurations"].as_array().unwrap();
+    let names: Vec<&Value> = configurations.iter().map(|one| &one["name"]).collect();
+    assert_eq!(
+        names,
+        [
+            "--schedule fifo",
+            "--schedule fifo (again)",
+            "--schedule ldsf"
+        ]
+    );
+    for (at, one) in configurations.iter().enumerate() {
         assert_eq!(
-            (&line["baseline"], &line["rounds"]),
-            (&"--schedule fifo".into(), &2.into())
+            (&one["baseline"], &one["aa"]),
+            (&(at == 0).into(), &(at == 1).into())
         );
-        assert_eq!(line["consistency"], "ok");
-        let ratio = &line["ratios"]["throughput_per_s"];
-        assert_eq!(ratio["rounds"].as_array().map(Vec::len), Some(2));
-        let [low, median, high] = ["min", "median", "max"].map(|end| ratio[end].as_f64().unwrap());
+        assert_eq!(one["consistency"], "ok");
+        assert_eq!(one["values"]["mean_ns"].as_array().map(Vec::len), Some(2));
+        for count in ["unfinished", "rejected", "given_up"] {
+            assert_eq!(one[count], 0, "{one}");
+        }
+        if at == 0 {
+            assert!(one["ratio"].is_null());
+            continue;
+        }
+        let ratio = &one["ratio"]["throughput"];
+        let [low, median, high] = ["low", "median", "high"].map(|end| ratio[end].as_f64().unwrap());
         assert!(0.0 < low && low <= median && median <= high, "{ratio}");
+        // Two rounds tell nothing apart.
+        assert_eq!(ratio["told_apart"], false);
     }
-    assert_eq!(lines[0]["ratios"]["p99_ns"]["median"], 1.0);
 }
 
 #[test]
-fn a_comparison_prints_a_line_for_each_configuration() {
+fn a_comparison_has_the_baseline_twice() {
     assert_compares(&[]);
 }
 
 #[test]
 fn configurations_are_compared_at_the_same_time() {
     assert_compares(&["--together"]);
+}
+
+#[test]
+fn others_are_compared_at_the_baselines_throughput() {
+    let schedules = ["--with", "--schedule fifo", "--with", "--schedule ldsf"];
+    let mut arguments = vec!["compare", "--rounds", "1", "--json"];
+    arguments.extend(["--at-throughput-of", "fifo"].iter().chain(&schedules));
+    arguments.extend(small(&[
+        "--for",
+        "500ms",
+        "--warmup",
+        "0s",
+        "--clients",
+        "2",
+    ]));
+    let compared = objects(&output(&arguments)).remove(0);
+    let of = |at: usize, key: &str| compared["configurations"][at]["config"][key].clone();
+    assert_eq!(
+        [0, 1, 2].map(|at| of(at, "loop")),
+        ["closed", "closed", "open"]
+    );
+    // Of the first of the two to be measured, whichever that is, or of the other.
+    let throughput = &compared["configurations"][0]["values"]["throughput_per_s"][0];
+    assert_eq!(&of(2, "rate_per_s"), throughput);
+    refused(
+        &[
+            &["compare", "--at-throughput-of", "ldsf"][..],
+            &schedules[..],
+            &["micro"][..],
+        ]
+        .concat(),
+        "the first --with must have that schedule",
+    );
+}
+
+#[test]
+fn rounds_are_as_long_as_a_number_of_transactions_takes() {
+    let schedules = ["--with", "--schedule fifo", "--with", "--schedule ldsf"];
+    let mut arguments = vec![
+        "compare",
+        "--rounds",
+        "1",
+        "--json",
+        "--transactions",
+        "2000",
+    ];
+    arguments.extend(schedules);
+    // A thousand a second at least are two seconds at most; --for would be an hour.
+    arguments.extend(small(&["--for", "3s", "--warmup", "0s", "--rate", "1000"]));
+    let compared = objects(&output(&arguments)).remove(0);
+    for one in compared["configurations"].as_array().unwrap() {
+        let for_s = one["config"]["for_s"].as_f64().unwrap();
+        assert!(for_s >= 2.0, "{for_s}");
+    }
+}
+
+#[test]
+fn round_trips_are_reported_with_what_the_timer_made_of_them() {
+    let far = [
+        "--round-trip",
+        "exponential:200us",
+        "--for",
+        "1s",
+        "--warmup",
+        "0s",
+        "--json",
+    ];
+    let report = objects(&output(&small(&far))).remove(0);
+    let trips = &report["round_trips"];
+    let number = |name: &str| trips[name].as_f64().unwrap();
+    assert_eq!(report["config"]["round_trip"], "exponential:200us");
+    assert!(number("count") > 0.0 && number("slept_mean_ns") >= number("asked_mean_ns"));
+    refused(&["micro", "--round-trip", "200"], "its unit");
 }
 
 /// Waits until the run has written raw latencies, so that it is certainly under way.
@@ -340,9 +430,20 @@ fn lock_grants_are_told_of_the_store_and_of_nothing_else() {
     let contended = ["micro", "-o", "records=10", "-o", "exclusive=1"];
     let arguments = [&contended[..], &["--grants", "--for", "2s", "--json"]].concat();
     let report = objects(&output(&arguments)).remove(0);
-    let grants = &report["grants"]["all"];
-    assert!(grants["count"].as_u64().unwrap() > 0, "{report}");
-    assert!((-1.0..=1.0).contains(&grants["correlation"].as_f64().unwrap()));
+    let grants = report["grants"].as_object().unwrap();
+    let count = |of: &Value| of["count"].as_u64().unwrap();
+    let types = grants.iter().filter(|(name, _)| *name != "all");
+    let of_types: u64 = types.map(|(_, of)| count(of)).sum();
+    assert!(of_types > 0, "{report}");
+    let all = &grants["all"];
+    assert_eq!(of_types, count(all));
+    // Who waited has an age, and five statements leave most of them something to do.
+    let mean = |name: &str| all[name].as_f64().unwrap();
+    assert!(
+        mean("age_mean_ns") > 0.0
+            && mean("remaining_mean_ns") > 0.0
+            && all["correlation"].is_number()
+    );
     refused(
         &["micro", "--target", "postgres", "--grants"],
         "--target embedded",

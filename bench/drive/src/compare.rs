@@ -1,23 +1,30 @@
 //! Configurations measured in turn, round after round, and compared within each round.
 //!
 //! What the machine does meanwhile (its temperature, its neighbours) falls out of the ratio of two runs that follow each other if
-//! it changes slowly, and of two at the same time in any case. The order rotates from round to round, so that no configuration
-//! always follows the same one.
+//! it changes slowly, and of two at the same time in any case. What is left shows in the baseline's two runs of each round: see
+//! [`paired`](crate::paired) for intervals, and for when a configuration is told apart from them.
 
 use std::fmt::Write;
 
 use evenkeel_report::units;
-use serde_json::{Value, json};
+use serde::Serialize;
+use serde_json::{Map, Value, json};
 
+use crate::paired::{self, Triple};
 use crate::report::{Consistency, Report};
+use crate::table::GROWS;
 
 /// A quantity that is compared.
 #[derive(Clone, Copy, Debug)]
 pub struct Metric {
     /// Name in JSON, that of the same quantity in a report.
     pub name: &'static str,
+    /// Name of its ratio in JSON, which has no unit.
+    pub ratio_name: &'static str,
     /// Heading in the table.
     pub heading: &'static str,
+    /// Whether it says nothing where the queue grows.
+    of_latency: bool,
     value: fn(&Report) -> f64,
     show: fn(f64) -> String,
 }
@@ -26,37 +33,49 @@ pub struct Metric {
 pub const METRICS: [Metric; 6] = [
     Metric {
         name: "throughput_per_s",
+        ratio_name: "throughput",
         heading: "per s",
+        of_latency: false,
         value: |r| r.throughput_per_s,
         show: |v| format!("{v:.1}"),
     },
     Metric {
         name: "mean_ns",
+        ratio_name: "mean",
         heading: "mean",
+        of_latency: true,
         value: |r| r.all().mean_ns,
         show: units::duration,
     },
     Metric {
         name: "sd_ns",
+        ratio_name: "sd",
         heading: "sd",
+        of_latency: true,
         value: |r| r.all().sd_ns,
         show: units::duration,
     },
     Metric {
         name: "p50_ns",
+        ratio_name: "p50",
         heading: "p50",
+        of_latency: true,
         value: |r| r.all().p50_ns as f64,
         show: units::duration,
     },
     Metric {
         name: "p99_ns",
+        ratio_name: "p99",
         heading: "p99",
+        of_latency: true,
         value: |r| r.all().p99_ns as f64,
         show: units::duration,
     },
     Metric {
         name: "p999_ns",
+        ratio_name: "p999",
         heading: "p99.9",
+        of_latency: true,
         value: |r| r.all().p999_ns as f64,
         show: units::duration,
     },
@@ -67,79 +86,131 @@ pub const METRICS: [Metric; 6] = [
 pub struct Compared {
     /// What distinguishes it, as the user wrote it.
     pub name: String,
+    /// Whether it is the baseline, measured again.
+    pub aa: bool,
     /// A report a round, none empty.
     pub rounds: Vec<Report>,
 }
 
-/// Rounds from which on the quartiles say more of the spread than its ends.
-const QUARTILES_FROM: usize = 8;
-
-/// The middle and the ends of some numbers.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Spread {
-    /// The middle one, or the mean of the two in the middle.
+/// A ratio to the baseline in the same round.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Ratio {
+    /// Its median over rounds.
     pub median: f64,
-    /// The least.
-    pub min: f64,
-    /// The greatest.
-    pub max: f64,
-    /// First and third quartile, between neighbours linearly.
-    pub quartiles: [f64; 2],
-    /// All, in the order of the rounds.
-    pub rounds: Vec<f64>,
+    /// Lower end of the median's 95 % interval.
+    pub low: f64,
+    /// Upper end.
+    pub high: f64,
+    /// Whether it differs from the baseline by more than the baseline from itself, all comparisons of the table considered.
+    pub told_apart: bool,
 }
 
-impl Spread {
-    /// Of numbers; none of no numbers, or if one of them is not finite.
+/// All configurations of a comparison: the baseline, the baseline again, the others.
+#[derive(Clone, Debug)]
+pub struct Comparisons(Vec<Compared>);
+
+impl Comparisons {
+    /// Of configurations with equally many rounds, at least one, the first two being the baseline.
     #[must_use]
-    pub fn of(rounds: Vec<f64>) -> Option<Spread> {
-        let mut sorted = rounds.clone();
-        sorted.sort_unstable_by(f64::total_cmp);
-        let (&min, &max) = (sorted.first()?, sorted.last()?);
-        if !min.is_finite() || !max.is_finite() {
-            return None;
-        }
-        let quantile = |part: f64| {
-            let at = part * (sorted.len() - 1) as f64;
-            let (below, above) = (at.floor() as usize, at.ceil() as usize);
-            sorted[below] + (sorted[above] - sorted[below]) * at.fract()
-        };
-        Some(Spread {
-            median: quantile(0.5),
-            min,
-            max,
-            quartiles: [0.25, 0.75].map(quantile),
-            rounds,
-        })
+    pub fn new(all: Vec<Compared>) -> Comparisons {
+        let rounds = all.first().map_or(0, |first| first.rounds.len());
+        assert!(
+            all.len() >= 2 && all[1].aa && rounds > 0,
+            "a baseline, measured twice"
+        );
+        assert!(all.iter().all(|one| one.rounds.len() == rounds));
+        Comparisons(all)
     }
 
-    /// The ends of few numbers, the quartiles of many.
-    fn around(&self) -> [f64; 2] {
-        if self.rounds.len() < QUARTILES_FROM {
-            [self.min, self.max]
+    /// The configurations.
+    #[must_use]
+    pub fn all(&self) -> &[Compared] {
+        &self.0
+    }
+
+    /// Rounds that all of them have.
+    #[must_use]
+    pub fn rounds(&self) -> usize {
+        self.0[0].rounds.len()
+    }
+
+    /// Whether every round left the data as it may be.
+    #[must_use]
+    pub fn is_consistent(&self) -> bool {
+        self.0.iter().all(Compared::is_consistent)
+    }
+
+    /// The ratios of configuration `at` by metric; none where a queue grew or a value is not above zero, and all of the baseline.
+    #[must_use]
+    pub fn ratios(&self, at: usize) -> [Option<Ratio>; METRICS.len()] {
+        let [baseline, again] = [&self.0[0], &self.0[1]];
+        let own = &self.0[at];
+        if at == 0 {
+            return [None; METRICS.len()];
+        }
+        let triples = METRICS.each_ref().map(|metric| {
+            let (own, first, second) = (
+                own.values(metric),
+                baseline.values(metric),
+                again.values(metric),
+            );
+            let rounds = own.iter().zip(first).zip(second);
+            rounds
+                .map(|((&own, first), second)| [own, first, second])
+                .collect::<Vec<Triple>>()
+        });
+        // The baseline's second run cannot be compared with itself: its chances are none.
+        let chances = if own.aa {
+            vec![None; METRICS.len()]
         } else {
-            self.quartiles
-        }
-    }
-
-    fn json(&self) -> Value {
-        json!({
-            "median": self.median, "min": self.min, "max": self.max,
-            "quartiles": self.quartiles, "rounds": self.rounds,
+            paired::chances(&triples, SEED)
+        };
+        let configurations = (self.0.len() - 2).max(1) as f64;
+        std::array::from_fn(|metric| {
+            if METRICS[metric].of_latency && (own.grows() || baseline.grows()) {
+                return None;
+            }
+            let mut ratios: Vec<f64> = triples[metric]
+                .iter()
+                .map(|[own, base, _]| own / base)
+                .collect();
+            if ratios.iter().any(|ratio| !ratio.is_finite()) {
+                return None;
+            }
+            let [low, high] = paired::median_interval(&ratios, SEED)?;
+            Some(Ratio {
+                median: paired::median(&mut ratios),
+                low,
+                high,
+                told_apart: chances[metric]
+                    .is_some_and(|chance| chance * configurations <= paired::LEVEL),
+            })
         })
     }
 }
+
+/// Of the bootstrap and of the exchanges.
+const SEED: u64 = 1;
 
 impl Compared {
     fn values(&self, metric: &Metric) -> Vec<f64> {
         self.rounds.iter().map(metric.value).collect()
     }
 
-    /// The metric in each round divided by the baseline's in the same round.
+    /// Its median over rounds; none where a queue grew.
+    fn median(&self, metric: &Metric) -> Option<f64> {
+        let grows = metric.of_latency && self.grows();
+        (!grows).then(|| paired::median(&mut self.values(metric)))
+    }
+
+    /// Whether the queue of any round still grew at its end.
     #[must_use]
-    pub fn ratio(&self, baseline: &Compared, metric: &Metric) -> Option<Spread> {
-        let pairs = self.values(metric).into_iter().zip(baseline.values(metric));
-        Spread::of(pairs.map(|(own, base)| own / base).collect())
+    pub fn grows(&self) -> bool {
+        self.rounds.iter().any(|round| round.queue_grows)
+    }
+
+    fn sum(&self, count: fn(&Report) -> u64) -> u64 {
+        self.rounds.iter().map(count).sum()
     }
 
     /// Whether every round left the data as it may be.
@@ -170,88 +241,151 @@ impl Compared {
     }
 }
 
-/// One JSON object a configuration, each on a line; the first is the baseline.
+/// The comparison as the design's JSON, on one line.
 #[must_use]
-pub fn json_lines(all: &[Compared]) -> String {
-    let mut text = String::new();
-    for compared in all {
-        let first = &compared.rounds[0];
-        let object = |of: &dyn Fn(&Metric) -> Option<Spread>| -> Value {
-            let spreads = METRICS.iter().map(|metric| {
-                (
-                    metric.name.to_owned(),
-                    of(metric).map(|spread| spread.json()),
-                )
-            });
-            spreads
-                .map(|(name, spread)| (name, spread.unwrap_or(Value::Null)))
-                .collect()
-        };
-        let sum = |count: fn(&Report) -> u64| compared.rounds.iter().map(count).sum::<u64>();
-        let line = json!({
-            "name": compared.name,
-            "baseline": all[0].name,
-            "workload": first.workload,
-            "target": first.target,
-            "config": first.config,
-            "rounds": compared.rounds.len(),
-            "values": object(&|metric| Spread::of(compared.values(metric))),
-            "ratios": object(&|metric| compared.ratio(&all[0], metric)),
-            "retries": sum(|round| round.retries),
-            "rejected": sum(|round| round.rejected),
-            "unfinished": sum(|round| round.unfinished),
-            "consistency": compared.consistency(),
-        });
-        writeln!(text, "{line}").expect("a string takes all");
-    }
-    text
+pub fn json(comparisons: &Comparisons) -> String {
+    let configurations: Vec<Value> = (0..comparisons.all().len())
+        .map(|at| configuration(comparisons, at))
+        .collect();
+    let object = json!({
+        "rounds": comparisons.rounds(),
+        "configurations": configurations,
+    });
+    format!("{object}\n")
+}
+
+fn configuration(comparisons: &Comparisons, at: usize) -> Value {
+    let (compared, ratios) = (&comparisons.all()[at], comparisons.ratios(at));
+    let first = &compared.rounds[0];
+    let named = |metric: &Metric| (metric.name.to_owned(), json!(compared.median(metric)));
+    let values = |metric: &Metric| (metric.name.to_owned(), json!(compared.values(metric)));
+    let ratio: Map<String, Value> = METRICS
+        .iter()
+        .zip(ratios)
+        .map(|(metric, ratio)| (metric.ratio_name.to_owned(), json!(ratio)))
+        .collect();
+    json!({
+        "name": compared.name,
+        "baseline": at == 0,
+        "aa": compared.aa,
+        "workload": first.workload,
+        "target": first.target,
+        "config": first.config,
+        "median": METRICS.iter().map(named).collect::<Map<_, _>>(),
+        "values": METRICS.iter().map(values).collect::<Map<_, _>>(),
+        "ratio": if at == 0 { Value::Null } else { Value::Object(ratio) },
+        "queue_grows": compared.grows(),
+        "retries": compared.sum(|round| round.retries),
+        "unfinished": compared.sum(|round| round.unfinished),
+        "rejected": compared.sum(|round| round.rejected),
+        "given_up": compared.sum(|round| round.given_up),
+        "consistency": compared.consistency(),
+    })
 }
 
 /// The comparison for a person.
 #[must_use]
-pub fn table(all: &[Compared]) -> String {
-    let (baseline, first) = (&all[0], &all[0].rounds[0]);
-    let median = |compared: &Compared, metric: &Metric| {
-        let spread = Spread::of(compared.values(metric));
-        spread.map(|spread| (metric.show)(spread.median))
-    };
-    let ratio = |compared: &Compared, metric: &Metric| {
-        let ratio = compared.ratio(baseline, metric)?;
-        let [low, high] = ratio.around();
-        Some(format!("{:.2} ({low:.2}–{high:.2})", ratio.median))
-    };
-    let around = match baseline.rounds.len() {
-        ..QUARTILES_FROM => "least–greatest",
-        _ => "quartiles",
-    };
+pub fn table(comparisons: &Comparisons) -> String {
+    let all = comparisons.all();
+    let first = &all[0].rounds[0];
+    let medians = rows(all, |at, metric| {
+        let shown = all[at].median(&METRICS[metric]).map(METRICS[metric].show);
+        shown.unwrap_or_else(|| GROWS.to_owned())
+    });
+    let ratios: Vec<_> = (0..all.len()).map(|at| comparisons.ratios(at)).collect();
+    let ratio_rows = rows(&all[1..], |at, metric| match ratios[at + 1][metric] {
+        Some(ratio) => {
+            let told = if ratio.told_apart { "*" } else { " " };
+            format!(
+                "{:.2} ({:.2}–{:.2}){told}",
+                ratio.median, ratio.low, ratio.high
+            )
+        }
+        None => units::ABSENT.to_owned(),
+    });
+    let counts =
+        |count: fn(&Report) -> u64| units::count(all.iter().map(|one| one.sum(count)).sum());
     let notes: Vec<String> = all.iter().flat_map(notes).collect();
     format!(
-        "{}, {} rounds\n\n{}\n{}\n\
-         Ratios are to `{}` in the same round: median ({around}). Below 1 is better for latencies.\n{}\n",
+        "{}, {} rounds of {:.1} s\n\n{}\n{}\n\
+         Ratios are to `{}` in the same round: median (95 % interval over rounds). Below 1 is better for latencies.\n\
+         {}\n\
+         In all rounds: {} arrivals unfinished, {} rejected, {} transactions given up{}.\n{}\n",
         first.workload,
-        baseline.rounds.len(),
-        grid("median", all, median),
-        grid("ratio", &all[1..], ratio),
-        baseline.name,
+        comparisons.rounds(),
+        first.measured_s,
+        grid("median", &medians),
+        grid("ratio", &ratio_rows),
+        all[0].name,
+        telling(comparisons, &ratios),
+        counts(|round| round.unfinished),
+        counts(|round| round.rejected),
+        counts(|round| round.given_up),
+        by_configuration(all),
         notes.join("\n")
     )
 }
 
-/// A row a configuration and a column a metric, each as wide as it needs to be.
-fn grid(
-    title: &str,
-    rows: &[Compared],
-    cell: impl Fn(&Compared, &Metric) -> Option<String>,
-) -> String {
+/// What the star means, or why there is none.
+fn telling(comparisons: &Comparisons, ratios: &[[Option<Ratio>; METRICS.len()]]) -> String {
+    let others = comparisons.all().len() - 2;
+    let needed = paired::rounds_needed(others);
+    let told = ratios
+        .iter()
+        .flatten()
+        .flatten()
+        .any(|ratio| ratio.told_apart);
+    if (comparisons.rounds() as u32) < needed {
+        return format!(
+            "Too few rounds to tell anything apart from the baseline's second run: give --rounds {needed} or more."
+        );
+    }
+    let level = 100.0 * paired::LEVEL;
+    if told {
+        format!(
+            "* told apart from the baseline measured twice (at {level:.0} % for the whole table); all else is not."
+        )
+    } else {
+        format!(
+            "Nothing is told apart from the baseline measured twice (at {level:.0} % for the whole table)."
+        )
+    }
+}
+
+/// Who did not serve all, where somebody did not.
+fn by_configuration(all: &[Compared]) -> String {
+    let lacking = all.iter().filter_map(|one| {
+        let counts = [
+            one.sum(|round| round.unfinished),
+            one.sum(|round| round.rejected),
+            one.sum(|round| round.given_up),
+        ];
+        let [unfinished, rejected, given_up] = counts;
+        (counts != [0; 3]).then(|| format!("{} {unfinished}, {rejected}, {given_up}", one.name))
+    });
+    let lacking: Vec<String> = lacking.collect();
+    if lacking.is_empty() {
+        String::new()
+    } else {
+        format!(" ({})", lacking.join("; "))
+    }
+}
+
+/// A row a configuration, of its name and a cell a metric.
+fn rows(all: &[Compared], cell: impl Fn(usize, usize) -> String) -> Vec<Vec<String>> {
+    let row = |(at, compared): (usize, &Compared)| {
+        let cells = (0..METRICS.len()).map(|metric| cell(at, metric));
+        [compared.name.clone()].into_iter().chain(cells).collect()
+    };
+    all.iter().enumerate().map(row).collect()
+}
+
+/// Rows under the metrics' headings, each column as wide as it needs to be.
+fn grid(title: &str, rows: &[Vec<String>]) -> String {
     let headings = METRICS.iter().map(|metric| metric.heading.to_owned());
     let mut lines: Vec<Vec<String>> =
         vec![[title.to_owned()].into_iter().chain(headings).collect()];
-    lines.extend(rows.iter().map(|compared| {
-        let cells = METRICS
-            .iter()
-            .map(|metric| cell(compared, metric).unwrap_or_else(|| units::ABSENT.to_owned()));
-        [compared.name.clone()].into_iter().chain(cells).collect()
-    }));
+    lines.extend_from_slice(rows);
     let width = |column: usize| lines.iter().map(|line| line[column].chars().count()).max();
     let widths: Vec<usize> = (0..=METRICS.len()).filter_map(width).collect();
     let mut text = String::new();
@@ -305,30 +439,122 @@ fn merged(all: &[String], rounds: usize) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
+    use crate::accounts::{Accounts, Window};
+    use crate::client::Reason;
+    use crate::run::Measured;
+    use crate::sample::{Ending, Sample};
+
+    /// Rounds whose mean latencies are these, all else equal.
+    fn compared(name: &str, aa: bool, means_ns: &[u64]) -> Compared {
+        let report = |&ns: &u64| {
+            let window = Window::after(Duration::ZERO, Duration::from_secs(1));
+            let mut accounts = Accounts::new(window, 1);
+            accounts.add(&Sample {
+                kind: 0,
+                scheduled_ns: 0,
+                started_ns: 0,
+                ended_ns: ns,
+                ending: Ending::Committed,
+                aborts: [0; Reason::COUNT],
+                retries: 0,
+            });
+            let measured = Measured {
+                accounts,
+                rejected: 2,
+                unfinished: 1,
+                interrupted: false,
+                offered_per_s: Some(1.0),
+                round_trips: None,
+            };
+            let unchecked = Consistency::Unchecked;
+            Report::new("w", "t", Map::new(), &["all"], &measured, unchecked)
+        };
+        Compared {
+            name: name.to_owned(),
+            aa,
+            rounds: means_ns.iter().map(report).collect(),
+        }
+    }
+
+    fn three(others: &[u64]) -> Comparisons {
+        Comparisons::new(vec![
+            compared("a", false, &[1000, 1100, 900, 1000]),
+            compared("a (again)", true, &[1010, 1080, 920, 990]),
+            compared("b", false, others),
+        ])
+    }
+
+    const MEAN: usize = 1;
 
     #[test]
-    fn medians_and_ends() {
-        let spread = Spread::of(vec![3.0, 1.0, 2.0]).expect("numbers");
-        assert_eq!((spread.median, spread.min, spread.max), (2.0, 1.0, 3.0));
-        let spread = Spread::of(vec![1.0, 2.0, 4.0, 8.0]).expect("numbers");
-        // At 0.75, 1.5 and 2.25 steps from the first.
-        assert_eq!((spread.median, spread.quartiles), (3.0, [1.75, 5.0]));
-        assert_eq!(Spread::of(Vec::new()), None);
-        // A round in which the baseline did nothing.
-        assert_eq!(Spread::of(vec![1.0, 1.0 / 0.0]), None);
+    fn a_clear_effect_is_told_apart_and_the_baseline_is_not() {
+        let clear = three(&[500, 550, 450, 480]);
+        let ratio = clear.ratios(2)[MEAN].expect("a ratio");
+        assert_eq!((ratio.median, ratio.low, ratio.high), (0.5, 0.48, 0.5));
+        assert!(ratio.told_apart);
+        assert!(!clear.ratios(1)[MEAN].expect("a ratio").told_apart);
+        assert_eq!(clear.ratios(0)[MEAN], None);
+        let unclear = three(&[1005, 1090, 910, 1000]);
+        assert!(!unclear.ratios(2)[MEAN].expect("a ratio").told_apart);
+        let text = table(&unclear);
+        assert!(text.contains("Nothing is told apart"), "{text}");
+        assert!(
+            table(&clear).contains("0.50 (0.48–0.50)*"),
+            "{}",
+            table(&clear)
+        );
+    }
+
+    #[test]
+    fn too_few_rounds_are_said_to_be_too_few() {
+        let of = |aa, mean| compared("x", aa, &[mean]);
+        let one = Comparisons::new(vec![of(false, 9), of(true, 9), of(false, 1)]);
+        assert!(
+            table(&one).contains("give --rounds 3 or more"),
+            "{}",
+            table(&one)
+        );
+    }
+
+    #[test]
+    fn json_has_the_fields_of_the_design() {
+        let value: Value =
+            serde_json::from_str(&json(&three(&[500, 550, 450, 480]))).expect("JSON");
+        assert_eq!(value["rounds"], 4);
+        let [base, again, other] = [0, 1, 2].map(|at| &value["configurations"][at]);
+        assert_eq!(
+            (&base["baseline"], &again["aa"]),
+            (&json!(true), &json!(true))
+        );
+        assert_eq!(
+            (&base["ratio"], &other["aa"]),
+            (&Value::Null, &json!(false))
+        );
+        assert_eq!(other["ratio"]["mean"]["told_apart"], true);
+        assert_eq!(other["median"]["mean_ns"], 490.0);
+        // 1 and 2 in each of four rounds.
+        assert_eq!(
+            (&other["unfinished"], &other["rejected"]),
+            (&json!(4), &json!(8))
+        );
+        assert_eq!(other["given_up"], 0);
     }
 
     #[test]
     fn cells_stay_apart_however_wide_they_are() {
-        let row = |name: &str| Compared {
-            name: name.to_owned(),
-            rounds: Vec::new(),
+        let cells = || {
+            (0..METRICS.len()).map(|at| {
+                "1.12 (0.13–233.25) "
+                    .repeat(1 + at % 2)
+                    .trim()
+                    .replace(' ', "_")
+            })
         };
-        let cell = |compared: &Compared, metric: &Metric| {
-            (metric.name == "mean_ns").then(|| format!("{} 1.12 (0.13–233.25)", compared.name))
-        };
-        let text = grid("ratio", &[row("a"), row("longer")], cell);
+        let row = |name: &str| [name.to_owned()].into_iter().chain(cells()).collect();
+        let text = grid("ratio", &[row("a"), row("longer")]);
         let words = |line: &str| line.split("  ").filter(|word| !word.is_empty()).count();
         assert!(
             text.lines().all(|line| words(line) == 1 + METRICS.len()),

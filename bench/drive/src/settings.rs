@@ -10,6 +10,7 @@ use serde_json::{Map, Value, json};
 use crate::Error;
 use crate::arrivals::Spread;
 use crate::catalogue;
+use crate::delay::Delay;
 use crate::run::{Load, Plan};
 use crate::stage::Setting;
 use crate::target::Target;
@@ -43,6 +44,8 @@ pub struct Settings {
     pub pace: Pace,
     /// Clients, each with a connection.
     pub clients: u32,
+    /// Their time between the statements of a transaction; none: they send the next one at once.
+    pub round_trip: Option<Delay>,
     /// How the arrivals of an open loop are spread.
     pub arrivals: Spread,
     /// Arrivals of an open loop that queue or run at most.
@@ -97,11 +100,7 @@ impl Settings {
     /// The run, at a part of `saturation_per_s` where the load is one. Without a saturation it is the closed loop that
     /// measures it.
     pub(crate) fn plan(&self, saturation_per_s: Option<f64>) -> Plan {
-        let open = |rate_per_s| Load::Open {
-            spread: self.arrivals,
-            rate_per_s,
-            in_flight_max: self.in_flight_max.max(self.clients.into()),
-        };
+        let open = |rate_per_s| self.open_loop(rate_per_s);
         let load = match (self.pace, saturation_per_s) {
             (Pace::Rate(rate_per_s), _) => open(rate_per_s),
             (Pace::Load(load), Some(saturation_per_s)) => open(load * saturation_per_s),
@@ -117,6 +116,15 @@ impl Settings {
         }
     }
 
+    /// Arrivals at this rate.
+    pub(crate) fn open_loop(&self, rate_per_s: f64) -> Load {
+        Load::Open {
+            spread: self.arrivals,
+            rate_per_s,
+            in_flight_max: self.in_flight_max.max(self.clients.into()),
+        }
+    }
+
     fn warmup(&self) -> Duration {
         let fifth = (self.length / 5).clamp(Duration::from_secs(1), Duration::from_secs(30));
         self.warmup.unwrap_or(fifth)
@@ -129,7 +137,7 @@ impl Settings {
             clients: self.clients as usize,
             reload: self.reload,
             loaders: self.loaders.unwrap_or(2 * processors).max(1),
-            round_trip: None,
+            round_trip: self.round_trip,
         }
     }
 
@@ -180,6 +188,9 @@ impl Settings {
             put("saturation_per_s", json!(saturation));
         }
         put("clients", json!(self.clients));
+        if let Some(round_trip) = self.round_trip {
+            put("round_trip", json!(round_trip.to_string()));
+        }
         put("for_s", json!(plan.length.as_secs_f64()));
         put("warmup_s", json!(plan.warmup.as_secs_f64()));
         put("seed", json!(self.seed));

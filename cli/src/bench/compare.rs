@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use clap::{Args, Parser};
-use evenkeel_drive::compare::{Compared, json_lines, table};
+use evenkeel_drive::compare::{json, table};
 use evenkeel_drive::{Comparison, Settings, compare};
 
 use super::ended;
@@ -15,11 +15,16 @@ use crate::signals;
 /// Measure configurations in turn, round after round, and print ratios with their spread
 ///
 /// What all configurations have in common stands behind the workload, what distinguishes one behind --with. The first is
-/// the baseline; --load is a part of its saturation, found anew for each round, for all of them.
+/// the baseline, and measured twice in each round: what differs between the two is the machine, and a configuration is told apart only
+/// by what differs more. --load is a part of the saturation, found anew in each round by one configuration after the other, on a
+/// store that is not compared.
 #[derive(Args, Clone, Debug)]
 #[command(after_help = "\
 Examples:
   evenkeel bench compare --with '--schedule fifo' --with '--schedule ldsf' tpcc --load 85% --for 20s
+  evenkeel bench compare --with '--schedule fifo' --with '--schedule ldsf' --rounds 8 --transactions 50000 tpcc \
+    --clients 64 --load 95% --round-trip 500us
+  evenkeel bench compare --at-throughput-of fifo --with '--schedule fifo' --with '--schedule bldsf' micro --clients 300
   evenkeel bench compare --rounds 7 --with '--target postgres' --with '--target mariadb' ycsb-a --clients 2
   evenkeel bench compare --with '' --with '--set synchronous_commit=off' tpcc --target postgres --rate 300
   evenkeel bench compare --together --rounds 40 --with '--schedule fifo' --with '--schedule ldsf' tatp --clients 1 --for 1s
@@ -40,7 +45,13 @@ pub struct Arguments {
     /// Measure the configurations of a round at the same time: they share the machine, and what else it does hits all alike
     #[arg(long)]
     together: bool,
-    /// Print one JSON object a configuration
+    /// Rounds as long as the slowest configuration needs for so many transactions, in place of --for
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    transactions: Option<u64>,
+    /// The papers' method: the baseline, whose schedule this is, in a closed loop, and the others in an open loop at its throughput
+    #[arg(long, value_name = "SCHEDULE", conflicts_with = "together")]
+    at_throughput_of: Option<String>,
+    /// Print the comparison as JSON
     #[arg(long)]
     json: bool,
     /// The workload, and the options that all configurations have in common
@@ -66,15 +77,21 @@ struct Configuration {
 }
 
 pub fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
-    let configurations: Result<_, _> = arguments
+    let configurations: Result<Vec<_>, _> = arguments
         .with
         .iter()
         .map(|own| configuration(&arguments.common, own))
         .collect();
+    let configurations = configurations?;
+    if let Some(schedule) = &arguments.at_throughput_of {
+        check_baseline(schedule, &configurations[0])?;
+    }
     let comparison = Comparison {
-        configurations: configurations?,
+        configurations,
         rounds: arguments.rounds,
         together: arguments.together,
+        transactions: arguments.transactions,
+        at_baselines_throughput: arguments.at_throughput_of.is_some(),
     };
     let interrupted = signals::first_interrupts()?;
     let line = Line::new();
@@ -82,11 +99,22 @@ pub fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     line.clear();
     let compared = compared?;
     output::print(&if arguments.json {
-        json_lines(&compared)
+        json(&compared)
     } else {
         table(&compared)
     })?;
-    Ok(ended(compared.iter().all(Compared::is_consistent)))
+    Ok(ended(compared.is_consistent()))
+}
+
+/// The baseline has to be the one whose throughput the others are to have.
+fn check_baseline(schedule: &str, (name, baseline): &(String, Settings)) -> Result<(), Failure> {
+    let own = baseline.schedule.as_deref().unwrap_or("fifo");
+    if own == schedule {
+        return Ok(());
+    }
+    Err(Failure::Usage(format!(
+        "--at-throughput-of {schedule}: the first --with must have that schedule, and `{name}` has {own}"
+    )))
 }
 
 /// Name and settings of one configuration.

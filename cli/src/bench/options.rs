@@ -6,6 +6,7 @@ use std::time::Duration;
 use clap::Args;
 use evenkeel_drive::arrivals::Spread;
 use evenkeel_drive::catalogue;
+use evenkeel_drive::delay::Delay;
 use evenkeel_drive::settings::{Pace, Settings};
 use evenkeel_locks::ScheduleKind;
 
@@ -66,6 +67,10 @@ pub struct Options {
     /// Clients, each with a connection: all the load of a closed loop, the most that run at once in an open one
     #[arg(long, value_name = "N", default_value_t = 32, value_parser = clap::value_parser!(u32).range(1..=10_000), help_heading = "Load")]
     clients: u32,
+    /// The client's time between the statements of a transaction, which is part of the transaction's: 500us, exponential:500us or
+    /// lognormal:500us:SIGMA (means; SIGMA is the standard deviation of the logarithm); for a server on top of the socket's
+    #[arg(long, value_name = "DELAY", help_heading = "Load")]
+    round_trip: Option<Delay>,
     /// Arrivals of an open loop: constant, poisson, or bursty:FACTOR:LENGTH (FACTOR times as fast for LENGTH, then a
     /// pause)
     #[arg(long, value_name = "SPREAD", default_value = "poisson", value_parser = spread, help_heading = "Load")]
@@ -125,6 +130,7 @@ impl Options {
             loaders: self.loaders,
             pace,
             clients: self.clients,
+            round_trip: self.round_trip,
             arrivals: self.arrivals,
             in_flight_max: self.in_flight,
             length: self.length,

@@ -11,6 +11,7 @@ use evenkeel_locks::{DeadlockPolicy, ScheduleKind, SetSizes, Starvation, Victim}
 use evenkeel_simulate::axis::{Axis, Parameter};
 use evenkeel_simulate::config::{Remaining, Unit};
 use evenkeel_simulate::export::{self, Report};
+use evenkeel_simulate::matched::at_throughput_of;
 use evenkeel_simulate::outcome::schedule_name;
 use evenkeel_simulate::workload::{LockOrder, Workload};
 use evenkeel_simulate::{Arrivals, Config, Effort, cases, plot, sweep};
@@ -27,6 +28,7 @@ Examples:
   evenkeel simulate                                             the papers' microbenchmark, every schedule
   evenkeel simulate --sweep clients=100..900:100 --plot f.svg
   evenkeel simulate --load 0.7,0.85,0.95,1.05 --schedule fifo,vats,ldsf --json
+  evenkeel simulate --sweep clients=100,900 --schedule fifo,vats,bldsf --at-throughput-of fifo --seeds 5
   evenkeel simulate --load 0.95 --order hashed --seeds 10 --baseline ldsf --schedule fifo,ldsf,edsf,ldaf
   evenkeel simulate --preset htap --schedule fifo,hldsf --sweep clients=50..200:50")]
 pub struct Arguments {
@@ -75,6 +77,10 @@ pub struct Arguments {
     /// Compare with this schedule, seed by seed: ratios of mean, variance and percentiles
     #[arg(long, value_name = "SCHEDULE", value_parser = schedule)]
     baseline: Option<ScheduleKind>,
+    /// The papers' method: this schedule in a closed loop (--clients, or a sweep of anything but rate and load), the others in an open
+    /// loop at its throughput
+    #[arg(long, value_name = "SCHEDULE", value_parser = schedule, conflicts_with_all = ["load", "rate", "bursts"])]
+    at_throughput_of: Option<ScheduleKind>,
     /// Warehouses of TPC-C [default: 32]
     #[arg(long, value_name = "N")]
     warehouses: Option<u32>,
@@ -183,10 +189,15 @@ pub fn run(args: Arguments) -> Result<ExitCode, Failure> {
             .unwrap_or_else(|| std::thread::available_parallelism().map_or(1, |n| n.get())),
     };
     let line = Line::new();
-    let cases = cases(&config, schedules, axis, effort, &|progress| {
-        line.simulated(progress)
-    })?;
-    let outcomes = sweep(&cases, effort.threads, &|progress| line.simulated(progress))?;
+    let progress = |progress| line.simulated(progress);
+    let (cases, outcomes) = match args.at_throughput_of {
+        Some(baseline) => at_throughput_of(baseline, &config, schedules, axis, effort, &progress)?,
+        None => {
+            let cases = cases(&config, schedules, axis, effort, &progress)?;
+            let outcomes = sweep(&cases, effort.threads, &progress)?;
+            (cases, outcomes)
+        }
+    };
     line.clear();
     let seeds = args.seeds.get() as usize;
     let report = Report::new(&cases, &outcomes, seeds, args.baseline);

@@ -223,12 +223,13 @@ fn figure_4_5_a_waiter_depends_on_every_shared_holder() {
     assert_eq!(figure.granted_when_ends("t2"), ["t5"]);
 }
 
-#[test]
-fn figure_4_6_a_batch_of_shared_locks_beats_all_of_them() {
-    // f(2) = 1.5 and f(3) = 2 is f5. All of t4's dependency set waits for the readers: 2R for each if all three read at
-    // once, 10R in total, so |g(t4)| = 5; 1R each if only t1 reads, and 2R each for t2 and t3, 9R in total, so
-    // |g(t2)| = |g(t3)| = 1. t1 going alone first needs |g(t1)| >= |g(t4)|.
-    let mut figure = Figure::new(ScheduleKind::Bldsf(DelayFactor::HalfLinear));
+/// The four that wait for the object of figure 4.6.
+const READERS_AND_WRITER: [&str; 4] = ["t1", "t2", "t3", "t4"];
+
+/// Figure 4.6: three readers, of whom t1 keeps four waiting, and a writer that keeps four waiting. Returns the batches that are granted
+/// one after the other, each when all of the last one have ended, and the sizes of the dependency sets.
+fn figure_4_6(schedule: ScheduleKind) -> (Vec<Vec<&'static str>>, [u64; 4]) {
+    let mut figure = Figure::new(schedule);
     figure.holds("t0", "o", X);
     figure.holds("t1", "p", X);
     figure.holds("t4", "q", X);
@@ -241,20 +242,46 @@ fn figure_4_6_a_batch_of_shared_locks_beats_all_of_them() {
     for (waiter, mode) in [("t1", S), ("t2", S), ("t3", S), ("t4", X)] {
         figure.waits(waiter, "o", mode);
     }
-    assert_eq!(
-        ["t1", "t2", "t3", "t4"].map(|txn| figure.exact(txn)),
-        [5, 1, 1, 5]
-    );
-    assert_eq!(figure.granted_when_ends("t0"), ["t1"]);
-    assert!(figure.granted_when_ends("t1").contains(&"a1"));
-    let after_t1 = figure.contention.graph().txn(figure.txns["t4"]).waiting;
-    assert_eq!(after_t1, None, "t4 is next");
-    assert_eq!(figure.granted_when_ends("t4"), ["b1", "t2", "t3"]);
-    // LDSF lets all three read at once: the union of seven exceeds five.
+    let sizes = READERS_AND_WRITER.map(|txn| figure.exact(txn));
+    let (mut batches, mut running) = (Vec::new(), vec!["t0"]);
+    while !running.is_empty() {
+        let granted: Vec<_> = running
+            .iter()
+            .flat_map(|&txn| figure.granted_when_ends(txn))
+            .collect();
+        let next = READERS_AND_WRITER
+            .into_iter()
+            .filter(|txn| granted.contains(txn));
+        running = next.collect();
+        batches.push(running.clone());
+    }
+    batches.pop();
+    (batches, sizes)
+}
+
+#[test]
+fn figure_4_6_a_batch_of_shared_locks_beats_all_of_them() {
+    // f(2) = 1.5 and f(3) = 2 is f5. What waits for a batch waits for all batches before it.
     let factor = DelayFactor::HalfLinear;
     assert_eq!((factor.at(2), factor.at(3)), (1.5, 2.0));
-    assert_eq!(5.0 * factor.at(3), 10.0);
-    assert_eq!(5.0 + 2.0 * 2.0, 9.0);
+    let total = |batches: &[Vec<&str>], sizes: [u64; 4]| {
+        let (mut passed, mut total) = (0.0, 0.0);
+        for batch in batches {
+            let of = |txn: &&str| READERS_AND_WRITER.iter().position(|one| one == txn);
+            let waiting: u64 = batch.iter().filter_map(of).map(|at| sizes[at]).sum();
+            total += passed * waiting as f64;
+            passed += factor.at(batch.len());
+        }
+        total
+    };
+    let (batches, sizes) = figure_4_6(ScheduleKind::Bldsf(factor));
+    assert_eq!(sizes, [5, 1, 1, 5]);
+    assert_eq!(batches, [vec!["t1"], vec!["t4"], vec!["t2", "t3"]]);
+    assert_eq!(total(&batches, sizes), 9.0);
+    // LDSF lets all three read at once: the union of seven exceeds five.
+    let (batches, sizes) = figure_4_6(ScheduleKind::Ldsf);
+    assert_eq!(batches, [vec!["t1", "t2", "t3"], vec!["t4"]]);
+    assert_eq!(total(&batches, sizes), 10.0);
 }
 
 #[test]

@@ -223,6 +223,27 @@ fn calls_against_duration() {
     assert_eq!(child(&profile.tree, "a").calls_explained, None);
 }
 
+/// One call of 10 and one of 30, three calls of 30 and of 50 together: N is 1, 1, 3, 3 and X is 10, 30, 30, 50, so the covariance is
+/// 40, the variances are 4 and 800 (all times 4), and the squared correlation is 40^2 / 3200, a half.
+#[test]
+fn calls_and_duration_share_the_variance() {
+    let calls = |ticks: &[u64]| {
+        ticks
+            .iter()
+            .map(|&ticks| leaf(A, ticks))
+            .collect::<Vec<_>>()
+    };
+    let intervals = [
+        calls(&[10]),
+        calls(&[30]),
+        calls(&[10, 10, 10]),
+        calls(&[20, 15, 15]),
+    ];
+    let table = sites(&[("a", "root+0x1", 0)]);
+    let profile = analysed(&intervals).profile(&table, &options());
+    near(child(&profile.tree, "a").calls_explained.unwrap(), 0.5);
+}
+
 /// 99 intervals of 100 ticks, a 60 of them; one of 300, a 80 of them. The slowest 1 % exceed the mean by (300 - 102) = 198,
 /// at a by 80 - 60.2 = 19.8: a tenth. The body has the rest.
 #[test]
