@@ -122,7 +122,7 @@ streams() {
 
 # Worker threads that execute queued transactions (VATS paper section 4.3; dissertation figure 3.1).
 workers() {
-    compare "--set=workers=1 --set=workers=2 --set=workers=4 --set=workers=8 --set=workers=16" tpcc --scale 8 --load 70% --clients 64
+    compare "--set=workers=1 --set=workers=2 --set=workers=4 --set=workers=8 --set=workers=16" tpcc --load 70% --clients 64
 }
 
 # Age and remaining time at lock grants (dissertation figure 3.2).

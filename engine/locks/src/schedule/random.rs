@@ -1,4 +1,7 @@
 //! A random waiter: the yardstick for how much of a schedule's effect is mere re-ordering.
+//!
+//! This is not the VATS paper's RS (section 7.2), which sorts the queue at random and grants from its head to the first conflict: here a
+//! drawn reader takes all readers with it, as in the contention-aware schedules.
 
 use super::decision::{Decision, Schedule};
 use super::group;
