@@ -9,8 +9,10 @@
 //!  │   └─ run                    clients under load, from the warm-up to the last transaction
 //!  │       ├─ arrivals, admission    the open loop: when transactions are due, and which are rejected
 //!  │       ├─ transaction            one transaction with its retries
-//!  │       └─ accounts, sums         samples in, statistics out; no clock, no threads
+//!  │       ├─ round_trip, delay      the client's time between the statements of a transaction
+//!  │       └─ accounts, sums, in_flight  samples in, statistics out; no clock, no threads
 //!  ├─ grants                 age and remaining time at lock grants, on the embedded store
+//!  ├─ paired                 intervals of paired rounds, and what is told apart
 //!  └─ report, compare, table, page, raw   the result as JSON, table, HTML page, CSV
 //! ```
 //!
