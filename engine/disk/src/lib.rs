@@ -7,6 +7,7 @@
 //! * [`with_syncs`]: a directory whose syncs the caller does, to hold them up or make them slow.
 //! * [`Device`]: the latency of another device, syncs one after another, for measurements.
 //! * [`AlignedBuffer`]: memory fit for direct I/O.
+//! * [`advice`]: what to do about an error of the disk.
 //! * [`write_atomically`]: replaces a small file so that a crash leaves the old or the new one.
 //!
 //! ## What a caller may rely on
@@ -34,6 +35,7 @@
 //! ```
 
 mod access;
+mod advice;
 mod aligned;
 mod atomic;
 mod device;
@@ -42,6 +44,7 @@ mod real;
 mod syncs;
 
 pub use access::{Access, Create, Directory, DirectoryLock, File};
+pub use advice::advice;
 pub use aligned::{ALIGNMENT, AlignedBuffer};
 pub use atomic::write_atomically;
 pub use device::Device;

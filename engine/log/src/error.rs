@@ -3,6 +3,9 @@
 use std::io;
 use std::sync::Arc;
 
+use evenkeel_disk::advice;
+
+use crate::format::VERSION;
 use crate::record::{Lsn, MAX_PAYLOAD_BYTES};
 use crate::settings::{MAX_BLOCK_BYTES, MAX_STREAMS, MIN_BLOCK_BYTES};
 
@@ -10,7 +13,7 @@ use crate::settings::{MAX_BLOCK_BYTES, MAX_STREAMS, MIN_BLOCK_BYTES};
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum LogError {
     /// Reading or preparing files failed; the log is unharmed.
-    #[error("log {doing}: {cause}")]
+    #[error("log {doing}: {cause}{}", advice(cause))]
     Io {
         /// What was tried.
         doing: String,
@@ -35,6 +38,17 @@ pub enum LogError {
         stream: usize,
         /// What was found.
         what: String,
+    },
+    /// A file was written by another version of this program.
+    #[error(
+        "log file {name} was written in format version {found}, this program reads version {VERSION}; open it with a \
+         program of its version"
+    )]
+    Version {
+        /// The file.
+        name: String,
+        /// Its version.
+        found: u32,
     },
     /// The log begins later than the record asked for.
     #[error(

@@ -23,7 +23,9 @@ use crate::settings::{MAX_STREAMS, MIN_BLOCK_BYTES};
 pub(crate) const FILE_HEADER_BYTES: u64 = 4096;
 const FILE_MAGIC: [u8; 8] = *b"KeelLog\x01";
 const BATCH_MAGIC: u32 = 0x4B42_4C31;
-const VERSION: u32 = 1;
+/// Version of the format. Magic, checksum, what it is over and version stay as they are in all versions, so that a file
+/// of another one is told from a damaged one.
+pub(crate) const VERSION: u32 = 1;
 const BATCH_FIXED_BYTES: usize = 56;
 
 /// What a file says about itself.
@@ -62,13 +64,17 @@ impl FileHeader {
         bytes
     }
 
+    /// The version of an intact header, of whatever version it is.
+    pub(crate) fn version(bytes: &[u8]) -> Option<u32> {
+        let bytes = bytes.get(..FILE_HEADER_BYTES as usize)?;
+        let intact = bytes[..8] == FILE_MAGIC && u32_at(bytes, 8) == crc32fast::hash(&bytes[12..]);
+        intact.then(|| u32_at(bytes, 12))
+    }
+
     /// `None` if `bytes` are no intact header of this version.
     pub(crate) fn decode(bytes: &[u8]) -> Option<FileHeader> {
         let bytes = bytes.get(..FILE_HEADER_BYTES as usize)?;
-        if bytes[..8] != FILE_MAGIC
-            || u32_at(bytes, 8) != crc32fast::hash(&bytes[12..])
-            || u32_at(bytes, 12) != VERSION
-        {
+        if FileHeader::version(bytes) != Some(VERSION) {
             return None;
         }
         let vector = |at: usize| std::array::from_fn(|stream| u64_at(bytes, at + 8 * stream));

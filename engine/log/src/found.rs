@@ -8,7 +8,7 @@ use evenkeel_disk::{Access, Create, Directory, File};
 use crate::closure::Vector;
 use crate::error::LogError;
 use crate::files::{is_spare_of, log_name, parse_log_name};
-use crate::format::{BatchHeader, FILE_HEADER_BYTES, FileHeader};
+use crate::format::{BatchHeader, FILE_HEADER_BYTES, FileHeader, VERSION};
 use crate::settings::{MAX_STREAMS, MIN_BLOCK_BYTES};
 use crate::{Lsn, closure};
 
@@ -94,6 +94,9 @@ fn look_at(file: Arc<dyn File>, stream: usize, number: u64) -> Result<FoundFile,
     let fits = |header: &FileHeader| {
         header.stream == stream && header.number == number && header.first_index > 0
     };
+    if let Some(found) = FileHeader::version(&bytes).filter(|&found| found != VERSION) {
+        return Err(LogError::Version { name, found });
+    }
     let Some(header) = FileHeader::decode(&bytes).filter(fits) else {
         return Err(LogError::Corrupt {
             stream,

@@ -3,9 +3,10 @@
 use std::io;
 use std::sync::Arc;
 
+use evenkeel_disk::advice;
 use evenkeel_log::LogError;
 
-use crate::page::PageId;
+use crate::page::{PageId, VERSION};
 use crate::settings::{MAX_PAGE_BYTES, MIN_FRAMES, MIN_PAGE_BYTES};
 
 /// Errors of the buffer pool. Clones share the cause.
@@ -24,7 +25,7 @@ pub enum PageError {
     NeverWritten(PageId),
     /// Reading, or preparing space for writing, failed. Nothing is lost; it can be tried again, after making room if
     /// the disk is full.
-    #[error("page file: {doing}: {cause}")]
+    #[error("page file: {doing}: {cause}{}", advice(cause))]
     Io {
         /// What was tried.
         doing: &'static str,
@@ -72,9 +73,22 @@ pub enum PageError {
         /// Page size asked for, in bytes.
         page_bytes: usize,
     },
-    /// The page file is not one, or of a version this program does not know.
-    #[error("{0} is no page file of this version")]
+    /// The page file is not one.
+    #[error(
+        "{0} is no page file, or its beginning is damaged; give the directory of a store, or restore this one from a backup"
+    )]
     NoPageFile(String),
+    /// The page was written by another version of this program.
+    #[error(
+        "{page} was written in format version {found}, this program reads version {VERSION}; open it with a program of \
+         its version"
+    )]
+    Version {
+        /// Which page; page 0 stands for the file.
+        page: PageId,
+        /// Its version.
+        found: u32,
+    },
 }
 
 impl PageError {

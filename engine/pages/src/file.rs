@@ -56,6 +56,28 @@ impl PageFile {
         Ok(opened)
     }
 
+    /// Whether a file of this name can be opened, which is not changed.
+    pub(crate) fn check(
+        directory: &dyn Directory,
+        name: &str,
+        page_bytes: usize,
+    ) -> Result<(), PageError> {
+        let file = match directory.open(name, Access::Direct, Create::Never) {
+            Ok(file) => file,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
+            Err(error) => return Err(PageError::io("opening it")(error)),
+        };
+        let len = file.len().map_err(PageError::io("asking for its length"))?;
+        let opened = PageFile {
+            file,
+            page_bytes,
+            allocated: AtomicU64::new(0),
+            growing: Mutex::new(()),
+        };
+        let mut description = AlignedBuffer::zeroed(page_bytes);
+        opened.is_described(name, len, &mut description).map(drop)
+    }
+
     /// Whether page 0, which is read into `page`, describes such a file. It is written and synced before anything else,
     /// so a file that has no more than it may have been cut off there.
     fn is_described(&self, name: &str, len: u64, page: &mut [u8]) -> Result<bool, PageError> {
@@ -67,8 +89,10 @@ impl PageFile {
             let wanted = self.page_bytes;
             return Err(PageError::PageSize { file, wanted });
         }
-        if describes && check(page, PageId(0)).is_ok() {
-            return Ok(true);
+        match check(page, PageId(0)) {
+            Ok(_) if describes => return Ok(true),
+            Err(error @ PageError::Version { .. }) => return Err(error),
+            _ => {}
         }
         if len > self.page_bytes as u64 {
             return Err(PageError::NoPageFile(name.to_owned()));

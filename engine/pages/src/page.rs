@@ -31,7 +31,9 @@ impl fmt::Display for PageId {
 
 /// Bytes of a page before its body.
 pub const PAGE_HEADER_BYTES: usize = 24;
-const VERSION: u32 = 1;
+/// Version of the format. Checksum and version keep their places in all versions, so that a page of another one is told
+/// from a damaged one.
+pub(crate) const VERSION: u32 = 1;
 
 /// The LSN of the last change to the page.
 pub(crate) fn lsn(page: &[u8]) -> Lsn {
@@ -68,10 +70,13 @@ pub(crate) fn check(page: &[u8], id: PageId) -> Result<Found, PageError> {
     let version = u32::from_le_bytes(page[4..8].try_into().expect("four bytes"));
     let what = if crc != crc32fast::hash(&page[4..]) {
         "its checksum does not match".to_owned()
+    } else if version != VERSION {
+        return Err(PageError::Version {
+            page: id,
+            found: version,
+        });
     } else if u64_at(page, 8) != id.0 {
         format!("it holds page {}", u64_at(page, 8))
-    } else if version != VERSION {
-        format!("it has version {version}, this program knows {VERSION}")
     } else {
         return Ok(Found::Page);
     };

@@ -122,6 +122,24 @@ impl Pool {
         Ok(pool)
     }
 
+    /// Whether [`open`](Pool::open) will take the page file `name` for one of this version and page size, or make it.
+    /// Changes nothing.
+    ///
+    /// # Errors
+    /// [`PageError::NoPageFile`], [`PageError::Version`], [`PageError::PageSize`], [`PageError::BadSettings`], or what the
+    /// disk says.
+    pub fn check_file(
+        directory: &dyn Directory,
+        name: &str,
+        settings: &PoolSettings,
+    ) -> Result<(), PageError> {
+        let (frames, page_bytes) = (settings.frames, settings.page_bytes);
+        if !settings.are_valid() {
+            return Err(PageError::BadSettings { frames, page_bytes });
+        }
+        PageFile::check(directory, name, page_bytes)
+    }
+
     /// A page to read, latched shared. A thread must not latch a page twice.
     ///
     /// # Errors

@@ -3,7 +3,7 @@
 //! A checkpoint is not a log record but a small file, replaced atomically:
 //!
 //! ```text
-//! magic (8)  version (4)  crc (4, over the rest)
+//! magic (8)  version (4)  crc (4, over the rest)         these in all versions
 //! scan-from (8)      first record recovery reads: whatever is older is in the pages and of no running transaction
 //! begin (8)          last record when the checkpoint began
 //! next number (8)    of transactions
@@ -62,10 +62,19 @@ impl Checkpoint {
         let reading = || StoreError::io("reading the checkpoint");
         let mut bytes = vec![0; file.len().map_err(reading())? as usize];
         let len = file.read_at(&mut bytes, 0).map_err(reading())?;
-        let decoded = Checkpoint::decode(&bytes[..len]);
-        decoded
-            .map(Some)
-            .ok_or_else(|| StoreError::Corrupt("the checkpoint file is damaged".to_owned()))
+        match Checkpoint::decode(&bytes[..len]) {
+            Some(Ok(checkpoint)) => Ok(Some(checkpoint)),
+            Some(Err(found)) => Err(StoreError::Version {
+                found,
+                known: VERSION,
+            }),
+            None if !bytes.starts_with(MAGIC) => Err(StoreError::NotAStore(
+                "the file \"checkpoint\" is not a store's".to_owned(),
+            )),
+            None => Err(StoreError::Corrupt(
+                "the checkpoint file is damaged".to_owned(),
+            )),
+        }
     }
 
     /// # Errors
@@ -93,12 +102,16 @@ impl Checkpoint {
         bytes
     }
 
-    fn decode(bytes: &[u8]) -> Option<Checkpoint> {
+    /// The checkpoint, or the version it was written in; `None` if it is neither.
+    fn decode(bytes: &[u8]) -> Option<Result<Checkpoint, u32>> {
         let (header, body) = bytes.split_at_checked(HEADER_BYTES)?;
         let mut header = Reader(header);
         let (magic, version, crc) = (header.take(8)?, header.u32()?, header.u32()?);
-        if magic != MAGIC || version != VERSION || crc != crc32fast::hash(body) {
+        if magic != MAGIC || crc != crc32fast::hash(body) {
             return None;
+        }
+        if version != VERSION {
+            return Some(Err(version));
         }
         let mut body = Reader(body);
         let (scan_from, begin) = (Lsn(body.u64()?), Lsn(body.u64()?));
@@ -109,13 +122,14 @@ impl Checkpoint {
             .map(|_| Some((PageId(body.u64()?), Lsn(body.u64()?))))
             .collect();
         let whole = body.is_empty();
-        dirty.filter(|_| whole).map(|dirty| Checkpoint {
+        let dirty = dirty.filter(|_| whole)?;
+        Some(Ok(Checkpoint {
             scan_from,
             begin,
             next_number,
             catalog,
             dirty,
-        })
+        }))
     }
 }
 
@@ -202,7 +216,12 @@ mod tests {
         for at in 0..bytes.len() {
             let mut damaged = bytes.clone();
             damaged[at] ^= 4;
-            assert_eq!(Checkpoint::decode(&damaged), None, "byte {at}");
+            let decoded = Checkpoint::decode(&damaged);
+            let is_version = (8..12).contains(&at);
+            assert!(
+                matches!(decoded, Some(Err(_))) == is_version && !matches!(decoded, Some(Ok(_))),
+                "byte {at}: {decoded:?}"
+            );
             assert_eq!(Checkpoint::decode(&bytes[..at]), None);
         }
     }

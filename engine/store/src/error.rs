@@ -2,6 +2,7 @@
 
 use std::io;
 
+use evenkeel_disk::advice;
 use evenkeel_locks::{LockError, TxnId};
 use evenkeel_log::LogError;
 use evenkeel_pages::{PageError, PageId};
@@ -95,7 +96,7 @@ pub enum StoreError {
         what: String,
     },
     /// Another process, or another [`Store`](crate::Store) of this one, has it open.
-    #[error("the store is open already, here or in another process")]
+    #[error("the store is open already, here or in another process; close it there first")]
     InUse,
     /// The transaction ended before, by an error that rolled it back.
     #[error("the transaction was rolled back; begin a new one")]
@@ -107,6 +108,22 @@ pub enum StoreError {
     /// The store met an error it could not undo, and refuses everything. What was committed is safe: reopen it.
     #[error("the store stopped ({0}); what was committed is safe, reopen it")]
     Stopped(std::sync::Arc<str>),
+    /// The directory holds files of these names that are not a store's.
+    #[error(
+        "{0}; give the directory of a store, or an empty one (if it was a store, restore it from a backup)"
+    )]
+    NotAStore(String),
+    /// The store was written by another version of this program.
+    #[error(
+        "the store was written in format version {found}, this program reads version {known}; open it with a program of \
+         its version"
+    )]
+    Version {
+        /// Version of its checkpoint file.
+        found: u32,
+        /// What this program reads.
+        known: u32,
+    },
     /// The store's files contradict themselves or each other.
     #[error("{0}; restore the store from a backup")]
     Corrupt(String),
@@ -125,7 +142,7 @@ pub enum StoreError {
     #[error(transparent)]
     Log(#[from] LogError),
     /// Another file of the store could not be read or written.
-    #[error("{doing}: {cause}")]
+    #[error("{doing}: {cause}{}", advice(cause))]
     Io {
         /// What was tried.
         doing: &'static str,
@@ -171,6 +188,8 @@ impl StoreError {
             StoreError::CommitUnknown(_)
                 | StoreError::Stopped(_)
                 | StoreError::Corrupt(_)
+                | StoreError::NotAStore(_)
+                | StoreError::Version { .. }
                 | StoreError::CorruptPage { .. }
                 | StoreError::Pages(_)
                 | StoreError::Log(_)

@@ -64,6 +64,8 @@ impl Store {
         let path = path.as_ref();
         let directory =
             RealDirectory::open(path).map_err(StoreError::io("opening the store's directory"))?;
+        // Before anything is made there.
+        read_checkpoint(&*directory, &settings)?;
         // Streams written before have to be read, too, even if fewer are to be used now.
         let name = |stream: usize| format!("log-{stream}");
         let written = (0..)
@@ -285,6 +287,28 @@ impl StoreInner {
     }
 }
 
+/// The checkpoint of the store in the directory, `None` if it has none. Says so, and changes nothing, if the files there
+/// are not a store's, or not of this version.
+fn read_checkpoint(
+    directory: &dyn Directory,
+    settings: &Settings,
+) -> Result<Option<Checkpoint>, StoreError> {
+    let found = Checkpoint::read(directory)?;
+    if found.is_none() {
+        let names = directory
+            .list()
+            .map_err(StoreError::io("reading the store's directory"))?;
+        // They are made after the first checkpoint.
+        if let Some(name) = names.iter().find(|name| name.starts_with(PAGES_FILE)) {
+            return Err(StoreError::NotAStore(format!(
+                "there is a file {name:?}, but no checkpoint file"
+            )));
+        }
+    }
+    Pool::check_file(directory, PAGES_FILE, &settings.pool)?;
+    Ok(found)
+}
+
 /// Opens the files and recovers.
 fn open_inner(
     directory: Arc<dyn Directory>,
@@ -298,30 +322,32 @@ fn open_inner(
             setting: "locks",
             what: error.to_string(),
         })?;
+    read_checkpoint(&*directory, settings)?;
     let lock = directory
         .lock(LOCK_FILE)
         .map_err(|error| match error.kind() {
             std::io::ErrorKind::WouldBlock => StoreError::InUse,
             _ => StoreError::io("locking the store")(error),
         })?;
-    let found = Checkpoint::read(&*directory)?;
+    // Again: another process may have had it open.
+    let found = read_checkpoint(&*directory, settings)?;
     let (log, recovered) = Log::open(log_directories, settings.log.clone())?;
     let checkpoint = match found {
         Some(checkpoint) => checkpoint,
         None => {
-            let names = directory
-                .list()
-                .map_err(StoreError::io("reading the store's directory"))?;
-            if !recovered.is_empty() || names.iter().any(|name| name == PAGES_FILE) {
-                return Err(StoreError::Corrupt(
-                    "there is a log or a page file, but no checkpoint file".to_owned(),
+            if !recovered.is_empty() {
+                log.stop_flusher();
+                return Err(StoreError::NotAStore(
+                    "there is a log, but no checkpoint file".to_owned(),
                 ));
             }
             let first = Checkpoint {
                 next_number: 1,
                 ..Checkpoint::default()
             };
-            first.write(&*directory)?;
+            first
+                .write(&*directory)
+                .inspect_err(|_| log.stop_flusher())?;
             first
         }
     };

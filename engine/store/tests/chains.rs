@@ -3,6 +3,17 @@
 //! evicted cache), and after every opening its contents are compared with a model and every page is read. A chain that
 //! fails is made as short as it can be and printed as a test, to be pasted below.
 //!
+//! What it is worth was tried by putting bugs back that had been found by reading, one at a time (`EVENKEEL_CHAINS_SEED=1`);
+//! "chain" is the first that failed:
+//!
+//! | bug | put back by | chain |
+//! |---|---|---|
+//! | repaired pages are grown over | no `make_room` in `DoubleWrite::write_again` | 189 |
+//! | a dropped store still writes | `Storage::drop` stops no thread | 10 |
+//! | a clean close leaves dirty pages | `flush_before` wants what is dirty from `page.recovery_lsn` at most | 177 |
+//! | failed sync of the log, reopening, power failure | no `FoundFile::write_again` | 298 |
+//! | kill, reopening, power failure | `PageFile::open` does not sync, `DoubleWrite::write_again` repairs broken pages only | 1 |
+//!
 //! `EVENKEEL_CHAINS` says how many chains are tried, and `EVENKEEL_CHAINS_SEED` which is the first;
 //! `cargo run --release -p evenkeel-store --example chains -- 8h` searches for hours, from a seed of its own.
 
@@ -11,8 +22,8 @@ mod chains;
 
 use chains::plan::Plan;
 
-/// About a minute's worth.
-const CHAINS: u64 = 1500;
+/// About a minute's worth where two cores are shared with other tests.
+const CHAINS: u64 = 400;
 
 fn number(name: &str, default: u64) -> u64 {
     match std::env::var(name) {

@@ -18,11 +18,13 @@ use super::plan::{Draws, During, Event, Plan, Setting};
 /// How long a sync of a thread in the background takes: long enough for a store that does not wait to be gone.
 const SLOW: Duration = Duration::from_millis(2);
 /// A plan begins with so many pages in use, a little less than the file has room for when it has grown once.
-const PAGES: u64 = 230;
+const PAGES: u64 = 246;
 /// Ids of rows are below.
 const IDS: u64 = 1_000_000;
 /// So many transactions at most are tried until a thread in the background is in the midst of a sync.
 const UNTIL_WRITING: usize = 30;
+/// The same until the page file has got longer.
+const UNTIL_GROWN: usize = 20;
 
 /// What the threads of one store do: whether they sync, and whether one still did after the store was gone.
 #[derive(Default)]
@@ -227,7 +229,8 @@ impl Runner<'_> {
     fn act(&mut self, during: During, fault: impl FnOnce(&mut Self)) -> Result<(), String> {
         match during {
             During::Opening => self.drop_store(),
-            During::Working | During::Growing => self.open()?,
+            During::Working => self.open()?,
+            During::Growing => self.with_store(Runner::until_grown)?,
             During::Checkpointing | During::Closing => self.with_store(|runner| runner.work(3))?,
         }
         self.faulty = true;
@@ -237,7 +240,13 @@ impl Runner<'_> {
                 runner.leave_one_running();
                 runner.work(8)
             }),
-            During::Growing => self.with_store(|runner| runner.grow(2)),
+            During::Growing => self.with_store(|runner| {
+                runner.grow(1)?;
+                match runner.store {
+                    Some(_) => runner.checkpoint(),
+                    None => Ok(()),
+                }
+            }),
             During::Checkpointing => self.with_store(Runner::checkpoint),
             During::Closing => self.with_store(Runner::close),
             During::Opening => self.open(),
@@ -371,6 +380,29 @@ impl Runner<'_> {
             }
             let text = "g".repeat(450);
             let rows = (0..40).map(|_| (self.draws.below(IDS) as i64, Some((7, text.clone()))));
+            let rows = rows.collect();
+            self.transaction(rows)?;
+        }
+        Ok(())
+    }
+
+    /// Inserts until the page file has got longer, if that does not take too long: nothing behind its old end is durable
+    /// then.
+    fn until_grown(&mut self) -> Result<(), String> {
+        let len = |disk: &FaultDisk| {
+            let files = disk.files();
+            files
+                .iter()
+                .find(|(name, _)| name == "pages")
+                .map(|&(_, len)| len)
+        };
+        let before = len(&self.disk);
+        for _ in 0..UNTIL_GROWN {
+            if self.store.is_none() || len(&self.disk) != before {
+                break;
+            }
+            let text = "u".repeat(450);
+            let rows = (0..8).map(|_| (self.draws.below(IDS) as i64, Some((8, text.clone()))));
             let rows = rows.collect();
             self.transaction(rows)?;
         }

@@ -1,0 +1,18 @@
+//! What to do about an error of the disk.
+
+use std::io;
+
+/// What the user can do about `error`, to be put behind its text; empty if nothing is known to help.
+pub fn advice(error: &io::Error) -> &'static str {
+    match error.kind() {
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
+            "; free space on the disk and try again"
+        }
+        io::ErrorKind::ReadOnlyFilesystem => "; make the file system writable and try again",
+        io::ErrorKind::PermissionDenied => {
+            "; give this user the right to read and write there and try again"
+        }
+        io::ErrorKind::NotADirectory => "; give the path of a directory",
+        _ => "",
+    }
+}
