@@ -3,17 +3,13 @@
 //!
 //! An attribute of few values sorts intervals into groups, which explain what lies between their means: Var(E[L|v]) / Var(L),
 //! as classes do (`variance.md` section 4a). One of more values explains what a regression of L on it does: the squared
-//! correlation. Both are of the intervals of which the attribute was told.
+//! correlation. Both are of the intervals that have the attribute.
 
 use std::collections::BTreeMap;
 
 use rustc_hash::FxHashMap;
 
-use crate::blocks::Blocks;
-use crate::parts::fraction;
-use crate::profile::{Attribute, AttributeFit, AttributeValue};
-use crate::shares::standard_deviation;
-use crate::sums::{Sums, co_moment};
+use crate::moments::{co_moment, fraction};
 
 /// Attributes told apart, at most; any further are left out.
 pub const ATTRIBUTES_MAX: usize = 32;
@@ -52,29 +48,29 @@ impl AttributeTable {
 
 /// Intervals with one value.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Group {
-    intervals: u64,
+pub(crate) struct Group {
+    pub(crate) intervals: u64,
     /// Sum of L.
-    latency: i128,
+    pub(crate) latency: i128,
 }
 
-/// Sums over the intervals of which an attribute was told. V is its value, L the latency in ticks.
+/// Sums over the intervals that have an attribute. V is its value, L the latency in ticks.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AttributeSums {
-    intervals: u64,
+    pub(crate) intervals: u64,
     /// Sum of V.
-    value: i128,
+    pub(crate) value: i128,
     /// Sum of V^2.
-    value_squared: i128,
+    pub(crate) value_squared: i128,
     /// Sum of V L.
-    value_latency: i128,
+    pub(crate) value_latency: i128,
     /// Sum of L.
-    latency: i128,
+    pub(crate) latency: i128,
     /// Sum of L^2.
-    latency_squared: i128,
+    pub(crate) latency_squared: i128,
     /// By value; empty if there are too many.
-    groups: BTreeMap<i64, Group>,
-    too_many: bool,
+    pub(crate) groups: BTreeMap<i64, Group>,
+    pub(crate) too_many: bool,
 }
 
 impl AttributeSums {
@@ -149,23 +145,23 @@ impl AttributeSums {
         )
     }
 
-    fn value_moment(&self) -> f64 {
+    pub(crate) fn value_moment(&self) -> f64 {
         co_moment(self.intervals, self.value_squared, self.value, self.value)
     }
 
-    fn both_moment(&self) -> f64 {
+    pub(crate) fn both_moment(&self) -> f64 {
         co_moment(self.intervals, self.value_latency, self.value, self.latency)
     }
 
     /// Cov(V, L) / sqrt(Var(V) Var(L)); nothing where one of them never varies.
-    fn correlation(&self) -> Option<f64> {
+    pub(crate) fn correlation(&self) -> Option<f64> {
         let (value, latency) = (self.value_moment(), self.latency_moment());
         let varies = value > 0.0 && latency > 0.0;
         varies.then(|| (self.both_moment() / value.sqrt() / latency.sqrt()).clamp(-1.0, 1.0))
     }
 
     /// The part of Var(L) that the attribute explains.
-    fn explained(&self) -> f64 {
+    pub(crate) fn explained(&self) -> f64 {
         if self.too_many {
             return self.correlation().map_or(0.0, |r| r * r);
         }
@@ -177,59 +173,6 @@ impl AttributeSums {
             distance * distance / group.intervals as f64
         });
         fraction(between.sum(), whole)
-    }
-}
-
-/// All attributes of a round, those that explain most first.
-pub fn attributes(
-    total: &Sums,
-    blocks: &Blocks,
-    table: &AttributeTable,
-    ticks_per_ns: f64,
-) -> Vec<Attribute> {
-    if total.attributes.is_empty() {
-        return Vec::new();
-    }
-    // Explained part and correlation of each, in turn.
-    let replicates = blocks.jackknife(total, |sums| {
-        let both = |sums: &AttributeSums| [sums.explained(), sums.correlation().unwrap_or(0.0)];
-        sums.attributes.iter().flat_map(both).collect()
-    });
-    let told = total.attributes.iter().enumerate();
-    let told = told.filter(|(_, sums)| sums.intervals > 0);
-    let mut lines: Vec<_> = told
-        .map(|(at, sums)| Attribute {
-            se: replicates.standard_error(2 * at),
-            correlation_se: replicates.standard_error(2 * at + 1),
-            ..line(sums, table.name(at as u16), ticks_per_ns)
-        })
-        .collect();
-    lines.sort_by(|a, b| b.explained.total_cmp(&a.explained));
-    lines
-}
-
-fn line(sums: &AttributeSums, name: &str, ticks_per_ns: f64) -> Attribute {
-    let intervals = sums.intervals as f64;
-    let value = |(&value, group): (&i64, &Group)| AttributeValue {
-        value,
-        intervals: group.intervals,
-        mean_ns: group.latency as f64 / group.intervals as f64 / ticks_per_ns,
-    };
-    let correlation = sums.correlation();
-    Attribute {
-        name: name.to_owned(),
-        intervals: sums.intervals,
-        mean: sums.value as f64 / intervals,
-        sd: standard_deviation(sums.value_moment(), sums.intervals),
-        fit: match sums.too_many {
-            true => AttributeFit::Linear,
-            false => AttributeFit::ByValue,
-        },
-        explained: sums.explained(),
-        correlation,
-        slope_ns: correlation.map(|_| sums.both_moment() / sums.value_moment() / ticks_per_ns),
-        values: sums.groups.iter().map(value).collect(),
-        ..Attribute::default()
     }
 }
 

@@ -28,7 +28,8 @@ use rustc_hash::FxHashMap;
 
 use self::callers::callers;
 use crate::blocks::Blocks;
-use crate::parts::{Part, VarianceTree, fraction, pair_moment};
+use crate::moments::fraction;
+use crate::parts::{Part, VarianceTree, pair_moment};
 use crate::paths::{PROBES, ROOT};
 use crate::profile::{Factor, FactorKind};
 use crate::sites::Kind;

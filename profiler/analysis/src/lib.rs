@@ -7,7 +7,7 @@
 //! ([`factors`]), classes ([`summary`]), [`attributes`], errors ([`jackknife`]), and what to know before trusting them ([`warnings`]).
 //!
 //! Where waits are followed, [`critical`] makes the vectors out of what all threads did, with [`states`] beside the calls; [`waits`],
-//! [`timelines`] and [`doing`] show what only it knows.
+//! [`timelines`] and [`breakdown`] show what only it knows.
 //!
 //! ```
 //! use evenkeel_analysis::{Analysis, Options, ProbeCost, sites::SiteTable};
@@ -27,15 +27,17 @@
 pub mod accumulate;
 pub mod analysis;
 pub mod assembler;
+mod attribute_lines;
 pub mod attributes;
 pub mod blocks;
+pub mod breakdown;
 pub mod classes;
 pub mod critical;
-pub mod doing;
 pub mod factors;
 pub mod histogram;
 pub mod interval;
 pub mod jackknife;
+mod moments;
 pub mod other_rounds;
 pub mod parts;
 pub mod paths;
@@ -49,6 +51,7 @@ pub mod sql;
 pub mod states;
 pub mod summary;
 pub mod sums;
+mod switched_out;
 pub mod timelines;
 pub mod vectors;
 pub mod waits;

@@ -63,11 +63,6 @@ pub fn pair_moment(sums: &Sums, paths: &Paths, a: Part, b: Part) -> f64 {
     }
 }
 
-/// `part / whole`, or zero where the whole does not vary.
-pub fn fraction(part: f64, whole: f64) -> f64 {
-    if whole > 0.0 { part / whole } else { 0.0 }
-}
-
 /// The call paths that were taken, with their names.
 #[derive(Debug)]
 pub struct VarianceTree<'a> {

@@ -8,7 +8,7 @@
 //! The tree is bounded. A call beyond a bound is **folded**: its time stays in the body of its caller, and so do the
 //! calls below it. Vectors still close; [`Paths::folded`] says how often it happened.
 
-use crate::states::State;
+use crate::states::{CALL_STEPS, State};
 
 /// The interval itself.
 pub const ROOT: u32 = 0;
@@ -21,8 +21,6 @@ pub const NODES_MAX: usize = 1 << 13;
 pub const DEPTH_MAX: u32 = 56;
 /// Pairs of siblings of one tree, at most: they are squares of the number of children and dominate the memory.
 pub const PAIRS_MAX: usize = 1 << 17;
-/// Steps below are probe ids, the others are [`State::step`]s.
-pub const CALL_STEPS: u32 = 1 << 20;
 /// Ordinal of the body among the children of its node.
 pub const BODY_ORDINAL: u32 = 0;
 

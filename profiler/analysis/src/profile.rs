@@ -7,7 +7,6 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::doing::TimeSpent;
 use crate::sites::Kind;
 
 /// Version of the JSON.
@@ -418,4 +417,62 @@ pub struct Unpatched {
     pub site: String,
     /// Why, in words.
     pub reason: String,
+}
+
+/// What time is.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
+#[serde(rename_all = "snake_case")]
+pub enum Activity {
+    /// Work of the interval's own.
+    #[default]
+    Running,
+    /// Could run, and does not.
+    OffProcessor,
+    /// Others' work is waited for.
+    Blocked,
+    /// Its turn has not come.
+    Queued,
+    /// A device is waited for.
+    Device,
+    /// A page is waited for.
+    Fault,
+    /// Something outside of the target is waited for.
+    Outside,
+    /// Something is waited for, and nobody saw what.
+    Asleep,
+    /// Waiting is the purpose.
+    Idle,
+    /// Nothing is known.
+    Unknown,
+}
+
+impl Activity {
+    /// All of them.
+    pub const ALL: [Activity; 10] = [
+        Activity::Running,
+        Activity::OffProcessor,
+        Activity::Blocked,
+        Activity::Queued,
+        Activity::Device,
+        Activity::Fault,
+        Activity::Outside,
+        Activity::Asleep,
+        Activity::Idle,
+        Activity::Unknown,
+    ];
+}
+
+/// One line of the summary.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct TimeSpent {
+    /// What.
+    pub doing: Activity,
+    /// Mean time an interval.
+    pub mean_ns: f64,
+    /// The same as a fraction of the mean latency.
+    pub fraction: f64,
+    /// Cov(X, L) / Var(L); the lines add up to 1.
+    pub share: f64,
 }

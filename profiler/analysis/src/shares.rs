@@ -9,7 +9,9 @@ use rustc_hash::FxHashMap;
 
 use crate::blocks::Blocks;
 use crate::histogram::{Histogram, Tail};
-use crate::parts::{Part, VarianceTree, fraction, pair_moment};
+use crate::moments::fraction;
+use crate::moments::standard_deviation;
+use crate::parts::{Part, VarianceTree, pair_moment};
 use crate::paths::ROOT;
 use crate::profile::{Covariance, Node};
 use crate::sums::Sums;
@@ -194,14 +196,5 @@ impl Builder<'_> {
                 tail.inclusive(node) - calls.sum::<i128>()
             }
         }
-    }
-}
-
-/// Sample standard deviation from a sum of squares about the mean; zero for fewer than two values.
-pub fn standard_deviation(moment: f64, count: u64) -> f64 {
-    if count < 2 {
-        0.0
-    } else {
-        (moment.max(0.0) / (count - 1) as f64).sqrt()
     }
 }

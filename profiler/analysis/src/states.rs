@@ -8,9 +8,11 @@
 
 use evenkeel_wire::Kind as Object;
 
-use crate::assembler::spans::Off;
-use crate::paths::CALL_STEPS;
 use crate::sites::Kind;
+use crate::switched_out::Off;
+
+/// Steps of a call path below this are probe ids, the others are [`State::step`]s.
+pub const CALL_STEPS: u32 = 1 << evenkeel_wire::record::PROBE_ID_BITS;
 
 /// A special step of a call path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -5,23 +5,25 @@ use std::collections::BTreeMap;
 use rustc_hash::FxHashMap;
 
 use crate::analysis::RunCounts;
-use crate::attributes::{self, AttributeTable};
+use crate::attribute_lines;
+use crate::attributes::AttributeTable;
+use crate::breakdown;
 use crate::classes::{ClassSums, ClassTable};
-use crate::doing;
 use crate::factors::{self, Selection};
 use crate::histogram::Histogram;
 use crate::interval::Reason;
+use crate::moments::{co_moment, fraction, standard_deviation};
 use crate::other_rounds::{self, RoundFindings};
-use crate::parts::{Part, VarianceTree, fraction};
+use crate::parts::{Part, VarianceTree};
 use crate::paths::{PROBES, ROOT};
 use crate::profile::{
     Bin, Class, ClassPath, Classes, Closure, Overhead, PROFILE_VERSION, Profile, Round,
 };
 use crate::rounds::Detail;
 use crate::self_cost::Measured;
-use crate::shares::{self, standard_deviation};
+use crate::shares;
 use crate::sites::SiteTable;
-use crate::sums::{Sums, co_moment};
+use crate::sums::Sums;
 use crate::timelines::{self, Pick};
 use crate::vectors::ProbeCost;
 use crate::waits;
@@ -151,7 +153,12 @@ pub fn profile(inputs: &Inputs<'_>) -> Profile {
         ),
         factors: factors::factors(&tree, blocks, selection),
         classes: classes(&tree, inputs),
-        attributes: attributes::attributes(&total, blocks, inputs.attributes, options.ticks_per_ns),
+        attributes: attribute_lines::attributes(
+            &total,
+            blocks,
+            inputs.attributes,
+            options.ticks_per_ns,
+        ),
         tree: shares::tree(&tree, blocks, histogram, options.ticks_per_ns),
         doing: Vec::new(),
         waits: Vec::new(),
@@ -160,7 +167,7 @@ pub fn profile(inputs: &Inputs<'_>) -> Profile {
         warnings: Vec::new(),
     };
     if inputs.follows_waits {
-        profile.doing = doing::summary(&tree, options.ticks_per_ns);
+        profile.doing = breakdown::summary(&tree, options.ticks_per_ns);
         profile.waits = waits::waits(&tree, &round.waits, options.ticks_per_ns);
         profile.timelines = timelines::timelines(&tree, inputs);
     }

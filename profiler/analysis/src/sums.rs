@@ -5,6 +5,7 @@
 //! [`crate::interval::LATENCY_BITS`] bits leave room for 2^31 intervals.
 
 use crate::attributes::AttributeSums;
+use crate::moments::co_moment;
 use crate::paths::{BODY_ORDINAL, Paths};
 use crate::vectors::{Entry, Sibling, Vector};
 
@@ -236,20 +237,4 @@ impl Sums {
     fn moment(&self, products: i128, a: i128, b: i128) -> f64 {
         co_moment(self.intervals, products, a, b)
     }
-}
-
-/// Sum of (a - mean a)(b - mean b) over n intervals, from the sums of a b, a and b.
-///
-/// The subtraction is exact: values are moved by the whole ticks of their means in integers, and only the rest, less
-/// than one tick in each mean, is taken off in floating point. So a small variance on a large mean loses nothing.
-pub fn co_moment(n: u64, products: i128, a: i128, b: i128) -> f64 {
-    if n == 0 {
-        return 0.0;
-    }
-    let n = i128::from(n);
-    let (mean_a, mean_b) = (a.div_euclid(n), b.div_euclid(n));
-    let (rest_a, rest_b) = (a.rem_euclid(n), b.rem_euclid(n));
-    // sum (a - mean_a)(b - mean_b) = products - mean_b * a - mean_a * b + n mean_a mean_b, and a = n mean_a + rest_a.
-    let moved = products - mean_b * a - mean_a * rest_b;
-    moved as f64 - rest_a as f64 * rest_b as f64 / n as f64
 }

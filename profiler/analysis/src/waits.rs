@@ -1,7 +1,8 @@
 //! The whole-run view: who waits for whom.
 
 use crate::critical::who::{Row, RowKey, WaitSums};
-use crate::parts::{VarianceTree, fraction};
+use crate::moments::fraction;
+use crate::parts::VarianceTree;
 use crate::profile::WaitedFor;
 use crate::states::{State, object_kind, object_name};
 

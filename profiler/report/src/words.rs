@@ -1,6 +1,6 @@
 //! A factor in plain words: what it is, and what it tells whoever wants the latency steady.
 
-use evenkeel_analysis::doing::{Doing, TimeSpent};
+use evenkeel_analysis::profile::{Activity, TimeSpent};
 use evenkeel_analysis::profile::{Caller, Factor, FactorKind, Profile, WaitedFor};
 use evenkeel_analysis::sites::Kind;
 
@@ -53,18 +53,18 @@ pub fn kind(kind: Kind) -> &'static str {
 }
 
 /// What the time of a summary line is.
-pub fn doing(doing: Doing) -> &'static str {
+pub fn doing(doing: Activity) -> &'static str {
     match doing {
-        Doing::Running => "running",
-        Doing::OffProcessor => "waiting for a processor",
-        Doing::Blocked => "blocked on others' work",
-        Doing::Queued => "queued",
-        Doing::Device => "waiting for a device",
-        Doing::Fault => "waiting for a page",
-        Doing::Outside => "waiting for something outside of the target",
-        Doing::Asleep => "blocked, not seen on what",
-        Doing::Idle => "idle by design",
-        Doing::Unknown => "not seen",
+        Activity::Running => "running",
+        Activity::OffProcessor => "waiting for a processor",
+        Activity::Blocked => "blocked on others' work",
+        Activity::Queued => "queued",
+        Activity::Device => "waiting for a device",
+        Activity::Fault => "waiting for a page",
+        Activity::Outside => "waiting for something outside of the target",
+        Activity::Asleep => "blocked, not seen on what",
+        Activity::Idle => "idle by design",
+        Activity::Unknown => "not seen",
     }
 }
 

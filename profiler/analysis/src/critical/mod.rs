@@ -4,10 +4,10 @@
 //! the waits of the whole run ([`who`]) and some intervals piece by piece ([`kept`], drawn from [`crate::profile::Timeline`]).
 //!
 //! # Idle by design, and blocked
-//! [`crate::doing`] has the rule by which time is one or the other.
+//! [`crate::breakdown`] has the rule by which time is one or the other.
 
+pub mod cursor;
 pub mod kept;
 pub mod path;
-pub mod strand;
 pub mod walk;
 pub mod who;

@@ -3,9 +3,9 @@
 use evenkeel_wire::{Kind, Object};
 use rustc_hash::FxHashMap;
 
+use crate::moments::co_moment;
 use crate::paths::{Paths, ROOT};
 use crate::states::State;
-use crate::sums::co_moment;
 
 /// Combinations kept apart, at most; all others are counted together.
 pub const ROWS_MAX: usize = 1 << 12;

@@ -5,7 +5,8 @@
 //! Waits, and calls through pointers to what is not known, are no callers.
 
 use super::{Functions, Term};
-use crate::parts::{Part, VarianceTree, fraction};
+use crate::moments::fraction;
+use crate::parts::{Part, VarianceTree};
 use crate::paths::ROOT;
 use crate::profile::Caller;
 

@@ -222,7 +222,7 @@ proptest! {
         let (mean_a, mean_b) = (a as f64 / n, b as f64 / n);
         let direct: f64 = values.iter().map(|&(a, b)| (a as f64 - mean_a) * (b as f64 - mean_b)).sum();
         let scale: f64 = values.iter().map(|&(a, b)| ((a as f64 - mean_a) * (b as f64 - mean_b)).abs()).sum();
-        let computed = crate::sums::co_moment(values.len() as u64, products, a, b);
+        let computed = crate::moments::co_moment(values.len() as u64, products, a, b);
         prop_assert!((computed - direct).abs() <= 1e-9 * (1.0 + scale), "{} {}", computed, direct);
     }
 }

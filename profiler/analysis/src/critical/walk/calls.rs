@@ -2,26 +2,26 @@
 
 use evenkeel_wire::record::Record;
 
-use super::super::strand::{Enclosing, Frame, Standing, Strand};
+use super::super::cursor::{Cursor, Enclosing, Frame, Role};
 use super::{Next, STEPS_MAX, Walk};
 use crate::interval::Reason;
 use crate::vectors::Place;
 
 impl<'a> Walk<'a> {
-    /// Enters calls that are open at `strand.at`, outermost first: start and probe. Says whether all of them nest.
+    /// Enters calls that are open at `cursor.at`, outermost first: start and probe. Says whether all of them nest.
     pub(super) fn enclose(
         &mut self,
-        strand: &mut Strand<'a>,
+        cursor: &mut Cursor<'a>,
         running: impl Iterator<Item = (u64, u32)>,
     ) -> bool {
         let mut nest = true;
         for (start, probe) in running {
-            let since = strand.frames.last().map_or(0, |frame| frame.start);
-            if start > strand.at || start < since {
+            let since = cursor.frames.last().map_or(0, |frame| frame.start);
+            if start > cursor.at || start < since {
                 nest = false;
                 continue;
             }
-            self.enter_call(strand, start, probe, true);
+            self.enter_call(cursor, start, probe, true);
         }
         nest
     }
@@ -29,17 +29,17 @@ impl<'a> Walk<'a> {
     /// `is_part`: the path may meet the call again, or has met it.
     pub(super) fn enter_call(
         &mut self,
-        strand: &mut Strand<'a>,
+        cursor: &mut Cursor<'a>,
         start: u64,
         probe: u32,
         is_part: bool,
     ) {
-        let above = strand.innermost();
+        let above = cursor.innermost();
         let place = match is_part {
-            true => self.part_of_call(above, probe, strand.thread, start),
+            true => self.part_of_call(above, probe, cursor.thread, start),
             false => self.vectoriser.call(above, probe, self.paths),
         };
-        strand.frames.push(Frame {
+        cursor.frames.push(Frame {
             start,
             what: Enclosing::Call(probe),
             place,
@@ -62,41 +62,41 @@ impl<'a> Walk<'a> {
     }
 
     /// The path turns away from calls in the middle, and may meet them again.
-    pub(super) fn cut_calls(&mut self, strand: &Strand<'a>) {
-        let calls = strand.frames.iter();
+    pub(super) fn cut_calls(&mut self, cursor: &Cursor<'a>) {
+        let calls = cursor.frames.iter();
         let calls = calls.filter(|frame| matches!(frame.what, Enclosing::Call(_)));
         self.parts
-            .extend(calls.map(|frame| (frame.place, strand.thread, frame.start)));
+            .extend(calls.map(|frame| (frame.place, cursor.thread, frame.start)));
     }
 
     /// A call that was recorded before `at` and ended later: a signal handler's, or it does not nest.
     pub(super) fn beyond(
         &mut self,
-        strand: &mut Strand<'a>,
+        cursor: &mut Cursor<'a>,
         call: &Record,
     ) -> Result<Next<'a>, Reason> {
-        if call.start < strand.at && self.is_home() && strand.standing == Standing::Own {
+        if call.start < cursor.at && self.is_home() && cursor.role == Role::Own {
             return Err(Reason::Malformed);
         }
-        strand.call -= 1;
+        cursor.call -= 1;
         Ok(Next::Again)
     }
 
     pub(super) fn meet_call(
         &mut self,
-        strand: &mut Strand<'a>,
+        cursor: &mut Cursor<'a>,
         call: &Record,
     ) -> Result<Next<'a>, Reason> {
-        strand.call -= 1;
-        let strict = self.is_home() && strand.standing == Standing::Own;
+        cursor.call -= 1;
+        let strict = self.is_home() && cursor.role == Role::Own;
         let end = call.end();
-        strand.leave(end);
-        let since = strand.frames.last().map_or(0, |frame| frame.start);
+        cursor.leave(end);
+        let since = cursor.frames.last().map_or(0, |frame| frame.start);
         let nests = call.start >= since && !(strict && end < self.subject.begin);
         match (nests, strict) {
             (true, _) => {
-                let is_part = call.start < strand.lower;
-                self.enter_call(strand, call.start, call.id(), is_part);
+                let is_part = call.start < cursor.lower;
+                self.enter_call(cursor, call.start, call.id(), is_part);
             }
             (false, true) => return Err(Reason::Malformed),
             (false, false) => {}
@@ -106,24 +106,24 @@ impl<'a> Walk<'a> {
 
     /// Meets calls as long as nothing else comes in between: the loop in which nearly all records are dealt with. What is not
     /// simple is left to [`Walk::step`], which does the same one by one.
-    pub(super) fn run_through_calls(&mut self, strand: &mut Strand<'a>) {
-        if self.now != strand.at || !strand.past.spans.is_empty() || strand.is_waiting() {
+    pub(super) fn run_through_calls(&mut self, cursor: &mut Cursor<'a>) {
+        if self.now != cursor.at || !cursor.past.spans.is_empty() || cursor.is_waiting() {
             return;
         }
-        let timeline = strand.timeline();
-        let mark = strand.mark.checked_sub(1).and_then(|at| timeline.mark(at));
+        let timeline = cursor.timeline();
+        let mark = cursor.mark.checked_sub(1).and_then(|at| timeline.mark(at));
         let first = mark.map_or(0, |mark| mark.calls_before);
-        let lower = strand.lower.max(timeline.known_since());
-        while strand.call > first && self.steps < STEPS_MAX {
-            let Some(&call) = timeline.call(strand.call - 1) else {
+        let lower = cursor.lower.max(timeline.known_since());
+        while cursor.call > first && self.steps < STEPS_MAX {
+            let Some(&call) = timeline.call(cursor.call - 1) else {
                 return;
             };
             let end = call.end();
-            if end > strand.at || end <= lower {
+            if end > cursor.at || end <= lower {
                 return;
             }
-            self.unwind_calls(strand, end);
-            if strand
+            self.unwind_calls(cursor, end);
+            if cursor
                 .frames
                 .last()
                 .is_some_and(|frame| call.start < frame.start)
@@ -131,23 +131,23 @@ impl<'a> Walk<'a> {
                 return;
             }
             self.steps += 1;
-            strand.call -= 1;
-            self.enter_call(strand, call.start, call.id(), call.start < strand.lower);
+            cursor.call -= 1;
+            self.enter_call(cursor, call.start, call.id(), call.start < cursor.lower);
         }
     }
 
     /// Spends down to `end`, where nothing but calls encloses, and leaves what began later.
-    fn unwind_calls(&mut self, strand: &mut Strand<'a>, end: u64) {
-        while let Some(&frame) = strand.frames.last() {
-            self.spend(frame.start.max(end), strand.thread, frame.place);
+    fn unwind_calls(&mut self, cursor: &mut Cursor<'a>, end: u64) {
+        while let Some(&frame) = cursor.frames.last() {
+            self.spend(frame.start.max(end), cursor.thread, frame.place);
             if frame.start < end {
                 break;
             }
-            strand.frames.pop();
+            cursor.frames.pop();
         }
-        if strand.frames.is_empty() {
-            self.spend(end, strand.thread, strand.base);
+        if cursor.frames.is_empty() {
+            self.spend(end, cursor.thread, cursor.base);
         }
-        strand.at = end;
+        cursor.at = end;
     }
 }

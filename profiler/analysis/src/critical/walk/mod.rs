@@ -1,16 +1,16 @@
 //! The critical path of one interval, walked backwards: an exact partition of its time (dissertation 2.3.3.3, algorithm 2).
 //!
-//! The walk stands at a moment `now`, at first the interval's end, and on a stack of **strands**, each a thread read backwards.
-//! The topmost strand spends the time down to the next thing it meets, and `now` moves down to it:
+//! The walk stands at a moment `now`, at first the interval's end, and on a stack of **cursors**, each a thread read backwards.
+//! The topmost cursor spends the time down to the next thing it meets, and `now` moves down to it:
 //! ```text
 //! running             to the innermost call on the stack of the thread
-//! asleep in a call    ended by another thread, as the kernel saw: a new strand, as below; else to what the kernel calls it
+//! asleep in a call    ended by another thread, as the kernel saw: a new cursor, as below; else to what the kernel calls it
 //! a wait [t0, t1]     ended by a wake at w:  [w, t1] woken, not yet running
-//!                                            [t0, w] a new strand: the waker, from w back to t0; then this one goes on at t0
+//!                                            [t0, w] a new cursor: the waker, from w back to t0; then this one goes on at t0
 //!                     ended by nobody seen:  [t0, t1] to the wait
-//! a task taken up     [enqueued, taken up] queued; the strand goes on at whoever enqueued it
+//! a task taken up     [enqueued, taken up] queued; the cursor goes on at whoever enqueued it
 //! a turn to another   the interval's thread does something else, back to where the interval's last segment ended, on
-//! interval            whichever thread that was; the strand goes on there
+//! interval            whichever thread that was; the cursor goes on there
 //! ```
 //! Each moment is spent once, so what is spent adds up to the latency exactly.
 //!
@@ -28,8 +28,8 @@ mod waits;
 
 use rustc_hash::FxHashSet;
 
+use super::cursor::{Cursor, Ending, Item, Moment, Role};
 use super::path::Path;
-use super::strand::{Ending, Item, Moment, Standing, Strand};
 use crate::assembler::Past;
 use crate::assembler::timeline::{Mark, What};
 use crate::interval::{Reason, Serving, Subject};
@@ -59,11 +59,11 @@ pub struct Walk<'a> {
     parts: FxHashSet<(Place, u64, u64)>,
 }
 
-/// What a step of a strand leads to.
+/// What a step of a cursor leads to.
 enum Next<'a> {
     Again,
     Done,
-    Follow(Strand<'a>),
+    Follow(Cursor<'a>),
 }
 
 impl<'a> Walk<'a> {
@@ -91,32 +91,32 @@ impl<'a> Walk<'a> {
             hops: 0,
             parts: FxHashSet::default(),
         };
-        let first = walk.own_strand()?;
-        walk.strands(first)?;
+        let first = walk.own_cursor()?;
+        walk.cursors(first)?;
         walk.spend_unseen(subject.begin, subject.thread, root);
         Ok(())
     }
 
-    fn strands(&mut self, first: Strand<'a>) -> Result<(), Reason> {
-        let mut strands = vec![first];
-        while let Some(strand) = strands.last_mut() {
+    fn cursors(&mut self, first: Cursor<'a>) -> Result<(), Reason> {
+        let mut cursors = vec![first];
+        while let Some(cursor) = cursors.last_mut() {
             self.steps += 1;
             if self.steps > STEPS_MAX {
                 return Ok(());
             }
-            match self.step(strand)? {
+            match self.step(cursor)? {
                 Next::Again => {}
                 Next::Done => {
-                    strands.pop();
+                    cursors.pop();
                 }
-                Next::Follow(waker) => strands.push(waker),
+                Next::Follow(waker) => cursors.push(waker),
             }
-            self.hops = strands.len().saturating_sub(1);
+            self.hops = cursors.len().saturating_sub(1);
         }
         Ok(())
     }
 
-    fn own_strand(&mut self) -> Result<Strand<'a>, Reason> {
+    fn own_cursor(&mut self) -> Result<Cursor<'a>, Reason> {
         let subject = self.subject;
         let past = self.past.threads.get(&subject.thread);
         let past = past.ok_or(Reason::RecordsLost)?;
@@ -126,7 +126,7 @@ impl<'a> Walk<'a> {
             mark: Some(subject.mark),
         };
         let moment = Moment::of(&past.reader.timeline, ending).ok_or(Reason::RecordsLost)?;
-        let mut strand = Strand {
+        let mut cursor = Cursor {
             thread: subject.thread,
             past,
             mark: moment.mark,
@@ -134,16 +134,16 @@ impl<'a> Walk<'a> {
             at: subject.end,
             lower: subject.begin,
             serving: moment.serving,
-            standing: Standing::Own,
+            role: Role::Own,
             root: self.root,
             base: self.root,
             frames: Vec::new(),
         };
         let strict = self.is_home();
-        if !self.enclose(&mut strand, moment.running.into_iter()) && strict {
+        if !self.enclose(&mut cursor, moment.running.into_iter()) && strict {
             return Err(Reason::Malformed);
         }
-        Ok(strand)
+        Ok(cursor)
     }
 
     /// Whether the interval stays on its thread.
@@ -167,52 +167,52 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// One step of the topmost strand.
-    fn step(&mut self, strand: &mut Strand<'a>) -> Result<Next<'a>, Reason> {
-        self.run_through_calls(strand);
-        let item = strand.peek();
+    /// One step of the topmost cursor.
+    fn step(&mut self, cursor: &mut Cursor<'a>) -> Result<Next<'a>, Reason> {
+        self.run_through_calls(cursor);
+        let item = cursor.peek();
         let is_begin = matches!(item, Item::Mark(_))
-            && strand.standing == Standing::Own
-            && self.subject.begin_mark == Some(strand.mark - 1);
-        let bounded_by_time = !(strand.standing == Standing::Own && self.is_home());
-        if strand.at <= strand.lower && (bounded_by_time || is_begin) {
-            return self.reached_lower(strand);
+            && cursor.role == Role::Own
+            && self.subject.begin_mark == Some(cursor.mark - 1);
+        let bounded_by_time = !(cursor.role == Role::Own && self.is_home());
+        if cursor.at <= cursor.lower && (bounded_by_time || is_begin) {
+            return self.reached_lower(cursor);
         }
         let target = match item {
-            Item::Call(call) if call.end() > strand.at => return self.beyond(strand, &call),
+            Item::Call(call) if call.end() > cursor.at => return self.beyond(cursor, &call),
             Item::Call(call) => call.end(),
-            Item::Mark(mark) => mark.time.min(strand.at),
-            Item::Nothing => strand.timeline().known_since(),
+            Item::Mark(mark) => mark.time.min(cursor.at),
+            Item::Nothing => cursor.timeline().known_since(),
         };
-        let target = target.max(strand.lower);
-        if strand.at > target {
-            return Ok(self.unwind(strand, target));
+        let target = target.max(cursor.lower);
+        if cursor.at > target {
+            return Ok(self.unwind(cursor, target));
         }
         match item {
-            Item::Call(call) => self.meet_call(strand, &call),
-            Item::Mark(mark) => self.meet_mark(strand, &mark),
+            Item::Call(call) => self.meet_call(cursor, &call),
+            Item::Mark(mark) => self.meet_mark(cursor, &mark),
             Item::Nothing => {
-                self.spend_unseen(strand.lower, strand.thread, strand.root);
-                strand.at = strand.lower;
+                self.spend_unseen(cursor.lower, cursor.thread, cursor.root);
+                cursor.at = cursor.lower;
                 Ok(Next::Done)
             }
         }
     }
 
-    fn meet_mark(&mut self, strand: &mut Strand<'a>, mark: &Mark) -> Result<Next<'a>, Reason> {
-        strand.mark -= 1;
+    fn meet_mark(&mut self, cursor: &mut Cursor<'a>, mark: &Mark) -> Result<Next<'a>, Reason> {
+        cursor.mark -= 1;
         match mark.what {
-            What::Wait { start, objects } => self.meet_wait(strand, start, mark.time, objects),
+            What::Wait { start, objects } => self.meet_wait(cursor, start, mark.time, objects),
             What::Anchor => {}
-            What::Dequeue(task) => self.meet_dequeue(strand, task),
-            What::Turn => self.meet_turn(strand, mark),
-            What::Gap if strand.standing == Standing::Own => return Err(Reason::RecordsLost),
+            What::Dequeue(task) => self.meet_dequeue(cursor, task),
+            What::Turn => self.meet_turn(cursor, mark),
+            What::Gap if cursor.role == Role::Own => return Err(Reason::RecordsLost),
             What::Gap => {
-                let lower = strand.lower;
-                self.spend_unseen(lower, strand.thread, strand.root);
-                strand.at = lower;
-                strand.leave(lower);
-                if strand.standing != Standing::Gap {
+                let lower = cursor.lower;
+                self.spend_unseen(lower, cursor.thread, cursor.root);
+                cursor.at = lower;
+                cursor.leave(lower);
+                if cursor.role != Role::Gap {
                     return Ok(Next::Done);
                 }
             }

@@ -2,7 +2,7 @@
 
 use evenkeel_wire::Object;
 
-use super::super::strand::{Enclosing, Standing, Strand, running_at};
+use super::super::cursor::{Cursor, Enclosing, Role, running_at};
 use super::{Next, Walk};
 use crate::assembler::Thread;
 use crate::assembler::timeline::{Mark, What};
@@ -11,16 +11,16 @@ use crate::states::State;
 use crate::vectors::Place;
 
 impl<'a> Walk<'a> {
-    /// Where the outermost call of a strand hangs.
-    pub(super) fn base(&mut self, strand: &Strand<'a>) -> Place {
-        let other = self.other(strand.serving, strand.at);
-        match strand.standing {
-            Standing::Own => self.root,
-            Standing::Foreign => self.state(strand.root, other),
-            Standing::Origin => self.state(self.root, other),
-            Standing::Gap => {
+    /// Where the outermost call of a cursor hangs.
+    pub(super) fn base(&mut self, cursor: &Cursor<'a>) -> Place {
+        let other = self.other(cursor.serving, cursor.at);
+        match cursor.role {
+            Role::Own => self.root,
+            Role::Foreign => self.state(cursor.root, other),
+            Role::Origin => self.state(self.root, other),
+            Role::Gap => {
                 let turn = self.state(self.root, State::Turn);
-                match strand.serving {
+                match cursor.serving {
                     Serving::Nobody => turn,
                     _ => self.state(turn, other),
                 }
@@ -29,14 +29,14 @@ impl<'a> Walk<'a> {
     }
 
     /// Hangs what encloses the present moment under what the thread serves now. A call counts once under each.
-    pub(super) fn rebase(&mut self, strand: &mut Strand<'a>) {
-        self.cut_calls(strand);
-        strand.base = self.base(strand);
-        let mut above = strand.base;
-        for frame in &mut strand.frames {
+    pub(super) fn rebase(&mut self, cursor: &mut Cursor<'a>) {
+        self.cut_calls(cursor);
+        cursor.base = self.base(cursor);
+        let mut above = cursor.base;
+        for frame in &mut cursor.frames {
             frame.place = match frame.what {
                 Enclosing::Call(probe) => {
-                    self.part_of_call(above, probe, strand.thread, frame.start)
+                    self.part_of_call(above, probe, cursor.thread, frame.start)
                 }
                 Enclosing::Wait(kind, _) => {
                     self.vectoriser.state(above, State::Waits(kind), self.paths)
@@ -46,44 +46,44 @@ impl<'a> Walk<'a> {
         }
     }
 
-    pub(super) fn meet_turn(&mut self, strand: &mut Strand<'a>, mark: &Mark) {
-        if self.is_home() && strand.standing == Standing::Own {
+    pub(super) fn meet_turn(&mut self, cursor: &mut Cursor<'a>, mark: &Mark) {
+        if self.is_home() && cursor.role == Role::Own {
             return; // between its begin and its end the thread is its own
         }
-        if strand.serving == mark.serving && strand.standing != Standing::Own {
+        if cursor.serving == mark.serving && cursor.role != Role::Own {
             return;
         }
-        strand.leave(mark.time);
-        strand.serving = mark.serving;
+        cursor.leave(mark.time);
+        cursor.serving = mark.serving;
         let Serving::Keyed(key) = self.subject.serving else {
-            return self.rebase(strand);
+            return self.rebase(cursor);
         };
-        let serves = strand.serving == self.subject.serving;
-        match strand.standing {
-            Standing::Foreign | Standing::Gap | Standing::Origin => self.rebase(strand),
-            Standing::Own if serves => {}
+        let serves = cursor.serving == self.subject.serving;
+        match cursor.role {
+            Role::Foreign | Role::Gap | Role::Origin => self.rebase(cursor),
+            Role::Own if serves => {}
             // The segment begins with a task: the walk goes on where it was enqueued.
-            Standing::Own if self.takes_up_task(strand) => {}
-            Standing::Own => {
+            Role::Own if self.takes_up_task(cursor) => {}
+            Role::Own => {
                 let begin = self.subject.begin;
                 let until = mark.time.saturating_sub(1);
                 let last = self
                     .past
                     .keyed
-                    .last_segment(key, strand.thread, begin, until);
-                strand.standing = Standing::Gap;
-                strand.lower = last.map_or(begin, |segment| segment.end);
-                self.rebase(strand);
+                    .last_segment(key, cursor.thread, begin, until);
+                cursor.role = Role::Gap;
+                cursor.lower = last.map_or(begin, |segment| segment.end);
+                self.rebase(cursor);
             }
         }
     }
 
-    /// Whether the thread took up a task that somebody enqueued, between `strand.at` and its turn before.
-    pub(super) fn takes_up_task(&self, strand: &Strand<'a>) -> bool {
-        let timeline = strand.timeline();
-        let marks = (0..strand.mark).rev().map_while(|at| timeline.mark(at));
+    /// Whether the thread took up a task that somebody enqueued, between `cursor.at` and its turn before.
+    pub(super) fn takes_up_task(&self, cursor: &Cursor<'a>) -> bool {
+        let timeline = cursor.timeline();
+        let marks = (0..cursor.mark).rev().map_while(|at| timeline.mark(at));
         let mut marks =
-            marks.take_while(|mark| mark.what != What::Turn && mark.time >= strand.lower);
+            marks.take_while(|mark| mark.what != What::Turn && mark.time >= cursor.lower);
         marks.any(|mark| match mark.what {
             What::Dequeue(task) => self.past.enqueued.last_of_any(task, mark.time).is_some(),
             _ => false,
@@ -91,97 +91,93 @@ impl<'a> Walk<'a> {
     }
 
     /// Follows created-by. Inside an interval that stays on its thread the thread's own waits tell why it waited.
-    pub(super) fn meet_dequeue(&mut self, strand: &mut Strand<'a>, task: Object) {
-        let own = strand.standing != Standing::Foreign;
-        if strand.standing == Standing::Gap || own && self.is_home() {
+    pub(super) fn meet_dequeue(&mut self, cursor: &mut Cursor<'a>, task: Object) {
+        let own = cursor.role != Role::Foreign;
+        if cursor.role == Role::Gap || own && self.is_home() {
             return;
         }
-        let Some(origin) = self.past.enqueued.last_of_any(task, strand.at) else {
+        let Some(origin) = self.past.enqueued.last_of_any(task, cursor.at) else {
             return;
         };
-        let until = origin.time.max(strand.lower);
-        let queued = self.state(strand.root, State::Queued);
-        self.spend(until, strand.thread, queued);
-        strand.at = until;
-        self.cut_calls(strand);
-        strand.leave(0);
-        if origin.time <= strand.lower {
+        let until = origin.time.max(cursor.lower);
+        let queued = self.state(cursor.root, State::Queued);
+        self.spend(until, cursor.thread, queued);
+        cursor.at = until;
+        self.cut_calls(cursor);
+        cursor.leave(0);
+        if origin.time <= cursor.lower {
             return;
         }
         let past = self.past.threads.get(&origin.thread);
         let mark = past.and_then(|past| past.reader.timeline.mark(origin.mark));
         let (Some(past), Some(&mark)) = (past, mark) else {
-            self.spend_unseen(strand.lower, origin.thread, strand.root);
-            strand.at = strand.lower;
+            self.spend_unseen(cursor.lower, origin.thread, cursor.root);
+            cursor.at = cursor.lower;
             return;
         };
-        self.go_to(strand, origin.thread, past, origin.mark, &mark);
+        self.go_to(cursor, origin.thread, past, origin.mark, &mark);
         if own {
             let free = matches!(mark.serving, Serving::Nobody);
             let same = free || mark.serving == self.subject.serving;
-            strand.standing = if same {
-                Standing::Own
-            } else {
-                Standing::Origin
-            };
+            cursor.role = if same { Role::Own } else { Role::Origin };
         }
-        strand.base = self.base(strand);
+        cursor.base = self.base(cursor);
         let opens = past.reader.timeline.opens(&mark);
-        self.enclose(strand, opens.map(|open| (open.start, open.probe)));
+        self.enclose(cursor, opens.map(|open| (open.start, open.probe)));
     }
 
     /// Goes on with another part of the past, below a mark; nothing encloses it yet.
     pub(super) fn go_to(
         &mut self,
-        strand: &mut Strand<'a>,
+        cursor: &mut Cursor<'a>,
         thread: u64,
         past: &'a Thread,
         number: u64,
         mark: &Mark,
     ) {
-        strand.thread = thread;
-        strand.past = past;
-        strand.mark = number;
-        strand.call = mark.calls_before;
-        strand.serving = mark.serving;
-        strand.frames.clear();
+        cursor.thread = thread;
+        cursor.past = past;
+        cursor.mark = number;
+        cursor.call = mark.calls_before;
+        cursor.serving = mark.serving;
+        cursor.frames.clear();
     }
 
-    /// A strand is at its end; after a gap it goes on at the interval's segment before.
-    pub(super) fn reached_lower(&mut self, strand: &mut Strand<'a>) -> Result<Next<'a>, Reason> {
+    /// A cursor is at its end; after a gap it goes on at the interval's segment before.
+    pub(super) fn reached_lower(&mut self, cursor: &mut Cursor<'a>) -> Result<Next<'a>, Reason> {
         let begin = self.subject.begin;
         let Serving::Keyed(key) = self.subject.serving else {
             return Ok(Next::Done);
         };
-        if strand.standing != Standing::Gap || strand.lower <= begin {
+        if cursor.role != Role::Gap || cursor.lower <= begin {
             return Ok(Next::Done);
         }
-        let at = strand.lower;
-        let segment = self.past.keyed.last_segment(key, strand.thread, begin, at);
+        let at = cursor.lower;
+        let segment = self.past.keyed.last_segment(key, cursor.thread, begin, at);
         let segment = segment.filter(|segment| segment.end == at);
         let past = segment.and_then(|segment| self.past.threads.get(&segment.thread));
         let mark = segment.zip(past).and_then(|(segment, past)| {
             let mark = past.reader.timeline.mark(segment.end_mark)?;
             Some((segment, past, *mark))
         });
-        strand.standing = Standing::Own;
-        strand.lower = begin;
+        cursor.role = Role::Own;
+        cursor.lower = begin;
         let Some((segment, past, mark)) = mark else {
             return Ok(Next::Done); // dropped since: what is left is "not seen"
         };
-        let stayed = segment.thread == strand.thread;
-        strand.leave(at);
-        self.cut_calls(strand);
-        let enclosing = std::mem::take(&mut strand.frames);
-        self.go_to(strand, segment.thread, past, segment.end_mark, &mark);
+        let stayed = segment.thread == cursor.thread;
+        cursor.leave(at);
+        self.cut_calls(cursor);
+        let enclosing = std::mem::take(&mut cursor.frames);
+        self.go_to(cursor, segment.thread, past, segment.end_mark, &mark);
         if stayed {
-            strand.frames = enclosing;
-            self.rebase(strand);
+            cursor.frames = enclosing;
+            self.rebase(cursor);
         } else {
-            strand.base = self.root;
+            cursor.base = self.root;
             let (number, calls) = (segment.end_mark + 1, mark.calls_before);
             for (start, probe) in running_at(&past.reader.timeline, number, calls, mark.time) {
-                self.enter_call(strand, start, probe, true);
+                self.enter_call(cursor, start, probe, true);
             }
         }
         Ok(Next::Again)

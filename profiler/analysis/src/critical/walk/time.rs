@@ -1,7 +1,7 @@
 //! Spending time: down to the next thing met, in the innermost call or wait, and not while the kernel says otherwise.
 
+use super::super::cursor::{Cursor, Enclosing};
 use super::super::path::Piece;
-use super::super::strand::{Enclosing, Strand};
 use super::waits::ended_sleep;
 use super::{Next, Walk};
 use crate::assembler::spans::Off;
@@ -10,78 +10,78 @@ use crate::vectors::Place;
 
 impl<'a> Walk<'a> {
     /// Spends the innermost frame's time, or a part of it, on the way down to `target`.
-    pub(super) fn unwind(&mut self, strand: &mut Strand<'a>, target: u64) -> Next<'a> {
-        strand.leave(strand.at);
-        let frame = strand.frames.last().copied();
+    pub(super) fn unwind(&mut self, cursor: &mut Cursor<'a>, target: u64) -> Next<'a> {
+        cursor.leave(cursor.at);
+        let frame = cursor.frames.last().copied();
         let floor = frame.map_or(target, |frame| frame.start.max(target));
-        let place = strand.innermost();
+        let place = cursor.innermost();
         match frame.map(|frame| frame.what) {
-            _ if floor >= self.now => strand.at = floor,
+            _ if floor >= self.now => cursor.at = floor,
             Some(Enclosing::Wait(kind, endings)) => {
-                return self.unwind_wait(strand, floor, place, kind, endings);
+                return self.unwind_wait(cursor, floor, place, kind, endings);
             }
-            _ => return self.unwind_running(strand, floor, place),
+            _ => return self.unwind_running(cursor, floor, place),
         }
         Next::Again
     }
 
     /// Spends down to `floor` on a thread that runs, but for when the kernel says that it did not; only down to where another
     /// thread woke it, if one did.
-    fn unwind_running(&mut self, strand: &mut Strand<'a>, floor: u64, place: Place) -> Next<'a> {
+    fn unwind_running(&mut self, cursor: &mut Cursor<'a>, floor: u64, place: Place) -> Next<'a> {
         while self.now > floor {
-            let span = strand.past.spans.last_before(self.now);
+            let span = cursor.past.spans.last_before(self.now);
             let Some(span) = span.filter(|span| span.end > floor) else {
                 break;
             };
-            self.spend(span.end, strand.thread, place);
-            strand.at = span.start.max(floor);
-            let Some(ending) = ended_sleep(strand, span) else {
+            self.spend(span.end, cursor.thread, place);
+            cursor.at = span.start.max(floor);
+            let Some(ending) = ended_sleep(cursor, span) else {
                 let off = self.state(place, State::of_off(span.off));
-                self.spend(strand.at, strand.thread, off);
+                self.spend(cursor.at, cursor.thread, off);
                 continue;
             };
-            let wait = self.unannounced(strand, ending, place);
-            if let Some(waker) = self.follow(ending, wait, strand.at) {
+            let wait = self.unannounced(cursor, ending, place);
+            if let Some(waker) = self.follow(ending, wait, cursor.at) {
                 return Next::Follow(waker);
             }
-            self.spend_unseen(strand.at, ending.thread, wait);
+            self.spend_unseen(cursor.at, ending.thread, wait);
         }
-        self.spend(floor, strand.thread, place);
-        strand.at = floor;
+        self.spend(floor, cursor.thread, place);
+        cursor.at = floor;
         Next::Again
     }
 
     /// The same in a wait that is spent running: nobody is followed who ended a sleep in it.
-    pub(super) fn spend_running(&mut self, strand: &Strand<'a>, floor: u64, place: Place) {
-        self.spend_around(strand, floor, place, |off| Some(State::of_off(off)));
+    pub(super) fn spend_running(&mut self, cursor: &Cursor<'a>, floor: u64, place: Place) {
+        self.spend_around(cursor, floor, place, |off| Some(State::of_off(off)));
     }
 
     /// The same on a thread of which it is known that it does not run: only that it could have is news.
-    pub(super) fn spend_waiting(&mut self, strand: &Strand<'a>, floor: u64, place: Place) {
-        self.spend_around(strand, floor, place, |off| {
+    pub(super) fn spend_waiting(&mut self, cursor: &Cursor<'a>, floor: u64, place: Place) {
+        self.spend_around(cursor, floor, place, |off| {
             (off == Off::Preempted).then_some(State::Preempted)
         });
     }
 
     fn spend_around(
         &mut self,
-        strand: &Strand<'a>,
+        cursor: &Cursor<'a>,
         floor: u64,
         place: Place,
         state: impl Fn(Off) -> Option<State>,
     ) {
         while self.now > floor {
-            let span = strand.past.spans.last_before(self.now);
+            let span = cursor.past.spans.last_before(self.now);
             let Some(span) = span.filter(|span| span.end > floor) else {
-                self.spend(floor, strand.thread, place);
+                self.spend(floor, cursor.thread, place);
                 return;
             };
-            self.spend(span.end, strand.thread, place);
+            self.spend(span.end, cursor.thread, place);
             let off = match state(span.off) {
                 Some(state) => self.state(place, state),
                 None => place,
             };
-            self.spend(span.start.max(floor), strand.thread, off);
+            self.spend(span.start.max(floor), cursor.thread, off);
         }
     }
 

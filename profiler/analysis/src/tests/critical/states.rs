@@ -6,8 +6,8 @@ use evenkeel_wire::record::{Marker, Record};
 use super::super::trace::{near, options};
 use super::streams::*;
 use crate::assembler::spans::{Off, SwitchedOut};
-use crate::doing::Doing;
 use crate::interval::Reason;
+use crate::profile::Activity;
 
 fn off(start: u64, end: u64, off: Off) -> SwitchedOut {
     SwitchedOut {
@@ -98,14 +98,14 @@ fn what_the_time_was() {
     let profile = analysis.profile(&table(), &options());
     spent(&profile);
     let expected = [
-        (Doing::Running, 18.0),
-        (Doing::OffProcessor, 5.0),
-        (Doing::Blocked, 37.0),
-        (Doing::Device, 7.0),
-        (Doing::Fault, 8.0),
-        (Doing::Outside, 6.0),
-        (Doing::Asleep, 3.0),
-        (Doing::Idle, 16.0),
+        (Activity::Running, 18.0),
+        (Activity::OffProcessor, 5.0),
+        (Activity::Blocked, 37.0),
+        (Activity::Device, 7.0),
+        (Activity::Fault, 8.0),
+        (Activity::Outside, 6.0),
+        (Activity::Asleep, 3.0),
+        (Activity::Idle, 16.0),
     ];
     let found: Vec<_> = profile
         .doing
@@ -222,7 +222,7 @@ fn sleeps_that_no_call_announced_are_followed() {
     let blocked = profile
         .doing
         .iter()
-        .find(|line| line.doing == Doing::Blocked);
+        .find(|line| line.doing == Activity::Blocked);
     assert_eq!(blocked.unwrap().mean_ns, 50.0);
 }
 

@@ -102,10 +102,10 @@ pub enum Item {
     Nothing,
 }
 
-/// How an own strand stands to its interval.
+/// How an own cursor stands to its interval.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Standing {
-    /// The strand is another thread's, while the interval's was blocked.
+pub enum Role {
+    /// The cursor is another thread's, while the interval's was blocked.
     Foreign,
     /// The interval's own work.
     Own,
@@ -116,7 +116,7 @@ pub enum Standing {
 }
 
 /// One thread read backwards from a mark down to `lower`.
-pub struct Strand<'a> {
+pub struct Cursor<'a> {
     /// The thread's key.
     pub thread: u64,
     /// Its past.
@@ -127,13 +127,13 @@ pub struct Strand<'a> {
     pub call: u64,
     /// Everything later is dealt with, ticks.
     pub at: u64,
-    /// Where the strand ends, ticks.
+    /// Where the cursor ends, ticks.
     pub lower: u64,
     /// What the thread serves at `at`.
     pub serving: Serving,
-    /// What the strand is for.
-    pub standing: Standing,
-    /// Where the strand hangs: the interval itself, or a wait.
+    /// What the cursor is for.
+    pub role: Role,
+    /// Where the cursor hangs: the interval itself, or a wait.
     pub root: Place,
     /// Where the outermost call hangs.
     pub base: Place,
@@ -141,7 +141,7 @@ pub struct Strand<'a> {
     pub frames: Vec<Frame>,
 }
 
-impl<'a> Strand<'a> {
+impl<'a> Cursor<'a> {
     /// The thread's timeline.
     pub fn timeline(&self) -> &'a Timeline {
         &self.past.reader.timeline

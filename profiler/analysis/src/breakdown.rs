@@ -16,84 +16,26 @@
 //!   a call that waits for the client. What comes between two intervals is in none of them and not counted at all.
 //! - **Unknown**: not recorded.
 
-use evenkeel_wire::Kind as Object;
-use serde::{Deserialize, Serialize};
-
-use crate::parts::{Part, VarianceTree, fraction};
+use crate::moments::fraction;
+use crate::parts::{Part, VarianceTree};
 use crate::paths::{PROBES, ROOT};
+use crate::profile::{Activity, TimeSpent};
 use crate::sites::Kind;
 use crate::states::{State, object_kind};
-
-/// What time is.
-#[derive(
-    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
-)]
-#[serde(rename_all = "snake_case")]
-pub enum Doing {
-    /// Work of the interval's own.
-    #[default]
-    Running,
-    /// Could run, and does not.
-    OffProcessor,
-    /// Others' work is waited for.
-    Blocked,
-    /// Its turn has not come.
-    Queued,
-    /// A device is waited for.
-    Device,
-    /// A page is waited for.
-    Fault,
-    /// Something outside of the target is waited for.
-    Outside,
-    /// Something is waited for, and nobody saw what.
-    Asleep,
-    /// Waiting is the purpose.
-    Idle,
-    /// Nothing is known.
-    Unknown,
-}
-
-impl Doing {
-    /// All of them.
-    pub const ALL: [Doing; 10] = [
-        Doing::Running,
-        Doing::OffProcessor,
-        Doing::Blocked,
-        Doing::Queued,
-        Doing::Device,
-        Doing::Fault,
-        Doing::Outside,
-        Doing::Asleep,
-        Doing::Idle,
-        Doing::Unknown,
-    ];
-}
-
-/// One line of the summary.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct TimeSpent {
-    /// What.
-    pub doing: Doing,
-    /// Mean time an interval.
-    pub mean_ns: f64,
-    /// The same as a fraction of the mean latency.
-    pub fraction: f64,
-    /// Cov(X, L) / Var(L); the lines add up to 1.
-    pub share: f64,
-}
+use evenkeel_wire::Kind as Object;
 
 /// What is said of a node, and of what lies below it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Verdict {
-    own: Doing,
+    own: Activity,
     /// Everything below is that as well, unless it says more.
-    below: Option<Doing>,
+    below: Option<Activity>,
 }
 
 /// The summary, without lines of no time.
 pub fn summary(tree: &VarianceTree<'_>, ticks_per_ns: f64) -> Vec<TimeSpent> {
     let sums = tree.total;
-    let mut totals = [(0i128, 0.0); Doing::ALL.len()];
+    let mut totals = [(0i128, 0.0); Activity::ALL.len()];
     let mut verdicts: Vec<Option<Verdict>> = vec![None; tree.paths.all().len()];
     for node in tree.nodes() {
         let above = match node {
@@ -106,7 +48,7 @@ pub fn summary(tree: &VarianceTree<'_>, ticks_per_ns: f64) -> Vec<TimeSpent> {
         total.0 += sums.node(node).exclusive;
         total.1 += sums.exclusive_latency_moment(node);
     }
-    let line = |doing: Doing| {
+    let line = |doing: Activity| {
         let (ticks, moment) = totals[doing as usize];
         TimeSpent {
             doing,
@@ -115,60 +57,60 @@ pub fn summary(tree: &VarianceTree<'_>, ticks_per_ns: f64) -> Vec<TimeSpent> {
             share: fraction(moment, sums.latency_moment()),
         }
     };
-    let all = Doing::ALL.into_iter().map(line);
+    let all = Activity::ALL.into_iter().map(line);
     all.filter(|line| line.mean_ns != 0.0).collect()
 }
 
-fn verdict(tree: &VarianceTree<'_>, node: u32, above: Option<Doing>) -> Verdict {
+fn verdict(tree: &VarianceTree<'_>, node: u32, above: Option<Activity>) -> Verdict {
     let simply = |doing| Verdict {
         own: above.unwrap_or(doing),
         below: above,
     };
     if node == ROOT || node == PROBES {
-        return simply(Doing::Running);
+        return simply(Activity::Running);
     }
     let Some(state) = tree.paths.get(node).state else {
         return match tree.kind(Part::Call(node)) {
-            Kind::Io => simply(Doing::Device),
-            Kind::Event | Kind::Socket => simply(Doing::Outside),
+            Kind::Io => simply(Activity::Device),
+            Kind::Event | Kind::Socket => simply(Activity::Outside),
             Kind::Client | Kind::Timer | Kind::Idle => Verdict {
-                own: above.unwrap_or(Doing::Idle),
-                below: above.or(Some(Doing::Idle)),
+                own: above.unwrap_or(Activity::Idle),
+                below: above.or(Some(Activity::Idle)),
             },
-            _ => simply(Doing::Running),
+            _ => simply(Activity::Running),
         };
     };
     match state {
         // A wait below others' work is a part of it.
-        _ if above.is_some_and(|above| above != Doing::Queued) => simply(Doing::Blocked),
+        _ if above.is_some_and(|above| above != Activity::Queued) => simply(Activity::Blocked),
         // Only those that another thread ended are told.
         State::Waits(Object::Unannounced) => Verdict {
-            own: Doing::Blocked,
+            own: Activity::Blocked,
             below: None,
         },
         State::Waits(object) => wait(object_kind(object)),
         State::Other(_) | State::Background => Verdict {
-            own: above.unwrap_or(Doing::Blocked),
-            below: Some(above.unwrap_or(Doing::Blocked)),
+            own: above.unwrap_or(Activity::Blocked),
+            below: Some(above.unwrap_or(Activity::Blocked)),
         },
         State::Helper => Verdict {
-            own: Doing::Running,
+            own: Activity::Running,
             below: None,
         },
-        State::Woken | State::Preempted => simply_own(Doing::OffProcessor),
-        State::Asleep => simply_own(Doing::Asleep),
-        State::Device => simply_own(Doing::Device),
-        State::Fault => simply_own(Doing::Fault),
-        State::Queued => simply_own(Doing::Queued),
+        State::Woken | State::Preempted => simply_own(Activity::OffProcessor),
+        State::Asleep => simply_own(Activity::Asleep),
+        State::Device => simply_own(Activity::Device),
+        State::Fault => simply_own(Activity::Fault),
+        State::Queued => simply_own(Activity::Queued),
         State::Turn => Verdict {
-            own: Doing::Queued,
-            below: Some(Doing::Queued),
+            own: Activity::Queued,
+            below: Some(Activity::Queued),
         },
-        State::Unseen => simply_own(Doing::Unknown),
+        State::Unseen => simply_own(Activity::Unknown),
     }
 }
 
-fn simply_own(doing: Doing) -> Verdict {
+fn simply_own(doing: Activity) -> Verdict {
     Verdict {
         own: doing,
         below: Some(doing),
@@ -178,13 +120,13 @@ fn simply_own(doing: Doing) -> Verdict {
 /// A wait of the interval's own: who ended it, if anybody was seen, is below and blocked it, unless waiting is the purpose.
 fn wait(kind: Kind) -> Verdict {
     let own = match kind {
-        Kind::Io => Doing::Device,
-        Kind::Timer | Kind::Idle | Kind::Client => Doing::Idle,
-        Kind::Socket | Kind::Event => Doing::Outside,
-        _ => Doing::Blocked,
+        Kind::Io => Activity::Device,
+        Kind::Timer | Kind::Idle | Kind::Client => Activity::Idle,
+        Kind::Socket | Kind::Event => Activity::Outside,
+        _ => Activity::Blocked,
     };
     Verdict {
         own,
-        below: (own == Doing::Idle).then_some(Doing::Idle),
+        below: (own == Activity::Idle).then_some(Activity::Idle),
     }
 }

@@ -1,0 +1,31 @@
+//! Variances and covariances out of exact sums.
+
+/// Sum of (a - mean a)(b - mean b) over n intervals, from the sums of a b, a and b.
+///
+/// The subtraction is exact: values are moved by the whole ticks of their means in integers, and only the rest, less
+/// than one tick in each mean, is taken off in floating point. So a small variance on a large mean loses nothing.
+pub fn co_moment(n: u64, products: i128, a: i128, b: i128) -> f64 {
+    if n == 0 {
+        return 0.0;
+    }
+    let n = i128::from(n);
+    let (mean_a, mean_b) = (a.div_euclid(n), b.div_euclid(n));
+    let (rest_a, rest_b) = (a.rem_euclid(n), b.rem_euclid(n));
+    // sum (a - mean_a)(b - mean_b) = products - mean_b * a - mean_a * b + n mean_a mean_b, and a = n mean_a + rest_a.
+    let moved = products - mean_b * a - mean_a * rest_b;
+    moved as f64 - rest_a as f64 * rest_b as f64 / n as f64
+}
+
+/// Sample standard deviation from a sum of squares about the mean; zero for fewer than two values.
+pub fn standard_deviation(moment: f64, count: u64) -> f64 {
+    if count < 2 {
+        0.0
+    } else {
+        (moment.max(0.0) / (count - 1) as f64).sqrt()
+    }
+}
+
+/// `part / whole`, or zero where the whole does not vary.
+pub fn fraction(part: f64, whole: f64) -> f64 {
+    if whole > 0.0 { part / whole } else { 0.0 }
+}
