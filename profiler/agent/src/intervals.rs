@@ -33,7 +33,7 @@ pub fn enter(probe: &Probe, role: Role, registers: &Registers, after: u64, arena
         return false;
     }
     thread.root = thread.top;
-    if !push(thread, registers, after, 1) {
+    if !push(thread, registers, after, now_ticks() | Frame::INTERVAL) {
         end_recording(thread);
         return false;
     }
@@ -64,7 +64,9 @@ fn push(thread: &mut Thread, registers: &Registers, after: u64, start: u64) -> b
 
 fn root_is_alive(thread: &Thread) -> bool {
     // SAFETY: `root` points into this thread's shadow stack while an interval is open.
-    !thread.root.is_null() && thread.root < thread.top && unsafe { (*thread.root).start } == 1
+    !thread.root.is_null()
+        && thread.root < thread.top
+        && unsafe { (*thread.root).start } & Frame::INTERVAL != 0
 }
 
 /// Whether intervals of this thread are recorded or counted at present.
@@ -208,6 +210,7 @@ fn finish(thread: &mut Thread, now: u64) {
     }
     let control = arena::get().control();
     count(&control.calls_suspended, thread.frames_suspended);
+    count(&control.shadow_full, core::mem::take(&mut thread.shadow_full));
     if thread.frames_lost > 0 {
         count(&control.intervals_switched, 1);
         rings::write(thread, Record::abandon(now));
@@ -234,7 +237,11 @@ fn count(counter: &AtomicU64, more: u64) {
 /// A call that is still running; `None` for a frame that is an interval, or void. Its trampoline says which
 /// probe it belongs to.
 pub fn open_call(frame: &Frame) -> Option<Open> {
-    if frame.start <= 1 || frame.sp == u64::MAX {
+    if frame.start == 0
+        || frame.start & Frame::INTERVAL != 0
+        || frame.sp == u64::MAX
+        || frame.sp == 0
+    {
         return None;
     }
     // SAFETY: a frame in flight.

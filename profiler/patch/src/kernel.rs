@@ -1,6 +1,7 @@
 //! System calls made inside hooked calls: without the C library, which would change the target's `errno`.
 
 use core::ffi::CStr;
+use core::mem::MaybeUninit;
 use core::ops::Range;
 
 pub use crate::arch::system_call::system_call;
@@ -36,33 +37,50 @@ pub fn is_readable(address: u64) -> bool {
     answer == -i64::from(libc::EINVAL)
 }
 
-/// The word at `address`, if there is memory and the system lets us look.
-pub fn peek(address: u64) -> Option<u64> {
-    let mut word = 0u64;
-    let local = libc::iovec {
-        iov_base: (&raw mut word).cast(),
-        iov_len: 8,
-    };
-    let remote = libc::iovec {
-        iov_base: address as *mut _,
-        iov_len: 8,
-    };
-    // SAFETY: the kernel checks the remote side; the local one is ours.
-    let read = unsafe {
-        let own = system_call(libc::SYS_getpid, [0; 6]) as u64;
-        system_call(
-            libc::SYS_process_vm_readv,
-            [
-                own,
-                &raw const local as u64,
-                1,
-                &raw const remote as u64,
-                1,
-                0,
-            ],
-        )
-    };
-    (read == 8).then_some(word)
+/// Words that can be looked at in one call of [`peek`].
+pub const PEEK_MAX: usize = 16;
+
+/// Copies the words at addresses that may lead nowhere, as far as there is memory: those it found, as a bit set. `None`
+/// if the system does not let us look.
+pub fn peek(addresses: &[MaybeUninit<u64>], words: &mut [MaybeUninit<u64>]) -> Option<usize> {
+    let mut remote = [const { MaybeUninit::<libc::iovec>::uninit() }; PEEK_MAX];
+    let count = addresses.len().min(words.len()).min(PEEK_MAX);
+    for i in 0..count {
+        remote[i].write(libc::iovec {
+            // SAFETY: the caller's, written.
+            iov_base: unsafe { addresses[i].assume_init() } as *mut _,
+            iov_len: 8,
+        });
+    }
+    let (mut from, mut found) = (0, 0);
+    while from < count {
+        let local = libc::iovec {
+            iov_base: (&raw mut words[from]).cast(),
+            iov_len: 8 * (count - from),
+        };
+        // SAFETY: the kernel checks the remote side; the local one is ours.
+        let read = unsafe {
+            system_call(
+                libc::SYS_process_vm_readv,
+                [
+                    process_id() as u64,
+                    &raw const local as u64,
+                    1,
+                    &raw const remote[from] as u64,
+                    (count - from) as u64,
+                    0,
+                ],
+            )
+        };
+        if read < 0 && read != -i64::from(libc::EFAULT) {
+            return None;
+        }
+        // It stops at the first that leads nowhere.
+        let whole = read.max(0) as usize / 8;
+        found |= ((1 << whole) - 1) << from;
+        from += whole + 1;
+    }
+    Some(found)
 }
 
 /// The calling process.

@@ -12,7 +12,8 @@
 //!                   flip         changing instructions under running threads (arch)
 //!                   trap         a thread met an instruction in change     (arch)
 //!                   unwind       exceptions through trampolines            (arch)
-//!                 thread         shadow stack and state of one thread
+//!                 thread         state of one thread
+//!                 shadow         its calls in flight, and the return addresses of those that were left
 //!                 code           who else executes it, and whether it can be written
 //!                 kernel         system calls made inside hooked calls
 //! ```
@@ -28,6 +29,7 @@ mod code;
 pub mod kernel;
 pub mod patcher;
 pub mod region;
+pub mod shadow;
 pub mod thread;
 
 pub use patcher::{LoadedModule, Patcher, Plan};

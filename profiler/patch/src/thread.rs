@@ -10,31 +10,25 @@
 //!
 //! A call-site hook returns to a constant, so losing its frame costs a record and nothing else. Hooks of entries and
 //! tail jumps keep the return address in the frame: when such a frame looks stale it is stashed among the **orphaned frames**, where a
-//! return that finds its frame gone (coroutines switch stacks) still finds its way, on another thread, too. On an
-//! alternate signal stack nothing of the interrupted stack is stale, wherever it lies.
+//! return that finds its frame gone (coroutines switch stacks) still finds its way, on another thread, too (see
+//! [`crate::shadow`]). On an alternate signal stack nothing of the interrupted stack is stale, wherever it lies.
 
 use core::ptr;
-use core::sync::atomic::{AtomicPtr, AtomicU64, Ordering::*, compiler_fence};
+use core::sync::atomic::{Ordering::*, compiler_fence};
 
 use evenkeel_wire::RingHeader;
 
 use crate::arch::tls;
 use crate::kernel;
-
-/// Calls in flight that one thread can have; deeper ones run unrecorded.
-pub const FRAMES_MAX: usize = 4096;
-/// Slots of orphaned frames looked at for one that can be used again.
-const ORPHANS_TRIED: usize = 16;
-/// Frames remembered after they looked stale.
-pub const ORPHANS_MAX: usize = 1024;
+use crate::shadow::{self, Shadow};
 
 /// A call in flight.
 #[derive(Clone, Copy, Debug)]
-#[repr(C)]
+#[repr(C, align(16))]
 pub struct Frame {
     /// Where to return to, for hooks that cannot know it beforehand; 0 otherwise.
     pub ret: u64,
-    /// Address of the stack slot with the return address; `u64::MAX` in a free frame.
+    /// Address of the stack slot with the return address; `u64::MAX` in a free frame, 0 in one that another thread claimed.
     pub sp: u64,
     /// Entry time in ticks; 0 if the record is void (the thread forked in between).
     pub start: u64,
@@ -43,6 +37,8 @@ pub struct Frame {
 }
 
 impl Frame {
+    /// Set in `start` where the call is an interval.
+    pub const INTERVAL: u64 = 1 << 62;
     /// A free slot.
     pub const FREE: Frame = Frame {
         ret: 0,
@@ -146,31 +142,8 @@ pub mod offsets {
     pub const ON_MISMATCH: usize = offset_of!(Thread, on_mismatch);
 }
 
-/// Memory of one shadow stack. Never unmapped, since an unwinder may walk the list of all of them at any time; ended
-/// threads hand theirs on.
-#[repr(C)]
-pub struct Shadow {
-    /// Next in the list of all shadow stacks of the process.
-    pub next: *mut Shadow,
-    /// One past the highest frame that ever kept a return address: how far an unwinder has to search.
-    pub end: *mut Frame,
-    /// The lowest slot of `orphans` ever used: where an unwinder's search ends.
-    pub low: *mut Frame,
-    /// Owned by a thread.
-    owned: AtomicU64,
-    /// Frames ever stashed, counted modulo [`ORPHANS_MAX`].
-    stashed: usize,
-    /// Frames that looked stale, filled from the end: what is in use adjoins `frames`.
-    orphans: [Frame; ORPHANS_MAX],
-    /// The frames; the first stays free for ever.
-    pub frames: [Frame; FRAMES_MAX + 1],
-}
-
 /// Where `top` of a thread without a shadow stack points behind, once it had one.
 static NO_FRAMES: [Frame; 1] = [Frame::FREE];
-
-/// All shadow stacks of the process.
-pub static SHADOWS: AtomicPtr<Shadow> = AtomicPtr::new(ptr::null_mut());
 
 /// The calling thread's state.
 ///
@@ -195,7 +168,7 @@ impl Thread {
         unsafe {
             let frames = &raw mut (*shadow).frames as *mut Frame;
             self.top = frames.add(1);
-            self.limit = frames.add(FRAMES_MAX + 1);
+            self.limit = Shadow::limit(shadow);
         }
         self.on_stale = tls::stale_stub();
         self.on_mismatch = tls::mismatch_stub();
@@ -220,8 +193,8 @@ impl Thread {
             });
             compiler_fence(SeqCst);
             (*slot).sp = frame.sp;
-            if frame.ret != 0 && (*self.shadow).end < self.top {
-                (*self.shadow).end = self.top;
+            if frame.ret != 0 && (*self.shadow).in_flight.end < self.top {
+                (*self.shadow).in_flight.end = self.top;
             }
         }
         true
@@ -245,27 +218,37 @@ impl Thread {
     /// A frame at the same `sp` is alive if its slot still holds the trampoline's return address: a hooked function that
     /// makes a hooked tail call. On an alternate signal stack only frames of that stack are dropped.
     pub fn drop_stale(&mut self, sp: u64) {
+        if self.shadow.is_null() {
+            return;
+        }
         let mut alternate = None;
+        let mut keep = self.top;
         // SAFETY: the bottom frame is always free (`sp == MAX`), so the walk ends inside the shadow stack.
         unsafe {
             loop {
-                let frame = self.top.sub(1);
+                let frame = keep.sub(1);
                 let at = (*frame).sp;
                 if at > sp || (at == sp && *(sp as *const u64) == (*frame).after) {
-                    return;
+                    break;
                 }
                 let stack = alternate.get_or_insert_with(kernel::alternate_stack);
                 if !stack.is_empty() && !stack.contains(&at) {
-                    return;
+                    break;
                 }
-                self.drop_top();
+                keep = frame;
             }
+            self.drop_above(keep);
+            Shadow::make_room(self.shadow);
+            self.limit = Shadow::limit(self.shadow);
         }
     }
 
-    /// Brings the frame of a returning call to the top, dropping what lies above. False if it is not there.
+    /// Brings the frame of a returning call to the top, dropping what lies above. False if it is not there, or only one of an
+    /// earlier call from the same place.
     pub fn surface(&mut self, sp: u64, after: u64) -> bool {
-        let depth = self.frames().len();
+        if self.shadow.is_null() {
+            return false;
+        }
         let Some(found) = self
             .frames()
             .iter()
@@ -273,9 +256,16 @@ impl Thread {
         else {
             return false;
         };
-        for _ in found + 1..depth {
-            // SAFETY: `found + 1 .. depth` are frames of this thread.
-            unsafe { self.drop_top() };
+        // SAFETY: an index into the frames in flight.
+        unsafe {
+            let frame = (&raw mut (*self.shadow).frames as *mut Frame).add(1 + found);
+            if (*frame).ret != 0
+                && shadow::newest(self.shadow.as_ref(), sp, after)
+                    .is_some_and(|newest| newest != frame)
+            {
+                return false;
+            }
+            self.drop_above(frame.add(1));
         }
         true
     }
@@ -303,45 +293,30 @@ impl Thread {
         }
     }
 
-    /// The return address of a call whose frame is gone from the stack, if it is still stashed, or the shadow stack of
-    /// another thread, on which a coroutine made the call.
-    pub fn recover(&mut self, sp: u64, after: u64) -> Option<u64> {
-        // SAFETY: shadow stacks in the list are never unmapped; what this one's owner frees nobody else does.
-        unsafe {
-            if let Some(slot) = Shadow::search(self.shadow, sp, after) {
-                return Some(core::mem::replace(&mut *slot, Frame::FREE).ret);
-            }
-            let mut other = SHADOWS.load(Acquire);
-            while !other.is_null() {
-                if let Some(frame) = Shadow::search(other, sp, after) {
-                    return Some((*frame).ret);
-                }
-                other = (*other).next;
-            }
-        }
-        None
-    }
-
-    /// Frees the top frame, remembering it if its return address is known nowhere else.
+    /// Frees the frames from `keep` on, stashing those whose return address is known nowhere else.
     ///
     /// # Safety
-    /// A frame is in flight.
-    unsafe fn drop_top(&mut self) {
-        // SAFETY: the caller's contract.
+    /// `keep` is one of the frames in flight, or the top.
+    unsafe fn drop_above(&mut self, keep: *mut Frame) {
+        if keep >= self.top {
+            return;
+        }
+        // SAFETY: the caller's contract. Stashed before they are freed: who looks for one meanwhile finds it.
         unsafe {
-            let frame = self.top.sub(1);
-            self.frames_dropped += 1;
-            if (*frame).ret != 0 && (*frame).sp != u64::MAX {
-                Shadow::stash(self.shadow, *frame);
+            Shadow::stash(self.shadow, keep, self.top);
+            while self.top > keep {
+                let frame = self.top.sub(1);
+                self.frames_dropped += 1;
+                *frame = Frame::FREE;
+                compiler_fence(SeqCst);
+                self.top = frame;
             }
-            *frame = Frame::FREE;
-            compiler_fence(SeqCst);
-            self.top = frame;
+            self.limit = Shadow::limit(self.shadow);
         }
     }
 
     /// The thread is about to end: nothing is recorded any more, the shadow stack goes to the next thread. Calls still in
-    /// flight return all the same.
+    /// flight return all the same: their frames are orphaned.
     pub fn close(&mut self) {
         self.active = 0;
         self.open = false;
@@ -350,9 +325,10 @@ impl Thread {
         if self.shadow.is_null() {
             return;
         }
-        for _ in 0..self.frames().len() {
-            // SAFETY: so many are in flight.
-            unsafe { self.drop_top() };
+        // SAFETY: the first frame is in flight, or the top.
+        unsafe {
+            let first = (&raw mut (*self.shadow).frames as *mut Frame).add(1);
+            self.drop_above(first);
         }
         let shadow = core::mem::replace(&mut self.shadow, ptr::null_mut());
         self.top = NO_FRAMES.as_ptr_range().end.cast_mut();
@@ -374,131 +350,11 @@ impl Thread {
         unsafe {
             let mut frame = (&raw mut (*self.shadow).frames as *mut Frame).add(1);
             while frame < self.top {
+                Shadow::forget_earlier(&*frame);
                 (*frame).start = 0;
                 frame = frame.add(1);
             }
-            let mut other = SHADOWS.load(Relaxed);
-            while !other.is_null() {
-                if other != self.shadow {
-                    Shadow::release(other);
-                }
-                other = (*other).next;
-            }
-        }
-    }
-}
-
-impl Shadow {
-    /// A shadow stack that no thread owns, new if need be; null if there is no memory.
-    fn take() -> *mut Shadow {
-        let mut shadow = SHADOWS.load(Acquire);
-        while !shadow.is_null() {
-            // SAFETY: shadow stacks in the list are never unmapped.
-            unsafe {
-                if (*shadow)
-                    .owned
-                    .compare_exchange(0, 1, AcqRel, Relaxed)
-                    .is_ok()
-                {
-                    return shadow;
-                }
-                shadow = (*shadow).next;
-            }
-        }
-        Shadow::create()
-    }
-
-    fn create() -> *mut Shadow {
-        // SAFETY: a fresh anonymous mapping, written before it is published.
-        unsafe {
-            let memory = libc::mmap(
-                ptr::null_mut(),
-                size_of::<Shadow>(),
-                libc::PROT_READ | libc::PROT_WRITE,
-                libc::MAP_PRIVATE | libc::MAP_ANONYMOUS,
-                -1,
-                0,
-            );
-            if memory == libc::MAP_FAILED {
-                return ptr::null_mut();
-            }
-            let shadow = memory as *mut Shadow;
-            (*shadow).owned = AtomicU64::new(1);
-            let frames = &raw mut (*shadow).frames as *mut Frame;
-            for i in 0..=FRAMES_MAX {
-                frames.add(i).write(Frame::FREE);
-            }
-            // `orphans` stays untouched, and takes no memory, until it is needed: a slot of zeros is free, too.
-            (*shadow).end = frames.add(1);
-            (*shadow).low = frames;
-            let mut head = SHADOWS.load(Relaxed);
-            loop {
-                (*shadow).next = head;
-                match SHADOWS.compare_exchange(head, shadow, Release, Relaxed) {
-                    Ok(_) => return shadow,
-                    Err(other) => head = other,
-                }
-            }
-        }
-    }
-
-    /// The frame of a call, in flight or orphaned, if it is here.
-    ///
-    /// # Safety
-    /// `shadow` is null or of the list. What another thread owns may change meanwhile.
-    unsafe fn search(shadow: *mut Shadow, sp: u64, after: u64) -> Option<*mut Frame> {
-        if shadow.is_null() {
-            return None;
-        }
-        // SAFETY: `low .. end` lies inside the shadow stack.
-        unsafe {
-            let mut frame = (*shadow).end;
-            while frame > (*shadow).low {
-                frame = frame.sub(1);
-                if (*frame).sp == sp && (*frame).after == after && (*frame).ret != 0 {
-                    return Some(frame);
-                }
-            }
-        }
-        None
-    }
-
-    /// Stashes a frame whose stack slot looked stale. The oldest one gives way whose call cannot return any more: its stack slot no longer holds the
-    /// trampoline's return address. Only a few are looked at: dead stacks may keep their words for ever.
-    ///
-    /// # Safety
-    /// The calling thread owns `shadow`.
-    unsafe fn stash(shadow: *mut Shadow, frame: Frame) {
-        // SAFETY: the index is below ORPHANS_MAX.
-        unsafe {
-            let first = &raw mut (*shadow).orphans as *mut Frame;
-            let mut slot = first;
-            for _ in 0..ORPHANS_TRIED {
-                slot = first.add(ORPHANS_MAX - 1 - (*shadow).stashed);
-                (*shadow).stashed = ((*shadow).stashed + 1) % ORPHANS_MAX;
-                if (*slot).ret == 0 || kernel::peek((*slot).sp) != Some((*slot).after) {
-                    break;
-                }
-            }
-            slot.write(frame);
-            (*shadow).low = (*shadow).low.min(slot);
-        }
-    }
-
-    /// Frees all frames and gives the stack back.
-    ///
-    /// # Safety
-    /// The caller owns it, or its owner no longer exists.
-    unsafe fn release(shadow: *mut Shadow) {
-        // SAFETY: the caller's contract.
-        unsafe {
-            let frames = &raw mut (*shadow).frames as *mut Frame;
-            for i in 0..=FRAMES_MAX {
-                if (*frames.add(i)).sp != u64::MAX {
-                    frames.add(i).write(Frame::FREE);
-                }
-            }
-            (*shadow).owned.store(0, Release);
+            Shadow::release_all_but(self.shadow);
         }
     }
 }

@@ -2,8 +2,13 @@
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
+use evenkeel_patch::shadow::{self, FRAMES_MAX, ORPHANS_MAX, recover as recover_for};
 use evenkeel_patch::{Frame, thread};
 use proptest::prelude::*;
+
+fn recover(sp: u64, after: u64) -> Option<u64> {
+    recover_for(unsafe { thread::current().shadow.as_ref() }, sp, after)
+}
 
 /// What a thread does next.
 #[derive(Clone, Debug)]
@@ -120,9 +125,9 @@ proptest! {
                     prop_assert_eq!(thread.pop().ret, frame.ret);
                     unsafe { *slot(frame.sp) = frame.ret };
                     // Those on top look stale now, and are recovered, once.
-                    for stashed in over[1..].iter().rev().take(thread::ORPHANS_MAX) {
-                        prop_assert_eq!(thread.recover(stashed.sp, stashed.after), Some(stashed.ret));
-                        prop_assert_eq!(thread.recover(stashed.sp, stashed.after), None);
+                    for stashed in over[1..].iter().rev() {
+                        prop_assert_eq!(recover(stashed.sp, stashed.after), Some(stashed.ret));
+                        prop_assert_eq!(recover(stashed.sp, stashed.after), None);
                     }
                 }
                 _ => {}
@@ -135,61 +140,144 @@ proptest! {
     }
 }
 
-/// A coroutine's call is found by the thread that resumes it, also when the thread that made it has ended.
+/// A coroutine's call is found, once, by the thread that resumes it, also when the thread that made it has ended.
 #[test]
 fn other_threads_recover() {
-    let frame = Frame {
-        ret: 11,
-        sp: 0x7000,
+    let frame = |sp| Frame {
+        ret: sp + 1,
+        sp,
         start: 1,
         after: 0xabc0,
     };
+    let recovered = |sp| {
+        assert!(thread::current().prepare());
+        (recover(sp, 0xabc0), recover(sp, 0xabc0))
+    };
     std::thread::spawn(move || {
         assert!(thread::current().prepare());
-        assert!(thread::current().push(frame));
-        std::thread::spawn(move || {
-            assert!(thread::current().prepare());
-            assert_eq!(thread::current().recover(frame.sp, frame.after), Some(11));
-        })
-        .join()
-        .unwrap();
+        assert!(thread::current().push(frame(0x8000)));
+        assert!(thread::current().push(frame(0x7000)));
+        let other = std::thread::spawn(move || recovered(0x7000)).join();
+        assert_eq!(other.unwrap(), (Some(0x7001), None));
         thread::current().close();
         assert!(thread::current().frames().is_empty());
         assert!(
-            !thread::current().push(frame),
+            !thread::current().push(frame(0x6000)),
             "a closed thread has no room"
         );
     })
     .join()
     .unwrap();
-    assert!(thread::current().prepare());
-    assert_eq!(thread::current().recover(frame.sp, frame.after), Some(11));
+    assert_eq!(recovered(0x8000), (Some(0x8001), None));
 }
 
-/// An orphaned frame whose call may still return outlives any number of dead ones.
-#[test]
-fn live_orphans_are_kept() {
+/// Calls from as many stacks as there are slots in `stacks`, all left: orphaned, or in flight while there is room.
+fn park(stacks: &mut [u64], after: u64) -> usize {
     let thread = thread::current();
-    assert!(thread.prepare());
-    let mut slot = 77u64;
-    let sp = &raw mut slot as u64;
-    assert!(thread.push(Frame {
-        ret: 5,
-        sp,
-        start: 1,
-        after: 77
-    }));
-    thread.drop_stale(sp + 8);
-    for i in 1..3 * thread::ORPHANS_MAX as u64 {
-        assert!(thread.push(Frame {
-            ret: 6,
-            sp: 16 * i,
-            start: 1,
-            after: 1
-        }));
-        thread.drop_stale(16 * i + 8);
+    let mut parked = 0;
+    for (i, slot) in stacks.iter_mut().enumerate() {
+        let sp = slot as *mut u64 as u64;
+        thread.drop_stale(sp);
+        let ret = 1 + i as u64;
+        if !thread.push(Frame {
+            ret,
+            sp,
+            start: ret,
+            after,
+        }) {
+            break;
+        }
+        *slot = after;
+        parked += 1;
     }
-    assert_eq!(thread.recover(sp, 77), Some(5));
+    parked
+}
+
+/// However many calls are left that may yet return, each finds its way; and when there is room for no more, calls run
+/// unhooked until some have returned.
+#[test]
+fn no_return_address_is_lost() {
+    std::thread::spawn(|| {
+        let thread = thread::current();
+        assert!(thread.prepare());
+        let mut stacks = vec![0u64; 2 * ORPHANS_MAX];
+        let parked = park(&mut stacks, 78);
+        assert_eq!(
+            parked, ORPHANS_MAX,
+            "one after the other, each orphaned by the next"
+        );
+        assert!(thread.shadow_full > 0, "which is counted");
+        let find = |stacks: &mut [u64], i: usize| {
+            let sp = &raw mut stacks[i] as u64;
+            let ret = 1 + i as u64;
+            if thread::current().surface(sp, 78) {
+                assert_eq!(thread::current().pop().ret, ret);
+            } else {
+                assert_eq!(recover(sp, 78), Some(ret), "parked call {i}");
+            }
+            stacks[i] = ret;
+        };
+        // Searched one by one they take a while: some from each end and the middle.
+        let some = (0..parked)
+            .step_by(parked / 100)
+            .chain([1, 2, 1023, 1024, 1025]);
+        let mut some: Vec<usize> = some.collect();
+        some.sort_unstable();
+        some.dedup();
+        for &i in &some {
+            find(&mut stacks, i);
+        }
+        // The rest dies: there is room again.
+        stacks.fill(0);
+        assert_eq!(again(&mut stacks), 1000);
+        thread.close();
+    })
+    .join()
+    .unwrap();
+}
+
+/// Parks a thousand more once the time has come to look which of the parked calls are dead.
+fn again(stacks: &mut [u64]) -> usize {
+    let mut parked = 0;
+    while parked < 1000 {
+        parked = park(&mut stacks[..1000], 79);
+    }
+    parked
+}
+
+/// A slot that is used again means the later call, wherever either was made.
+#[test]
+fn the_newest_call_of_a_slot_is_meant() {
+    let mut slot = 80u64;
+    let sp = &raw mut slot as u64;
+    let push = move |ret, start| {
+        assert!(thread::current().prepare());
+        assert!(thread::current().push(Frame {
+            ret,
+            sp,
+            start,
+            after: 80
+        }));
+    };
+    push(1, 1);
+    thread::current().drop_stale(sp + 8); // left for good
+    push(2, 2);
+    thread::current().drop_stale(sp + 8);
+    let own = unsafe { thread::current().shadow.as_ref() };
+    assert_eq!(
+        shadow::newest(own, sp, 80).map(|frame| unsafe { (*frame).ret }),
+        Some(2)
+    );
+    // A call that moved, so that all are looked at.
+    std::thread::spawn(move || push(1, 1)).join().unwrap();
+    assert_eq!((recover(sp, 80), recover(sp, 80)), (Some(2), Some(1)));
+    // Made here, and in flight still; made later by another thread; returns here.
+    push(3, 3);
+    std::thread::spawn(move || push(4, 4)).join().unwrap();
+    assert!(!thread::current().surface(sp, 80), "that is an earlier one");
+    assert_eq!(recover(sp, 80), Some(4));
+    assert!(thread::current().surface(sp, 80));
+    assert_eq!(thread::current().pop().ret, 3);
 }
 
 #[test]
@@ -197,7 +285,7 @@ fn a_full_stack_says_so() {
     let thread = thread::current();
     assert!(thread.prepare());
     let full = thread.shadow_full;
-    for i in 0..thread::FRAMES_MAX as u64 {
+    for i in 0..FRAMES_MAX as u64 {
         assert!(thread.push(Frame {
             ret: 0,
             sp: u64::MAX - 8 - 8 * i,
@@ -212,7 +300,7 @@ fn a_full_stack_says_so() {
         after: 1
     }));
     assert_eq!(thread.shadow_full, full + 1);
-    for _ in 0..thread::FRAMES_MAX {
+    for _ in 0..FRAMES_MAX {
         thread.pop();
     }
     assert!(thread.frames().is_empty());

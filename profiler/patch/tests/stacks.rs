@@ -10,7 +10,7 @@ use rig::library::Library;
 use rig::plan::Rig;
 use rig::ring::{Ring, assert_nested};
 
-const FUNCTIONS: [&str; 11] = [
+const FUNCTIONS: [&str; 14] = [
     "add_tail",
     "seven",
     "work",
@@ -22,6 +22,9 @@ const FUNCTIONS: [&str; 11] = [
     "step",
     "add",
     "body",
+    "wait_parked",
+    "park",
+    "park_body",
 ];
 
 /// The library with every call site and entry hooked that can be. Call sites that an entry covers are left out.
@@ -107,6 +110,17 @@ fn coroutines() {
             assert_eq!(call!(library, "coroutines", 500), 500 * 28);
             ring.records();
         }
+        check(&library);
+    }
+}
+
+/// More calls parked on stacks of their own than one thread has frames, under hooks that keep return addresses.
+#[test]
+fn parked_calls() {
+    for role in [Role::Inner, Role::Whole] {
+        let library = hooked(role);
+        let _ring = Ring::start();
+        assert_eq!(call!(library, "park_all", 6000), 6000);
         check(&library);
     }
 }

@@ -2,6 +2,7 @@
 //! (`evenkeel_wire::arch::SUPPORTED`), and the patcher refuses every probe with `Refusal::Architecture` before it asks. What needs
 //! no redirected code (system calls, counters, registers of a call) is whole.
 
+pub mod claim;
 pub mod counter;
 pub mod displaced;
 pub mod flip;

@@ -53,4 +53,4 @@ pub const NOT_SHORT: u32 = 2;
 pub const SHORT_WAYS: bool = false;
 
 /// Without hooks no return address is ever replaced.
-pub fn restore_return(_: &mut crate::Thread, _: u64, _: u64) {}
+pub fn restore_return(_: &crate::Thread, _: u64, _: u64) {}

@@ -1,6 +1,7 @@
 //! Everything that knows x86-64. Another architecture mirrors this directory: the same files, the same public items, but for
 //! `templates`, which is for this directory alone.
 
+pub mod claim;
 pub mod counter;
 pub mod displaced;
 pub mod flip;

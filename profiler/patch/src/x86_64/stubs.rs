@@ -229,14 +229,16 @@ extern "C" fn mismatch(sp: u64, after: u64) -> u64 {
 }
 
 /// Puts the return address of a call without a frame back into its slot, unless the trampoline already did.
-pub fn restore_return(thread: &mut crate::Thread, sp: u64, after: u64) {
+pub fn restore_return(thread: &crate::Thread, sp: u64, after: u64) {
     // SAFETY: the slot lies on the stack of the returning call. A trampoline that knows its return address has already
     // stored it; in any other the slot still holds what its own call pushed.
     unsafe {
         let slot = sp as *mut u64;
         if *slot == after {
-            match thread.recover(sp, after) {
+            match crate::shadow::recover(thread.shadow.as_ref(), sp, after) {
                 Some(ret) => *slot = ret,
+                // Not reached: no frame with a return address is dropped while its slot holds the trampoline's (see
+                // `shadow`). A thread that came here nevertheless could go nowhere.
                 None => core::arch::asm!("ud2", options(noreturn)),
             }
         }

@@ -12,7 +12,7 @@
 use core::ffi::c_void;
 
 use super::templates::RETURN_AT;
-use crate::thread::{SHADOWS, Shadow};
+use crate::shadow::{Node, SHADOWS};
 
 const BYTES_MAX: usize = 384;
 
@@ -53,8 +53,8 @@ mod op {
 const FRAME_BYTES: u64 = size_of::<crate::Frame>() as u64;
 const FRAME_SP: u64 = core::mem::offset_of!(crate::Frame, sp) as u64;
 const FRAME_AFTER: u64 = core::mem::offset_of!(crate::Frame, after) as u64;
-const SHADOW_END: u64 = core::mem::offset_of!(Shadow, end) as u64;
-const SHADOW_LOW: u64 = core::mem::offset_of!(Shadow, low) as u64;
+const SHADOW_END: u64 = core::mem::offset_of!(Node, end) as u64;
+const SHADOW_LOW: u64 = core::mem::offset_of!(Node, low) as u64;
 
 /// The return address of a frame that is nowhere: a thread interrupted inside a trampoline. Unwinders stop there.
 static NOWHERE: u64 = 0;

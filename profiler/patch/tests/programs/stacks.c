@@ -87,3 +87,34 @@ PUBLIC long coroutines(long rounds) {
     }
     return total;
 }
+
+// As many calls as coroutines, all suspended at once inside hooked functions, then resumed in another order.
+static __thread ucontext_t *parked;
+static __thread long unparked;
+
+INNER void wait_parked(long i) { swapcontext(&parked[i], &home); }
+INNER long park(long i) { wait_parked(i); return add(i, 1); }
+static void park_body(int i) {
+    unparked += park(i) == i + 1;
+    swapcontext(&parked[i], &home);
+    abort();
+}
+
+// n
+PUBLIC long park_all(long n) {
+    enum { SMALL = 1 << 13 };
+    char *stacks = malloc(n * SMALL);
+    parked = malloc(n * sizeof *parked);
+    unparked = 0;
+    for (long i = 0; i < n; i++) {
+        getcontext(&parked[i]);
+        parked[i].uc_stack.ss_sp = stacks + i * SMALL;
+        parked[i].uc_stack.ss_size = SMALL;
+        makecontext(&parked[i], (void (*)(void))park_body, 1, (int)i);
+        swapcontext(&home, &parked[i]);
+    }
+    for (long i = 0; i < n; i++) swapcontext(&home, &parked[(i * 7919 + 13) % n]);
+    free(parked);
+    free(stacks);
+    return unparked;
+}

@@ -1,0 +1,439 @@
+//! Shadow stacks: the calls in flight of one thread, and those of its frames that are orphaned.
+//!
+//! ```text
+//! Shadow   in_flight { next, end, low }   orphaned { next, end, low }
+//!          frames     bottom | in flight, filled upwards ... FRAMES_MAX
+//!          orphans    | filled upwards ... ORPHANS_MAX
+//!
+//! SHADOWS > in flight of the newest shadow stack > ... > in flight of the oldest > SEPARATOR > orphaned > orphaned ...
+//! ```
+//!
+//! A hook of an entry or of a tail jump keeps its return address in its frame and nowhere else, so such a frame must be findable
+//! until its call has returned, whatever stack or thread it then returns on. **No return address is ever given up:** a frame that
+//! looks stale becomes an orphan, orphans are dropped only when their slot no longer holds the trampoline's address, and a
+//! thread whose frames in flight could not all become orphans any more has no room for further calls: they run unhooked
+//! (see [`Shadow::limit`]).
+//!
+//! Of several frames with one slot and one trampoline the newest is meant: a slot can be used again only by a call that
+//! comes later.
+
+use core::cell::UnsafeCell;
+use core::mem::MaybeUninit;
+use core::ptr;
+use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering::*, compiler_fence};
+
+use crate::thread::Frame;
+use evenkeel_wire::now_ticks;
+use crate::arch::{claim, counter};
+use crate::kernel;
+
+/// Calls in flight that one thread can have; deeper ones run unrecorded.
+pub const FRAMES_MAX: usize = 4096;
+/// Orphaned frames of one thread. Address space only: a page is used when it is reached.
+pub const ORPHANS_MAX: usize = 1 << 16;
+/// Below so many orphans it is not worth asking which of them are dead.
+const SWEEP_MIN: u64 = 1024;
+/// Slots that are looked at in one system call.
+const PEEKS: usize = 16;
+/// How often a thread that has little room left looks for dead orphans, in ticks (some tens of milliseconds).
+const SWEEP_PERIOD_TICKS: u64 = 100_000_000;
+
+/// Set in an orphan's `start`: a hooked tail call was made from it, whose frame with the same slot is the next orphan. While that
+/// call is in flight, the slot holds the address of its trampoline.
+const COVERED: u64 = 1 << 63;
+
+/// Frames `low .. end`, which unwinders and threads that miss a frame search downwards. Nodes are never unmapped.
+#[derive(Debug)]
+#[repr(C)]
+pub struct Node {
+    /// Next in the list of all.
+    pub next: *mut Node,
+    /// One past the highest frame that ever kept a return address.
+    pub end: *mut Frame,
+    /// The lowest frame.
+    pub low: *mut Frame,
+}
+
+/// Memory of one shadow stack. Never unmapped, since an unwinder may walk the list at any time; ended threads hand theirs on.
+#[repr(C)]
+pub struct Shadow {
+    /// The frames in flight.
+    pub in_flight: Node,
+    orphaned: Node,
+    /// Owned by a thread.
+    owned: AtomicU64,
+    /// Orphans ever stashed and not swept away: the next one's index.
+    stashed: AtomicU64,
+    /// With so many, dead ones are looked for.
+    sweep_at: u64,
+    sweeping: bool,
+    /// Not again before.
+    sweep_ticks: u64,
+    /// The frames; the first stays free for ever.
+    pub frames: [Frame; FRAMES_MAX + 1],
+    orphans: [Frame; ORPHANS_MAX],
+}
+
+/// Behind all nodes of frames in flight, before all of orphans: a call that is in flight is newer than one that was left.
+struct Separator(UnsafeCell<Node>);
+// SAFETY: `next` is changed as an atomic; the rest never.
+unsafe impl Sync for Separator {}
+static SEPARATOR: Separator = Separator(UnsafeCell::new(Node {
+    next: ptr::null_mut(),
+    end: ptr::null_mut(),
+    low: ptr::null_mut(),
+}));
+
+/// All nodes of the process.
+pub static SHADOWS: AtomicPtr<Node> = AtomicPtr::new(SEPARATOR.0.get());
+
+/// Puts `node` behind `before`.
+unsafe fn link(before: &AtomicPtr<Node>, node: *mut Node) {
+    let mut next = before.load(Relaxed);
+    loop {
+        // SAFETY: nobody sees the node yet.
+        unsafe { (*node).next = next };
+        match before.compare_exchange(next, node, Release, Relaxed) {
+            Ok(_) => return,
+            Err(other) => next = other,
+        }
+    }
+}
+
+/// Whether `word`, which an orphan's slot holds, is the address of its trampoline, or of one that it made a tail call through.
+unsafe fn is_pending(orphan: *const Frame, end: *const Frame, word: u64) -> bool {
+    let mut frame = orphan;
+    // SAFETY: the caller's orphans.
+    unsafe {
+        while (*frame).after != word {
+            if (*frame).start & COVERED == 0 || frame.add(1) >= end {
+                return false;
+            }
+            frame = frame.add(1);
+        }
+    }
+    true
+}
+
+/// Set once a call has returned on another thread than the one that made it: from then on a frame of the thread's own may be
+/// that of an earlier call, and all are looked at.
+static CALLS_MOVE: AtomicBool = AtomicBool::new(false);
+
+/// The newest frame of a call, in flight or orphaned, on whichever thread it was made; the owner of `own` asks. What other
+/// threads own may change meanwhile.
+pub fn newest(own: Option<&Shadow>, sp: u64, after: u64) -> Option<*mut Frame> {
+    // SAFETY: shadow stacks are never unmapped.
+    unsafe {
+        if let Some(own) = own
+            && !CALLS_MOVE.load(Acquire)
+        {
+            let found = own.in_flight.find(sp, after);
+            let found = found.or_else(|| own.orphaned.find(sp, after));
+            if found.is_some() {
+                return found;
+            }
+        }
+        let started = |frame: *mut Frame| (&raw const (*frame).start).read_volatile() & !COVERED;
+        let mut newest: Option<*mut Frame> = None;
+        let mut node = SHADOWS.load(Acquire);
+        while !node.is_null() {
+            if let Some(found) = (*node).find(sp, after)
+                && newest.is_none_or(|newest| started(found) > started(newest))
+            {
+                newest = Some(found);
+            }
+            node = (&raw const (*node).next).read_volatile();
+        }
+        newest
+    }
+}
+
+/// The return address of a call whose frame is not among the thread's own in flight. Found once: the frame is claimed, and
+/// means nothing any more to the thread that has it.
+pub fn recover(own: Option<&Shadow>, sp: u64, after: u64) -> Option<u64> {
+    loop {
+        let frame = newest(own, sp, after)?;
+        // SAFETY: frames are never unmapped. Both words at once: if its thread has moved the frame meanwhile, it is
+        // searched again.
+        unsafe {
+            let ret = (&raw const (*frame).ret).read_volatile();
+            if ret != 0 && claim::zero_pair(frame.cast(), (ret, sp)) {
+                if own.is_none_or(|own| !own.contains(frame)) {
+                    CALLS_MOVE.store(true, Release);
+                }
+                return Some(ret);
+            }
+        }
+    }
+}
+
+impl Node {
+    /// The frame of a call that lies highest here: of one thread's frames the newest.
+    unsafe fn find(&self, sp: u64, after: u64) -> Option<*mut Frame> {
+        // SAFETY: `low .. end` lies inside the node's memory.
+        unsafe {
+            let mut frame = (&raw const self.end).read_volatile();
+            while frame > self.low {
+                frame = frame.sub(1);
+                if (&raw const (*frame).sp).read_volatile() == sp {
+                    let there = frame.read_volatile();
+                    if there.sp == sp && there.after == after && there.ret != 0 {
+                        return Some(frame);
+                    }
+                }
+            }
+        }
+        None
+    }
+}
+
+impl Shadow {
+    fn contains(&self, frame: *mut Frame) -> bool {
+        (&raw const *self..(&raw const *self).wrapping_add(1)).contains(&frame.cast_const().cast())
+    }
+
+    /// A shadow stack that no thread owns, new if need be; null if there is no memory.
+    pub fn take() -> *mut Shadow {
+        let mut node = SHADOWS.load(Acquire);
+        while !ptr::eq(node, SEPARATOR.0.get()) {
+            // SAFETY: nodes before the separator begin a shadow stack.
+            unsafe {
+                let shadow = node.cast::<Shadow>();
+                if (*shadow)
+                    .owned
+                    .compare_exchange(0, 1, AcqRel, Relaxed)
+                    .is_ok()
+                {
+                    return shadow;
+                }
+                node = (*node).next;
+            }
+        }
+        Shadow::create()
+    }
+
+    fn create() -> *mut Shadow {
+        // SAFETY: a fresh anonymous mapping, written before it is published.
+        unsafe {
+            let memory = libc::mmap(
+                ptr::null_mut(),
+                size_of::<Shadow>(),
+                libc::PROT_READ | libc::PROT_WRITE,
+                libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE,
+                -1,
+                0,
+            );
+            if memory == libc::MAP_FAILED {
+                return ptr::null_mut();
+            }
+            let shadow = memory as *mut Shadow;
+            (*shadow).owned = AtomicU64::new(1);
+            (*shadow).sweep_at = SWEEP_MIN;
+            let frames = &raw mut (*shadow).frames as *mut Frame;
+            for i in 0..=FRAMES_MAX {
+                frames.add(i).write(Frame::FREE);
+            }
+            (*shadow).in_flight.low = frames.add(1);
+            (*shadow).in_flight.end = frames.add(1);
+            let orphans = &raw mut (*shadow).orphans as *mut Frame;
+            (*shadow).orphaned.low = orphans;
+            (*shadow).orphaned.end = orphans;
+            let behind = AtomicPtr::from_ptr(&raw mut (*SEPARATOR.0.get()).next);
+            link(behind, &raw mut (*shadow).orphaned);
+            link(&SHADOWS, &raw mut (*shadow).in_flight);
+            shadow
+        }
+    }
+
+    /// One past the last frame that may be used: every frame in flight must find room among the orphans. A frame that is
+    /// orphaned moves from one sum to the other, so what a thread has room for now it has room for until it returns.
+    ///
+    /// # Safety
+    /// `shadow` is one of the list.
+    pub unsafe fn limit(shadow: *mut Shadow) -> *mut Frame {
+        // SAFETY: the caller's contract; the result lies inside the frames.
+        unsafe {
+            let left = ORPHANS_MAX - ((*shadow).stashed.load(Relaxed) as usize).min(ORPHANS_MAX);
+            (&raw mut (*shadow).frames as *mut Frame).add(1 + left.min(FRAMES_MAX))
+        }
+    }
+
+    /// Remembers the frames `from .. to` that keep return addresses, in their order.
+    ///
+    /// # Safety
+    /// The calling thread owns `shadow`, or its owner no longer exists; the frames are in flight there.
+    pub unsafe fn stash(shadow: *mut Shadow, from: *mut Frame, to: *mut Frame) {
+        // SAFETY: the caller's contract. Handlers of signals may do the same at any point.
+        unsafe {
+            let mut frame = from;
+            while frame < to {
+                let mut left = *frame;
+                frame = frame.add(1);
+                if frame < to && (*frame).sp == left.sp && (*frame).ret == left.after {
+                    left.start |= COVERED;
+                }
+                // Claimed by another thread, free, or of a hook that knows its return address.
+                if left.ret == 0 || left.sp == 0 || left.sp == u64::MAX {
+                    continue;
+                }
+                let index = counter::add(&(*shadow).stashed, 1) as usize;
+                debug_assert!(index < ORPHANS_MAX, "see `limit`");
+                let slot = (&raw mut (*shadow).orphans as *mut Frame).add(index);
+                slot.write(left);
+                compiler_fence(SeqCst);
+                if (*shadow).orphaned.end < slot.add(1) {
+                    (*shadow).orphaned.end = slot.add(1);
+                }
+            }
+            if (*shadow).stashed.load(Relaxed) >= (*shadow).sweep_at {
+                Shadow::sweep(shadow);
+            }
+        }
+    }
+
+    /// Looks for dead orphans if they take much of the room, but not often.
+    ///
+    /// # Safety
+    /// The calling thread owns `shadow`.
+    pub unsafe fn make_room(shadow: *mut Shadow) {
+        // SAFETY: the caller's contract.
+        unsafe {
+            if (*shadow).stashed.load(Relaxed) > ORPHANS_MAX as u64 / 2
+                && now_ticks() > (*shadow).sweep_ticks
+            {
+                Shadow::sweep(shadow);
+            }
+        }
+    }
+
+    /// Drops orphans that were recovered, and those whose call cannot return any more: their slot no longer holds the
+    /// trampoline's return address. The others move down in their order, each written in its new place before its old one
+    /// is freed, so that who searches downwards meanwhile meets it.
+    unsafe fn sweep(shadow: *mut Shadow) {
+        // SAFETY: the caller owns it; a handler that comes in between only appends.
+        unsafe {
+            if core::mem::replace(&mut (*shadow).sweeping, true) {
+                return;
+            }
+            let orphans = &raw mut (*shadow).orphans as *mut Frame;
+            let (mut read, mut kept) = (0, 0);
+            loop {
+                let stashed = (*shadow).stashed.load(Relaxed) as usize;
+                while read < stashed {
+                    let count = (stashed - read).min(PEEKS);
+                    let alive = Shadow::alive(orphans.add(read), count, orphans.add(stashed));
+                    for i in 0..count {
+                        let from = orphans.add(read + i);
+                        if alive >> i & 1 == 1 && from != orphans.add(kept) {
+                            orphans.add(kept).write(*from);
+                        }
+                        compiler_fence(SeqCst);
+                        if alive >> i & 1 == 0 || from != orphans.add(kept) {
+                            (*from).ret = 0;
+                            (*from).sp = 0;
+                        }
+                        kept += alive >> i & 1;
+                    }
+                    read += count;
+                }
+                let swept =
+                    (*shadow)
+                        .stashed
+                        .compare_exchange(read as u64, kept as u64, Relaxed, Relaxed);
+                if swept.is_ok() {
+                    break;
+                }
+            }
+            (*shadow).orphaned.end = orphans.add(kept);
+            (*shadow).sweep_at = (2 * kept as u64).max(SWEEP_MIN);
+            (*shadow).sweep_ticks = now_ticks() + SWEEP_PERIOD_TICKS;
+            (*shadow).sweeping = false;
+        }
+    }
+
+    /// Which of `count` orphans may still return, as a bit set; more of them lie behind, up to `end`.
+    unsafe fn alive(orphans: *const Frame, count: usize, end: *const Frame) -> usize {
+        let mut slots = [const { MaybeUninit::<u64>::uninit() }; PEEKS];
+        let mut words = [const { MaybeUninit::<u64>::uninit() }; PEEKS];
+        // SAFETY: `count` is at most PEEKS; what is read was written.
+        unsafe {
+            for (i, slot) in slots.iter_mut().enumerate().take(count) {
+                slot.write((*orphans.add(i)).sp);
+            }
+            let known = kernel::peek(&slots[..count], &mut words[..count]);
+            let mut alive = 0;
+            for (i, word) in words.iter().enumerate().take(count) {
+                let orphan = &*orphans.add(i);
+                let may_return = match known {
+                    // Where the system does not let us look, it may be alive.
+                    None => true,
+                    Some(known) => {
+                        known >> i & 1 == 1 && is_pending(orphan, end, word.assume_init())
+                    }
+                };
+                alive |= usize::from(orphan.ret != 0 && may_return) << i;
+            }
+            alive
+        }
+    }
+
+    /// Frees all frames and gives the stack back. What is in flight becomes orphaned.
+    ///
+    /// # Safety
+    /// The caller owns it, or its owner no longer exists.
+    pub unsafe fn release(shadow: *mut Shadow) {
+        // SAFETY: the caller's contract.
+        unsafe {
+            let frames = &raw mut (*shadow).frames as *mut Frame;
+            Shadow::stash(shadow, frames.add(1), (*shadow).in_flight.end);
+            for i in 1..=FRAMES_MAX {
+                if (*frames.add(i)).sp != u64::MAX {
+                    frames.add(i).write(Frame::FREE);
+                }
+            }
+            (*shadow).owned.store(0, Release);
+        }
+    }
+
+    /// Gives back the shadow stacks of threads that a fork did not copy.
+    ///
+    /// # Safety
+    /// The process has but one thread, whose shadow stack is `own`.
+    pub unsafe fn release_all_but(own: *mut Shadow) {
+        let mut node = SHADOWS.load(Relaxed);
+        while !ptr::eq(node, SEPARATOR.0.get()) {
+            // SAFETY: nodes before the separator begin a shadow stack, whose owner is gone.
+            unsafe {
+                if node.cast() != own {
+                    Shadow::release(node.cast());
+                }
+                node = (*node).next;
+            }
+        }
+    }
+
+    /// The stash of a process' only thread holds nothing of calls that `frame` is a later one of: a fork makes its start
+    /// unknown, by which later ones are told from earlier ones.
+    ///
+    /// # Safety
+    /// The process has but one thread.
+    pub unsafe fn forget_earlier(frame: &Frame) {
+        // SAFETY: the caller's contract.
+        unsafe {
+            let mut node = (&raw const (*SEPARATOR.0.get()).next).read_volatile();
+            while !node.is_null() {
+                let mut orphan = (*node).low;
+                while orphan < (*node).end {
+                    if ((*orphan).sp, (*orphan).after) == (frame.sp, frame.after)
+                        && (*orphan).start < frame.start
+                    {
+                        (*orphan).ret = 0;
+                        (*orphan).sp = 0;
+                    }
+                    orphan = orphan.add(1);
+                }
+                node = (*node).next;
+            }
+        }
+    }
+}
