@@ -54,7 +54,7 @@ fn map(fd: i32, inode: u64) -> Option<Arena> {
         }
         let protection = libc::PROT_READ | libc::PROT_WRITE;
         let base = libc::mmap(
-            evenkeel_patch::region::AWAY as *mut _,
+            evenkeel_patch::region::away() as *mut _,
             wire::ARENA_BYTES,
             protection,
             libc::MAP_SHARED | libc::MAP_NORESERVE,

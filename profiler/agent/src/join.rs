@@ -4,14 +4,18 @@ use core::sync::atomic::Ordering::*;
 
 use evenkeel_wire::ModuleState;
 use evenkeel_wire::now_ticks;
+use evenkeel_wire::Frozen;
 
-use crate::arena;
+use crate::arena::{self, Arena};
 use crate::threads::Handlers;
 use crate::verdict::{is_over, verdict};
-use crate::{boundaries, calibrate, plan, rings, signals, threads, waits};
+use crate::{boundaries, calibrate, confinement, plan, rings, signals, threads, waits};
 
 /// Finds the session and stays with it if this process is wanted; otherwise leaves no trace but this library.
 pub fn join() {
+    if has_sanitizer() {
+        evenkeel_patch::region::stay_with_libraries();
+    }
     let Some(arena) = arena::open() else { return };
     let control = arena.control();
     control.processes.fetch_add(1, Relaxed);
@@ -38,6 +42,31 @@ pub fn join() {
     control.processes_hooked.fetch_add(1, Relaxed);
     waits::follow(arena);
     plan::start(arena);
+    if is_fixed(arena) {
+        confinement::freeze(Frozen::Runtime);
+    }
+}
+
+/// Whether the code of this process may be changed only now, before its runtime begins.
+fn is_fixed(arena: Arena) -> bool {
+    plan::loaded().any(|index| {
+        // SAFETY: entries of loaded modules are complete.
+        let module = unsafe { &*arena.module(index) };
+        module.fixed.load(Acquire) != 0
+    })
+}
+
+/// Whether the program is built with a sanitizer that lays out the address space (`-fsanitize=address`, `thread`, `memory`).
+fn has_sanitizer() -> bool {
+    [
+        c"__asan_init",
+        c"__tsan_init",
+        c"__msan_init",
+        c"__hwasan_init",
+    ]
+    .into_iter()
+    // SAFETY: constant names.
+    .any(|name| unsafe { !libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()).is_null() })
 }
 
 /// What every part does when a thread ends and when the process forks, in the order in which it must be done.
@@ -67,6 +96,7 @@ fn after_fork_in_parent() {
 }
 
 fn after_fork_in_child() {
+    confinement::after_fork_in_child();
     plan::after_fork_in_child();
     let thread = evenkeel_patch::thread::current();
     thread.after_fork();

@@ -10,6 +10,7 @@
 //!             waits      threads wait for and wake each other; annotations
 //!             rings      the thread's ring
 //!             plan       bring the code in line with the plan (evenkeel-patch does the work)
+//! confinement            the program gives up system calls, or may not be changed: the code stays as it is
 //! signals, threads       breakpoints of ours, masks that would hide them; fork and the end of threads
 //! calibrate              what a probe costs here
 //! ```
@@ -23,6 +24,7 @@ mod arch;
 mod arena;
 mod boundaries;
 mod calibrate;
+mod confinement;
 mod intervals;
 mod join;
 mod labels;

@@ -1,7 +1,7 @@
 //! Bringing this process in line with the plan: when, and by whom.
 
 use core::cell::UnsafeCell;
-use core::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicU64, Ordering::*};
+use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering::*};
 
 use evenkeel_patch::arch::stubs::Boundaries;
 use evenkeel_patch::{Patcher, Plan};
@@ -33,9 +33,10 @@ static PROCESS: Guarded = Guarded(UnsafeCell::new(Process {
     modules: Modules::new(),
 }));
 /// Thread that changes the process' code, 0 for none.
-static OWNER: AtomicI32 = AtomicI32::new(0);
+static OWNER: AtomicUsize = AtomicUsize::new(0);
 static APPLIED: AtomicU32 = AtomicU32::new(0);
 static DETACHED: AtomicBool = AtomicBool::new(false);
+static FROZEN: AtomicBool = AtomicBool::new(false);
 static LOOK_AGAIN_TICKS: AtomicU64 = AtomicU64::new(0);
 
 /// In place of a generation while the code is being changed, and once the session is over: intervals that begin or end
@@ -45,6 +46,11 @@ pub const CHANGING: u32 = u32::MAX;
 /// The generation of the plan that the code now follows, or [`CHANGING`].
 pub fn applied() -> u32 {
     APPLIED.load(Acquire)
+}
+
+/// Whether the code stays as it is until the process ends.
+pub fn is_frozen() -> bool {
+    FROZEN.load(Relaxed)
 }
 
 /// Whether the session is over for this process.
@@ -91,7 +97,8 @@ pub fn start(arena: Arena) {
 /// whether libraries came or went.
 pub fn is_due(arena: Arena) -> bool {
     let now = now_ticks();
-    !detached() && (is_over(arena, now) || is_stale(arena) || now > LOOK_AGAIN_TICKS.load(Relaxed))
+    let may_change = || is_stale(arena) || now > LOOK_AGAIN_TICKS.load(Relaxed);
+    !detached() && (is_over(arena, now) || !is_frozen() && may_change())
 }
 
 fn is_stale(arena: Arena) -> bool {
@@ -115,9 +122,12 @@ pub fn poll(arena: Arena) {
     if over {
         APPLIED.store(CHANGING, SeqCst);
         waits::switch::off();
-        unpatch(process, arena);
+        // Hooks that cannot be taken out stay, and lead nowhere but on.
+        if !is_frozen() {
+            unpatch(process, arena);
+        }
         DETACHED.store(true, Release);
-    } else if stale || process.modules.changed() {
+    } else if !is_frozen() && (stale || process.modules.changed()) {
         bring_up_to_date(process, arena);
     }
     unlock();
@@ -126,7 +136,7 @@ pub fn poll(arena: Arena) {
 /// A function was looked up: if libraries came or went, the session judges them now, and they are hooked before they are
 /// called. Waits for the verdict, but no longer than [`VERDICT_NAPS`].
 pub fn libraries_may_have_come(arena: Arena) {
-    if detached() || !try_lock() {
+    if detached() || is_frozen() || !try_lock() {
         return;
     }
     // SAFETY: the lock is held.
@@ -174,14 +184,14 @@ fn unpatch(process: &mut Process, arena: Arena) {
     });
 }
 
-fn thread_id() -> i32 {
-    // SAFETY: no arguments.
-    unsafe { libc::syscall(libc::SYS_gettid) as i32 }
+/// Something other than zero that no other thread has.
+fn this_thread() -> usize {
+    evenkeel_patch::arch::tls::address()
 }
 
 fn try_lock() -> bool {
     OWNER
-        .compare_exchange(0, thread_id(), Acquire, Relaxed)
+        .compare_exchange(0, this_thread(), Acquire, Relaxed)
         .is_ok()
 }
 
@@ -189,10 +199,42 @@ fn unlock() {
     OWNER.store(0, Release);
 }
 
+/// The code follows the newest plan one last time, without breakpoints, and stays so.
+pub fn freeze(arena: Arena) {
+    lock_for_fork();
+    if !detached() && !is_frozen() {
+        // SAFETY: the lock is held.
+        let process = unsafe { &mut *PROCESS.0.get() };
+        let generation = arena.control().generation.load(Acquire);
+        APPLIED.store(CHANGING, SeqCst);
+        let plan = plan_of(arena);
+        let Process { patcher, modules } = process;
+        modules.refresh(arena, &mut |loaded| {
+            // SAFETY: as for `apply`.
+            unsafe { patcher.apply_for_good(&plan, loaded) };
+        });
+        APPLIED.store(generation, Release);
+    }
+    FROZEN.store(true, Release);
+    unlock();
+}
+
+/// The process was not confined after all.
+pub fn thaw() {
+    FROZEN.store(false, Release);
+}
+
+fn plan_of(arena: Arena) -> Plan<'static> {
+    Plan {
+        probes: arena.probes(),
+        displaced: arena.displaced(),
+    }
+}
+
 /// Before `fork`: no other thread may be changing code, or the child would inherit it half done.
 pub fn lock_for_fork() {
-    // SAFETY: no arguments.
-    while OWNER.load(Relaxed) != thread_id() && !try_lock() {
+    while OWNER.load(Relaxed) != this_thread() && !try_lock() {
+        // SAFETY: no arguments.
         unsafe { libc::sched_yield() };
     }
 }

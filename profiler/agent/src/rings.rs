@@ -4,12 +4,14 @@ use core::sync::atomic::Ordering::*;
 
 use evenkeel_patch::Thread;
 use evenkeel_patch::arch::counter;
+use evenkeel_patch::kernel;
 use evenkeel_wire::arch::order::publish;
 use evenkeel_wire::now_ticks;
 use evenkeel_wire::ring::{RECORDS_AT, RING_BYTES, RING_SLACK_BYTES, lap_bit};
 use evenkeel_wire::{Event, Record, RingHeader, RingState, Stamp};
 
 use crate::arena::Arena;
+use crate::confinement;
 use crate::labels::Found;
 
 /// Where records go that nobody wants: its limit is zero, so all are dropped.
@@ -76,13 +78,8 @@ fn claim_in(arena: Arena, state: RingState) -> Option<*mut RingHeader> {
                 .compare_exchange(state, RingState::Claimed as u32, AcqRel, Relaxed)
                 .is_ok()
         {
-            // SAFETY: no arguments.
-            unsafe {
-                header.pid.store(libc::getpid() as u32, Relaxed);
-                header
-                    .tid
-                    .store(libc::syscall(libc::SYS_gettid) as u32, Relaxed);
-            }
+            header.pid.store(kernel::process_id() as u32, Relaxed);
+            header.tid.store(confinement::thread_id() as u32, Relaxed);
             header.state.store(RingState::Live as u32, Release);
             return Some(ring);
         }

@@ -77,7 +77,14 @@ pub enum Warning {
     NoWakers,
     /// A debug file could not be used.
     DebugFile(String),
-    /// Calls were nested beyond the shadow stack.
+    /// So many processes could not be changed any more from some moment on, because they did this.
+    Frozen {
+        /// How many.
+        processes: u64,
+        /// What they did, as a phrase that "processes that" begins.
+        why: String,
+    },
+    /// Calls were in flight, or suspended, beyond what a thread's shadow stack holds.
     NestedTooDeeply(u64),
     /// Arguments that label intervals could not be read.
     LabelsUnread(u64),
@@ -192,8 +199,13 @@ impl Display for Warning {
             Warning::DebugFile(what) => write!(f, "{what}"),
             Warning::NestedTooDeeply(calls) => write!(
                 f,
-                "{calls} calls were nested too deeply to be timed; their time is their callers': name an interval deeper in \
-                 the program to see them"
+                "{calls} calls were not timed: too many were in flight or suspended on one thread (deep recursion, coroutines); \
+                 their time is their callers': name an interval deeper in the program to see them"
+            ),
+            Warning::Frozen { processes, why } => write!(
+                f,
+                "processes that {why}: {processes}; what was hooked by then stays hooked, and nothing was opened after. To see \
+                 more, hook more at the start: --plant NUMBER, or an --interval further down"
             ),
             Warning::StacksSwitched(intervals) => write!(
                 f,

@@ -1,10 +1,43 @@
-//! System calls made inside hooked calls: without the C library, which would change the target's `errno`.
+//! System calls made inside hooked calls: without the C library, which would change the target's `errno`. Once the process has
+//! confined itself (seccomp(2)) none is made any more: one that its filter does not expect may be its end.
 
 use core::ffi::CStr;
 use core::mem::MaybeUninit;
 use core::ops::Range;
+use core::sync::atomic::{AtomicBool, AtomicI32, Ordering::Relaxed};
 
-pub use crate::arch::system_call::system_call;
+static CONFINED: AtomicBool = AtomicBool::new(false);
+/// The process, as known when it confined itself; 0 where it is not confined.
+static PROCESS: AtomicI32 = AtomicI32::new(0);
+
+/// From now on no system call is made for the profiler's sake, until `confined` is false again.
+pub fn confine(confined: bool) {
+    PROCESS.store(if confined { process_id() } else { 0 }, Relaxed);
+    CONFINED.store(confined, Relaxed);
+}
+
+/// Whether the process has confined itself.
+pub fn is_confined() -> bool {
+    CONFINED.load(Relaxed)
+}
+
+/// In the child of a confined process' `fork`: its id, as far as the C library knows it.
+pub fn set_process(process: i32) {
+    PROCESS.store(process, Relaxed);
+}
+
+/// The kernel's answer: negative for an error.
+///
+/// # Safety
+/// As the call's.
+#[inline]
+pub unsafe fn system_call(number: libc::c_long, arguments: [u64; 6]) -> i64 {
+    if is_confined() {
+        return -i64::from(libc::EPERM);
+    }
+    // SAFETY: the caller's.
+    unsafe { crate::arch::system_call::system_call(number, arguments) }
+}
 
 /// The alternate signal stack, if the thread now runs on it; otherwise an empty range.
 pub fn alternate_stack() -> Range<u64> {
@@ -85,6 +118,9 @@ pub fn peek(addresses: &[MaybeUninit<u64>], words: &mut [MaybeUninit<u64>]) -> O
 
 /// The calling process.
 pub fn process_id() -> i32 {
+    if is_confined() {
+        return PROCESS.load(Relaxed);
+    }
     // SAFETY: no arguments.
     unsafe { system_call(libc::SYS_getpid, [0; 6]) as i32 }
 }

@@ -18,7 +18,8 @@ use crate::arch::stubs::Boundaries;
 use crate::arch::trampoline::Hook;
 use crate::arch::trap;
 use crate::code;
-use crate::region::{AWAY, Part, Region};
+use crate::kernel;
+use crate::region::{Part, Region, away};
 
 /// Modules with hooks in one process.
 const REGIONS_MAX: usize = 64;
@@ -124,7 +125,7 @@ impl Patcher {
             // SAFETY: fresh anonymous memory.
             unsafe {
                 libc::mmap(
-                    AWAY as *mut _,
+                    away() as *mut _,
                     bytes,
                     libc::PROT_READ | libc::PROT_WRITE,
                     flags,
@@ -145,8 +146,7 @@ impl Patcher {
 
     /// In the child of a `fork`: this is the child's patcher now.
     pub fn after_fork(&mut self) {
-        // SAFETY: no arguments.
-        self.process = unsafe { libc::getpid() };
+        self.process = kernel::process_id();
     }
 
     /// Reserves memory near a module and registers it with the unwinder, before the target runs.
@@ -162,6 +162,20 @@ impl Patcher {
     pub unsafe fn apply(&mut self, plan: &Plan<'_>, modules: &[LoadedModule]) -> usize {
         // SAFETY: the caller's contract.
         unsafe { self.bring(plan, modules, |probe| probe.wanted.load(Acquire)) }
+    }
+
+    /// As [`Patcher::apply`], for a process whose code cannot be changed later, and in which no breakpoint may be met: what
+    /// would be one is left as it was.
+    ///
+    /// # Safety
+    /// As for [`Patcher::apply`].
+    pub unsafe fn apply_for_good(&mut self, plan: &Plan<'_>, modules: &[LoadedModule]) -> usize {
+        let without_breakpoints = |probe: &Probe| match probe.wanted.load(Acquire) {
+            wanted if wanted == Wanted::Discover as u32 => Wanted::Off as u32,
+            wanted => wanted,
+        };
+        // SAFETY: the caller's contract.
+        unsafe { self.bring(plan, modules, without_breakpoints) }
     }
 
     unsafe fn bring(

@@ -9,6 +9,7 @@
 //! larger than the module's code can need, because jump pads for other modules must find places, too.
 
 use core::ptr;
+use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use crate::arch::REACH_BYTES;
 use crate::arch::jump::{PAD_BYTES, Targets, redirect};
@@ -20,8 +21,18 @@ const GROWTH: u64 = 16;
 const SEVENTH_MAX: u64 = 16 << 20;
 const SEVENTH_MIN: u64 = 1 << 20;
 const STEP_BYTES: u64 = 64 << 10;
+/// See [`away`].
+static AWAY: AtomicUsize = AtomicUsize::new(0x1000_0000_0000);
+
 /// Where large tables are mapped if nothing is there: address space near modules is for trampolines and jump pads.
-pub const AWAY: usize = 0x1000_0000_0000;
+pub fn away() -> usize {
+    AWAY.load(Relaxed)
+}
+
+/// Large tables go wherever the kernel puts them: sanitizers' runtimes have plans for all the rest.
+pub fn stay_with_libraries() {
+    AWAY.store(0, Relaxed);
+}
 const PADS_MAX: usize = 1024;
 const PAGE: u64 = 4096;
 

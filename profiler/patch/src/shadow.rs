@@ -209,10 +209,18 @@ impl Shadow {
                 node = (*node).next;
             }
         }
-        Shadow::create()
+        Shadow::create(1)
     }
 
-    fn create() -> *mut Shadow {
+    /// Makes `count` of them that no thread owns yet. False if there is no memory.
+    pub fn provide(count: usize) -> bool {
+        (0..count).all(|_| !Shadow::create(0).is_null())
+    }
+
+    fn create(owned: u64) -> *mut Shadow {
+        if kernel::is_confined() {
+            return ptr::null_mut();
+        }
         // SAFETY: a fresh anonymous mapping, written before it is published.
         unsafe {
             let memory = libc::mmap(
@@ -227,7 +235,7 @@ impl Shadow {
                 return ptr::null_mut();
             }
             let shadow = memory as *mut Shadow;
-            (*shadow).owned = AtomicU64::new(1);
+            (*shadow).owned = AtomicU64::new(owned);
             (*shadow).sweep_at = SWEEP_MIN;
             let frames = &raw mut (*shadow).frames as *mut Frame;
             for i in 0..=FRAMES_MAX {

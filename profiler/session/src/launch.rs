@@ -83,6 +83,23 @@ pub fn find_program(command: &str) -> Result<PathBuf, Error> {
     Ok(path)
 }
 
+/// What to preload: sanitizers' runtimes of the program, which insist on being first, then the agent, then what the user
+/// preloads.
+fn preload_of(program: &Path, agent: PathBuf) -> OsString {
+    let runs = evenkeel_symbols::launchable(program).unwrap_or_else(|_| program.to_owned());
+    let mut preload = OsString::new();
+    for runtime in evenkeel_symbols::sanitizer_runtimes(&runs) {
+        preload.push(runtime);
+        preload.push(":");
+    }
+    preload.push(agent);
+    if let Some(others) = std::env::var_os("LD_PRELOAD").filter(|others| !others.is_empty()) {
+        preload.push(":");
+        preload.push(others);
+    }
+    preload
+}
+
 /// The agent: `EVENKEEL_AGENT`, or beside this program, or in `../lib/evenkeel` from there.
 ///
 /// # Errors
@@ -111,12 +128,7 @@ impl Target {
     pub fn start(arena: &Arena, command: &CommandLine) -> Result<Target, Error> {
         let name = command.words[0].to_string_lossy().into_owned();
         let program = find_program(&name)?;
-        let agent = find_agent()?;
-        let mut preload = agent.into_os_string();
-        if let Some(others) = std::env::var_os("LD_PRELOAD").filter(|others| !others.is_empty()) {
-            preload.push(":");
-            preload.push(others);
-        }
+        let preload = preload_of(&program, find_agent()?);
         // Orphans of the target stay ours: a server that puts itself into the background is still waited for.
         let _ = rustix::process::set_child_subreaper(Some(rustix::process::getpid()));
         let mut start = Command::new(program);

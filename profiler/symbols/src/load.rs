@@ -56,6 +56,18 @@ pub enum LoadError {
         /// The file.
         path: PathBuf,
     },
+    /// Made by the Go compiler.
+    #[error("{} is built by Go, whose runtime stops at return addresses that are not its own; profile it with Go's own tools, or a C library in it: --interval LIBRARY!FUNCTION", path.display())]
+    Go {
+        /// The file.
+        path: PathBuf,
+    },
+    /// Linked with another C library than the agent.
+    #[error("{} is linked with musl, and the agent with glibc: the loader of musl cannot preload it; use a build for glibc", path.display())]
+    Musl {
+        /// The file.
+        path: PathBuf,
+    },
     /// The file contradicts itself.
     #[error("{} is damaged or incomplete ({what}); install or build it again", path.display())]
     Corrupt {
@@ -79,6 +91,8 @@ pub(crate) struct Text {
 #[derive(Debug)]
 pub(crate) struct Image {
     pub(crate) path: PathBuf,
+    /// It holds code of the Go compiler.
+    pub(crate) go: bool,
     data: Vec<u8>,
     /// Sections with instructions, ascending.
     pub(crate) text: Vec<Text>,
@@ -95,8 +109,18 @@ impl Image {
         })?;
         check_identity(path, &data)?;
         let elf = parse(path, &data)?;
+        let go = is_go(&elf);
         if is_static(&elf) {
-            return Err(LoadError::Static {
+            let path = path.to_owned();
+            return Err(if go {
+                LoadError::Go { path }
+            } else {
+                LoadError::Static { path }
+            });
+        }
+        if interpreter(&elf).is_some_and(|loader| loader.windows(7).any(|part| part == b"ld-musl"))
+        {
+            return Err(LoadError::Musl {
                 path: path.to_owned(),
             });
         }
@@ -112,6 +136,7 @@ impl Image {
         let start = elf.entry();
         Ok(Image {
             path: path.to_owned(),
+            go,
             text,
             start,
             build_id,
@@ -214,6 +239,21 @@ fn parse<'data>(path: &Path, data: &'data [u8]) -> Result<Elf<'data>, LoadError>
         )),
         other => Err(corrupt(format!("its type is {other:?}"))),
     }
+}
+
+/// The path of the loader.
+fn interpreter<'data>(elf: &Elf<'data>) -> Option<&'data [u8]> {
+    elf.elf_program_headers()
+        .iter()
+        .find_map(|header| header.interpreter(LittleEndian, elf.data()).ok().flatten())
+}
+
+/// Sections that Go's linker writes: the table its unwinder reads, and what `go version` reads. (The source of both is
+/// cmd/link/internal/ld/data.go.)
+fn is_go(elf: &Elf<'_>) -> bool {
+    [".gopclntab", ".data.rel.ro.gopclntab", ".go.buildinfo"]
+        .into_iter()
+        .any(|name| elf.section_by_name(name).is_some())
 }
 
 /// An executable without a loader. A shared library has no loader either, but is not an executable: it is distinguished from a

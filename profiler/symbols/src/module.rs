@@ -49,6 +49,11 @@ impl Module {
     /// The file cannot be read, or is not a dynamically linked ELF file for this processor.
     pub fn load(path: &Path, sources: &DebugSources) -> Result<Module, LoadError> {
         let image = Image::read(path)?;
+        if image.go {
+            return Err(LoadError::Go {
+                path: path.to_owned(),
+            });
+        }
         let elf = image.elf()?;
         let mut notes = Vec::new();
         let debug = debug_files::find(&image, sources, &mut notes);

@@ -72,6 +72,25 @@ pub struct Control {
     pub intervals_switched: AtomicU64,
     /// Calls that returned in a later interval than they began in, on a stack that was left meanwhile: not timed.
     pub calls_suspended: AtomicU64,
+    /// Processes whose code stays as it is, by [`Frozen`].
+    pub frozen: [AtomicU32; Frozen::COUNT],
+}
+
+/// Why the code of a process cannot be changed any more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(usize)]
+pub enum Frozen {
+    /// It has installed a filter of system calls (seccomp(2)).
+    Filter = 0,
+    /// Its runtime takes breakpoints for its own (Go).
+    Runtime = 1,
+    /// It has given up the right to make code writable (`PR_SET_MDWE`).
+    WriteExecute = 2,
+}
+
+impl Frozen {
+    /// How many reasons there are.
+    pub const COUNT: usize = 3;
 }
 
 /// What is known of a module.
@@ -107,7 +126,8 @@ pub struct Module {
     pub path_hash: u64,
     /// 1: it was announced as the executable of a process, which waits for the verdict.
     pub executable: AtomicU32,
-    _pad: u32,
+    /// 1: code of a process with this executable may be changed before its first instruction only.
+    pub fixed: AtomicU32,
     /// The path, as the loader gave it.
     pub path: [u8; 440],
 }

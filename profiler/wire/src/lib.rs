@@ -41,7 +41,7 @@ pub mod waits;
 
 pub use arch::clock::now_ticks;
 pub use arch::code::{Operand, PieceFix};
-pub use control::{Control, Mode, Module, ModuleState};
+pub use control::{Control, Frozen, Mode, Module, ModuleState};
 pub use event::{Decoder, Event, LabelValue, Object, Open, Stamp};
 pub use plan::{Displaced, Form, Label, Piece, Probe, Refusal, Role, Wanted};
 pub use record::{Marker, Record};

@@ -1,9 +1,10 @@
-//! `syscall`: all but what concerns waits and signal masks is left by a jump, with registers and stack as they were, since
+//! `syscall`: all but what concerns waits, signal masks and seccomp is left by a jump, with registers and stack as they were, since
 //! some of them return twice.
 
 use core::arch::naked_asm;
 use core::ffi::c_long;
 
+use crate::confinement::confine;
 use crate::masks::change_mask;
 use crate::next::Next;
 use crate::waits::futexes::futex;
@@ -27,6 +28,10 @@ pub unsafe extern "C" fn syscall(number: c_long) -> c_long {
         "je {futex}",
         "cmp rdi, {mask_number}",
         "je {mask}",
+        "cmp rdi, {seccomp_number}",
+        "je {confine}",
+        "cmp rdi, {prctl_number}",
+        "je {confine}",
         "push rdi",
         "push rsi",
         "push rdx",
@@ -47,6 +52,9 @@ pub unsafe extern "C" fn syscall(number: c_long) -> c_long {
         futex = sym futex,
         mask_number = const libc::SYS_rt_sigprocmask,
         mask = sym change_mask,
+        seccomp_number = const libc::SYS_seccomp,
+        prctl_number = const libc::SYS_prctl,
+        confine = sym confine,
         real = sym real,
     )
 }

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use evenkeel_analysis::Options;
 use evenkeel_analysis::warnings::Warning;
+use evenkeel_wire::{Control, Frozen};
 
 use super::kernel::Kernel;
 use super::{IntervalSelector, Outcome, Session};
@@ -127,6 +128,9 @@ impl Session<'_> {
         warn(switched > 0, Warning::StacksSwitched(switched));
         let suspended = control.calls_suspended.load(Relaxed);
         warn(suspended > 0, Warning::CallsSuspended(suspended));
+        for warning in frozen(control) {
+            warn(true, warning);
+        }
         let unread = control.labels_unread.load(Relaxed);
         warn(unread > 0, Warning::LabelsUnread(unread));
         warn(
@@ -173,4 +177,19 @@ fn stacks_switched(intervals: u64) -> Error {
     Error::NothingProfiled(format!(
         "the thread of {intervals} intervals went on with another stack inside of them (coroutines, ucontext, boost.context): intervals that switch user-level stacks are not supported; choose an --interval that stays on one stack, such as a function that a resumed handler calls"
     ))
+}
+
+/// What there is to say of processes whose code stayed as it was from some moment on.
+fn frozen(control: &Control) -> impl Iterator<Item = Warning> {
+    let reasons = [
+        (Frozen::Filter, "installed a filter of system calls (seccomp)"),
+        (Frozen::Runtime, "run Go, whose runtime meets no breakpoint but its own"),
+        (Frozen::WriteExecute, "gave up the right to change code (PR_SET_MDWE)"),
+    ];
+    let counted = reasons.map(|(why, text)| (control.frozen[why as usize].load(Relaxed), text));
+    let frozen = counted.into_iter().filter(|&(processes, _)| processes > 0);
+    frozen.map(|(processes, why)| Warning::Frozen {
+        processes: processes.into(),
+        why: why.to_owned(),
+    })
 }

@@ -20,6 +20,9 @@ impl Session<'_> {
             let index = self.judged;
             self.judged += 1;
             let executable = self.arena.modules()[index].executable.load(Acquire) != 0;
+            if executable && evenkeel_symbols::is_go(&Modules::path(&self.arena, index)) {
+                self.arena.modules()[index].fixed.store(1, Release);
+            }
             let wanted = match self.interval_in(index, executable) {
                 Ok(Some(interval)) => {
                     self.begin(index, &interval)?;

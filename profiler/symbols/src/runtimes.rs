@@ -1,0 +1,51 @@
+//! What runs in a program beside its own code and decides how an agent can be there, too.
+
+use std::path::Path;
+
+use object::LittleEndian;
+use object::read::elf::{ElfFile64, FileHeader};
+
+use crate::load::Image;
+
+/// Libraries that must come first among all that are loaded, or end the program: their wrappers have to stand before everybody
+/// else's.
+const FIRST: [&str; 6] = [
+    "libasan.so",
+    "libtsan.so",
+    "liblsan.so",
+    "libhwasan.so",
+    "libubsan.so",
+    "libclang_rt.",
+];
+
+/// Names of the sanitizers' runtimes that the program at `path` is linked with, as the loader knows them.
+pub fn sanitizer_runtimes(path: &Path) -> Vec<String> {
+    needed(path)
+        .unwrap_or_default()
+        .into_iter()
+        .filter(|name| FIRST.iter().any(|first| name.starts_with(first)))
+        .collect()
+}
+
+/// Names of the libraries that the ELF file at `path` is linked with (gABI, "Shared Object Dependencies").
+fn needed(path: &Path) -> Option<Vec<String>> {
+    let data = std::fs::read(path).ok()?;
+    let elf = ElfFile64::<LittleEndian>::parse(&*data).ok()?;
+    let sections = elf.elf_header().sections(LittleEndian, &*data).ok()?;
+    let (dynamic, strings) = sections.dynamic(LittleEndian, &*data).ok()??;
+    let strings = sections.strings(LittleEndian, &*data, strings).ok()?;
+    let mut names = Vec::new();
+    for entry in dynamic {
+        use object::read::elf::Dyn;
+        if entry.tag32(LittleEndian) == Some(object::elf::DT_NEEDED.0 as i32) {
+            let name = entry.string(LittleEndian, strings).ok()?;
+            names.push(String::from_utf8_lossy(name).into_owned());
+        }
+    }
+    Some(names)
+}
+
+/// Whether the ELF file at `path` holds code of the Go compiler, whose runtime takes breakpoints for its own.
+pub fn is_go(path: &Path) -> bool {
+    Image::read(path).is_ok_and(|image| image.go)
+}
