@@ -72,6 +72,7 @@ check() {
         has memcaslap || want libmemcached-tools
         ;;
     test)
+        has musl-gcc || want musl-tools
         check postgresql
         check mariadb
         check apache

@@ -9,8 +9,8 @@
 use core::ffi::{c_int, c_long, c_ulong};
 use core::sync::atomic::{AtomicBool, Ordering::*};
 
-use evenkeel_patch::shadow::Shadow;
 use evenkeel_patch::kernel;
+use evenkeel_patch::shadow::Shadow;
 use evenkeel_wire::{Control, Frozen};
 
 use crate::next::{interpose, next};

@@ -17,6 +17,7 @@ pub fn confine(confined: bool) {
 }
 
 /// Whether the process has confined itself.
+#[inline(always)]
 pub fn is_confined() -> bool {
     CONFINED.load(Relaxed)
 }

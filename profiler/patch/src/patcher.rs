@@ -70,6 +70,14 @@ struct Patched {
     refused: u32,
 }
 
+impl Patched {
+    /// Whether no jump can lead from this entry to its trampoline, as in programs that lie at a low address: the trap handler
+    /// leads there instead, from a breakpoint in place of the first instruction.
+    fn is_entered_by_breakpoint(&self, probe: &Probe) -> bool {
+        probe.form == Form::Entry as u8 && self.trampoline != 0 && self.pad == 0
+    }
+}
+
 /// See the module's head.
 pub struct Patcher {
     patched: *mut Patched,
@@ -82,6 +90,8 @@ pub struct Patcher {
     boundaries: Option<Boundaries>,
     batch: [Change; BATCH_MAX],
     batch_len: usize,
+    /// What is changed now stays so: nothing may be left to breakpoints.
+    for_good: bool,
 }
 
 // SAFETY: used under the caller's lock; what trap handlers read is published as described above.
@@ -112,6 +122,7 @@ impl Patcher {
             boundaries: None,
             batch: [NOTHING; BATCH_MAX],
             batch_len: 0,
+            for_good: false,
         }
     }
 
@@ -174,8 +185,11 @@ impl Patcher {
             wanted if wanted == Wanted::Discover as u32 => Wanted::Off as u32,
             wanted => wanted,
         };
+        self.for_good = true;
         // SAFETY: the caller's contract.
-        unsafe { self.bring(plan, modules, without_breakpoints) }
+        let changes = unsafe { self.bring(plan, modules, without_breakpoints) };
+        self.for_good = false;
+        changes
     }
 
     unsafe fn bring(
@@ -197,7 +211,10 @@ impl Patcher {
                 if patched.address != 0 && patched.bias != module.bias {
                     continue; // the file is mapped twice: the first is hooked
                 }
-                let wanted = wanted_of(probe);
+                let mut wanted = wanted_of(probe);
+                if self.for_good && patched.is_entered_by_breakpoint(probe) {
+                    wanted = Wanted::Off as u32;
+                }
                 if wanted == Wanted::Off as u32 {
                     patched.refused = 0;
                 }
@@ -217,7 +234,12 @@ impl Patcher {
                         } else if wanted == Wanted::Off as u32 {
                             probe.planted.fetch_sub(1, Relaxed);
                         }
-                        probe.refused.store(0, Relaxed);
+                        let refusal = if self.for_good && patched.is_entered_by_breakpoint(probe) {
+                            Refusal::NoSafeJump
+                        } else {
+                            Refusal::None
+                        };
+                        probe.refused.store(refusal as u32, Relaxed);
                     }
                     Err(refusal) => {
                         patched.refused = refusal as u32;
@@ -311,9 +333,6 @@ impl Patcher {
         let span = displaced
             .map_or(probe.len, |_| JUMP_BYTES as u8)
             .min(SPAN_MAX as u8);
-        let boundaries = displaced.map_or(1, |displaced| {
-            displaced.boundaries & ((1 << JUMP_BYTES) - 1)
-        });
         // SAFETY: the module is mapped; `id` is in the table.
         let (code, patched) = unsafe {
             (
@@ -330,10 +349,20 @@ impl Patcher {
         }
         let mut bytes = [0; SPAN_MAX];
         bytes[..span as usize].copy_from_slice(&probe.bytes[..span as usize]);
-        if wanted == Wanted::On as u32 {
-            if patched.trampoline == 0 {
-                self.build(plan, id, module, displaced)?;
+        if wanted == Wanted::On as u32 && patched.trampoline == 0 {
+            self.build(plan, id, module, displaced)?;
+        }
+        let breakpoint = patched.is_entered_by_breakpoint(probe);
+        let boundaries = match displaced {
+            Some(displaced) if !breakpoint => displaced.boundaries & ((1 << JUMP_BYTES) - 1),
+            _ => 1,
+        };
+        if wanted == Wanted::On as u32 && breakpoint {
+            if self.for_good {
+                return Err(Refusal::NoSafeJump);
             }
+            flip::put_breakpoint(&mut bytes);
+        } else if wanted == Wanted::On as u32 {
             let to = if displaced.is_some() {
                 patched.pad
             } else {
@@ -410,7 +439,11 @@ impl Patcher {
         if let Some(displaced) = displaced {
             pad = region
                 .pad(&Targets::of(address, displaced.boundaries), at as u64)
-                .ok_or(Refusal::NoSafeJump)?;
+                .unwrap_or(0);
+            // Boundaries of intervals are rare enough to be entered by a breakpoint; other calls are not.
+            if pad == 0 && hook.role == Role::Inner {
+                return Err(Refusal::NoSafeJump);
+            }
         }
         // SAFETY: `id` is in the table.
         let patched = unsafe { &mut *self.patched.add(id as usize) };
@@ -500,8 +533,13 @@ impl Patcher {
         let probe = plan.probes.get(id as usize)?;
         // SAFETY: ids in the index are in the table.
         let patched = unsafe { &*self.patched.add(id as usize) };
-        let displaced = (probe.form == Form::Entry as u8 && patched.body != 0)
-            .then(|| (&plan.displaced[probe.displaced as usize], patched.body));
+        let goes_on_at = if patched.is_entered_by_breakpoint(probe) {
+            patched.trampoline
+        } else {
+            patched.body
+        };
+        let displaced = (probe.form == Form::Entry as u8 && goes_on_at != 0)
+            .then(|| (&plan.displaced[probe.displaced as usize], goes_on_at));
         let site = trap::Site {
             probe,
             address: patched.address,

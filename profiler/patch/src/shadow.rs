@@ -22,10 +22,10 @@ use core::mem::MaybeUninit;
 use core::ptr;
 use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering::*, compiler_fence};
 
-use crate::thread::Frame;
-use evenkeel_wire::now_ticks;
 use crate::arch::{claim, counter};
 use crate::kernel;
+use crate::thread::Frame;
+use evenkeel_wire::now_ticks;
 
 /// Calls in flight that one thread can have; deeper ones run unrecorded.
 pub const FRAMES_MAX: usize = 4096;
@@ -121,6 +121,7 @@ static CALLS_MOVE: AtomicBool = AtomicBool::new(false);
 
 /// The newest frame of a call, in flight or orphaned, on whichever thread it was made; the owner of `own` asks. What other
 /// threads own may change meanwhile.
+#[inline]
 pub fn newest(own: Option<&Shadow>, sp: u64, after: u64) -> Option<*mut Frame> {
     // SAFETY: shadow stacks are never unmapped.
     unsafe {

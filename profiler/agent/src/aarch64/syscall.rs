@@ -4,6 +4,7 @@
 use core::arch::naked_asm;
 use core::ffi::c_long;
 
+use crate::confinement::confine;
 use crate::masks::change_mask;
 use crate::next::Next;
 use crate::waits::futexes::futex;
@@ -27,6 +28,10 @@ pub unsafe extern "C" fn syscall(number: c_long) -> c_long {
         "b.eq {futex}",
         "cmp x0, {mask_number}",
         "b.eq {mask}",
+        "cmp x0, {seccomp_number}",
+        "b.eq {confine}",
+        "cmp x0, {prctl_number}",
+        "b.eq {confine}",
         "stp x29, x30, [sp, #-80]!",
         "stp x0, x1, [sp, #16]",
         "stp x2, x3, [sp, #32]",
@@ -44,6 +49,9 @@ pub unsafe extern "C" fn syscall(number: c_long) -> c_long {
         futex = sym futex,
         mask_number = const libc::SYS_rt_sigprocmask,
         mask = sym change_mask,
+        seccomp_number = const libc::SYS_seccomp,
+        prctl_number = const libc::SYS_prctl,
+        confine = sym confine,
         real = sym real,
     )
 }
