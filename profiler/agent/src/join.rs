@@ -2,9 +2,9 @@
 
 use core::sync::atomic::Ordering::*;
 
+use evenkeel_wire::Frozen;
 use evenkeel_wire::ModuleState;
 use evenkeel_wire::now_ticks;
-use evenkeel_wire::Frozen;
 
 use crate::arena::{self, Arena};
 use crate::threads::Handlers;
