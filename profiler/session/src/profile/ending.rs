@@ -182,9 +182,18 @@ fn stacks_switched(intervals: u64) -> Error {
 /// What there is to say of processes whose code stayed as it was from some moment on.
 fn frozen(control: &Control) -> impl Iterator<Item = Warning> {
     let reasons = [
-        (Frozen::Filter, "installed a filter of system calls (seccomp)"),
-        (Frozen::Runtime, "run Go, whose runtime meets no breakpoint but its own"),
-        (Frozen::WriteExecute, "gave up the right to change code (PR_SET_MDWE)"),
+        (
+            Frozen::Filter,
+            "installed a filter of system calls (seccomp)",
+        ),
+        (
+            Frozen::Runtime,
+            "run Go, whose runtime meets no breakpoint but its own",
+        ),
+        (
+            Frozen::WriteExecute,
+            "gave up the right to change code (PR_SET_MDWE)",
+        ),
     ];
     let counted = reasons.map(|(why, text)| (control.frozen[why as usize].load(Relaxed), text));
     let frozen = counted.into_iter().filter(|&(processes, _)| processes > 0);
