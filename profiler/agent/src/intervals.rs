@@ -210,7 +210,10 @@ fn finish(thread: &mut Thread, now: u64) {
     }
     let control = arena::get().control();
     count(&control.calls_suspended, thread.frames_suspended);
-    count(&control.shadow_full, core::mem::take(&mut thread.shadow_full));
+    count(
+        &control.shadow_full,
+        core::mem::take(&mut thread.shadow_full),
+    );
     if thread.frames_lost > 0 {
         count(&control.intervals_switched, 1);
         rings::write(thread, Record::abandon(now));
