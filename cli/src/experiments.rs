@@ -30,7 +30,7 @@ pub struct Arguments {
     /// Experiments, such as figure-4.9 [default: all]
     #[arg(value_name = "NAME")]
     names: Vec<String>,
-    /// Few seeds and short runs: half an hour at most [default]
+    /// Few seeds and short runs: half an hour at most (default)
     #[arg(long, conflicts_with = "full")]
     quick: bool,
     /// As precise as the results are meant to be

@@ -22,7 +22,7 @@ pub struct Closing {
 /// Probes to take out, so that those that run stay within the limits on their number and their cost.
 ///
 /// Only probes go that explain little: whose callee was not opened and whose contribution is below the threshold. What
-/// explains much stays even if it is costly (up to [`COST_MAX`]): then fewer intervals are recorded instead, since a culprit
+/// explains much stays even if it is costly (up to `COST_MAX`): then fewer intervals are recorded instead, since a culprit
 /// that was found must not become its caller's own time again. A probe that did not run costs nothing, and stays for when
 /// the load changes.
 pub fn to_close(
