@@ -28,7 +28,7 @@ const PLANTED_TICKS: f64 = 600_000.0;
 fn untold(profile: &Value) -> Option<&str> {
     let mut warnings = profile["warnings"].as_array().unwrap().iter();
     let texts = warnings.by_ref().filter_map(Value::as_str);
-    let mut untold = texts.filter(|text| text.contains("the kernel does not tell"));
+    let mut untold = texts.filter(|text| text.contains("the kernel does not report"));
     untold.next()
 }
 
@@ -109,7 +109,7 @@ fn without_permission_the_report_says_what_it_could_not_see() {
     let run = finish(as_nobody(&mut command).spawn().unwrap()).ended(0);
     let profile = place.json("run.json");
     let text = untold(&profile).expect("it says so");
-    assert!(run.said(&["the kernel does not tell"]).code == Some(0));
+    assert!(run.said(&["the kernel does not report"]).code == Some(0));
     assert_eq!(profile["waits"], Value::Null, "nobody was seen to wake");
     let fetch = path(&profile["tree"], &["run_interval", "fetch"]);
     assert_at_least(fetch, PLANTED_TICKS);

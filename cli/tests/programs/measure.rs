@@ -12,6 +12,9 @@ pub const EVERY_INTERVAL: [&str; 2] = ["--max-overhead", "100%"];
 /// Reasons for which refinement itself may cost intervals: it changes the plan while they run.
 pub const CHANGED: [&str; 1] = ["plan changed under it"];
 
+/// Reasons for which intervals are left out where the profiler does not keep up, as on a busy machine.
+pub const BEHIND: [&str; 2] = ["the ring was full at the beginning", "records lost"];
+
 /// Reason for which intervals are left out that nobody ended.
 pub const LEFT_EARLY: &str = "left early (longjmp, exception or error)";
 

@@ -20,7 +20,7 @@ const UNINTERRUPTIBLE: &CStr = c"prev_state == 2";
 /// Why there are no events of the kernel.
 #[derive(Debug, thiserror::Error)]
 #[error(
-    "the kernel does not tell of context switches ({0}); allow perf events (sysctl kernel.perf_event_paranoid=2, or a container's seccomp profile) to tell waiting from preemption"
+    "the kernel does not report context switches ({0}); allow perf events (sysctl kernel.perf_event_paranoid=2, or a container's seccomp profile) to tell waiting from preemption"
 )]
 pub struct Unavailable(#[from] io::Error);
 
