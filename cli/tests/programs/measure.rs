@@ -79,7 +79,8 @@ pub fn discarded(profile: &Value, reason: &str) -> u64 {
     profile["discarded_by_reason"][reason].as_u64().unwrap_or(0)
 }
 
-/// Every interval was seen, and none left out but for changes of the plan, a handful a round.
+/// Every interval was seen, and none left out but for changes of the plan, a handful a round, and for a profiler that did not
+/// keep up, which its report then says.
 #[track_caller]
 pub fn assert_complete(profile: &Value, intervals: u64) {
     assert_eq!(
@@ -91,10 +92,17 @@ pub fn assert_complete(profile: &Value, intervals: u64) {
         .iter()
         .map(|reason| discarded(profile, reason))
         .sum();
+    let behind: u64 = BEHIND.iter().map(|reason| discarded(profile, reason)).sum();
     assert_eq!(
-        profile["discarded"], changed,
+        profile["discarded"],
+        changed + behind,
         "{}",
         profile["discarded_by_reason"]
+    );
+    let warnings = profile["warnings"].to_string();
+    assert!(
+        behind == 0 || warnings.contains("did not keep up"),
+        "{warnings}"
     );
     let rounds = profile["rounds"].as_array().unwrap();
     let plans: u64 = rounds
