@@ -15,7 +15,7 @@ pub const ROOT: u32 = 0;
 /// A child of the root that receives what the probes themselves cost.
 pub const PROBES: u32 = 1;
 /// Nodes of one tree, at most.
-pub const NODES_MAX: usize = 1 << 13;
+pub const NODES_MAX: usize = 1 << 14;
 /// Calls nested below the root, at most: a tree this deep still fits the recursion limit of JSON parsers (128
 /// brackets, two for each level).
 pub const DEPTH_MAX: u32 = 56;
