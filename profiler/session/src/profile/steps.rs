@@ -17,9 +17,13 @@ use crate::modules::Modules;
 use crate::refine::known::{Again, Callees, Calls, Known, Pointers};
 use crate::refine::{self, Candidate, State, Step};
 
-/// A round is judged when it has so many intervals and is so old ...
+/// A round is judged when it has so many intervals and is so old ([`look_after`]) ...
 const INTERVALS_ENOUGH: u64 = 300;
 const ROUND_AT_LEAST: Duration = Duration::from_millis(400);
+/// ... which grows with the search, to a sixteenth of its time: the first looks find what varies most and need little, those after
+/// decide on small shares, which a short look cannot tell from noise. So the last round is a good part of the whole.
+const SEARCH_PARTS: u32 = 16;
+const ROUND_AT_MOST: Duration = Duration::from_secs(10);
 /// ... or, where intervals are rare, so many after so long.
 const INTERVALS_FEW: u64 = 40;
 const ROUND_LONG: Duration = Duration::from_secs(4);
@@ -87,11 +91,19 @@ impl Steps {
     /// Whether enough was seen since. `paths`: call paths that are known now.
     fn is_ripe(&self, intervals_seen: u64, paths: usize) -> bool {
         let (intervals, age) = (intervals_seen - self.seen_then, self.looked_at.elapsed());
-        let ripe = (intervals >= INTERVALS_ENOUGH && age >= ROUND_AT_LEAST)
+        let searched = self
+            .first_interval
+            .map_or(Duration::ZERO, |first| first.elapsed());
+        let ripe = (intervals >= INTERVALS_ENOUGH && age >= look_after(searched))
             || (intervals >= INTERVALS_FEW && age >= ROUND_LONG);
         let has_new = paths > self.paths_then;
         ripe && (!self.settled || has_new || age >= SETTLED_PERIOD)
     }
+}
+
+/// How long a look takes at the least when the search has gone on for so long.
+fn look_after(searched: Duration) -> Duration {
+    (searched / SEARCH_PARTS).clamp(ROUND_AT_LEAST, ROUND_AT_MOST)
 }
 
 impl Session<'_> {
@@ -505,4 +517,17 @@ fn is_discovered_only(site: &Site) -> bool {
 /// Whether calls of this form are timed where they are.
 fn is_timed(form: Form) -> bool {
     !matches!(form, Form::ShortIndirectCall | Form::IndirectJump)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn looks_lengthen_with_the_search() {
+        let after = |seconds| look_after(Duration::from_secs(seconds));
+        assert_eq!((after(0), after(6)), (ROUND_AT_LEAST, ROUND_AT_LEAST));
+        assert_eq!(after(40), Duration::from_millis(2500));
+        assert_eq!(after(3600), ROUND_AT_MOST);
+    }
 }
