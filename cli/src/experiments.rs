@@ -82,7 +82,7 @@ pub fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     let shown = output::stderr_is_terminal();
     let ran = course::run(&course, &*interrupts()?, &|position| {
         if shown {
-            eprint!("\r\x1b[K{}", told(&position));
+            eprint!("\r\x1b[K{}", line(&position));
         }
     });
     if shown {
@@ -130,7 +130,7 @@ fn table(outcomes: &[Outcome], document: &Path) -> String {
     )
 }
 
-fn told(position: &Position<'_>) -> String {
+fn line(position: &Position<'_>) -> String {
     let Position {
         id,
         done,

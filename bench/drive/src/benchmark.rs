@@ -4,15 +4,15 @@ use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 
 use crate::Error;
-use crate::accounts::{Accounts, Window};
+use crate::metrics::{Metrics, Window};
 use crate::progress::Progress;
 use crate::raw::RawFile;
 use crate::report::{Consistency, Report};
 use crate::run::Observer;
 use crate::sample::Sample;
 use crate::settings::Settings;
-use crate::stage::Stage;
 use crate::target::address::Address;
+use crate::testbed::Testbed;
 
 /// What is recorded beside the statistics.
 #[derive(Clone, Debug, Default)]
@@ -51,27 +51,27 @@ pub fn benchmark(
         .as_deref()
         .map(|path| RawFile::create(path, &types))
         .transpose()?;
-    let mut stage = set(settings, progress, interrupted)?;
+    let mut testbed = set(settings, progress, interrupted)?;
     let mut watcher = Watcher::new(progress);
     let saturation_per_s = match settings.load() {
-        Some(_) => Some(watcher.saturation_per_s(&mut stage, settings, interrupted)?),
+        Some(_) => Some(watcher.saturation_per_s(&mut testbed, settings, interrupted)?),
         None => None,
     };
     let plan = settings.plan(saturation_per_s);
     watcher.raw = raw.map(|file| (file, Window::after(plan.warmup, plan.length)));
-    let grants = recorded.grants.then(|| stage.observe_grants()).flatten();
-    let measured = stage.run(&plan, interrupted, &mut watcher)?;
+    let grants = recorded.grants.then(|| testbed.observe_grants()).flatten();
+    let measured = testbed.run(&plan, interrupted, &mut watcher)?;
     watcher.raw.map_or(Ok(()), |(file, _)| file.finish())?;
     let consistency = if settings.check {
         progress.step("checking the data");
-        stage.check()?
+        testbed.check()?
     } else {
         Consistency::Unchecked
     };
-    let config = settings.config(stage.workload(), &plan, saturation_per_s);
+    let config = settings.config(testbed.workload(), &plan, saturation_per_s);
     let mut report = Report::new(
-        stage.workload().name(),
-        stage.target(),
+        testbed.workload().name(),
+        testbed.target(),
         config,
         &types,
         &measured,
@@ -81,18 +81,18 @@ pub fn benchmark(
     Ok(report)
 }
 
-/// A stage as the settings ask for it.
+/// A testbed as the settings ask for it.
 pub(crate) fn set(
     settings: &Settings,
     progress: &dyn Progress,
     interrupted: &AtomicBool,
-) -> Result<Stage, Error> {
+) -> Result<Testbed, Error> {
     let workload = settings.workload()?;
     progress.step("starting");
     let target = settings.open_target()?;
     let partitions = workload.partitions();
     progress.loading(partitions.iter().map(|partition| partition.rows).sum());
-    Stage::set(target, workload, &settings.setting(), interrupted, progress)
+    Testbed::set(target, workload, &settings.setting(), interrupted, progress)
 }
 
 /// Reports the course of a run and keeps raw latencies, if they are wanted.
@@ -112,15 +112,15 @@ impl<'a> Watcher<'a> {
         }
     }
 
-    /// The saturation of a stage.
+    /// The saturation of a testbed.
     pub(crate) fn saturation_per_s(
         &mut self,
-        stage: &mut Stage,
+        testbed: &mut Testbed,
         settings: &Settings,
         interrupted: &AtomicBool,
     ) -> Result<f64, Error> {
         self.saturating = true;
-        let saturation = stage.saturation_per_s(&settings.plan(None), interrupted, self);
+        let saturation = testbed.saturation_per_s(&settings.plan(None), interrupted, self);
         self.saturating = false;
         saturation
     }
@@ -133,10 +133,10 @@ impl Observer for Watcher<'_> {
             .map_or(Ok(()), |(file, window)| file.write(*window, samples))
     }
 
-    fn slice(&mut self, accounts: &Accounts) {
-        if let Some(slice) = accounts.slices.last() {
+    fn slice(&mut self, metrics: &Metrics) {
+        if let Some(slice) = metrics.slices.last() {
             self.progress
-                .running(slice, accounts.window(), self.saturating);
+                .running(slice, metrics.window(), self.saturating);
         }
     }
 }

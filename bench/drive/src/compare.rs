@@ -295,9 +295,9 @@ pub fn table(comparisons: &Comparisons) -> String {
     let ratios: Vec<_> = (0..all.len()).map(|at| comparisons.ratios(at)).collect();
     let ratio_rows = rows(&all[1..], |at, metric| match ratios[at + 1][metric] {
         Some(ratio) => {
-            let told = if ratio.told_apart { "*" } else { " " };
+            let mark = if ratio.told_apart { "*" } else { " " };
             format!(
-                "{:.2} ({:.2}–{:.2}){told}",
+                "{:.2} ({:.2}–{:.2}){mark}",
                 ratio.median, ratio.low, ratio.high
             )
         }
@@ -330,7 +330,7 @@ pub fn table(comparisons: &Comparisons) -> String {
 fn telling(comparisons: &Comparisons, ratios: &[[Option<Ratio>; METRICS.len()]]) -> String {
     let others = comparisons.all().len() - 2;
     let needed = paired::rounds_needed(others);
-    let told = ratios
+    let any_told_apart = ratios
         .iter()
         .flatten()
         .flatten()
@@ -341,7 +341,7 @@ fn telling(comparisons: &Comparisons, ratios: &[[Option<Ratio>; METRICS.len()]])
         );
     }
     let level = 100.0 * paired::LEVEL;
-    if told {
+    if any_told_apart {
         format!(
             "* told apart from the baseline measured twice (at {level:.0} % for the whole table); all else is not."
         )
@@ -409,27 +409,28 @@ fn notes(compared: &Compared) -> Vec<String> {
         wrong => format!("{name}: consistency VIOLATED: {wrong}"),
     };
     let all: Vec<String> = compared.rounds.iter().flat_map(Report::warnings).collect();
-    let told = merged(&all, compared.rounds.len());
+    let notes = merged(&all, compared.rounds.len());
     [consistency]
         .into_iter()
-        .chain(told.iter().map(|note| format!("note: {name}: {note}")))
+        .chain(notes.iter().map(|note| format!("note: {name}: {note}")))
         .collect()
 }
 
 /// Each note once, with the number of rounds it was made in: the same with other numbers in it is the same.
 fn merged(all: &[String], rounds: usize) -> Vec<String> {
     let wording = |note: &str| note.replace(|c: char| c.is_ascii_digit(), "");
-    let mut told: Vec<(&String, usize)> = Vec::new();
+    let mut merged: Vec<(&String, usize)> = Vec::new();
     for note in all {
-        match told
+        match merged
             .iter_mut()
             .find(|(one, _)| wording(one) == wording(note))
         {
             Some((_, times)) => *times += 1,
-            None => told.push((note, 1)),
+            None => merged.push((note, 1)),
         }
     }
-    told.into_iter()
+    merged
+        .into_iter()
         .map(|(note, times)| match times {
             1 => format!("{note} (in 1 round of {rounds})"),
             _ => format!("{note} (in {times} rounds of {rounds}, with other numbers)"),
@@ -442,8 +443,8 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::accounts::{Accounts, Window};
     use crate::client::Reason;
+    use crate::metrics::{Metrics, Window};
     use crate::run::Measured;
     use crate::sample::{Ending, Sample};
 
@@ -451,8 +452,8 @@ mod tests {
     fn compared(name: &str, aa: bool, means_ns: &[u64]) -> Compared {
         let report = |&ns: &u64| {
             let window = Window::after(Duration::ZERO, Duration::from_secs(1));
-            let mut accounts = Accounts::new(window, 1);
-            accounts.add(&Sample {
+            let mut metrics = Metrics::new(window, 1);
+            metrics.add(&Sample {
                 kind: 0,
                 scheduled_ns: 0,
                 started_ns: 0,
@@ -462,7 +463,7 @@ mod tests {
                 retries: 0,
             });
             let measured = Measured {
-                accounts,
+                metrics,
                 rejected: 2,
                 unfinished: 1,
                 interrupted: false,

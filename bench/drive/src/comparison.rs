@@ -12,15 +12,15 @@ use std::time::Duration;
 use evenkeel_locks::draws::Draws;
 
 use crate::Error;
-use crate::accounts::Accounts;
 use crate::benchmark::{Watcher, set};
 use crate::compare::{Compared, Comparisons};
+use crate::metrics::Metrics;
 use crate::progress::Progress;
 use crate::report::{Consistency, Report};
 use crate::run::Observer;
 use crate::sample::Sample;
 use crate::settings::{Pace, Settings};
-use crate::stage::Stage;
+use crate::testbed::Testbed;
 
 /// The baseline and its repetition stand first.
 const BASELINES: usize = 2;
@@ -45,13 +45,13 @@ pub struct Comparison {
     pub at_baselines_throughput: bool,
 }
 
-/// A configuration on its stage.
+/// A configuration on its testbed.
 struct Contestant {
     name: String,
     /// The baseline, measured again.
     aa: bool,
     settings: Settings,
-    stage: Stage,
+    testbed: Testbed,
     rounds: Vec<Report>,
 }
 
@@ -96,7 +96,7 @@ pub fn compare(
     finished(contestants, progress)
 }
 
-/// Every configuration on a stage, the baseline on two.
+/// Every configuration on a testbed, the baseline on two.
 fn entered(
     comparison: &Comparison,
     progress: &dyn Progress,
@@ -116,7 +116,7 @@ fn entered(
         contestants.push(Contestant {
             name: format!("{name}{again}"),
             aa,
-            stage: set(settings, progress, interrupted)?,
+            testbed: set(settings, progress, interrupted)?,
             settings: settings.clone(),
             rounds: Vec::new(),
         });
@@ -135,7 +135,7 @@ fn length(
     for contestant in contestants {
         progress.heading(&format!("how fast is {}: ", contestant.name));
         let closed = Watcher::new(progress).saturation_per_s(
-            &mut contestant.stage,
+            &mut contestant.testbed,
             &contestant.settings,
             interrupted,
         )?;
@@ -271,10 +271,10 @@ impl Observer for Unseen {
         Ok(())
     }
 
-    fn slice(&mut self, _: &Accounts) {}
+    fn slice(&mut self, _: &Metrics) {}
 }
 
-/// The saturation, if a load is a part of it, of one configuration after the other, on a stage of its own. A machine is not always
+/// The saturation, if a load is a part of it, of one configuration after the other, on a testbed of its own. A machine is not always
 /// equally fast, so each round has its own.
 fn saturation(
     configurations: &[(String, Settings)],
@@ -288,9 +288,9 @@ fn saturation(
     }
     let (name, settings) = &configurations[round as usize % configurations.len()];
     progress.heading(&format!("{head}saturation of {name}: "));
-    let mut stage = set(settings, progress, interrupted)?;
+    let mut testbed = set(settings, progress, interrupted)?;
     let mut watcher = Watcher::new(progress);
-    let saturation = watcher.saturation_per_s(&mut stage, settings, interrupted)?;
+    let saturation = watcher.saturation_per_s(&mut testbed, settings, interrupted)?;
     Ok(Some(saturation))
 }
 
@@ -308,15 +308,15 @@ impl Contestant {
             plan.load = self.settings.open_loop(rate_per_s);
         }
         plan.seed = plan.seed.wrapping_add(round.into());
-        let measured = self.stage.run(&plan, interrupted, observer)?;
-        let workload = self.stage.workload();
+        let measured = self.testbed.run(&plan, interrupted, observer)?;
+        let workload = self.testbed.workload();
         let types: Vec<&str> = workload
             .transactions()
             .iter()
             .map(|kind| kind.name)
             .collect();
         let config = self.settings.config(workload, &plan, load.saturation_per_s);
-        let target = self.stage.target();
+        let target = self.testbed.target();
         self.rounds.push(Report::new(
             workload.name(),
             target,
@@ -353,7 +353,7 @@ fn finished(contestants: Vec<Contestant>, progress: &dyn Progress) -> Result<Com
                 .rounds
                 .last_mut()
                 .expect("there is a whole round");
-            last.consistency = contestant.stage.check()?;
+            last.consistency = contestant.testbed.check()?;
         }
         Ok(Compared {
             name: contestant.name,

@@ -4,13 +4,13 @@
 //! benchmark, comparison   one benchmark, or several configurations round by round: settings in, reports out
 //!  ├─ settings               what a benchmark is made of
 //!  ├─ catalogue, workload    workloads by name, without their types
-//!  ├─ stage                  a target with a workload's data and clients connected
+//!  ├─ testbed                a target with a workload's data and clients connected
 //!  │   ├─ target                 embedded store, PostgreSQL, MariaDB, SQLite: loading, connections, statements
 //!  │   └─ run                    clients under load, from the warm-up to the last transaction
 //!  │       ├─ arrivals, admission    the open loop: when transactions are due, and which are rejected
 //!  │       ├─ transaction            one transaction with its retries
 //!  │       ├─ round_trip, delay      the client's time between the statements of a transaction
-//!  │       └─ accounts, sums, in_flight  samples in, statistics out; no clock, no threads
+//!  │       └─ metrics, sums, in_flight   samples in, statistics out; no clock, no threads
 //!  ├─ grants                 age and remaining time at lock grants, on the embedded store
 //!  ├─ paired                 intervals of paired rounds, and what is told apart
 //!  └─ report, compare, table, page, raw   the result as JSON, table, HTML page, CSV
@@ -24,33 +24,33 @@
 //! warm-up that are still queueing when the window begins are counted, as are those rejected, not served in time, or
 //! given up.
 
-pub mod accounts;
-pub mod admission;
+mod admission;
 pub mod arrivals;
-pub mod benchmark;
+mod benchmark;
 pub mod catalogue;
 pub mod client;
-pub mod clock;
+mod clock;
 pub mod compare;
-pub mod comparison;
+mod comparison;
 pub mod delay;
-pub mod error;
-pub mod grants;
-pub mod in_flight;
+mod error;
+mod grants;
+mod in_flight;
+pub mod metrics;
 pub mod page;
-pub mod paired;
+mod paired;
 pub mod progress;
-pub mod raw;
+mod raw;
 pub mod report;
-pub mod round_trip;
+mod round_trip;
 pub mod run;
 pub mod sample;
 pub mod settings;
-pub mod stage;
-pub mod sums;
+mod sums;
 pub mod table;
 pub mod target;
-pub mod transaction;
+pub mod testbed;
+mod transaction;
 pub mod workload;
 
 pub use benchmark::{Recorded, benchmark};

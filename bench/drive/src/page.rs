@@ -6,7 +6,7 @@ use evenkeel_charts::chart::{Chart, Size};
 use evenkeel_charts::{escape, page};
 use evenkeel_report::units;
 
-use crate::accounts::Slice;
+use crate::metrics::Slice;
 use crate::report::Report;
 use crate::table::render;
 

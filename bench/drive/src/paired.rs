@@ -226,7 +226,7 @@ mod tests {
         // binomial with p = 0.05 fewer than 40 of 400 but in one case of 100 000.
         let mut draws = Draws::new(7);
         let mut value = || 1.0 + draws.below(1 << 20) as f64 / (1 << 20) as f64;
-        let told = (0..400)
+        let false_positives = (0..400)
             .filter(|_| {
                 let metrics: Vec<Vec<Triple>> = (0..3)
                     .map(|_| (0..6).map(|_| [value(), value(), value()]).collect())
@@ -237,10 +237,10 @@ mod tests {
                     .any(|&chance| chance <= LEVEL)
             })
             .count();
-        assert!(told < 40, "{told}");
+        assert!(false_positives < 40, "{false_positives}");
         assert!(
-            told > 2,
-            "a test that never tells anything apart is none: {told}"
+            false_positives > 2,
+            "a test that never tells anything apart is none: {false_positives}"
         );
     }
 

@@ -1,6 +1,6 @@
 //! How far a benchmark is, for whoever shows it.
 
-use crate::accounts::{Slice, Window};
+use crate::metrics::{Slice, Window};
 
 /// Is notified of the course of a benchmark, from any thread. Each method does nothing unless it is implemented.
 pub trait Progress: Sync {

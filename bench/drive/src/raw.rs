@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 
 use crate::Error;
-use crate::accounts::Window;
+use crate::metrics::Window;
 use crate::sample::Sample;
 
 /// One line of the file. Times count from the beginning of the window, so those of the warm-up are below zero.

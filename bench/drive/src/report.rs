@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use crate::accounts::{Latencies, Slice};
 use crate::client::Reason;
 use crate::grants::GrantReport;
+use crate::metrics::{Latencies, Slice};
 use crate::round_trip::RoundTripReport;
 use crate::run::Measured;
 
@@ -155,19 +155,19 @@ impl Report {
         measured: &Measured,
         consistency: Consistency,
     ) -> Report {
-        let accounts = &measured.accounts;
-        let length_s = accounts.window().length_s();
-        let named = types.iter().zip(&accounts.kinds);
+        let metrics = &measured.metrics;
+        let length_s = metrics.window().length_s();
+        let named = types.iter().zip(&metrics.kinds);
         let mut by_type: BTreeMap<String, TypeReport> = named
             .filter(|(_, latencies)| latencies.response.count > 0)
             .map(|(name, latencies)| ((*name).to_owned(), TypeReport::of(latencies, length_s)))
             .collect();
-        by_type.insert(ALL.to_owned(), TypeReport::of(&accounts.all, length_s));
+        by_type.insert(ALL.to_owned(), TypeReport::of(&metrics.all, length_s));
         let reasons = Reason::ALL.iter().map(|reason| reason.name());
         let aborts = reasons
-            .zip(accounts.aborts)
+            .zip(metrics.aborts)
             .chain(
-                accounts
+                metrics
                     .rolled_back
                     .iter()
                     .map(|(&reason, &count)| (reason, count)),
@@ -175,29 +175,29 @@ impl Report {
             .filter(|&(_, count)| count > 0)
             .map(|(name, count)| (name.to_owned(), count))
             .collect();
-        let histogram = &accounts.all.histogram;
+        let histogram = &metrics.all.histogram;
         Report {
             workload: workload.to_owned(),
             target: target.to_owned(),
             config,
             offered_per_s: measured.offered_per_s,
-            throughput_per_s: accounts.throughput_per_s(),
+            throughput_per_s: metrics.throughput_per_s(),
             types: by_type,
             aborts,
-            retries: accounts.retries,
-            given_up: accounts.given_up,
+            retries: metrics.retries,
+            given_up: metrics.given_up,
             rejected: measured.rejected,
             unfinished: measured.unfinished,
-            backlog: accounts.backlog,
+            backlog: metrics.backlog,
             queue_grows: measured.offered_per_s.is_some()
                 && !measured.interrupted
-                && accounts.in_flight.grows(measured.unfinished),
+                && metrics.in_flight.grows(measured.unfinished),
             measured_s: length_s,
             interrupted: measured.interrupted,
             consistency,
             grants: None,
             round_trips: measured.round_trips,
-            slices: accounts.slices.clone(),
+            slices: metrics.slices.clone(),
             buckets: histogram
                 .iter_recorded()
                 .map(|bucket| (bucket.value_iterated_to(), bucket.count_at_value()))

@@ -7,14 +7,14 @@ use std::time::Duration;
 
 use evenkeel_locks::draws::Draws;
 
-use crate::accounts::{Accounts, Window};
 use crate::admission::Admission;
 use crate::arrivals::{Spread, Times};
 use crate::client::Client;
 use crate::clock::Clock;
 use crate::error::Error;
+use crate::metrics::{Metrics, Window};
 use crate::round_trip::RoundTripReport;
-use crate::sample::{Ending, Sample, Tray};
+use crate::sample::{Ending, Sample, SampleBuffer};
 use crate::transaction::evenkeel_bench_transaction;
 
 /// Slices that the course of a run is cut into, and their least length.
@@ -69,15 +69,15 @@ pub trait Observer {
     /// # Errors
     /// What was to be done with them failed; the run ends.
     fn samples(&mut self, samples: &[Sample]) -> Result<(), Error>;
-    /// A slice of time has been closed: the last of `accounts.slices`.
-    fn slice(&mut self, accounts: &Accounts);
+    /// A slice of time has been closed: the last of `metrics.slices`.
+    fn slice(&mut self, metrics: &Metrics);
 }
 
 /// What a run measured.
 #[derive(Clone, Debug)]
 pub struct Measured {
     /// The statistics.
-    pub accounts: Accounts,
+    pub metrics: Metrics,
     /// Arrivals of the window that found too many in flight.
     pub rejected: u64,
     /// Arrivals of the window that had not been served when the run gave up or was stopped.
@@ -115,16 +115,16 @@ pub fn run(
     interrupted: &AtomicBool,
     observer: &mut dyn Observer,
 ) -> Result<Measured, Error> {
-    let trays: Vec<Tray> = clients.iter().map(|_| Tray::default()).collect();
+    let buffers: Vec<SampleBuffer> = clients.iter().map(|_| SampleBuffer::default()).collect();
     let shared = Shared::new(plan, clients.len());
-    let mut accounts = Accounts::new(shared.window, kinds);
+    let mut metrics = Metrics::new(shared.window, kinds);
     let watched = thread::scope(|scope| {
-        for (number, (client, tray)) in clients.iter_mut().zip(&trays).enumerate() {
+        for (number, (client, buffer)) in clients.iter_mut().zip(&buffers).enumerate() {
             let draws = Draws::new(plan.seed ^ (number as u64 + 1).rotate_left(32));
             let shared = &shared;
-            scope.spawn(move || shared.serve(client.as_mut(), tray, draws));
+            scope.spawn(move || shared.serve(client.as_mut(), buffer, draws));
         }
-        let watched = watch(&shared, plan, &trays, interrupted, &mut accounts, observer);
+        let watched = watch(&shared, plan, &buffers, interrupted, &mut metrics, observer);
         shared.clock.stop();
         watched
     });
@@ -134,14 +134,14 @@ pub fn run(
     let stopped = watched?;
     let (rejected, left) = shared.leftovers();
     let unfinished = left + shared.unfinished.load(Ordering::Relaxed);
-    let arrived = accounts.all.response.count + accounts.given_up + rejected + unfinished;
-    let length_s = accounts.window().length_s();
+    let arrived = metrics.all.response.count + metrics.given_up + rejected + unfinished;
+    let length_s = metrics.window().length_s();
     Ok(Measured {
         offered_per_s: shared
             .admission
             .is_some()
             .then(|| arrived as f64 / length_s.max(1e-9)),
-        accounts,
+        metrics,
         rejected,
         unfinished,
         interrupted: stopped,
@@ -149,13 +149,13 @@ pub fn run(
     })
 }
 
-/// Accounts for what the clients leave in their trays until the last of them is done. Returns whether the user stopped it.
+/// Metrics for what the clients leave in their buffers until the last of them is done. Returns whether the user stopped it.
 fn watch(
     shared: &Shared,
     plan: &Plan,
-    trays: &[Tray],
+    buffers: &[SampleBuffer],
     interrupted: &AtomicBool,
-    accounts: &mut Accounts,
+    metrics: &mut Metrics,
     observer: &mut dyn Observer,
 ) -> Result<bool, Error> {
     let slice_ns = (plan.length / SLICES).max(SLICE_MIN).as_nanos() as u64;
@@ -164,21 +164,21 @@ fn watch(
         thread::sleep(LOOK_EVERY);
         if !stopped && interrupted.load(Ordering::Relaxed) {
             stopped = true;
-            shared.stop(accounts);
+            shared.stop(metrics);
         }
-        // Read before the trays are: who is done by now has left its last sample.
+        // Read before the buffers are: who is done by now has left its last sample.
         let done = shared.running.load(Ordering::Acquire) == 0;
-        for tray in trays {
-            tray.swap(&mut taken);
-            taken.iter().for_each(|sample| accounts.add(sample));
+        for buffer in buffers {
+            buffer.swap(&mut taken);
+            taken.iter().for_each(|sample| metrics.add(sample));
             observer.samples(&taken)?;
             taken.clear();
         }
         let now_ns = shared.clock.now_ns();
         if now_ns >= next_slice_ns || done {
             next_slice_ns = now_ns + slice_ns;
-            if accounts.close_slice(now_ns).is_some() {
-                observer.slice(accounts);
+            if metrics.close_slice(now_ns).is_some() {
+                observer.slice(metrics);
             }
         }
         if done {
@@ -217,12 +217,12 @@ impl Shared {
     }
 
     /// The life of a client's thread.
-    fn serve(&self, client: &mut dyn Client, tray: &Tray, mut draws: Draws) {
+    fn serve(&self, client: &mut dyn Client, buffer: &SampleBuffer, mut draws: Draws) {
         let _leaving = Leaving(self);
         precise_timers();
         let served = match &self.admission {
-            Some(admission) => self.serve_arrivals(admission, client, tray, &mut draws),
-            None => self.serve_in_turn(client, tray, &mut draws),
+            Some(admission) => self.serve_arrivals(admission, client, buffer, &mut draws),
+            None => self.serve_in_turn(client, buffer, &mut draws),
         };
         if let Err(error) = served {
             lock(&self.failure).get_or_insert(error);
@@ -235,7 +235,7 @@ impl Shared {
         &self,
         admission: &Mutex<Admission>,
         client: &mut dyn Client,
-        tray: &Tray,
+        buffer: &SampleBuffer,
         draws: &mut Draws,
     ) -> Result<(), Error> {
         while !self.clock.is_stopped() && self.clock.now_ns() < self.drained_ns {
@@ -246,7 +246,7 @@ impl Shared {
             if !self.clock.sleep_until(scheduled_ns) {
                 break;
             }
-            self.transact(client, kind, Some(scheduled_ns), tray, draws)?;
+            self.transact(client, kind, Some(scheduled_ns), buffer, draws)?;
             lock(admission).finish(self.clock.now_ns());
         }
         Ok(())
@@ -256,7 +256,7 @@ impl Shared {
     fn serve_in_turn(
         &self,
         client: &mut dyn Client,
-        tray: &Tray,
+        buffer: &SampleBuffer,
         draws: &mut Draws,
     ) -> Result<(), Error> {
         let rest = |pause: Duration| {
@@ -278,7 +278,7 @@ impl Shared {
             if self.clock.is_stopped() || self.clock.now_ns() >= self.window.end_ns {
                 break;
             }
-            self.transact(client, kind, None, tray, draws)?;
+            self.transact(client, kind, None, buffer, draws)?;
             rest(think);
         }
         Ok(())
@@ -290,7 +290,7 @@ impl Shared {
         client: &mut dyn Client,
         kind: u8,
         scheduled_ns: Option<u64>,
-        tray: &Tray,
+        buffer: &SampleBuffer,
         draws: &mut Draws,
     ) -> Result<(), Error> {
         let started_ns = self.clock.now_ns();
@@ -304,7 +304,7 @@ impl Shared {
                 .fetch_add(u64::from(measured), Ordering::Relaxed);
             return Ok(());
         }
-        tray.leave(Sample {
+        buffer.leave(Sample {
             kind,
             scheduled_ns,
             started_ns,
@@ -317,9 +317,9 @@ impl Shared {
     }
 
     /// Ends the run early, and with it the window.
-    fn stop(&self, accounts: &mut Accounts) {
+    fn stop(&self, metrics: &mut Metrics) {
         let now_ns = self.clock.now_ns();
-        accounts.cut(now_ns);
+        metrics.cut(now_ns);
         if let Some(admission) = &self.admission {
             lock(admission).end(now_ns);
         }

@@ -67,12 +67,12 @@ impl Sample {
     }
 }
 
-/// Where a client leaves its samples until the accounts take them: nobody else touches it between two visits, so leaving a
+/// Where a client leaves its samples until the metrics take them: nobody else touches it between two visits, so leaving a
 /// sample costs an uncontended lock and 64 bytes.
 #[derive(Debug, Default)]
-pub struct Tray(Mutex<Vec<Sample>>);
+pub struct SampleBuffer(Mutex<Vec<Sample>>);
 
-impl Tray {
+impl SampleBuffer {
     /// Leaves a sample.
     pub fn leave(&self, sample: Sample) {
         self.0

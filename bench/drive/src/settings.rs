@@ -12,9 +12,9 @@ use crate::arrivals::Spread;
 use crate::catalogue;
 use crate::delay::Delay;
 use crate::run::{Load, Plan};
-use crate::stage::Setting;
 use crate::target::Target;
 use crate::target::address::{Address, Opening};
+use crate::testbed::Setting;
 use crate::workload::AnyWorkload;
 
 /// One benchmark: a workload, what it is put on, and how.
@@ -130,7 +130,7 @@ impl Settings {
         self.warmup.unwrap_or(fifth)
     }
 
-    /// How the stage is set.
+    /// How the testbed is set.
     pub(crate) fn setting(&self) -> Setting {
         let processors = std::thread::available_parallelism().map_or(1, |n| n.get());
         Setting {

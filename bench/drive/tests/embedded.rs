@@ -1,13 +1,13 @@
 //! The workloads on the embedded store.
 
-mod stages;
+mod testbeds;
 
 use std::time::Duration;
 
 use evenkeel_drive::delay::Delay;
-use evenkeel_drive::stage::Setting;
 use evenkeel_drive::target::{Target, embedded};
-use stages::{SMALL, set, set_with, works};
+use evenkeel_drive::testbed::Setting;
+use testbeds::{SMALL, set, set_with, works};
 
 fn store(directory: Option<&std::path::Path>, settings: &[(&str, &str)]) -> Target {
     let settings: Vec<(String, String)> = settings
@@ -20,9 +20,9 @@ fn store(directory: Option<&std::path::Path>, settings: &[(&str, &str)]) -> Targ
 #[test]
 fn every_workload_runs_and_leaves_its_data_consistent() {
     for (name, options) in SMALL {
-        let (mut stage, _) = set(store(None, &[]), name, options, false)
+        let (mut testbed, _) = set(store(None, &[]), name, options, false)
             .unwrap_or_else(|error| panic!("{name}: {error}"));
-        works(&mut stage);
+        works(&mut testbed);
     }
 }
 
@@ -43,8 +43,8 @@ fn tpcc_is_consistent_with_every_kind_of_setting() {
             ("workers", "2"),
         ],
     ] {
-        let (mut stage, _) = set(store(None, settings), name, options, false).unwrap();
-        works(&mut stage);
+        let (mut testbed, _) = set(store(None, settings), name, options, false).unwrap();
+        works(&mut testbed);
     }
 }
 
@@ -52,15 +52,15 @@ fn tpcc_is_consistent_with_every_kind_of_setting() {
 fn contended_transactions_are_retried_until_they_commit() {
     // Ten records, every statement an update, in random order: deadlocks are certain to occur.
     let options = [("records", "10"), ("exclusive", "1"), ("theta", "0.9")];
-    let (mut stage, _) = set(store(None, &[]), "micro", &options, false).unwrap();
+    let (mut testbed, _) = set(store(None, &[]), "micro", &options, false).unwrap();
     let mut aborts = 0;
     // A deadlock needs two clients that overlap, which a single short run does not promise.
     for _ in 0..50 {
-        let measured = works(&mut stage);
-        assert_eq!(measured.accounts.given_up, 0);
-        aborts += measured.accounts.aborts.iter().sum::<u64>();
+        let measured = works(&mut testbed);
+        assert_eq!(measured.metrics.given_up, 0);
+        aborts += measured.metrics.aborts.iter().sum::<u64>();
         if aborts > 0 {
-            assert!(measured.accounts.retries > 0);
+            assert!(measured.metrics.retries > 0);
             return;
         }
     }
@@ -71,20 +71,20 @@ fn contended_transactions_are_retried_until_they_commit() {
 fn a_store_that_was_kept_is_used_and_one_with_other_data_left_alone() {
     let folder = tempfile::tempdir().unwrap();
     let (name, options) = SMALL[0];
-    let (mut stage, said) = set(store(Some(folder.path()), &[]), name, options, false).unwrap();
+    let (mut testbed, said) = set(store(Some(folder.path()), &[]), name, options, false).unwrap();
     assert!(
         !said.contains(&"using the data that is there".to_owned()),
         "{said:?}"
     );
-    works(&mut stage);
-    drop(stage);
-    let (mut stage, said) = set(store(Some(folder.path()), &[]), name, options, false).unwrap();
+    works(&mut testbed);
+    drop(testbed);
+    let (mut testbed, said) = set(store(Some(folder.path()), &[]), name, options, false).unwrap();
     assert!(
         said.contains(&"using the data that is there".to_owned()),
         "{said:?}"
     );
-    works(&mut stage);
-    drop(stage);
+    works(&mut testbed);
+    drop(testbed);
     for (name, options, reload) in [("tatp", SMALL[2].1, false), (name, options, true)] {
         let refused = set(store(Some(folder.path()), &[]), name, options, reload);
         let error = refused.map(drop).unwrap_err().to_string();
@@ -106,9 +106,10 @@ const FAR: Setting = Setting {
 #[test]
 fn round_trips_are_the_transactions_own_time() {
     // Five statements each; the client has an answer in its hands five times, the last one before it commits.
-    let (mut stage, _) = set_with(store(None, &[]), "micro", &[("records", "2000")], &FAR).unwrap();
-    let measured = works(&mut stage);
-    let (all, trips) = (&measured.accounts.all, measured.round_trips.unwrap());
+    let (mut testbed, _) =
+        set_with(store(None, &[]), "micro", &[("records", "2000")], &FAR).unwrap();
+    let measured = works(&mut testbed);
+    let (all, trips) = (&measured.metrics.all, measured.round_trips.unwrap());
     assert!(all.percentile_ns(0.0) >= 4_995_000, "{:?}", all.response);
     assert!(trips.count >= 5 * all.response.count);
     assert!(trips.asked_mean_ns == 1e6 && trips.slept_mean_ns >= 1e6);
@@ -133,21 +134,21 @@ fn commits_wait_for_a_simulated_device() {
         ("log-devices", "2"),
         ("log-streams", "2"),
     ];
-    let (mut stage, _) = set(
+    let (mut testbed, _) = set(
         store(None, &settings),
         "ycsb-a",
         &[("records", "300")],
         false,
     )
     .unwrap();
-    let measured = works(&mut stage);
-    let update = stage
+    let measured = works(&mut testbed);
+    let update = testbed
         .workload()
         .transactions()
         .iter()
         .position(|kind| kind.name == "update")
         .unwrap();
-    let updates = &measured.accounts.kinds[update];
+    let updates = &measured.metrics.kinds[update];
     // One that joins a sync waits for less than a whole one, but it is not acknowledged before the next has been: somebody waited
     // for all of it.
     assert!(

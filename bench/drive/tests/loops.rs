@@ -6,9 +6,9 @@ use std::thread;
 use std::time::Duration;
 
 use evenkeel_drive::Error;
-use evenkeel_drive::accounts::Accounts;
 use evenkeel_drive::arrivals::Spread;
 use evenkeel_drive::client::{Abort, Attempt, Client, Reason};
+use evenkeel_drive::metrics::Metrics;
 use evenkeel_drive::run::{Load, Measured, Observer, Plan, run};
 use evenkeel_drive::sample::{Ending, Sample};
 
@@ -22,7 +22,7 @@ impl Observer for Kept {
         Ok(())
     }
 
-    fn slice(&mut self, _: &Accounts) {}
+    fn slice(&mut self, _: &Metrics) {}
 }
 
 /// A client whose attempts are what a function makes of their number, counted over all clients.
@@ -90,7 +90,7 @@ fn a_stall_shows_in_the_latency_of_all_that_arrived_meanwhile() {
     let (measured, samples) = drive(1, &plan(open(200.0, 10_000), 1000), stall_once);
     let measured = measured.expect("a run");
     // Arrivals at 5, 10, ..., 995 ms.
-    assert_eq!(measured.accounts.all.response.count, 199);
+    assert_eq!(measured.metrics.all.response.count, 199);
     assert_eq!((measured.rejected, measured.unfinished), (0, 0));
     let stalled = samples
         .iter()
@@ -106,7 +106,7 @@ fn a_stall_shows_in_the_latency_of_all_that_arrived_meanwhile() {
         .iter()
         .filter(|sample| sample.queue_ns() >= 200_000_000);
     assert!(queued.count() >= 40);
-    let sum = &measured.accounts.all;
+    let sum = &measured.metrics.all;
     let parts = sum.queue.mean_ns() + sum.service.mean_ns();
     assert!((parts - sum.response.mean_ns()).abs() < 1.0);
 }
@@ -143,7 +143,7 @@ fn a_queue_that_grows_until_the_end_is_seen() {
     };
     let (measured, _) = drive(1, &plan(open(1000.0, 10_000), 1000), slow);
     let measured = measured.expect("a run");
-    let in_flight = &measured.accounts.in_flight;
+    let in_flight = &measured.metrics.in_flight;
     assert!(
         in_flight.grows(measured.unfinished),
         "{:?}",
@@ -162,7 +162,7 @@ fn arrivals_over_the_limit_in_flight_are_rejected_and_counted() {
     let (measured, samples) = drive(2, &plan(open(100.0, 5), 1000), slow);
     let measured = measured.expect("a run");
     assert!(measured.rejected >= 74, "{}", measured.rejected);
-    let served = measured.accounts.all.response.count;
+    let served = measured.metrics.all.response.count;
     assert_eq!(served + measured.rejected + measured.unfinished, 99);
     assert_eq!(served, samples.len() as u64);
     // 99 arrivals in a window of one second.
@@ -178,10 +178,10 @@ fn aborted_attempts_are_retried_and_counted_by_reason() {
         _ => Ok(Attempt::Committed),
     };
     let (measured, samples) = drive(1, &plan(open(100.0, 100), 300), twice);
-    let accounts = measured.expect("a run").accounts;
+    let metrics = measured.expect("a run").metrics;
     // Arrivals at 10, 20, ..., 290 ms.
-    assert_eq!(accounts.all.response.count, 29);
-    assert_eq!((accounts.aborts, accounts.retries), ([29, 29, 0], 58));
+    assert_eq!(metrics.all.response.count, 29);
+    assert_eq!((metrics.aborts, metrics.retries), ([29, 29, 0], 58));
     assert!(
         samples
             .iter()
@@ -197,9 +197,9 @@ fn a_transaction_that_never_succeeds_is_given_up_after_its_retries() {
         ..plan(open(100.0, 100), 100)
     };
     let (measured, _) = drive(1, &plan, never);
-    let accounts = measured.expect("a run").accounts;
-    assert_eq!((accounts.given_up, accounts.all.response.count), (9, 0));
-    assert_eq!((accounts.aborts, accounts.retries), ([0, 0, 36], 27));
+    let metrics = measured.expect("a run").metrics;
+    assert_eq!((metrics.given_up, metrics.all.response.count), (9, 0));
+    assert_eq!((metrics.aborts, metrics.retries), ([0, 0, 36], 27));
 }
 
 #[test]
@@ -234,8 +234,8 @@ fn a_backlog_of_the_warm_up_is_not_hidden() {
     let (measured, _) = drive(1, &plan, slow_start);
     let measured = measured.expect("a run");
     // 20, 30, ..., 190 ms were due in the warm-up, and none of them could start before 310 ms.
-    assert_eq!(measured.accounts.backlog, 18);
-    assert_eq!(measured.accounts.all.response.count, 50);
+    assert_eq!(measured.metrics.backlog, 18);
+    assert_eq!(measured.metrics.all.response.count, 50);
 }
 
 #[test]
@@ -251,8 +251,8 @@ fn an_interrupted_run_reports_what_it_has() {
     let plan = plan(open(1000.0, 100), 3_600_000);
     let measured = run(&mut clients, 1, &plan, interrupted, &mut kept).expect("a run");
     assert!(measured.interrupted);
-    assert!(measured.accounts.all.response.count >= 10);
-    assert!(measured.accounts.window().length_s() < 3600.0);
+    assert!(measured.metrics.all.response.count >= 10);
+    assert!(measured.metrics.window().length_s() < 3600.0);
 }
 
 /// Takes its time before and after each transaction.

@@ -1,6 +1,6 @@
 //! The workloads on private PostgreSQL and MariaDB servers, which are used by their URLs, as any server would be.
 
-mod stages;
+mod testbeds;
 
 use std::sync::OnceLock;
 use std::time::Duration;
@@ -8,7 +8,7 @@ use std::time::Duration;
 use evenkeel_drive::Error;
 use evenkeel_drive::target::{Target, mariadb, postgres};
 use evenkeel_servers::{MariaDb, Options, PostgreSql, RunningMariaDb, RunningPostgreSql};
-use stages::{SMALL, run, set, works};
+use testbeds::{SMALL, run, set, works};
 
 fn options() -> Options {
     Options {
@@ -45,9 +45,9 @@ fn mariadb(url: &str) -> Target {
 fn every_workload_runs_on_postgresql() {
     let (_server, url) = start_postgres();
     for (name, options) in SMALL {
-        let (mut stage, _) = set(postgres(&url), name, options, false)
+        let (mut testbed, _) = set(postgres(&url), name, options, false)
             .unwrap_or_else(|error| panic!("{name}: {error}"));
-        works(&mut stage);
+        works(&mut testbed);
     }
 }
 
@@ -55,9 +55,9 @@ fn every_workload_runs_on_postgresql() {
 fn every_workload_runs_on_mariadb() {
     let (_server, url) = start_mariadb();
     for (name, options) in SMALL {
-        let (mut stage, _) = set(mariadb(&url), name, options, false)
+        let (mut testbed, _) = set(mariadb(&url), name, options, false)
             .unwrap_or_else(|error| panic!("{name}: {error}"));
-        works(&mut stage);
+        works(&mut testbed);
     }
 }
 
@@ -98,9 +98,9 @@ fn tables_of_others_are_left_alone_on_mariadb() {
 }
 
 /// A server that is killed in the middle of a run ends it with an error that says so.
-fn a_loss_is_told(target: Target, pid: u32) {
+fn a_loss_is_reported(target: Target, pid: u32) {
     let (name, options) = SMALL[5];
-    let (mut stage, _) = set(target, name, options, false).unwrap();
+    let (mut testbed, _) = set(target, name, options, false).unwrap();
     let killed = OnceLock::new();
     let lost = std::thread::scope(|scope| {
         scope.spawn(|| {
@@ -114,7 +114,7 @@ fn a_loss_is_told(target: Target, pid: u32) {
                 .unwrap();
         });
         // Far longer than it takes.
-        run(&mut stage, 600_000)
+        run(&mut testbed, 600_000)
     });
     assert_eq!(killed.get(), Some(&Ok(())));
     let error = lost.map(drop).unwrap_err();
@@ -122,20 +122,20 @@ fn a_loss_is_told(target: Target, pid: u32) {
 }
 
 #[test]
-fn a_lost_postgresql_is_told() {
+fn a_lost_postgresql_is_reported() {
     let (server, url) = start_postgres();
     // SIGQUIT is its immediate shutdown.
-    a_loss_is_told(postgres(&url), server.pid().unwrap());
+    a_loss_is_reported(postgres(&url), server.pid().unwrap());
 }
 
 #[test]
-fn a_lost_mariadb_is_told() {
+fn a_lost_mariadb_is_reported() {
     let (server, url) = start_mariadb();
-    a_loss_is_told(mariadb(&url), server.pid().unwrap());
+    a_loss_is_reported(mariadb(&url), server.pid().unwrap());
 }
 
 #[test]
-fn nobody_at_the_url_is_told() {
+fn nobody_at_the_url_is_reported() {
     // Port 1 is nobody's.
     for error in [
         postgres::Target::at("postgres://nobody@127.0.0.1:1/nothing", &[])

@@ -1,13 +1,13 @@
 //! The workloads on SQLite, in a temporary file and in one that is there.
 
-mod stages;
+mod testbeds;
 
 use std::path::Path;
 
 use evenkeel_drive::Error;
 use evenkeel_drive::target::{Target, sqlite};
 use rusqlite::Connection;
-use stages::{SMALL, set, works};
+use testbeds::{SMALL, set, works};
 
 fn settings(settings: &[(&str, &str)]) -> Vec<(String, String)> {
     let owned = settings
@@ -27,9 +27,9 @@ fn at(path: &Path) -> Target {
 #[test]
 fn every_workload_runs_and_leaves_its_data_consistent() {
     for (name, options) in SMALL {
-        let (mut stage, _) = set(temporary(&[]), name, options, false)
+        let (mut testbed, _) = set(temporary(&[]), name, options, false)
             .unwrap_or_else(|error| panic!("{name}: {error}"));
-        works(&mut stage);
+        works(&mut testbed);
     }
 }
 
@@ -54,8 +54,8 @@ fn a_commit_is_synced_to_a_write_ahead_log_unless_told_otherwise() {
         );
         assert!(target.name().ends_with(expected), "{}", target.name());
         let (name, options) = SMALL[0];
-        let (mut stage, _) = set(target, name, options, false).unwrap();
-        works(&mut stage);
+        let (mut testbed, _) = set(target, name, options, false).unwrap();
+        works(&mut testbed);
     }
 }
 

@@ -112,7 +112,7 @@ impl Claim {
 fn of_factor(paper: f64, found: f64, [low, high]: [f64; 2]) -> Verdict {
     let same = (low..=high).contains(&paper)
         || (paper / SAME_WITHIN..=paper * SAME_WITHIN).contains(&found);
-    let told = if paper >= 1.0 { low > 1.0 } else { high < 1.0 };
+    let significant = if paper >= 1.0 { low > 1.0 } else { high < 1.0 };
     let opposite = if paper >= 1.0 { high < 1.0 } else { low > 1.0 };
     if (0.9..=1.1).contains(&paper) {
         return if same {
@@ -121,7 +121,7 @@ fn of_factor(paper: f64, found: f64, [low, high]: [f64; 2]) -> Verdict {
             Verdict::Differs
         };
     }
-    match (told, opposite) {
+    match (significant, opposite) {
         (true, _) if same => Verdict::Agrees,
         (true, _) => Verdict::Direction,
         (_, true) => Verdict::Differs,

@@ -22,12 +22,12 @@
 //! ```
 
 mod active;
-mod agenda;
 pub mod arrivals;
 pub mod axis;
 pub mod config;
 mod error;
 pub mod estimate;
+mod event_queue;
 pub mod export;
 pub mod latency;
 pub mod matched;

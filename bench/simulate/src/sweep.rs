@@ -149,10 +149,10 @@ pub fn sweep(
 
 fn simulate(case: &Case, advanced: &dyn Fn(u64)) -> Result<Outcome, Error> {
     let mut simulation = Simulation::new(&case.config, case.schedule)?;
-    let mut told = 0;
+    let mut reported = 0;
     simulation.run(&mut |commits| {
-        advanced(commits - told);
-        told = commits;
+        advanced(commits - reported);
+        reported = commits;
     });
     Ok(simulation.finish())
 }

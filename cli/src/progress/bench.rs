@@ -1,6 +1,6 @@
 //! The course of a benchmark.
 
-use evenkeel_drive::accounts::{Slice, Window};
+use evenkeel_drive::metrics::{Slice, Window};
 use evenkeel_drive::progress::Progress;
 use evenkeel_report::units;
 

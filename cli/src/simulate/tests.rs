@@ -75,7 +75,7 @@ fn tpcc_has_warehouses_and_statements() {
 
 #[test]
 fn nonsense_is_refused_with_what_to_do() {
-    for (line, told) in [
+    for (line, reported) in [
         ("--schedule fast", "there are fifo"),
         ("--clients 5 --rate 6", "cannot be used with"),
         ("--sweep clients=1..5", "FIRST..LAST:STEP"),
@@ -91,7 +91,7 @@ fn nonsense_is_refused_with_what_to_do() {
         ("--preset tpcc --work exponential:5", "needs its unit"),
     ] {
         let error = parse(line).expect_err(line);
-        assert!(error.contains(told), "{line}: {error}");
+        assert!(error.contains(reported), "{line}: {error}");
     }
     assert!(plot_kind(Path::new("f.png")).is_err());
 }

@@ -253,7 +253,7 @@ impl Session {
 }
 
 impl Drop for Session {
-    /// Servers are told that a connection ends, which takes a turn of the event loop.
+    /// Servers are notified that a connection ends, which takes a turn of the event loop.
     fn drop(&mut self) {
         let link = self.link.take();
         if let Executor::Runtime(runtime) = &self.executor {

@@ -49,7 +49,7 @@ pub trait SqlLink: Connection + Send {
     fn create(&self, table: &Table, mark: &str) -> String;
     /// SQL that changes a table's mark.
     fn mark(&self, table: &Table, mark: &str) -> String;
-    /// Loads rows, the fastest way there is; `loaded` is told how many at a time.
+    /// Loads rows, the fastest way there is; `loaded` gets how many at a time.
     fn load(
         &mut self,
         schema: &Schema,

@@ -6,12 +6,12 @@
 //! was asked for.
 
 mod course;
-mod stage;
+mod testbed;
 
 use course::Course;
 use evenkeel_disk::faults::FaultDisk;
 use evenkeel_workloads::interface::{Connection, Workload, complete};
-use stage::{Progress, Stage, contents, load, run_course, settings};
+use testbed::{Progress, Testbed, contents, load, run_course, settings};
 
 /// Disks that each power failure leaves.
 const IMAGES: u64 = 3;
@@ -57,9 +57,9 @@ fn check(
     progress: Progress,
     what: &str,
 ) -> usize {
-    let mut stage =
-        Stage::open(left, settings, course).unwrap_or_else(|error| panic!("{what}: {error}"));
-    let found = contents(&course.tpcc, stage.store());
+    let mut testbed =
+        Testbed::open(left, settings, course).unwrap_or_else(|error| panic!("{what}: {error}"));
+    let found = contents(&course.tpcc, testbed.store());
     let last = progress.ended + usize::from(progress.committing);
     let there = (progress.ended..=last).find(|&ended| course.states[ended] == found);
     let there = there.unwrap_or_else(|| {
@@ -71,18 +71,18 @@ fn check(
         )
     });
     let violations = complete(async {
-        stage.link.begin_alone();
-        let violations = course.tpcc.check(&mut stage.link).await?;
-        stage.link.rollback().await.map(|()| violations)
+        testbed.link.begin_alone();
+        let violations = course.tpcc.check(&mut testbed.link).await?;
+        testbed.link.rollback().await.map(|()| violations)
     });
     assert_eq!(violations, Ok(Vec::new()), "{what}");
 
     let goes_on = (there + FURTHER).min(course.requests.len());
     let mut again = Progress::default();
-    stage
+    testbed
         .run(course, there..goes_on, &mut again)
         .unwrap_or_else(|error| panic!("{what}: {error}"));
-    let further = contents(&course.tpcc, stage.store());
+    let further = contents(&course.tpcc, testbed.store());
     assert!(
         further == course.states[goes_on],
         "{what}: {}",
@@ -124,7 +124,7 @@ fn every_operation_of_the_recovery() {
             for again in 1.. {
                 let left = disk.after_power_failure(cut);
                 left.cut_power_at(again);
-                let recovered = Stage::open(&left, &settings, &course);
+                let recovered = Testbed::open(&left, &settings, &course);
                 if !left.power_is_off() {
                     recovered.map(drop).unwrap();
                     break;

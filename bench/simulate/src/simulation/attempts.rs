@@ -5,7 +5,7 @@ use evenkeel_locks::graph::{QueueIndex, TxnIndex};
 
 use super::Simulation;
 use crate::active::State;
-use crate::agenda::What;
+use crate::event_queue::What;
 use crate::sample::{self, Purpose};
 
 /// Retries after which the mean back-off grows no more: 64 times the first.
@@ -71,7 +71,7 @@ impl Simulation<'_> {
             self.now.saturating_add(active.steps[active.at].work),
             active.attempt,
         );
-        self.agenda.add(time, What::Worked { slot, attempt });
+        self.event_queue.add(time, What::Worked { slot, attempt });
     }
 
     fn yield_processor(&mut self) {
@@ -110,7 +110,7 @@ impl Simulation<'_> {
         self.measure
             .committed(number, birth, class, self.now, self.contention.counters());
         if !self.begun.is_empty() {
-            self.agenda.add(self.now, What::Arrival { client });
+            self.event_queue.add(self.now, What::Arrival { client });
         }
     }
 
@@ -141,7 +141,7 @@ impl Simulation<'_> {
         self.contention
             .release_all(txn, self.now, &mut self.effects);
         self.contention.remove_txn(txn);
-        self.agenda.add(self.now + pause, What::Retry { slot });
+        self.event_queue.add(self.now + pause, What::Retry { slot });
     }
 
     /// Passes on what calls did to other transactions, until nothing is left.

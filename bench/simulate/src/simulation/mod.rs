@@ -7,9 +7,9 @@ use evenkeel_locks::contention::{Contention, Effects};
 use evenkeel_locks::graph::{QueueIndex, TxnMeta};
 
 use crate::active::{Active, State};
-use crate::agenda::{Agenda, What};
 use crate::arrivals::Clock;
 use crate::config::Remaining;
+use crate::event_queue::{EventQueue, What};
 use crate::measure::Measure;
 use crate::outcome::SizeError;
 use crate::processors::Processors;
@@ -35,7 +35,7 @@ pub struct Simulation<'a> {
     contention: Contention,
     maker: Maker<'a>,
     clock: Clock,
-    agenda: Agenda,
+    event_queue: EventQueue,
     now: u64,
     /// Transactions that have arrived.
     arrived: u64,
@@ -75,7 +75,7 @@ impl<'a> Simulation<'a> {
             contention: Contention::new(config.rules(schedule)),
             maker: Maker::new(&config.workload, config.seed),
             clock: Clock::new(config.arrivals, config.unit.ticks_per_s(), config.seed),
-            agenda: Agenda::default(),
+            event_queue: EventQueue::default(),
             now: 0,
             arrived: 0,
             arrivals_max: if closed { u64::MAX } else { count + 2 * warmup },
@@ -94,7 +94,7 @@ impl<'a> Simulation<'a> {
             Arrivals::Closed { clients } if closed => {
                 simulation.begun = vec![0; clients as usize];
                 for client in 0..clients {
-                    simulation.agenda.add(0, What::Arrival { client });
+                    simulation.event_queue.add(0, What::Arrival { client });
                 }
             }
             _ => simulation.expect_arrival(),
@@ -102,13 +102,13 @@ impl<'a> Simulation<'a> {
         Ok(simulation)
     }
 
-    /// Runs to the end; `progress` is told now and then how many transactions have committed so far.
+    /// Runs to the end; `progress` gets, now and then, how many transactions have committed so far.
     pub fn run(&mut self, progress: &mut dyn FnMut(u64)) {
-        let mut told = 0;
+        let mut reported = 0;
         while self.step() {
-            if self.measure.commits >= told + PROGRESS_STEP {
-                told = self.measure.commits;
-                progress(told);
+            if self.measure.commits >= reported + PROGRESS_STEP {
+                reported = self.measure.commits;
+                progress(reported);
             }
         }
         progress(self.measure.commits);
@@ -119,7 +119,7 @@ impl<'a> Simulation<'a> {
         if self.measure.is_complete() {
             return false;
         }
-        let Some((time, what)) = self.agenda.next() else {
+        let Some((time, what)) = self.event_queue.next() else {
             return false;
         };
         self.now = time;
@@ -214,7 +214,7 @@ impl<'a> Simulation<'a> {
             _ => self.clock.next(),
         };
         if let Some(time) = time {
-            self.agenda.add(time, What::Arrival { client: 0 });
+            self.event_queue.add(time, What::Arrival { client: 0 });
         }
     }
 

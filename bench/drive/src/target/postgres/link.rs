@@ -27,7 +27,7 @@ pub struct Link {
     lost: bool,
 }
 
-/// What the server has been told about the transaction.
+/// What the server knows of the transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     /// There is none, or every statement is one of its own.

@@ -5,12 +5,12 @@ use std::collections::BinaryHeap;
 
 /// The events to come.
 #[derive(Default)]
-pub(crate) struct Agenda {
+pub(crate) struct EventQueue {
     events: BinaryHeap<Reverse<Event>>,
     count: u64,
 }
 
-impl Agenda {
+impl EventQueue {
     pub(crate) fn add(&mut self, time: u64, what: What) {
         let order = self.count;
         self.count += 1;

@@ -1,4 +1,4 @@
-//! The accounts of a run: samples in, statistics out. No clock, no threads.
+//! The metrics of a run: samples in, statistics out. No clock, no threads.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -112,7 +112,7 @@ pub struct Slice {
 
 /// All that is known of a run. Samples are added in any order; a slice is closed from time to time.
 #[derive(Clone, Debug)]
-pub struct Accounts {
+pub struct Metrics {
     window: Window,
     /// By type.
     pub kinds: Vec<Latencies>,
@@ -139,11 +139,11 @@ pub struct Accounts {
     slice_begin_ns: u64,
 }
 
-impl Accounts {
+impl Metrics {
     /// Empty ones for `kinds` types of transactions.
     #[must_use]
-    pub fn new(window: Window, kinds: usize) -> Accounts {
-        Accounts {
+    pub fn new(window: Window, kinds: usize) -> Metrics {
+        Metrics {
             window,
             kinds: vec![Latencies::default(); kinds],
             all: Latencies::default(),
@@ -160,7 +160,7 @@ impl Accounts {
         }
     }
 
-    /// Adds a transaction. The last time of its schedule must be known: see [`Accounts::cut`].
+    /// Adds a transaction. The last time of its schedule must be known: see [`Metrics::cut`].
     pub fn add(&mut self, sample: &Sample) {
         self.in_flight.add(sample);
         let completed = sample.ending != Ending::GivenUp;
@@ -254,7 +254,7 @@ mod tests {
 
     #[test]
     fn the_schedule_decides_what_is_measured_and_the_end_decides_the_throughput() {
-        let mut accounts = Accounts::new(WINDOW, 1);
+        let mut metrics = Metrics::new(WINDOW, 1);
         // Of the warm-up; of the warm-up, done in the window; queueing when the window began; measured; measured, done
         // after the window.
         for (scheduled, started, ended) in [
@@ -264,20 +264,20 @@ mod tests {
             (1500, 1510, 1600),
             (1900, 1950, 2300),
         ] {
-            accounts.add(&sample(scheduled, started, ended));
+            metrics.add(&sample(scheduled, started, ended));
         }
-        assert_eq!((accounts.all.response.count, accounts.backlog), (2, 1));
-        assert_eq!(accounts.all.response.mean_ns(), 250.0);
-        assert_eq!(accounts.all.queue.mean_ns(), 30.0);
-        assert_eq!(accounts.all.service.mean_ns(), 220.0);
+        assert_eq!((metrics.all.response.count, metrics.backlog), (2, 1));
+        assert_eq!(metrics.all.response.mean_ns(), 250.0);
+        assert_eq!(metrics.all.queue.mean_ns(), 30.0);
+        assert_eq!(metrics.all.service.mean_ns(), 220.0);
         // 3 in 1000 ns.
-        assert_eq!(accounts.done_in_window, 3);
-        assert!((accounts.throughput_per_s() - 3e6).abs() < 1e-3);
+        assert_eq!(metrics.done_in_window, 3);
+        assert!((metrics.throughput_per_s() - 3e6).abs() < 1e-3);
     }
 
     #[test]
     fn aborts_retries_and_endings_are_counted_apart() {
-        let mut accounts = Accounts::new(WINDOW, 2);
+        let mut metrics = Metrics::new(WINDOW, 2);
         let mut retried = sample(1000, 1000, 1400);
         retried.aborts[Reason::Deadlock as usize] = 2;
         retried.retries = 2;
@@ -289,25 +289,22 @@ mod tests {
         rolled_back.ending = Ending::RolledBack("invalid_item");
         rolled_back.kind = 1;
         for sample in [retried, given_up, rolled_back] {
-            accounts.add(&sample);
+            metrics.add(&sample);
         }
-        assert_eq!(accounts.aborts, [2, 3, 0]);
-        assert_eq!((accounts.retries, accounts.given_up), (4, 1));
-        assert_eq!(accounts.rolled_back, BTreeMap::from([("invalid_item", 1)]));
+        assert_eq!(metrics.aborts, [2, 3, 0]);
+        assert_eq!((metrics.retries, metrics.given_up), (4, 1));
+        assert_eq!(metrics.rolled_back, BTreeMap::from([("invalid_item", 1)]));
         assert_eq!(
-            (
-                accounts.all.response.count,
-                accounts.kinds[1].response.count
-            ),
+            (metrics.all.response.count, metrics.kinds[1].response.count),
             (2, 1)
         );
     }
 
     #[test]
     fn percentiles_of_one_to_ten_thousand() {
-        let mut accounts = Accounts::new(WINDOW, 1);
+        let mut metrics = Metrics::new(WINDOW, 1);
         for ns in 1..=10_000 {
-            accounts.add(&sample(1000, 1000, 1000 + ns));
+            metrics.add(&sample(1000, 1000, 1000 + ns));
         }
         for (p, expected) in [
             (0.5, 5000.0),
@@ -315,31 +312,31 @@ mod tests {
             (0.999, 9990.0),
             (1.0, 10_000.0),
         ] {
-            let found = accounts.all.percentile_ns(p) as f64;
+            let found = metrics.all.percentile_ns(p) as f64;
             assert!((found / expected - 1.0).abs() < 1e-3, "{p}: {found}");
         }
-        assert_eq!(accounts.all.percentile_ns(1.0), 10_000);
+        assert_eq!(metrics.all.percentile_ns(1.0), 10_000);
     }
 
     #[test]
     fn slices_follow_the_run_and_the_warm_up_lies_below_zero() {
-        let mut accounts = Accounts::new(WINDOW, 1);
-        accounts.add(&sample(0, 0, 100));
-        assert_eq!(accounts.close_slice(0), None);
-        let first = accounts.close_slice(500).expect("a slice");
+        let mut metrics = Metrics::new(WINDOW, 1);
+        metrics.add(&sample(0, 0, 100));
+        assert_eq!(metrics.close_slice(0), None);
+        let first = metrics.close_slice(500).expect("a slice");
         assert_eq!((first.begin_s, first.max_ns), (-1e-6, 100));
         assert!((first.throughput_per_s - 2e6).abs() < 1e-3);
-        let second = accounts.close_slice(1000).expect("a slice");
+        let second = metrics.close_slice(1000).expect("a slice");
         assert_eq!((second.throughput_per_s, second.p99_ns), (0.0, 0));
     }
 
     #[test]
     fn a_run_that_is_stopped_is_measured_until_then() {
-        let mut accounts = Accounts::new(WINDOW, 1);
-        accounts.cut(1500);
-        accounts.add(&sample(1100, 1100, 1200));
-        assert!((accounts.throughput_per_s() - 2e6).abs() < 1e-3);
-        accounts.cut(500);
-        assert_eq!(accounts.throughput_per_s(), 0.0);
+        let mut metrics = Metrics::new(WINDOW, 1);
+        metrics.cut(1500);
+        metrics.add(&sample(1100, 1100, 1200));
+        assert!((metrics.throughput_per_s() - 2e6).abs() < 1e-3);
+        metrics.cut(500);
+        assert_eq!(metrics.throughput_per_s(), 0.0);
     }
 }

@@ -1,4 +1,4 @@
-//! Small stages of every workload.
+//! Small testbeds of every workload.
 
 #![allow(dead_code)] // each test binary uses a part
 
@@ -8,14 +8,14 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use evenkeel_drive::Error;
-use evenkeel_drive::accounts::Accounts;
 use evenkeel_drive::catalogue;
+use evenkeel_drive::metrics::Metrics;
 use evenkeel_drive::progress::Progress;
 use evenkeel_drive::report::Consistency;
 use evenkeel_drive::run::{Load, Measured, Observer, Plan};
 use evenkeel_drive::sample::Sample;
-use evenkeel_drive::stage::{Setting, Stage};
 use evenkeel_drive::target::Target;
+use evenkeel_drive::testbed::{Setting, Testbed};
 use evenkeel_workloads::named::Settings;
 
 /// Every workload with options that make it small.
@@ -60,16 +60,16 @@ impl Observer for Silent {
         Ok(())
     }
 
-    fn slice(&mut self, _: &Accounts) {}
+    fn slice(&mut self, _: &Metrics) {}
 }
 
-/// A stage of a small workload with four clients, and what was said while it was set.
+/// A testbed of a small workload with four clients, and what was said while it was set.
 pub fn set(
     target: Target,
     name: &str,
     options: &[(&str, &str)],
     reload: bool,
-) -> Result<(Stage, Vec<String>), Error> {
+) -> Result<(Testbed, Vec<String>), Error> {
     set_with(
         target,
         name,
@@ -83,13 +83,13 @@ pub fn set(
     )
 }
 
-/// A stage of a small workload, and what was said while it was set.
+/// A testbed of a small workload, and what was said while it was set.
 pub fn set_with(
     target: Target,
     name: &str,
     options: &[(&str, &str)],
     setting: &Setting,
-) -> Result<(Stage, Vec<String>), Error> {
+) -> Result<(Testbed, Vec<String>), Error> {
     let options: BTreeMap<String, String> = options
         .iter()
         .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
@@ -102,12 +102,12 @@ pub fn set_with(
         },
     )?;
     let said = Said::default();
-    let stage = Stage::set(target, workload, setting, &AtomicBool::new(false), &said)?;
-    Ok((stage, said.0.into_inner().unwrap()))
+    let testbed = Testbed::set(target, workload, setting, &AtomicBool::new(false), &said)?;
+    Ok((testbed, said.0.into_inner().unwrap()))
 }
 
 /// A closed loop for so long.
-pub fn run(stage: &mut Stage, ms: u64) -> Result<Measured, Error> {
+pub fn run(testbed: &mut Testbed, ms: u64) -> Result<Measured, Error> {
     let plan = Plan {
         load: Load::Closed { thinking: false },
         warmup: Duration::ZERO,
@@ -115,16 +115,16 @@ pub fn run(stage: &mut Stage, ms: u64) -> Result<Measured, Error> {
         retries_max: 1000,
         seed: 1,
     };
-    stage.run(&plan, &AtomicBool::new(false), &mut Silent)
+    testbed.run(&plan, &AtomicBool::new(false), &mut Silent)
 }
 
 /// Puts the workload under load for a moment: something was done, and the data is as it may be.
 #[track_caller]
-pub fn works(stage: &mut Stage) -> Measured {
-    let name = stage.workload().name();
-    let measured = run(stage, 300).unwrap_or_else(|error| panic!("{name}: {error}"));
-    assert!(measured.accounts.all.response.count > 0, "{name}");
-    let checked = stage
+pub fn works(testbed: &mut Testbed) -> Measured {
+    let name = testbed.workload().name();
+    let measured = run(testbed, 300).unwrap_or_else(|error| panic!("{name}: {error}"));
+    assert!(measured.metrics.all.response.count > 0, "{name}");
+    let checked = testbed
         .check()
         .unwrap_or_else(|error| panic!("{name}: {error}"));
     assert_eq!(checked, Consistency::Checked(Vec::new()), "{name}");

@@ -41,16 +41,16 @@ pub struct Progress {
 }
 
 /// A store, and a client's handle of it.
-pub struct Stage {
+pub struct Testbed {
     pub link: Link,
     target: Target,
 }
 
-impl Stage {
+impl Testbed {
     /// Opens the store on `disk`, recovering it, and finds the tables.
-    pub fn open(disk: &FaultDisk, settings: &Settings, course: &Course) -> Result<Stage> {
+    pub fn open(disk: &FaultDisk, settings: &Settings, course: &Course) -> Result<Testbed> {
         let target = Target::over(open(disk, settings)?, settings);
-        Ok(Stage {
+        Ok(Testbed {
             link: target.connect(&course.hosted)?,
             target,
         })
@@ -96,9 +96,9 @@ pub fn run_course(
     course: &Course,
     progress: &mut Progress,
 ) -> Result<()> {
-    let mut stage = Stage::open(disk, settings, course)?;
-    stage.run(course, 0..course.requests.len(), progress)?;
-    Ok(stage.store().close()?)
+    let mut testbed = Testbed::open(disk, settings, course)?;
+    testbed.run(course, 0..course.requests.len(), progress)?;
+    Ok(testbed.store().close()?)
 }
 
 /// A disk with the initial data of a store that was closed.

@@ -1,4 +1,4 @@
-//! A stage: a target with a workload's data and clients connected, ready for one run after another.
+//! A testbed: a target with a workload's data and clients connected, ready for one run after another.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -20,7 +20,7 @@ const SATURATION_PART: u32 = 3;
 const SATURATION_MIN: Duration = Duration::from_secs(3);
 
 /// A target with a workload on it.
-pub struct Stage {
+pub struct Testbed {
     // In the order in which they go: connections before the server.
     clients: Vec<Box<dyn Client>>,
     target: Target,
@@ -29,7 +29,7 @@ pub struct Stage {
     sleep_logs: Vec<SleepLog>,
 }
 
-/// How a stage is set.
+/// How a testbed is set.
 #[derive(Clone, Copy, Debug)]
 pub struct Setting {
     /// Clients to connect.
@@ -42,7 +42,7 @@ pub struct Setting {
     pub round_trip: Option<Delay>,
 }
 
-impl Stage {
+impl Testbed {
     /// Sees to the data and connects the clients.
     ///
     /// # Errors
@@ -53,7 +53,7 @@ impl Stage {
         setting: &Setting,
         stop: &AtomicBool,
         progress: &dyn Progress,
-    ) -> Result<Stage, Error> {
+    ) -> Result<Testbed, Error> {
         target.set_up(
             workload.as_ref(),
             setting.reload,
@@ -73,7 +73,7 @@ impl Stage {
             }
             clients.push(workload.client(number as u32, session));
         }
-        Ok(Stage {
+        Ok(Testbed {
             clients,
             target,
             workload,
@@ -140,7 +140,7 @@ impl Stage {
                 "stopped while the saturation was measured".to_owned(),
             ));
         }
-        let saturation = measured.accounts.throughput_per_s();
+        let saturation = measured.metrics.throughput_per_s();
         if saturation > 0.0 {
             Ok(saturation)
         } else {
