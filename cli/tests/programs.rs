@@ -11,6 +11,8 @@ mod comparing;
 mod expect;
 #[path = "programs/flow.rs"]
 mod flow;
+#[path = "programs/left.rs"]
+mod left;
 #[path = "programs/measure.rs"]
 mod measure;
 #[path = "programs/unharmed.rs"]

@@ -1,5 +1,7 @@
 //! Runs of known-answer programs, one at a time, and what holds for the profile of each.
 
+use std::path::Path;
+
 use serde_json::Value;
 
 use super::expect::{Truth, number, quiet};
@@ -41,14 +43,18 @@ fn measured_with(options: &[&str], name: &str, interval: &str, intervals: u64) -
 
 /// The profile of a run of just so many intervals: for programs whose answer does not depend on what is opened.
 pub fn measured_once(options: &[&str], name: &str, interval: &str, intervals: u64) -> Value {
-    let program = program(name);
+    closed(quiet_run(options, &program(name), interval, intervals))
+}
+
+/// The same of an executable, unchecked.
+pub fn quiet_run(options: &[&str], program: &Path, interval: &str, intervals: u64) -> Value {
     let place = Place::new();
     let _quiet = quiet();
     let options = [&["--interval", interval], options].concat();
     place
-        .profile(&options, &program, &[&intervals.to_string()])
+        .profile(&options, program, &[&intervals.to_string()])
         .ended(0);
-    closed(place.json("run.json"))
+    place.json("run.json")
 }
 
 /// The profile, the number of intervals and the durations that the program measured.

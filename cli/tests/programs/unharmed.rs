@@ -135,3 +135,10 @@ fn coroutines() {
 fn r#virtual() {
     check("virtual", "run_interval", 2000);
 }
+
+#[test]
+fn left_calls() {
+    check("left_calls", "handle_request", 4000);
+    check("left_jumps", "handle_request", 4000);
+    check("left_panics", "handle_request", 4000);
+}

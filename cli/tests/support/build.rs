@@ -65,7 +65,21 @@ pub fn sources() -> PathBuf {
 
 /// The executable of a known-answer program, compiled when first asked for.
 pub fn program(name: &str) -> PathBuf {
-    let source = ["c", "cpp"]
+    once(&source(name), name)
+}
+
+/// The same with further options of the compiler, which go last; `variant` tells it from others.
+#[allow(dead_code)] // not every test program builds one in several ways
+pub fn program_with(name: &str, variant: &str, options: &[&str]) -> PathBuf {
+    // The programs print their own name, and are told by it.
+    let directory = out_directory().join(variant);
+    std::fs::create_dir_all(&directory).unwrap();
+    let whole = format!("{variant}/{name}");
+    once_with(&source(name), &whole, options)
+}
+
+fn source(name: &str) -> PathBuf {
+    let source = ["c", "cpp", "rs"]
         .map(|extension| sources().join(name).with_extension(extension))
         .into_iter()
         .find(|source| source.exists())
@@ -73,7 +87,7 @@ pub fn program(name: &str) -> PathBuf {
     if name == "dlopen" {
         once(&sources().join("plugin.c"), "plugin.so");
     }
-    once(&source, name)
+    source
 }
 
 /// A C program of a test's own.
@@ -90,6 +104,10 @@ fn out_directory() -> PathBuf {
 }
 
 fn once(source: &Path, name: &str) -> PathBuf {
+    once_with(source, name, &[])
+}
+
+fn once_with(source: &Path, name: &str, options: &[&str]) -> PathBuf {
     static BUILT: Mutex<Option<HashMap<String, PathBuf>>> = Mutex::new(None);
     let mut built = BUILT
         .lock()
@@ -97,12 +115,12 @@ fn once(source: &Path, name: &str) -> PathBuf {
     built
         .get_or_insert_default()
         .entry(name.to_owned())
-        .or_insert_with(|| compile(source, name))
+        .or_insert_with(|| compile(source, name, options))
         .clone()
 }
 
 /// Compiles `source` by its `// build:` line. The result is moved into place whole: another test binary may run the old.
-fn compile(source: &Path, name: &str) -> PathBuf {
+fn compile(source: &Path, name: &str, options: &[&str]) -> PathBuf {
     std::fs::create_dir_all(out_directory()).unwrap();
     let text = std::fs::read_to_string(source).unwrap();
     let line = text
@@ -116,6 +134,7 @@ fn compile(source: &Path, name: &str) -> PathBuf {
     let fresh = out_directory().join(format!("{name}.{}", std::process::id()));
     let compiled = Command::new(words[0])
         .args(&words[1..])
+        .args(options)
         .arg("-o")
         .arg(&fresh)
         .current_dir(source.parent().unwrap())

@@ -117,7 +117,7 @@ fn leave_long(id: u32, registers: &mut Registers, after: u64, now: u64) {
     let Some((probe, role)) = keyed else {
         return intervals::leave(id, registers, after, now);
     };
-    if let Some(frame) = intervals::pop(registers, after) {
+    if let Some(frame) = intervals::pop(registers, after, now) {
         named::leave(probe, role, &frame, registers.result(), now);
         if frame.start != 0 && thread::current().active != 0 {
             intervals::write_call(thread::current(), &frame, now, id);

@@ -26,6 +26,8 @@ pub fn enter(probe: &Probe, role: Role, registers: &Registers, after: u64, arena
         return thread.open && thread.active != 0 && push_now(thread, registers, after);
     }
     if role == Role::End {
+        // What is still in flight at the interval's end is reported as that.
+        thread.drop_stale(registers.sp());
         return thread.open && push_now(thread, registers, after);
     }
     let whole = role == Role::Whole;
@@ -83,11 +85,8 @@ fn begin(thread: &mut Thread, arena: Arena, probe: &Probe, registers: &Registers
         end_recording(thread);
         return false;
     }
-    (
-        thread.frames_lost,
-        thread.frames_dropped,
-        thread.frames_suspended,
-    ) = (0, 0, 0);
+    (thread.frames_lost, thread.frames_dropped) = (0, 0);
+    (thread.frames_suspended, thread.left_unseen) = (0, 0);
     thread.dropped = rings::dropped(thread);
     thread.root = core::ptr::null_mut();
     let beginning = beginning(thread, arena);
@@ -153,12 +152,12 @@ fn end_recording(thread: &mut Thread) {
     thread.active = u64::from(!thread.ring.is_null() && waits::recording());
 }
 
-/// The frame of a boundary call that returns, off the stack, and its return address where it belongs. `None`, and the
+/// The frame of a boundary call that returned at `now`, off the stack, and its return address where it belongs. `None`, and the
 /// return address is in its place all the same, where the frame was lost.
-pub fn pop(registers: &mut Registers, after: u64) -> Option<Frame> {
+pub fn pop(registers: &mut Registers, after: u64, now: u64) -> Option<Frame> {
     let thread = thread::current();
     let sp = registers.sp();
-    if thread.shadow.is_null() || !thread.surface(sp, after) {
+    if thread.shadow.is_null() || !thread.surface(sp, after, now) {
         thread.frames_lost += 1;
         restore_return(thread, sp, after);
         if !thread.closed {
@@ -179,7 +178,7 @@ pub fn write_call(thread: &mut Thread, frame: &Frame, now: u64, id: u32) {
 
 /// A boundary call returned; its role is not one with a key.
 pub fn leave(id: u32, registers: &mut Registers, after: u64, now: u64) {
-    let Some(frame) = pop(registers, after) else {
+    let Some(frame) = pop(registers, after, now) else {
         return;
     };
     let Some(probe) = arena::get().probes().get(id as usize) else {
@@ -210,6 +209,7 @@ fn finish(thread: &mut Thread, now: u64) {
     }
     let control = arena::get().control();
     count(&control.calls_suspended, thread.frames_suspended);
+    count(&control.calls_left_unseen, thread.left_unseen);
     count(
         &control.shadow_full,
         core::mem::take(&mut thread.shadow_full),

@@ -46,6 +46,7 @@ mod waits;
 static INITIALISE: extern "C" fn() = {
     extern "C" fn initialise() {
         next::look_up_all();
+        arch::longjmp::learn();
         join::join();
     }
     initialise

@@ -92,6 +92,8 @@ pub enum Warning {
     StacksSwitched(u64),
     /// So many calls were suspended on another stack from one interval to the next.
     CallsSuspended(u64),
+    /// So many calls were left in a way that only their stale frames showed.
+    CallsLeftUnseen(u64),
     /// The cost of a probe is not known.
     NotCalibrated,
     /// The recording could not be completed, for this reason.
@@ -214,6 +216,10 @@ impl Display for Warning {
             Warning::CallsSuspended(calls) => write!(
                 f,
                 "{calls} calls were suspended on another stack (coroutines) from one interval to the next: they are not timed, and what ran on that stack counts for who resumed it"
+            ),
+            Warning::CallsLeftUnseen(calls) => write!(
+                f,
+                "{calls} calls did not return and were left neither by the unwinder nor by longjmp: their time counts up to the next timed call, which may be later than they ended; choose an --interval further down to see what runs between"
             ),
             Warning::LabelsUnread(labels) => write!(
                 f,

@@ -14,6 +14,7 @@
 //!                   unwind       exceptions through trampolines            (arch)
 //!                 thread         state of one thread
 //!                 shadow         its calls in flight, and the return addresses of those that were left
+//!                 leaving        calls that do not return, and when they ended
 //!                 code           who else executes it, and whether it can be written
 //!                 kernel         system calls made inside hooked calls
 //! ```
@@ -27,6 +28,7 @@
 pub mod arch;
 mod code;
 pub mod kernel;
+pub mod leaving;
 pub mod patcher;
 pub mod region;
 pub mod shadow;

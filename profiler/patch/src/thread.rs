@@ -8,6 +8,8 @@
 //! is not above the present one is stale. Free slots hold `sp == u64::MAX`, and the top is raised before a slot is
 //! filled, so a signal handler that runs hooked code in between sees a consistent stack.
 //!
+//! Dropped frames are of calls that were left; [`crate::leaving`] records them.
+//!
 //! A call-site hook returns to a constant, so losing its frame costs a record and nothing else. Hooks of entries and
 //! tail jumps keep the return address in the frame: when such a frame looks stale it is stashed among the **orphaned frames**, where a
 //! return that finds its frame gone (coroutines switch stacks) still finds its way, on another thread, too (see
@@ -16,10 +18,11 @@
 use core::ptr;
 use core::sync::atomic::{Ordering::*, compiler_fence};
 
-use evenkeel_wire::RingHeader;
+use evenkeel_wire::{RingHeader, now_ticks};
 
 use crate::arch::tls;
 use crate::kernel;
+use crate::leaving::Left;
 use crate::shadow::{self, Shadow};
 
 /// A call in flight.
@@ -108,6 +111,8 @@ pub struct Thread {
     pub frames_dropped: u64,
     /// Returns without a frame of calls that began before the open interval: it has lost nothing by them.
     pub frames_suspended: u64,
+    /// Calls recorded since the beginning of the open interval that were left in a way that only their stale frames showed.
+    pub left_unseen: u64,
     /// Records that the ring had dropped when the thread last reported it outside of intervals.
     pub reported_dropped: u64,
     /// Key of the interval that the thread works for; 0 for none.
@@ -218,6 +223,11 @@ impl Thread {
     /// A frame at the same `sp` is alive if its slot still holds the trampoline's return address: a hooked function that
     /// makes a hooked tail call. On an alternate signal stack only frames of that stack are dropped.
     pub fn drop_stale(&mut self, sp: u64) {
+        self.drop_frames_below(sp, Left::Noticed);
+    }
+
+    /// See [`Thread::drop_stale`].
+    pub(crate) fn drop_frames_below(&mut self, sp: u64, left: Left) {
         if self.shadow.is_null() {
             return;
         }
@@ -237,15 +247,17 @@ impl Thread {
                 }
                 keep = frame;
             }
-            self.drop_above(keep);
+            if keep < self.top {
+                self.drop_above(keep, now_ticks(), left);
+            }
             Shadow::make_room(self.shadow);
             self.limit = Shadow::limit(self.shadow);
         }
     }
 
     /// Brings the frame of a returning call to the top, dropping what lies above. False if it is not there, or only one of an
-    /// earlier call from the same place.
-    pub fn surface(&mut self, sp: u64, after: u64) -> bool {
+    /// earlier call from the same place. What lies above was left at `now` at the latest.
+    pub fn surface(&mut self, sp: u64, after: u64, now: u64) -> bool {
         if self.shadow.is_null() {
             return false;
         }
@@ -265,7 +277,7 @@ impl Thread {
             {
                 return false;
             }
-            self.drop_above(frame.add(1));
+            self.drop_above(frame.add(1), now, Left::Noticed);
         }
         true
     }
@@ -293,11 +305,11 @@ impl Thread {
         }
     }
 
-    /// Frees the frames from `keep` on, stashing those whose return address is known nowhere else.
+    /// Frees the frames from `keep` on, whose calls were left at `now`, stashing those whose return address is known nowhere else.
     ///
     /// # Safety
     /// `keep` is one of the frames in flight, or the top.
-    unsafe fn drop_above(&mut self, keep: *mut Frame) {
+    pub(crate) unsafe fn drop_above(&mut self, keep: *mut Frame, now: u64, left: Left) {
         if keep >= self.top {
             return;
         }
@@ -307,6 +319,8 @@ impl Thread {
             while self.top > keep {
                 let frame = self.top.sub(1);
                 self.frames_dropped += 1;
+                let was_call = self.record_left(&*frame, now);
+                self.left_unseen += u64::from(was_call && left == Left::Noticed);
                 *frame = Frame::FREE;
                 compiler_fence(SeqCst);
                 self.top = frame;
@@ -328,7 +342,7 @@ impl Thread {
         // SAFETY: the first frame is in flight, or the top.
         unsafe {
             let first = (&raw mut (*self.shadow).frames as *mut Frame).add(1);
-            self.drop_above(first);
+            self.drop_above(first, now_ticks(), Left::Seen);
         }
         let shadow = core::mem::replace(&mut self.shadow, ptr::null_mut());
         self.top = NO_FRAMES.as_ptr_range().end.cast_mut();

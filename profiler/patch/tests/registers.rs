@@ -11,6 +11,7 @@ use std::sync::{Mutex, MutexGuard, OnceLock};
 
 use evenkeel_patch::arch::stubs::Boundaries;
 use evenkeel_patch::arch::trampoline::Hook;
+use evenkeel_patch::arch::trampoline::ID_AT;
 use evenkeel_patch::region::{Part, Region};
 use evenkeel_patch::{Frame, thread};
 use evenkeel_wire::now_ticks;
@@ -275,7 +276,16 @@ fn the_lap_bit_changes_with_the_lap() {
     assert_eq!(records, 70_000, "more than two laps");
 }
 
-/// Leaves a frame as a call does that is left by `longjmp`.
+/// What a frame says of its trampoline: the probe's id lies behind the address that the call returns to.
+static TRAMPOLINE: [u64; ID_AT / 8 + 1] = {
+    let mut words = [0; ID_AT / 8 + 1];
+    words[ID_AT / 8] = LEFT as u64;
+    words
+};
+/// The probe of the calls that are left.
+const LEFT: u32 = 77;
+
+/// Leaves a frame as a call does that is left by something that neither the unwinder nor `longjmp` tells of.
 extern "C" fn leave_stale_frame() {
     rig::ring::scribble();
     let sp = (&raw const *thread::current() as u64).min(0x1000);
@@ -283,7 +293,7 @@ extern "C" fn leave_stale_frame() {
         ret: 1,
         sp,
         start: 1,
-        after: 1
+        after: TRAMPOLINE.as_ptr() as u64
     }));
 }
 
@@ -296,7 +306,13 @@ fn slow_paths_preserve_everything() {
             let hook = machine.hook(form, role, id as u32, &RECORDING);
             leave_stale_frame(); // found stale on entry
             machine.check(hook, Some(leave_stale_frame)); // found on top on return
-            assert_eq!(ring.records().len(), 1);
+            let records = ring.records();
+            let ids: Vec<u32> = records.iter().map(|record| record.id()).collect();
+            assert_eq!(ids, [LEFT, LEFT, id as u32]);
+            assert!(
+                records[1].end() <= records[2].end(),
+                "no later than who called it"
+            );
             assert!(thread::current().frames().is_empty());
         }
     }

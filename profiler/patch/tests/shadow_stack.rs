@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use evenkeel_patch::shadow::{self, FRAMES_MAX, ORPHANS_MAX, recover as recover_for};
 use evenkeel_patch::{Frame, thread};
+use evenkeel_wire::now_ticks;
 use proptest::prelude::*;
 
 fn recover(sp: u64, after: u64) -> Option<u64> {
@@ -100,7 +101,7 @@ proptest! {
                 }
                 Step::Return => {
                     if let Some(frame) = model.live.pop() {
-                        prop_assert!(thread.surface(frame.sp, frame.after));
+                        prop_assert!(thread.surface(frame.sp, frame.after, now_ticks()));
                         let popped = thread.pop();
                         prop_assert_eq!((popped.ret, popped.start), (frame.ret, frame.start));
                         unsafe { *slot(frame.sp) = popped.ret };
@@ -121,7 +122,7 @@ proptest! {
                     }
                     let frame = model.live[keep];
                     let over = model.live.split_off(keep);
-                    prop_assert!(thread.surface(frame.sp, frame.after));
+                    prop_assert!(thread.surface(frame.sp, frame.after, now_ticks()));
                     prop_assert_eq!(thread.pop().ret, frame.ret);
                     unsafe { *slot(frame.sp) = frame.ret };
                     // Those on top look stale now, and are recovered, once.
@@ -210,7 +211,7 @@ fn no_return_address_is_lost() {
         let find = |stacks: &mut [u64], i: usize| {
             let sp = &raw mut stacks[i] as u64;
             let ret = 1 + i as u64;
-            if thread::current().surface(sp, 78) {
+            if thread::current().surface(sp, 78, now_ticks()) {
                 assert_eq!(thread::current().pop().ret, ret);
             } else {
                 assert_eq!(recover(sp, 78), Some(ret), "parked call {i}");
@@ -274,9 +275,12 @@ fn the_newest_call_of_a_slot_is_meant() {
     // Made here, and in flight still; made later by another thread; returns here.
     push(3, 3);
     std::thread::spawn(move || push(4, 4)).join().unwrap();
-    assert!(!thread::current().surface(sp, 80), "that is an earlier one");
+    assert!(
+        !thread::current().surface(sp, 80, now_ticks()),
+        "that is an earlier one"
+    );
     assert_eq!(recover(sp, 80), Some(4));
-    assert!(thread::current().surface(sp, 80));
+    assert!(thread::current().surface(sp, 80, now_ticks()));
     assert_eq!(thread::current().pop().ret, 3);
 }
 

@@ -8,7 +8,7 @@ use std::thread;
 use evenkeel_wire::{Refusal, Role, Wanted};
 use rig::library::Library;
 use rig::plan::Rig;
-use rig::ring::Ring;
+use rig::ring::{Ring, assert_nested};
 
 const FUNCTIONS: [&str; 9] = [
     "outer",
@@ -113,6 +113,36 @@ fn exceptions_find_their_handlers() {
         let library = hooked(&FUNCTIONS, places, role);
         throw(&library);
         assert!(!ring.records().is_empty(), "{places:?} {role:?}");
+        std::mem::forget(library);
+    }
+}
+
+/// Of the calls that an exception leaves each is recorded, in the order in which they were left.
+#[test]
+fn calls_that_are_left_are_recorded() {
+    let mut ring = Ring::start();
+    for (places, role) in all() {
+        let library = hooked(&FUNCTIONS, places, role);
+        type Outer = extern "C" fn(i32, &mut i32) -> i32;
+        let outer: Outer = unsafe { std::mem::transmute(library.symbol("outer")) };
+        let mut recorded = |n| {
+            let mut destroyed = 0;
+            outer(n, &mut destroyed);
+            let records = ring.records();
+            assert_nested(&records);
+            records.into_iter().map(|record| record.id())
+        };
+        let mut left = recorded(1);
+        // What returns when nothing is thrown is left when something is; there are calls of the runtime besides.
+        for id in recorded(2) {
+            assert!(left.any(|other| other == id), "{places:?} {role:?}: {id}");
+        }
+        assert!(
+            evenkeel_patch::thread::current()
+                .frames()
+                .iter()
+                .all(|frame| frame.start == 0)
+        );
         std::mem::forget(library);
     }
 }

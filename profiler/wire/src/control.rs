@@ -72,6 +72,8 @@ pub struct Control {
     pub intervals_switched: AtomicU64,
     /// Calls that returned in a later interval than they began in, on a stack that was left meanwhile: not timed.
     pub calls_suspended: AtomicU64,
+    /// Calls that were left in a way that only their stale frames showed: neither by the unwinder nor by `longjmp`.
+    pub calls_left_unseen: AtomicU64,
     /// Processes whose code stays as it is, by [`Frozen`].
     pub frozen: [AtomicU32; Frozen::COUNT],
 }

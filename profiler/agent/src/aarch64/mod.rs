@@ -2,6 +2,7 @@
 
 pub mod calibration;
 pub mod dlsym;
+pub mod longjmp;
 pub mod start;
 pub mod syscall;
 pub mod versions;

@@ -165,7 +165,7 @@ global_asm!(
     "mov rsp, rbp",
     "pop rbp",
     "ret",
-    // In: rax = sp, r10 = after (mismatch only). Out: r11. Everything else is preserved.
+    // In: rax = sp, r10 = after and rdx = now (mismatch only). Out: r11. Everything else is preserved.
     ".macro EVENKEEL_SLOW name, function",
     ".globl \\name",
     ".hidden \\name",
@@ -217,10 +217,11 @@ extern "C" fn stale(sp: u64) -> u64 {
     thread.top as u64
 }
 
-/// A return found another frame on top. Returns the top with its own frame on it, or 0: nothing to record.
-extern "C" fn mismatch(sp: u64, after: u64) -> u64 {
+/// A return at `now`, which the trampoline has in rdx, found another frame on top. Returns the top with its own frame on it, or 0:
+/// nothing to record.
+extern "C" fn mismatch(sp: u64, after: u64, now: u64) -> u64 {
     let thread = current();
-    if thread.surface(sp, after) {
+    if thread.surface(sp, after, now) {
         return thread.top as u64;
     }
     thread.lose_frame();

@@ -4,7 +4,8 @@ use evenkeel_wire::{Form, Operand, Role};
 
 use super::operand;
 use super::stubs::{self, Boundaries};
-use super::templates::{self, ID_AT, OPERAND_BYTES, RETURN_AT, Template, mark};
+pub use super::templates::ID_AT;
+use super::templates::{self, OPERAND_BYTES, RETURN_AT, Template, mark};
 use super::tls;
 use crate::thread::offsets;
 

@@ -9,10 +9,11 @@
 //! with one canonical frame address are taken for the same one, so the CFA here is rsp - 1 and rsp is restored from
 //! it; column 16 read in an expression gives the program counter of the frame being unwound.
 
-use core::ffi::c_void;
+use core::ffi::{c_int, c_void};
 
 use super::templates::RETURN_AT;
 use crate::shadow::{Node, SHADOWS};
+use crate::thread::current;
 
 const BYTES_MAX: usize = 384;
 
@@ -27,6 +28,30 @@ pub struct FrameInfo {
 
 unsafe extern "C" {
     fn __register_frame_info(begin: *const c_void, object: *mut c_void);
+    fn _Unwind_GetCFA(context: *mut c_void) -> u64;
+    fn _Unwind_GetIP(context: *mut c_void) -> u64;
+}
+
+/// `_UA_CLEANUP_PHASE` (Itanium C++ ABI: Exception Handling, 1.3): the handler is known, and frames are being left.
+const CLEANUP_PHASE: c_int = 2;
+/// `_URC_CONTINUE_UNWIND`.
+const CONTINUE_UNWIND: c_int = 8;
+
+/// The personality routine of trampolines: their hooked calls are left. The canonical frame address is that of the frame
+/// which the unwinder came from, so the slot of the trampoline's own call lies below it.
+unsafe extern "C" fn personality(
+    _version: c_int,
+    actions: c_int,
+    _class: u64,
+    _exception: *mut c_void,
+    context: *mut c_void,
+) -> c_int {
+    if actions & CLEANUP_PHASE != 0 {
+        // SAFETY: the unwinder's context.
+        let (slot, after) = unsafe { (_Unwind_GetCFA(context) - 8, _Unwind_GetIP(context)) };
+        current().unwound(slot, after);
+    }
+    CONTINUE_UNWIND
 }
 
 mod op {
@@ -134,15 +159,16 @@ impl FrameInfo {
 }
 
 fn write_entries(w: &mut Writer<'_>, low: u64, high: u64, moving: bool) {
-    // CIE: augmentation "zR" with absolute pointers, data alignment -8, return address in column 16.
+    // CIE: augmentation "zRP" with absolute pointers, data alignment -8, return address in column 16.
     w.put(&[0; 4])
         .put(&[0; 4])
-        .put(&[1, b'z', b'R', 0])
+        .put(&[1, b'z', b'R', b'P', 0])
         .uleb(1)
         .sleb(-8)
         .uleb(16)
-        .uleb(1)
-        .put(&[0x00]);
+        .uleb(10)
+        .put(&[0x00, 0x00])
+        .put(&(personality as *const () as u64).to_le_bytes());
     // DW_CFA_def_cfa_expression: rsp - 1.
     w.put(&[0x0f]).uleb(2).put(&[op::BREG7]).sleb(-1);
     // DW_CFA_val_expression: rsp = CFA + 1 (the CFA is on the stack).

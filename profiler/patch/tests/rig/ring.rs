@@ -177,7 +177,7 @@ extern "C" fn leave(id: u32, registers: &mut Registers, after: u64, now: u64) {
 fn pop(id: u32, registers: &mut Registers, after: u64, now: u64) {
     let thread = thread::current();
     let sp = registers.sp();
-    if thread.shadow.is_null() || !thread.surface(sp, after) {
+    if thread.shadow.is_null() || !thread.surface(sp, after, now) {
         thread.frames_lost += 1;
         restore_return(thread, sp, after);
         return;

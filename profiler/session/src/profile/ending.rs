@@ -128,6 +128,8 @@ impl Session<'_> {
         warn(switched > 0, Warning::StacksSwitched(switched));
         let suspended = control.calls_suspended.load(Relaxed);
         warn(suspended > 0, Warning::CallsSuspended(suspended));
+        let left = control.calls_left_unseen.load(Relaxed);
+        warn(left > 0, Warning::CallsLeftUnseen(left));
         for warning in frozen(control) {
             warn(true, warning);
         }

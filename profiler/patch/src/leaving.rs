@@ -1,0 +1,89 @@
+//! Calls that do not return: an exception, `longjmp` or the end of the thread leaves them.
+//!
+//! They took time all the same, from their call to the moment at which control left them (`variance.md`, section 3), so each is
+//! recorded with that end, deepest first, as if it had returned then. Who says when:
+//!
+//! - **The unwinder** passes through the frames of trampolines like any other and calls their personality routine on its second
+//!   way, after the clean-up code of everything below and before that of everything above ([`Thread::unwound`]). It does so for
+//!   C++ exceptions, Rust's panics and cancellation alike, wherever their runtime is.
+//! - **`longjmp`** says where it leads, and what lies below is left ([`Thread::left_for`]).
+//! - Whatever else sets the stack pointer back says nothing: such a frame is found stale at the next timed call, or when a call
+//!   below it returns. It then ends at that moment, and is counted ([`Thread::left_unseen`]).
+
+use core::sync::atomic::Ordering::*;
+use evenkeel_wire::arch::order::publish;
+use evenkeel_wire::ring::{RECORDS_AT, RING_BYTES, lap_bit};
+use evenkeel_wire::{Record, now_ticks};
+
+use crate::arch::{counter, trampoline};
+use crate::thread::{Frame, Thread};
+
+/// How it is known that a call was left.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Left {
+    /// What left it said so.
+    Seen,
+    /// Its frame was found stale.
+    Noticed,
+}
+
+impl Thread {
+    /// The unwinder has left the call of the trampoline whose own call returns to `after`, and everything it called.
+    ///
+    /// Its frame stays: the unwinder has yet to read the return address there. It is void from now on.
+    pub fn unwound(&mut self, sp: u64, after: u64) {
+        let frames = self.frames();
+        let Some(found) = frames
+            .iter()
+            .rposition(|frame| frame.sp == sp && frame.after == after)
+        else {
+            return;
+        };
+        let now = now_ticks();
+        // SAFETY: frames in flight; those above belong to calls that the unwinder has passed.
+        unsafe {
+            let first = self.frames().as_ptr().cast_mut();
+            self.drop_above(first.add(found + 1), now, Left::Seen);
+            // Calls that became this one by hooked tail calls have the same slot, and no frame of their own for the unwinder.
+            let mut at = first.add(found);
+            while (*at).sp == sp {
+                self.record_left(&*at, now);
+                if (*at).start & Frame::INTERVAL == 0 {
+                    (*at).start = 0;
+                }
+                at = at.sub(1);
+            }
+        }
+    }
+
+    /// The thread is about to go on with its stack pointer at `sp`: whatever was called below is left.
+    pub fn left_for(&mut self, sp: u64) {
+        self.drop_frames_below(sp, Left::Seen);
+    }
+
+    /// Records a call in flight that was left at `now`. Nothing for intervals, void frames, and where nothing is recorded.
+    pub(crate) fn record_left(&mut self, frame: &Frame, now: u64) -> bool {
+        let is_call = frame.start != 0
+            && frame.start & Frame::INTERVAL == 0
+            && frame.sp != 0
+            && frame.sp != u64::MAX;
+        if !is_call || self.active == 0 || self.ring.is_null() {
+            return false;
+        }
+        // SAFETY: rings stay mapped; the slot is the one that this thread reserves. The frame is in flight.
+        unsafe {
+            let id = trampoline::probe_id(frame.after);
+            let record = Record::new(frame.start, now.saturating_sub(frame.start), id);
+            let header = &*self.ring;
+            if header.position.load(Relaxed) >= header.limit.load(Acquire) {
+                header.dropped.fetch_add(1, Relaxed);
+                return true;
+            }
+            let position = counter::add(&header.position, 16);
+            let offset = RECORDS_AT + (position as usize & (RING_BYTES - 1));
+            let slot = self.ring.cast::<u8>().add(offset).cast::<u64>();
+            publish(slot, record.start, record.word | lap_bit(position));
+        }
+        true
+    }
+}
