@@ -34,7 +34,7 @@ pub struct Arguments {
 pub fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     let before = report::load(&arguments.before, &arguments.ranking, &[])?;
     let after = report::load(&arguments.after, &arguments.ranking, &[])?;
-    let comparison = Comparison::new(&before, &after);
+    let comparison = Comparison::new(&before.profile, &after.profile);
     if let Some(path) = &arguments.html {
         output::write(path, &comparison.html())?;
     }

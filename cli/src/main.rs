@@ -4,6 +4,7 @@ mod bench;
 mod compare;
 mod demo;
 mod experiments;
+mod export;
 mod output;
 mod profile;
 mod progress;
@@ -35,6 +36,7 @@ enum Command {
     Profile(profile::Arguments),
     Report(report::Arguments),
     Compare(compare::Arguments),
+    Export(export::Arguments),
     Bench(bench::Arguments),
     Simulate(simulate::Arguments),
     Experiments(experiments::Arguments),
@@ -49,6 +51,7 @@ fn main() -> ExitCode {
         Command::Profile(arguments) => profile::run(arguments),
         Command::Report(arguments) => report::run(arguments),
         Command::Compare(arguments) => compare::run(arguments),
+        Command::Export(arguments) => export::run(arguments),
         Command::Bench(arguments) => bench::run(arguments),
         Command::Simulate(arguments) => simulate::run(arguments),
         Command::Experiments(arguments) => experiments::run(arguments),

@@ -25,6 +25,9 @@ pub enum Failure {
     /// An experiment.
     #[error(transparent)]
     Experiment(#[from] evenkeel_experiments::Error),
+    /// An export.
+    #[error(transparent)]
+    Export(evenkeel_export::Error),
     /// A file that was to be written.
     #[error("cannot write {}: {source}; check the directory and the free space", path.display())]
     Write {
@@ -40,8 +43,13 @@ pub enum Failure {
 
 /// Prints on standard output.
 pub fn print(text: &str) -> Result<(), Failure> {
+    print_bytes(text.as_bytes())
+}
+
+/// Sends bytes to standard output.
+pub fn print_bytes(bytes: &[u8]) -> Result<(), Failure> {
     let mut out = std::io::stdout().lock();
-    let printed = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+    let printed = out.write_all(bytes).and_then(|()| out.flush());
     match printed {
         // A reader that went away (`| head`) has seen enough.
         Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
@@ -59,10 +67,15 @@ pub fn json_line(result: &impl Serialize) -> String {
 
 /// Writes `text` to `path`; `-` is standard output.
 pub fn write(path: &Path, text: &str) -> Result<(), Failure> {
+    write_bytes(path, text.as_bytes())
+}
+
+/// The same of bytes.
+pub fn write_bytes(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
     if path == Path::new("-") {
-        return print(text);
+        return print_bytes(bytes);
     }
-    std::fs::write(path, text).map_err(|source| Failure::Write {
+    std::fs::write(path, bytes).map_err(|source| Failure::Write {
         path: path.to_owned(),
         source,
     })

@@ -1,6 +1,6 @@
 //! `evenkeel report`.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Args;
@@ -8,7 +8,7 @@ use evenkeel_analysis::Options;
 use evenkeel_analysis::profile::Profile;
 use evenkeel_analysis::timelines::Pick;
 use evenkeel_report::{html, json, terminal};
-use evenkeel_session::recording::Replay;
+use evenkeel_session::recording::{Meta, Replay};
 
 use crate::output::{self, Failure};
 use crate::values;
@@ -58,13 +58,30 @@ pub struct Ranking {
     specificity: u32,
 }
 
+impl Default for Ranking {
+    fn default() -> Ranking {
+        let Options {
+            k,
+            threshold,
+            specificity,
+            ..
+        } = Options::default();
+        Ranking {
+            k,
+            threshold,
+            specificity,
+        }
+    }
+}
+
 /// Runs the command.
 pub fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     let profile = load(
         &arguments.recording,
         &arguments.ranking,
         &arguments.timeline,
-    )?;
+    )?
+    .profile;
     if let Some(path) = &arguments.html {
         output::write(path, &html::render(&profile))?;
     }
@@ -86,12 +103,27 @@ pub fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
+/// What a recording holds.
+pub struct Loaded {
+    /// Its profile.
+    pub profile: Profile,
+    /// What explains it.
+    pub meta: Meta,
+}
+
 /// The profile of a recording, with the critical paths of the picked intervals; of some anyway if none is picked.
-pub fn load(
-    path: &std::path::Path,
+pub fn load(path: &Path, ranking: &Ranking, timelines: &[Pick]) -> Result<Loaded, Failure> {
+    let defaults = Options::default().timelines;
+    load_or(path, ranking, timelines, &defaults)
+}
+
+/// The same; if none is picked, those of `otherwise` that there are.
+pub fn load_or(
+    path: &Path,
     ranking: &Ranking,
     timelines: &[Pick],
-) -> Result<Profile, Failure> {
+    otherwise: &[Pick],
+) -> Result<Loaded, Failure> {
     let mut replay = Replay::open(path)?;
     for pick in timelines {
         if let Pick::Id(id) = pick {
@@ -105,7 +137,6 @@ pub fn load(
             path.display()
         )));
     }
-    let defaults = Options::default();
     let options = Options {
         k: ranking.k,
         threshold: ranking.threshold,
@@ -114,7 +145,7 @@ pub fn load(
         target: replayed.meta.target.clone(),
         interval: replayed.meta.interval.clone(),
         timelines: if timelines.is_empty() {
-            defaults.timelines
+            otherwise.to_vec()
         } else {
             timelines.to_vec()
         },
@@ -145,5 +176,8 @@ pub fn load(
                 .to_owned(),
         );
     }
-    Ok(profile)
+    Ok(Loaded {
+        profile,
+        meta: replayed.meta,
+    })
 }

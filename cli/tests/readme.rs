@@ -15,19 +15,19 @@ fn commands() -> Vec<String> {
     lines.map(str::to_owned).collect()
 }
 
-/// Runs a command line through the shell, in a folder with two recordings.
+/// Runs a command line through the shell, in a folder with three recordings.
 fn run(line: &str) -> Output {
     let folder = tempfile::tempdir().unwrap();
     let recordings =
         Path::new(env!("CARGO_MANIFEST_DIR")).join("../profiler/session/tests/recordings");
-    for name in ["before.keel", "after.keel"] {
-        std::fs::copy(
-            recordings.join("postgres-transaction.keel"),
-            folder.path().join(name),
-        )
-        .unwrap();
+    for (name, recording) in [
+        ("before.keel", "postgres-transaction.keel"),
+        ("after.keel", "postgres-transaction.keel"),
+        ("waits.keel", "postgres-rows.keel"),
+    ] {
+        std::fs::copy(recordings.join(recording), folder.path().join(name)).unwrap();
     }
-    let script = format!("exec {} {line}", env!("CARGO_BIN_EXE_evenkeel"));
+    let script = format!("{} {line}", env!("CARGO_BIN_EXE_evenkeel"));
     let mut command = Command::new("sh");
     command
         .args(["-c", &script])
@@ -52,6 +52,30 @@ fn commands_on_recordings_work() {
         );
         assert!(
             output.status.success() && out.contains("transaction"),
+            "{line}\n{out}\n{err}"
+        );
+    }
+}
+
+/// They write what they were asked to, and say nothing.
+#[test]
+fn commands_that_export_work() {
+    let lines = commands();
+    let exporting: Vec<&String> = lines
+        .iter()
+        .filter(|line| line.starts_with("export"))
+        .collect();
+    assert!(exporting.len() >= 2, "{lines:?}");
+    for line in exporting {
+        let (_, file) = line.split_once(" -o ").expect("a file to write");
+        let output = run(&format!("{line} && wc -c < {file}"));
+        let (out, err) = (
+            String::from_utf8_lossy(&output.stdout),
+            String::from_utf8_lossy(&output.stderr),
+        );
+        let bytes: Result<usize, _> = out.trim().parse();
+        assert!(
+            output.status.success() && bytes.is_ok_and(|bytes| bytes > 100),
             "{line}\n{out}\n{err}"
         );
     }

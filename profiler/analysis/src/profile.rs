@@ -380,6 +380,9 @@ pub struct Timeline {
     pub id: u64,
     /// Its class.
     pub class: String,
+    /// Its beginning, on the target's clock: only differences mean anything.
+    #[serde(default)]
+    pub begin_ns: f64,
     /// Its latency.
     pub latency_ns: f64,
     /// What the target told of it, by name.

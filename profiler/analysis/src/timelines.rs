@@ -134,6 +134,7 @@ fn timeline(tree: &VarianceTree<'_>, inputs: &Inputs<'_>, pick: Pick, kept: &Kep
         pick: pick.to_string(),
         id: kept.id,
         class: tree.class(kept.class.into()).to_owned(),
+        begin_ns: ns(kept.begin),
         latency_ns: kept.latency as f64 / inputs.options.ticks_per_ns,
         attributes: told.collect(),
         lanes: threads.iter().enumerate().map(lane).collect(),

@@ -1,14 +1,17 @@
 //! The target's clock: how long a tick is.
 
-use std::time::Instant;
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use evenkeel_wire::now_ticks;
+
+use crate::recording::Started;
 
 /// Relates ticks to time.
 #[derive(Clone, Copy, Debug)]
 pub struct TickClock {
     ticks: u64,
     time: Instant,
+    wall: SystemTime,
     first_per_ns: f64,
 }
 
@@ -18,6 +21,7 @@ impl TickClock {
         let mut clock = TickClock {
             ticks: now_ticks(),
             time: Instant::now(),
+            wall: SystemTime::now(),
             first_per_ns: 0.0,
         };
         std::thread::sleep(std::time::Duration::from_millis(20));
@@ -27,6 +31,15 @@ impl TickClock {
 
     fn measure(&self) -> f64 {
         (now_ticks() - self.ticks) as f64 / self.time.elapsed().as_nanos() as f64
+    }
+
+    /// When it was started.
+    pub fn started(&self) -> Started {
+        let since_1970 = self.wall.duration_since(UNIX_EPOCH).unwrap_or_default();
+        Started {
+            ticks: self.ticks,
+            unix_ns: u64::try_from(since_1970.as_nanos()).unwrap_or(u64::MAX),
+        }
     }
 
     /// Ticks a nanosecond, the more exact the longer the clock has run.

@@ -301,7 +301,18 @@ impl Session<'_> {
         }
     }
 
-    fn meta(&self, complete: bool) -> Meta {
+    /// Build id of the file that has the interval's functions, in hexadecimal.
+    fn build(&mut self) -> String {
+        let Some((_, locations)) = &self.interval else {
+            return String::new();
+        };
+        let module = locations.first().map(|location| location.module);
+        let module = module.and_then(|index| self.modules.get(&self.arena, index).ok());
+        let id = module.iter().flat_map(|module| module.build_id());
+        id.map(|byte| format!("{byte:02x}")).collect()
+    }
+
+    fn meta(&mut self, complete: bool) -> Meta {
         let (options, cost) = (self.options(), self.probe_cost());
         Meta {
             target: options.target,
@@ -318,6 +329,9 @@ impl Session<'_> {
             unpatched: self.plan.unpatched(&self.arena),
             warnings: self.warnings.iter().map(ToString::to_string).collect(),
             complete,
+            host: host(),
+            build: self.build(),
+            started: Some(self.clock.started()),
         }
     }
 
@@ -353,4 +367,10 @@ impl Session<'_> {
             .mode
             .store(Mode::Detach as u32, Release);
     }
+}
+
+/// Name of this machine; empty where it is not told.
+fn host() -> String {
+    let name = std::fs::read_to_string("/proc/sys/kernel/hostname");
+    name.unwrap_or_default().trim().to_owned()
 }

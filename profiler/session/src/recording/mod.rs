@@ -77,6 +77,24 @@ pub struct Meta {
     pub warnings: Vec<String>,
     /// Whether this is the last word: the run ended and was not cut.
     pub complete: bool,
+    /// Name of the machine; empty where the file does not say, as those of earlier versions.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub host: String,
+    /// Build id of the file that has the interval's functions, in hexadecimal; empty where it has none or the file does not say.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub build: String,
+    /// When that was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub started: Option<Started>,
+}
+
+/// The beginning of a session, in two clocks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Started {
+    /// The records' clock.
+    pub ticks: u64,
+    /// Nanoseconds since 1970.
+    pub unix_ns: u64,
 }
 
 impl Meta {

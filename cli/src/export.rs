@@ -1,0 +1,151 @@
+//! `evenkeel export`.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::Args;
+use clap::builder::PossibleValue;
+use evenkeel_analysis::timelines::Pick;
+use evenkeel_export::{Export, FORMATS, Format, Started, Weight};
+use evenkeel_session::recording::Meta;
+
+use crate::output::{self, Failure};
+use crate::report::{self, Ranking};
+
+/// Write a recording in a format that another tool reads
+///
+/// Flame graphs of variance: a call path is as wide as its share of the latency's variance, not as its time. What is short where
+/// intervals are long has a negative share, and stands under a root of its own, "(negative)".
+#[derive(Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Arguments {
+    /// A recording made by `evenkeel profile -o`
+    recording: PathBuf,
+    /// The format
+    #[arg(short, long, value_name = "FORMAT", value_parser = FormatParser)]
+    format: &'static str,
+    /// Where to write it (- for standard output)
+    #[arg(short, long, value_name = "FILE", default_value = "-")]
+    output: PathBuf,
+    /// What widths stand for, where a file holds one weight: variance, mean, p95, p99 or p99.9 (what the slowest exceed the mean
+    /// by) [default: variance]
+    #[arg(short, long, value_name = "WEIGHT")]
+    weight: Option<Weight>,
+    /// An interval whose critical path is written: p50, p99.9, max, #3 (the third slowest) or id:N; may be repeated. Needs a
+    /// recording made with --waits [default: the eight slowest, p99 and p50]
+    #[arg(long, value_name = "PICK")]
+    timeline: Vec<Pick>,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  evenkeel export run.keel --format folded | flamegraph.pl --countname ppm > variance.svg
+  evenkeel export run.keel --format folded --weight p99 -o tail.folded
+  evenkeel export run.keel --format pprof -o run.pb && go tool pprof -http : -sample_index variance run.pb
+  evenkeel export run.keel --format perfetto --timeline max -o slowest.perfetto-trace
+  evenkeel export run.keel --format otlp | curl -H 'Content-Type: application/json' --data-binary @- localhost:4318/v1/traces";
+
+/// Intervals whose critical paths are written if none is picked.
+const SLOWEST: usize = 8;
+
+/// Knows the formats by the list of the crate.
+#[derive(Clone)]
+struct FormatParser;
+
+impl clap::builder::TypedValueParser for FormatParser {
+    type Value = &'static str;
+
+    fn parse_ref(
+        &self,
+        command: &clap::Command,
+        argument: Option<&clap::Arg>,
+        value: &std::ffi::OsStr,
+    ) -> Result<&'static str, clap::Error> {
+        let names = FORMATS.iter().map(|format| format.name());
+        clap::builder::PossibleValuesParser::new(names)
+            .parse_ref(command, argument, value)
+            .map(|name| format(&name).name())
+    }
+
+    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
+        let value = |format: &&dyn Format| PossibleValue::new(format.name()).help(format.about());
+        Some(Box::new(FORMATS.iter().map(value)))
+    }
+}
+
+/// The format of a name that was accepted.
+fn format(name: &str) -> &'static dyn Format {
+    evenkeel_export::named(name).expect("the parser knows the list")
+}
+
+/// Runs the command.
+pub fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
+    let format = format(arguments.format);
+    refuse_what_does_nothing(&arguments, format)?;
+    output::check(&arguments.output)?;
+    let slowest = (1..=SLOWEST).map(Pick::Rank);
+    let otherwise: Vec<Pick> = slowest
+        .chain([Pick::Percentile(0.99), Pick::Percentile(0.5)])
+        .collect();
+    let loaded = report::load_or(
+        &arguments.recording,
+        &Ranking::default(),
+        &arguments.timeline,
+        &otherwise,
+    )?;
+    // The formats have no place for them.
+    for warning in &loaded.profile.warnings {
+        eprintln!("evenkeel: {warning}");
+    }
+    let started = started(&loaded.meta);
+    if started.is_none() && format.takes_timelines() && !loaded.profile.timelines.is_empty() {
+        eprintln!(
+            "evenkeel: the recording does not say when it was made (an earlier version wrote it): its times begin in 1970"
+        );
+    }
+    let export = Export {
+        profile: &loaded.profile,
+        weight: arguments.weight.unwrap_or_default(),
+        started,
+        host: &loaded.meta.host,
+    };
+    // Whole or not at all: what fails leaves no half of a file.
+    let mut bytes = Vec::new();
+    format.write(&export, &mut bytes).map_err(Failure::Export)?;
+    output::write_bytes(&arguments.output, &bytes)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn refuse_what_does_nothing(arguments: &Arguments, format: &dyn Format) -> Result<(), Failure> {
+    let name = format.name();
+    let refuse = |what: String| Err(Failure::Usage(what));
+    if arguments.weight.is_some() && !format.takes_weight() {
+        return refuse(match name {
+            "perfetto" | "otlp" => format!("{name} holds times, not weights: leave --weight out"),
+            _ => format!("{name} holds all weights: leave --weight out"),
+        });
+    }
+    if !arguments.timeline.is_empty() && !format.takes_timelines() {
+        let able = FORMATS.iter().filter(|format| format.takes_timelines());
+        let able: Vec<&str> = able.map(|format| format.name()).collect();
+        return refuse(format!(
+            "{name} holds no critical paths: leave --timeline out, or take {}",
+            able.join(", ")
+        ));
+    }
+    if format.is_binary() && arguments.output == Path::new("-") && output::stdout_is_terminal() {
+        return refuse(format!(
+            "{name} is not for terminals: give -o FILE, or send it to a program"
+        ));
+    }
+    Ok(())
+}
+
+/// When the recording began, on the clock of its critical paths.
+fn started(meta: &Meta) -> Option<Started> {
+    let started = meta.started?;
+    Some(Started {
+        clock_ns: started.ticks as f64 / meta.ticks_per_ns,
+        unix_ns: started.unix_ns,
+    })
+}

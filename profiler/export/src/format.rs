@@ -1,0 +1,189 @@
+//! What a format is, and which there are.
+
+use std::io::{self, Write};
+
+use evenkeel_analysis::profile::{Profile, Timeline};
+use thiserror::Error;
+
+use crate::weights::{Leaf, Weight, leaves};
+use crate::{csv, firefox, folded, otlp, perfetto, pprof, speedscope};
+
+/// A format of files that another tool reads.
+pub trait Format: Sync {
+    /// How the user asks for it.
+    fn name(&self) -> &'static str;
+
+    /// What reads it, in a line.
+    fn about(&self) -> &'static str;
+
+    /// It holds one weight at a time, so that the user may say which; else it holds all of them, or none.
+    fn takes_weight(&self) -> bool {
+        false
+    }
+
+    /// It holds critical paths.
+    fn takes_timelines(&self) -> bool {
+        false
+    }
+
+    /// It is bytes that no terminal should be sent.
+    fn is_binary(&self) -> bool {
+        false
+    }
+
+    /// Writes the profile.
+    ///
+    /// # Errors
+    /// The profile has nothing that the format could hold, or `out` failed.
+    fn write(&self, export: &Export<'_>, out: &mut dyn Write) -> Result<(), Error>;
+}
+
+/// Every format: what is not here is not known.
+pub static FORMATS: &[&dyn Format] = &[
+    &folded::Folded,
+    &speedscope::Speedscope,
+    &firefox::Firefox,
+    &perfetto::Perfetto,
+    &pprof::Pprof,
+    &csv::Csv,
+    &otlp::Otlp,
+];
+
+/// The format of this name.
+pub fn named(name: &str) -> Option<&'static dyn Format> {
+    let mut formats = FORMATS.iter().copied();
+    formats.find(|format| format.name() == name)
+}
+
+/// What is exported.
+#[derive(Clone, Copy, Debug)]
+pub struct Export<'a> {
+    /// The profile.
+    pub profile: &'a Profile,
+    /// What widths stand for, in a format that holds one weight at a time.
+    pub weight: Weight,
+    /// What the clock of the profile's critical paths means; without it they begin at 0.
+    pub started: Option<Started>,
+    /// Where it was recorded, if that is known.
+    pub host: &'a str,
+}
+
+/// A moment in two clocks.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Started {
+    /// In that of [`evenkeel_analysis::profile::Timeline::begin_ns`].
+    pub clock_ns: f64,
+    /// Nanoseconds since 1970.
+    pub unix_ns: u64,
+}
+
+impl<'a> Export<'a> {
+    /// A moment of the profile's clock in nanoseconds since 1970, or since the first critical path began.
+    fn unix_ns(&self, clock_ns: f64) -> u64 {
+        match self.started {
+            Some(started) => started
+                .unix_ns
+                .saturating_add_signed((clock_ns - started.clock_ns).round() as i64),
+            None => {
+                let begins = self.profile.timelines.iter().map(|path| path.begin_ns);
+                let first = begins.fold(f64::INFINITY, f64::min);
+                (clock_ns - first).max(0.0).round() as u64
+            }
+        }
+    }
+
+    /// Where a critical path has a moment, in nanoseconds since 1970 or since the first path began.
+    pub(crate) fn moment_ns(&self, path: &Timeline, ns: u64) -> u64 {
+        self.unix_ns(path.begin_ns) + ns
+    }
+
+    /// Leaves of the tree.
+    pub(crate) fn leaves(&self) -> Vec<Leaf<'a>> {
+        leaves(&self.profile.tree)
+    }
+
+    /// The last part of the path of the program.
+    pub(crate) fn program(&self) -> &str {
+        let words = self.profile.target.split_whitespace().next();
+        let program = words.and_then(|word| word.rsplit('/').next());
+        program
+            .filter(|name| !name.is_empty())
+            .unwrap_or("evenkeel")
+    }
+
+    /// Name of the whole, for a window's title.
+    pub(crate) fn title(&self) -> String {
+        format!("{} of {}", self.profile.interval, self.program())
+    }
+
+    /// # Errors
+    /// There are no critical paths.
+    pub(crate) fn needs_timelines(&self, format: &'static str) -> Result<(), Error> {
+        let none = self.profile.timelines.is_empty();
+        if none {
+            Err(Error::NoTimelines { format })
+        } else {
+            Ok(())
+        }
+    }
+}
+
+/// Why nothing was exported.
+#[derive(Debug, Error)]
+pub enum Error {
+    /// The format holds nothing else.
+    #[error(
+        "the recording has no critical paths, and {format} holds nothing else: record with `evenkeel profile --waits -o FILE`"
+    )]
+    NoTimelines {
+        /// The format.
+        format: &'static str,
+    },
+    /// All widths are zero.
+    #[error(
+        "no call path has any {weight}: the latency does not vary, or its tail is no slower than its mean; try --weight mean"
+    )]
+    NoWeight {
+        /// The weight.
+        weight: Weight,
+    },
+    /// The result could not be written.
+    #[error("{0}")]
+    Io(#[from] io::Error),
+}
+
+impl From<serde_json::Error> for Error {
+    fn from(error: serde_json::Error) -> Error {
+        Error::Io(error.into())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A file of a format that is not in the list would be dead: every file of this crate that implements the trait is.
+    #[test]
+    fn every_format_is_listed_once() {
+        let sources = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+        let mut folders = vec![sources];
+        let mut implementations = 0;
+        while let Some(folder) = folders.pop() {
+            for entry in std::fs::read_dir(folder).unwrap() {
+                let path = entry.unwrap().path();
+                if path.is_dir() {
+                    folders.push(path);
+                } else {
+                    let text = std::fs::read_to_string(path).unwrap();
+                    let begins = |line: &&str| line.starts_with("impl Format for ");
+                    implementations += text.lines().filter(begins).count();
+                }
+            }
+        }
+        assert_eq!(implementations, FORMATS.len());
+        for format in FORMATS {
+            let found = named(format.name()).unwrap();
+            assert_eq!(found.about(), format.about(), "two have one name");
+        }
+    }
+}

@@ -1,0 +1,31 @@
+//! A variance profile in the formats that other tools read: one file a format, all behind [`Format`].
+//!
+//! ```text
+//! format      the trait, the list of formats, what an export takes
+//! weights     what the width of a call path stands for: variance, mean or tail; its value at each leaf of the tree
+//! slices      a critical path as nested slices of time
+//! folded      one line a call path: flamegraph.pl, inferno, speedscope
+//! speedscope  speedscope.app: every weight, and critical paths
+//! firefox     profiler.firefox.com: the same, with waits as markers
+//! perfetto    ui.perfetto.dev: critical paths over their threads
+//! pprof       `go tool pprof`, Grafana Pyroscope, Polar Signals
+//! csv         one line a node of the tree, with everything that is known of it
+//! otlp        OpenTelemetry: critical paths as traces, with their waits
+//! ```
+//!
+//! Flame graphs draw widths, and a share of variance may be negative: time that is short where the interval is long. Formats that
+//! know no negative widths have such paths under a root of their own, [`weights::NEGATIVE`], with the magnitude.
+
+mod csv;
+mod firefox;
+mod folded;
+mod format;
+mod otlp;
+mod perfetto;
+mod pprof;
+mod slices;
+mod speedscope;
+pub mod weights;
+
+pub use format::{Error, Export, FORMATS, Format, Started, named};
+pub use weights::Weight;
