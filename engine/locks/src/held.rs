@@ -52,12 +52,11 @@ impl<K: Eq> HeldLocks<K> {
             self.locks.reserve_exact(SEARCHED_MAX);
         }
         self.locks.push(HeldLock { key, hash, mode });
-        if self.locks.len() > SEARCHED_MAX {
-            self.index_from(if self.index.is_empty() {
-                0
-            } else {
-                self.locks.len() - 1
-            });
+        if !self.index.is_empty() {
+            // Once there is one it has all of them, even if few are left.
+            self.index_from(self.locks.len() - 1);
+        } else if self.locks.len() > SEARCHED_MAX {
+            self.index_from(0);
         }
     }
 
@@ -112,6 +111,25 @@ impl<K: Eq> HeldLocks<K> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Releasing before the end leaves few locks and the index.
+    #[test]
+    fn locks_taken_after_most_were_released_are_found() {
+        let mut held = HeldLocks::new();
+        for key in 0..20u64 {
+            held.push(key, key, Mode::S);
+        }
+        for key in 0..18 {
+            assert!(held.remove(&key, key));
+        }
+        for key in 30..60 {
+            held.push(key, key, Mode::X);
+            assert_eq!(held.mode_of(&key, key), Some(Mode::X), "{key}");
+        }
+        assert_eq!(held.mode_of(&19, 19), Some(Mode::S));
+        assert!(held.remove(&30, 30) && !held.remove(&30, 30));
+        assert_eq!(held.len(), 31);
+    }
 
     #[test]
     fn locks_are_found_with_and_without_the_index() {

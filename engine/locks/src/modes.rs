@@ -73,6 +73,16 @@ impl Mode {
         self.compatible(self)
     }
 
+    /// The mode in which to lock the whole before a part is locked in `self`: `IS` for `IS` and `S`, else `IX` (Gray et al. 1976,
+    /// section 2).
+    #[must_use]
+    pub const fn intention(self) -> Mode {
+        match self {
+            IS | S => IS,
+            IX | SIX | X => IX,
+        }
+    }
+
     /// The mode with this discriminant.
     pub const fn from_index(index: usize) -> Option<Mode> {
         if index < Mode::COUNT {

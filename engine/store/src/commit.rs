@@ -102,10 +102,15 @@ mod tests {
     use evenkeel_disk::faults::FaultDisk;
 
     fn open(disk: &FaultDisk) -> Store {
+        open_with(disk, usize::MAX)
+    }
+
+    fn open_with(disk: &FaultDisk, escalation_locks: usize) -> Store {
         let logs = vec![disk.root().subdirectory("log-0").unwrap()];
         let mut settings = Settings::default().without_threads();
         settings.pool.frames = 24;
         settings.log.segment_bytes = 64 << 10;
+        settings.escalation_locks = escalation_locks;
         Store::open_on(disk.root(), logs, settings).unwrap()
     }
 
@@ -166,6 +171,46 @@ mod tests {
         assert_eq!(scanning.needs.len(), 1);
         drop(scanning);
         assert_eq!(store.tidy().unwrap(), 1, "the ghost that the scan met");
+        deleting.ended = true;
+    }
+
+    /// A reader of the whole table takes no locks of rows, and needs their commits all the same.
+    #[test]
+    fn a_reader_with_the_tables_lock_needs_what_it_reads() {
+        let disk = FaultDisk::new();
+        let store = open_with(&disk, 2);
+        let table = rows(&store);
+        let mut deleting = delete_and_release(&store, &table);
+        let mut scanning = store.begin(Default::default());
+        assert_eq!(scanning.scan(&table, &Scan::all()).unwrap().len(), 1);
+        assert_eq!((scanning.locks_held(), scanning.needs.len()), (1, 1));
+        assert_eq!(ids_after_power_failure(&disk), [1, 2]);
+        scanning.commit().unwrap();
+        assert_eq!(ids_after_power_failure(&disk), [2]);
+        deleting.ended = true;
+    }
+
+    /// A writer of the whole table leaves the table's name, which readers and the removal of ghosts find.
+    #[test]
+    fn what_a_writer_with_the_tables_lock_left_is_needed() {
+        let disk = FaultDisk::new();
+        let store = open_with(&disk, 2);
+        let table = rows(&store);
+        let mut deleting = store.begin(Default::default());
+        for id in [1, 2] {
+            assert!(deleting.delete(&table, &[id.into()]).unwrap());
+        }
+        let lsn = deleting.append_record(Kind::Commit, Depends::On(&[]), &[]);
+        assert_eq!(deleting.release_early(lsn.unwrap()), [table.lock()]);
+        let queue = Arc::clone(&deleting.store);
+        queue.ghosts.add(&mut deleting.deleted);
+        assert_eq!(store.tidy().unwrap(), 2);
+        let mut reading = store.begin(Default::default());
+        assert_eq!(reading.get(&table, &[1.into()]).unwrap(), None);
+        assert_eq!(reading.needs.len(), 1);
+        assert_eq!(ids_after_power_failure(&disk), [1, 2]);
+        reading.commit().unwrap();
+        assert_eq!(ids_after_power_failure(&disk), []);
         deleting.ended = true;
     }
 }

@@ -93,7 +93,7 @@ impl Transaction {
         ahead_max: usize,
         mut visit: impl FnMut(Row) -> ControlFlow<()>,
     ) -> Result<(), StoreError> {
-        self.statement(table, |txn| {
+        self.statement(table, scan.lock_mode().intention(), |txn| {
             let mut cursor = Cursor::new(table, scan)?;
             let mut left = scan.limit;
             while left > 0 && !cursor.done {
@@ -321,7 +321,7 @@ impl<'t> Cursor<'t> {
             done: range.is_empty(),
             range,
             reverse: scan.reverse,
-            mode: if scan.for_update { Mode::X } else { Mode::S },
+            mode: scan.lock_mode(),
             position,
             waited: None,
             found: Vec::new(),

@@ -1,6 +1,6 @@
 //! Changes of single entries of a tree by a transaction: logged, with what undoes them, and under the gap locks that scans hold.
 
-use evenkeel_locks::{LockError, Mode};
+use evenkeel_locks::Mode;
 
 use crate::error::StoreError;
 use crate::ghosts::Ghost;
@@ -104,7 +104,7 @@ impl Transaction {
         if held == Some(Mode::IX) {
             return Ok(Gap::Free);
         }
-        if !self.try_gap(gap, Mode::IX)? {
+        if !self.try_lock_unobserved(gap, Mode::IX)? {
             return Ok(Gap::Locked(gap, Mode::IX));
         }
         if held.is_none() {
@@ -113,18 +113,10 @@ impl Transaction {
         }
         // A scan of our own protects the gap: it must protect both parts that the new key makes of it.
         let below = LockName::gap(tree, Some(key));
-        if !self.try_gap(below, Mode::S)? {
+        if !self.try_lock_unobserved(below, Mode::S)? {
             return Ok(Gap::Locked(below, Mode::S));
         }
         Ok(Gap::Free)
-    }
-
-    fn try_gap(&mut self, gap: LockName, mode: Mode) -> Result<bool, StoreError> {
-        match self.locks.try_lock(&gap, mode) {
-            Ok(()) => Ok(true),
-            Err(LockError::WouldBlock) => Ok(false),
-            Err(error) => Err(error.into()),
-        }
     }
 
     /// Replaces the value of a live entry. `None` if there is none, else the old value if the caller `needs` it.

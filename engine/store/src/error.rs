@@ -23,10 +23,9 @@ pub enum StoreError {
     /// A lock was not granted in time. The statement is undone; the transaction goes on.
     #[error("a lock was not granted in time; the statement is undone, the transaction can go on")]
     LockTimeout,
-    /// The transaction holds as many locks as one may. The statement is undone.
+    /// The transaction holds as many locks as one may, though it has locked whole tables. The statement is undone.
     #[error(
-        "{0} (locks.locks_max), read in several transactions, or read under read committed, which keeps no locks; \
-         the statement is undone"
+        "{0} (locks.locks_max), or use fewer tables in one transaction: each is locked as a whole already; the statement is undone"
     )]
     TooManyLocks(LockError),
     /// There is a row with this primary key, or with these values of a unique index. The statement is undone.

@@ -44,6 +44,7 @@ pub(crate) struct StoreInner {
     pub(crate) needs_known: AtomicBool,
     pub(crate) release: Release,
     pub(crate) released: Released,
+    pub(crate) escalation_locks: usize,
     tables: RwLock<Tables>,
     lock_timeout_ns: AtomicU64,
     pub(crate) checkpoint_log_bytes: AtomicU64,
@@ -73,6 +74,7 @@ pub(crate) struct Parts {
     pub(crate) needs_known: bool,
     pub(crate) release: Release,
     pub(crate) lock_timeout: Option<Duration>,
+    pub(crate) escalation_locks: usize,
     pub(crate) checkpoint_log_bytes: u64,
     pub(crate) lock: DirectoryLock,
 }
@@ -94,6 +96,7 @@ impl StoreInner {
             needs_known: AtomicBool::new(parts.needs_known),
             release: parts.release,
             released: Released::new(),
+            escalation_locks: parts.escalation_locks,
             tables: RwLock::default(),
             lock_timeout_ns: AtomicU64::new(NO_TIMEOUT),
             checkpoint_log_bytes: AtomicU64::new(parts.checkpoint_log_bytes),

@@ -49,7 +49,7 @@
 //! | `key`, `row`, `schema`, `catalog` | values as bytes that compare as they do; rows as entries of trees; tables as rows |
 //! | `overflow` | rows longer than a page takes, in chunks |
 //! | `tree` | nodes with fences, latch coupling, splits and merges as one log record each |
-//! | `locking` | what is locked: rows, gaps below keys, unique values; why ghosts |
+//! | `locking`, `escalation` | what is locked: rows, gaps below keys, unique values; why ghosts; when whole tables |
 //! | `entries`, `indexes`, `read`, `write`, `cursor` | statements: lock, then latch, then log, then change |
 //! | `transaction`, `commit`, `undo`, `record` | begin to end; what a record holds; taking changes back |
 //! | `released` | locks are given up before the disk is waited for; what that asks of who gets them |
@@ -68,6 +68,7 @@ mod commit;
 mod cursor;
 mod entries;
 mod error;
+mod escalation;
 mod ghosts;
 mod housekeeping;
 mod indexes;

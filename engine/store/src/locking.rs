@@ -9,6 +9,8 @@
 //!   insertions do not meet but a scan and an insertion do. Rows and gaps have different names because an
 //!   insertion must not wait for the writer of the next row.
 //! * **Unique values.** A writer that adds or removes an entry of a unique index holds `X` on the values.
+//! * **Tables.** Whoever locks anything of a table holds `IS` or `IX` on the table. A transaction with very many locks replaces
+//!   those of a table by `S` or `X` on the whole of it ([`crate::escalation`]).
 //!
 //! A deleted entry stays as a ghost and can be locked. It is removed after the commit, when nobody holds its row or the gap below
 //! it ([`crate::purge`]); so gaps never grow under a scan that relies on them, and neither deletion nor rollback locks gaps.
@@ -44,19 +46,24 @@ pub enum LockKind {
     Unique = 2,
     /// The right to change the catalog.
     Catalog = 3,
+    /// A table with all rows, gaps and unique values of it.
+    Table = 4,
 }
 
-const KINDS: [LockKind; 4] = [
+const KINDS: [LockKind; 5] = [
     LockKind::Row,
     LockKind::Gap,
     LockKind::Unique,
     LockKind::Catalog,
+    LockKind::Table,
 ];
+/// Bits of a name's object that say which kind it is.
+const KIND_BITS: u32 = 3;
 
 impl LockName {
     fn new(kind: LockKind, tree: Tree, key: &[u8]) -> LockName {
         LockName {
-            object: tree.root.0 << 2 | kind as u64,
+            object: tree.root.0 << KIND_BITS | kind as u64,
             key: FixedState::default().hash_one(key),
         }
     }
@@ -86,6 +93,11 @@ impl LockName {
         LockName::new(LockKind::Unique, index, values)
     }
 
+    /// The table whose primary tree this is.
+    pub(crate) fn table(table: Tree) -> LockName {
+        LockName::new(LockKind::Table, table, &[])
+    }
+
     pub(crate) fn catalog() -> LockName {
         LockName {
             object: LockKind::Catalog as u64,
@@ -95,12 +107,12 @@ impl LockName {
 
     /// What kind of thing it is.
     pub fn kind(&self) -> LockKind {
-        KINDS[(self.object & 3) as usize]
+        KINDS[(self.object & ((1 << KIND_BITS) - 1)) as usize]
     }
 
     /// The page of the root of the tree it belongs to; [`Store::lock_place`](crate::Store::lock_place) names it.
     pub fn root(&self) -> PageId {
-        PageId(self.object >> 2)
+        PageId(self.object >> KIND_BITS)
     }
 }
 
@@ -120,12 +132,14 @@ mod tests {
             LockName::gap(a, Some(b"k")),
             LockName::gap(a, None),
             LockName::unique(a, b"k"),
+            LockName::table(a),
             LockName::catalog(),
         ];
         for (at, name) in names.iter().enumerate() {
             assert!(!names[..at].contains(name));
         }
         assert_eq!(names[3].kind(), LockKind::Gap);
+        assert_eq!(names[6].kind(), LockKind::Table);
         assert_eq!(names[1].root(), PageId(2));
     }
 

@@ -1,7 +1,7 @@
 //! Removing ghosts: entries that were deleted, or inserted by a transaction that rolled back.
 //!
-//! A ghost is removed when its row and the gap below it can be locked exclusively at once, so neither its transaction is
-//! running nor does a scan rely on the gap, which becomes part of the one above. One that is locked is tried again when the
+//! A ghost is removed when its row and the gap below it can be locked exclusively at once (and the table `IX`, as by anybody who
+//! changes it), so neither its transaction is running nor does a scan rely on the gap, which becomes part of the one above. One that is locked is tried again when the
 //! transaction that has locked it ends ([`crate::ghosts`]).
 //!
 //! Ghosts are remembered in memory only. After opening, all leaves are therefore read once, a few at a time, to find those of
@@ -122,15 +122,19 @@ impl StoreInner {
         };
         // Held to the end, because `merge` asks for more.
         let mut locks = self.locks.begin();
-        let mut may_lock = |name| locks.try_lock(&name, Mode::X).is_ok();
-        let row = self.row_lock(*tree, key)?;
-        for name in [row, LockName::gap(*tree, Some(key))] {
-            if !may_lock(name) {
+        let (table, row) = self.locks_of(*tree, key)?;
+        let wanted = [
+            (table, Mode::IX),
+            (row, Mode::X),
+            (LockName::gap(*tree, Some(key)), Mode::X),
+        ];
+        for (name, mode) in wanted {
+            if locks.try_lock(&name, mode).is_err() {
                 return Ok(Purged::Locked(name));
             }
         }
         // Nobody that passes by would see that it needs the deletion, were the ghost gone before that is durable.
-        if self.released.commit_of(row).is_some() {
+        if [table, row].map(|name| self.released.commit_of(name)) != [None; 2] {
             return Ok(Purged::NotDurable);
         }
         let change = Change::Remove { slot: slot as u16 };
@@ -149,33 +153,33 @@ impl StoreInner {
         drop(leaf);
         if underfull {
             tree.merge(&self.storage, key, |fence| {
-                may_lock(LockName::gap(*tree, Some(fence)))
+                let gap = LockName::gap(*tree, Some(fence));
+                locks.try_lock(&gap, Mode::X).is_ok()
             })?;
         }
         Ok(Purged::Gone)
     }
 
-    /// The lock of the row an entry belongs to.
-    fn row_lock(&self, tree: Tree, key: &[u8]) -> Result<LockName, StoreError> {
+    /// The locks of the table and of the row that an entry belongs to.
+    fn locks_of(&self, tree: Tree, key: &[u8]) -> Result<(LockName, LockName), StoreError> {
         let Some((table, index)) = self.owner_of(tree) else {
-            return Ok(LockName::row(tree, key));
+            return Ok((LockName::table(tree), LockName::row(tree, key)));
         };
-        if tree == table.overflow_tree() {
-            let primary = key.len().saturating_sub(NUMBER_BYTES);
-            return Ok(table.row_lock(&key[..primary]));
-        }
-        let Some(index) = index else {
-            return Ok(table.row_lock(key));
+        let primary = match index {
+            None if tree == table.overflow_tree() => &key[..key.len().saturating_sub(NUMBER_BYTES)],
+            None => key,
+            Some(index) => {
+                let schema = &table.indexes()[index.place];
+                let start = table.layout().primary_key_in(schema, key);
+                let start = start.ok_or_else(|| {
+                    StoreError::Corrupt(format!(
+                        "a key of an index of {:?} is malformed",
+                        table.name()
+                    ))
+                })?;
+                &key[start..]
+            }
         };
-        let start = table
-            .layout()
-            .primary_key_in(&table.indexes()[index.place], key);
-        let start = start.ok_or_else(|| {
-            StoreError::Corrupt(format!(
-                "a key of an index of {:?} is malformed",
-                table.name()
-            ))
-        })?;
-        Ok(table.row_lock(&key[start..]))
+        Ok((table.lock(), table.row_lock(primary)))
     }
 }

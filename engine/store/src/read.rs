@@ -41,7 +41,7 @@ impl Transaction {
         values: &[Value],
         mode: Mode,
     ) -> Result<Option<Row>, StoreError> {
-        self.statement(table, |txn| {
+        self.statement(table, mode.intention(), |txn| {
             table.layout().check_key(values)?;
             let mut key = std::mem::take(&mut txn.buffers.key);
             key.clear();

@@ -2,6 +2,8 @@
 
 use std::ops::Bound;
 
+use evenkeel_locks::Mode;
+
 use crate::table::Index;
 use crate::value::Value;
 
@@ -61,6 +63,14 @@ impl Scan {
         Scan {
             reverse: true,
             ..self
+        }
+    }
+
+    /// In which mode it locks rows.
+    pub(crate) fn lock_mode(&self) -> Mode {
+        match self.for_update {
+            true => Mode::X,
+            false => Mode::S,
         }
     }
 

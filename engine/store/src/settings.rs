@@ -15,6 +15,9 @@ pub struct Settings {
     pub release: Release,
     /// How long a lock is waited for; `None`: as long as it takes.
     pub lock_timeout: Option<Duration>,
+    /// With so many locks a transaction tries to replace those of the table where it has most by one of the whole table;
+    /// with [`locks.locks_max`](Config::locks_max) it waits for it.
+    pub escalation_locks: usize,
     /// The buffer pool: size, page size, replacement policy.
     pub pool: PoolSettings,
     /// The log: flush policy, block size.
@@ -60,6 +63,7 @@ impl Default for Settings {
             locks: Config::new(ScheduleKind::Fifo),
             release: Release::default(),
             lock_timeout: None,
+            escalation_locks: 1 << 16,
             pool: PoolSettings::default(),
             log: LogSettings::default(),
             log_streams: 1,

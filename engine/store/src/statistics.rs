@@ -36,6 +36,8 @@ pub struct TransactionStatistics {
     pub gave_way: u64,
     /// Statements undone because a lock was not granted in time.
     pub lock_timeouts: u64,
+    /// Times a transaction's locks of a table were replaced by one of the whole table.
+    pub escalations: u64,
     /// Deleted entries removed from pages.
     pub purged: u64,
     /// Times that was tried: more than removed if transactions held locks there.
@@ -68,6 +70,7 @@ pub(crate) struct Counters {
     pub(crate) deadlocks: Counter,
     pub(crate) gave_way: Counter,
     pub(crate) lock_timeouts: Counter,
+    pub(crate) escalations: Counter,
     pub(crate) purged: Counter,
     pub(crate) purge_attempts: Counter,
     pub(crate) checkpoints: Counter,
@@ -82,6 +85,7 @@ impl Counters {
             deadlocks: self.deadlocks.get(),
             gave_way: self.gave_way.get(),
             lock_timeouts: self.lock_timeouts.get(),
+            escalations: self.escalations.get(),
             purged: self.purged.get(),
             purge_attempts: self.purge_attempts.get(),
             checkpoints: self.checkpoints.get(),

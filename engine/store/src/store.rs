@@ -369,6 +369,7 @@ fn open_inner(
         needs_known: settings.log.policy == FlushPolicy::EagerFlush,
         release: settings.release,
         lock_timeout: settings.lock_timeout,
+        escalation_locks: settings.escalation_locks,
         checkpoint_log_bytes: settings.checkpoint_log_bytes,
         lock,
     });

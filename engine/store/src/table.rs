@@ -111,6 +111,11 @@ impl Table {
         self.inner.store
     }
 
+    /// The lock of all of it.
+    pub(crate) fn lock(&self) -> LockName {
+        LockName::table(self.tree())
+    }
+
     /// The lock of the row with this primary key.
     pub(crate) fn row_lock(&self, primary_key: &[u8]) -> LockName {
         LockName::row(self.tree(), primary_key)

@@ -8,10 +8,12 @@ use evenkeel_log::{Depends, Lsn, NewRecord};
 use evenkeel_pages::PageWrite;
 
 use crate::error::StoreError;
+use crate::escalation::{Escalation, Wait};
 use crate::ghosts::Ghost;
 use crate::inner::StoreInner;
 use crate::locking::LockName;
 use crate::observe::{Grant, Trace};
+use crate::read::LockDuration;
 use crate::record::{Kind, Undo, put_changes};
 use crate::storage::apply;
 use crate::table::Table;
@@ -56,6 +58,8 @@ pub struct Transaction {
     /// Its number in the log, and 0 before its first record.
     pub(crate) number: u64,
     last_lsn: Lsn,
+    /// What of the statement's table is locked as a whole, and when more shall be.
+    pub(crate) escalation: Escalation,
     /// Commits that were not durable when it got their locks: what it has seen may be theirs.
     pub(crate) needs: Vec<Lsn>,
     undo: UndoList,
@@ -90,6 +94,7 @@ impl Transaction {
             ended: false,
             number: 0,
             last_lsn: Lsn::ZERO,
+            escalation: Escalation::new(store.escalation_locks),
             needs: Vec::new(),
             undo: UndoList::default(),
             deleted: Vec::new(),
@@ -121,10 +126,12 @@ impl Transaction {
         self.ended
     }
 
-    /// Runs a statement. One that fails is undone; if the lock manager made it fail, the whole transaction is.
+    /// Runs a statement that locks parts of the table in `mode`. One that fails is undone; if the lock manager made it fail, the
+    /// whole transaction is.
     pub(crate) fn statement<T>(
         &mut self,
         table: &Table,
+        mode: Mode,
         run: impl FnOnce(&mut Transaction) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
         assert_eq!(
@@ -134,7 +141,14 @@ impl Transaction {
         );
         self.check()?;
         let before = self.undo.len();
-        run(self).inspect_err(|error| self.fail(error, before))
+        let duration = self.table_lock_duration(table, mode);
+        let done = self.lock_table(table, mode).and_then(|()| run(self));
+        let done = done.inspect_err(|error| self.fail(error, before));
+        self.escalation.covers = None;
+        if duration == LockDuration::Instant {
+            self.locks.release(&table.lock());
+        }
+        done
     }
 
     /// # Errors
@@ -161,8 +175,29 @@ impl Transaction {
         }
     }
 
-    /// Locks `name`, waiting for it.
+    /// Locks `name`, waiting for it, unless the lock of its table covers it. No page may be latched.
     pub(crate) fn lock(&mut self, name: LockName, mode: Mode) -> Result<(), StoreError> {
+        if self.escalation.is_due(&self.locks, name) {
+            self.escalate(Wait::No, mode)?;
+        }
+        if !self.escalation.covers(mode) {
+            match self.lock_uncovered(name, mode) {
+                Err(StoreError::TooManyLocks(_)) => {
+                    self.escalate(Wait::Yes, mode)?;
+                    if !self.escalation.covers(mode) {
+                        self.lock_uncovered(name, mode)?;
+                    }
+                }
+                done => done?,
+            }
+        }
+        self.note_need(name);
+        // The holder before may have released it because the store stopped, with its changes in place.
+        self.store.check()
+    }
+
+    /// Locks `name` itself, waiting for it.
+    pub(crate) fn lock_uncovered(&mut self, name: LockName, mode: Mode) -> Result<(), StoreError> {
         let asked_ns = self.grants.is_some().then(|| self.store.locks.now_ns());
         let held = self.locks.locks_held();
         match self.lock_timeout {
@@ -174,31 +209,45 @@ impl Transaction {
         {
             self.note_grant(asked_ns);
         }
-        self.note_need(name);
-        // The holder before may have released it because the store stopped, with its changes in place.
-        self.store.check()
+        Ok(())
     }
 
-    /// Locks `name` if that needs no waiting; whether it could.
+    /// Locks `name` if that needs no waiting, nor that the locks become fewer; whether it could.
     pub(crate) fn try_lock(&mut self, name: LockName, mode: Mode) -> Result<bool, StoreError> {
         let held = self.locks.locks_held();
+        if !self.try_lock_unobserved(name, mode)? {
+            return Ok(false);
+        }
+        if self.grants.is_some() && self.locks.locks_held() > held {
+            self.note_grant(self.store.locks.now_ns());
+        }
+        self.note_need(name);
+        // As in `lock`.
+        self.store.check()?;
+        Ok(true)
+    }
+
+    /// The same for a lock that tells nothing of what is on the disk, and is held for a moment.
+    pub(crate) fn try_lock_unobserved(
+        &mut self,
+        name: LockName,
+        mode: Mode,
+    ) -> Result<bool, StoreError> {
+        if self.escalation.covers(mode) {
+            return Ok(true);
+        }
+        if self.escalation.is_due(&self.locks, name) {
+            return Ok(false);
+        }
         match self.locks.try_lock(&name, mode) {
-            Ok(()) => {
-                self.note_need(name);
-                if self.grants.is_some() && self.locks.locks_held() > held {
-                    self.note_grant(self.store.locks.now_ns());
-                }
-                // As in `lock`.
-                self.store.check()?;
-                Ok(true)
-            }
-            Err(LockError::WouldBlock) => Ok(false),
+            Ok(()) => Ok(true),
+            Err(LockError::WouldBlock | LockError::TooManyLocks { .. }) => Ok(false),
             Err(error) => Err(error.into()),
         }
     }
 
     /// Notes the commit that released the lock and is not durable yet.
-    fn note_need(&mut self, name: LockName) {
+    pub(crate) fn note_need(&mut self, name: LockName) {
         if let Some(commit) = self.store.released.commit_of(name)
             && !self.needs.contains(&commit)
         {

@@ -15,7 +15,7 @@ impl Transaction {
     /// # Errors
     /// [`StoreError::DuplicateKey`] if its primary key, or its values of a unique index, are taken.
     pub fn insert(&mut self, table: &Table, row: &[Value]) -> Result<(), StoreError> {
-        self.statement(table, |txn| {
+        self.statement(table, Mode::IX, |txn| {
             table.layout().check_row(row)?;
             if txn.insert_row(table, row)? {
                 return Ok(());
@@ -29,7 +29,7 @@ impl Transaction {
     /// # Errors
     /// [`StoreError::DuplicateKey`] if its values of a unique index are another row's.
     pub fn put(&mut self, table: &Table, row: &[Value]) -> Result<(), StoreError> {
-        self.statement(table, |txn| {
+        self.statement(table, Mode::IX, |txn| {
             table.layout().check_row(row)?;
             if txn.insert_row(table, row)? || txn.update_row(table, row)? {
                 return Ok(());
@@ -47,7 +47,7 @@ impl Transaction {
     /// [`StoreError::NotFound`] if there is none, [`StoreError::DuplicateKey`] if the values of a unique index are another
     /// row's.
     pub fn update(&mut self, table: &Table, row: &[Value]) -> Result<(), StoreError> {
-        self.statement(table, |txn| {
+        self.statement(table, Mode::IX, |txn| {
             table.layout().check_row(row)?;
             if txn.update_row(table, row)? {
                 return Ok(());
@@ -63,7 +63,7 @@ impl Transaction {
     /// # Errors
     /// If a lock is refused or the disk fails.
     pub fn delete(&mut self, table: &Table, key: &[Value]) -> Result<bool, StoreError> {
-        self.statement(table, |txn| {
+        self.statement(table, Mode::IX, |txn| {
             table.layout().check_key(key)?;
             txn.delete_row(table, &crate::key::encode_all(key))
         })

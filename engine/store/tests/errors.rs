@@ -115,14 +115,11 @@ fn limits_are_errors_that_name_them() {
         txn.scan(&table, &Scan::prefix(["text".into()])),
         Err(StoreError::BadRow { .. })
     ));
-    let mut inserted = 0;
-    let refused = loop {
-        match txn.insert(&table, &person(inserted, "x", None)) {
-            Ok(()) => inserted += 1,
-            Err(error) => break error,
-        }
-    };
-    assert!(matches!(refused, StoreError::TooManyLocks(_)), "{refused}");
+    // More rows than it may hold locks: it locks the table (`escalation.rs` has the limit that is left).
+    let inserted = 100;
+    for id in 0..inserted {
+        txn.insert(&table, &person(id, "x", None)).unwrap();
+    }
     txn.commit().unwrap();
     let mut read = store.begin(TransactionOptions {
         isolation: evenkeel_store::Isolation::ReadCommitted,

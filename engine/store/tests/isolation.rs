@@ -168,9 +168,26 @@ const RELEASES: [Release; 2] = [Release::WhenLogged, Release::WhenDurable];
 
 #[test]
 fn no_anomalies_at_any_level_under_any_schedule() {
+    assert_eq!(no_anomalies(list_settings(2)), 0);
+}
+
+/// Few locks already are too many: transactions lock the table as a whole, some at once, some after rows, some in vain.
+#[test]
+fn no_anomalies_with_locks_of_tables_under_any_schedule() {
+    for locks in 2..4 {
+        let mut settings = list_settings(2);
+        settings.escalation_locks = locks;
+        let escalations = no_anomalies(settings);
+        assert!(escalations > 100, "{escalations}");
+    }
+}
+
+/// Looks for anomalies at each level under each schedule; how often a table was locked.
+fn no_anomalies(settings: Settings) -> u64 {
+    let mut escalations = 0;
     for isolation in ISOLATIONS {
         for (number, schedule) in ScheduleKind::ALL.into_iter().enumerate() {
-            let store = open(&FaultDisk::new(), list_settings(2)).unwrap();
+            let store = open(&FaultDisk::new(), settings.clone()).unwrap();
             store.create_table(lists()).unwrap();
             store.change(Change::Schedule(schedule)).unwrap();
             let history = append_to_lists(&store, isolation, 60, number as u64);
@@ -186,10 +203,12 @@ fn no_anomalies_at_any_level_under_any_schedule() {
                 "{isolation:?}, {}: {found:?}",
                 schedule.name()
             );
-            let statistics = store.statistics();
-            assert!(statistics.transactions.committed > 100, "{statistics:?}");
+            let statistics = store.statistics().transactions;
+            assert!(statistics.committed > 100, "{statistics:?}");
+            escalations += statistics.escalations;
         }
     }
+    escalations
 }
 
 #[test]
@@ -199,6 +218,9 @@ fn no_anomalies_over_power_failures() {
             for (round, isolation) in ISOLATIONS.into_iter().enumerate() {
                 let mut settings = list_settings(1 + (number + round) % 4);
                 settings.release = release;
+                if (number + round).is_multiple_of(2) {
+                    settings.escalation_locks = 3;
+                }
                 settings.locks = Config::new(schedule);
                 let operation = 20 + (number * 37 + round * 101) as u64 % 150;
                 let found = anomalies_over_power_failure(&settings, isolation, operation);
@@ -431,7 +453,14 @@ fn deleted_rows_stay_locked_until_the_commit_and_come_back_with_a_rollback() {
 /// Groups may have three members. Whoever sees fewer adds one, whoever sees three removes one: right only without phantoms.
 #[test]
 fn phantoms_never_break_a_rule_that_each_transaction_keeps() {
-    let store = open(&FaultDisk::new(), small_settings(1)).unwrap();
+    for escalation_locks in [usize::MAX, 6, 2] {
+        let mut settings = small_settings(1);
+        settings.escalation_locks = escalation_locks;
+        no_phantoms(&open(&FaultDisk::new(), settings).unwrap());
+    }
+}
+
+fn no_phantoms(store: &Store) {
     let schema = Schema::new("rows")
         .column("id", ColumnType::Int)
         .column("group", ColumnType::Int)
