@@ -473,7 +473,7 @@ fn no_phantoms(store: &Store) {
         let mut draws = Draws(number);
         for _ in 0..150 {
             let group = draws.below(3) as i64;
-            let mut txn = begin(&store, Isolation::Serializable);
+            let mut txn = begin(store, Isolation::Serializable);
             let mut work = |txn: &mut Transaction| {
                 let members = txn.scan(&table, &Scan::prefix([group.into()]).on(by_group))?;
                 assert!(members.len() <= 3, "{members:?}");
