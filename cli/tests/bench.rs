@@ -359,7 +359,7 @@ fn nonsense_is_refused_with_what_would_be_right() {
     refused(&["tpcc", "-o", "colour=red"], "it has customers, items");
     refused(
         &["tpcc", "--target", "oracle"],
-        "no target oracle; there are embedded, postgres, mariadb, sqlite",
+        "no target oracle; there are embedded, postgres, mariadb, mariadb:10.2.11",
     );
     refused(
         &["tpcc", "--schedule", "lifo"],

@@ -18,6 +18,14 @@ pub enum ServerError {
         /// The command that installs it.
         install: &'static str,
     },
+    /// No official build of MariaDB where one was asked for.
+    #[error("there is no MariaDB {wanted} in {directory} (bin/mariadbd and share/*_system_tables.sql); fetch one with: scripts/install.sh mariadb-10.2.11 (or mariadb-11.4.5)", directory = .directory.display())]
+    NoRelease {
+        /// The version or directory that was asked for.
+        wanted: String,
+        /// Where it was looked for.
+        directory: PathBuf,
+    },
     /// Run by root, and none of the accounts the server could run as exists.
     #[error(
         "the server refuses to run as root and none of the accounts {accounts} exists; add one with: useradd --system {first}"

@@ -67,9 +67,14 @@ impl Launch {
 
 /// Runs a program to its end and returns what it wrote to its output.
 pub(crate) fn run(command: &mut Command) -> Result<String, ServerError> {
+    run_with_input(command, Stdio::null())
+}
+
+/// [`run`] with something to read.
+pub(crate) fn run_with_input(command: &mut Command, input: Stdio) -> Result<String, ServerError> {
     let words = words(command);
     let output = command
-        .stdin(Stdio::null())
+        .stdin(input)
         .output()
         .during(|| format!("run `{words}`"))?;
     let stdout = String::from_utf8_lossy(&output.stdout).into_owned();

@@ -45,7 +45,7 @@ pub use apache::{Apache, Mpm};
 pub use error::ServerError;
 pub use launch::Launch;
 pub use loopback::{LoopbackServer, RunningLoopbackServer};
-pub use mariadb::{MariaDb, RunningMariaDb};
+pub use mariadb::{MariaDb, Release, RunningMariaDb};
 pub use memcached::Memcached;
 pub use nginx::Nginx;
 pub use options::{Limits, Options};

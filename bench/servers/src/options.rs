@@ -3,6 +3,8 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use crate::mariadb::Release;
+
 /// How a private PostgreSQL or MariaDB is set up.
 #[derive(Debug, Clone)]
 pub struct Options {
@@ -14,6 +16,8 @@ pub struct Options {
     /// Further settings as the server's configuration names them, e.g. `("shared_buffers", "256MB")`.
     /// A later one overrides an earlier one and those this crate sets.
     pub settings: Vec<(String, String)>,
+    /// The MariaDB to start, if not the one that the system's packages have installed.
+    pub release: Option<Release>,
     /// Folder to make the private folder in; the system's temporary folder if `None`.
     pub parent: Option<PathBuf>,
     /// How long starting and stopping may take.
@@ -26,6 +30,7 @@ impl Default for Options {
             loopback: false,
             fsync: true,
             settings: Vec::new(),
+            release: None,
             parent: None,
             limits: Limits::default(),
         }

@@ -67,6 +67,7 @@ pub struct PreparedServer<S> {
     site: S,
     program: PathBuf,
     args: Vec<OsString>,
+    env: Vec<(OsString, OsString)>,
     limits: Limits,
 }
 
@@ -85,6 +86,7 @@ impl<S: Site> PreparedServer<S> {
             site,
             program,
             args: Vec::new(),
+            env: vec![("LC_ALL".into(), "C".into()), ("TZ".into(), "UTC".into())],
             limits,
         }
     }
@@ -96,6 +98,12 @@ impl<S: Site> PreparedServer<S> {
         args: impl IntoIterator<Item = A>,
     ) -> Self {
         self.args.extend(args.into_iter().map(Into::into));
+        self
+    }
+
+    /// The same server with a further variable in its environment.
+    pub(crate) fn with_env(mut self, variable: (OsString, OsString)) -> Self {
+        self.env.push(variable);
         self
     }
 
@@ -120,7 +128,7 @@ impl<S: Site> PreparedServer<S> {
         Launch {
             program: self.program.clone(),
             args: self.args.clone(),
-            env: vec![("LC_ALL".into(), "C".into()), ("TZ".into(), "UTC".into())],
+            env: self.env.clone(),
             account: self.folder.account().cloned(),
             working_directory: self.folder.path().to_owned(),
         }

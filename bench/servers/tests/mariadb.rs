@@ -4,7 +4,7 @@ mod support;
 
 use std::net::{Ipv4Addr, TcpStream};
 
-use evenkeel_servers::{MariaDb, Options};
+use evenkeel_servers::{MariaDb, Options, Release};
 use support::{assert_ends_well, log_of_refusal, or_explain};
 
 #[test]
@@ -49,4 +49,24 @@ fn a_wrong_setting_fails_with_the_servers_own_words() {
     };
     let log = log_of_refusal(MariaDb::prepare(&options).and_then(|server| server.start(None)));
     assert!(log.contains("no-such-setting"), "{log}");
+}
+
+/// Where they were fetched (scripts/install.sh mariadb-10.2.11 mariadb-11.4.5): 200 MB that no other test needs.
+#[test]
+fn official_builds_start_answer_and_stop() {
+    for version in ["10.2.11", "11.4.5"] {
+        let Ok(release) = Release::find(version) else {
+            eprintln!("skipped: there is no MariaDB {version}");
+            continue;
+        };
+        let options = Options {
+            release: Some(release),
+            ..Options::default()
+        };
+        let server = or_explain(MariaDb::prepare(&options).and_then(|server| server.start(None)));
+        let found = or_explain(server.query("SELECT version()"));
+        assert!(found.starts_with(version), "{found}");
+        assert_eq!(or_explain(server.query("SHOW TABLES IN test")), "");
+        assert_ends_well(server);
+    }
 }

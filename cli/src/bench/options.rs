@@ -22,7 +22,7 @@ pub struct Options {
         help = format!("The workload: {}", catalogue::NAMES.join(", "))
     )]
     workload: Option<String>,
-    /// What is put under load: embedded, postgres, mariadb, sqlite (each private), the URL of a server that runs, or sqlite:FILE
+    /// What is put under load: embedded, postgres, mariadb, sqlite (each private), mariadb:10.2.11 (an official build, see scripts/install.sh, or its directory), the URL of a server that runs, or sqlite:FILE
     #[arg(
         long,
         value_name = "TARGET",

@@ -4,6 +4,8 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
+use evenkeel_servers::Release;
+
 use super::{Target, embedded, mariadb, postgres, sqlite};
 use crate::Error;
 
@@ -16,6 +18,8 @@ pub enum Address {
     Postgres,
     /// A private MariaDB.
     MariaDb,
+    /// A private MariaDB of an official build: its version, or its directory.
+    MariaDbRelease(String),
     /// SQLite with a private file.
     Sqlite,
     /// The PostgreSQL server at this URL.
@@ -27,7 +31,7 @@ pub enum Address {
 }
 
 /// How each is written, for messages.
-const FORMS: &str = "embedded, postgres, mariadb, sqlite, postgres://user:password@host/database, \
+const FORMS: &str = "embedded, postgres, mariadb, mariadb:10.2.11 (an official build, or its directory), sqlite, postgres://user:password@host/database, \
                      mysql://user:password@host/database and sqlite:/path/to/file.db";
 
 impl FromStr for Address {
@@ -53,8 +57,14 @@ impl FromStr for Address {
             let file = text.strip_prefix("sqlite:")?;
             (!file.is_empty()).then(|| Address::SqliteAt(file.into()))
         };
+        let of_release = || {
+            let release = text.strip_prefix("mariadb:")?;
+            let is_url = release.starts_with("//");
+            (!release.is_empty() && !is_url).then(|| Address::MariaDbRelease(release.to_owned()))
+        };
         private
             .or_else(in_file)
+            .or_else(of_release)
             .or_else(at_url)
             .ok_or_else(|| Error::Setting(format!("no target {text}; there are {FORMS}")))
     }
@@ -95,7 +105,11 @@ impl Address {
                 embedded::Target::open(data, &settings).map(Target::from)
             }
             Address::Postgres => postgres::Target::start(clients, settings).map(Target::from),
-            Address::MariaDb => mariadb::Target::start(clients, settings).map(Target::from),
+            Address::MariaDb => mariadb::Target::start(clients, settings, None).map(Target::from),
+            Address::MariaDbRelease(release) => {
+                let release = Some(Release::find(release)?);
+                mariadb::Target::start(clients, settings, release).map(Target::from)
+            }
             Address::Sqlite => sqlite::Target::temporary(settings).map(Target::from),
             Address::PostgresAt(url) => postgres::Target::at(url, settings).map(Target::from),
             Address::MariaDbAt(url) => mariadb::Target::at(url, settings).map(Target::from),
@@ -110,6 +124,7 @@ impl fmt::Display for Address {
             Address::Embedded => f.write_str("embedded"),
             Address::Postgres => f.write_str("postgres"),
             Address::MariaDb => f.write_str("mariadb"),
+            Address::MariaDbRelease(release) => write!(f, "mariadb:{release}"),
             Address::Sqlite => f.write_str("sqlite"),
             Address::PostgresAt(url) | Address::MariaDbAt(url) => f.write_str(url),
             Address::SqliteAt(file) => write!(f, "sqlite:{}", file.display()),

@@ -5,7 +5,7 @@ mod values;
 
 use std::path::Path;
 
-use evenkeel_servers::{MariaDb, Options, RunningMariaDb};
+use evenkeel_servers::{MariaDb, Options, Release, RunningMariaDb};
 use evenkeel_workloads::interface::{Batch, Schema, Statement, Table};
 use evenkeel_workloads::sql::{Dialect, create_table};
 use futures_util::stream;
@@ -36,11 +36,16 @@ pub struct Target {
 }
 
 impl Target {
-    /// Starts a private server for `clients` connections, with `settings` of its configuration.
+    /// Starts a private server for `clients` connections, with `settings` of its configuration: of this release, or the one
+    /// that the system's packages have installed.
     ///
     /// # Errors
     /// It is not installed, or does not start.
-    pub fn start(clients: usize, settings: &[(String, String)]) -> Result<Target, Error> {
+    pub fn start(
+        clients: usize,
+        settings: &[(String, String)],
+        release: Option<Release>,
+    ) -> Result<Target, Error> {
         let mut all = vec![
             (
                 "max-connections".to_owned(),
@@ -53,6 +58,7 @@ impl Target {
         all.extend_from_slice(settings);
         let server = MariaDb::prepare(&Options {
             settings: all,
+            release,
             ..Options::default()
         })?
         .start(None)?;

@@ -1,5 +1,7 @@
 //! A private MariaDB.
 
+mod release;
+
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -12,6 +14,8 @@ use crate::launch::run;
 use crate::loopback::free_loopback_port;
 use crate::options::Options;
 use crate::server::{self, Kind, PreparedServer, RunningServer};
+
+pub use release::Release;
 
 const MARIADB: Kind = Kind {
     name: "MariaDB",
@@ -45,9 +49,7 @@ impl PreparedServer<Site> {
     /// [`ServerError::NotInstalled`], [`ServerError::NoAccount`], [`ServerError::Unreachable`],
     /// [`ServerError::SocketPathTooLong`], or `mariadb-install-db`'s own error.
     pub fn prepare(options: &Options) -> Result<Self, ServerError> {
-        let [program, client, install] =
-            ["mariadbd", "mariadb", "mariadb-install-db"].map(|name| MARIADB.program(&[name]));
-        let (program, client, install) = (program?, client?, install?);
+        let installation = Installation::find(options.release.as_ref())?;
         let folder = MARIADB.folder(options.parent.as_deref())?;
         let socket = check_socket_path(folder.path().join("socket"))?;
         let port = options.loopback.then(free_loopback_port).transpose()?;
@@ -56,19 +58,20 @@ impl PreparedServer<Site> {
             argument("tmpdir", &folder.make("temporary")?),
         ];
         let site = Site {
-            client,
+            client: installation.client.clone(),
             socket,
             port,
         };
-        let server = Self::new(MARIADB, folder, site, program, options.limits)
+        let program = installation.server.clone();
+        let mut server = Self::new(MARIADB, folder, site, program, options.limits)
             .with_args([OWN_SETTINGS])
             .with_args(directories.clone());
+        if let Some(release) = &options.release {
+            server = server.with_args(release.args()).with_env(release.env());
+        }
+        installation.make_tables(&server, &directories)?;
         let args = server.settings(options);
-        let server = server.with_args(args);
-        let own = [OWN_SETTINGS, "--auth-root-authentication-method=normal"];
-        let args = own.map(OsString::from).into_iter().chain(directories);
-        run(&mut server.launch_of(install, args.collect()).command())?;
-        Ok(server)
+        Ok(server.with_args(args))
     }
 
     /// Settings are arguments, so they are all to be seen there.
@@ -90,6 +93,52 @@ impl PreparedServer<Site> {
         let settings = options.settings.iter();
         args.extend(settings.map(|(name, value)| format!("--{name}={value}").into()));
         args
+    }
+}
+
+/// The programs of a MariaDB, and how its system tables are made.
+struct Installation<'a> {
+    server: PathBuf,
+    client: PathBuf,
+    tables: Tables<'a>,
+}
+
+enum Tables<'a> {
+    /// By this program, `mariadb-install-db`.
+    Installed(PathBuf),
+    /// By the release's server.
+    Bootstrapped(&'a Release),
+}
+
+impl<'a> Installation<'a> {
+    /// The release, or what the system's packages have installed.
+    fn find(release: Option<&'a Release>) -> Result<Self, ServerError> {
+        let installed = |name: &str| MARIADB.program(&[name]);
+        Ok(match release {
+            Some(release) => Installation {
+                server: release.server().ok_or(MARIADB.not_installed("mariadbd"))?,
+                client: installed("mariadb").unwrap_or_else(|_| release.client()),
+                tables: Tables::Bootstrapped(release),
+            },
+            None => Installation {
+                server: installed("mariadbd")?,
+                client: installed("mariadb")?,
+                tables: Tables::Installed(installed("mariadb-install-db")?),
+            },
+        })
+    }
+
+    /// Makes the system tables in the data directory of a server that has no settings yet.
+    fn make_tables(&self, server: &MariaDb, directories: &[OsString]) -> Result<(), ServerError> {
+        match &self.tables {
+            Tables::Bootstrapped(release) => release.bootstrap(&server.launch()),
+            Tables::Installed(install) => {
+                let own = [OWN_SETTINGS, "--auth-root-authentication-method=normal"];
+                let own = own.map(OsString::from).into_iter();
+                let args = own.chain(directories.iter().cloned()).collect();
+                run(&mut server.launch_of(install.clone(), args).command()).map(drop)
+            }
+        }
     }
 }
 
