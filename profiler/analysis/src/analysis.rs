@@ -11,11 +11,14 @@ use crate::blocks::Blocks;
 use crate::critical::kept::Kept;
 use crate::critical::path::Path;
 use crate::critical::walk::Walk;
+use crate::evidence::{self, Recent};
 use crate::interval::{Finished, Reason, Subject};
+use crate::parts::VarianceTree;
 use crate::paths::Paths;
 use crate::plans::{PlanChange, Plans};
-use crate::profile::Profile;
+use crate::profile::{Node, Profile};
 use crate::rounds::{Detail, Rounds};
+use crate::self_cost::Measured;
 use crate::sites::SiteTable;
 use crate::summary::{self, Options};
 use crate::sums::Sums;
@@ -25,9 +28,24 @@ use crate::vectors::{ProbeCost, Segment, Vectoriser};
 #[derive(Debug, Default)]
 pub struct Analysis {
     assembler: Assembler,
-    /// Sums of a round when its recent profile was last made.
+    /// Sums of a round when refinement looked last.
     looked_at: Option<(usize, Sums)>,
     intake: Intake,
+}
+
+/// What refinement decides on.
+#[derive(Clone, Debug, Default)]
+pub struct Look {
+    /// What came since the last look, where that is of the same round, as a profile of one block: without errors.
+    pub profile: Profile,
+    /// Shares of the same, with their errors ([`crate::evidence`]).
+    pub recent: Node,
+    /// Shares over all of the newest round, with their errors.
+    pub round: Node,
+    /// The part of all intervals kept that the newest round has.
+    pub part_of_run: f64,
+    /// Recorded intervals against bypassed ones, over the newest round.
+    pub self_cost: Option<Measured>,
 }
 
 /// Everything behind the assembler.
@@ -41,6 +59,8 @@ struct Intake {
     path: Path,
     /// Number of the interval whose path is kept in any case.
     wanted: Option<u64>,
+    /// What came since refinement looked last, where it looks.
+    recent: Option<Recent>,
     /// Names of threads, by key.
     names: FxHashMap<u64, String>,
 }
@@ -229,20 +249,39 @@ impl Analysis {
         self.profile_of(newest, sites, options)
     }
 
-    /// The same of what came since this was last asked, where that is of the same round: what happens now, however long the
-    /// round has gone on, is what decides on the next step of refinement.
-    pub fn recent_profile(&mut self, sites: &SiteTable, options: &Options) -> Profile {
+    /// From now on [`Analysis::look`] tells of what came since it was last asked. To be called before the first record.
+    pub fn keep_recent(&mut self) {
+        self.intake.recent = Some(Recent::default());
+    }
+
+    /// What came since this was last asked, which tells what happens now however long the round has gone on, and all of the newest
+    /// round, which tells small shares from chance.
+    pub fn look(&mut self, sites: &SiteTable, options: &Options) -> Look {
         let Intake { rounds, plans, .. } = &self.intake;
         let newest = plans.newest();
         let Some((round, detail)) = newest.and_then(|round| Some((round, rounds.detail(round)?)))
         else {
-            return self.profile_of(None, sites, options);
+            return Look {
+                profile: self.profile_of(None, sites, options),
+                ..Look::default()
+            };
         };
         let total = detail.sums.blocks.total();
         let mut recent = total.clone();
         if let Some((_, then)) = self.looked_at.as_ref().filter(|(of, _)| *of == round) {
             recent.subtract(then);
         }
+        let kept: u64 = rounds.list().iter().map(|round| round.intervals).sum();
+        let tree = |sums| VarianceTree::new(&detail.paths, sums, sites);
+        let nothing = Recent::default();
+        let blocks = self.intake.recent.as_ref().unwrap_or(&nothing);
+        let mut look = Look {
+            recent: evidence::of_recent(&tree(&recent), blocks),
+            round: evidence::of_round(&tree(&total), &detail.sums.blocks),
+            part_of_run: total.intervals as f64 / kept.max(1) as f64,
+            self_cost: detail.sums.self_cost.measured(),
+            ..Look::default()
+        };
         let recent = Detail {
             paths: detail.paths.clone(),
             sums: Accumulator {
@@ -252,8 +291,12 @@ impl Analysis {
             },
             ..Detail::default()
         };
+        look.profile = self.profile_of(Some((round, &recent)), sites, options);
         self.looked_at = Some((round, total));
-        self.profile_of(Some((round, &recent)), sites, options)
+        if let Some(recent) = &mut self.intake.recent {
+            recent.clear();
+        }
+        look
     }
 
     fn profile_of(
@@ -361,6 +404,11 @@ impl Intake {
             return Err(Reason::Malformed);
         }
         sums.add(&vector, finished.class.into(), paths);
+        if let Some(recent) = &mut self.recent
+            && self.plans.newest() == Some(round)
+        {
+            recent.add(round, &vector);
+        }
         sums.self_cost.add(true, subject.begin, latency);
         if follows_waits {
             waits.add(self.path.waits(), latency);

@@ -38,7 +38,7 @@ impl Replicates {
 /// Variance of an estimate from its values without each block (Busing et al. 1999, equations 6 and 7):
 /// with h_j = n / m_j and pseudo-values p_j = h_j t - (h_j - 1) t_j around their weighted mean p,
 /// var = 1/g sum (p_j - p)^2 / (h_j - 1).
-fn delete_block_variance(whole: f64, sizes: &[u64], without: &[f64]) -> f64 {
+pub(crate) fn delete_block_variance(whole: f64, sizes: &[u64], without: &[f64]) -> f64 {
     let blocks = sizes.len() as f64;
     let total = sizes.iter().sum::<u64>() as f64;
     if sizes.len() < 2 {

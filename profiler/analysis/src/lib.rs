@@ -33,6 +33,7 @@ pub mod blocks;
 pub mod breakdown;
 pub mod classes;
 pub mod critical;
+pub mod evidence;
 pub mod factors;
 pub mod histogram;
 pub mod interval;

@@ -12,8 +12,10 @@ use crate::rounds::Detail;
 use crate::sites::SiteTable;
 use crate::sums::Sums;
 
-/// Shares of the variance below this are not kept.
+/// Shares of the variance below this are not kept, ...
 pub const SHARE_MIN: f64 = 0.05;
+/// ... nor those that are not so many standard errors from nothing: a short round has seen them, perhaps.
+const ERRORS_MIN: f64 = 2.0;
 /// Paths kept of one round, and paths reported of all together, largest first.
 pub const PATHS_MAX: usize = 16;
 
@@ -59,6 +61,7 @@ impl RoundFindings {
             se: errors.standard_error(at),
             mean: total.node(node).inclusive as f64 / total.intervals.max(1) as f64,
         });
+        let found = found.filter(|found| found.share.abs() > ERRORS_MIN * found.se);
         RoundFindings {
             found: found.collect(),
             paths: round.paths.clone(),

@@ -215,6 +215,9 @@ pub struct Node {
     pub calls_mean: f64,
     /// Var(X) / Var(L): the paper's contribution of this node.
     pub variance_fraction: f64,
+    /// Its standard error, where refinement looks ([`crate::evidence`]); a report's tree does without.
+    #[serde(skip)]
+    pub variance_se: f64,
     /// Cov(X, L) / Var(L); children add up to their parent, the root is 1.
     pub share: f64,
     /// Standard error of the share.

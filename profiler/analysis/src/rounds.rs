@@ -1,23 +1,30 @@
 //! Rounds of refinement: each has its own call paths and its own sums, since its probes differ.
 //!
-//! A profile rests on one round, the last one with [`INTERVALS_ENOUGH`] intervals, or else the last of the large ones. Memory
-//! is bounded by keeping the sums of at most three rounds: the one a profile would rest on, the newest, and the one before
-//! it, whose last intervals may still be on their way. Of all others the number of intervals is kept, and the paths that
-//! explained much ([`crate::other_rounds`]): what refinement has found is reported, even where the last round could
+//! A profile rests on one round. The newest has looked deepest, but what it tells has to be precise: it is the last round that has a
+//! good part of the intervals of the largest, or that is precise all the same because what it measures hardly varies. A few
+//! thousand intervals of a server whose stalls come once a second say nothing, however deep they look.
+//!
+//! Memory is bounded by keeping the sums of at most four rounds: the one a profile would rest on, the largest, the newest, and the
+//! one before it, whose last intervals may still be on their way. Of all others the number of intervals is kept, and the paths
+//! that explained much ([`crate::other_rounds`]): what refinement has found is reported, even where the last round could
 //! not see it again.
 
 use crate::accumulate::Accumulator;
 use crate::critical::kept::Keep;
 use crate::critical::who::WaitSums;
-use crate::other_rounds::RoundFindings;
+use crate::evidence;
+use crate::other_rounds::{RoundFindings, SHARE_MIN};
 use crate::paths::Paths;
 use crate::profile;
 
-/// Intervals a round needs for a profile to rest on it: as many as refinement wants to see before it acts on a round, so
-/// that a report shows the depth that the search has reached. What they are worth, the standard errors say.
+/// Intervals a round needs for a profile to rest on it: as many as refinement wants to see before it acts on a round.
 pub const INTERVALS_ENOUGH: u64 = 300;
 /// ... and at least this part of those of the largest round: the first milliseconds of a round are no match for a minute.
 const PART_ENOUGH: u64 = 50;
+/// ... and this part, ...
+const PART_GOOD: u64 = 3;
+/// ... unless no share that a report would show is farther from the truth than this (one standard error).
+const ERROR_ENOUGH: f64 = 0.03;
 
 /// Call paths and sums of one round.
 #[derive(Debug, Default)]
@@ -52,10 +59,10 @@ pub struct Rounds {
 impl Rounds {
     /// Begins a round and returns its index. One that is not `summed` is counted only: calls are being trapped in it.
     pub fn begin(&mut self, probes: u32, summed: bool) -> usize {
-        let best = self.best();
         let previous = self.rounds.iter().rposition(|round| round.detail.is_some());
+        let needed = [self.best(), self.largest(), previous];
         for (at, round) in self.rounds.iter_mut().enumerate() {
-            if Some(at) != best && Some(at) != previous {
+            if !needed.contains(&Some(at)) {
                 round.drop_sums();
             }
         }
@@ -96,7 +103,12 @@ impl Rounds {
         let intervals = self.rounds[round].intervals;
         let may_be_best = intervals == INTERVALS_ENOUGH || intervals.is_power_of_two();
         if may_be_best && intervals >= INTERVALS_ENOUGH && self.best() == Some(round) {
-            self.rounds[..round].iter_mut().for_each(Round::drop_sums);
+            // The largest may yet tell more, should this one turn out to be less precise than it looks.
+            let largest = self.largest();
+            let earlier = self.rounds[..round].iter_mut().enumerate();
+            for (_, other) in earlier.filter(|&(at, _)| Some(at) != largest) {
+                other.drop_sums();
+            }
         }
     }
 
@@ -135,25 +147,44 @@ impl Rounds {
             .collect()
     }
 
-    /// Index of the last round with enough intervals, else of the last that has at least half as many as the largest (the
+    /// Index of the last round that tells enough, else of the last that has at least half as many as the largest (the
     /// newest probes say most), among those that still have their sums.
     fn best(&self) -> Option<usize> {
-        let kept = || {
-            self.rounds
-                .iter()
-                .enumerate()
-                .filter(|(_, round)| round.detail.is_some())
-        };
-        let most = kept().map(|(_, round)| round.intervals).max()?;
+        let most = self.rounds[self.largest()?].intervals;
         let needed = INTERVALS_ENOUGH.max(most / PART_ENOUGH);
-        let enough = kept().rfind(|(_, round)| round.intervals >= needed);
+        let tells = |round: &Round| {
+            round.intervals >= needed
+                && (PART_GOOD * round.intervals >= most || round.error() <= ERROR_ENOUGH)
+        };
+        let kept = || self.kept().rev();
+        let half = |round: &Round| 2 * round.intervals >= most;
+        let enough = kept().find(|(_, round)| tells(round));
         enough
-            .or_else(|| kept().rfind(|(_, round)| 2 * round.intervals >= most))
+            .or_else(|| kept().find(|(_, round)| half(round)))
             .map(|(at, _)| at)
+    }
+
+    /// Index of the round with the most intervals, the last of several.
+    fn largest(&self) -> Option<usize> {
+        let largest = self.kept().max_by_key(|(_, round)| round.intervals);
+        largest.map(|(at, _)| at)
+    }
+
+    /// Rounds that still have their sums, with their index.
+    fn kept(&self) -> impl DoubleEndedIterator<Item = (usize, &Round)> {
+        let rounds = self.rounds.iter().enumerate();
+        rounds.filter(|(_, round)| round.detail.is_some())
     }
 }
 
 impl Round {
+    /// The largest error among the shares that a report would show.
+    fn error(&self) -> f64 {
+        self.detail.as_deref().map_or(f64::INFINITY, |detail| {
+            evidence::largest_error(&detail.paths, &detail.sums.blocks, SHARE_MIN)
+        })
+    }
+
     fn found(&self) -> Option<RoundFindings> {
         let found = || self.detail.as_deref().map(RoundFindings::of);
         self.found.clone().or_else(found)
@@ -168,7 +199,10 @@ impl Round {
 
 #[cfg(test)]
 mod tests {
+    use evenkeel_wire::Record;
+
     use super::*;
+    use crate::vectors::{ProbeCost, Segment, Vectoriser};
 
     fn rounds(intervals: &[u64]) -> Rounds {
         let mut rounds = Rounds::default();
@@ -196,12 +230,54 @@ mod tests {
         assert_eq!(rounds(&[]).best(), None);
     }
 
+    /// Rounds whose intervals make two calls of a tick, each of which takes a hundred in one of `every` intervals.
+    fn stalling(intervals: &[u64], every: u64) -> Rounds {
+        let mut rounds = Rounds::default();
+        let mut vectoriser = Vectoriser::default();
+        for (at, &count) in intervals.iter().enumerate() {
+            rounds.begin(at as u32, true);
+            for number in 0..count {
+                let detail = rounds.detail_mut(at).unwrap();
+                let ticks = |first| if number % every == first { 100 } else { 1 };
+                let (a, b) = (ticks(0), ticks(every / 2));
+                let calls = [Record::new(10, a, 0), Record::new(10 + a, b, 1)];
+                let (end, latency) = (10 + a + b, (10 + a + b) as i64);
+                let segment = Segment {
+                    start: 0,
+                    end,
+                    calls: &calls,
+                    open: &[],
+                };
+                let made = vectoriser.segment(&segment, latency, &mut detail.paths);
+                assert!(made.is_ok());
+                let cost = ProbeCost::default();
+                let vector = vectoriser.complete(latency, cost, &mut detail.paths);
+                detail.sums.blocks.add(&vector, &detail.paths);
+                rounds.count(at);
+            }
+        }
+        rounds
+    }
+
+    /// 3,000 intervals with three stalls of either kind are no answer beside 60,000. As many of a program whose intervals all
+    /// tell the same are.
     #[test]
-    fn sums_of_at_most_three_rounds_are_kept() {
-        assert_eq!(kept(&rounds(&[5000, 300, 10])), [false, true, true]);
+    fn few_intervals_are_enough_where_they_are_precise() {
+        assert_eq!(stalling(&[60_000, 3_000], 1_000).best(), Some(0));
+        assert_eq!(stalling(&[60_000, 3_000], 2).best(), Some(1));
+        assert_eq!(stalling(&[60_000, 30_000], 1_000).best(), Some(1));
+    }
+
+    #[test]
+    fn sums_of_at_most_four_rounds_are_kept() {
+        assert_eq!(kept(&rounds(&[5000, 300, 10])), [true, true, true]);
         assert_eq!(
             kept(&rounds(&[50, 20, 30, 40, 1])),
-            [false, false, false, true, true]
+            [true, false, false, true, true]
+        );
+        assert_eq!(
+            kept(&rounds(&[5000, 300, 10, 10, 10])),
+            [true, true, false, true, true]
         );
     }
 

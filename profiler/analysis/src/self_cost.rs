@@ -57,6 +57,8 @@ pub struct Measured {
     pub fraction: f64,
     /// Its standard error; absent with fewer than two pairs of windows.
     pub se: Option<f64>,
+    /// Pairs of windows compared.
+    pub pairs: usize,
 }
 
 impl SelfCost {
@@ -120,6 +122,7 @@ impl SelfCost {
         Some(Measured {
             fraction: whole - 1.0,
             se: replicates.map(|replicates| replicates.standard_error(0)),
+            pairs: pairs.len(),
         })
     }
 }
@@ -222,7 +225,8 @@ mod tests {
             cost.measured(),
             Some(Measured {
                 fraction: 0.0,
-                se: None
+                se: None,
+                pairs: 1,
             })
         );
     }

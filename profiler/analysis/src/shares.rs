@@ -132,6 +132,7 @@ impl Builder<'_> {
                 own.calls as f64 / intervals
             },
             variance_fraction: fraction(part.moment(sums), sums.latency_moment()),
+            variance_se: 0.0,
             share,
             se,
             calls_explained: call.then(|| sums.calls_explained(part.node())).flatten(),

@@ -275,6 +275,7 @@ impl Session<'_> {
             return;
         }
         let mut analysis = Analysis::new(cost);
+        analysis.keep_recent();
         if self.settings.edges {
             analysis.follow_waits();
         }

@@ -6,17 +6,20 @@
 //!
 //! Score and threshold are the paper's (equations 2.3 and 2.4). What is deviated from, and why: a node's contribution is
 //! the larger of Var(X)/Var(L) and |Cov(X, L)|/Var(L), so that a function which varies little by itself but always
-//! together with the rest is opened, too.
+//! together with the rest is opened, too. And it has to be told apart from chance ([`patience`]).
 
 mod closing;
 #[cfg(test)]
 mod example;
 pub mod known;
+pub mod patience;
+#[cfg(test)]
+mod simulated;
 
 use std::collections::HashMap;
 use std::time::Instant;
 
-use evenkeel_analysis::profile::{Node, Profile};
+use evenkeel_analysis::profile::Node;
 use evenkeel_analysis::sites::Kind;
 use evenkeel_wire::Form;
 
@@ -25,6 +28,7 @@ use crate::plan::Planned;
 
 pub use closing::{Closing, to_close};
 use known::{Callees, Calls, Known, Pointers};
+use patience::Patience;
 
 /// Limits of a session.
 #[derive(Clone, Copy, Debug)]
@@ -76,41 +80,84 @@ pub struct Candidate {
     pub name: String,
     /// Fraction of Var(L) that it may explain.
     pub contribution: f64,
+    /// Its standard error.
+    pub se: f64,
     /// specificity x contribution.
     pub score: f64,
+    /// The same step was taken before.
+    pub again: bool,
 }
 
-/// Everything worth a step, best first.
+/// The steps to take, best first, after a look: `trees` are what it saw, each judged by itself.
+pub fn worth_a_round(
+    trees: &[&Node],
+    root_height: u32,
+    limits: &Limits,
+    state: &State<'_>,
+    patience: &Patience,
+) -> Vec<Candidate> {
+    let mut list: Vec<Candidate> = Vec::new();
+    for tree in trees {
+        for candidate in candidates(tree, root_height, limits, state) {
+            let is_new = list.iter().all(|other| other.step != candidate.step);
+            if is_new && patience.admits(&candidate, limits.threshold) {
+                list.push(candidate);
+            }
+        }
+    }
+    sort(&mut list);
+    list
+}
+
+/// Everything that may be worth a step, best first.
 pub fn candidates(
-    profile: &Profile,
+    tree: &Node,
     root_height: u32,
     limits: &Limits,
     state: &State<'_>,
 ) -> Vec<Candidate> {
     let mut found: HashMap<Step, Candidate> = HashMap::new();
-    visit(&profile.tree, state.scope, state, &mut |node, step| {
-        let contribution = node.variance_fraction.max(node.share.abs());
+    visit(tree, state.scope, state, &mut |node, step| {
+        let by_share = (node.share.abs(), node.se);
+        let by_variance = (node.variance_fraction, node.variance_se);
+        let (contribution, se) = if by_variance.0 >= by_share.0 {
+            by_variance
+        } else {
+            by_share
+        };
         let height = f64::from(root_height.saturating_sub(node.height));
         let score = height.powi(limits.specificity as i32) * contribution;
         let candidate = found.entry(step).or_insert_with(|| Candidate {
             step,
             name: node.name.clone(),
             contribution: 0.0,
+            se: 0.0,
             score: 0.0,
+            again: state.known.was_taken(step),
         });
         candidate.contribution += contribution;
+        // As if they erred together.
+        candidate.se += se;
         candidate.score += score;
     });
     let mut list: Vec<Candidate> = found
         .into_values()
+        .map(|candidate| Candidate {
+            contribution: candidate.contribution - state.known.seen_without(candidate.step),
+            ..candidate
+        })
         .filter(|c| c.contribution >= limits.threshold)
         .collect();
+    sort(&mut list);
+    list
+}
+
+fn sort(list: &mut [Candidate]) {
     list.sort_by(|a, b| {
         b.score
             .total_cmp(&a.score)
             .then_with(|| a.name.cmp(&b.name))
     });
-    list
 }
 
 /// Calls `found` for each node that some step would explain. `holders`: the functions whose calls may lie directly below a
@@ -253,6 +300,8 @@ fn discover_in(
 
 #[cfg(test)]
 mod tests {
+    use evenkeel_analysis::profile::Profile;
+
     use super::example::{LIMITS, at, body, example, node, planned};
     use super::known::Again;
     use super::*;
@@ -268,7 +317,7 @@ mod tests {
         known.function_mut(at(0xa)).calls = Calls::Opened;
         known.function_mut(at(0xa)).pointers = Pointers::Unexplored { next: 0 };
         let state = State::of(&probes, &[], &known);
-        let list = candidates(&profile, 5, &LIMITS, &state);
+        let list = candidates(&profile.tree, 5, &LIMITS, &state);
         // Scores by hand: body of a (5-0)^2 x 0.2 = 5; b (5-1)^2 x 0.3 = 4.8; p (5-3)^2 x 0.4 = 1.6; c is below 5 %.
         assert_eq!(
             steps(&list),
@@ -290,11 +339,17 @@ mod tests {
         known.function_mut(at(0xa)).calls = Calls::PartiallyOpened(Again::first(start));
         let mut state = State::of(&probes, &[], &known);
         state.now = start;
-        let early = steps(&candidates(&profile, 5, &LIMITS, &state));
+        let early = steps(&candidates(&profile.tree, 5, &LIMITS, &state));
         assert!(!early.contains(&Step::Open(at(0xa))));
         state.now = start + std::time::Duration::from_secs(5);
-        let list = candidates(&profile, 5, &LIMITS, &state);
+        let list = candidates(&profile.tree, 5, &LIMITS, &state);
         assert_eq!(list[0].step, Step::Open(at(0xa)));
+        // 18 % of it were its own, or those calls', when they made room: they are no news.
+        known.function_mut(at(0xa)).own_without = Some(0.18);
+        let mut state = State::of(&probes, &[], &known);
+        state.now = start + std::time::Duration::from_secs(5);
+        let list = candidates(&profile.tree, 5, &LIMITS, &state);
+        assert!(!steps(&list).contains(&Step::Open(at(0xa))));
     }
 
     /// With edges, what a's untimed calls wait for is no time of a's own: 30 % in waits, directly below it.
@@ -309,7 +364,7 @@ mod tests {
         let mut state = State::of(&probes, &[], &known);
         state.now = start + std::time::Duration::from_secs(5);
         let asks = |profile: &Profile| {
-            let list = candidates(profile, 5, &LIMITS, &state);
+            let list = candidates(&profile.tree, 5, &LIMITS, &state);
             steps(&list).contains(&Step::Open(at(0xa)))
         };
         let state_of = |kind| Node { kind, ..body(0.3) };
@@ -337,7 +392,7 @@ mod tests {
         known.function_mut(at(0xa)).calls = Calls::Opened;
         let scope = [at(0xa)];
         let state = State::of(&probes, &scope, &known);
-        let steps = steps(&candidates(&profile, 5, &LIMITS, &state));
+        let steps = steps(&candidates(&profile.tree, 5, &LIMITS, &state));
         assert!(steps.contains(&Step::Open(at(0xb))) && steps.contains(&Step::Open(at(0xd))));
     }
 
@@ -350,7 +405,7 @@ mod tests {
         known.function_mut(at(0xa)).calls = Calls::Opened;
         known.probe_mut(2).callees = Callees::Sought(Again::first(Instant::now()));
         let state = State::of(&probes, &[], &known);
-        let steps = steps(&candidates(&profile, 5, &LIMITS, &state));
+        let steps = steps(&candidates(&profile.tree, 5, &LIMITS, &state));
         assert!(steps.contains(&Step::Open(at(0x9))));
         assert!(!steps.contains(&Step::Discover(2)), "it was, just now");
     }
@@ -363,7 +418,7 @@ mod tests {
         known.function_mut(at(0xa)).calls = Calls::Opened;
         known.function_mut(at(0xa)).through.push(at(0x9));
         let state = State::of(&probes, &[], &known);
-        let steps = steps(&candidates(&profile, 5, &LIMITS, &state));
+        let steps = steps(&candidates(&profile.tree, 5, &LIMITS, &state));
         assert!(steps.contains(&Step::Open(at(0x9))));
     }
 }

@@ -12,6 +12,7 @@ mod sampling;
 use std::sync::atomic::Ordering::Release;
 use std::time::Instant;
 
+use evenkeel_analysis::self_cost::Measured;
 use evenkeel_wire::now_ticks;
 
 use crate::arena::Arena;
@@ -60,6 +61,11 @@ impl DutyCycle {
     /// Runs a drain and takes note of the processor time it needs.
     pub fn measure<T>(&mut self, drain: impl FnOnce() -> T) -> T {
         self.limiter.measure(drain)
+    }
+
+    /// What was measured of how much longer recorded intervals take, if it is more than `--max-overhead` and not by chance.
+    pub fn told_apart(&self, measured: Option<Measured>) -> Option<f64> {
+        self.limiter.told_apart(measured?)
     }
 
     /// Recorded intervals take longer by this fraction: no more of them are recorded than keep the mean of all within

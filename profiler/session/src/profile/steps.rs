@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
 use evenkeel_analysis::Analysis;
-use evenkeel_analysis::profile::Profile;
+use evenkeel_analysis::analysis::Look;
 use evenkeel_analysis::warnings::Warning;
 use evenkeel_symbols::{Callee, Module, Site};
 use evenkeel_wire::{Form, Refusal, Wanted};
@@ -15,15 +15,11 @@ use crate::arena::Arena;
 use crate::location::Location;
 use crate::modules::Modules;
 use crate::refine::known::{Again, Callees, Calls, Known, Pointers};
-use crate::refine::{self, Candidate, State, Step};
+use crate::refine::patience::{Patience, SURE_ERRORS, look_after};
+use crate::refine::{self, Candidate, Closing, State, Step};
 
-/// A round is judged when it has so many intervals and is so old ([`look_after`]) ...
+/// What came since the last look is judged when it is so many intervals and took so long ([`look_after`]) ...
 const INTERVALS_ENOUGH: u64 = 300;
-const ROUND_AT_LEAST: Duration = Duration::from_millis(400);
-/// ... which grows with the search, to a sixteenth of its time: the first looks find what varies most and need little, those after
-/// decide on small shares, which a short look cannot tell from noise. So the last round is a good part of the whole.
-const SEARCH_PARTS: u32 = 16;
-const ROUND_AT_MOST: Duration = Duration::from_secs(10);
 /// ... or, where intervals are rare, so many after so long.
 const INTERVALS_FEW: u64 = 40;
 const ROUND_LONG: Duration = Duration::from_secs(4);
@@ -50,6 +46,8 @@ pub struct Steps {
     trapped_since: Option<Instant>,
     /// Hooked entries whose agents may yet refuse them.
     entries: Vec<ThroughPointer>,
+    /// Functions whose calls had to make room since the last look: what their own time is without them is not known yet.
+    closed: Vec<Location>,
     /// Functions that a person may be asked about.
     offered: Vec<Candidate>,
     settled: bool,
@@ -75,6 +73,7 @@ impl Default for Steps {
             first_interval: None,
             trapped_since: None,
             entries: Vec::new(),
+            closed: Vec::new(),
             offered: Vec::new(),
             settled: false,
         }
@@ -91,19 +90,25 @@ impl Steps {
     /// Whether enough was seen since. `paths`: call paths that are known now.
     fn is_ripe(&self, intervals_seen: u64, paths: usize) -> bool {
         let (intervals, age) = (intervals_seen - self.seen_then, self.looked_at.elapsed());
-        let searched = self
-            .first_interval
-            .map_or(Duration::ZERO, |first| first.elapsed());
+        let searched = self.searched(intervals_seen);
         let ripe = (intervals >= INTERVALS_ENOUGH && age >= look_after(searched))
             || (intervals >= INTERVALS_FEW && age >= ROUND_LONG);
         let has_new = paths > self.paths_then;
         ripe && (!self.settled || has_new || age >= SETTLED_PERIOD)
     }
-}
 
-/// How long a look takes at the least when the search has gone on for so long.
-fn look_after(searched: Duration) -> Duration {
-    (searched / SEARCH_PARTS).clamp(ROUND_AT_LEAST, ROUND_AT_MOST)
+    /// How long the search has gone on, at the rate at which intervals come now: before a load begins, nothing was searched.
+    fn searched(&self, intervals_seen: u64) -> Duration {
+        let since_first = self.first_interval.map(|first| first.elapsed());
+        let since_first = since_first.unwrap_or_default();
+        let new = intervals_seen - self.seen_then;
+        if new == 0 {
+            return since_first;
+        }
+        let at_this_rate = intervals_seen as f64 / new as f64;
+        let age = self.looked_at.elapsed().as_secs_f64();
+        since_first.min(Duration::from_secs_f64(age * at_this_rate))
+    }
 }
 
 impl Session<'_> {
@@ -161,63 +166,118 @@ impl Session<'_> {
         let Some(analysis) = &mut self.sink.analysis else {
             return;
         };
-        let profile = analysis.recent_profile(&self.plan.sites, &options);
+        let look = analysis.look(&self.plan.sites, &options);
         let seen = analysis.intervals_seen();
         let paths = analysis.paths_met();
+        let patience = Patience {
+            searched: self.steps.searched(seen),
+            part_of_run: look.part_of_run,
+        };
         // What has just begun has little time yet: it is looked at once more.
         let has_new = paths > std::mem::replace(&mut self.steps.paths_then, paths);
-        self.limit_by_cost(&profile);
+        self.limit_by_cost(&look);
         self.open_below_refused_entries();
-        let scope = self
-            .interval
-            .as_ref()
-            .map(|(_, scope)| scope.as_slice())
-            .unwrap_or_default();
-        let limits = &self.settings.limits;
-        let state = State {
-            probes: self.plan.probes(),
-            scope,
-            known: &self.steps.known,
-            now: Instant::now(),
-        };
-        let manual = self.settings.planting == Planting::Manual;
-        let refines = manual || self.settings.planting == Planting::Refine;
-        let mut next = Vec::new();
-        if refines {
-            next = refine::candidates(&profile, self.plan.sites.root_height, limits, &state);
-        }
-        if !manual {
-            next.truncate(limits.opened_at_once);
-        }
+        self.measure_closed(&look);
+        let next = self.next_steps(&look, &patience);
         let seconds = self
             .steps
             .first_interval
             .map_or(0.0, |first| first.elapsed().as_secs_f64());
         if !self.steps.settled || !next.is_empty() {
             observer.event(&Event::Ranking {
-                profile: &profile,
+                profile: &look.profile,
                 next: &next,
                 seconds,
             });
         }
-        let planted: Vec<u32> = self.plan.planted().collect();
-        let closings = refine::to_close(&profile, limits, &state, &planted);
+        let closings = self.closings(&look, patience.is_round_cheap() || !next.is_empty());
+        let is_undecided = patience.is_early() && self.may_find_more(&look);
         self.steps.look_from(seen);
-        if !refines {
+        if !self.refines() {
             self.steps.settled = true;
             return;
         }
         closings.iter().for_each(|closing| self.close(closing));
-        if manual && !next.is_empty() {
+        if self.settings.planting == Planting::Manual && !next.is_empty() {
             self.steps.offered = next;
         } else {
-            self.steps.settled = !self.take(&next) && !has_new;
+            self.steps.settled = !self.take(&next) && !has_new && !is_undecided;
         }
         self.publish();
     }
 
+    fn refines(&self) -> bool {
+        matches!(self.settings.planting, Planting::Refine | Planting::Manual)
+    }
+
+    /// What refinement knows beside what it sees.
+    fn state(&self, now: Instant) -> State<'_> {
+        let scope = self.interval.as_ref().map(|(_, scope)| scope.as_slice());
+        State {
+            probes: self.plan.probes(),
+            scope: scope.unwrap_or_default(),
+            known: &self.steps.known,
+            now,
+        }
+    }
+
+    /// The steps that a look gives reason to; all that a person may choose from.
+    fn next_steps(&self, look: &Look, patience: &Patience) -> Vec<Candidate> {
+        let (limits, state) = (&self.settings.limits, self.state(Instant::now()));
+        let root_height = self.plan.sites.root_height;
+        match self.settings.planting {
+            Planting::Manual => refine::candidates(&look.profile.tree, root_height, limits, &state),
+            Planting::Refine => {
+                let trees = [&look.recent, &look.round];
+                let mut next = refine::worth_a_round(&trees, root_height, limits, &state, patience);
+                // Late, each look that opens something ends a long round.
+                if patience.is_early() {
+                    next.truncate(limits.opened_at_once);
+                }
+                next
+            }
+            Planting::First(_) | Planting::Every => Vec::new(),
+        }
+    }
+
+    /// Whether there is something to open that may yet turn out to contribute enough.
+    fn may_find_more(&self, look: &Look) -> bool {
+        let state = self.state(Instant::now());
+        let root_height = self.plan.sites.root_height;
+        let limits = &self.settings.limits;
+        !refine::candidates(&look.round, root_height, limits, &state).is_empty()
+    }
+
+    /// Probes to take out; those that only make room, `if_room_is_needed`.
+    fn closings(&self, look: &Look, if_room_is_needed: bool) -> Vec<Closing> {
+        let (limits, state) = (&self.settings.limits, self.state(Instant::now()));
+        let planted: Vec<u32> = self.plan.planted().collect();
+        let mut closings = refine::to_close(&look.profile, &look.round, limits, &state, &planted);
+        closings.retain(|closing| closing.over_budget || if_room_is_needed);
+        closings
+    }
+
+    /// Takes note of what the own time of functions contributes whose calls have made room: that it is not small is no news.
+    fn measure_closed(&mut self, look: &Look) {
+        let closed = std::mem::take(&mut self.steps.closed);
+        if closed.is_empty() {
+            return;
+        }
+        // As if the time for a second look had come.
+        let state = self.state(Instant::now() + Duration::from_secs(1 << 20));
+        let root_height = self.plan.sites.root_height;
+        let all = refine::candidates(&look.round, root_height, &self.settings.limits, &state);
+        for function in closed {
+            let own = all.iter().find(|c| c.step == Step::Open(function));
+            let own = own.map_or(0.0, |c| {
+                c.contribution + (SURE_ERRORS * c.se).min(c.contribution)
+            });
+            self.steps.known.function_mut(function).own_without = Some(own);
+        }
+    }
+
     /// Takes a probe out. Its caller stays a candidate for when there is room again.
-    fn close(&mut self, closing: &refine::Closing) {
+    fn close(&mut self, closing: &Closing) {
         let id = closing.id;
         self.plan.want(&self.arena, id, Wanted::Off);
         if closing.over_budget {
@@ -232,9 +292,13 @@ impl Session<'_> {
             return;
         }
         let holder = self.plan.probes()[id as usize].holder;
-        let calls = &mut self.steps.known.function_mut(holder).calls;
-        if *calls == Calls::Opened {
-            *calls = Calls::PartiallyOpened(Again::first(Instant::now()));
+        let known = self.steps.known.function_mut(holder);
+        if known.calls == Calls::Opened {
+            known.calls = Calls::PartiallyOpened(Again::first(Instant::now()));
+        }
+        known.own_without = None;
+        if !self.steps.closed.contains(&holder) {
+            self.steps.closed.push(holder);
         }
     }
 
@@ -441,18 +505,15 @@ impl Session<'_> {
         }
     }
 
-    /// Records fewer intervals where those that are recorded take longer than the user allows, by what was measured or, as
-    /// long as that may be chance, by what is estimated.
-    fn limit_by_cost(&mut self, profile: &Profile) {
-        let overhead = &profile.overhead;
-        let error = overhead.measured_se.unwrap_or(f64::INFINITY);
-        let measured = overhead
-            .measured_fraction
-            .map_or(0.0, |fraction| fraction - error);
-        let slowed = measured.max(overhead.estimated_fraction);
+    /// Records fewer intervals where those that are recorded take longer than the user allows: by what was measured, where that
+    /// is told apart from chance, or by what is estimated.
+    fn limit_by_cost(&mut self, look: &Look) {
+        let estimated = look.profile.overhead.estimated_fraction;
+        let measured = self.duty_cycle.told_apart(look.self_cost);
+        let slowed = measured.unwrap_or(0.0).max(estimated);
         let recorded = self.duty_cycle.limit_by_slowdown(slowed);
         self.slowdown = (recorded < 1.0).then_some(Warning::RecordedLess {
-            measured: measured >= overhead.estimated_fraction,
+            measured: measured.is_some(),
             fraction: slowed,
             recorded,
         });
@@ -517,17 +578,4 @@ fn is_discovered_only(site: &Site) -> bool {
 /// Whether calls of this form are timed where they are.
 fn is_timed(form: Form) -> bool {
     !matches!(form, Form::ShortIndirectCall | Form::IndirectJump)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn looks_lengthen_with_the_search() {
-        let after = |seconds| look_after(Duration::from_secs(seconds));
-        assert_eq!((after(0), after(6)), (ROUND_AT_LEAST, ROUND_AT_LEAST));
-        assert_eq!(after(40), Duration::from_millis(2500));
-        assert_eq!(after(3600), ROUND_AT_MOST);
-    }
 }

@@ -24,24 +24,25 @@ pub struct Closing {
 /// Only probes go that explain little: whose callee was not opened and whose contribution is below the threshold. What
 /// explains much stays even if it is costly (up to `COST_MAX`): then fewer intervals are recorded instead, since a culprit
 /// that was found must not become its caller's own time again. A probe that did not run costs nothing, and stays for when
-/// the load changes.
+/// the load changes. `round`: what explains much in all of the round, though not of late, stays, too.
 pub fn to_close(
     profile: &Profile,
+    round: &Node,
     limits: &Limits,
     state: &State<'_>,
     planted: &[u32],
 ) -> Vec<Closing> {
-    let mut worth: HashMap<u32, (f64, f64)> = HashMap::new();
+    let [mut worth, mut before]: [HashMap<u32, (f64, f64)>; 2] = Default::default();
     measure(&profile.tree, &mut worth);
+    measure(round, &mut before);
     let cost_of = |id: u32| {
         worth.get(&id).map_or(0.0, |&(_, calls)| {
             calls * profile.overhead.probe_ns / profile.mean_ns.max(1.0)
         })
     };
     let worth_of = |id: u32| {
-        worth
-            .get(&id)
-            .map_or(0.0, |&(contribution, _)| contribution)
+        let of = |worth: &HashMap<u32, (f64, f64)>| worth.get(&id).map_or(0.0, |worth| worth.0);
+        of(&worth).max(of(&before))
     };
     let opened = |id: u32| {
         let callees = &state.probes[id as usize].callees;
@@ -93,7 +94,7 @@ mod tests {
         let mut known = Known::default();
         known.function_mut(at(0xa)).calls = Calls::Opened;
         let state = State::of(&probes, &[], &known);
-        to_close(profile, limits, &state, &[0, 1, 2, 3])
+        to_close(profile, &Node::default(), limits, &state, &[0, 1, 2, 3])
     }
 
     fn goes(id: u32, over_budget: bool) -> Closing {

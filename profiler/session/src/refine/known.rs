@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use evenkeel_wire::Wanted;
 
+use super::Step;
 use crate::location::Location;
 
 /// How long after a look that found nothing the next one comes; each time twice as long.
@@ -75,6 +76,9 @@ pub struct FunctionState {
     pub calls: Calls,
     /// Its short calls through pointers.
     pub pointers: Pointers,
+    /// What its own time contributed when it was first looked at after calls had made room: their time is in it, and no reason to
+    /// time them again.
+    pub own_without: Option<f64>,
     /// Functions that it calls through those and that cannot be hooked at their entries: their calls lie below its own.
     pub through: Vec<Location>,
 }
@@ -139,6 +143,30 @@ impl Known {
     pub fn is_open(&self, function: Location) -> bool {
         let known = self.functions.get(&function);
         known.is_some_and(FunctionState::is_open)
+    }
+
+    /// Whether a step was taken before.
+    pub fn was_taken(&self, step: Step) -> bool {
+        match step {
+            Step::Open(function) => self.is_open(function),
+            Step::DiscoverIn(function) => {
+                matches!(self.function(function).pointers, Pointers::Explored(_))
+            }
+            Step::Discover(probe) | Step::Follow(probe) => {
+                matches!(self.probe(probe).callees, Callees::Sought(_))
+            }
+        }
+    }
+
+    /// What of a step's contribution was seen when nothing more was to be found there.
+    pub fn seen_without(&self, step: Step) -> f64 {
+        match step {
+            Step::Open(function) => {
+                let known = self.functions.get(&function);
+                known.and_then(|state| state.own_without).unwrap_or(0.0)
+            }
+            _ => 0.0,
+        }
     }
 
     /// Probes that are being trapped.

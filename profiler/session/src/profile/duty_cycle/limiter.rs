@@ -6,10 +6,12 @@
 //! allows, chosen at random one by one: sums over a random sample estimate the same profile. The others are counted.
 //!
 //! The budget holds for what is *measured*, too: where recorded intervals take longer than bypassed ones by more than the
-//! fraction allowed, fewer are recorded, so that the mean over all of them stays within it.
+//! fraction allowed, fewer are recorded, so that the mean over all of them stays within it. A measurement that may be chance
+//! limits nothing, and one that is taken back by a later one limits no longer.
 
 use std::time::{Duration, Instant};
 
+use evenkeel_analysis::self_cost::Measured;
 use rustix::time::{ClockId, clock_gettime};
 
 /// How often the fraction is set anew.
@@ -21,6 +23,10 @@ const ONE: f64 = 65536.0;
 const SHARE: f64 = 0.5;
 /// Not fewer than one interval in so many.
 const RECORDED_AT_LEAST: f64 = 1.0 / 1024.0;
+/// Pairs of windows from which a measurement's error is known well enough, ...
+const PAIRS_ENOUGH: usize = 8;
+/// ... and by how many errors it has to lie above what is allowed.
+const SURE_ERRORS: f64 = 2.0;
 /// The fraction grows by at most so much a period, so that a burst is not met with everything.
 const GROWTH_MAX: f64 = 1.1;
 
@@ -80,6 +86,13 @@ impl OverheadLimiter {
         let result = drain();
         self.draining += thread_time().saturating_sub(before);
         result
+    }
+
+    /// By how much longer recorded intervals take, if that is more than allowed and not by chance.
+    pub fn told_apart(&self, measured: Measured) -> Option<f64> {
+        let error = measured.se.filter(|_| measured.pairs >= PAIRS_ENOUGH)?;
+        let least = measured.fraction - SURE_ERRORS * error;
+        (least > self.overhead_max).then_some(measured.fraction)
     }
 
     /// Recorded intervals take longer by this fraction. The fraction of all that may be recorded.
@@ -166,6 +179,31 @@ mod tests {
         assert_eq!(limiter.decide(start + SECOND, 0, 0.0), Some(0));
         assert_eq!(limiter.limit_by_slowdown(0.06), 0.5);
         assert_eq!(limiter.decide(start + 2 * SECOND, 0, 0.0), Some(32768));
+    }
+
+    /// 4.2 % ±1 were measured, 3 % are allowed: one error above it, which is chance as often as not. ±0.5 is not, but three pairs
+    /// do not know it so well. Later it is 2 %: all are recorded again.
+    #[test]
+    fn chance_limits_nothing() {
+        let start = Instant::now();
+        let mut limiter = OverheadLimiter {
+            overhead_max: 0.03,
+            ..OverheadLimiter::with_budget(0.06, start)
+        };
+        let measured = |fraction, se, pairs| Measured {
+            fraction,
+            se: Some(se),
+            pairs,
+        };
+        assert_eq!(limiter.told_apart(measured(0.042, 0.01, 20)), None);
+        assert_eq!(limiter.told_apart(measured(0.042, 0.005, 3)), None);
+        let slowed = limiter.told_apart(measured(0.042, 0.005, 20)).unwrap();
+        assert!(limiter.limit_by_slowdown(slowed) < 0.72);
+        limiter.decide(start + SECOND, 0, 0.0);
+        let slowed = limiter.told_apart(measured(0.02, 0.004, 30));
+        assert_eq!(limiter.limit_by_slowdown(slowed.unwrap_or(0.0)), 1.0);
+        let left_out = (2..8).map(|second| limiter.decide(start + second * SECOND, 0, 0.0));
+        assert_eq!(left_out.last(), Some(Some(0)));
     }
 
     #[test]

@@ -1,0 +1,276 @@
+//! Searches through simulated looks: shares are planted, and each look sees them with an error of known size.
+//!
+//! A share of `s` that is seen in what amounts to `n` independent intervals errs by about sqrt(s / n): Cov(X, L) of a function
+//! with Var(X) = s Var(L). Servers whose stalls come in bursts have few independent intervals a second, however many they serve.
+
+use std::collections::HashMap;
+use std::time::{Duration, Instant};
+
+use evenkeel_analysis::profile::Node;
+use evenkeel_wire::Form;
+
+use super::example::{LIMITS, at, planned};
+use super::known::{Calls, Known};
+use super::patience::{Patience, look_after};
+use super::{Limits, State, Step, worth_a_round};
+use crate::location::Location;
+use crate::plan::Planned;
+
+const SIMULATED: Limits = Limits {
+    probes_max: 1000,
+    threshold: 0.01,
+    opened_at_once: 5,
+    ..LIMITS
+};
+/// Looks come so far apart once there is nothing to do.
+const SETTLED: f64 = 5.0;
+/// The interval's function.
+const ROOT: u64 = 1;
+
+/// Who calls whom, each function once, and the share of each function's own time by phase of the load.
+struct Program {
+    calls: Vec<(u64, u64)>,
+    own: HashMap<u64, [f64; 2]>,
+}
+
+impl Program {
+    /// A chain of so many calls, whose last function has `culprit`, beside functions of a share of one in a hundred below
+    /// each other, each of which makes two small calls, and a chain that has a share in the second phase alone.
+    fn new(depth: u64, culprit: [f64; 2], late: [f64; 2]) -> Program {
+        let (mut calls, mut own) = (Vec::new(), HashMap::new());
+        for (first, shares) in [(100, culprit), (200, late)] {
+            calls.push((ROOT, first));
+            calls.extend((first + 1..first + depth).map(|callee| (callee - 1, callee)));
+            own.insert(first + depth - 1, shares);
+        }
+        for small in 300..320 {
+            calls.push((ROOT, small));
+            own.insert(small, [0.004, 0.004]);
+            for below in [10 * small, 10 * small + 1] {
+                calls.push((small, below));
+                own.insert(below, [0.003, 0.003]);
+            }
+        }
+        Program { calls, own }
+    }
+
+    fn share(&self, function: u64, phase: usize) -> f64 {
+        let below = self.calls.iter().filter(|(caller, _)| *caller == function);
+        let below: f64 = below.map(|&(_, callee)| self.share(callee, phase)).sum();
+        below + self.own.get(&function).map_or(0.0, |shares| shares[phase])
+    }
+
+    fn probes(&self) -> Vec<Planned> {
+        let callees = self.calls.iter().map(|&(_, callee)| at(callee));
+        callees
+            .map(|callee| planned(Some(callee), Form::Call))
+            .collect()
+    }
+}
+
+/// Normal numbers, the same ones each time.
+struct Noise(u64);
+
+impl Noise {
+    fn normal(&mut self) -> f64 {
+        // Twelve uniform numbers have a variance of one.
+        let uniform = |_| {
+            self.0 = self.0.wrapping_mul(6364136223846793005).wrapping_add(1);
+            (self.0 >> 40) as f64 / (1u64 << 24) as f64
+        };
+        (0..12).map(uniform).sum::<f64>() - 6.0
+    }
+}
+
+struct Search {
+    program: Program,
+    probes: Vec<Planned>,
+    known: Known,
+    /// Independent intervals a second.
+    rate: f64,
+    noise: Noise,
+    seconds: f64,
+    /// Length of the present round, and the errors of its shares so far, times its length.
+    round: f64,
+    erred: HashMap<u64, f64>,
+    longest: f64,
+    looks: usize,
+    /// When a round began.
+    begun: Vec<f64>,
+    settled: bool,
+}
+
+impl Search {
+    fn new(program: Program, rate: f64, seed: u64) -> Search {
+        let mut known = Known::default();
+        known.function_mut(at(ROOT)).calls = Calls::Opened;
+        Search {
+            probes: program.probes(),
+            program,
+            known,
+            rate,
+            noise: Noise(seed),
+            seconds: 0.0,
+            round: 0.0,
+            erred: HashMap::new(),
+            longest: 0.0,
+            looks: 0,
+            begun: Vec::new(),
+            settled: false,
+        }
+    }
+
+    /// What is seen below a function: of late, and in all of the round.
+    fn see(&mut self, function: u64, phase: usize, look: f64) -> [Vec<Node>; 2] {
+        let mut seen = [Vec::new(), Vec::new()];
+        if !self.known.is_open(at(function)) {
+            return seen;
+        }
+        for probe in 0..self.program.calls.len() {
+            let (caller, callee) = self.program.calls[probe];
+            if caller != function {
+                continue;
+            }
+            let share = self.program.share(callee, phase);
+            let spread = (share.max(1e-4) / self.rate).sqrt();
+            let error = self.noise.normal() * spread * look.sqrt();
+            let erred = self.erred.entry(callee).or_default();
+            *erred += error;
+            let errors = [error / look, *erred / self.round];
+            let spans = [look, self.round];
+            let below = self.see(callee, phase, look);
+            for (at, children) in below.into_iter().enumerate() {
+                let share = share + errors[at];
+                let se = spread / spans[at].sqrt();
+                seen[at].push(Node {
+                    probe: Some(probe as u32),
+                    share,
+                    se,
+                    variance_fraction: share.max(0.0),
+                    variance_se: se,
+                    children,
+                    ..Node::default()
+                });
+            }
+        }
+        seen
+    }
+
+    fn look(&mut self, phase: usize) {
+        let length = look_after(Duration::from_secs_f64(self.seconds)).as_secs_f64();
+        let length = if self.settled { SETTLED } else { length };
+        self.seconds += length;
+        self.round += length;
+        self.looks += 1;
+        self.longest = self.longest.max(self.round);
+        let trees = self.see(ROOT, phase, length).map(|children| Node {
+            children,
+            ..Node::default()
+        });
+        let patience = Patience {
+            searched: Duration::from_secs_f64(self.seconds),
+            part_of_run: self.round / self.seconds,
+        };
+        let scope = [at(ROOT)];
+        let state = State {
+            probes: &self.probes,
+            scope: &scope,
+            known: &self.known,
+            now: Instant::now(),
+        };
+        let next = worth_a_round(&[&trees[0], &trees[1]], 20, &SIMULATED, &state, &patience);
+        let opened: Vec<Location> = next
+            .iter()
+            .filter_map(|candidate| match candidate.step {
+                Step::Open(function) => Some(function),
+                _ => None,
+            })
+            .collect();
+        self.settled = opened.is_empty() && !patience.is_early();
+        for function in opened {
+            let makes_calls = self
+                .program
+                .calls
+                .iter()
+                .any(|&(caller, _)| at(caller) == function);
+            self.known.function_mut(function).calls = if makes_calls {
+                self.begun.push(self.seconds);
+                (self.round, self.erred) = (0.0, HashMap::new());
+                Calls::Opened
+            } else {
+                Calls::NoneToTime
+            };
+        }
+    }
+
+    fn run(&mut self, until: f64, phase: usize) {
+        while self.seconds < until {
+            self.look(phase);
+        }
+    }
+
+    fn is_found(&self, function: u64) -> bool {
+        self.known.is_open(at(function))
+    }
+}
+
+/// A culprit seven calls down, found in the first seconds however much the looks err; after forty seconds a round has more
+/// than a third of the run, and what there is to find later does not keep the search from resting.
+#[test]
+fn a_culprit_is_found_and_the_search_rests() {
+    for (rate, found_within) in [(10_000.0, 5.0), (300.0, 5.0), (30.0, 12.0)] {
+        for seed in 1..20 {
+            let program = Program::new(7, [0.7, 0.7], [0.0, 0.0]);
+            let mut search = Search::new(program, rate, seed);
+            search.run(found_within, 0);
+            assert!(search.is_found(105), "rate {rate}, seed {seed}");
+            search.run(40.0, 0);
+            let (longest, begun) = (search.longest, &search.begun);
+            assert!(
+                longest > 40.0 / 3.0,
+                "rate {rate}, seed {seed}: {longest} {begun:?}"
+            );
+            let before = search.looks;
+            search.run(400.0, 0);
+            assert!(
+                search.longest > 130.0,
+                "{} {:?}",
+                search.longest,
+                search.begun
+            );
+            assert!(search.looks - before < 400, "it looks as often as at first");
+        }
+    }
+}
+
+/// After a minute the time goes elsewhere: seven calls down in half a minute, however long the round before was.
+#[test]
+fn a_load_that_changes_is_followed() {
+    for seed in 1..20 {
+        let program = Program::new(7, [0.7, 0.2], [0.0, 0.5]);
+        let mut search = Search::new(program, 300.0, seed);
+        search.run(60.0, 0);
+        assert!(search.is_found(105) && !search.is_found(201), "seed {seed}");
+        search.run(95.0, 1);
+        assert!(search.is_found(205), "seed {seed}: {:?}", search.begun);
+    }
+}
+
+/// Shares of a hundredth are told from less when a round has grown long enough, and not before: at first few of twenty.
+#[test]
+fn small_shares_are_opened_when_they_are_known() {
+    let program = Program::new(2, [0.7, 0.7], [0.0, 0.0]);
+    let mut search = Search::new(program, 300.0, 7);
+    search.run(4.0, 0);
+    let opened = |search: &Search| (300..320).filter(|&f| search.is_found(f)).count();
+    assert!(opened(&search) < 5, "{} at first", opened(&search));
+    let program = Program::new(2, [0.7, 0.7], [0.0, 0.0]);
+    let mut precise = Search::new(program, 1e6, 7);
+    precise
+        .program
+        .own
+        .values_mut()
+        .for_each(|own| own[0] *= 1.2);
+    precise.run(4.0, 0);
+    assert_eq!(opened(&precise), 20, "1.2 % each");
+}
