@@ -97,7 +97,9 @@ fn postgres_profile(interval: &str, arguments: &[&str]) -> Option<Value> {
         .psql("SELECT count(*) FROM pgbench_history")
         .unwrap();
     assert_eq!(history.trim().parse(), Ok(transactions));
-    Some(profiled.finish().profile().clone())
+    let finished = profiled.finish();
+    eprintln!("{}", finished.log);
+    Some(finished.profile().clone())
 }
 
 /// A row's lock is the lock of the transaction that wrote it (heap_update, XactLockTableWait): the backend sleeps at its latch

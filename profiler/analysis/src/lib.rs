@@ -54,6 +54,7 @@ pub mod summary;
 pub mod sums;
 mod switched_out;
 pub mod timelines;
+pub mod unseen;
 pub mod vectors;
 pub mod waits;
 pub mod warnings;

@@ -74,6 +74,9 @@ pub struct Profile {
     pub timelines: Vec<Timeline>,
     /// Call sites that could not be timed.
     pub unpatched: Vec<Unpatched>,
+    /// What of the variance could not be split further, largest share first, at most eight; absent where nobody kept the reasons.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unseen: Option<Vec<Unseen>>,
     /// What the user should know before trusting the numbers, each with advice.
     pub warnings: Vec<String>,
 }
@@ -414,6 +417,19 @@ pub struct Span {
     pub kind: Kind,
     /// The node, as in [`Factor::paths`].
     pub path: String,
+}
+
+/// Time whose inside the profile does not show.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Unseen {
+    /// As [`Node::name`]; nodes of one name are added up.
+    pub name: String,
+    /// Cov(X, L) / Var(L).
+    pub share: f64,
+    /// Its standard error.
+    pub se: f64,
+    /// Why, and what would show it.
+    pub why: String,
 }
 
 /// A call site that could not be timed.

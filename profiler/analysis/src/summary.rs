@@ -164,6 +164,7 @@ pub fn profile(inputs: &Inputs<'_>) -> Profile {
         waits: Vec::new(),
         timelines: Vec::new(),
         unpatched: Vec::new(),
+        unseen: None,
         warnings: Vec::new(),
     };
     if inputs.follows_waits {

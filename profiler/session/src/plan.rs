@@ -377,6 +377,13 @@ impl Plan {
         all
     }
 
+    /// Why agents could not hook the interval's boundaries.
+    pub fn refused_boundaries(&self, arena: &Arena) -> impl Iterator<Item = String> {
+        let probes = arena.probes().iter().zip(&self.probes);
+        let boundaries = probes.filter(|(_, planned)| planned.role != Role::Inner);
+        boundaries.filter_map(|(probe, _)| Some(refusal(probe.refused.load(Relaxed))?.to_owned()))
+    }
+
     /// Keeps a site that cannot be timed, with its reason.
     pub fn note_unpatched(&mut self, site: String, reason: String) {
         let unpatched = Unpatched { site, reason };

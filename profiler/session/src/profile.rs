@@ -1,6 +1,7 @@
 //! The loop of a session: start, judge, drain, refine, report.
 
 mod continuity;
+mod diagnosis;
 mod duty_cycle;
 mod ending;
 mod judge;
@@ -8,6 +9,7 @@ mod kernel;
 mod settings;
 mod sink;
 mod steps;
+mod unopened;
 
 pub use settings::{Event, IntervalSelector, Observer, Outcome, Planting, Settings};
 
@@ -91,6 +93,7 @@ pub fn profile(
         period: DRAIN_PERIODS[0],
         continuity: Continuity::default(),
         steps: steps::Steps::default(),
+        watch: diagnosis::Watch::default(),
         judged: 0,
         not_found: None,
         interval: None,
@@ -125,6 +128,8 @@ struct Session<'a> {
     period: Duration,
     continuity: Continuity,
     steps: steps::Steps,
+    /// The target's processes, while there are no intervals.
+    watch: diagnosis::Watch,
     /// Entries of the module table that have their verdict.
     judged: usize,
     not_found: Option<Error>,
@@ -151,6 +156,7 @@ impl Session<'_> {
             if slow {
                 last_slow = Instant::now();
                 self.tick(observer);
+                self.watch_processes();
                 if !self.target.is_running() || interrupted.load(Relaxed) || self.time_is_up() {
                     return Ok(());
                 }
@@ -228,7 +234,7 @@ impl Session<'_> {
             && self.started.elapsed() > PATIENCE
             && let Some(error) = self.not_found.take()
         {
-            return Err(error);
+            return Err(self.explain(error));
         }
         Ok(())
     }
@@ -328,6 +334,7 @@ impl Session<'_> {
             unplanned: self.drain.unplanned,
             edges: self.settings.edges,
             unpatched: self.plan.unpatched(&self.arena),
+            unopened: None,
             warnings: self.warnings.iter().map(ToString::to_string).collect(),
             complete,
             host: host(),

@@ -136,8 +136,8 @@ pub fn candidates(
             again: state.known.was_taken(step),
         });
         candidate.contribution += contribution;
-        // As if they erred together.
-        candidate.se += se;
+        // Paths take time from each other rather than err together.
+        candidate.se = candidate.se.hypot(se);
         candidate.score += score;
     });
     let mut list: Vec<Candidate> = found

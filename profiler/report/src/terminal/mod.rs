@@ -10,6 +10,7 @@ pub(crate) mod paint;
 pub(crate) mod plain;
 pub mod timeline;
 mod tree;
+mod unseen;
 mod waits;
 
 use evenkeel_analysis::profile::Profile;
@@ -75,6 +76,7 @@ pub fn render(profile: &Profile, style: &Style) -> String {
     sections.extend(attributes::render(&profile, style));
     sections.extend(notes::warnings(&profile, style));
     sections.extend(notes::unpatched(&profile, style));
+    sections.extend(unseen::render(&profile, style));
     sections.join("\n")
 }
 

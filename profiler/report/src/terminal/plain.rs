@@ -36,6 +36,10 @@ pub(crate) fn profile(profile: &Profile) -> Profile {
     node(&mut profile.tree);
     profile.waits.iter_mut().for_each(waited_for);
     profile.timelines.iter_mut().for_each(timeline);
+    for unseen in profile.unseen.iter_mut().flatten() {
+        clean(&mut unseen.name);
+        clean(&mut unseen.why);
+    }
     for unpatched in &mut profile.unpatched {
         clean(&mut unpatched.site);
         clean(&mut unpatched.reason);

@@ -8,7 +8,7 @@ use evenkeel_analysis::warnings::Warning;
 use evenkeel_wire::{Control, Frozen};
 
 use super::kernel::Kernel;
-use super::{IntervalSelector, Outcome, Session};
+use super::{Outcome, Session};
 use crate::error::Error;
 use crate::launch::Ending;
 use crate::recording::Meta;
@@ -36,7 +36,10 @@ impl Session<'_> {
             analysis.ended();
         }
         self.collect_warnings();
-        let meta = self.meta(true);
+        let meta = Meta {
+            unopened: Some(self.unopened()),
+            ..self.meta(true)
+        };
         if let Some(writer) = self.sink.writer.take()
             && let Err(error) = writer.finish(&meta)
         {
@@ -139,38 +142,6 @@ impl Session<'_> {
             control.probe_outer_ticks_256.load(Relaxed) == 0,
             Warning::NotCalibrated,
         );
-    }
-
-    fn nothing_profiled(&mut self, ending: Ending) -> Error {
-        if let Some(error) = self.not_found.take() {
-            return error;
-        }
-        let control = self.arena.control();
-        let text = if control.processes.load(Relaxed) == 0 {
-            "the agent was never loaded: the command ended first, is statically linked, or changed its rights (setuid); profile the server itself instead of a wrapper".to_owned()
-        } else if let Some((name, _)) = &self.interval {
-            format!(
-                "the interval {name} never ended while it was profiled: put the server under load, profile for longer (--for), or choose another --interval"
-            )
-        } else {
-            match &self.settings.selector {
-                IntervalSelector::Preset(preset, _) => format!(
-                    "the command never ran {}; name another --preset, or the interval with --interval",
-                    preset.programs.join(" or ")
-                ),
-                IntervalSelector::Spec(spec) => format!(
-                    "no library {} was loaded, or none of its functions was called; check its name with ldd or /proc/PID/maps",
-                    spec.library.as_deref().unwrap_or_default()
-                ),
-            }
-        };
-        Error::NothingProfiled(match ending {
-            Ending::Exited(code) if code != 0 => {
-                format!("the command failed with exit code {code}; {text}")
-            }
-            Ending::Killed(signal) => format!("the command was killed by signal {signal}; {text}"),
-            _ => text,
-        })
     }
 }
 

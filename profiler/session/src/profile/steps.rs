@@ -36,7 +36,7 @@ const PLANTED_MAX: usize = 1 << 14;
 /// Where refinement stands.
 #[derive(Debug)]
 pub struct Steps {
-    known: Known,
+    pub(super) known: Known,
     looked_at: Instant,
     seen_then: u64,
     /// Call paths that were known when the profile was last judged.
@@ -51,6 +51,8 @@ pub struct Steps {
     /// Functions that a person may be asked about.
     offered: Vec<Candidate>,
     settled: bool,
+    /// The observer knows that nothing is left to do.
+    told_of_rest: bool,
 }
 
 /// A function found to be called through a pointer.
@@ -76,6 +78,7 @@ impl Default for Steps {
             closed: Vec::new(),
             offered: Vec::new(),
             settled: false,
+            told_of_rest: false,
         }
     }
 }
@@ -179,19 +182,9 @@ impl Session<'_> {
         self.open_below_refused_entries();
         self.measure_closed(&look);
         let next = self.next_steps(&look, &patience);
-        let seconds = self
-            .steps
-            .first_interval
-            .map_or(0.0, |first| first.elapsed().as_secs_f64());
-        if !self.steps.settled || !next.is_empty() {
-            observer.event(&Event::Ranking {
-                profile: &look.profile,
-                next: &next,
-                seconds,
-            });
-        }
         let closings = self.closings(&look, patience.is_round_cheap() || !next.is_empty());
-        let is_undecided = patience.is_early() && self.may_find_more(&look);
+        let is_undecided = self.refines() && patience.is_early() && self.may_find_more(&look);
+        self.tell(&look, &next, !has_new && !is_undecided, observer);
         self.steps.look_from(seen);
         if !self.refines() {
             self.steps.settled = true;
@@ -204,6 +197,20 @@ impl Session<'_> {
             self.steps.settled = !self.take(&next) && !has_new && !is_undecided;
         }
         self.publish();
+    }
+
+    /// Tells of steps, and once that there are none left.
+    fn tell(&mut self, look: &Look, next: &[Candidate], rests: bool, observer: &mut dyn Observer) {
+        let is_news = !next.is_empty() || (rests && !self.steps.told_of_rest);
+        if is_news {
+            let first = self.steps.first_interval;
+            observer.event(&Event::Ranking {
+                profile: &look.profile,
+                next,
+                seconds: first.map_or(0.0, |first| first.elapsed().as_secs_f64()),
+            });
+            self.steps.told_of_rest = next.is_empty();
+        }
     }
 
     fn refines(&self) -> bool {

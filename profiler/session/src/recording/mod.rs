@@ -33,6 +33,7 @@ use evenkeel_analysis::ProbeCost;
 use evenkeel_analysis::assembler::spans::Off;
 use evenkeel_analysis::profile::{Profile, Unpatched};
 use evenkeel_analysis::sites::{Site, SiteTable};
+use evenkeel_analysis::unseen::{self, Unopened};
 use evenkeel_wire::{Marker, Record};
 use serde::{Deserialize, Serialize};
 
@@ -73,6 +74,9 @@ pub struct Meta {
     pub edges: bool,
     /// Sites that could not be timed.
     pub unpatched: Vec<Unpatched>,
+    /// Calls whose inside was not timed when the run ended, if it did.
+    #[serde(default)]
+    pub unopened: Option<Vec<Unopened>>,
     /// What the user should know.
     pub warnings: Vec<String>,
     /// Whether this is the last word: the run ended and was not cut.
@@ -114,6 +118,8 @@ impl Meta {
         profile.sampled_out = self.sampled_out;
         profile.intervals_seen += self.sampled_out;
         profile.unpatched.clone_from(&self.unpatched);
+        let unopened = self.unopened.as_ref();
+        profile.unseen = unopened.map(|unopened| unseen::unseen(profile, unopened));
         profile.warnings.extend(self.warnings.iter().cloned());
     }
 

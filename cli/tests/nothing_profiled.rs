@@ -1,0 +1,154 @@
+//! When nothing was profiled the reason is said, after having looked: one small program for each.
+
+mod support;
+
+use std::path::Path;
+
+use support::build::own_program;
+use support::run::{Place, Run, finish};
+
+/// Programs that run until they are stopped.
+const FOREVER: &str = "#include <stdint.h>\n#define FUNCTION __attribute__((noinline, noclone))\nvolatile uint64_t sink;\n";
+
+/// Profiles a program for a while and gets nothing.
+#[track_caller]
+fn profiled(place: &Place, interval: &str, command: &[&str]) -> Run {
+    let mut words = vec!["profile", "--interval", interval, "--for", "3s", "--"];
+    words.extend(command);
+    place.run(words).ended(2)
+}
+
+/// Compiles a shared library or a program in the test's own place.
+#[track_caller]
+fn compile(place: &Place, source: &str, arguments: &[&str]) {
+    std::fs::write(place.file("source.c"), source).unwrap();
+    let mut gcc = place.command("gcc");
+    gcc.args(["-O1", "-g", "source.c"]).args(arguments);
+    finish(gcc.spawn().unwrap()).ended(0);
+}
+
+fn text(path: &Path) -> &str {
+    path.to_str().unwrap()
+}
+
+/// It is called only with more arguments than it is given; meanwhile it counts.
+fn busy() -> String {
+    let program = own_program(
+        "busy_elsewhere",
+        &format!(
+            "// build: gcc -O1 -g busy_elsewhere.c\n{FOREVER}FUNCTION void work(void) {{ sink++; }}\n\
+             int main(int c, char **v) {{ (void)v; for (;;) {{ if (c > 5) work(); else sink++; }} }}\n"
+        ),
+    );
+    text(&program).to_owned()
+}
+
+#[test]
+fn a_busy_program_that_does_not_call_the_function() {
+    let run = profiled(&Place::new(), "work", &[&busy()]);
+    let run = run.said(&["nobody called it, in 1 process", "busy", "something else"]);
+    assert!(!run.stderr.contains("under load"), "{}", run.stderr);
+}
+
+#[test]
+fn an_idle_program() {
+    let idle = own_program(
+        "idle_server",
+        "// build: gcc -O1 -g idle_server.c\n#include <unistd.h>\n\
+         __attribute__((noinline)) void work(void) { sleep(1); }\n\
+         int main(int c, char **v) { (void)v; for (;;) { if (c > 5) work(); pause(); } }\n",
+    );
+    let run = profiled(&Place::new(), "work", &[text(&idle)]);
+    run.said(&["nobody called it", "were idle", "put them under load"]);
+}
+
+#[test]
+fn a_function_of_a_library() {
+    let place = Place::new();
+    let library = format!("{FOREVER}FUNCTION void library_work(void) {{ sink++; }}\n");
+    compile(&place, &library, &["-shared", "-fPIC", "-o", "libwork.so"]);
+    let program = "void library_work(void); int main(void) { for (;;) library_work(); }";
+    let here = format!("-Wl,-rpath,{}", text(&place.file("")));
+    compile(&place, program, &["-o", "caller", "-L.", "-lwork", &here]);
+    profiled(&place, "library_work", &["./caller"])
+        .said(&["libwork.so has it", "--interval 'libwork.so!library_work'"]);
+}
+
+#[test]
+fn a_wrapper_that_clears_the_environment() {
+    let busy = busy();
+    let run = profiled(&Place::new(), "work", &["env", "-i", &busy]);
+    run.said(&[
+        "busy_elsewhere runs without the agent",
+        "cleared its environment",
+        "LD_PRELOAD",
+    ]);
+}
+
+#[test]
+fn a_library_loaded_by_a_relative_path() {
+    let place = Place::new();
+    let library = format!("{FOREVER}FUNCTION void plugin_work(void) {{ sink++; }}\n");
+    compile(&place, &library, &["-shared", "-fPIC", "-o", "relative.so"]);
+    let program = "#include <dlfcn.h>\nint main(void) { void *plugin = dlopen(\"./relative.so\", RTLD_NOW);\n\
+                   void (*work)(void) = (void (*)(void))dlsym(plugin, \"plugin_work\"); for (;;) work(); }";
+    compile(&place, program, &["-o", "loader"]);
+    profiled(&place, "relative.so!plugin_work", &["./loader"])
+        .said(&["relative.so was loaded by a relative path", "whole path"]);
+}
+
+#[test]
+fn an_outermost_call_that_does_not_return() {
+    let recursive = own_program(
+        "recursive_loop",
+        &format!(
+            "// build: gcc -O1 -g recursive_loop.c\n{FOREVER}\
+             FUNCTION void work(int n) {{ if (n > 0) {{ work(n - 1); sink++; }} else for (;;) sink++; }}\n\
+             int main(void) {{ work(3); }}\n"
+        ),
+    );
+    let run = profiled(&Place::new(), "work", &[text(&recursive)]);
+    run.said(&[
+        "one has begun and goes on",
+        "calls itself",
+        "outermost call",
+        "CALLER>FUNCTION",
+    ]);
+}
+
+#[test]
+fn a_loop_that_does_not_end() {
+    let program = own_program(
+        "endless_loop",
+        &format!(
+            "// build: gcc -O1 -g endless_loop.c\n{FOREVER}\
+             FUNCTION void serve(void) {{ for (;;) sink++; }}\n\
+             int main(void) {{ serve(); }}\n"
+        ),
+    );
+    let run = profiled(&Place::new(), "serve", &[text(&program)]);
+    run.said(&["one has begun and goes on", "for each piece of work"]);
+}
+
+#[test]
+fn a_library_opened_where_code_may_not_be_changed() {
+    let place = Place::new();
+    let library = format!("{FOREVER}FUNCTION void plugin_work(void) {{ sink++; }}\n");
+    compile(&place, &library, &["-shared", "-fPIC", "-o", "late.so"]);
+    let path = place.file("late.so");
+    // PR_SET_MDWE with PR_MDWE_REFUSE_EXEC_GAIN.
+    let program = format!(
+        "#include <dlfcn.h>\n#include <stdio.h>\n#include <sys/prctl.h>\nint main(void) {{\n\
+         if (prctl(65, 1, 0, 0, 0)) puts(\"refused\");\n\
+         void *plugin = dlopen(\"{}\", RTLD_NOW);\n\
+         void (*work)(void) = (void (*)(void))dlsym(plugin, \"plugin_work\"); for (;;) work(); }}",
+        text(&path)
+    );
+    compile(&place, &program, &["-o", "sealed"]);
+    let run = profiled(&place, "late.so!plugin_work", &["./sealed"]);
+    assert_eq!(run.stdout, "", "the kernel knows PR_SET_MDWE (Linux 6.3)");
+    run.said(&[
+        "gave up the right to change its code",
+        "MemoryDenyWriteExecute=no",
+    ]);
+}

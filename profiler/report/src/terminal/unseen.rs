@@ -1,0 +1,33 @@
+//! What the profile could not see: the end of every report.
+
+use evenkeel_analysis::profile::Profile;
+
+use crate::terminal::{Style, title};
+use crate::{fit, units};
+
+/// Columns before the text.
+const INDENT: usize = 20;
+
+pub(super) fn render(profile: &Profile, style: &Style) -> Option<String> {
+    let unseen = profile.unseen.as_ref()?;
+    let remark = if unseen.is_empty() {
+        "nothing of half a percent of the variance or more"
+    } else {
+        "shares of the variance that were not split further, largest first"
+    };
+    let mut out = title("NOT SEEN", remark, style);
+    for unseen in unseen {
+        let share = fit::right(&units::percent(unseen.share), 12);
+        let text = format!("{}: {}", unseen.name, unseen.why);
+        let lines = fit::wrap(&text, style.columns() - INDENT);
+        for (at, line) in lines.iter().enumerate() {
+            if at == 0 {
+                let error = fit::left(&units::error(unseen.se), 6);
+                out.push_str(&format!("{} {error} {line}\n", style.paint().bold(&share)));
+            } else {
+                out.push_str(&format!("{:INDENT$}{line}\n", ""));
+            }
+        }
+    }
+    Some(out)
+}

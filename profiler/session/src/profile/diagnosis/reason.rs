@@ -1,0 +1,230 @@
+//! Reasons why nothing was profiled. Each text says what to do.
+
+use std::fmt::{self, Display};
+use std::path::PathBuf;
+
+use evenkeel_wire::ARENA_VARIABLE;
+
+/// Part of a processor from which processes are called busy.
+const BUSY: f64 = 0.05;
+
+/// Why nothing was profiled.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Reason {
+    /// No process has loaded the agent, and none was seen without it.
+    NeverLoaded,
+    /// A program runs without the agent, which its environment does not name.
+    EnvironmentCleared {
+        /// Its file.
+        program: PathBuf,
+    },
+    /// A program runs without the agent though its environment names it.
+    AgentRefused {
+        /// Its file.
+        program: PathBuf,
+    },
+    /// The function is in a library.
+    InLibrary {
+        /// As asked for.
+        name: String,
+        /// File name.
+        library: String,
+    },
+    /// The library was loaded by a path that says nothing to another process.
+    RelativePath {
+        /// Where it lies.
+        path: String,
+    },
+    /// No library of this name was loaded.
+    NoLibrary {
+        /// As asked for.
+        library: String,
+        /// Processes with the agent.
+        processes: u32,
+    },
+    /// None of a preset's programs ran.
+    NoProgram {
+        /// Their names.
+        programs: String,
+    },
+    /// The code could not be changed when the interval's functions were there.
+    NoWriteExecute {
+        /// The interval.
+        name: String,
+    },
+    /// The interval's boundaries could not be hooked.
+    Refused {
+        /// The interval.
+        name: String,
+        /// What the agent said.
+        why: String,
+    },
+    /// Intervals began, and none has ended.
+    NeverEnded {
+        /// The interval.
+        name: String,
+        /// How many.
+        in_flight: u64,
+        /// Its function calls itself.
+        recursive: bool,
+    },
+    /// Nobody has called the interval's function where it is hooked.
+    NotCalled {
+        /// The interval.
+        name: String,
+        /// Processes in which it is hooked.
+        processes: u32,
+        /// The part of a processor that they used; nothing where they ended before.
+        busy: Option<f64>,
+        /// It may be called where the agent is not.
+        elsewhere: Option<Box<Reason>>,
+    },
+}
+
+impl Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Reason::NeverLoaded => write!(
+                f,
+                "the agent was never loaded: the command ended first, is statically linked, or changed its rights (setuid); profile the server itself instead of a wrapper"
+            ),
+            Reason::EnvironmentCleared { program } => write!(
+                f,
+                "{} runs without the agent: what started it cleared its environment (env -i, sudo, su), and LD_PRELOAD with it; give that program itself as the command, or let LD_PRELOAD and {ARENA_VARIABLE} through",
+                program.display()
+            ),
+            Reason::AgentRefused { program } => write!(
+                f,
+                "{} runs without the agent, though its environment names it: it is statically linked, has rights of its own (setuid, file capabilities), or may not read the agent's file; check them with file, getcap and ls -l",
+                program.display()
+            ),
+            Reason::InLibrary { name, library } => {
+                write!(
+                    f,
+                    "but {library} has it: write --interval '{library}!{name}'"
+                )
+            }
+            Reason::RelativePath { path } => write!(
+                f,
+                "{path} was loaded by a relative path (dlopen(\"./..\"), LD_LIBRARY_PATH=.), which names no file to other processes, so that it was not opened; load it by its whole path"
+            ),
+            Reason::NoLibrary { library, processes } => write!(
+                f,
+                "no library {library} was loaded by the {processes} processes with the agent; check its name with ldd or /proc/PID/maps"
+            ),
+            Reason::NoProgram { programs } => write!(
+                f,
+                "the command never ran {programs}; name another --preset, or the interval with --interval"
+            ),
+            Reason::NoWriteExecute { name } => write!(
+                f,
+                "the interval {name} never ended: its process gave up the right to change its code (PR_SET_MDWE) before that function was there to be hooked; switch that off for the profile (systemd: MemoryDenyWriteExecute=no), or choose an --interval in the program itself, which is hooked at its start"
+            ),
+            Reason::Refused { name, why } => write!(
+                f,
+                "the interval {name} never ended, because it could not be hooked: {why}; choose another --interval, such as a function that it calls"
+            ),
+            Reason::NeverEnded {
+                name,
+                in_flight,
+                recursive,
+            } => never_ended(f, name, *in_flight, *recursive),
+            Reason::NotCalled {
+                name,
+                processes,
+                busy,
+                elsewhere,
+            } => not_called(f, name, *processes, *busy, elsewhere.as_deref()),
+        }
+    }
+}
+
+fn never_ended(
+    f: &mut fmt::Formatter<'_>,
+    name: &str,
+    in_flight: u64,
+    recursive: bool,
+) -> fmt::Result {
+    let times = match in_flight {
+        1 => "one has begun and goes on".to_owned(),
+        many => format!("{many} have begun and go on"),
+    };
+    write!(
+        f,
+        "the interval {name} never ended while it was profiled, though "
+    )?;
+    if recursive {
+        write!(
+            f,
+            "{times}: its function calls itself, and an interval is the outermost call, which has not returned; name the calls inside as --interval CALLER>FUNCTION, or a function below, or profile for longer (--for)"
+        )
+    } else {
+        write!(
+            f,
+            "{times}: it is what runs all along (a loop), or takes longer than was profiled; choose another --interval, a function that it calls for each piece of work, or profile for longer (--for)"
+        )
+    }
+}
+
+fn not_called(
+    f: &mut fmt::Formatter<'_>,
+    name: &str,
+    processes: u32,
+    busy: Option<f64>,
+    elsewhere: Option<&Reason>,
+) -> fmt::Result {
+    write!(
+        f,
+        "the interval {name} never ended while it was profiled: nobody called it, in {processes} {} it hooked",
+        if processes == 1 {
+            "process that has"
+        } else {
+            "processes that have"
+        }
+    )?;
+    if let Some(elsewhere) = elsewhere {
+        return write!(f, "; {elsewhere}");
+    }
+    match busy {
+        Some(busy) if busy >= BUSY => write!(
+            f,
+            ". They were busy ({:.0} % of a processor) with something else: choose another --interval that this load runs through, or profile for longer (--for)",
+            100.0 * busy
+        ),
+        Some(busy) => write!(
+            f,
+            ". They were idle ({:.0} % of a processor): put them under load while they are profiled, for longer (--for), or choose another --interval",
+            100.0 * busy
+        ),
+        None => write!(
+            f,
+            ". They ended before they could be looked at: give them more to do, profile for longer (--for), or choose another --interval"
+        ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn not_called(busy: Option<f64>, elsewhere: Option<Reason>) -> String {
+        let reason = Reason::NotCalled {
+            name: "work".into(),
+            processes: 2,
+            busy,
+            elsewhere: elsewhere.map(Box::new),
+        };
+        reason.to_string()
+    }
+
+    #[test]
+    fn only_the_idle_are_to_be_put_under_load() {
+        assert!(not_called(Some(0.01), None).contains("put them under load"));
+        assert!(!not_called(Some(0.9), None).contains("put them under load"));
+        assert!(!not_called(None, None).contains("put them under load"));
+        let program = "/srv/server".into();
+        let elsewhere = not_called(Some(0.01), Some(Reason::EnvironmentCleared { program }));
+        assert!(elsewhere.contains("/srv/server runs without the agent"));
+        assert!(!elsewhere.contains("put them under load"));
+    }
+}

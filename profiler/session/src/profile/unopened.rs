@@ -1,0 +1,97 @@
+//! Why the time at calls is not split further when a session ends.
+
+use std::collections::BTreeMap;
+
+use evenkeel_analysis::unseen::Unopened;
+use evenkeel_wire::Role;
+
+use super::Session;
+use crate::location::Location;
+use crate::modules::Modules;
+use crate::plan::Planned;
+use crate::refine::known::{Calls, Pointers};
+
+/// One sentence for each reason: what hides there, and what would show it.
+const NOT_OPENED: &str = "the calls that it makes were not timed: it did not explain enough, or not surely, while there was time to go on; profile for longer (--for), lower --threshold, or name it as --interval";
+const NO_ROOM: &str =
+    "some of the calls that it makes had to make room for others: raise --max-probes";
+const POINTERS: &str =
+    "it calls through pointers that were not all looked at: profile for longer (--for)";
+const SYSTEM: &str = "it is in the C library or the loader, which are not opened: what it waits for is all that can be said (--waits)";
+const NO_CALLEE: &str = "whom it calls was not found out: profile for longer (--for), or install the debug symbols of what it calls";
+
+impl Session<'_> {
+    /// Calls whose inside was not timed, or not all of it, each with the reason.
+    pub(super) fn unopened(&mut self) -> Vec<Unopened> {
+        let refused = self.refused_by_function();
+        let scope = self.interval.as_ref().map(|(_, scope)| scope.clone());
+        let mut all: Vec<Unopened> = Vec::new();
+        let probes: Vec<(Option<u32>, Vec<Location>)> = self
+            .plan
+            .probes()
+            .iter()
+            .enumerate()
+            .filter(|(_, planned)| planned.role == Role::Inner)
+            .map(|(id, planned)| (Some(id as u32), planned.callees.clone()))
+            .chain([(None, scope.unwrap_or_default())])
+            .collect();
+        for (probe, callees) in probes {
+            let name = probe.map(|id| self.plan.sites.sites[id as usize].callee.clone());
+            let refused = name.and_then(|name| refused.get(&name).cloned());
+            let of_callees = callees.iter().find_map(|&callee| self.why_unopened(callee));
+            let planned = probe.map(|id| &self.plan.probes()[id as usize]);
+            let unknown = planned.filter(|_| callees.is_empty()).map(why_unknown);
+            let why = of_callees.or(unknown).map(str::to_owned).or(refused);
+            all.extend(why.map(|why| Unopened { probe, why }));
+        }
+        all
+    }
+
+    fn why_unopened(&mut self, function: Location) -> Option<&'static str> {
+        if !Modules::may_open(&self.arena, function.module) {
+            return Some(SYSTEM);
+        }
+        let known = self.steps.known.function(function);
+        match (known.calls, known.pointers) {
+            (Calls::NotOpened, _) => {
+                let module = self.modules.get(&self.arena, function.module).ok()?;
+                let makes_calls = !module.call_sites(function.address).is_empty();
+                makes_calls.then_some(NOT_OPENED)
+            }
+            (Calls::PartiallyOpened(_), _) => Some(NO_ROOM),
+            (_, Pointers::Unexplored { .. }) => Some(POINTERS),
+            _ => None,
+        }
+    }
+
+    /// Call sites that could not be timed, in words, by the function in which they are.
+    fn refused_by_function(&self) -> BTreeMap<String, String> {
+        let mut by_function: BTreeMap<String, (usize, String)> = BTreeMap::new();
+        for unpatched in self.plan.unpatched(&self.arena) {
+            let site = unpatched.site.as_str();
+            let site = site.split_once('!').map_or(site, |(_, site)| site);
+            if let Some((function, _)) = site.rsplit_once("+0x") {
+                let entry = by_function.entry(function.to_owned()).or_default();
+                entry.0 += 1;
+                entry.1 = unpatched.reason;
+            }
+        }
+        let in_words = |(count, reason): (usize, String)| match count {
+            1 => format!("a call in it cannot be timed: {reason}"),
+            many => format!("{many} calls in it cannot be timed: {reason}"),
+        };
+        by_function
+            .into_iter()
+            .map(|(function, refused)| (function, in_words(refused)))
+            .collect()
+    }
+}
+
+/// Why it is not known whom a call leads to.
+fn why_unknown(planned: &Planned) -> &'static str {
+    if planned.import.is_some() {
+        SYSTEM
+    } else {
+        NO_CALLEE
+    }
+}
