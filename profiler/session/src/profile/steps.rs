@@ -290,12 +290,9 @@ impl Session<'_> {
         if closing.over_budget {
             self.steps.known.probe_mut(id).over_budget = true;
             let site = &self.plan.sites.sites[id as usize];
-            let reason = format!(
-                "{} is called too often to be timed within --max-overhead",
-                site.callee
-            );
-            let site = site.site.clone();
-            self.plan.note_unpatched(site, reason);
+            let call = format!("{} at {}", site.callee, site.site);
+            let reason = "called too often for what it explains, with --max-overhead".to_owned();
+            self.plan.note_unpatched(call, reason);
             return;
         }
         let holder = self.plan.probes()[id as usize].holder;
