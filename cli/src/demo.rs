@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use clap::Args;
-use evenkeel_report::{html, terminal};
+use evenkeel_report::{advice, html, terminal};
 use evenkeel_servers::{Length, Options, Pgbench, PostgreSql, Script, ServerError};
 use evenkeel_session::launch::{CommandLine, find_agent};
 use evenkeel_session::presets::Preset;
@@ -193,7 +193,8 @@ fn session(
     let observer: &mut dyn Observer = &mut progress;
     let outcome = evenkeel_session::profile(&settings, done, observer);
     progress.done();
-    let Outcome { profile, .. } = outcome?;
+    let Outcome { mut profile, .. } = outcome?;
+    advice::add(&mut profile);
     print!(
         "{}",
         terminal::render(

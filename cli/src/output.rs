@@ -113,6 +113,7 @@ pub fn style<'a>(is_terminal: bool, tail: &'a str, by_class: bool, rows: usize) 
         tail,
         by_class,
         rows,
+        cohorts: false,
     }
 }
 

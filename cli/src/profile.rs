@@ -8,7 +8,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use clap::Args;
-use evenkeel_report::{html, json, terminal};
+use evenkeel_report::{advice, html, json, terminal};
 use evenkeel_session::launch::{CommandLine, Ending};
 use evenkeel_session::presets::{PRESETS, Preset};
 use evenkeel_session::profile::{IntervalSelector, Planting};
@@ -200,7 +200,11 @@ pub fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     let mut progress = SessionProgress::new(arguments.manual);
     let outcome = evenkeel_session::profile(&settings, &interrupted, &mut progress);
     progress.done();
-    let Outcome { profile, ending } = outcome?;
+    let Outcome {
+        mut profile,
+        ending,
+    } = outcome?;
+    advice::add(&mut profile);
     let style = output::style(is_terminal, &arguments.tail, false, arguments.k);
     eprint!("{}", terminal::render(&profile, &style));
     if let Some(path) = &arguments.json {

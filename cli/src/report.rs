@@ -7,7 +7,7 @@ use clap::Args;
 use evenkeel_analysis::Options;
 use evenkeel_analysis::profile::Profile;
 use evenkeel_analysis::timelines::Pick;
-use evenkeel_report::{html, json, terminal};
+use evenkeel_report::{advice, html, json, terminal};
 use evenkeel_session::recording::{Meta, Replay};
 
 use crate::output::{self, Failure};
@@ -20,6 +20,7 @@ Examples:
   evenkeel report run.keel
   evenkeel report run.keel --tail p99.9 --by class --html run.html
   evenkeel report run.keel --timeline p99 --timeline max
+  evenkeel report run.keel --cohorts
   evenkeel report run.keel --json | jq '.factors[0]'")]
 pub struct Arguments {
     /// A recording made by `evenkeel profile -o`
@@ -40,6 +41,9 @@ pub struct Arguments {
     /// What to show more of
     #[arg(long, value_name = "WHAT", value_parser = ["class"])]
     by: Option<String>,
+    /// Show all of the comparison of the slowest 1 % with the middle half, node by node
+    #[arg(long)]
+    cohorts: bool,
     #[command(flatten)]
     ranking: Ranking,
 }
@@ -89,12 +93,13 @@ pub fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
         println!("{}", json::render(&profile));
     } else {
         let by_class = arguments.by.is_some();
-        let style = output::style(
+        let mut style = output::style(
             output::stdout_is_terminal(),
             &arguments.tail,
             by_class,
             arguments.ranking.k,
         );
+        style.cohorts = arguments.cohorts;
         print!("{}", terminal::render(&profile, &style));
         if !arguments.timeline.is_empty() {
             print!("\n{}", terminal::timeline::render(&profile, &style));
@@ -170,6 +175,7 @@ pub fn load_or(
         }
     }
     replayed.meta.complete(&mut profile);
+    advice::add(&mut profile);
     if replayed.cut {
         profile.warnings.push(
             "the recording ends early (the profiler was killed): what was drained is shown"

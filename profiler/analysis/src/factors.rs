@@ -28,6 +28,7 @@ use rustc_hash::FxHashMap;
 
 use self::callers::callers;
 use crate::blocks::Blocks;
+use crate::findings::Trade;
 use crate::moments::fraction;
 use crate::parts::{Part, VarianceTree, pair_moment};
 use crate::paths::{PROBES, ROOT};
@@ -104,8 +105,17 @@ struct Candidate {
     height: u32,
 }
 
+/// A factor with the parts of the tree that it sums.
+#[derive(Clone, Debug)]
+pub struct Ranked {
+    /// The factor.
+    pub factor: Factor,
+    /// Its parts, both of each pair.
+    pub parts: Vec<Part>,
+}
+
 /// The factors of one round, best score first.
-pub fn factors(tree: &VarianceTree<'_>, blocks: &Blocks, selection: Selection) -> Vec<Factor> {
+pub fn factors(tree: &VarianceTree<'_>, blocks: &Blocks, selection: Selection) -> Vec<Ranked> {
     let functions = Functions::of(tree);
     let mut ranked = candidates(tree, &functions, selection);
     // One more than reported: the last one's order against it may mean nothing either.
@@ -133,12 +143,47 @@ pub fn factors(tree: &VarianceTree<'_>, blocks: &Blocks, selection: Selection) -
     };
     let reported = ranked.iter().enumerate().take(selection.k);
     reported
-        .map(|(at, candidate)| Factor {
-            se: replicates.standard_error(at),
-            tied_with_next: tied(at).unwrap_or(false),
-            ..candidate.describe(tree, &functions)
+        .map(|(at, candidate)| Ranked {
+            factor: Factor {
+                se: replicates.standard_error(at),
+                tied_with_next: tied(at).unwrap_or(false),
+                ..candidate.describe(tree, &functions)
+            },
+            parts: candidate.parts(),
         })
         .collect()
+}
+
+/// Pairs of functions of which one takes longer when the other takes less, so much that it takes at least `least` off the
+/// variance; the largest first.
+pub fn trades(tree: &VarianceTree<'_>, blocks: &Blocks, least: f64) -> Vec<Trade> {
+    let functions = Functions::of(tree);
+    let whole = tree.total.latency_moment();
+    let mut pairs: Vec<(Key, Vec<Term>)> = terms(tree, &functions).into_iter().collect();
+    pairs.retain(|(key, terms)| {
+        let contribution = fraction(moment_of(terms, tree), whole);
+        key.kind == FactorKind::Covariance && contribution <= -least
+    });
+    let replicates = blocks.jackknife(tree.total, |sums| {
+        let whole = sums.latency_moment();
+        let moment = |terms: &[Term]| terms.iter().map(|term| term.moment(sums, tree)).sum();
+        let all = pairs
+            .iter()
+            .map(|(_, terms)| fraction(moment(terms), whole));
+        all.collect()
+    });
+    let trade = |(at, (key, _)): (usize, &(Key, Vec<Term>))| Trade {
+        functions: key.functions.map(|id| functions.name(id)),
+        contribution: replicates.whole[at],
+        se: replicates.standard_error(at),
+    };
+    let mut trades: Vec<Trade> = pairs.iter().enumerate().map(trade).collect();
+    trades.retain(|trade| trade.contribution + 2.0 * trade.se < 0.0);
+    trades.sort_by(|a, b| {
+        let by_name = || a.functions.cmp(&b.functions);
+        a.contribution.total_cmp(&b.contribution).then_with(by_name)
+    });
+    trades
 }
 
 /// Algorithm 1, lines 1 to 13. The threshold comes before the choice of k here, as in the paper's text ("the top k
@@ -231,6 +276,16 @@ fn is_crossing(tree: &VarianceTree<'_>, part: Part) -> bool {
 impl Candidate {
     fn score(&self) -> f64 {
         self.specificity * self.contribution
+    }
+
+    fn parts(&self) -> Vec<Part> {
+        let parts = self.terms.iter().flat_map(|term| match *term {
+            Term::Variance(part) => [Some(part), None],
+            // The covariances among a function's own sites are between parts that are there anyway.
+            Term::Covariance(..) if self.key.kind == FactorKind::Variance => [None, None],
+            Term::Covariance(a, b) => [Some(a), Some(b)],
+        });
+        parts.flatten().collect()
     }
 
     fn describe(&self, tree: &VarianceTree<'_>, functions: &Functions) -> Factor {

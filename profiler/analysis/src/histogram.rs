@@ -18,6 +18,8 @@ pub struct Bucket {
     pub intervals: u64,
     /// By node id: sum of inclusive ticks, the root's being the sum of latencies; zero beyond its end.
     inclusive: Vec<i64>,
+    /// By node id: sum of calls; zero beyond its end.
+    calls: Vec<u64>,
 }
 
 /// The histogram.
@@ -37,6 +39,29 @@ pub struct Tail {
     pub intervals: u64,
     /// By node id: sum of inclusive ticks.
     inclusive: Vec<i128>,
+}
+
+/// Of the intervals of one round, those between two quantiles.
+#[derive(Clone, Debug, Default)]
+pub struct Cohort {
+    /// Lower bound of their latencies, ticks.
+    pub threshold: u64,
+    /// How many.
+    pub intervals: u64,
+    /// By node id: sum of inclusive ticks, and of calls.
+    nodes: Vec<(i128, u64)>,
+}
+
+impl Cohort {
+    /// Sum of inclusive ticks at a node.
+    pub fn inclusive(&self, node: u32) -> i128 {
+        self.nodes.get(node as usize).map_or(0, |sums| sums.0)
+    }
+
+    /// Sum of calls of a node.
+    pub fn calls(&self, node: u32) -> u64 {
+        self.nodes.get(node as usize).map_or(0, |sums| sums.1)
+    }
 }
 
 impl Tail {
@@ -65,8 +90,10 @@ impl Histogram {
             let node = entry.node as usize;
             if bucket.inclusive.len() <= node {
                 bucket.inclusive.resize(node + 1, 0);
+                bucket.calls.resize(node + 1, 0);
             }
             bucket.inclusive[node] += entry.inclusive;
+            bucket.calls[node] += u64::from(entry.calls);
         }
     }
 
@@ -118,6 +145,26 @@ impl Histogram {
         }
         debug_assert!(tail.inclusive(ROOT) >= 0);
         Some(tail)
+    }
+
+    /// The intervals from the bucket of one quantile to that of another, both included. Nothing without intervals.
+    pub fn between(&self, from: f64, to: f64) -> Option<Cohort> {
+        let ((first, _), (last, _)) = (self.bucket_at(from)?, self.bucket_at(to)?);
+        let mut cohort = Cohort {
+            threshold: lower_bound(first),
+            ..Cohort::default()
+        };
+        for bucket in &self.buckets[first..=last] {
+            cohort.intervals += bucket.intervals;
+            let length = cohort.nodes.len().max(bucket.inclusive.len());
+            cohort.nodes.resize(length, (0, 0));
+            let sums = bucket.inclusive.iter().zip(&bucket.calls);
+            for (mine, (&inclusive, &calls)) in cohort.nodes.iter_mut().zip(sums) {
+                mine.0 += i128::from(inclusive);
+                mine.1 += calls;
+            }
+        }
+        Some(cohort)
     }
 
     /// The bucket that holds the quantile, and the intervals in buckets below it.

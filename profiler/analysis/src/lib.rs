@@ -4,7 +4,7 @@
 //! an interval becomes a vector over call paths ([`vectors`], [`paths`]), vectors are summed in exact, mergeable sums
 //! ([`sums`], in time-ordered [`blocks`]; [`histogram`], [`classes`], [`self_cost`]), one set for each round of
 //! refinement ([`rounds`], told apart by [`plans`]; [`other_rounds`] keeps what earlier ones found). The sums become a [`profile::Profile`]: variance tree and shares ([`parts`], [`shares`]), factors
-//! ([`factors`]), classes ([`summary`]), [`attributes`], errors ([`jackknife`]), and what to know before trusting them ([`warnings`]).
+//! ([`factors`]), what of them is one cause ([`findings`]), slow beside fast ([`cohorts`]), classes ([`summary`]), [`attributes`], errors ([`jackknife`]), and what to know before trusting them ([`warnings`]).
 //!
 //! Where waits are followed, [`critical`] makes the vectors out of what all threads did, with [`states`] beside the calls; [`waits`],
 //! [`timelines`] and [`breakdown`] show what only it knows.
@@ -32,9 +32,11 @@ pub mod attributes;
 pub mod blocks;
 pub mod breakdown;
 pub mod classes;
+pub mod cohorts;
 pub mod critical;
 pub mod evidence;
 pub mod factors;
+pub mod findings;
 pub mod histogram;
 pub mod interval;
 pub mod jackknife;

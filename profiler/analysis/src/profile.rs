@@ -7,6 +7,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::cohorts::Cohorts;
+pub use crate::findings::{Finding, Trade, Uncovered};
 use crate::sites::Kind;
 
 /// Version of the JSON.
@@ -54,6 +56,18 @@ pub struct Profile {
     /// Paths that explained much of the variance in another round, and are not in the tree of this one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub seen_elsewhere: Vec<PathSeen>,
+    /// What makes the latency vary, one cause each, largest share first: they do not overlap.
+    #[serde(default)]
+    pub findings: Vec<Finding>,
+    /// What is in no finding.
+    #[serde(default)]
+    pub uncovered: Uncovered,
+    /// Functions that trade work: their covariance takes much off the variance.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub trades: Vec<Trade>,
+    /// The slowest 1 % beside the middle. Absent where no interval is slower than the middle.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cohorts: Option<Cohorts>,
     /// Factors, best score first (dissertation 2.3.2.2, algorithm 1).
     pub factors: Vec<Factor>,
     /// Classes of intervals and what of the variance lies between them.

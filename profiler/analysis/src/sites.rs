@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 /// What the time below a probe is spent on, as far as its name tells.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Kind {
     /// An ordinary call.

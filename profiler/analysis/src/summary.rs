@@ -9,7 +9,9 @@ use crate::attribute_lines;
 use crate::attributes::AttributeTable;
 use crate::breakdown;
 use crate::classes::{ClassSums, ClassTable};
+use crate::cohorts;
 use crate::factors::{self, Selection};
+use crate::findings;
 use crate::histogram::Histogram;
 use crate::interval::Reason;
 use crate::moments::{co_moment, fraction, standard_deviation};
@@ -119,6 +121,15 @@ pub fn profile(inputs: &Inputs<'_>) -> Profile {
         threshold: options.threshold,
         exponent: options.specificity,
     };
+    let ranked = factors::factors(&tree, blocks, selection);
+    let (findings, uncovered) = findings::findings(
+        &tree,
+        round,
+        inputs.classes,
+        &ranked,
+        options.threshold,
+        options.ticks_per_ns,
+    );
     let mut profile = Profile {
         version: PROFILE_VERSION,
         target: options.target.clone(),
@@ -151,7 +162,11 @@ pub fn profile(inputs: &Inputs<'_>) -> Profile {
             inputs.sites,
             options.ticks_per_ns,
         ),
-        factors: factors::factors(&tree, blocks, selection),
+        findings,
+        uncovered,
+        trades: factors::trades(&tree, blocks, options.threshold.max(findings::FINDING_MIN)),
+        cohorts: cohorts::cohorts(&tree, histogram, options.ticks_per_ns),
+        factors: ranked.into_iter().map(|ranked| ranked.factor).collect(),
         classes: classes(&tree, inputs),
         attributes: attribute_lines::attributes(
             &total,

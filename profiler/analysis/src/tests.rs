@@ -2,6 +2,7 @@
 
 mod callers;
 mod critical;
+mod findings;
 mod known;
 mod properties;
 mod ranking;

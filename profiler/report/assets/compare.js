@@ -76,6 +76,14 @@ const cameAndWent = () => {
   ], rows));
 };
 
+const findingChanges = () => changes.findings.length === 0 ? null
+  : section("Findings", "Causes of the latency's varying, as percentages of the variance before.", sortableTable([
+    { title: "Before", numeric: true, value: (f) => f.before_fraction, cell: (f) => f.in_before ? percent(f.before_fraction) : "" },
+    { title: "After", numeric: true, value: (f) => f.after_fraction, cell: (f) => f.in_after ? percent(f.after_fraction) : "" },
+    { title: "Change", numeric: true, value: (f) => f.change_of_variance, cell: (f) => `${signed(f.change_of_variance)} ${error(f.change_of_variance_se)}` },
+    { title: "Finding", value: (f) => f.headline, cell: (f) => el("b", { class: "mono" }, f.headline) },
+  ], changes.findings));
+
 document.title = `${after.interval}, before and after: Evenkeel`;
 document.getElementById("page").append(...[
   el("header", {}, el("h1", {}, "Before and after: ", el("span", { class: "mono", style: { fontSize: "20px" } }, after.interval)),
@@ -83,6 +91,7 @@ document.getElementById("page").append(...[
   ...changes.warnings.map((warning) => el("p", { class: "note" }, warning)),
   el("p", {}, el("b", {}, keepUnits(changes.summary))),
   latencyTable(),
+  findingChanges(),
   section("Variance flame graphs", "Width is a call's share; drawn to scale, the narrower graph has the smaller variance (or mean, or tail).", flames()),
   section("What changed", "Contribution to the variance in absolute terms, as a percentage of the variance before. Callers that only pass a change on are left out.", changeTable()),
   cameAndWent(),

@@ -80,11 +80,11 @@ const edges = () => [
 
 document.title = `${profile.interval}: Evenkeel`;
 document.getElementById("page").append(...[
-  header(), ...warnings(),
+  header(), ...warnings(), findingsSection(profile, data("findings")),
   section("Variance flame graph", "Width is the share of the latency's variance that a call accounts for; callees lie below their caller and add up to it.", flames()),
   section("Factors", "Ranked by score: what a function contributes, weighted by how specific it is (deep in the call graph). Factors overlap and may add up to more than 100 %. ≈ marks a tie with the next.", 
     profile.factors.length > 0 ? factorTable(profile, words) : el("p", {}, "None: no function contributes enough of the variance to be named.")),
-  ...edges(),
+  cohortsSection(profile), ...edges(),
   section("Latency", "Intervals by latency, logarithmic axis; equal areas hold equal numbers of intervals (linear height).", histogram(profile)),
   section("Variance tree", null, treeTable(profile.tree)),
   elsewhere(), classes(), attributes(), conduct(), unpatched(),

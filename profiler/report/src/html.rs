@@ -7,6 +7,7 @@
 use evenkeel_analysis::profile::Profile;
 use serde::Serialize;
 
+use crate::findings;
 use crate::paths::Paths;
 use crate::words;
 
@@ -15,7 +16,7 @@ const PAGE: &str = include_str!("../assets/page.html");
 pub const STYLE: &str = include_str!("../assets/style.css");
 
 /// Shared by the pages, in order of dependence.
-const PARTS: [&str; 8] = [
+const PARTS: [&str; 9] = [
     include_str!("../assets/units.js"),
     include_str!("../assets/elements.js"),
     include_str!("../assets/layout.js"),
@@ -24,6 +25,7 @@ const PARTS: [&str; 8] = [
     include_str!("../assets/table.js"),
     include_str!("../assets/tree.js"),
     include_str!("../assets/edges.js"),
+    include_str!("../assets/findings.js"),
 ];
 const REPORT: &str = include_str!("../assets/report.js");
 const COMPARE: &str = include_str!("../assets/compare.js");
@@ -31,7 +33,7 @@ const COMPARE: &str = include_str!("../assets/compare.js");
 /// The tail the sentences of the factor table speak of.
 const TAIL: &str = "p99";
 
-/// The report page. The profile inside is the element `#profile`, its factors in plain words `#words`.
+/// The report page. The profile inside is the element `#profile`, its factors in plain words `#words`, its findings `#findings`.
 pub fn render(profile: &Profile) -> String {
     let paths = Paths::of(&profile.tree);
     let sentences: Vec<_> = profile
@@ -40,9 +42,19 @@ pub fn render(profile: &Profile) -> String {
         .map(|f| words::explain(profile, &paths, f, TAIL))
         .collect();
     page(
-        &(data("profile", profile) + &data("words", &sentences)),
+        &(data("profile", profile)
+            + &data("words", &sentences)
+            + &data("findings", &told(profile))),
         REPORT,
     )
+}
+
+/// Each finding in plain words.
+fn told(profile: &Profile) -> Vec<Vec<String>> {
+    let findings = profile.findings.iter();
+    findings
+        .map(|finding| findings::sentences(profile, finding, TAIL))
+        .collect()
 }
 
 /// The page of a comparison: both profiles, and what changed between them.

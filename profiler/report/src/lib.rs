@@ -4,9 +4,11 @@
 //! asks the terminal anything. A module a format: [`terminal`], [`html`], [`json`]; [`compare`] sets two profiles side by
 //! side in all three. What they share: [`units`] (numbers), [`fit`] (text into columns), [`names`] (long
 //! functions' names), [`paths`] (call paths of the
-//! tree) and [`words`] (a factor in plain words).
+//! tree), [`words`] (a factor in plain words) and [`findings`] (a finding in plain words).
 
+pub mod advice;
 pub mod compare;
+pub mod findings;
 pub mod fit;
 pub mod html;
 pub mod json;

@@ -2,7 +2,7 @@
 
 mod fixture;
 
-use evenkeel_analysis::profile::{Factor, Node, Profile};
+use evenkeel_analysis::profile::{Factor, Finding, Node, Profile};
 use evenkeel_report::compare::{Comparison, Match};
 use evenkeel_report::fit::columns;
 use evenkeel_report::json;
@@ -230,4 +230,52 @@ fn as_json() {
         value.get("before").is_none(),
         "the profiles themselves are not repeated"
     );
+}
+
+/// 60 % of a variance of 100 falls to 30 % of one of 50: 15 % of the variance before. What only one side has stands against nought.
+#[test]
+fn findings_before_and_after() {
+    let profile = |variance_ns2: f64, findings: &[(&str, f64)]| Profile {
+        variance_ns2,
+        findings: findings
+            .iter()
+            .map(|&(function, share)| Finding {
+                headline: format!("{function} called by g"),
+                function: function.into(),
+                called_by: Some("g".into()),
+                share,
+                se: 0.01,
+                ..Finding::default()
+            })
+            .collect(),
+        ..Profile::default()
+    };
+    let (before, after) = (
+        profile(100.0, &[("wait", 0.6), ("gone", 0.2)]),
+        profile(50.0, &[("wait", 0.3)]),
+    );
+    let comparison = Comparison::new(&before, &after);
+    let found: Vec<_> = comparison
+        .findings
+        .iter()
+        .map(|f| {
+            (
+                f.function.as_str(),
+                f.before_fraction,
+                f.after_fraction,
+                f.in_after,
+            )
+        })
+        .collect();
+    assert_eq!(
+        found,
+        [("wait", 0.6, 0.15, true), ("gone", 0.2, 0.0, false)]
+    );
+    let text = comparison.terminal(&Style::default());
+    assert!(
+        text.contains("    60.0 %     15.0 %    -45.0 % ±1.1    wait called by g"),
+        "{text}"
+    );
+    assert!(text.contains("    20.0 %  not found    -20.0 %"), "{text}");
+    assert!(comparison.html().contains("wait called by g"));
 }

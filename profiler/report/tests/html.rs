@@ -2,6 +2,7 @@
 
 mod fixture;
 
+use evenkeel_analysis::findings::{Advice, Finding};
 use evenkeel_analysis::profile::Profile;
 use evenkeel_report::compare::Comparison;
 use evenkeel_report::html;
@@ -62,6 +63,27 @@ fn the_profile_inside_is_the_profile() {
             serde_json::from_str(data(&html::render(&profile), "profile")).unwrap();
         assert_eq!(inside, profile);
     }
+}
+
+/// What the target calls its functions is no markup in a finding either, and sources of advice are text, not references.
+#[test]
+fn findings_are_on_the_page() {
+    let mut profile = fixture::before();
+    profile.findings = vec![Finding {
+        headline: HOSTILE.concat(),
+        means: Some("Commits wait".into()),
+        advice: vec![Advice {
+            what: "Wait less.".into(),
+            source: "https://example.org/".into(),
+            ..Advice::default()
+        }],
+        ..Finding::default()
+    }];
+    let page = html::render(&profile);
+    assert!(!page.contains("https://"));
+    assert_eq!(tags(&page), tags(&html::render(&fixture::before())));
+    let told: Vec<Vec<String>> = serde_json::from_str(data(&page, "findings")).unwrap();
+    assert_eq!(told[0][0], "Commits wait.");
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 mod fixture;
 
+use evenkeel_analysis::findings::{Advice, Finding, FindingClass, GivesUp, Holder};
 use evenkeel_analysis::profile::{Caller, Profile};
 use evenkeel_report::json;
 
@@ -77,4 +78,46 @@ fn callers_of_a_factor() {
     assert_eq!(first["callers"][0]["function"], "RecordTransactionCommit");
     assert_eq!(first["callers"][0]["contribution"], 0.5);
     assert!(second.get("caller").is_none() && second.get("callers").is_none());
+}
+
+/// The field names of findings are the design's; a file without them is read, too.
+#[test]
+fn findings() {
+    let finding = Finding {
+        headline: "XactLockTableWait called by heap_update".into(),
+        function: "XactLockTableWait".into(),
+        called_by: Some("heap_update".into()),
+        tail_share: [("p99".to_owned(), 0.5)].into(),
+        classes: vec![FindingClass::default()],
+        waits_for: vec![Holder::default()],
+        factors: vec![2],
+        advice: vec![Advice {
+            gives_up: Some(GivesUp::Durability),
+            ..Advice::default()
+        }],
+        ..Finding::default()
+    };
+    let mut profile = fixture::before();
+    assert!(profile.findings.is_empty(), "a file of an earlier version");
+    profile.findings = vec![finding];
+    let text = json::render(&profile);
+    assert_eq!(serde_json::from_str::<Profile>(&text).unwrap(), profile);
+    let value: serde_json::Value = serde_json::from_str(&text).unwrap();
+    let first = &value["findings"][0];
+    for field in [
+        "headline",
+        "function",
+        "called_by",
+        "share",
+        "se",
+        "mean_ns",
+        "calls_mean",
+    ] {
+        assert!(first.get(field).is_some(), "{field}");
+    }
+    assert_eq!(first["tail_share"]["p99"], 0.5);
+    assert_eq!(first["factors"][0], 2);
+    assert!(first["classes"][0]["share"].is_number() && first["waits_for"][0]["class"].is_string());
+    assert_eq!(first["advice"][0]["gives_up"], "durability");
+    assert!(value["uncovered"]["share"].is_number());
 }

@@ -5,5 +5,5 @@ mod locks;
 mod moving;
 mod random;
 mod states;
-mod streams;
+pub mod streams;
 mod views;

@@ -27,7 +27,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     })
 }
 
-fn traces() -> impl Strategy<Value = Vec<Vec<Step>>> {
+pub fn traces() -> impl Strategy<Value = Vec<Vec<Step>>> {
     prop::collection::vec(steps(), 1..40)
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use evenkeel_analysis::profile::{Factor, FactorKind, Node, Profile};
+use evenkeel_analysis::profile::{Factor, FactorKind, Finding, Node, Profile};
 use serde::Serialize;
 
 use super::matching::{self, Match, Pair};
@@ -87,6 +87,30 @@ impl FactorChange {
     }
 }
 
+/// A finding in both profiles.
+#[derive(Clone, Debug, Serialize)]
+pub struct FindingChange {
+    /// As in the profile.
+    pub headline: String,
+    /// As in the profile.
+    pub function: String,
+    /// As in the profile.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub called_by: Option<String>,
+    /// Whether the profile before has it.
+    pub in_before: bool,
+    /// Whether the profile after has it.
+    pub in_after: bool,
+    /// Its variance before, as a fraction of Var(L) before.
+    pub before_fraction: f64,
+    /// Its variance after, as a fraction of Var(L) before.
+    pub after_fraction: f64,
+    /// The difference.
+    pub change_of_variance: f64,
+    /// Its standard error.
+    pub change_of_variance_se: f64,
+}
+
 /// A number with its standard error.
 #[derive(Clone, Copy, Debug, Default)]
 struct Measured {
@@ -151,6 +175,14 @@ impl<'a> Recording<'a> {
         let factors = &self.profile.factors;
         let factor = factors.iter().find(|factor| is_same(factor, named))?;
         Some(self.contribution_ns2(factor.contribution, factor.se))
+    }
+
+    fn finding_ns2(&self, named: &Finding) -> Option<Measured> {
+        let is_same = |finding: &&Finding| {
+            (&finding.function, &finding.called_by) == (&named.function, &named.called_by)
+        };
+        let finding = self.profile.findings.iter().find(is_same)?;
+        Some(self.contribution_ns2(finding.share, finding.se))
     }
 
     fn of_variance(&self, ns2: f64) -> f64 {
@@ -261,4 +293,31 @@ fn factor(named: &Factor, before: &Recording, after: &Recording) -> FactorChange
         change_of_variance_se: before.of_variance(contribution_ns2.se),
         contribution_ns2,
     }
+}
+
+/// All findings of both profiles, largest change first.
+pub(super) fn findings(before: &Profile, after: &Profile) -> Vec<FindingChange> {
+    let mut seen = HashSet::new();
+    let mut named: Vec<&Finding> = before.findings.iter().chain(&after.findings).collect();
+    named.retain(|finding| seen.insert((&finding.function, &finding.called_by)));
+    let [before, after] = [Recording::new(before), Recording::new(after)];
+    let change = |named: &Finding| {
+        let [b, a] = [&before, &after].map(|recording| recording.finding_ns2(named));
+        let contribution_ns2 = Change::new(b.unwrap_or_default(), a.unwrap_or_default());
+        FindingChange {
+            headline: named.headline.clone(),
+            function: named.function.clone(),
+            called_by: named.called_by.clone(),
+            in_before: b.is_some(),
+            in_after: a.is_some(),
+            before_fraction: before.of_variance(contribution_ns2.before),
+            after_fraction: before.of_variance(contribution_ns2.after),
+            change_of_variance: before.of_variance(contribution_ns2.change),
+            change_of_variance_se: before.of_variance(contribution_ns2.se),
+        }
+    };
+    let mut changes: Vec<FindingChange> = named.into_iter().map(change).collect();
+    let size = |change: &FindingChange| change.change_of_variance.abs();
+    changes.sort_by(|a, b| size(b).total_cmp(&size(a)));
+    changes
 }

@@ -17,7 +17,7 @@ use serde::Serialize;
 
 use crate::terminal::Style;
 use crate::{html, names, units, words};
-pub use changes::{Change, ERRORS_MIN, FactorChange, NodeChange};
+pub use changes::{Change, ERRORS_MIN, FactorChange, FindingChange, NodeChange};
 pub use matching::Match;
 
 /// Columns of a factor's name in the summary.
@@ -38,6 +38,8 @@ pub struct Comparison<'a> {
     pub latency: Vec<LatencyChange>,
     /// Nodes of both trees, largest change of contribution first.
     pub nodes: Vec<NodeChange>,
+    /// Findings of both profiles, largest change first.
+    pub findings: Vec<FindingChange>,
     /// Factors of both profiles, largest change of contribution first.
     pub factors: Vec<FactorChange>,
     #[serde(skip)]
@@ -70,6 +72,7 @@ impl<'a> Comparison<'a> {
             warnings: warnings(before, after),
             intervals: [before.intervals, after.intervals],
             latency: latency(before, after),
+            findings: changes::findings(before, after),
             nodes,
             factors,
             before,

@@ -9,6 +9,8 @@ use crate::{fit, names, units, words};
 /// Changes below this part of the variance before are not listed.
 const CHANGE_MIN: f64 = 0.001;
 
+const COLUMNS_BEFORE_FINDING: usize = 42;
+
 /// Columns before the call, without those of the mean.
 const COLUMNS_BEFORE_CALL: usize = 43;
 
@@ -22,6 +24,7 @@ pub(super) fn render(comparison: &Comparison, style: &Style) -> String {
         let plain: Vec<_> = comparison.warnings.iter().map(|w| fit::plain(w)).collect();
         sections.push(list(&plain, style));
     }
+    sections.extend(findings(comparison, style));
     sections.push(nodes(comparison, style));
     sections.extend(came_and_went(comparison, style));
     sections.join("\n")
@@ -67,6 +70,40 @@ fn latency(comparison: &Comparison, style: &Style) -> String {
         out.push_str(&format!("  {line}\n"));
     }
     out
+}
+
+/// What was found before and after; nothing where neither file has findings.
+fn findings(comparison: &Comparison, style: &Style) -> Option<String> {
+    if comparison.findings.is_empty() {
+        return None;
+    }
+    let paint = style.paint();
+    let mut out = title("FINDINGS", "in % of the variance before", style);
+    out.push_str(&paint.dim("    before      after        change"));
+    out.push('\n');
+    for finding in &comparison.findings {
+        let side = |is_there: bool, part: f64| match is_there {
+            true => fit::right(&units::percent(part), 10),
+            false => fit::right("not found", 10),
+        };
+        let change = fit::right(&units::signed_percent(finding.change_of_variance), 10);
+        out.push_str(&format!(
+            "{} {} {} {}  {}\n",
+            side(finding.in_before, finding.before_fraction),
+            side(finding.in_after, finding.after_fraction),
+            if finding.change_of_variance > 0.0 {
+                paint.worse(&change)
+            } else {
+                paint.better(&change)
+            },
+            paint.dim(&fit::left(&units::error(finding.change_of_variance_se), 6)),
+            fit::middle(
+                &fit::plain(&finding.headline),
+                style.columns() - COLUMNS_BEFORE_FINDING
+            ),
+        ));
+    }
+    Some(out)
 }
 
 fn name(figure: &str) -> String {

@@ -2,8 +2,10 @@
 
 mod attributes;
 mod classes;
+mod cohorts;
 mod elsewhere;
 mod factors;
+mod findings;
 mod header;
 mod notes;
 pub(crate) mod paint;
@@ -37,6 +39,8 @@ pub struct Style<'a> {
     pub by_class: bool,
     /// Factors listed at most; the tree gets three rows for each.
     pub rows: usize,
+    /// The whole comparison of the slowest with the middle, not only where they differ most.
+    pub cohorts: bool,
 }
 
 impl Default for Style<'_> {
@@ -47,6 +51,7 @@ impl Default for Style<'_> {
             tail: "p99",
             by_class: false,
             rows: 10,
+            cohorts: false,
         }
     }
 }
@@ -65,10 +70,10 @@ impl Style<'_> {
 pub fn render(profile: &Profile, style: &Style) -> String {
     let profile = plain::profile(profile);
     let paths = Paths::of(&profile.tree);
-    let mut sections = vec![
-        header::render(&profile, style),
-        factors::render(&profile, &paths, style),
-    ];
+    let mut sections = vec![header::render(&profile, style)];
+    sections.extend(findings::render(&profile, style));
+    sections.push(factors::render(&profile, &paths, style));
+    sections.extend(cohorts::render(&profile, &paths, style));
     sections.push(tree::render(&profile, style));
     sections.extend(elsewhere::render(&profile, &paths, style));
     sections.extend(waits::render(&profile, style));

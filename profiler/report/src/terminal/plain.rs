@@ -1,6 +1,6 @@
 //! A profile whose names cannot command the terminal: symbols, SQL and arguments come from the target.
 
-use evenkeel_analysis::profile::{Node, Profile, Timeline, WaitedFor};
+use evenkeel_analysis::profile::{Finding, Node, Profile, Timeline, WaitedFor};
 
 use crate::fit;
 
@@ -14,6 +14,17 @@ pub(crate) fn profile(profile: &Profile) -> Profile {
         .into_iter()
         .map(|(reason, n)| (fit::plain(&reason), n))
         .collect();
+    profile.findings.iter_mut().for_each(finding);
+    let trading = profile
+        .trades
+        .iter_mut()
+        .flat_map(|trade| &mut trade.functions);
+    trading.for_each(clean);
+    let nodes = profile
+        .cohorts
+        .iter_mut()
+        .flat_map(|cohorts| &mut cohorts.nodes);
+    nodes.for_each(|node| clean(&mut node.path));
     for factor in &mut profile.factors {
         factor
             .functions
@@ -46,6 +57,25 @@ pub(crate) fn profile(profile: &Profile) -> Profile {
     }
     profile.warnings.iter_mut().for_each(clean);
     profile
+}
+
+fn finding(finding: &mut Finding) {
+    clean(&mut finding.headline);
+    clean(&mut finding.function);
+    finding.called_by.iter_mut().for_each(clean);
+    finding.paths.iter_mut().for_each(clean);
+    finding
+        .classes
+        .iter_mut()
+        .for_each(|class| clean(&mut class.name));
+    for holder in &mut finding.waits_for {
+        clean(&mut holder.class);
+        holder.function.iter_mut().for_each(clean);
+    }
+    finding
+        .meanwhile
+        .iter_mut()
+        .for_each(|it| clean(&mut it.function));
 }
 
 fn node(node: &mut Node) {

@@ -1,0 +1,174 @@
+//! Which of the interval's own functions each node's time is caused by.
+//!
+//! A *context* is the chain of functions that tell something, from the interval down: plumbing of the C library and of servers,
+//! and functions without a name, belong to whoever calls them. Where the interval waits, everything below the wait belongs to the
+//! function that waits. Time that is no function's doing (no processor, a page, its turn) has contexts of its own.
+
+use rustc_hash::FxHashMap;
+
+use super::plumbing::{is_plumbing, is_unnamed};
+use crate::parts::{Part, VarianceTree};
+use crate::paths::{PROBES, ROOT};
+use crate::states::State;
+
+/// The interval itself: what stays here is in no finding.
+pub const TOP: u32 = 0;
+/// What time is called that passes ready to run, or woken, without a processor.
+pub const NO_PROCESSOR: &str = "no processor";
+
+/// A function and those that lead to it.
+#[derive(Clone, Copy, Debug)]
+pub struct Context {
+    /// Index into [`Causes::names`].
+    pub function: u32,
+    /// The context above; [`TOP`] is its own.
+    pub above: u32,
+    /// Functions down to it: 0 for [`TOP`].
+    pub depth: u32,
+}
+
+/// The contexts of a tree.
+#[derive(Debug, Default)]
+pub struct Causes {
+    /// Contexts, those above before those below.
+    pub contexts: Vec<Context>,
+    /// Names of functions.
+    pub names: Vec<String>,
+    /// By node: its context; [`TOP`] where it was not taken.
+    pub of_node: Vec<u32>,
+    /// By node: it is on the other side of one of the `crossings`.
+    pub is_foreign: Vec<bool>,
+    /// Nodes at which a path leaves the interval for whom it waits for.
+    pub crossings: Vec<u32>,
+    ids: FxHashMap<String, u32>,
+    interned: FxHashMap<(u32, u32), u32>,
+}
+
+impl Causes {
+    /// Finds the context of every node.
+    pub fn of(tree: &VarianceTree<'_>) -> Causes {
+        let nodes = tree.paths.all().len();
+        let mut causes = Causes {
+            of_node: vec![TOP; nodes],
+            is_foreign: vec![false; nodes],
+            ..Causes::default()
+        };
+        let root = causes.id(tree.name(Part::Call(ROOT)));
+        causes.contexts.push(Context {
+            function: root,
+            above: TOP,
+            depth: 0,
+        });
+        // Below these nothing changes the context.
+        let mut is_settled = vec![false; nodes];
+        for node in tree.nodes() {
+            let at = node as usize;
+            let above = tree.paths.get(node).parent as usize;
+            let here = causes.of_node[above];
+            if node == ROOT {
+                if tree.is_opened(ROOT) || !tree.children(ROOT).is_empty() {
+                    let own = tree.name(Part::Body(ROOT));
+                    causes.of_node[at] = causes.below(TOP, own);
+                }
+                continue;
+            }
+            let here = if above == ROOT as usize { TOP } else { here };
+            is_settled[at] = is_settled[above];
+            causes.is_foreign[at] = causes.is_foreign[above];
+            causes.of_node[at] = if is_settled[at] || node == PROBES {
+                here
+            } else {
+                is_settled[at] = settles(tree.state(node));
+                if is_crossing(tree.state(node)) {
+                    causes.crossings.push(node);
+                    causes.is_foreign[at] = true;
+                }
+                causes.step(tree, node, here)
+            };
+        }
+        causes
+    }
+
+    /// The context of a node of the interval's own, `here` being that above it.
+    fn step(&mut self, tree: &VarianceTree<'_>, node: u32, here: u32) -> u32 {
+        match tree.state(node) {
+            Some(State::Preempted | State::Woken) => self.below(TOP, NO_PROCESSOR.to_owned()),
+            Some(State::Fault | State::Turn | State::Queued) => {
+                self.below(TOP, tree.name(Part::Call(node)))
+            }
+            Some(_) if here != TOP => here,
+            None => {
+                let name = tree.function(Part::Call(node));
+                if here != TOP && self.tells_less(&name, here) {
+                    here
+                } else {
+                    self.below(here, name)
+                }
+            }
+            // A wait of the interval's own, outside of every call.
+            Some(State::Other(_) | State::Background | State::Helper) => here,
+            Some(_) => self.below(TOP, tree.name(Part::Call(node))),
+        }
+    }
+
+    /// Whether a function tells less than the context that calls it.
+    fn tells_less(&self, name: &str, here: u32) -> bool {
+        let above = self.name(here);
+        name == above || is_plumbing(name) || (is_unnamed(name) && !is_unnamed(above))
+    }
+
+    fn id(&mut self, name: String) -> u32 {
+        let next = self.names.len() as u32;
+        match self.ids.get(&name) {
+            Some(&id) => id,
+            None => {
+                self.names.push(name.clone());
+                self.ids.insert(name, next);
+                next
+            }
+        }
+    }
+
+    fn below(&mut self, above: u32, name: String) -> u32 {
+        let function = self.id(name);
+        let next = self.contexts.len() as u32;
+        let found = *self.interned.entry((above, function)).or_insert(next);
+        if found == next {
+            self.contexts.push(Context {
+                function,
+                above,
+                depth: self.contexts[above as usize].depth + 1,
+            });
+        }
+        found
+    }
+
+    /// Name of a context's function.
+    pub fn name(&self, context: u32) -> &str {
+        &self.names[self.contexts[context as usize].function as usize]
+    }
+
+    /// Whether a call enters its context, and does not go on in it.
+    pub fn enters(&self, tree: &VarianceTree<'_>, node: u32) -> bool {
+        let above = tree.paths.get(node).parent;
+        let here = self.of_node[node as usize];
+        node != ROOT && here != TOP && (above == ROOT || self.of_node[above as usize] != here)
+    }
+
+    /// The function and its caller: what a finding is about, however it was reached.
+    pub fn key(&self, context: u32) -> [u32; 2] {
+        let Context {
+            function, above, ..
+        } = self.contexts[context as usize];
+        [function, self.contexts[above as usize].function]
+    }
+}
+
+fn is_crossing(state: Option<State>) -> bool {
+    matches!(state, Some(State::Other(_) | State::Background))
+}
+
+fn settles(state: Option<State>) -> bool {
+    let is_no_doing = matches!(state, Some(State::Preempted | State::Woken | State::Fault));
+    is_crossing(state) || is_no_doing
+}

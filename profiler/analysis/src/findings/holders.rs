@@ -1,0 +1,114 @@
+//! Whom a finding waits for, and what they do meanwhile.
+
+use std::collections::BTreeMap;
+
+use super::causes::Causes;
+use super::model::{Holder, Meanwhile};
+use super::plumbing::{is_plumbing, is_unnamed};
+use crate::parts::{Part, VarianceTree};
+use crate::states::State;
+
+/// A function is what they do if so much of their time is in it.
+const MOST: f64 = 0.5;
+/// Holders listed, at most.
+const HOLDERS_MAX: usize = 8;
+
+/// Time by function: ticks, and the deepest level at which it was met.
+type Times = BTreeMap<String, (i128, u32)>;
+
+#[derive(Default)]
+struct Group {
+    ticks: i128,
+    own: Times,
+}
+
+/// Holders below `crossings`, most time first, and what all of them together do. `whole` is the finding's time, ticks.
+pub fn holders(
+    tree: &VarianceTree<'_>,
+    crossings: impl Iterator<Item = u32>,
+    whole: i128,
+) -> (Vec<Holder>, Option<Meanwhile>) {
+    let mut groups: BTreeMap<String, Group> = BTreeMap::new();
+    let (mut all, mut waited) = (Times::default(), 0);
+    for node in crossings {
+        let class = match tree.state(node) {
+            Some(State::Other(class)) => tree.class(class.into()).to_owned(),
+            _ => tree.name(Part::Call(node)),
+        };
+        let ticks = tree.total.node(node).inclusive;
+        waited += ticks;
+        let group = groups.entry(class).or_default();
+        group.ticks += ticks;
+        collect(tree, node, &mut group.own, false);
+        collect(tree, node, &mut all, true);
+    }
+    let mut groups: Vec<(String, Group)> = groups.into_iter().collect();
+    groups.sort_by_key(|(_, group)| std::cmp::Reverse(group.ticks));
+    groups.retain(|(_, group)| group.ticks > 0);
+    let holder = |(class, group): (String, Group)| Holder {
+        class,
+        of_time: part(group.ticks, whole),
+        function: most(&group.own, group.ticks).map(|(function, _)| function),
+    };
+    let meanwhile = most(&all, waited).map(|(function, ticks)| Meanwhile {
+        function,
+        of_time: part(ticks, waited),
+    });
+    let listed = groups.into_iter().take(HOLDERS_MAX);
+    (listed.map(holder).collect(), meanwhile)
+}
+
+fn part(ticks: i128, whole: i128) -> f64 {
+    if whole > 0 {
+        ticks as f64 / whole as f64
+    } else {
+        0.0
+    }
+}
+
+/// Inclusive times of the functions that tell something below a node, each at its outermost call; with `further`, also of whom
+/// that thread waits for.
+fn collect(tree: &VarianceTree<'_>, from: u32, times: &mut Times, further: bool) {
+    let mut open: Vec<(u32, u32, Vec<String>)> = vec![(from, 0, Vec::new())];
+    while let Some((node, depth, mut above)) = open.pop() {
+        let state = tree.state(node);
+        let leaves = matches!(state, Some(State::Other(_) | State::Background));
+        if leaves && node != from && !further {
+            continue;
+        }
+        if state.is_none() {
+            let name = tree.function(Part::Call(node));
+            if !is_plumbing(&name) && !is_unnamed(&name) && !above.contains(&name) {
+                let (ticks, deepest) = times.entry(name.clone()).or_default();
+                *ticks += tree.total.node(node).inclusive;
+                *deepest = depth.max(*deepest);
+                above.push(name);
+            }
+        }
+        for &child in tree.children(node) {
+            open.push((child, depth + 1, above.clone()));
+        }
+    }
+}
+
+/// The deepest function with most of the time.
+fn most(times: &Times, whole: i128) -> Option<(String, i128)> {
+    let enough = times
+        .iter()
+        .filter(|&(_, &(ticks, _))| whole > 0 && ticks as f64 >= MOST * whole as f64);
+    enough
+        .max_by_key(|&(_, &(ticks, depth))| (depth, std::cmp::Reverse(ticks)))
+        .map(|(name, &(ticks, _))| (name.clone(), ticks))
+}
+
+/// Nodes at which paths of one finding leave the interval.
+pub fn crossings<'a>(
+    causes: &'a Causes,
+    is_own: impl Fn(u32) -> bool + 'a,
+) -> impl Iterator<Item = u32> + 'a {
+    causes
+        .crossings
+        .iter()
+        .copied()
+        .filter(move |&node| is_own(causes.of_node[node as usize]))
+}

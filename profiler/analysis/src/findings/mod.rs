@@ -1,0 +1,306 @@
+//! Findings: what a person reads first. Factors overlap, and a chain of callers and callees that wait in one place is a factor each;
+//! a finding is one cause, and no two share any time.
+//!
+//! 1. Each node's own time belongs to a *context*: the chain of functions that tell something ([`causes`]). So a chain of callers
+//!    and callees ends in one function, that of its wait; the C library below it is part of it, and so is whatever those do
+//!    that it waits for. Several call sites of one function in one caller are one.
+//! 2. The shares Cov(x, L) / Var(L) of own times add up to 1. Contexts that have enough are findings, smaller ones fall to their
+//!    caller ([`partition`]). A share takes in half of each covariance with the rest, so covariances within a finding
+//!    are its own.
+//! 3. A finding says how much (share, part of the tail), how often, in which classes, and whom it waits for ([`holders`]). Factors are
+//!    assigned to the findings in which their nodes' time lies.
+//!
+//! Negative covariances that matter are [`Trade`]s, and beside the findings.
+
+pub mod causes;
+mod holders;
+mod model;
+pub mod partition;
+pub mod plumbing;
+
+use std::collections::BTreeMap;
+
+use crate::classes::{ClassSums, ClassTable};
+use crate::factors::Ranked;
+use crate::moments::{co_moment, fraction};
+use crate::parts::{Part, VarianceTree};
+use crate::paths::{PROBES, ROOT};
+use crate::rounds::Detail;
+use crate::shares::TAILS;
+use crate::sites::Kind;
+use causes::{Causes, TOP};
+use partition::{Measured, Partition};
+
+pub use model::{Advice, Finding, FindingClass, GivesUp, Holder, Meanwhile, Trade, Uncovered};
+
+/// Share of a finding, at least.
+pub const FINDING_MIN: f64 = 0.05;
+/// A factor is part of each finding that has so much of its time's share.
+const FACTOR_PART: f64 = 0.25;
+/// Classes listed of one finding, at most.
+const CLASSES_MAX: usize = 8;
+/// A class is listed from this part of the finding's share on.
+const CLASS_PART: f64 = 0.01;
+
+/// The findings of one round, largest share first, and what is in none. `factors` are those of the same tree.
+pub fn findings(
+    tree: &VarianceTree<'_>,
+    detail: &Detail,
+    classes: &ClassTable,
+    factors: &[Ranked],
+    threshold: f64,
+    ticks_per_ns: f64,
+) -> (Vec<Finding>, Uncovered) {
+    let causes = Causes::of(tree);
+    let whole = tree.total.latency_moment();
+    if whole <= 0.0 {
+        return (Vec::new(), Uncovered::default());
+    }
+    let blocks = &detail.sums.blocks;
+    let replicates = blocks.jackknife(tree.total, |sums| {
+        let mut shares = vec![0.0; causes.contexts.len()];
+        let whole = sums.latency_moment();
+        for node in tree.nodes() {
+            let own = sums.exclusive_latency_moment(node);
+            shares[causes.of_node[node as usize] as usize] += fraction(own, whole);
+        }
+        shares
+    });
+    let shares: Vec<Measured> = (0..causes.contexts.len())
+        .map(|at| Measured::of(&replicates, at))
+        .collect();
+    let least = threshold.max(FINDING_MIN);
+    let partition = partition::partition(&causes, &shares, &replicates.sizes, least);
+    let builder = Builder {
+        tree,
+        detail,
+        classes,
+        causes: &causes,
+        partition: &partition,
+        ticks_per_ns,
+    };
+    let mut found: Vec<(usize, Finding)> = (0..partition.findings.len())
+        .map(|at| (at, builder.finding(at)))
+        .collect();
+    found.sort_by(|(_, a), (_, b)| b.share.total_cmp(&a.share));
+    let mut uncovered = Uncovered {
+        share: partition.uncovered.0,
+        se: partition.uncovered.1,
+        factors: Vec::new(),
+    };
+    for (index, factor) in factors.iter().enumerate() {
+        let parts = builder.parts_of(&factor.parts);
+        let mut is_in_one = false;
+        for (number, finding) in &mut found {
+            if parts
+                .get(&Some(*number))
+                .is_some_and(|&part| part >= FACTOR_PART)
+            {
+                finding.factors.push(index);
+                is_in_one = true;
+            }
+        }
+        if !is_in_one {
+            uncovered.factors.push(index);
+        }
+    }
+    (
+        found.into_iter().map(|(_, finding)| finding).collect(),
+        uncovered,
+    )
+}
+
+struct Builder<'a> {
+    tree: &'a VarianceTree<'a>,
+    detail: &'a Detail,
+    classes: &'a ClassTable,
+    causes: &'a Causes,
+    partition: &'a Partition,
+    ticks_per_ns: f64,
+}
+
+impl Builder<'_> {
+    fn finding(&self, at: usize) -> Finding {
+        let ([function, caller], share, se) = self.partition.findings[at];
+        let is_own = |context: u32| self.partition.of_context[context as usize] == Some(at);
+        let nodes: Vec<u32> = self
+            .tree
+            .nodes()
+            .filter(|&node| is_own(self.causes.of_node[node as usize]))
+            .collect();
+        let sums = self.tree.total;
+        let ticks: i128 = nodes.iter().map(|&node| sums.node(node).exclusive).sum();
+        let intervals = sums.intervals.max(1) as f64;
+        let crossings = holders::crossings(self.causes, is_own);
+        let (waits_for, meanwhile) = holders::holders(self.tree, crossings, ticks);
+        let entered = self.entered(&nodes, [function, caller]);
+        let calls: i128 = entered.iter().map(|&node| sums.node(node).calls).sum();
+        let top = self.causes.contexts[TOP as usize].function;
+        let name = |id: u32| self.causes.names[id as usize].clone();
+        let spread = 2.0 * self.partition.own[at].abs() < share.abs();
+        let called_by = (caller != top).then(|| name(caller));
+        Finding {
+            headline: headline(&name(function), called_by.as_deref(), spread),
+            function: name(function),
+            called_by,
+            kind: self.kind(&nodes, &entered),
+            spread,
+            share,
+            se,
+            tail_share: self.tail_share(&nodes, ticks),
+            mean_ns: ticks as f64 / intervals / self.ticks_per_ns,
+            calls_mean: if entered.is_empty() {
+                1.0
+            } else {
+                calls as f64 / intervals
+            },
+            classes: self.by_class(&nodes, ticks, share),
+            waits_for,
+            meanwhile,
+            paths: self.paths(entered),
+            ..Finding::default()
+        }
+    }
+
+    /// The outermost calls of the finding's function.
+    fn entered(&self, nodes: &[u32], key: [u32; 2]) -> Vec<u32> {
+        let enters = |&node: &u32| {
+            let here = self.causes.of_node[node as usize];
+            self.causes.key(here) == key && self.causes.enters(self.tree, node)
+        };
+        nodes.iter().copied().filter(enters).collect()
+    }
+
+    fn paths(&self, mut entered: Vec<u32>) -> Vec<String> {
+        let share = |&node: &u32| self.tree.total.inclusive_latency_moment(node);
+        entered.sort_by(|a, b| share(b).total_cmp(&share(a)));
+        let path = |node| self.tree.path(Part::Call(node));
+        entered
+            .into_iter()
+            .take(crate::factors::PATHS_MAX)
+            .map(path)
+            .collect()
+    }
+
+    /// What the function is for, or else what most of its time is; others' time is the wait's.
+    fn kind(&self, nodes: &[u32], entered: &[u32]) -> Kind {
+        if nodes.contains(&ROOT) {
+            return Kind::Body;
+        }
+        let mut kinds = entered.iter().map(|&node| self.tree.kind(Part::Call(node)));
+        if let Some(known) = kinds.find(|kind| !matches!(kind, Kind::Call | Kind::Body)) {
+            return known;
+        }
+        let mut times: BTreeMap<Kind, f64> = BTreeMap::new();
+        for &node in nodes {
+            let mut own = node;
+            while self.causes.is_foreign[own as usize] {
+                own = self.tree.paths.get(own).parent;
+            }
+            let kind = self.tree.kind(Part::Call(own));
+            *times.entry(kind).or_default() += self.tree.total.exclusive_latency_moment(node);
+        }
+        let most = times.into_iter().max_by(|a, b| a.1.total_cmp(&b.1));
+        most.map_or(Kind::Call, |(kind, _)| kind)
+    }
+
+    fn tail_share(&self, nodes: &[u32], ticks: i128) -> BTreeMap<String, f64> {
+        let sums = self.tree.total;
+        let tails = TAILS.iter().filter_map(|&(name, quantile)| {
+            let tail = self.detail.sums.histogram.tail(quantile)?;
+            let own = |&node: &u32| {
+                let calls = self
+                    .tree
+                    .children(node)
+                    .iter()
+                    .map(|&child| tail.inclusive(child));
+                tail.inclusive(node) - calls.sum::<i128>()
+            };
+            let in_tail: i128 = nodes.iter().map(own).sum();
+            let excess = |in_tail: i128, in_all: i128| {
+                in_tail * i128::from(sums.intervals) - in_all * i128::from(tail.intervals)
+            };
+            let whole = excess(tail.inclusive(ROOT), sums.latency);
+            (whole > 0).then(|| {
+                (
+                    name.to_owned(),
+                    excess(in_tail, ticks) as f64 / whole as f64,
+                )
+            })
+        });
+        tails.collect()
+    }
+
+    /// Sum over a class's intervals of (x - mean x)(L - mean L), the means being those of all: over classes it adds up to
+    /// the finding's share.
+    fn by_class(&self, nodes: &[u32], ticks: i128, share: f64) -> Vec<FindingClass> {
+        let total = self.tree.total;
+        let n = total.intervals.max(1) as f64;
+        let (mean_x, mean_l) = (ticks as f64 / n, total.latency as f64 / n);
+        let whole = total.latency_moment();
+        let in_class = |(id, sums): (usize, &ClassSums)| {
+            let of = |&node: &u32| sums.nodes.get(node as usize).copied().unwrap_or_default();
+            let (x, x_l) = nodes
+                .iter()
+                .map(of)
+                .fold((0, 0), |(x, l), (own, with)| (x + own, l + with));
+            let count = sums.intervals as f64;
+            let (own_x, own_l) = (x as f64 / count, sums.latency as f64 / count);
+            // Within the class exactly, and the distances of its means.
+            let within = co_moment(sums.intervals, x_l, x, sums.latency);
+            let moment = within + count * (own_x - mean_x) * (own_l - mean_l);
+            FindingClass {
+                name: self.classes.name(id).to_owned(),
+                share: fraction(moment, whole),
+                mean_ns: own_x / self.ticks_per_ns,
+            }
+        };
+        let sums = &self.detail.sums.classes;
+        let present = sums
+            .iter()
+            .enumerate()
+            .filter(|(_, class)| class.intervals > 0);
+        if present.clone().all(|(id, _)| ClassTable::is_unlabelled(id)) {
+            return Vec::new();
+        }
+        let mut classes: Vec<FindingClass> = present.map(in_class).collect();
+        classes.retain(|class| class.share.abs() >= CLASS_PART * share.abs());
+        classes.sort_by(|a, b| b.share.abs().total_cmp(&a.share.abs()));
+        classes.truncate(CLASSES_MAX);
+        classes
+    }
+
+    /// How the own times' shares below these parts are divided among the findings, by magnitude.
+    fn parts_of(&self, parts: &[Part]) -> BTreeMap<Option<usize>, f64> {
+        let mut sums: BTreeMap<Option<usize>, f64> = BTreeMap::new();
+        for &part in parts {
+            let mut open = vec![part.node()];
+            while let Some(node) = open.pop() {
+                let finding = match node {
+                    PROBES => None,
+                    _ => self.partition.of_context[self.causes.of_node[node as usize] as usize],
+                };
+                *sums.entry(finding).or_default() += self.tree.total.exclusive_latency_moment(node);
+                if matches!(part, Part::Call(_)) {
+                    open.extend(self.tree.children(node));
+                }
+            }
+        }
+        let all: f64 = sums.values().map(|sum| sum.abs()).sum();
+        sums.values_mut()
+            .for_each(|sum| *sum = fraction(sum.abs(), all));
+        sums
+    }
+}
+
+/// `f called by g`.
+pub fn headline(function: &str, called_by: Option<&str>, spread: bool) -> String {
+    let mut text = function.to_owned();
+    if let Some(caller) = called_by {
+        text = format!("{text} called by {caller}");
+    }
+    if spread {
+        text += ", spread over small calls below it";
+    }
+    text
+}

@@ -1,0 +1,131 @@
+//! Findings as a report shows them (fields may be added, not renamed).
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::sites::Kind;
+
+/// One cause of the latency's variance. Findings do not overlap: their shares and that of [`Uncovered`] add up to 1.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Finding {
+    /// `LWLockAcquireOrWait called by XLogFlush`.
+    pub headline: String,
+    /// The function that tells most; where the time is no function's doing, what it is ([`crate::states`]).
+    pub function: String,
+    /// The nearest function above it that tells something; absent where that is the interval.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub called_by: Option<String>,
+    /// What its time is spent on.
+    pub kind: Kind,
+    /// It is spread over calls that are too small for findings of their own.
+    #[serde(default)]
+    pub spread: bool,
+    /// Cov(x, L) / Var(L), x being the finding's time. Below zero it evens the latency out.
+    pub share: f64,
+    /// Its standard error.
+    pub se: f64,
+    /// Share of the tail by percentile name, as [`crate::profile::Node::tail_share`].
+    pub tail_share: BTreeMap<String, f64>,
+    /// Mean time an interval.
+    pub mean_ns: f64,
+    /// Mean number of calls of the function an interval.
+    pub calls_mean: f64,
+    /// The classes of intervals it is in, largest share first. Empty without classes.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub classes: Vec<FindingClass>,
+    /// With waits followed: whom it waits for, most time first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub waits_for: Vec<Holder>,
+    /// What they, and those they wait for in turn, do for most of that time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub meanwhile: Option<Meanwhile>,
+    /// The factors that are parts of it; indices into [`crate::profile::Profile::factors`].
+    pub factors: Vec<usize>,
+    /// Paths to the function, largest share first, at most [`crate::factors::PATHS_MAX`].
+    pub paths: Vec<String>,
+    /// What helps, where its server is known; filled in by whoever knows it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub advice: Vec<Advice>,
+    /// What it is in the server's own terms.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub means: Option<String>,
+}
+
+/// A finding within one class of intervals.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct FindingClass {
+    /// The class.
+    pub name: String,
+    /// What its intervals add to the finding's share.
+    pub share: f64,
+    /// Mean time of the finding in one of them.
+    pub mean_ns: f64,
+}
+
+/// Whom a finding waits for.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Holder {
+    /// The class of the interval that it worked for, or nobody's.
+    pub class: String,
+    /// Part of the finding's time.
+    pub of_time: f64,
+    /// The deepest function that most of this time is spent in.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub function: Option<String>,
+}
+
+/// What is done by those that a finding waits for.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Meanwhile {
+    /// The function.
+    pub function: String,
+    /// Part of the time during which they are waited for.
+    pub of_time: f64,
+}
+
+/// Something that helps against a finding.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Advice {
+    /// What to do.
+    pub what: String,
+    /// What it costs.
+    pub costs: String,
+    /// Where the server's documentation, or a measurement, says so.
+    pub source: String,
+    /// The guarantee that is lost with it.
+    #[serde(default)]
+    pub gives_up: Option<GivesUp>,
+}
+
+/// A guarantee.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum GivesUp {
+    /// What was acknowledged may be lost.
+    Durability,
+    /// Transactions may see what they did not before.
+    Isolation,
+}
+
+/// The variance that is in no finding.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Uncovered {
+    /// Cov(x, L) / Var(L) of the rest.
+    pub share: f64,
+    /// Its standard error.
+    pub se: f64,
+    /// Factors of which no finding has a good part; indices into [`crate::profile::Profile::factors`].
+    pub factors: Vec<usize>,
+}
+
+/// Two functions of which one takes longer when the other takes less.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Trade {
+    /// In order of name.
+    pub functions: [String; 2],
+    /// 2 Cov / Var(L), below zero, summed over all nodes.
+    pub contribution: f64,
+    /// Its standard error.
+    pub se: f64,
+}

@@ -1,0 +1,196 @@
+//! Functions that carry out waiting, reading and copying for whoever calls them: their callers tell more.
+
+/// Of the C library, the runtimes of C++ and Rust, and thin wrappers that servers put around them.
+const PREFIXES: &[&str] = &[
+    "pthread_",
+    "sem_",
+    "mtx_",
+    "cnd_",
+    "epoll_",
+    "io_uring_",
+    "__libc_",
+    "__GI_",
+    "std::",
+    "core::",
+    "alloc::",
+    "parking_lot",
+    "lock_api::",
+    "call [",
+    "body of ",
+    "call of ",
+    // MariaDB's wrappers of locks, conditions and files.
+    "psi_",
+    "inline_mysql_",
+    "safe_mutex_",
+    "safe_cond_",
+    "my_cond_",
+    "srw_lock_impl",
+    "ssux_lock_impl",
+    "srw_mutex_impl",
+    "os_file_",
+];
+
+const NAMES: &[&str] = &[
+    "accept",
+    "accept4",
+    "calloc",
+    "clock_nanosleep",
+    "close",
+    "fallocate",
+    "fdatasync",
+    "free",
+    "fsync",
+    "ftruncate",
+    "futex",
+    "io_getevents",
+    "io_submit",
+    "lseek",
+    "lseek64",
+    "malloc",
+    "memcmp",
+    "memcpy",
+    "memmove",
+    "memset",
+    "mmap",
+    "msync",
+    "munmap",
+    "nanosleep",
+    "open",
+    "open64",
+    "openat",
+    "poll",
+    "posix_fadvise",
+    "posix_fallocate",
+    "ppoll",
+    "pread",
+    "pread64",
+    "preadv",
+    "preadv64",
+    "pselect",
+    "pwrite",
+    "pwrite64",
+    "pwritev",
+    "pwritev64",
+    "read",
+    "readv",
+    "realloc",
+    "recv",
+    "recvfrom",
+    "recvmsg",
+    "select",
+    "semop",
+    "semtimedop",
+    "send",
+    "sendfile",
+    "sendfile64",
+    "sendmsg",
+    "sendto",
+    "sync_file_range",
+    "syscall",
+    "usleep",
+    "write",
+    "writev",
+    // PostgreSQL
+    "FileRead",
+    "FileReadV",
+    "FileSync",
+    "FileWrite",
+    "FileWriteV",
+    "LockAcquire",
+    "LockAcquireExtended",
+    "PGSemaphoreLock",
+    "ProcSleep",
+    "ResourceOwnerEnlargeBuffers",
+    "WaitEventSetWait",
+    "WaitEventSetWaitBlock",
+    "WaitLatch",
+    "WaitLatchOrSocket",
+    "WaitOnLock",
+    "mdread",
+    "mdwrite",
+    "perform_spin_delay",
+    "pg_fdatasync",
+    "pg_fsync",
+    "pg_pread",
+    "pg_pwrite",
+    "pg_usleep",
+    "s_lock",
+    "smgrread",
+    "smgrwrite",
+    // MariaDB
+    "fil_flush",
+    "my_pread",
+    "my_pwrite",
+    "my_read",
+    "my_sync",
+    "my_write",
+    "vio_read",
+    "vio_write",
+    // Apache, nginx, Redis
+    "apr_pollset_poll",
+    "apr_poll",
+    "apr_socket_recv",
+    "apr_socket_send",
+    "apr_socket_sendv",
+    "apr_thread_cond_wait",
+    "apr_thread_mutex_lock",
+    "aeApiPoll",
+];
+
+/// Whether the function's callers tell more than it does.
+pub fn is_plumbing(name: &str) -> bool {
+    let name = base(name);
+    NAMES.contains(&name) || PREFIXES.iter().any(|prefix| name.starts_with(prefix))
+}
+
+/// Whether the function has no name but its address, or is not known before the call.
+pub fn is_unnamed(name: &str) -> bool {
+    name.starts_with("0x") || name.starts_with("(indirect)")
+}
+
+/// A name as patterns have it: without parameters, clones of the compiler (`.isra.0`), and the mark of an inferred name.
+pub fn base(name: &str) -> &str {
+    let name = name.strip_prefix('~').unwrap_or(name);
+    let name = name.split_once('(').map_or(
+        name,
+        |(before, _)| {
+            if before.is_empty() { name } else { before }
+        },
+    );
+    let clone = [".isra.", ".part.", ".constprop.", ".cold"]
+        .iter()
+        .filter_map(|mark| name.find(mark))
+        .min();
+    clone.map_or(name, |at| &name[..at])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_known_again() {
+        for name in [
+            "sem_wait",
+            "PGSemaphoreLock",
+            "pthread_cond_wait",
+            "std::mutex::lock()",
+            "fdatasync",
+        ] {
+            assert!(is_plumbing(name), "{name}");
+        }
+        for name in [
+            "XLogFlush",
+            "trans_commit(THD*)",
+            "~XLogWrite",
+            "readQueryFromClient",
+        ] {
+            assert!(!is_plumbing(name), "{name}");
+        }
+        assert_eq!(base("~XLogWrite"), "XLogWrite");
+        assert_eq!(base("trans_commit(THD*)"), "trans_commit");
+        assert_eq!(base("LWLockAcquire.part.0"), "LWLockAcquire");
+        assert_eq!(base("(indirect) at f+0x1"), "(indirect) at f+0x1");
+        assert!(is_unnamed("0x1234") && !is_unnamed("XLogFlush"));
+    }
+}

@@ -1,0 +1,42 @@
+// Findings: what makes the latency vary, one cause each, with what helps.
+
+const GIVES_UP = { durability: "gives up durability", isolation: "gives up isolation" };
+
+const adviceList = (advice) => el("ul", {}, advice.map((one) => el("li", {},
+  one.gives_up ? el("b", { class: "worse" }, `${GIVES_UP[one.gives_up]}: `) : null, one.what,
+  el("div", { class: "soft" }, `Costs: ${one.costs}. Source: ${one.source}`))));
+
+const findingPanel = (finding, sentences, i) => el("div", { class: "finding" },
+  el("h3", {}, `${i + 1}. `, el("span", { class: "mono" }, finding.headline), " ", tag(finding.kind), " ",
+    el("b", {}, percent(finding.share)), " ", el("small", {}, error(finding.se))),
+  el("p", {}, keepUnits(sentences.join(" "))),
+  finding.advice ? el("details", { open: true }, el("summary", {}, "What helps"), adviceList(finding.advice)) : null);
+
+const findingsSection = (profile, words) => !profile.findings?.length ? null
+  : section("Findings", "What makes the latency vary, one cause each. Shares of the variance do not overlap.",
+    profile.findings.map((finding, i) => findingPanel(finding, words[i], i)),
+    el("p", { class: "soft" }, `${percent(profile.uncovered.share)} ${error(profile.uncovered.se)} is in none of these.`),
+    (profile.trades ?? []).map((trade) => el("p", {}, el("span", { class: "mono" }, trade.functions.join(" and ")),
+      ` trade: where one takes longer the other takes less, which takes ${percent(-trade.contribution)} ${error(trade.se)} off the variance.`)));
+
+// Why a node differs between the slowest and the middle.
+const difference = (node) => {
+  const [more, longer] = [Math.abs(node.more_often_ns), Math.abs(node.longer_ns)];
+  if (node.part < 0) return "less";
+  if (node.only_slow) return "only slow";
+  return more >= 3 * longer ? "more often" : longer >= 3 * more ? "longer" : "both";
+};
+
+const cohortTable = (nodes) => sortableTable([
+  { title: "Of the gap", numeric: true, value: (n) => n.part, cell: (n) => el("b", {}, percent(n.part)) },
+  { title: "Slow", numeric: true, value: (n) => n.slow_ns, cell: (n) => duration(n.slow_ns) },
+  { title: "Middle", numeric: true, value: (n) => n.middle_ns, cell: (n) => duration(n.middle_ns) },
+  { title: "Calls, slow", numeric: true, value: (n) => n.slow_calls, cell: (n) => n.slow_calls.toFixed(2) },
+  { title: "Calls, middle", numeric: true, value: (n) => n.middle_calls, cell: (n) => n.middle_calls.toFixed(2) },
+  { title: "Why", value: difference, cell: difference },
+  { title: "Where", value: (n) => n.path, cell: (n) => el("span", { class: "mono" }, n.path) },
+], nodes);
+
+const cohortsSection = ({ cohorts }) => !cohorts ? null
+  : section("Slow against fast", `The slowest ${count(cohorts.slow.intervals)} intervals (mean ${duration(cohorts.slow.mean_ns)}) beside the ${count(cohorts.middle.intervals)} in the middle (mean ${duration(cohorts.middle.mean_ns)}): where the gap between their means is.`,
+    cohortTable(cohorts.causes), el("details", {}, el("summary", {}, "By call path"), cohortTable(cohorts.nodes)));

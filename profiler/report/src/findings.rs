@@ -1,0 +1,175 @@
+//! Findings in plain words.
+
+use evenkeel_analysis::findings::GivesUp;
+use evenkeel_analysis::profile::{Finding, Profile, Trade};
+
+use crate::{fit, names, units};
+
+/// Classes and holders named in a sentence.
+const NAMED_MAX: usize = 3;
+/// Columns of a class's or function's name in a sentence.
+const NAME_WIDTH: usize = 40;
+/// A smaller part is not worth a name.
+const PART_MIN: f64 = 0.02;
+
+/// What a finding is, one sentence each: what it means, how much and how often, in which intervals, whom it waits for.
+pub fn sentences(profile: &Profile, finding: &Finding, tail: &str) -> Vec<String> {
+    let mut out: Vec<String> = finding
+        .means
+        .iter()
+        .map(|means| format!("{means}."))
+        .collect();
+    out.push(amount(finding, tail));
+    out.extend(classes(finding));
+    out.extend(waits(finding));
+    if finding.share < 0.0 {
+        out.push("It evens the latency out: it takes less time where the rest takes more.".into());
+    }
+    out.extend(factors(profile, finding));
+    out
+}
+
+fn amount(finding: &Finding, tail: &str) -> String {
+    let mut text = format!("{} an interval", units::duration(finding.mean_ns));
+    let each = finding.mean_ns / finding.calls_mean;
+    if (finding.calls_mean - 1.0).abs() > 0.005 && each.is_finite() {
+        text += &format!(
+            ", in {} calls of {} each",
+            frequency(finding.calls_mean),
+            units::duration(each)
+        );
+    }
+    if let Some(part) = finding.tail_share.get(tail) {
+        let slowest = units::tail(tail);
+        text += &format!(
+            "; {} of what makes the {slowest} slow",
+            units::whole_percent(*part)
+        );
+    }
+    text + "."
+}
+
+/// A mean number of calls that says something where it is small, too.
+fn frequency(mean: f64) -> String {
+    if mean >= 0.01 {
+        return units::calls(mean);
+    }
+    format!("{mean:.1e}")
+}
+
+fn classes(finding: &Finding) -> Option<String> {
+    let of = |share: f64| share / finding.share;
+    let told = finding
+        .classes
+        .iter()
+        .filter(|class| of(class.share) >= PART_MIN);
+    let named: Vec<String> = told
+        .take(NAMED_MAX)
+        .map(|class| {
+            format!(
+                "{} {}",
+                quoted(&class.name),
+                units::whole_percent(of(class.share))
+            )
+        })
+        .collect();
+    // With one class there is nothing to tell apart.
+    (finding.classes.len() > 1 && !named.is_empty()).then(|| format!("In {}.", named.join(", ")))
+}
+
+fn waits(finding: &Finding) -> Option<String> {
+    let told = finding
+        .waits_for
+        .iter()
+        .filter(|holder| holder.of_time >= PART_MIN);
+    let named: Vec<String> = told
+        .take(NAMED_MAX)
+        .map(|holder| {
+            let part = units::whole_percent(holder.of_time);
+            match &holder.function {
+                Some(function) => {
+                    let function = names::shortened(function, NAME_WIDTH);
+                    format!("{} {part} (in {function})", quoted(&holder.class))
+                }
+                None => format!("{} {part}", quoted(&holder.class)),
+            }
+        })
+        .collect();
+    if named.is_empty() {
+        return None;
+    }
+    let mut text = format!("Of its time it waits for {}", named.join(", "));
+    if let Some(meanwhile) = &finding.meanwhile {
+        text += &format!(
+            "; {} of that is spent in {}",
+            units::whole_percent(meanwhile.of_time),
+            names::shortened(&meanwhile.function, NAME_WIDTH)
+        );
+    }
+    Some(text + ".")
+}
+
+fn factors(profile: &Profile, finding: &Finding) -> Option<String> {
+    let numbers: Vec<String> = finding
+        .factors
+        .iter()
+        .filter(|&&at| at < profile.factors.len())
+        .map(|at| (at + 1).to_string())
+        .collect();
+    match numbers.len() {
+        0 => None,
+        1 => Some(format!("Factor {}.", numbers[0])),
+        _ => Some(format!("Factors {}.", numbers.join(", "))),
+    }
+}
+
+fn quoted(class: &str) -> String {
+    format!("\"{}\"", fit::middle(class, NAME_WIDTH))
+}
+
+/// Below this share nothing is left to tell of: the table would say 0.0 %.
+const UNCOVERED_MIN: f64 = 0.000_5;
+
+/// What is in no finding, in a sentence; nothing where that is nought.
+pub fn uncovered(profile: &Profile) -> Option<String> {
+    let uncovered = &profile.uncovered;
+    if uncovered.share.abs() < UNCOVERED_MIN && uncovered.factors.is_empty() {
+        return None;
+    }
+    let mut text = String::from("in none of these: time that no function has enough of");
+    let numbers: Vec<String> = uncovered
+        .factors
+        .iter()
+        .map(|at| (at + 1).to_string())
+        .collect();
+    if !numbers.is_empty() {
+        let word = if numbers.len() == 1 {
+            "factor"
+        } else {
+            "factors"
+        };
+        text += &format!(" ({word} {})", numbers.join(", "));
+    }
+    Some(text)
+}
+
+/// What two functions that trade mean.
+pub fn trade(trade: &Trade) -> String {
+    let [a, b] = trade
+        .functions
+        .each_ref()
+        .map(|name| names::shortened(name, NAME_WIDTH));
+    format!(
+        "{a} and {b} trade: where one takes longer the other takes less, which takes {} {} off the variance. To make only one of them shorter may make the other longer.",
+        units::percent(-trade.contribution),
+        units::error(trade.se)
+    )
+}
+
+/// What is lost with an advice, as a warning.
+pub fn gives_up(what: GivesUp) -> &'static str {
+    match what {
+        GivesUp::Durability => "GIVES UP DURABILITY",
+        GivesUp::Isolation => "GIVES UP ISOLATION",
+    }
+}
