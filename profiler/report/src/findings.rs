@@ -20,7 +20,7 @@ pub fn sentences(profile: &Profile, finding: &Finding, tail: &str) -> Vec<String
         .map(|means| format!("{means}."))
         .collect();
     out.push(amount(finding, tail));
-    out.extend(classes(finding));
+    out.extend(classes(profile, finding));
     out.extend(waits(finding));
     if finding.share < 0.0 {
         out.push("It evens the latency out: it takes less time where the rest takes more.".into());
@@ -57,7 +57,7 @@ fn frequency(mean: f64) -> String {
     format!("{mean:.1e}")
 }
 
-fn classes(finding: &Finding) -> Option<String> {
+fn classes(profile: &Profile, finding: &Finding) -> Option<String> {
     let of = |share: f64| share / finding.share;
     let told = finding
         .classes
@@ -74,7 +74,8 @@ fn classes(finding: &Finding) -> Option<String> {
         })
         .collect();
     // With one class there is nothing to tell apart.
-    (finding.classes.len() > 1 && !named.is_empty()).then(|| format!("In {}.", named.join(", ")))
+    (profile.classes.classes.len() > 1 && !named.is_empty())
+        .then(|| format!("In {}.", named.join(", ")))
 }
 
 fn waits(finding: &Finding) -> Option<String> {
