@@ -10,13 +10,35 @@ use crate::{Access, Create, Directory};
 /// # Errors
 /// What the disk says; the old contents are then untouched, or the new ones in place but perhaps not durable.
 pub fn write_atomically(directory: &dyn Directory, name: &str, contents: &[u8]) -> io::Result<()> {
-    let temporary = format!("{name}.new");
+    let temporary = temporary(name);
     let file = directory.open(&temporary, Access::Buffered, Create::IfMissing)?;
-    file.set_len(0)?;
+    // What is there may have been reserved.
     file.write_at(contents, 0)?;
+    // In any case: a failed sync may have lost that the file was made shorter.
+    file.set_len(contents.len() as u64)?;
     file.sync_data()?;
     directory.rename(&temporary, name)?;
     directory.sync()
+}
+
+/// Takes room for the next contents of `name` from the disk, up to `bytes`, so that [`write_atomically`] can write them though the
+/// disk be full by then.
+///
+/// # Errors
+/// What the disk says; there is then less room, or none.
+pub fn reserve_atomic_write(directory: &dyn Directory, name: &str, bytes: usize) -> io::Result<()> {
+    let file = directory.open(&temporary(name), Access::Buffered, Create::IfMissing)?;
+    let len = file.len()?;
+    if len >= bytes as u64 {
+        return Ok(());
+    }
+    file.write_at(&vec![0; bytes - len as usize], len)?;
+    // Some file systems choose the blocks only now.
+    file.sync_data()
+}
+
+fn temporary(name: &str) -> String {
+    format!("{name}.new")
 }
 
 #[cfg(test)]
@@ -32,6 +54,24 @@ mod tests {
         let mut bytes = vec![0; file.len().unwrap() as usize];
         file.read_at(&mut bytes, 0).unwrap();
         Some(bytes)
+    }
+
+    #[test]
+    fn reserved_room_is_used_on_a_full_disk() {
+        let disk = FaultDisk::new();
+        let root = disk.root();
+        write_atomically(&*root, "f", &[1; 3000]).unwrap();
+        reserve_atomic_write(&*root, "f", 4096).unwrap();
+        disk.set_capacity(Some(0));
+        for byte in 2..5 {
+            write_atomically(&*root, "f", &[byte; 2000]).unwrap();
+            assert_eq!(contents(&disk), Some(vec![byte; 2000]));
+            disk.set_capacity(Some(2000 + 2000));
+            reserve_atomic_write(&*root, "f", 2000).unwrap();
+            disk.set_capacity(Some(0));
+        }
+        write_atomically(&*root, "f", &[5; 2001]).unwrap_err();
+        assert_eq!(contents(&disk), Some(vec![4; 2000]));
     }
 
     #[test]

@@ -8,7 +8,8 @@
 //! * [`Device`]: the latency of another device, syncs one after another, for measurements.
 //! * [`AlignedBuffer`]: memory fit for direct I/O.
 //! * [`advice`]: what to do about an error of the disk.
-//! * [`write_atomically`]: replaces a small file so that a crash leaves the old or the new one.
+//! * [`write_atomically`]: replaces a small file so that a crash leaves the old or the new one; [`reserve_atomic_write`]: takes the
+//!   room for that ahead.
 //!
 //! ## What a caller may rely on
 //! Data is durable once [`File::sync_data`] returned `Ok` after the write, and a name once [`Directory::sync`] did.
@@ -46,7 +47,7 @@ mod syncs;
 pub use access::{Access, Create, Directory, DirectoryLock, File};
 pub use advice::advice;
 pub use aligned::{ALIGNMENT, AlignedBuffer};
-pub use atomic::write_atomically;
+pub use atomic::{reserve_atomic_write, write_atomically};
 pub use device::Device;
 pub use real::RealDirectory;
 pub use syncs::with_syncs;

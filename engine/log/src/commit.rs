@@ -2,9 +2,10 @@
 //!
 //! There is no thread of the log in this. While a stream's leader writes one batch, the next one collects; when it is
 //! through it wakes those of its own batch, and one of the next to lead it. A committer that may lead waits a moment for
-//! [company](crate::company) first.
+//! [others](crate::delay) first.
 
 use std::io;
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use crate::error::LogError;
@@ -51,7 +52,7 @@ impl Log {
                 }
             };
             if who == Who::Committer && arrived.is_none() && index > state.streams[stream].sealed {
-                arrived = Some(state.streams[stream].company.arrive());
+                arrived = Some(state.streams[stream].delay.arrive());
             }
             let lagging = state.lagging(stream, index, level);
             // What can be done comes before waiting: whoever was woken to lead a stream must find it.
@@ -64,34 +65,32 @@ impl Log {
                 return Ok(waited);
             };
             waited = true;
-            let company = arrived
+            let delayed = arrived
                 .filter(|_| lags == stream && level == Level::Durable)
-                .and_then(|arrived| Some((arrived, state.patience(stream, upto)?)));
-            state = match company {
-                Some((arrived, patience)) => {
-                    self.await_company(state, lags, upto, arrived, patience)
-                }
+                .and_then(|arrived| Some((arrived, state.group_commit_delay(stream, upto)?)));
+            state = match delayed {
+                Some((arrived, delay)) => self.delay_batch(state, lags, upto, arrived, delay),
                 None => self.advance(state, lags, upto, level),
             };
         }
     }
 
-    /// Waits for company in batch `upto`; whoever completes it leads it.
-    fn await_company<'a>(
+    /// Waits for others to join batch `upto`; whoever completes it leads it.
+    fn delay_batch<'a>(
         &'a self,
         mut state: MutexGuard<'a, State>,
         stream: usize,
         upto: u64,
         arrived: usize,
-        patience: Duration,
+        delay: Duration,
     ) -> MutexGuard<'a, State> {
         let place = &self.streams[stream].batch[(upto & 1) as usize];
         state.streams[stream].waiters += 1;
-        let (mut state, passed) = place.wait_for(&self.state, state, patience);
+        let (mut state, passed) = place.wait_for(&self.state, state, delay);
         let at = &mut state.streams[stream];
         at.waiters -= 1;
         if passed && upto > at.sealed && !at.busy {
-            at.company.give_up(arrived);
+            at.delay.give_up(arrived);
         }
         state
     }
@@ -152,11 +151,13 @@ impl Log {
                 let at = &mut state.streams[stream];
                 at.written = index;
                 if sync {
-                    at.company.released(begun.elapsed().as_nanos() as u64);
+                    at.delay.released(begun.elapsed().as_nanos() as u64);
                     at.durable = at.durable.max(index);
                 } else if done.written.new_file {
                     at.durable = at.durable.max(index - 1);
                 }
+                self.pending_bytes
+                    .fetch_sub(done.payload_bytes as u64, Ordering::Relaxed);
                 at.reuse(collected);
                 let statistics = &mut state.statistics.streams[stream];
                 statistics.batches += 1;
@@ -187,13 +188,14 @@ impl Log {
         let (written, file, wants_spare) = {
             let mut files = self.streams[stream].files.lock();
             let written = files.write(batch, block_bytes)?;
+            self.streams[stream].note_room(&files);
             (written, files.current(), files.wants_spare())
         };
         if wants_spare {
             self.flusher.wake();
         }
         let written_at = Instant::now();
-        if sync {
+        if let Some(file) = file.filter(|_| sync) {
             file.sync()?;
         }
         Ok(WriteDone {
@@ -216,7 +218,7 @@ impl Log {
         let begun = Instant::now();
         // Files before the current one were synced when they were left.
         let file = self.streams[stream].files.lock().current();
-        let result = file.sync();
+        let result = file.map_or(Ok(()), |file| file.sync());
         let mut state = self.state.lock();
         let at = &mut state.streams[stream];
         at.syncing = false;

@@ -3,6 +3,9 @@
 //! Files are named `SS-NNNNNNNNNNNNNNNN.log` after stream and number. A file gets this name only when its header is
 //! durable; before and after its use it is called `.spare`, so the header of a `.log` is never torn by a crash.
 //! Nothing is written to a file before the one before it is durable as a whole.
+//!
+//! All of a file's blocks are taken from the disk before it is used, and spare files are kept ahead ([`StreamFiles::room`]), so that
+//! what has been appended can be written, transactions be undone and the log be opened again though the disk be full.
 
 use std::io;
 use std::sync::Arc;
@@ -10,7 +13,7 @@ use std::sync::Arc;
 use evenkeel_disk::{Access, Create, Directory, File};
 
 use crate::Lsn;
-use crate::closure::Vector;
+use crate::closure::{NONE, Vector};
 use crate::format::{BatchHeader, FILE_HEADER_BYTES, FileHeader};
 use crate::sync::Mutex;
 
@@ -24,9 +27,9 @@ pub(crate) fn log_name(stream: usize, number: u64) -> String {
     format!("{stream:02}-{number:016x}.log")
 }
 
-/// The name of the file the flusher prepares ahead of need.
-pub(crate) fn prepared_name(stream: usize) -> String {
-    format!("{stream:02}-prepared.spare")
+/// The name of a file that is prepared ahead of need.
+pub(crate) fn prepared_name(stream: usize, number: u64) -> String {
+    format!("{stream:02}-prepared-{number}.spare")
 }
 
 /// The name of the file that a leader makes because there is no spare one. Another name than the flusher's: both may
@@ -112,7 +115,9 @@ impl CurrentFile {
 #[derive(Debug)]
 pub(crate) struct StreamFiles {
     place: Place,
-    current: Arc<CurrentFile>,
+    /// None while there was no room for it since the log was opened.
+    current: Option<Arc<CurrentFile>>,
+    /// Of the current file, or of the one before it if there is none.
     number: u64,
     /// Where the next batch goes.
     offset: u64,
@@ -121,12 +126,14 @@ pub(crate) struct StreamFiles {
     last: Lsn,
     older: Vec<OldFile>,
     spares: Vec<String>,
+    /// Number of the next spare file to be prepared.
+    next_prepared: u64,
     batch: Vec<u8>,
 }
 
 impl StreamFiles {
-    /// Begins the first file of an epoch. `older` are the files of earlier ones, in order; `last` is the stream's
-    /// last LSN.
+    /// Begins the first file of an epoch, with this number, unless the disk is full: then it is begun with the first batch.
+    /// `older` are the files of earlier epochs, in order; `last` is the stream's last LSN.
     pub(crate) fn begin(
         place: Place,
         number: u64,
@@ -134,30 +141,36 @@ impl StreamFiles {
         mut spares: Vec<String>,
         last: Lsn,
     ) -> io::Result<StreamFiles> {
-        let header = place.header(number, 1, last, &[0; crate::settings::MAX_STREAMS]);
-        let (current, size) = place.new_file(&header, spares.pop(), 0)?;
-        Ok(StreamFiles {
+        spares.retain(|name| place.is_whole_spare(name));
+        let mut files = StreamFiles {
             place,
-            current: CurrentFile::new(current),
-            number,
-            offset: FILE_HEADER_BYTES,
-            size,
+            current: None,
+            number: number - 1,
+            offset: 0,
+            size: 0,
             last,
             older,
             spares,
+            next_prepared: 0,
             batch: Vec::new(),
-        })
+        };
+        match files.next_file(1, &NONE, 0) {
+            Err(error) if error.kind() != io::ErrorKind::StorageFull => Err(error),
+            _ => Ok(files),
+        }
     }
 
     /// Writes a batch, padded so that it ends at a multiple of `block_bytes`; does not sync it.
     pub(crate) fn write(&mut self, batch: &Batch<'_>, block_bytes: u64) -> io::Result<Written> {
         let needed = (BatchHeader::bytes(self.place.streams) + batch.payload.len()) as u64;
         let mut padded = (self.offset + needed).next_multiple_of(block_bytes) - self.offset;
-        let new_file = self.offset + padded > self.size && self.offset > FILE_HEADER_BYTES;
+        let fits = self.offset + padded <= self.size;
+        let new_file = !fits && (self.offset > FILE_HEADER_BYTES || self.current.is_none());
         if new_file {
             padded = (FILE_HEADER_BYTES + needed).next_multiple_of(block_bytes) - FILE_HEADER_BYTES;
-            self.next_file(batch, padded)?;
+            self.next_file(batch.index, batch.durable, padded)?;
         }
+        let file = self.current.clone().expect("a file was begun");
         let header = BatchHeader {
             stream: self.place.stream,
             streams: self.place.streams,
@@ -171,7 +184,7 @@ impl StreamFiles {
             durable: *batch.durable,
         };
         header.encode(batch.payload, &mut self.batch);
-        self.current.file.write_at(&self.batch, self.offset)?;
+        file.file.write_at(&self.batch, self.offset)?;
         self.offset += padded;
         self.last = self.last.max(batch.last);
         Ok(Written {
@@ -180,34 +193,60 @@ impl StreamFiles {
         })
     }
 
-    fn next_file(&mut self, batch: &Batch<'_>, batch_bytes: u64) -> io::Result<()> {
-        self.current.sync()?;
-        let mut durable = *batch.durable;
-        durable[self.place.stream] = batch.index - 1;
+    /// Begins the next file with batch `index`, when the streams are `durable` so far.
+    fn next_file(&mut self, index: u64, durable: &Vector, batch_bytes: u64) -> io::Result<()> {
+        let mut durable = *durable;
+        if let Some(current) = &self.current {
+            current.sync()?;
+            durable[self.place.stream] = index - 1;
+        }
         let header = self
             .place
-            .header(self.number + 1, batch.index, self.last, &durable);
-        let (file, size) = self
-            .place
-            .new_file(&header, self.spares.pop(), batch_bytes)?;
-        self.older.push(OldFile {
-            number: self.number,
-            last: self.last,
-        });
-        (self.current, self.size) = (CurrentFile::new(file), size);
+            .header(self.number + 1, index, self.last, &durable);
+        let spare = self.spares.last().map(String::as_str);
+        let (file, size) = self.place.new_file(&header, spare, batch_bytes)?;
+        self.spares.pop();
+        if self.current.is_some() {
+            self.older.push(OldFile {
+                number: self.number,
+                last: self.last,
+            });
+        }
+        (self.current, self.size) = (Some(CurrentFile::new(file)), size);
         self.number += 1;
         self.offset = FILE_HEADER_BYTES;
         Ok(())
     }
 
-    /// The file being written.
-    pub(crate) fn current(&self) -> Arc<CurrentFile> {
+    /// The file being written, if one was begun.
+    pub(crate) fn current(&self) -> Option<Arc<CurrentFile>> {
         self.current.clone()
     }
 
-    /// Whether a new file will be needed soon and there is no spare one for it.
+    /// How many bytes can certainly be written, in batches and with one spare file left for the next opening.
+    pub(crate) fn room(&self) -> u64 {
+        let spare = self.place.segment_bytes - FILE_HEADER_BYTES;
+        match self.spares.len() as u64 {
+            0 => 0,
+            spares => self.size.saturating_sub(self.offset) + (spares - 1) * spare,
+        }
+    }
+
+    /// A name for a spare file to be prepared.
+    pub(crate) fn next_prepared_name(&mut self) -> String {
+        loop {
+            let name = prepared_name(self.place.stream, self.next_prepared);
+            self.next_prepared += 1;
+            if !self.spares.contains(&name) {
+                return name;
+            }
+        }
+    }
+
+    /// Whether there are too few spare files: one stays for the next opening, and one more for when the current one is full.
     pub(crate) fn wants_spare(&self) -> bool {
-        self.spares.is_empty() && self.offset > self.size / 2
+        let soon = usize::from(self.offset > self.size / 2);
+        self.spares.len() < 1 + soon
     }
 
     /// Where the files are.
@@ -234,7 +273,10 @@ impl StreamFiles {
 
     /// Number of files in use and of spare ones.
     pub(crate) fn counts(&self) -> (usize, usize) {
-        (1 + self.older.len(), self.spares.len())
+        (
+            usize::from(self.current.is_some()) + self.older.len(),
+            self.spares.len(),
+        )
     }
 }
 
@@ -252,36 +294,57 @@ impl Place {
         }
     }
 
+    /// Whether a file found is a spare one with all its blocks; if not it is removed, as making it was cut short.
+    fn is_whole_spare(&self, name: &str) -> bool {
+        let file = self.directory.open(name, Access::Buffered, Create::Never);
+        let whole = file
+            .and_then(|file| file.len())
+            .is_ok_and(|len| len >= self.segment_bytes);
+        if !whole {
+            // It is in nobody's way.
+            let _ = self.directory.remove(name);
+        }
+        whole
+    }
+
     /// Makes a file with this header and room for a batch of `batch_bytes`, of a spare one if there is one; its size.
     fn new_file(
         &self,
         header: &FileHeader,
-        spare: Option<String>,
+        spare: Option<&str>,
         batch_bytes: u64,
     ) -> io::Result<(Arc<dyn File>, u64)> {
-        let spare = spare.unwrap_or_else(|| new_name(self.stream));
-        let file = self
-            .directory
-            .open(&spare, Access::Buffered, Create::IfMissing)?;
+        let name = spare.map_or_else(|| new_name(self.stream), str::to_owned);
         let size = self.segment_bytes.max(FILE_HEADER_BYTES + batch_bytes);
-        fill(&*file, size)?;
+        let file = self.filled(&name, size)?;
         file.write_at(&header.encode(), 0)?;
         file.sync_data()?;
         self.directory
-            .rename(&spare, &log_name(self.stream, header.number))?;
+            .rename(&name, &log_name(self.stream, header.number))?;
         self.directory.sync()?;
         Ok((file, size))
     }
 
-    /// Makes a spare file ahead of need; its name.
-    pub(crate) fn prepare_spare(&self) -> io::Result<String> {
-        let name = prepared_name(self.stream);
+    /// Makes a spare file ahead of need.
+    pub(crate) fn prepare_spare(&self, name: &str) -> io::Result<()> {
+        let file = self.filled(name, self.segment_bytes)?;
+        file.sync_data().inspect_err(|_| {
+            let _ = self.directory.remove(name);
+        })
+    }
+
+    /// A file of at least `size` bytes. If there is no room for it, it is removed: others need what is left more.
+    fn filled(&self, name: &str, size: u64) -> io::Result<Arc<dyn File>> {
         let file = self
             .directory
-            .open(&name, Access::Buffered, Create::IfMissing)?;
-        fill(&*file, self.segment_bytes)?;
-        file.sync_data()?;
-        Ok(name)
+            .open(name, Access::Buffered, Create::IfMissing)?;
+        let whole = file.len()? >= self.segment_bytes;
+        fill(&*file, size).inspect_err(|_| {
+            if !whole {
+                let _ = self.directory.remove(name);
+            }
+        })?;
+        Ok(file)
     }
 
     /// Turns files into spares, or removes those beyond `wanted`; the spares' names, durable.
@@ -320,13 +383,12 @@ mod tests {
     use evenkeel_disk::faults::FaultDisk;
 
     use super::*;
-    use crate::closure::NONE;
 
     #[test]
     fn names_are_parsed_back() {
         assert_eq!(parse_log_name(&log_name(3, 0x1f)), Some((3, 0x1f)));
-        assert_eq!(parse_log_name("03-prepared.spare"), None);
-        assert!(is_spare_of(3, &prepared_name(3)) && !is_spare_of(3, &prepared_name(4)));
+        assert_eq!(parse_log_name("03-prepared-0.spare"), None);
+        assert!(is_spare_of(3, &prepared_name(3, 0)) && !is_spare_of(3, &prepared_name(4, 0)));
     }
 
     /// Writes a batch of one block; whether to a new file.
@@ -359,7 +421,7 @@ mod tests {
         assert!(!write(&mut files, 2));
         assert!(files.wants_spare(), "the file is more than half full");
         let place = files.place();
-        let name = prepared_name(0);
+        let name = files.next_prepared_name();
         directory
             .open(&name, Access::Buffered, Create::New)
             .unwrap();
@@ -367,7 +429,7 @@ mod tests {
         assert!(directory.list().unwrap().contains(&name));
 
         // Ready and handed over it is taken.
-        assert_eq!(place.prepare_spare().unwrap(), name);
+        place.prepare_spare(&name).unwrap();
         files.add_spares([name.clone()]);
         assert!(!write(&mut files, 4));
         assert!(write(&mut files, 5));

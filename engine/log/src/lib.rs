@@ -29,6 +29,7 @@
 //!      .commit(lsn) -> Result<(), LogError>        waits as the flush policy says
 //!      .flush_to(lsn) -> Result<(), LogError>      always waits until durable: page writes, checkpoints
 //!      .flush_all() -> Result<(), LogError>
+//!      .reserve(bytes) -> Result<(), LogError>     so many bytes more can be appended and written on a full disk
 //!      .recycle_before(lsn) -> Result<usize, LogError>     files that became free for reuse
 //!      .last_lsn() -> Lsn, .statistics() -> LogStatistics, .settings() -> LogSettings
 //!      .set_policy(FlushPolicy), .set_block_bytes(usize), .set_active_streams(usize), .set_flush_interval(Duration)
@@ -47,7 +48,7 @@
 
 mod closure;
 mod commit;
-mod company;
+mod delay;
 mod error;
 mod files;
 mod flusher;

@@ -1,7 +1,7 @@
 //! The log as its users see it.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use evenkeel_disk::Directory;
@@ -29,6 +29,11 @@ pub struct Log {
     commits_without_waiting: AtomicU64,
     commit_wait_ns: AtomicU64,
     pub(crate) flusher: Flusher,
+    /// How much was appended and is not written.
+    pub(crate) pending_bytes: AtomicU64,
+    active_streams: AtomicUsize,
+    /// Held by who makes room.
+    reserving: Mutex<()>,
 }
 
 /// A stream's files, and where its committers wait.
@@ -40,6 +45,21 @@ pub(crate) struct StreamIo {
     pub batch: [Condvar; 2],
     /// Waiting for the end of a sync that somebody else runs.
     pub synced: Condvar,
+    /// How much can certainly be written to it.
+    room: AtomicU64,
+}
+
+impl StreamIo {
+    fn add_spares(&self, spares: impl IntoIterator<Item = String>) {
+        let mut files = self.files.lock();
+        files.add_spares(spares);
+        self.note_room(&files);
+    }
+
+    /// To be called with the files as they are now, before their lock is released.
+    pub(crate) fn note_room(&self, files: &StreamFiles) {
+        self.room.store(files.room(), Ordering::Relaxed);
+    }
 }
 
 impl Log {
@@ -75,12 +95,14 @@ impl Log {
             let files = StreamFiles::begin(place, end.number + 1, end.older, end.spares, end.last)
                 .map_err(LogError::io("beginning a log file"))?;
             streams.push(StreamIo {
+                room: AtomicU64::new(files.room()),
                 files: Mutex::new(files),
                 batch: [Condvar::default(), Condvar::default()],
                 synced: Condvar::default(),
             });
         }
         let flusher = settings.flusher;
+        let active_streams = AtomicUsize::new(settings.active_streams);
         let last = AtomicU64::new(found.newest.0);
         let mut state = State::new(settings, count, found.newest);
         state.statistics.streams = vec![StreamStatistics::default(); count];
@@ -92,6 +114,9 @@ impl Log {
             commits_without_waiting: AtomicU64::new(0),
             commit_wait_ns: AtomicU64::new(0),
             flusher: Flusher::default(),
+            pending_bytes: AtomicU64::new(0),
+            active_streams,
+            reserving: Mutex::new(()),
         });
         if flusher {
             log.flusher
@@ -101,7 +126,7 @@ impl Log {
         Ok((log, found.recovered))
     }
 
-    /// Appends a record in memory and gives it its number. Writes only when more than `buffer_bytes` would be
+    /// Appends a record in memory and gives it its number. Writes only when more than `buffer_bytes` are
     /// collected.
     ///
     /// # Errors
@@ -112,10 +137,14 @@ impl Log {
         }
         let mut state = self.state.lock();
         state.check()?;
+        let before = state.statistics.record_bytes;
         let lsn = state.append(record);
         self.last.store(lsn.0, Ordering::Release);
-        if state.collected_bytes() > state.settings.buffer_bytes {
-            self.reach(state, lsn, Level::Written, Who::Other)?;
+        self.pending_bytes
+            .fetch_add(state.statistics.record_bytes - before, Ordering::Relaxed);
+        if state.collected_bytes() > state.settings.collected_bytes_max() {
+            // Should it fail, the record is appended all the same, and whoever needs it is told.
+            let _ = self.reach(state, lsn, Level::Written, Who::Other);
         }
         Ok(lsn)
     }
@@ -192,25 +221,75 @@ impl Log {
             let spares = place
                 .recycle(&files, wanted)
                 .map_err(LogError::io("recycling log files"))?;
-            stream.files.lock().add_spares(spares);
+            stream.add_spares(spares);
             count += files.len();
         }
         Ok(count)
     }
 
+    /// Sees to it that so many bytes more can be appended and written though the disk be full by then. Whoever changes something
+    /// asks first, with all that undoing what runs may take.
+    ///
+    /// # Errors
+    /// [`LogError::Io`] if there is no room; the log goes on.
+    #[inline]
+    pub fn reserve(&self, bytes: u64) -> Result<(), LogError> {
+        // As much again for what is lost where batches end, and files.
+        let needed = 2 * (bytes + self.pending_bytes.load(Ordering::Relaxed));
+        let active = self.active_streams.load(Ordering::Relaxed);
+        let short = |stream: &&StreamIo| stream.room.load(Ordering::Relaxed) < needed;
+        match self.streams[..active].iter().any(|stream| short(&stream)) {
+            true => self.make_room(needed, active),
+            false => Ok(()),
+        }
+    }
+
+    #[cold]
+    fn make_room(&self, needed: u64, active: usize) -> Result<(), LogError> {
+        let _reserving = self.reserving.lock();
+        for stream in &self.streams[..active] {
+            loop {
+                let (place, name) = {
+                    let mut files = stream.files.lock();
+                    if files.room() >= needed {
+                        break;
+                    }
+                    (files.place(), files.next_prepared_name())
+                };
+                place
+                    .prepare_spare(&name)
+                    .map_err(LogError::io("taking room for further records"))?;
+                stream.add_spares([name]);
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether a stream could not begin its file when the log was opened, nor since.
+    pub fn lacks_files(&self) -> bool {
+        self.streams
+            .iter()
+            .any(|stream| stream.files.lock().current().is_none())
+    }
+
     /// Prepares files ahead of need, so that no committer has to.
     pub(crate) fn prepare_spares(&self) {
-        for stream in &self.streams {
-            let place = {
-                let files = stream.files.lock();
-                if !files.wants_spare() {
-                    continue;
+        let active = self.active_streams.load(Ordering::Relaxed);
+        for stream in &self.streams[..active] {
+            loop {
+                let _reserving = self.reserving.lock();
+                let (place, name) = {
+                    let mut files = stream.files.lock();
+                    if !files.wants_spare() {
+                        break;
+                    }
+                    (files.place(), files.next_prepared_name())
+                };
+                // Should it fail, whoever needs the room tries again, and reports.
+                match place.prepare_spare(&name) {
+                    Ok(()) => stream.add_spares([name]),
+                    Err(_) => break,
                 }
-                files.place()
-            };
-            // Should it fail, the committer who needs a file tries again, and reports.
-            if let Ok(spare) = place.prepare_spare() {
-                stream.files.lock().add_spares([spare]);
             }
         }
     }
@@ -275,6 +354,7 @@ impl Log {
             return Err(LogError::BadStreams(count));
         }
         self.state.lock().settings.active_streams = count;
+        self.active_streams.store(count, Ordering::Relaxed);
         Ok(())
     }
 

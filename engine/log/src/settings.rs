@@ -31,7 +31,8 @@ pub struct LogSettings {
     pub active_streams: usize,
     /// How often the flusher runs under the lazy policies.
     pub flush_interval: Duration,
-    /// So many bytes are collected in memory at most before whoever appends has to write, in bytes.
+    /// So many bytes are collected in memory at most before whoever appends has to write; no more than a quarter of
+    /// `segment_bytes`.
     pub buffer_bytes: usize,
     /// Size of a stream's files, in bytes; a single larger batch gets a larger file.
     pub segment_bytes: u64,
@@ -58,6 +59,13 @@ impl Default for LogSettings {
             segment_bytes: 16 << 20,
             flusher: true,
         }
+    }
+}
+
+impl LogSettings {
+    /// So much is collected at most: several batches fit into a file.
+    pub(crate) fn collected_bytes_max(&self) -> usize {
+        self.buffer_bytes.min((self.segment_bytes / 4) as usize)
     }
 }
 

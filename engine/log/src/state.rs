@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use crate::closure::{NONE, Vector, largest_closed, raise, smallest_closed};
-use crate::company::Company;
+use crate::delay::GroupCommitDelay;
 use crate::error::LogError;
 use crate::record::{Depends, Lsn, NewRecord, encode};
 use crate::settings::LogSettings;
@@ -46,7 +46,7 @@ pub(crate) struct Stream {
     /// Somebody is syncing, and not writing.
     pub syncing: bool,
     pub waiters: usize,
-    pub company: Company,
+    pub delay: GroupCommitDelay,
     pub collecting: Collected,
     /// The last batch whose writing has begun.
     pub sealed: u64,
@@ -205,13 +205,13 @@ impl State {
         }
     }
 
-    /// How long a committer waits for company in the batch a stream collects; `None` if not at all. With several streams
+    /// How long a committer waits for others to join the batch a stream collects; `None` if not at all. With several streams
     /// others rather take a free one.
-    pub(crate) fn patience(&self, stream: usize, upto: u64) -> Option<Duration> {
+    pub(crate) fn group_commit_delay(&self, stream: usize, upto: u64) -> Option<Duration> {
         let at = &self.streams[stream];
         let can_write = upto > at.sealed && !at.busy;
         (can_write && self.settings.active_streams == 1)
-            .then(|| at.company.patience())
+            .then(|| at.delay.delay())
             .flatten()
     }
 
@@ -235,7 +235,7 @@ impl State {
         let stream = &mut self.streams[stream];
         stream.busy = true;
         stream.sealed += 1;
-        stream.company.seal();
+        stream.delay.seal();
         let batch = std::mem::take(&mut stream.collecting);
         stream.needs.push_back(batch.needs);
         (stream.sealed, batch, durable)

@@ -53,24 +53,21 @@ impl Pool {
         count: usize,
         log: impl FnOnce(&Allocation) -> Result<Lsn, E>,
     ) -> Result<Vec<PageWrite<'_>>, E> {
-        let mut region = self.first_region_with_room.load(Relaxed);
+        // What is known to be in use is not looked at again: an allocation takes the same time however long the file is.
+        let mut first_free = self.first_free.load(Relaxed);
         loop {
+            let region = first_free / self.region_pages();
             let map_page = PageId(region * self.region_pages() + MAP_PAGE);
             self.file.make_room(map_page)?;
             let mut map = self.write_as(map_page, Absent::Zeros)?;
-            let free = self.free_in(&map, region, count);
+            let free = self.free_in(&map, first_free, count);
             if free.len() < count {
-                drop(map);
-                region += 1;
+                let next_region = (region + 1) * self.region_pages();
                 // Only a region without any free page is skipped from now on.
                 if free.is_empty() {
-                    let _ = self.first_region_with_room.compare_exchange(
-                        region - 1,
-                        region,
-                        Relaxed,
-                        Relaxed,
-                    );
+                    self.raise_first_free(first_free, next_region);
                 }
+                first_free = next_region;
                 continue;
             }
             let pages = free
@@ -84,6 +81,9 @@ impl Pool {
             };
             let lsn = log(&allocation)?;
             self.change_map(&mut map, &allocation.pages, true, lsn);
+            // All up to the last are in use now.
+            let last = allocation.pages.last().map_or(first_free, |page| page.0);
+            self.raise_first_free(first_free, last + 1);
             return Ok(pages.into_iter().map(zeroed).collect());
         }
     }
@@ -106,9 +106,15 @@ impl Pool {
         };
         let lsn = log(&allocation)?;
         self.change_map(&mut map, &allocation.pages, false, lsn);
-        self.first_region_with_room
-            .fetch_min(page.0 / self.region_pages(), Relaxed);
+        // Before the map's latch goes: whoever raises it has seen the page.
+        self.first_free.fetch_min(page.0, Relaxed);
         Ok(())
+    }
+
+    /// No page before `to` is free, as none before `from` was: called with the latch of the map in which both lie, or of the one
+    /// before `to`. If a page was freed meanwhile, before `from`, that counts.
+    fn raise_first_free(&self, from: u64, to: u64) {
+        let _ = self.first_free.compare_exchange(from, to, Relaxed, Relaxed);
     }
 
     /// Does an allocation again, unless the map has it already.
@@ -203,10 +209,11 @@ impl Pool {
         )
     }
 
-    /// Up to `count` free pages of a region.
-    fn free_in(&self, map: &[u8], region: u64, count: usize) -> Vec<PageId> {
+    /// Up to `count` free pages of the region in which `first` lies, from there on.
+    fn free_in(&self, map: &[u8], first: u64, count: usize) -> Vec<PageId> {
+        let (region, bit) = (first / self.region_pages(), first % self.region_pages());
         let mut free = Vec::with_capacity(count);
-        let mut bit = FIRST_PAGE;
+        let mut bit = bit.max(FIRST_PAGE);
         while bit < self.region_pages() && free.len() < count {
             if bit.is_multiple_of(8) && map[(bit / 8) as usize] == 0xFF {
                 bit += 8;

@@ -24,11 +24,11 @@ pub struct DirtyPage {
 
 /// Whether taking images may wait for latches.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Patience {
+pub(crate) enum LatchWait {
     /// The caller may hold latches itself.
-    None,
+    Never,
     /// The caller holds none.
-    Wait,
+    Allowed,
 }
 
 /// What came of taking an image.
@@ -90,7 +90,7 @@ impl Pool {
             .iter()
             .filter_map(|page| self.frame_of(page.page))
             .collect();
-        self.flush_frames(&frames, Patience::Wait)?;
+        self.flush_frames(&frames, LatchWait::Allowed)?;
         // Of a page that another thread was writing, the image may lack changes made meanwhile: it is written again. Once
         // this thread has written it, only changes are left that were made after the call.
         for page in pages {
@@ -99,7 +99,7 @@ impl Pool {
                 let wanted = at.recovery_lsn().is_some_and(|from| from < lsn);
                 if !wanted
                     || !at.holds(page.page)
-                    || self.flush_frames(&[frame], Patience::Wait)? > 0
+                    || self.flush_frames(&[frame], LatchWait::Allowed)? > 0
                 {
                     break;
                 }
@@ -125,16 +125,16 @@ impl Pool {
         };
         // Each page is asked for once: it may be replaced meanwhile, and the order must not change under the sorting.
         dirty.sort_by_cached_key(|&frame| self.frames[frame as usize].page());
-        self.flush_frames(&dirty, Patience::None)
+        self.flush_frames(&dirty, LatchWait::Never)
     }
 
     /// Writes up to `count` of the pages that have been dirty longest; how many.
     pub(crate) fn flush_oldest(&self, count: usize) -> Result<usize, PageError> {
-        self.flush_frames(&self.dirty.oldest(count), Patience::None)
+        self.flush_frames(&self.dirty.oldest(count), LatchWait::Never)
     }
 
     /// Writes these frames' pages where they are dirty and nobody else is writing them; how many.
-    fn flush_frames(&self, frames: &[u32], patience: Patience) -> Result<usize, PageError> {
+    fn flush_frames(&self, frames: &[u32], latches: LatchWait) -> Result<usize, PageError> {
         if frames.is_empty() {
             return Ok(0);
         }
@@ -147,7 +147,7 @@ impl Pool {
         let mut rest = frames;
         let mut result = Ok(());
         while result.is_ok() && !rest.is_empty() {
-            let (taken, mut lsns) = self.fill_batch(&mut rest, patience, &mut batch);
+            let (taken, mut lsns) = self.fill_batch(&mut rest, latches, &mut batch);
             if !taken.is_empty() {
                 result = self.write_batch(&mut batch, &mut lsns);
                 self.end_writing(&taken, result.is_ok());
@@ -162,7 +162,7 @@ impl Pool {
     fn fill_batch(
         &self,
         rest: &mut &[u32],
-        patience: Patience,
+        latches: LatchWait,
         batch: &mut Batch,
     ) -> (Vec<u32>, Vec<Lsn>) {
         batch.clear();
@@ -170,13 +170,13 @@ impl Pool {
         let mut lsns = Vec::new();
         while let Some((&frame, others)) = rest.split_first().filter(|_| !batch.is_full()) {
             // Whoever holds the latch may need one of the frames taken before, so those are written first.
-            let wait = patience == Patience::Wait && taken.is_empty();
+            let wait = latches == LatchWait::Allowed && taken.is_empty();
             match self.take_image(frame, wait, batch) {
                 Taken::Image(lsn) => {
                     taken.push(frame);
                     lsns.push(lsn);
                 }
-                Taken::Latched if patience == Patience::Wait => break,
+                Taken::Latched if latches == LatchWait::Allowed => break,
                 Taken::Latched | Taken::Nothing => {}
             }
             *rest = others;

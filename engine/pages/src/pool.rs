@@ -24,7 +24,7 @@ use crate::writer::Writer;
 /// So many frames are looked at for a clean one before dirty ones are written.
 const SEARCH_FRAMES: usize = 256;
 /// A thread that finds every frame in use lets others run so many times, for a second in all, before it gives up.
-const PATIENCE: usize = 1000;
+const ATTEMPTS_MAX: usize = 1000;
 
 /// A buffer pool over one page file. See the [crate's documentation](crate).
 pub struct Pool {
@@ -45,7 +45,8 @@ pub struct Pool {
     /// How many pages are being written.
     pub(crate) writing_pages: AtomicU64,
     pub(crate) writing_ended: Condvar,
-    pub(crate) first_region_with_room: AtomicU64,
+    /// No page before this one is free.
+    pub(crate) first_free: AtomicU64,
     pub(crate) writer: Writer,
     repaired: u64,
     pub(crate) evicted: AtomicU64,
@@ -106,7 +107,7 @@ impl Pool {
             writing: Mutex::new(()),
             writing_pages: AtomicU64::new(0),
             writing_ended: Condvar::default(),
-            first_region_with_room: AtomicU64::new(0),
+            first_free: AtomicU64::new(0),
             writer: Writer::new(settings.writer_interval),
             repaired,
             evicted: AtomicU64::new(0),
@@ -271,11 +272,13 @@ impl Pool {
 
     /// A frame without a page, unknown to everybody else.
     fn free_frame(&self) -> Result<u32, PageError> {
-        for attempt in 0..PATIENCE {
+        for attempt in 0..ATTEMPTS_MAX {
             if let Some(frame) = self.free.lock().pop() {
                 return Ok(frame);
             }
-            let (victim, dirty) = self.replace();
+            // Pages in use gather at the tail only while they are in use: who meets nothing else looks further each time.
+            let frames_max = SEARCH_FRAMES.saturating_mul(1 << attempt.min(32));
+            let (victim, dirty) = self.replace(frames_max);
             if let Some(frame) = victim {
                 self.evicted.fetch_add(1, Relaxed);
                 return Ok(frame);
@@ -291,12 +294,13 @@ impl Pool {
         Err(PageError::Exhausted { frames })
     }
 
-    /// Takes the clean, unpinned page nearest to the list's tail out of its frame; also whether a dirty one was seen.
-    fn replace(&self) -> (Option<u32>, bool) {
+    /// Takes the clean, unpinned page nearest to the list's tail out of its frame, if there is one among `frames_max`; also whether
+    /// a dirty one was seen.
+    fn replace(&self, frames_max: usize) -> (Option<u32>, bool) {
         let mut dirty = false;
         let mut seen = 0;
         let mut list = self.replacer.lock();
-        let victim = list.backwards().find(|&frame| {
+        let victim = list.backwards().take(frames_max).find(|&frame| {
             let at = &self.frames[frame as usize];
             let clean = at.is_clean();
             dirty |= !clean;

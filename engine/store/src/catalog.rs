@@ -108,6 +108,7 @@ impl Transaction {
     /// Makes an empty tree, which is freed if the transaction does not commit.
     fn create_tree(&mut self) -> Result<Tree, StoreError> {
         let store = Arc::clone(&self.store);
+        self.reserve_log(0)?;
         Tree::create(&store.storage, |page, changes, map_lsn| {
             let mut undo = Vec::new();
             Undo::Allocate { page }.encode(&mut undo);

@@ -13,7 +13,7 @@
 //! The log is flushed after the list of running transactions is taken and before the file is written: a transaction missing in
 //! the list has a durable end.
 
-use evenkeel_disk::{Access, Create, Directory, write_atomically};
+use evenkeel_disk::{Access, Create, Directory, reserve_atomic_write, write_atomically};
 use evenkeel_log::Lsn;
 use evenkeel_pages::PageId;
 use std::io;
@@ -25,6 +25,8 @@ use crate::inner::StoreInner;
 const FILE: &str = "checkpoint";
 const MAGIC: &[u8; 8] = b"evenkeel";
 const VERSION: u32 = 2;
+/// Room kept for the next checkpoint: with more dirty pages than fit there, a full disk has them written first.
+const RESERVED_BYTES: usize = 64 << 10;
 /// Magic, version and checksum.
 const HEADER_BYTES: usize = 16;
 
@@ -84,6 +86,11 @@ impl Checkpoint {
             .map_err(StoreError::io("writing the checkpoint"))
     }
 
+    /// Takes room for the next one. If the disk is full already the next one finds out.
+    fn reserve(directory: &dyn Directory) {
+        let _ = reserve_atomic_write(directory, FILE, RESERVED_BYTES);
+    }
+
     fn encode(&self) -> Vec<u8> {
         let mut body = Vec::with_capacity(40 + 16 * self.dirty.len());
         body.u64(self.scan_from.0);
@@ -140,6 +147,17 @@ impl StoreInner {
     /// If pages, log or checkpoint file cannot be written; the checkpoint before still counts.
     pub(crate) fn checkpoint(&self) -> Result<(), StoreError> {
         let mut state = self.checkpoints.lock();
+        match self.take_checkpoint(&mut state) {
+            Err(error) if error.is_disk_full() => {
+                // Without dirty pages it fits into the least room.
+                self.storage.pool.flush_all()?;
+                self.take_checkpoint(&mut state)
+            }
+            taken => taken,
+        }
+    }
+
+    fn take_checkpoint(&self, state: &mut CheckpointState) -> Result<(), StoreError> {
         self.check()?;
         let (pool, log) = (&self.storage.pool, &self.storage.log);
         let record_bytes = log.statistics().record_bytes;
@@ -167,6 +185,7 @@ impl StoreInner {
             dirty,
         }
         .write(&*self.directory)?;
+        Checkpoint::reserve(&*self.directory);
         log.recycle_before(scan_from)?;
         *state = CheckpointState {
             begin,

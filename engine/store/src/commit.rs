@@ -23,7 +23,7 @@ impl Transaction {
         self.check()?;
         if self.number != 0 {
             self.make_durable()?;
-            self.store.running.leave(self.number);
+            self.leave();
         } else {
             self.await_needs()?;
             self.store.counters.read_only.add_one();

@@ -9,7 +9,7 @@ use crate::record::Undo;
 use crate::transaction::Transaction;
 use crate::tree::Tree;
 use crate::tree::change::{Change, difference};
-use crate::tree::node::{Entry, Node};
+use crate::tree::node::{Entry, Node, entry_bytes_max};
 
 /// Whether an insertion may go into a gap.
 enum Gap {
@@ -34,6 +34,7 @@ impl Transaction {
             ghost: false,
         };
         let mut waited = Vec::new();
+        self.reserve_log(2 * entry.bytes())?;
         let inserted = loop {
             let mut leaf = tree.leaf_to_write(&storage.pool, key)?;
             let node = Node(&leaf);
@@ -128,6 +129,10 @@ impl Transaction {
         needs: impl Fn(&[u8]) -> bool,
     ) -> Result<Option<Option<Vec<u8>>>, StoreError> {
         let store = std::sync::Arc::clone(&self.store);
+        // The old value may be as long as any.
+        self.reserve_log(
+            key.len() + value.len() + entry_bytes_max(store.storage.pool.body_bytes()),
+        )?;
         loop {
             let mut leaf = tree.leaf_to_write(&store.storage.pool, key)?;
             let node = Node(&leaf);
@@ -166,6 +171,7 @@ impl Transaction {
         key: &[u8],
     ) -> Result<Option<Vec<u8>>, StoreError> {
         let store = std::sync::Arc::clone(&self.store);
+        self.reserve_log(2 * key.len())?;
         let mut leaf = tree.leaf_to_write(&store.storage.pool, key)?;
         let node = Node(&leaf);
         let slot = match node.search(key) {

@@ -175,6 +175,13 @@ impl StoreError {
         }
     }
 
+    /// Whether the disk is full. The statement is undone and the transaction can go on; reading goes on, too, and so does writing
+    /// once there is space again. (After [`StoreError::CommitUnknown`] and [`StoreError::Stopped`] the store must be reopened as ever.)
+    pub fn is_disk_full(&self) -> bool {
+        self.disk_error()
+            .is_some_and(|error| error.kind() == io::ErrorKind::StorageFull)
+    }
+
     /// Whether the transaction was rolled back only because of others, so that beginning it again may succeed.
     pub fn is_retryable(&self) -> bool {
         matches!(self, StoreError::Deadlock { .. } | StoreError::GaveWay(_))

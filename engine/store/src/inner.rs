@@ -45,6 +45,9 @@ pub(crate) struct StoreInner {
     pub(crate) release: Release,
     pub(crate) released: Released,
     pub(crate) escalation_locks: usize,
+    /// How much of the log undoing and ending the running transactions may take.
+    pub(crate) undo_bytes: AtomicU64,
+    pub(crate) log_block_bytes: usize,
     tables: RwLock<Tables>,
     lock_timeout_ns: AtomicU64,
     pub(crate) checkpoint_log_bytes: AtomicU64,
@@ -82,6 +85,7 @@ pub(crate) struct Parts {
 impl StoreInner {
     pub(crate) fn new(parts: Parts) -> StoreInner {
         static NEXT_NUMBER: AtomicU64 = AtomicU64::new(1);
+        let log_block_bytes = parts.storage.log.settings().block_bytes;
         let store = StoreInner {
             number: NEXT_NUMBER.fetch_add(1, Ordering::Relaxed),
             storage: parts.storage,
@@ -97,6 +101,8 @@ impl StoreInner {
             release: parts.release,
             released: Released::new(),
             escalation_locks: parts.escalation_locks,
+            undo_bytes: AtomicU64::new(0),
+            log_block_bytes,
             tables: RwLock::default(),
             lock_timeout_ns: AtomicU64::new(NO_TIMEOUT),
             checkpoint_log_bytes: AtomicU64::new(parts.checkpoint_log_bytes),
@@ -121,6 +127,35 @@ impl StoreInner {
         Err(StoreError::Stopped(
             why.unwrap_or_else(|| "it failed".into()),
         ))
+    }
+
+    /// Sees to it that a change whose records have `bytes` can be logged, undone and ended though the disk be full by then. No page
+    /// may be latched.
+    ///
+    /// # Errors
+    /// If the disk is full, even after the log has given back what is not needed any more.
+    #[inline]
+    pub(crate) fn reserve_log(&self, bytes: usize) -> Result<(), StoreError> {
+        let bytes = self.undo_bytes.load(Ordering::Relaxed) + bytes as u64;
+        match self.storage.log.reserve(bytes) {
+            Ok(()) => Ok(()),
+            Err(error) => {
+                let error = StoreError::from(error);
+                if !error.is_disk_full() || !self.reclaim_log() {
+                    return Err(error);
+                }
+                Ok(self.storage.log.reserve(bytes)?)
+            }
+        }
+    }
+
+    /// Makes log files free for reuse, whatever that takes; whether there may be some.
+    #[cold]
+    fn reclaim_log(&self) -> bool {
+        let streams = self.storage.log.statistics().streams;
+        streams.iter().any(|stream| stream.files > 1)
+            && self.storage.pool.flush_all().is_ok()
+            && self.checkpoint().is_ok()
     }
 
     /// Refuses everything from now on: a transaction could be neither completed nor undone.

@@ -57,6 +57,12 @@
 //! | `ghosts`, `purge`, `housekeeping` | deleted entries and their removal, in the background |
 //! | `workers`, `observe`, `settings`, `statistics` | the papers' knobs and what to measure |
 //!
+//! ## A full disk
+//! Reading goes on. Statements that need room that is not there fail ([`StoreError::is_disk_full`]) and are undone, and their transactions
+//! can go on, commit or roll back; once there is space again, so does writing. For that each stream of the log has a file ahead, room
+//! for undoing what runs is taken before it changes anything, and page file, double-write file and checkpoint have theirs. A
+//! store can be opened on a full disk, too.
+//!
 //! ## Files
 //! `checkpoint`, `pages`, `pages.double` (torn-page protection) and `lock` in the store's directory, and `log-0`, `log-1`, ...:
 //! directories with the log's streams. All belong together: back them up together, with the store closed.

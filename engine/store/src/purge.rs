@@ -115,6 +115,7 @@ impl StoreInner {
 
     fn purge_one(&self, ghost: &Ghost) -> Result<Purged, StoreError> {
         let Ghost { tree, key } = ghost;
+        self.reserve_log(key.len() + 4 * self.storage.pool.body_bytes())?;
         let mut leaf = tree.leaf_to_write(&self.storage.pool, key)?;
         let slot = match Node(&leaf).search(key) {
             Ok(slot) if Node(&leaf).entry(slot).ghost => slot,

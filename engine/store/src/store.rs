@@ -309,6 +309,20 @@ fn read_checkpoint(
     Ok(found)
 }
 
+/// The checkpoint after recovery. Without it the next recovery begins where this one did: that is no reason not to open a store on a
+/// full disk.
+fn checkpoint_at_opening(store: &StoreInner) -> Result<(), StoreError> {
+    let flushed = match store.storage.log.lacks_files() {
+        // Only files that are not needed any more can become the log's next.
+        true => store.storage.pool.flush_all().map_err(StoreError::from),
+        false => Ok(()),
+    };
+    match flushed.and_then(|()| store.checkpoint()) {
+        Err(error) if error.is_disk_full() => Ok(()),
+        taken => taken,
+    }
+}
+
 /// Opens the files and recovers.
 fn open_inner(
     directory: Arc<dyn Directory>,
@@ -373,7 +387,7 @@ fn open_inner(
         checkpoint_log_bytes: settings.checkpoint_log_bytes,
         lock,
     });
-    store.checkpoint()?;
+    checkpoint_at_opening(&store)?;
     store.load_tables()?;
     *store.ghost_search.lock() = Search::new(store.trees());
     Ok(store)

@@ -47,6 +47,9 @@ pub struct TransactionOptions {
     pub lock_timeout: Option<Duration>,
 }
 
+/// The log's own part of a record and its compensation record, or more.
+const RECORD_BYTES: usize = 128;
+
 /// A transaction. Rolled back when dropped without [`commit`](Transaction::commit).
 pub struct Transaction {
     pub(crate) store: Arc<StoreInner>,
@@ -63,6 +66,8 @@ pub struct Transaction {
     /// Commits that were not durable when it got their locks: what it has seen may be theirs.
     pub(crate) needs: Vec<Lsn>,
     undo: UndoList,
+    /// How much of the log undoing and ending it may take.
+    undo_bytes: u64,
     /// What it deleted: removable when it commits.
     pub(crate) deleted: Vec<Ghost>,
     /// What it inserted and took back: removable when it ends.
@@ -97,6 +102,7 @@ impl Transaction {
             escalation: Escalation::new(store.escalation_locks),
             needs: Vec::new(),
             undo: UndoList::default(),
+            undo_bytes: 0,
             deleted: Vec::new(),
             taken_back: Vec::new(),
             grants: store.is_observed().then(Vec::new),
@@ -292,7 +298,42 @@ impl Transaction {
         self.buffers.payload = payload;
         let lsn = lsn?;
         self.undo.push(lsn, undo);
+        // A compensation record repeats what undoes the change, which is part of the payload.
+        self.add_undo_bytes(self.buffers.payload.len() + RECORD_BYTES);
         Ok(lsn)
+    }
+
+    /// Sees to it that the log has room for changes of so many bytes, see [`StoreInner::reserve_log`].
+    pub(crate) fn reserve_log(&self, bytes: usize) -> Result<(), StoreError> {
+        let ending = match self.number {
+            0 => self.ending_bytes(),
+            _ => 0,
+        };
+        // A split moves half a page, on few levels.
+        let split = 2 * self.store.storage.pool.body_bytes();
+        self.store
+            .reserve_log(2 * (bytes + RECORD_BYTES) + split + ending)
+    }
+
+    /// What a commit, or the end of a rollback, takes: a block each.
+    fn ending_bytes(&self) -> usize {
+        2 * self.store.log_block_bytes
+    }
+
+    fn add_undo_bytes(&mut self, bytes: usize) {
+        self.undo_bytes += bytes as u64;
+        self.store
+            .undo_bytes
+            .fetch_add(bytes as u64, std::sync::atomic::Ordering::Relaxed);
+    }
+
+    /// Its last record is appended.
+    pub(crate) fn leave(&mut self) {
+        self.store.running.leave(self.number);
+        let undo_bytes = std::mem::take(&mut self.undo_bytes);
+        self.store
+            .undo_bytes
+            .fetch_sub(undo_bytes, std::sync::atomic::Ordering::Relaxed);
     }
 
     pub(crate) fn append_record(
@@ -304,7 +345,9 @@ impl Transaction {
         let log = &self.store.storage.log;
         if self.number == 0 {
             self.number = self.store.running.enter(log);
+            self.add_undo_bytes(self.ending_bytes());
         }
+        let log = &self.store.storage.log;
         self.last_lsn = log.append(&NewRecord {
             txn: self.number,
             prev: self.last_lsn,
@@ -354,7 +397,7 @@ impl Transaction {
         compensation
             .end()
             .inspect_err(|error| self.store.stop(error))?;
-        self.store.running.leave(self.number);
+        self.leave();
         Ok(())
     }
 

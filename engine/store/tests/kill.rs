@@ -1,4 +1,5 @@
-//! A real process, killed without warning in a loop: what it had acknowledged is there when the next one opens the store.
+//! A real process, killed without warning in a loop, at work and while it recovers: what it had acknowledged is there when the next
+//! one opens the store, and the one after that.
 //!
 //! The child is this test's own executable, told by an environment variable to work and to print each commit it got.
 
@@ -6,6 +7,7 @@ use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::Mutex;
+use std::time::Duration;
 
 use evenkeel_store::{ColumnType, Scan, Schema, Settings, Store, TransactionOptions};
 
@@ -17,7 +19,7 @@ fn settings() -> Settings {
     let mut settings = Settings::default();
     settings.pool.frames = 64;
     settings.pool.page_bytes = 4096;
-    settings.pool.writer_interval = std::time::Duration::from_millis(2);
+    settings.pool.writer_interval = Duration::from_millis(2);
     settings.log.segment_bytes = 256 << 10;
     settings.checkpoint_log_bytes = 100 << 10;
     settings.log_streams = 2;
@@ -27,10 +29,10 @@ fn settings() -> Settings {
 /// What the killed process does: each thread counts up in a row of its own, moves amounts between shared rows, and prints the
 /// count once it is committed.
 #[test]
+#[ignore = "the process that the test starts and kills"]
 fn child() {
-    let Ok(place) = std::env::var(PLACE) else {
-        return;
-    };
+    let place = std::env::var(PLACE).expect("started by the test, which says where");
+    println!("opening");
     let store = Store::open(place, settings()).unwrap();
     let out = Mutex::new(());
     std::thread::scope(|scope| {
@@ -111,33 +113,51 @@ fn check(place: &Path, acknowledged: &[i64]) -> Vec<i64> {
     counts
 }
 
+/// Starts a child, kills it when `when` says so of a line that it printed, and takes in what it acknowledged.
+fn run_and_kill(place: &Path, counts: &mut [i64], mut when: impl FnMut(&str) -> bool) {
+    let mut child = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "child", "--ignored", "--nocapture"])
+        .env(PLACE, place)
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    while let Some(Ok(line)) = lines.next() {
+        if let Some((_, committed)) = line.split_once("committed ") {
+            let (thread, count) = committed.split_once(' ').unwrap();
+            counts[thread.parse::<usize>().unwrap()] = count.parse().unwrap();
+        }
+        if when(&line) {
+            child.kill().unwrap();
+        }
+    }
+    assert!(!child.wait().unwrap().success(), "it ended by itself");
+}
+
 #[test]
 fn nothing_acknowledged_is_lost_by_kills() {
     let place = tempfile::tempdir().unwrap();
     create(place.path());
     let mut counts = vec![0; THREADS as usize];
     for round in 0..ROUNDS {
-        let mut child = Command::new(std::env::current_exe().unwrap())
-            .args(["--exact", "child", "--nocapture"])
-            .env(PLACE, place.path())
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
         // Killed after a number of commits, not after a time: the test says the same on a slow machine.
         let mut commits = 0;
-        while let Some(Ok(line)) = lines.next() {
-            if let Some((_, committed)) = line.split_once("committed ") {
-                let (thread, count) = committed.split_once(' ').unwrap();
-                counts[thread.parse::<usize>().unwrap()] = count.parse().unwrap();
-                commits += 1;
-            }
-            if commits == 10 + 17 * round {
-                child.kill().unwrap();
-            }
+        run_and_kill(place.path(), &mut counts, |line| {
+            commits += usize::from(line.contains("committed "));
+            commits == 10 + 17 * round
+        });
+        // Twice in the midst of opening, somewhere: each time another one has to begin where that ended.
+        for again in 0..2 {
+            run_and_kill(place.path(), &mut counts, |line| {
+                let opening = line.contains("opening");
+                if opening {
+                    std::thread::sleep(Duration::from_micros(300 * (round + again) as u64));
+                }
+                opening
+            });
         }
-        child.wait().unwrap();
         counts = check(place.path(), &counts);
+        assert_eq!(check(place.path(), &counts), counts, "opened twice");
     }
     assert!(counts.iter().sum::<i64>() > 100);
 }

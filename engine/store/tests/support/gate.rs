@@ -89,10 +89,10 @@ impl Gate {
     /// Waits until the state is so; gives up after a while, as a log might wait for the slow stream first.
     fn wait_until(&self, reached: impl Fn(&State) -> bool) {
         let state = self.state.lock().unwrap();
-        let patience = Duration::from_secs(5);
+        let timeout = Duration::from_secs(5);
         drop(
             self.changed
-                .wait_timeout_while(state, patience, |state| !reached(state))
+                .wait_timeout_while(state, timeout, |state| !reached(state))
                 .unwrap(),
         );
     }

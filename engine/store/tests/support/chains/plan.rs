@@ -144,7 +144,7 @@ impl Event {
         let file = draws.of(&["", "log", "pages", "pages", "double", "checkpoint"]);
         // Opening and a checkpoint have some tens of operations, a transaction has a few.
         let after = 1 + draws.of(&[8, 40, 120]) * draws.below(16) / 16;
-        match draws.below(20) {
+        match draws.below(21) {
             0..2 => Event::Work(1 + draws.below(12)),
             2..4 => Event::Grow(1 + draws.below(3)),
             4 => Event::Checkpoint,
@@ -156,7 +156,7 @@ impl Event {
             12..15 => Event::PowerFailure(during, after, draws.below(1000)),
             15 | 16 => Event::FailedSync(during, file, draws.below(6)),
             17 => Event::TornWrite(during, file, draws.below(12)),
-            18 => match draws.below(4) {
+            18 | 20 => match draws.below(4) {
                 0 => Event::FreeSpace,
                 _ => Event::DiskFull(during, draws.of(&[0, 4 << 10, 64 << 10, 256 << 10])),
             },

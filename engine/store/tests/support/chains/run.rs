@@ -185,15 +185,24 @@ impl Runner<'_> {
                 self.disk.heal();
                 Ok(())
             }
-            Event::DiskFull(during, room) => self.act(during, |runner| {
-                let used: u64 = runner.disk.files().iter().map(|(_, len)| len).sum();
-                runner.capacity = Some(used + room);
-                runner.disk.set_capacity(runner.capacity);
-            }),
+            Event::DiskFull(during, room) => {
+                let was_faulty = self.faulty;
+                self.act(during, |runner| {
+                    let used: u64 = runner.disk.files().iter().map(|(_, len)| len).sum();
+                    runner.capacity = Some(used + room);
+                    runner.disk.set_capacity(runner.capacity);
+                    // A full disk is no fault: nothing but an error of that is to be expected.
+                    runner.faulty = was_faulty;
+                })
+            }
             Event::FreeSpace => {
                 self.capacity = None;
                 self.disk.set_capacity(None);
-                Ok(())
+                // A store that is open writes on.
+                match self.store.is_some() && !self.faulty {
+                    true => self.work(1),
+                    false => Ok(()),
+                }
             }
             Event::EvictCache => {
                 self.model.lose_cache();
@@ -330,7 +339,8 @@ impl Runner<'_> {
 
     /// What the disk says because of a fault is no failure of the store, which is then opened again.
     fn tolerate(&mut self, error: &StoreError) -> Result<(), String> {
-        let expected = self.faulty || self.capacity.is_some();
+        let full = self.capacity.is_some() && error.is_disk_full();
+        let expected = self.faulty || full;
         let of_the_disk = error.disk_error().is_some() || matches!(error, StoreError::Stopped(_));
         if !expected || !of_the_disk {
             return Err(format!("an error out of place: {error}"));
@@ -420,6 +430,7 @@ impl Runner<'_> {
         let store = self.store.as_ref().expect("it is open");
         match store.create_table(schema) {
             Ok(_) => self.model.made_table(&name),
+            Err(error) if self.is_full(&error) => return self.reads_go_on(),
             Err(error) => self.tolerate(&error)?,
         }
         Ok(())
@@ -438,6 +449,13 @@ impl Runner<'_> {
                 Ok(()) => {}
                 // The transaction that is left running has the row, or its neighbour.
                 Err(StoreError::LockTimeout) => return Ok(()),
+                Err(error) if self.is_full(&error) => {
+                    return match txn.rollback() {
+                        Ok(()) => self.reads_go_on(),
+                        Err(error) if self.faulty => self.tolerate(&error),
+                        Err(error) => Err(format!("undoing on the full disk: {error}")),
+                    };
+                }
                 Err(error) => {
                     drop(txn);
                     return self.tolerate(&error);
@@ -490,7 +508,30 @@ impl Runner<'_> {
                 self.model.all_durable();
                 Ok(())
             }
+            Err(error) if self.is_full(&error) => self.reads_go_on(),
             Err(error) => self.tolerate(&error),
+        }
+    }
+
+    /// Whether a statement failed only because the disk is full: then the store must go on.
+    fn is_full(&self, error: &StoreError) -> bool {
+        let unharmed = !matches!(error, StoreError::CommitUnknown(_) | StoreError::Stopped(_));
+        self.capacity.is_some() && !self.disk.power_is_off() && unharmed && error.is_disk_full()
+    }
+
+    /// Whatever was acknowledged is read, though the disk is full.
+    fn reads_go_on(&mut self) -> Result<(), String> {
+        self.running = None;
+        let Some(store) = &self.store else {
+            return Ok(());
+        };
+        match read(store) {
+            Ok(rows) if rows == self.rows => Ok(()),
+            Ok(_) => Err("other rows than those committed are read on the full disk".to_owned()),
+            Err(Wrong::Contents(what)) => Err(what),
+            // Another fault may come meanwhile.
+            Err(Wrong::Store(error)) if self.faulty => self.tolerate(&error),
+            Err(Wrong::Store(error)) => Err(format!("reading on the full disk: {error}")),
         }
     }
 

@@ -1,4 +1,4 @@
-//! When a committer that could write its batch at once waits a moment for company.
+//! The group-commit delay: when a committer that could write its batch at once waits a moment for others to join it.
 //!
 //! Committers that one sync has released come back together, each with its next transaction. Were the first of them to
 //! write at once, the others would just miss its batch: of two clients each would wait for the other's sync and then
@@ -13,18 +13,18 @@ use std::time::Duration;
 const PART: u64 = 8;
 /// A wait is never longer.
 const LONGEST: Duration = Duration::from_millis(1);
-/// Below, falling asleep and waking up would cost more than the company is worth. The model checker's disk takes no time.
+/// Below, falling asleep and waking up would cost more than a larger group is worth. The model checker's disk takes no time.
 const SHORTEST: Duration = if cfg!(feature = "shuttle") {
     Duration::ZERO
 } else {
     Duration::from_micros(20)
 };
 /// After so many waits in vain in a row, the number of batches that do not wait is not doubled any more.
-const VAIN_MAX: u32 = 6;
+const IN_VAIN_MAX: u32 = 6;
 
 /// What one stream knows of its committers.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Company {
+pub(crate) struct GroupCommitDelay {
     /// Committers in the batch that is collecting.
     present: usize,
     /// Those in the batch that is being written, or was last.
@@ -33,13 +33,13 @@ pub(crate) struct Company {
     expected: usize,
     /// How long writing and syncing a batch takes, averaged.
     write_ns: u64,
-    /// Waits in vain since the last that was not.
-    vain: u32,
-    /// Batches yet to come that do not wait.
-    hasty: u32,
+    /// Delays in vain since the last that was not.
+    in_vain: u32,
+    /// Batches yet to come that are not delayed.
+    undelayed: u32,
 }
 
-impl Company {
+impl GroupCommitDelay {
     /// A committer has its record in the batch that is collecting. Its number there.
     pub(crate) fn arrive(&mut self) -> usize {
         self.present += 1;
@@ -47,26 +47,26 @@ impl Company {
     }
 
     /// How long a committer that could write the batch waits before; `None` if it does not.
-    pub(crate) fn patience(&self) -> Option<Duration> {
+    pub(crate) fn delay(&self) -> Option<Duration> {
         let part = Duration::from_nanos(self.write_ns / PART).min(LONGEST);
-        let worth_it = self.present < self.expected && self.hasty == 0 && part >= SHORTEST;
+        let worth_it = self.present < self.expected && self.undelayed == 0 && part >= SHORTEST;
         worth_it.then_some(part)
     }
 
     /// A committer that came as number `arrived` has waited as long as it should.
     pub(crate) fn give_up(&mut self, arrived: usize) {
         self.expected = 0;
-        self.vain = match self.present > arrived {
+        self.in_vain = match self.present > arrived {
             true => 0,
-            false => (self.vain + 1).min(VAIN_MAX),
+            false => (self.in_vain + 1).min(IN_VAIN_MAX),
         };
-        self.hasty = (1 << self.vain) - 1;
+        self.undelayed = (1 << self.in_vain) - 1;
     }
 
     /// The batch that was collecting is about to be written.
     pub(crate) fn seal(&mut self) {
         self.sealed = std::mem::take(&mut self.present);
-        self.hasty = self.hasty.saturating_sub(1);
+        self.undelayed = self.undelayed.saturating_sub(1);
     }
 
     /// The sealed batch is durable: those it releases may come back, and others have come meanwhile.
@@ -84,71 +84,71 @@ mod tests {
     use super::*;
 
     const SYNC_NS: u64 = 4_000_000;
-    const PATIENCE: Option<Duration> = Some(Duration::from_micros(500));
+    const DELAY: Option<Duration> = Some(Duration::from_micros(500));
 
-    fn batch(company: &mut Company, committers: usize) {
+    fn batch(group: &mut GroupCommitDelay, committers: usize) {
         for _ in 0..committers {
-            company.arrive();
+            group.arrive();
         }
-        company.seal();
+        group.seal();
     }
 
     #[test]
     fn a_committer_alone_never_waits() {
-        let mut company = Company::default();
+        let mut group = GroupCommitDelay::default();
         for _ in 0..3 {
-            company.arrive();
-            assert_eq!(company.patience(), None);
-            company.seal();
-            company.released(SYNC_NS);
+            group.arrive();
+            assert_eq!(group.delay(), None);
+            group.seal();
+            group.released(SYNC_NS);
         }
     }
 
     /// Two take turns: while the first syncs, the second comes. From then on both are waited for, an eighth of a sync.
     #[test]
     fn two_that_took_turns_come_to_share_a_sync() {
-        let mut company = Company::default();
-        batch(&mut company, 1);
-        company.arrive();
-        company.released(SYNC_NS);
-        assert_eq!(company.patience(), PATIENCE);
-        company.arrive();
-        assert_eq!(company.patience(), None, "both are there");
-        company.seal();
-        company.released(SYNC_NS);
-        company.arrive();
-        assert_eq!(company.patience(), PATIENCE);
+        let mut group = GroupCommitDelay::default();
+        batch(&mut group, 1);
+        group.arrive();
+        group.released(SYNC_NS);
+        assert_eq!(group.delay(), DELAY);
+        group.arrive();
+        assert_eq!(group.delay(), None, "both are there");
+        group.seal();
+        group.released(SYNC_NS);
+        group.arrive();
+        assert_eq!(group.delay(), DELAY);
     }
 
-    /// After one, two, three waits in vain 1, 3, 7 batches do not wait, this one among them. When company comes it begins anew.
+    /// After one, two, three waits in vain 1, 3, 7 batches do not wait, this one among them. When others come it begins anew.
     #[test]
     fn waits_in_vain_become_rare() {
-        let mut company = Company::default();
-        let hasty = [false, false, false, true, false].map(|company_comes| {
-            batch(&mut company, 2);
-            company.released(SYNC_NS);
-            let arrived = company.arrive();
-            if company_comes {
-                company.arrive();
+        let mut group = GroupCommitDelay::default();
+        let undelayed = [false, false, false, true, false].map(|others_come| {
+            batch(&mut group, 2);
+            group.released(SYNC_NS);
+            let arrived = group.arrive();
+            if others_come {
+                group.arrive();
             }
-            company.give_up(arrived);
-            company.hasty
+            group.give_up(arrived);
+            group.undelayed
         });
-        assert_eq!(hasty, [1, 3, 7, 0, 1]);
-        company.expected = 9;
-        assert_eq!(company.patience(), None, "this batch is hasty");
-        company.seal();
-        assert_eq!(company.patience(), PATIENCE);
+        assert_eq!(undelayed, [1, 3, 7, 0, 1]);
+        group.expected = 9;
+        assert_eq!(group.delay(), None, "this batch is not delayed");
+        group.seal();
+        assert_eq!(group.delay(), DELAY);
     }
 
     #[test]
     fn a_quick_device_is_not_waited_for_and_a_slow_one_not_long() {
-        for (sync_ns, patience) in [(100_000, None), (1 << 40, Some(LONGEST))] {
-            let mut company = Company::default();
-            batch(&mut company, 2);
-            company.released(sync_ns);
-            company.arrive();
-            assert_eq!(company.patience(), patience);
+        for (sync_ns, delay) in [(100_000, None), (1 << 40, Some(LONGEST))] {
+            let mut group = GroupCommitDelay::default();
+            batch(&mut group, 2);
+            group.released(sync_ns);
+            group.arrive();
+            assert_eq!(group.delay(), delay);
         }
     }
 }

@@ -1,0 +1,200 @@
+//! A full disk: reading goes on, writing fails with an error that says so and goes on once there is space, and the store can be
+//! opened meanwhile, again and again.
+
+mod support;
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use evenkeel_disk::faults::FaultDisk;
+use evenkeel_store::{ColumnType, Scan, Schema, Settings, Store, StoreError, Table};
+use support::{open, small_settings};
+
+fn schema() -> Schema {
+    Schema::new("rows")
+        .column("id", ColumnType::Int)
+        .column("text", ColumnType::Text)
+        .primary_key(["id"])
+        .index("by_text", ["text", "id"])
+}
+
+/// Adds rows, ten a transaction, until the disk is full; how many are committed.
+fn insert_until_full(store: &Store, table: &Table, from: i64) -> (i64, StoreError) {
+    for first in (from..).step_by(10) {
+        let mut txn = store.begin(Default::default());
+        let mut insert =
+            |id: i64| txn.insert(table, &[id.into(), format!("{id:0300}").as_str().into()]);
+        let done = (first..first + 10).try_for_each(&mut insert);
+        if let Err(error) = done {
+            txn.rollback().unwrap();
+            return (first, error);
+        }
+        txn.commit().unwrap();
+    }
+    unreachable!("the disk has an end")
+}
+
+fn assert_full(error: &StoreError) {
+    assert!(error.is_disk_full(), "{error:?}");
+    let text = error.to_string();
+    assert!(text.contains("free space on the disk"), "{text}");
+    assert!(
+        !matches!(error, StoreError::Stopped(_) | StoreError::CommitUnknown(_)),
+        "{error}"
+    );
+}
+
+fn count(store: &Store, table: &Table) -> i64 {
+    let mut txn = store.begin(Default::default());
+    let rows = txn.scan(table, &Scan::all()).unwrap().len() as i64;
+    let index = Scan::all().on(table.index("by_text").unwrap());
+    assert_eq!(txn.scan(table, &index).unwrap().len() as i64, rows);
+    txn.commit().unwrap();
+    rows
+}
+
+fn used(disk: &FaultDisk) -> u64 {
+    disk.files().iter().map(|(_, len)| len).sum()
+}
+
+#[test]
+fn a_full_disk_stops_writing_alone_and_for_as_long_as_it_is_full() {
+    for (streams, room) in [(1, 0), (1, 300 << 10), (2, 1 << 20), (4, 700 << 10)] {
+        let mut disk = FaultDisk::new();
+        let mut store = open(&disk, small_settings(streams)).unwrap();
+        let mut table = store.create_table(schema()).unwrap();
+        disk.set_capacity(Some(used(&disk) + room));
+        let (mut rows, error) = insert_until_full(&store, &table, 0);
+        assert_full(&error);
+        for round in 0..6u64 {
+            assert_eq!(count(&store, &table), rows, "round {round}");
+            // Again and again, and the rest of what is done to a store.
+            let (more, error) = insert_until_full(&store, &table, rows);
+            assert_full(&error);
+            rows = more;
+            store.checkpoint().unwrap();
+            (rows, _) = insert_until_full(&store, &table, rows);
+            let _ = store.tidy();
+            match round % 3 {
+                0 => {
+                    drop(store);
+                }
+                1 => {
+                    store.close().unwrap();
+                    drop(store);
+                }
+                _ => {
+                    // A transaction is in the midst of its changes.
+                    let mut txn = store.begin(Default::default());
+                    for id in (0..rows).take(20) {
+                        let _ = txn.delete(&table, &[id.into()]);
+                    }
+                    let capacity = used(&disk);
+                    let left = match round {
+                        2 => disk.after_kill(),
+                        _ => disk.after_power_failure(round),
+                    };
+                    drop((txn, store));
+                    disk = left;
+                    disk.set_capacity(Some(capacity));
+                }
+            }
+            store = open(&disk, small_settings(streams)).unwrap();
+            table = store.table("rows").unwrap();
+            assert_eq!(count(&store, &table), rows, "round {round}");
+        }
+        disk.set_capacity(None);
+        let mut txn = store.begin(Default::default());
+        for id in rows..rows + 500 {
+            txn.insert(&table, &[id.into(), format!("{id:0300}").as_str().into()])
+                .unwrap();
+        }
+        txn.commit().unwrap();
+        assert_eq!(count(&store, &table), rows + 500);
+        store.verify().unwrap();
+    }
+}
+
+/// Space can be freed by changing rows, too: what is done does not need more of the page file.
+#[test]
+fn rows_are_changed_on_a_full_disk_for_as_long_as_they_do_not_grow() {
+    let disk = FaultDisk::new();
+    let store = open(&disk, small_settings(1)).unwrap();
+    let table = store.create_table(schema()).unwrap();
+    disk.set_capacity(Some(used(&disk) + (600 << 10)));
+    let (rows, _) = insert_until_full(&store, &table, 0);
+    // Many times the log's files.
+    for round in 0..20 {
+        for id in 0..rows / 10 {
+            let mut txn = store.begin(Default::default());
+            let row = [id.into(), format!("{:0300}", id + round).as_str().into()];
+            // Its entry in the index may need a page.
+            match txn.update(&table, &row) {
+                Ok(()) => txn.commit().unwrap(),
+                Err(error) => {
+                    assert_full(&error);
+                    txn.rollback().unwrap();
+                }
+            }
+        }
+        store.checkpoint().unwrap();
+    }
+    assert_eq!(count(&store, &table), rows);
+}
+
+/// A small file system of its own; `None` where this user may not mount one.
+struct Mounted(PathBuf);
+
+impl Mounted {
+    fn new(at: &Path, bytes: usize) -> Option<Mounted> {
+        let mounted = Command::new("mount")
+            .args(["-t", "tmpfs", "-o", &format!("size={bytes}"), "tmpfs"])
+            .arg(at)
+            .output();
+        mounted
+            .is_ok_and(|output| output.status.success())
+            .then(|| Mounted(at.to_owned()))
+    }
+}
+
+impl Drop for Mounted {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg(&self.0).status();
+    }
+}
+
+#[test]
+fn a_small_file_system_is_filled_and_freed() {
+    let place = tempfile::tempdir().unwrap();
+    let Some(_mounted) = Mounted::new(place.path(), 12 << 20) else {
+        eprintln!("not run: only root may mount a small file system");
+        return;
+    };
+    let mut settings = Settings::default();
+    settings.pool.frames = 64;
+    settings.log.segment_bytes = 1 << 20;
+    settings.checkpoint_log_bytes = 1 << 20;
+    // Something else has a part of it.
+    let other = place.path().join("other");
+    std::fs::write(&other, vec![1; 4 << 20]).unwrap();
+    let store = Store::open(place.path().join("store"), settings.clone()).unwrap();
+    let table = store.create_table(schema()).unwrap();
+    let (mut rows, error) = insert_until_full(&store, &table, 0);
+    assert_full(&error);
+    assert_eq!(count(&store, &table), rows);
+    drop((store, table));
+    for _ in 0..3 {
+        let store = Store::open(place.path().join("store"), settings.clone()).unwrap();
+        let table = store.table("rows").unwrap();
+        assert_eq!(count(&store, &table), rows);
+        (rows, _) = insert_until_full(&store, &table, rows);
+    }
+    let store = Store::open(place.path().join("store"), settings).unwrap();
+    let table = store.table("rows").unwrap();
+    (rows, _) = insert_until_full(&store, &table, rows);
+    std::fs::remove_file(&other).unwrap();
+    let (more, error) = insert_until_full(&store, &table, rows);
+    assert!(more > rows + 1000, "{rows} rows, then {more}");
+    assert_full(&error);
+    assert_eq!(count(&store, &table), more);
+}
