@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use evenkeel_disk::faults::FaultDisk;
-use evenkeel_disk::{Access, Create, Directory};
+use evenkeel_disk::{Access, Create};
 use evenkeel_log::{Depends, FlushPolicy, Log, LogError, LogSettings, Lsn, NewRecord, Recovered};
 use proptest::prelude::*;
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use evenkeel_disk::faults::FaultDisk;
-use evenkeel_disk::{Access, Create, Directory};
+use evenkeel_disk::{Access, Create};
 use evenkeel_log::{LogError, Lsn};
 use evenkeel_pages::{LogBarrier, PageError, PageId, Pool, PoolSettings};
 use proptest::prelude::*;
