@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::expect::{Planted, below, named, number, the, ticks_per_ns};
-use super::measure::{assert_complete, calls, measured, with_truth};
+use super::measure::{EVERY_INTERVAL, assert_complete, calls, measured, measured_with, with_truth};
 
 /// The pair's covariance below `node`.
 #[track_caller]
@@ -374,4 +374,41 @@ fn site_calls(profile: &Value, name: &str) -> f64 {
             .filter(|node| node["site"].as_str().unwrap().starts_with("serve"))
             .collect::<Vec<_>>(),
     )
+}
+
+/// The hook at the entry carries out the call that it displaces, and times it.
+#[test]
+fn a_call_under_the_hook_at_the_entry() {
+    // 10,000 or 50,000 ticks, all of them in work.
+    let planted = Planted {
+        mean: 30e3,
+        variance: 4e8,
+    };
+    let (profile, intervals) = measured("under_entry", "handle_request", 8_000);
+    assert_complete(&profile, intervals);
+    let work = the(&profile, "work");
+    assert_eq!(number(work, "calls_mean"), 1.0);
+    planted.assert_share(&profile, &[work], 1.0);
+    assert_eq!(profile["unpatched"].as_array().unwrap().len(), 0);
+}
+
+/// There is room for the call that tells most alone: what the others take is not known to be the function's own code, and the report
+/// says what would time them.
+#[test]
+fn time_of_calls_that_are_not_timed_is_no_own_code() {
+    let options = [&EVERY_INTERVAL[..], &["--max-probes", "1"]].concat();
+    let (profile, _) = measured_with(&options, "longjmp", "handle_statement", 8_000);
+    // parse is called and has no variance.
+    let rest = named(&profile, "handle_statement (not opened)");
+    assert_eq!(rest.len(), 1, "{:#}", profile["unpatched"]);
+    assert_eq!(rest[0]["kind"], "not_opened");
+    let is_parse = |site: &&Value| {
+        let name = site["site"].as_str().unwrap();
+        name.starts_with("handle_statement+") && site["hides_time"] == true
+    };
+    let unpatched = profile["unpatched"].as_array().unwrap();
+    let site = unpatched.iter().find(is_parse);
+    let site = site.unwrap_or_else(|| panic!("{unpatched:#?}"));
+    let reason = site["reason"].as_str().unwrap();
+    assert!(reason.contains("--max-probes"), "{reason}");
 }

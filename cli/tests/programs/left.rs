@@ -68,6 +68,8 @@ fn by_an_exception() {
         "runtime-inside",
         &["-O2", "-static-libstdc++"],
     );
+    let unwinder = ["-O2", "-static-libstdc++", "-static-libgcc"];
+    check("left_calls", "unwinder-inside", &unwinder);
 }
 
 #[test]

@@ -31,7 +31,8 @@ pub fn measured_all(name: &str, interval: &str, intervals: u64) -> (Value, u64) 
     measured_with(&EVERY_INTERVAL, name, interval, intervals)
 }
 
-fn measured_with(options: &[&str], name: &str, interval: &str, intervals: u64) -> (Value, u64) {
+/// The same with any options.
+pub fn measured_with(options: &[&str], name: &str, interval: &str, intervals: u64) -> (Value, u64) {
     let program = program(name);
     let place = Place::new();
     let _quiet = quiet();

@@ -119,16 +119,19 @@ unharmed! {
     // virtual is a keyword of Rust: see below.
 }
 
-/// Four intervals are open at a time on one thread, each on a stack of its own, and change places inside of a call. With every
-/// call site hooked that is refused by name; the program runs as ever.
+/// Four intervals are open at a time on one thread, each on a stack of its own, and change places inside of a call. That is refused by
+/// name; the program runs as ever.
 #[test]
 fn coroutines() {
     let place = Place::new();
-    let bare = check_profiled(&place, "coroutines", "run_interval", 8000);
-    let every = every_site_hooked(&place, "coroutines", "run_interval", 8000)
-        .ended(2)
-        .said(&["user-level stacks"]);
-    assert_eq!(bare.stdout, every.stdout);
+    let program = program("coroutines");
+    let bare = finish(place.command(&program).arg("8000").spawn().unwrap()).ended(0);
+    let profiled = place.profile(&["--interval", "run_interval"], &program, &["8000"]);
+    let every = every_site_hooked(&place, "coroutines", "run_interval", 8000);
+    for run in [profiled, every] {
+        let run = run.ended(2).said(&["user-level stacks"]);
+        assert_eq!(bare.stdout, run.stdout);
+    }
 }
 
 #[test]

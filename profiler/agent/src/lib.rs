@@ -12,6 +12,7 @@
 //!             plan       bring the code in line with the plan (evenkeel-patch does the work)
 //! confinement            the program gives up system calls, or may not be changed: the code stays as it is
 //! signals, threads       breakpoints of ours, masks that would hide them; fork and the end of threads
+//! unwinders              exceptions in programs that bring an unwinder of their own
 //! calibrate              what a probe costs here
 //! ```
 //!
@@ -37,6 +38,7 @@ mod rings;
 mod sampling;
 mod signals;
 mod threads;
+mod unwinders;
 mod verdict;
 mod waits;
 

@@ -4,6 +4,7 @@ use evenkeel_wire::Record;
 use rustc_hash::FxHashMap;
 
 use crate::accumulate::Accumulator;
+use crate::assembler::reader::Lost;
 use crate::assembler::spans::SwitchedOut;
 use crate::assembler::timeline::Timeline;
 use crate::assembler::{Assembler, Past};
@@ -86,6 +87,8 @@ pub struct RunCounts {
     pub closure_error_max: u64,
     /// Where waits are followed: calls, marks and releases dropped to stay within the bounds.
     pub dropped: u64,
+    /// Of the intervals that lost records, how long they took.
+    pub lost: Lost,
 }
 
 impl Analysis {
@@ -345,6 +348,7 @@ impl Intake {
             self.run.seen += 1;
             self.run.discarded[reason as usize] += 1;
         }
+        self.run.lost = assembler.lost();
     }
 
     fn take(&mut self, finished: &Finished, source: Source<'_>) {

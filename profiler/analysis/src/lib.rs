@@ -41,6 +41,7 @@ pub mod histogram;
 pub mod interval;
 pub mod jackknife;
 mod moments;
+pub mod not_opened;
 pub mod other_rounds;
 pub mod parts;
 pub mod paths;

@@ -209,7 +209,7 @@ pub struct Caller {
     pub contribution: f64,
 }
 
-/// A call path. `children` includes the body (`kind: body`) where the node has timed calls.
+/// A call path. `children` includes the body (`kind: body`, or `not_opened` where not every call is timed) where the node has timed calls.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Node {
     /// Function called, `body of NAME`, or the interval's name at the root. Where time is no call's, words ([`crate::states`]).
@@ -453,6 +453,9 @@ pub struct Unpatched {
     pub site: String,
     /// Why, in words.
     pub reason: String,
+    /// It runs, or may, and its time stands in its caller's own: that is no own code then ([`crate::not_opened`]).
+    #[serde(default)]
+    pub hides_time: bool,
 }
 
 /// What time is.

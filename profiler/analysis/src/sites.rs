@@ -45,6 +45,8 @@ pub enum Kind {
     Probe,
     /// Time of a function outside all of its timed calls.
     Body,
+    /// The same where calls that run are not timed ([`crate::not_opened`]).
+    NotOpened,
 }
 
 /// One probe of the plan, described. Index in the table = probe id in the records.

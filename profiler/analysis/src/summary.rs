@@ -194,6 +194,23 @@ pub fn profile(inputs: &Inputs<'_>) -> Profile {
     profile
 }
 
+/// Which intervals lose records may depend on how long they take: those that fill their ring are the long ones.
+fn loss_bias(profile: &Profile, run: &RunCounts, ticks_per_ns: f64) -> Option<Warning> {
+    let (lost, kept) = (
+        run.lost.intervals,
+        profile.intervals_seen - profile.discarded,
+    );
+    let lost_ns = run.lost.ticks as f64 / ticks_per_ns;
+    let mean_ns = (profile.mean_ns * kept as f64 + lost_ns) / (kept + lost).max(1) as f64;
+    let bias = fraction(mean_ns - profile.mean_ns, profile.mean_ns);
+    (kept > 0 && bias.abs() > warnings::LOSS_BIAS_HIGH).then(|| Warning::LossDependsOnLatency {
+        intervals: lost,
+        lost_ns: lost_ns / lost.max(1) as f64,
+        kept_ns: profile.mean_ns,
+        mean_ns,
+    })
+}
+
 fn mean(sum: i128, count: u64) -> f64 {
     sum as f64 / count.max(1) as f64
 }
@@ -369,6 +386,10 @@ fn warnings(profile: &Profile, inputs: &Inputs<'_>, total: &Sums) -> Vec<Warning
             reason: most.text(),
         },
     );
+    let bias = loss_bias(profile, run, inputs.options.ticks_per_ns);
+    if let Some(bias) = bias {
+        warn(true, bias);
+    }
     warn(
         run.closure_error_max > 0,
         Warning::ClosureError(run.closure_error_max),

@@ -6,6 +6,8 @@ use std::fmt::{self, Display};
 pub const INTERVALS_FEW: u64 = 1000;
 /// Fraction of intervals left out above which the rest may not be typical.
 pub const DISCARDED_HIGH: f64 = 0.01;
+/// By what fraction the mean may change with the intervals that lost records before it is pointed out.
+pub const LOSS_BIAS_HIGH: f64 = 0.01;
 /// Overhead above which profiling itself may change what is measured.
 pub const OVERHEAD_HIGH: f64 = 0.03;
 /// Share of the variance spent in probes above which it is pointed out.
@@ -28,6 +30,17 @@ pub enum Warning {
         fraction: f64,
         /// The most frequent reason.
         reason: &'static str,
+    },
+    /// Intervals that lost records took another time than those that are kept.
+    LossDependsOnLatency {
+        /// How many lost records.
+        intervals: u64,
+        /// Their mean latency.
+        lost_ns: f64,
+        /// That of those that are kept.
+        kept_ns: f64,
+        /// That of all.
+        mean_ns: f64,
     },
     /// Vectors did not add up to their latency.
     ClosureError(u64),
@@ -124,6 +137,20 @@ impl Display for Warning {
                 "{:.1} % of the intervals were left out, mostly \"{reason}\": the rest may not be typical; \
                  fewer probes or less load lose fewer",
                 100.0 * fraction
+            ),
+            &Warning::LossDependsOnLatency {
+                intervals,
+                lost_ns,
+                kept_ns,
+                mean_ns,
+            } => write!(
+                f,
+                "{intervals} intervals lost records and are left out: they took {:.1} µs on average, those that are kept {:.1} µs, and the mean \
+                 of all is {:.1} µs: what makes intervals slow is understated. Lower --max-probes, or choose an --interval with fewer \
+                 calls, until none are lost",
+                lost_ns / 1e3,
+                kept_ns / 1e3,
+                mean_ns / 1e3
             ),
             Warning::ClosureError(ticks) => write!(
                 f,

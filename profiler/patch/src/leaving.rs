@@ -28,10 +28,12 @@ pub enum Left {
 }
 
 impl Thread {
-    /// The unwinder has left the call of the trampoline whose own call returns to `after`, and everything it called.
+    /// The unwinder, which runs at `here` on the stack, has left the call of the trampoline whose own call returns to `after`, and
+    /// everything it called.
     ///
-    /// Its frame stays: the unwinder has yet to read the return address there. It is void from now on.
-    pub fn unwound(&mut self, sp: u64, after: u64) {
+    /// The frames stay, void: the unwinder has yet to read the return address there, and calls of its own may be hooked, in programs that
+    /// bring their unwinder. What lies elsewhere is of another stack.
+    pub fn unwound(&mut self, sp: u64, after: u64, here: u64) {
         let frames = self.frames();
         let Some(found) = frames
             .iter()
@@ -39,20 +41,18 @@ impl Thread {
         else {
             return;
         };
-        let now = now_ticks();
-        // SAFETY: frames in flight; those above belong to calls that the unwinder has passed.
-        unsafe {
-            let first = self.frames().as_ptr().cast_mut();
-            self.drop_above(first.add(found + 1), now, Left::Seen);
-            // Calls that became this one by hooked tail calls have the same slot, and no frame of their own for the unwinder.
-            let mut at = first.add(found);
-            while (*at).sp == sp {
-                self.record_left(&*at, now);
-                if (*at).start & Frame::INTERVAL == 0 {
-                    (*at).start = 0;
-                }
-                at = at.sub(1);
+        // Calls that became this one by hooked tail calls have the same slot, and no frame of their own for the unwinder.
+        let same_slot = frames[..found].iter().rev();
+        let first = found - same_slot.take_while(|frame| frame.sp == sp).count();
+        let (len, now) = (frames.len(), now_ticks());
+        for at in (first..len).rev() {
+            let frame = self.frames()[at];
+            if frame.sp <= here || frame.sp > sp || frame.start & Frame::INTERVAL != 0 {
+                continue;
             }
+            self.record_left(&frame, now);
+            // SAFETY: one of the frames in flight.
+            unsafe { (*self.frames().as_ptr().cast_mut().add(at)).start = 0 };
         }
     }
 

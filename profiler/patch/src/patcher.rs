@@ -407,34 +407,20 @@ impl Patcher {
         let address = probe.address + module.bias;
         let mut body = 0;
         if let Some(displaced) = displaced {
-            body = write_displaced(region, displaced, module.bias).ok_or(Refusal::NoNearMemory)?;
+            let call = match displaced.call.checked_sub(1) {
+                Some(call) => {
+                    let probe = &plan.probes[call as usize];
+                    let hook = hook_of(call, probe, module.bias, 0);
+                    probe.planted.fetch_add(1, Relaxed);
+                    Some(write_trampoline(region, &hook, &boundaries)? as u64)
+                }
+                None => None,
+            };
+            body = write_displaced(region, displaced, module.bias, call)
+                .ok_or(Refusal::NoNearMemory)?;
         }
-        let hook = Hook {
-            id,
-            form: form_of(probe),
-            role: Role::of(probe),
-            site: address,
-            len: probe.len,
-            target: if body != 0 {
-                body
-            } else {
-                probe.target.wrapping_add(module.bias)
-            },
-            operand: probe.operand,
-        };
-        let part = if hook.moving() {
-            Part::Moving
-        } else {
-            Part::Constant
-        };
-        let at = region
-            .take(part, hook.code_bytes())
-            .ok_or(Refusal::NoNearMemory)?;
-        // SAFETY: `take` returned that much writable memory that nobody executes yet.
-        if !unsafe { hook.write(at, &boundaries) } {
-            region.untake(part, at);
-            return Err(Refusal::NoNearMemory);
-        }
+        let hook = hook_of(id, probe, module.bias, body);
+        let at = write_trampoline(region, &hook, &boundaries)?;
         let mut pad = 0;
         if let Some(displaced) = displaced {
             pad = region
@@ -581,6 +567,45 @@ fn is_pristine(patched: &Patched, probe: &Probe) -> bool {
 
 fn hash(address: u64) -> usize {
     (address.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 44) as usize % INDEX_SLOTS
+}
+
+/// What the trampoline of a probe must know; `body` is where an entry's displaced instructions run, 0 otherwise.
+fn hook_of(id: u32, probe: &Probe, bias: u64, body: u64) -> Hook {
+    Hook {
+        id,
+        form: form_of(probe),
+        role: Role::of(probe),
+        site: probe.address + bias,
+        len: probe.len,
+        target: if body != 0 {
+            body
+        } else {
+            probe.target.wrapping_add(bias)
+        },
+        operand: probe.operand,
+    }
+}
+
+fn write_trampoline(
+    region: &mut Region,
+    hook: &Hook,
+    boundaries: &Boundaries,
+) -> Result<*mut u8, Refusal> {
+    let part = if hook.moving() {
+        Part::Moving
+    } else {
+        Part::Constant
+    };
+    let at = region
+        .take(part, hook.code_bytes())
+        .ok_or(Refusal::NoNearMemory)?;
+    // SAFETY: `take` returned that much writable memory that nobody executes yet.
+    if unsafe { hook.write(at, boundaries) } {
+        Ok(at)
+    } else {
+        region.untake(part, at);
+        Err(Refusal::NoNearMemory)
+    }
 }
 
 fn form_of(probe: &Probe) -> Form {

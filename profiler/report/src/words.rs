@@ -49,6 +49,7 @@ pub fn kind(kind: Kind) -> &'static str {
         Kind::Unseen => "unseen",
         Kind::Probe => "probe",
         Kind::Body => "body",
+        Kind::NotOpened => "closed",
     }
 }
 
@@ -242,6 +243,10 @@ fn opening(factor: &Factor) -> String {
                 }
                 None => "Of this time no timed call and no wake-up tells more".into(),
             }
+        }
+        Kind::NotOpened => {
+            let function = name.strip_suffix(" (not opened)").unwrap_or(&name);
+            format!("{function}'s own code and calls of it that are not timed: NOT TIMED says which, why, and what would time them")
         }
         Kind::Call => match &factor.caller {
             Some(caller) => {

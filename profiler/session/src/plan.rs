@@ -7,7 +7,9 @@ use std::sync::atomic::Ordering::*;
 use evenkeel_analysis::profile::Unpatched;
 use evenkeel_analysis::sites::{Kind, Site as Described, SiteTable};
 use evenkeel_symbols::Module;
-use evenkeel_symbols::{Callee, Site};
+use evenkeel_symbols::{Callee, Site, Unpatchable};
+use evenkeel_wire::arch::code::JUMP_BYTES;
+use evenkeel_wire::plan::UNDER_ENTRY as UNDER_ENTRY_MODULE;
 use evenkeel_wire::{Displaced, Form, Operand, Probe, Refusal, Role, Wanted};
 
 use crate::arena::Arena;
@@ -18,6 +20,9 @@ use crate::modules::Modules;
 
 /// Why a call in a hooked entry is not timed.
 const UNDER_ENTRY: &str = "it lies under the hook at the function's entry; to time it, name the interval by its call, as caller>function";
+/// Why a call is not timed any more.
+const MADE_ROOM: &str =
+    "it made room for others that tell more; a higher --max-probes times it, too";
 /// Why an entry is not hooked.
 const OVER_SITE: &str = "a call in its first instructions is timed already";
 
@@ -50,6 +55,10 @@ pub struct Planned {
     pub role: Role,
     /// What is wanted of it.
     pub wanted: Wanted,
+    /// It is part of the hook at a function's entry and stays as long as that does.
+    pub is_fixed: bool,
+    /// It was planted once, and is not now.
+    pub was_taken_out: bool,
 }
 
 impl Plan {
@@ -77,9 +86,11 @@ impl Plan {
         &self.probes
     }
 
-    /// Inner probes that are planted.
+    /// Inner probes that are planted and can be taken out.
     pub fn planted(&self) -> impl Iterator<Item = u32> + '_ {
-        let inner = |planned: &Planned| planned.role == Role::Inner && planned.wanted == Wanted::On;
+        let inner = |planned: &Planned| {
+            planned.role == Role::Inner && planned.wanted == Wanted::On && !planned.is_fixed
+        };
         self.probes
             .iter()
             .enumerate()
@@ -141,6 +152,7 @@ impl Plan {
                 self.note_unpatched(
                     format!("entry of {}", module.name(function.address)),
                     reason.to_string(),
+                    false,
                 );
                 None
             }
@@ -165,6 +177,7 @@ impl Plan {
                 self.note_unpatched(
                     qualified(arena, index, module, site.address),
                     reason.to_string(),
+                    hides_time(reason),
                 );
                 return None;
             }
@@ -173,15 +186,37 @@ impl Plan {
             self.note_unpatched(
                 qualified(arena, index, module, site.address),
                 UNDER_ENTRY.to_owned(),
+                true,
             );
             return None;
         }
+        let id = self.call(arena, place, module, site, form, meaning, false)?;
+        self.claimed.insert(place, site.len);
+        Some(id)
+    }
+
+    /// A new probe of a call.
+    #[allow(clippy::too_many_arguments)] // what a call is, and what it means
+    fn call(
+        &mut self,
+        arena: &mut Arena,
+        place: Location,
+        module: &Rc<Module>,
+        site: &Site,
+        form: Form,
+        meaning: Meaning,
+        under_entry: bool,
+    ) -> Option<u32> {
+        let index = place.module;
         let holder = module
             .function_at(site.address)
             .map_or(site.address, |function| function.entry);
         let holder = Location::new(index, holder);
         let id = arena.add_probe(|probe| {
             fill(probe, index, site.address, form, meaning);
+            if under_entry {
+                probe.module = UNDER_ENTRY_MODULE;
+            }
             probe.target = site.target;
             probe.len = site.len;
             probe.bytes = site.bytes;
@@ -200,9 +235,10 @@ impl Plan {
             form,
             role: meaning.role,
             wanted: Wanted::Off,
+            is_fixed: under_entry,
+            was_taken_out: false,
         });
         self.by_place.insert(place, id);
-        self.claimed.insert(place, site.len);
         Some(id)
     }
 
@@ -225,14 +261,20 @@ impl Plan {
             self.note_unpatched(
                 format!("entry of {}", module.name(entry)),
                 OVER_SITE.to_owned(),
+                false,
             );
             return None;
         }
+        let bytes = module.bytes_at(entry)?;
+        let mut displaced = *displaced;
+        if meaning.role != Role::Inner {
+            let call = self.displaced_call(arena, function, module, &displaced);
+            displaced.call = call.map_or(0, |id| id + 1);
+        }
         let slot = self.displaced;
-        if !arena.set_displaced(slot, displaced) {
+        if !arena.set_displaced(slot, &displaced) {
             return None;
         }
-        let bytes = module.bytes_at(entry)?;
         let id = arena.add_probe(|probe| {
             fill(probe, index, entry, Form::Entry, meaning);
             probe.len = displaced.len as u8;
@@ -248,9 +290,48 @@ impl Plan {
             form: Form::Entry,
             role: meaning.role,
             wanted: Wanted::Off,
+            is_fixed: false,
+            was_taken_out: false,
         });
         self.by_place.insert(function, id);
         self.claimed.insert(function, displaced.len as u8);
+        Some(id)
+    }
+
+    /// The probe of a call that lies under the hook at a function's entry, which it is a part of: it is timed as long as that is there.
+    /// Only for boundaries, whose functions are opened anyway.
+    fn displaced_call(
+        &mut self,
+        arena: &mut Arena,
+        function: Location,
+        module: &Rc<Module>,
+        displaced: &Displaced,
+    ) -> Option<u32> {
+        let Location {
+            module: index,
+            address: entry,
+        } = function;
+        let moved = entry..entry + u64::from(displaced.len);
+        let sites = module.call_sites(entry);
+        let site = sites.iter().find(|site| moved.contains(&site.address))?;
+        let last = displaced.pieces[..displaced.count as usize].last()?;
+        let form = site.form.ok()?;
+        let is_last = entry + u64::from(last.origin) <= site.address && displaced.resume == 0;
+        let can_be_timed = matches!(form, Form::Call | Form::TailJump | Form::IndirectCall);
+        if !is_last || !can_be_timed || usize::from(last.len) < JUMP_BYTES {
+            return None;
+        }
+        let place = Location::new(index, site.address);
+        let id = self.call(
+            arena,
+            place,
+            module,
+            site,
+            form,
+            Meaning::of(Role::Inner),
+            true,
+        )?;
+        self.want(arena, id, Wanted::On);
         Some(id)
     }
 
@@ -328,7 +409,9 @@ impl Plan {
     /// Changes what is wanted of a probe; agents see it at the next [`Plan::publish`].
     pub fn want(&mut self, arena: &Arena, id: u32, wanted: Wanted) {
         let planned = &mut self.probes[id as usize];
-        if planned.wanted != wanted {
+        let can_be = !planned.is_fixed || planned.wanted == Wanted::Off;
+        if planned.wanted != wanted && can_be {
+            planned.was_taken_out = wanted == Wanted::Off;
             planned.wanted = wanted;
             arena.probes()[id as usize]
                 .wanted
@@ -360,7 +443,23 @@ impl Plan {
 
     /// Everything that could not be planted, with the agents' refusals.
     pub fn unpatched(&self, arena: &Arena) -> Vec<Unpatched> {
+        let is_back = |unpatched: &Unpatched| {
+            let probes = self.probes.iter().zip(&self.sites.sites);
+            let mut on = probes.filter(|(planned, _)| planned.wanted != Wanted::Off);
+            unpatched.hides_time && on.any(|(_, site)| names(&unpatched.site, &site.site))
+        };
         let mut all = self.unpatched.clone();
+        all.retain(|unpatched| !is_back(unpatched));
+        for (planned, site) in self.probes.iter().zip(&self.sites.sites) {
+            let is_noted = all.iter().any(|noted| names(&noted.site, &site.site));
+            if planned.was_taken_out && planned.form != Form::Entry && !is_noted {
+                all.push(Unpatched {
+                    site: site.site.clone(),
+                    reason: MADE_ROOM.to_owned(),
+                    hides_time: true,
+                });
+            }
+        }
         for (probe, site) in arena.probes().iter().zip(&self.sites.sites) {
             if let Some(reason) = refusal(probe.refused.load(Relaxed)) {
                 let site = if site.site.is_empty() {
@@ -369,6 +468,7 @@ impl Plan {
                     site.site.clone()
                 };
                 all.push(Unpatched {
+                    hides_time: !site.starts_with("entry of "),
                     site,
                     reason: reason.to_owned(),
                 });
@@ -384,13 +484,37 @@ impl Plan {
         boundaries.filter_map(|(probe, _)| Some(refusal(probe.refused.load(Relaxed))?.to_owned()))
     }
 
-    /// Keeps a site that cannot be timed, with its reason.
-    pub fn note_unpatched(&mut self, site: String, reason: String) {
-        let unpatched = Unpatched { site, reason };
+    /// Keeps a site that cannot be timed, with its reason, and whether its time stands in its caller's own.
+    pub fn note_unpatched(&mut self, site: String, reason: String, hides_time: bool) {
+        let unpatched = Unpatched {
+            site,
+            reason,
+            hides_time,
+        };
         if !self.unpatched.contains(&unpatched) {
             self.unpatched.push(unpatched);
         }
     }
+}
+
+/// Whether what was noted, `caller+0x1f` or `callee at caller+0x1f`, is this site.
+fn names(noted: &str, site: &str) -> bool {
+    let before = noted.strip_suffix(site);
+    before.is_some_and(|before| before.is_empty() || before.ends_with(" at "))
+}
+
+/// Whether a call that cannot be redirected for this reason may take time that stands in its caller's own: of those through pointers
+/// the callees are looked for, and others take next to none (nearly all that depend on their caller look up a thread's variable).
+fn hides_time(reason: Unpatchable) -> bool {
+    !matches!(
+        reason,
+        Unpatchable::NeverReturns
+            | Unpatchable::ReturnsTwice
+            | Unpatchable::CallerSensitive
+            | Unpatchable::ReadsInstructionPointer
+            | Unpatchable::ShortIndirectCall
+            | Unpatchable::IndirectTailJump
+    )
 }
 
 fn fill(probe: &mut Probe, index: usize, address: u64, form: Form, meaning: Meaning) {

@@ -37,6 +37,9 @@ const CALLER_SENSITIVE: &[&str] = &[
     "__cyg_profile_func_exit",
     "_Unwind_RaiseException",
     "_Unwind_ForcedUnwind",
+    // Of an unwinder that is linked into the program: it begins at its own return address.
+    "uw_init_context_1",
+    "uw_install_context_1",
 ];
 
 /// A trampoline would wait for their return for ever.

@@ -151,7 +151,7 @@ pub enum Refusal {
 pub struct Probe {
     /// A [`Wanted`].
     pub wanted: AtomicU32,
-    /// Index into the module table.
+    /// Index into the module table, or [`UNDER_ENTRY`].
     pub module: u32,
     /// Address of the instruction.
     pub address: u64,
@@ -235,7 +235,11 @@ pub struct Displaced {
     pub resume: u64,
     /// Offsets from the entry, as a bit set, at which an original instruction begins.
     pub boundaries: u32,
-    _pad: u32,
+    /// The probe that times the call with which they end, plus one; 0 for none. Its module is [`UNDER_ENTRY`].
+    pub call: u32,
 }
+
+/// The module of probes of displaced instructions: there is no code of theirs to change, the entry's hook has them.
+pub const UNDER_ENTRY: u32 = u32::MAX;
 
 const _: () = assert!(size_of::<Probe>() == 584 && size_of::<Displaced>() == 280);

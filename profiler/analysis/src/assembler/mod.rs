@@ -42,7 +42,7 @@ use crate::attributes::AttributeTable;
 use crate::classes::ClassTable;
 use crate::interval::{Finished, Reason, Serving, Subject};
 use keyed::KeyedIntervals;
-use reader::{Happened, Inbox, Pending, Reader, Reading, TakeAtOnce};
+use reader::{Happened, Inbox, Lost, Pending, Reader, Reading, TakeAtOnce};
 use serials::Serials;
 use spans::{Spans, SwitchedOut};
 use timeline::{CALLS_MAX, MARKS_MAX};
@@ -91,6 +91,7 @@ pub struct Assembler {
     pub attributes: AttributeTable,
     events: Vec<Pending>,
     discarded: Vec<Reason>,
+    lost: Lost,
     /// When records of any thread were lost last, ticks.
     lost_at: u64,
     /// The latest moment seen.
@@ -159,6 +160,7 @@ impl Assembler {
             attributes,
             events,
             discarded,
+            lost,
             ..
         } = self;
         let Thread {
@@ -174,6 +176,7 @@ impl Assembler {
             classes,
             attributes,
             discarded,
+            lost,
         };
         let mut reading = Reading {
             thread: key,
@@ -194,6 +197,11 @@ impl Assembler {
     /// Intervals left out since the last call.
     pub fn discarded(&mut self) -> std::vec::Drain<'_, Reason> {
         self.discarded.drain(..)
+    }
+
+    /// Of the intervals that lost records, how long they took.
+    pub fn lost(&self) -> Lost {
+        self.lost
     }
 
     /// There is nothing more to come: of the intervals with keys that are open now, those that were when records were lost may

@@ -35,6 +35,17 @@ pub struct Inbox<'a> {
     pub attributes: &'a mut AttributeTable,
     /// Intervals left out at once.
     pub discarded: &'a mut Vec<Reason>,
+    /// Of those that lost records, how long they took.
+    pub lost: &'a mut Lost,
+}
+
+/// Intervals that lost records and whose latency is known all the same: they end as any other.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Lost {
+    /// How many.
+    pub intervals: u64,
+    /// Sum of their latencies, ticks.
+    pub ticks: u64,
 }
 
 /// Something about an interval that has to wait for its turn in time.
@@ -89,6 +100,8 @@ pub struct Reader {
     /// What it did.
     pub timeline: Timeline,
     home: Option<Home>,
+    /// Begin of the interval that lost records, in ticks, until it ends.
+    lost_home: Option<u64>,
     /// What the thread serves while no interval of its own is open.
     keyed: Serving,
     /// When records were lost last, ticks.
@@ -160,6 +173,7 @@ impl Sink for Reading<'_, '_> {
 impl Reading<'_, '_> {
     fn begin(&mut self, at: u64, stamp: Stamp) {
         self.discard(Reason::LeftEarly);
+        self.reader.lost_home = None;
         let Reader { timeline, home, .. } = &mut *self.reader;
         if self.inbox.at_once.is_some() {
             timeline.clear();
@@ -176,6 +190,10 @@ impl Reading<'_, '_> {
 
     fn end(&mut self, at: u64, generation: u32, open: &[Open]) {
         let Some(home) = self.reader.home.take() else {
+            if let Some(begin) = self.reader.lost_home.take() {
+                self.inbox.lost.intervals += 1;
+                self.inbox.lost.ticks += at.saturating_sub(begin);
+            }
             return;
         };
         let timeline = &mut self.reader.timeline;
@@ -215,7 +233,10 @@ impl Reading<'_, '_> {
     }
 
     fn gap(&mut self, at: u64) {
-        self.discard(Reason::RecordsLost);
+        let begin = self.reader.open_since();
+        if self.discard(Reason::RecordsLost) {
+            self.reader.lost_home = begin;
+        }
         if self.inbox.at_once.is_some() {
             return;
         }

@@ -87,6 +87,31 @@ fn losses_discard() {
     );
 }
 
+/// Nine intervals of 10 ticks are kept; one of 910 loses a record, so that the mean seems 10 instead of 100.
+#[test]
+fn loss_that_depends_on_the_latency_is_told() {
+    let interval = |n: u64| [begin(1000 * n), end(1000 * n + 10)];
+    let mut records: Vec<Record> = (1..=9).flat_map(interval).collect();
+    let warned = |records: &[Record]| {
+        let mut analysis = started(ProbeCost::default());
+        analysis.push(1, records);
+        let profile = analysis.profile(&sites(&[]), &options());
+        profile.warnings.join(" ")
+    };
+    let without = [&records[..], &[begin(10_000)]].concat();
+    assert!(!warned(&without).contains("lost records"));
+    records.extend([
+        begin(10_000),
+        Record::marker(Marker::Gap, 10_905, 1),
+        end(10_910),
+    ]);
+    let text = warned(&records);
+    assert!(
+        text.contains("1 intervals lost records") && text.contains("mean of all is 0.1 µs"),
+        "{text}"
+    );
+}
+
 #[test]
 fn too_many_calls_discard() {
     let mut records = vec![begin(1)];

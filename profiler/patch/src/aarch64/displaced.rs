@@ -5,6 +5,6 @@ use evenkeel_wire::Displaced;
 use crate::region::Region;
 
 /// Nothing is written.
-pub fn write_displaced(_: &mut Region, _: &Displaced, _: u64) -> Option<u64> {
+pub fn write_displaced(_: &mut Region, _: &Displaced, _: u64, _: Option<u64>) -> Option<u64> {
     None
 }

@@ -4,10 +4,19 @@ use evenkeel_wire::{Displaced, PieceFix};
 
 use crate::region::{Part, Region};
 
-/// Puts displaced instructions where they work, followed by the way back. Returns their address.
-pub fn write_displaced(region: &mut Region, displaced: &Displaced, bias: u64) -> Option<u64> {
+/// Bytes of a near jump.
+const JUMP_LEN: usize = 5;
+
+/// Puts displaced instructions where they work, followed by the way back. Returns their address. The call with which they end goes by
+/// way of the trampoline at `call`, if there is one.
+pub fn write_displaced(
+    region: &mut Region,
+    displaced: &Displaced,
+    bias: u64,
+    call: Option<u64>,
+) -> Option<u64> {
     let pieces = &displaced.pieces[..displaced.count as usize];
-    let bytes: usize = pieces.iter().map(|piece| piece.len as usize).sum::<usize>() + 5;
+    let bytes: usize = pieces.iter().map(|piece| piece.len as usize).sum::<usize>() + JUMP_LEN;
     let at = region.take(Part::Loose, bytes)?;
     // SAFETY: `take` returned that much writable memory.
     let code = unsafe { core::slice::from_raw_parts_mut(at, bytes) };
@@ -32,6 +41,15 @@ pub fn write_displaced(region: &mut Region, displaced: &Displaced, bias: u64) ->
             code[offset + piece.at as usize..][..4].copy_from_slice(&field);
         }
         offset = end;
+    }
+    if let Some(trampoline) = call {
+        let start = offset - pieces.last()?.len as usize;
+        if offset - start < JUMP_LEN {
+            return None;
+        }
+        code[start] = 0xe9;
+        code[start + 1..start + JUMP_LEN]
+            .copy_from_slice(&relative(start + JUMP_LEN, trampoline)?.to_le_bytes());
     }
     if displaced.resume != 0 {
         code[offset] = 0xe9;

@@ -10,6 +10,9 @@
 //! it; column 16 read in an expression gives the program counter of the frame being unwound.
 
 use core::ffi::{c_int, c_void};
+use core::ops::Range;
+use core::ptr;
+use core::sync::atomic::{AtomicPtr, Ordering::*};
 
 use super::templates::RETURN_AT;
 use crate::shadow::{Node, SHADOWS};
@@ -17,11 +20,21 @@ use crate::thread::current;
 
 const BYTES_MAX: usize = 384;
 
+/// `.eh_frame_hdr` (Linux Standard Base 5.0, 10.6.2) without a table: the version, an absolute pointer, nothing, nothing.
+const HEADER: [u8; 4] = [1, 0x00, 0xff, 0xff];
+
 /// Call frame information for one region, registered for the life of the process.
 #[repr(C, align(8))]
 pub struct FrameInfo {
     bytes: [u8; BYTES_MAX],
     len: usize,
+    /// The region: `low .. high`.
+    low: u64,
+    high: u64,
+    /// Leads to `bytes`.
+    header: [u8; HEADER.len() + 8],
+    /// The one registered before.
+    next: *const FrameInfo,
     /// `struct object` of libgcc's unwind-dw2-fde.h: six words there, with room to grow.
     object: [u64; 32],
 }
@@ -49,7 +62,8 @@ unsafe extern "C" fn personality(
     if actions & CLEANUP_PHASE != 0 {
         // SAFETY: the unwinder's context.
         let (slot, after) = unsafe { (_Unwind_GetCFA(context) - 8, _Unwind_GetIP(context)) };
-        current().unwound(slot, after);
+        let here = &raw const slot as u64;
+        current().unwound(slot, after, here);
     }
     CONTINUE_UNWIND
 }
@@ -83,6 +97,25 @@ const SHADOW_LOW: u64 = core::mem::offset_of!(Node, low) as u64;
 
 /// The return address of a frame that is nowhere: a thread interrupted inside a trampoline. Unwinders stop there.
 static NOWHERE: u64 = 0;
+
+/// All that is registered.
+static REGISTERED: AtomicPtr<FrameInfo> = AtomicPtr::new(ptr::null_mut());
+
+/// What an unwinder has to know of trampolines at `pc`: the memory that they lie in, and the address of the header
+/// (`.eh_frame_hdr`) that describes them. For unwinders that were linked into the target: they know nothing of what was registered with
+/// the one that the agent uses.
+pub fn find(pc: u64) -> Option<(Range<u64>, u64)> {
+    let mut info = REGISTERED.load(Acquire).cast_const();
+    while !info.is_null() {
+        // SAFETY: never freed, and not changed once it is in the list.
+        let there = unsafe { &*info };
+        if (there.low..there.high).contains(&pc) {
+            return Some((there.low..there.high, there.header.as_ptr() as u64));
+        }
+        info = there.next;
+    }
+    None
+}
 
 /// Bytes of CFI under construction.
 struct Writer<'a> {
@@ -151,6 +184,13 @@ impl FrameInfo {
         };
         write_entries(&mut writer, low, high, moving);
         self.len = writer.len;
+        (self.low, self.high) = (low, high);
+        let (version, pointer) = self.header.split_at_mut(HEADER.len());
+        version.copy_from_slice(&HEADER);
+        pointer.copy_from_slice(&(self.bytes.as_ptr() as u64).to_le_bytes());
+        self.next = REGISTERED.load(Relaxed);
+        // One patcher a process registers, under its lock.
+        REGISTERED.store(self, Release);
         // SAFETY: bytes end with a zero length, the object is zeroed and large enough.
         unsafe {
             __register_frame_info(self.bytes.as_ptr().cast(), self.object.as_mut_ptr().cast())

@@ -54,7 +54,7 @@ impl Paint {
             Kind::Queued | Kind::Turn => "36",
             Kind::Woken | Kind::Preempted => "96",
             Kind::Probe => "95",
-            Kind::Body => "32",
+            Kind::Body | Kind::NotOpened => "32",
             Kind::Call => "33",
         };
         self.sgr(code, text)

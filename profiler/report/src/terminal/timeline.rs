@@ -61,7 +61,7 @@ fn one(timeline: &Timeline, style: &Style) -> String {
 /// How a kind is drawn where there are no colours.
 fn mark(kind: Kind) -> char {
     match kind {
-        Kind::Call | Kind::Body | Kind::Probe => '█',
+        Kind::Call | Kind::Body | Kind::NotOpened | Kind::Probe => '█',
         Kind::Lock => '▒',
         Kind::Io => 'd',
         Kind::Fault => 'f',

@@ -292,7 +292,7 @@ impl Session<'_> {
             let site = &self.plan.sites.sites[id as usize];
             let call = format!("{} at {}", site.callee, site.site);
             let reason = "called too often for what it explains, with --max-overhead".to_owned();
-            self.plan.note_unpatched(call, reason);
+            self.plan.note_unpatched(call, reason, true);
             return;
         }
         let holder = self.plan.probes()[id as usize].holder;
@@ -384,7 +384,7 @@ impl Session<'_> {
         }
         if let Some(reason) = site.unpatchable() {
             let site = crate::interval::site_name(module, site.address);
-            self.plan.note_unpatched(site, reason.to_string());
+            self.plan.note_unpatched(site, reason.to_string(), false);
         }
     }
 

@@ -31,6 +31,7 @@ pub use write::Writer;
 
 use evenkeel_analysis::ProbeCost;
 use evenkeel_analysis::assembler::spans::Off;
+use evenkeel_analysis::not_opened;
 use evenkeel_analysis::profile::{Profile, Unpatched};
 use evenkeel_analysis::sites::{Site, SiteTable};
 use evenkeel_analysis::unseen::{self, Unopened};
@@ -120,6 +121,7 @@ impl Meta {
         profile.unpatched.clone_from(&self.unpatched);
         let unopened = self.unopened.as_ref();
         profile.unseen = unopened.map(|unopened| unseen::unseen(profile, unopened));
+        not_opened::separate(profile);
         profile.warnings.extend(self.warnings.iter().cloned());
     }
 

@@ -36,6 +36,8 @@ pub(super) fn planned(callee: Option<Location>, form: Form) -> Planned {
         form,
         role: Role::Inner,
         wanted: Wanted::On,
+        is_fixed: false,
+        was_taken_out: false,
     }
 }
 

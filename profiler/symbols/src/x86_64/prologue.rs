@@ -148,14 +148,14 @@ impl Pieces {
     }
 
     fn finish(self, len: usize, resume: u64) -> Displaced {
-        // It has a private field, so it is filled rather than built.
-        let mut displaced = Displaced::default();
-        displaced.pieces = self.pieces;
-        displaced.count = self.count as u32;
-        displaced.len = len as u32;
-        displaced.resume = resume;
-        displaced.boundaries = self.boundaries;
-        displaced
+        Displaced {
+            pieces: self.pieces,
+            count: self.count as u32,
+            len: len as u32,
+            resume,
+            boundaries: self.boundaries,
+            call: 0,
+        }
     }
 }
 
