@@ -14,7 +14,7 @@ use evenkeel_session::launch::{CommandLine, find_agent};
 use evenkeel_session::presets::Preset;
 use evenkeel_session::profile::{IntervalSelector, Planting};
 use evenkeel_session::refine::Limits;
-use evenkeel_session::{Observer, Outcome, Settings};
+use evenkeel_session::{Observer, Outcome, Settings, Subject};
 
 use crate::output::{self, Failure};
 use crate::progress::SessionProgress;
@@ -171,7 +171,7 @@ fn session(
     done: &Arc<AtomicBool>,
 ) -> Result<ExitCode, Failure> {
     let settings = Settings {
-        command,
+        subject: Subject::Command(command),
         selector,
         duration,
         keep: false,

@@ -1,8 +1,10 @@
 //! `evenkeel`: argument parsing and calls into the crates, nothing else.
 
+mod attach;
 mod bench;
 mod compare;
 mod demo;
+mod doctor;
 mod experiments;
 mod export;
 mod output;
@@ -33,7 +35,9 @@ struct Cli {
 #[derive(Subcommand)]
 enum Command {
     Demo(demo::Arguments),
-    Profile(profile::Arguments),
+    Profile(Box<profile::Arguments>),
+    Attach(Box<attach::Arguments>),
+    Doctor(doctor::Arguments),
     Report(report::Arguments),
     Compare(compare::Arguments),
     Export(export::Arguments),
@@ -48,7 +52,9 @@ fn main() -> ExitCode {
     unsafe { libc::signal(libc::SIGPIPE, libc::SIG_DFL) };
     let result = match Cli::parse().command {
         Command::Demo(arguments) => demo::run(arguments),
-        Command::Profile(arguments) => profile::run(arguments),
+        Command::Profile(arguments) => profile::run(*arguments),
+        Command::Attach(arguments) => attach::run(*arguments),
+        Command::Doctor(arguments) => doctor::run(arguments),
         Command::Report(arguments) => report::run(arguments),
         Command::Compare(arguments) => compare::run(arguments),
         Command::Export(arguments) => export::run(arguments),

@@ -14,7 +14,7 @@ use evenkeel_session::presets::{PRESETS, Preset};
 use evenkeel_session::profile::{IntervalSelector, Planting};
 use evenkeel_session::refine::Limits;
 use evenkeel_session::spec::{NamedCall, Role};
-use evenkeel_session::{Outcome, Settings};
+use evenkeel_session::{Outcome, Settings, Subject};
 
 use crate::output::{self, Failure};
 use crate::progress::SessionProgress;
@@ -25,15 +25,31 @@ use crate::{signals, values};
 /// The command is started with an agent preloaded and followed through fork and exec; its standard streams are left
 /// alone. Ctrl-C, the end of the command or the end of --for ends with a report on standard error.
 #[derive(Args)]
-#[command(after_help = EXAMPLES)]
+#[command(after_help = format!("{EXAMPLES}\n\n{INTERVALS}"))]
 pub struct Arguments {
+    #[command(flatten)]
+    options: Options,
+    /// Leave the command running after --for or Ctrl-C
+    #[arg(long)]
+    keep: bool,
+    /// Run the command as this user (needs root)
+    #[arg(long, value_name = "NAME")]
+    user: Option<String>,
+    /// The command and its arguments
+    #[arg(trailing_var_arg = true, required = true, value_name = "COMMAND")]
+    command: Vec<OsString>,
+}
+
+/// What `profile` and `attach` have in common.
+#[derive(Args)]
+pub struct Options {
     #[arg(long, value_name = "NAME", help = preset_help())]
     preset: Option<String>,
     /// The interval: FUNCTION, CALLER>FUNCTION, BEGIN..END or `annotated`, with options (see below); or one that the preset
     /// knows
     #[arg(long, value_name = "SPEC")]
     interval: Option<String>,
-    /// Profile for so long, then take the hooks out and ask the command to stop [default: until it ends]
+    /// Profile for so long, then take the hooks out; a command that was started is asked to stop [default: until it ends]
     #[arg(long = "for", value_name = "DURATION", value_parser = values::duration)]
     duration: Option<Duration>,
     /// Record to a file, for `evenkeel report` and `evenkeel compare`
@@ -45,9 +61,6 @@ pub struct Arguments {
     /// Write the report as a self-contained HTML page
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
-    /// Leave the command running after --for or Ctrl-C
-    #[arg(long)]
-    keep: bool,
     /// Ask at each step which functions to open, instead of opening the highest-scoring ones
     #[arg(long)]
     manual: bool,
@@ -69,9 +82,6 @@ pub struct Arguments {
     /// Tail that the report shows beside the variance: p95, p99 or p99.9
     #[arg(long, value_name = "PERCENTILE", default_value = "p99", value_parser = values::tail)]
     tail: String,
-    /// Run the command as this user (needs root)
-    #[arg(long, value_name = "NAME")]
-    user: Option<String>,
     /// Plant the first N call sites below the interval, or `every` one of the program, and do not refine: to measure
     /// what probes cost, and to test that they break nothing
     #[arg(long, value_name = "N|every", value_parser = planting)]
@@ -94,9 +104,6 @@ pub struct Arguments {
     /// A function from whose call on the thread works for the interval of this key
     #[arg(long, value_name = "CALL")]
     work: Vec<String>,
-    /// The command and its arguments
-    #[arg(trailing_var_arg = true, required = true, value_name = "COMMAND")]
-    command: Vec<OsString>,
 }
 
 /// Every preset, with its intervals; the first of each is the default.
@@ -113,7 +120,7 @@ impl Arguments {
     /// Whether intervals are followed to whom they wait for, as far as that was asked for.
     #[cfg(test)]
     pub fn waits(&self) -> bool {
-        self.waits
+        self.options.waits
     }
 }
 
@@ -125,8 +132,10 @@ Examples:
   evenkeel profile --interval 'server.c:begin_work..end_work,within=worker_loop' -- ./server
   evenkeel profile --interval 'libstore.so!commit' --html commit.html -- ./server
   evenkeel profile --preset mariadb --waits --html waits.html -- mariadbd --datadir=data
-  evenkeel profile --interval 'new_request..free_request,key=returned:0' --work 'handle,key=0' -- ./server
+  evenkeel profile --interval 'new_request..free_request,key=returned:0' --work 'handle,key=0' -- ./server";
 
+/// How intervals and functions are written.
+pub const INTERVALS: &str = "\
 An interval is one call of FUNCTION (a symbol, 0xADDRESS or file.c:function), one call of FUNCTION made by
 CALLER (CALLER>FUNCTION), or what lies between the call of BEGIN and the return of END (BEGIN..END;
 alternatives with |), or what the target says itself by include/evenkeel.h (annotated; name functions with within=). LIBRARY! in front names a shared library. Options: ,label=text:N or ,label=integer:N
@@ -136,7 +145,7 @@ says whose calls to time first, for a pair; ,client=CALLER>FUNCTION marks a wait
 A CALL is FUNCTION,key=N: the N-th argument tells the lock, task or interval.";
 
 /// The functions named for what they do with locks, tasks and intervals.
-fn named(arguments: &Arguments) -> Result<Vec<NamedCall>, Failure> {
+fn named(arguments: &Options) -> Result<Vec<NamedCall>, Failure> {
     let roles = [
         (Role::Acquire, &arguments.acquire),
         (Role::Release, &arguments.release),
@@ -152,78 +161,91 @@ fn named(arguments: &Arguments) -> Result<Vec<NamedCall>, Failure> {
 
 /// Runs the command.
 pub fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
-    let (selector, stop_signal) = selector(&arguments)?;
-    [&arguments.json, &arguments.html]
-        .into_iter()
-        .flatten()
-        .try_for_each(|path| output::check(path))?;
-    let named = named(&arguments)?;
-    let keyed = selector.is_keyed();
-    let settings = Settings {
-        command: CommandLine {
-            words: arguments.command,
-            user: arguments.user.as_deref().map(account).transpose()?,
-            ..CommandLine::default()
-        },
-        selector,
-        duration: arguments.duration,
-        keep: arguments.keep,
-        stop_signal,
-        planting: match (arguments.plant, arguments.manual) {
-            (Some(_), true) => {
-                return Err(Failure::Usage(
-                    "--plant and --manual exclude each other".to_owned(),
-                ));
-            }
-            (Some(planting), false) => planting,
-            (None, true) => Planting::Manual,
-            (None, false) => Planting::Refine,
-        },
-        limits: Limits {
-            probes_max: arguments.max_probes,
-            overhead_max: arguments.max_overhead,
-            threshold: arguments.threshold,
-            specificity: arguments.specificity,
-            opened_at_once: 5,
-        },
-        k: arguments.k,
-        recording: arguments.output.clone(),
-        edges: arguments.waits || !named.is_empty() || keyed,
-        named,
+    let command = CommandLine {
+        words: arguments.command,
+        user: arguments.user.as_deref().map(account).transpose()?,
+        ..CommandLine::default()
     };
-    let interrupted = signals::interrupts()?;
-    // A limit on file sizes (ulimit -f) shows as an error then, not as our end. Unlike an ignored signal, one with a
-    // handler is as ever in the command.
-    let too_large = Arc::new(AtomicBool::new(false));
-    signal_hook::flag::register(libc::SIGXFSZ, too_large).map_err(signals::refused)?;
-    let is_terminal = output::stderr_is_terminal();
-    let mut progress = SessionProgress::new(arguments.manual);
-    let outcome = evenkeel_session::profile(&settings, &interrupted, &mut progress);
-    progress.done();
-    let Outcome {
-        mut profile,
-        ending,
-    } = outcome?;
-    advice::add(&mut profile);
-    let style = output::style(is_terminal, &arguments.tail, false, arguments.k);
-    eprint!("{}", terminal::render(&profile, &style));
-    if let Some(path) = &arguments.json {
-        output::write(path, &json::render(&profile))?;
+    arguments
+        .options
+        .profile(Subject::Command(command), arguments.keep)
+}
+
+impl Options {
+    /// Profiles `subject`, and reports as was asked.
+    pub fn profile(&self, subject: Subject, keep: bool) -> Result<ExitCode, Failure> {
+        [&self.json, &self.html]
+            .into_iter()
+            .flatten()
+            .try_for_each(|path| output::check(path))?;
+        let settings = self.settings(subject, keep)?;
+        let interrupted = signals::interrupts()?;
+        // A limit on file sizes (ulimit -f) shows as an error then, not as our end. Unlike an ignored signal, one with a
+        // handler is as ever in the command.
+        let too_large = Arc::new(AtomicBool::new(false));
+        signal_hook::flag::register(libc::SIGXFSZ, too_large).map_err(signals::refused)?;
+        let mut progress = SessionProgress::new(self.manual);
+        let outcome = evenkeel_session::profile(&settings, &interrupted, &mut progress);
+        progress.done();
+        let Outcome {
+            mut profile,
+            ending,
+        } = outcome?;
+        advice::add(&mut profile);
+        let style = output::style(output::stderr_is_terminal(), &self.tail, false, self.k);
+        eprint!("{}", terminal::render(&profile, &style));
+        if let Some(path) = &self.json {
+            output::write(path, &json::render(&profile))?;
+        }
+        if let Some(path) = &self.html {
+            output::write(path, &html::render(&profile))?;
+            eprintln!("evenkeel: the report is in {}", path.display());
+        }
+        if let Some(path) = &self.output {
+            eprintln!("evenkeel: the recording is in {}", path.display());
+        }
+        Ok(exit_code(ending))
     }
-    if let Some(path) = &arguments.html {
-        output::write(path, &html::render(&profile))?;
-        eprintln!("evenkeel: the report is in {}", path.display());
+
+    fn settings(&self, subject: Subject, keep: bool) -> Result<Settings, Failure> {
+        let (selector, stop_signal) = selector(self)?;
+        let named = named(self)?;
+        let keyed = selector.is_keyed();
+        Ok(Settings {
+            subject,
+            selector,
+            duration: self.duration,
+            keep,
+            stop_signal,
+            planting: match (self.plant, self.manual) {
+                (Some(_), true) => {
+                    return Err(Failure::Usage(
+                        "--plant and --manual exclude each other".to_owned(),
+                    ));
+                }
+                (Some(planting), false) => planting,
+                (None, true) => Planting::Manual,
+                (None, false) => Planting::Refine,
+            },
+            limits: Limits {
+                probes_max: self.max_probes,
+                overhead_max: self.max_overhead,
+                threshold: self.threshold,
+                specificity: self.specificity,
+                opened_at_once: 5,
+            },
+            k: self.k,
+            recording: self.output.clone(),
+            edges: self.waits || !named.is_empty() || keyed,
+            named,
+        })
     }
-    if let Some(path) = &arguments.output {
-        eprintln!("evenkeel: the recording is in {}", path.display());
-    }
-    Ok(exit_code(ending))
 }
 
 /// The command's own failure shows, ours would have been an error.
 fn exit_code(ending: Ending) -> ExitCode {
     match ending {
-        Ending::Exited(0) | Ending::Stopped | Ending::Kept => ExitCode::SUCCESS,
+        Ending::Exited(0) | Ending::Stopped | Ending::Kept | Ending::Gone => ExitCode::SUCCESS,
         Ending::Exited(code) => {
             eprintln!("evenkeel: the command failed with exit code {code}");
             ExitCode::from(1)
@@ -235,7 +257,7 @@ fn exit_code(ending: Ending) -> ExitCode {
     }
 }
 
-fn selector(arguments: &Arguments) -> Result<(IntervalSelector, i32), Failure> {
+fn selector(arguments: &Options) -> Result<(IntervalSelector, i32), Failure> {
     let preset = arguments.preset.as_deref().map(Preset::named).transpose()?;
     let stop_signal = preset.map_or(libc::SIGTERM, |preset| preset.stop_signal);
     let known =

@@ -11,7 +11,7 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use evenkeel_kernel::KernelEvents;
+use evenkeel_kernel::{KernelEvents, Watched};
 use serde_json::Value;
 use support::build::{EVENKEEL, agent, program};
 use support::run::{Place, Run, as_nobody, finish, is_root};
@@ -199,7 +199,7 @@ fn assert_preemption_apart(profile: &Value) {
 fn is_told(who: Who) -> bool {
     let paranoid = fs::read_to_string("/proc/sys/kernel/perf_event_paranoid").unwrap_or_default();
     let to_anybody = paranoid.trim().parse::<i32>().is_ok_and(|level| level <= 2);
-    KernelEvents::watch_children().is_ok() && (who == Who::Caller || to_anybody)
+    KernelEvents::watch(Watched::Children).is_ok() && (who == Who::Caller || to_anybody)
 }
 
 /// Time without a processor counts as compute's own, and the report says so and what to do.

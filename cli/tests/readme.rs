@@ -103,6 +103,26 @@ fn commands_that_profile_are_understood() {
     }
 }
 
+/// Their processes do not exist here.
+#[test]
+fn commands_that_attach_are_understood() {
+    let lines = commands();
+    let attaching: Vec<&String> = lines
+        .iter()
+        .filter(|line| line.starts_with("attach"))
+        .collect();
+    assert!(attaching.len() >= 2, "{lines:?}");
+    for line in attaching {
+        let nowhere = line
+            .replace("--name postgres", &i32::MAX.to_string())
+            .replace("4711", &i32::MAX.to_string());
+        let output = run(&nowhere);
+        let err = String::from_utf8_lossy(&output.stderr);
+        assert!(err.contains("there is no process"), "{line}\n{err}");
+        assert_eq!(output.status.code(), Some(2));
+    }
+}
+
 /// Every schedule asked for has its line, and is compared with the baseline.
 #[test]
 fn commands_that_simulate_work() {

@@ -62,6 +62,14 @@ impl Observer for SessionProgress {
     fn event(&mut self, event: &Event<'_>) {
         match event {
             Event::Started { .. } => {}
+            Event::Attached { pid, stood_still } => {
+                let name = evenkeel_attach::process::name(*pid).unwrap_or_default();
+                let still_ms = stood_still.as_secs_f64() * 1e3;
+                self.say(&format!(
+                    "attached to process {pid} ({name}), one thread of which stood still for {still_ms:.1} ms"
+                ));
+            }
+            Event::NotAttached { why } => self.say(&why.to_string()),
             Event::Hooked { seconds } => self.say(&format!(
                 "profiling (the first process was ready after {seconds:.1} s)"
             )),

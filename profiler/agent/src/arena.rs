@@ -42,6 +42,40 @@ pub fn open() -> Option<Arena> {
     })
 }
 
+/// Maps the arena of a session that attaches, from a descriptor. Where there was one before, it takes its place: a thread that is
+/// about to write to a ring of that session finds memory there.
+pub fn attach(fd: i32) -> Option<Arena> {
+    let rights = libc::PROT_READ | libc::PROT_WRITE;
+    let shared = libc::MAP_SHARED | libc::MAP_NORESERVE;
+    let old = get();
+    let (at, fixed) = if old.is_mapped() {
+        (old.base as usize, libc::MAP_FIXED)
+    } else {
+        (evenkeel_patch::region::away(), 0)
+    };
+    // SAFETY: fresh mappings, or one of our own that is replaced by its like.
+    unsafe {
+        let page = libc::mmap(ptr::null_mut(), wire::MODULES_AT, rights, shared, fd, 0);
+        if page == libc::MAP_FAILED {
+            return None;
+        }
+        let fits = Arena { base: page.cast() }.is_of_this_version();
+        libc::munmap(page, wire::MODULES_AT);
+        if !fits {
+            return None;
+        }
+        let base = libc::mmap(
+            at as *mut _,
+            wire::ARENA_BYTES,
+            rights,
+            shared | fixed,
+            fd,
+            0,
+        );
+        (base != libc::MAP_FAILED).then_some(Arena { base: base.cast() })
+    }
+}
+
 fn map(fd: i32, inode: u64) -> Option<Arena> {
     // SAFETY: plain system calls on a descriptor that may be anything; the inode and the magic number decide.
     unsafe {
@@ -65,10 +99,7 @@ fn map(fd: i32, inode: u64) -> Option<Arena> {
             return None;
         }
         let arena = Arena { base: base.cast() };
-        let control = arena.control();
-        if control.magic.load(Acquire) != wire::MAGIC
-            || control.version.load(Relaxed) != wire::VERSION
-        {
+        if !arena.is_of_this_version() {
             arena.unmap();
             return None;
         }
@@ -84,6 +115,11 @@ pub fn get() -> Arena {
 }
 
 impl Arena {
+    fn is_of_this_version(self) -> bool {
+        let control = self.control();
+        control.magic.load(Acquire) == wire::MAGIC && control.version.load(Relaxed) == wire::VERSION
+    }
+
     /// Makes this the arena of [`get`].
     pub fn publish(self) {
         BASE.store(self.base, Release);

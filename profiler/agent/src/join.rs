@@ -9,7 +9,7 @@ use evenkeel_wire::now_ticks;
 use crate::arena::{self, Arena};
 use crate::threads::Handlers;
 use crate::verdict::{is_over, verdict};
-use crate::{boundaries, calibrate, confinement, plan, rings, signals, threads, waits};
+use crate::{attached, boundaries, calibrate, confinement, plan, rings, signals, threads, waits};
 
 /// Finds the session and stays with it if this process is wanted; otherwise leaves no trace but this library.
 pub fn join() {
@@ -31,6 +31,17 @@ pub fn join() {
     for index in plan::loaded() {
         verdict(arena, index, u32::MAX);
     }
+    belong(arena);
+    attached::joined();
+    plan::start(arena);
+    if is_fixed(arena) {
+        confinement::freeze(Frozen::Runtime);
+    }
+}
+
+/// The process belongs to the session from now on.
+pub fn belong(arena: Arena) {
+    let control = arena.control();
     arena.publish();
     rings::release_inherited(arena);
     signals::take_over(plan::on_trap);
@@ -41,10 +52,6 @@ pub fn join() {
     }
     control.processes_hooked.fetch_add(1, Relaxed);
     waits::follow(arena);
-    plan::start(arena);
-    if is_fixed(arena) {
-        confinement::freeze(Frozen::Runtime);
-    }
 }
 
 /// Whether the code of this process may be changed only now, before its runtime begins.

@@ -2,6 +2,8 @@
 //!
 //! ```text
 //! loader   >  join       find the arena, announce this process' modules, wait to be wanted, register handlers
+//! attach   >  attached   the same in a process that has long been running, called there from outside
+//!             bindings   functions of the C library replaced by ours in loaded modules, which preloading did not do
 //!             verdict    what the session says: wanted or not, over or not
 //! a call   >  boundaries the call is one at which an interval begins or ends: the short way or the long one
 //!             intervals  write markers, switch recording on and off
@@ -23,6 +25,8 @@
 #[cfg_attr(target_arch = "aarch64", path = "aarch64/mod.rs")]
 mod arch;
 mod arena;
+mod attached;
+mod bindings;
 mod boundaries;
 mod calibrate;
 mod confinement;

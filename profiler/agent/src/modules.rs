@@ -189,7 +189,8 @@ fn describe<'a>(
         // SAFETY: the loader's zero-terminated name.
         unsafe { CStr::from_ptr(info.dlpi_name) }.to_bytes()
     };
-    if !path.starts_with(b"/") {
+    // A path by descriptor is that of another agent.
+    if !path.starts_with(b"/") || path.starts_with(b"/proc/self/fd/") {
         return None;
     }
     let notes = headers

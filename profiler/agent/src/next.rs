@@ -3,7 +3,7 @@
 //! All are looked up when the library is loaded: the loader's lock must not be taken in a signal handler. What other
 //! libraries' initialisers call earlier is looked up then.
 
-use core::ffi::c_char;
+use core::ffi::{CStr, c_char};
 use core::ptr;
 use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
@@ -15,6 +15,8 @@ pub struct Next {
     /// Symbol version, where the C library has several functions of this name; null otherwise.
     version: *const c_char,
     address: AtomicUsize,
+    /// This library's definition; null where there is none.
+    own: *const (),
 }
 
 // SAFETY: the texts are constants.
@@ -32,7 +34,32 @@ impl Next {
                 version.as_ptr().cast()
             },
             address: AtomicUsize::new(0),
+            own: ptr::null(),
         }
+    }
+
+    /// The same, of a function that this library defines as `own`.
+    pub const fn replaced(name: &'static str, version: &'static str, own: *const ()) -> Next {
+        Next {
+            own,
+            ..Next::of(name, version)
+        }
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &'static CStr {
+        // SAFETY: a constant that ends with a zero.
+        unsafe { CStr::from_ptr(self.name) }
+    }
+
+    /// Whether this library defines it, too, and the C library has it.
+    pub fn is_replaced(&self) -> bool {
+        !self.own.is_null() && self.get() != absent as *const () as usize
+    }
+
+    /// The address of this library's definition.
+    pub fn own(&self) -> u64 {
+        self.own as u64
     }
 
     /// Its address.
@@ -81,14 +108,16 @@ unsafe extern "C" {
 
 /// Looks up everything.
 pub fn look_up_all() {
-    let (mut next, end) = (&raw const FIRST, &raw const END);
-    while next < end {
-        // SAFETY: the section is an array of `Next`.
-        unsafe {
-            (*next).get();
-            next = next.add(1);
-        }
+    for next in all() {
+        next.get();
     }
+}
+
+/// All of them.
+pub fn all() -> impl Iterator<Item = &'static Next> {
+    let (first, end) = (&raw const FIRST, &raw const END);
+    // SAFETY: the section is an array of `Next`.
+    unsafe { core::slice::from_raw_parts(first, end.offset_from_unsigned(first)) }.iter()
 }
 
 /// Defines functions in place of the C library's: `fn name @ VERSION (arguments) -> result = |real| { body }`, where `real`
@@ -101,7 +130,11 @@ macro_rules! interpose {
         unsafe extern "C" fn $name($($arg: $type),*) -> $ret {
             #[unsafe(link_section = "evenkeel_next")]
             static NEXT: $crate::next::Next =
-                $crate::next::Next::of(concat!(stringify!($name), "\0"), [$($version,)? "\0"][0]);
+                $crate::next::Next::replaced(
+                    concat!(stringify!($name), "\0"),
+                    [$($version,)? "\0"][0],
+                    $name as *const (),
+                );
             #[allow(clippy::too_many_arguments, unused_variables)]
             #[inline(always)]
             fn next($($arg: $type),*) -> $ret {

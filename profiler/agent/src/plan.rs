@@ -11,7 +11,7 @@ use evenkeel_wire::{Probe, Wanted};
 use crate::arena::{self, Arena};
 use crate::modules::Modules;
 use crate::verdict::{is_over, verdict};
-use crate::waits;
+use crate::{attached, waits};
 
 /// How often a busy thread asks whether libraries were loaded, in ticks (some tens of milliseconds).
 const MODULES_PERIOD_TICKS: u64 = 100_000_000;
@@ -67,6 +67,39 @@ pub fn prepare(arena: Arena, boundaries: Boundaries) -> Option<usize> {
         executable = process.modules.refresh(arena, &mut |_| {});
     }
     executable
+}
+
+/// Announces the modules to a further session.
+pub fn announce(arena: Arena) -> Option<usize> {
+    if !try_lock() {
+        return None;
+    }
+    // SAFETY: the lock is held.
+    let process = unsafe { &mut *PROCESS.0.get() };
+    let executable = process.modules.refresh(arena, &mut |_| {});
+    unlock();
+    executable
+}
+
+/// Makes ready for another session than the one before, whose hooks are out. False while another thread is at work on the
+/// code.
+pub fn renew() -> bool {
+    if !try_lock() {
+        return false;
+    }
+    // SAFETY: the lock is held.
+    let process = unsafe { &mut *PROCESS.0.get() };
+    process.patcher.renew();
+    process.modules = Modules::new();
+    APPLIED.store(0, Relaxed);
+    LOOK_AGAIN_TICKS.store(0, Relaxed);
+    unlock();
+    true
+}
+
+/// The process belongs to a session from now on.
+pub fn begin() {
+    DETACHED.store(false, Release);
 }
 
 /// Table indices of the modules that [`prepare`] found.
@@ -127,6 +160,7 @@ pub fn poll(arena: Arena) {
             unpatch(process, arena);
         }
         DETACHED.store(true, Release);
+        attached::ended();
     } else if !is_frozen() && (stale || process.modules.changed()) {
         bring_up_to_date(process, arena);
     }
@@ -166,10 +200,14 @@ fn apply(process: &mut Process, arena: Arena) {
         displaced: arena.displaced(),
     };
     let Process { patcher, modules } = process;
+    let came_or_went = modules.changed();
     modules.refresh(arena, &mut |loaded| {
         // SAFETY: the loader's lock keeps the modules mapped, ours keeps other threads out.
         unsafe { patcher.apply(&plan, loaded) };
     });
+    if came_or_went {
+        attached::libraries_came();
+    }
 }
 
 fn unpatch(process: &mut Process, arena: Arena) {

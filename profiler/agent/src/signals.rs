@@ -28,14 +28,33 @@ static ON_BREAKPOINT: AtomicPtr<()> = AtomicPtr::new(ptr::null_mut());
 /// Takes SIGTRAP over, keeping what was there.
 pub fn take_over(on_breakpoint: OnBreakpoint) {
     ON_BREAKPOINT.store(on_breakpoint as *mut (), Release);
-    // SAFETY: before the target's own code runs.
+    // SAFETY: zero is a valid `sigaction`; before the target's own code runs, or while none of it changes the action.
     unsafe {
         let mut action: libc::sigaction = zeroed();
         action.sa_sigaction = on_trap as *const () as usize;
         // Not deferred: what the handler calls may itself be in change, and a trap with the signal blocked kills.
         action.sa_flags = libc::SA_SIGINFO | libc::SA_RESTART | libc::SA_NODEFER;
-        real_sigaction(libc::SIGTRAP, &action, TARGET.0.get());
+        let mut before: libc::sigaction = zeroed();
+        real_sigaction(libc::SIGTRAP, &action, &mut before);
+        if before.sa_sigaction != action.sa_sigaction {
+            *TARGET.0.get() = before;
+        }
         masks::keep_trap_open();
+    }
+}
+
+/// No handler that the target has installed so far blocks SIGTRAP while it runs.
+pub fn open_handlers() {
+    for signal in 1..=libc::SIGRTMAX() {
+        // SAFETY: zero is a valid `sigaction`; signals that nobody may handle answer with an error.
+        unsafe {
+            let mut action: libc::sigaction = zeroed();
+            let known = real_sigaction(signal, ptr::null(), &mut action) == 0;
+            if known && libc::sigismember(&action.sa_mask, libc::SIGTRAP) == 1 {
+                libc::sigdelset(&mut action.sa_mask, libc::SIGTRAP);
+                real_sigaction(signal, &action, ptr::null_mut());
+            }
+        }
     }
 }
 
@@ -114,9 +133,9 @@ interpose! {
     }
 
     /// With BSD semantics.
-    fn signal(signal: c_int, handler: libc::sighandler_t) -> libc::sighandler_t = |real| {
-        if !(active() && signal == libc::SIGTRAP) {
-            return real(signal, handler);
+    fn signal(number: c_int, handler: libc::sighandler_t) -> libc::sighandler_t = |real| {
+        if !(active() && number == libc::SIGTRAP) {
+            return real(number, handler);
         }
         // SAFETY: zero is a valid `sigaction`.
         unsafe {

@@ -4,6 +4,7 @@ use core::ffi::c_void;
 use core::ptr;
 use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering::*};
 
+use evenkeel_patch::shadow::Shadow;
 use evenkeel_patch::thread;
 
 /// What is to be done when a thread ends and when the process forks.
@@ -33,8 +34,11 @@ static KEY: AtomicU32 = AtomicU32::new(0);
 /// library's handlers by. Null on kernels before 4.14.
 static HERE: AtomicPtr<AtomicU32> = AtomicPtr::new(ptr::null_mut());
 
-/// Asks the C library to report ends of threads and forks.
+/// Asks the C library to report ends of threads and forks, once a process.
 pub fn watch(handlers: &'static Handlers) {
+    if self::handlers().is_some() {
+        return;
+    }
     HANDLERS.store(ptr::from_ref(handlers).cast_mut(), Release);
     // SAFETY: fresh memory.
     unsafe {
@@ -66,12 +70,18 @@ pub fn watch(handlers: &'static Handlers) {
 pub fn watch_end() {
     let thread = thread::current();
     let key = KEY.load(Relaxed);
-    if thread.end_watched || key == 0 {
+    if key == 0 {
         return;
     }
-    // SAFETY: the key exists; its value only has to be other than null.
-    unsafe { libc::pthread_setspecific(key - 1, ptr::dangling::<c_void>()) };
-    thread.end_watched = true;
+    if !thread.end_watched {
+        // SAFETY: the key exists; its value only has to be other than null.
+        unsafe { libc::pthread_setspecific(key - 1, ptr::dangling::<c_void>()) };
+        thread.end_watched = true;
+    }
+    if !thread.shadow.is_null() {
+        // SAFETY: it is this thread's, which gives it back at its end.
+        unsafe { Shadow::set_owner(thread.shadow, thread) };
+    }
 }
 
 fn set_here() {

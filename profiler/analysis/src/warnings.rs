@@ -109,6 +109,10 @@ pub enum Warning {
     CallsLeftUnseen(u64),
     /// The cost of a probe is not known.
     NotCalibrated,
+    /// A running process could not be attached to, for this reason.
+    NotAttached(String),
+    /// The hooks of an idle process could not be taken out at once, for this reason.
+    HooksLeft(String),
     /// The recording could not be completed, for this reason.
     RecordingIncomplete(String),
 }
@@ -255,6 +259,11 @@ impl Display for Warning {
             Warning::NotCalibrated => write!(
                 f,
                 "the cost of a probe could not be calibrated and is not subtracted; profile again on a less busy machine"
+            ),
+            Warning::NotAttached(why) => write!(f, "nothing is known of one process: {why}"),
+            Warning::HooksLeft(why) => write!(
+                f,
+                "hooks stay in an idle process until its next interval, at which it takes them out: {why}"
             ),
             Warning::RecordingIncomplete(why) => write!(
                 f,

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use evenkeel_kernel::KernelEvents;
+use evenkeel_kernel::{KernelEvents, Watched};
 
 const ROUND: Duration = Duration::from_millis(250);
 const ROUNDS: usize = 9;
@@ -21,7 +21,7 @@ fn main() {
     let mut wakers = false;
     for _ in 0..ROUNDS {
         without.push(hand_over_ns(|| {}));
-        let mut kernel = match KernelEvents::watch_children() {
+        let mut kernel = match KernelEvents::watch(Watched::Children) {
             Ok(kernel) => kernel,
             Err(error) => return println!("{error}"),
         };

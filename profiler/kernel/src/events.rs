@@ -24,7 +24,16 @@ const UNINTERRUPTIBLE: &CStr = c"prev_state == 2";
 )]
 pub struct Unavailable(#[from] io::Error);
 
-/// The events of everything that this process starts.
+/// Whose events.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Watched {
+    /// Of what the calling process, one thread of it, starts from now on.
+    Children,
+    /// Of every thread of the machine: those of processes that run already are among them. The system tells them to root.
+    Everybody,
+}
+
+/// The events of what is watched.
 #[derive(Debug)]
 pub struct KernelEvents {
     /// Context switches and major page faults, a buffer a processor.
@@ -40,19 +49,19 @@ pub struct KernelEvents {
 }
 
 impl KernelEvents {
-    /// Begins to watch what the calling process, one thread of it, starts from now on.
+    /// Begins to watch.
     ///
     /// # Errors
     /// The system does not allow it.
-    pub fn watch_children() -> Result<KernelEvents, Unavailable> {
+    pub fn watch(whom: Watched) -> Result<KernelEvents, Unavailable> {
         let switches = each_processor(|processor| {
-            let mut ring = Ring::map(open(&mut switch_event(), processor)?)?;
-            ring.admit(open_faults(processor)?)?;
+            let mut ring = Ring::map(open(&mut switch_event(), whom, processor)?)?;
+            ring.admit(open_faults(whom, processor)?)?;
             Ok(ring)
         })?;
         let tracepoints = Tracepoints::find();
         let traces = tracepoints
-            .and_then(|known| each_processor(|processor| trace(known, processor)).ok())
+            .and_then(|known| each_processor(|processor| trace(known, whom, processor)).ok())
             .unwrap_or_default();
         Ok(KernelEvents {
             switches,
@@ -139,21 +148,25 @@ fn switch_event() -> perf_event_attr {
 }
 
 /// Major page faults; those that strike while the kernel copies from or to the target, too, where that may be told.
-fn open_faults(processor: i32) -> io::Result<OwnedFd> {
+fn open_faults(whom: Watched, processor: i32) -> io::Result<OwnedFd> {
     let mut attributes = event();
     attributes.type_ = bindings::PERF_TYPE_SOFTWARE;
     attributes.config = bindings::PERF_COUNT_SW_PAGE_FAULTS_MAJ as u64;
     attributes.__bindgen_anon_1.sample_period = 1;
-    open(&mut attributes, processor).or_else(|_| {
+    open(&mut attributes, whom, processor).or_else(|_| {
         attributes.set_exclude_kernel(1);
-        open(&mut attributes, processor)
+        open(&mut attributes, whom, processor)
     })
 }
 
 /// Wake-ups and uninterruptible sleeps on one processor, in one buffer.
-fn trace(tracepoints: Tracepoints, processor: i32) -> io::Result<Ring> {
-    let mut ring = Ring::map(open(&mut trace_event(tracepoints.waking.id), processor)?)?;
-    let switch = open(&mut trace_event(tracepoints.switch_id), processor)?;
+fn trace(tracepoints: Tracepoints, whom: Watched, processor: i32) -> io::Result<Ring> {
+    let mut ring = Ring::map(open(
+        &mut trace_event(tracepoints.waking.id),
+        whom,
+        processor,
+    )?)?;
+    let switch = open(&mut trace_event(tracepoints.switch_id), whom, processor)?;
     // SAFETY: an event, and a text that outlives the call; the kernel does not write to it.
     if unsafe { ioctls::SET_FILTER(switch.as_raw_fd(), UNINTERRUPTIBLE.as_ptr().cast_mut()) } < 0 {
         return Err(io::Error::last_os_error());
@@ -171,12 +184,16 @@ fn trace_event(id: u64) -> perf_event_attr {
     attributes
 }
 
-/// Opens an event on one processor, of this process and all its future children.
-fn open(attributes: &mut perf_event_attr, processor: i32) -> io::Result<OwnedFd> {
+/// Opens an event on one processor.
+fn open(attributes: &mut perf_event_attr, whom: Watched, processor: i32) -> io::Result<OwnedFd> {
+    let process = match whom {
+        Watched::Children => 0,
+        Watched::Everybody => -1,
+    };
     let flags = bindings::PERF_FLAG_FD_CLOEXEC as _;
     // SAFETY: a valid description; the answer is a new descriptor or an error.
     unsafe {
-        let fd = perf_event_open_sys::perf_event_open(attributes, 0, processor, -1, flags);
+        let fd = perf_event_open_sys::perf_event_open(attributes, process, processor, -1, flags);
         if fd < 0 {
             return Err(io::Error::last_os_error());
         }

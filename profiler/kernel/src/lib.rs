@@ -21,6 +21,6 @@ mod ring;
 mod spans;
 mod tracepoints;
 
-pub use events::{KernelEvents, Unavailable};
+pub use events::{KernelEvents, Unavailable, Watched};
 pub use record::{Event, What};
 pub use spans::{Cause, Span, Spans};

@@ -6,10 +6,10 @@ use std::collections::BTreeSet;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use evenkeel_kernel::{Cause, KernelEvents, Span, Spans};
+use evenkeel_kernel::{Cause, KernelEvents, Span, Spans, Watched};
 
 fn watch() -> Option<KernelEvents> {
-    match KernelEvents::watch_children() {
+    match KernelEvents::watch(Watched::Children) {
         Ok(events) => Some(events),
         Err(error) => {
             assert!(error.to_string().contains("perf_event_paranoid"), "{error}");

@@ -155,6 +155,21 @@ impl Patcher {
         true
     }
 
+    /// For another session, whose plan has other probes: nothing is patched, and nothing known. Trampolines stay: threads may
+    /// be inside.
+    pub fn renew(&mut self) {
+        let zero = |table: *mut libc::c_void, bytes: usize| {
+            if !table.is_null() {
+                // SAFETY: private anonymous memory of ours reads as zeros afterwards.
+                unsafe { libc::madvise(table, bytes, libc::MADV_DONTNEED) };
+            }
+        };
+        zero(self.patched.cast(), PROBES_MAX * size_of::<Patched>());
+        zero(self.index.cast(), INDEX_SLOTS * size_of::<AtomicU32>());
+        self.batch_len = 0;
+        self.after_fork();
+    }
+
     /// In the child of a `fork`: this is the child's patcher now.
     pub fn after_fork(&mut self) {
         self.process = kernel::process_id();

@@ -24,7 +24,7 @@ use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering::*, compiler
 
 use crate::arch::{claim, counter};
 use crate::kernel;
-use crate::thread::Frame;
+use crate::thread::{Frame, Thread};
 use evenkeel_wire::now_ticks;
 
 /// Calls in flight that one thread can have; deeper ones run unrecorded.
@@ -62,6 +62,8 @@ pub struct Shadow {
     orphaned: Node,
     /// Owned by a thread.
     owned: AtomicU64,
+    /// The thread, while its end is sure to be noticed; otherwise null.
+    owner: AtomicPtr<Thread>,
     /// Orphans ever stashed and not swept away: the next one's index.
     stashed: AtomicU64,
     /// With so many, dead ones are looked for.
@@ -400,7 +402,41 @@ impl Shadow {
                     frames.add(i).write(Frame::FREE);
                 }
             }
+            (*shadow).owner.store(ptr::null_mut(), Release);
             (*shadow).owned.store(0, Release);
+        }
+    }
+
+    /// The thread that owns it is told of a new session from now on.
+    ///
+    /// # Safety
+    /// The thread owns `shadow`, and gives it back before its state goes away.
+    pub unsafe fn set_owner(shadow: *mut Shadow, owner: &mut Thread) {
+        // SAFETY: the caller's contract.
+        unsafe { (*shadow).owner.store(owner, Release) };
+    }
+
+    /// Ends what is open on any thread: no call in flight is recorded when it returns. `each` does the rest for a thread.
+    ///
+    /// # Safety
+    /// No hook is in place that would begin an interval meanwhile.
+    pub unsafe fn end_all(each: impl Fn(&mut Thread)) {
+        let mut node = SHADOWS.load(Acquire);
+        while !ptr::eq(node, SEPARATOR.0.get()) {
+            // SAFETY: nodes before the separator begin a shadow stack; an owner that is set is alive.
+            unsafe {
+                let shadow = node.cast::<Shadow>();
+                if let Some(owner) = (*shadow).owner.load(Acquire).as_mut() {
+                    each(owner);
+                    let first = (&raw mut (*shadow).frames as *mut Frame).add(1);
+                    let mut frame = first;
+                    while frame < owner.top {
+                        (*frame).start = 0;
+                        frame = frame.add(1);
+                    }
+                }
+                node = (*node).next;
+            }
         }
     }
 

@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::io;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::os::unix::fs::MetadataExt;
 use std::sync::atomic::Ordering::*;
 
@@ -69,6 +69,33 @@ impl Arena {
         arena.control().magic.store(wire::MAGIC, Release);
         arena.add_rings();
         Ok(arena)
+    }
+
+    /// The memory file, to hand to a process.
+    pub fn descriptor(&self) -> BorrowedFd<'_> {
+        self.file.as_fd()
+    }
+
+    /// Its inode.
+    pub fn inode(&self) -> u64 {
+        self.inode
+    }
+
+    /// Whether a mapping with its inode and this path, as `/proc/PID/maps` has it, is one of it.
+    pub fn is_at(&self, path: &str) -> bool {
+        path.starts_with("/memfd:evenkeel ")
+    }
+
+    /// Appends to the module table, whose owner the session is. `None` when it is full.
+    pub fn add_module(&mut self, fill: impl FnOnce(&mut Module)) -> Option<usize> {
+        let index = self.control().modules.load(Acquire) as usize;
+        if index >= wire::MODULES_MAX {
+            return None;
+        }
+        // SAFETY: nobody looks at entries beyond the count, and the caller holds the table.
+        fill(unsafe { &mut *self.base.add(wire::MODULES_AT).cast::<Module>().add(index) });
+        self.control().modules.store(index as u32 + 1, Release);
+        Some(index)
     }
 
     /// What [`wire::ARENA_VARIABLE`] is set to for the target.
@@ -211,6 +238,10 @@ impl Arena {
 
 impl Drop for Arena {
     fn drop(&mut self) {
+        // Processes that go on have it mapped for good: what was recorded is given back to the system all the same.
+        let rings = (wire::ARENA_BYTES - wire::RINGS_AT) as u64;
+        let hole = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
+        let _ = rustix::fs::fallocate(&self.file, hole, wire::RINGS_AT as u64, rings);
         // SAFETY: mapped by us; all borrows end with `self`.
         unsafe {
             let _ = rustix::mm::munmap(self.base.cast(), wire::ARENA_BYTES);

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use evenkeel_attach::Refused;
 use evenkeel_symbols::FindError;
 use evenkeel_symbols::LaunchError;
 use evenkeel_symbols::LoadError;
@@ -23,6 +24,12 @@ pub enum Error {
     /// The program, or a library that the interval lies in, cannot be read.
     #[error(transparent)]
     Unreadable(Arc<LoadError>),
+    /// The process cannot be attached to.
+    #[error(transparent)]
+    Attach(#[from] Refused),
+    /// The agent cannot be read.
+    #[error("cannot load the agent: {0}")]
+    AgentUnreadable(std::io::Error),
     /// The command cannot be started.
     #[error("cannot start {command}: {source}")]
     Start {

@@ -57,6 +57,8 @@ pub enum Ending {
     Stopped,
     /// It goes on.
     Kept,
+    /// It ended by itself; how, only its parent knows.
+    Gone,
 }
 
 /// The program that `command` names, as a shell would find it.

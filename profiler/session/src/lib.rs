@@ -2,7 +2,9 @@
 //!
 //! ```text
 //! profile      the loop: everything below, a few hundred times a second
-//! launch         the command, with the agent preloaded
+//! target         what is profiled
+//! launch           a command, with the agent preloaded
+//! attached         processes that run already, into which the agent is brought (evenkeel-attach does the work)
 //! arena          the shared memory
 //! lease          until when the target takes the session for alive
 //! modules        ELF files that agents announce, and the verdict on them
@@ -15,6 +17,7 @@
 //! ```
 
 pub mod arena;
+mod attached;
 pub mod clock;
 pub mod drain;
 pub mod error;
@@ -31,8 +34,9 @@ pub mod profile;
 pub mod recording;
 pub mod refine;
 pub mod spec;
+mod target;
 
 pub use error::Error;
 pub use location::Location;
-pub use profile::{Event, Observer, Outcome, Settings, profile};
+pub use profile::{Event, Observer, Outcome, Settings, Subject, profile};
 pub use spec::IntervalSpec;

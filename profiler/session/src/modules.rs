@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::Arc;
+use std::sync::atomic::Ordering::Acquire;
 
 use evenkeel_symbols::DebugSources;
 use evenkeel_symbols::LoadError;
@@ -22,6 +23,15 @@ const NEVER_OPENED: &[&str] = &[
     "libgcc_s",
     "libevenkeel_agent",
 ];
+
+/// Whether a path means another file to the process than it does here (chroot, containers).
+fn has_other_root(pid: u32) -> bool {
+    let namespace = |of: &str| std::fs::read_link(format!("/proc/{of}/ns/mnt")).ok();
+    let process = pid.to_string();
+    let root = std::fs::read_link(format!("/proc/{process}/root"));
+    root.is_ok_and(|root| root != Path::new("/"))
+        || namespace(&process).is_some_and(|of| Some(of) != namespace("self"))
+}
 
 /// What is known of the files in the arena's table.
 #[derive(Default)]
@@ -45,10 +55,17 @@ impl Modules {
         use std::os::unix::ffi::OsStrExt;
         let module = &arena.modules()[index];
         let path = Path::new(std::ffi::OsStr::from_bytes(module.path())).to_owned();
-        if path.exists() {
+        if path.exists() && !has_other_root(module.pid) {
             return path;
         }
-        // The process may have another root directory.
+        // A program that was replaced since it was started is still there under its process.
+        let program = PathBuf::from(format!("/proc/{}/exe", module.pid));
+        if module.path().ends_with(b" (deleted)")
+            && module.executable.load(Acquire) != 0
+            && program.exists()
+        {
+            return program;
+        }
         let inside = PathBuf::from(format!("/proc/{}/root{}", module.pid, path.display()));
         if inside.exists() { inside } else { path }
     }

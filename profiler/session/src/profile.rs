@@ -1,5 +1,6 @@
 //! The loop of a session: start, judge, drain, refine, report.
 
+mod attach;
 mod continuity;
 mod diagnosis;
 mod duty_cycle;
@@ -11,7 +12,7 @@ mod sink;
 mod steps;
 mod unopened;
 
-pub use settings::{Event, IntervalSelector, Observer, Outcome, Planting, Settings};
+pub use settings::{Event, IntervalSelector, Observer, Outcome, Planting, Settings, Subject};
 
 use std::sync::Arc as Shared;
 use std::sync::atomic::{AtomicBool, Ordering::*};
@@ -19,18 +20,21 @@ use std::time::{Duration, Instant};
 
 use evenkeel_analysis::warnings::Warning;
 use evenkeel_analysis::{Analysis, Options, ProbeCost};
+use evenkeel_kernel::Watched;
 use evenkeel_wire::Mode;
 
 use crate::arena::Arena;
+use crate::attached::Attached;
 use crate::clock::TickClock;
 use crate::drain::Drain;
 use crate::error::Error;
-use crate::launch::{Target, find_program};
+use crate::launch::{self, find_program};
 use crate::lease::Lease;
 use crate::location::Location;
 use crate::modules::Modules;
 use crate::plan::Plan;
 use crate::recording::{Meta, Writer};
+use crate::target::Target;
 use continuity::Continuity;
 use duty_cycle::{DutyCycle, Work};
 use kernel::Kernel;
@@ -53,7 +57,13 @@ pub fn profile(
     observer: &mut dyn Observer,
 ) -> Result<Outcome, Error> {
     // Before anything is written: a mistyped command must not replace an old recording.
-    find_program(&settings.command.words[0].to_string_lossy())?;
+    let attached = match &settings.subject {
+        Subject::Command(command) => {
+            find_program(&command.words[0].to_string_lossy())?;
+            None
+        }
+        Subject::Process(pid) => Some(Attached::to(*pid)?),
+    };
     let arena = Arena::create().map_err(Error::Arena)?;
     let clock = TickClock::start();
     let lease = Lease::keep(&arena, &clock).map_err(Error::Arena)?;
@@ -66,14 +76,27 @@ pub fn profile(
         .transpose()?;
     // Before the target, which inherits what is watched.
     let mut warnings = Vec::new();
+    let whom = match &settings.subject {
+        Subject::Command(_) => Watched::Children,
+        Subject::Process(_) => Watched::Everybody,
+    };
     let kernel = settings
         .edges
-        .then(|| Kernel::watch(&mut warnings))
+        .then(|| Kernel::watch(whom, &mut warnings))
         .flatten();
-    let target = Target::start(&arena, &settings.command)?;
-    observer.event(&Event::Started { pid: target.pid() });
+    let target = match (&settings.subject, attached) {
+        (Subject::Command(command), _) => {
+            let target = launch::Target::start(&arena, command)?;
+            observer.event(&Event::Started { pid: target.pid() });
+            Target::Launched(target)
+        }
+        (Subject::Process(pid), attached) => {
+            Target::Attached(attached.map_or_else(|| Attached::to(*pid), Ok)?)
+        }
+    };
     let mut session = Session {
         settings,
+        target_name: settings.subject.to_string(),
         arena,
         _lease: lease,
         clock,
@@ -105,6 +128,7 @@ pub fn profile(
     let result = session.run(interrupted, observer);
     if result.is_err() {
         session.detach();
+        session.leave();
         session.target.stop(settings.stop_signal, || {});
         return Err(result.expect_err("just seen"));
     }
@@ -114,6 +138,8 @@ pub fn profile(
 /// A running session.
 struct Session<'a> {
     settings: &'a Settings,
+    /// As reports name it: asked for while it runs.
+    target_name: String,
     arena: Arena,
     _lease: Lease,
     clock: TickClock,
@@ -145,6 +171,7 @@ impl Session<'_> {
     fn run(&mut self, interrupted: &AtomicBool, observer: &mut dyn Observer) -> Result<(), Error> {
         let mut last_slow = Instant::now();
         let mut last_flush = Instant::now();
+        self.attach(observer)?;
         loop {
             self.judge(observer)?;
             let slow = last_slow.elapsed() >= Duration::from_millis(100);
@@ -160,6 +187,7 @@ impl Session<'_> {
                 if !self.target.is_running() || interrupted.load(Relaxed) || self.time_is_up() {
                     return Ok(());
                 }
+                self.attach(observer)?;
                 self.give_up_waiting()?;
                 if self.hooked.is_some() {
                     self.refine(observer);
@@ -298,7 +326,7 @@ impl Session<'_> {
             threshold: self.settings.limits.threshold,
             specificity: self.settings.limits.specificity,
             ticks_per_ns: self.clock.ticks_per_ns(),
-            target: self.settings.command.to_string(),
+            target: self.target_name.clone(),
             interval: self
                 .interval
                 .as_ref()

@@ -30,7 +30,11 @@ fn interface(directory: &Path) -> BTreeSet<String> {
 #[test]
 fn every_architecture_mirrors_the_first() {
     let crates = crates();
-    assert_eq!(crates.len(), 4, "wire, patch, agent, symbols: {crates:?}");
+    assert_eq!(
+        crates.len(),
+        5,
+        "wire, patch, agent, symbols, attach: {crates:?}"
+    );
     for source in crates {
         let expected = interface(&source.join(FIRST));
         assert!(!expected.is_empty());

@@ -76,7 +76,11 @@ macro_rules! jumping {
         #[unsafe(no_mangle)]
         pub unsafe extern "C" fn $name(buffer: *mut u64, value: c_int) {
             #[unsafe(link_section = "evenkeel_next")]
-            static NEXT: Next = Next::of(concat!(stringify!($name), "\0"), "\0");
+            static NEXT: Next = Next::replaced(
+                concat!(stringify!($name), "\0"),
+                "\0",
+                $name as *const (),
+            );
             naked_asm!(
                 "push rdi",
                 "push rsi",

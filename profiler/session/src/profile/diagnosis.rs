@@ -15,6 +15,7 @@ use super::{IntervalSelector, Session};
 use crate::error::Error;
 use crate::launch::Ending;
 use crate::modules::Modules;
+use crate::target::Target;
 use reason::Reason;
 pub use watch::Watch;
 
@@ -66,7 +67,8 @@ impl Session<'_> {
 
     fn reason(&mut self) -> Reason {
         let control = self.arena.control();
-        if control.processes.load(Relaxed) == 0 {
+        let launched = matches!(self.target, Target::Launched(_));
+        if launched && control.processes.load(Relaxed) == 0 {
             return self.without_agent().unwrap_or(Reason::NeverLoaded);
         }
         let Some((name, _)) = self.interval.clone() else {
@@ -143,6 +145,10 @@ impl Session<'_> {
 
     /// A program of the target runs without the agent.
     fn without_agent(&self) -> Option<Reason> {
+        // Where it was brought into running processes, what was left out was said.
+        if let Target::Attached(_) = self.target {
+            return None;
+        }
         let (program, is_named) = self.watch.stranger()?;
         Some(if is_named {
             Reason::AgentRefused { program }

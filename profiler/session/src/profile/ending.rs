@@ -12,6 +12,7 @@ use super::{Outcome, Session};
 use crate::error::Error;
 use crate::launch::Ending;
 use crate::recording::Meta;
+use crate::target::Target;
 
 /// After so long the kernel has told everything that it has to tell.
 const KERNEL_LATE: Duration = Duration::from_millis(5);
@@ -74,6 +75,11 @@ impl Session<'_> {
         if let Some(ending) = self.target.ending().filter(|_| !self.target.is_running()) {
             self.pass(true);
             return ending;
+        }
+        if let Target::Attached(_) = self.target {
+            self.leave();
+            self.pass(true);
+            return Ending::Kept;
         }
         if self.settings.keep {
             std::thread::sleep(Duration::from_millis(50));

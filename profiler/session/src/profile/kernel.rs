@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use evenkeel_analysis::assembler::spans::{Off, SwitchedOut};
 use evenkeel_analysis::warnings::Warning;
-use evenkeel_kernel::{Cause, KernelEvents, Span, Spans};
+use evenkeel_kernel::{Cause, KernelEvents, Span, Spans, Watched};
 
 use super::sink::RecordSink;
 use crate::drain::Drain;
@@ -18,9 +18,9 @@ pub struct Kernel {
 }
 
 impl Kernel {
-    /// Begins to watch what this process starts. Where the system forbids it or a part of it, a warning says what is missing.
-    pub fn watch(warnings: &mut Vec<Warning>) -> Option<Kernel> {
-        let events = match KernelEvents::watch_children() {
+    /// Begins to watch. Where the system forbids it or a part of it, a warning says what is missing.
+    pub fn watch(whom: Watched, warnings: &mut Vec<Warning>) -> Option<Kernel> {
+        let events = match KernelEvents::watch(whom) {
             Ok(events) => events,
             Err(error) => {
                 warnings.push(Warning::NoKernelEvents(error.to_string()));

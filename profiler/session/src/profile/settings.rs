@@ -10,6 +10,7 @@ use crate::launch::{CommandLine, Ending};
 use crate::presets::{KnownInterval, Preset};
 use crate::refine::{Candidate, Limits};
 use crate::spec::{IntervalSpec, NamedCall};
+use evenkeel_attach::Refused;
 
 /// Which interval to profile.
 #[derive(Clone, Debug)]
@@ -43,11 +44,35 @@ pub enum Planting {
     Every,
 }
 
+/// What to profile.
+#[derive(Clone, Debug)]
+pub enum Subject {
+    /// A command, which is started.
+    Command(CommandLine),
+    /// A process that runs already, with everything that descends from it.
+    Process(i32),
+}
+
+impl std::fmt::Display for Subject {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Subject::Command(command) => command.fmt(f),
+            Subject::Process(pid) => {
+                write!(
+                    f,
+                    "{} (process {pid})",
+                    evenkeel_attach::process::command_line(*pid)
+                )
+            }
+        }
+    }
+}
+
 /// What to do.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// What to run.
-    pub command: CommandLine,
+    /// What to profile.
+    pub subject: Subject,
     /// The interval.
     pub selector: IntervalSelector,
     /// How long to profile, from the moment the first process is hooked; `None`: until it ends.
@@ -77,6 +102,18 @@ pub enum Event<'a> {
     Started {
         /// Its process id.
         pid: i32,
+    },
+    /// A running process has the agent now.
+    Attached {
+        /// Its process id.
+        pid: i32,
+        /// How long one of its threads stood still.
+        stood_still: Duration,
+    },
+    /// A running process was left as it is.
+    NotAttached {
+        /// Why, and what to do.
+        why: &'a Refused,
     },
     /// The first process is hooked.
     Hooked {

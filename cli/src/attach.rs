@@ -1,0 +1,89 @@
+//! `evenkeel attach`.
+
+use std::process::{Command, ExitCode};
+
+use clap::Args;
+use evenkeel_attach::process;
+use evenkeel_session::Subject;
+
+use crate::output::Failure;
+use crate::profile::{INTERVALS, Options};
+
+/// Find out why the latency of a running server's intervals varies, without restarting it
+///
+/// An agent is brought into the process and everything that descends from it; processes that they fork from then on are followed.
+/// Ctrl-C, the end of --for or of the process ends with a report on standard error, and leaves the server running as before.
+#[derive(Args)]
+#[command(after_help = format!("{EXAMPLES}\n\n{INTERVALS}"))]
+pub struct Arguments {
+    /// The process; of a server with several the first, from which the others descend
+    #[arg(value_name = "PID", required_unless_present_any = ["name", "unit"])]
+    pid: Option<i32>,
+    /// The process of this name that descends from no other of the name
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["pid", "unit"])]
+    name: Option<String>,
+    /// The main process of this unit of systemd
+    #[arg(long, value_name = "UNIT", conflicts_with = "pid")]
+    unit: Option<String>,
+    #[command(flatten)]
+    options: Options,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  sudo evenkeel attach --name postgres --preset postgres --for 60s
+  sudo evenkeel attach --unit mariadb.service --preset mariadb --for 60s --html report.html
+  evenkeel attach 4711 --interval handle_request --for 30s -o before.keel
+
+The user of the process, or root, may attach: `evenkeel doctor PID` says what stands against it. Programs that the process
+executes later (exec) are attached to when they are seen.";
+
+/// Attaches.
+pub fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
+    let pid = match (arguments.pid, &arguments.name, &arguments.unit) {
+        (Some(pid), ..) => pid,
+        (None, Some(name), _) => named(name)?,
+        (None, None, Some(unit)) => main_process(unit)?,
+        (None, None, None) => unreachable!("one of them is required"),
+    };
+    arguments.options.profile(Subject::Process(pid), true)
+}
+
+/// The one process of this name.
+fn named(name: &str) -> Result<i32, Failure> {
+    match process::named(name)[..] {
+        [pid] => Ok(pid),
+        [] => Err(Failure::Usage(format!(
+            "no process is named {name}; see `ps -e`, or give its number"
+        ))),
+        ref several => {
+            let lines = several
+                .iter()
+                .map(|&pid| format!("  {pid}  {}", process::command_line(pid)));
+            let lines: Vec<String> = lines.collect();
+            Err(Failure::Usage(format!(
+                "several processes are named {name}; give the number of one:\n{}",
+                lines.join("\n")
+            )))
+        }
+    }
+}
+
+/// The main process of a unit, as systemd has it.
+fn main_process(unit: &str) -> Result<i32, Failure> {
+    let asked = Command::new("systemctl")
+        .args(["show", "--property=MainPID", "--value", unit])
+        .output();
+    let answer = asked.map_err(|error| {
+        Failure::Usage(format!(
+            "systemctl cannot be asked for the unit {unit} ({error}); give the number of its process"
+        ))
+    })?;
+    let text = String::from_utf8_lossy(&answer.stdout);
+    match text.trim().parse() {
+        Ok(pid) if pid > 0 => Ok(pid),
+        _ => Err(Failure::Usage(format!(
+            "the unit {unit} has no running process; see `systemctl status {unit}`"
+        ))),
+    }
+}

@@ -1,0 +1,148 @@
+//! `evenkeel doctor`.
+
+use std::fs;
+use std::path::Path;
+use std::process::ExitCode;
+
+use clap::Args;
+
+use crate::output::Failure;
+
+/// Say what this machine permits, and how to get what is missing
+///
+/// With a process id also whether `evenkeel attach` can attach to it.
+#[derive(Args)]
+#[command(after_help = "\
+Examples:
+  evenkeel doctor
+  sudo evenkeel doctor 4711")]
+pub struct Arguments {
+    /// A process that is to be attached to
+    #[arg(value_name = "PID")]
+    pid: Option<i32>,
+}
+
+/// What was found of one thing.
+enum Finding {
+    Good(String),
+    /// What is missing, and what to do.
+    Missing(String),
+}
+
+use Finding::{Good, Missing};
+
+/// Bits of CapEff in /proc/PID/status (include/uapi/linux/capability.h).
+const CAP_SYS_PTRACE: u64 = 1 << 19;
+const CAP_SYS_ADMIN: u64 = 1 << 21;
+const CAP_PERFMON: u64 = 1 << 38;
+
+/// Looks, and says.
+pub fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
+    let rights = rights();
+    let findings = [
+        ("agent", agent()),
+        ("changing code of running threads", barrier()),
+        ("attaching", attaching(rights)),
+        ("kernel's events", kernel_events(rights)),
+        ("who ends a sleep", tracepoints()),
+        ("names of functions", names()),
+    ];
+    for (name, finding) in findings {
+        match finding {
+            Good(text) => println!("ok       {name}: {text}"),
+            Missing(text) => println!("missing  {name}: {text}"),
+        }
+    }
+    let Some(pid) = arguments.pid else {
+        return Ok(ExitCode::SUCCESS);
+    };
+    match evenkeel_attach::check(pid) {
+        Ok(()) => {
+            println!("ok       process {pid}: it can be attached to");
+            Ok(ExitCode::SUCCESS)
+        }
+        Err(why) => {
+            println!("missing  process {pid}: {why}");
+            Ok(ExitCode::from(2))
+        }
+    }
+}
+
+fn rights() -> u64 {
+    let own = std::process::id() as i32;
+    let text = evenkeel_attach::process::status(own, "CapEff").unwrap_or_default();
+    u64::from_str_radix(&text, 16).unwrap_or(0)
+}
+
+fn number(path: &str) -> Option<i64> {
+    fs::read_to_string(path).ok()?.trim().parse().ok()
+}
+
+fn agent() -> Finding {
+    match evenkeel_session::launch::find_agent() {
+        Ok(path) => Good(path.display().to_string()),
+        Err(error) => Missing(error.to_string()),
+    }
+}
+
+fn barrier() -> Finding {
+    const SYNC_CORE: libc::c_long = 1 << 5;
+    // SAFETY: a question (MEMBARRIER_CMD_QUERY) without effect.
+    let offered = unsafe { libc::syscall(libc::SYS_membarrier, 0, 0, 0) };
+    if offered >= 0 && offered & SYNC_CORE != 0 {
+        Good("the kernel has membarrier".to_owned())
+    } else {
+        Missing("the kernel has no membarrier for that, so that processes with several threads stay unhooked; Linux 4.16 or newer has it".to_owned())
+    }
+}
+
+fn attaching(rights: u64) -> Finding {
+    if rights & CAP_SYS_PTRACE != 0 {
+        return Good("to processes of every user".to_owned());
+    }
+    match number("/proc/sys/kernel/yama/ptrace_scope").unwrap_or(0) {
+        0 => Good("to processes of this user; run evenkeel as root for those of others".to_owned()),
+        3 => Missing("kernel.yama.ptrace_scope is 3: nobody may trace until the machine starts again; `evenkeel profile` works".to_owned()),
+        scope => Missing(format!(
+            "kernel.yama.ptrace_scope is {scope}: run evenkeel as root (sudo), or `sysctl kernel.yama.ptrace_scope=0`; `evenkeel profile` works without"
+        )),
+    }
+}
+
+fn kernel_events(rights: u64) -> Finding {
+    let privileged = rights & (CAP_SYS_ADMIN | CAP_PERFMON) != 0;
+    match number("/proc/sys/kernel/perf_event_paranoid") {
+        None => Missing("this kernel has no perf events: with --waits, preemption and blocking are not told apart".to_owned()),
+        Some(_) if privileged => Good("of every user's processes (--waits)".to_owned()),
+        Some(level) if level <= 1 => Good("of this user's processes (--waits)".to_owned()),
+        Some(level) => Missing(format!(
+            "kernel.perf_event_paranoid is {level}: with --waits, preemption and blocking are not told apart; `sysctl kernel.perf_event_paranoid=1`, or run evenkeel as root"
+        )),
+    }
+}
+
+fn tracepoints() -> Finding {
+    let event = "events/sched/sched_waking/id";
+    let found = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"]
+        .iter()
+        .any(|folder| fs::read(Path::new(folder).join(event)).is_ok());
+    // SAFETY: no arguments.
+    if found || unsafe { libc::geteuid() } == 0 {
+        Good("the tracepoint sched_waking can be read (--waits)".to_owned())
+    } else {
+        Missing("tracepoints are root's: with --waits, sleeps that no call announces stay without the thread that ended them; run evenkeel as root".to_owned())
+    }
+}
+
+fn names() -> Finding {
+    let on_path = |program: &str| {
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        std::env::split_paths(&path).any(|folder| folder.join(program).is_file())
+    };
+    match std::env::var("DEBUGINFOD_URLS") {
+        Ok(urls) if !urls.trim().is_empty() && on_path("debuginfod-find") => {
+            Good(format!("debug files are fetched from {}", urls.trim()))
+        }
+        _ => Missing("debug files are not fetched: install the server's symbols package (Debian: -dbgsym, -dbg; RPM: -debuginfo), or debuginfod-find (package debuginfod) and set DEBUGINFOD_URLS (https://debuginfod.elfutils.org/)".to_owned()),
+    }
+}

@@ -1,0 +1,284 @@
+//! `evenkeel attach`: to programs with a known answer, to real servers, again and again, and to what must be refused. Whatever
+//! happens, the target does what it would have done.
+
+mod support;
+
+use std::path::PathBuf;
+use std::process::{Child, Command};
+use std::time::Duration;
+
+use evenkeel_servers::PostgreSql;
+use serde_json::Value;
+
+use support::build::{own_program, program};
+use support::run::{Place, Run, eventually, finish, finish_hearing, signal};
+use support::servers::{
+    assert_consistent, assert_unhooked, installed, make_pgbench_tables, pgbench, postgres_options,
+};
+
+/// Sessions one after another on the same process; `EVENKEEL_ATTACH_CYCLES` for more.
+fn cycles() -> usize {
+    let asked = std::env::var("EVENKEEL_ATTACH_CYCLES").ok();
+    asked.and_then(|text| text.parse().ok()).unwrap_or(20)
+}
+
+/// A program that works until its place has the file `enough`.
+struct Working {
+    place: Place,
+    child: Option<Child>,
+}
+
+impl Working {
+    fn start(program: PathBuf, arguments: &[&str]) -> Working {
+        let place = Place::new();
+        let mut command = place.command(program);
+        command.args(arguments).env("UNTIL", place.file("enough"));
+        let child = Some(command.spawn().unwrap());
+        // Its loader has brought it to its own code.
+        std::thread::sleep(Duration::from_millis(100));
+        Working { place, child }
+    }
+
+    fn threads() -> Working {
+        Working::start(
+            own_program("threads", include_str!("attach/threads.c")),
+            &["4"],
+        )
+    }
+
+    fn pid(&self) -> u32 {
+        self.child.as_ref().expect("it runs").id()
+    }
+
+    fn attach(&self, options: &[&str]) -> Command {
+        let mut command = self.place.evenkeel(["attach", &self.pid().to_string()]);
+        command.args(options);
+        command
+    }
+
+    fn attached(&self, options: &[&str]) -> Run {
+        finish(self.attach(options).spawn().unwrap())
+    }
+
+    /// Lets it end.
+    fn end(mut self) -> Run {
+        std::fs::write(self.place.file("enough"), "").unwrap();
+        finish(self.child.take().expect("it runs"))
+    }
+}
+
+impl Drop for Working {
+    fn drop(&mut self) {
+        if let Some(child) = &mut self.child {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+}
+
+fn nodes<'a>(node: &'a Value, name: &str) -> Vec<&'a Value> {
+    let below = node["children"].as_array().into_iter().flatten();
+    let below = below.flat_map(|child| nodes(child, name));
+    (node["name"] == name)
+        .then_some(node)
+        .into_iter()
+        .chain(below)
+        .collect()
+}
+
+fn descriptors(pid: u32) -> usize {
+    std::fs::read_dir(format!("/proc/{pid}/fd"))
+        .unwrap()
+        .count()
+}
+
+fn mappings(pid: u32) -> usize {
+    std::fs::read_to_string(format!("/proc/{pid}/maps"))
+        .unwrap()
+        .lines()
+        .count()
+}
+
+#[test]
+fn a_running_program_gives_its_known_answer() {
+    let working = Working::start(program("stages"), &["1000"]);
+    let enough = working.place.file("enough");
+    let session = working
+        .attach(&[
+            "--interval",
+            "run_interval",
+            "--json",
+            "run.json",
+            "--max-overhead",
+            "100%",
+        ])
+        .spawn()
+        .unwrap();
+    finish_hearing(session, move |line| {
+        if line.ends_with("nothing left to open") {
+            std::fs::write(&enough, "").unwrap();
+        }
+    })
+    .ended(0)
+    .said(&["attached to process", "stood still for"]);
+    let profile = working.place.json("run.json");
+    working.end().ended(0);
+    assert_eq!(profile["closure"]["max_abs_error_ticks"], 0);
+    for stage in ["stage_a", "stage_b", "stage_c"] {
+        let found = nodes(&profile["tree"], stage);
+        assert_eq!(found.len(), 1, "{stage}: {:#}", profile["tree"]);
+        assert_eq!(found[0]["calls_mean"], 1.0);
+    }
+}
+
+#[test]
+fn again_and_again() {
+    let working = Working::threads();
+    let pid = working.pid();
+    let mut after_first = None;
+    for cycle in 0..cycles() {
+        let run = working.attached(&[
+            "--interval",
+            "run_interval",
+            "--for",
+            "300ms",
+            "--json",
+            "run.json",
+        ]);
+        let run = run.ended(0);
+        assert!(
+            run.stderr.contains("attached to process"),
+            "cycle {cycle}: {}",
+            run.stderr
+        );
+        let seen = working.place.json("run.json")["intervals_seen"]
+            .as_u64()
+            .unwrap();
+        assert!(seen > 0, "cycle {cycle}");
+        assert_unhooked(pid);
+        let (files, maps) = *after_first.get_or_insert((descriptors(pid), mappings(pid)));
+        assert_eq!(descriptors(pid), files, "cycle {cycle}");
+        assert!(
+            mappings(pid) <= maps + 40,
+            "cycle {cycle}: {} mappings",
+            mappings(pid)
+        );
+    }
+    assert!(working.end().ended(0).stdout.contains(" 0 wrong"));
+}
+
+#[test]
+fn the_session_is_killed_at_any_moment() {
+    let working = Working::threads();
+    for after_ms in [20, 60, 120, 200, 300, 600] {
+        let mut session = working
+            .attach(&["--interval", "run_interval"])
+            .spawn()
+            .unwrap();
+        std::thread::sleep(Duration::from_millis(after_ms));
+        signal(session.id() as i32, libc::SIGKILL);
+        session.wait().unwrap();
+    }
+    // The agent takes a killed session for alive until its lease of ten seconds has run out.
+    let attached_again = || {
+        let options = ["--interval", "run_interval", "--for", "1s"];
+        let run = working.attached(&options);
+        assert!(
+            run.code == Some(0) || run.stderr.contains("another evenkeel is at work"),
+            "{}",
+            run.stderr
+        );
+        run.code == Some(0)
+    };
+    assert!(
+        eventually(attached_again),
+        "no session after those that were killed"
+    );
+    assert_unhooked(working.pid());
+    assert!(working.end().ended(0).stdout.contains(" 0 wrong"));
+}
+
+#[test]
+fn a_session_at_a_time() {
+    let working = Working::threads();
+    let first = working
+        .attach(&["--interval", "run_interval", "--for", "3s"])
+        .spawn()
+        .unwrap();
+    std::thread::sleep(Duration::from_millis(1500));
+    working
+        .attached(&["--interval", "run_interval", "--for", "1s"])
+        .ended(2)
+        .said(&["another evenkeel is at work in it"]);
+    finish(first).ended(0);
+    assert!(working.end().ended(0).stdout.contains(" 0 wrong"));
+}
+
+#[test]
+fn what_cannot_be_attached_to_is_refused_and_unharmed() {
+    let place = Place::new();
+    let gone = i32::MAX.to_string();
+    place
+        .run(["attach", &gone, "--interval", "x"])
+        .ended(2)
+        .said(&["there is no process"]);
+    place
+        .run(["attach", "--name", "no-such-server", "--interval", "x"])
+        .ended(2)
+        .said(&["no process is named no-such-server"]);
+    let source = "// build: gcc -O1 -static fixed.c\n#include <unistd.h>\nint main(void) { for (;;) pause(); }\n";
+    let fixed = Working::start(own_program("fixed", source), &[]);
+    fixed
+        .attached(&["--interval", "main"])
+        .ended(2)
+        .said(&["static"]);
+    let traced = Working::threads();
+    // SAFETY: seizing a child of ours; it runs on.
+    let seized = unsafe { libc::ptrace(libc::PTRACE_SEIZE, traced.pid() as i32, 0, 0) };
+    assert_eq!(seized, 0);
+    traced
+        .attached(&["--interval", "run_interval"])
+        .ended(2)
+        .said(&["traces it already"]);
+}
+
+#[test]
+fn a_postgresql_under_load_and_its_backends_to_come() {
+    let Some(prepared) = installed(PostgreSql::prepare(&postgres_options(&[]))) else {
+        return;
+    };
+    let server = prepared.start(None).unwrap();
+    make_pgbench_tables(&server);
+    let place = Place::new();
+    let postmaster = server.pid().expect("it runs");
+    let before = descriptors(postmaster);
+    let sessions: Vec<Run> = std::thread::scope(|scope| {
+        let sessions = scope.spawn(|| {
+            let session = || {
+                place.run([
+                    "attach",
+                    &postmaster.to_string(),
+                    "--preset",
+                    "postgres",
+                    "--for",
+                    "4s",
+                    "--json",
+                    "run.json",
+                ])
+            };
+            (0..2).map(|_| session()).collect()
+        });
+        // Connections that stay, and one for each transaction: backends that were there, and those to come.
+        let staying = scope.spawn(|| pgbench(&server, &["-c", "4", "-T", "12"]));
+        pgbench(&server, &["-c", "2", "-C", "-T", "12"]);
+        staying.join().expect("no transaction failed");
+        sessions.join().expect("sessions")
+    });
+    for session in sessions {
+        session.ended(0);
+    }
+    let profile = place.json("run.json");
+    assert!(profile["intervals_seen"].as_u64().unwrap() > 100);
+    assert!(eventually(|| descriptors(postmaster) <= before));
+    assert_consistent(&server, None);
+}

@@ -1,0 +1,141 @@
+//! Joining a session in a process that has long been running: `evenkeel attach` brings this library in and calls it, on a thread of
+//! the target that it has stopped at a safe point.
+//!
+//! What preloading does by the order of libraries is done by changing what is bound already ([`bindings`]). The same library serves
+//! one session after another; the memory of the last one stays until the next takes its place.
+
+use core::sync::atomic::{AtomicBool, AtomicU32, Ordering::*};
+
+use evenkeel_wire::now_ticks;
+
+use crate::arena::{self, Arena};
+use crate::bindings::{self, Which};
+use crate::verdict::is_over;
+use crate::{boundaries, join, plan, rings, signals, threads};
+use evenkeel_patch::shadow::Shadow;
+
+/// Answers of [`evenkeel_attach`].
+#[repr(u32)]
+enum Answer {
+    Joined = 0,
+    NoMemory = 1,
+    Frozen = 2,
+    Busy = 3,
+}
+
+/// 1: the process belongs to a session. Read from outside.
+#[unsafe(no_mangle)]
+#[used]
+pub static evenkeel_state: AtomicU32 = AtomicU32::new(0);
+
+/// Whether the session attached: functions are bound to ours by hand.
+static BOUND: AtomicBool = AtomicBool::new(false);
+/// Whether the patcher has its tables.
+static PREPARED: AtomicBool = AtomicBool::new(false);
+
+/// Joins the session whose arena `descriptor` leads to; [`evenkeel_poll`] then applies its plan.
+#[unsafe(no_mangle)]
+pub extern "C" fn evenkeel_attach(descriptor: i32) -> u32 {
+    threads::notice_fork();
+    attach(descriptor) as u32
+}
+
+/// Looks at the plan, as every beginning of an interval does: applies what is new, takes the hooks out if the session is over.
+#[unsafe(no_mangle)]
+pub extern "C" fn evenkeel_poll() -> u32 {
+    threads::notice_fork();
+    let arena = arena::get();
+    if arena.is_mapped() {
+        plan::poll(arena);
+    }
+    0
+}
+
+fn attach(descriptor: i32) -> Answer {
+    if plan::is_frozen() {
+        return Answer::Frozen;
+    }
+    if let Err(answer) = leave_last_session() {
+        return answer;
+    }
+    let Some(arena) = arena::attach(descriptor) else {
+        return Answer::NoMemory;
+    };
+    arena.control().processes.fetch_add(1, Relaxed);
+    if !plan::renew() {
+        return Answer::Busy;
+    }
+    let executable = if PREPARED.load(Relaxed) {
+        plan::announce(arena)
+    } else {
+        plan::prepare(arena, boundaries::BOUNDARIES)
+    };
+    if executable.is_none() {
+        return Answer::NoMemory;
+    }
+    PREPARED.store(true, Relaxed);
+    join::belong(arena);
+    signals::open_handlers();
+    BOUND.store(true, Relaxed);
+    bindings::bind(which(arena));
+    plan::begin();
+    joined();
+    Answer::Joined
+}
+
+/// Hooks of the session before are out, and no thread writes to its memory any more.
+fn leave_last_session() -> Result<(), Answer> {
+    let arena = arena::get();
+    if !arena.is_mapped() {
+        return Ok(());
+    }
+    PREPARED.store(true, Relaxed);
+    if !is_over(arena, now_ticks()) {
+        return Err(Answer::Busy);
+    }
+    plan::poll(arena);
+    if !plan::detached() {
+        return Err(Answer::Busy);
+    }
+    // SAFETY: all hooks are out.
+    unsafe {
+        Shadow::end_all(|thread| {
+            thread.active = 0;
+            thread.open = false;
+            thread.admitted = false;
+            thread.root = core::ptr::null_mut();
+            thread.retry_ticks = 0;
+            thread.work = 0;
+            rings::discard_records(thread);
+        });
+    }
+    Ok(())
+}
+
+fn which(arena: Arena) -> Which {
+    if arena.control().waits.load(Relaxed) != 0 {
+        Which::All
+    } else {
+        Which::Always
+    }
+}
+
+/// The process belongs to a session.
+pub fn joined() {
+    evenkeel_state.store(1, Release);
+}
+
+/// The session is over, and the hooks are out.
+pub fn ended() {
+    if BOUND.swap(false, Relaxed) {
+        bindings::unbind();
+    }
+    evenkeel_state.store(0, Release);
+}
+
+/// Modules came whose imports are not bound to ours yet.
+pub fn libraries_came() {
+    if BOUND.load(Relaxed) {
+        bindings::bind(which(arena::get()));
+    }
+}

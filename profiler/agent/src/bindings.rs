@@ -1,0 +1,227 @@
+//! Functions of the C library replaced by this library's in modules that are loaded already.
+//!
+//! A preloaded library comes first when the loader binds imports. One that comes later changes what was bound: the words through
+//! which a module calls its imports, and those in which it keeps addresses of functions (`DT_JMPREL` and `DT_RELA` of the gABI).
+//! Words that somebody else has changed are left alone, and so are the C library, the loader and this library itself.
+
+use core::ffi::{CStr, c_int, c_void};
+use core::ops::Range;
+use core::sync::atomic::{AtomicU64, Ordering::*};
+
+use crate::arch::relocations::FUNCTIONS;
+use crate::next::{self, Next};
+
+/// Which functions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Which {
+    /// Those that could block SIGTRAP, take it away, give up system calls, or leave hooked calls.
+    Always,
+    /// Those that wait, too.
+    All,
+}
+
+/// The functions of [`Which::Always`].
+const ALWAYS: &[&CStr] = &[
+    c"sigaction",
+    c"signal",
+    c"pthread_sigmask",
+    c"sigprocmask",
+    c"prctl",
+    c"syscall",
+    c"ppoll",
+    c"__ppoll_chk",
+    c"pselect",
+    c"epoll_pwait",
+    c"sigsuspend",
+    c"longjmp",
+    c"_longjmp",
+    c"siglongjmp",
+    c"__longjmp_chk",
+];
+
+/// Modules that call the C library's functions past us, as they do when this library is preloaded, or are it.
+const LEFT_ALONE: &[&[u8]] = &[
+    b"libc.so",
+    b"libc-2.",
+    b"libpthread",
+    b"ld-linux",
+    b"ld-2.",
+    b"libdl",
+];
+
+const DT_PLTRELSZ: u64 = 2;
+const DT_STRTAB: u64 = 5;
+const DT_SYMTAB: u64 = 6;
+const DT_RELA: u64 = 7;
+const DT_RELASZ: u64 = 8;
+const DT_JMPREL: u64 = 23;
+const RELA_BYTES: u64 = 24;
+const SYMBOL_BYTES: u64 = 24;
+const PAGE: u64 = 4096;
+
+/// Binds the imports of all loaded modules to this library's functions.
+pub fn bind(which: Which) {
+    each_import(&|word, next, module| {
+        let wanted = which == Which::All || ALWAYS.contains(&next.name());
+        let present = word.load(Relaxed);
+        // A word that was not bound yet leads to the module's own stub.
+        let bound_by_loader = present == next.get() as u64 || module.contains(&present);
+        (wanted && bound_by_loader).then_some(next.own())
+    });
+}
+
+/// Binds them to the C library's again.
+pub fn unbind() {
+    each_import(&|word, next, _| (word.load(Relaxed) == next.own()).then_some(next.get() as u64));
+}
+
+/// What a word is to hold instead of what it does, if anything.
+type Choose<'a> = &'a dyn Fn(&AtomicU64, &Next, &Range<u64>) -> Option<u64>;
+
+fn each_import(choose: Choose<'_>) {
+    unsafe extern "C" fn visit(
+        info: *mut libc::dl_phdr_info,
+        _: usize,
+        choose: *mut c_void,
+    ) -> c_int {
+        // SAFETY: the loader's structure, whose tables are mapped while it calls; and what is passed below.
+        unsafe { module(&*info, *choose.cast::<Choose<'_>>()) };
+        0
+    }
+    // SAFETY: the callback casts back what is passed here.
+    unsafe { libc::dl_iterate_phdr(Some(visit), (&raw const choose).cast_mut().cast()) };
+}
+
+#[derive(Default)]
+struct Tables {
+    names: u64,
+    symbols: u64,
+    relocations: [Range<u64>; 2],
+}
+
+unsafe fn module(info: &libc::dl_phdr_info, choose: Choose<'_>) {
+    let bias = info.dlpi_addr;
+    // SAFETY: the loader's table and name.
+    let (headers, name) = unsafe {
+        let headers = core::slice::from_raw_parts(info.dlpi_phdr, info.dlpi_phnum as usize);
+        (headers, CStr::from_ptr(info.dlpi_name).to_bytes())
+    };
+    let file = name.rsplit(|&byte| byte == b'/').next().unwrap_or_default();
+    let extent =
+        |header: &libc::Elf64_Phdr| bias + header.p_vaddr..bias + header.p_vaddr + header.p_memsz;
+    let loaded = headers
+        .iter()
+        .filter(|header| header.p_type == libc::PT_LOAD)
+        .map(extent);
+    let low = loaded.clone().map(|range| range.start).min().unwrap_or(0);
+    let whole = low..loaded.map(|range| range.end).max().unwrap_or(0);
+    let is_agent = name.starts_with(b"/proc/self/fd/") || file.starts_with(b"libevenkeel_agent");
+    if is_agent
+        || whole.contains(&(module as *const () as u64))
+        || LEFT_ALONE.iter().any(|stem| file.starts_with(stem))
+        || file.starts_with(b"linux-vdso")
+    {
+        return;
+    }
+    let Some(dynamic) = headers
+        .iter()
+        .find(|header| header.p_type == libc::PT_DYNAMIC)
+    else {
+        return;
+    };
+    let read_only = headers
+        .iter()
+        .find(|header| header.p_type == libc::PT_GNU_RELRO)
+        .map(extent);
+    // SAFETY: the module is mapped; the tables are its own.
+    unsafe {
+        let tables = tables(bias, &extent(dynamic));
+        for range in &tables.relocations {
+            let mut at = range.start;
+            while at + RELA_BYTES <= range.end {
+                import(at, bias, &tables, &whole, &read_only, choose);
+                at += RELA_BYTES;
+            }
+        }
+    }
+}
+
+/// The tables of a module, from its dynamic section, in which the loader has put addresses.
+unsafe fn tables(bias: u64, dynamic: &Range<u64>) -> Tables {
+    let mut tables = Tables::default();
+    let (mut bytes, mut at) = ([0; 2], dynamic.start);
+    while at + 16 <= dynamic.end {
+        // SAFETY: inside the section.
+        let (tag, value) = unsafe { ((at as *const u64).read(), (at as *const u64).add(1).read()) };
+        at += 16;
+        let address = if value < bias { value + bias } else { value };
+        match tag {
+            0 => break,
+            DT_STRTAB => tables.names = address,
+            DT_SYMTAB => tables.symbols = address,
+            DT_JMPREL => tables.relocations[0].start = address,
+            DT_RELA => tables.relocations[1].start = address,
+            DT_PLTRELSZ => bytes[0] = value,
+            DT_RELASZ => bytes[1] = value,
+            _ => {}
+        }
+    }
+    for (range, bytes) in tables.relocations.iter_mut().zip(bytes) {
+        range.end = if range.start == 0 {
+            0
+        } else {
+            range.start + bytes
+        };
+    }
+    tables
+}
+
+unsafe fn import(
+    at: u64,
+    bias: u64,
+    tables: &Tables,
+    module: &Range<u64>,
+    read_only: &Option<Range<u64>>,
+    choose: Choose<'_>,
+) {
+    // SAFETY: an entry of the module's tables; `Rela { offset, info, addend }` and `Sym { name, .. }`.
+    unsafe {
+        let entry = at as *const u64;
+        let (place, info) = (entry.read() + bias, entry.add(1).read());
+        let (kind, symbol) = (info as u32, info >> 32);
+        if symbol == 0 || !FUNCTIONS.contains(&kind) || !module.contains(&place) || place % 8 != 0 {
+            return;
+        }
+        let name = ((tables.symbols + symbol * SYMBOL_BYTES) as *const u32).read();
+        let name = (tables.names + u64::from(name)) as *const u8;
+        let is_of = |next: &&Next| next.is_replaced() && is_same(next.name(), name);
+        let Some(next) = next::all().find(is_of) else {
+            return;
+        };
+        let word = &*(place as *const AtomicU64);
+        let Some(value) = choose(word, next, module) else {
+            return;
+        };
+        let guarded = read_only
+            .as_ref()
+            .is_some_and(|range| range.contains(&place));
+        if !guarded || protect(place, libc::PROT_READ | libc::PROT_WRITE) {
+            word.store(value, Release);
+        }
+        if guarded {
+            protect(place, libc::PROT_READ);
+        }
+    }
+}
+
+/// Compares up to the first difference: nearly every name of a module is none of ours.
+unsafe fn is_same(ours: &CStr, other: *const u8) -> bool {
+    let mut bytes = ours.to_bytes_with_nul().iter().enumerate();
+    // SAFETY: the caller's name ends with a zero, where the comparison ends at the latest.
+    bytes.all(|(at, &byte)| unsafe { other.add(at).read() } == byte)
+}
+
+fn protect(place: u64, rights: c_int) -> bool {
+    // SAFETY: a page of a module's data.
+    unsafe { libc::mprotect((place & !(PAGE - 1)) as *mut _, PAGE as usize, rights) == 0 }
+}

@@ -1,0 +1,72 @@
+//! The registers of a stopped thread: not read on this architecture yet.
+
+use std::io;
+
+use framehop::UnwindRegsNative;
+
+/// General registers.
+#[derive(Clone, Copy)]
+pub struct Registers(());
+
+impl Registers {
+    /// Those of a stopped thread.
+    ///
+    /// # Errors
+    /// Always.
+    pub fn read(_tid: i32) -> io::Result<Registers> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
+    /// Gives a stopped thread these.
+    ///
+    /// # Errors
+    /// Always.
+    pub fn write(&self, _tid: i32) -> io::Result<()> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
+    /// The next instruction.
+    pub fn pc(&self) -> u64 {
+        0
+    }
+
+    /// The stack pointer.
+    pub fn sp(&self) -> u64 {
+        0
+    }
+
+    /// Whether the thread is in a system call that it began itself.
+    pub fn in_system_call(&self) -> bool {
+        false
+    }
+
+    /// Whether it is about to be told that a system call was interrupted.
+    pub fn was_interrupted(&self) -> bool {
+        false
+    }
+
+    /// About to make its system call again.
+    pub fn again(&self) -> Registers {
+        *self
+    }
+
+    /// For the unwinder.
+    pub fn unwind(&self) -> UnwindRegsNative {
+        UnwindRegsNative::new(0, 0, 0)
+    }
+
+    /// A call of `function`.
+    pub fn calling(&self, _function: u64, _arguments: [u64; 6], _slot: u64) -> Registers {
+        *self
+    }
+
+    /// Whether the thread leaves the frame at `slot`.
+    pub fn leaves_frame(&self, _slot: u64) -> bool {
+        false
+    }
+
+    /// The same, without the system call that the thread is about to make.
+    pub fn without_system_call(&self) -> Registers {
+        *self
+    }
+}

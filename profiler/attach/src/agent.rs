@@ -1,0 +1,414 @@
+//! The agent in a process: found there or loaded, and called.
+
+use std::fs::File;
+use std::io::{self, Write};
+use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd};
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use object::read::elf::ElfFile64;
+use object::{LittleEndian, Object, ObjectSymbol};
+
+use crate::arch::frame::RETURN;
+use crate::arch::registers::Registers;
+use crate::error::Refused;
+use crate::files::Mapped;
+use crate::handover::hand_over;
+use crate::permission::{self, not_permitted};
+use crate::process::{self, Mapping};
+use crate::safe_point::SafePoints;
+use crate::tracer::{Memory, Tracee};
+use crate::visit::{Functions, Visit, bit};
+
+/// Name of the memory that the agent lies in, as mappings show it.
+const NAME: &str = "evenkeel-agent";
+/// The agent's file, where it was preloaded.
+const PRELOADED: &str = "libevenkeel_agent.so";
+/// How long a thread at a safe point is looked for.
+const SEARCH_LIMIT: Duration = Duration::from_secs(1);
+/// Pause between two looks at the threads.
+const SEARCH_PAUSE: Duration = Duration::from_millis(1);
+
+/// What the agent says of itself, in its word `evenkeel_state`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum State {
+    /// Its hooks are not in place.
+    Idle,
+    /// It belongs to a session.
+    Hooked,
+}
+
+/// The agent, in memory that a process can be handed.
+#[derive(Debug)]
+pub struct AgentFile {
+    file: File,
+    build_id: Vec<u8>,
+    attach: u64,
+    poll: u64,
+    state: u64,
+}
+
+impl AgentFile {
+    /// Reads the agent.
+    ///
+    /// # Errors
+    /// It cannot be read, or is no agent that can be attached.
+    pub fn load(path: &Path) -> io::Result<AgentFile> {
+        let bytes = std::fs::read(path)?;
+        let damaged = || {
+            io::Error::other(format!(
+                "{} is not an agent of this version; install both together",
+                path.display()
+            ))
+        };
+        let elf = ElfFile64::<LittleEndian>::parse(&*bytes).map_err(|_| damaged())?;
+        let address = |name: &str| {
+            let mut symbols = elf
+                .dynamic_symbols()
+                .filter(|symbol| symbol.is_definition());
+            symbols
+                .find(|symbol| symbol.name() == Ok(name))
+                .map(|symbol| symbol.address())
+        };
+        let build_id = elf
+            .build_id()
+            .ok()
+            .flatten()
+            .ok_or_else(damaged)?
+            .to_owned();
+        let [attach, poll, state] = ["evenkeel_attach", "evenkeel_poll", "evenkeel_state"]
+            .map(|name| address(name).ok_or_else(damaged));
+        let name = format!("{NAME}\0");
+        // SAFETY: a name that ends with a zero; the descriptor is fresh.
+        let mut file = unsafe {
+            let descriptor = libc::memfd_create(name.as_ptr().cast(), libc::MFD_CLOEXEC);
+            if descriptor < 0 {
+                return Err(io::Error::last_os_error());
+            }
+            File::from_raw_fd(descriptor)
+        };
+        file.write_all(&bytes)?;
+        Ok(AgentFile {
+            file,
+            build_id,
+            attach: attach?,
+            poll: poll?,
+            state: state?,
+        })
+    }
+
+    /// Where this very agent lies in a process.
+    fn base(&self, mappings: &[Mapping], memory: &Memory) -> Option<u64> {
+        let agents = mappings
+            .iter()
+            .filter(|mapping| mapping.offset == 0 && is_agent(mapping));
+        let bases = agents.map(|mapping| mapping.range.start);
+        bases
+            .into_iter()
+            .find(|&base| build_id(memory, base).as_ref() == Some(&self.build_id))
+    }
+}
+
+fn is_agent(mapping: &Mapping) -> bool {
+    let name = process::file_name(&mapping.path);
+    name == PRELOADED || name == format!("memfd:{NAME}")
+}
+
+/// The build id of the ELF file that is mapped at `base`.
+fn build_id(memory: &Memory, base: u64) -> Option<Vec<u8>> {
+    const PROGRAM_HEADER_BYTES: u64 = 56;
+    const NOTE: u32 = 4;
+    const BUILD_ID: u32 = 3;
+    const MAXIMUM: usize = 4096;
+    let half = |address| Some(memory.word(address).ok()? as u32);
+    let headers = memory.word(base + 32).ok()?;
+    let count = half(base + 56)? & 0xffff;
+    for header in 0..u64::from(count) {
+        let header = base + headers + header * PROGRAM_HEADER_BYTES;
+        if half(header)? != NOTE {
+            continue;
+        }
+        let (at, bytes) = (
+            base + memory.word(header + 16).ok()?,
+            memory.word(header + 40).ok()? as usize,
+        );
+        let mut notes = vec![0; bytes.min(MAXIMUM)];
+        memory.read(at, &mut notes).ok()?;
+        let words = notes
+            .get(..12)?
+            .chunks(4)
+            .map(|word| u32::from_le_bytes(word.try_into().expect("four bytes")));
+        let [name, len, kind] = words.collect::<Vec<_>>().try_into().ok()?;
+        if kind == BUILD_ID {
+            let start = 12 + name.next_multiple_of(4) as usize;
+            return notes.get(start..start + len as usize).map(<[u8]>::to_vec);
+        }
+    }
+    None
+}
+
+/// What came of bringing the agent into a process.
+#[derive(Clone, Copy, Debug)]
+pub struct Injected {
+    /// How long the thread that was used stood still.
+    pub stood_still: Duration,
+    /// The agent was loaded; otherwise it was there already.
+    pub loaded: bool,
+}
+
+/// Brings the agent into a process and lets it join the session whose shared memory `arena` is. Its code then follows the
+/// session's plan.
+///
+/// # Errors
+/// Says why not; the process goes on as before.
+pub fn inject(pid: i32, agent: &AgentFile, arena: BorrowedFd<'_>) -> Result<Injected, Refused> {
+    permission::check(pid)?;
+    let target = Target::open(pid)?;
+    let base = agent.base(&target.mappings, &target.memory);
+    let mut visit = target.visit()?;
+    let joined = join(&mut visit, &target, agent, base, arena);
+    let stood_still = visit.end();
+    joined.map_err(|why| Refused::Failed { pid, why })?;
+    Ok(Injected {
+        stood_still,
+        loaded: base.is_none(),
+    })
+}
+
+/// Lets the agent of a process look at its session: it takes its hooks out if that is over. How long a thread stood still.
+///
+/// # Errors
+/// Says why not; the process goes on as before.
+pub fn poll(pid: i32, agent: &AgentFile) -> Result<Duration, Refused> {
+    let target = Target::open(pid)?;
+    let Some(base) = agent.base(&target.mappings, &target.memory) else {
+        return Ok(Duration::ZERO);
+    };
+    let mut visit = target.visit()?;
+    let polled = visit.call(base + agent.poll, [0; 6]);
+    let stood_still = visit.end();
+    polled.map_err(|why| Refused::Failed { pid, why })?;
+    Ok(stood_still)
+}
+
+/// What the agent of a process says of itself; `None` where it is not.
+pub fn state(pid: i32, agent: &AgentFile) -> Option<State> {
+    let (mappings, memory) = (process::mappings(pid).ok()?, Memory::open(pid).ok()?);
+    let base = agent.base(&mappings, &memory)?;
+    match memory.word(base + agent.state).ok()? as u32 {
+        0 => Some(State::Idle),
+        _ => Some(State::Hooked),
+    }
+}
+
+fn join(
+    visit: &mut Visit<'_>,
+    target: &Target,
+    agent: &AgentFile,
+    base: Option<u64>,
+    arena: BorrowedFd<'_>,
+) -> Result<(), String> {
+    let mut descriptors = vec![arena.as_raw_fd()];
+    if base.is_none() {
+        descriptors.push(agent.file.as_raw_fd());
+    }
+    let there = hand_over(visit, target.pid, &descriptors)?;
+    let attached = base
+        .map_or_else(|| load(visit, target, agent, there[1]), Ok)
+        .and_then(|base| attach(visit, target, agent, base, there[0]));
+    for descriptor in there {
+        visit.system_call(libc::SYS_close, [descriptor as u64, 0, 0, 0, 0])?;
+    }
+    attached
+}
+
+fn attach(
+    visit: &mut Visit<'_>,
+    target: &Target,
+    agent: &AgentFile,
+    base: u64,
+    arena: i32,
+) -> Result<(), String> {
+    let answer = visit.call(base + agent.attach, [arena as u64, 0, 0, 0, 0, 0])?;
+    match answer as u32 {
+        0 => {}
+        1 => return Err("the agent cannot map the session's memory; check the process' limits (ulimit -v, cgroup)".to_owned()),
+        2 => return Err("its code may not be changed any more (a filter of system calls, or PR_SET_MDWE)".to_owned()),
+        3 => return Err("another evenkeel is at work in it; end that one first".to_owned()),
+        other => return Err(format!("the agent answered {other}")),
+    }
+    unblock_traps(visit, target);
+    visit.call(base + agent.poll, [0; 6]).map(|_| ())
+}
+
+/// The kernel ends a process that meets a breakpoint with SIGTRAP blocked.
+fn unblock_traps(visit: &mut Visit<'_>, target: &Target) {
+    visit.unblock(libc::SIGTRAP);
+    let others = process::threads(target.pid).unwrap_or_default();
+    for tid in others.into_iter().filter(|&tid| tid != visit.tid()) {
+        let blocked =
+            process::status(tid, "SigBlk").and_then(|text| u64::from_str_radix(&text, 16).ok());
+        if blocked.is_none_or(|mask| mask & bit(libc::SIGTRAP) == 0) {
+            continue;
+        }
+        if let Ok(Some(thread)) = Tracee::stop(tid)
+            && let Ok(mask) = thread.mask()
+        {
+            let _ = thread.set_mask(mask & !bit(libc::SIGTRAP));
+        }
+    }
+}
+
+/// Loads the agent from a descriptor of the process. Its address.
+fn load(
+    visit: &mut Visit<'_>,
+    target: &Target,
+    agent: &AgentFile,
+    descriptor: i32,
+) -> Result<u64, String> {
+    const NOW: u64 = libc::RTLD_NOW as u64 | libc::RTLD_NODELETE as u64;
+    /// For `__libc_dlopen_mode`: the caller is the program (`__RTLD_DLOPEN` of glibc's include/dlfcn.h).
+    const FROM_PROGRAM: u64 = 0x8000_0000;
+    // The loader takes what has the name of something that it has loaded for the same: each agent gets a spelling of its own.
+    let older = target
+        .mappings
+        .iter()
+        .filter(|mapping| mapping.offset == 0 && is_agent(mapping))
+        .count();
+    let path = format!("/proc/self/fd/{}{descriptor}\0", "./".repeat(older));
+    let at = visit.data();
+    visit
+        .memory()
+        .write(at, path.as_bytes())
+        .map_err(|error| error.to_string())?;
+    let (dlopen, flags) = match (
+        target.function("dlopen"),
+        target.function("__libc_dlopen_mode"),
+    ) {
+        (Some(dlopen), _) => (dlopen, NOW),
+        (None, Some(dlopen)) => (dlopen, NOW | FROM_PROGRAM),
+        (None, None) => {
+            return Err("its C library has no dlopen; link it dynamically with glibc".to_owned());
+        }
+    };
+    let handle = visit.call(dlopen, [at, flags, 0, 0, 0, 0])?;
+    if handle == 0 {
+        let message = match target.function("dlerror") {
+            Some(dlerror) => visit.call(dlerror, [0; 6])?,
+            None => 0,
+        };
+        return Err(refusal_of_loader(&visit.memory().text(message)));
+    }
+    let mappings = process::mappings(target.pid).map_err(|error| error.to_string())?;
+    agent
+        .base(&mappings, &target.memory)
+        .ok_or_else(|| "its loader did not map the agent".to_owned())
+}
+
+fn refusal_of_loader(message: &str) -> String {
+    let advice = if message.contains("static TLS") {
+        "its libraries have used up the room for thread-local variables; start it with GLIBC_TUNABLES=glibc.rtld.optional_static_tls=4096, or with `evenkeel profile`"
+    } else if message.contains("No such file") && message.contains("/proc/self/fd") {
+        "it sees no /proc; mount it in its root directory"
+    } else if message.contains("libgcc_s") {
+        "install libgcc_s.so.1 where it can find it (the package libgcc-s1)"
+    } else {
+        "start it with `evenkeel profile`"
+    };
+    format!("its loader refuses the agent ({message}); {advice}")
+}
+
+/// A process that is about to be visited.
+struct Target {
+    pid: i32,
+    mappings: Vec<Mapping>,
+    files: Vec<Mapped>,
+    memory: Memory,
+}
+
+impl Target {
+    fn open(pid: i32) -> Result<Target, Refused> {
+        let mappings = process::mappings(pid).map_err(|_| not_permitted(pid))?;
+        let memory = Memory::open(pid).map_err(|_| not_permitted(pid))?;
+        let files = Mapped::all(pid, &mappings);
+        Ok(Target {
+            pid,
+            mappings,
+            files,
+            memory,
+        })
+    }
+
+    /// A function of the C library.
+    fn function(&self, name: &str) -> Option<u64> {
+        let of_c_library = self.files.iter().filter(|file| {
+            let name = process::file_name(&file.path);
+            ["libc.so", "libc-2.", "libdl.so", "libdl-2."]
+                .iter()
+                .any(|stem| name.starts_with(stem))
+        });
+        of_c_library.filter_map(|file| file.function(name)).next()
+    }
+
+    fn functions(&self) -> Result<Functions, Refused> {
+        let leave = self
+            .files
+            .iter()
+            .filter(|file| process::file_name(&file.path).starts_with("libc"));
+        let leave = leave.filter_map(|file| file.find(&RETURN)).next();
+        let found = || {
+            Some(Functions {
+                syscall: self.function("syscall")?,
+                mmap: self.function("mmap")?,
+                errno: self.function("__errno_location")?,
+                leave: leave?,
+            })
+        };
+        found().ok_or_else(|| Refused::Unfit {
+            pid: self.pid,
+            why: "it has no glibc (it is statically linked, built for musl, or its libraries cannot be read); use a build that is dynamically linked with glibc".to_owned(),
+        })
+    }
+
+    /// Stops a thread at a safe point.
+    fn visit(&self) -> Result<Visit<'_>, Refused> {
+        let functions = self.functions()?;
+        let mut safe_points = SafePoints::new(&self.files, &self.mappings);
+        let began = Instant::now();
+        let mut why = "none could be stopped".to_owned();
+        while began.elapsed() < SEARCH_LIMIT {
+            let threads =
+                process::threads(self.pid).map_err(|_| Refused::Gone { pid: self.pid })?;
+            for tid in threads {
+                let since = Instant::now();
+                let tracee = match Tracee::stop(tid) {
+                    Ok(Some(tracee)) => tracee,
+                    Ok(None) => continue,
+                    Err(error) if error.raw_os_error() == Some(libc::EPERM) => {
+                        return Err(not_permitted(self.pid));
+                    }
+                    Err(_) => continue,
+                };
+                let Ok(registers) = Registers::read(tid) else {
+                    continue;
+                };
+                match safe_points.check(&registers, &self.memory) {
+                    Ok(()) => {
+                        let visit = Visit::begin(tracee, registers, &self.memory, functions, since);
+                        return visit.map_err(|why| Refused::Failed { pid: self.pid, why });
+                    }
+                    Err(danger) => why = danger,
+                }
+                if began.elapsed() > SEARCH_LIMIT {
+                    break;
+                }
+            }
+            std::thread::sleep(SEARCH_PAUSE);
+        }
+        Err(Refused::NoSafePoint {
+            pid: self.pid,
+            limit_ms: SEARCH_LIMIT.as_millis() as u64,
+            why,
+        })
+    }
+}

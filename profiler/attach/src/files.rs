@@ -1,0 +1,218 @@
+//! The ELF files that a process has mapped: where their symbols lie in it, and how its stacks are unwound.
+
+use std::fs::{self, File};
+use std::io;
+use std::ops::{Deref, Range};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use memmap2::Mmap;
+use object::read::elf::ElfFile64;
+use object::{LittleEndian, Object, ObjectSection, ObjectSegment, ObjectSymbol};
+
+use crate::process::{self, Mapping};
+
+type Elf<'data> = ElfFile64<'data, LittleEndian>;
+
+/// A part of a mapped file.
+#[derive(Clone)]
+pub struct Part {
+    file: Arc<Mmap>,
+    range: Range<usize>,
+}
+
+impl Deref for Part {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        &self.file[self.range.clone()]
+    }
+}
+
+/// A file as a process has it mapped.
+pub struct Mapped {
+    /// The path as the process saw it.
+    pub path: String,
+    /// From its lowest address to its highest.
+    pub range: Range<u64>,
+    /// What to add to the file's addresses.
+    pub bias: u64,
+    file: Arc<Mmap>,
+}
+
+/// A file with code that a process has loaded.
+#[derive(Clone, Debug)]
+pub struct Loaded {
+    /// Its path as the process' loader knows it.
+    pub path: PathBuf,
+    /// Its build id, if it has one.
+    pub build_id: Option<Vec<u8>>,
+}
+
+/// The files of a process, its program first.
+///
+/// # Errors
+/// It has ended, or may not be looked at.
+pub fn loaded(pid: i32) -> io::Result<Vec<Loaded>> {
+    let program = fs::read_link(process::program(pid))?;
+    let files = Mapped::all(pid, &process::mappings(pid)?);
+    let mut loaded: Vec<Loaded> = files
+        .iter()
+        .map(|file| Loaded {
+            path: PathBuf::from(&file.path),
+            build_id: file.build_id(),
+        })
+        .collect();
+    let first = loaded.iter().position(|file| file.path == program);
+    loaded.swap(0, first.ok_or(io::ErrorKind::NotFound)?);
+    Ok(loaded)
+}
+
+/// A function that a file exports.
+#[derive(Clone, Debug)]
+pub struct Export {
+    /// Where, in the process.
+    pub range: Range<u64>,
+    /// Under which name.
+    pub name: String,
+}
+
+impl Mapped {
+    /// The files with code among these mappings, as far as they can be read.
+    pub fn all(pid: i32, mappings: &[Mapping]) -> Vec<Mapped> {
+        let files = mappings.chunk_by(|a, b| a.path == b.path || b.path.is_empty());
+        let named = files.filter(|parts| parts[0].path.starts_with('/'));
+        named.filter_map(|parts| Mapped::open(pid, parts)).collect()
+    }
+
+    fn open(pid: i32, parts: &[Mapping]) -> Option<Mapped> {
+        let parts: Vec<&Mapping> = parts.iter().filter(|part| !part.path.is_empty()).collect();
+        let code = parts.iter().find(|part| part.executable)?;
+        let (first, last) = (parts.first()?, parts.last()?);
+        // A file that was replaced or lies in memory is reached by its mapping, for which the system wants more rights.
+        let range = &code.range;
+        let by_mapping = format!("/proc/{pid}/map_files/{:x}-{:x}", range.start, range.end);
+        let file = if code.path.ends_with(" (deleted)") {
+            File::open(by_mapping)
+        } else {
+            File::open(process::readable(pid, &code.path)).or_else(|_| File::open(by_mapping))
+        };
+        // SAFETY: read only; a file that is truncated meanwhile ends us, as it would end the process that runs it.
+        let file = unsafe { Mmap::map(&file.ok()?).ok()? };
+        let elf = Elf::parse(&*file).ok()?;
+        let segment = elf.segments().find(|segment| {
+            let (offset, bytes) = segment.file_range();
+            (offset & !4095..offset + bytes).contains(&code.offset)
+                && matches!(segment.flags(), object::SegmentFlags::Elf { p_flags, .. } if (p_flags & object::elf::PF_X).0 != 0)
+        })?;
+        let bias = code.range.start.wrapping_sub(
+            segment
+                .address()
+                .wrapping_add(code.offset)
+                .wrapping_sub(segment.file_range().0),
+        );
+        Some(Mapped {
+            path: code.path.clone(),
+            range: first.range.start..last.range.end,
+            bias,
+            file: Arc::new(file),
+        })
+    }
+
+    fn elf(&self) -> Option<Elf<'_>> {
+        Elf::parse(&**self.file).ok()
+    }
+
+    /// Where a function of this name lies in the process.
+    pub fn function(&self, name: &str) -> Option<u64> {
+        let elf = self.elf()?;
+        let mut defined = elf
+            .dynamic_symbols()
+            .filter(|symbol| !symbol.is_undefined());
+        let found = defined.find(|symbol| symbol.name() == Ok(name))?;
+        Some(found.address().wrapping_add(self.bias))
+    }
+
+    /// All functions that it exports, by address.
+    pub fn exports(&self) -> Vec<Export> {
+        let Some(elf) = self.elf() else {
+            return Vec::new();
+        };
+        let symbols = elf
+            .dynamic_symbols()
+            .filter(|symbol| symbol.is_definition());
+        let mut exports: Vec<Export> = symbols
+            .filter_map(|symbol| {
+                let low = symbol.address().wrapping_add(self.bias);
+                let name = symbol.name().ok()?.to_owned();
+                (symbol.size() > 0).then(|| Export {
+                    range: low..low + symbol.size(),
+                    name,
+                })
+            })
+            .collect();
+        exports.sort_by_key(|export| export.range.start);
+        exports
+    }
+
+    /// Its build id.
+    pub fn build_id(&self) -> Option<Vec<u8>> {
+        Some(self.elf()?.build_id().ok()??.to_owned())
+    }
+
+    /// Where these bytes of code lie in the process, first.
+    pub fn find(&self, wanted: &[u8]) -> Option<u64> {
+        let elf = self.elf()?;
+        let text = elf.section_by_name(".text")?;
+        let data = text.data().ok()?;
+        let at = data
+            .windows(wanted.len())
+            .position(|bytes| bytes == wanted)?;
+        Some(
+            text.address()
+                .wrapping_add(at as u64)
+                .wrapping_add(self.bias),
+        )
+    }
+
+    /// What an unwinder needs of it; `None` where it has no unwind tables.
+    pub fn unwind_module(&self) -> Option<framehop::Module<Part>> {
+        let elf = self.elf()?;
+        let section = |name: &str| {
+            let section = elf.section_by_name(name)?;
+            let (low, (offset, bytes)) = (section.address(), section.file_range()?);
+            let part = Part {
+                file: self.file.clone(),
+                range: offset as usize..(offset + bytes) as usize,
+            };
+            Some((low..low + section.size(), part))
+        };
+        let (eh_frame_svma, eh_frame) = section(".eh_frame").unzip();
+        let (eh_frame_hdr_svma, eh_frame_hdr) = section(".eh_frame_hdr").unzip();
+        let (text_svma, text) = section(".text").unzip();
+        let got_svma = section(".got").map(|(range, _)| range);
+        eh_frame.as_ref()?;
+        let sections = framehop::ExplicitModuleSectionInfo {
+            base_svma: 0,
+            text_svma,
+            text,
+            got_svma,
+            eh_frame_svma,
+            eh_frame,
+            eh_frame_hdr_svma,
+            eh_frame_hdr,
+            stubs_svma: None,
+            stub_helper_svma: None,
+            unwind_info: None,
+            debug_frame: None,
+            text_segment_svma: None,
+            text_segment: None,
+        };
+        Some(framehop::Module::new(
+            self.path.clone(),
+            self.range.clone(),
+            self.bias,
+            sections,
+        ))
+    }
+}

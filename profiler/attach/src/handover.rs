@@ -1,0 +1,134 @@
+//! Descriptors from here into the process: through a pair of connected sockets, of which this process takes one. So it needs no
+//! file that both can open, no name, and no rights beyond those of tracing.
+
+use std::io;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+
+use crate::visit::Visit;
+
+/// Descriptors handed over at once, at most.
+const DESCRIPTORS_MAX: usize = 2;
+const MESSAGE_BYTES: u64 = 56;
+const CONTROL_BYTES: usize = 16 + 4 * DESCRIPTORS_MAX;
+
+/// Hands `descriptors` to the process `pid`; their numbers there, in the same order.
+pub fn hand_over(
+    visit: &mut Visit<'_>,
+    pid: i32,
+    descriptors: &[RawFd],
+) -> Result<Vec<i32>, String> {
+    debug_assert!(descriptors.len() <= DESCRIPTORS_MAX);
+    let at = visit.data();
+    let kind = (libc::SOCK_STREAM | libc::SOCK_CLOEXEC) as u64;
+    let made = visit.system_call(libc::SYS_socketpair, [libc::AF_UNIX as u64, kind, 0, at, 0]);
+    made.map_err(|why| {
+        format!("it cannot make a socket ({why}); check its limit of open files (ulimit -n)")
+    })?;
+    let pair = visit.memory().word(at).map_err(|error| error.to_string())?;
+    let (there, here) = (pair & 0xffff_ffff, pair >> 32);
+    let sent = take(pid, here as i32).and_then(|socket| send(&socket, descriptors));
+    let received = match sent {
+        Ok(()) => receive(visit, there, descriptors.len()),
+        Err(error) => Err(format!(
+            "descriptors cannot be handed to it ({error}); Linux 5.6 or newer is needed"
+        )),
+    };
+    for socket in [there, here] {
+        visit.system_call(libc::SYS_close, [socket, 0, 0, 0, 0])?;
+    }
+    received
+}
+
+fn receive(visit: &mut Visit<'_>, socket: u64, count: usize) -> Result<Vec<i32>, String> {
+    let at = visit.data();
+    let (vector_at, byte_at, control_at) = (
+        at + MESSAGE_BYTES,
+        at + MESSAGE_BYTES + 16,
+        at + MESSAGE_BYTES + 32,
+    );
+    // struct msghdr { name, its length, vectors, their count, control data, its length, flags }, then one vector.
+    let words = [
+        0,
+        0,
+        vector_at,
+        1,
+        control_at,
+        CONTROL_BYTES as u64,
+        0,
+        byte_at,
+        1,
+    ];
+    let message: Vec<u8> = words.into_iter().flat_map(u64::to_le_bytes).collect();
+    let memory = visit.memory();
+    memory
+        .write(at, &message)
+        .map_err(|error| error.to_string())?;
+    visit.system_call(
+        libc::SYS_recvmsg,
+        [socket, at, libc::MSG_CMSG_CLOEXEC as u64, 0, 0],
+    )?;
+    let mut control = [0; CONTROL_BYTES];
+    memory
+        .read(control_at, &mut control)
+        .map_err(|error| error.to_string())?;
+    let numbers = control[16..].chunks(4).take(count);
+    let numbers = numbers.map(|bytes| i32::from_le_bytes(bytes.try_into().expect("four bytes")));
+    let length = u64::from_le_bytes(control[..8].try_into().expect("eight bytes"));
+    if length != 16 + 4 * count as u64 {
+        return Err("it can open no further files; raise its limit (ulimit -n)".to_owned());
+    }
+    Ok(numbers.collect())
+}
+
+/// A descriptor of the process, as one of ours.
+fn take(pid: i32, descriptor: i32) -> io::Result<OwnedFd> {
+    // SAFETY: system calls whose arguments are numbers; the descriptors are fresh.
+    unsafe {
+        let process = checked(libc::syscall(libc::SYS_pidfd_open, pid, 0))?;
+        checked(libc::syscall(
+            libc::SYS_pidfd_getfd,
+            process.as_raw_fd(),
+            descriptor,
+            0,
+        ))
+    }
+}
+
+/// # Safety
+/// `answer` is an error, or a descriptor that nobody has yet.
+unsafe fn checked(answer: libc::c_long) -> io::Result<OwnedFd> {
+    if answer < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: the caller's contract.
+    Ok(unsafe { OwnedFd::from_raw_fd(answer as RawFd) })
+}
+
+fn send(socket: &OwnedFd, descriptors: &[RawFd]) -> io::Result<()> {
+    let mut control = [0_u64; CONTROL_BYTES.div_ceil(8)];
+    let mut byte = [0_u8];
+    let mut vector = libc::iovec {
+        iov_base: byte.as_mut_ptr().cast(),
+        iov_len: 1,
+    };
+    let bytes = size_of_val(descriptors) as u32;
+    // SAFETY: one message of one byte, with control data of the length that is said; all of it outlives the call.
+    unsafe {
+        let mut message: libc::msghdr = std::mem::zeroed();
+        message.msg_iov = &raw mut vector;
+        message.msg_iovlen = 1;
+        message.msg_control = control.as_mut_ptr().cast();
+        message.msg_controllen = libc::CMSG_SPACE(bytes) as usize;
+        let header = libc::CMSG_FIRSTHDR(&raw const message);
+        (*header).cmsg_level = libc::SOL_SOCKET;
+        (*header).cmsg_type = libc::SCM_RIGHTS;
+        (*header).cmsg_len = libc::CMSG_LEN(bytes) as usize;
+        descriptors
+            .as_ptr()
+            .copy_to_nonoverlapping(libc::CMSG_DATA(header).cast(), descriptors.len());
+        if libc::sendmsg(socket.as_raw_fd(), &raw const message, libc::MSG_NOSIGNAL) < 0 {
+            return Err(io::Error::last_os_error());
+        }
+    }
+    Ok(())
+}

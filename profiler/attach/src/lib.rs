@@ -1,0 +1,39 @@
+//! Brings the agent into a running process, and calls it there.
+//!
+//! One thread of the process is stopped with ptrace(2) where it holds no lock of the C library, its state is written onto its stack
+//! as the kernel does for a handler of a signal, and it is sent through functions of the C library that the process has: `mmap`
+//! for a stack of our own, `recvmsg` for descriptors, `dlopen` for the agent. Then it goes on as if nothing had been. The other
+//! threads run all along, so a lock that one of them holds is released.
+//!
+//! ```text
+//! process     what /proc says: mappings, threads, masks, children      permission  why a process may not be attached to
+//! files       the ELF files that are mapped: symbols, unwind tables
+//! tracer      one stopped thread
+//! safe_point  is it safe to call functions here?                       (unwinds its stack)
+//! visit       a stopped thread that calls functions, and goes on
+//! handover    descriptors into the process
+//! agent       the agent there: found, or loaded
+//! arch        registers, frames of signals                             one directory an architecture
+//! ```
+//!
+//! **If this process dies in the middle**, the thread runs to the end of the function it was sent to, returns into the frame on its
+//! stack, and the kernel restores everything from there: registers, vector registers, signal mask. Only a system call that was
+//! interrupted and cannot be restarted by anybody but the kernel then ends with EINTR.
+
+mod agent;
+#[cfg_attr(target_arch = "x86_64", path = "x86_64/mod.rs")]
+#[cfg_attr(target_arch = "aarch64", path = "aarch64/mod.rs")]
+mod arch;
+mod error;
+mod files;
+mod handover;
+mod permission;
+pub mod process;
+mod safe_point;
+mod tracer;
+mod visit;
+
+pub use agent::{AgentFile, Injected, State, inject, poll, state};
+pub use error::Refused;
+pub use files::{Loaded, loaded};
+pub use permission::check;

@@ -1,0 +1,213 @@
+//! What `/proc` says of a process.
+
+use std::fs;
+use std::io;
+use std::ops::Range;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+/// A line of `/proc/PID/maps`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mapping {
+    /// Where it lies.
+    pub range: Range<u64>,
+    /// Its code may be executed.
+    pub executable: bool,
+    /// It may be written.
+    pub writable: bool,
+    /// Where in the file it begins.
+    pub offset: u64,
+    /// The file's inode; 0 for memory of no file.
+    pub inode: u64,
+    /// The file's path as the process saw it, `[stack]` and the like, or nothing.
+    pub path: String,
+}
+
+/// The mappings of a process, ascending.
+///
+/// # Errors
+/// It has ended, or may not be looked at.
+pub fn mappings(pid: i32) -> io::Result<Vec<Mapping>> {
+    let text = fs::read_to_string(format!("/proc/{pid}/maps"))?;
+    Ok(text.lines().filter_map(mapping).collect())
+}
+
+fn mapping(line: &str) -> Option<Mapping> {
+    let mut fields = line.splitn(6, ' ');
+    let (low, high) = fields.next()?.split_once('-')?;
+    let hex = |text: &str| u64::from_str_radix(text, 16).ok();
+    let rights = fields.next()?.as_bytes();
+    let offset = hex(fields.next()?)?;
+    let _device = fields.next()?;
+    let inode = fields.next()?.parse().ok()?;
+    Some(Mapping {
+        range: hex(low)?..hex(high)?,
+        executable: rights.get(2) == Some(&b'x'),
+        writable: rights.get(1) == Some(&b'w'),
+        offset,
+        inode,
+        path: fields.next().unwrap_or_default().trim_start().to_owned(),
+    })
+}
+
+/// The threads of a process.
+///
+/// # Errors
+/// It has ended.
+pub fn threads(pid: i32) -> io::Result<Vec<i32>> {
+    let entries = fs::read_dir(format!("/proc/{pid}/task"))?;
+    let names = entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());
+    Ok(names.collect())
+}
+
+/// The value of a line of `/proc/PID/status`, or of a thread's.
+pub fn status(pid: i32, name: &str) -> Option<String> {
+    let text = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    let line = text
+        .lines()
+        .find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))?;
+    Some(line.trim().to_owned())
+}
+
+/// The command's name, as `ps` shows it.
+pub fn name(pid: i32) -> Option<String> {
+    let text = fs::read_to_string(format!("/proc/{pid}/comm")).ok()?;
+    Some(text.trim_end().to_owned())
+}
+
+/// The command line.
+pub fn command_line(pid: i32) -> String {
+    let bytes = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+    let words = bytes
+        .split(|&byte| byte == 0)
+        .filter(|word| !word.is_empty());
+    let words: Vec<_> = words.map(String::from_utf8_lossy).collect();
+    words.join(" ")
+}
+
+/// When the process started, in the kernel's units: tells it from a later one of the same number. `None` once it has ended.
+pub fn started(pid: i32) -> Option<u64> {
+    let text = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    // The name may hold anything, and ends with the last parenthesis.
+    let (_, rest) = text.rsplit_once(") ")?;
+    let mut fields = rest.split(' ');
+    if fields.next()? == "Z" {
+        return None;
+    }
+    fields.nth(18)?.parse().ok()
+}
+
+fn parent(pid: i32) -> Option<i32> {
+    status(pid, "PPid")?.parse().ok()
+}
+
+/// All processes, ascending.
+pub fn all() -> Vec<i32> {
+    let entries = fs::read_dir("/proc").into_iter().flatten();
+    let mut pids: Vec<i32> = entries
+        .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok())
+        .collect();
+    pids.sort_unstable();
+    pids
+}
+
+/// A process and everything that descends from it, parents first.
+pub fn family(pid: i32) -> Vec<i32> {
+    let mut family = vec![pid];
+    let mut looked_at = 0;
+    while looked_at < family.len() {
+        let of = family[looked_at];
+        looked_at += 1;
+        let children = children(of).into_iter().filter(|&child| child != of);
+        family.extend(children);
+    }
+    family
+}
+
+/// The children of a process. Without looking at every process of the machine, where the kernel lists them (`CONFIG_PROC_CHILDREN`).
+fn children(pid: i32) -> Vec<i32> {
+    let of_thread = |tid: i32| fs::read_to_string(format!("/proc/{pid}/task/{tid}/children"));
+    let lists = threads(pid).unwrap_or_default().into_iter().map(of_thread);
+    match lists.collect::<io::Result<Vec<String>>>() {
+        Ok(lists) => {
+            let numbers = lists.iter().flat_map(|list| list.split_ascii_whitespace());
+            numbers.filter_map(|number| number.parse().ok()).collect()
+        }
+        Err(_) => all()
+            .into_iter()
+            .filter(|&child| parent(child) == Some(pid))
+            .collect(),
+    }
+}
+
+/// Processes of this name that descend from no other of this name: the servers, not their workers.
+pub fn named(wanted: &str) -> Vec<i32> {
+    let own = std::process::id() as i32;
+    let is = |pid: i32| {
+        let program = fs::read_link(format!("/proc/{pid}/exe")).unwrap_or_default();
+        let program = program.file_name().map(|name| name.as_bytes().to_owned());
+        name(pid).as_deref() == Some(wanted) || program.as_deref() == Some(wanted.as_bytes())
+    };
+    let of_name: Vec<i32> = all()
+        .into_iter()
+        .filter(|&pid| pid != own && is(pid))
+        .collect();
+    let child_of_one = |pid: i32| parent(pid).is_some_and(|parent| of_name.contains(&parent));
+    of_name
+        .iter()
+        .copied()
+        .filter(|&pid| !child_of_one(pid))
+        .collect()
+}
+
+/// A path of the process, as this one can read it: the other may have another root directory.
+pub fn readable(pid: i32, path: &str) -> PathBuf {
+    let path = path.strip_suffix(" (deleted)").unwrap_or(path);
+    PathBuf::from(format!("/proc/{pid}/root{path}"))
+}
+
+/// The program that the process runs, as this process can read it.
+pub fn program(pid: i32) -> PathBuf {
+    PathBuf::from(format!("/proc/{pid}/exe"))
+}
+
+/// The last part of a path.
+pub fn file_name(path: &str) -> &str {
+    let path = path.strip_suffix(" (deleted)").unwrap_or(path);
+    Path::new(path)
+        .file_name()
+        .and_then(|name| name.to_str())
+        .unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_of_maps() {
+        let line =
+            "7f12a0000000-7f12a0021000 r-xp 00026000 fe:01 1835          /usr/lib/x y.so (deleted)";
+        let mapping = mapping(line).expect("a mapping");
+        assert_eq!(mapping.range, 0x7f12_a000_0000..0x7f12_a002_1000);
+        assert!(mapping.executable && !mapping.writable);
+        assert_eq!((mapping.offset, mapping.inode), (0x26000, 1835));
+        assert_eq!(mapping.path, "/usr/lib/x y.so (deleted)");
+        assert_eq!(file_name(&mapping.path), "x y.so");
+    }
+
+    #[test]
+    fn a_family_begins_with_its_oldest() {
+        let own = std::process::id() as i32;
+        let mut child = std::process::Command::new("sleep")
+            .arg("60")
+            .spawn()
+            .expect("sleep");
+        let family = family(own);
+        assert_eq!(family[0], own);
+        assert!(family.contains(&(child.id() as i32)));
+        child.kill().expect("it runs");
+        assert!(started(child.id() as i32).is_none() || child.wait().is_ok());
+        assert!(started(own).is_some());
+    }
+}

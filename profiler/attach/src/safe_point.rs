@@ -1,0 +1,311 @@
+//! Whether a stopped thread may call functions of the C library, `dlopen` among them, before it goes on.
+//!
+//! It must hold no lock that these functions take, and be in none of them. Such locks (of `malloc`, the dynamic loader, standard
+//! I/O) are held only while one of the C library's functions, or the loader's, is on the stack. So the stack is unwound: from the
+//! program's own code any call is as good as one that the program makes itself; and of the C library's functions only those may be
+//! on top that wait or move data and are known to hold nothing. A handler of a signal interrupted nobody knows what.
+
+use framehop::{CacheNative, FrameAddress, MayAllocateDuringUnwind, Unwinder, UnwinderNative};
+
+use crate::arch::frame::RETURN;
+use crate::arch::registers::Registers;
+use crate::files::{Export, Mapped, Part};
+use crate::process::{self, Mapping};
+use crate::tracer::Memory;
+
+/// Frames that are looked at; a deeper stack is not safe.
+const FRAMES_MAX: usize = 1024;
+/// Distance from the return address into a trampoline of an agent to the address that it returns to itself.
+const TRAMPOLINE_RETURN_AT: u64 = 256;
+
+/// Functions of the C library that hold no lock while they wait or move data.
+const HARMLESS: &[&str] = &[
+    "accept",
+    "accept4",
+    "clock_nanosleep",
+    "connect",
+    "epoll_pwait",
+    "epoll_pwait2",
+    "epoll_wait",
+    "fdatasync",
+    "fsync",
+    "futex",
+    "io_getevents",
+    "lseek",
+    "lseek64",
+    "msgrcv",
+    "msgsnd",
+    "nanosleep",
+    "pause",
+    "poll",
+    "ppoll",
+    "pread",
+    "pread64",
+    "preadv",
+    "pselect",
+    "pthread_cond_clockwait",
+    "pthread_cond_timedwait",
+    "pthread_cond_wait",
+    "pthread_join",
+    "pwrite",
+    "pwrite64",
+    "pwritev",
+    "read",
+    "readv",
+    "recv",
+    "recvfrom",
+    "recvmsg",
+    "recvmmsg",
+    "select",
+    "sem_clockwait",
+    "sem_timedwait",
+    "sem_wait",
+    "semop",
+    "semtimedop",
+    "send",
+    "sendfile",
+    "sendfile64",
+    "sendmsg",
+    "sendto",
+    "sigsuspend",
+    "sigtimedwait",
+    "sigwait",
+    "sigwaitinfo",
+    "sleep",
+    "sync_file_range",
+    "syscall",
+    "usleep",
+    "wait",
+    "wait3",
+    "wait4",
+    "waitid",
+    "waitpid",
+    "write",
+    "writev",
+];
+/// Those that call the program, and hold nothing meanwhile.
+const CALLERS: &[&str] = &["__libc_start_main", "bsearch", "qsort", "qsort_r"];
+/// What makes a library an allocator.
+const MALLOC: &str = "malloc";
+
+/// Why a thread is not at a safe point.
+pub type Danger = String;
+
+/// What is known of the code of a process.
+pub struct SafePoints {
+    unwinder: UnwinderNative<Part, MayAllocateDuringUnwind>,
+    cache: CacheNative<MayAllocateDuringUnwind>,
+    files: Vec<Code>,
+    /// Code of no file, where an agent's trampolines lie.
+    anonymous: Vec<std::ops::Range<u64>>,
+}
+
+struct Code {
+    range: std::ops::Range<u64>,
+    role: Role,
+    name: String,
+    unwindable: bool,
+    /// Of the C library only.
+    exports: Vec<Export>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Role {
+    CLibrary,
+    Loader,
+    Allocator,
+    Program,
+}
+
+fn role(file: &Mapped) -> Role {
+    let name = process::file_name(&file.path);
+    let is = |stem: &str| {
+        name.starts_with(&format!("{stem}.so")) || name.starts_with(&format!("{stem}-2."))
+    };
+    if is("libc") || is("libpthread") || is("libdl") {
+        Role::CLibrary
+    } else if name.starts_with("ld-linux") || name.starts_with("ld-2.") {
+        Role::Loader
+    } else if name.contains(".so") && file.function(MALLOC).is_some() {
+        Role::Allocator
+    } else {
+        Role::Program
+    }
+}
+
+impl SafePoints {
+    /// Reads what is needed of the files.
+    pub fn new(files: &[Mapped], mappings: &[Mapping]) -> SafePoints {
+        let mut unwinder = UnwinderNative::new();
+        let code = |file: &Mapped| {
+            let module = file.unwind_module();
+            let unwindable = module.is_some();
+            if let Some(module) = module {
+                unwinder.add_module(module);
+            }
+            let role = role(file);
+            let exports = if role == Role::CLibrary {
+                file.exports()
+            } else {
+                Vec::new()
+            };
+            let name = process::file_name(&file.path).to_owned();
+            Code {
+                range: file.range.clone(),
+                role,
+                name,
+                unwindable,
+                exports,
+            }
+        };
+        let files = files.iter().map(code).collect();
+        let anonymous = mappings
+            .iter()
+            .filter(|mapping| mapping.executable && mapping.path.is_empty());
+        let anonymous = anonymous.map(|mapping| mapping.range.clone()).collect();
+        SafePoints {
+            unwinder,
+            cache: CacheNative::new(),
+            files,
+            anonymous,
+        }
+    }
+
+    /// Whether a thread with these registers is at a safe point.
+    ///
+    /// # Errors
+    /// Says what it is doing.
+    pub fn check(&mut self, registers: &Registers, memory: &Memory) -> Result<(), Danger> {
+        let stack = self.unwind(registers, memory)?;
+        let role = |frame: &Frame| self.files[frame.file].role;
+        if let Some(inside) = stack
+            .iter()
+            .find(|frame| [Role::Loader, Role::Allocator].contains(&role(frame)))
+        {
+            return Err(format!("it was inside of {}", self.files[inside.file].name));
+        }
+        let mut at = 0;
+        while at < stack.len() {
+            let run = stack[at..]
+                .iter()
+                .take_while(|frame| role(frame) == Role::CLibrary)
+                .count();
+            if run == 0 {
+                at += 1;
+                continue;
+            }
+            let outermost = at + run == stack.len();
+            let called = &stack[at + run - 1];
+            let allowed = if at == 0 { HARMLESS } else { CALLERS };
+            // Where a thread begins there is nothing further out, and nothing exported.
+            let begins_here = outermost && at > 0;
+            if !begins_here && !self.is_one_of(called, allowed) {
+                return Err(format!("it was inside of {}", self.function(called)));
+            }
+            at += run;
+        }
+        if let Some(first) = stack.first().filter(|frame| self.is_agent(frame)) {
+            return Err(format!("it was inside of {}", self.files[first.file].name));
+        }
+        let in_library = stack
+            .first()
+            .is_some_and(|frame| role(frame) == Role::CLibrary);
+        if in_library && !registers.in_system_call() {
+            return Err(format!("it was inside of {}", self.function(&stack[0])));
+        }
+        Ok(())
+    }
+
+    fn unwind(&mut self, registers: &Registers, memory: &Memory) -> Result<Vec<Frame>, Danger> {
+        let mut state = registers.unwind();
+        let mut address = FrameAddress::InstructionPointer(registers.pc());
+        let mut stack = Vec::new();
+        while stack.len() < FRAMES_MAX {
+            let (file, at) = self.locate(address, memory)?;
+            stack.push(Frame {
+                file,
+                at: at.address_for_lookup(),
+            });
+            let mut read = |at: u64| memory.word(at).map_err(|_| ());
+            match self
+                .unwinder
+                .unwind_frame(at, &mut state, &mut self.cache, &mut read)
+            {
+                Ok(None) => return Ok(stack),
+                Ok(Some(next)) => match FrameAddress::from_return_address(next) {
+                    Some(next) => address = next,
+                    None => return Ok(stack),
+                },
+                Err(error) => {
+                    return Err(format!(
+                        "its stack cannot be followed beyond {}: {error}",
+                        self.files[file].name
+                    ));
+                }
+            }
+        }
+        Err("its stack is too deep".to_owned())
+    }
+
+    /// The file of a frame; where a trampoline of an agent stands in for the caller, the caller's.
+    fn locate(
+        &self,
+        address: FrameAddress,
+        memory: &Memory,
+    ) -> Result<(usize, FrameAddress), Danger> {
+        let mut address = address;
+        for _ in 0..=4 {
+            let at = address.address_for_lookup();
+            if let Some(file) = self.files.iter().position(|file| file.range.contains(&at)) {
+                let mut code = [0; RETURN.len()];
+                if memory.read(address.address(), &mut code).is_ok() && code == RETURN {
+                    return Err("it was handling a signal".to_owned());
+                }
+                if !self.files[file].unwindable {
+                    return Err(format!("{} has no unwind tables", self.files[file].name));
+                }
+                return Ok((file, address));
+            }
+            let trampoline = self.anonymous.iter().any(|range| range.contains(&at));
+            let next = memory.word(address.address() + TRAMPOLINE_RETURN_AT).ok();
+            match next
+                .filter(|_| trampoline)
+                .and_then(FrameAddress::from_return_address)
+            {
+                Some(next) => address = next,
+                None => break,
+            }
+        }
+        Err("it was in code of no file".to_owned())
+    }
+
+    /// Whether a frame is one of an agent's: below a function that waits it holds nothing, else it may.
+    fn is_agent(&self, frame: &Frame) -> bool {
+        self.files[frame.file].name.contains("evenkeel")
+    }
+
+    fn is_one_of(&self, frame: &Frame, names: &[&str]) -> bool {
+        let exports = &self.files[frame.file].exports;
+        let mut here = exports
+            .iter()
+            .filter(|export| export.range.contains(&frame.at));
+        here.any(|export| {
+            names.contains(&export.name.trim_start_matches('_')) || names.contains(&&*export.name)
+        })
+    }
+
+    fn function(&self, frame: &Frame) -> String {
+        let file = &self.files[frame.file];
+        let found = file
+            .exports
+            .iter()
+            .find(|export| export.range.contains(&frame.at));
+        let name = found.map_or("a function", |export| export.name.trim_start_matches('_'));
+        format!("{name} of {}", file.name)
+    }
+}
+
+struct Frame {
+    file: usize,
+    at: u64,
+}

@@ -1,0 +1,295 @@
+//! One thread of another process, stopped by ptrace(2).
+
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::ptr;
+use std::time::{Duration, Instant};
+
+use crate::arch::registers::Registers;
+use crate::process;
+
+/// How long a thread may take to stop, if it is not stuck in the kernel.
+const STOP_LIMIT: Duration = Duration::from_millis(200);
+/// Looks at a thread that are made at once, before the processor is left to others in between.
+const LOOKS: u32 = 200;
+const NAP: Duration = Duration::from_micros(20);
+/// The regset of all vector registers (`NT_X86_XSTATE`).
+const VECTORS: usize = 0x202;
+const VECTORS_MAX: usize = 16 << 10;
+const EVENT_STOP: i32 = 128;
+
+/// The memory of another process.
+pub struct Memory(File);
+
+impl Memory {
+    /// Opens it to read and to write, code included.
+    ///
+    /// # Errors
+    /// It may not be looked at.
+    pub fn open(pid: i32) -> io::Result<Memory> {
+        let file = File::options()
+            .read(true)
+            .write(true)
+            .open(format!("/proc/{pid}/mem"))?;
+        Ok(Memory(file))
+    }
+
+    /// Fills `into` from `address`.
+    ///
+    /// # Errors
+    /// Nothing is mapped there.
+    pub fn read(&self, address: u64, into: &mut [u8]) -> io::Result<()> {
+        self.0.read_exact_at(into, address)
+    }
+
+    /// The word at `address`.
+    ///
+    /// # Errors
+    /// Nothing is mapped there.
+    pub fn word(&self, address: u64) -> io::Result<u64> {
+        let mut bytes = [0; 8];
+        self.read(address, &mut bytes)?;
+        Ok(u64::from_le_bytes(bytes))
+    }
+
+    /// The text at `address`, up to its zero.
+    pub fn text(&self, address: u64) -> String {
+        let mut bytes = vec![0; 512];
+        let len = self.0.read_at(&mut bytes, address).unwrap_or(0);
+        let text = bytes[..len]
+            .split(|&byte| byte == 0)
+            .next()
+            .unwrap_or_default();
+        String::from_utf8_lossy(text).into_owned()
+    }
+
+    /// Writes `bytes` at `address`.
+    ///
+    /// # Errors
+    /// Nothing is mapped there.
+    pub fn write(&self, address: u64, bytes: &[u8]) -> io::Result<()> {
+        self.0.write_all_at(bytes, address)
+    }
+}
+
+/// Why a thread stopped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stop {
+    /// It was asked to, or its process was stopped.
+    Asked,
+    /// It makes a system call, or has made one.
+    SystemCall,
+    /// It is to get this signal.
+    Signal(i32),
+    /// It has ended.
+    Gone,
+    /// It did not stop in time.
+    Late,
+}
+
+/// A thread that is traced. It runs on, untraced, when this is dropped.
+pub struct Tracee {
+    /// Its number.
+    pub tid: i32,
+    stopped: bool,
+    gone: bool,
+    /// A signal that it has yet to get.
+    signal: i32,
+}
+
+impl Tracee {
+    /// Stops a thread. `None` if it does not stop in time or is gone.
+    ///
+    /// # Errors
+    /// It may not be traced.
+    pub fn stop(tid: i32) -> io::Result<Option<Tracee>> {
+        request(
+            libc::PTRACE_SEIZE,
+            tid,
+            libc::PTRACE_O_TRACESYSGOOD as usize,
+        )?;
+        let mut tracee = Tracee {
+            tid,
+            stopped: false,
+            gone: false,
+            signal: 0,
+        };
+        request(libc::PTRACE_INTERRUPT, tid, 0)?;
+        loop {
+            match tracee.wait(STOP_LIMIT) {
+                Stop::Asked => return Ok(Some(tracee)),
+                Stop::Signal(signal) => tracee.go(libc::PTRACE_CONT, signal)?,
+                Stop::SystemCall => tracee.go(libc::PTRACE_CONT, 0)?,
+                Stop::Gone | Stop::Late => return Ok(None),
+            }
+        }
+    }
+
+    /// Lets it run, to the next system call with `PTRACE_SYSCALL`.
+    ///
+    /// # Errors
+    /// It is gone.
+    pub fn go(&mut self, how: libc::c_uint, signal: i32) -> io::Result<()> {
+        request(how, self.tid, signal as usize)?;
+        self.stopped = false;
+        self.signal = 0;
+        Ok(())
+    }
+
+    /// Asks it to stop, before it executes another instruction of the program's if it is stopped now.
+    ///
+    /// # Errors
+    /// It is gone.
+    pub fn interrupt(&self) -> io::Result<()> {
+        request(libc::PTRACE_INTERRUPT, self.tid, 0)
+    }
+
+    /// Waits until it stops.
+    pub fn wait(&mut self, limit: Duration) -> Stop {
+        let began = Instant::now();
+        for look in 0.. {
+            let mut status = 0;
+            // SAFETY: a status word of ours.
+            let answer =
+                unsafe { libc::waitpid(self.tid, &mut status, libc::__WALL | libc::WNOHANG) };
+            if answer == self.tid {
+                return self.stopped_with(status);
+            }
+            if answer < 0 {
+                self.gone = true;
+                return Stop::Gone;
+            }
+            if look > LOOKS {
+                if began.elapsed() > limit {
+                    return Stop::Late;
+                }
+                std::thread::sleep(NAP);
+            }
+        }
+        unreachable!("the loop has no end")
+    }
+
+    fn stopped_with(&mut self, status: i32) -> Stop {
+        if !libc::WIFSTOPPED(status) {
+            self.gone = true;
+            return Stop::Gone;
+        }
+        self.stopped = true;
+        match (libc::WSTOPSIG(status), status >> 16) {
+            (_, EVENT_STOP) => Stop::Asked,
+            (signal, _) if signal == libc::SIGTRAP | 0x80 => Stop::SystemCall,
+            (signal, _) => {
+                self.signal = signal;
+                Stop::Signal(signal)
+            }
+        }
+    }
+
+    /// Its blocked signals, bit 0 for signal 1.
+    ///
+    /// # Errors
+    /// It is gone.
+    pub fn mask(&self) -> io::Result<u64> {
+        let mut mask = 0_u64;
+        // SAFETY: the kernel writes eight bytes.
+        match unsafe { libc::ptrace(libc::PTRACE_GETSIGMASK, self.tid, 8_usize, &raw mut mask) } {
+            0 => Ok(mask),
+            _ => Err(io::Error::last_os_error()),
+        }
+    }
+
+    /// Blocks these signals and no others.
+    ///
+    /// # Errors
+    /// It is gone.
+    pub fn set_mask(&self, mask: u64) -> io::Result<()> {
+        // SAFETY: the kernel reads eight bytes.
+        match unsafe { libc::ptrace(libc::PTRACE_SETSIGMASK, self.tid, 8_usize, &raw const mask) } {
+            0 => Ok(()),
+            _ => Err(io::Error::last_os_error()),
+        }
+    }
+
+    /// Its vector registers.
+    ///
+    /// # Errors
+    /// It is gone.
+    pub fn vectors(&self) -> io::Result<Vec<u8>> {
+        let mut bytes = vec![0; VECTORS_MAX];
+        let len = self.regset(libc::PTRACE_GETREGSET, bytes.as_mut_ptr(), VECTORS_MAX)?;
+        bytes.truncate(len);
+        Ok(bytes)
+    }
+
+    /// Gives it these vector registers.
+    ///
+    /// # Errors
+    /// It is gone.
+    pub fn set_vectors(&self, vectors: &[u8]) -> io::Result<()> {
+        let at = vectors.as_ptr().cast_mut();
+        self.regset(libc::PTRACE_SETREGSET, at, vectors.len())
+            .map(|_| ())
+    }
+
+    fn regset(&self, how: libc::c_uint, at: *mut u8, bytes: usize) -> io::Result<usize> {
+        let mut vector = libc::iovec {
+            iov_base: at.cast(),
+            iov_len: bytes,
+        };
+        // SAFETY: a buffer of that length; one that is set is only read.
+        match unsafe { libc::ptrace(how, self.tid, VECTORS, &raw mut vector) } {
+            0 => Ok(vector.iov_len),
+            _ => Err(io::Error::last_os_error()),
+        }
+    }
+}
+
+impl Drop for Tracee {
+    fn drop(&mut self) {
+        if self.gone {
+            return;
+        }
+        // A thread can be left only while it is stopped; one that cannot be stopped is left when this process ends.
+        if !self.stopped
+            && (self.interrupt().is_err()
+                || matches!(self.wait(STOP_LIMIT), Stop::Gone | Stop::Late))
+        {
+            return;
+        }
+        self.make_system_call_again();
+        let _ = request(libc::PTRACE_DETACH, self.tid, self.signal as usize);
+    }
+}
+
+impl Tracee {
+    /// A system call that was interrupted by our stopping the thread, and by nothing else, is made again.
+    fn make_system_call_again(&self) {
+        let Ok(registers) = Registers::read(self.tid) else {
+            return;
+        };
+        if registers.was_interrupted() && self.signal == 0 && !self.has_signals() {
+            let _ = registers.again().write(self.tid);
+        }
+    }
+
+    /// Whether a signal waits that the thread will get.
+    fn has_signals(&self) -> bool {
+        let set = |name| {
+            let text = process::status(self.tid, name)?;
+            u64::from_str_radix(&text, 16).ok()
+        };
+        match (set("SigPnd"), set("ShdPnd"), set("SigBlk")) {
+            (Some(own), Some(shared), Some(blocked)) => (own | shared) & !blocked != 0,
+            _ => true,
+        }
+    }
+}
+
+fn request(how: libc::c_uint, tid: i32, data: usize) -> io::Result<()> {
+    // SAFETY: requests whose arguments are numbers.
+    match unsafe { libc::ptrace(how, tid, ptr::null_mut::<u8>(), data) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}

@@ -1,0 +1,329 @@
+//! A stopped thread that calls functions, and then goes on as if it had not.
+
+use std::time::{Duration, Instant};
+
+use crate::arch::frame;
+use crate::arch::registers::Registers;
+use crate::tracer::{Memory, Stop, Tracee};
+
+/// How long a called function may take. It waits for other threads at most, which run.
+const CALL_LIMIT: Duration = Duration::from_secs(5);
+/// Stack and data of our own, so that a small stack of the thread's does.
+const AREA_BYTES: u64 = 528 << 10;
+const PAGE: u64 = 4096;
+/// Room on the thread's own stack: what the psABI lets a function use without saying so, and a frame.
+const RED_ZONE_BYTES: u64 = 128;
+/// What the first call, a system call, uses of the thread's own stack.
+const FIRST_CALL_BYTES: u64 = 4096;
+/// The last addresses that `mmap` is asked for: below every stack, as trampolines compare stack pointers.
+const AREA_AT: std::ops::Range<u64> = 0x0800_0000_0000..0x0f00_0000_0000;
+/// Signals that a thread brings about itself: blocked, they would end the process.
+const OWN_SIGNALS: [i32; 6] = [
+    libc::SIGSEGV,
+    libc::SIGBUS,
+    libc::SIGFPE,
+    libc::SIGILL,
+    libc::SIGTRAP,
+    libc::SIGSYS,
+];
+
+/// Signals that do nothing to a process that does not handle them. One of them tells that a function has returned: traced, a thread
+/// stops for it, and if nobody traces it any more, nothing comes of it.
+const HARMLESS: [i32; 4] = [libc::SIGURG, libc::SIGWINCH, libc::SIGCONT, libc::SIGCHLD];
+
+/// One that the process does not handle.
+fn harmless(pid: i32) -> Option<i32> {
+    let caught = crate::process::status(pid, "SigCgt")?;
+    let caught = u64::from_str_radix(&caught, 16).ok()?;
+    HARMLESS
+        .into_iter()
+        .find(|&signal| caught & bit(signal) == 0)
+}
+
+/// The bit of a signal in a mask.
+pub fn bit(signal: i32) -> u64 {
+    1 << (signal - 1)
+}
+
+/// Addresses of the functions of the C library that are called.
+#[derive(Clone, Copy, Debug)]
+pub struct Functions {
+    /// `syscall`, which is no place where threads are cancelled.
+    pub syscall: u64,
+    /// `mmap`, whose last argument does not fit into the registers that `syscall` takes its own from.
+    pub mmap: u64,
+    /// `__errno_location`.
+    pub errno: u64,
+    /// The code that leaves the frame of a signal.
+    pub leave: u64,
+}
+
+/// The visit.
+pub struct Visit<'a> {
+    tracee: Tracee,
+    memory: &'a Memory,
+    functions: Functions,
+    original: Registers,
+    vectors: Vec<u8>,
+    mask: u64,
+    since: Instant,
+    area: u64,
+    errno_at: u64,
+    errno: [u8; 4],
+    /// Sent by the stub; without one the thread stops at each of its system calls, which takes longer.
+    signal: Option<i32>,
+    /// The thread still runs a function: nothing of it may be changed.
+    abandoned: bool,
+}
+
+impl<'a> Visit<'a> {
+    /// Makes ready: memory of our own in the process, errno kept. The thread stopped at `since`.
+    ///
+    /// # Errors
+    /// The system refuses; the thread is as it was.
+    pub fn begin(
+        tracee: Tracee,
+        original: Registers,
+        memory: &'a Memory,
+        functions: Functions,
+        since: Instant,
+    ) -> Result<Visit<'a>, String> {
+        let said =
+            |error: std::io::Error| format!("its thread cannot be stopped any longer ({error})");
+        let vectors = tracee.vectors().map_err(said)?;
+        let mask = tracee.mask().map_err(said)?;
+        let own = OWN_SIGNALS
+            .into_iter()
+            .map(bit)
+            .fold(0, |all, one| all | one);
+        let signal = harmless(tracee.tid);
+        tracee
+            .set_mask(!own & !signal.map_or(0, bit))
+            .map_err(said)?;
+        let mut visit = Visit {
+            tracee,
+            memory,
+            functions,
+            original,
+            vectors,
+            mask,
+            since,
+            area: 0,
+            errno_at: 0,
+            errno: [0; 4],
+            signal,
+            abandoned: false,
+        };
+        let made = visit.make_area();
+        made.map(|()| visit)
+    }
+
+    fn make_area(&mut self) -> Result<(), String> {
+        let at = self.free_address()?;
+        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED_NOREPLACE;
+        let rights = libc::PROT_READ | libc::PROT_WRITE;
+        let arguments = [at, AREA_BYTES, rights as u64, flags as u64, u64::MAX, 0];
+        self.call_on_own_stack(self.functions.mmap, arguments)?;
+        let stub = frame::stub(PAGE as i32, self.signal);
+        self.memory
+            .write(at, &stub)
+            .map_err(|_| "the system gives no memory (ulimit -v, cgroup)".to_owned())?;
+        self.area = at;
+        // Code and data lie in different pages: no page of ours is both writable and executable.
+        self.protect_stub()?;
+        self.errno_at = self.call(self.functions.errno, [0; 6])?;
+        self.memory
+            .read(self.errno_at, &mut self.errno)
+            .map_err(|error| error.to_string())
+    }
+
+    /// The page of the stub becomes executable by a call that leaves its frame by the C library's own code.
+    fn protect_stub(&mut self) -> Result<(), String> {
+        let rights = (libc::PROT_READ | libc::PROT_EXEC) as u64;
+        let arguments = [libc::SYS_mprotect as u64, self.area, PAGE, rights, 0, 0];
+        self.call_on_own_stack(self.functions.syscall, arguments)
+    }
+
+    fn free_address(&self) -> Result<u64, String> {
+        let mappings =
+            crate::process::mappings(self.tracee.tid).map_err(|error| error.to_string())?;
+        let own = mappings
+            .iter()
+            .find(|mapping| mapping.range.contains(&self.original.sp()));
+        let needed = RED_ZONE_BYTES + FIRST_CALL_BYTES + frame::bytes_max(self.vectors.len());
+        if own.is_none_or(|own| self.original.sp() - own.range.start < needed) {
+            return Err("its thread has little stack left".to_owned());
+        }
+        let mut at = AREA_AT.start;
+        for mapping in &mappings {
+            if mapping.range.start < at + AREA_BYTES && at < mapping.range.end {
+                at = mapping.range.end;
+            }
+        }
+        (at + AREA_BYTES <= AREA_AT.end)
+            .then_some(at)
+            .ok_or_else(|| "it has no address space left".to_owned())
+    }
+
+    /// A call on the thread's own stack; its result is not known.
+    fn call_on_own_stack(&mut self, function: u64, arguments: [u64; 6]) -> Result<(), String> {
+        let room = RED_ZONE_BYTES + frame::bytes_max(self.vectors.len());
+        let slot = ((self.original.sp() - room) & !15) - 8;
+        self.run(function, arguments, slot, self.functions.leave)
+    }
+
+    /// Calls a function of the process.
+    ///
+    /// # Errors
+    /// It did not return in time, or crashed.
+    pub fn call(&mut self, function: u64, arguments: [u64; 6]) -> Result<u64, String> {
+        let top = self.area + AREA_BYTES;
+        let slot = ((top - frame::bytes_max(self.vectors.len())) & !15) - 8;
+        self.run(function, arguments, slot, self.area)?;
+        self.memory
+            .word(self.area + PAGE)
+            .map_err(|error| error.to_string())
+    }
+
+    /// A system call with up to five arguments; the error's number if it fails.
+    ///
+    /// # Errors
+    /// As for [`Visit::call`], or as the system call.
+    pub fn system_call(&mut self, number: i64, arguments: [u64; 5]) -> Result<u64, String> {
+        let [a, b, c, d, e] = arguments;
+        let result = self.call(self.functions.syscall, [number as u64, a, b, c, d, e])?;
+        if result != u64::MAX {
+            return Ok(result);
+        }
+        let mut errno = [0; 4];
+        self.memory
+            .read(self.errno_at, &mut errno)
+            .map_err(|error| error.to_string())?;
+        Err(std::io::Error::from_raw_os_error(i32::from_le_bytes(errno)).to_string())
+    }
+
+    /// A page for arguments and answers, in the process.
+    pub fn data(&self) -> u64 {
+        self.area + PAGE + 64
+    }
+
+    /// Memory of the process.
+    pub fn memory(&self) -> &'a Memory {
+        self.memory
+    }
+
+    /// The thread's number.
+    pub fn tid(&self) -> i32 {
+        self.tracee.tid
+    }
+
+    /// Takes a signal out of the mask that the thread gets back. Whether it was blocked.
+    pub fn unblock(&mut self, signal: i32) -> bool {
+        let was = self.mask & bit(signal) != 0;
+        self.mask &= !bit(signal);
+        was
+    }
+
+    fn run(
+        &mut self,
+        function: u64,
+        arguments: [u64; 6],
+        slot: u64,
+        returns_to: u64,
+    ) -> Result<(), String> {
+        let gone = |error: std::io::Error| format!("its thread went away ({error})");
+        let frame = frame::frame(&self.original, &self.vectors, self.mask, slot, returns_to);
+        self.memory.write(slot, &frame).map_err(gone)?;
+        self.original
+            .calling(function, arguments, slot)
+            .write(self.tracee.tid)
+            .map_err(gone)?;
+        let told = self.signal.filter(|_| returns_to == self.area);
+        let how = if told.is_some() {
+            libc::PTRACE_CONT
+        } else {
+            libc::PTRACE_SYSCALL
+        };
+        loop {
+            self.tracee.go(how, 0).map_err(gone)?;
+            match self.tracee.wait(CALL_LIMIT) {
+                // Somebody else may have sent the same, to which the process does nothing.
+                Stop::Signal(signal) if Some(signal) == told => {
+                    let registers = Registers::read(self.tracee.tid).map_err(gone)?;
+                    if registers.sp() == slot + 8 {
+                        return Ok(());
+                    }
+                }
+                Stop::SystemCall => {
+                    let registers = Registers::read(self.tracee.tid).map_err(gone)?;
+                    if registers.leaves_frame(slot) {
+                        return self.skip_system_call(&registers).map_err(gone);
+                    }
+                }
+                Stop::Asked => {}
+                Stop::Signal(signal) => {
+                    return Err(format!(
+                        "a function called in it ended with signal {signal}"
+                    ));
+                }
+                Stop::Gone => {
+                    self.abandoned = true;
+                    return Err("it ended meanwhile".to_owned());
+                }
+                Stop::Late => {
+                    self.abandoned = true;
+                    return Err(
+                        "a function called in it waits for a lock that another thread holds"
+                            .to_owned(),
+                    );
+                }
+            }
+        }
+    }
+
+    fn skip_system_call(&mut self, registers: &Registers) -> std::io::Result<()> {
+        registers.without_system_call().write(self.tracee.tid)?;
+        self.tracee.go(libc::PTRACE_SYSCALL, 0)?;
+        match self.tracee.wait(CALL_LIMIT) {
+            Stop::SystemCall => Ok(()),
+            _ => Err(std::io::ErrorKind::TimedOut.into()),
+        }
+    }
+
+    /// Gives everything back. How long the thread stood still.
+    pub fn end(mut self) -> Duration {
+        self.give_back();
+        self.since.elapsed()
+    }
+
+    fn give_back(&mut self) {
+        if std::mem::replace(&mut self.abandoned, true) {
+            return;
+        }
+        if self.errno_at != 0 {
+            let _ = self.memory.write(self.errno_at, &self.errno);
+        }
+        if self.area != 0 {
+            let arguments = [libc::SYS_munmap as u64, self.area, AREA_BYTES, 0, 0, 0];
+            let _ = self.call_on_own_stack(self.functions.syscall, arguments);
+        }
+        // It stops once more before it executes anything: only there the kernel looks whether the system call that was
+        // interrupted is to be made again.
+        let tid = self.tracee.tid;
+        let restored = self
+            .tracee
+            .interrupt()
+            .and_then(|()| self.tracee.go(libc::PTRACE_CONT, 0));
+        if restored.is_ok() && self.tracee.wait(CALL_LIMIT) == Stop::Asked {
+            let _ = self.original.write(tid);
+            let _ = self.tracee.set_vectors(&self.vectors);
+            let _ = self.tracee.set_mask(self.mask);
+        }
+    }
+}
+
+impl Drop for Visit<'_> {
+    fn drop(&mut self) {
+        self.give_back();
+    }
+}

@@ -1,0 +1,132 @@
+//! The registers of a stopped thread.
+
+use std::io;
+use std::ptr;
+
+use framehop::UnwindRegsNative;
+
+const SYSTEM_CALL_BYTES: u64 = 2;
+
+/// General registers, as the kernel hands them out.
+#[derive(Clone, Copy)]
+pub struct Registers(libc::user_regs_struct);
+
+impl Registers {
+    /// Those of a stopped thread.
+    ///
+    /// # Errors
+    /// It is not stopped, or gone.
+    pub fn read(tid: i32) -> io::Result<Registers> {
+        // SAFETY: zero is a valid structure, which the kernel fills in.
+        unsafe {
+            let mut registers: libc::user_regs_struct = std::mem::zeroed();
+            let to = &raw mut registers;
+            match libc::ptrace(libc::PTRACE_GETREGS, tid, ptr::null_mut::<u8>(), to) {
+                0 => Ok(Registers(registers)),
+                _ => Err(io::Error::last_os_error()),
+            }
+        }
+    }
+
+    /// Gives a stopped thread these.
+    ///
+    /// # Errors
+    /// It is not stopped, or gone.
+    pub fn write(&self, tid: i32) -> io::Result<()> {
+        // SAFETY: the kernel reads the structure.
+        match unsafe { libc::ptrace(libc::PTRACE_SETREGS, tid, ptr::null_mut::<u8>(), &self.0) } {
+            0 => Ok(()),
+            _ => Err(io::Error::last_os_error()),
+        }
+    }
+
+    /// The next instruction.
+    pub fn pc(&self) -> u64 {
+        self.0.rip
+    }
+
+    /// The stack pointer.
+    pub fn sp(&self) -> u64 {
+        self.0.rsp
+    }
+
+    /// Whether the thread is in a system call that it began itself.
+    pub fn in_system_call(&self) -> bool {
+        self.0.orig_rax as i64 >= 0
+    }
+
+    /// Whether it is about to be told that a system call was interrupted, which the kernel does not make again by itself
+    /// (`epoll_wait`, `semop`: see signal(7)).
+    pub fn was_interrupted(&self) -> bool {
+        self.in_system_call() && self.0.rax as i64 == -i64::from(libc::EINTR)
+    }
+
+    /// About to make its system call again.
+    pub fn again(&self) -> Registers {
+        Registers(libc::user_regs_struct {
+            rax: self.0.orig_rax,
+            rip: self.0.rip - SYSTEM_CALL_BYTES,
+            ..self.0
+        })
+    }
+
+    /// For the unwinder.
+    pub fn unwind(&self) -> UnwindRegsNative {
+        UnwindRegsNative::new(self.0.rip, self.0.rsp, self.0.rbp)
+    }
+
+    /// A call of `function` with the return address at `slot`; a system call that the thread is in is forgotten.
+    pub fn calling(&self, function: u64, arguments: [u64; 6], slot: u64) -> Registers {
+        const DIRECTION: u64 = 1 << 10;
+        const TRAP: u64 = 1 << 8;
+        let [rdi, rsi, rdx, rcx, r8, r9] = arguments;
+        Registers(libc::user_regs_struct {
+            rip: function,
+            rsp: slot,
+            rdi,
+            rsi,
+            rdx,
+            rcx,
+            r8,
+            r9,
+            rax: 0,
+            rbp: 0,
+            eflags: self.0.eflags & !(DIRECTION | TRAP),
+            orig_rax: u64::MAX,
+            ..self.0
+        })
+    }
+
+    /// Whether the thread asks the kernel to go on as the frame says whose return address was at `slot`.
+    pub fn leaves_frame(&self, slot: u64) -> bool {
+        self.0.orig_rax as i64 == libc::SYS_rt_sigreturn && self.0.rsp == slot + 8
+    }
+
+    /// The same, without the system call that the thread is about to make.
+    pub fn without_system_call(&self) -> Registers {
+        Registers(libc::user_regs_struct {
+            orig_rax: u64::MAX,
+            ..self.0
+        })
+    }
+
+    /// As they are for the program once the kernel has ended an interrupted system call for a handler's sake: to be made again
+    /// where that can be done from outside of the kernel.
+    pub(super) fn after_interruption(&self) -> libc::user_regs_struct {
+        const ERESTARTSYS: i64 = -512;
+        const ERESTARTNOHAND: i64 = -514;
+        const ERESTART_RESTARTBLOCK: i64 = -516;
+        let mut registers = self.0;
+        if self.in_system_call() {
+            match registers.rax as i64 {
+                ERESTARTNOHAND..=ERESTARTSYS => {
+                    registers.rax = registers.orig_rax;
+                    registers.rip -= SYSTEM_CALL_BYTES;
+                }
+                ERESTART_RESTARTBLOCK => registers.rax = -i64::from(libc::EINTR) as u64,
+                _ => {}
+            }
+        }
+        registers
+    }
+}

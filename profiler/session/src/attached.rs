@@ -1,0 +1,169 @@
+//! Processes that run already: the agent is brought into them, and into those that they fork before it is there.
+
+use std::collections::HashMap;
+use std::os::unix::ffi::OsStrExt;
+use std::sync::atomic::Ordering::*;
+use std::time::{Duration, Instant};
+
+use evenkeel_attach::{AgentFile, Injected, Loaded, Refused, State, process};
+use evenkeel_wire::control::path_hash;
+use evenkeel_wire::{Module, ModuleState};
+
+use crate::arena::Arena;
+use crate::error::Error;
+use crate::launch::{Ending, find_agent};
+
+/// How long processes have to take their hooks out by themselves, at their next interval.
+const PATIENCE: Duration = Duration::from_millis(200);
+
+/// A process and all that descends from it.
+pub struct Attached {
+    root: i32,
+    root_started: Option<u64>,
+    agent: AgentFile,
+    /// Processes that were looked at, with the times of their starts.
+    seen: HashMap<i32, u64>,
+}
+
+impl Attached {
+    /// Makes ready to attach to a process. Nothing is done to it yet.
+    ///
+    /// # Errors
+    /// It may not be attached to, or the agent is missing.
+    pub fn to(root: i32) -> Result<Attached, Error> {
+        evenkeel_attach::check(root)?;
+        let agent = AgentFile::load(&find_agent()?).map_err(Error::AgentUnreadable)?;
+        let root_started = process::started(root);
+        let seen = HashMap::new();
+        Ok(Attached {
+            root,
+            root_started,
+            agent,
+            seen,
+        })
+    }
+
+    /// The process that was named.
+    pub fn pid(&self) -> i32 {
+        self.root
+    }
+
+    /// Whether it still runs.
+    pub fn is_running(&self) -> bool {
+        process::started(self.root).is_some_and(|now| Some(now) == self.root_started)
+    }
+
+    /// Its end, once it came.
+    pub fn ending(&self) -> Option<Ending> {
+        (!self.is_running()).then_some(Ending::Gone)
+    }
+
+    /// A process that was not looked at yet and has no agent that belongs to this session, oldest first.
+    pub fn next(&mut self, arena: &Arena) -> Option<i32> {
+        for pid in process::family(self.root) {
+            let Some(started) = process::started(pid) else {
+                continue;
+            };
+            if self.seen.get(&pid) == Some(&started) {
+                continue;
+            }
+            self.seen.insert(pid, started);
+            if !self.inherited(pid, arena) {
+                return Some(pid);
+            }
+        }
+        None
+    }
+
+    /// Whether a process has the arena mapped: its parent had it when it was forked.
+    fn inherited(&self, pid: i32, arena: &Arena) -> bool {
+        let mappings = process::mappings(pid).unwrap_or_default();
+        mappings
+            .iter()
+            .any(|mapping| mapping.inode == arena.inode() && arena.is_at(&mapping.path))
+    }
+
+    /// Brings the agent into a process.
+    ///
+    /// # Errors
+    /// Says why not.
+    pub fn attach(&self, pid: i32, arena: &Arena) -> Result<Injected, Refused> {
+        evenkeel_attach::inject(pid, &self.agent, arena.descriptor())
+    }
+
+    /// Waits until the hooks are out of all processes; one that is idle is made to take them out. Those that could not.
+    pub fn leave(&self, arena: &Arena, mut meanwhile: impl FnMut()) -> Vec<Refused> {
+        let hooked = |pid: &i32| {
+            self.inherited(*pid, arena)
+                && evenkeel_attach::state(*pid, &self.agent) == Some(State::Hooked)
+        };
+        let mut left: Vec<i32> = process::family(self.root);
+        let began = Instant::now();
+        while !left.is_empty() && began.elapsed() < PATIENCE {
+            left.retain(hooked);
+            meanwhile();
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        let polled = left
+            .iter()
+            .map(|&pid| evenkeel_attach::poll(pid, &self.agent));
+        polled.filter_map(Result::err).collect()
+    }
+}
+
+/// Announces the files of a process as its agent would, so that all is judged before a thread is stopped. The index of its
+/// program; `None` when the table is full or the process is gone.
+pub fn announce(arena: &mut Arena, pid: i32) -> Option<usize> {
+    let files = evenkeel_attach::loaded(pid).ok()?;
+    let mut program = None;
+    for (at, file) in files.iter().enumerate() {
+        let index = enter(arena, pid, file)?;
+        if at == 0 {
+            arena.modules()[index].executable.store(1, Release);
+            program = Some(index);
+        }
+    }
+    program
+}
+
+fn enter(arena: &mut Arena, pid: i32, file: &Loaded) -> Option<usize> {
+    let own = std::process::id() as i32;
+    let owner = |arena: &Arena, from, to| {
+        arena
+            .control()
+            .modules_owner
+            .compare_exchange(from, to, AcqRel, Relaxed)
+            .is_ok()
+    };
+    while !owner(arena, 0, own) {
+        // Agents hold it for microseconds; one that was killed with it gives it up to the next agent.
+        std::thread::sleep(Duration::from_micros(50));
+    }
+    let path = file.path.as_os_str().as_bytes();
+    let hash = path_hash(path);
+    let known =
+        arena
+            .modules()
+            .iter()
+            .position(|module| match (&file.build_id, module.build_id()) {
+                (Some(wanted), Some(present)) => wanted == present,
+                (None, None) => module.path_hash == hash,
+                _ => false,
+            });
+    let index = known.or_else(|| {
+        arena.add_module(|module: &mut Module| {
+            if let Some(id) = file.build_id.as_deref().map(|id| &id[..id.len().min(20)]) {
+                module.build_id[..id.len()].copy_from_slice(id);
+                module.build_id_len = id.len() as u32;
+            }
+            let len = path.len().min(module.path.len());
+            module.path[..len].copy_from_slice(&path[..len]);
+            module.path_len = len as u32;
+            module.path_hash = hash;
+            module.pid = pid as u32;
+            module.state.store(ModuleState::Announced as u32, Release);
+        })
+    });
+    owner(arena, own, 0);
+    index
+}

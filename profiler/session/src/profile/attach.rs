@@ -1,0 +1,72 @@
+//! Bringing the agent into processes that run already, and out again.
+
+use std::sync::atomic::Ordering::*;
+
+use evenkeel_analysis::warnings::Warning;
+use evenkeel_wire::ModuleState;
+
+use super::{Event, Observer, Session};
+use crate::attached;
+use crate::error::Error;
+use crate::target::Target;
+
+impl Session<'_> {
+    /// Attaches to what is there and was not looked at yet: the process that was named, and what descends from it. Those without
+    /// the interval's functions are left alone.
+    pub(super) fn attach(&mut self, observer: &mut dyn Observer) -> Result<(), Error> {
+        loop {
+            let Target::Attached(target) = &mut self.target else {
+                return Ok(());
+            };
+            let Some(pid) = target.next(&self.arena) else {
+                return Ok(());
+            };
+            let root = target.pid();
+            let Some(program) = attached::announce(&mut self.arena, pid) else {
+                continue;
+            };
+            self.judge(observer)?;
+            let wanted = self.arena.modules()[program].state.load(Acquire);
+            let Target::Attached(target) = &self.target else {
+                return Ok(());
+            };
+            if wanted != ModuleState::Wanted as u32 {
+                continue;
+            }
+            match target.attach(pid, &self.arena) {
+                Ok(injected) => observer.event(&Event::Attached {
+                    pid,
+                    stood_still: injected.stood_still,
+                }),
+                Err(why) if pid == root => return Err(why.into()),
+                // It may have ended meanwhile; otherwise the report must say what it lacks.
+                Err(_) if evenkeel_attach::process::started(pid).is_none() => {}
+                Err(why) => {
+                    observer.event(&Event::NotAttached { why: &why });
+                    self.warnings.push(Warning::NotAttached(why.to_string()));
+                }
+            }
+        }
+    }
+
+    /// Sees to it that the hooks are out of all processes that are attached to.
+    pub(super) fn leave(&mut self) {
+        let Session {
+            target,
+            drain,
+            arena,
+            sink,
+            ..
+        } = self;
+        let Target::Attached(target) = target else {
+            return;
+        };
+        let left = target.leave(arena, || {
+            drain.run(arena, sink, true);
+            sink.pass_ended();
+        });
+        for why in left {
+            self.warnings.push(Warning::HooksLeft(why.to_string()));
+        }
+    }
+}

@@ -1,0 +1,45 @@
+//! What is profiled: a command that was started, or processes that were running.
+
+use crate::attached::Attached;
+use crate::launch::{self, Ending};
+
+/// What is profiled.
+pub enum Target {
+    /// A command of ours.
+    Launched(launch::Target),
+    /// Somebody else's processes.
+    Attached(Attached),
+}
+
+impl Target {
+    /// Process id of the command, or of the process that was named.
+    pub fn pid(&self) -> i32 {
+        match self {
+            Target::Launched(target) => target.pid(),
+            Target::Attached(attached) => attached.pid(),
+        }
+    }
+
+    /// Whether it still runs.
+    pub fn is_running(&mut self) -> bool {
+        match self {
+            Target::Launched(target) => target.is_running(),
+            Target::Attached(attached) => attached.is_running(),
+        }
+    }
+
+    /// How it ended by itself.
+    pub fn ending(&self) -> Option<Ending> {
+        match self {
+            Target::Launched(target) => target.ending(),
+            Target::Attached(attached) => attached.ending(),
+        }
+    }
+
+    /// Ends a command of ours. Processes of somebody else's go on.
+    pub fn stop(&mut self, signal: i32, meanwhile: impl FnMut()) {
+        if let Target::Launched(target) = self {
+            target.stop(signal, meanwhile);
+        }
+    }
+}
