@@ -115,7 +115,7 @@ check() {
     # What opens exported profiles. Perfetto's definitions come from PyPI, where there is a pip that may install them.
     readers)
         has go || want golang-go
-        has inferno-flamegraph || has flamegraph.pl || 
+        has inferno-flamegraph || has flamegraph.pl ||
             cargo install --locked --debug --no-default-features --features cli inferno
         python3 -c 'import perfetto.protos' 2>/dev/null || python3 -m pip install -q perfetto 2>/dev/null ||
             echo "scripts/install.sh: python3 has no module perfetto: exported traces are not read by its definitions" >&2

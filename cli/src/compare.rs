@@ -32,8 +32,8 @@ pub struct Arguments {
 
 /// Runs the command.
 pub fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
-    let before = report::load(&arguments.before, &arguments.ranking, &[])?;
-    let after = report::load(&arguments.after, &arguments.ranking, &[])?;
+    let before = report::load(&[arguments.before], &arguments.ranking, &[])?;
+    let after = report::load(&[arguments.after], &arguments.ranking, &[])?;
     let comparison = Comparison::new(&before.profile, &after.profile);
     if let Some(path) = &arguments.html {
         output::write(path, &comparison.html())?;

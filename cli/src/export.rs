@@ -19,8 +19,9 @@ use crate::report::{self, Ranking};
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Arguments {
-    /// A recording made by `evenkeel profile -o`
-    recording: PathBuf,
+    /// A recording made by `evenkeel profile -o`; several are exported as one, with the intervals of all
+    #[arg(required = true, value_name = "RECORDING")]
+    recordings: Vec<PathBuf>,
     /// The format
     #[arg(short, long, value_name = "FORMAT", value_parser = FormatParser)]
     format: &'static str,
@@ -88,7 +89,7 @@ pub fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
         .chain([Pick::Percentile(0.99), Pick::Percentile(0.5)])
         .collect();
     let loaded = report::load_or(
-        &arguments.recording,
+        &arguments.recordings,
         &Ranking::default(),
         &arguments.timeline,
         &otherwise,

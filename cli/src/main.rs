@@ -7,6 +7,7 @@ mod demo;
 mod doctor;
 mod experiments;
 mod export;
+mod merge;
 mod output;
 mod profile;
 mod progress;
@@ -40,6 +41,7 @@ enum Command {
     Doctor(doctor::Arguments),
     Report(report::Arguments),
     Compare(compare::Arguments),
+    Merge(merge::Arguments),
     Export(export::Arguments),
     Bench(bench::Arguments),
     Simulate(simulate::Arguments),
@@ -57,6 +59,7 @@ fn main() -> ExitCode {
         Command::Doctor(arguments) => doctor::run(arguments),
         Command::Report(arguments) => report::run(arguments),
         Command::Compare(arguments) => compare::run(arguments),
+        Command::Merge(arguments) => merge::run(arguments),
         Command::Export(arguments) => export::run(arguments),
         Command::Bench(arguments) => bench::run(arguments),
         Command::Simulate(arguments) => simulate::run(arguments),

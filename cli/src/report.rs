@@ -1,6 +1,6 @@
 //! `evenkeel report`.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Args;
@@ -8,7 +8,7 @@ use evenkeel_analysis::Options;
 use evenkeel_analysis::profile::Profile;
 use evenkeel_analysis::timelines::Pick;
 use evenkeel_report::{advice, html, json, terminal};
-use evenkeel_session::recording::{Meta, Replay};
+use evenkeel_session::recording::{Meta, replay_files};
 
 use crate::output::{self, Failure};
 use crate::values;
@@ -21,10 +21,12 @@ Examples:
   evenkeel report run.keel --tail p99.9 --by class --html run.html
   evenkeel report run.keel --timeline p99 --timeline max
   evenkeel report run.keel --cohorts
+  evenkeel report monday.keel tuesday.keel
   evenkeel report run.keel --json | jq '.factors[0]'")]
 pub struct Arguments {
-    /// A recording made by `evenkeel profile -o`
-    recording: PathBuf,
+    /// A recording made by `evenkeel profile -o`; several are reported as one, with the intervals of all
+    #[arg(required = true, value_name = "RECORDING")]
+    recordings: Vec<PathBuf>,
     /// Print the profile as JSON
     #[arg(long)]
     json: bool,
@@ -81,7 +83,7 @@ impl Default for Ranking {
 /// Runs the command.
 pub fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     let profile = load(
-        &arguments.recording,
+        &arguments.recordings,
         &arguments.ranking,
         &arguments.timeline,
     )?
@@ -117,29 +119,29 @@ pub struct Loaded {
 }
 
 /// The profile of a recording, with the critical paths of the picked intervals; of some anyway if none is picked.
-pub fn load(path: &Path, ranking: &Ranking, timelines: &[Pick]) -> Result<Loaded, Failure> {
+pub fn load(paths: &[PathBuf], ranking: &Ranking, timelines: &[Pick]) -> Result<Loaded, Failure> {
     let defaults = Options::default().timelines;
-    load_or(path, ranking, timelines, &defaults)
+    load_or(paths, ranking, timelines, &defaults)
 }
 
 /// The same; if none is picked, those of `otherwise` that there are.
 pub fn load_or(
-    path: &Path,
+    paths: &[PathBuf],
     ranking: &Ranking,
     timelines: &[Pick],
     otherwise: &[Pick],
 ) -> Result<Loaded, Failure> {
-    let mut replay = Replay::open(path)?;
-    for pick in timelines {
-        if let Pick::Id(id) = pick {
-            replay.keep_interval(*id);
-        }
-    }
-    let replayed = replay.run()?;
+    // The last one asked for is kept.
+    let wanted = timelines.iter().rev().find_map(|pick| match pick {
+        Pick::Id(id) => Some(*id),
+        _ => None,
+    });
+    let replayed = replay_files(paths, wanted)?;
+    let name = names(paths);
     if !timelines.is_empty() && !replayed.meta.edges {
         return Err(Failure::Usage(format!(
             "{} has no critical paths across threads: record it with `evenkeel profile --waits -o FILE`",
-            path.display()
+            name
         )));
     }
     let options = Options {
@@ -159,7 +161,7 @@ pub fn load_or(
     if profile.intervals_seen == 0 {
         return Err(Failure::Usage(format!(
             "{} holds no complete interval: record for longer, or with the server under load",
-            path.display()
+            name
         )));
     }
     for pick in timelines {
@@ -170,7 +172,7 @@ pub fn load_or(
         {
             return Err(Failure::Usage(format!(
                 "{} holds no interval for --timeline {pick}: it was not in the last round, or was not kept",
-                path.display()
+                name
             )));
         }
     }
@@ -186,4 +188,10 @@ pub fn load_or(
         profile,
         meta: replayed.meta,
     })
+}
+
+/// What files are called in a message.
+pub fn names(paths: &[PathBuf]) -> String {
+    let names = paths.iter().map(|path| path.display().to_string());
+    names.collect::<Vec<_>>().join(" and ")
 }

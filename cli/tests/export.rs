@@ -140,3 +140,37 @@ fn damaged_recordings() {
     assert!(run.stdout.lines().count() > 10);
     run.said(&["the recording ends early"]);
 }
+
+/// Several recordings are one, in a file of their own or not; strangers are not.
+#[test]
+fn merged_recordings() {
+    let place = place();
+    std::fs::copy(place.file("waits.keel"), place.file("more.keel")).unwrap();
+    let merge = |words: &[&str]| place.run(["merge"].iter().chain(words));
+    let merged = merge(&["waits.keel", "more.keel", "-o", "all.keel"]);
+    merged.ended(0).said(&["2 recordings", "all.keel"]);
+    let report = |words: &[&str]| place.run(["report", "--json"].iter().chain(words));
+    let together = report(&["waits.keel", "more.keel"]).ended(0).stdout;
+    assert_eq!(report(&["all.keel"]).ended(0).stdout, together);
+
+    let refused: [(&[&str], &str); 5] = [
+        (&["waits.keel", "-o", "x"], "at least two"),
+        (&["waits.keel", "waits.keel", "-o", "x"], "named twice"),
+        (
+            &["waits.keel", "plain.keel", "-o", "x"],
+            "cannot be taken together",
+        ),
+        (
+            &["waits.keel", "more.keel", "-o", "more.keel"],
+            "give -o another name",
+        ),
+        (
+            &["waits.keel", "more.keel", "-o", "/no/such/x"],
+            "/no/such/x",
+        ),
+    ];
+    for (words, said) in refused {
+        merge(words).ended(2).said(&[said]);
+        assert!(!place.file("x").exists() && !place.file("x.partial").exists());
+    }
+}

@@ -63,7 +63,7 @@ fn commands_that_export_work() {
     let lines = commands();
     let exporting: Vec<&String> = lines
         .iter()
-        .filter(|line| line.starts_with("export"))
+        .filter(|line| line.starts_with("export") || line.starts_with("merge"))
         .collect();
     assert!(exporting.len() >= 2, "{lines:?}");
     for line in exporting {

@@ -14,6 +14,7 @@ use crate::critical::path::Path;
 use crate::critical::walk::Walk;
 use crate::evidence::{self, Recent};
 use crate::interval::{Finished, Reason, Subject};
+use crate::joint::{JOINT_ROUND, Joint, RoundLog, Scouted};
 use crate::parts::VarianceTree;
 use crate::paths::Paths;
 use crate::plans::{PlanChange, Plans};
@@ -64,6 +65,10 @@ struct Intake {
     recent: Option<Recent>,
     /// Names of threads, by key.
     names: FxHashMap<u64, String>,
+    /// Which round each interval was added to, where that is wanted.
+    log: Option<RoundLog>,
+    /// Several recordings are taken together.
+    joint: Option<Joint>,
 }
 
 /// Where an interval's time is found.
@@ -112,6 +117,49 @@ impl Analysis {
     /// Whether intervals are followed across threads.
     pub fn follows_waits(&self) -> bool {
         self.assembler.follows_waits()
+    }
+
+    /// Remembers which intervals each round rests on, for [`Analysis::scouted`]. To be called before the first record.
+    pub fn log_rounds(&mut self) {
+        self.intake.log = Some(RoundLog::default());
+    }
+
+    /// What has to be known of a recording before it is taken together with others ([`crate::joint`]); nothing if it has no interval.
+    pub fn scouted(&self) -> Option<Scouted> {
+        let Intake {
+            rounds, run, log, ..
+        } = &self.intake;
+        let (round, detail) = rounds.chosen()?;
+        let called = detail.paths.all().iter().filter_map(|path| path.probe);
+        Some(Scouted {
+            selection: log.as_ref()?.selection(round),
+            called: called.collect(),
+            probes: rounds.probes(round),
+            run: *run,
+        })
+    }
+
+    /// An analysis of several recordings together, each begun by [`Analysis::begin_recording`]. Probe ids mean the same in all of
+    /// them; calls of those that are `untimed`, by id, count as their callers' own time.
+    pub fn joint(probes: u32, untimed: &[bool]) -> Analysis {
+        let mut analysis = Analysis::default();
+        analysis.intake.rounds.begin_joint(probes, untimed);
+        analysis.intake.joint = Some(Joint::default());
+        analysis
+    }
+
+    /// What follows is of the next recording: of its intervals those of `scouted` count, with this cost for each probed call. What is
+    /// known of threads is forgotten; classes and attributes stay.
+    pub fn begin_recording(&mut self, cost: ProbeCost, scouted: &Scouted) {
+        let Analysis {
+            assembler, intake, ..
+        } = self;
+        let before = std::mem::take(assembler);
+        assembler.classes = before.classes;
+        assembler.attributes = before.attributes;
+        intake.cost = cost;
+        let joint = intake.joint.get_or_insert_default();
+        joint.begin(intake.run.seen, scouted);
     }
 
     /// Keeps the path of the interval with this number, for [`crate::timelines::Pick::Id`]. Numbers count the intervals in
@@ -315,8 +363,10 @@ impl Analysis {
             rounds,
             run,
             names,
+            joint,
             ..
         } = &self.intake;
+        let run = joint.as_ref().map_or(run, |joint| &joint.run);
         summary::profile(&summary::Inputs {
             round,
             round_index,
@@ -361,8 +411,16 @@ impl Intake {
 
     /// Adds an interval to the sums of its round. `id` is its number in order of the ends.
     fn add(&mut self, finished: &Finished, mut source: Source<'_>, id: u64) -> Result<(), Reason> {
-        let round = self.plans.of(finished.generation);
-        let round = round.ok_or(Reason::BeforeFirstRound)?;
+        let round = match &mut self.joint {
+            Some(joint) => match joint.selects(id) {
+                true => JOINT_ROUND,
+                false => return Ok(()),
+            },
+            None => self
+                .plans
+                .of(finished.generation)
+                .ok_or(Reason::BeforeFirstRound)?,
+        };
         let Some(detail) = self.rounds.detail_mut(round) else {
             // A latecomer of a round whose sums were dropped.
             if finished.probed {
@@ -375,6 +433,7 @@ impl Intake {
         if !finished.probed {
             let self_cost = &mut detail.sums.self_cost;
             self_cost.add(false, subject.begin, latency);
+            self.note(id, round);
             return Ok(());
         }
         let Detail {
@@ -429,7 +488,14 @@ impl Intake {
             keep.offer(kept, &self.path, wanted);
         }
         self.rounds.count(round);
+        self.note(id, round);
         Ok(())
+    }
+
+    fn note(&mut self, id: u64, round: usize) {
+        if let Some(log) = &mut self.log {
+            log.add(id, round);
+        }
     }
 }
 

@@ -3,8 +3,10 @@
 //! The way of a record (`../../../ARCHITECTURE.md` draws it whole): threads' records become intervals ([`assembler`]),
 //! an interval becomes a vector over call paths ([`vectors`], [`paths`]), vectors are summed in exact, mergeable sums
 //! ([`sums`], in time-ordered [`blocks`]; [`histogram`], [`classes`], [`self_cost`]), one set for each round of
-//! refinement ([`rounds`], told apart by [`plans`]; [`other_rounds`] keeps what earlier ones found). The sums become a [`profile::Profile`]: variance tree and shares ([`parts`], [`shares`]), factors
-//! ([`factors`]), what of them is one cause ([`findings`]), slow beside fast ([`cohorts`]), classes ([`summary`]), [`attributes`], errors ([`jackknife`]), and what to know before trusting them ([`warnings`]).
+//! refinement ([`rounds`], told apart by [`plans`]; [`other_rounds`] keeps what earlier ones found; [`joint`] takes several recordings
+//! together). The sums become a [`profile::Profile`]: variance tree and shares ([`parts`], [`shares`]), factors
+//! ([`factors`]), what of them is one cause ([`findings`]), slow beside fast ([`cohorts`]), classes ([`summary`]), [`attributes`], errors
+//! ([`jackknife`]), and what to know before trusting them ([`warnings`]).
 //!
 //! Where waits are followed, [`critical`] makes the vectors out of what all threads did, with [`states`] beside the calls; [`waits`],
 //! [`timelines`] and [`breakdown`] show what only it knows.
@@ -40,6 +42,7 @@ pub mod findings;
 pub mod histogram;
 pub mod interval;
 pub mod jackknife;
+pub mod joint;
 mod moments;
 pub mod not_opened;
 pub mod other_rounds;

@@ -53,6 +53,8 @@ pub struct Paths {
     shift: u32,
     pairs: usize,
     folded: u64,
+    /// By probe id: calls that are no steps of their own ([`Paths::without`]).
+    untimed: Vec<bool>,
 }
 
 const EMPTY: u64 = u64::MAX;
@@ -78,6 +80,7 @@ impl Default for Paths {
             shift: 64 - SLOTS_FIRST_LOG2,
             pairs: 0,
             folded: 0,
+            untimed: Vec::new(),
         };
         paths.append(ROOT, None);
         paths
@@ -101,6 +104,21 @@ impl Paths {
             }
             at = (at + 1) & (self.slots.len() - 1);
         }
+    }
+
+    /// No paths yet, and none that go through these probes: time of their calls is their callers' own, as if they were not timed, and
+    /// what they call is called by their callers. By probe id; those beyond the end are timed.
+    pub fn without(untimed: Vec<bool>) -> Paths {
+        Paths {
+            untimed,
+            ..Paths::default()
+        }
+    }
+
+    /// Whether calls of a probe are no steps of their own.
+    #[inline]
+    pub fn is_untimed(&self, step: u32) -> bool {
+        self.untimed.get(step as usize) == Some(&true)
     }
 
     /// The path with this id.

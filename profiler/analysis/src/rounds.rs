@@ -76,6 +76,17 @@ impl Rounds {
         self.rounds.len() - 1
     }
 
+    /// Begins the only round of several recordings taken together: with this many probes, and without those that are not timed in
+    /// all of them (by probe id).
+    pub fn begin_joint(&mut self, probes: u32, untimed: &[bool]) {
+        let round = self.begin(probes, true);
+        self.rounds[round].detail = Some(Box::new(Detail {
+            paths: Paths::without(untimed.to_vec()),
+            waits: WaitSums::without(untimed.to_vec()),
+            ..Detail::default()
+        }));
+    }
+
     /// A round goes on with another number of probes, of which those that are new were never called.
     pub fn go_on(&mut self, round: usize, probes: u32) {
         self.rounds[round].probes = probes;

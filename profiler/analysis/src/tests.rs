@@ -3,6 +3,7 @@
 mod callers;
 mod critical;
 mod findings;
+mod joint;
 mod known;
 mod properties;
 mod ranking;

@@ -206,6 +206,11 @@ impl Vectoriser {
     fn enter(&mut self, start: u64, end: u64, probe: u32, interval_start: u64, paths: &mut Paths) {
         let caller = self.innermost();
         let above = &mut self.entries[caller.entry as usize];
+        if paths.is_untimed(probe) {
+            // Its time stays where it is, but for what its probe cost.
+            above.folded_calls += 1;
+            return;
+        }
         let node = if caller.folded {
             None
         } else {

@@ -47,6 +47,31 @@ pub enum Error {
     /// The system refused shared memory.
     #[error("cannot make shared memory: {0}; check the limits (ulimit -v, ulimit -f, cgroup)")]
     Arena(std::io::Error),
+    /// Recordings that are to be taken together are not of the same.
+    #[error(
+        "{} and {} cannot be taken together: {what}; merge recordings of the same interval of the same program, recorded alike",
+        one.display(), other.display()
+    )]
+    Different {
+        /// The first.
+        one: PathBuf,
+        /// Another.
+        other: PathBuf,
+        /// What differs.
+        what: String,
+    },
+    /// One recording was to be counted twice.
+    #[error("{} is named twice: its intervals would count twice", path.display())]
+    Twice {
+        /// The file.
+        path: PathBuf,
+    },
+    /// A merged recording would replace one of those it is made of.
+    #[error("{} is one of the recordings to merge: give -o another name", path.display())]
+    MergedIntoItself {
+        /// The file.
+        path: PathBuf,
+    },
     /// The interval's specification cannot be read.
     #[error("the interval {text:?} cannot be read: {what}")]
     BadSpec {

@@ -91,6 +91,14 @@ pub struct WaitSums {
 }
 
 impl WaitSums {
+    /// No rows yet, and none that tell of calls that `paths` leaves out ([`Paths::without`]).
+    pub fn without(untimed: Vec<bool>) -> WaitSums {
+        WaitSums {
+            stacks: Paths::without(untimed),
+            ..WaitSums::default()
+        }
+    }
+
     /// Adds the waits of one interval.
     pub fn add(&mut self, waits: &[WaitSeen], latency: i64) {
         self.present.clear();
@@ -117,7 +125,10 @@ impl WaitSums {
     }
 
     fn intern(&mut self, calls: &[u32]) -> u32 {
-        let step = |above, &probe| self.stacks.child(above, probe).unwrap_or(above);
+        let step = |above, &probe| match self.stacks.is_untimed(probe) {
+            true => above,
+            false => self.stacks.child(above, probe).unwrap_or(above),
+        };
         calls.iter().fold(ROOT, step)
     }
 

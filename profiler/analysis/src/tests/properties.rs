@@ -31,7 +31,7 @@ pub fn traces() -> impl Strategy<Value = Vec<Vec<Step>>> {
     prop::collection::vec(steps(), 1..40)
 }
 
-fn costs() -> impl Strategy<Value = ProbeCost> {
+pub fn costs() -> impl Strategy<Value = ProbeCost> {
     (0u32..20_000, 0u32..20_000).prop_map(|(outer_256, inner_256)| ProbeCost {
         outer_256,
         inner_256,

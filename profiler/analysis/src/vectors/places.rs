@@ -35,7 +35,8 @@ impl Vectoriser {
 
     /// Counts a call at `place`, made at `above`.
     pub fn count_call(&mut self, above: Place, place: Place) {
-        if place.folded {
+        // The same place: it is not timed (see [`Paths::without`]).
+        if place.folded || place.entry == above.entry {
             self.entries[above.entry as usize].folded_calls += 1;
         } else {
             self.entries[above.entry as usize].child_calls += 1;
@@ -78,6 +79,9 @@ impl Vectoriser {
     }
 
     fn step(&mut self, above: Place, step: u32, paths: &mut Paths) -> Place {
+        if paths.is_untimed(step) {
+            return above;
+        }
         let parent = self.entries[above.entry as usize].node;
         let node = match above.folded {
             true => None,

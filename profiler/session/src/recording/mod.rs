@@ -18,15 +18,22 @@
 //!        start, as the difference to the previous one's (zigzag) | length | why
 //!    why: 0 blocked, 1 preempted, 2 blocked for a device, 3 for a page; plus 4: and the key of who woke it follows
 //! N  a thread's name: key (u64), then text
+//! J  another recording begins, as if in a file of its own (`evenkeel merge`); only in files of version 4
 //! ```
 //! All numbers are little-endian. Readers skip tags they do not know. A file that ends inside a chunk was cut by a crash:
 //! what comes before is good.
 
+mod identity;
+mod merge;
 mod read;
+mod several;
+mod translation;
 mod varint;
 mod write;
 
+pub use merge::merge;
 pub use read::{Replay, Replayed};
+pub use several::replay_files;
 pub use write::Writer;
 
 use evenkeel_analysis::ProbeCost;
@@ -40,9 +47,11 @@ use serde::{Deserialize, Serialize};
 
 /// First bytes of a recording.
 pub const MAGIC: &[u8; 8] = b"EVENKEEL";
-/// Version of the format that this program writes and the newest it reads. 2: records of edges, passes. 3: why a thread did not
-/// run in more than two words, and who woke it.
-pub const VERSION: u32 = 3;
+/// The newest version of the format that this program reads. 2: records of edges, passes. 3: why a thread did not run in more than
+/// two words, and who woke it. 4: several recordings in one file.
+pub const VERSION: u32 = 4;
+/// The version of a file of one recording.
+const VERSION_OF_ONE: u32 = 3;
 
 /// What explains the records.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -123,6 +132,33 @@ impl Meta {
         profile.unseen = unopened.map(|unopened| unseen::unseen(profile, unopened));
         not_opened::separate(profile);
         profile.warnings.extend(self.warnings.iter().cloned());
+    }
+
+    /// Takes in what is known of another recording, whose profile is added to this one's.
+    pub(crate) fn merge(&mut self, other: &Meta) {
+        self.missed += other.missed;
+        self.sampled_out += other.sampled_out;
+        self.unplanned += other.unplanned;
+        for unpatched in &other.unpatched {
+            if !self.unpatched.contains(unpatched) {
+                self.unpatched.push(unpatched.clone());
+            }
+        }
+        for warning in &other.warnings {
+            if !self.warnings.contains(warning) {
+                self.warnings.push(warning.clone());
+            }
+        }
+        self.complete &= other.complete;
+        for (mine, other) in [
+            (&mut self.host, &other.host),
+            (&mut self.build, &other.build),
+        ] {
+            if !other.is_empty() && !mine.split(", ").any(|one| one == other) {
+                let between = if mine.is_empty() { "" } else { ", " };
+                *mine = format!("{mine}{between}{other}");
+            }
+        }
     }
 
     /// The calibrated cost.

@@ -10,6 +10,7 @@ use evenkeel_analysis::plans::PlanChange;
 use evenkeel_analysis::sites::SiteTable;
 use evenkeel_wire::Record;
 
+use super::translation::Translation;
 use super::{MAGIC, Meta, OFFS, SiteEntry, VERSION, WOKEN_BY, put_site, starts_at_a_time, varint};
 use crate::error::Error;
 
@@ -35,9 +36,11 @@ pub struct Replay {
     file: BufReader<File>,
     at: u64,
     kept: Option<u64>,
+    is_at_end: bool,
 }
 
-enum Chunk {
+/// A chunk as it was found.
+pub(super) enum Chunk {
     Body(u8, Vec<u8>),
     End,
     Cut,
@@ -73,6 +76,7 @@ impl Replay {
             file,
             at: 16,
             kept: None,
+            is_at_end: false,
         })
     }
 
@@ -81,22 +85,44 @@ impl Replay {
         self.kept = Some(id);
     }
 
-    /// Replays everything.
+    /// Replays everything; where the file is of several recordings, all together ([`super::replay`]).
     ///
     /// # Errors
     /// The file is damaged.
-    pub fn run(mut self) -> Result<Replayed, Error> {
+    pub fn run(self) -> Result<Replayed, Error> {
+        super::several::replay_files(&[self.path], self.kept)
+    }
+
+    /// Replays the next recording of the file, into `joint` if that is there; nothing after the last one.
+    pub(super) fn next(
+        &mut self,
+        joint: Option<(Analysis, &Translation)>,
+    ) -> Result<Option<Replayed>, Error> {
+        if self.is_at_end {
+            return Ok(None);
+        }
+        let (joint, translation) = joint.unzip();
+        let is_joint = joint.is_some();
+        let unchanged = Translation::default();
+        let translation = translation.unwrap_or(&unchanged);
         let mut meta = Meta::default();
         let mut sites = SiteTable::default();
-        let mut analysis: Option<Analysis> = None;
+        let mut analysis: Option<Analysis> = joint;
         let mut rounds = Vec::new();
         let mut beside = PlanChange::default();
         let mut records = Vec::new();
         let cut = loop {
             let (tag, body) = match self.chunk()? {
+                Chunk::Body(b'J', _) => break false,
                 Chunk::Body(tag, body) => (tag, body),
-                Chunk::End => break false,
-                Chunk::Cut => break true,
+                Chunk::End => {
+                    self.is_at_end = true;
+                    break false;
+                }
+                Chunk::Cut => {
+                    self.is_at_end = true;
+                    break true;
+                }
             };
             match tag {
                 b'M' => {
@@ -111,11 +137,15 @@ impl Replay {
                 b'R' => {
                     let [generation, probes] =
                         words(&body).ok_or_else(|| self.damaged("a round of odd length"))?;
-                    rounds.push(PlanChange {
+                    let change = PlanChange {
                         generation,
                         probes,
                         ..std::mem::take(&mut beside)
-                    });
+                    };
+                    // What is taken together has one round.
+                    if !is_joint {
+                        rounds.push(change);
+                    }
                 }
                 b'C' => {
                     beside = decode_change(&body)
@@ -124,20 +154,22 @@ impl Replay {
                 b'D' => {
                     let thread = decode(&body, &mut records)
                         .ok_or_else(|| self.damaged("records of odd length"))?;
-                    begun(&mut analysis, &mut rounds, &meta, self.kept).push(thread, &records);
+                    translation.records(&mut records);
+                    begun(&mut analysis, &mut rounds, &meta, self.kept)
+                        .push(translation.thread(thread), &records);
                 }
                 b'E' => {
                     let [low, high] =
                         words(&body).ok_or_else(|| self.damaged("a thread of odd length"))?;
                     begun(&mut analysis, &mut rounds, &meta, self.kept)
-                        .thread_ended(u64::from(high) << 32 | u64::from(low));
+                        .thread_ended(translation.thread(u64::from(high) << 32 | u64::from(low)));
                 }
                 b'P' => begun(&mut analysis, &mut rounds, &meta, self.kept).pass_ended(),
                 b'K' => {
-                    let (thread, spans) =
+                    let (thread, mut spans) =
                         decode_spans(&body).ok_or_else(|| self.damaged("spans of odd length"))?;
                     begun(&mut analysis, &mut rounds, &meta, self.kept)
-                        .switched_out(thread, &spans);
+                        .switched_out(translation.thread(thread), translation.spans(&mut spans));
                 }
                 b'N' => {
                     let (thread, name) = body
@@ -145,7 +177,7 @@ impl Replay {
                         .ok_or_else(|| self.damaged("a name without its thread"))?;
                     let name = String::from_utf8_lossy(name).into_owned();
                     begun(&mut analysis, &mut rounds, &meta, self.kept)
-                        .name_thread(u64::from_le_bytes(*thread), name);
+                        .name_thread(translation.thread(u64::from_le_bytes(*thread)), name);
                 }
                 _ => {}
             }
@@ -155,15 +187,15 @@ impl Replay {
         sites.root.clone_from(&meta.root);
         sites.root_height = meta.root_height;
         let cut = cut || !meta.complete;
-        Ok(Replayed {
+        Ok(Some(Replayed {
             analysis: analysis.expect("just begun"),
             meta,
             sites,
             cut,
-        })
+        }))
     }
 
-    fn chunk(&mut self) -> Result<Chunk, Error> {
+    pub(super) fn chunk(&mut self) -> Result<Chunk, Error> {
         let mut head = [0; 9];
         match fill(&mut self.file, &mut head) {
             Ok(0) => return Ok(Chunk::End),
@@ -226,6 +258,7 @@ fn begun<'a>(
         if let Some(id) = kept {
             analysis.keep_interval(id);
         }
+        analysis.log_rounds();
         analysis
     });
     for change in rounds.drain(..) {

@@ -10,7 +10,7 @@ use evenkeel_analysis::plans::PlanChange;
 use evenkeel_analysis::sites::Site;
 use evenkeel_wire::Record;
 
-use super::{MAGIC, Meta, OFFS, SiteEntry, VERSION, WOKEN_BY, starts_at_a_time, varint};
+use super::{MAGIC, Meta, OFFS, SiteEntry, VERSION_OF_ONE, WOKEN_BY, starts_at_a_time, varint};
 use crate::error::Error;
 
 /// A recording being written. Errors are kept until [`Writer::finish`], so that a full disk does not end a run.
@@ -36,7 +36,7 @@ impl Writer {
         options.write(true).create(true).truncate(true).mode(0o600);
         let mut file = BufWriter::with_capacity(1 << 16, options.open(path).map_err(named)?);
         let mut head = MAGIC.to_vec();
-        head.extend(VERSION.to_le_bytes());
+        head.extend(VERSION_OF_ONE.to_le_bytes());
         head.extend([0; 4]);
         file.write_all(&head).map_err(named)?;
         Ok(Writer {
@@ -144,12 +144,7 @@ impl Writer {
     }
 
     fn chunk(&mut self, tag: u8) {
-        let mut crc = crc32fast::Hasher::new();
-        crc.update(&[tag]);
-        crc.update(&self.body);
-        let mut head = [tag; 9];
-        head[1..5].copy_from_slice(&(self.body.len() as u32).to_le_bytes());
-        head[5..].copy_from_slice(&crc.finalize().to_le_bytes());
+        let head = chunk_head(tag, &self.body);
         if self.failed.is_none() {
             self.failed = self
                 .file
@@ -181,6 +176,17 @@ impl Writer {
             }),
         }
     }
+}
+
+/// What stands before a chunk's body.
+pub(super) fn chunk_head(tag: u8, body: &[u8]) -> [u8; 9] {
+    let mut crc = crc32fast::Hasher::new();
+    crc.update(&[tag]);
+    crc.update(body);
+    let mut head = [tag; 9];
+    head[1..5].copy_from_slice(&(body.len() as u32).to_le_bytes());
+    head[5..].copy_from_slice(&crc.finalize().to_le_bytes());
+    head
 }
 
 #[cfg(test)]

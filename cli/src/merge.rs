@@ -1,0 +1,57 @@
+//! `evenkeel merge`.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::Args;
+use evenkeel_session::recording;
+
+use crate::output::Failure;
+use crate::report;
+
+/// Put several recordings into one, of whose intervals together every report is made
+///
+/// The profile is the one that a single recording of all intervals would give. Recordings of one build of a program (by build
+/// id) are matched by call site, those of different builds by function. What some of them timed and others did not counts as its
+/// callers' own time, with a warning. Clocks of different speed are brought to the first one's.
+#[derive(Args)]
+#[command(after_help = "\
+Examples:
+  evenkeel merge host1.keel host2.keel host3.keel -o fleet.keel
+  evenkeel merge fleet.keel host4.keel -o larger.keel
+  evenkeel report fleet.keel")]
+pub struct Arguments {
+    /// Recordings made by `evenkeel profile -o` or `evenkeel merge -o`
+    #[arg(required = true, value_name = "RECORDING")]
+    recordings: Vec<PathBuf>,
+    /// Where to write the merged recording
+    #[arg(short, long, value_name = "FILE")]
+    output: PathBuf,
+}
+
+/// Runs the command.
+pub fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
+    let Arguments { recordings, output } = arguments;
+    if recordings.len() < 2 {
+        return Err(Failure::Usage(
+            "name at least two recordings to merge".to_owned(),
+        ));
+    }
+    let merged = recording::merge(&recordings, &output)?;
+    let seen = merged.analysis.intervals_seen();
+    if merged.cut {
+        eprintln!(
+            "evenkeel: one of {} ends early (the profiler was killed): what was drained is merged",
+            report::names(&recordings)
+        );
+    }
+    for warning in &merged.meta.warnings {
+        eprintln!("evenkeel: {warning}");
+    }
+    eprintln!(
+        "evenkeel: {} recordings, {seen} intervals seen, are in {}",
+        recordings.len(),
+        output.display()
+    );
+    Ok(ExitCode::SUCCESS)
+}

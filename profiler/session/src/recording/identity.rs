@@ -1,0 +1,173 @@
+//! Which call sites of several recordings are the same.
+//!
+//! Of one build (build id) a site is the same where its address in its function is. Builds differ in all addresses, so there it is the same where
+//! it is the n-th call of one function in another, by address. Functions without names have nothing but their addresses: what
+//! they call, and who calls them, is never the same in two builds.
+
+use std::collections::{HashMap, HashSet};
+
+use evenkeel_analysis::sites::{Site, SiteTable};
+
+/// Sites of several recordings, each once.
+#[derive(Debug, Default)]
+pub struct Identities {
+    /// All of them.
+    pub table: SiteTable,
+    ids: HashMap<String, u32>,
+}
+
+impl Identities {
+    /// Takes in a recording's sites; returns the id of each. `by_address`: all recordings are of one build.
+    pub fn add(&mut self, sites: &SiteTable, build: &str, by_address: bool) -> Vec<u32> {
+        let places = Places::of(&sites.sites);
+        let all = sites.sites.iter().enumerate();
+        all.map(|(at, site)| {
+            let identity = if by_address {
+                format!("{}|{}", site.site, site.callee)
+            } else if is_named(&site.caller) && is_named(&site.callee) {
+                format!("{}|{}|{}", site.caller, site.callee, places.number(at))
+            } else {
+                format!("{build}|{}|{}", site.site, site.callee)
+            };
+            let table = &mut self.table.sites;
+            *self.ids.entry(identity).or_insert_with(|| {
+                table.push(site.clone());
+                table.len() as u32 - 1
+            })
+        })
+        .collect()
+    }
+}
+
+fn is_named(function: &str) -> bool {
+    let name = function.rsplit('!').next().unwrap_or(function);
+    !name.starts_with("0x")
+}
+
+/// Which of the calls of one function in another a site is.
+struct Places {
+    numbers: Vec<usize>,
+}
+
+impl Places {
+    fn of(sites: &[Site]) -> Places {
+        let mut order: Vec<usize> = (0..sites.len()).collect();
+        order.sort_by_key(|&at| offset(&sites[at]));
+        let mut calls: HashMap<(&str, &str), usize> = HashMap::new();
+        let mut numbers = vec![0; sites.len()];
+        for at in order {
+            let Site { caller, callee, .. } = &sites[at];
+            let number = calls.entry((caller, callee)).or_default();
+            numbers[at] = *number;
+            *number += 1;
+        }
+        Places { numbers }
+    }
+
+    fn number(&self, at: usize) -> usize {
+        self.numbers[at]
+    }
+}
+
+/// Of `caller+0x1f`, 0x1f.
+fn offset(site: &Site) -> u64 {
+    let digits = site.site.rsplit_once("+0x").map(|(_, digits)| digits);
+    digits
+        .and_then(|digits| u64::from_str_radix(digits, 16).ok())
+        .unwrap_or(0)
+}
+
+/// What a recording timed in the round that its profile rests on.
+#[derive(Debug)]
+pub struct Timed {
+    called: HashSet<u32>,
+    planted: HashSet<u32>,
+    /// Functions of which calls were timed.
+    opened: HashSet<String>,
+    /// Functions that were called, whether theirs were or not.
+    seen: HashSet<String>,
+}
+
+impl Timed {
+    /// By ids of `table`: of all the recording's sites, and of those that the round's intervals called.
+    pub fn of(table: &SiteTable, planted: &[u32], called: impl Iterator<Item = u32>) -> Timed {
+        let called: HashSet<u32> = called.collect();
+        let site = |id: &u32| &table.sites[*id as usize];
+        Timed {
+            opened: called.iter().map(|id| site(id).caller.clone()).collect(),
+            seen: called.iter().map(|id| site(id).callee.clone()).collect(),
+            planted: planted.iter().copied().collect(),
+            called,
+        }
+    }
+
+    /// Whether the recording's intervals called the site.
+    pub fn called(&self, id: u32) -> bool {
+        self.called.contains(&id)
+    }
+
+    /// Whether a call of the site would have been timed, as far as that is known: it was called; or others of its function were, and
+    /// it was planted, for every site of an opened function is; or its function never ran.
+    pub fn times(&self, id: u32, site: &Site) -> bool {
+        if self.called(id) {
+            return true;
+        }
+        if site.caller.is_empty() || self.opened.contains(&site.caller) {
+            return self.planted.contains(&id);
+        }
+        !self.seen.contains(&site.caller)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sites(sites: &[(&str, &str)]) -> SiteTable {
+        let site = |&(site, callee): &(&str, &str)| Site {
+            caller: site.split('+').next().unwrap_or_default().into(),
+            callee: callee.into(),
+            site: site.into(),
+            ..Site::default()
+        };
+        SiteTable {
+            sites: sites.iter().map(site).collect(),
+            ..SiteTable::default()
+        }
+    }
+
+    /// The second build has f's two calls of g elsewhere, and planted them the other way round; a function without a name is
+    /// another's.
+    #[test]
+    fn builds_are_matched_by_function() {
+        let one = sites(&[("f+0x10", "g"), ("f+0x20", "g"), ("0x500+0x1", "g")]);
+        let two = sites(&[("f+0x35", "g"), ("f+0x15", "g"), ("0x500+0x1", "g")]);
+        let mut identities = Identities::default();
+        assert_eq!(identities.add(&one, "aa", false), [0, 1, 2]);
+        assert_eq!(identities.add(&two, "bb", false), [1, 0, 3]);
+        assert_eq!(identities.table.sites.len(), 4);
+        let mut same = Identities::default();
+        assert_eq!(same.add(&one, "aa", true), [0, 1, 2]);
+        assert_eq!(same.add(&two, "aa", true), [3, 4, 2]);
+    }
+
+    /// f calls g and h, h calls i. A recording that called g and h, but timed nothing in h, does not time i; one that never saw h
+    /// would have.
+    #[test]
+    fn what_is_timed() {
+        let table = sites(&[
+            ("f+0x1", "g"),
+            ("f+0x2", "h"),
+            ("h+0x1", "i"),
+            ("f+0x3", "k"),
+        ]);
+        let not_opened = Timed::of(&table, &[0, 1], [0, 1].into_iter());
+        let times = |timed: &Timed, id: u32| timed.times(id, &table.sites[id as usize]);
+        assert_eq!(
+            [0, 1, 2, 3].map(|id| times(&not_opened, id)),
+            [true, true, false, false]
+        );
+        let never_ran = Timed::of(&table, &[0, 1, 3], [0].into_iter());
+        assert_eq!([0, 1, 2, 3].map(|id| times(&never_ran, id)), [true; 4]);
+    }
+}

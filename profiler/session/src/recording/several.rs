@@ -1,0 +1,228 @@
+//! Several recordings replayed as one ([`evenkeel_analysis::joint`] says how).
+
+use std::path::{Path, PathBuf};
+
+use evenkeel_analysis::joint::Scouted;
+use evenkeel_analysis::sites::SiteTable;
+use evenkeel_analysis::{Analysis, ProbeCost};
+
+use super::Meta;
+use super::identity::{Identities, Timed};
+use super::read::{Replay, Replayed};
+use super::translation::{Translation, clock};
+use crate::error::Error;
+
+/// Sites named in a warning, at most.
+const NAMED_MAX: usize = 3;
+
+/// A recording after its first replay.
+struct Part {
+    path: PathBuf,
+    meta: Meta,
+    sites: SiteTable,
+    scouted: Option<Scouted>,
+    cut: bool,
+}
+
+/// Replays recordings together, each file of one or several. `kept`: the interval whose critical path is kept in any case.
+///
+/// # Errors
+/// A file cannot be read, or they are not of the same.
+pub fn replay_files(paths: &[PathBuf], kept: Option<u64>) -> Result<Replayed, Error> {
+    let mut parts: Vec<Part> = Vec::new();
+    let mut only = None;
+    for (at, path) in paths.iter().enumerate() {
+        if paths[..at].contains(path) {
+            return Err(Error::Twice { path: path.clone() });
+        }
+        let mut replay = open(path, kept)?;
+        while let Some(replayed) = replay.next(None)? {
+            let part = Part {
+                path: path.clone(),
+                meta: replayed.meta.clone(),
+                sites: replayed.sites.clone(),
+                scouted: replayed.analysis.scouted(),
+                cut: replayed.cut,
+            };
+            only = parts.is_empty().then_some(replayed);
+            parts.push(part);
+            check(&parts)?;
+        }
+    }
+    match only {
+        Some(replayed) => Ok(replayed),
+        None => together(paths, &parts, kept),
+    }
+}
+
+fn open(path: &Path, kept: Option<u64>) -> Result<Replay, Error> {
+    let mut replay = Replay::open(path)?;
+    if let Some(id) = kept {
+        replay.keep_interval(id);
+    }
+    Ok(replay)
+}
+
+/// Whether the newest recording may be taken together with the first.
+fn check(parts: &[Part]) -> Result<(), Error> {
+    let (first, last) = (&parts[0], &parts[parts.len() - 1]);
+    let followed = |meta: &Meta| if meta.edges { "with" } else { "without" };
+    let pairs = [
+        (
+            "programs",
+            program(&first.meta).to_owned(),
+            program(&last.meta).to_owned(),
+        ),
+        (
+            "intervals",
+            first.meta.interval.clone(),
+            last.meta.interval.clone(),
+        ),
+        (
+            "options",
+            format!("{} --waits", followed(&first.meta)),
+            format!("{} --waits", followed(&last.meta)),
+        ),
+    ];
+    for (what, one, other) in pairs {
+        // A recording that was cut before its first word says nothing.
+        if one != other && !last.meta.root.is_empty() && !first.meta.root.is_empty() {
+            return Err(Error::Different {
+                one: first.path.clone(),
+                other: last.path.clone(),
+                what: format!("their {what} differ ({one}, {other})"),
+            });
+        }
+    }
+    Ok(())
+}
+
+/// File name of the program.
+fn program(meta: &Meta) -> &str {
+    let word = meta.target.split_whitespace().next().unwrap_or_default();
+    word.rsplit('/').next().unwrap_or(word)
+}
+
+fn together(paths: &[PathBuf], parts: &[Part], kept: Option<u64>) -> Result<Replayed, Error> {
+    // One without intervals may not even say what it is of.
+    let mut useful = parts.iter().filter(|part| part.scouted.is_some());
+    let first = useful.next().unwrap_or(&parts[0]);
+    let by_address = useful.all(|part| part.meta.build == first.meta.build);
+    let mut identities = Identities::default();
+    let probes: Vec<Vec<u32>> = parts
+        .iter()
+        .map(|part| identities.add(&part.sites, &part.meta.build, by_address))
+        .collect();
+    let mut sites = identities.table;
+    sites.root.clone_from(&first.sites.root);
+    sites.root_height = parts
+        .iter()
+        .map(|part| part.sites.root_height)
+        .max()
+        .unwrap_or(0);
+
+    let timed: Vec<Timed> = parts
+        .iter()
+        .zip(&probes)
+        .filter_map(|(part, probes)| {
+            let called = part.scouted.as_ref()?.called.iter();
+            let called = called.filter_map(|&id| probes.get(id as usize).copied());
+            Some(Timed::of(&sites, probes, called))
+        })
+        .collect();
+    let untimed: Vec<bool> = (0..)
+        .zip(&sites.sites)
+        .map(|(id, site)| !timed.iter().all(|timed| timed.times(id, site)))
+        .collect();
+
+    let mut meta = first.meta.clone();
+    for part in parts.iter().filter(|part| !std::ptr::eq(*part, first)) {
+        meta.merge(&part.meta);
+    }
+    meta.warnings
+        .extend(warnings(parts, &sites, &timed, &untimed));
+
+    let planted = parts.iter().filter_map(|part| part.scouted.as_ref());
+    let planted = planted.map(|scouted| scouted.probes).min().unwrap_or(0);
+    let mut analysis = Analysis::joint(planted, &untimed);
+    if let Some(id) = kept {
+        analysis.keep_interval(id);
+    }
+    let mut at = 0;
+    for path in paths {
+        let mut replay = Replay::open(path)?;
+        while let Some(part) = parts.get(at).filter(|part| part.path == *path) {
+            let clock = clock(meta.ticks_per_ns, part.meta.ticks_per_ns);
+            let translation = Translation {
+                probes: probes[at].clone(),
+                clock,
+                recording: at as u64,
+            };
+            let scouted = part.scouted.clone().unwrap_or_default();
+            analysis.begin_recording(cost(part, clock), &scouted);
+            if part.meta.edges {
+                analysis.follow_waits();
+            }
+            match replay.next(Some((std::mem::take(&mut analysis), &translation)))? {
+                Some(replayed) => analysis = replayed.analysis,
+                // It was there before, so another has changed the file.
+                None => return Err(changed(path)),
+            }
+            at += 1;
+        }
+    }
+    Ok(Replayed {
+        meta,
+        sites,
+        analysis,
+        cut: parts.iter().any(|part| part.cut),
+    })
+}
+
+fn changed(path: &Path) -> Error {
+    Error::File {
+        path: path.to_owned(),
+        source: std::io::Error::other("it was changed while it was read"),
+    }
+}
+
+/// The cost of a probe in ticks of the common clock.
+fn cost(part: &Part, clock: Option<u64>) -> ProbeCost {
+    let ratio = clock.map_or(1.0, |clock| clock as f64 / 2f64.powi(32));
+    let scaled = |ticks: u32| (f64::from(ticks) * ratio).round() as u32;
+    ProbeCost {
+        outer_256: scaled(part.meta.outer_256),
+        inner_256: scaled(part.meta.inner_256),
+    }
+}
+
+/// What the user should know of recordings that were taken together.
+fn warnings(parts: &[Part], sites: &SiteTable, timed: &[Timed], untimed: &[bool]) -> Vec<String> {
+    let mut found = Vec::new();
+    for part in parts.iter().filter(|part| part.scouted.is_none()) {
+        found.push(format!(
+            "{} holds no complete interval and adds nothing: record for longer, or with the server under load",
+            part.path.display()
+        ));
+    }
+    let is_left_out = |&id: &u32| untimed[id as usize] && timed.iter().any(|one| one.called(id));
+    let left_out: Vec<u32> = (0..sites.sites.len() as u32).filter(is_left_out).collect();
+    if !left_out.is_empty() {
+        let names = left_out.iter().take(NAMED_MAX);
+        let names: Vec<&str> = names
+            .map(|&id| sites.sites[id as usize].callee.as_str())
+            .collect();
+        let more = if left_out.len() > NAMED_MAX {
+            ", .."
+        } else {
+            ""
+        };
+        found.push(format!(
+            "{} call sites were timed in some of the recordings only and count as their callers' own time ({}{more}): look at each \
+             recording by itself for what lies below them, or record for longer, until all have opened the same functions",
+            left_out.len(),
+            names.join(", ")
+        ));
+    }
+    found
+}
