@@ -2,7 +2,7 @@
 //!
 //! What the machine does meanwhile (its temperature, its neighbours) falls out of the ratio of two runs that follow each other if
 //! it changes slowly, and of two at the same time in any case. What is left shows in the baseline's two runs of each round: see
-//! [`mod@crate::paired`] for intervals, and for when a configuration is told apart from them.
+//! `paired` for intervals, and for when a configuration is told apart from them.
 
 use std::fmt::Write;
 

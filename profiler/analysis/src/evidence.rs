@@ -160,7 +160,7 @@ pub fn largest_error(paths: &Paths, blocks: &Blocks, share_min: f64) -> f64 {
     .fold(0.0, f64::max)
 }
 
-/// What came since refinement looked last, in at most [`BLOCKS_MAX`] blocks of consecutive intervals.
+/// What came since refinement looked last, in at most `BLOCKS_MAX` blocks of consecutive intervals.
 #[derive(Debug, Default)]
 pub struct Recent {
     /// The round of which these are intervals.

@@ -7,7 +7,7 @@
 //! 2. The shares Cov(x, L) / Var(L) of own times add up to 1. Contexts that have enough are findings, smaller ones fall to their
 //!    caller ([`partition`]). A share takes in half of each covariance with the rest, so covariances within a finding
 //!    are its own.
-//! 3. A finding says how much (share, part of the tail), how often, in which classes, and whom it waits for ([`holders`]). Factors are
+//! 3. A finding says how much (share, part of the tail), how often, in which classes, and whom it waits for (`holders`). Factors are
 //!    assigned to the findings in which their nodes' time lies.
 //!
 //! Negative covariances that matter are [`Trade`]s, and beside the findings.

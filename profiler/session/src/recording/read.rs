@@ -85,7 +85,7 @@ impl Replay {
         self.kept = Some(id);
     }
 
-    /// Replays everything; where the file is of several recordings, all together ([`super::replay`]).
+    /// Replays everything; where the file is of several recordings, all together (`super::replay_files`).
     ///
     /// # Errors
     /// The file is damaged.

@@ -7,8 +7,8 @@
 //!   that small shares are told apart in time, and what happens now is judged by the last look alone, so that a load that changes
 //!   is seen however long the round has gone on.
 //! - Early, and as long as a round is a small part of the run, it costs little to begin another.
-//! - Later only what explains much ([`MUCH`]) ends a round at once. The rest waits until the round is most of the run
-//!   ([`PART_MOST`]): so the search goes on, but its steps come at times that grow by a factor, and at any time a round
+//! - Later only what explains much (`MUCH`) ends a round at once. The rest waits until the round is most of the run
+//!   (`PART_MOST`): so the search goes on, but its steps come at times that grow by a factor, and at any time a round
 //!   holds a good part of all intervals.
 
 use std::time::Duration;
