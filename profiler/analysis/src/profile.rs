@@ -447,7 +447,7 @@ pub struct Unseen {
 }
 
 /// A call site that could not be timed.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Unpatched {
     /// The site.
     pub site: String,

@@ -3,11 +3,12 @@
 //! It must hold no lock that these functions take, and be in none of them. Such locks (of `malloc`, the dynamic loader, standard
 //! I/O) are held only while one of the C library's functions, or the loader's, is on the stack. So the stack is unwound: from the
 //! program's own code any call is as good as one that the program makes itself; and of the C library's functions only those may be
-//! on top that wait or move data and are known to hold nothing. A handler of a signal interrupted nobody knows what.
+//! on top that wait or move data and are known to hold nothing. What a handler of a signal has interrupted is looked at in the same way:
+//! a PostgreSQL before version 16 starts its processes in one, and they never leave it.
 
 use framehop::{CacheNative, FrameAddress, MayAllocateDuringUnwind, Unwinder, UnwinderNative};
 
-use crate::arch::frame::RETURN;
+use crate::arch::frame::{RETURN, interrupted_by_handler};
 use crate::arch::registers::Registers;
 use crate::files::{Export, Mapped, Part};
 use crate::process::{self, Mapping};
@@ -186,19 +187,25 @@ impl SafePoints {
         }
         let mut at = 0;
         while at < stack.len() {
-            let run = stack[at..]
+            let run = 1 + stack[at + 1..]
                 .iter()
-                .take_while(|frame| role(frame) == Role::CLibrary)
+                .take_while(|frame| role(frame) == Role::CLibrary && !frame.interrupted)
                 .count();
+            let run = if role(&stack[at]) == Role::CLibrary {
+                run
+            } else {
+                0
+            };
             if run == 0 {
                 at += 1;
                 continue;
             }
             let outermost = at + run == stack.len();
             let called = &stack[at + run - 1];
-            let allowed = if at == 0 { HARMLESS } else { CALLERS };
+            let on_top = stack[at].interrupted;
+            let allowed = if on_top { HARMLESS } else { CALLERS };
             // Where a thread begins there is nothing further out, and nothing exported.
-            let begins_here = outermost && at > 0;
+            let begins_here = outermost && !on_top;
             if !begins_here && !self.is_one_of(called, allowed) {
                 return Err(format!("it was inside of {}", self.function(called)));
             }
@@ -219,12 +226,22 @@ impl SafePoints {
     fn unwind(&mut self, registers: &Registers, memory: &Memory) -> Result<Vec<Frame>, Danger> {
         let mut state = registers.unwind();
         let mut address = FrameAddress::InstructionPointer(registers.pc());
+        let mut interrupted = true;
         let mut stack = Vec::new();
-        while stack.len() < FRAMES_MAX {
-            let (file, at) = self.locate(address, memory)?;
+        for _ in 0..FRAMES_MAX {
+            let Place { file, at, returns } = self.locate(address, memory)?;
+            if returns {
+                let pc;
+                (pc, state) = interrupted_by_handler(state.sp(), memory)
+                    .ok_or("it was handling a signal, and what that interrupted is unknown")?;
+                address = FrameAddress::InstructionPointer(pc);
+                interrupted = true;
+                continue;
+            }
             stack.push(Frame {
                 file,
                 at: at.address_for_lookup(),
+                interrupted: std::mem::take(&mut interrupted),
             });
             let mut read = |at: u64| memory.word(at).map_err(|_| ());
             match self
@@ -248,23 +265,21 @@ impl SafePoints {
     }
 
     /// The file of a frame; where a trampoline of an agent stands in for the caller, the caller's.
-    fn locate(
-        &self,
-        address: FrameAddress,
-        memory: &Memory,
-    ) -> Result<(usize, FrameAddress), Danger> {
+    fn locate(&self, address: FrameAddress, memory: &Memory) -> Result<Place, Danger> {
         let mut address = address;
         for _ in 0..=4 {
             let at = address.address_for_lookup();
             if let Some(file) = self.files.iter().position(|file| file.range.contains(&at)) {
                 let mut code = [0; RETURN.len()];
-                if memory.read(address.address(), &mut code).is_ok() && code == RETURN {
-                    return Err("it was handling a signal".to_owned());
-                }
-                if !self.files[file].unwindable {
+                let returns = memory.read(address.address(), &mut code).is_ok() && code == RETURN;
+                if !returns && !self.files[file].unwindable {
                     return Err(format!("{} has no unwind tables", self.files[file].name));
                 }
-                return Ok((file, address));
+                return Ok(Place {
+                    file,
+                    at: address,
+                    returns,
+                });
             }
             let trampoline = self.anonymous.iter().any(|range| range.contains(&at));
             let next = memory.word(address.address() + TRAMPOLINE_RETURN_AT).ok();
@@ -308,4 +323,14 @@ impl SafePoints {
 struct Frame {
     file: usize,
     at: u64,
+    /// Whether it is on top: of the stack, or of what a handler has interrupted.
+    interrupted: bool,
+}
+
+/// Where a frame's code is.
+struct Place {
+    file: usize,
+    at: FrameAddress,
+    /// It is what a signal's handler returns to.
+    returns: bool,
 }

@@ -1,6 +1,6 @@
 //! The plan of probes: what is planted, under which id, and what the reports call it.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::rc::Rc;
 use std::sync::atomic::Ordering::*;
 
@@ -37,6 +37,8 @@ pub struct Plan {
     displaced: usize,
     dirty: bool,
     unpatched: Vec<Unpatched>,
+    /// The same, to look up.
+    is_noted: HashSet<Unpatched>,
 }
 
 /// One probe, as the session knows it.
@@ -78,6 +80,7 @@ impl Plan {
             displaced: 0,
             dirty: false,
             unpatched: Vec::new(),
+            is_noted: HashSet::new(),
         }
     }
 
@@ -443,23 +446,28 @@ impl Plan {
 
     /// Everything that could not be planted, with the agents' refusals.
     pub fn unpatched(&self, arena: &Arena) -> Vec<Unpatched> {
-        let is_back = |unpatched: &Unpatched| {
-            let probes = self.probes.iter().zip(&self.sites.sites);
-            let mut on = probes.filter(|(planned, _)| planned.wanted != Wanted::Off);
-            unpatched.hides_time && on.any(|(_, site)| names(&unpatched.site, &site.site))
-        };
-        let mut all = self.unpatched.clone();
-        all.retain(|unpatched| !is_back(unpatched));
-        for (planned, site) in self.probes.iter().zip(&self.sites.sites) {
-            let is_noted = all.iter().any(|noted| names(&noted.site, &site.site));
-            if planned.was_taken_out && planned.form != Form::Entry && !is_noted {
-                all.push(Unpatched {
-                    site: site.site.clone(),
-                    reason: MADE_ROOM.to_owned(),
-                    hides_time: true,
-                });
-            }
-        }
+        let probes = || self.probes.iter().zip(&self.sites.sites);
+        let on: HashSet<&str> = probes()
+            .filter(|(planned, _)| planned.wanted != Wanted::Off)
+            .map(|(_, site)| site.site.as_str())
+            .collect();
+        let is_back = |noted: &&Unpatched| noted.hides_time && on.contains(site_of(&noted.site));
+        let still: Vec<&Unpatched> = self
+            .unpatched
+            .iter()
+            .filter(|noted| !is_back(noted))
+            .collect();
+        let is_noted: HashSet<&str> = still.iter().map(|noted| site_of(&noted.site)).collect();
+        let made_room = probes().filter(|(planned, site)| {
+            let was_call = planned.was_taken_out && planned.form != Form::Entry;
+            was_call && !is_noted.contains(site.site.as_str())
+        });
+        let made_room = made_room.map(|(_, site)| Unpatched {
+            site: site.site.clone(),
+            reason: MADE_ROOM.to_owned(),
+            hides_time: true,
+        });
+        let mut all: Vec<Unpatched> = still.iter().copied().cloned().chain(made_room).collect();
         for (probe, site) in arena.probes().iter().zip(&self.sites.sites) {
             if let Some(reason) = refusal(probe.refused.load(Relaxed)) {
                 let site = if site.site.is_empty() {
@@ -491,16 +499,15 @@ impl Plan {
             reason,
             hides_time,
         };
-        if !self.unpatched.contains(&unpatched) {
+        if self.is_noted.insert(unpatched.clone()) {
             self.unpatched.push(unpatched);
         }
     }
 }
 
-/// Whether what was noted, `caller+0x1f` or `callee at caller+0x1f`, is this site.
-fn names(noted: &str, site: &str) -> bool {
-    let before = noted.strip_suffix(site);
-    before.is_some_and(|before| before.is_empty() || before.ends_with(" at "))
+/// The site of what was noted: `caller+0x1f`, or `callee at caller+0x1f`.
+fn site_of(noted: &str) -> &str {
+    noted.rsplit_once(" at ").map_or(noted, |(_, site)| site)
 }
 
 /// Whether a call that cannot be redirected for this reason may take time that stands in its caller's own: of those through pointers

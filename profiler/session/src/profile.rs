@@ -373,8 +373,8 @@ impl Session<'_> {
 
     /// Makes the recording good up to now.
     fn checkpoint(&mut self) {
-        let meta = self.meta(false);
-        if let Some(writer) = &mut self.sink.writer {
+        let meta = self.sink.writer.is_some().then(|| self.meta(false));
+        if let (Some(writer), Some(meta)) = (&mut self.sink.writer, meta) {
             writer.meta(&meta);
             writer.flush();
         }

@@ -1,6 +1,9 @@
 //! The frame of a signal: not written on this architecture yet.
 
+use framehop::UnwindRegsNative;
+
 use super::registers::Registers;
+use crate::tracer::Memory;
 
 /// The code that a handler of the C library's returns to.
 pub const RETURN: [u8; 0] = [];
@@ -24,4 +27,9 @@ pub fn frame(
     _returns_to: u64,
 ) -> Vec<u8> {
     Vec::new()
+}
+
+/// Not supported on this architecture.
+pub fn interrupted_by_handler(_sp: u64, _memory: &Memory) -> Option<(u64, UnwindRegsNative)> {
+    None
 }

@@ -6,7 +6,10 @@
 //! ...        vector registers, aligned to 64
 //! ```
 
+use framehop::UnwindRegsNative;
+
 use super::registers::Registers;
+use crate::tracer::Memory;
 
 /// The code that a handler of the C library's returns to: `mov rax, rt_sigreturn; syscall`.
 pub const RETURN: [u8; 9] = [0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05];
@@ -34,6 +37,16 @@ pub fn stub(result_at: i32, signal: Option<i32>) -> Vec<u8> {
 fn system_call(number: i64) -> [u8; 7] {
     let [a, b, c, d] = (number as u32).to_le_bytes();
     [0xb8, a, b, c, d, 0x0f, 0x05]
+}
+
+/// Program counter and registers that a signal's handler has interrupted, whose return finds the stack pointer at `sp`: there is
+/// the ucontext.
+pub fn interrupted_by_handler(sp: u64, memory: &Memory) -> Option<(u64, UnwindRegsNative)> {
+    // Behind flags, link and alternate stack come r8 to r15, rdi, rsi, rbp, rbx, rdx, rax, rcx, rsp and rip.
+    const GENERAL_AT: u64 = 40;
+    let general = |index: u64| memory.word(sp + GENERAL_AT + 8 * index).ok();
+    let (bp, sp, pc) = (general(10)?, general(15)?, general(16)?);
+    Some((pc, UnwindRegsNative::new(pc, sp, bp)))
 }
 
 const UCONTEXT_BYTES: usize = 304;
