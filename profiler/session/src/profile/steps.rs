@@ -25,8 +25,11 @@ const INTERVALS_FEW: u64 = 40;
 const ROUND_LONG: Duration = Duration::from_secs(4);
 /// Once nothing is left to do, how often to look again; at once where calls are met that were not made before.
 const SETTLED_PERIOD: Duration = Duration::from_secs(5);
-/// How long calls through pointers are trapped: a trap costs microseconds.
+/// How long calls through pointers are trapped once one was met: a trap costs microseconds.
 const DISCOVERY: Duration = Duration::from_millis(100);
+/// ... and how long as long as none is, which costs nothing: processes follow a plan at their next interval, and where many wait for
+/// a lock or a processor that may take a while.
+const DISCOVERY_AT_MOST: Duration = Duration::from_secs(1);
 /// Probes trapped at a time; those of a function with more follow in turn.
 const DISCOVERED_AT_ONCE: usize = 24;
 /// Probes planted at a time, those that never run included. They cost the target nothing while it does not run them; to
@@ -42,8 +45,8 @@ pub struct Steps {
     /// Call paths that were known when the profile was last judged.
     paths_then: usize,
     first_interval: Option<Instant>,
-    /// Since when calls are trapped.
-    trapped_since: Option<Instant>,
+    /// While calls are trapped.
+    trapping: Option<Trapping>,
     /// Hooked entries whose agents may yet refuse them.
     entries: Vec<ThroughPointer>,
     /// Functions whose calls had to make room since the last look: what their own time is without them is not known yet.
@@ -53,6 +56,16 @@ pub struct Steps {
     settled: bool,
     /// The observer knows that nothing is left to do.
     told_of_rest: bool,
+}
+
+/// Calls are being trapped.
+#[derive(Clone, Copy, Debug)]
+struct Trapping {
+    since: Instant,
+    /// Intervals seen when it began.
+    seen_then: u64,
+    /// When the first call was met.
+    met: Option<Instant>,
 }
 
 /// A function found to be called through a pointer.
@@ -73,7 +86,7 @@ impl Default for Steps {
             seen_then: 0,
             paths_then: 0,
             first_interval: None,
-            trapped_since: None,
+            trapping: None,
             entries: Vec::new(),
             closed: Vec::new(),
             offered: Vec::new(),
@@ -138,8 +151,8 @@ impl Session<'_> {
         if seen > 0 && self.steps.first_interval.is_none() {
             self.steps.first_interval = Some(Instant::now());
         }
-        if let Some(since) = self.steps.trapped_since {
-            if since.elapsed() >= DISCOVERY {
+        if self.steps.trapping.is_some() {
+            if self.has_trapped_enough(seen) {
                 self.end_discovery();
                 self.publish();
             }
@@ -455,13 +468,34 @@ impl Session<'_> {
             let then = self.plan.probes()[id as usize].wanted;
             self.steps.known.probe_mut(id).callees = Callees::Trapped(then);
             self.plan.want(&self.arena, id, Wanted::Discover);
-            self.steps.trapped_since = Some(Instant::now());
+            let seen = self.sink.analysis.as_ref();
+            self.steps.trapping = Some(Trapping {
+                since: Instant::now(),
+                seen_then: seen.map_or(0, Analysis::intervals_seen),
+                met: None,
+            });
         }
+    }
+
+    /// Whether the calls that are trapped were met for long enough, or had the time to be.
+    fn has_trapped_enough(&mut self, intervals_seen: u64) -> bool {
+        let mut trapped = self.steps.known.trapped();
+        let has_met = trapped.any(|(id, _)| !self.plan.seen(&self.arena, id).is_empty());
+        let Some(trapping) = &mut self.steps.trapping else {
+            return false;
+        };
+        if has_met && trapping.met.is_none() {
+            trapping.met = Some(Instant::now());
+        }
+        let ran = trapping.since.elapsed();
+        let passed = intervals_seen - trapping.seen_then >= INTERVALS_ENOUGH && ran >= DISCOVERY;
+        let met = trapping.met.is_some_and(|met| met.elapsed() >= DISCOVERY);
+        met || ran >= DISCOVERY_AT_MOST || (passed && !has_met)
     }
 
     /// Ends trapping. What was found to be called is timed at its entry, or else its own calls are.
     fn end_discovery(&mut self) {
-        self.steps.trapped_since = None;
+        self.steps.trapping = None;
         let trapped: Vec<(u32, Wanted)> = self.steps.known.trapped().collect();
         for (id, then) in trapped {
             self.plan.want(&self.arena, id, then);
