@@ -1,6 +1,6 @@
 #!/bin/sh
 # Profiles programs that nobody tuned the profiler for, each under a load whose cause of variance is known, and prints a table
-# in Markdown: docs/programs.md is made of it.
+# in Markdown.
 #
 #   scripts/programs.sh [sqlite] [rocksdb] [mariadb-10.2.11] [mariadb-11.4.5]      (all without arguments)
 #
