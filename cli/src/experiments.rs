@@ -18,7 +18,8 @@ use crate::output::{self, Failure};
 /// Regenerate the papers' tables and figures, each with a verdict
 ///
 /// Each item of the papers is measured and compared with what the paper says; what is not measured is listed with its reason. Results
-/// are written as they come, so that a stopped run goes on with --resume. Ctrl-C ends it behind the experiment that goes on.
+/// are written as they come, so that a stopped run goes on with --resume. Ctrl-C ends it behind the
+/// experiment that goes on, or at once where that puts load on a server; it is begun anew then.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
@@ -68,6 +69,8 @@ pub fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     for path in arguments.html.iter().chain([&arguments.document]) {
         output::check(path)?;
     }
+    let evenkeel = std::env::current_exe()
+        .map_err(|error| Failure::Usage(format!("cannot find this program's own file: {error}")))?;
     let course = Course {
         names: &arguments.names,
         effort: if arguments.full {
@@ -78,6 +81,7 @@ pub fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
         file: &arguments.results,
         resume: arguments.resume,
         threads: std::thread::available_parallelism().map_or(1, |n| n.get()),
+        evenkeel: &evenkeel,
     };
     let shown = output::stderr_is_terminal();
     let ran = course::run(&course, &*interrupts()?, &|position| {

@@ -1,16 +1,35 @@
 //! All experiments, in the order of the dissertation.
 
-use crate::absent::{ENGINES, PROFILES};
+use crate::absent::{DECISIONS, PROFILES};
 use crate::experiment::Experiment;
+use crate::measured::{
+    self, engines, logging, memory, modifications, remaining, schedules, workers,
+};
+use crate::profiled::{servers, trees};
 use crate::simulated::{
     delay_factor, exclusive, hybrid, latency, size_error, skew, throughput, waiters,
 };
 use crate::theorems::{delay, ldsf, vats};
 
 /// Those that are measured, by chapter, and those that are not.
-const PARTS: [&[Experiment]; 5] = [
+const PARTS: [&[Experiment]; 8] = [
+    &[
+        engines::EXPERIMENT,
+        servers::MYSQL,
+        servers::OF_POSTGRES,
+        trees::EXPERIMENT,
+    ],
     PROFILES,
     &[vats::EXPERIMENT],
+    &[
+        workers::EXPERIMENT,
+        remaining::EXPERIMENT,
+        schedules::ALGORITHMS,
+        memory::EXPERIMENT,
+        logging::EXPERIMENT,
+        modifications::EXPERIMENT,
+        schedules::WORKLOADS,
+    ],
     &[
         ldsf::OPTIMAL,
         ldsf::APPROXIMATE,
@@ -31,12 +50,21 @@ const PARTS: [&[Experiment]; 5] = [
         size_error::EXPERIMENT,
         hybrid::SIMULATOR,
     ],
-    ENGINES,
+    &[measured::hybrid::IN_AN_ENGINE],
+    DECISIONS,
 ];
 
-/// All experiments.
+/// All experiments, by chapter.
 pub fn all() -> impl Iterator<Item = &'static Experiment> {
-    PARTS.iter().flat_map(|part| part.iter())
+    let mut all: Vec<&Experiment> = PARTS.iter().flat_map(|part| part.iter()).collect();
+    all.sort_by_key(|experiment| chapter(experiment.id));
+    all.into_iter()
+}
+
+/// The 4 of `figure-4.8`.
+fn chapter(id: &str) -> Option<u32> {
+    let (_, number) = id.split_once('-')?;
+    number.split_once('.')?.0.parse().ok()
 }
 
 #[cfg(test)]

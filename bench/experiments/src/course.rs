@@ -24,6 +24,8 @@ pub struct Course<'a> {
     pub resume: bool,
     /// Threads of a simulation.
     pub threads: usize,
+    /// This program, for experiments that are made of its other commands.
+    pub evenkeel: &'a Path,
 }
 
 /// Where a course is.
@@ -53,8 +55,8 @@ pub fn chosen(names: &[String]) -> Result<Vec<&'static Experiment>, Error> {
     Ok(all().filter(wanted).collect())
 }
 
-/// Runs a course and returns the results of its experiments, in the order of the list. `interrupted` ends it behind the experiment
-/// that goes on.
+/// Runs a course and returns the results of its experiments, in the order of the list. `interrupted` ends it: behind the
+/// experiment that goes on, or at once where that is made of other commands.
 ///
 /// # Errors
 /// A name is not known, the file cannot be read or written, or an experiment failed.
@@ -92,7 +94,10 @@ pub fn run(
             });
         };
         show(0.0);
-        let outcome = measure(experiment, course, &show)?;
+        let outcome = match measure(experiment, course, &outcomes, interrupted, &show) {
+            Err(Error::Stopped) => break,
+            measured => measured?,
+        };
         append(&mut file, course.file, &outcome)?;
         outcomes.push(outcome);
         measured += 1;
@@ -106,12 +111,17 @@ pub fn run(
 fn measure(
     experiment: &Experiment,
     course: &Course<'_>,
+    earlier: &[Outcome],
+    interrupted: &AtomicBool,
     progress: &(dyn Fn(f64) + Sync),
 ) -> Result<Outcome, Error> {
     let begun = Instant::now();
     let finding = (experiment.run)(&Context {
         effort: course.effort,
         threads: course.threads,
+        evenkeel: course.evenkeel,
+        interrupted,
+        earlier,
         progress,
     })?;
     let took_s = begun.elapsed().as_secs_f64();

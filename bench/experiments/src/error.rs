@@ -16,6 +16,12 @@ pub enum Error {
     /// Something that an experiment should have found.
     #[error("the experiment did not find {0}; this is an error of the program")]
     Missing(String),
+    /// Another command of `evenkeel` could not be run.
+    #[error("cannot run another command of evenkeel: {0}")]
+    Command(io::Error),
+    /// The user stopped it before an experiment was done.
+    #[error("stopped before the experiment was done")]
+    Stopped,
     /// A file of results.
     #[error("cannot {action} {}: {source}", path.display())]
     File {

@@ -1,8 +1,12 @@
 //! An experiment, and what it finds.
 
+use std::path::Path;
+use std::sync::atomic::AtomicBool;
+
 use serde::{Deserialize, Serialize};
 
 use crate::Error;
+use crate::result::Outcome;
 use crate::verdict::{Claim, Verdict};
 
 /// An item of the papers, and how it is measured here.
@@ -37,6 +41,12 @@ pub struct Context<'a> {
     pub effort: Effort,
     /// Threads of a simulation.
     pub threads: usize,
+    /// This program, for experiments that are made of its other commands.
+    pub evenkeel: &'a Path,
+    /// The user wants it to end.
+    pub interrupted: &'a AtomicBool,
+    /// Results that there are already.
+    pub earlier: &'a [Outcome],
     /// Told how far the experiment is, 0 to 1.
     pub progress: &'a (dyn Fn(f64) + Sync),
 }

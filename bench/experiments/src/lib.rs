@@ -6,23 +6,32 @@
 //!
 //! ```text
 //! catalogue    all experiments
+//!  ├─ profiled    chapter 2: sources of variance in servers, by `evenkeel profile`
+//!  ├─ measured    chapters 1 and 3: engines under load, by `evenkeel bench`
+//!  │   └─ command     other commands of `evenkeel`, run as they are printed
 //!  ├─ simulated   chapter 4, in the simulator: deterministic, intervals over seeds
 //!  ├─ theorems    by brute force, where instances are finite
 //!  └─ absent      what cannot be had, or is not measured by this command yet, and why
 //! course       runs them one after another; results are written as they come, so that a stopped run can go on
 //! result       an experiment's result as a line of JSON
 //! document     RESULTS.md
-//! page, chart  the same on one HTML page, with the figures drawn
+//! page         the same on one HTML page
+//!  ├─ chart        the figures drawn
+//!  └─ claims_chart the paper's numbers beside ours
 //! ```
 
 pub mod absent;
 pub mod catalogue;
 pub mod chart;
+mod claims_chart;
+mod command;
 pub mod course;
 pub mod document;
 mod error;
 pub mod experiment;
+pub mod measured;
 pub mod page;
+pub mod profiled;
 pub mod result;
 pub mod simulated;
 pub mod theorems;

@@ -3,6 +3,7 @@
 use std::fmt::Write;
 
 use crate::chart::{escaped, svg};
+use crate::claims_chart;
 use crate::document::{short, summary};
 use crate::result::Outcome;
 use crate::verdict::Verdict;
@@ -80,6 +81,15 @@ fn section(outcome: &Outcome) -> String {
             put(&mut text, &row);
         }
         text.push_str("</table>");
+        // Numbers that are all the same, as of things proved, need no drawing.
+        if outcome
+            .finding
+            .claims
+            .iter()
+            .any(|claim| claim.paper != claim.found)
+        {
+            text.push_str(&claims_chart::svg(&outcome.finding.claims));
+        }
     }
     if let Some(figure) = &outcome.finding.figure {
         text.push_str(&svg(figure));

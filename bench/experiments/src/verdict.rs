@@ -71,6 +71,63 @@ impl Claim {
         }
     }
 
+    /// A factor that the paper says, or draws, to be more than 1, without a number.
+    #[must_use]
+    pub fn more(what: impl Into<String>, found: f64, [low, high]: [f64; 2]) -> Claim {
+        let verdict = match (low > 1.0, high < 1.0) {
+            (true, _) => Verdict::Agrees,
+            (_, true) => Verdict::Differs,
+            _ => Verdict::CannotTell,
+        };
+        Claim {
+            what: what.into() + " (more than 1)",
+            paper: 1.0,
+            found,
+            low,
+            high,
+            verdict,
+        }
+    }
+
+    /// A share of the variance.
+    #[must_use]
+    pub fn share(what: impl Into<String>, paper: f64, found: f64, [low, high]: [f64; 2]) -> Claim {
+        let same = (low..=high).contains(&paper)
+            || (paper / SAME_WITHIN..=paper * SAME_WITHIN).contains(&found);
+        let verdict = match (low > 0.0, high < paper / SAME_WITHIN) {
+            (true, _) if same => Verdict::Agrees,
+            (_, true) => Verdict::Differs,
+            (true, _) => Verdict::Direction,
+            _ => Verdict::CannotTell,
+        };
+        Claim {
+            what: what.into(),
+            paper,
+            found,
+            low,
+            high,
+            verdict,
+        }
+    }
+
+    /// A number that belongs to the paper's system and not to a law: the same within a factor of two, or another.
+    #[must_use]
+    pub fn number(what: impl Into<String>, paper: f64, found: f64) -> Claim {
+        let same = (paper / SAME_WITHIN..=paper * SAME_WITHIN).contains(&found);
+        Claim {
+            what: what.into(),
+            paper,
+            found,
+            low: found,
+            high: found,
+            verdict: if same {
+                Verdict::Agrees
+            } else {
+                Verdict::Differs
+            },
+        }
+    }
+
     /// Something that is proved and was checked: `found` is how often it held out of `paper` times.
     #[must_use]
     pub fn held(what: impl Into<String>, tried: u64, held: u64) -> Claim {
@@ -166,6 +223,19 @@ mod tests {
                 "{paper} {found} {interval:?}"
             );
         }
+    }
+
+    #[test]
+    fn verdicts_on_shares_and_on_what_has_no_number() {
+        let share = |found, interval| Claim::share("", 0.4, found, interval).verdict;
+        assert_eq!(share(0.3, [0.2, 0.4]), Verdict::Agrees);
+        assert_eq!(share(0.95, [0.9, 1.0]), Verdict::Direction);
+        assert_eq!(share(0.01, [0.0, 0.02]), Verdict::Differs);
+        assert_eq!(share(0.1, [-0.3, 0.5]), Verdict::CannotTell);
+        let more = |found, interval| Claim::more("", found, interval).verdict;
+        assert_eq!(more(1.5, [1.2, 1.8]), Verdict::Agrees);
+        assert_eq!(more(0.5, [0.2, 0.8]), Verdict::Differs);
+        assert_eq!(more(1.5, [0.8, 1.8]), Verdict::CannotTell);
     }
 
     #[test]

@@ -23,6 +23,7 @@ fn course(file: &Path, experiments: &[&str], resume: bool) -> (Vec<Outcome>, usi
         file,
         resume,
         threads: 2,
+        evenkeel: Path::new("evenkeel"),
     };
     let outcomes = run(&course, &AtomicBool::new(false), &|position| {
         begun.fetch_add(usize::from(position.part == 0.0), Ordering::Relaxed);

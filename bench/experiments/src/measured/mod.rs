@@ -1,0 +1,244 @@
+//! Experiments on engines under load, by `evenkeel bench`: what clocks say, so that intervals are over rounds.
+
+pub mod engines;
+pub mod hybrid;
+pub mod logging;
+pub mod memory;
+pub mod modifications;
+pub mod remaining;
+pub mod schedules;
+pub mod workers;
+
+use std::time::Duration;
+
+use serde_json::Value;
+
+use crate::Error;
+use crate::command::{Answer, printed, words};
+use crate::experiment::{Context, Finding};
+use crate::verdict::{Claim, Verdict};
+
+/// What a round takes beside the load itself, and what a configuration takes to be set up.
+const BESIDE_A_ROUND_S: f64 = 1.5;
+const SETTING_UP_S: f64 = 6.0;
+
+/// A quantity of two configurations.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Of {
+    Mean,
+    Variance,
+    P99,
+}
+
+impl Of {
+    /// Name in the comparison's JSON, and the power that makes it the quantity.
+    fn named(self) -> (&'static str, i32) {
+        match self {
+            Of::Mean => ("mean", 1),
+            Of::Variance => ("sd", 2),
+            Of::P99 => ("p99", 1),
+        }
+    }
+
+    fn words(self) -> &'static str {
+        match self {
+            Of::Mean => "mean",
+            Of::Variance => "variance",
+            Of::P99 => "p99",
+        }
+    }
+}
+
+/// What the paper says of a configuration: by which factor a quantity is lower than the baseline's.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Said {
+    /// Place behind the baseline, from 1.
+    pub(crate) configuration: usize,
+    /// `FCFS over VATS`.
+    pub(crate) what: &'static str,
+    /// Mean, variance, p99.
+    pub(crate) factors: [Option<Factor>; 3],
+}
+
+/// A factor as the paper gives it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Factor {
+    /// So much.
+    Of(f64),
+    /// More than one: drawn, or said, without a number.
+    More,
+}
+
+/// All three in numbers.
+pub(crate) const fn numbers(mean: f64, variance: f64, p99: f64) -> [Option<Factor>; 3] {
+    [
+        Some(Factor::Of(mean)),
+        Some(Factor::Of(variance)),
+        Some(Factor::Of(p99)),
+    ]
+}
+
+/// Comparisons by `evenkeel bench compare`, each with what the paper says of its configurations. One that cannot be made says why, and
+/// the others are made.
+pub(crate) fn compared(
+    context: &Context<'_>,
+    comparisons: &[(&str, &[Said])],
+) -> Result<Finding, Error> {
+    let mut finding = Finding::default();
+    let mut remarks = Vec::new();
+    for (at, (command, said)) in comparisons.iter().enumerate() {
+        let share = |part: f64| (context.progress)((at as f64 + part) / comparisons.len() as f64);
+        let context = Context {
+            progress: &share,
+            ..*context
+        };
+        match comparison(&context, command)? {
+            Ok(json) => {
+                let (claims, lacking) = claims(&json, said);
+                finding.claims.extend(claims);
+                remarks.extend(lacking);
+                remarks.push(itself(&json));
+            }
+            Err(why) => remarks.push(format!("`{command}` did not succeed: {why}.")),
+        }
+    }
+    if finding.claims.is_empty() {
+        finding.verdict_without = Some(Verdict::CannotTell);
+    }
+    finding.why = remarks.join(" ");
+    Ok(finding)
+}
+
+/// A comparison with as many and as long rounds as the effort allows.
+fn comparison(context: &Context<'_>, command: &str) -> Result<Answer, Error> {
+    let (rounds, length_s) = (context.pick(4, 10), context.pick(4.0, 30.0));
+    let mut words = words(command);
+    let configurations = words.iter().filter(|word| *word == "--with").count() as f64;
+    // Behind `evenkeel bench compare`, and behind the workload.
+    let place = 3;
+    let of_comparison = [
+        "--rounds".to_owned(),
+        rounds.to_string(),
+        "--json".to_owned(),
+    ];
+    words.splice(place..place, of_comparison);
+    words.extend(["--for".to_owned(), format!("{length_s}s")]);
+    let a_round_s = (configurations + 1.0) * (1.2 * length_s + BESIDE_A_ROUND_S);
+    let expected_s = f64::from(rounds) * a_round_s + SETTING_UP_S * (configurations + 1.0);
+    printed(context, &words, Duration::from_secs_f64(expected_s))
+}
+
+/// The claims, and what is missing for others.
+fn claims(json: &Value, said: &[Said]) -> (Vec<Claim>, Vec<String>) {
+    let (mut claims, mut lacking) = (Vec::new(), Vec::new());
+    for one in said {
+        // Behind the baseline stands the baseline measured again.
+        let configuration = &json["configurations"][one.configuration + 1];
+        let of = [Of::Mean, Of::Variance, Of::P99].into_iter();
+        for (of, factor) in of.zip(one.factors) {
+            let Some(factor) = factor else { continue };
+            let what = format!("{}, {}", one.what, of.words());
+            match ratio(configuration, of) {
+                Some((found, interval)) => claims.push(match factor {
+                    Factor::Of(paper) => Claim::factor(what, paper, found, interval),
+                    Factor::More => Claim::more(what, found, interval),
+                }),
+                None => lacking.push(format!(
+                    "No {what}: the queue of one of the two still grew at the end."
+                )),
+            }
+        }
+        if configuration["consistency"].is_array() {
+            lacking.push(format!(
+                "The data under {} were wrong at the end: {}.",
+                configuration["name"], configuration["consistency"]
+            ));
+        }
+    }
+    (claims, lacking)
+}
+
+/// The baseline over a configuration, with its interval, which reaches 1 if the two are not told apart from the baseline measured
+/// twice.
+fn ratio(configuration: &Value, of: Of) -> Option<(f64, [f64; 2])> {
+    let (name, power) = of.named();
+    let ratio = &configuration["ratio"][name];
+    let over = |end: &str| ratio[end].as_f64().map(|ratio| ratio.powi(-power));
+    let (found, high, low) = (over("median")?, over("low")?, over("high")?);
+    Some(if ratio["told_apart"] == Value::Bool(true) {
+        (found, [low, high])
+    } else {
+        (found, [low.min(1.0), high.max(1.0)])
+    })
+}
+
+/// What the baseline is beside itself: the noise.
+fn itself(json: &Value) -> String {
+    let again = &json["configurations"][1];
+    let number = |of: Of| match ratio(again, of) {
+        Some((found, _)) => format!("{} {found:.2}", of.words()),
+        None => format!("{} unknown", of.words()),
+    };
+    format!(
+        "`{}` beside itself: {}, {}.",
+        json["configurations"][0]["name"].as_str().unwrap_or("?"),
+        number(Of::Mean),
+        number(Of::P99)
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn measured(told_apart: bool) -> Value {
+        let of = |median: f64| json!({"median": median, "low": 0.9 * median, "high": 1.1 * median, "told_apart": told_apart});
+        let ratio = json!({"mean": of(0.5), "sd": of(0.5), "p99": Value::Null});
+        json!({"configurations": [
+            {"name": "--schedule fifo", "ratio": null},
+            {"name": "--schedule fifo (again)", "ratio": ratio},
+            {"name": "--schedule vats", "ratio": ratio, "consistency": "ok"},
+        ]})
+    }
+
+    const SAID: [Said; 1] = [Said {
+        configuration: 1,
+        what: "FIFO over VATS",
+        factors: numbers(2.0, 8.0, 2.0),
+    }];
+
+    #[test]
+    fn a_factor_is_the_baseline_over_the_configuration() {
+        let (claims, lacking) = claims(&measured(true), &SAID);
+        let [mean, variance] = &claims[..] else {
+            panic!("{claims:?}")
+        };
+        assert_eq!((mean.found, mean.verdict), (2.0, Verdict::Agrees));
+        assert!(
+            mean.low < 2.0 && mean.low > 1.8 && mean.high > 2.2,
+            "{mean:?}"
+        );
+        // The standard deviation is halved, the variance a quarter.
+        assert_eq!(variance.found, 4.0);
+        assert!(lacking[0].contains("p99"), "{lacking:?}");
+    }
+
+    #[test]
+    fn what_is_not_told_apart_is_no_effect_for_sure() {
+        let (claims, _) = claims(&measured(false), &SAID);
+        assert_eq!(claims[0].low, 1.0);
+        assert_ne!(claims[0].verdict, Verdict::Differs);
+        assert_eq!(claims[1].verdict, Verdict::CannotTell, "{:?}", claims[1]);
+    }
+
+    #[test]
+    fn the_noise_is_said() {
+        let text = itself(&measured(false));
+        assert_eq!(
+            text,
+            "`--schedule fifo` beside itself: mean 2.00, p99 unknown."
+        );
+    }
+}
