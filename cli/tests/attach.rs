@@ -5,13 +5,15 @@ mod support;
 
 use std::path::PathBuf;
 use std::process::{Child, Command};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::mpsc;
 use std::time::Duration;
 
 use evenkeel_servers::PostgreSql;
 use serde_json::Value;
 
 use support::build::{own_program, program};
-use support::run::{Place, Run, eventually, finish, finish_hearing, signal};
+use support::run::{Place, Run, eventually, finish, finish_hearing, has_opened_all, signal};
 use support::servers::{
     assert_consistent, assert_unhooked, installed, make_pgbench_tables, pgbench, postgres_options,
 };
@@ -32,11 +34,13 @@ impl Working {
     fn start(program: PathBuf, arguments: &[&str]) -> Working {
         let place = Place::new();
         let mut command = place.command(program);
-        command.args(arguments).env("UNTIL", place.file("enough"));
+        let ready = place.file("ready");
+        command.args(arguments).env("READY", &ready);
+        command.env("UNTIL", place.file("enough"));
         let child = Some(command.spawn().unwrap());
-        // Its loader has brought it to its own code.
-        std::thread::sleep(Duration::from_millis(100));
-        Working { place, child }
+        let working = Working { place, child };
+        assert!(eventually(|| ready.exists()), "it has not begun");
+        working
     }
 
     fn threads() -> Working {
@@ -58,6 +62,17 @@ impl Working {
 
     fn attached(&self, options: &[&str]) -> Run {
         finish(self.attach(options).spawn().unwrap())
+    }
+
+    /// A session that is interrupted once it says something like this.
+    fn attached_until(&self, options: &[&str], said: fn(&str) -> bool) -> Run {
+        let session = self.attach(options).spawn().unwrap();
+        let pid = session.id() as i32;
+        finish_hearing(session, move |line| {
+            if said(line) {
+                signal(pid, libc::SIGINT);
+            }
+        })
     }
 
     /// Lets it end.
@@ -115,7 +130,7 @@ fn a_running_program_gives_its_known_answer() {
         .spawn()
         .unwrap();
     finish_hearing(session, move |line| {
-        if line.ends_with("nothing left to open") {
+        if has_opened_all(line) {
             std::fs::write(&enough, "").unwrap();
         }
     })
@@ -137,14 +152,9 @@ fn again_and_again() {
     let pid = working.pid();
     let mut after_first = None;
     for cycle in 0..cycles() {
-        let run = working.attached(&[
-            "--interval",
-            "run_interval",
-            "--for",
-            "300ms",
-            "--json",
-            "run.json",
-        ]);
+        let options = ["--interval", "run_interval", "--json", "run.json"];
+        // The first look at what was measured.
+        let run = working.attached_until(&options, |line| line.contains(" intervals: "));
         let run = run.ended(0);
         assert!(
             run.stderr.contains("attached to process"),
@@ -201,16 +211,24 @@ fn the_session_is_killed_at_any_moment() {
 #[test]
 fn a_session_at_a_time() {
     let working = Working::threads();
-    let first = working
-        .attach(&["--interval", "run_interval", "--for", "3s"])
-        .spawn()
-        .unwrap();
-    std::thread::sleep(Duration::from_millis(1500));
+    let options = ["--interval", "run_interval"];
+    let first = working.attach(&options).spawn().unwrap();
+    let pid = first.id() as i32;
+    let (attached, is_attached) = mpsc::channel();
+    let first = std::thread::spawn(move || {
+        finish_hearing(first, move |line| {
+            if line.contains("attached to process") {
+                let _ = attached.send(());
+            }
+        })
+    });
+    is_attached.recv().expect("the first session attaches");
     working
         .attached(&["--interval", "run_interval", "--for", "1s"])
         .ended(2)
         .said(&["another evenkeel is at work in it"]);
-    finish(first).ended(0);
+    signal(pid, libc::SIGINT);
+    first.join().unwrap().ended(0);
     assert!(working.end().ended(0).stdout.contains(" 0 wrong"));
 }
 
@@ -226,7 +244,8 @@ fn what_cannot_be_attached_to_is_refused_and_unharmed() {
         .run(["attach", "--name", "no-such-server", "--interval", "x"])
         .ended(2)
         .said(&["no process is named no-such-server"]);
-    let source = "// build: gcc -O1 -static fixed.c\n#include <unistd.h>\nint main(void) { for (;;) pause(); }\n";
+    let source = "// build: gcc -O1 -static fixed.c\n#include <fcntl.h>\n#include <stdlib.h>\n#include <unistd.h>\n\
+        int main(void) { close(open(getenv(\"READY\"), O_CREAT | O_WRONLY, 0600)); for (;;) pause(); }\n";
     let fixed = Working::start(own_program("fixed", source), &[]);
     fixed
         .attached(&["--interval", "main"])
@@ -252,6 +271,13 @@ fn a_postgresql_under_load_and_its_backends_to_come() {
     let place = Place::new();
     let postmaster = server.pid().expect("it runs");
     let before = descriptors(postmaster);
+    let over = AtomicBool::new(false);
+    // Connections that stay for a while, and one for each transaction: backends that were there, and those to come.
+    let load = |arguments: &[&str]| {
+        while !over.load(Relaxed) {
+            pgbench(&server, arguments);
+        }
+    };
     let sessions: Vec<Run> = std::thread::scope(|scope| {
         let sessions = scope.spawn(|| {
             let session = || {
@@ -266,13 +292,15 @@ fn a_postgresql_under_load_and_its_backends_to_come() {
                     "run.json",
                 ])
             };
-            (0..2).map(|_| session()).collect()
+            // However they end, the load does.
+            let sessions = std::panic::catch_unwind(|| (0..2).map(|_| session()).collect());
+            over.store(true, Relaxed);
+            sessions
         });
-        // Connections that stay, and one for each transaction: backends that were there, and those to come.
-        let staying = scope.spawn(|| pgbench(&server, &["-c", "4", "-T", "12"]));
-        pgbench(&server, &["-c", "2", "-C", "-T", "12"]);
+        let staying = scope.spawn(|| load(&["-c", "4", "-T", "8"]));
+        load(&["-c", "2", "-C", "-T", "2"]);
         staying.join().expect("no transaction failed");
-        sessions.join().expect("sessions")
+        sessions.join().flatten().expect("sessions")
     });
     for session in sessions {
         session.ended(0);

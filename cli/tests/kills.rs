@@ -7,17 +7,23 @@ use std::io::Write;
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
-use std::time::Duration;
 
 use support::build::{own_program, program};
-use support::run::{Place, Run, eventually, finish, is_root, runs, signal};
+use support::run::{
+    Place, Run, eventually, finish, finish_hearing, has_opened_all, intervals_so_far, is_root,
+    runs, signal,
+};
+use support::servers::assert_unhooked;
 use support::terminal::Terminal;
+
+/// Seconds for which a server would go on that nobody ends: more than any test waits.
+const LONG: &str = "600";
 
 fn server() -> PathBuf {
     own_program("server", include_str!("kills/server.c"))
 }
 
-/// `evenkeel profile` of the server, with a recording and JSON.
+/// `evenkeel profile` of the server, with a recording and JSON. The server goes on until the place has the file `enough`.
 fn profiling(place: &Place, options: &[&str], server_arguments: &[&str]) -> Command {
     let mut command = place.evenkeel([
         "profile",
@@ -32,7 +38,8 @@ fn profiling(place: &Place, options: &[&str], server_arguments: &[&str]) -> Comm
         .args(options)
         .arg("--")
         .arg(server())
-        .args(server_arguments);
+        .args(server_arguments)
+        .env("UNTIL", place.file("enough"));
     command
 }
 
@@ -43,8 +50,9 @@ fn server_under_profile(place: &Place) -> i32 {
     let is_server = |pid: &i32| {
         std::fs::read_to_string(format!("/proc/{pid}/comm")).is_ok_and(|name| name == "server\n")
     };
-    // The recording is flushed every second: records are more than its head and the sites.
-    let recorded = || std::fs::metadata(place.file("run.keel")).is_ok_and(|file| file.len() > 4000);
+    // The recording is flushed every second: some hundred intervals of three records each, beside its head and the sites.
+    let recorded =
+        || std::fs::metadata(place.file("run.keel")).is_ok_and(|file| file.len() > 16_000);
     let there = eventually(|| {
         found = place.processes().into_iter().find(is_server);
         found.is_some() && recorded()
@@ -94,7 +102,7 @@ fn intervals_seen(place: &Place) -> u64 {
 #[test]
 fn the_target_is_killed() {
     let place = Place::new();
-    let profiler = profiling(&place, &[], &["serve", "60"]).spawn().unwrap();
+    let profiler = profiling(&place, &[], &["serve", LONG]).spawn().unwrap();
     signal(server_under_profile(&place), libc::SIGKILL);
     finish(profiler).ended(1).said(&["killed by signal 9"]);
     assert!(intervals_seen(&place) > 100, "what was drained is reported");
@@ -105,10 +113,12 @@ fn the_target_is_killed() {
 #[test]
 fn the_profiler_is_killed() {
     let place = Place::new();
-    // Longer than the lease of ten seconds, after which agents take their hooks out.
-    let profiler = profiling(&place, &[], &["serve", "16"]).spawn().unwrap();
+    let profiler = profiling(&place, &[], &["serve", LONG]).spawn().unwrap();
     let server = server_under_profile(&place);
     signal(profiler.id() as i32, libc::SIGKILL);
+    // The agent does so once the lease has run out.
+    assert_unhooked(server as u32);
+    std::fs::write(place.file("enough"), "").unwrap();
     // Ends when the server does: it holds the other end of the pipe.
     let run = finish(profiler);
     assert_eq!(run.code, None);
@@ -121,12 +131,13 @@ fn the_profiler_is_killed() {
 #[test]
 fn the_profiler_is_stopped_for_longer_than_its_lease() {
     let place = Place::new();
-    let profiler = profiling(&place, &[], &["serve", "17"]).spawn().unwrap();
-    server_under_profile(&place);
+    let profiler = profiling(&place, &[], &["serve", LONG]).spawn().unwrap();
+    let server = server_under_profile(&place);
     let pid = profiler.id() as i32;
     signal(pid, libc::SIGSTOP);
-    std::thread::sleep(Duration::from_secs(12));
+    assert_unhooked(server as u32);
     signal(pid, libc::SIGCONT);
+    std::fs::write(place.file("enough"), "").unwrap();
     let run = finish(profiler).ended(0);
     assert_unpatched(&run);
     assert!(intervals_seen(&place) > 100);
@@ -137,7 +148,7 @@ fn the_profiler_is_stopped_for_longer_than_its_lease() {
 fn ctrl_c_on_a_terminal() {
     let place = Place::new();
     let terminal = Terminal::open();
-    let child = terminal.start(&mut profiling(&place, &[], &["serve", "60"]));
+    let child = terminal.start(&mut profiling(&place, &[], &["serve", LONG]));
     server_under_profile(&place);
     // The terminal sends SIGINT to the profiler and to the server.
     terminal.type_text("\x03");
@@ -152,7 +163,7 @@ fn ctrl_c_on_a_terminal() {
 fn the_profiler_is_asked_to_end() {
     for asked in [libc::SIGTERM, libc::SIGINT, libc::SIGHUP] {
         let place = Place::new();
-        let profiler = profiling(&place, &[], &["serve", "60"]).spawn().unwrap();
+        let profiler = profiling(&place, &[], &["serve", LONG]).spawn().unwrap();
         let server = server_under_profile(&place);
         signal(profiler.id() as i32, asked);
         finish(profiler).ended(0).said(&["VARIANCE TREE"]);
@@ -165,7 +176,7 @@ fn the_profiler_is_asked_to_end() {
 fn the_time_is_up() {
     let place = Place::new();
     let run = finish(
-        profiling(&place, &["--for", "2s"], &["serve", "60"])
+        profiling(&place, &["--for", "2s"], &["serve", LONG])
             .spawn()
             .unwrap(),
     )
@@ -182,26 +193,35 @@ fn the_time_is_up() {
 #[test]
 fn the_command_is_kept() {
     let place = Place::new();
-    let mut profiler = profiling(&place, &["--for", "1500ms", "--keep"], &["serve", "6"])
+    let mut profiler = profiling(&place, &["--for", "1500ms", "--keep"], &["serve", LONG])
         .spawn()
         .unwrap();
     let server = server_under_profile(&place);
     let ended = eventually(|| profiler.try_wait().unwrap().is_some());
     assert!(ended && runs(server), "the profiler ends first");
+    assert_unhooked(server as u32);
+    std::fs::write(place.file("enough"), "").unwrap();
     assert_unpatched(&finish(profiler).ended(0));
     assert!(intervals_seen(&place) > 100);
     assert!(eventually(|| !runs(server)));
 }
 
-/// A server that lives in some way, profiled to its end.
+/// A server that lives in some way, profiled until some hundred intervals are measured; then it ends.
 #[track_caller]
-fn lives(mode: &str, more: &[&str]) -> (Place, Run) {
+fn lives(mode: &str) -> (Place, Run) {
     let place = Place::new();
-    let run = finish(
-        profiling(&place, &[], &[&[mode, "2"], more].concat())
-            .spawn()
-            .unwrap(),
-    )
+    let command = profiling(&place, &[], &[mode, LONG]);
+    let enough = place.file("enough");
+    lives_until(place, command, enough)
+}
+
+#[track_caller]
+fn lives_until(place: Place, mut command: Command, enough: PathBuf) -> (Place, Run) {
+    let run = finish_hearing(command.spawn().unwrap(), move |line| {
+        if intervals_so_far(line).is_some_and(|intervals| intervals > 200) {
+            std::fs::write(&enough, "").unwrap();
+        }
+    })
     .ended(0);
     assert_served(&run);
     assert!(intervals_seen(&place) > 100, "{}", run.stderr);
@@ -211,22 +231,22 @@ fn lives(mode: &str, more: &[&str]) -> (Place, Run) {
 
 #[test]
 fn it_closes_all_descriptors() {
-    lives("closing", &[]);
+    lives("closing");
 }
 
 #[test]
 fn it_closes_all_descriptors_and_starts_itself_anew() {
-    lives("starting", &[]);
+    lives("starting");
 }
 
 #[test]
 fn it_goes_into_the_background() {
-    lives("daemon", &[]);
+    lives("daemon");
 }
 
 #[test]
 fn it_becomes_another_program() {
-    let (_place, run) = lives("changing", &[]);
+    let (_place, run) = lives("changing");
     assert!(run.stdout.ends_with("another program\n"), "{}", run.stdout);
 }
 
@@ -236,7 +256,12 @@ fn it_changes_its_root() {
         return; // chroot needs root
     }
     let root = tempfile::tempdir().unwrap();
-    lives("chroot", &[root.path().to_str().unwrap()]);
+    let place = Place::new();
+    let path = root.path();
+    let mut command = profiling(&place, &[], &["chroot", LONG, path.to_str().unwrap()]);
+    // As the server sees it.
+    command.env("UNTIL", "/enough");
+    lives_until(place, command, path.join("enough"));
 }
 
 /// Lowers a limit of the process that `command` becomes.
@@ -302,7 +327,8 @@ fn a_person_chooses() {
     ]);
     command
         .arg(program("recursion"))
-        .arg("40000")
+        .arg("1600")
+        .env("UNTIL", place.file("enough"))
         .stdin(Stdio::piped());
     // Without a controlling terminal the answers come from standard input.
     // SAFETY: one system call between fork and exec.
@@ -320,13 +346,20 @@ fn a_person_chooses() {
         .unwrap()
         .write_all(b"17\n1\na\n\n")
         .unwrap();
-    let run = finish(profiler)
-        .ended(0)
-        .said(&["Which? Numbers", "Numbers from 1 to"]);
+    // Three rankings are answered: one is opened, then all, then nothing more.
+    let (enough, mut rankings) = (place.file("enough"), 0);
+    let run = finish_hearing(profiler, move |line| {
+        rankings += u32::from(intervals_so_far(line).is_some());
+        if rankings == 3 || has_opened_all(line) {
+            std::fs::write(&enough, "").unwrap();
+        }
+    })
+    .ended(0)
+    .said(&["Which? Numbers", "Numbers from 1 to"]);
     assert!(
         place.json("run.json")["rounds"].as_array().unwrap().len() >= 2,
         "{}",
         run.stderr
     );
-    assert!(run.stdout.starts_with("recursion: 40000 intervals"));
+    assert!(run.printed_intervals("recursion") >= 1600);
 }

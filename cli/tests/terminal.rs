@@ -53,11 +53,18 @@ fn on_terminal(place: &Place, variables: &[(&str, &str)]) -> String {
         "run_interval",
         "--",
         program("stages").to_str().unwrap(),
-        "1500",
+        "500",
     ]);
+    let enough = place.file("enough");
+    command.env("UNTIL", &enough);
     command.envs(variables.iter().copied());
     let child = terminal.start(&mut command);
-    let (code, screen) = terminal.watch(child);
+    // Until the line of progress has moved, and something was found.
+    let (code, screen) = terminal.watch_until(child, |screen| {
+        if screen.contains(" records") && screen.contains("nothing left to open") {
+            std::fs::write(&enough, "").unwrap();
+        }
+    });
     assert_eq!(code, Some(0), "{screen}");
     place.assert_nothing_left();
     screen

@@ -1,8 +1,9 @@
 // Threads that work for ever: each interval is checked, and each system call that the profiler could disturb.
 // build: gcc -O1 -g -pthread threads.c
 //
-// threads N: until the file that UNTIL names is there; prints "intervals" and "wrong".
+// threads N: makes the file that READY names once all run, ends when that is there that UNTIL names; prints "intervals" and "wrong".
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
@@ -78,7 +79,10 @@ int main(int argc, char **argv) {
     }
     pthread_t waiting;
     pthread_create(&waiting, 0, wait_for_events, 0);
-    const char *until = getenv("UNTIL");
+    const char *ready = getenv("READY"), *until = getenv("UNTIL");
+    if (ready) {
+        close(open(ready, O_CREAT | O_WRONLY, 0600));
+    }
     while (until && access(until, F_OK) != 0) {
         pthread_t other;
         void *right = 0;

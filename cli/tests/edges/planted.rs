@@ -22,6 +22,7 @@ pub struct Planted {
     options: Vec<String>,
     argument: Option<String>,
     code: i32,
+    until_opened: bool,
 }
 
 impl Planted {
@@ -41,12 +42,20 @@ impl Planted {
                 .into(),
             argument: None,
             code: 0,
+            until_opened: false,
         }
     }
 
     /// Runs so many intervals.
     pub fn intervals(mut self, intervals: u64) -> Planted {
         self.intervals = intervals;
+        self
+    }
+
+    /// Runs as many again and again until there is nothing left to open.
+    #[allow(dead_code)] // one test program refines
+    pub fn until_opened(mut self) -> Planted {
+        self.until_opened = true;
         self
     }
 
@@ -89,20 +98,27 @@ impl Planted {
     #[track_caller]
     fn measured_in(self, place: &Place) -> (Value, Run) {
         let _quiet = quiet();
-        let count = self.intervals.to_string();
-        let arguments: Vec<&str> = [count.as_str()]
-            .into_iter()
-            .chain(self.argument.as_deref())
-            .collect();
-        let mut alone = place.command(&self.program);
-        let alone = finish(alone.args(&arguments).spawn().unwrap()).ended(self.code);
+        let with_count = |count: u64| -> Vec<String> {
+            let argument = self.argument.iter().cloned();
+            [count.to_string()].into_iter().chain(argument).collect()
+        };
         let options: Vec<&str> = self.options.iter().map(String::as_str).collect();
-        let run = place
-            .profile(&options, &self.program, &arguments)
-            .ended(i32::from(self.code != 0)); // it names the command's own
+        let arguments = with_count(self.intervals);
+        let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+        let (run, intervals) = if self.until_opened {
+            place.profile_until_opened(&options, &self.program, &arguments)
+        } else {
+            let run = place.profile(&options, &self.program, &arguments);
+            (run, self.intervals)
+        };
+        let run = run.ended(i32::from(self.code != 0)); // it names the command's own
+        // In a place of its own: it may write a file, which is the profiled one's here.
+        let elsewhere = Place::new();
+        let mut alone = elsewhere.command(&self.program);
+        let alone = finish(alone.args(with_count(intervals)).spawn().unwrap()).ended(self.code);
         assert_eq!(run.stdout, alone.stdout, "the program's output");
         let profile = place.json("run.json");
-        assert_whole(&profile, self.intervals);
+        assert_whole(&profile, intervals);
         (profile, run)
     }
 }

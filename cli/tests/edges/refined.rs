@@ -12,7 +12,8 @@ use crate::support::build::program;
 fn what_a_holder_does_is_opened_under_the_wait() {
     let spec = "run_interval,within=keep_house";
     let (profile, _) = Planted::at(&program("edges_holder"), spec)
-        .intervals(6400)
+        .intervals(1600)
+        .until_opened()
         .options(&EVERY_INTERVAL)
         .options(&["--threshold", "0.01%"]) // a busy machine varies more than what is planted
         .measured();

@@ -2,8 +2,12 @@
 
 use serde_json::Value;
 
-use super::expect::{Planted, below, named, number, the, ticks_per_ns};
-use super::measure::{EVERY_INTERVAL, assert_complete, calls, measured, measured_with, with_truth};
+use super::expect::{Planted, below, named, number, quiet, the, ticks_per_ns};
+use super::measure::{
+    EVERY_INTERVAL, assert_complete, calls, closed, measured, measured_with, with_truth,
+};
+use crate::support::build::program;
+use crate::support::run::{Place, has_opened_all};
 
 /// The pair's covariance below `node`.
 #[track_caller]
@@ -163,10 +167,25 @@ fn a_dispatcher_that_begins_late() {
     }
 }
 
-/// What runs in the last three quarters was not there when the search began: inner, one call below late.
+/// What runs after the first rest was not there when the search began: inner, one call below late.
 #[test]
 fn a_load_that_changes() {
-    let (profile, _) = measured("phases", "serve", 200_000);
+    let place = Place::new();
+    let (change, enough) = (place.file("change"), place.file("enough"));
+    let profile = {
+        let _quiet = quiet();
+        let hear = move |line: &str| {
+            if has_opened_all(line) {
+                let is_late = line.contains("inner");
+                std::fs::write(if is_late { &enough } else { &change }, "").unwrap();
+            }
+        };
+        let program = program("phases");
+        let options = ["--interval", "serve"];
+        let (run, _) = place.profile_hearing(&options, &program, &["20000"], hear);
+        run.ended(0);
+        closed(place.json("run.json"))
+    };
     let late = named(&profile, "late");
     let seen = profile["seen_elsewhere"].as_array().cloned();
     let found = |name: &str| {

@@ -3,41 +3,21 @@
 use serde_json::Value;
 
 use super::expect::{number, quiet};
-use crate::support::build::own_program;
+use crate::support::build::program;
 use crate::support::run::Place;
-
-/// One stage of two takes three times as long in the second build; the number of intervals is the argument.
-const SOURCE: &str = "// build: gcc -O1 -g changes.c
-#include <stdlib.h>
-#include <x86intrin.h>
-#define FUNCTION __attribute__((noinline, noipa))
-static void spin(unsigned long ticks) { unsigned long begin = __rdtsc(); while (__rdtsc() - begin < ticks) {} }
-FUNCTION int same(int i) { spin(i & 1 ? 60000 : 20000); return i; }
-FUNCTION int changed(int i, int times) { spin(i & 2 ? 100000 * times : 20000); return i; }
-volatile int sink;
-FUNCTION void run_interval(int i, int times) { sink = i; sink = same(i); sink = changed(i, times); }
-int main(int argc, char **argv) { for (int i = 0; argc > 2 && i < atoi(argv[1]); i++) run_interval(i, atoi(argv[2])); }
-";
 
 #[test]
 fn the_changed_stage_shows_as_the_change() {
     let place = Place::new();
-    let program = own_program("changes", SOURCE);
     {
         let _quiet = quiet();
         for (times, recording) in [("1", "before.keel"), ("9", "after.keel")] {
-            let options = [
-                "profile",
-                "--interval",
-                "run_interval",
-                "-o",
-                recording,
-                "--",
-            ];
-            let words = options
-                .into_iter()
-                .chain([program.to_str().unwrap(), "2000", times]);
-            place.run(words).ended(0);
+            let options = ["--interval", "run_interval"];
+            let (run, _) =
+                place.profile_until_opened(&options, &program("changes"), &["1000", times]);
+            run.ended(0);
+            std::fs::rename(place.file("run.keel"), place.file(recording)).unwrap();
+            std::fs::remove_file(place.file("enough")).unwrap();
         }
     }
     let compared = place

@@ -7,7 +7,7 @@ use super::measure::{EVERY_INTERVAL, assert_complete, calls, closed, quiet_run};
 use crate::support::build::program_with;
 
 /// A balanced design of sixteen intervals; see left_calls.cpp.
-const INTERVALS: u64 = 16_000;
+const INTERVALS: u64 = 8_000;
 
 /// By function: how many of sixteen intervals call it, the ticks of all those calls, and its share of the latency's variance.
 const PLANTED: [(&str, f64, f64, f64); 7] = [

@@ -6,11 +6,30 @@ use serde_json::Value;
 use crate::support::build::program;
 use crate::support::run::{Place, Run, finish};
 
-/// Three runs of a second or less: bare, profiled and recorded, and with every call site hooked.
-fn check(name: &str, interval: &str, intervals: u64) {
+/// Three runs: profiled and recorded, until there is nothing left to open; of just so many intervals bare, and with every call site
+/// hooked.
+fn check(name: &str, interval: &str, block: u64) {
     let place = Place::new();
-    let bare = check_profiled(&place, name, interval, intervals);
-    let every = every_site_hooked(&place, name, interval, intervals);
+    let options = ["--interval", interval];
+    let (profiled, intervals) =
+        place.profile_until_opened(&options, &program(name), &[&block.to_string()]);
+    check_against_bare(&place, name, interval, intervals, &profiled);
+}
+
+/// The same where the number of intervals is given: children of such a program are part of its answer.
+fn check_counted(name: &str, interval: &str, intervals: u64) {
+    let place = Place::new();
+    let options = ["--interval", interval];
+    let profiled = place.profile(&options, &program(name), &[&intervals.to_string()]);
+    check_against_bare(&place, name, interval, intervals, &profiled);
+}
+
+fn check_against_bare(place: &Place, name: &str, interval: &str, intervals: u64, profiled: &Run) {
+    let count = intervals.to_string();
+    let bare = finish(place.command(program(name)).arg(&count).spawn().unwrap()).ended(0);
+    assert_same(&bare, profiled, "profiled");
+    assert_recorded(place, name);
+    let every = every_site_hooked(place, name, interval, intervals);
     assert_same(&bare, &every, "every call site hooked");
     assert_eq!(
         place.json("run.json")["closure"]["max_abs_error_ticks"],
@@ -19,13 +38,8 @@ fn check(name: &str, interval: &str, intervals: u64) {
     );
 }
 
-/// The bare run, when the profiled one was the same and its recording says what its profile said.
-fn check_profiled(place: &Place, name: &str, interval: &str, intervals: u64) -> Run {
-    let program = program(name);
-    let count = intervals.to_string();
-    let bare = finish(place.command(&program).arg(&count).spawn().unwrap()).ended(0);
-    let profiled = place.profile(&["--interval", interval], &program, &[&count]);
-    assert_same(&bare, &profiled, "profiled");
+/// The profile adds up, and its recording says the same.
+fn assert_recorded(place: &Place, name: &str) {
     let profile = place.json("run.json");
     assert_eq!(
         profile["closure"]["max_abs_error_ticks"], 0,
@@ -44,7 +58,6 @@ fn check_profiled(place: &Place, name: &str, interval: &str, intervals: u64) -> 
         differing.is_empty(),
         "{name}: a recording says what the profile said, but for {differing:#?}"
     );
-    bare
 }
 
 fn every_site_hooked(place: &Place, name: &str, interval: &str, intervals: u64) -> Run {
@@ -87,36 +100,40 @@ fn assert_same(bare: &Run, other: &Run, how: &str) {
 }
 
 macro_rules! unharmed {
-    ($($name:ident: $interval:literal, $intervals:literal;)*) => {
+    ($($name:ident: $interval:literal, $block:literal;)*) => {
         $(#[test]
         fn $name() {
-            check(stringify!($name), $interval, $intervals);
+            check(stringify!($name), $interval, $block);
         })*
     };
 }
 
 unharmed! {
-    alignment: "run_interval", 200000;
-    args: "execute_sql,label=text:0", 1600;
+    alignment: "run_interval", 20000;
+    args: "execute_sql,label=text:0", 800;
     deep: "run_interval", 40;
-    dlopen: "main>run_interval", 6400;
-    exceptions: "handle_request", 8000;
-    fork: "handle_request", 60;
+    dlopen: "main>run_interval", 3200;
+    exceptions: "handle_request", 4000;
     indirect: "run_interval", 2000;
-    longjmp: "handle_statement", 8000;
-    pair: "begin_transaction..commit_transaction|roll_back_transaction", 3200;
+    longjmp: "handle_statement", 4000;
+    pair: "begin_transaction..commit_transaction|roll_back_transaction", 1600;
     recursion: "run_interval", 1600;
     shared_size: "handle_request", 800;
-    signals: "run_interval", 20000;
-    sigtrap: "run_interval", 20000;
-    stackargs: "run_interval", 50000;
+    signals: "run_interval", 10000;
+    sigtrap: "run_interval", 8000;
+    stackargs: "run_interval", 10000;
     stages: "run_interval", 800;
-    tail: "main>run_interval", 8000;
+    tail: "main>run_interval", 4000;
     threads: "serve>run_interval", 2016;
-    tiny: "run_interval", 4000;
+    tiny: "run_interval", 1000;
     two_sites: "run_interval", 800;
     vfork: "handle_request", 40;
     // virtual is a keyword of Rust: see below.
+}
+
+#[test]
+fn fork() {
+    check_counted("fork", "handle_request", 60);
 }
 
 /// Four intervals are open at a time on one thread, each on a stack of its own, and change places inside of a call. That is refused by

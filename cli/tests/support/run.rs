@@ -62,6 +62,16 @@ impl Run {
         self
     }
 
+    /// How many intervals the known-answer program of this name says that it ran.
+    #[track_caller]
+    pub fn printed_intervals(&self, name: &str) -> u64 {
+        let printed = self.stdout.lines().find_map(|line| {
+            let line = line.strip_prefix(name)?.strip_prefix(": ")?;
+            line.split_once(" intervals,")?.0.parse().ok()
+        });
+        printed.unwrap_or_else(|| panic!("stdout: {}\nstderr: {}", self.stdout, self.stderr))
+    }
+
     /// The run, if it said each of `texts` on standard error, in one run of words whatever its case.
     #[track_caller]
     pub fn said(self, texts: &[&str]) -> Run {
@@ -136,14 +146,16 @@ impl Place {
         words.extend(["--json", "run.json", "-o", "run.keel", "--"].map(OsStr::new));
         words.push(program.as_os_str());
         words.extend(arguments.iter().map(OsStr::new));
-        self.run(words)
+        let mut command = self.evenkeel(words);
+        let run = finish(command.env("PACED", "1").spawn().unwrap());
+        self.assert_nothing_left();
+        run
     }
 
     /// Profiles a program that goes on until the profiler has nothing left to open, however long that takes here. Its
     /// argument is the number of intervals in which it looks up once whether it is to end; returns the run and how many it
     /// ran.
     #[track_caller]
-    #[allow(dead_code)] // not every test program profiles one
     pub fn profile_until_opened(
         &self,
         options: &[&str],
@@ -151,26 +163,36 @@ impl Place {
         arguments: &[&str],
     ) -> (Run, u64) {
         let enough = self.file("enough");
+        self.profile_hearing(options, program, arguments, move |line| {
+            if has_opened_all(line) {
+                std::fs::write(&enough, "").unwrap();
+            }
+        })
+    }
+
+    /// The same; it is `hear`, given each line of standard error as it comes, that makes the file `enough` in this place, which ends
+    /// the program, and `change`, if the program waits for that.
+    #[track_caller]
+    pub fn profile_hearing(
+        &self,
+        options: &[&str],
+        program: &Path,
+        arguments: &[&str],
+        hear: impl FnMut(&str) + Send + 'static,
+    ) -> (Run, u64) {
         let mut command = self.evenkeel(["profile"]);
         command
             .args(options)
             .args(["--json", "run.json", "-o", "run.keel", "--"])
             .arg(program)
             .args(arguments)
-            .env("UNTIL", &enough);
-        let run = finish_hearing(command.spawn().unwrap(), move |line| {
-            if line.ends_with("nothing left to open") {
-                std::fs::write(&enough, "").unwrap();
-            }
-        });
+            .env("PACED", "1")
+            .env("UNTIL", self.file("enough"))
+            .env("CHANGE", self.file("change"));
+        let run = finish_hearing(command.spawn().unwrap(), hear);
         self.assert_nothing_left();
         let name = program.file_name().unwrap().to_str().unwrap();
-        let printed = run.stdout.lines().find_map(|line| {
-            let line = line.strip_prefix(name)?.strip_prefix(": ")?;
-            line.split_once(" intervals,")?.0.parse().ok()
-        });
-        let intervals =
-            printed.unwrap_or_else(|| panic!("stdout: {}\nstderr: {}", run.stdout, run.stderr));
+        let intervals = run.printed_intervals(name);
         (run, intervals)
     }
 
@@ -227,6 +249,18 @@ impl Drop for Place {
             signal(pid, libc::SIGKILL);
         }
     }
+}
+
+/// Whether this line of a session's progress says that refinement has come to its end.
+pub fn has_opened_all(line: &str) -> bool {
+    line.ends_with("nothing left to open")
+}
+
+/// How many intervals a line of a session's progress says were measured.
+pub fn intervals_so_far(line: &str) -> Option<u64> {
+    let (before, _) = line.split_once(" intervals: ")?;
+    let digits = before.rsplit(' ').next()?.replace(',', "");
+    digits.parse().ok()
 }
 
 /// Waits for a child; one that hangs is killed and fails the test.

@@ -52,7 +52,7 @@ int main(int argc, char **argv) {
     unsigned long count = intervals(argc, argv, 100000);
     signal(SIGUSR1, on_signal);
     uint64_t checksum = CHECKSUM_START;
-    for (unsigned long i = 0; i < count; i++) {
+    for (unsigned long i = 0; more(i, &count); i++) {
         checksum = mix(checksum, run_interval(i));
     }
     printf("alignment: %d misaligned\n", (int)misaligned);

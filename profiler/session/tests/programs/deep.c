@@ -28,9 +28,10 @@ FUNCTION uint64_t run_interval(int leaves) {
 }
 
 int main(int argc, char **argv) {
-    volatile unsigned long count = intervals(argc, argv, 40);
+    static unsigned long count;
+    count = intervals(argc, argv, 40);
     volatile uint64_t checksum = CHECKSUM_START;
-    for (volatile unsigned long i = 0; i < count; i++) {
+    for (volatile unsigned long i = 0; more(i, &count); i++) {
         if (setjmp(top) == 0) {
             checksum = mix(checksum, run_interval(i % 2 == 1));
         } else {

@@ -33,7 +33,7 @@ int main(int argc, char **argv) {
     struct design design = {.state = 3};
     uint64_t checksum = CHECKSUM_START;
     nanosleep(&(struct timespec){.tv_nsec = 500000000}, NULL);
-    for (unsigned long i = 0; i < count; i++) {
+    for (unsigned long i = 0; more(i, &count); i++) {
         unsigned command = commands[draw(&design) & 3];
         checksum = mix(checksum, dispatch(command, command == 1272 ? 200000 : 20000));
     }

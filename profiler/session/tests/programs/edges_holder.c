@@ -78,7 +78,7 @@ int main(int argc, char **argv) {
         perror("pthread_create");
         return 1;
     }
-    for (unsigned long i = 0; i < count; i++) {
+    for (unsigned long i = 0; more(i, &count); i++) {
         atomic_store(&is_begun, 0);
         atomic_store(&is_held, 0);
         atomic_store(&asked, draw(&design) & 1 ? 900000 : 300000);

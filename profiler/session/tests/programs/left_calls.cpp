@@ -13,6 +13,7 @@
 //   4-15     5          20
 //
 // t: it is left by the exception. With the catching function credited instead, validate and fetch would seem not to vary.
+#define PACE_INTERVALS 50 // an exception with every call of the unwinder timed
 #include "spin.h"
 
 struct Failed {

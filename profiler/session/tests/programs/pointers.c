@@ -44,7 +44,7 @@ int main(int argc, char **argv) {
     unsigned long count = intervals(argc, argv, 20000);
     struct design design = {.state = 7};
     uint64_t checksum = CHECKSUM_START;
-    for (unsigned long i = 0; i < count; i++) {
+    for (unsigned long i = 0; more(i, &count); i++) {
         unsigned bits = draw(&design);
         uint64_t result = bits & 1 ? evaluate(49, slow, bits & 2 ? 200000 : 20000, i) : evaluate(13, quick, 20000, i);
         checksum = mix(checksum, result);

@@ -7,6 +7,7 @@
 //            with SIG_DFL. Half-way it is replaced by a second handler of the older kind (without SA_SIGINFO).
 //   blocked  has blocked all signals with pthread_sigmask: a breakpoint that strikes it ends the process, so a profiler that
 //            patches live must not let that happen. It runs N intervals as well.
+// Where more intervals are asked for than N, both begin anew.
 #include <pthread.h>
 #include <signal.h>
 
@@ -40,44 +41,59 @@ static void on_trap_old(int signal) {
     wrong = wrong + (signal != SIGTRAP);
 }
 
+// What the blocked thread is to run, and what came of it so far.
+struct blocked {
+    unsigned long first, count;
+    uint64_t checksum;
+};
+
 static void *serve_blocked(void *argument) {
-    unsigned long count = *(unsigned long *)argument;
+    struct blocked *blocked = argument;
     sigset_t all;
     sigfillset(&all);
     pthread_sigmask(SIG_BLOCK, &all, NULL);
-    uint64_t checksum = CHECKSUM_START;
-    for (unsigned long i = 0; i < count; i++) {
-        checksum = mix(checksum, run_interval(i, 0));
+    for (unsigned long i = 0; i < blocked->count; i++) {
+        blocked->checksum = mix(blocked->checksum, run_interval(blocked->first + i, 0));
     }
-    *(unsigned long *)argument = checksum;
     return NULL;
 }
 
-int main(int argc, char **argv) {
-    unsigned long count = intervals(argc, argv, 40000);
-    unsigned long blocked = count;
+// Whether the handlers that were in place were the target's own.
+static int was_default, was_ours = 1;
+
+// One run of both; the main thread's checksum goes on from `checksum`.
+static uint64_t run(struct blocked *blocked, uint64_t checksum) {
+    unsigned long first = blocked->first, count = blocked->count;
     struct sigaction action = {.sa_sigaction = on_trap, .sa_flags = SA_SIGINFO}, before;
     sigfillset(&action.sa_mask);
     sigaction(SIGTRAP, &action, &before);
-    int was_default = before.sa_handler == SIG_DFL;
+    was_default = first ? was_default : before.sa_handler == SIG_DFL;
     pthread_t thread;
-    if (pthread_create(&thread, NULL, serve_blocked, &blocked)) {
+    if (pthread_create(&thread, NULL, serve_blocked, blocked)) {
         perror("pthread_create");
-        return 1;
+        exit(1);
     }
-    uint64_t checksum = CHECKSUM_START;
-    int was_ours = 0;
     for (unsigned long i = 0; i < count; i++) {
         if (i == count / 2) {
             struct sigaction old_kind = {.sa_handler = on_trap_old};
             sigfillset(&old_kind.sa_mask);
             sigaction(SIGTRAP, &old_kind, &before);
-            was_ours = before.sa_sigaction == on_trap;
+            was_ours = was_ours && before.sa_sigaction == on_trap;
         }
-        checksum = mix(checksum, run_interval(i, i % 8 == 0));
+        checksum = mix(checksum, run_interval(first + i, i % 8 == 0));
     }
     pthread_join(thread, NULL);
+    return checksum;
+}
+
+int main(int argc, char **argv) {
+    unsigned long count = intervals(argc, argv, 40000), each = count;
+    uint64_t checksum = CHECKSUM_START;
+    struct blocked blocked = {.count = each, .checksum = CHECKSUM_START};
+    for (; more(blocked.first, &count); blocked.first += each) {
+        checksum = run(&blocked, checksum);
+    }
     printf("sigtrap: %d and %d traps, %d wrong, was default %d, then ours %d\n", (int)new_traps, (int)old_traps, (int)wrong,
            was_default, was_ours);
-    print_result("sigtrap", count, mix(checksum, blocked));
+    print_result("sigtrap", count, mix(checksum, blocked.checksum));
 }

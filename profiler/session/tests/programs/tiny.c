@@ -23,7 +23,7 @@ FUNCTION uint64_t run_interval(uint64_t value) {
 int main(int argc, char **argv) {
     unsigned long count = intervals(argc, argv, 10000);
     uint64_t checksum = CHECKSUM_START;
-    for (unsigned long i = 0; i < count; i++) {
+    for (unsigned long i = 0; more(i, &count); i++) {
         checksum = mix(checksum, run_interval(i));
     }
     print_result("tiny", count, checksum);
