@@ -5,7 +5,8 @@
 //! Nothing is written to a file before the one before it is durable as a whole.
 //!
 //! All of a file's blocks are taken from the disk before it is used, and spare files are kept ahead ([`StreamFiles::room`]), so that
-//! what has been appended can be written, transactions be undone and the log be opened again though the disk be full.
+//! what has been appended can be written, transactions be undone and the log be opened again though the disk be full. Opening takes a
+//! spare file only if another is left; if not it [goes on](StreamFiles::go_on) in the last file.
 
 use std::io;
 use std::sync::Arc;
@@ -15,6 +16,7 @@ use evenkeel_disk::{Access, Create, Directory, File};
 use crate::Lsn;
 use crate::closure::{NONE, Vector};
 use crate::format::{BatchHeader, FILE_HEADER_BYTES, FileHeader};
+use crate::recovery::{StreamEnd, Tail};
 use crate::sync::Mutex;
 
 /// How many files are kept to be used again.
@@ -132,32 +134,53 @@ pub(crate) struct StreamFiles {
 }
 
 impl StreamFiles {
-    /// Begins the first file of an epoch, with this number, unless the disk is full: then it is begun with the first batch.
-    /// `older` are the files of earlier epochs, in order; `last` is the stream's last LSN.
-    pub(crate) fn begin(
-        place: Place,
-        number: u64,
-        older: Vec<OldFile>,
-        mut spares: Vec<String>,
-        last: Lsn,
-    ) -> io::Result<StreamFiles> {
+    /// The files of a stream as they were found, at their `end`. `place` is that of the last epoch.
+    pub(crate) fn found(place: Place, end: StreamEnd) -> StreamFiles {
+        let mut spares = end.spares;
         spares.retain(|name| place.is_whole_spare(name));
-        let mut files = StreamFiles {
+        StreamFiles {
             place,
             current: None,
-            number: number - 1,
+            number: end.number,
             offset: 0,
             size: 0,
-            last,
-            older,
+            last: end.last,
+            older: end.older,
             spares,
             next_prepared: 0,
             batch: Vec::new(),
-        };
-        match files.next_file(1, &NONE, 0) {
-            Err(error) if error.kind() != io::ErrorKind::StorageFull => Err(error),
-            _ => Ok(files),
         }
+    }
+
+    /// Whether no spare file would be left if another was begun.
+    pub(crate) fn has_no_second_spare(&self) -> bool {
+        self.spares.len() < 2
+    }
+
+    /// Begins the first file of a new epoch, unless the disk is full: then it is begun with the first batch. Of the last epoch `kept`
+    /// was kept.
+    pub(crate) fn begin_epoch(&mut self, kept: Vector) -> io::Result<()> {
+        self.place.epoch += 1;
+        self.place.kept = kept;
+        match self.next_file(1, &NONE, 0) {
+            Err(error) if error.kind() != io::ErrorKind::StorageFull => Err(error),
+            _ => Ok(()),
+        }
+    }
+
+    /// Goes on with the last epoch where what is kept ends. What is behind that is made zeros first, so that it is never taken for a
+    /// part of what will be written.
+    pub(crate) fn go_on(&mut self, tail: Option<Tail>) -> io::Result<()> {
+        let Some(Tail { file, offset }) = tail else {
+            return Ok(());
+        };
+        self.size = file.len()?;
+        self.offset = offset;
+        clear(&*file, offset, self.size)?;
+        file.sync_data()?;
+        self.current = Some(CurrentFile::new(file));
+        self.older.pop();
+        Ok(())
     }
 
     /// Writes a batch, padded so that it ends at a multiple of `block_bytes`; does not sync it.
@@ -216,6 +239,17 @@ impl StreamFiles {
         self.number += 1;
         self.offset = FILE_HEADER_BYTES;
         Ok(())
+    }
+
+    /// Whether a batch without records fits into the current file.
+    pub(crate) fn has_room_for_mark(&self, block_bytes: u64) -> bool {
+        let mark = BatchHeader::bytes(self.place.streams) as u64;
+        self.current.is_some() && (self.offset + mark).next_multiple_of(block_bytes) <= self.size
+    }
+
+    /// Whether there is none to write to, or none for when that is full.
+    pub(crate) fn are_too_few(&self) -> bool {
+        self.current.is_none() || self.spares.is_empty()
     }
 
     /// The file being written, if one was begun.
@@ -378,6 +412,22 @@ fn fill(file: &dyn File, size: u64) -> io::Result<()> {
     Ok(())
 }
 
+/// Makes what is not zero between two offsets zeros.
+fn clear(file: &dyn File, from: u64, to: u64) -> io::Result<()> {
+    let mut piece = vec![0; FILL_BYTES];
+    let mut at = from;
+    while at < to {
+        let wanted = FILL_BYTES.min((to - at) as usize);
+        let count = file.read_at(&mut piece[..wanted], at)?;
+        if piece[..count].iter().any(|&byte| byte != 0) {
+            piece[..count].fill(0);
+            file.write_at(&piece[..count], at)?;
+        }
+        at += wanted as u64;
+    }
+    Ok(())
+}
+
 #[cfg(test)]
 mod tests {
     use evenkeel_disk::faults::FaultDisk;
@@ -412,11 +462,19 @@ mod tests {
             directory: directory.clone(),
             stream: 0,
             streams: 1,
-            epoch: 1,
+            epoch: 0,
             kept: NONE,
             segment_bytes: FILE_HEADER_BYTES + 1024,
         };
-        let mut files = StreamFiles::begin(place, 1, Vec::new(), Vec::new(), Lsn::ZERO).unwrap();
+        let nothing = StreamEnd {
+            older: Vec::new(),
+            spares: Vec::new(),
+            number: 0,
+            last: Lsn::ZERO,
+            tail: None,
+        };
+        let mut files = StreamFiles::found(place, nothing);
+        files.begin_epoch(NONE).unwrap();
         assert!(!write(&mut files, 1));
         assert!(!write(&mut files, 2));
         assert!(files.wants_spare(), "the file is more than half full");

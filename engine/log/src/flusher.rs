@@ -63,11 +63,15 @@ impl Flusher {
 
 fn run(log: &Weak<Log>, shared: &Shared) {
     let mut last_flush = Instant::now();
+    let mut woken = false;
     loop {
         let Some(log) = log.upgrade() else {
             return;
         };
-        log.prepare_spares();
+        // Only when a leader asks for it: while the log is opened, redo may need the room.
+        if woken {
+            log.prepare_spares();
+        }
         let settings = log.settings();
         if last_flush.elapsed() >= settings.flush_interval {
             last_flush = Instant::now();
@@ -77,23 +81,36 @@ fn run(log: &Weak<Log>, shared: &Shared) {
             }
         }
         drop(log);
-        if shared.stopped_before(last_flush + settings.flush_interval) {
-            return;
+        match shared.wait_until(last_flush + settings.flush_interval) {
+            Wake::Stop => return,
+            wake => woken = wake == Wake::Asked,
         }
     }
 }
 
+/// Why the thread goes on.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Wake {
+    Stop,
+    /// It was woken.
+    Asked,
+    Time,
+}
+
 impl Shared {
-    /// Waits for the time, or to be woken; whether the thread shall end.
-    fn stopped_before(&self, time: Instant) -> bool {
+    /// Waits for the time, or to be woken.
+    fn wait_until(&self, time: Instant) -> Wake {
         let mut state = lock(&self.state);
         if !state.woken && !state.stop {
             let timeout = time.saturating_duration_since(Instant::now());
             let waited = self.wake.wait_timeout(state, timeout);
             state = waited.unwrap_or_else(PoisonError::into_inner).0;
         }
-        state.woken = false;
-        state.stop
+        match (state.stop, std::mem::take(&mut state.woken)) {
+            (true, _) => Wake::Stop,
+            (false, true) => Wake::Asked,
+            (false, false) => Wake::Time,
+        }
     }
 }
 

@@ -12,7 +12,7 @@
 //! ```
 //! A file's *number* counts up within its stream and is repeated in its batches, so what an earlier life of a
 //! recycled file left is never taken for new. *Index* counts a stream's batches of one *epoch*, the time from one
-//! opening of the log to the next. *Durable* is how far each stream was known to be durable when the header was
+//! opening of the log to the next; an opening that finds too few spare files goes on with the last epoch, in its files. *Durable* is how far each stream was known to be durable when the header was
 //! written: less than that being there is damage, not a crash. *Kept* is what recovery kept of the epoch before.
 
 use crate::Lsn;

@@ -23,6 +23,13 @@ pub(crate) struct FoundBatch {
     pub bytes: u64,
 }
 
+impl FoundBatch {
+    /// Those without are marks: they say how far the streams are durable.
+    pub(crate) fn has_records(&self) -> bool {
+        self.last > Lsn::ZERO
+    }
+}
+
 /// A file, and the batches in it up to the first that is missing or broken.
 #[derive(Debug)]
 pub(crate) struct FoundFile {
@@ -39,6 +46,11 @@ pub(crate) struct FoundFile {
 }
 
 impl FoundFile {
+    /// The batches in a row, with their indices.
+    pub(crate) fn indexed(&self) -> impl Iterator<Item = (u64, &FoundBatch)> {
+        (self.header.first_index..).zip(&self.batches)
+    }
+
     /// Index of the last batch in a row.
     pub(crate) fn last_index(&self) -> u64 {
         self.header.first_index - 1 + self.batches.len() as u64

@@ -41,7 +41,7 @@
 //!
 //! ## Use by recovery
 //! `Log::open` finds the end, writes again and syncs what nothing proves to be durable (after a kill or a failed sync it
-//! may be in the page cache only) and begins a new epoch whose LSNs are all larger. So the store may append compensation records at once, while it scans with
+//! may be in the page cache only) and goes on with LSNs that are all larger, in new files if there are spare ones. So the store may append compensation records at once, while it scans with
 //! `Recovered`, which yields only what was there before. The store keeps the LSN of its last checkpoint itself
 //! (`evenkeel_disk::write_atomically`) and recycles what it no longer needs: everything before the smallest of the
 //! checkpoint's LSN, the dirty pages' recovery LSNs and the first LSNs of running transactions.
@@ -55,6 +55,7 @@ mod flusher;
 mod format;
 mod found;
 mod log;
+mod opening;
 mod record;
 mod recovery;
 mod scan;

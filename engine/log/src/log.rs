@@ -8,8 +8,9 @@ use evenkeel_disk::Directory;
 
 use crate::commit::Who;
 use crate::error::LogError;
-use crate::files::{Place, StreamFiles};
+use crate::files::StreamFiles;
 use crate::flusher::Flusher;
+use crate::opening::begin_files;
 use crate::record::{Lsn, MAX_PAYLOAD_BYTES, NewRecord};
 use crate::recovery::inspect;
 use crate::scan::Recovered;
@@ -50,6 +51,15 @@ pub(crate) struct StreamIo {
 }
 
 impl StreamIo {
+    fn new(files: StreamFiles) -> StreamIo {
+        StreamIo {
+            room: AtomicU64::new(files.room()),
+            files: Mutex::new(files),
+            batch: [Condvar::default(), Condvar::default()],
+            synced: Condvar::default(),
+        }
+    }
+
     fn add_spares(&self, spares: impl IntoIterator<Item = String>) {
         let mut files = self.files.lock();
         files.add_spares(spares);
@@ -82,29 +92,18 @@ impl Log {
         }
         settings.active_streams = settings.active_streams.clamp(1, count);
         let found = inspect(&directories)?;
-        let mut streams = Vec::with_capacity(count);
-        for (stream, (directory, end)) in directories.into_iter().zip(found.streams).enumerate() {
-            let place = Place {
-                directory,
-                stream,
-                streams: count,
-                epoch: found.epoch + 1,
-                kept: found.kept,
-                segment_bytes: settings.segment_bytes,
-            };
-            let files = StreamFiles::begin(place, end.number + 1, end.older, end.spares, end.last)
-                .map_err(LogError::io("beginning a log file"))?;
-            streams.push(StreamIo {
-                room: AtomicU64::new(files.room()),
-                files: Mutex::new(files),
-                batch: [Condvar::default(), Condvar::default()],
-                synced: Condvar::default(),
-            });
-        }
+        let begun = begin_files(
+            directories,
+            found.epoch,
+            found.streams,
+            settings.segment_bytes,
+        )
+        .map_err(LogError::io("beginning a log file"))?;
+        let streams = begun.files.into_iter().map(StreamIo::new).collect();
         let flusher = settings.flusher;
         let active_streams = AtomicUsize::new(settings.active_streams);
         let last = AtomicU64::new(found.newest.0);
-        let mut state = State::new(settings, count, found.newest);
+        let mut state = State::new(settings, count, found.newest, &begun.batches);
         state.statistics.streams = vec![StreamStatistics::default(); count];
         let log = Arc::new(Log {
             state: Mutex::new(state),
@@ -118,6 +117,9 @@ impl Log {
             active_streams,
             reserving: Mutex::new(()),
         });
+        if begun.is_unmarked {
+            log.mark()?;
+        }
         if flusher {
             log.flusher
                 .start(&log)
@@ -265,11 +267,11 @@ impl Log {
         Ok(())
     }
 
-    /// Whether a stream could not begin its file when the log was opened, nor since.
+    /// Whether the disk was too full for a stream's files when the log was opened, and is since.
     pub fn lacks_files(&self) -> bool {
         self.streams
             .iter()
-            .any(|stream| stream.files.lock().current().is_none())
+            .any(|stream| stream.files.lock().are_too_few())
     }
 
     /// Prepares files ahead of need, so that no committer has to.
@@ -291,6 +293,20 @@ impl Log {
                     Err(_) => break,
                 }
             }
+        }
+    }
+
+    /// Marks the end of what was found, if there is room: what disappears of it later is damage then.
+    fn mark(&self) -> Result<(), LogError> {
+        let state = self.state.lock();
+        let block_bytes = state.settings.block_bytes as u64;
+        let has_room = |stream: &usize| {
+            let files = self.streams[*stream].files.lock();
+            files.has_room_for_mark(block_bytes)
+        };
+        match (0..self.streams.len()).find(has_room) {
+            Some(stream) => self.lead(state, stream, Level::Durable).check(),
+            None => Ok(()),
         }
     }
 

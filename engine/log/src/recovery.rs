@@ -9,32 +9,49 @@
 //! operating system's cache has it, and takes it for clean. So the batches that nothing says are durable are written and
 //! synced [again](FoundFile::write_again) before anything is built on them. They are all in the last file of their
 //! stream, because a file is begun when the one before it is durable as a whole.
+//!
+//! What is appended next begins an epoch of its own, in new files, so that nothing need be done about the batches that are not kept.
+//! Without enough spare files for that the last epoch [goes on](StreamEnd::tail): what is not kept is overwritten with zeros first. That
+//! takes no room, so that openings on a full disk can be cut short and tried again without end. What is kept is written down by the new
+//! files' headers, else by a batch without records ([`LastEpoch::is_unmarked`]).
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use evenkeel_disk::Directory;
+use evenkeel_disk::{Directory, File};
 
 use crate::Lsn;
 use crate::closure::{NONE, Vector, largest_closed, raise};
 use crate::error::LogError;
 use crate::files::{OldFile, parse_log_name};
+use crate::format::FILE_HEADER_BYTES;
 use crate::found::{FoundFile, FoundStream, find};
 use crate::scan::{KeptFile, Recovered};
 
 /// A stream's limit in an epoch of which all its files have been recycled.
 const ALL: u64 = u64::MAX >> 1;
 
-/// What the next epoch starts from.
+/// What was found, and what the log goes on from.
 pub(crate) struct Inspection {
     pub recovered: Recovered,
-    /// Number of the last epoch; 0 if there was none.
-    pub epoch: u64,
-    /// What is kept of it.
-    pub kept: Vector,
+    pub epoch: LastEpoch,
     /// The largest LSN seen, kept or not.
     pub newest: Lsn,
     pub streams: Vec<StreamEnd>,
+}
+
+/// The epoch found last.
+pub(crate) struct LastEpoch {
+    /// 0 if there was none.
+    pub number: u64,
+    /// What is kept of it.
+    pub kept: Vector,
+    /// What was kept of the one before it.
+    pub kept_before: Vector,
+    /// Whether its files can be written on: nothing is said to be durable that is not kept.
+    pub can_go_on: bool,
+    /// Whether nothing says yet that all records kept are durable.
+    pub is_unmarked: bool,
 }
 
 /// Where a stream ended.
@@ -45,6 +62,14 @@ pub(crate) struct StreamEnd {
     pub number: u64,
     /// The last LSN kept.
     pub last: Lsn,
+    /// Where the last epoch's batches that are kept end; `None` if the stream has no file of it.
+    pub tail: Option<Tail>,
+}
+
+/// The end of what is kept, in the last file of a stream.
+pub(crate) struct Tail {
+    pub file: Arc<dyn File>,
+    pub offset: u64,
 }
 
 /// Looks at everything and decides what is kept.
@@ -83,9 +108,7 @@ pub(crate) fn inspect(directories: &[Arc<dyn Directory>]) -> Result<Inspection, 
         .iter()
         .map(|&epoch| Ok((epoch, kept_of(&streams, epoch)?)))
         .collect::<Result<Vec<(u64, Kept)>, LogError>>()?;
-    let last = kept
-        .last()
-        .map_or((0, NONE), |(epoch, kept)| (*epoch, kept.kept));
+    let epoch = last_epoch(&streams, kept.last());
     for (number, stream) in streams.iter().enumerate() {
         if let Some(file) = stream.files.last() {
             let (_, kept) = kept
@@ -99,7 +122,45 @@ pub(crate) fn inspect(directories: &[Arc<dyn Directory>]) -> Result<Inspection, 
         .into_iter()
         .map(|(epoch, kept)| (epoch, kept.kept))
         .collect();
-    Ok(keep(streams, &kept, last, newest, stray))
+    let (recovered, streams) = keep(streams, &kept, epoch.number, stray);
+    Ok(Inspection {
+        recovered,
+        epoch,
+        newest,
+        streams,
+    })
+}
+
+fn last_epoch(streams: &[FoundStream], last: Option<&(u64, Kept)>) -> LastEpoch {
+    let Some((epoch, last)) = last else {
+        return LastEpoch {
+            number: 0,
+            kept: NONE,
+            kept_before: NONE,
+            can_go_on: false,
+            is_unmarked: false,
+        };
+    };
+    let is_unmarked = |(number, stream): (usize, &FoundStream)| {
+        let files = stream
+            .files
+            .iter()
+            .filter(|file| file.header.epoch == *epoch);
+        let unmarked = last.durable[number] + 1..=last.kept[number];
+        files
+            .flat_map(FoundFile::indexed)
+            .any(|(index, batch)| unmarked.contains(&index) && batch.has_records())
+    };
+    let mut files = streams.iter().flat_map(|stream| &stream.files);
+    let file = files.find(|file| file.header.epoch == *epoch);
+    let is_kept = |(durable, kept): (&u64, &u64)| durable <= kept;
+    LastEpoch {
+        number: *epoch,
+        kept: last.kept,
+        kept_before: file.map_or(NONE, |file| file.header.kept),
+        can_go_on: last.durable.iter().zip(&last.kept).all(is_kept),
+        is_unmarked: streams.iter().enumerate().any(is_unmarked),
+    }
 }
 
 /// What is kept of an epoch, and how much of it is known to be durable.
@@ -185,10 +246,9 @@ fn extent(stream: &FoundStream, number: usize, epoch: u64) -> Result<(u64, u64),
 fn keep(
     streams: Vec<FoundStream>,
     kept: &[(u64, Vector)],
-    (epoch, kept_last): (u64, Vector),
-    newest: Lsn,
+    last_epoch: u64,
     mut discarded_bytes: u64,
-) -> Inspection {
+) -> (Recovered, Vec<StreamEnd>) {
     let mut recovered = Recovered::default();
     let mut ends = Vec::with_capacity(streams.len());
     for (number, stream) in streams.into_iter().enumerate() {
@@ -203,6 +263,7 @@ fn keep(
             spares: stream.spares,
             number: 0,
             last: Lsn::ZERO,
+            tail: None,
         };
         let mut files = Vec::new();
         for file in stream.files {
@@ -221,6 +282,10 @@ fn keep(
                 .unwrap_or_default();
             end.last = end.last.max(last).max(file.header.base);
             end.number = file.header.number;
+            end.tail = (file.header.epoch == last_epoch).then(|| Tail {
+                file: file.file.clone(),
+                offset: FILE_HEADER_BYTES + keeping.iter().map(|batch| batch.bytes).sum::<u64>(),
+            });
             end.older.push(OldFile {
                 number: end.number,
                 last: end.last,
@@ -237,11 +302,5 @@ fn keep(
         ends.push(end);
     }
     recovered.discarded_bytes = discarded_bytes;
-    Inspection {
-        recovered,
-        epoch,
-        kept: kept_last,
-        newest,
-        streams: ends,
-    }
+    (recovered, ends)
 }

@@ -85,15 +85,22 @@ pub(crate) enum Whereabouts {
 }
 
 impl State {
-    pub(crate) fn new(settings: LogSettings, streams: usize, last: Lsn) -> State {
+    /// Of a log whose `streams` have so many `batches` already, durable with all they need, and whose last LSN is `last`.
+    pub(crate) fn new(settings: LogSettings, streams: usize, last: Lsn, batches: &Vector) -> State {
+        let stream = |&batches: &u64| Stream {
+            sealed: batches,
+            written: batches,
+            durable: batches,
+            ..Stream::default()
+        };
         State {
             settings,
             statistics: LogStatistics::default(),
             failed: None,
             last,
             open: Collected::default(),
-            streams: (0..streams).map(|_| Stream::default()).collect(),
-            closed: [NONE; 2],
+            streams: batches.iter().take(streams).map(stream).collect(),
+            closed: [*batches; 2],
             ranges: VecDeque::new(),
             next_stream: 0,
         }

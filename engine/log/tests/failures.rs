@@ -238,3 +238,48 @@ fn what_reopening_found_after_a_failed_sync_survives_a_power_failure() {
         }
     }
 }
+
+/// An opening needs no room beyond what was taken before, however often it is cut short: without a second spare file the log goes on
+/// in its last one. What was kept is marked there once.
+#[test]
+fn openings_take_no_room() {
+    for streams in [1, 2, 4] {
+        let settings = LogSettings {
+            segment_bytes: 4096 + 64 * 512,
+            ..fixture::settings(FlushPolicy::EagerFlush)
+        };
+        let open = |disk: &FaultDisk| {
+            Log::open(fixture::directories(disk, streams), settings.clone()).unwrap()
+        };
+        let mut disk = FaultDisk::new();
+        let (log, _) = open(&disk);
+        log.reserve(4096).unwrap();
+        let mut committed = Vec::new();
+        for opening in 0..12 {
+            let (log, recovered) = open(&disk);
+            let files = disk.files();
+            let used: u64 = files.iter().map(|(_, len)| len).sum();
+            disk.set_capacity(Some(used));
+            let found: Vec<Lsn> = scan(&recovered, Lsn::ZERO)
+                .unwrap()
+                .iter()
+                .map(|record| record.lsn)
+                .collect();
+            assert_eq!(found, committed, "opening {opening} of {streams} streams");
+            let lsn = log.append(&plain(1, b"undone")).unwrap();
+            log.commit(lsn).unwrap();
+            committed.push(lsn);
+            assert_eq!(disk.files(), files, "it wrote to what there was");
+            disk = match opening % 2 {
+                0 => disk.after_kill(),
+                _ => disk.after_power_failure(opening),
+            };
+            // Openings that come to nothing.
+            for operations in 1..6 {
+                disk.cut_power_at(disk.operations() + operations);
+                let _ = Log::open(fixture::directories(&disk, streams), settings.clone());
+                disk = disk.after_kill();
+            }
+        }
+    }
+}

@@ -39,8 +39,13 @@ fn number(name: &str, default: u64) -> u64 {
 fn no_chain_of_faults_loses_anything() {
     let first = number("EVENKEEL_CHAINS_SEED", 1);
     let count = number("EVENKEEL_CHAINS", CHAINS);
-    if let Some((found, test)) = chains::search(first..first + count) {
-        panic!("chain {found} of {count} fails: {test}");
+    if let Some(found) = chains::search(first..first + count) {
+        panic!(
+            "chain {} of {count} fails after {:.1} s: {}",
+            found.chain,
+            found.took.as_secs_f64(),
+            found.test
+        );
     }
 }
 

@@ -16,7 +16,7 @@ mod inode;
 mod names;
 mod simulated;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -202,6 +202,18 @@ impl FaultDisk {
             (path(directory, name), len)
         };
         state.names.all().map(describe).collect()
+    }
+
+    /// The same with the bytes of every file, as a process reads them.
+    pub fn contents(&self) -> BTreeMap<String, Vec<u8>> {
+        let state = self.state();
+        let read = |((directory, name), &inode): (&(String, String), &usize)| {
+            (
+                path(directory, name),
+                state.inodes[inode].visible().to_vec(),
+            )
+        };
+        state.names.all().map(read).collect()
     }
 
     /// Changes the byte at `offset` of a file by exclusive or with `mask`, durably and unnoticed.

@@ -9,6 +9,7 @@ pub mod run;
 pub mod shrink;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::{Duration, Instant};
 
 use plan::Plan;
 
@@ -26,14 +27,29 @@ pub fn failure_of(plan: &Plan) -> Option<String> {
     }
 }
 
-/// Goes through the plan of each seed; the number of the first that fails, from 1, and a test that fails for the same
-/// reason, as short as it can be made.
-pub fn search(seeds: impl Iterator<Item = u64>) -> Option<(u64, String)> {
-    for (count, seed) in (1..).zip(seeds) {
+/// A chain that fails.
+pub struct Found {
+    /// Its number in the search, from 1.
+    pub chain: u64,
+    /// How long the search took.
+    pub took: Duration,
+    /// What was wrong, and a test that fails for the same reason, as short as it can be made.
+    pub test: String,
+}
+
+/// Goes through the plan of each seed to the first that fails.
+pub fn search(seeds: impl Iterator<Item = u64>) -> Option<Found> {
+    let begun = Instant::now();
+    for (chain, seed) in (1..).zip(seeds) {
         let plan = Plan::draw(seed);
         if let Some(what) = failure_of(&plan) {
+            let took = begun.elapsed();
             let (plan, what) = shrink::shrink(plan, what);
-            return Some((count, format!("{what}\n\n{}", plan.as_test())));
+            return Some(Found {
+                chain,
+                took,
+                test: format!("{what}\n\n{}", plan.as_test()),
+            });
         }
     }
     None

@@ -50,7 +50,20 @@ pub enum Event {
     TornWrite(During, &'static str, u64),
     /// The disk has so many bytes left.
     DiskFull(During, u64),
+    /// On a disk with so many bytes left a transaction is left running and the process killed, and then so many openings are cut
+    /// short one after the other: each so many disk operations after the one before would have been, by a power failure with
+    /// the image 0 by a kill.
+    KilledWhileFull {
+        room: u64,
+        openings: u64,
+        after: u64,
+        image: u64,
+    },
     FreeSpace,
+    /// Two open the directory at the same time, and a third later.
+    RacingOpens,
+    /// An opening while nothing can be written.
+    ReadOnly,
     /// The page cache forgets what it takes for clean.
     EvictCache,
 }
@@ -144,7 +157,7 @@ impl Event {
         let file = draws.of(&["", "log", "pages", "pages", "double", "checkpoint"]);
         // Opening and a checkpoint have some tens of operations, a transaction has a few.
         let after = 1 + draws.of(&[8, 40, 120]) * draws.below(16) / 16;
-        match draws.below(21) {
+        match draws.below(24) {
             0..2 => Event::Work(1 + draws.below(12)),
             2..4 => Event::Grow(1 + draws.below(3)),
             4 => Event::Checkpoint,
@@ -160,7 +173,15 @@ impl Event {
                 0 => Event::FreeSpace,
                 _ => Event::DiskFull(during, draws.of(&[0, 4 << 10, 64 << 10, 256 << 10])),
             },
-            _ => Event::EvictCache,
+            19 => Event::EvictCache,
+            21 => Event::KilledWhileFull {
+                room: draws.of(&[0, 4 << 10, 64 << 10, 256 << 10]),
+                openings: 1 + draws.below(8),
+                after,
+                image: draws.of(&[0, after]),
+            },
+            22 => Event::RacingOpens,
+            _ => Event::ReadOnly,
         }
     }
 }

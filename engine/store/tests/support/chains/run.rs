@@ -164,15 +164,12 @@ impl Runner<'_> {
             }
             Event::Kill(during, after) => {
                 self.act(during, |runner| runner.cut_after(after))?;
-                let left = self.disk.after_kill();
-                self.go_on_with(left);
+                self.kill();
                 Ok(())
             }
             Event::PowerFailure(during, after, image) => {
                 self.act(during, |runner| runner.cut_after(after))?;
-                let left = self.disk.after_power_failure(image);
-                self.model.lose_cache();
-                self.go_on_with(left);
+                self.fail_power(image);
                 Ok(())
             }
             Event::FailedSync(during, file, skip) => {
@@ -188,13 +185,32 @@ impl Runner<'_> {
             Event::DiskFull(during, room) => {
                 let was_faulty = self.faulty;
                 self.act(during, |runner| {
-                    let used: u64 = runner.disk.files().iter().map(|(_, len)| len).sum();
-                    runner.capacity = Some(used + room);
-                    runner.disk.set_capacity(runner.capacity);
+                    runner.fill_disk(room);
                     // A full disk is no fault: nothing but an error of that is to be expected.
                     runner.faulty = was_faulty;
                 })
             }
+            Event::KilledWhileFull {
+                room,
+                openings,
+                after,
+                image,
+            } => {
+                self.with_store(|runner| {
+                    runner.fill_disk(room);
+                    runner.leave_running_and_log_it()
+                })?;
+                for opening in 0..openings {
+                    self.cut(image);
+                    self.cut_after(after + opening);
+                    self.faulty = true;
+                    self.open()?;
+                }
+                self.cut(image);
+                self.open()
+            }
+            Event::RacingOpens => self.race(),
+            Event::ReadOnly => self.open_read_only(),
             Event::FreeSpace => {
                 self.capacity = None;
                 self.disk.set_capacity(None);
@@ -216,9 +232,7 @@ impl Runner<'_> {
         self.step(Event::FreeSpace)?;
         self.disk.heal();
         self.reopen()?;
-        let left = self.disk.after_power_failure(self.plan.seed);
-        self.model.lose_cache();
-        self.go_on_with(left);
+        self.fail_power(self.plan.seed);
         self.reopen()?;
         self.drop_store();
         if self.plan.setting.threads {
@@ -276,6 +290,119 @@ impl Runner<'_> {
         });
     }
 
+    /// The disk has so many bytes left.
+    fn fill_disk(&mut self, room: u64) {
+        let used: u64 = self.disk.files().iter().map(|(_, len)| len).sum();
+        self.capacity = Some(used + room);
+        self.disk.set_capacity(self.capacity);
+    }
+
+    fn kill(&mut self) {
+        let left = self.disk.after_kill();
+        self.go_on_with(left);
+    }
+
+    fn fail_power(&mut self, image: u64) {
+        let left = self.disk.after_power_failure(image);
+        self.model.lose_cache();
+        self.go_on_with(left);
+    }
+
+    /// A power failure, or a kill for the image 0.
+    fn cut(&mut self, image: u64) {
+        match image {
+            0 => self.kill(),
+            _ => self.fail_power(image),
+        }
+    }
+
+    /// Begins a transaction that changes many rows and never ends, so that opening has something to undo.
+    fn leave_running_and_log_it(&mut self) -> Result<(), String> {
+        self.running = None;
+        let table = self.table();
+        let store = self.store.as_ref().expect("it is open");
+        let mut txn = store.begin(TransactionOptions::default());
+        for _ in 0..30 {
+            let near = self.draws.below(IDS) as i64;
+            let Some((&id, _)) = self.rows.range(near..).next() else {
+                continue;
+            };
+            let text = "r".repeat(self.draws.below(450) as usize);
+            match txn.put(&table, &row(id, &(-1, text))) {
+                Ok(()) => {}
+                Err(error) if self.is_full(&error) => break,
+                Err(error) => {
+                    drop(txn);
+                    return self.tolerate(&error);
+                }
+            }
+        }
+        self.running = Some(txn);
+        // What it did is in the log with the next commit.
+        self.work(1)
+    }
+
+    /// Two open the store at the same time: one of them has it, the other and whoever comes later are refused by name.
+    fn race(&mut self) -> Result<(), String> {
+        self.drop_store();
+        let watches: [Arc<Watch>; 2] = Default::default();
+        let opened = thread::scope(|scope| {
+            let open = |watch| open_store(&self.disk, &self.plan.setting, watch);
+            let threads = watches
+                .each_ref()
+                .map(|watch| scope.spawn(move || open(watch)));
+            threads.map(|thread| thread.join().expect("opening does not panic"))
+        });
+        let mut winner = None;
+        for (opened, watch) in opened.into_iter().zip(watches) {
+            match opened {
+                Ok(_) if winner.is_some() => return Err("two have the store".to_owned()),
+                Ok(store) => winner = Some((store, watch)),
+                Err(StoreError::InUse) => {}
+                Err(error) => return self.tolerate(&error),
+            }
+        }
+        let Some((store, watch)) = winner else {
+            return Err("two open the store, and neither has it".to_owned());
+        };
+        self.watch = watch;
+        self.take(store)?;
+        let before = self.disk.operations();
+        match open_store(&self.disk, &self.plan.setting, &Arc::default()) {
+            Err(StoreError::InUse) if self.plan.setting.threads => Ok(()),
+            Err(StoreError::InUse) if self.disk.operations() == before => Ok(()),
+            Err(StoreError::InUse) => Err("a refused opening changed something".to_owned()),
+            Err(error) => Err(format!(
+                "an open store is refused for another reason: {error}"
+            )),
+            Ok(_) => Err("an open store is opened again".to_owned()),
+        }
+    }
+
+    /// On a read-only disk the store is refused, with an error that says so, and nothing is changed.
+    fn open_read_only(&mut self) -> Result<(), String> {
+        self.drop_store();
+        self.disk.set_read_only(true);
+        let before = self.disk.contents();
+        let opened = open_store(&self.disk, &self.plan.setting, &Arc::default());
+        let changed = self.disk.contents() != before;
+        self.disk.set_read_only(false);
+        let error = match opened {
+            Ok(_) => return Err("opened on a read-only disk".to_owned()),
+            Err(error) => error,
+        };
+        let kind = error.disk_error().map(io::Error::kind);
+        if kind != Some(io::ErrorKind::ReadOnlyFilesystem) {
+            return Err(format!(
+                "a read-only disk is refused for another reason: {error}"
+            ));
+        }
+        match changed {
+            true => Err("a read-only disk is changed".to_owned()),
+            false => self.open(),
+        }
+    }
+
     /// The process that had the old disk is gone.
     fn go_on_with(&mut self, disk: FaultDisk) {
         disk.set_capacity(self.capacity);
@@ -302,19 +429,28 @@ impl Runner<'_> {
             return Ok(());
         }
         self.watch = Arc::default();
-        let opened = open_store(&self.disk, &self.plan.setting, &self.watch);
-        let checked = opened.map_err(Wrong::Store).and_then(|store| {
-            self.model.check(&store)?;
-            Ok(store)
-        });
-        match checked {
-            Ok(store) => {
+        match open_store(&self.disk, &self.plan.setting, &self.watch) {
+            Ok(store) => self.take(store),
+            Err(error) if error.is_disk_full() && !self.faulty => {
+                Err(format!("it is not opened on the full disk: {error}"))
+            }
+            Err(error) => self.tolerate(&error),
+        }
+    }
+
+    /// Checks a store just opened, to go on with it.
+    fn take(&mut self, store: Store) -> Result<(), String> {
+        match self.model.check(&store) {
+            Ok(()) => {
                 self.store = Some(store);
                 self.rows = self.model.rows();
                 Ok(())
             }
             Err(Wrong::Contents(what)) => Err(what),
-            Err(Wrong::Store(error)) => self.tolerate(&error),
+            Err(Wrong::Store(error)) => {
+                drop(store);
+                self.tolerate(&error)
+            }
         }
     }
 

@@ -59,6 +59,12 @@ fn halve(event: &mut Event) {
         | Event::Kill(_, count)
         | Event::PowerFailure(_, count, _) => *count = (*count / 2).max(1),
         Event::FailedSync(_, _, skip) | Event::TornWrite(_, _, skip) => *skip /= 2,
+        Event::KilledWhileFull {
+            openings, after, ..
+        } => {
+            *openings = openings.div_ceil(2);
+            *after = (*after / 2).max(1);
+        }
         _ => {}
     }
 }

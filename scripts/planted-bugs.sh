@@ -1,0 +1,26 @@
+#!/bin/sh
+# Plants each bug of engine/store/tests/planted, one after the other, and says which chain of faults finds it, and after how many
+# seconds (engine/store/tests/chains.rs). Fails if one is not found. The tree is as before afterwards.
+#
+#   scripts/planted-bugs.sh [FIRST_SEED ..]      seeds to begin at (1)
+set -u
+cd "$(dirname "$0")/.." || exit 1
+[ $# -gt 0 ] || set -- 1
+planted=
+trap '[ -z "$planted" ] || patch --silent --strip=1 --reverse --input="$planted"' EXIT
+trap 'exit 1' INT TERM
+missed=0
+for patch in engine/store/tests/planted/*.patch; do
+    patch --silent --strip=1 --input="$patch" || exit 1
+    planted=$patch
+    # Its warnings are the bug's.
+    cargo test --quiet -p evenkeel-store --test chains --no-run 2>/dev/null || exit 1
+    for seed in "$@"; do
+        found=$(EVENKEEL_CHAINS_SEED=$seed cargo test --quiet -p evenkeel-store --test chains 2>&1 |
+            sed -n 's/^\(chain [0-9]* of [0-9]* fails after [0-9.]* s\).*/\1/p')
+        [ -n "$found" ] || missed=1
+        echo "$(basename "$patch" .patch), from seed $seed: ${found:-NOT FOUND}"
+    done
+    patch --silent --strip=1 --reverse --input="$patch" && planted=
+done
+exit $missed
