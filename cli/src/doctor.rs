@@ -5,6 +5,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use clap::Args;
+use evenkeel_symbols::{DebugSources, Module};
 
 use crate::output::Failure;
 
@@ -56,6 +57,11 @@ pub fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     let Some(pid) = arguments.pid else {
         return Ok(ExitCode::SUCCESS);
     };
+    match names_of(pid) {
+        Some(Good(text)) => println!("ok       names of process {pid}: {text}"),
+        Some(Missing(text)) => println!("missing  names of process {pid}: {text}"),
+        None => {}
+    }
     match evenkeel_attach::check(pid) {
         Ok(()) => {
             println!("ok       process {pid}: it can be attached to");
@@ -145,4 +151,14 @@ fn names() -> Finding {
         }
         _ => Missing("debug files are not fetched: install the server's symbols package (Debian: -dbgsym, -dbg; RPM: -debuginfo), or debuginfod-find (package debuginfod) and set DEBUGINFOD_URLS (https://debuginfod.elfutils.org/)".to_owned()),
     }
+}
+
+/// Whether the program of a process has its names; nothing where its file cannot be read, which attaching says.
+fn names_of(pid: i32) -> Option<Finding> {
+    let program = fs::read_link(format!("/proc/{pid}/exe")).ok()?;
+    let module = Module::load(&program, &DebugSources::from_environment()).ok()?;
+    Some(match module.names_elsewhere() {
+        None => Good("they are there".to_owned()),
+        Some(text) => Missing(text),
+    })
 }

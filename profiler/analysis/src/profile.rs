@@ -91,6 +91,9 @@ pub struct Profile {
     /// What of the variance could not be split further, largest share first, at most eight; absent where nobody kept the reasons.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unseen: Option<Vec<Unseen>>,
+    /// Where the names are of functions that are shown by address or by an inferred name (`~name`), a line a file.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub names: Vec<String>,
     /// What the user should know before trusting the numbers, each with advice.
     pub warnings: Vec<String>,
 }

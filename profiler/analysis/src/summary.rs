@@ -180,6 +180,7 @@ pub fn profile(inputs: &Inputs<'_>) -> Profile {
         timelines: Vec::new(),
         unpatched: Vec::new(),
         unseen: None,
+        names: Vec::new(),
         warnings: Vec::new(),
     };
     if inputs.follows_waits {

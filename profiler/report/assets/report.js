@@ -72,6 +72,18 @@ const unpatched = () => {
       el("summary", {}, `${reason}: ${count(sites.length)}`), el("div", { class: "mono" }, sites.join(", ")))));
 };
 
+const unseen = () => !profile.unseen ? null
+  : section("Not seen", profile.unseen.length > 0 ? "Shares of the variance that were not split further." : "Nothing of half a percent of the variance or more.",
+    profile.unseen.length > 0 ? sortableTable([
+      { title: "Share", numeric: true, value: (u) => u.share, cell: (u) => `${percent(u.share)} ${error(u.se)}` },
+      { title: "Where", value: (u) => u.name, cell: (u) => el("span", { class: "mono" }, u.name) },
+      { title: "Why", value: (u) => u.why, cell: (u) => u.why },
+    ], profile.unseen) : null);
+
+const names = () => !profile.names ? null
+  : section("Names", "Functions without a symbol are shown by address; ~name is inferred from whom they call and who calls them.",
+    profile.names.map((file) => el("p", {}, file)));
+
 const edges = () => [
   profile.doing ? section("Where time goes", "Time of the critical path, so that parallel work counts once. What other threads did while the interval was blocked is in the flame graph below the wait.", timeSpent(profile.doing)) : null,
   profile.waits ? section("Who waits for whom", "Waits of intervals on their critical paths, and who ended them.", waitTable(profile.waits)) : null,
@@ -87,5 +99,5 @@ document.getElementById("page").append(...[
   cohortsSection(profile), ...edges(),
   section("Latency", "Intervals by latency, logarithmic axis; equal areas hold equal numbers of intervals (linear height).", histogram(profile)),
   section("Variance tree", null, treeTable(profile.tree)),
-  elsewhere(), classes(), attributes(), conduct(), unpatched(),
+  elsewhere(), classes(), attributes(), conduct(), unpatched(), unseen(), names(),
 ].filter(Boolean));

@@ -1,6 +1,7 @@
 //! What a function's time is spent on, by its name: the blocking calls of the C library and of the servers with presets.
 
 use evenkeel_analysis::sites::Kind;
+use evenkeel_symbols::INFERRED;
 
 /// Calls that wait for a lock, latch, semaphore or condition.
 const LOCKS: &[&str] = &[
@@ -147,8 +148,9 @@ const EVENTS: &[&str] = &[
     "WaitEventSetWait",
 ];
 
-/// Kind of a call of the function `name`.
+/// Kind of a call of the function `name`, which may be an inferred one.
 pub fn of(name: &str) -> Kind {
+    let name = name.strip_prefix(INFERRED).unwrap_or(name);
     let has = |names: &[&str]| names.contains(&name);
     if has(LOCKS) {
         Kind::Lock

@@ -11,6 +11,7 @@ use evenkeel_symbols::Module;
 
 use crate::arena::Arena;
 use crate::location::Location;
+use crate::presets::PRESETS;
 
 /// Files of the system whose inside is not opened: the loader and the C library, which hold locks that hooks must not
 /// meet, and whose blocking functions are leaves that say what they are.
@@ -91,7 +92,8 @@ impl Modules {
             self.entries.resize(index + 1, Entry::Unread);
         }
         if let Entry::Unread = self.entries[index] {
-            self.entries[index] = self.read(&Self::path(arena, index));
+            let program = Self::name(arena, index);
+            self.entries[index] = self.read(&Self::path(arena, index), &program);
         }
         match &self.entries[index] {
             Entry::Loaded(module) => Ok(module.clone()),
@@ -100,12 +102,17 @@ impl Modules {
         }
     }
 
-    fn read(&mut self, path: &Path) -> Entry {
+    fn read(&mut self, path: &Path, program: &str) -> Entry {
         let sources = self
             .sources
             .get_or_insert_with(DebugSources::from_environment);
         match Module::load(path, sources) {
-            Ok(module) => {
+            Ok(mut module) => {
+                // A program that was replaced since it was started has the kernel's mark behind its name.
+                let program = Path::new(program.trim_end_matches(" (deleted)"));
+                if let Some(preset) = PRESETS.iter().find(|preset| preset.fits(program)) {
+                    module.infer_names(&preset.fingerprints());
+                }
                 let notes = module.notes().iter().map(ToString::to_string);
                 self.notes.extend(notes);
                 Entry::Loaded(Rc::new(module))

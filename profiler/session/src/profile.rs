@@ -10,6 +10,7 @@ mod kernel;
 mod settings;
 mod sink;
 mod steps;
+mod unnamed;
 mod unopened;
 
 pub use settings::{Event, IntervalSelector, Observer, Outcome, Planting, Settings, Subject};
@@ -363,6 +364,7 @@ impl Session<'_> {
             edges: self.settings.edges,
             unpatched: self.plan.unpatched(&self.arena),
             unopened: None,
+            names: Vec::new(),
             warnings: self.warnings.iter().map(ToString::to_string).collect(),
             complete,
             host: host(),

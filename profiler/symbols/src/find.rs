@@ -6,6 +6,7 @@ use thiserror::Error;
 
 use crate::demangle::{demangle, demangle_without_parameters, without_clone_suffix};
 use crate::functions::{FunctionKind, cold_parent};
+use crate::inferred::INFERRED;
 use crate::module::Module;
 use crate::spelling;
 use crate::symbols::{SymbolKind, Symbols};
@@ -213,6 +214,7 @@ impl Module {
     /// The entry of the function that a user means by
     ///
     /// - a symbol, or a C++ or Rust name with or without parameters;
+    /// - `~NAME`, as inferred names are shown;
     /// - `0xADDRESS`, a virtual address of the file;
     /// - `FILE:FUNCTION`, the file being the end of a source path (`main.c`, `tcop/postgres.c`).
     ///
@@ -221,6 +223,10 @@ impl Module {
     pub fn find(&self, text: &str) -> Result<u64, FindError> {
         if let Some(digits) = text.strip_prefix("0x") {
             return self.find_address(text, digits);
+        }
+        let inferred = text.strip_prefix(INFERRED);
+        if let Some(entry) = inferred.and_then(|name| self.inferred.entry(name)) {
+            return Ok(entry);
         }
         if let Some((file, name)) = split_file(text).filter(|_| self.names().get(text).is_empty()) {
             return self.find_in_file(text, file, name);
@@ -291,7 +297,10 @@ impl Module {
         };
         match *addresses {
             [] => {
-                let closest = self.names().closest(name);
+                let closest = match self.inferred.entry(name) {
+                    Some(_) => vec![format!("{INFERRED}{name}")],
+                    None => self.names().closest(name),
+                };
                 Err(FindError::NoSuchFunction {
                     name: name.to_owned(),
                     closest,

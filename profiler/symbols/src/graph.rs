@@ -80,6 +80,13 @@ impl Graph {
     pub(crate) fn heights(&self) -> &[u32] {
         &self.heights
     }
+
+    /// Target and calling function of each call and tail call.
+    pub(crate) fn calls(&self) -> impl Iterator<Item = (u64, u64)> {
+        self.calls
+            .iter()
+            .map(|&(target, caller)| (target, caller.function))
+    }
 }
 
 /// A jump is a call only if it leads to the beginning of another function, or out of the module.

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use evenkeel_wire::arch::{NAME, SUPPORTED};
 use object::read::elf::{ElfFile64, FileHeader, ProgramHeader};
-use object::{LittleEndian, Object, ObjectSection, elf};
+use object::{LittleEndian, Object, ObjectSection, ObjectSegment, elf};
 use thiserror::Error;
 
 use crate::arch::elf::{MACHINE, MACHINES_32};
@@ -87,6 +87,13 @@ pub(crate) struct Text {
     pub(crate) stubs: bool,
 }
 
+/// A part of the file that the loader maps.
+#[derive(Debug)]
+struct Segment {
+    addresses: Range<u64>,
+    offset: usize,
+}
+
 /// The bytes of an ELF file and where its instructions are.
 #[derive(Debug)]
 pub(crate) struct Image {
@@ -96,6 +103,7 @@ pub(crate) struct Image {
     data: Vec<u8>,
     /// Sections with instructions, ascending.
     pub(crate) text: Vec<Text>,
+    segments: Vec<Segment>,
     /// Where the program begins, 0 for a library.
     pub(crate) start: u64,
     pub(crate) build_id: Vec<u8>,
@@ -134,10 +142,12 @@ impl Image {
         }
         let build_id = elf.build_id().ok().flatten().unwrap_or_default().to_vec();
         let start = elf.entry();
+        let segments = segments(&elf);
         Ok(Image {
             path: path.to_owned(),
             go,
             text,
+            segments,
             start,
             build_id,
             data,
@@ -155,6 +165,15 @@ impl Image {
         let from = text.offset + (address - text.addresses.start) as usize;
         let to = text.offset + (text.addresses.end - text.addresses.start) as usize;
         Some(&self.data[from..to])
+    }
+
+    /// What the loader maps from the file at `address`, to the end of its segment.
+    pub(crate) fn loaded_from(&self, address: u64) -> Option<&[u8]> {
+        let within = |segment: &&Segment| segment.addresses.contains(&address);
+        let segment = self.segments.iter().find(within)?;
+        let from = segment.offset + (address - segment.addresses.start) as usize;
+        let to = segment.offset + (segment.addresses.end - segment.addresses.start) as usize;
+        self.data.get(from..to)
     }
 
     /// The instructions of a range, cut at the end of its section.
@@ -277,6 +296,18 @@ fn has_pie_flag(elf: &Elf<'_>) -> bool {
     dynamic
         .iter()
         .any(|entry| entry.tag == elf::DT_FLAGS_1 && entry.val & elf::DF_1_PIE.0 != 0)
+}
+
+fn segments(elf: &Elf<'_>) -> Vec<Segment> {
+    let mapped = elf.segments().filter_map(|segment| {
+        let (offset, size) = segment.file_range();
+        let end = segment.address().checked_add(size)?;
+        Some(Segment {
+            addresses: segment.address()..end,
+            offset: usize::try_from(offset).ok()?,
+        })
+    });
+    mapped.collect()
 }
 
 fn text_sections(elf: &Elf<'_>, file_bytes: usize) -> Vec<Text> {

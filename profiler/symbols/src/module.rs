@@ -13,6 +13,7 @@ use crate::flow::Flow;
 use crate::frames::{Frame, Frames};
 use crate::functions::{self, Function, FunctionKind, Functions};
 use crate::graph::Graph;
+use crate::inferred::Inferred;
 use crate::lines::Lines;
 use crate::load::{Elf, Image, LoadError};
 use crate::relocations::{self, Relocations, Slot};
@@ -29,12 +30,13 @@ pub struct Module {
     pub(crate) functions: Functions,
     frames: Vec<Frame>,
     /// What the linker's stubs lead to, by the address of the stub.
-    stubs: HashMap<u64, Callee>,
+    pub(crate) stubs: HashMap<u64, Callee>,
     slots: HashMap<u64, Slot>,
     /// Targets of branches just behind the start of a part, ascending.
     branches_inside: Vec<u64>,
     address_taken: Vec<u64>,
-    graph: Graph,
+    pub(crate) graph: Graph,
+    pub(crate) inferred: Inferred,
     debug_file: Option<PathBuf>,
     notes: Vec<DebugNote>,
     names: OnceLock<NameIndex>,
@@ -93,6 +95,7 @@ impl Module {
             branches_inside,
             address_taken,
             graph,
+            inferred: Inferred::default(),
             debug_file,
             notes,
             names: OnceLock::new(),
@@ -143,13 +146,17 @@ impl Module {
     }
 
     /// A name for display, demangled: of a function, of the import that a stub leads to, `name+0xOFFSET` inside a
-    /// function. What has no name is `0xADDRESS`; nothing is guessed.
+    /// function. What has no name is `0xADDRESS`, or `~NAME` where a fingerprint fits it alone
+    /// ([`infer_names`](Self::infer_names)).
     pub fn name(&self, address: u64) -> String {
         if let Some(Callee::Import(name)) = self.stubs.get(&address) {
             return demangle::demangle(name);
         }
         if let Some(name) = self.symbol(address) {
             return demangle::demangle(name);
+        }
+        if let Some(name) = self.inferred.name(address) {
+            return name;
         }
         match self
             .function_at(address)
@@ -284,6 +291,12 @@ impl Module {
 
     pub(crate) fn names(&self) -> &NameIndex {
         self.names.get_or_init(|| NameIndex::new(&self.symbols))
+    }
+
+    /// Whether what lies at `address` begins with this string.
+    pub(crate) fn string_at(&self, address: u64, string: &[u8]) -> bool {
+        let data = self.image.loaded_from(address).unwrap_or_default();
+        data.starts_with(string)
     }
 
     pub(crate) fn code(&self, range: &std::ops::Range<u64>) -> &[u8] {

@@ -82,6 +82,7 @@ pub fn render(profile: &Profile, style: &Style) -> String {
     sections.extend(notes::warnings(&profile, style));
     sections.extend(notes::unpatched(&profile, style));
     sections.extend(unseen::render(&profile, style));
+    sections.extend(unseen::names(&profile, style));
     sections.join("\n")
 }
 

@@ -47,6 +47,7 @@ pub(crate) fn profile(profile: &Profile) -> Profile {
     node(&mut profile.tree);
     profile.waits.iter_mut().for_each(waited_for);
     profile.timelines.iter_mut().for_each(timeline);
+    profile.names.iter_mut().for_each(clean);
     for unseen in profile.unseen.iter_mut().flatten() {
         clean(&mut unseen.name);
         clean(&mut unseen.why);

@@ -8,6 +8,23 @@ use crate::{fit, units};
 /// Columns before the text.
 const INDENT: usize = 20;
 
+/// Where the names are that are missing above.
+pub(super) fn names(profile: &Profile, style: &Style) -> Option<String> {
+    if profile.names.is_empty() {
+        return None;
+    }
+    let remark = "functions without a symbol are shown by address; ~name is inferred from whom they call and who calls them";
+    let mut out = title("NAMES", remark, style);
+    for line in profile
+        .names
+        .iter()
+        .flat_map(|file| fit::wrap(file, style.columns() - 2))
+    {
+        out.push_str(&format!("  {line}\n"));
+    }
+    Some(out)
+}
+
 pub(super) fn render(profile: &Profile, style: &Style) -> Option<String> {
     let unseen = profile.unseen.as_ref()?;
     let remark = if unseen.is_empty() {

@@ -12,6 +12,7 @@ pub const APACHE: Preset = Preset {
     name: "apache",
     programs: &["apache2", "httpd"],
     stop_signal: libc::SIGTERM,
+    functions: "",
     intervals: &[KnownInterval {
         name: "request",
         help: "one request, from its header to its last byte handed to the system",

@@ -12,6 +12,7 @@ pub const MARIADB: Preset = Preset {
     name: "mariadb",
     programs: &["mariadbd", "mysqld"],
     stop_signal: libc::SIGTERM,
+    functions: include_str!("mariadb.toml"),
     intervals: &[
         KnownInterval {
             name: "statement",

@@ -12,6 +12,7 @@ pub const MEMCACHED: Preset = Preset {
     name: "memcached",
     programs: &["memcached"],
     stop_signal: libc::SIGTERM,
+    functions: include_str!("memcached.toml"),
     intervals: &[KnownInterval {
         name: "event",
         help: "what a worker does for a connection that became ready: usually one request",

@@ -1,12 +1,14 @@
 //! Intervals that are known by the program: how to find them in a stripped binary without guessing.
 //!
 //! A static function of a stripped program has no name. A preset describes it by exported functions that it alone calls
-//! and is called by, and demands that exactly one function fits; it is shown by its address all the same.
+//! and is called by, and demands that exactly one function fits. More functions are known in the same way as data (`names.rs`), and
+//! shown by the names inferred.
 
 mod apache;
 mod find;
 mod mariadb;
 mod memcached;
+mod names;
 mod nginx;
 mod postgres;
 mod redis;
@@ -27,6 +29,8 @@ pub struct Preset {
     pub programs: &'static [&'static str],
     /// Signal that ends the program the fastest clean way.
     pub stop_signal: i32,
+    /// What is known of its functions without symbols: a file that `names.rs` reads.
+    functions: &'static str,
     /// Intervals it knows, the default first, each with what it is.
     pub intervals: &'static [KnownInterval],
 }

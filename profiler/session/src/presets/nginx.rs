@@ -13,6 +13,7 @@ pub const NGINX: Preset = Preset {
     name: "nginx",
     programs: &["nginx"],
     stop_signal: libc::SIGTERM,
+    functions: "",
     intervals: &[KnownInterval {
         name: "request",
         help: "one request, from its creation to its end, however many others the event loop serves meanwhile",

@@ -13,6 +13,7 @@ pub const POSTGRES: Preset = Preset {
     programs: &["postgres", "postmaster"],
     // Fast shutdown (PostgreSQL manual, 19.5).
     stop_signal: libc::SIGINT,
+    functions: include_str!("postgres.toml"),
     intervals: &[
         KnownInterval {
             name: "statement",

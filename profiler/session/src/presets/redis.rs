@@ -12,6 +12,7 @@ pub const REDIS: Preset = Preset {
     name: "redis",
     programs: &["redis-server", "redis-check-rdb", "valkey-server"],
     stop_signal: libc::SIGTERM,
+    functions: "",
     intervals: &[KnownInterval {
         name: "command",
         help: "one command, from its parsed arguments to its reply in the client's buffer",

@@ -39,6 +39,7 @@ impl Session<'_> {
         self.collect_warnings();
         let meta = Meta {
             unopened: Some(self.unopened()),
+            names: self.names_elsewhere(),
             ..self.meta(true)
         };
         if let Some(writer) = self.sink.writer.take()

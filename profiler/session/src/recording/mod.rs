@@ -87,6 +87,9 @@ pub struct Meta {
     /// Calls whose inside was not timed when the run ended, if it did.
     #[serde(default)]
     pub unopened: Option<Vec<Unopened>>,
+    /// Where the names of functions are that have none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub names: Vec<String>,
     /// What the user should know.
     pub warnings: Vec<String>,
     /// Whether this is the last word: the run ended and was not cut.
@@ -131,6 +134,7 @@ impl Meta {
         let unopened = self.unopened.as_ref();
         profile.unseen = unopened.map(|unopened| unseen::unseen(profile, unopened));
         not_opened::separate(profile);
+        profile.names.clone_from(&self.names);
         profile.warnings.extend(self.warnings.iter().cloned());
     }
 
@@ -142,6 +146,11 @@ impl Meta {
         for unpatched in &other.unpatched {
             if !self.unpatched.contains(unpatched) {
                 self.unpatched.push(unpatched.clone());
+            }
+        }
+        for name in &other.names {
+            if !self.names.contains(name) {
+                self.names.push(name.clone());
             }
         }
         for warning in &other.warnings {
