@@ -4,7 +4,6 @@ use std::io::{ErrorKind, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
 use evenkeel_report::terminal::{Style, WIDTH_MIN};
-use serde::Serialize;
 use thiserror::Error;
 
 /// What ends a command early.
@@ -58,11 +57,6 @@ pub fn print_bytes(bytes: &[u8]) -> Result<(), Failure> {
             source,
         }),
     }
-}
-
-/// A result as JSON on one line.
-pub fn json_line(result: &impl Serialize) -> String {
-    serde_json::to_string(result).expect("plain structures with text keys serialise") + "\n"
 }
 
 /// Writes `text` to `path`; `-` is standard output.

@@ -10,6 +10,7 @@ mod support;
 
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 use evenkeel_servers::{Launch, MariaDb, Options, PostgreSql, RunningMariaDb};
@@ -18,19 +19,18 @@ use serde_json::{Value, json};
 use support::build::agent;
 use support::run::eventually;
 use support::servers::{
-    assert_consistent, assert_no_crash, count, installed, make_pgbench_tables, pgbench,
+    assert_consistent, assert_no_crash, count, installed, make_pgbench_tables, pgbench_until,
     postgres_options,
 };
 
 /// Variable with the flipper's orders.
 const ORDERS: &str = "EVENKEEL_TEST_FLIPPER";
 
-/// How long the load runs; `EVENKEEL_FLIP_SECONDS` overrides it for a longer look.
-fn load_seconds() -> u64 {
-    std::env::var("EVENKEEL_FLIP_SECONDS")
-        .ok()
-        .and_then(|text| text.parse().ok())
-        .unwrap_or(20)
+/// How long the load runs at least; `EVENKEEL_FLIP_SECONDS` overrides it for a longer look.
+fn load_length() -> Duration {
+    let asked = std::env::var("EVENKEEL_FLIP_SECONDS").ok();
+    let seconds = asked.and_then(|text| text.parse().ok());
+    Duration::from_secs(seconds.unwrap_or(10))
 }
 
 // The flipper, as the tests see it ------------------------------------------------------------------------------------
@@ -81,6 +81,14 @@ impl Flipper {
     fn log(&self) -> String {
         String::from_utf8_lossy(&std::fs::read(self.folder.path().join("log")).unwrap_or_default())
             .into_owned()
+    }
+
+    /// Whether the load may end: it has run for long enough since `begin`, and sites were flipped often enough under it. Also where
+    /// the flipper has ended, which [`Flipper::finish`] then says.
+    fn has_enough(&mut self, begin: Instant) -> bool {
+        let has_ended = self.child.try_wait().unwrap().is_some();
+        let is_long_enough = begin.elapsed() >= load_length();
+        has_ended || (is_long_enough && self.folder.path().join("enough").exists())
     }
 
     /// Ends flipping: the server is to take its hooks out.
@@ -149,7 +157,7 @@ fn postgres_under_pgbench() {
     let Some(prepared) = installed(PostgreSql::prepare(&postgres_options(&[]))) else {
         return;
     };
-    let flipper = Flipper::start(
+    let mut flipper = Flipper::start(
         "postgres_under_pgbench",
         &prepared.launch(),
         "postgres:statement",
@@ -159,8 +167,9 @@ fn postgres_under_pgbench() {
         .adopt()
         .unwrap_or_else(|error| panic!("{error}\n{}", flipper.log()));
     make_pgbench_tables(&server);
-    let seconds = load_seconds().to_string();
-    let transactions = pgbench(&server, &["-c", "16", "-j", "2", "-T", &seconds]);
+    let load = ["-c", "16", "-j", "2", "-T", "5"];
+    let begin = Instant::now();
+    let (transactions, _) = pgbench_until(&server, &load, || flipper.has_enough(begin));
     assert_consistent(&server, Some(transactions));
     flipper.detach();
     // The postmaster looks at the plan when it forks.
@@ -182,7 +191,7 @@ fn mariadb_under_transfers() {
         return;
     };
     let interval = "dispatch_command(enum_server_command, THD*, char*, unsigned int, bool)";
-    let flipper = Flipper::start(
+    let mut flipper = Flipper::start(
         "mariadb_under_transfers",
         &prepared.launch(),
         interval,
@@ -199,11 +208,15 @@ fn mariadb_under_transfers() {
              INSERT INTO test.account SELECT seq, 1000 FROM seq_1_to_1000",
         )
         .unwrap();
-    let end = Instant::now() + Duration::from_secs(load_seconds());
-    let server = &server;
+    let (server, over, begin) = (&server, &AtomicBool::new(false), Instant::now());
     let transfers: u64 = std::thread::scope(|scope| {
-        let client = |number| scope.spawn(move || transfer_until(server, number, end));
+        let client = |number| scope.spawn(move || transfer_until(server, number, over));
         let clients: Vec<_> = (0..8).map(client).collect();
+        // A client that has failed ends it, too.
+        while !flipper.has_enough(begin) && !clients.iter().any(|client| client.is_finished()) {
+            std::thread::sleep(Duration::from_millis(100));
+        }
+        over.store(true, Relaxed);
         clients
             .into_iter()
             .map(|client| client.join().unwrap())
@@ -225,10 +238,10 @@ fn mariadb_under_transfers() {
 }
 
 /// Transfers of one client in batches, each a run of the `mariadb` client, which ends at the first error.
-fn transfer_until(server: &RunningMariaDb, client: u64, end: Instant) -> u64 {
+fn transfer_until(server: &RunningMariaDb, client: u64, over: &AtomicBool) -> u64 {
     const BATCH: u64 = 200;
     let mut done = 0;
-    while Instant::now() < end {
+    while !over.load(Relaxed) {
         let mut script = String::new();
         for number in done..done + BATCH {
             let source = 1 + (number * 7919 + client * 131) % 999;

@@ -36,6 +36,7 @@ pub mod delay;
 mod error;
 mod grants;
 mod in_flight;
+pub mod formats;
 pub mod metrics;
 pub mod page;
 mod paired;

@@ -159,10 +159,11 @@ fn parse_range(first: &str, rest: &str) -> Result<Vec<f64>, String> {
         return Err("a range goes up: FIRST..LAST:STEP with a step above 0".to_owned());
     }
     // A little more than the whole steps that fit, as 0.1 is not a tenth.
-    let count = ((last - first) / step + 1e-9).floor() as usize + 1;
-    if count > VALUES_MAX {
-        return Err(format!("{count} values; at most {VALUES_MAX}"));
+    let steps = ((last - first) / step + 1e-9).floor();
+    if steps >= VALUES_MAX as f64 {
+        return Err(format!("{} values; at most {VALUES_MAX}", steps + 1.0));
     }
+    let count = steps as usize + 1;
     // Rounded to what a decimal fraction prints as, so that 0.5 + 0.1 is 0.6.
     let value = |at: usize| ((first + at as f64 * step) * 1e9).round() / 1e9;
     Ok((0..count).map(value).collect())
@@ -187,6 +188,22 @@ mod tests {
         );
     }
 
+    proptest::proptest! {
+        /// What is taken is within the limit and finite; the rest is refused with words.
+        #[test]
+        fn any_text_is_an_axis_or_refused(
+            text in "((clients|theta|load|[a-z]{0,5})=?)?([-+.0-9e]{0,9}(\\.\\.|[:,])?){0,6}",
+        ) {
+            match text.parse::<Axis>() {
+                Ok(axis) => {
+                    proptest::prop_assert!((1..=VALUES_MAX).contains(&axis.values.len()));
+                    proptest::prop_assert!(axis.values.iter().all(|value| value.is_finite()));
+                }
+                Err(reason) => proptest::prop_assert!(!reason.is_empty()),
+            }
+        }
+    }
+
     #[test]
     fn nonsense_is_refused_with_a_reason() {
         for text in [
@@ -197,6 +214,7 @@ mod tests {
             "theta=0..1:0",
             "theta=x",
             "rate=inf",
+            "load=0..1e300:1e-300",
         ] {
             assert!(text.parse::<Axis>().is_err(), "{text}");
         }

@@ -50,7 +50,7 @@ impl Work {
                 })
             };
             let count = number(count)?;
-            if values.len() as u64 + count > RECORDED_MAX {
+            if count.saturating_add(values.len() as u64) > RECORDED_MAX {
                 return Err(format!(
                     "more than {RECORDED_MAX} values; use wider buckets"
                 ));
@@ -125,6 +125,27 @@ mod tests {
             .map(|_| work.draw(&mut draws) as f64)
             .sum::<f64>()
             / 2e5
+    }
+
+    proptest::proptest! {
+        /// What is taken has values, and no more than there may be; the rest is refused with words.
+        #[test]
+        fn any_text_is_a_distribution_or_refused(
+            text in "([0-9]{0,20}(\\*[0-9]{1,20})?[ ,\\n]){0,6}[ -~]{0,6}",
+        ) {
+            match Work::recorded(&text) {
+                Ok(Work::Recorded(values)) => {
+                    proptest::prop_assert!((1..=RECORDED_MAX).contains(&(values.len() as u64)));
+                }
+                Ok(other) => proptest::prop_assert!(false, "{other:?}"),
+                Err(reason) => proptest::prop_assert!(!reason.is_empty()),
+            }
+        }
+    }
+
+    #[test]
+    fn too_many_values_are_refused() {
+        assert!(Work::recorded(&format!("1 2*{}", u64::MAX)).is_err());
     }
 
     #[test]

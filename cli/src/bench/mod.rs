@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
-use evenkeel_drive::{Recorded, benchmark, page, table};
+use evenkeel_drive::{Recorded, benchmark, formats, page, table};
 
 use crate::output::{self, Failure};
 use crate::progress::Line;
@@ -99,7 +99,7 @@ fn single(arguments: Single) -> Result<ExitCode, Failure> {
     line.clear();
     let report = measured?;
     output::print(&if arguments.json {
-        output::json_line(&report)
+        formats::json(&report)
     } else {
         table::render(&report)
     })?;
@@ -129,4 +129,23 @@ fn raise_descriptor_limit() {
             ..limit
         },
     );
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::{Args, Command};
+
+    use super::*;
+
+    #[test]
+    fn every_form_of_results_has_its_option() {
+        let command = Single::augment_args(Command::new("bench"));
+        let options: Vec<&str> = command
+            .get_arguments()
+            .filter_map(clap::Arg::get_long)
+            .collect();
+        for (name, _) in &formats::FORMATS[1..] {
+            assert!(options.contains(name), "{name}: {options:?}");
+        }
+    }
 }

@@ -20,6 +20,15 @@ fn parse(line: &str) -> Result<Config, String> {
 }
 
 #[test]
+fn every_form_of_results_has_its_option() {
+    let command = <Command as clap::CommandFactory>::command();
+    let options: Vec<&str> = command.get_arguments().filter_map(clap::Arg::get_long).collect();
+    for (name, _) in &export::FORMATS[1..] {
+        assert!(options.contains(name), "{name}: {options:?}");
+    }
+}
+
+#[test]
 fn without_arguments_it_is_the_papers_microbenchmark() {
     assert_eq!(parse(""), Ok(Config::micro()));
     assert_eq!(parse("--preset htap"), Ok(Config::htap()));

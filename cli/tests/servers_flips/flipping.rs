@@ -26,6 +26,10 @@ const SITES: usize = 3000;
 /// Pause between two generations.
 const PERIOD: Duration = Duration::from_millis(50);
 
+/// How many generations, and applications of a plan by a process, are a trial; and under how many intervals.
+const ENOUGH_FLIPS: u32 = 60;
+const ENOUGH_INTERVALS: u64 = 2000;
+
 /// A session that flips.
 pub struct Flipping {
     orders: Value,
@@ -112,6 +116,12 @@ impl Flipping {
             self.arena.provide_rings(unused);
             if slow {
                 looked = Instant::now();
+                let applied = self.arena.control().applications.load(Relaxed);
+                let seen = self.records.0.intervals_seen();
+                if generations >= ENOUGH_FLIPS && applied >= ENOUGH_FLIPS && seen >= ENOUGH_INTERVALS
+                {
+                    std::fs::write(folder.join("enough"), "").unwrap();
+                }
             }
             std::thread::sleep(Duration::from_millis(2));
         }

@@ -5,13 +5,14 @@ use std::fs::Permissions;
 use std::os::unix::fs::{FileExt, PermissionsExt};
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
 
 use evenkeel_servers::{Launch, Options, PostgreSql, RunningPostgreSql, ServerError};
 use serde_json::Value;
 use tempfile::TempDir;
 
 use super::build::{EVENKEEL, agent};
-use super::run::{eventually, runs, signal};
+use super::run::{eventually, has_opened_all, runs, signal};
 
 /// What servers say when one of their processes crashes, in their own words.
 const CRASHES: [&str; 6] = [
@@ -107,6 +108,11 @@ impl Profiler {
     /// The server's streams and the profiler's so far.
     pub fn log(&self) -> String {
         String::from_utf8_lossy(&std::fs::read(self.path("log")).unwrap_or_default()).into_owned()
+    }
+
+    /// How many times the session has said that it has nothing left to open.
+    pub fn rests(&self) -> usize {
+        self.log().lines().filter(|line| has_opened_all(line)).count()
     }
 
     /// Ends the session as Ctrl-C does, and waits.
@@ -353,6 +359,26 @@ pub fn pgbench(server: &RunningPostgreSql, arguments: &[&str]) -> u64 {
     );
     number("number of transactions actually processed:")
         .unwrap_or_else(|| panic!("{said}\n{errors}"))
+}
+
+/// Longest that a load goes on for what a test waits for; far beyond what a busy machine needs.
+const LOAD_MAX: Duration = Duration::from_secs(300);
+
+/// Runs [`pgbench`] again and again until it is `enough`, however long that takes here. Returns the transactions and the runs.
+#[track_caller]
+pub fn pgbench_until(
+    server: &RunningPostgreSql,
+    arguments: &[&str],
+    mut enough: impl FnMut() -> bool,
+) -> (u64, u64) {
+    let begin = Instant::now();
+    let (mut transactions, mut runs) = (0, 0);
+    while runs == 0 || !enough() {
+        assert!(begin.elapsed() < LOAD_MAX, "{}", server.log());
+        transactions += pgbench(server, arguments);
+        runs += 1;
+    }
+    (transactions, runs)
 }
 
 /// TPC-B's consistency: every delta reached its account, its teller and its branch once. `transactions`: how many there

@@ -48,10 +48,10 @@ pub fn summary(tree: &VarianceTree<'_>, ticks_per_ns: f64) -> Vec<TimeSpent> {
         total.0 += sums.node(node).exclusive;
         total.1 += sums.exclusive_latency_moment(node);
     }
-    let line = |doing: Activity| {
-        let (ticks, moment) = totals[doing as usize];
+    let line = |activity: Activity| {
+        let (ticks, moment) = totals[activity as usize];
         TimeSpent {
-            doing,
+            activity,
             mean_ns: ticks as f64 / sums.intervals.max(1) as f64 / ticks_per_ns,
             fraction: fraction(ticks as f64, sums.latency as f64),
             share: fraction(moment, sums.latency_moment()),
@@ -62,8 +62,8 @@ pub fn summary(tree: &VarianceTree<'_>, ticks_per_ns: f64) -> Vec<TimeSpent> {
 }
 
 fn verdict(tree: &VarianceTree<'_>, node: u32, above: Option<Activity>) -> Verdict {
-    let simply = |doing| Verdict {
-        own: above.unwrap_or(doing),
+    let simply = |activity| Verdict {
+        own: above.unwrap_or(activity),
         below: above,
     };
     if node == ROOT || node == PROBES {
@@ -110,10 +110,10 @@ fn verdict(tree: &VarianceTree<'_>, node: u32, above: Option<Activity>) -> Verdi
     }
 }
 
-fn simply_own(doing: Activity) -> Verdict {
+fn simply_own(activity: Activity) -> Verdict {
     Verdict {
-        own: doing,
-        below: Some(doing),
+        own: activity,
+        below: Some(activity),
     }
 }
 

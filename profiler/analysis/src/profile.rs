@@ -78,8 +78,8 @@ pub struct Profile {
     /// The variance tree.
     pub tree: Node,
     /// With edges on: what the time was, summed up. Empty without.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub doing: Vec<TimeSpent>,
+    #[serde(rename = "doing", default, skip_serializing_if = "Vec::is_empty")]
+    pub time_spent: Vec<TimeSpent>,
     /// With edges on: who waits for whom, most time first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub waits: Vec<WaitedFor>,
@@ -509,8 +509,9 @@ impl Activity {
 /// One line of the summary.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct TimeSpent {
-    /// What.
-    pub doing: Activity,
+    /// What the thread on the critical path was doing.
+    #[serde(rename = "doing")]
+    pub activity: Activity,
     /// Mean time an interval.
     pub mean_ns: f64,
     /// The same as a fraction of the mean latency.

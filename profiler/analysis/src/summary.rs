@@ -175,7 +175,7 @@ pub fn profile(inputs: &Inputs<'_>) -> Profile {
             options.ticks_per_ns,
         ),
         tree: shares::tree(&tree, blocks, histogram, options.ticks_per_ns),
-        doing: Vec::new(),
+        time_spent: Vec::new(),
         waits: Vec::new(),
         timelines: Vec::new(),
         unpatched: Vec::new(),
@@ -184,7 +184,7 @@ pub fn profile(inputs: &Inputs<'_>) -> Profile {
         warnings: Vec::new(),
     };
     if inputs.follows_waits {
-        profile.doing = breakdown::summary(&tree, options.ticks_per_ns);
+        profile.time_spent = breakdown::summary(&tree, options.ticks_per_ns);
         profile.waits = waits::waits(&tree, &round.waits, options.ticks_per_ns);
         profile.timelines = timelines::timelines(&tree, inputs);
     }

@@ -54,8 +54,8 @@ pub fn kind(kind: Kind) -> &'static str {
 }
 
 /// What the time of a summary line is.
-pub fn doing(doing: Activity) -> &'static str {
-    match doing {
+pub fn activity(activity: Activity) -> &'static str {
+    match activity {
         Activity::Running => "running",
         Activity::OffProcessor => "waiting for a processor",
         Activity::Blocked => "blocked on others' work",
@@ -77,7 +77,7 @@ pub fn time(summary: &[TimeSpent]) -> String {
         let of = if at == 0 { " of the variance" } else { "" };
         format!(
             "{} {} ({}{of})",
-            doing(line.doing),
+            activity(line.activity),
             units::percent(line.fraction),
             units::percent(line.share)
         )

@@ -165,6 +165,25 @@ mod tests {
         assert!(error.to_string().contains("no target sqlite:;"), "{error}");
     }
 
+    /// Each kind of target has a directory of its name; a private one of it is asked for by that name, and messages list it.
+    #[test]
+    fn every_kind_has_a_name() {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/target");
+        let mut kinds = 0;
+        for entry in std::fs::read_dir(folder).expect("the targets' sources") {
+            let entry = entry.expect("an entry");
+            if !entry.path().is_dir() {
+                continue;
+            }
+            let name = entry.file_name().into_string().expect("a name");
+            let address: Address = name.parse().expect("its target");
+            assert_eq!(address.to_string(), name);
+            assert!(FORMS.split(", ").any(|form| form == name), "{name}: {FORMS}");
+            kinds += 1;
+        }
+        assert!(kinds >= 4, "{kinds}");
+    }
+
     proptest! {
         #[test]
         fn what_is_read_is_written_the_same(

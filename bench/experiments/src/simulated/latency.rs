@@ -34,13 +34,14 @@ pub const TAIL: Experiment = Experiment {
     run: tail,
 };
 
+/// The microbenchmark in random order, all at FIFO's throughput.
+fn microbenchmark(context: &Context) -> Result<Simulated, Error> {
+    let config = micro(LockOrder::Random);
+    Simulated::at_fifos_throughput(context, &config, &[Fifo, Vats, BLDSF], CLIENTS)
+}
+
 fn mean(context: &Context) -> Result<Finding, Error> {
-    let simulated = Simulated::at_fifos_throughput(
-        context,
-        &micro(LockOrder::Random),
-        &[Fifo, Vats, BLDSF],
-        CLIENTS,
-    )?;
+    let simulated = microbenchmark(context)?;
     Ok(Finding {
         claims: vec![
             simulated.factor(
@@ -65,12 +66,7 @@ fn mean(context: &Context) -> Result<Finding, Error> {
 }
 
 fn tail(context: &Context) -> Result<Finding, Error> {
-    let simulated = Simulated::at_fifos_throughput(
-        context,
-        &micro(LockOrder::Random),
-        &[Fifo, Vats, BLDSF],
-        CLIENTS,
-    )?;
+    let simulated = microbenchmark(context)?;
     Ok(Finding {
         claims: vec![
             simulated.factor(

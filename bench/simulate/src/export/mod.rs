@@ -14,6 +14,12 @@ use evenkeel_locks::ScheduleKind;
 use crate::replicated::{Relative, Replicated};
 use crate::{Case, Outcome};
 
+/// Writes results.
+pub type Format = fn(&Report<'_>) -> String;
+
+/// Each form by the name of its option of `evenkeel simulate`; the first is what is printed without one.
+pub const FORMATS: [(&str, Format); 3] = [("table", table), ("json", json), ("csv", csv)];
+
 /// What is to be written.
 #[derive(Clone, Debug)]
 pub struct Report<'a> {
@@ -53,5 +59,27 @@ impl<'a> Report<'a> {
                 .find(|other| other.case.point == row.case.point && other.schedule() == schedule)
         };
         Some(row.relative(of(self.baseline?)?, of(ScheduleKind::Fifo)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+
+    /// Whoever adds a form makes it known here, and so to the command line, whose test asks for an option of each.
+    #[test]
+    fn no_form_is_forgotten() {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/export");
+        for entry in std::fs::read_dir(folder).expect("the forms' sources") {
+            let path = entry.expect("an entry").path();
+            let text = std::fs::read_to_string(&path).expect("a source");
+            let name = path.file_stem().and_then(|stem| stem.to_str());
+            let name = name.expect("a name");
+            if text.contains(&format!("\npub fn {name}(report: &Report<'_>) -> String")) {
+                assert!(FORMATS.iter().any(|(known, _)| *known == name), "{name}");
+            }
+        }
     }
 }

@@ -23,7 +23,7 @@ pub(super) fn render(profile: &Profile, style: &Style) -> String {
         ("intervals", intervals(profile)),
         ("latency", latency(profile)),
         ("percentiles", percentiles(profile)),
-        ("time", words::time(&profile.doing)),
+        ("time", words::time(&profile.time_spent)),
         ("closure", closure(profile)),
         ("overhead", overhead(profile)),
     ]

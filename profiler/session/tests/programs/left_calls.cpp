@@ -13,28 +13,11 @@
 //   4-15     5          20
 //
 // t: it is left by the exception. With the catching function credited instead, validate and fetch would seem not to vary.
-#define PACE_INTERVALS 50 // an exception with every call of the unwinder timed
-#include "spin.h"
+#include "left.h"
 
 struct Failed {
     unsigned choice;
 };
-
-// The functions' results keep each call from being a jump.
-FUNCTION unsigned recover(unsigned choice) {
-    spin(10000);
-    return choice;
-}
-
-FUNCTION unsigned log_error(unsigned choice) {
-    spin(60000);
-    return choice;
-}
-
-FUNCTION unsigned release(unsigned choice) {
-    spin(120000);
-    return choice;
-}
 
 struct Lease {
     unsigned choice;

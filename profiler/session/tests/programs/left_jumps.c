@@ -5,25 +5,9 @@
 // jumps on.
 #include <setjmp.h>
 
-#define PACE_INTERVALS 50 // every call timed, as in left_calls.cpp
-#include "spin.h"
+#include "left.h"
 
 static sigjmp_buf *handler;
-
-FUNCTION unsigned recover(unsigned choice) {
-    spin(10000);
-    return choice;
-}
-
-FUNCTION unsigned log_error(unsigned choice) {
-    spin(60000);
-    return choice;
-}
-
-FUNCTION unsigned release(unsigned choice) {
-    spin(120000);
-    return choice;
-}
 
 FUNCTION unsigned validate(unsigned choice) {
     spin(choice == 1 ? 150000 : 5000);

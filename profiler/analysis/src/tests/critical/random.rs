@@ -241,7 +241,7 @@ proptest! {
         following.pass_ended();
         let profile = |analysis: &Analysis| {
             let mut profile = analysis.profile(&table(), &options());
-            profile.doing.clear();
+            profile.time_spent.clear();
             profile.timelines.clear();
             profile
         };

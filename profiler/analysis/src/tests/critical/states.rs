@@ -108,12 +108,12 @@ fn what_the_time_was() {
         (Activity::Idle, 16.0),
     ];
     let found: Vec<_> = profile
-        .doing
+        .time_spent
         .iter()
-        .map(|line| (line.doing, line.mean_ns))
+        .map(|line| (line.activity, line.mean_ns))
         .collect();
     assert_eq!(found, expected);
-    near(profile.doing.iter().map(|line| line.fraction).sum(), 1.0);
+    near(profile.time_spent.iter().map(|line| line.fraction).sum(), 1.0);
 }
 
 /// A write to a socket that had room, 1010-1040: the kernel, which tells of 1050-1060, says that it never slept.
@@ -220,9 +220,9 @@ fn sleeps_that_no_call_announced_are_followed() {
     assert_eq!(line.waiter_calls, ["f [root+1]"]);
     assert_eq!(line.holder_calls, ["g [root+2]"]);
     let blocked = profile
-        .doing
+        .time_spent
         .iter()
-        .find(|line| line.doing == Activity::Blocked);
+        .find(|line| line.activity == Activity::Blocked);
     assert_eq!(blocked.unwrap().mean_ns, 50.0);
 }
 
