@@ -1,5 +1,6 @@
 //! `evenkeel attach`.
 
+use std::path::Path;
 use std::process::{Command, ExitCode};
 
 use clap::Args;
@@ -71,6 +72,12 @@ fn named(name: &str) -> Result<i32, Failure> {
 
 /// The main process of a unit, as systemd has it.
 fn main_process(unit: &str) -> Result<i32, Failure> {
+    // What sd_booted(3) looks at.
+    if !Path::new("/run/systemd/system").is_dir() {
+        return Err(Failure::Usage(format!(
+            "there are no units such as {unit}: systemd does not run here (a container?); give the number of the process, or --name"
+        )));
+    }
     let asked = Command::new("systemctl")
         .args(["show", "--property=MainPID", "--value", unit])
         .output();

@@ -3,7 +3,9 @@
 
 mod support;
 
-use std::path::PathBuf;
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::mpsc;
@@ -12,8 +14,10 @@ use std::time::Duration;
 use evenkeel_servers::PostgreSql;
 use serde_json::Value;
 
-use support::build::{own_program, program};
-use support::run::{Place, Run, eventually, finish, finish_hearing, has_opened_all, signal};
+use support::build::{EVENKEEL, own_program, program};
+use support::run::{
+    Place, Run, as_nobody, eventually, finish, finish_hearing, has_opened_all, is_root, signal,
+};
 use support::servers::{
     assert_consistent, assert_unhooked, installed, make_pgbench_tables, pgbench, postgres_options,
 };
@@ -37,6 +41,7 @@ impl Working {
         let ready = place.file("ready");
         command.args(arguments).env("READY", &ready);
         command.env("UNTIL", place.file("enough"));
+        command.env("WHEN", place.file("now"));
         let child = Some(command.spawn().unwrap());
         let working = Working { place, child };
         assert!(eventually(|| ready.exists()), "it has not begun");
@@ -208,6 +213,71 @@ fn the_session_is_killed_at_any_moment() {
     assert!(working.end().ended(0).stdout.contains(" 0 wrong"));
 }
 
+/// Processes of others, and those whose rights are more than their user's: refused to whoever is not root.
+#[test]
+fn whose_rights_are_others() {
+    if !is_root() {
+        eprintln!("skipped: only root can run programs as somebody else");
+        return;
+    }
+    let place = Place::new();
+    let folder = place.file("open");
+    fs::create_dir(&folder).unwrap();
+    for open in [place.file(""), place.file("tmp"), folder.clone()] {
+        fs::set_permissions(open, Permissions::from_mode(0o777)).unwrap();
+    }
+    let copied = |file: &Path, mode: u32| -> PathBuf {
+        let copy = folder.join(file.file_name().unwrap());
+        fs::copy(file, &copy).unwrap();
+        fs::set_permissions(&copy, Permissions::from_mode(mode)).unwrap();
+        copy
+    };
+    let evenkeel = copied(Path::new(EVENKEEL), 0o755);
+    let attach = |pid: u32| {
+        let mut command = place.command(&evenkeel);
+        command.args(["attach", &pid.to_string(), "--interval", "run_interval"]);
+        finish(as_nobody(&mut command).spawn().unwrap())
+    };
+    let of_root = Working::threads();
+    attach(of_root.pid())
+        .ended(2)
+        .said(&["it runs as user 0", "as root"]);
+    assert!(of_root.end().ended(0).stdout.contains(" 0 wrong"));
+    let source = own_program("threads", include_str!("attach/threads.c"));
+    let mut command = place.command(copied(&source, 0o4755));
+    command.args(["2"]).env("UNTIL", place.file("enough"));
+    let ready = folder.join("ready");
+    command.env("READY", &ready);
+    let mut changed = as_nobody(&mut command).spawn().unwrap();
+    assert!(eventually(|| ready.exists()), "it has not begun");
+    attach(changed.id()).ended(2).said(&["setuid", "as root"]);
+    std::fs::write(place.file("enough"), "").unwrap();
+    assert!(changed.wait().unwrap().success());
+}
+
+/// Attached to and left while the program forks, makes threads, loads libraries or is sent signals without pause.
+#[test]
+fn in_the_middle_of_storms() {
+    for storm in ["forks", "threads", "libraries", "signals"] {
+        let working = Working::start(
+            own_program("storm", include_str!("attach/storm.c")),
+            &[storm],
+        );
+        for session in 0..3 {
+            let run = working.attached(&["--interval", "run_interval", "--for", "500ms"]);
+            assert_eq!(
+                run.code,
+                Some(0),
+                "{storm}, session {session}: {}",
+                run.stderr
+            );
+        }
+        assert_unhooked(working.pid());
+        let run = working.end().ended(0);
+        assert!(run.stdout.contains(" 0 wrong"), "{storm}: {}", run.stdout);
+    }
+}
+
 #[test]
 fn a_session_at_a_time() {
     let working = Working::threads();
@@ -259,6 +329,47 @@ fn what_cannot_be_attached_to_is_refused_and_unharmed() {
         .attached(&["--interval", "run_interval"])
         .ended(2)
         .said(&["traces it already"]);
+}
+
+#[test]
+fn what_has_a_filter_is_refused_and_unharmed() {
+    let confined = Working::start(
+        own_program("confined", include_str!("attach/confined.c")),
+        &[],
+    );
+    confined
+        .attached(&["--interval", "run_interval"])
+        .ended(2)
+        .said(&["filter of system calls (seccomp)", "evenkeel profile"]);
+    // It goes on, and its filter would end it at any call that it does not make itself.
+    confined.end().ended(0);
+}
+
+#[test]
+fn a_filter_that_comes_while_attached() {
+    let confined = Working::start(
+        own_program("confined", include_str!("attach/confined.c")),
+        &["later"],
+    );
+    let options = [
+        "--interval",
+        "run_interval",
+        "--for",
+        "3s",
+        "--json",
+        "run.json",
+    ];
+    let session = confined.attach(&options).spawn().unwrap();
+    let now = confined.place.file("now");
+    finish_hearing(session, move |line| {
+        if has_opened_all(line) {
+            std::fs::write(&now, "").unwrap();
+        }
+    })
+    .ended(0);
+    let warnings = confined.place.json("run.json")["warnings"].to_string();
+    assert!(warnings.contains("seccomp"), "{warnings}");
+    confined.end().ended(0);
 }
 
 #[test]

@@ -30,3 +30,21 @@ fn what_a_holder_does_is_opened_under_the_wait() {
         "once, below the wait"
     );
 }
+
+/// The same, and nobody names a function of the holder's: it is found on the stack of the thread that releases the mutex.
+#[test]
+fn a_holder_that_nobody_named_is_found() {
+    let (profile, _) = Planted::at(&program("edges_holder"), "run_interval")
+        .intervals(1600)
+        .until_opened()
+        .options(&EVERY_INTERVAL)
+        .options(&["--threshold", "0.01%"]) // a busy machine varies more than what is planted
+        .measured();
+    let lock = ["take", "pthread_mutex_lock", "waits: mutex"];
+    let blocked = path(&profile["tree"], &lock);
+    assert_partition(blocked);
+    let holder = path(blocked, &["thread outside of intervals", "keep_house"]);
+    let flush = path(holder, &["hold_locked", "write_out", "flush_page"]);
+    assert_at_least(flush, 600_000.0);
+    assert_about_once(flush);
+}

@@ -5,7 +5,7 @@ use core::slice;
 use core::sync::atomic::{AtomicPtr, Ordering::*};
 
 use evenkeel_wire as wire;
-use wire::{Control, Displaced, Module, Probe, RingHeader, Waiters};
+use wire::{Control, Displaced, Module, Probe, RingHeader, StackCopy, Waiters};
 
 static BASE: AtomicPtr<u8> = AtomicPtr::new(ptr::null_mut());
 
@@ -171,6 +171,12 @@ impl Arena {
                 wire::DISPLACED_MAX,
             )
         }
+    }
+
+    /// Room for copies of stacks.
+    pub fn stacks(self) -> &'static [StackCopy] {
+        // SAFETY: inside the mapping; all fields are atomic.
+        unsafe { slice::from_raw_parts(self.base.add(wire::STACKS_AT).cast(), wire::STACKS_LEN) }
     }
 
     /// Header of ring `index`.

@@ -12,6 +12,7 @@ use crate::arena::{self, Arena};
 use crate::bindings::{self, Which};
 use crate::verdict::is_over;
 use crate::{boundaries, join, plan, rings, signals, threads};
+use evenkeel_patch::kernel;
 use evenkeel_patch::shadow::Shadow;
 
 /// Answers of [`evenkeel_attach`].
@@ -120,6 +121,11 @@ fn which(arena: Arena) -> Which {
     }
 }
 
+/// Whether the session attached, and did not start the process.
+pub fn is() -> bool {
+    BOUND.load(Relaxed)
+}
+
 /// The process belongs to a session.
 pub fn joined() {
     evenkeel_state.store(1, Release);
@@ -127,7 +133,8 @@ pub fn joined() {
 
 /// The session is over, and the hooks are out.
 pub fn ended() {
-    if BOUND.swap(false, Relaxed) {
+    // Where no system call may be made the bindings stay, and lead on to the C library.
+    if BOUND.swap(false, Relaxed) && !kernel::is_confined() {
         bindings::unbind();
     }
     evenkeel_state.store(0, Release);

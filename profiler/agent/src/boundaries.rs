@@ -99,6 +99,7 @@ fn enter_long(id: u32, registers: &mut Registers, after: u64) -> bool {
 fn make_ready(role: Role, sp: u64, arena: Arena) -> bool {
     let thread = thread::current();
     if !thread.prepare() {
+        rings::count_unrecorded(thread, arena);
         return false;
     }
     thread.drop_stale(sp);

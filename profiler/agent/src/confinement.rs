@@ -4,7 +4,9 @@
 //! A filter answers a call that the program itself never makes with an error, or with its end. So before one is installed the
 //! code is brought in line with the plan for the last time, and from then on no system call is made for the profiler's
 //! sake: hooks stay as they are, threads take what was laid in for them, and the session is told. What installs a filter
-//! is seen where it goes through the C library: `prctl`, or `syscall` as libseccomp does.
+//! is seen where it goes through the C library: `prctl`, or `syscall` as libseccomp does. Where the session finds an instruction of
+//! the program's own that may do it, the process is treated as if it had, from its start on ([`expect_any_time`]). What neither
+//! shows, the session sees from outside, a moment late ([`obey`]).
 
 use core::ffi::{c_int, c_long, c_ulong};
 use core::sync::atomic::{AtomicBool, Ordering::*};
@@ -13,6 +15,7 @@ use evenkeel_patch::kernel;
 use evenkeel_patch::shadow::Shadow;
 use evenkeel_wire::{Control, Frozen};
 
+use crate::arena::Arena;
 use crate::next::{interpose, next};
 use crate::waits::groups::keeping_errno;
 use crate::{arena, plan};
@@ -45,6 +48,35 @@ fn count(control: &Control, why: Frozen) -> &core::sync::atomic::AtomicU32 {
     &control.frozen[why as usize]
 }
 
+/// From now on nothing is changed, and no system call made.
+fn make_ready(arena: Arena) {
+    if !plan::is_frozen() {
+        plan::freeze(arena);
+    }
+    if !PROVIDED.swap(true, Relaxed) {
+        Shadow::provide(THREADS_AFTER);
+    }
+    kernel::confine(true);
+}
+
+/// The program may install a filter at any time, unnoticed.
+pub fn expect_any_time() {
+    let arena = arena::get();
+    if !arena.is_mapped() || kernel::is_confined() {
+        return;
+    }
+    make_ready(arena);
+    count(arena.control(), Frozen::Unseen).fetch_add(1, Relaxed);
+}
+
+/// Makes no system call any more if the session has seen a filter that was not noticed here.
+pub fn obey(control: &Control) {
+    if control.filter_seen.load(Relaxed) != 0 && !kernel::is_confined() {
+        plan::stay_frozen();
+        kernel::confine_at_once();
+    }
+}
+
 /// Around what may confine the process: ready before it, and as it was if nothing came of it.
 fn confining(install: impl FnOnce() -> c_long) -> c_long {
     let arena = arena::get();
@@ -52,15 +84,7 @@ fn confining(install: impl FnOnce() -> c_long) -> c_long {
         return install();
     }
     let was_frozen = plan::is_frozen();
-    keeping_errno(|| {
-        if !was_frozen {
-            plan::freeze(arena);
-        }
-        if !PROVIDED.swap(true, Relaxed) {
-            Shadow::provide(THREADS_AFTER);
-        }
-        kernel::confine(true);
-    });
+    keeping_errno(|| make_ready(arena));
     let answer = install();
     if answer == 0 {
         count(arena.control(), Frozen::Filter).fetch_add(1, Relaxed);

@@ -2,9 +2,8 @@
 
 use core::sync::atomic::Ordering::*;
 
-use evenkeel_wire::Frozen;
-use evenkeel_wire::ModuleState;
 use evenkeel_wire::now_ticks;
+use evenkeel_wire::{Fixed, Frozen, ModuleState};
 
 use crate::arena::{self, Arena};
 use crate::threads::Handlers;
@@ -34,7 +33,9 @@ pub fn join() {
     belong(arena);
     attached::joined();
     plan::start(arena);
-    if is_fixed(arena) {
+    if plan::has(arena, Fixed::Unseen) {
+        confinement::expect_any_time();
+    } else if plan::has(arena, Fixed::Runtime) {
         confinement::freeze(Frozen::Runtime);
     }
 }
@@ -52,15 +53,6 @@ pub fn belong(arena: Arena) {
     }
     control.processes_hooked.fetch_add(1, Relaxed);
     waits::follow(arena);
-}
-
-/// Whether the code of this process may be changed only now, before its runtime begins.
-fn is_fixed(arena: Arena) -> bool {
-    plan::loaded().any(|index| {
-        // SAFETY: entries of loaded modules are complete.
-        let module = unsafe { &*arena.module(index) };
-        module.fixed.load(Acquire) != 0
-    })
 }
 
 /// Whether the program is built with a sanitizer that lays out the address space (`-fsanitize=address`, `thread`, `memory`).

@@ -5,7 +5,7 @@ use core::sync::atomic::Ordering::*;
 
 use evenkeel_patch::LoadedModule;
 use evenkeel_wire::control::path_hash;
-use evenkeel_wire::{MODULES_MAX, Module, ModuleState};
+use evenkeel_wire::{Fixed, MODULES_MAX, Module, ModuleState};
 
 use crate::arena::Arena;
 
@@ -49,6 +49,15 @@ impl Modules {
     /// As last seen.
     pub fn list(&self) -> &[LoadedModule] {
         &self.list[..self.len]
+    }
+
+    /// Whether one of them is such that the process' code may not be changed for this reason.
+    pub fn has(&self, arena: Arena, why: Fixed) -> bool {
+        self.list().iter().any(|module| {
+            // SAFETY: entries of loaded modules are complete.
+            let module = unsafe { &*arena.module(module.index as usize) };
+            module.fixed.load(Acquire) == why as u32
+        })
     }
 
     /// Whether libraries were loaded or unloaded since.

@@ -6,12 +6,12 @@ use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering
 use evenkeel_patch::arch::stubs::Boundaries;
 use evenkeel_patch::{Patcher, Plan};
 use evenkeel_wire::now_ticks;
-use evenkeel_wire::{Probe, Wanted};
+use evenkeel_wire::{Fixed, Probe, Wanted};
 
 use crate::arena::{self, Arena};
 use crate::modules::Modules;
 use crate::verdict::{is_over, verdict};
-use crate::{attached, waits};
+use crate::{attached, confinement, waits};
 
 /// How often a busy thread asks whether libraries were loaded, in ticks (some tens of milliseconds).
 const MODULES_PERIOD_TICKS: u64 = 100_000_000;
@@ -113,6 +113,12 @@ pub fn loaded() -> impl Iterator<Item = usize> {
         .map(|module| module.index as usize)
 }
 
+/// Whether a file that [`prepare`] found is such that the process' code may not be changed later, for this reason.
+pub fn has(arena: Arena, why: Fixed) -> bool {
+    // SAFETY: as for `prepare`.
+    unsafe { &*PROCESS.0.get() }.modules.has(arena, why)
+}
+
 /// Applies the plan for the first time, with the loader still in charge.
 pub fn start(arena: Arena) {
     // SAFETY: as for `prepare`.
@@ -141,6 +147,7 @@ fn is_stale(arena: Arena) -> bool {
 /// Applies the plan if it is newer than the code, if libraries came or went, or if the session is over. Cheap when
 /// nothing is to be done; never waits.
 pub fn poll(arena: Arena) {
+    confinement::obey(arena.control());
     if !is_due(arena) {
         return;
     }
@@ -152,6 +159,7 @@ pub fn poll(arena: Arena) {
     LOOK_AGAIN_TICKS.store(now + MODULES_PERIOD_TICKS, Relaxed);
     // SAFETY: the lock is held.
     let process = unsafe { &mut *PROCESS.0.get() };
+    let mut confines = false;
     if over {
         APPLIED.store(CHANGING, SeqCst);
         waits::switch::off();
@@ -163,8 +171,12 @@ pub fn poll(arena: Arena) {
         attached::ended();
     } else if !is_frozen() && (stale || process.modules.changed()) {
         bring_up_to_date(process, arena);
+        confines = !attached::is() && process.modules.has(arena, Fixed::Unseen);
     }
     unlock();
+    if confines {
+        confinement::expect_any_time();
+    }
 }
 
 /// A function was looked up: if libraries came or went, the session judges them now, and they are hooked before they are
@@ -182,7 +194,11 @@ pub fn libraries_may_have_come(arena: Arena) {
         }
         bring_up_to_date(process, arena);
     }
+    let confines = !attached::is() && process.modules.has(arena, Fixed::Unseen);
     unlock();
+    if confines {
+        confinement::expect_any_time();
+    }
 }
 
 fn bring_up_to_date(process: &mut Process, arena: Arena) {
@@ -255,6 +271,11 @@ pub fn freeze(arena: Arena) {
     }
     FROZEN.store(true, Release);
     unlock();
+}
+
+/// The code stays as it is from now on, whatever it is.
+pub fn stay_frozen() {
+    FROZEN.store(true, Release);
 }
 
 /// The process was not confined after all.

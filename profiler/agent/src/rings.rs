@@ -51,12 +51,18 @@ pub fn ensure(thread: &mut Thread, arena: Arena) -> bool {
         thread.reported_dropped = dropped(thread);
         return true;
     }
-    if thread.retry_ticks == 0 {
-        arena.control().threads_without_ring.fetch_add(1, Relaxed);
-    }
+    count_unrecorded(thread, arena);
     thread.retry_ticks = now + RETRY_TICKS;
     discard_records(thread);
     false
+}
+
+/// Counts the thread, once, as one of which nothing is recorded.
+pub fn count_unrecorded(thread: &mut Thread, arena: Arena) {
+    if thread.retry_ticks == 0 {
+        thread.retry_ticks = 1;
+        arena.control().threads_without_ring.fetch_add(1, Relaxed);
+    }
 }
 
 /// A free ring; else one whose thread has ended, to go on behind its last record: short-lived threads come faster than the

@@ -4,7 +4,7 @@ use evenkeel_wire::Record;
 use rustc_hash::FxHashMap;
 
 use crate::accumulate::Accumulator;
-use crate::assembler::reader::Lost;
+use crate::assembler::reader::{Crowded, Lost};
 use crate::assembler::spans::SwitchedOut;
 use crate::assembler::timeline::Timeline;
 use crate::assembler::{Assembler, Past};
@@ -48,6 +48,8 @@ pub struct Look {
     pub part_of_run: f64,
     /// Recorded intervals against bypassed ones, over the newest round.
     pub self_cost: Option<Measured>,
+    /// Intervals since the last look that had more calls than there is room for.
+    pub crowded: Crowded,
 }
 
 /// Everything behind the assembler.
@@ -308,12 +310,14 @@ impl Analysis {
     /// What came since this was last asked, which tells what happens now however long the round has gone on, and all of the newest
     /// round, which tells small shares from chance.
     pub fn look(&mut self, sites: &SiteTable, options: &Options) -> Look {
+        let crowded = self.assembler.crowded();
         let Intake { rounds, plans, .. } = &self.intake;
         let newest = plans.newest();
         let Some((round, detail)) = newest.and_then(|round| Some((round, rounds.detail(round)?)))
         else {
             return Look {
                 profile: self.profile_of(None, sites, options),
+                crowded,
                 ..Look::default()
             };
         };
@@ -331,6 +335,7 @@ impl Analysis {
             round: evidence::of_round(&tree(&total), &detail.sums.blocks),
             part_of_run: total.intervals as f64 / kept.max(1) as f64,
             self_cost: detail.sums.self_cost.measured(),
+            crowded,
             ..Look::default()
         };
         let recent = Detail {

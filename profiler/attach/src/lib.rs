@@ -10,6 +10,7 @@
 //! files       the ELF files that are mapped: symbols, unwind tables
 //! tracer      one stopped thread
 //! safe_point  is it safe to call functions here?                       (unwinds its stack)
+//! stacks      the functions that were active on a copy of a stack
 //! visit       a stopped thread that calls functions, and goes on
 //! handover    descriptors into the process
 //! agent       the agent there: found, or loaded
@@ -30,6 +31,7 @@ mod handover;
 mod permission;
 pub mod process;
 mod safe_point;
+mod stacks;
 mod tracer;
 mod visit;
 
@@ -37,3 +39,4 @@ pub use agent::{AgentFile, Injected, State, inject, poll, state};
 pub use error::Refused;
 pub use files::{Loaded, loaded};
 pub use permission::check;
+pub use stacks::{CodeAddress, Stacks};

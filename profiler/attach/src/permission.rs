@@ -53,7 +53,11 @@ fn fit(pid: i32) -> Result<(), Refused> {
             "it has process numbers of its own (a container); run evenkeel with its numbers: `nsenter --target PID --pid --mount evenkeel attach ...`, or inside of the container",
         );
     }
-    if process::status(pid, "Seccomp").is_some_and(|mode| mode != "0") {
+    // Filters of both are their surroundings' (a container), under which evenkeel itself runs.
+    let filters = |pid| ["Seccomp", "Seccomp_filters"].map(|name| process::status(pid, name));
+    if process::status(pid, "Seccomp").is_some_and(|mode| mode != "0")
+        && filters(pid) != filters(std::process::id() as i32)
+    {
         return unfit(
             pid,
             "it has installed a filter of system calls (seccomp), which may end it at a call that it does not make itself; start it with `evenkeel profile`, or without the filter",

@@ -12,12 +12,11 @@ use crate::arch::frame::{RETURN, interrupted_by_handler};
 use crate::arch::registers::Registers;
 use crate::files::{Export, Mapped, Part};
 use crate::process::{self, Mapping};
+use crate::stacks::TRAMPOLINE_RETURN_AT;
 use crate::tracer::Memory;
 
 /// Frames that are looked at; a deeper stack is not safe.
 const FRAMES_MAX: usize = 1024;
-/// Distance from the return address into a trampoline of an agent to the address that it returns to itself.
-const TRAMPOLINE_RETURN_AT: u64 = 256;
 
 /// Functions of the C library that hold no lock while they wait or move data.
 const HARMLESS: &[&str] = &[

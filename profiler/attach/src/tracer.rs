@@ -35,6 +35,14 @@ impl Memory {
         Ok(Memory(file))
     }
 
+    /// Opens it to read alone.
+    ///
+    /// # Errors
+    /// It may not be looked at.
+    pub fn to_read(pid: i32) -> io::Result<Memory> {
+        Ok(Memory(File::open(format!("/proc/{pid}/mem"))?))
+    }
+
     /// Fills `into` from `address`.
     ///
     /// # Errors

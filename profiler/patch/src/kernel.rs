@@ -4,16 +4,23 @@
 use core::ffi::CStr;
 use core::mem::MaybeUninit;
 use core::ops::Range;
-use core::sync::atomic::{AtomicBool, AtomicI32, Ordering::Relaxed};
+use core::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering::Relaxed};
 
 static CONFINED: AtomicBool = AtomicBool::new(false);
-/// The process, as known when it confined itself; 0 where it is not confined.
+/// The process, as last asked for.
 static PROCESS: AtomicI32 = AtomicI32::new(0);
 
 /// From now on no system call is made for the profiler's sake, until `confined` is false again.
 pub fn confine(confined: bool) {
-    PROCESS.store(if confined { process_id() } else { 0 }, Relaxed);
+    if confined {
+        process_id();
+    }
     CONFINED.store(confined, Relaxed);
+}
+
+/// As [`confine`], without a system call: the process is the one that was asked for last.
+pub fn confine_at_once() {
+    CONFINED.store(true, Relaxed);
 }
 
 /// Whether the process has confined itself.
@@ -117,13 +124,52 @@ pub fn peek(addresses: &[MaybeUninit<u64>], words: &mut [MaybeUninit<u64>]) -> O
     Some(found)
 }
 
+/// Copies words from `address` on, as far as there is memory; how many.
+pub fn copy_words(address: u64, into: &[AtomicU64]) -> usize {
+    const PAGE: u64 = 4096;
+    const PIECES: usize = 4;
+    let end = address + size_of_val(into) as u64;
+    // A piece is copied whole or not at all.
+    let mut remote = [const { MaybeUninit::<libc::iovec>::uninit() }; PIECES];
+    let (mut from, mut pieces) = (address, 0);
+    while from < end && pieces < PIECES {
+        let to = (from & !(PAGE - 1)).saturating_add(PAGE).min(end);
+        remote[pieces].write(libc::iovec {
+            iov_base: from as *mut _,
+            iov_len: (to - from) as usize,
+        });
+        (from, pieces) = (to, pieces + 1);
+    }
+    let local = libc::iovec {
+        iov_base: into.as_ptr().cast_mut().cast(),
+        iov_len: (from - address) as usize,
+    };
+    // SAFETY: the kernel checks the remote side; the local one may be written through a shared reference.
+    let read = unsafe {
+        system_call(
+            libc::SYS_process_vm_readv,
+            [
+                process_id() as u64,
+                &raw const local as u64,
+                1,
+                remote.as_ptr() as u64,
+                pieces as u64,
+                0,
+            ],
+        )
+    };
+    read.max(0) as usize / 8
+}
+
 /// The calling process.
 pub fn process_id() -> i32 {
     if is_confined() {
         return PROCESS.load(Relaxed);
     }
     // SAFETY: no arguments.
-    unsafe { system_call(libc::SYS_getpid, [0; 6]) as i32 }
+    let process = unsafe { system_call(libc::SYS_getpid, [0; 6]) as i32 };
+    PROCESS.store(process, Relaxed);
+    process
 }
 
 /// Opens a file to read.

@@ -8,6 +8,8 @@
 //! ```text
 //! plan (wire)  >  Patcher        which probes to change, where trampolines lie
 //!                   region       memory within two gigabytes of a module
+//!                   hook         the code of one probe
+//!                   kept         trampolines of sessions that are over, for the next
 //!                   trampoline   code of one hook                          (arch)
 //!                   flip         changing instructions under running threads (arch)
 //!                   trap         a thread met an instruction in change     (arch)
@@ -27,6 +29,8 @@
 #[cfg_attr(target_arch = "aarch64", path = "aarch64/mod.rs")]
 pub mod arch;
 mod code;
+mod hook;
+mod kept;
 pub mod kernel;
 pub mod leaving;
 pub mod patcher;

@@ -9,17 +9,17 @@ use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::*};
 
 use evenkeel_wire::arch::SUPPORTED;
 use evenkeel_wire::arch::code::JUMP_BYTES;
-use evenkeel_wire::{Displaced, Form, PROBES_MAX, Probe, Refusal, Role, Wanted};
+use evenkeel_wire::{Displaced, Form, PROBES_MAX, Probe, Refusal, Wanted};
 
-use crate::arch::displaced::write_displaced;
 use crate::arch::flip::{self, Change, SPAN_MAX};
-use crate::arch::jump::{Targets, redirect};
+use crate::arch::jump::redirect;
 use crate::arch::stubs::Boundaries;
-use crate::arch::trampoline::Hook;
 use crate::arch::trap;
 use crate::code;
+use crate::hook::{form_of, hook_of, make, rename};
+use crate::kept::{Kept, identity};
 use crate::kernel;
-use crate::region::{Part, Region, away};
+use crate::region::{Region, away};
 
 /// Modules with hooks in one process.
 const REGIONS_MAX: usize = 64;
@@ -82,6 +82,7 @@ impl Patched {
 pub struct Patcher {
     patched: *mut Patched,
     index: *mut AtomicU32,
+    kept: Kept,
     regions: [*mut Region; REGIONS_MAX],
     regions_len: usize,
     /// The process whose code this is.
@@ -115,6 +116,7 @@ impl Patcher {
         Patcher {
             patched: ptr::null_mut(),
             index: ptr::null_mut(),
+            kept: Kept::new(),
             regions: [ptr::null_mut(); REGIONS_MAX],
             regions_len: 0,
             process: 0,
@@ -152,11 +154,12 @@ impl Patcher {
         }
         self.patched = patched.cast();
         self.index = index.cast();
+        self.kept.prepare();
         true
     }
 
-    /// For another session, whose plan has other probes: nothing is patched, and nothing known. Trampolines stay: threads may
-    /// be inside.
+    /// For another session, whose plan has other probes: nothing is patched. Trampolines stay, since threads may be inside, and are
+    /// taken again for the same sites.
     pub fn renew(&mut self) {
         let zero = |table: *mut libc::c_void, bytes: usize| {
             if !table.is_null() {
@@ -420,37 +423,34 @@ impl Patcher {
         let region = unsafe { &mut *region };
         let probe = &plan.probes[id as usize];
         let address = probe.address + module.bias;
-        let mut body = 0;
-        if let Some(displaced) = displaced {
-            let call = match displaced.call.checked_sub(1) {
-                Some(call) => {
-                    let probe = &plan.probes[call as usize];
-                    let hook = hook_of(call, probe, module.bias, 0);
-                    probe.planted.fetch_add(1, Relaxed);
-                    Some(write_trampoline(region, &hook, &boundaries)? as u64)
-                }
-                None => None,
-            };
-            body = write_displaced(region, displaced, module.bias, call)
-                .ok_or(Refusal::NoNearMemory)?;
-        }
-        let hook = hook_of(id, probe, module.bias, body);
-        let at = write_trampoline(region, &hook, &boundaries)?;
-        let mut pad = 0;
-        if let Some(displaced) = displaced {
-            pad = region
-                .pad(&Targets::of(address, displaced.boundaries), at as u64)
-                .unwrap_or(0);
-            // Boundaries of intervals are rare enough to be entered by a breakpoint; other calls are not.
-            if pad == 0 && hook.role == Role::Inner {
-                return Err(Refusal::NoSafeJump);
+        let call = displaced.and_then(|displaced| displaced.call.checked_sub(1));
+        let call = call.map(|call| hook_of(call, &plan.probes[call as usize], module.bias, 0));
+        let known = displaced.map(|displaced| {
+            let call = call.map(|call| &plan.probes[call.id as usize]);
+            (displaced, call)
+        });
+        let identity = identity(probe, module.bias, known);
+        let again = self.kept.find(address, identity).filter(|made| {
+            let own = hook_of(id, probe, module.bias, made.body);
+            rename(region, &own, made.trampoline)
+                && call.is_none_or(|call| rename(region, &call, made.call))
+        });
+        let made = match again {
+            Some(made) => made,
+            None => {
+                let made = make(region, &boundaries, (id, probe), module, displaced, call)?;
+                self.kept.remember(address, identity, made);
+                made
             }
+        };
+        if let Some(call) = call {
+            plan.probes[call.id as usize].planted.fetch_add(1, Relaxed);
         }
         // SAFETY: `id` is in the table.
         let patched = unsafe { &mut *self.patched.add(id as usize) };
-        patched.body = body;
-        patched.pad = pad;
-        patched.trampoline = at as u64;
+        patched.body = made.body;
+        patched.pad = made.pad;
+        patched.trampoline = made.trampoline;
         Ok(())
     }
 
@@ -582,56 +582,6 @@ fn is_pristine(patched: &Patched, probe: &Probe) -> bool {
 
 fn hash(address: u64) -> usize {
     (address.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 44) as usize % INDEX_SLOTS
-}
-
-/// What the trampoline of a probe must know; `body` is where an entry's displaced instructions run, 0 otherwise.
-fn hook_of(id: u32, probe: &Probe, bias: u64, body: u64) -> Hook {
-    Hook {
-        id,
-        form: form_of(probe),
-        role: Role::of(probe),
-        site: probe.address + bias,
-        len: probe.len,
-        target: if body != 0 {
-            body
-        } else {
-            probe.target.wrapping_add(bias)
-        },
-        operand: probe.operand,
-    }
-}
-
-fn write_trampoline(
-    region: &mut Region,
-    hook: &Hook,
-    boundaries: &Boundaries,
-) -> Result<*mut u8, Refusal> {
-    let part = if hook.moving() {
-        Part::Moving
-    } else {
-        Part::Constant
-    };
-    let at = region
-        .take(part, hook.code_bytes())
-        .ok_or(Refusal::NoNearMemory)?;
-    // SAFETY: `take` returned that much writable memory that nobody executes yet.
-    if unsafe { hook.write(at, boundaries) } {
-        Ok(at)
-    } else {
-        region.untake(part, at);
-        Err(Refusal::NoNearMemory)
-    }
-}
-
-fn form_of(probe: &Probe) -> Form {
-    match probe.form {
-        0 => Form::Call,
-        1 => Form::TailJump,
-        2 => Form::IndirectCall,
-        3 => Form::ShortIndirectCall,
-        4 => Form::Entry,
-        _ => Form::IndirectJump,
-    }
 }
 
 const _: () = assert!(PROBES_MAX << 3 < 1 << 31 && INDEX_SLOTS > 2 * PROBES_MAX);

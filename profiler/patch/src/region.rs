@@ -44,6 +44,8 @@ struct Span {
     /// Writable up to here; executable only below `sealed`.
     writable: u64,
     sealed: u64,
+    /// What lies below and was made writable again, from and to.
+    unsealed: (u64, u64),
 }
 
 /// Which part of a region.
@@ -111,6 +113,7 @@ impl Region {
                     end: start + bytes,
                     writable: start,
                     sealed: start,
+                    unsealed: (0, 0),
                 };
                 start += bytes;
             }
@@ -150,6 +153,26 @@ impl Region {
         self.spans[part as usize].next = start as u64;
     }
 
+    /// Makes what [`Region::take`] returned before, `bytes` from `start`, writable again until the next [`Region::seal`]. False if the
+    /// kernel refuses.
+    pub fn unseal(&mut self, part: Part, start: *mut u8, bytes: usize) -> bool {
+        let span = &mut self.spans[part as usize];
+        let from = start as u64 & !(PAGE - 1);
+        let to = (start as u64 + bytes as u64).next_multiple_of(PAGE);
+        if from >= span.sealed {
+            return true;
+        }
+        let writable = libc::PROT_READ | libc::PROT_WRITE | libc::PROT_EXEC;
+        if !protect(from, to.min(span.writable), writable) {
+            return false;
+        }
+        span.unsealed = match span.unsealed {
+            (0, 0) => (from, to),
+            (low, high) => (low.min(from), high.max(to)),
+        };
+        true
+    }
+
     /// Makes everything written so far executable only.
     pub fn seal(&mut self) {
         for span in &mut self.spans {
@@ -160,6 +183,13 @@ impl Region {
                     libc::PROT_READ | libc::PROT_EXEC,
                 );
                 span.sealed = span.writable;
+            }
+            if let (low @ 1.., high) = core::mem::take(&mut span.unsealed) {
+                protect(
+                    low,
+                    high.min(span.writable),
+                    libc::PROT_READ | libc::PROT_EXEC,
+                );
             }
         }
     }

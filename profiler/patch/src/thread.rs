@@ -115,6 +115,8 @@ pub struct Thread {
     pub left_unseen: u64,
     /// Records that the ring had dropped when the thread last reported it outside of intervals.
     pub reported_dropped: u64,
+    /// When the thread's stack may be copied again, ticks.
+    pub copy_ticks: u64,
     /// Key of the interval that the thread works for; 0 for none.
     pub work: u64,
     /// How many of `announced` are in use.

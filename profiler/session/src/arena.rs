@@ -10,7 +10,7 @@ use evenkeel_wire as wire;
 use rustix::fs::{FallocateFlags, MemfdFlags};
 use rustix::mm::{MapFlags, ProtFlags};
 use wire::ring::{RING_BYTES, RING_SLACK_BYTES};
-use wire::{Control, Displaced, Module, Probe, RingHeader, RingState};
+use wire::{Control, Displaced, Module, Probe, RingHeader, RingState, StackCopy};
 
 /// Rings added at a time.
 const RINGS_STEP: usize = 16;
@@ -41,7 +41,12 @@ impl Arena {
             unsafe { OwnedFd::from_raw_fd(high) }
         };
         rustix::fs::ftruncate(&fd, wire::ARENA_BYTES as u64)?;
-        rustix::fs::fallocate(&fd, FallocateFlags::empty(), 0, wire::PROBES_AT as u64)?;
+        let back = |from: usize, to: usize| {
+            let bytes = (to - from) as u64;
+            rustix::fs::fallocate(&fd, FallocateFlags::empty(), from as u64, bytes)
+        };
+        back(0, wire::PROBES_AT)?;
+        back(wire::STACKS_AT, wire::RINGS_AT)?;
         // SAFETY: a fresh mapping of our own file.
         let base = unsafe {
             rustix::mm::mmap(
@@ -138,6 +143,14 @@ impl Arena {
         let len = (self.control().modules.load(Acquire) as usize).min(wire::MODULES_MAX);
         // SAFETY: agents complete an entry before they raise the count, and change only atomic fields since.
         unsafe { std::slice::from_raw_parts(self.base.add(wire::MODULES_AT).cast(), len) }
+    }
+
+    /// Copies of stacks that agents made.
+    pub fn stacks(&self) -> &[StackCopy] {
+        // SAFETY: inside the mapping; all fields are atomic.
+        unsafe {
+            std::slice::from_raw_parts(self.base.add(wire::STACKS_AT).cast(), wire::STACKS_LEN)
+        }
     }
 
     /// The probes planned so far.
@@ -239,9 +252,9 @@ impl Arena {
 impl Drop for Arena {
     fn drop(&mut self) {
         // Processes that go on have it mapped for good: what was recorded is given back to the system all the same.
-        let rings = (wire::ARENA_BYTES - wire::RINGS_AT) as u64;
+        let recorded = (wire::ARENA_BYTES - wire::STACKS_AT) as u64;
         let hole = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
-        let _ = rustix::fs::fallocate(&self.file, hole, wire::RINGS_AT as u64, rings);
+        let _ = rustix::fs::fallocate(&self.file, hole, wire::STACKS_AT as u64, recorded);
         // SAFETY: mapped by us; all borrows end with `self`.
         unsafe {
             let _ = rustix::mm::munmap(self.base.cast(), wire::ARENA_BYTES);

@@ -5,13 +5,16 @@ mod continuity;
 mod diagnosis;
 mod duty_cycle;
 mod ending;
+mod filters;
 mod judge;
 mod kernel;
 mod settings;
 mod sink;
 mod steps;
+mod trapping;
 mod unnamed;
 mod unopened;
+mod wakers;
 
 pub use settings::{Event, IntervalSelector, Observer, Outcome, Planting, Settings, Subject};
 
@@ -118,6 +121,8 @@ pub fn profile(
         continuity: Continuity::default(),
         steps: steps::Steps::default(),
         watch: diagnosis::Watch::default(),
+        filters: filters::Filters::default(),
+        wakers: wakers::Wakers::default(),
         judged: 0,
         not_found: None,
         interval: None,
@@ -157,6 +162,8 @@ struct Session<'a> {
     steps: steps::Steps,
     /// The target's processes, while there are no intervals.
     watch: diagnosis::Watch,
+    filters: filters::Filters,
+    wakers: wakers::Wakers,
     /// Entries of the module table that have their verdict.
     judged: usize,
     not_found: Option<Error>,
@@ -185,12 +192,14 @@ impl Session<'_> {
                 last_slow = Instant::now();
                 self.tick(observer);
                 self.watch_processes();
+                self.watch_filters();
                 if !self.target.is_running() || interrupted.load(Relaxed) || self.time_is_up() {
                     return Ok(());
                 }
                 self.attach(observer)?;
                 self.give_up_waiting()?;
                 if self.hooked.is_some() {
+                    self.find_wakers();
                     self.refine(observer);
                 }
             }

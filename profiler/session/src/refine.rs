@@ -15,6 +15,7 @@ pub mod known;
 pub mod patience;
 #[cfg(test)]
 mod simulated;
+mod thinning;
 
 use std::collections::HashMap;
 use std::time::Instant;
@@ -29,6 +30,7 @@ use crate::plan::Planned;
 pub use closing::{Closing, to_close};
 use known::{Callees, Calls, Known, Pointers};
 use patience::Patience;
+pub use thinning::to_thin;
 
 /// Limits of a session.
 #[derive(Clone, Copy, Debug)]
@@ -193,12 +195,17 @@ fn visit(
             if is_open && child.kind != Kind::Preempted {
                 look_into_own_time(child, &inside, state, found);
             }
-            // What others did while this one waited: none of this one's calls.
-            visit(child, &[], state, found);
+            // What others did while this one waited: none of this one's calls, but perhaps of functions that they were seen in.
+            let theirs: &[Location] = match child.kind {
+                Kind::Others | Kind::Helper => state.known.wakers(),
+                _ => &[],
+            };
+            visit(child, theirs, state, found);
         } else if is_open {
             // A call that none of these functions makes itself came through one of their pointers.
             if let Some(planned) = child.probe.and_then(|id| state.probes.get(id as usize))
                 && planned.form != Form::Entry
+                && !is_state(node)
                 && !inside.contains(&planned.holder)
             {
                 discover_in(child, &inside, state, found);
@@ -394,6 +401,34 @@ mod tests {
         let state = State::of(&probes, &scope, &known);
         let steps = steps(&candidates(&profile.tree, 5, &LIMITS, &state));
         assert!(steps.contains(&Step::Open(at(0xb))) && steps.contains(&Step::Open(at(0xd))));
+    }
+
+    /// Below b another thread worked while b waited, in no timed call. It was seen in e, which is opened for that time.
+    #[test]
+    fn what_another_thread_was_seen_in_is_opened() {
+        let (mut profile, probes) = example();
+        let others = Node {
+            kind: Kind::Others,
+            ..body(0.3)
+        };
+        let wait = Node {
+            kind: Kind::Lock,
+            children: vec![others],
+            ..body(0.3)
+        };
+        profile.tree.children[0].children[0].children.push(wait);
+        let mut known = Known::default();
+        known.function_mut(at(0xa)).calls = Calls::Opened;
+        let before = steps(&candidates(
+            &profile.tree,
+            5,
+            &LIMITS,
+            &State::of(&probes, &[at(0xa)], &known),
+        ));
+        assert!(known.add_waker(at(0xe)) && !known.add_waker(at(0xe)));
+        let state = State::of(&probes, &[], &known);
+        let after = steps(&candidates(&profile.tree, 5, &LIMITS, &state));
+        assert!(!before.contains(&Step::Open(at(0xe))) && after.contains(&Step::Open(at(0xe))));
     }
 
     /// The pointer p was found to lead to q, whose entry cannot be hooked: its calls are timed below p.

@@ -50,6 +50,6 @@ pub use launch::{LaunchError, launchable};
 pub use lines::SourceLine;
 pub use load::LoadError;
 pub use module::Module;
-pub use runtimes::{is_go, sanitizer_runtimes};
+pub use runtimes::{is_go, may_confine_itself, sanitizer_runtimes};
 pub use sites::{Callee, Caller, Site};
 pub use unpatchable::Unpatchable;

@@ -5,6 +5,9 @@ use std::path::Path;
 use object::LittleEndian;
 use object::read::elf::{ElfFile64, FileHeader};
 
+use crate::arch::confining;
+use crate::exports;
+use crate::frames::Frames;
 use crate::load::Image;
 
 /// Libraries that must come first among all that are loaded, or end the program: their wrappers have to stand before everybody
@@ -48,4 +51,34 @@ fn needed(path: &Path) -> Option<Vec<String>> {
 /// Whether the ELF file at `path` holds code of the Go compiler, whose runtime takes breakpoints for its own.
 pub fn is_go(path: &Path) -> bool {
     Image::read(path).is_ok_and(|image| image.go)
+}
+
+/// What sanitizers define in a program that they are linked into.
+const SANITIZERS_DEFINE: [&str; 4] = ["__asan_init", "__tsan_init", "__lsan_init", "__hwasan_init"];
+
+/// Whether the ELF file at `path` may install a filter of system calls (seccomp(2)) by an instruction of its own, which nobody in
+/// the process would notice, instead of a function of the C library. A sanitizer's runtime makes its system calls so, and installs
+/// none. False also for files that cannot be read, and for code without frame descriptions.
+pub fn may_confine_itself(path: &Path) -> bool {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    if FIRST.iter().any(|first| name.starts_with(first)) {
+        return false;
+    }
+    let Ok(image) = Image::read(path) else {
+        return false;
+    };
+    let Ok(elf) = image.elf() else { return false };
+    let mut functions = None;
+    let confines = image.text.iter().any(|text| {
+        let code = image.code(&text.addresses);
+        confining::has_system_call(code) && {
+            let functions = functions.get_or_insert_with(|| {
+                let frames = Frames::of(&elf).map(|frames| frames.all());
+                let frames = frames.unwrap_or_default().into_iter();
+                frames.map(|frame| frame.range).collect::<Vec<_>>()
+            });
+            confining::may_confine(code, text.addresses.start, functions)
+        }
+    });
+    confines && !SANITIZERS_DEFINE.iter().any(|name| exports(path, name))
 }

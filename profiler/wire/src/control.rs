@@ -74,6 +74,9 @@ pub struct Control {
     pub calls_suspended: AtomicU64,
     /// Calls that were left in a way that only their stale frames showed: neither by the unwinder nor by `longjmp`.
     pub calls_left_unseen: AtomicU64,
+    /// 1: the session has seen from outside that a process installed a filter of system calls which its agent did not notice.
+    /// All agents make no system calls any more.
+    pub filter_seen: AtomicU32,
     /// Processes whose code stays as it is, by [`Frozen`].
     pub frozen: [AtomicU32; Frozen::COUNT],
 }
@@ -88,11 +91,25 @@ pub enum Frozen {
     Runtime = 1,
     /// It has given up the right to make code writable (`PR_SET_MDWE`).
     WriteExecute = 2,
+    /// It may install a filter by an instruction of its own ([`Fixed::Unseen`]), and so is treated as if it had.
+    Unseen = 3,
 }
 
 impl Frozen {
     /// How many reasons there are.
-    pub const COUNT: usize = 3;
+    pub const COUNT: usize = 4;
+}
+
+/// Why the code of a process may be changed before its first instruction only.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub enum Fixed {
+    /// It may be changed at any time.
+    No = 0,
+    /// Its runtime takes breakpoints for its own (Go).
+    Runtime = 1,
+    /// It may install a filter of system calls by an instruction of its own, which the agent would not notice.
+    Unseen = 2,
 }
 
 /// What is known of a module.
@@ -128,7 +145,7 @@ pub struct Module {
     pub path_hash: u64,
     /// 1: it was announced as the executable of a process, which waits for the verdict.
     pub executable: AtomicU32,
-    /// 1: code of a process with this executable may be changed before its first instruction only.
+    /// A [`Fixed`]: whether code of a process with this file may be changed before its first instruction only.
     pub fixed: AtomicU32,
     /// The path, as the loader gave it.
     pub path: [u8; 440],

@@ -10,6 +10,7 @@
 //!              WAITERS_AT   [Waiters]    who waits for what, hashed: releasers look before they write (see `waiters`)
 //!              PROBES_AT    [Probe]      the plan: every site ever wanted, with its present state
 //!              DISPLACED_AT [Displaced]  relocatable first instructions of functions hooked at their entry
+//!              STACKS_AT    [StackCopy]  stacks of threads that held others up, for the session to unwind
 //!              RINGS_AT     [Ring]       one per thread: header page, then RING_BYTES of records
 //! ARENA_BYTES
 //! ```
@@ -36,16 +37,18 @@ pub mod event;
 pub mod plan;
 pub mod record;
 pub mod ring;
+pub mod stacks;
 pub mod waiters;
 pub mod waits;
 
 pub use arch::clock::now_ticks;
 pub use arch::code::{Operand, PieceFix};
-pub use control::{Control, Frozen, Mode, Module, ModuleState};
+pub use control::{Control, Fixed, Frozen, Mode, Module, ModuleState};
 pub use event::{Decoder, Event, LabelValue, Object, Open, Stamp};
 pub use plan::{Displaced, Form, Label, Piece, Probe, Refusal, Role, Wanted};
 pub use record::{Marker, Record};
 pub use ring::{RingHeader, RingState};
+pub use stacks::{CopyState, STACKS_LEN, StackCopy};
 pub use waiters::{WAITERS_LEN, Waiters};
 pub use waits::Kind;
 
@@ -73,8 +76,10 @@ pub const WAITERS_AT: usize = page_up(MODULES_AT + MODULES_MAX * size_of::<Modul
 pub const PROBES_AT: usize = page_up(WAITERS_AT + WAITERS_LEN * size_of::<Waiters>());
 /// Where the displaced entries lie.
 pub const DISPLACED_AT: usize = page_up(PROBES_AT + PROBES_MAX * size_of::<Probe>());
+/// Where copies of stacks lie.
+pub const STACKS_AT: usize = page_up(DISPLACED_AT + DISPLACED_MAX * size_of::<Displaced>());
 /// Where the rings lie.
-pub const RINGS_AT: usize = page_up(DISPLACED_AT + DISPLACED_MAX * size_of::<Displaced>());
+pub const RINGS_AT: usize = page_up(STACKS_AT + STACKS_LEN * size_of::<StackCopy>());
 /// Distance between two rings: a header page and the records.
 pub const RING_STRIDE: usize = 4096 + ring::RING_BYTES;
 /// Size of the memory file. Sparse: only what is used takes memory.

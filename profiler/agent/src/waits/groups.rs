@@ -7,6 +7,7 @@ use evenkeel_wire::now_ticks;
 use evenkeel_wire::waits::OPEN_MAX;
 use evenkeel_wire::{Event, Kind, Mode, Object, Open};
 
+use super::stacks;
 use crate::verdict::is_over;
 use crate::{arena, intervals, plan, rings, threads};
 
@@ -92,6 +93,7 @@ pub fn enqueue(kind: Kind, key: u64, at: u64) {
 
 /// Writes that the thread is about to release something.
 pub fn wake(kind: Kind, key: u64, at: u64) {
+    stacks::copy_if_unknown(at);
     let object = Object { key, kind };
     with_open(at, |open| Event::Wake { at, object, open });
 }

@@ -47,6 +47,7 @@ mod signalling;
 mod sleeps;
 mod sockets;
 mod spins;
+mod stacks;
 pub mod switch;
 mod waiting;
 

@@ -42,7 +42,7 @@ use crate::attributes::AttributeTable;
 use crate::classes::ClassTable;
 use crate::interval::{Finished, Reason, Serving, Subject};
 use keyed::KeyedIntervals;
-use reader::{Happened, Inbox, Lost, Pending, Reader, Reading, TakeAtOnce};
+use reader::{Crowded, Happened, Inbox, Lost, Pending, Reader, Reading, TakeAtOnce};
 use serials::Serials;
 use spans::{Spans, SwitchedOut};
 use timeline::{CALLS_MAX, MARKS_MAX};
@@ -92,6 +92,7 @@ pub struct Assembler {
     events: Vec<Pending>,
     discarded: Vec<Reason>,
     lost: Lost,
+    crowded: Crowded,
     /// When records of any thread were lost last, ticks.
     lost_at: u64,
     /// The latest moment seen.
@@ -161,6 +162,7 @@ impl Assembler {
             events,
             discarded,
             lost,
+            crowded,
             ..
         } = self;
         let Thread {
@@ -177,6 +179,7 @@ impl Assembler {
             attributes,
             discarded,
             lost,
+            crowded,
         };
         let mut reading = Reading {
             thread: key,
@@ -202,6 +205,11 @@ impl Assembler {
     /// Of the intervals that lost records, how long they took.
     pub fn lost(&self) -> Lost {
         self.lost
+    }
+
+    /// Of the intervals since the last call that had more calls than there is room for, which calls those were.
+    pub fn crowded(&mut self) -> Crowded {
+        std::mem::take(&mut self.crowded)
     }
 
     /// There is nothing more to come: of the intervals with keys that are open now, those that were when records were lost may

@@ -2,6 +2,7 @@
 
 use evenkeel_wire::event::Sink;
 use evenkeel_wire::{Event, Object, Open, Record, Stamp};
+use rustc_hash::FxHashMap;
 
 use super::keyed::{Instance, KeyedIntervals, Segment};
 use super::serials::Serials;
@@ -37,6 +38,8 @@ pub struct Inbox<'a> {
     pub discarded: &'a mut Vec<Reason>,
     /// Of those that lost records, how long they took.
     pub lost: &'a mut Lost,
+    /// Of those that had more calls than there is room for, which calls those were.
+    pub crowded: &'a mut Crowded,
 }
 
 /// Intervals that lost records and whose latency is known all the same: they end as any other.
@@ -46,6 +49,15 @@ pub struct Lost {
     pub intervals: u64,
     /// Sum of their latencies, ticks.
     pub ticks: u64,
+}
+
+/// Intervals that had more calls than a ring, or a timeline, holds.
+#[derive(Clone, Debug, Default)]
+pub struct Crowded {
+    /// How many.
+    pub intervals: u64,
+    /// Their calls that were read, by probe.
+    pub calls: FxHashMap<u32, u64>,
 }
 
 /// Something about an interval that has to wait for its turn in time.
@@ -142,6 +154,7 @@ impl Sink for Reading<'_, '_> {
             timeline.push_calls(calls);
         } else if home.is_none() {
         } else if timeline.calls_len() + calls.len() > CALLS_MAX {
+            self.count_crowded();
             self.discard(Reason::TooManyCalls);
         } else {
             timeline.extend_calls(calls);
@@ -234,6 +247,7 @@ impl Reading<'_, '_> {
 
     fn gap(&mut self, at: u64) {
         let begin = self.reader.open_since();
+        self.count_crowded();
         if self.discard(Reason::RecordsLost) {
             self.reader.lost_home = begin;
         }
@@ -250,6 +264,19 @@ impl Reading<'_, '_> {
         *lost_at = at.max(timeline.latest());
         timeline.push_mark(*lost_at, What::Gap, &[]);
         timeline.serving = *keyed;
+    }
+
+    /// Counts the calls that were read of the interval that is open on the thread, which cannot be kept.
+    fn count_crowded(&mut self) {
+        let Some(home) = self.reader.home else { return };
+        let (calls, _) = self.reader.timeline.all();
+        let own = calls.iter().rev();
+        // With waits followed, calls before the interval lie before its own.
+        let own = own.take_while(|call| call.start >= home.begin);
+        self.inbox.crowded.intervals += 1;
+        for call in own {
+            *self.inbox.crowded.calls.entry(call.id()).or_default() += 1;
+        }
     }
 
     fn abandon(&mut self) {

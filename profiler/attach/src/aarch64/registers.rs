@@ -4,6 +4,11 @@ use std::io;
 
 use framehop::UnwindRegsNative;
 
+/// For the unwinder: an instruction pointer, a stack pointer and a frame pointer.
+pub fn unwind_from(_pc: u64, sp: u64, fp: u64) -> UnwindRegsNative {
+    UnwindRegsNative::new(0, sp, fp)
+}
+
 /// General registers.
 #[derive(Clone, Copy)]
 pub struct Registers(());

@@ -7,6 +7,11 @@ use framehop::UnwindRegsNative;
 
 const SYSTEM_CALL_BYTES: u64 = 2;
 
+/// For the unwinder: an instruction pointer, a stack pointer and a frame pointer.
+pub fn unwind_from(pc: u64, sp: u64, fp: u64) -> UnwindRegsNative {
+    UnwindRegsNative::new(pc, sp, fp)
+}
+
 /// General registers, as the kernel hands them out.
 #[derive(Clone, Copy)]
 pub struct Registers(libc::user_regs_struct);

@@ -6,6 +6,7 @@ pub mod claim;
 pub mod counter;
 pub mod displaced;
 pub mod flip;
+pub mod here;
 pub mod jump;
 pub mod operand;
 pub mod stubs;

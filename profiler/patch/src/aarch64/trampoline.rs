@@ -41,6 +41,12 @@ impl Hook {
     pub unsafe fn write(&self, _: *mut u8, _: &Boundaries) -> bool {
         false
     }
+
+    /// There is none to rename.
+    ///
+    /// # Safety
+    /// As for [`Hook::write`].
+    pub unsafe fn rename(&self, _: *mut u8) {}
 }
 
 /// The probe whose trampoline's own call returns to `after`.

@@ -16,6 +16,8 @@ use core::arch::global_asm;
 pub const RETURN_AT: usize = 256;
 /// Distance from the address after a trampoline's own call to the probe id.
 pub const ID_AT: usize = RETURN_AT + 8;
+/// Distance to the probe id as it stands in a record.
+pub const ID_FIELD_AT: usize = ID_AT + 8;
 /// Room for the encoding of an indirect call or jump.
 pub const OPERAND_BYTES: usize = 9;
 
@@ -37,16 +39,12 @@ pub mod mark {
     pub const STALE: u32 = FIRST + 5;
     /// `Thread::on_mismatch`.
     pub const MISMATCH: u32 = FIRST + 6;
-    /// Probe id.
-    pub const ID: u32 = FIRST + 7;
-    /// Probe id as it stands in a record.
-    pub const ID_FIELD: u32 = FIRST + 8;
     /// Direct target, relative.
-    pub const TARGET: u32 = FIRST + 9;
+    pub const TARGET: u32 = FIRST + 7;
     /// `Thread::shadow`.
-    pub const SHADOW: u32 = FIRST + 10;
+    pub const SHADOW: u32 = FIRST + 8;
     /// Number of 32-bit placeholders.
-    pub const COUNT: u32 = 11;
+    pub const COUNT: u32 = 9;
     /// 64-bit: `Boundaries::enter`.
     pub const ENTER: u64 = 0x7ee1_0000_7ee1_0001;
     /// 64-bit: `Boundaries::leave`.
@@ -162,7 +160,7 @@ global_asm!(
     "jae 50f",
     "shl rdx, {duration_shift}",
     "mov eax, 16",
-    "or rdx, {id_field}",
+    "or rdx, qword ptr [rip + 97f]",
     "xadd [r11], rax",
     "bt rax, {ring_shift}",
     "adc rdx, 0",
@@ -200,7 +198,8 @@ global_asm!(
     "jmp 90b",
     ".org evenkeel_\\name\\()_after + {return_at}, 0xcc",
     "99: .quad 0",
-    ".quad 0", // probe id
+    "98: .quad 0", // probe id: data, so that the next session's takes its place at once (see `kept`)
+    "97: .quad 0", // as it stands in a record
     "evenkeel_\\name\\()_end:",
     ".endm",
     ".macro EVENKEEL_PUSH",
@@ -243,7 +242,7 @@ global_asm!(
     ".hidden evenkeel_\\name, evenkeel_\\name\\()_after, evenkeel_\\name\\()_bypass, evenkeel_\\name\\()_end",
     "evenkeel_\\name:",
     "EVENKEEL_PUSH",
-    "mov edi, {id}",
+    "mov edi, dword ptr [rip + 98f]",
     "mov rsi, rsp",
     "lea rdx, [rip + evenkeel_\\name\\()_after]",
     "movabs r10, {enter_short}",
@@ -266,7 +265,7 @@ global_asm!(
     "shl rdx, 32",
     "or rdx, rax",
     "mov rcx, rdx",
-    "mov edi, {id}",
+    "mov edi, dword ptr [rip + 98f]",
     "mov rsi, rsp",
     "lea rdx, [rip + evenkeel_\\name\\()_after]",
     "movabs r10, {leave_short}",
@@ -280,7 +279,8 @@ global_asm!(
     "EVENKEEL_BYPASS \\indirect",
     ".org evenkeel_\\name\\()_after + {return_at}, 0xcc",
     "99: .quad 0",
-    ".quad 0", // probe id
+    "98: .quad 0", // probe id: data, so that the next session's takes its place at once (see `kept`)
+    "97: .quad 0", // as it stands in a record
     "evenkeel_\\name\\()_end:",
     ".endm",
     ".pushsection .rodata.evenkeel_templates, \"a\", @progbits",
@@ -300,8 +300,6 @@ global_asm!(
     mismatch = const mark::MISMATCH,
     shadow = const mark::SHADOW,
     end_at = const core::mem::offset_of!(crate::shadow::Shadow, in_flight.end),
-    id = const mark::ID,
-    id_field = const mark::ID_FIELD,
     target = const mark::TARGET,
     enter = const mark::ENTER,
     enter_short = const mark::ENTER_SHORT,

@@ -5,7 +5,7 @@ use evenkeel_wire::{Form, Operand, Role};
 use super::operand;
 use super::stubs::{self, Boundaries};
 pub use super::templates::ID_AT;
-use super::templates::{self, OPERAND_BYTES, RETURN_AT, Template, mark};
+use super::templates::{self, ID_FIELD_AT, OPERAND_BYTES, RETURN_AT, Template, mark};
 use super::tls;
 use crate::thread::offsets;
 
@@ -72,9 +72,24 @@ impl Hook {
         let return_at = template.after + RETURN_AT;
         code[return_at..return_at + 8]
             .copy_from_slice(&(self.site + self.len as u64).to_le_bytes());
-        let id_at = template.after + ID_AT;
-        code[id_at..id_at + 8].copy_from_slice(&(self.id as u64).to_le_bytes());
+        // SAFETY: as above; nobody executes it yet.
+        unsafe { self.rename(at) };
         !template.indirect || self.fill_operands(code, at as u64, &template)
+    }
+
+    /// Lets a trampoline that was written for another probe of the same site serve this one. A thread that is inside takes either.
+    ///
+    /// # Safety
+    /// `at` was written by a hook that differs in its probe alone, and is writable.
+    pub unsafe fn rename(&self, at: *mut u8) {
+        let after = self.template().after;
+        let (id, field) = (u64::from(self.id), u64::from(self.id << 1));
+        // SAFETY: inside the trampoline; aligned, as templates are and what lies behind `after` is not: so byte by byte where it
+        // must be, which at most lets a record of a call in flight name a wrong probe.
+        unsafe {
+            (at.add(after + ID_AT) as *mut u64).write_unaligned(id);
+            (at.add(after + ID_FIELD_AT) as *mut u64).write_unaligned(field);
+        }
     }
 
     fn fill_words(&self, code: &mut [u8], at: u64, boundaries: &Boundaries) -> bool {
@@ -108,8 +123,6 @@ impl Hook {
                 mark::STALE => field(offsets::ON_STALE),
                 mark::MISMATCH => field(offsets::ON_MISMATCH),
                 mark::SHADOW => field(offsets::SHADOW),
-                mark::ID => self.id as i32,
-                mark::ID_FIELD => (self.id << 1) as i32,
                 _ => {
                     let end = at + i as u64 + 4;
                     match i32::try_from(self.target.wrapping_sub(end) as i64) {

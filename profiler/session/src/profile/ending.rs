@@ -174,6 +174,10 @@ fn frozen(control: &Control) -> impl Iterator<Item = Warning> {
             Frozen::WriteExecute,
             "gave up the right to change code (PR_SET_MDWE)",
         ),
+        (
+            Frozen::Unseen,
+            "have instructions of their own that may install a filter of system calls (seccomp), and so were left alone from their start on",
+        ),
     ];
     let counted = reasons.map(|(why, text)| (control.frozen[why as usize].load(Relaxed), text));
     let frozen = counted.into_iter().filter(|&(processes, _)| processes > 0);

@@ -4,7 +4,7 @@ use std::sync::atomic::Ordering::*;
 use std::time::Instant;
 
 use evenkeel_analysis::sites::Kind;
-use evenkeel_wire::{ModuleState, Role};
+use evenkeel_wire::{Fixed, ModuleState, Role};
 
 use super::{Event, IntervalSelector, Observer, Session};
 use crate::error::Error;
@@ -20,9 +20,10 @@ impl Session<'_> {
             let index = self.judged;
             self.judged += 1;
             let executable = self.arena.modules()[index].executable.load(Acquire) != 0;
-            if executable && evenkeel_symbols::is_go(&Modules::path(&self.arena, index)) {
-                self.arena.modules()[index].fixed.store(1, Release);
-            }
+            let fixed = self.fixed(index, executable);
+            self.arena.modules()[index]
+                .fixed
+                .store(fixed as u32, Release);
             let wanted = match self.interval_in(index, executable) {
                 Ok(Some(interval)) => {
                     self.begin(index, &interval)?;
@@ -60,6 +61,20 @@ impl Session<'_> {
             }
         }
         Ok(())
+    }
+
+    /// Whether code of processes with this file may be changed at any time.
+    fn fixed(&self, index: usize, executable: bool) -> Fixed {
+        let path = Modules::path(&self.arena, index);
+        if executable && evenkeel_symbols::is_go(&path) {
+            Fixed::Runtime
+        } else if Modules::may_open(&self.arena, index)
+            && evenkeel_symbols::may_confine_itself(&path)
+        {
+            Fixed::Unseen
+        } else {
+            Fixed::No
+        }
     }
 
     /// The library that defines the interval, if it is not the executable.

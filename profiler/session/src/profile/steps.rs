@@ -1,37 +1,28 @@
 //! Carrying out what refinement decides, round by round.
 
 use std::collections::HashSet;
-use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
 use evenkeel_analysis::Analysis;
 use evenkeel_analysis::analysis::Look;
 use evenkeel_analysis::warnings::Warning;
 use evenkeel_symbols::{Callee, Module, Site};
-use evenkeel_wire::{Form, Refusal, Wanted};
+use evenkeel_wire::{Form, Role, Wanted};
 
+use super::trapping::{ThroughPointer, Trapping, is_discovered_only};
 use super::{Event, Observer, Planting, Session};
-use crate::arena::Arena;
 use crate::location::Location;
-use crate::modules::Modules;
 use crate::refine::known::{Again, Callees, Calls, Known, Pointers};
 use crate::refine::patience::{Patience, SURE_ERRORS, look_after};
 use crate::refine::{self, Candidate, Closing, State, Step};
 
 /// What came since the last look is judged when it is so many intervals and took so long ([`look_after`]) ...
-const INTERVALS_ENOUGH: u64 = 300;
+pub(super) const INTERVALS_ENOUGH: u64 = 300;
 /// ... or, where intervals are rare, so many after so long.
 const INTERVALS_FEW: u64 = 40;
 const ROUND_LONG: Duration = Duration::from_secs(4);
 /// Once nothing is left to do, how often to look again; at once where calls are met that were not made before.
 const SETTLED_PERIOD: Duration = Duration::from_secs(5);
-/// How long calls through pointers are trapped once one was met: a trap costs microseconds.
-const DISCOVERY: Duration = Duration::from_millis(100);
-/// ... and how long as long as none is, which costs nothing: processes follow a plan at their next interval, and where many wait for
-/// a lock or a processor that may take a while.
-const DISCOVERY_AT_MOST: Duration = Duration::from_secs(1);
-/// Probes trapped at a time; those of a function with more follow in turn.
-const DISCOVERED_AT_ONCE: usize = 24;
 /// Probes planted at a time, those that never run included. They cost the target nothing while it does not run them; to
 /// plant one takes about 20 us, its trampoline 300 bytes.
 const PLANTED_MAX: usize = 1 << 14;
@@ -46,36 +37,16 @@ pub struct Steps {
     paths_then: usize,
     first_interval: Option<Instant>,
     /// While calls are trapped.
-    trapping: Option<Trapping>,
+    pub(super) trapping: Option<Trapping>,
     /// Hooked entries whose agents may yet refuse them.
-    entries: Vec<ThroughPointer>,
+    pub(super) entries: Vec<ThroughPointer>,
     /// Functions whose calls had to make room since the last look: what their own time is without them is not known yet.
     closed: Vec<Location>,
     /// Functions that a person may be asked about.
     offered: Vec<Candidate>,
-    settled: bool,
+    pub(super) settled: bool,
     /// The observer knows that nothing is left to do.
     told_of_rest: bool,
-}
-
-/// Calls are being trapped.
-#[derive(Clone, Copy, Debug)]
-struct Trapping {
-    since: Instant,
-    /// Intervals seen when it began.
-    seen_then: u64,
-    /// When the first call was met.
-    met: Option<Instant>,
-}
-
-/// A function found to be called through a pointer.
-#[derive(Clone, Copy, Debug)]
-struct ThroughPointer {
-    /// The call's probe.
-    probe: u32,
-    callee: Location,
-    /// The probe at the callee's entry.
-    entry: u32,
 }
 
 impl Default for Steps {
@@ -184,6 +155,7 @@ impl Session<'_> {
         };
         let look = analysis.look(&self.plan.sites, &options);
         let seen = analysis.intervals_seen();
+        let new = seen - self.steps.seen_then;
         let paths = analysis.paths_met();
         let patience = Patience {
             searched: self.steps.searched(seen),
@@ -192,6 +164,12 @@ impl Session<'_> {
         // What has just begun has little time yet: it is looked at once more.
         let has_new = paths > std::mem::replace(&mut self.steps.paths_then, paths);
         self.limit_by_cost(&look);
+        if self.refines() && self.thin(&look, new) {
+            // What is left out is no sample: it is looked at again when nothing is.
+            self.steps.look_from(seen);
+            self.publish();
+            return;
+        }
         self.open_below_refused_entries();
         self.measure_closed(&look);
         let next = self.next_steps(&look, &patience);
@@ -226,7 +204,7 @@ impl Session<'_> {
         }
     }
 
-    fn refines(&self) -> bool {
+    pub(super) fn refines(&self) -> bool {
         matches!(self.settings.planting, Planting::Refine | Planting::Manual)
     }
 
@@ -296,18 +274,41 @@ impl Session<'_> {
         }
     }
 
+    /// Takes out what makes intervals lose records. False if none do.
+    fn thin(&mut self, look: &Look, seen: u64) -> bool {
+        let probes = self.plan.probes();
+        let is_planted = |id: u32| {
+            probes
+                .get(id as usize)
+                .is_some_and(|planned| planned.wanted == Wanted::On && planned.role == Role::Inner)
+        };
+        let (lost, calls) = (look.crowded.intervals, &look.crowded.calls);
+        let thinned = refine::to_thin(seen, lost, calls, is_planted);
+        for &id in &thinned {
+            let reason = "called so often in some intervals that they lost records, so that the slow ones were missing";
+            self.close_for_good(id, reason.to_owned());
+        }
+        !thinned.is_empty()
+    }
+
+    /// Takes a probe out, not to be tried again.
+    fn close_for_good(&mut self, id: u32, reason: String) {
+        self.plan.want(&self.arena, id, Wanted::Off);
+        self.steps.known.probe_mut(id).over_budget = true;
+        let site = &self.plan.sites.sites[id as usize];
+        let call = format!("{} at {}", site.callee, site.site);
+        self.plan.note_unpatched(call, reason, true);
+    }
+
     /// Takes a probe out. Its caller stays a candidate for when there is room again.
     fn close(&mut self, closing: &Closing) {
         let id = closing.id;
-        self.plan.want(&self.arena, id, Wanted::Off);
         if closing.over_budget {
-            self.steps.known.probe_mut(id).over_budget = true;
-            let site = &self.plan.sites.sites[id as usize];
-            let call = format!("{} at {}", site.callee, site.site);
             let reason = "called too often for what it explains, with --max-overhead".to_owned();
-            self.plan.note_unpatched(call, reason, true);
+            self.close_for_good(id, reason);
             return;
         }
+        self.plan.want(&self.arena, id, Wanted::Off);
         let holder = self.plan.probes()[id as usize].holder;
         let known = self.steps.known.function_mut(holder);
         if known.calls == Calls::Opened {
@@ -415,7 +416,7 @@ impl Session<'_> {
     }
 
     /// Opens a function whose calls are to lie below a probe.
-    fn open_below(&mut self, id: u32, callee: Location) {
+    pub(super) fn open_below(&mut self, id: u32, callee: Location) {
         let Ok(module) = self.modules.get(&self.arena, callee.module) else {
             return;
         };
@@ -431,115 +432,6 @@ impl Session<'_> {
         }
         if self.steps.known.function(callee).calls == Calls::NotOpened {
             self.open(callee);
-        }
-    }
-
-    /// Probes at the next short pointer calls of a function whose callees are to be learned.
-    fn pointer_probes(&mut self, function: Location) -> Vec<u32> {
-        let Ok(module) = self.modules.get(&self.arena, function.module) else {
-            return Vec::new();
-        };
-        let pointers = self.steps.known.function(function).pointers;
-        let next = match pointers {
-            Pointers::Unexplored { next } => next,
-            _ => 0,
-        };
-        let sites = module.call_sites(function.address).into_iter();
-        let sites: Vec<_> = sites.filter(is_discovered_only).collect();
-        let end = sites.len().min(next + DISCOVERED_AT_ONCE);
-        let now = Instant::now();
-        self.steps.known.function_mut(function).pointers = match pointers {
-            _ if end < sites.len() => Pointers::Unexplored { next: end },
-            Pointers::Explored(again) => Pointers::Explored(again.later(now)),
-            _ => Pointers::Explored(Again::first(now)),
-        };
-        sites[next.min(end)..end]
-            .iter()
-            .filter_map(|site| {
-                self.plan
-                    .add_site(&mut self.arena, function.module, &module, site)
-            })
-            .collect()
-    }
-
-    /// Begins to trap calls through pointers.
-    fn discover(&mut self, ids: &[u32]) {
-        for &id in ids {
-            let then = self.plan.probes()[id as usize].wanted;
-            self.steps.known.probe_mut(id).callees = Callees::Trapped(then);
-            self.plan.want(&self.arena, id, Wanted::Discover);
-            let seen = self.sink.analysis.as_ref();
-            self.steps.trapping = Some(Trapping {
-                since: Instant::now(),
-                seen_then: seen.map_or(0, Analysis::intervals_seen),
-                met: None,
-            });
-        }
-    }
-
-    /// Whether the calls that are trapped were met for long enough, or had the time to be.
-    fn has_trapped_enough(&mut self, intervals_seen: u64) -> bool {
-        let mut trapped = self.steps.known.trapped();
-        let has_met = trapped.any(|(id, _)| !self.plan.seen(&self.arena, id).is_empty());
-        let Some(trapping) = &mut self.steps.trapping else {
-            return false;
-        };
-        if has_met && trapping.met.is_none() {
-            trapping.met = Some(Instant::now());
-        }
-        let ran = trapping.since.elapsed();
-        let passed = intervals_seen - trapping.seen_then >= INTERVALS_ENOUGH && ran >= DISCOVERY;
-        let met = trapping.met.is_some_and(|met| met.elapsed() >= DISCOVERY);
-        met || ran >= DISCOVERY_AT_MOST || (passed && !has_met)
-    }
-
-    /// Ends trapping. What was found to be called is timed at its entry, or else its own calls are.
-    fn end_discovery(&mut self) {
-        self.steps.trapping = None;
-        let trapped: Vec<(u32, Wanted)> = self.steps.known.trapped().collect();
-        for (id, then) in trapped {
-            self.plan.want(&self.arena, id, then);
-            let again = Again::first(Instant::now());
-            self.steps.known.probe_mut(id).callees = Callees::Sought(again);
-            for callee in self.plan.seen(&self.arena, id) {
-                if !Modules::may_open(&self.arena, callee.module) {
-                    continue;
-                }
-                let Ok(module) = self.modules.get(&self.arena, callee.module) else {
-                    continue;
-                };
-                match self.plan.add_entry(&mut self.arena, callee, &module) {
-                    Some(entry) => {
-                        self.plan.want(&self.arena, entry, Wanted::On);
-                        let probe = id;
-                        self.steps.entries.push(ThroughPointer {
-                            probe,
-                            callee,
-                            entry,
-                        });
-                    }
-                    None => self.open_below(id, callee),
-                }
-            }
-        }
-    }
-
-    /// Where an agent could not hook an entry, the function's own calls are timed below its callers.
-    fn open_below_refused_entries(&mut self) {
-        let none = Refusal::None as u32;
-        let refused =
-            |arena: &Arena, id: u32| arena.probes()[id as usize].refused.load(Relaxed) != none;
-        for pending in std::mem::take(&mut self.steps.entries) {
-            let ThroughPointer {
-                probe,
-                callee,
-                entry,
-            } = pending;
-            if refused(&self.arena, entry) {
-                self.open_below(probe, callee);
-            } else if self.arena.probes()[entry as usize].planted.load(Relaxed) == 0 {
-                self.steps.entries.push(pending);
-            }
         }
     }
 
@@ -605,12 +497,6 @@ impl Session<'_> {
             }
         }
     }
-}
-
-/// Whether a call through a pointer can be discovered but not timed where it is.
-fn is_discovered_only(site: &Site) -> bool {
-    matches!(site.form, Ok(Form::ShortIndirectCall | Form::IndirectJump))
-        && site.callee == Callee::Pointer
 }
 
 /// Whether calls of this form are timed where they are.

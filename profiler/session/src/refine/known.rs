@@ -116,9 +116,28 @@ pub struct ProbeState {
 pub struct Known {
     functions: HashMap<Location, FunctionState>,
     probes: HashMap<u32, ProbeState>,
+    /// Functions that were active on threads that held others up, none of whose calls were timed.
+    wakers: Vec<Location>,
 }
 
+/// Functions of [`Known::wakers`], at most.
+const WAKERS_MAX: usize = 256;
+
 impl Known {
+    /// Functions that were active on threads that held others up while none of their calls was timed.
+    pub fn wakers(&self) -> &[Location] {
+        &self.wakers
+    }
+
+    /// One more of them. False if it is known, or they are too many.
+    pub fn add_waker(&mut self, function: Location) -> bool {
+        let is_new = self.wakers.len() < WAKERS_MAX && !self.wakers.contains(&function);
+        if is_new {
+            self.wakers.push(function);
+        }
+        is_new
+    }
+
     /// What is known of a function.
     pub fn function(&self, function: Location) -> FunctionState {
         self.functions.get(&function).cloned().unwrap_or_default()

@@ -2,6 +2,7 @@
 //! (`LoadError::Architecture`), and what would decode them finds nothing.
 
 pub(crate) mod callsites;
+pub(crate) mod confining;
 pub(crate) mod elf;
 pub(crate) mod frame;
 pub(crate) mod plt;

@@ -1,6 +1,7 @@
 //! Everything that knows x86-64: instructions, relocations, frames.
 
 pub(crate) mod callsites;
+pub(crate) mod confining;
 pub(crate) mod elf;
 pub(crate) mod frame;
 mod operand;

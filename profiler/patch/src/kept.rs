@@ -1,0 +1,133 @@
+//! Trampolines of sessions that are over, by the site they were made for.
+//!
+//! They are never freed, since a thread may be inside. The next session that hooks the same site in the same way takes them again, under
+//! its own probe's number: so what a process needs does not grow with the number of its sessions. A trampoline is the same if the
+//! site, its instruction and what was displaced are; only its probe's number is not code.
+
+use evenkeel_wire::{Displaced, Probe};
+
+use crate::region::away;
+
+/// Sites remembered: a power of two, twice what the largest plan has.
+const SLOTS: usize = 1 << 19;
+/// Slots looked at for one site.
+const STEPS_MAX: usize = 64;
+
+/// What was made for a site.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(C)]
+pub struct Made {
+    /// The trampoline.
+    pub trampoline: u64,
+    /// The displaced entry; 0 for none.
+    pub body: u64,
+    /// The pad that the entry's jump leads to; 0 for none.
+    pub pad: u64,
+    /// The trampoline of the call with which the displaced instructions end; 0 for none.
+    pub call: u64,
+}
+
+#[derive(Clone, Copy)]
+#[repr(C)]
+struct Slot {
+    /// 0: free.
+    address: u64,
+    /// Of everything that decides what the code is.
+    identity: u64,
+    made: Made,
+}
+
+/// All of them.
+pub struct Kept {
+    slots: *mut Slot,
+}
+
+impl Kept {
+    /// Remembers nothing.
+    pub const fn new() -> Kept {
+        Kept {
+            slots: core::ptr::null_mut(),
+        }
+    }
+
+    /// Maps the table. Without it every session makes its own.
+    pub fn prepare(&mut self) {
+        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
+        let protection = libc::PROT_READ | libc::PROT_WRITE;
+        let bytes = SLOTS * size_of::<Slot>();
+        // SAFETY: fresh anonymous memory; zero is a free slot.
+        let table = unsafe { libc::mmap(away() as *mut _, bytes, protection, flags, -1, 0) };
+        if table != libc::MAP_FAILED {
+            self.slots = table.cast();
+        }
+    }
+
+    fn slot(&self, address: u64, identity: u64) -> Option<&mut Slot> {
+        if self.slots.is_null() {
+            return None;
+        }
+        let first = (address.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40) as usize;
+        (0..STEPS_MAX)
+            // SAFETY: below SLOTS; the caller's lock keeps others out.
+            .map(|step| unsafe { &mut *self.slots.add((first + step) % SLOTS) })
+            .find(|slot| slot.address == 0 || (slot.address, slot.identity) == (address, identity))
+    }
+
+    /// What was made for a site before.
+    pub fn find(&self, address: u64, identity: u64) -> Option<Made> {
+        let slot = self.slot(address, identity)?;
+        (slot.address != 0).then_some(slot.made)
+    }
+
+    /// Remembers it, if there is room.
+    pub fn remember(&mut self, address: u64, identity: u64, made: Made) {
+        if let Some(slot) = self.slot(address, identity) {
+            *slot = Slot {
+                address,
+                identity,
+                made,
+            };
+        }
+    }
+}
+
+/// Of everything that decides what the code of a hook is, but for its place: FNV-1a.
+pub fn identity(probe: &Probe, bias: u64, displaced: Option<(&Displaced, Option<&Probe>)>) -> u64 {
+    let mut hash = Hash(0xcbf2_9ce4_8422_2325);
+    hash.probe(probe, bias);
+    if let Some((displaced, call)) = displaced {
+        for piece in &displaced.pieces[..displaced.count as usize] {
+            hash.bytes(&piece.bytes[..usize::from(piece.len)]);
+            hash.bytes(&[piece.len, piece.fix, piece.at, piece.origin]);
+            hash.bytes(&piece.target.to_le_bytes());
+        }
+        hash.bytes(&displaced.len.to_le_bytes());
+        hash.bytes(&displaced.resume.to_le_bytes());
+        hash.bytes(&displaced.boundaries.to_le_bytes());
+        if let Some(call) = call {
+            hash.probe(call, bias);
+        }
+    }
+    hash.0
+}
+
+struct Hash(u64);
+
+impl Hash {
+    fn bytes(&mut self, bytes: &[u8]) {
+        for &byte in bytes {
+            self.0 = (self.0 ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3);
+        }
+    }
+
+    fn probe(&mut self, probe: &Probe, bias: u64) {
+        let operand = probe.operand;
+        self.bytes(&[probe.form, probe.role, probe.len]);
+        self.bytes(&[operand.base, operand.index, operand.scale, operand.register]);
+        self.bytes(&operand.displacement.to_le_bytes());
+        self.bytes(&probe.bytes);
+        for word in [probe.address, probe.target, bias] {
+            self.bytes(&word.to_le_bytes());
+        }
+    }
+}

@@ -1,0 +1,71 @@
+//! Filters of system calls (seccomp(2)) that processes of the target install unnoticed by their agents, seen from outside.
+
+use std::collections::HashMap;
+use std::sync::atomic::Ordering::*;
+
+use evenkeel_attach::process;
+use evenkeel_wire::{Frozen, RingState};
+
+use super::Session;
+use crate::arena::Arena;
+
+/// Processes looked at in one pass; the others follow.
+const LOOKED_AT: usize = 16;
+
+/// What each process had when it was first looked at.
+#[derive(Debug, Default)]
+pub struct Filters {
+    /// Filters that were there before the program ran are its surroundings' (a container), and let through what is tried at start.
+    at_first: HashMap<u32, u32>,
+    /// The ring at which the next pass begins.
+    next: usize,
+    /// Processes that installed one since.
+    installed: u32,
+}
+
+impl Filters {
+    /// Looks at some processes. True if one has installed a filter for the first time.
+    fn look(&mut self, arena: &Arena) -> bool {
+        let rings = arena.control().rings.load(Relaxed) as usize;
+        let before = self.installed;
+        for step in 0..rings.min(LOOKED_AT) {
+            let ring = arena.ring((self.next + step) % rings);
+            if ring.state.load(Acquire) != RingState::Live as u32 {
+                continue;
+            }
+            let pid = ring.pid.load(Relaxed);
+            let Some(now) = filters(pid as i32) else {
+                continue;
+            };
+            let first = *self.at_first.entry(pid).or_insert(now);
+            if now > first {
+                self.at_first.insert(pid, now);
+                self.installed += 1;
+            }
+        }
+        self.next = (self.next + LOOKED_AT) % rings.max(1);
+        self.installed > before
+    }
+}
+
+/// How many filters a process has; where the kernel does not count them (before 5.9), whether it has any.
+fn filters(pid: i32) -> Option<u32> {
+    let mode: u32 = process::status(pid, "Seccomp")?.parse().ok()?;
+    let count = process::status(pid, "Seccomp_filters").and_then(|text| text.parse().ok());
+    Some(count.unwrap_or(mode))
+}
+
+impl Session<'_> {
+    /// Lets all agents be silent once a process has a filter that its agent does not know of.
+    pub(super) fn watch_filters(&mut self) {
+        let control = self.arena.control();
+        if !self.filters.look(&self.arena) {
+            return;
+        }
+        let known = [Frozen::Filter, Frozen::Unseen];
+        let known = known.map(|why| control.frozen[why as usize].load(Relaxed));
+        if known.iter().sum::<u32>() == 0 && control.filter_seen.swap(1, Relaxed) == 0 {
+            control.frozen[Frozen::Filter as usize].fetch_add(1, Relaxed);
+        }
+    }
+}

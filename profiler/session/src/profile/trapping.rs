@@ -1,0 +1,160 @@
+//! Learning whom calls through pointers call: they are trapped for a moment, and the functions that were met are timed at their
+//! entries, or else by their own calls.
+
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::{Duration, Instant};
+
+use evenkeel_analysis::Analysis;
+use evenkeel_symbols::{Callee, Site};
+use evenkeel_wire::{Form, Refusal, Wanted};
+
+use super::Session;
+use super::steps::INTERVALS_ENOUGH;
+use crate::arena::Arena;
+use crate::location::Location;
+use crate::modules::Modules;
+use crate::refine::known::{Again, Callees, Pointers};
+
+/// How long calls through pointers are trapped once one was met: a trap costs microseconds.
+const DISCOVERY: Duration = Duration::from_millis(100);
+/// ... and how long as long as none is, which costs nothing: processes follow a plan at their next interval, and where many wait for
+/// a lock or a processor that may take a while.
+const DISCOVERY_AT_MOST: Duration = Duration::from_secs(1);
+/// Probes trapped at a time; those of a function with more follow in turn.
+const DISCOVERED_AT_ONCE: usize = 24;
+/// Calls are being trapped.
+#[derive(Clone, Copy, Debug)]
+pub struct Trapping {
+    since: Instant,
+    /// Intervals seen when it began.
+    seen_then: u64,
+    /// When the first call was met.
+    met: Option<Instant>,
+}
+
+/// A function found to be called through a pointer.
+#[derive(Clone, Copy, Debug)]
+pub struct ThroughPointer {
+    /// The call's probe.
+    probe: u32,
+    callee: Location,
+    /// The probe at the callee's entry.
+    entry: u32,
+}
+
+impl Session<'_> {
+    /// Probes at the next short pointer calls of a function whose callees are to be learned.
+    pub(super) fn pointer_probes(&mut self, function: Location) -> Vec<u32> {
+        let Ok(module) = self.modules.get(&self.arena, function.module) else {
+            return Vec::new();
+        };
+        let pointers = self.steps.known.function(function).pointers;
+        let next = match pointers {
+            Pointers::Unexplored { next } => next,
+            _ => 0,
+        };
+        let sites = module.call_sites(function.address).into_iter();
+        let sites: Vec<_> = sites.filter(is_discovered_only).collect();
+        let end = sites.len().min(next + DISCOVERED_AT_ONCE);
+        let now = Instant::now();
+        self.steps.known.function_mut(function).pointers = match pointers {
+            _ if end < sites.len() => Pointers::Unexplored { next: end },
+            Pointers::Explored(again) => Pointers::Explored(again.later(now)),
+            _ => Pointers::Explored(Again::first(now)),
+        };
+        sites[next.min(end)..end]
+            .iter()
+            .filter_map(|site| {
+                self.plan
+                    .add_site(&mut self.arena, function.module, &module, site)
+            })
+            .collect()
+    }
+
+    /// Begins to trap calls through pointers.
+    pub(super) fn discover(&mut self, ids: &[u32]) {
+        for &id in ids {
+            let then = self.plan.probes()[id as usize].wanted;
+            self.steps.known.probe_mut(id).callees = Callees::Trapped(then);
+            self.plan.want(&self.arena, id, Wanted::Discover);
+            let seen = self.sink.analysis.as_ref();
+            self.steps.trapping = Some(Trapping {
+                since: Instant::now(),
+                seen_then: seen.map_or(0, Analysis::intervals_seen),
+                met: None,
+            });
+        }
+    }
+
+    /// Whether the calls that are trapped were met for long enough, or had the time to be.
+    pub(super) fn has_trapped_enough(&mut self, intervals_seen: u64) -> bool {
+        let mut trapped = self.steps.known.trapped();
+        let has_met = trapped.any(|(id, _)| !self.plan.seen(&self.arena, id).is_empty());
+        let Some(trapping) = &mut self.steps.trapping else {
+            return false;
+        };
+        if has_met && trapping.met.is_none() {
+            trapping.met = Some(Instant::now());
+        }
+        let ran = trapping.since.elapsed();
+        let passed = intervals_seen - trapping.seen_then >= INTERVALS_ENOUGH && ran >= DISCOVERY;
+        let met = trapping.met.is_some_and(|met| met.elapsed() >= DISCOVERY);
+        met || ran >= DISCOVERY_AT_MOST || (passed && !has_met)
+    }
+
+    /// Ends trapping. What was found to be called is timed at its entry, or else its own calls are.
+    pub(super) fn end_discovery(&mut self) {
+        self.steps.trapping = None;
+        let trapped: Vec<(u32, Wanted)> = self.steps.known.trapped().collect();
+        for (id, then) in trapped {
+            self.plan.want(&self.arena, id, then);
+            let again = Again::first(Instant::now());
+            self.steps.known.probe_mut(id).callees = Callees::Sought(again);
+            for callee in self.plan.seen(&self.arena, id) {
+                if !Modules::may_open(&self.arena, callee.module) {
+                    continue;
+                }
+                let Ok(module) = self.modules.get(&self.arena, callee.module) else {
+                    continue;
+                };
+                match self.plan.add_entry(&mut self.arena, callee, &module) {
+                    Some(entry) => {
+                        self.plan.want(&self.arena, entry, Wanted::On);
+                        let probe = id;
+                        self.steps.entries.push(ThroughPointer {
+                            probe,
+                            callee,
+                            entry,
+                        });
+                    }
+                    None => self.open_below(id, callee),
+                }
+            }
+        }
+    }
+
+    /// Where an agent could not hook an entry, the function's own calls are timed below its callers.
+    pub(super) fn open_below_refused_entries(&mut self) {
+        let none = Refusal::None as u32;
+        let refused =
+            |arena: &Arena, id: u32| arena.probes()[id as usize].refused.load(Relaxed) != none;
+        for pending in std::mem::take(&mut self.steps.entries) {
+            let ThroughPointer {
+                probe,
+                callee,
+                entry,
+            } = pending;
+            if refused(&self.arena, entry) {
+                self.open_below(probe, callee);
+            } else if self.arena.probes()[entry as usize].planted.load(Relaxed) == 0 {
+                self.steps.entries.push(pending);
+            }
+        }
+    }
+}
+
+/// Whether a call through a pointer can be discovered but not timed where it is.
+pub fn is_discovered_only(site: &Site) -> bool {
+    matches!(site.form, Ok(Form::ShortIndirectCall | Form::IndirectJump))
+        && site.callee == Callee::Pointer
+}

@@ -1,0 +1,201 @@
+//! Code that may install a filter of system calls by an instruction of its own.
+
+use std::ops::Range;
+
+use iced_x86::{Code, Decoder, DecoderOptions, Instruction, Mnemonic, OpKind, Register};
+
+/// The instruction `syscall`.
+const SYSTEM_CALL: [u8; 2] = [0x0f, 0x05];
+/// Numbers of `seccomp` and `prctl` (arch/x86/entry/syscalls/syscall_64.tbl).
+const CONFINING: [u32; 2] = [317, 157];
+
+/// Whether the bytes of a system call occur in `code`, be it as a part of something else.
+pub(crate) fn has_system_call(code: &[u8]) -> bool {
+    code.windows(2).any(|two| two == SYSTEM_CALL)
+}
+
+/// Whether `code` holds a system call that is, or may be, `seccomp` or `prctl`. The `functions` lie in it, ascending; bytes outside
+/// of them are taken for data.
+pub(crate) fn may_confine(code: &[u8], base: u64, functions: &[Range<u64>]) -> bool {
+    let mut at = 0;
+    let mut looked_at = u64::MAX;
+    while let Some(found) = code[at..].windows(2).position(|two| two == SYSTEM_CALL) {
+        let address = base + (at + found) as u64;
+        at += found + 2;
+        let index = functions.partition_point(|range| range.end <= address);
+        let Some(range) = functions.get(index).filter(|range| {
+            range.contains(&address) && range.start >= base && range.start != looked_at
+        }) else {
+            continue;
+        };
+        looked_at = range.start;
+        let start = (range.start - base) as usize;
+        let end = ((range.end - base) as usize).min(code.len());
+        if function_may_confine(&code[start..end], range.start) {
+            return true;
+        }
+    }
+    false
+}
+
+/// Follows constants through the registers in order of address, whatever branches do: compilers load a number once and copy it before
+/// each call. A function that loads one of [`CONFINING`] into any register may reach each of its system calls with it.
+fn function_may_confine(code: &[u8], start: u64) -> bool {
+    let mut decoder = Decoder::with_ip(64, code, start, DecoderOptions::NONE);
+    let mut instruction = Instruction::default();
+    let mut known = Constants::default();
+    let (mut loads_confining, mut calls) = (false, false);
+    while decoder.can_decode() {
+        decoder.decode_out(&mut instruction);
+        if instruction.code() == Code::Syscall {
+            calls = true;
+            if known.of(Register::RAX).is_none() {
+                return true;
+            }
+        }
+        known.step(&instruction);
+        loads_confining |= instruction.op_count() == 2
+            && instruction.op1_kind() == OpKind::Immediate32
+            && instruction.mnemonic() == Mnemonic::Mov
+            && CONFINING.contains(&instruction.immediate32());
+    }
+    calls && loads_confining
+}
+
+/// Whether a function gives its caller this register back as it was (System V ABI 3.2.1).
+fn is_kept(register: Register) -> bool {
+    use Register::{R12, R13, R14, R15, RBP, RBX};
+    [RBX, RBP, R12, R13, R14, R15].contains(&register)
+}
+
+/// Constants in the general registers, by number.
+#[derive(Default)]
+struct Constants([Option<u32>; 16]);
+
+impl Constants {
+    fn of(&self, register: Register) -> Option<u32> {
+        let register = register.full_register();
+        register.is_gpr64().then(|| self.0[register.number()])?
+    }
+
+    fn set(&mut self, register: Register, value: Option<u32>) {
+        let register = register.full_register();
+        if register.is_gpr64() {
+            self.0[register.number()] = value;
+        }
+    }
+
+    fn forget(&mut self, registers: &[Register]) {
+        registers
+            .iter()
+            .for_each(|&register| self.set(register, None));
+    }
+
+    fn step(&mut self, instruction: &Instruction) {
+        use Register::{R8, R9, R10, R11, RAX, RBX, RCX, RDI, RDX, RSI};
+        match instruction.mnemonic() {
+            Mnemonic::Syscall => self.forget(&[RAX, RCX, R11]),
+            Mnemonic::Call => self.forget(&[RAX, RCX, RDX, RSI, RDI, R8, R9, R10, R11]),
+            Mnemonic::Cpuid => self.forget(&[RAX, RBX, RCX, RDX]),
+            Mnemonic::Rdtsc | Mnemonic::Rdtscp | Mnemonic::Mul | Mnemonic::Div | Mnemonic::Idiv => {
+                self.forget(&[RAX, RCX, RDX]);
+            }
+            Mnemonic::Imul | Mnemonic::Cdq | Mnemonic::Cqo | Mnemonic::Cmpxchg => {
+                self.forget(&[RAX, RDX, instruction.op0_register()]);
+            }
+            Mnemonic::Xchg | Mnemonic::Xadd => {
+                self.forget(&[instruction.op0_register(), instruction.op1_register()]);
+            }
+            Mnemonic::Cmp | Mnemonic::Test | Mnemonic::Push => {}
+            // A function's end in the middle of it: what follows is reached from elsewhere.
+            Mnemonic::Pop if is_kept(instruction.op0_register()) => {}
+            _ if instruction.op_count() > 0 && instruction.op0_kind() == OpKind::Register => {
+                let value = self.value(instruction);
+                self.set(instruction.op0_register(), value);
+            }
+            _ => {}
+        }
+    }
+
+    /// What an instruction puts into its first operand, a register.
+    fn value(&self, instruction: &Instruction) -> Option<u32> {
+        let same = instruction.op1_kind() == OpKind::Register
+            && instruction.op0_register() == instruction.op1_register();
+        match instruction.code() {
+            Code::Mov_r32_imm32 | Code::Mov_rm32_imm32 => Some(instruction.immediate32()),
+            Code::Mov_rm64_imm32 => u32::try_from(instruction.immediate32to64()).ok(),
+            Code::Mov_r64_imm64 => u32::try_from(instruction.immediate64()).ok(),
+            Code::Mov_rm32_r32 | Code::Mov_r32_rm32 | Code::Mov_rm64_r64 | Code::Mov_r64_rm64
+                if instruction.op1_kind() == OpKind::Register =>
+            {
+                self.of(instruction.op1_register())
+            }
+            Code::Xor_r32_rm32 | Code::Xor_rm32_r32 if same => Some(0),
+            _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// `code` as a function of its own, somewhere.
+    fn confines(code: &[u8]) -> bool {
+        let range = 0x1000..0x1000 + code.len() as u64;
+        may_confine(code, 0x1000, &[range])
+    }
+
+    #[test]
+    fn a_call_is_known_by_its_number() {
+        // mov eax, 317; syscall; ret, and the same with 1, 0 and 157.
+        assert!(confines(&[0xb8, 0x3d, 1, 0, 0, 0x0f, 5, 0xc3]));
+        assert!(!confines(&[0xb8, 1, 0, 0, 0, 0x0f, 5, 0xc3]));
+        assert!(!confines(&[0x31, 0xc0, 0x0f, 5, 0xc3]));
+        assert!(confines(&[0xb8, 0x9d, 0, 0, 0, 0x0f, 5, 0xc3]));
+    }
+
+    #[test]
+    fn a_number_that_is_not_known_may_be_any() {
+        // mov rax, rdi; syscall; ret
+        assert!(confines(&[0x48, 0x89, 0xf8, 0x0f, 5, 0xc3]));
+        // mov eax, 1; syscall; syscall; ret: the second number is the first one's answer
+        assert!(confines(&[0xb8, 1, 0, 0, 0, 0x0f, 5, 0x0f, 5, 0xc3]));
+    }
+
+    #[test]
+    fn paths_that_meet_at_one_instruction_count_all() {
+        // je 9; mov eax, 317; jmp 14; mov eax, 1; syscall; ret
+        let code = [
+            0x74, 7, 0xb8, 0x3d, 1, 0, 0, 0xeb, 5, 0xb8, 1, 0, 0, 0, 0x0f, 5, 0xc3,
+        ];
+        assert!(confines(&code));
+    }
+
+    /// What gcc makes of a loop that yields: mov edx, 24; jmp 9; mov rax, rdx; syscall; ret.
+    #[test]
+    fn a_number_is_followed_through_registers() {
+        let yields = |number: u8, high: u8| {
+            [
+                0xba, number, high, 0, 0, 0xeb, 2, 0x90, 0x90, 0x48, 0x89, 0xd0, 0x0f, 5, 0xc3,
+            ]
+        };
+        assert!(!confines(&yields(24, 0)));
+        assert!(confines(&yields(0x3d, 1)));
+        // mov ebp, 24; pop rbp; ret; mov rax, rbp; syscall; ret: the loop lies behind the function's end.
+        assert!(!confines(&[
+            0xbd, 24, 0, 0, 0, 0x5d, 0xc3, 0x48, 0x89, 0xe8, 0x0f, 5, 0xc3
+        ]));
+        // With rdtsc in the loop's way the number is not known.
+        let mut counts = yields(24, 0);
+        counts[7..9].copy_from_slice(&[0x0f, 0x31]);
+        assert!(confines(&counts));
+    }
+
+    #[test]
+    fn bytes_inside_of_an_instruction_and_outside_of_functions_are_none() {
+        // mov ecx, 0x050f; ret
+        assert!(!confines(&[0xb9, 0x0f, 5, 0, 0, 0xc3]));
+        assert!(!may_confine(&[0x0f, 5], 0x1000, &[]));
+    }
+}

@@ -1,0 +1,36 @@
+//! Copies of stacks: of threads that release something for which others wait while none of their calls is timed. An agent copies
+//! words and unwinds nothing; the session, which has the tables for that, finds the functions that were active.
+
+use core::sync::atomic::{AtomicU32, AtomicU64};
+
+/// Copies that can wait for the session at a time.
+pub const STACKS_LEN: usize = 16;
+/// Words of a stack that are copied, from the stack pointer upwards.
+pub const STACK_WORDS: usize = 1016;
+
+/// What is in a [`StackCopy`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub enum CopyState {
+    /// Nothing.
+    Free = 0,
+    /// A thread is writing it.
+    Claimed = 1,
+    /// It is complete; the session frees it.
+    Full = 2,
+}
+
+/// One of them.
+#[repr(C, align(64))]
+pub struct StackCopy {
+    /// A [`CopyState`].
+    pub state: AtomicU32,
+    /// The process.
+    pub pid: AtomicU32,
+    /// Instruction pointer, stack pointer and frame pointer of the thread.
+    pub registers: [AtomicU64; 3],
+    /// Words that were there to be copied.
+    pub len: AtomicU32,
+    /// The stack, from the stack pointer upwards.
+    pub words: [AtomicU64; STACK_WORDS],
+}

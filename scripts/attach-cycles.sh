@@ -1,0 +1,258 @@
+#!/bin/bash
+# Attaches to a private server under load and leaves it again, many times, and checks that nothing shows: no failed request, no growth of
+# memory, descriptors, threads or mappings, and the throughput afterwards.
+#
+#   scripts/attach-cycles.sh SERVER [CYCLES]     SERVER: postgresql mariadb nginx redis memcached apache; 30 cycles
+#
+# SECONDS_EACH=0.5 is how long a session lasts. WAITS=1 follows waits, too. EVENKEEL names another build than target/release/evenkeel. Prints
+# one line a server, and exits with 1 if anything failed. Needs the server's package, and wrk for the web servers.
+set -eu
+
+here=$(cd "$(dirname "$0")/.." && pwd)
+evenkeel="${EVENKEEL:-$here/target/release/evenkeel}"
+server="${1:?scripts/attach-cycles.sh SERVER [CYCLES]}"
+cycles="${2:-30}"
+each="${SECONDS_EACH:-0.5}"
+waits=""
+[ -z "${WAITS:-}" ] || waits="--waits"
+[ -x "$evenkeel" ] || {
+    echo "scripts/attach-cycles.sh: build first: cargo build --release -p evenkeel -p evenkeel-agent" >&2
+    exit 2
+}
+scratch=$(mktemp -d "${TMPDIR:-/tmp}/attach-cycles.XXXXXX")
+chmod 777 "$scratch"
+export TMPDIR="$scratch"
+trap 'echo "scripts/attach-cycles.sh: line $LINENO failed" >&2; tail -n 5 "$scratch"/*.log >&2' ERR
+port=$((20000 + $$ % 20000))
+pid=""
+load=""
+clean() {
+    [ -z "$load" ] || kill -- "-$load" 2>/dev/null || true
+    [ -z "$pid" ] || kill "$pid" 2>/dev/null || true
+    for _ in $(seq 50); do
+        [ -n "$pid" ] && [ -d "/proc/$pid" ] || break
+        sleep 0.1
+    done
+    rm -rf "$scratch"
+}
+trap clean EXIT
+trap 'exit 130' INT TERM
+
+# Databases refuse root: as their own account.
+as() {
+    account=$1
+    shift
+    if [ "$(id -u)" -eq 0 ]; then set -- setpriv --reuid "$account" --regid "$account" --clear-groups "$@"; fi
+    "$@"
+}
+
+# Each sets `pid` and `options`, and defines `served`, the requests answered so far, and `work`, the load, which fails if a request does.
+start_redis() {
+    redis-server --port "$port" --save "" --dir "$scratch" >"$scratch/server.log" 2>&1 &
+    pid=$!
+    options="--preset redis"
+    served() { redis-cli -p "$port" info stats | sed -n 's/^total_commands_processed:\([0-9]*\).*/\1/p'; }
+    # It loops for ever; an error of any request ends it.
+    work() { redis-benchmark -p "$port" -c 20 -t set,get -l -q; }
+}
+
+start_memcached() {
+    memcached -p "$port" -U 0 -t 4 -u nobody >"$scratch/server.log" 2>&1 &
+    pid=$!
+    options="--preset memcached"
+    served() {
+        exec 3<>"/dev/tcp/127.0.0.1/$port" || return
+        printf 'stats\r\nquit\r\n' >&3
+        sed -n 's/^STAT cmd_get \([0-9]*\).*/\1/p' <&3
+        exec 3>&-
+    }
+    work() {
+        python3 - "$port" <<'PYTHON'
+import socket, sys, threading
+def client(number):
+    stream = socket.create_connection(("127.0.0.1", int(sys.argv[1]))).makefile("rwb")
+    value = b"v" * 100
+    while True:
+        stream.write(b"set k%d 0 0 100\r\n%s\r\nget k%d\r\n" % (number, value, number))
+        stream.flush()
+        answer = [stream.readline() for _ in range(4)]
+        if answer != [b"STORED\r\n", b"VALUE k%d 0 100\r\n" % number, value + b"\r\n", b"END\r\n"]:
+            print("failed:", answer, file=sys.stderr, flush=True)
+            import os
+            os._exit(1)
+for number in range(8):
+    threading.Thread(target=client, args=(number,)).start()
+PYTHON
+    }
+}
+
+web_load() { exec wrk -t 2 -c 16 -d 100000 --timeout 10 "http://127.0.0.1:$port/page.html"; }
+
+start_nginx() {
+    mkdir -p "$scratch/www"
+    head -c 4000 /dev/zero | tr '\0' 'x' >"$scratch/www/page.html"
+    chmod -R a+rX "$scratch"
+    cat >"$scratch/nginx.conf" <<CONF
+worker_processes 2; daemon off; pid $scratch/nginx.pid; error_log $scratch/error.log;
+events { worker_connections 256; }
+http { access_log off; client_body_temp_path $scratch/b; proxy_temp_path $scratch/p; fastcgi_temp_path $scratch/f;
+  uwsgi_temp_path $scratch/u; scgi_temp_path $scratch/s;
+  server { listen 127.0.0.1:$port; root $scratch/www; location = /status { stub_status; } } }
+CONF
+    nginx -c "$scratch/nginx.conf" >"$scratch/server.log" 2>&1 &
+    pid=$!
+    options="--preset nginx"
+    served() { curl -s "http://127.0.0.1:$port/status" | sed -n '3s/^ *[0-9]* *[0-9]* *\([0-9]*\).*/\1/p'; }
+    work() { web_load; }
+}
+
+start_apache() {
+    mkdir -p "$scratch/www"
+    head -c 4000 /dev/zero | tr '\0' 'x' >"$scratch/www/page.html"
+    chmod -R a+rX "$scratch"
+    modules=/usr/lib/apache2/modules
+    cat >"$scratch/apache.conf" <<CONF
+ServerRoot $scratch
+ServerName localhost
+PidFile $scratch/apache.pid
+ErrorLog $scratch/error.log
+Listen 127.0.0.1:$port
+LoadModule mpm_event_module $modules/mod_mpm_event.so
+LoadModule authz_core_module $modules/mod_authz_core.so
+LoadModule status_module $modules/mod_status.so
+User www-data
+Group www-data
+DocumentRoot $scratch/www
+ExtendedStatus On
+MaxConnectionsPerChild 0
+<Location /status>
+SetHandler server-status
+</Location>
+CONF
+    apache2 -X -v >/dev/null
+    apache2 -DFOREGROUND -f "$scratch/apache.conf" >"$scratch/server.log" 2>&1 &
+    pid=$!
+    options="--preset apache"
+    served() { curl -s "http://127.0.0.1:$port/status?auto" | sed -n 's/^Total Accesses: \([0-9]*\).*/\1/p'; }
+    work() { web_load; }
+}
+
+start_mariadb() {
+    mkdir -p "$scratch/data"
+    chmod 777 "$scratch/data"
+    mariadb-install-db --no-defaults --datadir="$scratch/data" --auth-root-authentication-method=normal --skip-test-db \
+        --user="$([ "$(id -u)" -ne 0 ] && id -un || echo mysql)" >"$scratch/install.log" 2>&1
+    mariadbd --no-defaults --datadir="$scratch/data" --socket="$scratch/socket" --port="$port" --bind-address=127.0.0.1 \
+        --user="$([ "$(id -u)" -ne 0 ] && id -un || echo mysql)" --innodb-buffer-pool-size=64M >"$scratch/server.log" 2>&1 &
+    pid=$!
+    options="--preset mariadb"
+    served() { mariadb --no-defaults -uroot -S "$scratch/socket" -Nse "show global status like 'Questions'" | cut -f 2; }
+    work() {
+        mariadb --no-defaults -uroot -S "$scratch/socket" -e "create database slap; create table slap.t
+            (id int primary key, v double) engine=innodb; insert into slap.t select seq, 0 from seq_1_to_1000"
+        # The table stays as large as it is, so that its speed can be compared.
+        mysqlslap --no-defaults -uroot -S "$scratch/socket" --concurrency=8 --number-of-queries=1000000000 --create-schema=slap \
+            --no-drop --delimiter=";" --query="update t set v = rand() where id = 1 + floor(rand() * 1000) limit 1; select sum(v) from t where id < 50"
+    }
+}
+
+start_postgresql() {
+    bin=$(ls -d /usr/lib/postgresql/*/bin | tail -n 1)
+    mkdir -p "$scratch/data"
+    [ "$(id -u)" -ne 0 ] || chown postgres "$scratch/data"
+    as postgres "$bin/initdb" -D "$scratch/data" -A trust -U postgres >"$scratch/install.log" 2>&1
+    as postgres "$bin/postgres" -D "$scratch/data" -p "$port" -k "$scratch" -c listen_addresses= >"$scratch/server.log" 2>&1 &
+    for _ in $(seq 100); do
+        "$bin/pg_isready" -q -h "$scratch" -p "$port" && break
+        sleep 0.1
+    done
+    pid=$(head -n 1 "$scratch/data/postmaster.pid")
+    options="--preset postgres"
+    "$bin/pgbench" -h "$scratch" -p "$port" -U postgres -i -s 5 -q postgres >"$scratch/install.log" 2>&1
+    served() { "$bin/psql" -h "$scratch" -p "$port" -U postgres -Atc "select sum(xact_commit) from pg_stat_database" postgres; }
+    # Connections that stay, and a new one for every transaction.
+    work() {
+        "$bin/pgbench" -h "$scratch" -p "$port" -U postgres -C -c 1 -T 100000 postgres &
+        "$bin/pgbench" -h "$scratch" -p "$port" -U postgres -c 6 -T 100000 postgres
+    }
+}
+
+"start_$server"
+for _ in $(seq 300); do
+    [ -n "$(served 2>/dev/null || true)" ] && break
+    [ -d "/proc/$pid" ] || {
+        cat "$scratch/server.log" >&2
+        exit 1
+    }
+    sleep 0.1
+done
+
+# In a group of its own, so that all of it can be ended.
+set -m
+(work >"$scratch/load.log" 2>&1 || echo "the load ended: $?" >>"$scratch/failed") &
+load=$!
+set +m
+sleep 3
+
+rate() {
+    from=$(served)
+    sleep 5
+    echo $((($(served) - from) / 5))
+}
+family() {
+    echo "$1"
+    for child in $(cat "/proc/$1/task/"*/children 2>/dev/null); do family "$child"; done
+}
+# Of the server and its lasting processes: kB of memory, descriptors, threads, mappings.
+uses() {
+    memory=0 files=0 threads=0 maps=0
+    for one in $(family "$pid"); do
+        kb=$(awk '/^(RssAnon|Pss_Anon)/ { print $2 }' "/proc/$one/status" 2>/dev/null || true)
+        memory=$((memory + ${kb:-0}))
+        files=$((files + $(ls "/proc/$one/fd" 2>/dev/null | wc -l)))
+        threads=$((threads + $(ls "/proc/$one/task" 2>/dev/null | wc -l)))
+        maps=$((maps + $(wc -l <"/proc/$one/maps" 2>/dev/null || echo 0)))
+    done
+    echo "$memory $files $threads $maps"
+}
+
+before=$(rate)
+refused=0
+without=0
+began=$(date +%s)
+after_first=""
+for cycle in $(seq "$cycles"); do
+    # shellcheck disable=SC2086
+    if "$evenkeel" attach "$pid" $options $waits --for "${each}s" >"$scratch/cycle.log" 2>&1; then
+        :
+    elif grep -q "never ended while it was profiled" "$scratch/cycle.log"; then
+        without=$((without + 1)) # so short a session may meet no whole interval
+    else
+        refused=$((refused + 1))
+        echo "cycle $cycle:" >&2
+        tail -n 4 "$scratch/cycle.log" >&2
+    fi
+    if grep -qE 'no near memory|no memory near|could not be (hooked|patched)' "$scratch/cycle.log"; then
+        echo "cycle $cycle: $(grep -m1 -E 'no near memory|no memory near|could not be' "$scratch/cycle.log")" >&2
+    fi
+    [ -d "/proc/$pid" ] || echo "the server has ended in cycle $cycle" >>"$scratch/failed"
+    [ ! -s "$scratch/failed" ] || break
+    [ -n "$after_first" ] || after_first=$(uses)
+done
+took=$(($(date +%s) - began))
+at_end=$(uses)
+after=$(rate)
+if [ "$server" = nginx ] || [ "$server" = apache ]; then
+    # wrk says at its end what failed.
+    rm -f "$scratch/failed"
+    kill -INT -- "-$load" 2>/dev/null || true
+    sleep 2
+    grep -E 'Socket errors|Non-2xx' "$scratch/load.log" >>"$scratch/failed" || true
+fi
+echo "$server: $cycles cycles in $took s, refused $refused, without an interval $without; requests a second before $before, after $after;" \
+    "memory kB, descriptors, threads, mappings: after the first cycle $after_first, at the end $at_end"
+if [ -s "$scratch/failed" ]; then
+    cat "$scratch/failed" "$scratch/load.log" "$scratch/server.log" | tail -n 30 >&2
+    exit 1
+fi
+[ "$refused" -eq 0 ]
