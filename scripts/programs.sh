@@ -2,24 +2,34 @@
 # Profiles programs that nobody tuned the profiler for, each under a load whose cause of variance is known, and prints a table
 # in Markdown.
 #
-#   scripts/programs.sh [sqlite] [rocksdb] [mariadb-10.2.11] [mariadb-11.4.5]      (all without arguments)
+#   scripts/programs.sh [--debug] [PROGRAM]...      all without names; docs/programs.md is `scripts/programs.sh` written there
 #
-# Each runs for half a minute. Needs the release build; installs what is missing.
+# Each runs for half a minute, and what ends by itself once more without the profiler: output and exit status have to be the same.
+# Installs what is missing. With KEEP=1 in the environment the reports stay.
 set -eu
 
 here=$(cd "$(dirname "$0")/.." && pwd)
-evenkeel="$here/target/release/evenkeel"
+programs="sqlite rocksdb python php slapd haproxy node java mariadb-10.2.11 mariadb-11.4.5"
+build=release
+if [ "${1:-}" = --debug ]; then
+    build=debug
+    shift
+fi
+evenkeel="$here/target/$build/evenkeel"
+server_of="$here/target/$build/examples/mariadb"
 [ -x "$evenkeel" ] || {
-    echo "scripts/programs.sh: build first: cargo build --release -p evenkeel -p evenkeel-agent -p evenkeel-servers" >&2
+    echo "scripts/programs.sh: build first: cargo build$([ $build = debug ] || echo " --release") -p evenkeel -p evenkeel-agent" >&2
     exit 2
 }
-if [ "$(id -u)" -eq 0 ]; then cache=/var/cache/evenkeel; else cache="${XDG_CACHE_HOME:-$HOME/.cache}/evenkeel"; fi
+seconds=25
 scratch=$(mktemp -d)
 chmod 755 "$scratch"
-server=""
+children=""
 clean() {
-    [ -z "$server" ] || pkill -f "$server" || true
-    rm -rf "$scratch"
+    for child in $children; do
+        kill "$child" 2>/dev/null || true
+    done
+    if [ -n "${KEEP:-}" ]; then echo "logs are in $scratch" >&2; else rm -rf "$scratch"; fi
 }
 trap clean EXIT
 trap 'exit 130' INT TERM
@@ -29,95 +39,258 @@ package() {
     echo "installing $2" >&2
     sudo=""
     [ "$(id -u)" -eq 0 ] || sudo=sudo
-    $sudo env DEBIAN_FRONTEND=noninteractive apt-get -q -y install --no-install-recommends "$2" >&2
+    # Debian's services are not to be started.
+    $sudo env DEBIAN_FRONTEND=noninteractive RUNLEVEL=1 apt-get -q -y install --no-install-recommends "$2" >&2
 }
 
-# A row: program, interval, what is known to vary, the first three factors, and when the first of them came to the top.
+port() {
+    shuf -i 20000-29999 -n 1
+}
+
+version_of() {
+    dpkg-query -W -f '${Version}' "$1" 2>/dev/null | sed -E 's/^[0-9]+://; s/[-+].*//'
+}
+
+# Factors of a report, the first three in one line.
+factors() {
+    sed -n '/^FACTORS/,/^VARIANCE/p' "$1" | grep -E '^ +[1-3]≈? ' |
+        sed -E 's/^ +[0-9]+≈? +//; s/ {2,}[^ ]+ [µmn]?s +[a-zA-Z\/]+ +/ /; s/  +/ /g' | paste -sd ';' | sed 's/;/; /g'
+}
+
+# A row: name, interval, what is known to vary, a pattern of its function, the log; remarks (`output differs`) from $remark.
+remark=""
 row() {
-    log=$4
-    answer=$(sed -n '/^FACTORS/,/^VARIANCE/p' "$log" | grep -E '^ +[1-3]≈? ' |
-        sed -E 's/^ +[0-9]+≈? +//; s/ {2,}[^ ]+ [µmn]?s +[a-zA-Z\/]+ +/ /' | paste -sd ';' | sed 's/;/; /g')
-    first=$(sed -n '/^FACTORS/,/^VARIANCE/p' "$log" | grep -E '^ +1≈? ' | awk '{print $NF}')
-    when=$(tr '\r' '\n' <"$log" | grep -oE 'after [0-9.]+ s, [0-9,]+ intervals: .*' | grep -F -m1 -- "$first" | grep -oE '[0-9.]+ s' | head -n 1)
-    intervals=$(grep -m1 -oE '[0-9,]+ (of [0-9,]+ )?seen' "$log")
-    printf '| %s | `%s` | %s | %s | %s | %s |\n' "$1" "$2" "$3" "$answer" "${when:-at the end}" "$intervals"
+    log=$5
+    answer=$(factors "$log")
+    when=$(tr '\r' '\n' <"$log" | grep -oE 'after [0-9.]+ s, [0-9,]+ intervals: .*' | grep -E -m1 -- "$4" | grep -oE '[0-9.]+ s' | head -n 1)
+    intervals=$(grep -m1 -oE '[0-9,]+ (of [0-9,]+ )?seen' "$log" || tail -n 1 "$log")
+    if printf '%s' "$answer" | grep -qE -- "$4"; then verdict=yes; else verdict="**no**"; fi
+    printf '| %s | `%s` | %s | %s | %s | %s | %s%s |\n' "$1" "$2" "$3" "$answer" "$verdict" "${when:-at the end}" "$intervals" "$remark"
+    remark=""
+}
+
+# Runs the words after the log's name twice, plain and profiled, and compares output and exit status.
+compared() {
+    interval=$1
+    log=$2
+    shift 2
+    plain=0
+    "$@" >"$log.plain" 2>&1 || plain=$?
+    profiled=0
+    # shellcheck disable=SC2016 # for the inner shell
+    "$evenkeel" profile --interval "$interval" -- sh -c 'out=$1; shift; exec "$@" >"$out" 2>&1' sh "$log.output" "$@" \
+        >"$log" 2>&1 || profiled=$?
+    # The profiler says itself how a command ended that failed; its own errors end with 2.
+    [ "$((plain != 0))" -eq "$profiled" ] || remark="$remark; exit status $profiled instead of $plain"
+    cmp -s "$log.plain" "$log.output" || remark="$remark; output differs"
+}
+
+# Profiles a server for as long as its load lasts; the words after the interval start it, `load` puts it under load and ends.
+served() {
+    interval=$1
+    log=$2
+    shift 2
+    "$evenkeel" profile --interval "$interval" --for "${seconds}s" -- "$@" >"$log" 2>&1 &
+    profiler=$!
+    children="$children $profiler"
+    sleep 3
+    load >"$log.load" 2>&1 &
+    load=$!
+    children="$children $load"
+    wait "$profiler" || remark="$remark; exit status $?"
+    kill "$load" 2>/dev/null || true
+    wait "$load" 2>/dev/null || true
+    children=""
 }
 
 # sqlite3 commits each insert durably, between queries over an index.
-sqlite() {
+profile_sqlite() {
     package sqlite3 sqlite3
     awk 'BEGIN { srand(1); print "pragma journal_mode=wal; pragma synchronous=full; create table t(id integer primary key, k int, v text); create index i on t(k);";
-        for (n = 0; n < 400000; n++) if (n % 3) printf "insert into t(k, v) values(%d, \"%0*d\");\n", rand() * 100000, rand() * 190 + 10, 0;
+        for (n = 0; n < 12000; n++) if (n % 3) printf "insert into t(k, v) values(%d, \"%0*d\");\n", rand() * 100000, rand() * 190 + 10, 0;
         else printf "select count(*) from t where k between %d and %d;\n", rand() * 100000, rand() * 100000 }' >"$scratch/load.sql"
     interval='libsqlite3.so.0!sqlite3_step'
-    "$evenkeel" profile --interval "$interval" --for 25s -- \
-        sh -c "exec sqlite3 $scratch/test.db <$scratch/load.sql >/dev/null" >"$scratch/sqlite.log" 2>&1
-    row "SQLite $(sqlite3 --version | cut -d ' ' -f 1)" "$interval" "\`fdatasync\` of the log at each commit" "$scratch/sqlite.log"
+    # shellcheck disable=SC2016 # for the inner shell
+    compared "$interval" "$scratch/sqlite.log" sh -c 'rm -f "$1.db"*; exec sqlite3 "$1.db" <"$1"' sh "$scratch/load.sql"
+    row "SQLite $(sqlite3 --version | cut -d ' ' -f 1)" "$interval" "\`fdatasync\` of the log at each commit" fdatasync "$scratch/sqlite.log"
 }
 
-rocksdb() {
+profile_rocksdb() {
     package db_bench rocksdb-tools
     interval='librocksdb.so!rocksdb::DBImpl::Write'
-    "$evenkeel" profile --interval "$interval" --for 25s -- \
-        db_bench --benchmarks=fillrandom --num=20000000 --sync=1 "--db=$scratch/rocksdb" >"$scratch/rocksdb.log" 2>&1
-    version=$(tr '\r' '\n' <"$scratch/rocksdb.log" | grep -m1 -oE 'RocksDB: +version [0-9.]+' | grep -oE '[0-9.]+')
-    row "RocksDB $version" "$interval" "the log's sync at each write" "$scratch/rocksdb.log"
+    log="$scratch/rocksdb.log"
+    "$evenkeel" profile --interval "$interval" --for "${seconds}s" -- \
+        db_bench --benchmarks=fillrandom --num=20000000 --sync=1 "--db=$scratch/rocksdb" >"$log" 2>&1 || remark="; exit status $?"
+    row "RocksDB $(version_of rocksdb-tools)" "$interval" "the log's sync at each write" 'Sync|fdatasync' "$log"
+}
+
+# A text that is compressed at each turn, of random length.
+profile_python() {
+    package /usr/bin/python3 python3
+    cat >"$scratch/load.py" <<'END'
+import json, random, zlib
+random.seed(1)
+text = bytes(random.choices(b"abcdefgh ", k=200000))
+turn = "len(json.dumps(list(range(200)))) + len(zlib.compress(text[:n]))"
+print(sum(eval(turn, {"json": json, "zlib": zlib, "text": text, "n": random.randrange(200000)}) for _ in range(1500)))
+END
+    compared PyRun_StringFlags "$scratch/python.log" /usr/bin/python3 "$scratch/load.py"
+    row "CPython $(version_of python3)" PyRun_StringFlags "\`zlib.compress\` of texts of random length" 'deflate|compress' "$scratch/python.log"
+}
+
+# PHP's own server: each request sorts, and sleeps for a random time.
+profile_php() {
+    package php php-cli
+    printf '<?php $a = range(1, 500); shuffle($a); sort($a); usleep(mt_rand(0, 3000)); echo md5(implode(",", $a));\n' >"$scratch/router.php"
+    at=$(port)
+    load() { while :; do curl -s -o /dev/null "http://127.0.0.1:$at/[1-200]" || sleep 0.2; done; }
+    served zend_execute_scripts "$scratch/php.log" php -S "127.0.0.1:$at" "$scratch/router.php"
+    row "PHP $(version_of php8.2-cli)" zend_execute_scripts "\`usleep\` of a random time" 'usleep|nanosleep' "$scratch/php.log"
+}
+
+# Searches without an index, for each of which all entries are compared, beside those for one entry.
+profile_slapd() {
+    package slapd slapd
+    package ldapsearch ldap-utils
+    data="$scratch/slapd"
+    mkdir -p "$data/db"
+    cat >"$data/conf" <<END
+include /etc/ldap/schema/core.schema
+modulepath /usr/lib/ldap
+moduleload back_mdb
+database mdb
+suffix "dc=test"
+rootdn "cn=admin,dc=test"
+directory $data/db
+maxsize 100000000
+END
+    awk 'BEGIN { print "dn: dc=test\nobjectClass: organization\nobjectClass: dcObject\no: test\ndc: test\n";
+        for (n = 0; n < 3000; n++) printf "dn: cn=p%d,dc=test\nobjectClass: person\ncn: p%d\nsn: s%d\n\n", n, n, n }' >"$data/entries"
+    slapadd -f "$data/conf" -l "$data/entries" >/dev/null 2>&1
+    at=$(port)
+    awk 'BEGIN { srand(1); for (n = 0; n < 4000; n++) print (n % 8 ? "(objectClass=dcObject)" : "(sn=s" int(rand() * 3000) ")") }' >"$data/filters"
+    load() {
+        while :; do
+            while read -r filter; do
+                case "$filter" in *dcObject*) scope=base ;; *) scope=sub ;; esac
+                ldapsearch -x -LLL -H "ldap://127.0.0.1:$at" -b dc=test -s $scope "$filter" dn || sleep 0.2
+            done <"$data/filters"
+        done
+    }
+    served do_search "$scratch/slapd.log" /usr/sbin/slapd -d 0 -f "$data/conf" -h "ldap://127.0.0.1:$at"
+    row "OpenLDAP slapd $(version_of slapd)" do_search "every eighth search compares all entries" 'mdb_search|test_filter|mdb_id2entry|entry_decode|send_search' "$scratch/slapd.log"
+}
+
+# One path of eight is matched against a regular expression that takes long.
+profile_haproxy() {
+    package haproxy haproxy
+    at=$(port)
+    cat >"$scratch/haproxy.cfg" <<END
+defaults
+    mode http
+    timeout client 10s
+    timeout server 10s
+    timeout connect 1s
+frontend f
+    bind 127.0.0.1:$at
+    http-request deny if { path -m beg /slow } { path -m reg ^/slow/(a|aa)+b\$ }
+    http-request return status 200
+END
+    load() {
+        while :; do
+            curl -s -o /dev/null "http://127.0.0.1:$at/fast/[1-7]" "http://127.0.0.1:$at/slow/aaaaaaaaaaaaaaaaaaaaaaaa[1-1]" || sleep 0.2
+        done
+    }
+    served process_stream "$scratch/haproxy.log" /usr/sbin/haproxy -db -f "$scratch/haproxy.cfg"
+    row "HAProxy $(version_of haproxy)" process_stream "a regular expression, for one request of eight" 'regex|pcre' "$scratch/haproxy.log"
+}
+
+# A key is derived at each turn, with a random number of iterations.
+profile_node() {
+    package node nodejs
+    cat >"$scratch/load.js" <<'END'
+const crypto = require("crypto");
+let state = 1, total = 0;
+for (let n = 0; n < 20000; n++) {
+    state = (state * 1103515245 + 12345) % 2147483648;
+    total += crypto.pbkdf2Sync("secret", "salt", 1 + state % 1000, 32, "sha256")[0];
+}
+console.log(total);
+END
+    interval='libcrypto.so.3!PKCS5_PBKDF2_HMAC'
+    compared "$interval" "$scratch/node.log" node "$scratch/load.js"
+    row "Node.js $(version_of nodejs)" "$interval" "a random number of iterations" 'HMAC|EVP|EVP_MAC|kdf|pbkdf' "$scratch/node.log"
+}
+
+# Texts of random length are compressed by the native library.
+profile_java() {
+    package java default-jre-headless
+    package javac default-jdk-headless
+    cat >"$scratch/Load.java" <<'END'
+import java.util.Random;
+import java.util.zip.Deflater;
+public class Load {
+    public static void main(String[] arguments) {
+        Random random = new Random(1);
+        byte[] text = new byte[200000], to = new byte[300000];
+        for (int at = 0; at < text.length; at++) text[at] = (byte) ("abcdefgh ".charAt(random.nextInt(9)));
+        long total = 0;
+        for (int turn = 0; turn < 1500; turn++) {
+            Deflater deflater = new Deflater();
+            deflater.setInput(text, 0, 1 + random.nextInt(text.length - 1));
+            deflater.finish();
+            total += deflater.deflate(to);
+            deflater.end();
+        }
+        System.out.println(total);
+    }
+}
+END
+    javac -d "$scratch" "$scratch/Load.java"
+    interval='libzip.so!Java_java_util_zip_Deflater_deflateBytesBytes'
+    compared "$interval" "$scratch/java.log" java -cp "$scratch" Load
+    row "OpenJDK $(version_of openjdk-17-jre-headless)" "$interval" "\`deflate\` of texts of random length" deflate "$scratch/java.log"
 }
 
 # TPC-C begins some seconds after the profile. What varies is the wait for a row's lock (dissertation, table 2.1).
-mariadb() {
+profile_mariadb() {
     version=$1
     "$here/scripts/install.sh" "mariadb-$version"
-    root="$cache/mariadb-$version"
-    data="$scratch/mariadb-$version"
-    mkdir -p "$data/data" "$data/tmp"
-    program="$root/bin/mariadbd"
-    [ -x "$program" ] || program="$root/bin/mysqld"
-    as="env LD_LIBRARY_PATH=$root/libs"
-    if [ "$(id -u)" -eq 0 ]; then
-        id mysql >/dev/null 2>&1 || useradd --system mysql
-        chown -R mysql "$data"
-        as="setpriv --reuid mysql --clear-groups $as"
-    fi
-    options="--no-defaults --basedir=$root --lc-messages-dir=$root/share --datadir=$data/data --tmpdir=$data/tmp"
-    options="$options --innodb-buffer-pool-size=512M --max-prepared-stmt-count=1000000 --local-infile=ON"
-    prefix=mysql
-    [ -f "$root/share/mysql_system_tables.sql" ] || prefix=mariadb
-    {
-        printf 'create database mysql;\nuse mysql;\nset @auth_root_socket=NULL;\n'
-        cat "$root/share/${prefix}_system_tables.sql" "$root/share/${prefix}_performance_tables.sql" \
-            "$root/share/${prefix}_system_tables_data.sql"
-        printf 'create database test;\n'
-    } | $as "$program" $options --bootstrap >"$data/log" 2>&1
-    port=$(shuf -i 20000-29999 -n 1)
-    server="socket=$data/s"
-    target="mysql://root@127.0.0.1:$port/test"
-    (
-        sleep 5
-        "$evenkeel" bench tpcc --scale 2 --target "$target" --clients 8 --for 1s --no-check
-        "$evenkeel" bench tpcc --scale 2 --target "$target" --clients 32 --for 30s --no-check
-        pkill -f "$server"
-    ) >"$data/load.log" 2>&1 &
-    # shellcheck disable=SC2086 # word splitting wanted
-    "$evenkeel" profile --preset mariadb -- $as "$program" $options "--socket=$data/s" --bind-address=127.0.0.1 "--port=$port" \
-        >"$scratch/mariadb-$version.log" 2>&1
-    wait
-    server=""
+    [ -x "$server_of" ] || {
+        echo "scripts/programs.sh: build first: cargo build$([ $build = debug ] || echo " --release") -p evenkeel-servers --example mariadb" >&2
+        exit 2
+    }
+    log="$scratch/mariadb-$version.log"
+    rm -f "$scratch/port"
+    "$server_of" --release "$version" --port-file "$scratch/port" --set innodb-buffer-pool-size=512M --set max-prepared-stmt-count=1000000 \
+        --set local-infile=ON "$evenkeel" profile --preset mariadb --for 60s -- >"$log" 2>&1 &
+    server=$!
+    children="$children $server"
+    while [ ! -s "$scratch/port" ]; do sleep 0.2; done
+    target="mysql://root@127.0.0.1:$(cat "$scratch/port")/test"
+    sleep 10
+    "$evenkeel" bench tpcc --scale 2 --target "$target" --clients 8 --for 1s --no-check >"$log.load" 2>&1 || true
+    "$evenkeel" bench tpcc --scale 2 --target "$target" --clients 32 --for "${seconds}s" --no-check >>"$log.load" 2>&1 || true
+    wait "$server" || remark="; exit status $?"
+    children=""
     row "MariaDB $version, official build, TPC-C, 2 warehouses, 32 clients" "--preset mariadb" \
-        "the wait for a row's lock" "$scratch/mariadb-$version.log"
+        "the wait for a row's lock" 'lock_wait|os_event_wait|lock_rec' "$log"
 }
 
-[ $# -gt 0 ] || set -- sqlite rocksdb mariadb-10.2.11 mariadb-11.4.5
-echo "| program | interval | known cause | first factors (share of variance) | first after | intervals |"
-echo "|---|---|---|---|---|---|"
+# shellcheck disable=SC2086 # word splitting wanted
+[ $# -gt 0 ] || set -- $programs
+echo "| program | interval | known cause | first factors (share of variance) | among them | first after | intervals |"
+echo "|---|---|---|---|---|---|---|"
 for program in "$@"; do
-    case "$program" in
-    sqlite) sqlite ;;
-    rocksdb) rocksdb ;;
-    mariadb-*) mariadb "${program#mariadb-}" ;;
+    case " $programs " in
+    *" $program "*) ;;
     *)
-        echo "usage: scripts/programs.sh [sqlite] [rocksdb] [mariadb-10.2.11] [mariadb-11.4.5]" >&2
+        echo "usage: scripts/programs.sh [--debug] [PROGRAM]...    programs: $programs" >&2
         exit 2
         ;;
+    esac
+    case "$program" in
+    mariadb-*) profile_mariadb "${program#mariadb-}" ;;
+    *) "profile_$program" ;;
     esac
 done

@@ -9,12 +9,14 @@ use crate::assembler::spans::SwitchedOut;
 use crate::assembler::timeline::Timeline;
 use crate::assembler::{Assembler, Past};
 use crate::blocks::Blocks;
+use crate::combine::Together;
 use crate::critical::kept::Kept;
 use crate::critical::path::Path;
 use crate::critical::walk::Walk;
 use crate::evidence::{self, Recent};
 use crate::interval::{Finished, Reason, Subject};
 use crate::joint::{JOINT_ROUND, Joint, RoundLog, Scouted};
+use crate::other_rounds::RoundFindings;
 use crate::parts::VarianceTree;
 use crate::paths::Paths;
 use crate::plans::{PlanChange, Plans};
@@ -25,6 +27,9 @@ use crate::sites::SiteTable;
 use crate::summary::{self, Options};
 use crate::sums::Sums;
 use crate::vectors::{ProbeCost, Segment, Vectoriser};
+
+/// Of the paths that rounds taken together do not share, those with smaller shares are not listed.
+const SHARE_LOST_MIN: f64 = 0.01;
 
 /// Takes the records of all threads of a run and keeps what a profile needs: sums, not records.
 #[derive(Debug, Default)]
@@ -44,12 +49,21 @@ pub struct Look {
     pub recent: Node,
     /// Shares over all of the newest round, with their errors.
     pub round: Node,
-    /// The part of all intervals kept that the newest round has.
-    pub part_of_run: f64,
+    /// Intervals kept in each round so far, in order: the last is the one that is looked at.
+    pub intervals_by_round: Vec<u64>,
     /// Recorded intervals against bypassed ones, over the newest round.
     pub self_cost: Option<Measured>,
     /// Intervals since the last look that had more calls than there is room for.
     pub crowded: Crowded,
+}
+
+impl Look {
+    /// The part of all intervals kept that the newest round has.
+    pub fn part_of_run(&self) -> f64 {
+        let kept: u64 = self.intervals_by_round.iter().sum();
+        let newest = self.intervals_by_round.last().copied();
+        newest.unwrap_or_default() as f64 / kept.max(1) as f64
+    }
 }
 
 /// Everything behind the assembler.
@@ -71,6 +85,13 @@ struct Intake {
     log: Option<RoundLog>,
     /// Several recordings are taken together.
     joint: Option<Joint>,
+}
+
+/// What a profile says of other rounds than the one it rests on.
+#[derive(Default)]
+struct Others<'a> {
+    elsewhere: Vec<(usize, RoundFindings)>,
+    together: Option<&'a Together>,
 }
 
 /// Where an interval's time is found.
@@ -287,11 +308,32 @@ impl Analysis {
         self.intake.run.seen
     }
 
-    /// The profile of the last round with enough intervals. Sites that could not be timed, and warnings of the
+    /// The profile of the last round with enough intervals, and of those that can be taken together with it. Sites that could not be timed, and warnings of the
     /// recording itself, are the caller's to add.
     pub fn profile(&self, sites: &SiteTable, options: &Options) -> Profile {
-        let chosen = self.intake.rounds.chosen();
-        self.profile_of(chosen, sites, options)
+        let rounds = &self.intake.rounds;
+        let Some((at, base)) = rounds.chosen() else {
+            return self.profile_of(None, Others::default(), sites, options);
+        };
+        let combined = rounds.combined(sites);
+        let mut others = Others {
+            elsewhere: rounds.found_elsewhere(at),
+            together: None,
+        };
+        let mut detail = base;
+        others.together = combined.as_ref().map(|combined| &combined.together);
+        if let Some(combined) = combined
+            .as_ref()
+            .filter(|all| all.together.rounds.len() > 1)
+        {
+            detail = &combined.detail;
+            // What is left out for the sake of the other rounds.
+            let share_min = options.threshold.max(SHARE_LOST_MIN);
+            others
+                .elsewhere
+                .insert(0, (at, RoundFindings::of(base, share_min)));
+        }
+        self.profile_of(Some((at, detail)), others, sites, options)
     }
 
     /// The same of the newest round, however few its intervals: what refinement decides on.
@@ -299,7 +341,7 @@ impl Analysis {
         let Intake { rounds, plans, .. } = &self.intake;
         let newest = plans.newest();
         let newest = newest.and_then(|round| Some((round, rounds.detail(round)?)));
-        self.profile_of(newest, sites, options)
+        self.profile_of(newest, Others::default(), sites, options)
     }
 
     /// From now on [`Analysis::look`] tells of what came since it was last asked. To be called before the first record.
@@ -316,7 +358,7 @@ impl Analysis {
         let Some((round, detail)) = newest.and_then(|round| Some((round, rounds.detail(round)?)))
         else {
             return Look {
-                profile: self.profile_of(None, sites, options),
+                profile: self.profile_of(None, Others::default(), sites, options),
                 crowded,
                 ..Look::default()
             };
@@ -326,14 +368,14 @@ impl Analysis {
         if let Some((_, then)) = self.looked_at.as_ref().filter(|(of, _)| *of == round) {
             recent.subtract(then);
         }
-        let kept: u64 = rounds.list().iter().map(|round| round.intervals).sum();
+        let by_round = rounds.list().into_iter().take(round + 1);
         let tree = |sums| VarianceTree::new(&detail.paths, sums, sites);
         let nothing = Recent::default();
         let blocks = self.intake.recent.as_ref().unwrap_or(&nothing);
         let mut look = Look {
             recent: evidence::of_recent(&tree(&recent), blocks),
             round: evidence::of_round(&tree(&total), &detail.sums.blocks),
-            part_of_run: total.intervals as f64 / kept.max(1) as f64,
+            intervals_by_round: by_round.map(|round| round.intervals).collect(),
             self_cost: detail.sums.self_cost.measured(),
             crowded,
             ..Look::default()
@@ -347,7 +389,7 @@ impl Analysis {
             },
             ..Detail::default()
         };
-        look.profile = self.profile_of(Some((round, &recent)), sites, options);
+        look.profile = self.profile_of(Some((round, &recent)), Others::default(), sites, options);
         self.looked_at = Some((round, total));
         if let Some(recent) = &mut self.intake.recent {
             recent.clear();
@@ -358,6 +400,7 @@ impl Analysis {
     fn profile_of(
         &self,
         round: Option<(usize, &Detail)>,
+        others: Others<'_>,
         sites: &SiteTable,
         options: &Options,
     ) -> Profile {
@@ -377,7 +420,8 @@ impl Analysis {
             round_index,
             run,
             rounds: rounds.list(),
-            elsewhere: rounds.found_elsewhere(round_index),
+            elsewhere: others.elsewhere,
+            together: others.together,
             classes: &self.assembler.classes,
             attributes: &self.assembler.attributes,
             cost: *cost,

@@ -10,6 +10,19 @@ use crate::vectors::Vector;
 
 /// Blocks kept, at most; at least half of it once there are that many intervals.
 pub const BLOCKS_MAX: usize = 64;
+/// Numbers kept of all blocks together, at most, 16 bytes each: where there are many call paths, as where threads wait for one another,
+/// there are fewer blocks, ...
+const CELLS_MAX: usize = 1 << 22;
+/// ... but not fewer than this: errors have to rest on something.
+const BLOCKS_FEW: usize = 16;
+/// Numbers kept of one node.
+const NODE_CELLS: usize = 9;
+
+/// How many blocks there may be of sums over these paths.
+fn blocks_max(paths: &Paths) -> usize {
+    let cells = NODE_CELLS * paths.all().len() + paths.pairs();
+    (CELLS_MAX / cells).clamp(BLOCKS_FEW, BLOCKS_MAX)
+}
 
 /// Sums by block.
 #[derive(Clone, Debug)]
@@ -37,6 +50,33 @@ impl Blocks {
         }
     }
 
+    /// The blocks of several rounds, in order of time, as at most [`BLOCKS_MAX`].
+    pub fn joined(parts: impl IntoIterator<Item = Sums>) -> Blocks {
+        let mut joined = Blocks {
+            blocks: parts.into_iter().collect(),
+            length: 1,
+        };
+        joined.coarsen(BLOCKS_MAX);
+        joined
+    }
+
+    /// Merges neighbours until there are no more than `most`, of about the same length.
+    pub fn coarsen(&mut self, most: usize) {
+        self.length = self.intervals().div_ceil(most as u64).max(1);
+        for block in std::mem::take(&mut self.blocks) {
+            match self.blocks.last_mut() {
+                Some(last) if last.intervals < self.length => last.merge(&block),
+                _ => self.blocks.push(block),
+            }
+        }
+    }
+
+    /// Numbers that are kept.
+    pub fn cells(&self) -> usize {
+        let cells = |sums: &Sums| NODE_CELLS * sums.nodes.len() + sums.pairs.len();
+        self.blocks.iter().map(cells).sum()
+    }
+
     /// Adds one interval to the newest block.
     pub fn add(&mut self, vector: &Vector<'_>, paths: &Paths) {
         if self
@@ -44,7 +84,7 @@ impl Blocks {
             .last()
             .is_none_or(|last| last.intervals == self.length)
         {
-            if self.blocks.len() == BLOCKS_MAX {
+            while self.blocks.len() >= blocks_max(paths) {
                 self.halve();
             }
             self.blocks.push(Sums::default());
@@ -64,8 +104,11 @@ impl Blocks {
 
     fn halve(&mut self) {
         let mut old = std::mem::take(&mut self.blocks).into_iter();
-        while let (Some(mut first), Some(second)) = (old.next(), old.next()) {
-            first.merge(&second);
+        while let Some(mut first) = old.next() {
+            // The last of an odd number is filled up.
+            if let Some(second) = old.next() {
+                first.merge(&second);
+            }
             self.blocks.push(first);
         }
         self.length *= 2;
@@ -74,6 +117,11 @@ impl Blocks {
     /// The blocks, oldest first.
     pub fn blocks(&self) -> &[Sums] {
         &self.blocks
+    }
+
+    /// All intervals.
+    pub fn intervals(&self) -> u64 {
+        self.blocks.iter().map(|block| block.intervals).sum()
     }
 
     /// Sums over all intervals.
@@ -95,5 +143,38 @@ impl Blocks {
             whole: statistics(total),
             without: without.collect(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::vectors::Entry;
+
+    fn add(blocks: &mut Blocks, paths: &Paths) {
+        blocks.add(
+            &Vector {
+                latency: 1,
+                entries: &[Entry::default()],
+                siblings: &[],
+                closure_error: 0,
+            },
+            paths,
+        );
+    }
+
+    /// 100 intervals make 50 blocks of two, until there are so many paths that memory allows of sixteen only. None is lost.
+    #[test]
+    fn many_paths_have_fewer_blocks() {
+        let (mut blocks, mut paths) = (Blocks::default(), Paths::default());
+        (0..100).for_each(|_| add(&mut blocks, &paths));
+        assert_eq!((blocks.blocks().len(), blocks.intervals()), (50, 100));
+        for parent in 0..16_000 {
+            paths.child(parent / 2, parent);
+        }
+        assert_eq!(blocks_max(&paths), 24);
+        (0..1000).for_each(|_| add(&mut blocks, &paths));
+        assert!((12..=24).contains(&blocks.blocks().len()));
+        assert_eq!(blocks.intervals(), 1100);
     }
 }

@@ -188,14 +188,28 @@ impl ClassSums {
         self.latency += latency;
         self.latency_squared += latency * latency;
         for entry in vector.entries {
-            let node = entry.node as usize;
-            if self.nodes.len() <= node {
-                self.nodes.resize(node + 1, (0, 0));
-            }
             let exclusive = i128::from(entry.exclusive);
-            self.nodes[node].0 += exclusive;
-            self.nodes[node].1 += exclusive * latency;
+            self.add_at(entry.node as usize, exclusive, exclusive * latency);
         }
+    }
+
+    /// Adds the intervals of another; the own time of its node `n` is that of node `node(n)` of these.
+    pub fn merge(&mut self, other: &ClassSums, node: impl Fn(usize) -> usize) {
+        self.intervals += other.intervals;
+        self.latency += other.latency;
+        self.latency_squared += other.latency_squared;
+        for (from, &(exclusive, with_latency)) in other.nodes.iter().enumerate() {
+            self.add_at(node(from), exclusive, with_latency);
+        }
+    }
+
+    #[inline]
+    fn add_at(&mut self, node: usize, exclusive: i128, with_latency: i128) {
+        if self.nodes.len() <= node {
+            self.nodes.resize(node + 1, (0, 0));
+        }
+        self.nodes[node].0 += exclusive;
+        self.nodes[node].1 += with_latency;
     }
 }
 

@@ -52,6 +52,18 @@ pub struct Cohort {
     nodes: Vec<(i128, u64)>,
 }
 
+impl Bucket {
+    #[inline]
+    fn add(&mut self, node: usize, inclusive: i64, calls: u64) {
+        if self.inclusive.len() <= node {
+            self.inclusive.resize(node + 1, 0);
+            self.calls.resize(node + 1, 0);
+        }
+        self.inclusive[node] += inclusive;
+        self.calls[node] += calls;
+    }
+}
+
 impl Cohort {
     /// Sum of inclusive ticks at a node.
     pub fn inclusive(&self, node: u32) -> i128 {
@@ -87,14 +99,33 @@ impl Histogram {
         let bucket = &mut self.buckets[at];
         bucket.intervals += 1;
         for entry in vector.entries {
-            let node = entry.node as usize;
-            if bucket.inclusive.len() <= node {
-                bucket.inclusive.resize(node + 1, 0);
-                bucket.calls.resize(node + 1, 0);
-            }
-            bucket.inclusive[node] += entry.inclusive;
-            bucket.calls[node] += u64::from(entry.calls);
+            let (node, calls) = (entry.node as usize, entry.calls.into());
+            bucket.add(node, entry.inclusive, calls);
         }
+    }
+
+    /// Adds the intervals of another; its node `n` is `node(n)` of these, or of no interest.
+    pub fn merge(&mut self, other: &Histogram, node: impl Fn(usize) -> Option<u32>) {
+        if self.buckets.len() < other.buckets.len() {
+            self.buckets.resize(other.buckets.len(), Bucket::default());
+        }
+        self.intervals += other.intervals;
+        self.latency_max = self.latency_max.max(other.latency_max);
+        for (bucket, other) in self.buckets.iter_mut().zip(&other.buckets) {
+            bucket.intervals += other.intervals;
+            let sums = other.inclusive.iter().zip(&other.calls);
+            for (from, (&inclusive, &calls)) in sums.enumerate() {
+                if let Some(node) = node(from) {
+                    bucket.add(node as usize, inclusive, calls);
+                }
+            }
+        }
+    }
+
+    /// Numbers that are kept.
+    pub fn cells(&self) -> usize {
+        let nodes = |bucket: &Bucket| bucket.inclusive.len();
+        self.buckets.iter().map(nodes).sum()
     }
 
     /// Non-empty buckets, ascending: lower bound (inclusive), upper bound (exclusive), both in ticks, and intervals.

@@ -3,8 +3,8 @@
 //! The way of a record (`../../../ARCHITECTURE.md` draws it whole): threads' records become intervals ([`assembler`]),
 //! an interval becomes a vector over call paths ([`vectors`], [`paths`]), vectors are summed in exact, mergeable sums
 //! ([`sums`], in time-ordered [`blocks`]; [`histogram`], [`classes`], [`self_cost`]), one set for each round of
-//! refinement ([`rounds`], told apart by [`plans`]; [`other_rounds`] keeps what earlier ones found; [`joint`] takes several recordings
-//! together). The sums become a [`profile::Profile`]: variance tree and shares ([`parts`], [`shares`]), factors
+//! refinement ([`rounds`], told apart by [`plans`]; [`combine`] takes those together that have timed the same, [`other_rounds`] keeps what
+//! others found; [`joint`] takes several recordings together). The sums become a [`profile::Profile`]: variance tree and shares ([`parts`], [`shares`]), factors
 //! ([`factors`]), what of them is one cause ([`findings`]), slow beside fast ([`cohorts`]), classes ([`summary`]), [`attributes`], errors
 //! ([`jackknife`]), and what to know before trusting them ([`warnings`]).
 //!
@@ -35,6 +35,7 @@ pub mod blocks;
 pub mod breakdown;
 pub mod classes;
 pub mod cohorts;
+pub mod combine;
 pub mod critical;
 pub mod evidence;
 pub mod factors;
@@ -50,6 +51,7 @@ pub mod parts;
 pub mod paths;
 pub mod plans;
 pub mod profile;
+pub mod projection;
 pub mod rounds;
 pub mod self_cost;
 pub mod shares;

@@ -38,8 +38,8 @@ struct Found {
 }
 
 impl RoundFindings {
-    /// What is known of a round, largest share first.
-    pub fn of(round: &Detail) -> RoundFindings {
+    /// What is known of a round, of shares of at least `share_min`, largest first.
+    pub fn of(round: &Detail, share_min: f64) -> RoundFindings {
         let blocks = &round.sums.blocks;
         let total = blocks.total();
         let whole = total.latency_moment();
@@ -48,7 +48,7 @@ impl RoundFindings {
         };
         let mut nodes: Vec<u32> = (ROOT + 1..round.paths.all().len() as u32)
             .filter(|&node| whole > 0.0 && round.paths.get(node).probe.is_some())
-            .filter(|&node| share(&total, node).abs() >= SHARE_MIN)
+            .filter(|&node| share(&total, node).abs() >= share_min)
             .collect();
         nodes.sort_by(|&a, &b| share(&total, b).abs().total_cmp(&share(&total, a).abs()));
         nodes.truncate(PATHS_MAX);

@@ -23,7 +23,8 @@ pub struct Profile {
     pub target: String,
     /// The interval's name.
     pub interval: String,
-    /// Intervals the profile rests on: those of the last round, all with the same probes.
+    /// Intervals the profile rests on: those of one round, all with the same probes, or of several on the call paths that all of
+    /// them timed.
     pub intervals: u64,
     /// Intervals left out, all reasons, whole run.
     pub discarded: u64,
@@ -53,6 +54,9 @@ pub struct Profile {
     pub round: usize,
     /// Rounds of refinement, in order.
     pub rounds: Vec<Round>,
+    /// Where it rests on several rounds taken together: their numbers, from 1, ascending. `round` is the one that looked deepest.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub rounds_together: Vec<usize>,
     /// Paths that explained much of the variance in another round, and are not in the tree of this one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub seen_elsewhere: Vec<PathSeen>,

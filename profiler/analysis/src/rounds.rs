@@ -4,18 +4,20 @@
 //! good part of the intervals of the largest, or that is precise all the same because what it measures hardly varies. A few
 //! thousand intervals of a server whose stalls come once a second say nothing, however deep they look.
 //!
-//! Memory is bounded by keeping the sums of at most four rounds: the one a profile would rest on, the largest, the newest, and the
-//! one before it, whose last intervals may still be on their way. Of all others the number of intervals is kept, and the paths
-//! that explained much ([`crate::other_rounds`]): what refinement has found is reported, even where the last round could
-//! not see it again.
+//! Sums go on growing in at most four rounds: the one a profile would rest on, the largest, the newest, and the one before it, whose last
+//! intervals may still be on their way. All others are **retired**: their sums stay, in fewer blocks, to be taken together with
+//! those of the round that a profile rests on ([`crate::combine`]), as long as there is room, and the paths that explained much
+//! ([`crate::other_rounds`]): what refinement has found is reported, even where the last round could not see it again.
 
 use crate::accumulate::Accumulator;
+use crate::combine::{Combined, combine};
 use crate::critical::kept::Keep;
 use crate::critical::who::WaitSums;
 use crate::evidence;
 use crate::other_rounds::{RoundFindings, SHARE_MIN};
 use crate::paths::Paths;
 use crate::profile;
+use crate::sites::SiteTable;
 
 /// Intervals a round needs for a profile to rest on it: as many as refinement wants to see before it acts on a round.
 pub const INTERVALS_ENOUGH: u64 = 300;
@@ -25,6 +27,11 @@ const PART_ENOUGH: u64 = 50;
 const PART_GOOD: u64 = 3;
 /// ... unless no share that a report would show is farther from the truth than this (one standard error).
 const ERROR_ENOUGH: f64 = 0.03;
+
+/// Blocks of a retired round, at most.
+const BLOCKS_RETIRED: usize = 16;
+/// Numbers kept of all retired rounds together, 16 bytes each: the smallest rounds go first.
+const CELLS_RETIRED_MAX: usize = 1 << 23;
 
 /// Call paths and sums of one round.
 #[derive(Debug, Default)]
@@ -39,6 +46,15 @@ pub struct Detail {
     pub keep: Keep,
 }
 
+impl Detail {
+    /// Numbers kept.
+    fn cells(&self) -> usize {
+        let classes = self.sums.classes.iter();
+        let classes: usize = classes.map(|class| 2 * class.nodes.len()).sum();
+        self.sums.blocks.cells() + self.sums.histogram.cells() + classes
+    }
+}
+
 /// One round.
 #[derive(Debug)]
 struct Round {
@@ -46,7 +62,9 @@ struct Round {
     plans: u32,
     intervals: u64,
     detail: Option<Box<Detail>>,
-    /// What it had found when its sums were dropped.
+    /// Its sums once nothing is added any more, in fewer blocks.
+    retired: Option<Box<Detail>>,
+    /// What it had found when it was retired.
     found: Option<RoundFindings>,
 }
 
@@ -63,14 +81,16 @@ impl Rounds {
         let needed = [self.best(), self.largest(), previous];
         for (at, round) in self.rounds.iter_mut().enumerate() {
             if !needed.contains(&Some(at)) {
-                round.drop_sums();
+                round.retire();
             }
         }
+        self.bound_retired();
         self.rounds.push(Round {
             probes,
             plans: 1,
             intervals: 0,
             detail: summed.then(Box::default),
+            retired: None,
             found: None,
         });
         self.rounds.len() - 1
@@ -118,8 +138,9 @@ impl Rounds {
             let largest = self.largest();
             let earlier = self.rounds[..round].iter_mut().enumerate();
             for (_, other) in earlier.filter(|&(at, _)| Some(at) != largest) {
-                other.drop_sums();
+                other.retire();
             }
+            self.bound_retired();
         }
     }
 
@@ -137,6 +158,34 @@ impl Rounds {
     pub fn chosen(&self) -> Option<(usize, &Detail)> {
         let at = self.best()?;
         Some((at, self.rounds[at].detail.as_deref()?))
+    }
+
+    /// The chosen round together with others of compatible plans; nothing where there are none.
+    pub fn combined(&self, sites: &SiteTable) -> Option<Combined> {
+        let (at, base) = self.chosen()?;
+        let others = self
+            .rounds
+            .iter()
+            .enumerate()
+            .filter(|&(other, _)| other != at);
+        let others: Vec<_> = others
+            .filter_map(|(at, round)| Some((at, round.sums()?)))
+            .filter(|(_, detail)| detail.sums.blocks.intervals() >= INTERVALS_ENOUGH)
+            .collect();
+        combine((at, base), &others, sites)
+    }
+
+    fn bound_retired(&mut self) {
+        let cells = |round: &Round| round.retired.as_deref().map_or(0, Detail::cells);
+        while self.rounds.iter().map(cells).sum::<usize>() > CELLS_RETIRED_MAX {
+            let retired = self
+                .rounds
+                .iter_mut()
+                .filter(|round| round.retired.is_some());
+            if let Some(smallest) = retired.min_by_key(|round| round.intervals) {
+                smallest.retired = None;
+            }
+        }
     }
 
     /// The list for the profile.
@@ -197,13 +246,23 @@ impl Round {
     }
 
     fn found(&self) -> Option<RoundFindings> {
-        let found = || self.detail.as_deref().map(RoundFindings::of);
+        let detail = self.detail.as_deref();
+        let found = || detail.map(|detail| RoundFindings::of(detail, SHARE_MIN));
         self.found.clone().or_else(found)
     }
 
-    fn drop_sums(&mut self) {
-        if let Some(detail) = self.detail.take() {
-            self.found = Some(RoundFindings::of(&detail));
+    /// Its sums, retired or not.
+    fn sums(&self) -> Option<&Detail> {
+        self.detail.as_deref().or(self.retired.as_deref())
+    }
+
+    fn retire(&mut self) {
+        if let Some(mut detail) = self.detail.take() {
+            self.found = Some(RoundFindings::of(&detail, SHARE_MIN));
+            if detail.sums.blocks.intervals() >= INTERVALS_ENOUGH {
+                detail.sums.blocks.coarsen(BLOCKS_RETIRED);
+                self.retired = Some(detail);
+            }
         }
     }
 }

@@ -89,6 +89,27 @@ impl SelfCost {
         }
     }
 
+    /// Adds what was compared in another round. Each has its own percentile.
+    pub fn merge(&mut self, other: &SelfCost) {
+        let doubled = self.doubled.max(other.doubled);
+        while self.doubled < doubled {
+            self.double();
+        }
+        for (slot, windows) in &other.slots {
+            let merged = self.slots.entry(slot >> (doubled - other.doubled));
+            for (into, from) in merged.or_default().iter_mut().zip(windows) {
+                into.intervals += from.intervals;
+                into.latency += from.latency;
+            }
+        }
+        while self.slots.len() > SLOTS_MAX {
+            self.double();
+        }
+        for &(probed, start, latency) in &other.sample {
+            self.add(probed, start, latency);
+        }
+    }
+
     fn double(&mut self) {
         self.doubled += 1;
         for (slot, windows) in std::mem::take(&mut self.slots) {

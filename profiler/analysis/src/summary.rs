@@ -10,6 +10,7 @@ use crate::attributes::AttributeTable;
 use crate::breakdown;
 use crate::classes::{ClassSums, ClassTable};
 use crate::cohorts;
+use crate::combine::Together;
 use crate::factors::{self, Selection};
 use crate::findings;
 use crate::histogram::Histogram;
@@ -19,7 +20,7 @@ use crate::other_rounds::{self, RoundFindings};
 use crate::parts::{Part, VarianceTree};
 use crate::paths::{PROBES, ROOT};
 use crate::profile::{
-    Bin, Class, ClassPath, Classes, Closure, Overhead, PROFILE_VERSION, Profile, Round,
+    Bin, Class, ClassPath, Classes, Closure, Overhead, PROFILE_VERSION, Profile, Round, Unpatched,
 };
 use crate::rounds::Detail;
 use crate::self_cost::Measured;
@@ -84,6 +85,8 @@ pub struct Inputs<'a> {
     pub round_index: usize,
     /// What the others have found, with their index, the newest first.
     pub elsewhere: Vec<(usize, RoundFindings)>,
+    /// Where `round` is the sums of several.
+    pub together: Option<&'a Together>,
     /// Counts over the whole run.
     pub run: &'a RunCounts,
     /// All rounds.
@@ -156,6 +159,7 @@ pub fn profile(inputs: &Inputs<'_>) -> Profile {
         ),
         round: inputs.round_index + 1,
         rounds: inputs.rounds.clone(),
+        rounds_together: rounds_together(inputs),
         seen_elsewhere: other_rounds::seen_elsewhere(
             &tree,
             &inputs.elsewhere,
@@ -178,7 +182,7 @@ pub fn profile(inputs: &Inputs<'_>) -> Profile {
         time_spent: Vec::new(),
         waits: Vec::new(),
         timelines: Vec::new(),
-        unpatched: Vec::new(),
+        unpatched: hidden(inputs),
         unseen: None,
         names: Vec::new(),
         warnings: Vec::new(),
@@ -193,6 +197,29 @@ pub fn profile(inputs: &Inputs<'_>) -> Profile {
         .map(ToString::to_string)
         .collect();
     profile
+}
+
+/// Numbers of the rounds that a profile rests on, where they are several.
+fn rounds_together(inputs: &Inputs<'_>) -> Vec<usize> {
+    let together = inputs.together.filter(|together| together.rounds.len() > 1);
+    together.map_or_else(Vec::new, |together| {
+        together.rounds.iter().map(|index| index + 1).collect()
+    })
+}
+
+/// Calls that not all rounds taken together have timed, and whose time stands as their callers' own.
+fn hidden(inputs: &Inputs<'_>) -> Vec<Unpatched> {
+    let probes = inputs.together.iter().flat_map(|together| &together.hidden);
+    let sites = probes.filter_map(|&probe| inputs.sites.sites.get(probe as usize));
+    let unpatched = sites.map(|site| Unpatched {
+        site: format!("{} at {}", site.callee, site.site),
+        reason: format!(
+            "not timed in all of the rounds taken together; by itself, round {} shows it (FOUND IN OTHER ROUNDS)",
+            inputs.round_index + 1
+        ),
+        hides_time: true,
+    });
+    unpatched.collect()
 }
 
 /// Which intervals lose records may depend on how long they take: those that fill their ring are the long ones.
@@ -429,5 +456,17 @@ fn warnings(profile: &Profile, inputs: &Inputs<'_>, total: &Sums) -> Vec<Warning
         Warning::Folded(inputs.round.paths.folded()),
     );
     warn(run.dropped > 0, Warning::Dropped(run.dropped));
+    let kept: u64 = inputs.rounds.iter().map(|round| round.intervals).sum();
+    let disagreeing = inputs.together.map_or(0, |together| {
+        let rounds = together.disagreeing.iter();
+        rounds.map(|&(_, intervals)| intervals).sum()
+    });
+    warn(
+        fraction(disagreeing as f64, kept as f64) >= warnings::DISAGREEING_HIGH,
+        Warning::RoundsDisagree {
+            intervals: disagreeing,
+            kept,
+        },
+    );
     found
 }

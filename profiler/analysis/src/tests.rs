@@ -1,6 +1,7 @@
 //! Tests of the whole crate, with answers worked out by hand, and properties of random traces.
 
 mod callers;
+mod combine;
 mod critical;
 mod findings;
 mod joint;

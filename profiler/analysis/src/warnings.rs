@@ -14,6 +14,8 @@ pub const OVERHEAD_HIGH: f64 = 0.03;
 pub const PROBE_SHARE_HIGH: f64 = 0.01;
 /// Blocks below which standard errors are rough.
 pub const BLOCKS_FEW: usize = 20;
+/// Part of the recorded intervals that may lie in rounds that differ: before a load is steady there are always some.
+pub const DISAGREEING_HIGH: f64 = 0.1;
 
 /// A reason for caution.
 #[derive(Clone, Debug, PartialEq)]
@@ -59,6 +61,13 @@ pub enum Warning {
     Folded(u64),
     /// Records were dropped that a critical path might have led to.
     Dropped(u64),
+    /// So many of the recorded intervals are of rounds whose latencies differ from those of the round that the profile rests on.
+    RoundsDisagree {
+        /// Of those rounds.
+        intervals: u64,
+        /// Of all.
+        kept: u64,
+    },
     /// Recorded intervals take longer by more than `--max-overhead`, so that not all of them are recorded.
     RecordedLess {
         /// By this fraction.
@@ -178,6 +187,11 @@ impl Display for Warning {
                     "standard errors rest on {blocks} blocks only and are rough; run longer"
                 )
             }
+            &Warning::RoundsDisagree { intervals, kept } => write!(
+                f,
+                "{intervals} of {kept} recorded intervals are left out: their latencies differ from those of the others by more than \
+                 chance, so the load or the program has changed on the way; profile again under a steady load to use all of them"
+            ),
             Warning::Dropped(records) => write!(
                 f,
                 "{records} records of long intervals were dropped to bound memory, so that some time is \"not seen\"; choose a \

@@ -74,6 +74,12 @@ impl PreparedServer<Site> {
         Ok(server.with_args(args))
     }
 
+    /// TCP port of 127.0.0.1, with [`Options::loopback`].
+    #[must_use]
+    pub fn port(&self) -> Option<u16> {
+        self.site().port
+    }
+
     /// Settings are arguments, so they are all to be seen there.
     fn settings(&self, options: &Options) -> Vec<OsString> {
         let mut args = vec![

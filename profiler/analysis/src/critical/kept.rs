@@ -85,6 +85,34 @@ impl Keep {
         }
     }
 
+    /// Takes in those of another round, each piece as `piece` makes it.
+    pub fn merge(&mut self, other: &Keep, piece: impl Fn(Piece) -> Piece) {
+        let taken = |kept: &Kept| Kept {
+            pieces: kept.pieces.iter().copied().map(&piece).collect(),
+            ..kept.clone()
+        };
+        self.slowest.extend(other.slowest.iter().map(taken));
+        // Stable, so that of two alike the earlier stays first.
+        self.slowest.sort_by_key(|kept| -kept.latency);
+        self.slowest.truncate(SLOWEST);
+        if self.examples.len() < other.examples.len() {
+            self.examples.resize(other.examples.len(), None);
+        }
+        for (mine, other) in self.examples.iter_mut().zip(&other.examples) {
+            let Some((count, example)) = other else {
+                continue;
+            };
+            match mine {
+                Some((before, _)) if *before >= *count => *before += count,
+                Some((before, mine)) => (*before, *mine) = (*before + count, taken(example)),
+                None => *mine = Some((*count, taken(example))),
+            }
+        }
+        if let Some(wanted) = &other.wanted {
+            self.wanted = Some(taken(wanted));
+        }
+    }
+
     /// The slowest, slowest first.
     pub fn slowest(&self) -> &[Kept] {
         &self.slowest

@@ -1,7 +1,7 @@
 //! Who waits for whom, over a whole round: waits of intervals by call site, what was waited for, and who held it.
 
 use evenkeel_wire::{Kind, Object};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::moments::co_moment;
 use crate::paths::{Paths, ROOT};
@@ -124,6 +124,39 @@ impl WaitSums {
         }
     }
 
+    /// Adds the rows of another round. Two that differ by calls alone that are left out stay two: one interval may have both, and
+    /// nobody has summed their product.
+    pub fn merge(&mut self, other: &WaitSums) {
+        let mut taken = FxHashSet::default();
+        for (key, row) in other.rows() {
+            let Some(key) = key else {
+                self.others.merge(row);
+                continue;
+            };
+            let calls = |node| other.stack(node);
+            let holder = key.holder.map(|(node, serving)| (calls(node), serving));
+            let mut made = |intern: fn(&mut WaitSums, &[u32]) -> u32| RowKey {
+                waiter: intern(self, &calls(key.waiter)),
+                kind: key.kind,
+                holder: holder
+                    .as_ref()
+                    .map(|(calls, serving)| (intern(self, calls), *serving)),
+            };
+            let shorter = made(WaitSums::intern);
+            let key = match taken.insert(shorter) {
+                true => shorter,
+                false => made(WaitSums::intern_whole),
+            };
+            self.row(key).merge(row);
+        }
+    }
+
+    /// Calls that are left out included.
+    fn intern_whole(&mut self, calls: &[u32]) -> u32 {
+        let step = |above, &probe| self.stacks.child(above, probe).unwrap_or(above);
+        calls.iter().fold(ROOT, step)
+    }
+
     fn intern(&mut self, calls: &[u32]) -> u32 {
         let step = |above, &probe| match self.stacks.is_untimed(probe) {
             true => above,
@@ -164,13 +197,28 @@ impl WaitSums {
 impl Row {
     fn count_wait(&mut self, wait: &WaitSeen) {
         self.count += 1;
-        let key = wait.object.key;
+        self.add_object(wait.object.key, wait.ticks);
+    }
+
+    fn add_object(&mut self, key: u64, waited: i64) {
         let is_full = self.objects.len() >= OBJECTS_MAX;
         match self.objects.iter_mut().find(|(other, _)| *other == key) {
-            Some((_, ticks)) => *ticks += wait.ticks,
+            Some((_, ticks)) => *ticks += waited,
             None if is_full => self.more_objects = true,
-            None => self.objects.push((key, wait.ticks)),
+            None => self.objects.push((key, waited)),
         }
+    }
+
+    /// Adds the waits of other intervals.
+    fn merge(&mut self, other: &Row) {
+        self.count += other.count;
+        self.ticks += other.ticks;
+        self.squared += other.squared;
+        self.with_latency += other.with_latency;
+        for &(key, ticks) in &other.objects {
+            self.add_object(key, ticks);
+        }
+        self.more_objects |= other.more_objects;
     }
 }
 

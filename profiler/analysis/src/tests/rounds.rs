@@ -11,7 +11,7 @@ const B: u32 = 1;
 const C: u32 = 2;
 
 /// An interval under a generation of the plan, from `start` on.
-fn under(generation: u64, start: u64, steps: &[Step]) -> Vec<Record> {
+pub fn under(generation: u64, start: u64, steps: &[Step]) -> Vec<Record> {
     let payload = generation << 1 | 1;
     let mut records = interval(start, steps);
     let end = records.len() - 1;
@@ -78,7 +78,8 @@ fn a_round_goes_on_after_calls_were_trapped() {
 }
 
 /// The first round times c below a: a takes 10 + 2i, of which c the 2i, so that all of the variance is c's: share 1. Then c had
-/// to make room. The second round, which the profile rests on, sees a; c and its share stay, with their round.
+/// to make room. The second round sees a, and so does the first, so that the profile rests on both; c and its share stay, with
+/// their round.
 #[test]
 fn what_an_earlier_round_found_stays_in_the_report() {
     let mut analysis = started(ProbeCost::default());
@@ -95,7 +96,7 @@ fn what_an_earlier_round_found_stays_in_the_report() {
     let profile = analysis.profile(&table, &options());
     assert_eq!(
         (profile.round, profile.intervals, profile.rounds.len()),
-        (2, 400, 2)
+        (2, 800, 2)
     );
     let [seen] = profile.seen_elsewhere.as_slice() else {
         panic!("{:?}", profile.seen_elsewhere);

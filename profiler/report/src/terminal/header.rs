@@ -55,10 +55,11 @@ fn intervals(profile: &Profile) -> String {
         profile.round
     };
     if let Some(reported) = profile.rounds.get(round.wrapping_sub(1)) {
-        text += &format!(
-            ", those of round {round} of {rounds} with {} probes",
-            units::count(reported.probes.into())
-        );
+        text += &match &profile.rounds_together[..] {
+            [] => format!(", those of round {round} of {rounds}"),
+            several => format!(", those of rounds {} of {rounds}", ranges(several)),
+        };
+        text += &format!(" with {} probes", units::count(reported.probes.into()));
     }
     if profile.sampled_out > 0 {
         text += &format!(
@@ -79,6 +80,20 @@ fn intervals(profile: &Profile) -> String {
         }
     }
     text
+}
+
+/// Ascending numbers in words: `1, 3-5 and 9`.
+fn ranges(numbers: &[usize]) -> String {
+    let runs = numbers.chunk_by(|a, b| a + 1 == *b).map(|run| match run {
+        [one] => one.to_string(),
+        [first, .., last] => format!("{first}-{last}"),
+        [] => String::new(),
+    });
+    let mut runs: Vec<String> = runs.collect();
+    match runs.pop() {
+        Some(last) if !runs.is_empty() => format!("{} and {last}", runs.join(", ")),
+        last => last.unwrap_or_default(),
+    }
 }
 
 fn latency(profile: &Profile) -> String {

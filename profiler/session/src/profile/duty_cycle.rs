@@ -8,6 +8,7 @@
 mod bypass;
 mod limiter;
 mod sampling;
+mod spare;
 
 use std::sync::atomic::Ordering::Release;
 use std::time::Instant;

@@ -13,7 +13,7 @@ use super::trapping::{ThroughPointer, Trapping, is_discovered_only};
 use super::{Event, Observer, Planting, Session};
 use crate::location::Location;
 use crate::refine::known::{Again, Callees, Calls, Known, Pointers};
-use crate::refine::patience::{Patience, SURE_ERRORS, look_after};
+use crate::refine::patience::{Patience, SURE_ERRORS, look_after, part_since_long};
 use crate::refine::{self, Candidate, Closing, State, Step};
 
 /// What came since the last look is judged when it is so many intervals and took so long ([`look_after`]) ...
@@ -159,7 +159,9 @@ impl Session<'_> {
         let paths = analysis.paths_met();
         let patience = Patience {
             searched: self.steps.searched(seen),
-            part_of_run: look.part_of_run,
+            part_of_run: look.part_of_run(),
+            part_since_long: part_since_long(&look.intervals_by_round),
+            is_late: self.is_late(),
         };
         // What has just begun has little time yet: it is looked at once more.
         let has_new = paths > std::mem::replace(&mut self.steps.paths_then, paths);
@@ -188,6 +190,20 @@ impl Session<'_> {
             self.steps.settled = !self.take(&next) && !has_new && !is_undecided;
         }
         self.publish();
+    }
+
+    /// Whether half of the time is over that the user gave, from the first interval on.
+    fn is_late(&self) -> bool {
+        let times = (
+            self.settings.duration,
+            self.hooked,
+            self.steps.first_interval,
+        );
+        let (Some(limit), Some(hooked), Some(first)) = times else {
+            return false;
+        };
+        let idle = first.saturating_duration_since(hooked);
+        2 * first.elapsed() > limit.saturating_sub(idle)
     }
 
     /// Tells of steps, and once that there are none left.

@@ -130,7 +130,8 @@ impl Meta {
         }
         profile.sampled_out = self.sampled_out;
         profile.intervals_seen += self.sampled_out;
-        profile.unpatched.clone_from(&self.unpatched);
+        // Beside what the analysis has left out.
+        profile.unpatched.extend(self.unpatched.iter().cloned());
         let unopened = self.unopened.as_ref();
         profile.unseen = unopened.map(|unopened| unseen::unseen(profile, unopened));
         not_opened::separate(profile);

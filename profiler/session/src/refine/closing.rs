@@ -10,6 +10,9 @@ use super::{Limits, State};
 /// longer the program.
 const COST_MAX: f64 = 0.25;
 
+/// A site that runs more rarely than this in an interval takes no room: it costs nothing, and what happens rarely may be what is slow.
+const CALLS_MIN: f64 = 0.05;
+
 /// A probe to take out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Closing {
@@ -23,8 +26,8 @@ pub struct Closing {
 ///
 /// Only probes go that explain little: whose callee was not opened and whose contribution is below the threshold. What
 /// explains much stays even if it is costly (up to `COST_MAX`): then fewer intervals are recorded instead, since a culprit
-/// that was found must not become its caller's own time again. A probe that did not run costs nothing, and stays for when
-/// the load changes. `round`: what explains much in all of the round, though not of late, stays, too.
+/// that was found must not become its caller's own time again. A probe that did not run, or hardly ever, costs nothing, and stays
+/// for when the load changes. `round`: what explains much in all of the round, though not of late, stays, too.
 pub fn to_close(
     profile: &Profile,
     round: &Node,
@@ -48,7 +51,7 @@ pub fn to_close(
         let callees = &state.probes[id as usize].callees;
         callees.iter().any(|&callee| state.known.is_open(callee))
     };
-    let runs = |id: &u32| worth.get(id).is_some_and(|&(_, calls)| calls > 0.0);
+    let runs = |id: &u32| worth.get(id).is_some_and(|&(_, calls)| calls >= CALLS_MIN);
     let mut order: Vec<u32> = planted.iter().copied().filter(runs).collect();
     // Least worth for its cost first, the costly ones first among equals.
     order.sort_by(|&a, &b| {
@@ -118,7 +121,8 @@ mod tests {
         assert_eq!(closed(&profile, &LIMITS), [goes(1, true)]);
     }
 
-    /// Room for three: c makes room. If it does not run, it takes none.
+    /// Room for three: c makes room. If it does not run, or once in a hundred intervals, it takes none: that may be the wait for a lock
+    /// which the last look did not meet.
     #[test]
     fn only_sites_that_run_need_room() {
         let mut profile = example().0;
@@ -128,6 +132,8 @@ mod tests {
             ..LIMITS
         };
         assert_eq!(closed(&profile, &three), [goes(3, false)]);
+        profile.tree.children[1].calls_mean = 0.01;
+        assert_eq!(closed(&profile, &three), []);
         profile.tree.children.remove(1);
         assert_eq!(closed(&profile, &three), []);
     }

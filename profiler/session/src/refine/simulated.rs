@@ -11,7 +11,7 @@ use evenkeel_wire::Form;
 
 use super::example::{LIMITS, at, planned};
 use super::known::{Calls, Known};
-use super::patience::{Patience, look_after};
+use super::patience::{Patience, look_after, part_since_long};
 use super::{Limits, State, Step, worth_a_round};
 use crate::location::Location;
 use crate::plan::Planned;
@@ -97,6 +97,8 @@ struct Search {
     looks: usize,
     /// When a round began.
     begun: Vec<f64>,
+    /// When the run ends, if that is known.
+    ends: Option<f64>,
     settled: bool,
 }
 
@@ -116,6 +118,7 @@ impl Search {
             longest: 0.0,
             looks: 0,
             begun: Vec::new(),
+            ends: None,
             settled: false,
         }
     }
@@ -170,6 +173,8 @@ impl Search {
         let patience = Patience {
             searched: Duration::from_secs_f64(self.seconds),
             part_of_run: self.round / self.seconds,
+            part_since_long: part_since_long(&self.rounds()),
+            is_late: self.ends.is_some_and(|end| 2.0 * self.seconds > end),
         };
         let scope = [at(ROOT)];
         let state = State {
@@ -201,6 +206,17 @@ impl Search {
                 Calls::NoneToTime
             };
         }
+    }
+
+    /// Lengths of all rounds in milliseconds, as their intervals would be.
+    fn rounds(&self) -> Vec<u64> {
+        let mut begun = self.begun.clone();
+        // Several functions opened at one look begin one round.
+        begun.dedup();
+        let ends = begun.iter().copied().chain([self.seconds]);
+        let begins = [0.0].into_iter().chain(begun.iter().copied());
+        let lengths = ends.zip(begins).map(|(end, begin)| 1e3 * (end - begin));
+        lengths.map(|length| length as u64).collect()
     }
 
     fn run(&mut self, until: f64, phase: usize) {
@@ -241,6 +257,32 @@ fn a_culprit_is_found_and_the_search_rests() {
             assert!(search.looks - before < 400, "it looks as often as at first");
         }
     }
+}
+
+/// A run of a minute, which is known: the last half is one round, whatever there is to find, and the culprit has been.
+#[test]
+fn the_last_half_of_a_known_run_is_one_round() {
+    for (rate, seed) in [(10_000.0, 1), (300.0, 2), (300.0, 3), (30.0, 4)] {
+        let program = Program::new(7, [0.7, 0.7], [0.0, 0.0]);
+        let mut search = Search::new(program, rate, seed);
+        search.ends = Some(60.0);
+        search.run(60.0, 0);
+        assert!(search.is_found(105), "rate {rate}, seed {seed}");
+        let begun = search.begun.iter().copied().fold(0.0, f64::max);
+        assert!(begun <= 30.0, "rate {rate}, seed {seed}: {begun}");
+    }
+}
+
+/// ... unless the load changes in it, and much is found.
+#[test]
+fn what_explains_much_is_opened_in_the_last_half() {
+    let program = Program::new(7, [0.7, 0.2], [0.0, 0.5]);
+    let mut search = Search::new(program, 300.0, 5);
+    search.ends = Some(120.0);
+    search.run(61.0, 0);
+    assert!(!search.is_found(201));
+    search.run(120.0, 1);
+    assert!(search.is_found(205), "{:?}", search.begun);
 }
 
 /// After a minute the time goes elsewhere: seven calls down in half a minute, however long the round before was.

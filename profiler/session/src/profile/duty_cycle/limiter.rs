@@ -1,9 +1,9 @@
 //! The overhead limiter: what profiling costs, kept within `--max-overhead`.
 //!
 //! A busy server has tens of thousands of intervals a second, and to take in the records of all of them costs a good part of
-//! a processor that the server may need. So the cost, the processor time that drains take and what the probes take in the
-//! target, is held against a fraction of the machine, and where it is more, only as many intervals are recorded as the budget
-//! allows, chosen at random one by one: sums over a random sample estimate the same profile. The others are counted.
+//! a processor that the server may need. So the cost, the processor time that drains take from others ([`super::spare`]) and what the
+//! probes take in the target, is held against a fraction of the machine, and where it is more, only as many intervals are recorded
+//! as the budget allows, chosen at random one by one: sums over a random sample estimate the same profile. The others are counted.
 //!
 //! The budget holds for what is *measured*, too: where recorded intervals take longer than bypassed ones by more than the
 //! fraction allowed, fewer are recorded, so that the mean over all of them stays within it. A measurement that may be chance
@@ -14,6 +14,8 @@ use std::time::{Duration, Instant};
 use evenkeel_analysis::self_cost::Measured;
 use rustix::time::{ClockId, clock_gettime};
 
+use super::spare::SpareTime;
+
 /// How often the fraction is set anew.
 const PERIOD: Duration = Duration::from_millis(50);
 /// Steps of the fraction.
@@ -21,6 +23,8 @@ const ONE: f64 = 65536.0;
 /// What of `--max-overhead` it spends. The rest is for what it does not see: the ends of intervals, counted ones
 /// included, caches, and that each drain takes a processor from somebody.
 const SHARE: f64 = 0.5;
+/// Of what drains take, this counts however idle the processors are: two that share a core, or its caches, slow each other down.
+const TAKEN_AT_LEAST: f64 = 0.1;
 /// Not fewer than one interval in so many.
 const RECORDED_AT_LEAST: f64 = 1.0 / 1024.0;
 /// Pairs of windows from which a measurement's error is known well enough, ...
@@ -51,6 +55,7 @@ pub struct OverheadLimiter {
     recorded_max: f64,
     last: Spent,
     draining: Duration,
+    spare: Option<SpareTime>,
 }
 
 impl OverheadLimiter {
@@ -60,6 +65,7 @@ impl OverheadLimiter {
         let budget = SHARE * overhead_max * processors as f64;
         OverheadLimiter {
             overhead_max,
+            spare: Some(SpareTime::new()),
             ..OverheadLimiter::with_budget(budget, Instant::now())
         }
     }
@@ -77,6 +83,7 @@ impl OverheadLimiter {
             recorded_max: 1.0,
             last,
             draining: Duration::ZERO,
+            spare: None,
         }
     }
 
@@ -109,7 +116,7 @@ impl OverheadLimiter {
     /// Processor seconds a second that were spent since the last time.
     fn cost_since(&mut self, now: Instant, records: u64, probe_ns: f64) -> f64 {
         let elapsed = now.duration_since(self.last.at).as_secs_f64();
-        let draining = (self.draining - self.last.draining).as_secs_f64();
+        let draining = (self.draining - self.last.draining).as_secs_f64() * self.part_taken(now);
         let probing = (records - self.last.records) as f64 * probe_ns * 1e-9;
         self.last = Spent {
             at: now,
@@ -117,6 +124,13 @@ impl OverheadLimiter {
             records,
         };
         (draining + probing) / elapsed.max(1e-9)
+    }
+
+    /// Of the time that drains take, the part that they take from others: at least [`TAKEN_AT_LEAST`].
+    fn part_taken(&mut self, now: Instant) -> f64 {
+        let used = self.draining;
+        let spare = self.spare.as_mut();
+        spare.map_or(1.0, |spare| spare.taken(now, used).max(TAKEN_AT_LEAST))
     }
 
     /// The fraction of intervals not to record, in 1/65536, when it is time to set it. `records`: read so far in all;

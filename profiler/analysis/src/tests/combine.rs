@@ -1,0 +1,240 @@
+//! Rounds taken together are one long round.
+
+use std::collections::BTreeMap;
+
+use evenkeel_wire::Record;
+use proptest::prelude::*;
+
+use super::properties::traces;
+use super::rounds::under;
+use super::trace::*;
+use crate::Options;
+use crate::combine::sum_up;
+use crate::paths::{Paths, ROOT};
+use crate::plans::PlanChange;
+use crate::profile::Profile;
+use crate::projection::step_of;
+use crate::rounds::Detail;
+use crate::sites::SiteTable;
+use crate::sums::NodeSums;
+use crate::vectors::{ProbeCost, Segment, Vectoriser};
+
+/// Probes at one depth have ids from this times the depth on.
+const AT_DEPTH: u32 = 8;
+/// Probes at each depth, and depths, in random traces.
+const PROBES: u32 = 6;
+const DEPTHS: u32 = 6;
+
+/// The same calls, by probes that are called at one depth alone.
+fn by_depth(steps: &[Step], depth: u32) -> Vec<Step> {
+    let one = |step: &Step| match step {
+        Step::Work(ticks) => work(*ticks),
+        Step::Call(inner) => {
+            let below = by_depth(&inner.steps, depth + 1);
+            call(AT_DEPTH * depth + inner.probe, below)
+        }
+    };
+    steps.iter().map(one).collect()
+}
+
+/// A call of each probe: both rounds are known to have them.
+fn all_probes() -> Vec<Step> {
+    let chain = |probe| {
+        let depths = (0..DEPTHS).rev();
+        depths.fold(work(1), |below, depth| {
+            call(AT_DEPTH * depth + probe, [below])
+        })
+    };
+    (0..PROBES).map(chain).collect()
+}
+
+/// The trace as it would be if a probe, and those of all calls below it, were not there.
+fn folded(steps: &[Step], probe: u32) -> Vec<Step> {
+    let one = |step: &Step| match step {
+        Step::Work(ticks) => work(*ticks),
+        Step::Call(inner) if inner.probe == probe => work(length(&inner.steps)),
+        Step::Call(inner) => call(inner.probe, folded(&inner.steps, probe)),
+    };
+    steps.iter().map(one).collect()
+}
+
+fn length(steps: &[Step]) -> u64 {
+    write(0, steps, &mut Vec::new())
+}
+
+/// The sums of a round of these intervals.
+fn round(traces: &[Vec<Step>]) -> Detail {
+    let (mut detail, mut vectoriser) = (Detail::default(), Vectoriser::default());
+    for (number, steps) in traces.iter().enumerate() {
+        let start = 1000 + 1_000_000 * number as u64;
+        let mut calls: Vec<Record> = Vec::new();
+        let end = write(start, steps, &mut calls);
+        let segment = Segment {
+            start,
+            end,
+            calls: &calls,
+            open: &[],
+        };
+        let ticks = (end - start) as i64;
+        let paths = &mut detail.paths;
+        vectoriser.segment(&segment, ticks, paths).unwrap();
+        let vector = vectoriser.complete(ticks, ProbeCost::default(), paths);
+        detail.sums.add(&vector, number % 2, paths);
+    }
+    detail
+}
+
+/// The probes of a path, outermost first.
+fn steps(paths: &Paths, node: u32) -> Vec<u32> {
+    let path = paths.get(node);
+    match step_of(path) {
+        None => Vec::new(),
+        Some(step) => [steps(paths, path.parent), vec![step]].concat(),
+    }
+}
+
+/// What a round has summed at one path: node, squares and products with what was met before, in the tail, by class.
+type At = (NodeSums, BTreeMap<Vec<u32>, i128>, i128, Vec<(i128, i128)>);
+
+/// Everything that a round has summed, by path.
+fn everything(detail: &Detail) -> BTreeMap<Vec<u32>, At> {
+    let (paths, total) = (&detail.paths, detail.sums.blocks.total());
+    let tail = detail.sums.histogram.tail(0.8).unwrap();
+    let called = |node: &u32| total.node(*node).calls > 0 || *node == ROOT;
+    let nodes = (0..paths.all().len() as u32).filter(called);
+    let at = |node| {
+        let parent = paths.get(node).parent;
+        let siblings = (ROOT + 1..node).filter(|&other| paths.get(other).parent == parent);
+        let product = |pair: usize| total.pairs.get(pair).copied().unwrap_or_default();
+        let with = |other| (steps(paths, other), product(paths.pair(node, other)));
+        // Which of two was met first is no matter.
+        let mut products: BTreeMap<Vec<u32>, i128> = BTreeMap::new();
+        if node != ROOT {
+            products.extend(siblings.map(with).filter(|&(_, product)| product != 0));
+            products.insert(vec![u32::MAX], product(paths.pair_with_body(node)));
+        }
+        let classes = detail.sums.classes.iter();
+        let by_class = classes.map(|class| class.nodes.get(node as usize).copied());
+        let by_class = by_class.map(Option::unwrap_or_default).collect();
+        (total.node(node), products, tail.inclusive(node), by_class)
+    };
+    let mut all: BTreeMap<Vec<u32>, At> =
+        nodes.map(|node| (steps(paths, node), at(node))).collect();
+    // Products of siblings belong to both.
+    for (path, (_, products, _, _)) in all.clone() {
+        for (other, product) in products {
+            if let Some((_, theirs, _, _)) = all.get_mut(&other) {
+                theirs.insert(path.clone(), product);
+            }
+        }
+    }
+    all
+}
+
+/// Calls of the probe lie in one function, all others in another.
+fn table(probe: u32) -> SiteTable {
+    let mut table = sites(&[("f", "f+1", 0); (DEPTHS * AT_DEPTH) as usize]);
+    table.sites[probe as usize].caller = "opened later".into();
+    table
+}
+
+proptest! {
+    /// Exactly: sums, squares, products, tails and classes, wherever the boundary between the rounds lies.
+    #[test]
+    fn together_is_one_round(traces in traces(), cut in 0.0f64..1.0, depth in 0..DEPTHS, probe in 0..PROBES) {
+        // Both rounds have intervals, and the second begins with the class that the first began with.
+        let half = (traces.len() - 1) / 2;
+        prop_assume!(half > 0);
+        let cut = 2 * (1 + (cut * half as f64) as usize).min(half);
+        let probe = AT_DEPTH * depth + probe;
+        let with_all = |steps: &Vec<Step>| [all_probes(), by_depth(steps, 0)].concat();
+        let traces: Vec<_> = traces.iter().map(with_all).collect();
+        let without: Vec<_> = traces.iter().map(|steps| folded(steps, probe)).collect();
+        let (first, second) = (round(&without[..cut]), round(&traces[cut..]));
+        let together = sum_up(&[(0, &first), (1, &second)], &table(probe));
+        prop_assert_eq!(everything(&together), everything(&round(&without)));
+        prop_assert_eq!(together.sums.blocks.intervals(), traces.len() as u64);
+    }
+}
+
+const CULPRIT: u32 = 0;
+const OTHER: u32 = 1;
+const BELOW: u32 = 2;
+
+/// Interval `number`: a culprit of 0 to 1000 ticks times `scale`, and another call of which `below` ticks are in a third, at most.
+fn steps_of(number: u64, scale: u64, below: u64, is_timed: bool) -> Vec<Step> {
+    let random = number.wrapping_mul(6_364_136_223_846_793_005) >> 33;
+    let ticks = random / 1000 % below;
+    let below = match is_timed {
+        true => leaf(BELOW, ticks),
+        false => work(ticks),
+    };
+    vec![
+        leaf(CULPRIT, scale * (random % 1000)),
+        call(OTHER, [work(50), below]),
+    ]
+}
+
+/// The profile of two rounds: 2000 intervals without the third call, 3000 with it, in which the culprit takes `scale` times as long.
+fn two_rounds(scale: u64, below: u64) -> Profile {
+    let mut analysis = started(ProbeCost::default());
+    analysis.plan_changed(PlanChange {
+        generation: 2,
+        probes: 3,
+        continues: Some(1),
+        added: vec![BELOW],
+        ..PlanChange::default()
+    });
+    for number in 0..2000 {
+        let steps = steps_of(number, 1, below, false);
+        analysis.push(1, &under(1, 1_000_000 * number, &steps));
+    }
+    for number in 2000..5000 {
+        let steps = steps_of(number, scale, below, true);
+        analysis.push(1, &under(2, 1_000_000 * number, &steps));
+    }
+    let table = sites(&[
+        ("culprit", "root+1", 0),
+        ("other", "root+2", 1),
+        ("below", "other+1", 0),
+    ]);
+    analysis.profile(&table, &Options::default())
+}
+
+/// What the second round has opened explains a thousandth: the profile rests on both, and what is in one alone is not shown as if it
+/// were in both.
+#[test]
+fn rounds_that_agree_are_taken_together() {
+    let profile = two_rounds(1, 30);
+    assert_eq!(profile.rounds_together, [1, 2]);
+    assert_eq!((profile.intervals, profile.round), (5000, 2));
+    assert!(child(&profile.tree, "other").children.is_empty());
+    assert_eq!(profile.closure.max_abs_error_ticks, 0);
+    assert!(
+        profile
+            .warnings
+            .iter()
+            .all(|warning| !warning.contains("changed"))
+    );
+}
+
+/// It explains half of the variance: the round that knows it stands alone.
+#[test]
+fn nothing_that_tells_is_given_up() {
+    let profile = two_rounds(1, 1000);
+    assert_eq!((profile.intervals, profile.round), (3000, 2));
+    assert!(profile.rounds_together.is_empty());
+    let other = child(&profile.tree, "other");
+    assert!(child(other, "below").share > 0.4);
+}
+
+/// The culprit takes twice as long in the second round: another load. It is not averaged away, and the report says so.
+#[test]
+fn rounds_under_another_load_are_left_out() {
+    let profile = two_rounds(2, 30);
+    assert_eq!((profile.intervals, profile.round), (3000, 2));
+    assert!(profile.rounds_together.is_empty());
+    let said =
+        |warning: &String| warning.starts_with("2000 of 5000 recorded intervals are left out");
+    assert!(profile.warnings.iter().any(said), "{:?}", profile.warnings);
+}

@@ -1,0 +1,146 @@
+//! How much of the processor time that the session takes is taken from others.
+//!
+//! A drain that runs on a processor which would have been idle costs the target nothing that it has. The system tells how long each
+//! processor was idle (`/proc/stat`, proc(5)). Of a drain, the part is taken from others that meets no idle processor: if `i` is the part
+//! of the time in which a processor would be idle without the session, and processors were idle independently of each other,
+//! then all n are busy for (1 - i)^n of the time.
+//!
+//! Where the session may use less than the processors on which it may run (a quota), idle time is no measure of what is left, and all
+//! counts as taken.
+
+use std::time::{Duration, Instant};
+
+use rustix::thread::{CpuSet, sched_getaffinity};
+
+/// How often the system is asked: its clocks of idle time tick a hundred times a second.
+const PERIOD: Duration = Duration::from_millis(500);
+/// Ticks of those clocks a second (`USER_HZ`, the same on all architectures of Linux that are supported).
+const TICKS_PER_S: f64 = 100.0;
+
+/// Watches the processors that this process may use.
+#[derive(Debug)]
+pub struct SpareTime {
+    /// Absent where idle time says nothing.
+    processors: Option<CpuSet>,
+    last: Option<Reading>,
+    taken: f64,
+}
+
+/// What was known at a moment.
+#[derive(Clone, Copy, Debug)]
+struct Reading {
+    at: Instant,
+    /// Of all processors together.
+    idle_ticks: u64,
+    processors: u32,
+    /// What the session has taken of them until then.
+    used: Duration,
+}
+
+impl SpareTime {
+    /// Watches from now on; until enough is known all counts as taken.
+    pub fn new() -> SpareTime {
+        let may_use = std::thread::available_parallelism().map_or(1, usize::from);
+        let processors = sched_getaffinity(None).ok();
+        let all_of_them = |set: &CpuSet| set.count() as usize <= may_use;
+        SpareTime {
+            processors: processors.filter(all_of_them),
+            last: None,
+            taken: 1.0,
+        }
+    }
+
+    /// The part of what the session takes that is taken from others. `used`: processor time that it has taken so far.
+    pub fn taken(&mut self, now: Instant, used: Duration) -> f64 {
+        let is_due = |last: Reading| now.duration_since(last.at) >= PERIOD;
+        if self.last.is_none_or(is_due)
+            && let Some(set) = &self.processors
+        {
+            let text = std::fs::read_to_string("/proc/stat").unwrap_or_default();
+            let is_ours = |number| number < CpuSet::MAX_CPU && set.is_set(number);
+            if let Some((idle_ticks, processors)) = idle_ticks(&text, is_ours) {
+                let reading = Reading {
+                    at: now,
+                    idle_ticks,
+                    processors,
+                    used,
+                };
+                self.taken = self.last.map_or(1.0, |last| reading.taken_since(&last));
+                self.last = Some(reading);
+            }
+        }
+        self.taken
+    }
+}
+
+impl Reading {
+    fn taken_since(&self, last: &Reading) -> f64 {
+        let elapsed = self.at.duration_since(last.at).as_secs_f64();
+        let all = elapsed * f64::from(self.processors);
+        let idle = self.idle_ticks.saturating_sub(last.idle_ticks) as f64 / TICKS_PER_S;
+        let ours = self.used.saturating_sub(last.used).as_secs_f64();
+        let idle_without = ((idle + ours) / all.max(1e-9)).clamp(0.0, 1.0);
+        (1.0 - idle_without).powi(self.processors as i32)
+    }
+}
+
+/// Idle ticks of those processors together, waits for a device included, and how many they are.
+fn idle_ticks(stat: &str, is_ours: impl Fn(usize) -> bool) -> Option<(u64, u32)> {
+    let mut found = (0, 0);
+    for line in stat.lines() {
+        let mut words = line.split_ascii_whitespace();
+        // The first line, "cpu", is the sum of all.
+        let number = words.next()?.strip_prefix("cpu").map(str::parse::<usize>);
+        let Some(number) = number else { break };
+        if number.is_ok_and(&is_ours) {
+            // cpuN user nice system idle iowait ..
+            let mut times = words.skip(3).map_while(|word| word.parse::<u64>().ok());
+            found.0 += times.next()? + times.next().unwrap_or(0);
+            found.1 += 1;
+        }
+    }
+    (found.1 > 0).then_some(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const STAT: &str = "cpu  10 0 10 300 40 0 0 0 0 0\ncpu0 5 0 5 100 20 0 0 0 0 0\ncpu1 5 0 5 200 20 0 0 0 0 0\nintr 1\n";
+
+    #[test]
+    fn idle_time_of_ones_own_processors() {
+        assert_eq!(idle_ticks(STAT, |_| true), Some((340, 2)));
+        assert_eq!(idle_ticks(STAT, |number| number == 1), Some((220, 1)));
+        assert_eq!(idle_ticks(STAT, |number| number == 7), None);
+        assert_eq!(idle_ticks("", |_| true), None);
+        assert_eq!(idle_ticks("cpu0 5 0\n", |_| true), None);
+    }
+
+    /// Two processors for a second, 0.6 s idle, of which the session took 0.4 more: without it each would be idle for half of the time,
+    /// and both are busy for a quarter of it. Where nothing is idle, all is taken.
+    #[test]
+    fn what_meets_no_idle_processor_is_taken() {
+        let start = Instant::now();
+        let reading = |seconds, idle_ticks, used_ms| Reading {
+            at: start + Duration::from_secs(seconds),
+            idle_ticks,
+            processors: 2,
+            used: Duration::from_millis(used_ms),
+        };
+        let taken = reading(1, 160, 500).taken_since(&reading(0, 100, 100));
+        assert!((taken - 0.25).abs() < 1e-9, "{taken}");
+        assert_eq!(reading(1, 100, 0).taken_since(&reading(0, 100, 0)), 1.0);
+        assert_eq!(reading(1, 900, 0).taken_since(&reading(0, 100, 0)), 0.0);
+    }
+
+    /// Whatever the system says.
+    #[test]
+    fn it_is_a_part() {
+        let mut spare = SpareTime::new();
+        let start = Instant::now();
+        assert_eq!(spare.taken(start, Duration::ZERO), 1.0);
+        let later = spare.taken(start + 2 * PERIOD, Duration::ZERO);
+        assert!((0.0..=1.0).contains(&later));
+    }
+}
