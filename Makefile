@@ -1,13 +1,41 @@
-# The two commands of README.md, and what they need.
+# The two commands of README.md, and what they need; installing and packaging.
 CARGO ?= cargo
 
-.PHONY: demo test lint audit bench
+.PHONY: demo install install-built package book test lint audit bench
 
 # Installs what is missing, builds, profiles a private PostgreSQL under pgbench, shows the result.
 demo:
 	scripts/install.sh postgresql || echo "PostgreSQL could not be installed: the demo uses the bundled server"
 	$(CARGO) build --release -p evenkeel -p evenkeel-agent -p evenkeel-servers
 	$(CARGO) run --release -q -p evenkeel -- demo
+
+# Where `make install` puts things; DESTDIR goes before all of it, for packagers.
+PREFIX ?= /usr/local
+LIBDIR ?= $(PREFIX)/lib
+INCLUDEDIR ?= $(PREFIX)/include
+DATADIR ?= $(PREFIX)/share
+# What was built, and by which an installed program's pages and completions are made.
+BUILT ?= target/release
+VERSION := $(shell sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -n 1)
+
+# Builds and installs: the command, one file that carries its agent, with its manual pages and completions, and the lock manager's
+# library for C programs.
+install:
+	$(CARGO) build --release -p evenkeel -p evenkeel-agent -p evenkeel-servers -p evenkeel-locks-c
+	$(MAKE) install-built
+
+install-built:
+	PREFIX="$(PREFIX)" LIBDIR="$(LIBDIR)" INCLUDEDIR="$(INCLUDEDIR)" DATADIR="$(DATADIR)" DESTDIR="$(DESTDIR)" \
+		VERSION="$(VERSION)" scripts/install-built.sh "$(BUILT)"
+
+# A tarball and a .deb in target/package, for systems with glibc 2.28 or newer.
+package:
+	scripts/install.sh package
+	CARGO="$(CARGO)" VERSION="$(VERSION)" scripts/package.sh
+
+# docs/ as pages in target/book (mdBook: `cargo install mdbook`).
+book:
+	mdbook build docs --dest-dir "$(CURDIR)/target/book"
 
 # Installs what is missing, builds, runs every test. A test that hangs ends the run after an hour, long after the slowest machine
 # would have been done; cargo names it ("has been running for over 60 seconds").

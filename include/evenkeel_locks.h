@@ -1,7 +1,8 @@
 /* evenkeel_locks.h: C interface of Evenkeel's lock manager.
  *
  * Strict two-phase locking over 64-bit object numbers, in which a schedule decides who is granted when several
- * transactions wait for a lock. Link with libevenkeel_locks_c.a (and -lpthread -ldl -lm) or the shared library.
+ * transactions wait for a lock. Compile and link with what `pkg-config --cflags --libs
+ * evenkeel_locks` prints (libevenkeel_locks.so.0); with --static for libevenkeel_locks.a.
  *
  * Threads: a lock manager and a canceller may be used by any number of threads at once, a transaction by one at a time.
  * Pointers may be null everywhere: such a call does nothing, or returns EVK_INVALID, 0 or null.

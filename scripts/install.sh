@@ -2,17 +2,18 @@
 # Installs what Evenkeel's demo, tests and benchmarks need and this Debian or Ubuntu machine lacks.
 #
 #   scripts/install.sh [postgresql] [mariadb] [apache] [nginx] [redis] [memcached] [mariadb-VERSION] [postgresql-VERSION]
-#     [test] [lint]
+#     [test] [lint] [package]
 #
 # mariadb-10.2.11 (which schedules locks by VATS), mariadb-11.4.5 and postgresql-15.13 (which has its symbols) are builds beside the
 # system's, from Maven's central repository: into /var/cache/evenkeel for root, else ${XDG_CACHE_HOME:-~/.cache}/evenkeel. Nothing of ours needs them but what names
-# them. A C and C++ compiler and make are always included; "test" means everything the tests use, "lint" what `make lint` does.
+# them. A C and C++ compiler and make are always included; "test" means everything the tests use, "lint" what `make lint` does, "package" what
+# `make package` does.
 # Says nothing and needs no rights when nothing is missing. The packages' own services are kept
 # from starting: Evenkeel runs private servers of its own.
 set -eu
 
 usage() {
-    echo "usage: scripts/install.sh [postgresql] [mariadb] [apache] [nginx] [redis] [memcached] [mariadb-10.2.11] [mariadb-11.4.5] [postgresql-15.13] [test] [lint]" >&2
+    echo "usage: scripts/install.sh [postgresql] [mariadb] [apache] [nginx] [redis] [memcached] [mariadb-10.2.11] [mariadb-11.4.5] [postgresql-15.13] [test] [lint] [package]" >&2
     exit 2
 }
 
@@ -78,6 +79,7 @@ unpack_release() {
 
 missing=""
 releases=""
+zig=""
 want() {
     for package in "$@"; do
         case "$missing " in
@@ -114,6 +116,7 @@ check() {
         ;;
     test)
         has musl-gcc || want musl-tools
+        has pkg-config || want pkgconf
         check postgresql
         check mariadb
         check apache
@@ -136,6 +139,12 @@ check() {
     # Built from source, without optimisation: it runs for a second.
     lint) [ -x "${CARGO_HOME:-$HOME/.cargo}/bin/cargo-deny" ] || has cargo-deny ||
         cargo install --locked --debug --version 0.20.2 cargo-deny ;;
+    # zig links against any version of glibc; both it and what lets cargo call it are packages of PyPI.
+    package)
+        has dpkg-deb || fail "a .deb is made on Debian or Ubuntu: there is no dpkg-deb"
+        python3 -c 'import ensurepip, venv' 2>/dev/null || want python3-venv
+        [ -x target/zig/bin/cargo-zigbuild ] || zig=wanted
+        ;;
     mariadb-[0-9]* | postgresql-[0-9]*)
         if ! [ -d "$cache/$1/bin" ]; then
             has mvn || want maven
@@ -151,6 +160,10 @@ finish() {
     for release in $releases; do
         unpack_release "$release"
     done
+    if [ -n "$zig" ]; then
+        python3 -m venv target/zig
+        target/zig/bin/pip install -q cargo-zigbuild==0.24.0 ziglang==0.15.2
+    fi
 }
 
 check compilers

@@ -10,7 +10,9 @@ use std::time::Duration;
 use clap::Args;
 use evenkeel_report::{advice, html, terminal};
 use evenkeel_servers::{Length, Options, Pgbench, PostgreSql, Script, ServerError};
-use evenkeel_session::launch::{CommandLine, find_agent};
+use evenkeel_session::agent::Agent;
+use evenkeel_session::carried::Carried;
+use evenkeel_session::launch::CommandLine;
 use evenkeel_session::presets::Preset;
 use evenkeel_session::profile::{IntervalSelector, Planting};
 use evenkeel_session::refine::Limits;
@@ -50,6 +52,9 @@ pub struct Arguments {
     #[arg(long)]
     bundled: bool,
 }
+
+/// The bundled server, carried by this program like the agent or beside it.
+const SERVER: &str = "evenkeel-demo-server";
 
 /// Runs the command.
 pub fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
@@ -135,9 +140,12 @@ fn postgres(arguments: &Arguments, server: PostgreSql) -> Result<ExitCode, Failu
 }
 
 fn bundled(arguments: &Arguments) -> Result<ExitCode, Failure> {
-    let program = std::env::current_exe()
-        .unwrap_or_default()
-        .with_file_name("evenkeel-demo-server");
+    let program = match Carried::find(".evenkeel.demo-server", SERVER)? {
+        Some(carried) => carried.unpack()?,
+        None => std::env::current_exe()
+            .unwrap_or_default()
+            .with_file_name(SERVER),
+    };
     let seconds = arguments.duration.as_secs().max(1).to_string();
     let words = vec![
         program.into(),
@@ -208,9 +216,13 @@ fn session(
     Ok(ExitCode::SUCCESS)
 }
 
-/// Puts a copy of the agent where the server's user can read it.
+/// Puts a copy of the agent where the server's user can read it, as one that is carried is already.
 fn share_agent(folder: &Path) -> Result<(), Failure> {
-    let agent = find_agent()?;
+    let agent = Agent::find()?;
+    if let Agent::Carried(_) = agent {
+        return Ok(());
+    }
+    let agent = agent.path()?;
     let copy = folder.join("libevenkeel_agent.so");
     let named = |source| Failure::Write {
         path: copy.clone(),

@@ -5,6 +5,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use clap::Args;
+use evenkeel_session::agent::Agent;
 use evenkeel_symbols::{DebugSources, Module};
 
 use crate::output::Failure;
@@ -85,8 +86,15 @@ fn number(path: &str) -> Option<i64> {
 }
 
 fn agent() -> Finding {
-    match evenkeel_session::launch::find_agent() {
-        Ok(path) => Good(path.display().to_string()),
+    let found = Agent::find().and_then(|agent| Ok((agent.path()?, agent)));
+    match found {
+        Ok((path, agent @ Agent::Carried(_))) => {
+            Good(format!("{agent}, preloaded from {}", path.display()))
+        }
+        Ok((_, agent)) => match agent.bytes() {
+            Ok(_) => Good(agent.to_string()),
+            Err(error) => Missing(format!("{agent} cannot be read: {error}")),
+        },
         Err(error) => Missing(error.to_string()),
     }
 }

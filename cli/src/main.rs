@@ -9,6 +9,7 @@ mod experiments;
 mod export;
 mod merge;
 mod output;
+mod packaging;
 mod profile;
 mod progress;
 mod report;
@@ -18,7 +19,7 @@ mod values;
 
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 
 /// Makes the latency of transactional servers predictable: finds why it varies in an unmodified binary.
 #[derive(Parser)]
@@ -46,6 +47,8 @@ enum Command {
     Bench(bench::Arguments),
     Simulate(simulate::Arguments),
     Experiments(experiments::Arguments),
+    Completions(packaging::Completions),
+    Man(packaging::Pages),
 }
 
 fn main() -> ExitCode {
@@ -64,6 +67,8 @@ fn main() -> ExitCode {
         Command::Bench(arguments) => bench::run(arguments),
         Command::Simulate(arguments) => simulate::run(arguments),
         Command::Experiments(arguments) => experiments::run(arguments),
+        Command::Completions(arguments) => packaging::completions(&arguments, Cli::command()),
+        Command::Man(arguments) => packaging::pages(&arguments, Cli::command()),
     };
     result.unwrap_or_else(|error| {
         eprintln!("evenkeel: {error}");
@@ -73,8 +78,6 @@ fn main() -> ExitCode {
 
 #[cfg(test)]
 mod tests {
-    use clap::CommandFactory;
-
     use super::*;
 
     #[test]

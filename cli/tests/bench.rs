@@ -398,9 +398,13 @@ fn nonsense_is_refused_with_what_would_be_right() {
 
 /// With a workload that does not exist they come as far as asking for it, so all of their options are understood.
 #[test]
-fn the_commands_of_the_readme_are_understood() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../README.md");
-    let text = std::fs::read_to_string(path).unwrap();
+fn the_commands_of_the_documents_are_understood() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let documents = ["README.md", "docs/src/load.md"].map(|name| root.join(name));
+    let text: String = documents
+        .iter()
+        .map(|path| std::fs::read_to_string(path).unwrap())
+        .collect();
     let lines: Vec<&str> = text
         .lines()
         .filter_map(|line| line.strip_prefix("$ evenkeel bench "))

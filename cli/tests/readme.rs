@@ -1,22 +1,92 @@
-//! The README's commands do what they say: those that read recordings run on one, those that profile are understood.
+//! The commands of the README and of the book do what they say: those that read recordings run on one, those that profile are
+//! understood.
 
 mod support;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-/// The `$ evenkeel ...` lines of the README.
-fn commands() -> Vec<String> {
+/// The README, and the book's pages.
+fn documents() -> Vec<PathBuf> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-    let text = std::fs::read_to_string(root.join("README.md")).unwrap();
-    let lines = text
-        .lines()
-        .filter_map(|line| line.strip_prefix("$ evenkeel "));
-    lines.map(str::to_owned).collect()
+    let pages = ["docs/src", "docs/src/cases"].map(|folder| root.join(folder));
+    let pages = pages.iter().flat_map(|folder| {
+        let entries = std::fs::read_dir(folder).unwrap();
+        entries.map(|entry| entry.unwrap().path())
+    });
+    let pages = pages.filter(|page| page.extension().is_some_and(|kind| kind == "md"));
+    [root.join("README.md")].into_iter().chain(pages).collect()
+}
+
+/// Their `$ evenkeel ...` lines.
+fn commands() -> Vec<String> {
+    let mut commands = Vec::new();
+    for document in documents() {
+        let text = std::fs::read_to_string(&document).unwrap();
+        let lines = text
+            .lines()
+            .filter_map(|line| line.trim_start().strip_prefix("$ evenkeel "));
+        commands.extend(lines.map(str::to_owned));
+    }
+    commands
+}
+
+/// Each page of the book is in its summary, and no link leads nowhere.
+#[test]
+fn documents_lead_to_each_other() {
+    let documents = documents();
+    let summary = documents
+        .iter()
+        .find(|document| document.ends_with("SUMMARY.md"))
+        .expect("the book has a summary");
+    let listed = std::fs::read_to_string(summary).unwrap();
+    for document in &documents {
+        let folder = document.parent().unwrap();
+        if let Ok(page) = document.strip_prefix(summary.parent().unwrap()) {
+            let page = page.to_str().unwrap();
+            assert!(
+                page == "SUMMARY.md" || listed.contains(&format!("({page})")),
+                "{page} is not in the summary"
+            );
+        }
+        let text = std::fs::read_to_string(document).unwrap();
+        for link in text.split("](").skip(1).filter_map(|rest| rest.split(')').next()) {
+            let leads = link.starts_with("http") || folder.join(link).exists();
+            assert!(leads, "{link} in {}", document.display());
+        }
+    }
+}
+
+/// What nobody reads to its end is no README.
+#[test]
+fn the_readme_is_short() {
+    let text = std::fs::read_to_string(&documents()[0]).unwrap();
+    assert!(text.lines().count() < 150, "{}", text.lines().count());
+}
+
+/// The book's commands that make what a package holds, and the one that looks at the machine.
+#[test]
+fn commands_about_the_installation_work() {
+    let lines = commands();
+    for (command, shows) in [("doctor", "attaching"), ("completions", "_evenkeel"), ("man", ".TH")] {
+        let line = lines.iter().find(|line| line.starts_with(command));
+        let line = line.unwrap_or_else(|| panic!("{command} is in no document: {lines:?}"));
+        let folders = "mkdir -p .local/share/bash-completion/completions";
+        let all = "cat .local/share/*/*/evenkeel* 2>/dev/null";
+        let script = line.replace("~/", "./");
+        let output = run_script(&format!("{folders}; EVENKEEL {script} && {{ {all}; true; }}"));
+        let out = String::from_utf8_lossy(&output.stdout);
+        assert!(output.status.success() && out.contains(shows), "{line}\n{out}");
+    }
 }
 
 /// Runs a command line through the shell, in a folder with three recordings.
 fn run(line: &str) -> Output {
+    run_script(&format!("EVENKEEL {line}"))
+}
+
+/// The same of a script in which `EVENKEEL` is the command.
+fn run_script(script: &str) -> Output {
     let folder = tempfile::tempdir().unwrap();
     let recordings =
         Path::new(env!("CARGO_MANIFEST_DIR")).join("../profiler/session/tests/recordings");
@@ -27,7 +97,7 @@ fn run(line: &str) -> Output {
     ] {
         std::fs::copy(recordings.join(recording), folder.path().join(name)).unwrap();
     }
-    let script = format!("{} {line}", env!("CARGO_BIN_EXE_evenkeel"));
+    let script = script.replace("EVENKEEL", env!("CARGO_BIN_EXE_evenkeel"));
     let mut command = Command::new("sh");
     command
         .args(["-c", &script])

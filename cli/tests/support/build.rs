@@ -33,6 +33,12 @@ pub fn example(package: &str, name: &str) -> PathBuf {
         .join(name)
 }
 
+/// Builds a package beside the command.
+#[allow(dead_code)] // for the tests of what is installed
+pub fn package(name: &str) {
+    build(&["-p", name]);
+}
+
 /// Has cargo build something beside the command; returns the directory.
 fn build(what: &[&str]) -> &'static Path {
     // TARGET/PROFILE/evenkeel; the directory of the dev profile is called debug.

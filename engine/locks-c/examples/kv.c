@@ -1,6 +1,6 @@
 /* A small transactional key-value store on the lock manager: an array of accounts, transfers between them, audits.
  *
- *   cc -Iinclude engine/locks-c/examples/kv.c -Ltarget/release -l:libevenkeel_locks_c.a -lpthread -ldl -lm -o kv
+ *   cc kv.c $(pkg-config --cflags --libs evenkeel_locks) -lpthread -o kv
  *   ./kv ldsf
  *
  * Shows what an engine has to do: lock before it reads or writes, keep an undo log, undo and release on an abort, and

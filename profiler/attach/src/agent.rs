@@ -3,7 +3,6 @@
 use std::fs::File;
 use std::io::{self, Write};
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd};
-use std::path::Path;
 use std::time::{Duration, Instant};
 
 use object::read::elf::ElfFile64;
@@ -49,19 +48,17 @@ pub struct AgentFile {
 }
 
 impl AgentFile {
-    /// Reads the agent.
+    /// The agent whose file holds these bytes; `origin` names it in messages.
     ///
     /// # Errors
-    /// It cannot be read, or is no agent that can be attached.
-    pub fn load(path: &Path) -> io::Result<AgentFile> {
-        let bytes = std::fs::read(path)?;
+    /// It is no agent that can be attached, or there is no memory for it.
+    pub fn of(bytes: &[u8], origin: &str) -> io::Result<AgentFile> {
         let damaged = || {
             io::Error::other(format!(
-                "{} is not an agent of this version; install both together",
-                path.display()
+                "{origin} is not an agent of this version; install both together"
             ))
         };
-        let elf = ElfFile64::<LittleEndian>::parse(&*bytes).map_err(|_| damaged())?;
+        let elf = ElfFile64::<LittleEndian>::parse(bytes).map_err(|_| damaged())?;
         let address = |name: &str| {
             let mut symbols = elf
                 .dynamic_symbols()
@@ -87,7 +84,7 @@ impl AgentFile {
             }
             File::from_raw_fd(descriptor)
         };
-        file.write_all(&bytes)?;
+        file.write_all(bytes)?;
         Ok(AgentFile {
             file,
             build_id,

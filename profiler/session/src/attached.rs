@@ -11,7 +11,8 @@ use evenkeel_wire::{Module, ModuleState};
 
 use crate::arena::Arena;
 use crate::error::Error;
-use crate::launch::{Ending, find_agent};
+use crate::agent::Agent;
+use crate::launch::Ending;
 
 /// How long processes have to take their hooks out by themselves, at their next interval.
 const PATIENCE: Duration = Duration::from_millis(200);
@@ -32,7 +33,11 @@ impl Attached {
     /// It may not be attached to, or the agent is missing.
     pub fn to(root: i32) -> Result<Attached, Error> {
         evenkeel_attach::check(root)?;
-        let agent = AgentFile::load(&find_agent()?).map_err(Error::AgentUnreadable)?;
+        let agent = Agent::find()?;
+        let agent = agent
+            .bytes()
+            .and_then(|bytes| AgentFile::of(&bytes, &agent.to_string()))
+            .map_err(Error::AgentUnreadable)?;
         let root_started = process::started(root);
         let seen = HashMap::new();
         Ok(Attached {

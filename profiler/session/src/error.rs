@@ -44,6 +44,17 @@ pub enum Error {
         /// The directory of the running program.
         near: PathBuf,
     },
+    /// This program's own file cannot be read.
+    #[error("cannot read /proc/self/exe, in which the agent may be: {0}; is /proc mounted?")]
+    OwnFile(std::io::Error),
+    /// A file that this program carries can be put nowhere.
+    #[error("there is no directory that {name} can be put into and run from ({tried}); make one of them usable, or set XDG_RUNTIME_DIR to a directory of this user's")]
+    NoFolder {
+        /// The file.
+        name: &'static str,
+        /// The directories, with what stands against each.
+        tried: String,
+    },
     /// The system refused shared memory.
     #[error("cannot make shared memory: {0}; check the limits (ulimit -v, ulimit -f, cgroup)")]
     Arena(std::io::Error),

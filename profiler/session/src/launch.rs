@@ -8,11 +8,10 @@ use std::time::{Duration, Instant};
 
 use evenkeel_wire::ARENA_VARIABLE;
 
+use crate::agent::Agent;
 use crate::arena::Arena;
 use crate::error::Error;
 
-/// File name of the agent.
-const AGENT: &str = "libevenkeel_agent.so";
 /// How long a command that was asked to stop may take before it is killed.
 const STOP_LIMIT: Duration = Duration::from_secs(30);
 
@@ -102,26 +101,6 @@ fn preload_of(program: &Path, agent: PathBuf) -> OsString {
     preload
 }
 
-/// The agent: `EVENKEEL_AGENT`, or beside this program, or in `../lib/evenkeel` from there.
-///
-/// # Errors
-/// It is in none of these places.
-pub fn find_agent() -> Result<PathBuf, Error> {
-    if let Some(path) = std::env::var_os("EVENKEEL_AGENT") {
-        return Ok(PathBuf::from(path));
-    }
-    let program = std::env::current_exe().unwrap_or_default();
-    let near = program.parent().unwrap_or(Path::new("/")).to_owned();
-    [
-        near.join(AGENT),
-        near.join("../lib/evenkeel").join(AGENT),
-        near.join("..").join(AGENT),
-    ]
-    .into_iter()
-    .find(|path| path.exists())
-    .ok_or(Error::NoAgent { near })
-}
-
 impl Target {
     /// Starts a command with the agent preloaded.
     ///
@@ -130,7 +109,7 @@ impl Target {
     pub fn start(arena: &Arena, command: &CommandLine) -> Result<Target, Error> {
         let name = command.words[0].to_string_lossy().into_owned();
         let program = find_program(&name)?;
-        let preload = preload_of(&program, find_agent()?);
+        let preload = preload_of(&program, Agent::find()?.path()?);
         // Orphans of the target stay ours: a server that puts itself into the background is still waited for.
         let _ = rustix::process::set_child_subreaper(Some(rustix::process::getpid()));
         let mut start = Command::new(program);

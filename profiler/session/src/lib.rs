@@ -5,6 +5,7 @@
 //! target         what is profiled
 //! launch           a command, with the agent preloaded
 //! attached         processes that run already, into which the agent is brought (evenkeel-attach does the work)
+//! agent          where the agent is: beside this program or carried in it (carried)
 //! arena          the shared memory
 //! lease          until when the target takes the session for alive
 //! modules        ELF files that agents announce, and the verdict on them
@@ -16,8 +17,10 @@
 //! recording      the file: chunks of records and what explains them; replay
 //! ```
 
+pub mod agent;
 pub mod arena;
 mod attached;
+pub mod carried;
 pub mod clock;
 pub mod drain;
 pub mod error;

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use super::processes::Process;
-use crate::launch::find_agent;
+use crate::agent;
 
 /// First look, and the longest time between two: it is doubled each time.
 const FIRST_LOOK: Duration = Duration::from_millis(200);
@@ -41,12 +41,10 @@ struct Used {
 
 impl Default for Watch {
     fn default() -> Watch {
-        let agent = find_agent().unwrap_or_default();
-        let name = agent.file_name().unwrap_or_default();
         Watch {
             next: Instant::now() + FIRST_LOOK,
             apart: FIRST_LOOK,
-            agent: name.to_string_lossy().into_owned(),
+            agent: agent::file_name(),
             hooked: BTreeMap::new(),
             suspects: BTreeSet::new(),
             strangers: BTreeMap::new(),

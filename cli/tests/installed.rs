@@ -1,0 +1,117 @@
+//! What `make install` puts in place works without the build that it came from.
+
+mod support;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use support::build::{EVENKEEL, agent, package, program};
+use support::run::{Place, finish};
+
+/// Installs what cargo built for the tests below a place, under a prefix; the directory that the prefix stands for there.
+fn install(place: &Place) -> PathBuf {
+    agent();
+    package("evenkeel-servers");
+    package("evenkeel-locks-c");
+    let built = Path::new(EVENKEEL).parent().unwrap();
+    let mut make = Command::new("make");
+    make.args(["-s", "install-built", "PREFIX=/opt/evenkeel"])
+        .arg(format!("BUILT={}", built.display()))
+        .arg(format!("DESTDIR={}", place.file("root").display()))
+        .current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join(".."));
+    run(&mut make);
+    place.file("root/opt/evenkeel")
+}
+
+/// What a command prints, which has to end well.
+#[track_caller]
+fn run(command: &mut Command) -> String {
+    let output = command.output().unwrap();
+    let err = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{command:?}: {err}");
+    String::from_utf8(output.stdout).unwrap()
+}
+
+/// The installed command, alone in a directory: it finds its agent in itself.
+fn alone(place: &Place, prefix: &Path) -> Command {
+    fs::create_dir_all(place.file("alone")).unwrap();
+    let copy = place.file("alone/evenkeel");
+    fs::copy(prefix.join("bin/evenkeel"), &copy).unwrap();
+    let mut command = place.command(copy);
+    command.env_remove("EVENKEEL_AGENT");
+    command
+}
+
+#[test]
+fn the_command_is_one_file() {
+    let place = Place::new();
+    let prefix = install(&place);
+    let doctor = run(alone(&place, &prefix).arg("doctor"));
+    let line = doctor.lines().next().unwrap();
+    assert!(line.starts_with("ok       agent: carried by "), "{doctor}");
+    let (_, agent) = line.split_once("preloaded from ").unwrap();
+    assert!(Path::new(agent).exists(), "{agent}");
+
+    let mut profile = alone(&place, &prefix);
+    profile.args(["profile", "--interval", "run_interval", "--json", "run.json", "--"]);
+    // Through a program that executes another one.
+    profile.args(["sh", "-c", "exec \"$0\" 400"]);
+    profile.arg(program("stages"));
+    finish(profile.spawn().unwrap()).ended(0);
+    assert_eq!(place.json("run.json")["intervals_seen"], 400);
+
+    let mut demo = alone(&place, &prefix);
+    demo.args(["demo", "--bundled", "--for", "2s"]);
+    let run = finish(demo.spawn().unwrap()).ended(0);
+    assert!(run.stdout.contains("transaction"), "{}", run.stdout);
+    // This build's; others may be in use.
+    let _ = fs::remove_dir_all(Path::new(agent).parent().unwrap());
+}
+
+#[test]
+fn pages_and_completions_are_installed() {
+    let place = Place::new();
+    let prefix = install(&place);
+    for file in [
+        "share/man/man1/evenkeel.1",
+        "share/man/man1/evenkeel-profile.1",
+        "share/bash-completion/completions/evenkeel",
+        "share/zsh/site-functions/_evenkeel",
+        "share/fish/vendor_completions.d/evenkeel.fish",
+    ] {
+        let text = fs::read_to_string(prefix.join(file)).unwrap();
+        assert!(text.contains("evenkeel"), "{file}: {text}");
+    }
+    let completion = prefix.join("share/bash-completion/completions/evenkeel");
+    run(Command::new("bash").arg("-n").arg(completion));
+}
+
+/// The key-value store builds as pkg-config says, against the shared library and against the static one.
+#[test]
+fn the_lock_managers_library_is_found_by_pkg_config() {
+    let place = Place::new();
+    let prefix = install(&place);
+    let source =
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../engine/locks-c/examples/kv.c");
+    let library = prefix.join("lib");
+    for (options, name) in [(&["--cflags", "--libs"][..], "kv"), (&["--cflags", "--libs", "--static"], "kv-static")] {
+        let mut asked = Command::new("pkg-config");
+        asked.args(options).arg("evenkeel_locks");
+        let flags = run(asked.env("PKG_CONFIG_PATH", library.join("pkgconfig")));
+        let mut compiler = Command::new("cc");
+        compiler.args(["-std=c11", "-D_GNU_SOURCE"]).arg(&source);
+        for flag in flags.split_whitespace() {
+            // The shared library is preferred by name: a static program asks for the archive.
+            let archive = name == "kv-static" && flag == "-levenkeel_locks";
+            compiler.arg(if archive { "-l:libevenkeel_locks.a" } else { flag });
+        }
+        run(compiler.args(["-lpthread", "-o"]).arg(place.file(name)));
+        let mut store = Command::new(place.file(name));
+        let printed = run(store.arg("ldsf").env("LD_LIBRARY_PATH", &library));
+        assert!(printed.ends_with("0 wrong audits, sum 64000\n"), "{printed}");
+        let needed = run(Command::new("objdump").arg("-p").arg(place.file(name)));
+        let shared = needed.contains("NEEDED               libevenkeel_locks.so.0");
+        assert_eq!(shared, name == "kv", "{needed}");
+    }
+}
