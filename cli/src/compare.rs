@@ -3,37 +3,108 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use clap::Args;
+use clap::{Args, ValueEnum};
+use evenkeel_analysis::profile::Profile;
 use evenkeel_report::compare::Comparison;
+use evenkeel_report::compare::groups::{Group, Groups};
 use evenkeel_report::json;
+use evenkeel_session::recording::{self, Meta};
 
 use crate::output::{self, Failure};
 use crate::report::{self, Ranking};
 
-/// Show two recordings side by side: what changed, node by node, with its error
+/// Show two recordings side by side, or many by host or build: what differs, with its error
+///
+/// Two recordings: what changed from the first to the second, node by node. With --by, recordings are grouped by an attribute that they
+/// have, and each group is compared with the others that do not differ: which hosts stand out, in which finding. Chance differences
+/// among many comparisons are corrected for.
 #[derive(Args)]
 #[command(after_help = "\
-Example:
-  evenkeel compare before.keel after.keel --html change.html")]
+Examples:
+  evenkeel compare before.keel after.keel --html change.html
+  evenkeel compare --by host web1.keel web2.keel web3.keel
+  evenkeel compare --by build --canary 3f2a fleet.keel")]
 pub struct Arguments {
-    /// The recording before the change
-    before: PathBuf,
-    /// The recording after it
-    after: PathBuf,
+    /// The recording before the change and the one after it; with --by any number, merged ones too
+    #[arg(required = true, value_name = "RECORDING")]
+    recordings: Vec<PathBuf>,
+    /// Compare groups of recordings
+    #[arg(long, value_name = "ATTRIBUTE")]
+    by: Option<By>,
+    /// Compare only this group (the beginning of its name is enough) with the others
+    #[arg(long, value_name = "GROUP", requires = "by")]
+    canary: Option<String>,
     /// Print the comparison as JSON
     #[arg(long)]
     json: bool,
     /// Also write a self-contained HTML page
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", conflicts_with = "by")]
     html: Option<PathBuf>,
     #[command(flatten)]
     ranking: Ranking,
 }
 
+/// What recordings are grouped by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum By {
+    /// The machine
+    Host,
+    /// The build id of the program
+    Build,
+    /// The version of the server, where a preset knows it
+    Server,
+    /// The command line
+    Options,
+    /// The day (UTC) on which the recording began
+    Day,
+}
+
+impl By {
+    fn name(self) -> &'static str {
+        match self {
+            By::Host => "host",
+            By::Build => "build",
+            By::Server => "server",
+            By::Options => "options",
+            By::Day => "day",
+        }
+    }
+
+    /// Of a recording; where it does not say, so.
+    fn of(self, meta: &Meta) -> String {
+        let told = match self {
+            By::Host => meta.host.clone(),
+            By::Build => meta.build.clone(),
+            By::Server => meta.server.clone(),
+            By::Options => meta.target.clone(),
+            By::Day => meta.started.map_or_else(String::new, |started| {
+                let began =
+                    std::time::UNIX_EPOCH + std::time::Duration::from_nanos(started.unix_ns);
+                let text = humantime::format_rfc3339_seconds(began).to_string();
+                text[..10].to_owned()
+            }),
+        };
+        if told.is_empty() {
+            format!("({} not told)", self.name())
+        } else {
+            told
+        }
+    }
+}
+
 /// Runs the command.
 pub fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
-    let before = report::load(&[arguments.before], &arguments.ranking, &[])?;
-    let after = report::load(&[arguments.after], &arguments.ranking, &[])?;
+    if let Some(by) = arguments.by {
+        return groups(&arguments, by);
+    }
+    let [before, after] = &arguments.recordings[..] else {
+        return Err(Failure::Usage(format!(
+            "compare takes two recordings, {} are named: with --by host (build, server, options, day) it takes any number",
+            arguments.recordings.len()
+        )));
+    };
+    let before = report::load(std::slice::from_ref(before), &arguments.ranking, &[])?;
+    let after = report::load(std::slice::from_ref(after), &arguments.ranking, &[])?;
     let comparison = Comparison::new(&before.profile, &after.profile);
     if let Some(path) = &arguments.html {
         output::write(path, &comparison.html())?;
@@ -45,4 +116,89 @@ pub fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
         print!("{}", comparison.terminal(&style));
     }
     Ok(ExitCode::SUCCESS)
+}
+
+fn groups(arguments: &Arguments, by: By) -> Result<ExitCode, Failure> {
+    let paths = &arguments.recordings;
+    let metas = recording::attributes(paths)?;
+    let mut names: Vec<String> = metas.iter().map(|meta| by.of(meta)).collect();
+    names.sort();
+    names.dedup();
+    if names.len() < 2 {
+        return Err(Failure::Usage(format!(
+            "all of {} have the same {}, {}: there is nothing to compare; name recordings of others",
+            report::names(paths),
+            by.name(),
+            names.concat()
+        )));
+    }
+    let canary = arguments.canary.as_deref();
+    let canary = canary.map(|text| begins(&names, text, by)).transpose()?;
+    let mut members: Vec<(Group, Profile)> = Vec::new();
+    for name in &names {
+        let is_its = |meta: &Meta| by.of(meta) == *name;
+        let profile = match report::load_some(paths, &arguments.ranking, &is_its) {
+            Ok(loaded) => loaded.profile,
+            // One host without load is no reason to say nothing of the others.
+            Err(Failure::Usage(why)) => {
+                eprintln!("evenkeel: {} {name} is left out: {why}", by.name());
+                continue;
+            }
+            Err(error) => return Err(error),
+        };
+        for warning in &profile.warnings {
+            eprintln!("evenkeel: {name}: {warning}");
+        }
+        let own = || metas.iter().filter(|meta| is_its(meta));
+        let started = own().filter_map(|meta| meta.started);
+        let group = Group {
+            name: name.clone(),
+            recordings: own().count(),
+            started_unix_ns: started.map(|started| started.unix_ns).min(),
+            intervals: profile.intervals,
+            mean_ns: profile.mean_ns,
+            sd_ns: profile.sd_ns,
+            p99_ns: profile
+                .percentiles_ns
+                .get("p99")
+                .copied()
+                .unwrap_or_default(),
+            differs: false,
+        };
+        members.push((group, profile));
+    }
+    if members.len() < 2 {
+        return Err(Failure::Usage(format!(
+            "fewer than two groups by {} have intervals: there is nothing to compare",
+            by.name()
+        )));
+    }
+    let members: Vec<(Group, &Profile)> = members
+        .iter()
+        .map(|(group, profile)| (group.clone(), profile))
+        .collect();
+    let groups = Groups::new(by.name(), &members, canary.as_deref());
+    if arguments.json {
+        println!("{}", json::render(&groups));
+    } else {
+        let style = output::style(output::stdout_is_terminal(), "p99", false, 15);
+        print!("{}", groups.terminal(&style));
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The one group whose name begins with `text`.
+fn begins(names: &[String], text: &str, by: By) -> Result<String, Failure> {
+    let fits: Vec<&String> = names.iter().filter(|name| name.starts_with(text)).collect();
+    let exact = names.iter().find(|name| *name == text);
+    match (exact, &fits[..]) {
+        (Some(name), _) => Ok(name.clone()),
+        (None, [name]) => Ok((*name).clone()),
+        _ => Err(Failure::Usage(format!(
+            "{} groups by {} begin with {text:?}; there are: {}",
+            fits.len(),
+            by.name(),
+            names.join(", ")
+        ))),
+    }
 }

@@ -196,6 +196,7 @@ fn session(
         edges: false,
         named: Vec::new(),
         recording: None,
+        summary: None,
     };
     let mut progress = SessionProgress::new(false);
     let observer: &mut dyn Observer = &mut progress;

@@ -15,6 +15,7 @@ mod progress;
 mod report;
 mod signals;
 mod simulate;
+mod spans;
 mod values;
 
 use std::process::ExitCode;
@@ -44,6 +45,7 @@ enum Command {
     Compare(compare::Arguments),
     Merge(merge::Arguments),
     Export(export::Arguments),
+    Spans(spans::Arguments),
     Bench(bench::Arguments),
     Simulate(simulate::Arguments),
     Experiments(experiments::Arguments),
@@ -64,6 +66,7 @@ fn main() -> ExitCode {
         Command::Compare(arguments) => compare::run(arguments),
         Command::Merge(arguments) => merge::run(arguments),
         Command::Export(arguments) => export::run(arguments),
+        Command::Spans(arguments) => spans::run(arguments),
         Command::Bench(arguments) => bench::run(arguments),
         Command::Simulate(arguments) => simulate::run(arguments),
         Command::Experiments(arguments) => experiments::run(arguments),

@@ -55,6 +55,11 @@ pub struct Options {
     /// Record to a file, for `evenkeel report` and `evenkeel compare`
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
+    /// Record sums only, those of a minute (or of DURATION) at a time: a few kilobytes each whatever the load, for running all day. Of
+    /// a session that is killed all but the last minute is there. Without single intervals and who waits for whom
+    #[arg(long, value_name = "DURATION", num_args = 0..=1, require_equals = true, default_missing_value = "1m",
+        value_parser = values::duration, requires = "output")]
+    summary: Option<Duration>,
     /// Write the profile as JSON (- for standard output)
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
@@ -130,6 +135,7 @@ Examples:
   evenkeel profile --preset postgres --interval transaction -o before.keel -- postgres -D data
   evenkeel profile --interval 'handle_request,label=text:1' -- ./server --port 8080
   evenkeel profile --interval 'server.c:begin_work..end_work,within=worker_loop' -- ./server
+  evenkeel profile --preset postgres --summary -o day.keel -- postgres -D data
   evenkeel profile --interval 'libstore.so!commit' --html commit.html -- ./server
   evenkeel profile --preset mariadb --waits --html waits.html -- mariadbd --datadir=data
   evenkeel profile --interval 'new_request..free_request,key=returned:0' --work 'handle,key=0' -- ./server";
@@ -236,6 +242,7 @@ impl Options {
             },
             k: self.k,
             recording: self.output.clone(),
+            summary: self.summary,
             edges: self.waits || !named.is_empty() || keyed,
             named,
         })

@@ -8,7 +8,7 @@ use evenkeel_analysis::Options;
 use evenkeel_analysis::profile::Profile;
 use evenkeel_analysis::timelines::Pick;
 use evenkeel_report::{advice, html, json, terminal};
-use evenkeel_session::recording::{Meta, replay_files};
+use evenkeel_session::recording::{Meta, replay_some};
 
 use crate::output::{self, Failure};
 use crate::values;
@@ -27,6 +27,13 @@ pub struct Arguments {
     /// A recording made by `evenkeel profile -o`; several are reported as one, with the intervals of all
     #[arg(required = true, value_name = "RECORDING")]
     recordings: Vec<PathBuf>,
+    #[command(flatten)]
+    view: View,
+}
+
+/// What of a profile is shown, and how.
+#[derive(Args)]
+pub struct View {
     /// Print the profile as JSON
     #[arg(long)]
     json: bool,
@@ -82,32 +89,40 @@ impl Default for Ranking {
 
 /// Runs the command.
 pub fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
-    let profile = load(
-        &arguments.recordings,
-        &arguments.ranking,
-        &arguments.timeline,
-    )?
-    .profile;
-    if let Some(path) = &arguments.html {
-        output::write(path, &html::render(&profile))?;
+    arguments.view.show(&arguments.recordings)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+impl View {
+    /// Whether the files that are asked for can be written: better known before long work than after it.
+    pub fn check(&self) -> Result<(), Failure> {
+        self.html.as_deref().map_or(Ok(()), output::check)
     }
-    if arguments.json {
-        println!("{}", json::render(&profile));
-    } else {
-        let by_class = arguments.by.is_some();
+
+    /// Shows the profile of the recordings.
+    pub fn show(&self, recordings: &[PathBuf]) -> Result<(), Failure> {
+        let profile = load(recordings, &self.ranking, &self.timeline)?.profile;
+        if let Some(path) = &self.html {
+            output::write(path, &html::render(&profile))?;
+        }
+        if self.json {
+            println!("{}", json::render(&profile));
+            return Ok(());
+        }
+        let by_class = self.by.is_some();
         let mut style = output::style(
             output::stdout_is_terminal(),
-            &arguments.tail,
+            &self.tail,
             by_class,
-            arguments.ranking.k,
+            self.ranking.k,
         );
-        style.cohorts = arguments.cohorts;
+        style.cohorts = self.cohorts;
         print!("{}", terminal::render(&profile, &style));
-        if !arguments.timeline.is_empty() {
+        if !self.timeline.is_empty() {
             print!("\n{}", terminal::timeline::render(&profile, &style));
         }
+        Ok(())
     }
-    Ok(ExitCode::SUCCESS)
 }
 
 /// What a recording holds.
@@ -131,12 +146,31 @@ pub fn load_or(
     timelines: &[Pick],
     otherwise: &[Pick],
 ) -> Result<Loaded, Failure> {
+    load_of(paths, ranking, timelines, otherwise, &|_| true)
+}
+
+/// The profile of those recordings of the files that are wanted.
+pub fn load_some(
+    paths: &[PathBuf],
+    ranking: &Ranking,
+    wanted: &dyn Fn(&Meta) -> bool,
+) -> Result<Loaded, Failure> {
+    load_of(paths, ranking, &[], &[], wanted)
+}
+
+fn load_of(
+    paths: &[PathBuf],
+    ranking: &Ranking,
+    timelines: &[Pick],
+    otherwise: &[Pick],
+    wanted: &dyn Fn(&Meta) -> bool,
+) -> Result<Loaded, Failure> {
     // The last one asked for is kept.
-    let wanted = timelines.iter().rev().find_map(|pick| match pick {
+    let kept = timelines.iter().rev().find_map(|pick| match pick {
         Pick::Id(id) => Some(*id),
         _ => None,
     });
-    let replayed = replay_files(paths, wanted)?;
+    let replayed = replay_some(paths, kept, wanted)?;
     let name = names(paths);
     if !timelines.is_empty() && !replayed.meta.edges {
         return Err(Failure::Usage(format!(

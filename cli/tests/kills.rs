@@ -46,13 +46,19 @@ fn profiling(place: &Place, options: &[&str], server_arguments: &[&str]) -> Comm
 /// The server's process, once it is there and some of its intervals are recorded.
 #[track_caller]
 fn server_under_profile(place: &Place) -> i32 {
+    // The recording is flushed every second: some hundred intervals of three records each, beside its head and the sites.
+    let recorded =
+        || std::fs::metadata(place.file("run.keel")).is_ok_and(|file| file.len() > 16_000);
+    server_under_profile_by(place, recorded)
+}
+
+/// The same by another sign of its intervals being recorded.
+#[track_caller]
+fn server_under_profile_by(place: &Place, recorded: impl Fn() -> bool) -> i32 {
     let mut found = None;
     let is_server = |pid: &i32| {
         std::fs::read_to_string(format!("/proc/{pid}/comm")).is_ok_and(|name| name == "server\n")
     };
-    // The recording is flushed every second: some hundred intervals of three records each, beside its head and the sites.
-    let recorded =
-        || std::fs::metadata(place.file("run.keel")).is_ok_and(|file| file.len() > 16_000);
     let there = eventually(|| {
         found = place.processes().into_iter().find(is_server);
         found.is_some() && recorded()
@@ -108,6 +114,47 @@ fn the_target_is_killed() {
     assert!(intervals_seen(&place) > 100, "what was drained is reported");
     place.run(["report", "run.keel"]).ended(0);
     place.assert_nothing_left();
+}
+
+/// A recording of sums is good up to the last period: whoever reads it while it grows, and after its writer was killed, finds whole
+/// periods, and merges them.
+#[test]
+fn a_session_of_sums_is_killed() {
+    let place = Place::new();
+    let sums = ["--summary=500ms"];
+    let profiler = profiling(&place, &sums, &["serve", LONG]).spawn().unwrap();
+    let server = server_under_profile_by(&place, || intervals_reported(&place) > 100);
+    let before = intervals_reported(&place);
+    signal(profiler.id() as i32, libc::SIGKILL);
+    signal(server, libc::SIGKILL);
+    finish(profiler);
+    assert!(intervals_reported(&place) >= before);
+    let report = place.run(["report", "run.keel"]).ended(0);
+    for said in ["ends early", "exact: the parts of each"] {
+        assert!(report.stdout.contains(said), "{}", report.stdout);
+    }
+    std::fs::copy(place.file("run.keel"), place.file("other.keel")).unwrap();
+    place
+        .run(["merge", "run.keel", "other.keel", "-o", "both.keel"])
+        .ended(0);
+    let seen = |file: &str| {
+        let report = place.run(["report", "--json", file]).ended(0);
+        let report: serde_json::Value = serde_json::from_str(&report.stdout).unwrap();
+        report["intervals_seen"].as_u64().unwrap()
+    };
+    assert_eq!(seen("both.keel"), 2 * seen("run.keel"));
+}
+
+/// Intervals that the recording tells of so far.
+fn intervals_reported(place: &Place) -> u64 {
+    let run = finish(
+        place
+            .evenkeel(["report", "--json", "run.keel"])
+            .spawn()
+            .unwrap(),
+    );
+    let report = serde_json::from_str::<serde_json::Value>(&run.stdout);
+    report.map_or(0, |report| report["intervals_seen"].as_u64().unwrap_or(0))
 }
 
 #[test]

@@ -16,6 +16,7 @@ use crate::critical::walk::Walk;
 use crate::evidence::{self, Recent};
 use crate::interval::{Finished, Reason, Subject};
 use crate::joint::{JOINT_ROUND, Joint, RoundLog, Scouted};
+use crate::minutes::{Minute, Renamed, Written};
 use crate::other_rounds::RoundFindings;
 use crate::parts::VarianceTree;
 use crate::paths::Paths;
@@ -85,6 +86,11 @@ struct Intake {
     log: Option<RoundLog>,
     /// Several recordings are taken together.
     joint: Option<Joint>,
+    /// What of the sums has been told as minutes.
+    written: Written,
+    /// Ids of classes, and numbers of attributes, of the recording whose minutes are read.
+    class_ids: Vec<usize>,
+    attribute_numbers: Vec<Option<u16>>,
 }
 
 /// What a profile says of other rounds than the one it rests on.
@@ -156,6 +162,7 @@ impl Analysis {
         let called = detail.paths.all().iter().filter_map(|path| path.probe);
         Some(Scouted {
             selection: log.as_ref()?.selection(round),
+            round,
             called: called.collect(),
             probes: rounds.probes(round),
             run: *run,
@@ -181,6 +188,8 @@ impl Analysis {
         assembler.classes = before.classes;
         assembler.attributes = before.attributes;
         intake.cost = cost;
+        intake.class_ids.clear();
+        intake.attribute_numbers.clear();
         let joint = intake.joint.get_or_insert_default();
         joint.begin(intake.run.seen, scouted);
     }
@@ -239,6 +248,69 @@ impl Analysis {
             let mut paths = detail.paths.all().iter();
             paths.any(|path| path.probe == Some(probe))
         })
+    }
+
+    /// What came since this was last asked, as sums.
+    pub fn minute(&mut self) -> Minute {
+        let Analysis {
+            assembler, intake, ..
+        } = self;
+        let Intake {
+            written,
+            rounds,
+            run,
+            ..
+        } = intake;
+        let attributes = assembler.attributes.names();
+        written.minute(rounds, run, &assembler.classes, attributes)
+    }
+
+    /// Takes in a minute of a recording that keeps sums only, in the order of their making. Of recordings taken together: `probes` are the ids
+    /// of its probes among those of all, `clock` the ticks of the first one's clock for one of its. Nothing where it does not
+    /// follow the minutes before: the recording is damaged.
+    pub fn add_minute(
+        &mut self,
+        minute: &Minute,
+        probes: &[u32],
+        clock: Option<f64>,
+    ) -> Option<()> {
+        let Analysis {
+            assembler, intake, ..
+        } = self;
+        let classes = minute.classes.iter();
+        let ids = classes.map(|name| assembler.classes.named(name));
+        intake.class_ids.extend(ids);
+        let attributes = minute.attributes.iter();
+        let numbers = attributes.map(|name| assembler.attributes.number(name.as_bytes()));
+        intake.attribute_numbers.extend(numbers);
+        if intake.joint.is_none() {
+            intake.run = minute.run;
+        }
+        let names = Renamed {
+            probes,
+            classes: &intake.class_ids,
+            attributes: &intake.attribute_numbers,
+            clock,
+        };
+        for part in &minute.rounds {
+            let rounds = &mut intake.rounds;
+            let intervals = part.intervals();
+            let Some(joint) = &mut intake.joint else {
+                rounds.count_summed(part.round, part.probes, intervals);
+                if let Some(detail) = rounds.detail_mut(part.round) {
+                    part.add_to(&mut detail.paths, &mut detail.sums)?;
+                }
+                continue;
+            };
+            if part.round == joint.round {
+                part.discover(&mut joint.paths)?;
+                rounds.count_summed(JOINT_ROUND, rounds.probes(JOINT_ROUND), intervals);
+                let detail = rounds.detail_mut(JOINT_ROUND)?;
+                let renamed = part.renamed(&joint.paths, &mut detail.paths, &names);
+                renamed.add(&mut detail.sums);
+            }
+        }
+        Some(())
     }
 
     /// Takes the next records of a thread, in the order of its ring. `thread` is any key that is unique among the

@@ -40,6 +40,11 @@ impl AttributeTable {
         Some(number)
     }
 
+    /// Names of all attributes, by number.
+    pub(crate) fn names(&self) -> &[String] {
+        &self.names
+    }
+
     /// Name of an attribute.
     pub fn name(&self, number: u16) -> &str {
         &self.names[usize::from(number)]
@@ -134,6 +139,22 @@ impl AttributeSums {
         self.value_latency = with(self.value_latency, other.value_latency);
         self.latency = with(self.latency, other.latency);
         self.latency_squared = with(self.latency_squared, other.latency_squared);
+    }
+
+    /// The same with latencies in ticks of another clock.
+    pub(crate) fn with_clock(
+        &self,
+        time: impl Fn(i128) -> i128,
+        squared: impl Fn(i128) -> i128,
+    ) -> AttributeSums {
+        let mut sums = self.clone();
+        sums.value_latency = time(sums.value_latency);
+        sums.latency = time(sums.latency);
+        sums.latency_squared = squared(sums.latency_squared);
+        for group in sums.groups.values_mut() {
+            group.latency = time(group.latency);
+        }
+        sums
     }
 
     fn latency_moment(&self) -> f64 {

@@ -102,6 +102,21 @@ impl Blocks {
         }
     }
 
+    /// Adds intervals that were summed before as the newest block: into the last one while that is of fewer than a full block's, so
+    /// that blocks stay of about one length.
+    pub(crate) fn add_block(&mut self, sums: &Sums) {
+        self.length = self.length.max(sums.intervals);
+        match self.blocks.last_mut() {
+            Some(last) if last.intervals + sums.intervals <= self.length => last.merge(sums),
+            _ => {
+                if self.blocks.len() == BLOCKS_MAX {
+                    self.halve();
+                }
+                self.blocks.push(sums.clone());
+            }
+        }
+    }
+
     fn halve(&mut self) {
         let mut old = std::mem::take(&mut self.blocks).into_iter();
         while let Some(mut first) = old.next() {

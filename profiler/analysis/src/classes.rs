@@ -71,6 +71,20 @@ impl ClassTable {
         }
     }
 
+    /// The class of a name as [`ClassTable::names`] has it.
+    pub(crate) fn named(&mut self, name: &str) -> usize {
+        match name {
+            UNLABELLED => UNLABELLED_ID,
+            OTHER => OTHER_ID,
+            name => self.class_named(name.to_owned()),
+        }
+    }
+
+    /// Names of all classes, by id.
+    pub(crate) fn names(&self) -> &[String] {
+        &self.names
+    }
+
     /// Name of a class.
     pub fn name(&self, class: usize) -> &str {
         &self.names[class]
@@ -181,6 +195,23 @@ pub struct ClassSums {
 }
 
 impl ClassSums {
+    /// Takes out the sums of intervals that were added before.
+    pub(crate) fn subtract(&mut self, other: &ClassSums) {
+        self.intervals -= other.intervals;
+        self.combine(other, |a, b| a - b);
+    }
+
+    fn combine(&mut self, other: &ClassSums, with: impl Fn(i128, i128) -> i128) {
+        self.latency = with(self.latency, other.latency);
+        self.latency_squared = with(self.latency_squared, other.latency_squared);
+        if self.nodes.len() < other.nodes.len() {
+            self.nodes.resize(other.nodes.len(), (0, 0));
+        }
+        for (mine, other) in self.nodes.iter_mut().zip(&other.nodes) {
+            *mine = (with(mine.0, other.0), with(mine.1, other.1));
+        }
+    }
+
     /// Adds one interval.
     pub fn add(&mut self, vector: &Vector<'_>) {
         let latency = i128::from(vector.latency);

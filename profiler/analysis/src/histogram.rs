@@ -10,6 +10,8 @@ use crate::vectors::Vector;
 
 const OCTAVE_LOG2: u32 = 6;
 const OCTAVE: u64 = 1 << OCTAVE_LOG2;
+/// Buckets, at most: of latencies of 64 bits.
+pub(crate) const BUCKETS_MAX: usize = 65 * OCTAVE as usize;
 
 /// One bucket.
 #[derive(Clone, Debug, Default)]
@@ -25,9 +27,44 @@ pub struct Bucket {
 /// The histogram.
 #[derive(Clone, Debug, Default)]
 pub struct Histogram {
-    buckets: Vec<Bucket>,
+    pub(crate) buckets: Vec<Bucket>,
     intervals: u64,
-    latency_max: u64,
+    pub(crate) latency_max: u64,
+}
+
+impl Bucket {
+    /// A bucket of sums by node.
+    pub(crate) fn of(intervals: u64, both: &[(i64, u64)]) -> Bucket {
+        let (inclusive, calls) = both.iter().copied().unzip();
+        Bucket {
+            intervals,
+            inclusive,
+            calls,
+        }
+    }
+
+    /// By node id: sum of inclusive ticks and of calls.
+    pub(crate) fn both(&self) -> impl Iterator<Item = (i64, u64)> + '_ {
+        let inclusive = self.inclusive.iter().copied();
+        inclusive.zip(self.calls.iter().copied())
+    }
+
+    fn combine(&mut self, other: &Bucket, add: bool) {
+        let sign = if add { 1 } else { -1 };
+        self.intervals = self
+            .intervals
+            .wrapping_add_signed(sign * other.intervals as i64);
+        if self.inclusive.len() < other.inclusive.len() {
+            self.inclusive.resize(other.inclusive.len(), 0);
+            self.calls.resize(other.calls.len(), 0);
+        }
+        for (mine, other) in self.inclusive.iter_mut().zip(&other.inclusive) {
+            *mine += sign * other;
+        }
+        for (mine, &other) in self.calls.iter_mut().zip(&other.calls) {
+            *mine = mine.wrapping_add_signed(sign * other as i64);
+        }
+    }
 }
 
 /// Of the intervals of one round, the slowest.
@@ -126,6 +163,51 @@ impl Histogram {
     pub fn cells(&self) -> usize {
         let nodes = |bucket: &Bucket| bucket.inclusive.len();
         self.buckets.iter().map(nodes).sum()
+    }
+
+    /// A histogram of buckets.
+    pub(crate) fn of(buckets: Vec<Bucket>, latency_max: u64) -> Histogram {
+        Histogram {
+            intervals: buckets.iter().map(|bucket| bucket.intervals).sum(),
+            buckets,
+            latency_max,
+        }
+    }
+
+    /// What was added after `before` was all there was. The largest latency is that of all.
+    pub(crate) fn since(&self, before: &Histogram) -> Histogram {
+        let mut since = self.clone();
+        for (bucket, before) in since.buckets.iter_mut().zip(&before.buckets) {
+            bucket.combine(before, false);
+        }
+        since.intervals -= before.intervals;
+        since
+    }
+
+    /// Adds intervals of this latency, ticks, over the same paths.
+    pub(crate) fn add_bucket(&mut self, latency: u64, bucket: &Bucket) {
+        let at = bucket_of(latency);
+        if self.buckets.len() <= at {
+            self.buckets.resize(at + 1, Bucket::default());
+        }
+        self.intervals += bucket.intervals;
+        self.buckets[at].combine(bucket, true);
+    }
+
+    /// Nodes of which there are sums.
+    pub(crate) fn nodes(&self) -> usize {
+        let buckets = self.buckets.iter();
+        buckets
+            .map(|bucket| bucket.inclusive.len())
+            .max()
+            .unwrap_or(0)
+    }
+
+    /// Non-empty buckets with their lower bounds, ticks.
+    pub(crate) fn with_bounds(&self) -> impl Iterator<Item = (u64, &Bucket)> + '_ {
+        let all = self.buckets.iter().enumerate();
+        all.filter(|(_, bucket)| bucket.intervals > 0)
+            .map(|(at, bucket)| (lower_bound(at), bucket))
     }
 
     /// Non-empty buckets, ascending: lower bound (inclusive), upper bound (exclusive), both in ticks, and intervals.

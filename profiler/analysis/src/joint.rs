@@ -9,6 +9,7 @@
 use std::ops::Range;
 
 use crate::analysis::RunCounts;
+use crate::paths::Paths;
 
 /// Index of the only round there is.
 pub(crate) const JOINT_ROUND: usize = 0;
@@ -18,6 +19,8 @@ pub(crate) const JOINT_ROUND: usize = 0;
 pub struct Scouted {
     /// The intervals that its profile rests on.
     pub selection: Selection,
+    /// The round that they are of.
+    pub round: usize,
     /// Probes that they called.
     pub called: Vec<u32>,
     /// Probes planted in their round.
@@ -65,6 +68,9 @@ pub(crate) struct Joint {
     at: usize,
     /// Intervals of the recordings before.
     before: u64,
+    /// The round of them that counts, and its call paths: where it has sums instead of intervals ([`crate::minutes`]).
+    pub round: usize,
+    pub paths: Paths,
     /// Counts over all recordings.
     pub run: RunCounts,
 }
@@ -73,6 +79,8 @@ impl Joint {
     /// The next recording begins, `before` intervals were of others.
     pub fn begin(&mut self, before: u64, scouted: &Scouted) {
         self.selection = scouted.selection.clone();
+        self.round = scouted.round;
+        self.paths = Paths::default();
         self.at = 0;
         self.before = before;
         self.run.add(&scouted.run);

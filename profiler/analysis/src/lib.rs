@@ -4,7 +4,7 @@
 //! an interval becomes a vector over call paths ([`vectors`], [`paths`]), vectors are summed in exact, mergeable sums
 //! ([`sums`], in time-ordered [`blocks`]; [`histogram`], [`classes`], [`self_cost`]), one set for each round of
 //! refinement ([`rounds`], told apart by [`plans`]; [`combine`] takes those together that have timed the same, [`other_rounds`] keeps what
-//! others found; [`joint`] takes several recordings together). The sums become a [`profile::Profile`]: variance tree and shares ([`parts`], [`shares`]), factors
+//! others found; [`joint`] takes several recordings together, [`minutes`] keeps sums alone). The sums become a [`profile::Profile`]: variance tree and shares ([`parts`], [`shares`]), factors
 //! ([`factors`]), what of them is one cause ([`findings`]), slow beside fast ([`cohorts`]), classes ([`summary`]), [`attributes`], errors
 //! ([`jackknife`]), and what to know before trusting them ([`warnings`]).
 //!
@@ -44,6 +44,7 @@ pub mod histogram;
 pub mod interval;
 pub mod jackknife;
 pub mod joint;
+pub mod minutes;
 mod moments;
 pub mod not_opened;
 pub mod other_rounds;

@@ -144,6 +144,15 @@ impl Rounds {
         }
     }
 
+    /// Counts kept intervals of a round that were summed elsewhere. The round and those before it are begun if they were not.
+    pub fn count_summed(&mut self, round: usize, probes: u32, intervals: u64) {
+        while self.rounds.len() <= round {
+            self.begin(probes, true);
+        }
+        let counted = &mut self.rounds[round];
+        (counted.probes, counted.intervals) = (probes, counted.intervals + intervals);
+    }
+
     /// Probes planted in a round.
     pub fn probes(&self, round: usize) -> u32 {
         self.rounds[round].probes

@@ -23,10 +23,26 @@ const SAMPLE: usize = 1024;
 const SLOT_SHIFT: u32 = 31;
 
 /// Intervals of one kind and the sum of their latencies, ticks.
-#[derive(Clone, Copy, Debug, Default)]
-struct Window {
-    intervals: u64,
-    latency: i128,
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Window {
+    pub(crate) intervals: u64,
+    pub(crate) latency: i128,
+}
+
+/// Bypassed and probed intervals.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Windows(pub(crate) [Window; 2]);
+
+impl Windows {
+    /// Those of them that were not in `before`.
+    pub(crate) fn since(self, before: &Windows) -> Windows {
+        let mut since = self;
+        for (mine, before) in since.0.iter_mut().zip(before.0) {
+            mine.intervals -= before.intervals;
+            mine.latency -= before.latency;
+        }
+        since
+    }
 }
 
 /// One slot, or several added up.
@@ -62,6 +78,27 @@ pub struct Measured {
 }
 
 impl SelfCost {
+    /// All intervals that were sorted in.
+    pub(crate) fn total(&self) -> Windows {
+        let mut total = Windows::default();
+        for windows in self.slots.values() {
+            for (into, from) in total.0.iter_mut().zip(windows) {
+                into.intervals += from.intervals;
+                into.latency += from.latency;
+            }
+        }
+        total
+    }
+
+    /// Adds intervals that were sorted in before, as a slot of their own behind all others.
+    pub(crate) fn add_total(&mut self, windows: Windows) {
+        let slot = self.slots.last_key_value().map_or(0, |(last, _)| last + 1);
+        self.slots.insert(slot, windows.0);
+        if self.slots.len() > SLOTS_MAX {
+            self.double();
+        }
+    }
+
     /// Takes an interval that began at `start`; times in ticks.
     pub fn add(&mut self, probed: bool, start: u64, latency: i64) {
         if let Some(limit) = self.limit {

@@ -33,6 +33,66 @@ pub struct NodeSums {
 }
 
 impl NodeSums {
+    /// How many sums there are.
+    pub(crate) const COUNT: usize = 9;
+
+    /// All of them, in the order of the fields.
+    pub(crate) fn all(&self) -> [i128; NodeSums::COUNT] {
+        let NodeSums {
+            inclusive,
+            inclusive_squared,
+            inclusive_latency,
+            exclusive,
+            exclusive_squared,
+            exclusive_latency,
+            calls,
+            calls_squared,
+            calls_inclusive,
+        } = *self;
+        [
+            inclusive,
+            inclusive_squared,
+            inclusive_latency,
+            exclusive,
+            exclusive_squared,
+            exclusive_latency,
+            calls,
+            calls_squared,
+            calls_inclusive,
+        ]
+    }
+
+    /// From sums in the order of the fields.
+    pub(crate) fn of(all: [i128; NodeSums::COUNT]) -> NodeSums {
+        let [
+            inclusive,
+            inclusive_squared,
+            inclusive_latency,
+            exclusive,
+            exclusive_squared,
+            exclusive_latency,
+            calls,
+            calls_squared,
+            calls_inclusive,
+        ] = all;
+        NodeSums {
+            inclusive,
+            inclusive_squared,
+            inclusive_latency,
+            exclusive,
+            exclusive_squared,
+            exclusive_latency,
+            calls,
+            calls_squared,
+            calls_inclusive,
+        }
+    }
+
+    /// Adds the sums of other intervals.
+    pub(crate) fn add_sums(&mut self, other: &NodeSums) {
+        self.combine(other, |a, b| a + b);
+    }
+
     fn add(&mut self, entry: &Entry, latency: i128) {
         let (inclusive, exclusive, calls) = (
             entry.inclusive.into(),

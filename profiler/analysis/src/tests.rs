@@ -6,6 +6,7 @@ mod critical;
 mod findings;
 mod joint;
 mod known;
+mod minutes;
 mod properties;
 mod ranking;
 mod rounds;

@@ -76,7 +76,10 @@ pub fn profile(
     let writer = settings
         .recording
         .as_deref()
-        .map(Writer::create)
+        .map(|path| match settings.summary {
+            Some(_) => Writer::create_of_sums(path),
+            None => Writer::create(path),
+        })
         .transpose()?;
     // Before the target, which inherits what is watched.
     let mut warnings = Vec::new();
@@ -113,6 +116,7 @@ pub fn profile(
             edges: settings.edges,
             early_changes: Vec::new(),
             writer,
+            sums_only: settings.summary.is_some(),
             sites_written: 0,
         },
         kernel,
@@ -126,6 +130,8 @@ pub fn profile(
         judged: 0,
         not_found: None,
         interval: None,
+        server: None,
+        summed: None,
         started: Instant::now(),
         hooked: None,
         warnings,
@@ -168,6 +174,10 @@ struct Session<'a> {
     judged: usize,
     not_found: Option<Error>,
     interval: Option<(String, Vec<Location>)>,
+    /// When sums were last recorded, where they are.
+    summed: Option<Instant>,
+    /// Version of the server, once it was looked for.
+    server: Option<String>,
     started: Instant,
     hooked: Option<Instant>,
     warnings: Vec<Warning>,
@@ -292,9 +302,7 @@ impl Session<'_> {
             let analysis = self.sink.analysis.as_ref();
             analysis.is_some_and(|analysis| analysis.was_called(probe))
         });
-        if let Some(writer) = &mut self.sink.writer {
-            writer.plan_changed(&change);
-        }
+        self.sink.plan_changed(&change);
         match &mut self.sink.analysis {
             Some(analysis) => analysis.plan_changed(change),
             None => self.sink.early_changes.push(change),
@@ -357,6 +365,24 @@ impl Session<'_> {
         id.map(|byte| format!("{byte:02x}")).collect()
     }
 
+    /// Version of the server, where a preset knows how to find it: looked for once.
+    fn server(&mut self) -> String {
+        let IntervalSelector::Preset(preset, _) = &self.settings.selector else {
+            return String::new();
+        };
+        let Some((_, locations)) = &self.interval else {
+            return String::new();
+        };
+        let arena = &self.arena;
+        let version = self.server.get_or_insert_with(|| {
+            let module = locations.first().map(|location| location.module);
+            let path = module.map(|index| Modules::path(arena, index));
+            let version = path.and_then(|path| preset.version_of(&path));
+            version.unwrap_or_default()
+        });
+        version.clone()
+    }
+
     fn meta(&mut self, complete: bool) -> Meta {
         let (options, cost) = (self.options(), self.probe_cost());
         Meta {
@@ -371,19 +397,33 @@ impl Session<'_> {
             sampled_out: self.drain.skipped,
             unplanned: self.drain.unplanned,
             edges: self.settings.edges,
-            unpatched: self.plan.unpatched(&self.arena),
+            summary: self.settings.summary.is_some(),
+            spans: false,
+            // Long, and the same each time: a recording of sums tells it at its end.
+            unpatched: match self.settings.summary.is_some() && !complete {
+                true => Vec::new(),
+                false => self.plan.unpatched(&self.arena),
+            },
             unopened: None,
             names: Vec::new(),
             warnings: self.warnings.iter().map(ToString::to_string).collect(),
             complete,
             host: host(),
             build: self.build(),
+            server: self.server(),
             started: Some(self.clock.started()),
         }
     }
 
-    /// Makes the recording good up to now.
+    /// Makes the recording good up to now; one of sums now and then.
     fn checkpoint(&mut self) {
+        if let Some(period) = self.settings.summary {
+            if self.summed.is_some_and(|at| at.elapsed() < period) {
+                return;
+            }
+            self.summed = Some(Instant::now());
+            self.sink.keep_sums();
+        }
         let meta = self.sink.writer.is_some().then(|| self.meta(false));
         if let (Some(writer), Some(meta)) = (&mut self.sink.writer, meta) {
             writer.meta(&meta);

@@ -52,7 +52,7 @@ fn profile(analysis: &Analysis) -> Profile {
 }
 
 /// Errors rest on blocks of intervals in order of time, whose bounds differ where recordings meet.
-fn without_errors(mut profile: Profile) -> Profile {
+pub fn without_errors(mut profile: Profile) -> Profile {
     fn clear(node: &mut Node) {
         node.se = 0.0;
         node.covariances.iter_mut().for_each(|pair| pair.se = 0.0);

@@ -113,13 +113,13 @@ pub struct FindingChange {
 
 /// A number with its standard error.
 #[derive(Clone, Copy, Debug, Default)]
-struct Measured {
-    value: f64,
-    se: f64,
+pub(super) struct Measured {
+    pub(super) value: f64,
+    pub(super) se: f64,
 }
 
 impl Change {
-    fn new(before: Measured, after: Measured) -> Self {
+    pub(super) fn new(before: Measured, after: Measured) -> Self {
         let change = after.value - before.value;
         let se = before.se.hypot(after.se);
         let significant = se > 0.0 && change.abs() > ERRORS_MIN * se;
@@ -134,13 +134,13 @@ impl Change {
 }
 
 /// A profile with what is asked of it for every node.
-struct Recording<'a> {
+pub(super) struct Recording<'a> {
     profile: &'a Profile,
     variance_se_ns2: f64,
 }
 
 impl<'a> Recording<'a> {
-    fn new(profile: &'a Profile) -> Self {
+    pub(super) fn new(profile: &'a Profile) -> Self {
         Self {
             profile,
             variance_se_ns2: variance_se_ns2(profile),
@@ -148,7 +148,7 @@ impl<'a> Recording<'a> {
     }
 
     /// A fraction of Var(L) in ns², with the errors of both.
-    fn contribution_ns2(&self, fraction: f64, se: f64) -> Measured {
+    pub(super) fn contribution_ns2(&self, fraction: f64, se: f64) -> Measured {
         let variance_ns2 = self.profile.variance_ns2;
         let se = (finite(se) * variance_ns2).hypot(fraction * self.variance_se_ns2);
         Measured {
@@ -163,7 +163,7 @@ impl<'a> Recording<'a> {
         })
     }
 
-    fn mean_ns(&self, node: Option<&Node>) -> Measured {
+    pub(super) fn mean_ns(&self, node: Option<&Node>) -> Measured {
         let root_n = (self.profile.intervals.max(1) as f64).sqrt();
         node.map_or_else(Measured::default, |node| Measured {
             value: node.mean_ns,
@@ -177,7 +177,7 @@ impl<'a> Recording<'a> {
         Some(self.contribution_ns2(factor.contribution, factor.se))
     }
 
-    fn finding_ns2(&self, named: &Finding) -> Option<Measured> {
+    pub(super) fn finding_ns2(&self, named: &Finding) -> Option<Measured> {
         let is_same = |finding: &&Finding| {
             (&finding.function, &finding.called_by) == (&named.function, &named.called_by)
         };

@@ -8,6 +8,7 @@
 //! two take neighbouring intervals for independent, which makes them somewhat too small.
 
 mod changes;
+pub mod groups;
 mod matching;
 mod spread;
 mod terminal;

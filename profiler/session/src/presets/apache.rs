@@ -13,6 +13,7 @@ pub const APACHE: Preset = Preset {
     programs: &["apache2", "httpd"],
     stop_signal: libc::SIGTERM,
     functions: "",
+    version: Some("Apache/"),
     intervals: &[KnownInterval {
         name: "request",
         help: "one request, from its header to its last byte handed to the system",

@@ -13,6 +13,7 @@ pub const MARIADB: Preset = Preset {
     programs: &["mariadbd", "mysqld"],
     stop_signal: libc::SIGTERM,
     functions: include_str!("mariadb.toml"),
+    version: Some("-MariaDB"),
     intervals: &[
         KnownInterval {
             name: "statement",

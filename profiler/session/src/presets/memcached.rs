@@ -13,6 +13,7 @@ pub const MEMCACHED: Preset = Preset {
     programs: &["memcached"],
     stop_signal: libc::SIGTERM,
     functions: include_str!("memcached.toml"),
+    version: Some("memcached "),
     intervals: &[KnownInterval {
         name: "event",
         help: "what a worker does for a connection that became ready: usually one request",

@@ -12,6 +12,7 @@ mod names;
 mod nginx;
 mod postgres;
 mod redis;
+mod version;
 
 use std::path::Path;
 
@@ -31,6 +32,8 @@ pub struct Preset {
     pub stop_signal: i32,
     /// What is known of its functions without symbols: a file that `names.rs` reads.
     functions: &'static str,
+    /// What stands next to the version in a text of the program, where it has such a text.
+    pub version: Option<&'static str>,
     /// Intervals it knows, the default first, each with what it is.
     pub intervals: &'static [KnownInterval],
 }
@@ -83,6 +86,11 @@ impl Preset {
     pub fn fits(&self, path: &Path) -> bool {
         path.file_name()
             .is_some_and(|name| self.programs.iter().any(|program| name == *program))
+    }
+
+    /// Version of the program at `path`, as its file tells; nothing where it does not.
+    pub fn version_of(&self, path: &Path) -> Option<String> {
+        version::find(&std::fs::read(path).ok()?, self.version?)
     }
 
     /// The interval of this name, the default one for `None`; `None` if the preset has none of the name.

@@ -14,6 +14,7 @@ pub const NGINX: Preset = Preset {
     programs: &["nginx"],
     stop_signal: libc::SIGTERM,
     functions: "",
+    version: Some("nginx/"),
     intervals: &[KnownInterval {
         name: "request",
         help: "one request, from its creation to its end, however many others the event loop serves meanwhile",

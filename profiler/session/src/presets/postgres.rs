@@ -14,6 +14,7 @@ pub const POSTGRES: Preset = Preset {
     // Fast shutdown (PostgreSQL manual, 19.5).
     stop_signal: libc::SIGINT,
     functions: include_str!("postgres.toml"),
+    version: Some("postgres (PostgreSQL) "),
     intervals: &[
         KnownInterval {
             name: "statement",

@@ -13,6 +13,7 @@ pub const REDIS: Preset = Preset {
     programs: &["redis-server", "redis-check-rdb", "valkey-server"],
     stop_signal: libc::SIGTERM,
     functions: "",
+    version: None,
     intervals: &[KnownInterval {
         name: "command",
         help: "one command, from its parsed arguments to its reply in the client's buffer",

@@ -36,6 +36,9 @@ impl Session<'_> {
         if let Some(analysis) = &mut self.sink.analysis {
             analysis.ended();
         }
+        if self.sink.sums_only {
+            self.sink.keep_sums();
+        }
         self.collect_warnings();
         let meta = Meta {
             unopened: Some(self.unopened()),

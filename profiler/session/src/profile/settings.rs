@@ -93,6 +93,8 @@ pub struct Settings {
     pub k: usize,
     /// Where to record.
     pub recording: Option<PathBuf>,
+    /// Record sums only, those of so long at a time ([`evenkeel_analysis::minutes`]).
+    pub summary: Option<Duration>,
 }
 
 /// What happens on the way.

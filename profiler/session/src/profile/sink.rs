@@ -22,11 +22,32 @@ pub struct RecordSink {
     /// Changes of the plan before that.
     pub early_changes: Vec<PlanChange>,
     pub writer: Option<Writer>,
+    /// The recording is of sums, not of records.
+    pub sums_only: bool,
     /// Sites that the recording has.
     pub sites_written: usize,
 }
 
 impl RecordSink {
+    /// The recording, if it is one of records.
+    fn of_records(&mut self) -> Option<&mut Writer> {
+        self.writer.as_mut().filter(|_| !self.sums_only)
+    }
+
+    /// The plan changes.
+    pub fn plan_changed(&mut self, change: &PlanChange) {
+        if let Some(writer) = self.of_records() {
+            writer.plan_changed(change);
+        }
+    }
+
+    /// Records what was added to the sums since this was last done.
+    pub fn keep_sums(&mut self) {
+        if let (Some(analysis), Some(writer)) = (&mut self.analysis, &mut self.writer) {
+            writer.minute(&analysis.minute());
+        }
+    }
+
     /// All rings have been read once more.
     pub fn pass_ended(&mut self) {
         if !self.edges {
@@ -35,7 +56,7 @@ impl RecordSink {
         if let Some(analysis) = &mut self.analysis {
             analysis.pass_ended();
         }
-        if let Some(writer) = &mut self.writer {
+        if let Some(writer) = self.of_records() {
             writer.pass_ended();
         }
     }
@@ -45,7 +66,7 @@ impl RecordSink {
         if let Some(analysis) = &mut self.analysis {
             analysis.switched_out(thread, spans);
         }
-        if let Some(writer) = &mut self.writer {
+        if let Some(writer) = self.of_records() {
             writer.switched_out(thread, spans);
         }
     }
@@ -56,7 +77,7 @@ impl Sink for RecordSink {
         if let Some(analysis) = &mut self.analysis {
             analysis.push(thread, records);
         }
-        if let Some(writer) = &mut self.writer {
+        if let Some(writer) = self.of_records() {
             writer.records(thread, records);
         }
     }
@@ -66,7 +87,7 @@ impl Sink for RecordSink {
             return;
         }
         let name = thread_name(pid, tid);
-        if let Some(writer) = &mut self.writer {
+        if let Some(writer) = self.of_records() {
             writer.thread_name(thread, &name);
         }
         if let Some(analysis) = &mut self.analysis {
@@ -78,7 +99,7 @@ impl Sink for RecordSink {
         if let Some(analysis) = &mut self.analysis {
             analysis.thread_ended(thread);
         }
-        if let Some(writer) = &mut self.writer {
+        if let Some(writer) = self.of_records() {
             writer.ended(thread);
         }
     }

@@ -18,7 +18,8 @@
 //!        start, as the difference to the previous one's (zigzag) | length | why
 //!    why: 0 blocked, 1 preempted, 2 blocked for a device, 3 for a page; plus 4: and the key of who woke it follows
 //! N  a thread's name: key (u64), then text
-//! J  another recording begins, as if in a file of its own (`evenkeel merge`); only in files of version 4
+//! J  another recording begins, as if in a file of its own (`evenkeel merge`); from version 4 on
+//! U  sums of a minute, instead of records (`evenkeel profile --summary`): see `evenkeel_analysis::minutes`; from version 5 on
 //! ```
 //! All numbers are little-endian. Readers skip tags they do not know. A file that ends inside a chunk was cut by a crash:
 //! what comes before is good.
@@ -33,7 +34,7 @@ mod write;
 
 pub use merge::merge;
 pub use read::{Replay, Replayed};
-pub use several::replay_files;
+pub use several::{attributes, replay_files, replay_some};
 pub use write::Writer;
 
 use evenkeel_analysis::ProbeCost;
@@ -48,8 +49,8 @@ use serde::{Deserialize, Serialize};
 /// First bytes of a recording.
 pub const MAGIC: &[u8; 8] = b"EVENKEEL";
 /// The newest version of the format that this program reads. 2: records of edges, passes. 3: why a thread did not run in more than
-/// two words, and who woke it. 4: several recordings in one file.
-pub const VERSION: u32 = 4;
+/// two words, and who woke it. 4: several recordings in one file. 5: sums instead of records.
+pub const VERSION: u32 = 5;
 /// The version of a file of one recording.
 const VERSION_OF_ONE: u32 = 3;
 
@@ -82,6 +83,12 @@ pub struct Meta {
     /// Intervals were followed across threads.
     #[serde(default)]
     pub edges: bool,
+    /// It has sums instead of records.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub summary: bool,
+    /// Its intervals are requests that spans tell of (`evenkeel spans`), not what an agent saw.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub spans: bool,
     /// Sites that could not be timed.
     pub unpatched: Vec<Unpatched>,
     /// Calls whose inside was not timed when the run ended, if it did.
@@ -100,6 +107,9 @@ pub struct Meta {
     /// Build id of the file that has the interval's functions, in hexadecimal; empty where it has none or the file does not say.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub build: String,
+    /// Version of the server, as its file tells; empty where no preset knows how to find it or the file does not say.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub server: String,
     /// When that was.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub started: Option<Started>,
@@ -127,6 +137,10 @@ impl Meta {
                 profile.discarded += count;
                 profile.intervals_seen += count;
             }
+        }
+        if self.spans {
+            // What services do with their time, spans do not say.
+            profile.doing.clear();
         }
         profile.sampled_out = self.sampled_out;
         profile.intervals_seen += self.sampled_out;
@@ -163,6 +177,7 @@ impl Meta {
         for (mine, other) in [
             (&mut self.host, &other.host),
             (&mut self.build, &other.build),
+            (&mut self.server, &other.server),
         ] {
             if !other.is_empty() && !mine.split(", ").any(|one| one == other) {
                 let between = if mine.is_empty() { "" } else { ", " };

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use evenkeel_analysis::Analysis;
 use evenkeel_analysis::assembler::spans::SwitchedOut;
+use evenkeel_analysis::minutes::Minute;
 use evenkeel_analysis::plans::PlanChange;
 use evenkeel_analysis::sites::SiteTable;
 use evenkeel_wire::Record;
@@ -164,6 +165,19 @@ impl Replay {
                     begun(&mut analysis, &mut rounds, &meta, self.kept)
                         .thread_ended(translation.thread(u64::from(high) << 32 | u64::from(low)));
                 }
+                b'U' => {
+                    let follows = |minute| {
+                        let clock = translation.clock.map(|clock| clock as f64 / 2f64.powi(32));
+                        begun(&mut analysis, &mut rounds, &meta, self.kept).add_minute(
+                            &minute,
+                            &translation.probes,
+                            clock,
+                        )
+                    };
+                    Minute::read(&body)
+                        .and_then(follows)
+                        .ok_or_else(|| self.damaged("sums that are none"))?;
+                }
                 b'P' => begun(&mut analysis, &mut rounds, &meta, self.kept).pass_ended(),
                 b'K' => {
                     let (thread, mut spans) =
@@ -193,6 +207,28 @@ impl Replay {
             sites,
             cut,
         }))
+    }
+
+    /// Passes over the next recording of the file; what explains it, nothing after the last one.
+    pub(super) fn next_meta(&mut self) -> Result<Option<Meta>, Error> {
+        if self.is_at_end {
+            return Ok(None);
+        }
+        let mut meta = Meta::default();
+        loop {
+            match self.chunk()? {
+                Chunk::Body(b'J', _) => return Ok(Some(meta)),
+                Chunk::Body(b'M', body) => {
+                    meta = serde_json::from_slice(&body)
+                        .map_err(|error| self.damaged(&error.to_string()))?
+                }
+                Chunk::Body(..) => {}
+                Chunk::End | Chunk::Cut => {
+                    self.is_at_end = true;
+                    return Ok(Some(meta));
+                }
+            }
+        }
     }
 
     pub(super) fn chunk(&mut self) -> Result<Chunk, Error> {

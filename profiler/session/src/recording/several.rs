@@ -22,6 +22,23 @@ struct Part {
     sites: SiteTable,
     scouted: Option<Scouted>,
     cut: bool,
+    /// It is one of those that are wanted.
+    wanted: bool,
+}
+
+/// What explains each recording of the files, in their order.
+///
+/// # Errors
+/// A file cannot be read.
+pub fn attributes(paths: &[PathBuf]) -> Result<Vec<Meta>, Error> {
+    let mut all = Vec::new();
+    for path in paths {
+        let mut replay = Replay::open(path)?;
+        while let Some(meta) = replay.next_meta()? {
+            all.push(meta);
+        }
+    }
+    Ok(all)
 }
 
 /// Replays recordings together, each file of one or several. `kept`: the interval whose critical path is kept in any case.
@@ -29,7 +46,19 @@ struct Part {
 /// # Errors
 /// A file cannot be read, or they are not of the same.
 pub fn replay_files(paths: &[PathBuf], kept: Option<u64>) -> Result<Replayed, Error> {
-    let mut parts: Vec<Part> = Vec::new();
+    replay_some(paths, kept, &|_| true)
+}
+
+/// The same of those recordings only that are `wanted`.
+///
+/// # Errors
+/// As [`replay_files`].
+pub fn replay_some(
+    paths: &[PathBuf],
+    kept: Option<u64>,
+    wanted: &dyn Fn(&Meta) -> bool,
+) -> Result<Replayed, Error> {
+    let mut all: Vec<Part> = Vec::new();
     let mut only = None;
     for (at, path) in paths.iter().enumerate() {
         if paths[..at].contains(path) {
@@ -43,15 +72,19 @@ pub fn replay_files(paths: &[PathBuf], kept: Option<u64>) -> Result<Replayed, Er
                 sites: replayed.sites.clone(),
                 scouted: replayed.analysis.scouted(),
                 cut: replayed.cut,
+                wanted: wanted(&replayed.meta),
             };
-            only = parts.is_empty().then_some(replayed);
-            parts.push(part);
-            check(&parts)?;
+            if part.wanted {
+                let is_first = all.iter().all(|part| !part.wanted);
+                only = is_first.then_some(replayed);
+            }
+            all.push(part);
+            check(&all)?;
         }
     }
     match only {
         Some(replayed) => Ok(replayed),
-        None => together(paths, &parts, kept),
+        None => together(paths, &all, kept),
     }
 }
 
@@ -66,7 +99,7 @@ fn open(path: &Path, kept: Option<u64>) -> Result<Replay, Error> {
 /// Whether the newest recording may be taken together with the first.
 fn check(parts: &[Part]) -> Result<(), Error> {
     let (first, last) = (&parts[0], &parts[parts.len() - 1]);
-    let followed = |meta: &Meta| if meta.edges { "with" } else { "without" };
+    let with = |option: bool| if option { "with" } else { "without" };
     let pairs = [
         (
             "programs",
@@ -80,8 +113,16 @@ fn check(parts: &[Part]) -> Result<(), Error> {
         ),
         (
             "options",
-            format!("{} --waits", followed(&first.meta)),
-            format!("{} --waits", followed(&last.meta)),
+            format!(
+                "{} --waits, {} --summary",
+                with(first.meta.edges),
+                with(first.meta.summary)
+            ),
+            format!(
+                "{} --waits, {} --summary",
+                with(last.meta.edges),
+                with(last.meta.summary)
+            ),
         ),
     ];
     for (what, one, other) in pairs {
@@ -103,10 +144,12 @@ fn program(meta: &Meta) -> &str {
     word.rsplit('/').next().unwrap_or(word)
 }
 
-fn together(paths: &[PathBuf], parts: &[Part], kept: Option<u64>) -> Result<Replayed, Error> {
+fn together(paths: &[PathBuf], all: &[Part], kept: Option<u64>) -> Result<Replayed, Error> {
+    let parts: Vec<&Part> = all.iter().filter(|part| part.wanted).collect();
     // One without intervals may not even say what it is of.
     let mut useful = parts.iter().filter(|part| part.scouted.is_some());
     let first = useful.next().unwrap_or(&parts[0]);
+    let first: &Part = first;
     let by_address = useful.all(|part| part.meta.build == first.meta.build);
     let mut identities = Identities::default();
     let probes: Vec<Vec<u32>> = parts
@@ -136,11 +179,11 @@ fn together(paths: &[PathBuf], parts: &[Part], kept: Option<u64>) -> Result<Repl
         .collect();
 
     let mut meta = first.meta.clone();
-    for part in parts.iter().filter(|part| !std::ptr::eq(*part, first)) {
+    for part in parts.iter().filter(|part| !std::ptr::eq(**part, first)) {
         meta.merge(&part.meta);
     }
     meta.warnings
-        .extend(warnings(parts, &sites, &timed, &untimed));
+        .extend(warnings(&parts, &sites, &timed, &untimed));
 
     let planted = parts.iter().filter_map(|part| part.scouted.as_ref());
     let planted = planted.map(|scouted| scouted.probes).min().unwrap_or(0);
@@ -148,10 +191,15 @@ fn together(paths: &[PathBuf], parts: &[Part], kept: Option<u64>) -> Result<Repl
     if let Some(id) = kept {
         analysis.keep_interval(id);
     }
+    let mut rest = all.iter().peekable();
     let mut at = 0;
     for path in paths {
         let mut replay = Replay::open(path)?;
-        while let Some(part) = parts.get(at).filter(|part| part.path == *path) {
+        while let Some(part) = rest.next_if(|part| part.path == *path) {
+            if !part.wanted {
+                replay.next_meta()?;
+                continue;
+            }
             let clock = clock(meta.ticks_per_ns, part.meta.ticks_per_ns);
             let translation = Translation {
                 probes: probes[at].clone(),
@@ -197,7 +245,7 @@ fn cost(part: &Part, clock: Option<u64>) -> ProbeCost {
 }
 
 /// What the user should know of recordings that were taken together.
-fn warnings(parts: &[Part], sites: &SiteTable, timed: &[Timed], untimed: &[bool]) -> Vec<String> {
+fn warnings(parts: &[&Part], sites: &SiteTable, timed: &[Timed], untimed: &[bool]) -> Vec<String> {
     let mut found = Vec::new();
     for part in parts.iter().filter(|part| part.scouted.is_none()) {
         found.push(format!(

@@ -6,11 +6,14 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use evenkeel_analysis::assembler::spans::SwitchedOut;
+use evenkeel_analysis::minutes::Minute;
 use evenkeel_analysis::plans::PlanChange;
 use evenkeel_analysis::sites::Site;
 use evenkeel_wire::Record;
 
-use super::{MAGIC, Meta, OFFS, SiteEntry, VERSION_OF_ONE, WOKEN_BY, starts_at_a_time, varint};
+use super::{
+    MAGIC, Meta, OFFS, SiteEntry, VERSION, VERSION_OF_ONE, WOKEN_BY, starts_at_a_time, varint,
+};
 use crate::error::Error;
 
 /// A recording being written. Errors are kept until [`Writer::finish`], so that a full disk does not end a run.
@@ -28,6 +31,18 @@ impl Writer {
     /// # Errors
     /// The file cannot be made.
     pub fn create(path: &Path) -> Result<Writer, Error> {
+        Writer::begin(path, VERSION_OF_ONE)
+    }
+
+    /// The same for a recording of sums.
+    ///
+    /// # Errors
+    /// As [`Writer::create`].
+    pub fn create_of_sums(path: &Path) -> Result<Writer, Error> {
+        Writer::begin(path, VERSION)
+    }
+
+    fn begin(path: &Path, version: u32) -> Result<Writer, Error> {
         let named = |source| Error::File {
             path: path.to_owned(),
             source,
@@ -36,7 +51,7 @@ impl Writer {
         options.write(true).create(true).truncate(true).mode(0o600);
         let mut file = BufWriter::with_capacity(1 << 16, options.open(path).map_err(named)?);
         let mut head = MAGIC.to_vec();
-        head.extend(VERSION_OF_ONE.to_le_bytes());
+        head.extend(version.to_le_bytes());
         head.extend([0; 4]);
         file.write_all(&head).map_err(named)?;
         Ok(Writer {
@@ -95,6 +110,12 @@ impl Writer {
             }
         }
         self.chunk(b'D');
+    }
+
+    /// What the intervals of a minute added to the sums.
+    pub fn minute(&mut self, minute: &Minute) {
+        self.body = minute.bytes();
+        self.chunk(b'U');
     }
 
     /// A thread will send nothing more.

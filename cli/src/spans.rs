@@ -1,0 +1,243 @@
+//! `evenkeel spans`.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::{Duration, Instant};
+
+use clap::Args;
+use evenkeel_analysis::plans::PlanChange;
+use evenkeel_session::recording::{Meta, Started, Writer};
+use evenkeel_spans::convert::INTERVAL;
+use evenkeel_spans::receive::Receiver;
+use evenkeel_spans::{Converter, Request, Traces, read};
+
+use crate::output::Failure;
+use crate::report::{self, View};
+use crate::{signals, values};
+
+/// Find out why requests that cross several services vary: from the spans of their traces
+///
+/// One request is one interval, along its critical path through the spans; what is a function elsewhere is an operation of a service here.
+/// Everything else is as with `evenkeel profile`: the same report, and a recording for `report`, `compare`, `merge` and `export`. Nothing is
+/// sent anywhere.
+#[derive(Args)]
+#[command(after_help = "\
+Examples:
+  evenkeel spans traces.json
+  evenkeel spans --otlp --for 60s -o shop.keel
+  OTEL_EXPORTER_OTLP_ENDPOINT=http://127.0.0.1:4318 OTEL_EXPORTER_OTLP_PROTOCOL=http/protobuf python3 checkout.py
+  evenkeel spans monday.json -o monday.keel && evenkeel compare monday.keel tuesday.keel
+
+Files: OTLP as protobuf or JSON (of the Collector's file exporter, too), or Jaeger's JSON; compressed by gzip or not.")]
+pub struct Arguments {
+    /// Files of spans; spans of one trace may lie in several
+    #[arg(value_name = "FILE", required_unless_present = "otlp")]
+    files: Vec<PathBuf>,
+    /// Take spans as they come, by OTLP over HTTP, until Ctrl-C or the end of --for; on loopback unless an address is given
+    #[arg(long, value_name = "ADDRESS", num_args = 0..=1, default_missing_value = "127.0.0.1:4318", conflicts_with = "files")]
+    otlp: Option<String>,
+    /// Take spans for so long
+    #[arg(long = "for", value_name = "DURATION", value_parser = values::duration, requires = "otlp")]
+    duration: Option<Duration>,
+    /// A trace to which no span has come for so long is complete
+    #[arg(long, value_name = "DURATION", default_value = "5s", value_parser = values::duration, requires = "otlp")]
+    grace: Duration,
+    /// Record to a file, for `evenkeel report`, `compare`, `merge` and `export`
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+    #[command(flatten)]
+    view: View,
+}
+
+/// Requests after which what is held back is analysed.
+const PASS: usize = 512;
+/// Requests whose trace is named in a recording, at most: names are kept in memory by whoever reads it.
+const NAMED_MAX: u64 = 200_000;
+/// How often traces are looked at that may be complete.
+const LOOK: Duration = Duration::from_millis(250);
+
+/// Runs the command.
+pub fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
+    arguments.view.check()?;
+    let kept = arguments.output.clone();
+    let path = kept.clone().unwrap_or_else(|| {
+        let name = format!("evenkeel-spans-{}.keel", std::process::id());
+        std::env::temp_dir().join(name)
+    });
+    let recorded = record(&arguments, &path);
+    let shown = recorded.and_then(|()| arguments.view.show(std::slice::from_ref(&path)));
+    match kept {
+        Some(path) if shown.is_ok() => {
+            eprintln!("evenkeel: the recording is in {}", path.display());
+        }
+        Some(_) => {}
+        None => {
+            let _ = std::fs::remove_file(&path);
+        }
+    }
+    shown.map(|()| ExitCode::SUCCESS)
+}
+
+fn record(arguments: &Arguments, path: &std::path::Path) -> Result<(), Failure> {
+    let mut recording = Recording {
+        writer: Writer::create(path)?,
+        converter: Converter::default(),
+        meta: Meta {
+            interval: INTERVAL.to_owned(),
+            root: INTERVAL.to_owned(),
+            ticks_per_ns: 1.0,
+            edges: true,
+            spans: true,
+            ..Meta::default()
+        },
+        sites: 0,
+        requests: 0,
+    };
+    match &arguments.otlp {
+        Some(address) => receive(arguments, address, &mut recording)?,
+        None => read_files(&arguments.files, &mut recording)?,
+    }
+    recording.finish()
+}
+
+fn read_files(files: &[PathBuf], recording: &mut Recording) -> Result<(), Failure> {
+    recording.meta.target = format!("spans of {}", report::names(files));
+    let mut traces = Traces::default();
+    for file in files {
+        let spans = recording.converter.counts.spans;
+        let read = read::file(file, &mut recording.converter, &mut |span, into| {
+            traces.add(span, 0, &mut into.counts);
+        });
+        read.map_err(|source| Failure::Usage(format!("cannot read {}: {source}", file.display())))?;
+        if recording.converter.counts.spans == spans {
+            eprintln!(
+                "evenkeel: {} holds no spans: OTLP (protobuf, JSON) and Jaeger's JSON are read",
+                file.display()
+            );
+        }
+    }
+    recording.add(traces.finish());
+    Ok(())
+}
+
+fn receive(arguments: &Arguments, address: &str, recording: &mut Recording) -> Result<(), Failure> {
+    let receiver = Receiver::listen(address).map_err(|why| {
+        Failure::Usage(format!(
+            "cannot listen on {address}: {why}; another program may have the port: give another ADDRESS"
+        ))
+    })?;
+    let interrupted = signals::interrupts()?;
+    let listening = receiver
+        .address()
+        .map_or(address.to_owned(), |known| known.to_string());
+    eprintln!(
+        "evenkeel: taking spans at http://{listening} (OTEL_EXPORTER_OTLP_ENDPOINT, with OTEL_EXPORTER_OTLP_PROTOCOL=http/protobuf); Ctrl-C ends"
+    );
+    recording.meta.target = format!("spans by OTLP at {listening}");
+    let started = Instant::now();
+    let mut looked = started;
+    let mut traces = Traces::default();
+    let is_over = || {
+        interrupted.load(Relaxed)
+            || arguments
+                .duration
+                .is_some_and(|limit| started.elapsed() >= limit)
+    };
+    while !is_over() {
+        let now = started.elapsed().as_nanos() as u64;
+        receiver.take(LOOK, &mut recording.converter, &mut |span, into| {
+            traces.add(span, now, &mut into.counts);
+        });
+        if looked.elapsed() >= LOOK {
+            looked = Instant::now();
+            let grace_ns = arguments.grace.as_nanos() as u64;
+            let now = started.elapsed().as_nanos() as u64;
+            recording.add(traces.quiet(now.saturating_sub(grace_ns)));
+        }
+    }
+    recording.add(traces.finish());
+    Ok(())
+}
+
+/// A recording of requests.
+struct Recording {
+    writer: Writer,
+    converter: Converter,
+    meta: Meta,
+    /// Sites written.
+    sites: usize,
+    requests: u64,
+}
+
+impl Recording {
+    /// Adds the requests of some traces.
+    fn add(&mut self, traces: Vec<Vec<evenkeel_spans::Span>>) {
+        if traces.is_empty() {
+            return;
+        }
+        let requests = self.converter.convert(traces);
+        let table = self.converter.sites();
+        if self.requests == 0
+            && let Some(first) = requests.first()
+        {
+            let at = first.records[0].start;
+            self.meta.started = Some(Started {
+                ticks: at,
+                unix_ns: at,
+            });
+            self.writer.meta(&self.meta);
+            self.writer.plan_changed(&PlanChange {
+                generation: 1,
+                probes: table.sites.len() as u32,
+                ..PlanChange::default()
+            });
+        }
+        for (id, site) in table.sites.iter().enumerate().skip(self.sites) {
+            self.writer.site(id as u32, site);
+        }
+        self.sites = table.sites.len();
+        for requests in requests.chunks(PASS) {
+            requests.iter().for_each(|request| self.request(request));
+            self.writer.pass_ended();
+        }
+        self.writer.flush();
+    }
+
+    fn request(&mut self, request: &Request) {
+        // Each is a thread of its own, for they overlap.
+        self.requests += 1;
+        let thread = self.requests;
+        if thread <= NAMED_MAX {
+            self.writer
+                .thread_name(thread, &format!("trace {:032x}", request.trace));
+        }
+        self.writer.records(thread, &request.records);
+        self.writer.ended(thread);
+    }
+
+    fn finish(mut self) -> Result<(), Failure> {
+        let table = self.converter.sites();
+        for (id, site) in table.sites.iter().enumerate() {
+            self.writer.site(id as u32, site);
+        }
+        self.meta.root_height = table.root_height;
+        self.meta.warnings = self.converter.warnings();
+        self.meta.complete = true;
+        let counts = self.converter.counts;
+        self.writer.finish(&self.meta)?;
+        eprintln!(
+            "evenkeel: {} spans in {} traces: {} requests; {} spans were waited for by nobody",
+            counts.spans, counts.traces, counts.requests, counts.asynchronous
+        );
+        if counts.requests == 0 {
+            for warning in &self.meta.warnings {
+                eprintln!("evenkeel: {warning}");
+            }
+            return Err(Failure::Usage(
+                "there is no request: no trace has a root span, or no spans came".to_owned(),
+            ));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,183 @@
+//! Recordings of several hosts: which differs from the rest, and in what.
+
+mod support;
+
+use std::path::Path;
+
+use evenkeel_analysis::plans::PlanChange;
+use evenkeel_analysis::sites::Site;
+use evenkeel_session::recording::{Meta, Started, Writer};
+use evenkeel_wire::{Marker, Record};
+use serde_json::Value;
+use support::build::program;
+use support::run::Place;
+
+/// A recording of 3,000 intervals, each 10 µs of its own and two calls: `parse` takes 20 to 30 µs, `disk` 10 µs or, in one of ten,
+/// `stall_us` more. `seed` makes recordings differ by chance.
+fn recording(path: &Path, host: &str, build: &str, stall_us: u64, seed: u64) {
+    let meta = Meta {
+        target: "server --port 1".into(),
+        interval: "request".into(),
+        root: "request".into(),
+        ticks_per_ns: 1.0,
+        host: host.into(),
+        build: build.into(),
+        started: Some(Started {
+            ticks: 0,
+            unix_ns: 1_700_000_000_000_000_000 + seed,
+        }),
+        complete: true,
+        ..Meta::default()
+    };
+    let mut writer = Writer::create(path).unwrap();
+    writer.meta(&meta);
+    for (id, callee) in (0..).zip(["parse", "disk"]) {
+        let site = Site {
+            callee: callee.into(),
+            caller: "request".into(),
+            site: format!("request+0x{id}"),
+            ..Site::default()
+        };
+        writer.site(id, &site);
+    }
+    writer.plan_changed(&PlanChange {
+        generation: 1,
+        probes: 2,
+        ..PlanChange::default()
+    });
+    let mut random = seed;
+    let mut next = || {
+        random = random
+            .wrapping_mul(6364136223846793005)
+            .wrapping_add(1442695040888963407);
+        random >> 33
+    };
+    for number in 0..3000 {
+        let begin = 1_000_000 * (number + 1);
+        let parse = 20_000 + next() % 10_000;
+        let stalls = next() % 10 == 0;
+        let disk = 10_000 + if stalls { stall_us * 1000 } else { 0 };
+        let end = begin + 10_000 + parse + disk;
+        let records = [
+            Record::marker(Marker::Begin, begin, 1 << 1 | 1),
+            Record::new(begin, parse, 0),
+            Record::new(begin + parse, disk, 1),
+            Record::marker(Marker::End, end, 1 << 1 | 1),
+        ];
+        writer.records(7, &records);
+    }
+    writer.finish(&meta).unwrap();
+}
+
+/// Stalls of 20 µs on three hosts, of 60 µs on the fourth, which alone is named, with the call; in files of their own or merged.
+#[test]
+fn the_host_that_differs_is_named() {
+    let place = Place::new();
+    let hosts = [("db1", 20), ("db2", 20), ("db3", 60), ("db4", 20)];
+    for (seed, (host, stall_us)) in (1..).zip(hosts) {
+        let build = if host == "db3" { "bb22" } else { "aa11" };
+        recording(
+            &place.file(&format!("{host}.keel")),
+            host,
+            build,
+            stall_us,
+            seed,
+        );
+    }
+    let files = ["db1.keel", "db2.keel", "db3.keel", "db4.keel"];
+    let compare = |options: &[&str], files: &[&str]| {
+        let words = ["compare"].iter().chain(options).chain(files);
+        place.run(words)
+    };
+    let run = compare(&["--by", "host", "--json"], &files).ended(0);
+    let found: Value = serde_json::from_str(&run.stdout).unwrap();
+    let differing = found["groups"].as_array().unwrap().iter();
+    let differing: Vec<&Value> = differing.filter(|group| group["differs"] == true).collect();
+    assert_eq!(differing.len(), 1, "{found:#}");
+    assert_eq!(
+        (&differing[0]["name"], &differing[0]["intervals"]),
+        (&"db3".into(), &3000.into())
+    );
+    let finding = &found["differences"].as_array().unwrap()[0];
+    assert_eq!(
+        (&finding["group"], &finding["differs"]),
+        (&"db3".into(), &true.into())
+    );
+    let in_disk = |one: &Value| one["function"] == "disk" && one["differs"] == true;
+    assert!(
+        found["differences"].as_array().unwrap().iter().any(in_disk),
+        "{found:#}"
+    );
+    place
+        .run([
+            "merge", "db1.keel", "db2.keel", "db3.keel", "db4.keel", "-o", "all.keel",
+        ])
+        .ended(0);
+    assert_eq!(
+        compare(&["--by", "host", "--json"], &["all.keel"])
+            .ended(0)
+            .stdout,
+        run.stdout
+    );
+
+    let text = compare(&["--by", "build", "--canary", "bb"], &["all.keel"])
+        .ended(0)
+        .stdout;
+    for said in ["bb22 is worse than the others", "disk", "differs"] {
+        assert!(text.contains(said), "{said} in {text}");
+    }
+    let healthy = compare(&["--by", "host"], &["db1.keel", "db2.keel", "db4.keel"]).ended(0);
+    assert!(
+        healthy.stdout.contains("No host can be told from the rest"),
+        "{}",
+        healthy.stdout
+    );
+
+    let refused: [(&[&str], &[&str], &str); 5] = [
+        (&[], &files[..3], "--by host"),
+        (&["--by", "host"], &files[..1], "nothing to compare"),
+        (&["--by", "options"], &files, "nothing to compare"),
+        (&["--by", "host", "--canary", "db"], &files, "db1, db2"),
+        (&["--by", "host", "--canary", "web"], &files, "0 groups"),
+    ];
+    for (options, files, said) in refused {
+        compare(options, files).ended(2).said(&[said]);
+    }
+}
+
+/// What a recording of sums reports at its end is what the session itself did: every interval is in it, and the same function is found.
+#[test]
+fn a_recording_of_sums_reports_what_the_session_did() {
+    let place = Place::new();
+    let options = ["--interval", "run_interval", "--summary=300ms"];
+    place.profile_until_opened(&options, &program("stages"), &["1000"]);
+    let session = place.json("run.json");
+    let run = place.run(["report", "--json", "run.keel"]).ended(0);
+    let report: Value = serde_json::from_str(&run.stdout).unwrap();
+    for count in ["intervals_seen", "discarded"] {
+        assert_eq!(report[count], session[count], "{count}");
+    }
+    assert_eq!(report["closure"], session["closure"]);
+    let first = |profile: &Value| profile["findings"][0]["function"].clone();
+    assert_eq!(first(&report), first(&session));
+    assert!(
+        report["tree"]["children"]
+            .as_array()
+            .is_some_and(|all| !all.is_empty())
+    );
+
+    std::fs::copy(place.file("run.keel"), place.file("more.keel")).unwrap();
+    place
+        .run(["merge", "run.keel", "more.keel", "-o", "both.keel"])
+        .ended(0);
+    let both = place.run(["report", "--json", "both.keel"]).ended(0);
+    let both: Value = serde_json::from_str(&both.stdout).unwrap();
+    assert_eq!(
+        both["intervals"].as_u64(),
+        report["intervals"].as_u64().map(|n| 2 * n)
+    );
+    assert_eq!(both["mean_ns"], report["mean_ns"]);
+    // It is asked for with a file, and timelines need what it does not keep.
+    let command = ["profile", "--summary", "--interval", "f", "--", "true"];
+    place.run(command).ended(2).said(&["--output"]);
+}

@@ -1,0 +1,85 @@
+//! What was met, and what could not be used.
+
+/// Counts over everything that was read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Documents or messages read.
+    pub documents: u64,
+    /// Of them, those that are damaged, cut or of no known format. What came before in the same file is used.
+    pub damaged: u64,
+    /// Spans read.
+    pub spans: u64,
+    /// Spans without a number, or whose end is before their start.
+    pub invalid: u64,
+    /// Spans that were there before.
+    pub duplicates: u64,
+    /// Spans that came when their trace was dealt with.
+    pub late: u64,
+    /// Traces.
+    pub traces: u64,
+    /// Traces without a root: the span that began it is missing.
+    pub rootless: u64,
+    /// Of the requests, those whose caller was outside of what was recorded.
+    pub remote_roots: u64,
+    /// Spans below one that is missing: their time is their nearest known caller's own.
+    pub orphans: u64,
+    /// Spans that are their own callers' callers.
+    pub cycles: u64,
+    /// Spans that their parent did not wait for: left out of the critical path.
+    pub asynchronous: u64,
+    /// Spans that reach beyond their parent: cut to it.
+    pub cut: u64,
+    /// Spans that failed.
+    pub failed: u64,
+    /// Requests.
+    pub requests: u64,
+    /// Requests that take longer than a record can tell (two hours).
+    pub too_long: u64,
+}
+
+impl Counts {
+    /// What the user should know of, each with its number and what to do.
+    pub fn warnings(&self) -> Vec<String> {
+        let all = [
+            (
+                self.damaged,
+                "documents are damaged, cut off or of no known format, and were left out: OTLP (protobuf, JSON) and Jaeger's JSON are read",
+            ),
+            (
+                self.invalid,
+                "spans without a number, or with an end before their start, were left out: the program that wrote them is at fault",
+            ),
+            (
+                self.duplicates,
+                "spans came more than once and count once: an exporter repeats what was not acknowledged",
+            ),
+            (
+                self.late,
+                "spans came after their trace had been dealt with and were left out: a longer --grace waits for them",
+            ),
+            (
+                self.rootless,
+                "traces have no root and were left out: the span that began them was not recorded (head sampling, a service that does not export)",
+            ),
+            (
+                self.remote_roots,
+                "requests were begun by a caller that is not recorded: they count from the first span that is",
+            ),
+            (
+                self.orphans,
+                "spans are below one that is missing: their time counts as their nearest known caller's own",
+            ),
+            (
+                self.cycles,
+                "spans call themselves in a circle and were left out: the program that wrote them is at fault",
+            ),
+            (
+                self.too_long,
+                "requests take longer than two hours and were left out",
+            ),
+        ];
+        let told = all.iter().filter(|(count, _)| *count > 0);
+        told.map(|(count, what)| format!("{count} {what}"))
+            .collect()
+    }
+}

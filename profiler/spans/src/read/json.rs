@@ -1,0 +1,192 @@
+//! JSON documents one after the other: OTLP (as the Collector's file exporter writes it, a line each) and Jaeger's.
+
+use std::borrow::Cow;
+
+use serde::Deserialize;
+
+use super::{jaeger, otlp};
+use crate::convert::Converter;
+use crate::span::{Kind, Span};
+
+/// A document of either kind.
+#[derive(Deserialize)]
+struct Document<'a> {
+    #[serde(borrow, rename = "resourceSpans", alias = "resource_spans")]
+    otlp: Option<Vec<ResourceSpans<'a>>>,
+    #[serde(borrow, rename = "data")]
+    jaeger: Option<Vec<jaeger::Trace<'a>>>,
+}
+
+#[derive(Deserialize)]
+struct ResourceSpans<'a> {
+    #[serde(borrow, default)]
+    resource: Resource<'a>,
+    #[serde(
+        borrow,
+        default,
+        rename = "scopeSpans",
+        alias = "scope_spans",
+        alias = "instrumentationLibrarySpans"
+    )]
+    scope_spans: Vec<ScopeSpans<'a>>,
+}
+
+#[derive(Default, Deserialize)]
+struct Resource<'a> {
+    #[serde(borrow, default)]
+    attributes: Vec<KeyValue<'a>>,
+}
+
+#[derive(Deserialize)]
+struct KeyValue<'a> {
+    #[serde(borrow)]
+    key: Cow<'a, str>,
+    #[serde(borrow, default)]
+    value: AnyValue<'a>,
+}
+
+#[derive(Default, Deserialize)]
+struct AnyValue<'a> {
+    #[serde(borrow, rename = "stringValue", alias = "string_value")]
+    text: Option<Cow<'a, str>>,
+}
+
+#[derive(Deserialize)]
+struct ScopeSpans<'a> {
+    #[serde(borrow, default)]
+    spans: Vec<JsonSpan<'a>>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct JsonSpan<'a> {
+    #[serde(borrow, default)]
+    trace_id: Cow<'a, str>,
+    #[serde(borrow, default)]
+    span_id: Cow<'a, str>,
+    #[serde(borrow, default)]
+    parent_span_id: Option<Cow<'a, str>>,
+    #[serde(borrow, default)]
+    name: Cow<'a, str>,
+    #[serde(borrow, default)]
+    kind: Word<'a>,
+    #[serde(borrow, default)]
+    start_time_unix_nano: Word<'a>,
+    #[serde(borrow, default)]
+    end_time_unix_nano: Word<'a>,
+    #[serde(borrow, default)]
+    status: Status<'a>,
+}
+
+#[derive(Default, Deserialize)]
+struct Status<'a> {
+    #[serde(borrow, default)]
+    code: Word<'a>,
+}
+
+/// A number, as such or as text, or a name: writers differ.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Word<'a> {
+    Number(u64),
+    Text(#[serde(borrow)] Cow<'a, str>),
+    Other(serde::de::IgnoredAny),
+}
+
+impl Default for Word<'_> {
+    fn default() -> Self {
+        Word::Number(0)
+    }
+}
+
+impl Word<'_> {
+    fn number(&self) -> u64 {
+        match self {
+            Word::Number(number) => *number,
+            Word::Text(text) => text.parse().unwrap_or(0),
+            Word::Other(_) => 0,
+        }
+    }
+
+    fn kind(&self) -> Kind {
+        match self {
+            Word::Text(text) => match text.strip_prefix("SPAN_KIND_").unwrap_or_default() {
+                "SERVER" => Kind::Server,
+                "CLIENT" => Kind::Client,
+                "PRODUCER" => Kind::Producer,
+                "CONSUMER" => Kind::Consumer,
+                _ => otlp::kind(self.number() as i32),
+            },
+            _ => otlp::kind(self.number() as i32),
+        }
+    }
+
+    fn is_error(&self) -> bool {
+        matches!(self, Word::Text(text) if text == "STATUS_CODE_ERROR")
+            || self.number() == otlp::ERROR as u64
+    }
+}
+
+/// Reads documents. Behind one that is none the next line is tried.
+pub fn read(bytes: &[u8], into: &mut Converter, take: &mut dyn FnMut(Span, &mut Converter)) {
+    let mut rest = bytes;
+    while rest.iter().any(|byte| !byte.is_ascii_whitespace()) {
+        let mut documents = serde_json::Deserializer::from_slice(rest).into_iter::<Document<'_>>();
+        let read = documents.next();
+        let at = documents.byte_offset();
+        into.counts.documents += 1;
+        match read {
+            None => return,
+            Some(Ok(document)) => {
+                hand_on(document, into, take);
+                rest = &rest[at..];
+            }
+            Some(Err(_)) => {
+                into.counts.damaged += 1;
+                let line = rest.iter().skip(at).position(|&byte| byte == b'\n');
+                rest = line.map_or(&[], |line| &rest[at + line + 1..]);
+            }
+        }
+    }
+}
+
+fn hand_on(
+    document: Document<'_>,
+    into: &mut Converter,
+    take: &mut dyn FnMut(Span, &mut Converter),
+) {
+    let Document { otlp, jaeger } = document;
+    into.counts.damaged += u64::from(otlp.is_none() && jaeger.is_none());
+    for resource in otlp.iter().flatten() {
+        let attributes = &resource.resource.attributes;
+        let attribute = |name: &str| {
+            let known = attributes.iter().find(|known| known.key == name);
+            known.and_then(|known| known.value.text.as_deref())
+        };
+        let (service, clock) = otlp::place(attribute);
+        let clock = into.names.clock(&clock);
+        for span in resource.scope_spans.iter().flat_map(|scope| &scope.spans) {
+            let span = Span {
+                trace: hexadecimal(&span.trace_id),
+                id: hexadecimal(&span.span_id) as u64,
+                parent: span.parent_span_id.as_deref().map_or(0, hexadecimal) as u64,
+                operation: into.names.operation(service, &span.name),
+                clock,
+                kind: span.kind.kind(),
+                start_ns: span.start_time_unix_nano.number(),
+                end_ns: span.end_time_unix_nano.number(),
+                follows: false,
+                failed: span.status.code.is_error(),
+            };
+            take(span, into);
+        }
+    }
+    for trace in jaeger.iter().flatten() {
+        jaeger::take(trace, into, take);
+    }
+}
+
+/// A number in hexadecimal; 0 for anything else.
+pub fn hexadecimal(text: &str) -> u128 {
+    u128::from_str_radix(text, 16).unwrap_or(0)
+}

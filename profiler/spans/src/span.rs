@@ -1,0 +1,42 @@
+//! A span as every format tells it.
+
+/// What a span is to its neighbours (OpenTelemetry's SpanKind).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Kind {
+    /// Work inside a service.
+    #[default]
+    Internal,
+    /// A service answers a call.
+    Server,
+    /// A call to another service, or to a database.
+    Client,
+    /// A message is sent; nobody waits for what becomes of it.
+    Producer,
+    /// A message is taken up.
+    Consumer,
+}
+
+/// One span.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Span {
+    /// The trace it is of.
+    pub trace: u128,
+    /// Its own number; not 0.
+    pub id: u64,
+    /// The span that caused it; 0 for none.
+    pub parent: u64,
+    /// The operation: a number of [`crate::names::Names`].
+    pub operation: u32,
+    /// Whose clock its times are of: a number of [`crate::names::Names`].
+    pub clock: u32,
+    /// What it is to its neighbours.
+    pub kind: Kind,
+    /// Nanoseconds since 1970, by that clock.
+    pub start_ns: u64,
+    /// The same of its end.
+    pub end_ns: u64,
+    /// It follows from its parent, which does not wait for it (OpenTracing's FOLLOWS_FROM).
+    pub follows: bool,
+    /// It failed.
+    pub failed: bool,
+}

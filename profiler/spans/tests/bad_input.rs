@@ -1,0 +1,200 @@
+//! Whatever comes, nothing stops: it is counted, and the rest is analysed.
+
+mod support;
+
+use evenkeel_spans::critical;
+use evenkeel_spans::tree::Forest;
+use evenkeel_spans::{Converter, Counts, Kind, Span, Traces, read};
+use proptest::prelude::*;
+use support::*;
+
+fn read(bytes: &[u8]) -> (usize, Counts) {
+    let (mut converter, mut traces) = (Converter::default(), Traces::default());
+    read::content(bytes, &mut converter, &mut |span, into| {
+        traces.add(span, 0, &mut into.counts);
+    });
+    let requests = converter.convert(traces.finish());
+    (requests.len(), converter.counts)
+}
+
+fn span(id: u64, parent: u64, start_ns: u64, end_ns: u64) -> Span {
+    Span {
+        trace: 1,
+        id,
+        parent,
+        start_ns,
+        end_ns,
+        ..Span::default()
+    }
+}
+
+/// The path's spans by id with their times, the root first.
+fn path(spans: Vec<Span>) -> (Vec<(u64, u64, u64)>, Counts) {
+    let mut counts = Counts::default();
+    let forest = Forest::new(spans, &mut counts);
+    let path = critical::path(&forest, forest.roots[0], &mut counts);
+    let told = path.iter().map(|call| {
+        let id = forest.spans[call.span as usize].id;
+        (id, call.start_ns, call.end_ns)
+    });
+    (told.collect(), counts)
+}
+
+/// By hand: 1 calls 2 (100 to 300) and 3 (120 to 500) at once, then 4 (500 to 800), which begins a moment before 3 ends; 5 goes on after 1.
+#[test]
+fn critical_paths() {
+    let mut late = span(5, 1, 700, 2000);
+    late.kind = Kind::Internal;
+    let spans = vec![
+        span(1, 0, 0, 1000),
+        span(2, 1, 100, 300),
+        span(3, 1, 120, 505),
+        span(4, 1, 500, 800),
+        late,
+    ];
+    let (found, counts) = path(spans.clone());
+    assert_eq!(found, [(1, 0, 1000), (4, 500, 800), (3, 120, 500)]);
+    assert_eq!(counts.asynchronous, 1);
+    // A server outlives the client that gave up on it: it was waited for until then.
+    let mut answered = spans;
+    answered[0].kind = Kind::Client;
+    answered[4].kind = Kind::Server;
+    let (found, counts) = path(answered);
+    assert_eq!(found, [(1, 0, 1000), (5, 700, 1000), (3, 120, 505)]);
+    assert_eq!((counts.asynchronous, counts.cut), (0, 1));
+}
+
+#[test]
+fn broken_traces() {
+    let (spans, _) = shop(10, 1, |_| 0);
+    let mut broken = spans.clone();
+    // A trace whose root names a parent in a circle, one that calls itself, one that ends before it starts, one without a number.
+    let of = |number: u128| move |span: &&mut Made| span.trace & 0xff == number;
+    let root = broken.iter_mut().find(of(1)).unwrap();
+    root.parent = root.id + 1;
+    let alone = broken.iter_mut().filter(of(2)).next_back().unwrap();
+    alone.parent = alone.id;
+    let backwards = broken.iter_mut().filter(of(3)).next_back().unwrap();
+    (backwards.start, backwards.end) = (backwards.end, backwards.start);
+    broken.iter_mut().filter(of(4)).next_back().unwrap().id = 0;
+    broken.push(spans[spans.len() - 1].clone());
+    let (requests, counts) = read(&json(&broken));
+    assert_eq!(requests, 9);
+    assert_eq!(
+        (counts.rootless, counts.invalid, counts.duplicates),
+        (1, 2, 1),
+        "{counts:?}"
+    );
+    assert!(counts.cycles > 1, "{counts:?}");
+    for bytes in [
+        &b"{\"resourceSpans\":7}\n"[..],
+        b"[1,2]",
+        b"{\"version\":9}",
+        b"PGDMP",
+    ] {
+        let (requests, counts) = read(bytes);
+        assert_eq!(
+            (requests, counts.damaged),
+            (0, 1),
+            "{}",
+            String::from_utf8_lossy(bytes)
+        );
+    }
+    assert_eq!(read(b""), (0, Counts::default()));
+    // A damaged line among good ones costs itself.
+    let lines = [
+        json(&spans[..20]),
+        b"\n{\"resourceSpans\":[{\"sc\n".to_vec(),
+        json(&spans[20..]),
+    ]
+    .concat();
+    let (requests, counts) = read(&lines);
+    assert_eq!((requests, counts.damaged), (10, 1));
+}
+
+/// Files cut anywhere: what comes before is used, and that something is missing is counted.
+#[test]
+fn cut_files() {
+    let (spans, _) = shop(4, 2, |_| 0);
+    let frames: Vec<u8> = spans
+        .chunks(5)
+        .flat_map(|some| framed(&protobuf(some)))
+        .collect();
+    let lines: Vec<u8> = spans
+        .chunks(5)
+        .flat_map(|some| [json(some), b"\n".to_vec()].concat())
+        .collect();
+    for whole in [frames.clone(), lines, gzip(&frames)] {
+        let (all, counts) = read(&whole);
+        assert_eq!((all, counts.damaged), (4, 0));
+        let mut most = 0;
+        for length in (1..whole.len()).step_by(13) {
+            let (some, counts) = read(&whole[..length]);
+            assert!(some <= 4 && counts.spans <= spans.len() as u64);
+            most = most.max(some);
+        }
+        assert!(most >= 1, "some of a cut file is used");
+    }
+}
+
+/// A hundred thousand spans in one trace: side by side, and each within the one before.
+#[test]
+fn large_traces() {
+    const MANY: u64 = 100_000;
+    let wide = (2..MANY).map(|id| span(id, 1, 10 * id, 10 * id + 15));
+    let wide = [span(1, 0, 1, 20 * MANY)].into_iter().chain(wide).collect();
+    let deep = (1..MANY)
+        .map(|id| span(id, id - 1, id, 3 * MANY - id))
+        .collect();
+    for (spans, most) in [(wide, MANY as usize), (deep, MANY as usize)] {
+        let mut converter = Converter::default();
+        let spans: Vec<Span> = spans;
+        converter.names.operation("a", "b");
+        let requests = converter.convert(vec![spans]);
+        assert_eq!(requests.len(), 1);
+        let calls = requests[0]
+            .records
+            .iter()
+            .filter(|record| record.is_call())
+            .count();
+        assert!(calls > MANY as usize / 3 && calls <= most, "{calls}");
+    }
+}
+
+proptest! {
+    /// Paths partition their request whatever the spans are: calls nest, and none overlaps its neighbour.
+    #[test]
+    fn paths_nest(raw in prop::collection::vec((0u64..20, 1u64..100, 0u64..60, 0u8..5, any::<bool>()), 1..40)) {
+        let kinds = [Kind::Internal, Kind::Server, Kind::Client, Kind::Producer, Kind::Consumer];
+        let mut spans: Vec<Span> = (2..).zip(&raw).map(|(id, &(parent, start, length, kind, follows))| Span {
+            kind: kinds[usize::from(kind)],
+            follows,
+            ..span(id, 1 + parent % (id - 1), start, start + length)
+        }).collect();
+        spans.push(span(1, 0, 1, 120));
+        let mut counts = Counts::default();
+        let forest = Forest::new(spans, &mut counts);
+        let path = critical::path(&forest, forest.roots[0], &mut counts);
+        let mut until: Vec<u64> = path.iter().map(|call| call.end_ns).collect();
+        for (at, call) in path.iter().enumerate().skip(1) {
+            let within = call.within as usize;
+            prop_assert!(within < at && call.start_ns <= call.end_ns);
+            prop_assert!(path[within].start_ns <= call.start_ns && call.end_ns <= until[within]);
+            until[within] = call.start_ns;
+        }
+    }
+
+    #[test]
+    fn any_bytes(bytes in prop::collection::vec(any::<u8>(), 0..300), prefix in prop::sample::select(vec![&b""[..], b"{", b"{\"data\":[", b"\x0a", b"\x1f\x8b\x08", b"\0\0\0\x20"])) {
+        read(&[prefix, &bytes].concat());
+    }
+
+    #[test]
+    fn any_damage(at in 0usize..4000, byte: u8, as_json: bool) {
+        let (spans, _) = shop(3, 4, |_| 0);
+        let mut bytes = if as_json { json(&spans) } else { protobuf(&spans) };
+        let place = at % bytes.len();
+        bytes[place] = byte;
+        read(&bytes);
+    }
+}
