@@ -16,6 +16,7 @@ mod report;
 mod signals;
 mod simulate;
 mod spans;
+mod tune;
 mod values;
 
 use std::process::ExitCode;
@@ -48,6 +49,7 @@ enum Command {
     Spans(spans::Arguments),
     Bench(bench::Arguments),
     Simulate(simulate::Arguments),
+    Tune(Box<tune::Arguments>),
     Experiments(experiments::Arguments),
     Completions(packaging::Completions),
     Man(packaging::Pages),
@@ -69,6 +71,7 @@ fn main() -> ExitCode {
         Command::Spans(arguments) => spans::run(arguments),
         Command::Bench(arguments) => bench::run(arguments),
         Command::Simulate(arguments) => simulate::run(arguments),
+        Command::Tune(arguments) => tune::run(*arguments),
         Command::Experiments(arguments) => experiments::run(arguments),
         Command::Completions(arguments) => packaging::completions(&arguments, Cli::command()),
         Command::Man(arguments) => packaging::pages(&arguments, Cli::command()),

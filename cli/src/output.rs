@@ -24,6 +24,9 @@ pub enum Failure {
     /// An experiment.
     #[error(transparent)]
     Experiment(#[from] evenkeel_experiments::Error),
+    /// A tuner.
+    #[error(transparent)]
+    Tune(#[from] evenkeel_tune::Error),
     /// An export.
     #[error(transparent)]
     Export(evenkeel_export::Error),

@@ -82,7 +82,10 @@ pub fn benchmark(
 }
 
 /// A testbed as the settings ask for it.
-pub(crate) fn set(
+///
+/// # Errors
+/// Settings make no sense, or the target cannot be used.
+pub fn set(
     settings: &Settings,
     progress: &dyn Progress,
     interrupted: &AtomicBool,
@@ -96,7 +99,7 @@ pub(crate) fn set(
 }
 
 /// Reports the course of a run and keeps raw latencies, if they are wanted.
-pub(crate) struct Watcher<'a> {
+pub struct Watcher<'a> {
     progress: &'a dyn Progress,
     saturating: bool,
     /// The file for raw latencies and the window they are related to.
@@ -104,7 +107,9 @@ pub(crate) struct Watcher<'a> {
 }
 
 impl<'a> Watcher<'a> {
-    pub(crate) fn new(progress: &'a dyn Progress) -> Watcher<'a> {
+    /// Which keeps nothing.
+    #[must_use]
+    pub fn new(progress: &'a dyn Progress) -> Watcher<'a> {
         Watcher {
             progress,
             saturating: false,
@@ -113,7 +118,10 @@ impl<'a> Watcher<'a> {
     }
 
     /// The saturation of a testbed.
-    pub(crate) fn saturation_per_s(
+    ///
+    /// # Errors
+    /// See [`Testbed::saturation_per_s`].
+    pub fn saturation_per_s(
         &mut self,
         testbed: &mut Testbed,
         settings: &Settings,

@@ -223,7 +223,8 @@ fn in_turn(
 }
 
 /// A random order of `0..count` (Fisher and Yates).
-fn drawn_order(count: usize, seed: u64, round: u32) -> Vec<usize> {
+#[must_use]
+pub fn drawn_order(count: usize, seed: u64, round: u32) -> Vec<usize> {
     let mut draws = Draws::new(seed ^ u64::from(round).rotate_left(32));
     let mut order: Vec<usize> = (0..count).collect();
     for at in (1..count).rev() {
@@ -233,11 +234,12 @@ fn drawn_order(count: usize, seed: u64, round: u32) -> Vec<usize> {
 }
 
 /// What the load of a round is relative to.
-#[derive(Clone, Copy)]
-struct RoundLoad {
-    saturation_per_s: Option<f64>,
+#[derive(Clone, Copy, Debug, Default)]
+pub struct RoundLoad {
+    /// The saturation, where the load is a part of one.
+    pub saturation_per_s: Option<f64>,
     /// Arrivals at this rate, in place of what the configuration says.
-    open_rate_per_s: Option<f64>,
+    pub open_rate_per_s: Option<f64>,
 }
 
 /// A round in which all configurations are measured at the same time.
@@ -303,30 +305,52 @@ impl Contestant {
         observer: &mut dyn Observer,
         interrupted: &AtomicBool,
     ) -> Result<(), Error> {
-        let mut plan = self.settings.plan(load.saturation_per_s);
-        if let Some(rate_per_s) = load.open_rate_per_s {
-            plan.load = self.settings.open_loop(rate_per_s);
-        }
-        plan.seed = plan.seed.wrapping_add(round.into());
-        let measured = self.testbed.run(&plan, interrupted, observer)?;
-        let workload = self.testbed.workload();
-        let types: Vec<&str> = workload
-            .transactions()
-            .iter()
-            .map(|kind| kind.name)
-            .collect();
-        let config = self.settings.config(workload, &plan, load.saturation_per_s);
-        let target = self.testbed.target();
-        self.rounds.push(Report::new(
-            workload.name(),
-            target,
-            config,
-            &types,
-            &measured,
-            Consistency::Unchecked,
-        ));
+        let report = measure(
+            &self.settings,
+            &mut self.testbed,
+            round,
+            load,
+            observer,
+            interrupted,
+        )?;
+        self.rounds.push(report);
         Ok(())
     }
+}
+
+/// One run of `settings` on a testbed; runs of the same round have the same arrivals.
+///
+/// # Errors
+/// See [`Testbed::run`].
+pub fn measure(
+    settings: &Settings,
+    testbed: &mut Testbed,
+    round: u32,
+    load: RoundLoad,
+    observer: &mut dyn Observer,
+    interrupted: &AtomicBool,
+) -> Result<Report, Error> {
+    let mut plan = settings.plan(load.saturation_per_s);
+    if let Some(rate_per_s) = load.open_rate_per_s {
+        plan.load = settings.open_loop(rate_per_s);
+    }
+    plan.seed = plan.seed.wrapping_add(round.into());
+    let measured = testbed.run(&plan, interrupted, observer)?;
+    let workload = testbed.workload();
+    let types: Vec<&str> = workload
+        .transactions()
+        .iter()
+        .map(|kind| kind.name)
+        .collect();
+    let config = settings.config(workload, &plan, load.saturation_per_s);
+    Ok(Report::new(
+        workload.name(),
+        testbed.target(),
+        config,
+        &types,
+        &measured,
+        Consistency::Unchecked,
+    ))
 }
 
 /// Checks the data of each configuration, and leaves out rounds that not all have: those the user stopped.

@@ -39,7 +39,7 @@ mod in_flight;
 pub mod formats;
 pub mod metrics;
 pub mod page;
-mod paired;
+pub mod paired;
 pub mod progress;
 mod raw;
 pub mod report;
@@ -54,7 +54,7 @@ pub mod testbed;
 mod transaction;
 pub mod workload;
 
-pub use benchmark::{Recorded, benchmark};
-pub use comparison::{Comparison, compare};
+pub use benchmark::{Recorded, Watcher, benchmark, set};
+pub use comparison::{Comparison, RoundLoad, compare, drawn_order, measure};
 pub use error::Error;
 pub use settings::Settings;

@@ -131,7 +131,8 @@ impl Settings {
     }
 
     /// How the testbed is set.
-    pub(crate) fn setting(&self) -> Setting {
+    #[must_use]
+    pub fn setting(&self) -> Setting {
         let processors = std::thread::available_parallelism().map_or(1, |n| n.get());
         Setting {
             clients: self.clients as usize,
@@ -145,7 +146,7 @@ impl Settings {
     ///
     /// # Errors
     /// It does not start or does not answer, or a setting is not one of it.
-    pub(crate) fn open_target(&self) -> Result<Target, Error> {
+    pub fn open_target(&self) -> Result<Target, Error> {
         self.target.open(&Opening {
             clients: self.clients as usize,
             settings: &self.target_settings,

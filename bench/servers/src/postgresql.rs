@@ -143,6 +143,10 @@ impl server::Site for Site {
             .status()
             .is_ok_and(|status| status.success())
     }
+
+    fn setting(&self, name: &str, value: &str) -> Vec<OsString> {
+        vec!["-c".into(), format!("{name}={value}").into()]
+    }
 }
 
 impl RunningServer<Site> {

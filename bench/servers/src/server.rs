@@ -57,6 +57,12 @@ impl Kind {
 pub trait Site: Debug {
     /// Whether it answers.
     fn answers(&self) -> bool;
+
+    /// The arguments that set a setting of its configuration; none where it has no such arguments.
+    fn setting(&self, name: &str, value: &str) -> Vec<OsString> {
+        let _ = (name, value);
+        Vec::new()
+    }
 }
 
 /// A server with configuration and data in a folder of its own, not started yet. Dropping it removes the folder.
@@ -247,5 +253,20 @@ impl<S: Site> RunningServer<S> {
         let site = &self.site;
         self.running
             .restart(self.launch.clone(), wrap, &|| site.answers())
+    }
+
+    /// Stops the server and starts it again on the same data, with these settings on top of those it was prepared with. They
+    /// are forgotten by the next restart.
+    ///
+    /// # Errors
+    /// Those of [`Self::restart`]; after one the server does not run, and can be restarted with other settings.
+    pub fn restart_with(&mut self, settings: &[(String, String)]) -> Result<(), ServerError> {
+        let site = &self.site;
+        let mut launch = self.launch.clone();
+        let added = settings
+            .iter()
+            .flat_map(|(name, value)| site.setting(name, value));
+        launch.args.extend(added);
+        self.running.restart(launch, None, &|| site.answers())
     }
 }

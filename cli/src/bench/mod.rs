@@ -1,7 +1,7 @@
 //! `evenkeel bench`.
 
 mod compare;
-mod options;
+pub mod options;
 mod values;
 
 use std::path::PathBuf;
@@ -17,7 +17,7 @@ use crate::signals;
 use options::Options;
 
 /// Exit code when the data is not as the workload allows.
-const INCONSISTENT: u8 = 1;
+pub const INCONSISTENT: u8 = 1;
 
 /// Put a workload's load on the embedded store, PostgreSQL, MariaDB or SQLite and measure its latency
 ///
@@ -119,7 +119,7 @@ fn ended(consistent: bool) -> ExitCode {
 
 /// A client of a server has an event loop and a connection, which are four descriptors; the usual limit of 1024 is meant for
 /// programs that use `select`. Where it cannot be raised, connecting says so.
-fn raise_descriptor_limit() {
+pub fn raise_descriptor_limit() {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
     let limit = getrlimit(Resource::Nofile);
     let _ = setrlimit(

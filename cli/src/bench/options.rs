@@ -105,11 +105,20 @@ impl Options {
     ///
     /// # Errors
     /// No workload is named, or the target is not known.
-    pub fn settings(self) -> Result<Settings, Failure> {
+    pub fn settings(mut self) -> Result<Settings, Failure> {
         let unnamed = || {
             let names = catalogue::NAMES.join(", ");
             Failure::Usage(format!("name a workload: {names}"))
         };
+        let workload = self.workload.take().ok_or_else(unnamed)?;
+        self.settings_of(workload)
+    }
+
+    /// What they ask for beside the workload.
+    ///
+    /// # Errors
+    /// The target is not known.
+    pub fn settings_of(self, workload: String) -> Result<Settings, Failure> {
         let pace = match (self.rate, self.load) {
             (Some(rate), _) => Pace::Rate(rate),
             (None, Some(load)) => Pace::Load(load),
@@ -118,7 +127,7 @@ impl Options {
             },
         };
         Ok(Settings {
-            workload: self.workload.ok_or_else(unnamed)?,
+            workload,
             scale: self.scale,
             options: self.options,
             seed: self.seed,

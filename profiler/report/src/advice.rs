@@ -77,6 +77,9 @@ pub struct Pattern {
     /// Whoever is waited for owns something: what the owner does meanwhile is said.
     #[serde(default)]
     pub owner: bool,
+    /// Settings of the server that may help, the best first, as `evenkeel tune` knows them.
+    #[serde(default)]
+    pub knobs: Vec<String>,
     /// What helps, the best first.
     pub advice: Vec<Advice>,
 }
@@ -132,6 +135,21 @@ pub fn server_of(target: &str) -> Option<&'static Server> {
         let runs = |server: &&Server| server.programs.iter().any(|known| known == program);
         servers().iter().find(runs)
     })
+}
+
+/// The settings that a profile's findings point at, those of the largest finding first.
+pub fn knobs(profile: &Profile) -> Vec<&'static str> {
+    let Some(server) = server_of(&profile.target) else {
+        return Vec::new();
+    };
+    let patterns = profile.findings.iter().filter_map(|finding| server.pattern(finding));
+    let mut knobs: Vec<&str> = Vec::new();
+    for knob in patterns.flat_map(|pattern| &pattern.knobs) {
+        if !knobs.contains(&knob.as_str()) {
+            knobs.push(knob);
+        }
+    }
+    knobs
 }
 
 /// Adds to each finding what it means and what helps, where its server and its pattern are known.

@@ -9,9 +9,11 @@ pub mod postgres;
 pub mod sql;
 pub mod sqlite;
 
+use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
+use evenkeel_servers::{RunningMariaDb, RunningPostgreSql};
 use evenkeel_store::{Store, StoreError, TransactionOptions};
 use evenkeel_workloads::interface::{Error as Failure, complete};
 
@@ -63,6 +65,48 @@ impl From<sqlite::Target> for Target {
     }
 }
 
+/// A row whose values are text; none for NULL.
+pub type TextRow = Vec<Option<String>>;
+
+/// A server of the target's own.
+pub enum PrivateServer<'a> {
+    /// A PostgreSQL.
+    Postgres(&'a mut RunningPostgreSql),
+    /// A MariaDB.
+    MariaDb(&'a mut RunningMariaDb),
+}
+
+impl PrivateServer<'_> {
+    /// Stops it and starts it again with these settings on top of those it was started with at first.
+    ///
+    /// # Errors
+    /// See [`evenkeel_servers::RunningServer::restart_with`].
+    pub fn restart_with(&mut self, settings: &[(String, String)]) -> Result<(), Error> {
+        Ok(match self {
+            PrivateServer::Postgres(server) => server.restart_with(settings)?,
+            PrivateServer::MariaDb(server) => server.restart_with(settings)?,
+        })
+    }
+
+    /// Its process, while it runs.
+    #[must_use]
+    pub fn pid(&self) -> Option<u32> {
+        match self {
+            PrivateServer::Postgres(server) => server.pid(),
+            PrivateServer::MariaDb(server) => server.pid(),
+        }
+    }
+
+    /// Its folder.
+    #[must_use]
+    pub fn folder(&self) -> &Path {
+        match self {
+            PrivateServer::Postgres(server) => server.folder(),
+            PrivateServer::MariaDb(server) => server.folder(),
+        }
+    }
+}
+
 impl Target {
     /// Its name with version, for reports and messages.
     #[must_use]
@@ -72,6 +116,44 @@ impl Target {
             Target::Postgres(target) => target.name(),
             Target::MariaDb(target) => target.name(),
             Target::Sqlite(target) => target.name(),
+        }
+    }
+
+    /// The rows that some SQL returns, as text, on a connection of its own.
+    ///
+    /// # Errors
+    /// What the target says; [`Error::Setting`] where it speaks no SQL over a connection.
+    pub fn rows(&self, sql: &str) -> Result<Vec<TextRow>, Error> {
+        match self {
+            Target::Postgres(target) => {
+                runtime()?.block_on(async { target.connect().await?.text_rows(sql).await })
+            }
+            Target::MariaDb(target) => {
+                runtime()?.block_on(async { target.connect().await?.text_rows(sql).await })
+            }
+            Target::Embedded(_) | Target::Sqlite(_) => Err(Error::Setting(format!(
+                "{} is not asked by SQL over a connection",
+                self.name()
+            ))),
+        }
+    }
+
+    /// The private server behind it, to be restarted or profiled.
+    pub fn server(&mut self) -> Option<PrivateServer<'_>> {
+        match self {
+            Target::Postgres(target) => target.private_mut().map(PrivateServer::Postgres),
+            Target::MariaDb(target) => target.private_mut().map(PrivateServer::MariaDb),
+            Target::Embedded(_) | Target::Sqlite(_) => None,
+        }
+    }
+
+    /// Variables by which clients of the server's own find it, and for others the directory of its socket or its host, and its port.
+    #[must_use]
+    pub fn environment(&self) -> Vec<(&'static str, String)> {
+        match self {
+            Target::Postgres(target) => target.environment(),
+            Target::MariaDb(target) => target.environment(),
+            Target::Embedded(_) | Target::Sqlite(_) => Vec::new(),
         }
     }
 

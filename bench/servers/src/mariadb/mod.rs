@@ -164,6 +164,10 @@ impl server::Site for Site {
             .stderr(Stdio::null());
         command.status().is_ok_and(|status| status.success())
     }
+
+    fn setting(&self, name: &str, value: &str) -> Vec<OsString> {
+        vec![format!("--{name}={value}").into()]
+    }
 }
 
 impl Site {

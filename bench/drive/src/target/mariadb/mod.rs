@@ -10,7 +10,7 @@ use evenkeel_workloads::interface::{Batch, Schema, Statement, Table};
 use evenkeel_workloads::sql::{Dialect, create_table};
 use futures_util::stream;
 use mysql_async::prelude::Queryable;
-use mysql_async::{Conn, Opts, OptsBuilder};
+use mysql_async::{Conn, Opts, OptsBuilder, Value};
 
 use super::sql::{Found, SqlLink, SqlTarget};
 use crate::Error;
@@ -113,6 +113,28 @@ impl Target {
     #[must_use]
     pub fn folder(&self) -> Option<&Path> {
         self.private.as_ref().map(RunningMariaDb::folder)
+    }
+
+    pub(super) fn private_mut(&mut self) -> Option<&mut RunningMariaDb> {
+        self.private.as_mut()
+    }
+
+    /// The variables of MariaDB's own clients, and names for what these have none for.
+    pub(super) fn environment(&self) -> Vec<(&'static str, String)> {
+        let text = |text: Option<&str>| text.unwrap_or_default().to_owned();
+        let mut variables = vec![
+            ("MYSQL_UNIX_PORT", text(self.options.socket())),
+            ("MYSQL_PWD", text(self.options.pass())),
+            ("EVENKEEL_USER", text(self.options.user())),
+            ("EVENKEEL_DATABASE", text(self.options.db_name())),
+        ];
+        if self.options.socket().is_none() {
+            variables.push(("MYSQL_HOST", self.options.ip_or_hostname().to_owned()));
+            let port = self.options.tcp_port().to_string();
+            variables.push(("MYSQL_TCP_PORT", port));
+        }
+        variables.retain(|(_, value)| !value.is_empty());
+        variables
     }
 
     /// `MariaDB 10.11.6` or `MySQL 8.0.36`.
@@ -250,6 +272,19 @@ impl SqlLink for Link {
 }
 
 impl Link {
+    /// The rows of a query as text.
+    pub(super) async fn text_rows(&mut self, sql: &str) -> Result<Vec<super::TextRow>, Error> {
+        let rows: Result<Vec<mysql_async::Row>, _> = self.connection().query(sql).await;
+        let rows = rows.map_err(|error| self.refusal(sql, &error))?;
+        let text = |value: Value| match value {
+            Value::NULL => None,
+            Value::Bytes(bytes) => Some(String::from_utf8_lossy(&bytes).into_owned()),
+            other => Some(other.as_sql(true).trim_matches('\'').to_owned()),
+        };
+        let row = |row: mysql_async::Row| row.unwrap().into_iter().map(text).collect();
+        Ok(rows.into_iter().map(row).collect())
+    }
+
     /// `LOAD DATA LOCAL` of a file that exists only here.
     async fn send_file(&mut self, table: &Table, text: String) -> Result<(), Error> {
         let sql = format!(

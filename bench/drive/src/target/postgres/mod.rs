@@ -12,7 +12,7 @@ use evenkeel_workloads::interface::{Batch, ColumnType, Schema, Statement, Table,
 use evenkeel_workloads::sql::{Dialect, create_table};
 use tokio_postgres::binary_copy::BinaryCopyInWriter;
 use tokio_postgres::types::Type;
-use tokio_postgres::{Client, Config, NoTls};
+use tokio_postgres::{Client, Config, NoTls, SimpleQueryMessage};
 
 use super::sql::{Found, SqlLink, SqlTarget};
 use crate::Error;
@@ -88,6 +88,33 @@ impl Target {
     #[must_use]
     pub fn folder(&self) -> Option<&Path> {
         self.private.as_ref().map(RunningPostgreSql::folder)
+    }
+
+    pub(super) fn private_mut(&mut self) -> Option<&mut RunningPostgreSql> {
+        self.private.as_mut()
+    }
+
+    /// The variables of PostgreSQL's own clients.
+    pub(super) fn environment(&self) -> Vec<(&'static str, String)> {
+        let host = match self.config.get_hosts().first() {
+            Some(tokio_postgres::config::Host::Tcp(host)) => host.clone(),
+            Some(tokio_postgres::config::Host::Unix(path)) => path.display().to_string(),
+            None => String::new(),
+        };
+        let port = self.config.get_ports().first().copied().unwrap_or(5432);
+        let text = |text: Option<&str>| text.unwrap_or_default().to_owned();
+        let mut variables = vec![
+            ("PGHOST", host),
+            ("PGPORT", port.to_string()),
+            ("PGUSER", text(self.config.get_user())),
+            ("PGDATABASE", text(self.config.get_dbname())),
+        ];
+        if let Some(password) = self.config.get_password() {
+            let password = String::from_utf8_lossy(password).into_owned();
+            variables.push(("PGPASSWORD", password));
+        }
+        variables.retain(|(_, value)| !value.is_empty());
+        variables
     }
 
     fn version(&self) -> Result<String, Error> {
@@ -202,6 +229,20 @@ impl SqlLink for Link {
 }
 
 impl Link {
+    /// The rows of a query as text.
+    pub(super) async fn text_rows(&mut self, sql: &str) -> Result<Vec<super::TextRow>, Error> {
+        let messages = self.client.simple_query(sql).await;
+        let messages = messages.map_err(|error| self.refusal(sql, &error))?;
+        let row = |message: &SimpleQueryMessage| match message {
+            SimpleQueryMessage::Row(row) => {
+                let text = |at| row.get(at).map(str::to_owned);
+                Some((0..row.len()).map(text).collect())
+            }
+            _ => None,
+        };
+        Ok(messages.iter().filter_map(row).collect())
+    }
+
     /// Sends batches of one table by `COPY` in its binary form.
     async fn copy(
         &mut self,

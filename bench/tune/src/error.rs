@@ -1,0 +1,91 @@
+//! What can go wrong, each with what to do about it.
+
+use std::path::PathBuf;
+
+/// Why nothing could be tuned.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// Arguments that make no sense, or not together.
+    #[error("{0}")]
+    Setting(String),
+    /// The load, or the target under it.
+    #[error(transparent)]
+    Drive(#[from] evenkeel_drive::Error),
+    /// The account may not change settings.
+    #[error("{user} may not change settings of {target}: {reason}; {remedy}")]
+    NoRights {
+        /// Who asked.
+        user: String,
+        /// The server.
+        target: String,
+        /// What it said.
+        reason: String,
+        /// What to do.
+        remedy: &'static str,
+    },
+    /// The profiler could not see the intervals that are to be made better.
+    #[error("the intervals of the load cannot be measured: {0}")]
+    Profile(String),
+    /// The command that is the load failed.
+    #[error("the load `{command}` failed ({status}):\n{output}")]
+    Load {
+        /// It.
+        command: String,
+        /// How it ended.
+        status: String,
+        /// The end of what it wrote.
+        output: String,
+    },
+    /// An earlier run was cut short.
+    #[error(
+        "an earlier run was cut short and left settings of {target} changed (written down in {}); put them back first: evenkeel tune --restore --target {target}",
+        journal.display()
+    )]
+    Unrestored {
+        /// The server.
+        target: String,
+        /// What was changed.
+        journal: PathBuf,
+    },
+    /// Somebody else is at work.
+    #[error("another evenkeel tune is at work on {0}; wait for its end")]
+    Busy(String),
+    /// What was changed could not be put back.
+    #[error(
+        "{reason}\nNot put back are {left}: they are written down in {}; once the server answers: evenkeel tune --restore --target {target}",
+        journal.display()
+    )]
+    NotRestored {
+        /// What stood in the way.
+        reason: String,
+        /// Settings and what they were.
+        left: String,
+        /// Where that is written down.
+        journal: PathBuf,
+        /// The server.
+        target: String,
+    },
+    /// A file, or another step of the system.
+    #[error("cannot {action}: {source}")]
+    System {
+        /// What was tried.
+        action: String,
+        /// Why it failed.
+        source: std::io::Error,
+    },
+}
+
+/// Names the step that an `io::Error` comes from.
+pub(crate) trait During<T> {
+    fn during(self, action: impl FnOnce() -> String) -> Result<T, Error>;
+}
+
+impl<T> During<T> for std::io::Result<T> {
+    fn during(self, action: impl FnOnce() -> String) -> Result<T, Error> {
+        self.map_err(|source| Error::System {
+            action: action(),
+            source,
+        })
+    }
+}

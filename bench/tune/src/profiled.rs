@@ -1,0 +1,231 @@
+//! The profiler on a server while its load runs: what is to blame before and after, and, where the load is a command of the
+//! user's, how long intervals take.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
+
+use evenkeel_analysis::profile::Profile;
+use evenkeel_drive::target::Target;
+use evenkeel_report::advice;
+use evenkeel_session::presets::Preset;
+use evenkeel_session::profile::{IntervalSelector, Planting};
+use evenkeel_session::refine::Limits;
+use evenkeel_session::{Event, Observer, Settings, Subject};
+use serde::Serialize;
+
+use crate::error::Error;
+use crate::knobs::Kind;
+use crate::objective::{Run, third_norm};
+
+/// Findings that a result shows.
+const SHOWN: usize = 5;
+
+/// A finding, as far as a result shows it.
+#[derive(Clone, Debug, Serialize)]
+pub struct Blame {
+    /// `LWLockAcquireOrWait called by XLogFlush`.
+    pub headline: String,
+    /// Cov(x, L) / Var(L), x being its time.
+    pub share: f64,
+    /// Standard error of the share.
+    pub se: f64,
+    /// Mean time an interval.
+    pub mean_ns: f64,
+    /// What it is in the server's terms, where that is known.
+    pub means: Option<String>,
+}
+
+/// What a profile says.
+#[derive(Clone, Debug, Serialize)]
+pub struct Blamed {
+    /// The interval that was profiled.
+    pub interval: String,
+    /// How many there were.
+    pub intervals: u64,
+    /// Their mean.
+    pub mean_ns: f64,
+    /// Their standard deviation.
+    pub sd_ns: f64,
+    /// Findings, the largest first.
+    pub findings: Vec<Blame>,
+    /// Settings that the findings point at, those of the largest first.
+    pub points_at: Vec<String>,
+}
+
+impl Blamed {
+    /// What a profile says.
+    #[must_use]
+    pub fn of(mut profile: Profile) -> Blamed {
+        let points_at = advice::knobs(&profile).into_iter().map(str::to_owned).collect();
+        advice::add(&mut profile);
+        let findings = profile.findings.iter().take(SHOWN).map(|finding| Blame {
+            headline: finding.headline.clone(),
+            share: finding.share,
+            se: finding.se,
+            mean_ns: finding.mean_ns,
+            means: finding.means.clone(),
+        });
+        Blamed {
+            interval: profile.interval.clone(),
+            intervals: profile.intervals,
+            mean_ns: profile.mean_ns,
+            sd_ns: profile.sd_ns,
+            findings: findings.collect(),
+            points_at,
+        }
+    }
+}
+
+/// How intervals are found.
+#[derive(Clone, Debug)]
+pub struct Watched {
+    /// The server's process, the first where it has several.
+    pub pid: i32,
+    /// An interval of the server's preset, or one as `evenkeel attach` takes it; the preset's transaction without it.
+    pub interval: Option<String>,
+    /// The server.
+    pub kind: Kind,
+}
+
+impl Watched {
+    /// The interval.
+    ///
+    /// # Errors
+    /// [`Error::Setting`] if it cannot be read.
+    pub fn selector(&self) -> Result<IntervalSelector, Error> {
+        let wrong = |error: evenkeel_session::Error| Error::Setting(error.to_string());
+        let preset = match self.kind {
+            Kind::Postgres => "postgres",
+            _ => "mariadb",
+        };
+        let preset = Preset::named(preset).map_err(wrong)?;
+        let name = self.interval.as_deref().unwrap_or("transaction");
+        match preset.interval(Some(name)) {
+            Some(known) => Ok(IntervalSelector::Preset(preset, known)),
+            None => Ok(IntervalSelector::Spec(name.parse().map_err(wrong)?)),
+        }
+    }
+
+    /// Profiles while `load` runs. `finely`: functions are opened until the variance is explained; else only intervals are timed.
+    ///
+    /// # Errors
+    /// That of `load`, or [`Error::Profile`].
+    pub fn during<T>(&self, finely: bool, load: impl FnOnce() -> Result<T, Error>) -> Result<(T, Profile), Error> {
+        let selector = self.selector()?;
+        let settings = Settings {
+            subject: Subject::Process(self.pid),
+            edges: selector.is_keyed(),
+            selector,
+            duration: None,
+            keep: true,
+            stop_signal: 15,
+            planting: if finely { Planting::Refine } else { Planting::First(0) },
+            limits: Limits {
+                probes_max: 200,
+                overhead_max: 0.03,
+                threshold: 0.01,
+                specificity: 2,
+                opened_at_once: 5,
+            },
+            named: Vec::new(),
+            k: 10,
+            recording: None,
+        };
+        let done = Arc::new(AtomicBool::new(false));
+        std::thread::scope(|scope| {
+            let profiling = {
+                let (done, settings) = (done.clone(), &settings);
+                scope.spawn(move || evenkeel_session::profile(settings, &done, &mut Quiet))
+            };
+            let loaded = load();
+            done.store(true, Ordering::Relaxed);
+            let profiled = profiling.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+            let loaded = loaded?;
+            let outcome = profiled.map_err(|error| Error::Profile(error.to_string()))?;
+            Ok((loaded, outcome.profile))
+        })
+    }
+}
+
+/// Nothing is shown: the load's course is.
+struct Quiet;
+
+impl Observer for Quiet {
+    fn event(&mut self, _: &Event<'_>) {}
+}
+
+/// What a profile says of a run that began then.
+#[must_use]
+pub fn run_of(profile: &Profile, begun: Instant) -> Run {
+    let percentile = |name: &str| profile.percentiles_ns.get(name).copied().unwrap_or(0.0);
+    let middle = |from: f64, to: f64| if to.is_finite() { (from * to).max(0.0).sqrt() } else { from };
+    let bins = profile.histogram.iter();
+    Run {
+        throughput_per_s: profile.intervals_seen as f64 / begun.elapsed().as_secs_f64().max(1e-9),
+        mean_ns: profile.mean_ns,
+        variance_ns2: profile.variance_ns2,
+        p99_ns: percentile("p99"),
+        p999_ns: percentile("p999"),
+        l3_ns: third_norm(bins.map(|bin| (middle(bin.from_ns, bin.to_ns), bin.count))),
+        unserved: 0.0,
+        queue_grows: false,
+    }
+}
+
+/// The first process of a server that runs on this machine, asked of the server itself and checked by its program's name.
+///
+/// # Errors
+/// Why it cannot be known, in words.
+pub fn pid_of(target: &mut Target, kind: Kind) -> Result<i32, String> {
+    if let Some(server) = target.server() {
+        let pid = server.pid().ok_or("the server does not run")?;
+        return i32::try_from(pid).map_err(|error| error.to_string());
+    }
+    let (sql, programs): (_, &[&str]) = match kind {
+        Kind::Postgres => (
+            "SELECT split_part(pg_read_file(current_setting('data_directory') || '/postmaster.pid'), chr(10), 1)",
+            &["postgres", "postmaster"],
+        ),
+        _ => ("SELECT LOAD_FILE(@@pid_file)", &["mariadbd", "mysqld"]),
+    };
+    let rows = target.rows(sql).map_err(|error| error.to_string())?;
+    let text = rows.into_iter().flatten().flatten().next().unwrap_or_default();
+    let pid: i32 = text.trim().parse().map_err(|_| "the server does not tell its process")?;
+    let name = std::fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
+    if programs.contains(&name.trim()) {
+        return Ok(pid);
+    }
+    Err(format!("process {pid}, which the server says is its own, is no {} of this machine", programs[0]))
+}
+
+/// Names of knobs in the order in which findings point at them, then the rest as they were.
+#[must_use]
+pub fn ordered<'k>(names: &[&'k str], points_at: &[String]) -> Vec<&'k str> {
+    let place: BTreeMap<&str, usize> = points_at.iter().enumerate().map(|(at, name)| (name.as_str(), at)).collect();
+    let mut ordered = names.to_vec();
+    ordered.sort_by_key(|name| place.get(name).copied().unwrap_or(usize::MAX));
+    ordered
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_findings_point_at_comes_first() {
+        let points_at = ["c".to_owned(), "x".to_owned(), "b".to_owned()];
+        assert_eq!(ordered(&["a", "b", "c", "d"], &points_at), ["c", "b", "a", "d"]);
+    }
+
+    #[test]
+    fn what_advice_points_at_can_be_tried() {
+        for (server, kind) in [("PostgreSQL", Kind::Postgres), ("MariaDB", Kind::MariaDb)] {
+            let known = advice::servers().iter().find(|known| known.server == server).expect(server);
+            let pointed: Vec<String> = known.patterns.iter().flat_map(|pattern| pattern.knobs.clone()).collect();
+            assert!(pointed.len() >= 8, "{server}");
+            kind.knobs().chosen(&pointed).expect("every one is a knob");
+        }
+    }
+}

@@ -1,0 +1,381 @@
+//! A run of the tuner: surveys the server, profiles it, races, confirms, and puts it back.
+
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use evenkeel_drive::progress::Progress;
+use evenkeel_drive::settings::Settings as Bench;
+use evenkeel_drive::target::Target;
+use evenkeel_drive::target::address::Address;
+
+use crate::error::Error;
+use crate::journal::{self, Header, Journal, Private};
+use crate::knobs::{Class, Kind, Knob, Needs, same_value};
+use crate::machine::Machine;
+use crate::objective::Objective;
+use crate::profiled::{Blamed, ordered};
+use crate::race::{Candidate, Race, Setting, race, runs_needed};
+use crate::rig::{Changed, Load, Rig};
+use crate::server::{Failure, Server};
+
+/// Part of the budget that the profiles may take.
+const PROFILING_PART: u32 = 4;
+
+/// What is to be tuned, and how.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// The target and its load; of a load that is a command, only the target.
+    pub bench: Bench,
+    /// What puts it under load.
+    pub load: Load,
+    /// The interval that is profiled.
+    pub interval: Option<String>,
+    /// The server's process, where it does not tell.
+    pub pid: Option<i32>,
+    /// What is to be made smaller.
+    pub objective: Objective,
+    /// Knobs to try, by name; all without any.
+    pub knobs: Vec<String>,
+    /// Time for runs; loading the data comes before.
+    pub budget: Duration,
+    /// Whether settings that give up durability may be tried.
+    pub durability: bool,
+    /// Restarts a server that is not ours, if it may be restarted.
+    pub restart_command: Option<String>,
+    /// Leave a confirmed winner's settings set.
+    pub apply: bool,
+    /// Whether to profile.
+    pub profile: bool,
+}
+
+/// A knob that was not tried, and why.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+pub struct Skipped {
+    /// It.
+    pub knob: String,
+    /// Why.
+    pub why: String,
+}
+
+/// The result.
+#[derive(Clone, Debug)]
+pub struct Tuned {
+    /// Which server's knobs.
+    pub kind: Kind,
+    /// The target's name.
+    pub target: String,
+    /// The load's.
+    pub load: String,
+    /// What was to be made smaller.
+    pub objective: Objective,
+    /// The race.
+    pub race: Race,
+    /// What the settings of the race's candidates were before.
+    pub before: Vec<Setting>,
+    /// Knobs that were not tried.
+    pub skipped: Vec<Skipped>,
+    /// What the first profile said.
+    pub findings: Option<Blamed>,
+    /// What the profile of the confirmed winner said.
+    pub findings_after: Option<Blamed>,
+    /// Whether the winner's settings were left set.
+    pub applied: bool,
+    /// What is wrong with the data.
+    pub inconsistent: Vec<String>,
+    /// What the reader must know.
+    pub notes: Vec<String>,
+}
+
+/// Which server's knobs a target has.
+///
+/// # Errors
+/// [`Error::Setting`] for SQLite, of which no knob is known.
+pub fn kind_of(target: &Address) -> Result<Kind, Error> {
+    match target {
+        Address::Embedded => Ok(Kind::Store),
+        Address::Postgres | Address::PostgresAt(_) => Ok(Kind::Postgres),
+        Address::MariaDb | Address::MariaDbRelease(_) | Address::MariaDbAt(_) => Ok(Kind::MariaDb),
+        Address::Sqlite | Address::SqliteAt(_) => Err(Error::Setting(
+            "no knobs of SQLite are known; tune takes embedded, postgres, mariadb, and URLs of these servers".to_owned(),
+        )),
+    }
+}
+
+fn is_url(target: &Address) -> bool {
+    matches!(target, Address::PostgresAt(_) | Address::MariaDbAt(_))
+}
+
+/// Tunes. `interrupted` ends it with what was measured until then, and what was changed put back.
+///
+/// # Errors
+/// See [`Error`]; settings are put back before, or the error says which are not.
+pub fn tune(settings: &Settings, progress: &dyn Progress, interrupted: &AtomicBool) -> Result<Tuned, Error> {
+    let kind = kind_of(&settings.bench.target)?;
+    let chosen = kind.knobs().chosen(&settings.knobs)?;
+    check(settings, kind)?;
+    progress.step("starting");
+    let target = match kind {
+        Kind::Store => None,
+        _ => Some(settings.bench.open_target()?),
+    };
+    let name = target.as_ref().map_or("embedded store".to_owned(), |target| target.name().to_owned());
+    let (changed, target) = match target {
+        None => (Changed::Store { data: std::collections::BTreeMap::new() }, None),
+        Some(mut target) => {
+            let server = surveyed(settings, kind, &chosen, &mut target)?;
+            (Changed::Server(Box::new(server)), Some(target))
+        }
+    };
+    let mut rig = Rig::new(
+        (&settings.bench, &settings.load),
+        (kind, settings.interval.as_deref(), settings.pid),
+        (target, changed),
+        progress,
+        interrupted,
+    );
+    let tuned = on_rig(settings, kind, &chosen, name, &mut rig);
+    // Whatever happened.
+    let restored = match &tuned {
+        Ok(tuned) if tuned.applied => rig.server().map_or(Ok(()), Server::leave),
+        _ => rig.restore(),
+    };
+    match (tuned, restored) {
+        (Ok(tuned), restored) => restored.map(|()| tuned),
+        (Err(error), Ok(())) => Err(error),
+        (Err(error), Err(Error::NotRestored { left, journal, target, .. })) => Err(Error::NotRestored {
+            reason: error.to_string(),
+            left,
+            journal,
+            target,
+        }),
+        (Err(error), Err(_)) => Err(error),
+    }
+}
+
+fn check(settings: &Settings, kind: Kind) -> Result<(), Error> {
+    let wrong = |text: &str| Err(Error::Setting(text.to_owned()));
+    if settings.apply && !is_url(&settings.bench.target) {
+        return wrong("--apply is for a server that stays: give the URL of one as --target");
+    }
+    if kind == Kind::Store && matches!(settings.load, Load::Command { .. }) {
+        return wrong("the embedded store is put under load by a WORKLOAD, not by a --command");
+    }
+    Ok(())
+}
+
+/// The server, asked for what is to be changed, with a journal.
+fn surveyed(settings: &Settings, kind: Kind, chosen: &[&Knob], target: &mut Target) -> Result<Server, Error> {
+    let names: Vec<&str> = chosen.iter().map(|knob| knob.name.as_str()).collect();
+    let private = target.server().map(|server| {
+        let pid = server.pid().unwrap_or(0);
+        Private {
+            pid,
+            start_ticks: crate::restore::start_ticks(pid).unwrap_or(0),
+            folder: server.folder().to_owned(),
+        }
+    });
+    let (name, password) = journal::without_password(&settings.bench.target.to_string());
+    let header = Header {
+        target: name,
+        password,
+        private,
+    };
+    let is_private = header.private.is_some();
+    // Before the survey: what an earlier run left would be taken for the server's own.
+    let journal = Journal::begin(&journal::directory()?, header)?;
+    let restart = settings.restart_command.clone();
+    let server = Server::new(kind, target, is_private, &names, restart);
+    match server {
+        Ok(mut server) => {
+            server.keep(journal);
+            Ok(server)
+        }
+        Err(error) => {
+            journal.end()?;
+            Err(error)
+        }
+    }
+}
+
+fn on_rig(settings: &Settings, kind: Kind, chosen: &[&Knob], name: String, rig: &mut Rig<'_>) -> Result<Tuned, Error> {
+    rig.prepare()?;
+    rig.begin(settings.budget);
+    let mut notes = Vec::new();
+    let findings = profiled(settings, rig, &mut notes);
+    let points_at = findings.as_ref().map_or(&[][..], |blamed| &blamed.points_at);
+    let (candidates, skipped) = candidates(settings, kind, &ordered_knobs(chosen, points_at), rig);
+    if candidates.is_empty() {
+        let why: Vec<String> = skipped.iter().map(|one| format!("{}: {}", one.knob, one.why)).collect();
+        return Err(Error::Setting(format!("there is nothing to try: {}", why.join("; "))));
+    }
+    let runs = crate::race::Bed::runs_left(rig);
+    if runs < runs_needed() {
+        return Err(Error::Setting(format!(
+            "the budget has time for about {runs} runs, and nothing can be confirmed with fewer than {}: give a longer --budget, or a shorter --for",
+            runs_needed()
+        )));
+    }
+    let before = before(settings, &candidates, rig);
+    let raced = race(candidates, settings.objective, settings.bench.seed, rig)?;
+    let winner = raced.confirmation.as_ref().filter(|one| one.confirmed);
+    let winner = winner.map(|one| raced.entries[one.entry].candidate.clone());
+    let mut findings_after = None;
+    let mut applied = false;
+    if let (Some(winner), false) = (&winner, raced.interrupted) {
+        let is_set = match rig.apply(&winner.settings) {
+            Ok(()) => true,
+            Err(Failure::Refused(why)) => {
+                notes.push(format!("the winner was refused when it was set again: {why}"));
+                false
+            }
+            Err(Failure::Broken(error)) => return Err(error),
+        };
+        if is_set && findings.is_some() {
+            findings_after = profiled(settings, rig, &mut notes);
+        }
+        applied = is_set && settings.apply;
+    }
+    let inconsistent = rig.check()?;
+    notes.append(&mut rig.notes);
+    Ok(Tuned {
+        kind,
+        target: name,
+        load: match &settings.load {
+            Load::Workload => settings.bench.workload.clone(),
+            Load::Command { run, .. } => run.clone(),
+        },
+        objective: settings.objective,
+        race: raced,
+        before,
+        skipped,
+        findings,
+        findings_after,
+        applied,
+        inconsistent,
+        notes,
+    })
+}
+
+/// A profile, where one is possible: else a note says why not.
+fn profiled(settings: &Settings, rig: &mut Rig<'_>, notes: &mut Vec<String>) -> Option<Blamed> {
+    let run = settings.bench.length + settings.bench.warmup.unwrap_or(settings.bench.length / 5);
+    if !settings.profile || run > settings.budget / PROFILING_PART {
+        if settings.profile {
+            notes.push("not profiled: a run is too large a part of the --budget".to_owned());
+        }
+        return None;
+    }
+    match rig.profile() {
+        Ok(profile) => profile.map(Blamed::of),
+        Err(error) => {
+            notes.push(format!("not profiled, so knobs were tried in their list's order: {error}"));
+            None
+        }
+    }
+}
+
+fn ordered_knobs<'k>(chosen: &[&'k Knob], points_at: &[String]) -> Vec<&'k Knob> {
+    let names: Vec<&str> = chosen.iter().map(|knob| knob.name.as_str()).collect();
+    let knob = |name: &str| chosen.iter().copied().find(|knob| knob.name == name);
+    ordered(&names, points_at).into_iter().filter_map(knob).collect()
+}
+
+/// What to try, and what not, with the reason. Every knob's first value comes before any knob's second.
+fn candidates(settings: &Settings, kind: Kind, knobs: &[&Knob], rig: &mut Rig<'_>) -> (Vec<Candidate>, Vec<Skipped>) {
+    let machine = Machine::this();
+    let (mut by_knob, mut skipped) = (Vec::new(), Vec::new());
+    for knob in knobs {
+        let mut skip = |why: &str| {
+            skipped.push(Skipped {
+                knob: knob.name.clone(),
+                why: why.to_owned(),
+            });
+        };
+        if knob.class == Class::Durability && !settings.durability {
+            skip("gives up durability: --allow durability tries it");
+            continue;
+        }
+        let current = match rig.server() {
+            None => given(settings, &knob.name),
+            Some(server) => match server.state(&knob.name) {
+                None => {
+                    skip("this server has no such setting");
+                    continue;
+                }
+                Some(state) => match &state.fixed {
+                    Some(why) => {
+                        skip(why);
+                        continue;
+                    }
+                    None => Some(state.value.clone()),
+                },
+            },
+        };
+        let values = knob.values(machine).into_iter();
+        let is_new = |value: &String| !current.as_ref().is_some_and(|current| same_value(current, value));
+        let values: Vec<Candidate> = values
+            .filter(is_new)
+            .map(|value| Candidate {
+                settings: vec![(knob.name.clone(), value)],
+            })
+            .collect();
+        if values.is_empty() {
+            skip("has the only value that would be tried");
+        }
+        by_knob.push(values);
+    }
+    let _ = kind;
+    let most = by_knob.iter().map(Vec::len).max().unwrap_or(0);
+    let interleaved = (0..most).flat_map(|at| by_knob.iter().filter_map(move |values| values.get(at).cloned()));
+    (interleaved.collect(), skipped)
+}
+
+/// What the user set of the store.
+fn given(settings: &Settings, name: &str) -> Option<String> {
+    if name == "schedule" {
+        return settings.bench.schedule.clone();
+    }
+    let mut set = settings.bench.target_settings.iter().rev();
+    let same = |own: &str| own.replace('_', "-") == name;
+    set.find(|(own, _)| same(own)).map(|(_, value)| value.clone())
+}
+
+/// What the settings of these candidates are now.
+fn before(settings: &Settings, candidates: &[Candidate], rig: &mut Rig<'_>) -> Vec<Setting> {
+    let mut before: Vec<Setting> = Vec::new();
+    for (name, _) in candidates.iter().flat_map(|candidate| &candidate.settings) {
+        if before.iter().any(|(known, _)| known == name) {
+            continue;
+        }
+        let value = match rig.server() {
+            Some(server) => server.state(name).map(|state| state.value.clone()),
+            None => given(settings, name),
+        };
+        before.push((name.clone(), value.unwrap_or_else(|| "default".to_owned())));
+    }
+    before
+}
+
+/// The knobs of a server as `--list-knobs` prints them.
+#[must_use]
+pub fn list(kind: Kind) -> String {
+    let (knobs, machine) = (kind.knobs(), Machine::this());
+    let mut text = format!("{} (values for this machine)\n", knobs.server);
+    for knob in &knobs.knobs {
+        text += &format!(
+            "\n  {}\n    {}\n    tries {}; needs a {}; {}\n",
+            knob.name,
+            knob.what,
+            knob.values(machine).join(", "),
+            match knob.needs {
+                Needs::Reload => "reload",
+                other => other.name(),
+            },
+            knob.class.name()
+        );
+    }
+    for (name, why) in &knobs.never {
+        text += &format!("\n  {name}\n    never tried: {why}\n");
+    }
+    text
+}
