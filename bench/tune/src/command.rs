@@ -21,9 +21,16 @@ const TAIL_BYTES: u64 = 4000;
 ///
 /// # Errors
 /// [`Error::Load`] if it fails.
-pub fn run(command: &str, variables: &[(&str, String)], interrupted: &AtomicBool) -> Result<bool, Error> {
+pub fn run(
+    command: &str,
+    variables: &[(&str, String)],
+    interrupted: &AtomicBool,
+) -> Result<bool, Error> {
     let mut output = tempfile::tempfile().during(|| "make a temporary file".to_owned())?;
-    let again = |file: &File| file.try_clone().during(|| "open a temporary file".to_owned());
+    let again = |file: &File| {
+        file.try_clone()
+            .during(|| "open a temporary file".to_owned())
+    };
     let mut child = Command::new("sh")
         .args(["-c", command])
         .envs(variables.iter().map(|(name, value)| (name, value)))
@@ -43,11 +50,18 @@ pub fn run(command: &str, variables: &[(&str, String)], interrupted: &AtomicBool
     };
     let mut waited = Duration::ZERO;
     let status = loop {
-        if let Some(status) = child.try_wait().during(|| format!("wait for `{command}`"))? {
+        if let Some(status) = child
+            .try_wait()
+            .during(|| format!("wait for `{command}`"))?
+        {
             break status;
         }
         if interrupted.load(Ordering::Relaxed) {
-            signal(if waited < GRACE { Signal::TERM } else { Signal::KILL });
+            signal(if waited < GRACE {
+                Signal::TERM
+            } else {
+                Signal::KILL
+            });
             waited += LOOK_EVERY;
         }
         std::thread::sleep(LOOK_EVERY);
@@ -88,7 +102,10 @@ mod tests {
         assert!(run("test \"$X\" = 1", &[("X", "1".to_owned())], &never).expect("it succeeds"));
         let error = run("echo no such table >&2; exit 3", &[], &never).expect_err("it fails");
         let text = error.to_string();
-        assert!(text.contains("no such table") && text.contains("exit status: 3"), "{text}");
+        assert!(
+            text.contains("no such table") && text.contains("exit status: 3"),
+            "{text}"
+        );
     }
 
     #[test]

@@ -75,8 +75,12 @@ pub fn without_password(target: &str) -> (String, bool) {
         return (target.to_owned(), false);
     };
     let (authority, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
-    let (user, host) = authority.rsplit_once('@').map_or((None, authority), |(user, host)| (Some(user), host));
-    let (path, query) = path.split_once('?').map_or((path, None), |(path, query)| (path, Some(query)));
+    let (user, host) = authority
+        .rsplit_once('@')
+        .map_or((None, authority), |(user, host)| (Some(user), host));
+    let (path, query) = path
+        .split_once('?')
+        .map_or((path, None), |(path, query)| (path, Some(query)));
     let mut hidden = false;
     let user = user.map(|user| match user.split_once(':') {
         Some((name, _)) => {
@@ -91,7 +95,11 @@ pub fn without_password(target: &str) -> (String, bool) {
             .filter(|pair| !pair.starts_with("password="))
             .collect();
         hidden |= kept.len() < query.split('&').count();
-        if kept.is_empty() { String::new() } else { format!("?{}", kept.join("&")) }
+        if kept.is_empty() {
+            String::new()
+        } else {
+            format!("?{}", kept.join("&"))
+        }
     });
     let [user, query] = [user, query].map(Option::unwrap_or_default);
     (format!("{scheme}://{user}{host}{path}{query}"), hidden)
@@ -106,7 +114,10 @@ pub fn directory() -> Result<PathBuf, Error> {
     let state = variable("XDG_STATE_HOME").map(PathBuf::from);
     let state = state.or_else(|| Some(PathBuf::from(variable("HOME")?).join(".local/state")));
     let state = state.ok_or_else(|| {
-        Error::Setting("what is changed is written down below $XDG_STATE_HOME or $HOME: set one of them".to_owned())
+        Error::Setting(
+            "what is changed is written down below $XDG_STATE_HOME or $HOME: set one of them"
+                .to_owned(),
+        )
     })?;
     Ok(state.join("evenkeel/tune"))
 }
@@ -196,7 +207,10 @@ impl Journal {
     }
 
     fn write(&mut self, line: &str) -> Result<(), Error> {
-        let written = self.file.write_all(line.as_bytes()).and_then(|()| self.file.sync_all());
+        let written = self
+            .file
+            .write_all(line.as_bytes())
+            .and_then(|()| self.file.sync_all());
         written.during(|| format!("write {}, so nothing more was changed", self.path.display()))
     }
 }
@@ -207,12 +221,17 @@ fn line(value: &impl Serialize) -> String {
 
 /// Letters of the target, and a number that tells targets apart whose letters are the same (FNV-1a).
 fn file_name(header: &Header) -> String {
-    let private = header.private.as_ref().map(|private| format!("-{}", private.pid));
+    let private = header
+        .private
+        .as_ref()
+        .map(|private| format!("-{}", private.pid));
     let name = format!("{}{}", header.target, private.unwrap_or_default());
     let hash = name.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3)
     });
-    let letters = name.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' });
+    let letters = name
+        .chars()
+        .map(|c| if c.is_ascii_alphanumeric() { c } else { '-' });
     let letters: String = letters.take(60).collect();
     format!("{letters}-{hash:016x}.jsonl")
 }
@@ -223,7 +242,9 @@ fn read(path: &Path) -> Option<Found> {
     let text = fs::read_to_string(path).ok()?;
     let mut lines = text.lines();
     let header = serde_json::from_str(lines.next()?).ok()?;
-    let changes = lines.map_while(|line| serde_json::from_str(line).ok()).collect();
+    let changes = lines
+        .map_while(|line| serde_json::from_str(line).ok())
+        .collect();
     Some(Found {
         path: path.to_owned(),
         header,
@@ -242,7 +263,9 @@ pub fn found(directory: &Path) -> Result<Vec<Found>, Error> {
     };
     let mut all = Vec::new();
     for entry in entries {
-        let path = entry.during(|| format!("read {}", directory.display()))?.path();
+        let path = entry
+            .during(|| format!("read {}", directory.display()))?
+            .path();
         let is_free = File::open(&path)
             .is_ok_and(|file| flock(&file, FlockOperation::NonBlockingLockExclusive).is_ok());
         if is_free && let Some(found) = read(&path) {
@@ -277,10 +300,26 @@ mod tests {
     #[test]
     fn passwords_are_not_written() {
         for (given, kept, hidden) in [
-            ("postgres://me:secret@host:5432/db?x=1", "postgres://me@host:5432/db?x=1", true),
-            ("postgres://me:se@cr:et@host/db", "postgres://me@host/db", true),
-            ("postgres://host/db?password=secret&user=me", "postgres://host/db?user=me", true),
-            ("mysql://root@127.0.0.1:3306/test", "mysql://root@127.0.0.1:3306/test", false),
+            (
+                "postgres://me:secret@host:5432/db?x=1",
+                "postgres://me@host:5432/db?x=1",
+                true,
+            ),
+            (
+                "postgres://me:se@cr:et@host/db",
+                "postgres://me@host/db",
+                true,
+            ),
+            (
+                "postgres://host/db?password=secret&user=me",
+                "postgres://host/db?user=me",
+                true,
+            ),
+            (
+                "mysql://root@127.0.0.1:3306/test",
+                "mysql://root@127.0.0.1:3306/test",
+                false,
+            ),
             ("postgres", "postgres", false),
         ] {
             assert_eq!(without_password(given), (kept.to_owned(), hidden));
@@ -293,7 +332,9 @@ mod tests {
         let target = "postgres://me:secret@host/db";
         let mut journal = Journal::begin(directory.path(), header(target)).expect("a journal");
         let changes = [change("a", Some("1")), change("b", None)];
-        changes.iter().for_each(|one| journal.note(one).expect("noted"));
+        changes
+            .iter()
+            .for_each(|one| journal.note(one).expect("noted"));
         // What it was before the second change is not what it was at first.
         journal.note(&change("a", Some("2"))).expect("noted");
         assert_eq!(found(directory.path()).expect("read"), []);
@@ -311,7 +352,8 @@ mod tests {
     #[test]
     fn a_line_that_was_cut_short_was_not_acted_on() {
         let directory = tempfile::tempdir().expect("a directory");
-        let mut journal = Journal::begin(directory.path(), header("mysql://h/db")).expect("a journal");
+        let mut journal =
+            Journal::begin(directory.path(), header("mysql://h/db")).expect("a journal");
         journal.note(&change("a", None)).expect("noted");
         let path = journal.path().to_owned();
         drop(journal);
@@ -319,7 +361,11 @@ mod tests {
         for length in 0..whole.len() {
             fs::write(&path, &whole[..length]).expect("written");
             let left = found(directory.path()).expect("read");
-            assert!(left.iter().all(|one| one.changes.is_empty() || length + 1 >= whole.len()), "{length}");
+            assert!(
+                left.iter()
+                    .all(|one| one.changes.is_empty() || length + 1 >= whole.len()),
+                "{length}"
+            );
         }
     }
 

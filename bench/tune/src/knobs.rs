@@ -266,8 +266,14 @@ mod tests {
             let chosen = kind.knobs().chosen(&[name.to_owned()]).expect("a knob");
             chosen[0].values(MACHINE)
         };
-        assert_eq!(values(Kind::Postgres, "shared_buffers"), ["512MB", "1024MB", "2048MB"]);
-        assert_eq!(values(Kind::MariaDb, "innodb_buffer_pool_size")[0], (1u64 << 30).to_string());
+        assert_eq!(
+            values(Kind::Postgres, "shared_buffers"),
+            ["512MB", "1024MB", "2048MB"]
+        );
+        assert_eq!(
+            values(Kind::MariaDb, "innodb_buffer_pool_size")[0],
+            (1u64 << 30).to_string()
+        );
         assert_eq!(values(Kind::Store, "pool-mb"), ["512", "1024", "2048"]);
         assert_eq!(values(Kind::Store, "workers"), ["8", "16", "32"]);
     }
@@ -282,16 +288,33 @@ mod tests {
         assert!(refused("full_page_writes").contains("never"));
         let durability = |knob: &&Knob| knob.class == Class::Durability;
         let knobs = &Kind::Postgres.knobs().knobs;
-        let given_up: Vec<&str> = knobs.iter().filter(durability).map(|knob| knob.name.as_str()).collect();
+        let given_up: Vec<&str> = knobs
+            .iter()
+            .filter(durability)
+            .map(|knob| knob.name.as_str())
+            .collect();
         assert_eq!(given_up, ["synchronous_commit"]);
     }
 
     #[test]
     fn values_that_are_the_same_to_a_server() {
-        for (a, b) in [("16MB", "16384kB"), ("on", "1"), ("OFF", "0"), ("1s", "1000ms"), ("0", "0ms"), ("0.50", "0.5")] {
+        for (a, b) in [
+            ("16MB", "16384kB"),
+            ("on", "1"),
+            ("OFF", "0"),
+            ("1s", "1000ms"),
+            ("0", "0ms"),
+            ("0.50", "0.5"),
+        ] {
             assert!(same_value(a, b) && same_value(b, a), "{a} {b}");
         }
-        for (a, b) in [("16MB", "16ms"), ("on", "off"), ("1", "2"), ("5", "5ms"), ("fsync", "fdatasync")] {
+        for (a, b) in [
+            ("16MB", "16ms"),
+            ("on", "off"),
+            ("1", "2"),
+            ("5", "5ms"),
+            ("fsync", "fdatasync"),
+        ] {
             assert!(!same_value(a, b), "{a} {b}");
         }
     }

@@ -58,7 +58,10 @@ impl Blamed {
     /// What a profile says.
     #[must_use]
     pub fn of(mut profile: Profile) -> Blamed {
-        let points_at = advice::knobs(&profile).into_iter().map(str::to_owned).collect();
+        let points_at = advice::knobs(&profile)
+            .into_iter()
+            .map(str::to_owned)
+            .collect();
         advice::add(&mut profile);
         let findings = profile.findings.iter().take(SHOWN).map(|finding| Blame {
             headline: finding.headline.clone(),
@@ -83,7 +86,7 @@ impl Blamed {
 pub struct Watched {
     /// The server's process, the first where it has several.
     pub pid: i32,
-    /// An interval of the server's preset, or one as `evenkeel attach` takes it; the preset's transaction without it.
+    /// An interval of the server's preset, or one as `evenkeel attach` takes it; the preset's first without it.
     pub interval: Option<String>,
     /// The server.
     pub kind: Kind,
@@ -101,10 +104,15 @@ impl Watched {
             _ => "mariadb",
         };
         let preset = Preset::named(preset).map_err(wrong)?;
-        let name = self.interval.as_deref().unwrap_or("transaction");
-        match preset.interval(Some(name)) {
-            Some(known) => Ok(IntervalSelector::Preset(preset, known)),
-            None => Ok(IntervalSelector::Spec(name.parse().map_err(wrong)?)),
+        match (
+            preset.interval(self.interval.as_deref()),
+            self.interval.as_deref(),
+        ) {
+            (None, Some(text)) => Ok(IntervalSelector::Spec(text.parse().map_err(wrong)?)),
+            (known, _) => {
+                let known = known.unwrap_or(&preset.intervals[0]);
+                Ok(IntervalSelector::Preset(preset, known))
+            }
         }
     }
 
@@ -112,7 +120,11 @@ impl Watched {
     ///
     /// # Errors
     /// That of `load`, or [`Error::Profile`].
-    pub fn during<T>(&self, finely: bool, load: impl FnOnce() -> Result<T, Error>) -> Result<(T, Profile), Error> {
+    pub fn during<T>(
+        &self,
+        finely: bool,
+        load: impl FnOnce() -> Result<T, Error>,
+    ) -> Result<(T, Profile), Error> {
         let selector = self.selector()?;
         let settings = Settings {
             subject: Subject::Process(self.pid),
@@ -121,7 +133,11 @@ impl Watched {
             duration: None,
             keep: true,
             stop_signal: 15,
-            planting: if finely { Planting::Refine } else { Planting::First(0) },
+            planting: if finely {
+                Planting::Refine
+            } else {
+                Planting::First(0)
+            },
             limits: Limits {
                 probes_max: 200,
                 overhead_max: 0.03,
@@ -141,7 +157,9 @@ impl Watched {
             };
             let loaded = load();
             done.store(true, Ordering::Relaxed);
-            let profiled = profiling.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+            let profiled = profiling
+                .join()
+                .unwrap_or_else(|panic| std::panic::resume_unwind(panic));
             let loaded = loaded?;
             let outcome = profiled.map_err(|error| Error::Profile(error.to_string()))?;
             Ok((loaded, outcome.profile))
@@ -160,7 +178,13 @@ impl Observer for Quiet {
 #[must_use]
 pub fn run_of(profile: &Profile, begun: Instant) -> Run {
     let percentile = |name: &str| profile.percentiles_ns.get(name).copied().unwrap_or(0.0);
-    let middle = |from: f64, to: f64| if to.is_finite() { (from * to).max(0.0).sqrt() } else { from };
+    let middle = |from: f64, to: f64| {
+        if to.is_finite() {
+            (from * to).max(0.0).sqrt()
+        } else {
+            from
+        }
+    };
     let bins = profile.histogram.iter();
     Run {
         throughput_per_s: profile.intervals_seen as f64 / begun.elapsed().as_secs_f64().max(1e-9),
@@ -191,19 +215,34 @@ pub fn pid_of(target: &mut Target, kind: Kind) -> Result<i32, String> {
         _ => ("SELECT LOAD_FILE(@@pid_file)", &["mariadbd", "mysqld"]),
     };
     let rows = target.rows(sql).map_err(|error| error.to_string())?;
-    let text = rows.into_iter().flatten().flatten().next().unwrap_or_default();
-    let pid: i32 = text.trim().parse().map_err(|_| "the server does not tell its process")?;
+    let text = rows
+        .into_iter()
+        .flatten()
+        .flatten()
+        .next()
+        .unwrap_or_default();
+    let pid: i32 = text
+        .trim()
+        .parse()
+        .map_err(|_| "the server does not tell its process")?;
     let name = std::fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
     if programs.contains(&name.trim()) {
         return Ok(pid);
     }
-    Err(format!("process {pid}, which the server says is its own, is no {} of this machine", programs[0]))
+    Err(format!(
+        "process {pid}, which the server says is its own, is no {} of this machine",
+        programs[0]
+    ))
 }
 
 /// Names of knobs in the order in which findings point at them, then the rest as they were.
 #[must_use]
 pub fn ordered<'k>(names: &[&'k str], points_at: &[String]) -> Vec<&'k str> {
-    let place: BTreeMap<&str, usize> = points_at.iter().enumerate().map(|(at, name)| (name.as_str(), at)).collect();
+    let place: BTreeMap<&str, usize> = points_at
+        .iter()
+        .enumerate()
+        .map(|(at, name)| (name.as_str(), at))
+        .collect();
     let mut ordered = names.to_vec();
     ordered.sort_by_key(|name| place.get(name).copied().unwrap_or(usize::MAX));
     ordered
@@ -216,14 +255,24 @@ mod tests {
     #[test]
     fn what_findings_point_at_comes_first() {
         let points_at = ["c".to_owned(), "x".to_owned(), "b".to_owned()];
-        assert_eq!(ordered(&["a", "b", "c", "d"], &points_at), ["c", "b", "a", "d"]);
+        assert_eq!(
+            ordered(&["a", "b", "c", "d"], &points_at),
+            ["c", "b", "a", "d"]
+        );
     }
 
     #[test]
     fn what_advice_points_at_can_be_tried() {
         for (server, kind) in [("PostgreSQL", Kind::Postgres), ("MariaDB", Kind::MariaDb)] {
-            let known = advice::servers().iter().find(|known| known.server == server).expect(server);
-            let pointed: Vec<String> = known.patterns.iter().flat_map(|pattern| pattern.knobs.clone()).collect();
+            let known = advice::servers()
+                .iter()
+                .find(|known| known.server == server)
+                .expect(server);
+            let pointed: Vec<String> = known
+                .patterns
+                .iter()
+                .flat_map(|pattern| pattern.knobs.clone())
+                .collect();
             assert!(pointed.len() >= 8, "{server}");
             kind.knobs().chosen(&pointed).expect("every one is a knob");
         }

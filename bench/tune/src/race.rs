@@ -30,6 +30,8 @@ const FINALISTS: usize = 3;
 const THROUGHPUT_MIN: f64 = 0.9;
 /// One that leaves so many more of the arrivals unserved has no latencies that could be compared.
 const UNSERVED_MORE: f64 = 0.01;
+/// Rounds below which noise alone may look like less throughput.
+const WORSE_ROUNDS: usize = 3;
 /// Most rounds of a stage: more would be spent on candidates that are to leave.
 const STAGE_ROUNDS_MAX: usize = 12;
 
@@ -48,7 +50,9 @@ impl Candidate {
     #[must_use]
     pub fn name(&self) -> String {
         let pairs = self.settings.iter();
-        let pairs: Vec<String> = pairs.map(|(name, value)| format!("{name}={value}")).collect();
+        let pairs: Vec<String> = pairs
+            .map(|(name, value)| format!("{name}={value}"))
+            .collect();
         pairs.join(" ")
     }
 }
@@ -102,8 +106,7 @@ pub struct Block {
 }
 
 /// What became of a candidate.
-#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
-#[serde(rename_all = "kebab-case", tag = "fate", content = "why")]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Fate {
     /// It left after this stage, counted from one.
     Left(usize),
@@ -120,19 +123,18 @@ pub enum Fate {
 }
 
 /// A candidate with its rounds in the race.
-#[derive(Clone, Debug, serde::Serialize)]
+#[derive(Clone, Debug)]
 pub struct Entry {
     /// What it sets.
     pub candidate: Candidate,
     /// Its rounds.
     pub blocks: Vec<Block>,
     /// How it ended.
-    #[serde(flatten)]
     pub fate: Fate,
 }
 
 /// The fresh rounds of the winner.
-#[derive(Clone, Debug, serde::Serialize)]
+#[derive(Clone, Debug)]
 pub struct Confirmation {
     /// Index of its entry.
     pub entry: usize,
@@ -140,6 +142,8 @@ pub struct Confirmation {
     pub blocks: Vec<Block>,
     /// The chance that equal settings would differ so much.
     pub chance: Option<f64>,
+    /// Why it is worse although its latencies may be lower.
+    pub worse: Option<String>,
     /// Whether the winner is better, at [`paired::LEVEL`].
     pub confirmed: bool,
 }
@@ -155,7 +159,7 @@ pub struct Race {
     pub interrupted: bool,
 }
 
-/// Races `candidates`, the most promising first. `same_knob` says of two settings' names whether they are one.
+/// Races `candidates`, the most promising first.
 ///
 /// # Errors
 /// Those of the bed.
@@ -202,27 +206,32 @@ impl Entry {
         mean_logarithm(&self.blocks, |run| objective.of(run))
     }
 
-    /// Why it is worse although it may be faster.
+    /// Why it is worse although it may be faster, once it has rounds enough to say so.
     fn worse(&self) -> Option<String> {
-        let throughput = mean_logarithm(&self.blocks, |run| run.throughput_per_s).exp();
-        if throughput < THROUGHPUT_MIN {
-            return Some(format!("{:.0} % of the throughput", 100.0 * throughput));
+        if self.blocks.len() < WORSE_ROUNDS {
+            return None;
         }
-        let mean = |of: fn(&Block) -> f64| {
-            self.blocks.iter().map(of).sum::<f64>() / self.blocks.len().max(1) as f64
-        };
-        let own = mean(|block| block.own.unserved);
-        let more = own - mean(|block| block.baseline.unserved.max(block.again.unserved));
-        if more > UNSERVED_MORE {
-            return Some(format!("{:.1} % of the arrivals unserved", 100.0 * own));
-        }
-        let grows = |block: &Block| block.own.queue_grows;
-        let baseline_grows =
-            |block: &Block| block.baseline.queue_grows || block.again.queue_grows;
-        let blocks = &self.blocks;
-        let only_here = blocks.iter().any(grows) && !blocks.iter().any(baseline_grows);
-        only_here.then(|| "its queue grows".to_owned())
+        worse(&self.blocks)
     }
+}
+
+/// Why some rounds are worse although latencies may be lower.
+fn worse(blocks: &[Block]) -> Option<String> {
+    let throughput = mean_logarithm(blocks, |run| run.throughput_per_s).exp();
+    if throughput < THROUGHPUT_MIN {
+        return Some(format!("{:.0} % of the throughput", 100.0 * throughput));
+    }
+    let mean =
+        |of: fn(&Block) -> f64| blocks.iter().map(of).sum::<f64>() / blocks.len().max(1) as f64;
+    let own = mean(|block| block.own.unserved);
+    let more = own - mean(|block| block.baseline.unserved.max(block.again.unserved));
+    if more > UNSERVED_MORE {
+        return Some(format!("{:.1} % of the arrivals unserved", 100.0 * own));
+    }
+    let grows = |block: &Block| block.own.queue_grows;
+    let baseline_grows = |block: &Block| block.baseline.queue_grows || block.again.queue_grows;
+    let only_here = blocks.iter().any(grows) && !blocks.iter().any(baseline_grows);
+    only_here.then(|| "its queue grows".to_owned())
 }
 
 fn mean_logarithm(blocks: &[Block], of: impl Fn(&Run) -> f64) -> f64 {
@@ -232,7 +241,11 @@ fn mean_logarithm(blocks: &[Block], of: impl Fn(&Run) -> f64) -> f64 {
     let ratios = blocks.iter().map(|block| {
         let baseline = (of(&block.baseline).ln() + of(&block.again).ln()) / 2.0;
         let ratio = of(&block.own).ln() - baseline;
-        if ratio.is_finite() { ratio } else { f64::INFINITY }
+        if ratio.is_finite() {
+            ratio
+        } else {
+            f64::INFINITY
+        }
     });
     ratios.sum::<f64>() / blocks.len() as f64
 }
@@ -252,27 +265,26 @@ impl<B: Bed> Racing<'_, B> {
         let part = (all as f64 * CONFIRMING_PART) as usize / (BASELINES + 1);
         let confirming = part.clamp(CONFIRMING[0], CONFIRMING[1]);
         let reserve = confirming * (BASELINES + 1);
-        let mut field: Vec<usize> = (0..self.entries.len()).collect();
-        field.truncate(affordable(field.len(), all.saturating_sub(reserve)));
-        let mut stage = 1;
-        while !field.is_empty() {
-            // The stages that follow, and that of the unions.
-            let stages = halvings(field.len()) + 2;
-            self.stage(&field, stages, reserve, &format!("stage {stage}"))?;
+        let mut waiting: Vec<usize> = (0..self.entries.len()).collect();
+        let mut field = Vec::new();
+        let mut stage = 0;
+        // Where nothing of a field looks better, those that there was no time for have what is left of the budget.
+        while field.is_empty() && !waiting.is_empty() {
+            let runs = self.bed.runs_left().saturating_sub(reserve);
+            if stage > 0 && runs < cost(1) {
+                break;
+            }
+            let rest = waiting.split_off(affordable(waiting.len(), runs));
+            field = self.halved(std::mem::replace(&mut waiting, rest), &mut stage, reserve)?;
             if self.interrupted {
                 return Ok(None);
-            }
-            let is_last = field.len() <= FINALISTS;
-            field = self.leave(field, stage, is_last);
-            stage += 1;
-            if is_last {
-                break;
             }
         }
         let unions = self.unions(&field);
         if !unions.is_empty() {
             let mut last = vec![field[0]];
             last.extend(unions);
+            stage += 1;
             self.stage(&last, 1, reserve, "last stage")?;
             if self.interrupted {
                 return Ok(None);
@@ -282,6 +294,28 @@ impl<B: Bed> Racing<'_, B> {
         match field.first() {
             Some(&winner) => self.confirm(winner, confirming),
             None => Ok(None),
+        }
+    }
+
+    /// A field through all of its stages: who is left, the best first.
+    fn halved(
+        &mut self,
+        mut field: Vec<usize>,
+        stage: &mut usize,
+        reserve: usize,
+    ) -> Result<Vec<usize>, B::Error> {
+        loop {
+            *stage += 1;
+            // The stages that follow, and that of the unions.
+            let stages = halvings(field.len()) + 2;
+            self.stage(&field, stages, reserve, &format!("stage {stage}"))?;
+            let is_last = field.len() <= FINALISTS;
+            if !self.interrupted {
+                field = self.leave(field, *stage, is_last);
+            }
+            if is_last || self.interrupted || field.is_empty() {
+                return Ok(field);
+            }
         }
     }
 
@@ -310,7 +344,11 @@ impl<B: Bed> Racing<'_, B> {
 
     /// One round: the blocks of those that the server took. Nothing of a round that was interrupted is kept.
     fn measured(&mut self, field: &[usize], of: &str) -> Result<Vec<(usize, Block)>, B::Error> {
-        let field: Vec<usize> = field.iter().copied().filter(|&entry| self.is_taken(entry)).collect();
+        let field: Vec<usize> = field
+            .iter()
+            .copied()
+            .filter(|&entry| self.is_taken(entry))
+            .collect();
         let candidates: Vec<Candidate> = field
             .iter()
             .map(|&entry| self.entries[entry].candidate.clone())
@@ -336,7 +374,11 @@ impl<B: Bed> Racing<'_, B> {
         let (Some(baseline), Some(again)) = (runs[0], runs[1]) else {
             return Ok(Vec::new());
         };
-        let block = |own| Block { own, baseline, again };
+        let block = |own| Block {
+            own,
+            baseline,
+            again,
+        };
         let own = field.iter().zip(&runs[BASELINES..]);
         Ok(own
             .filter_map(|(&entry, run)| run.map(|run| (entry, block(run))))
@@ -349,7 +391,11 @@ impl<B: Bed> Racing<'_, B> {
 
     /// Who is left, the best first: the better half, and at the end those that look better than the server as it is.
     fn leave(&mut self, field: Vec<usize>, stage: usize, is_last: bool) -> Vec<usize> {
-        let keep = if is_last { field.len() } else { field.len().div_ceil(2) };
+        let keep = if is_last {
+            field.len()
+        } else {
+            field.len().div_ceil(2)
+        };
         let objective = self.objective;
         let mut left: Vec<usize> = Vec::new();
         for entry in field {
@@ -364,7 +410,10 @@ impl<B: Bed> Racing<'_, B> {
         let score = |&entry: &usize| self.entries[entry].score(objective);
         left.sort_by(|a, b| score(a).total_cmp(&score(b)));
         let better = left.iter().filter(|entry| score(entry) < 0.0).count();
-        let out = left.split_off(keep.min(if is_last { better } else { left.len() }).min(left.len()));
+        let out = left.split_off(
+            keep.min(if is_last { better } else { left.len() })
+                .min(left.len()),
+        );
         for entry in out {
             self.entries[entry].fate = Fate::Left(stage);
         }
@@ -414,11 +463,15 @@ impl<B: Bed> Racing<'_, B> {
         });
         let chance = paired::chances(&[triples.collect()], self.seed)[0];
         let score = mean_logarithm(&blocks, |run| self.objective.of(run));
+        let worse = worse(&blocks);
         Ok(Some(Confirmation {
             entry: winner,
-            confirmed: score < 0.0 && chance.is_some_and(|chance| chance <= paired::LEVEL),
+            confirmed: score < 0.0
+                && worse.is_none()
+                && chance.is_some_and(|chance| chance <= paired::LEVEL),
             blocks,
             chance,
+            worse,
         }))
     }
 }
@@ -433,20 +486,20 @@ fn halvings(mut field: usize) -> usize {
     halvings
 }
 
-/// The largest field, of at most `wanted`, of which each stage can have one round in so many runs.
+/// Runs of a field of which each stage has one round.
+fn cost(field: usize) -> usize {
+    let stages = std::iter::successors(Some(field), |&field| {
+        (field > FINALISTS).then(|| field.div_ceil(2))
+    });
+    // Behind them the stage of the unions, with the best and at most two.
+    let unions = if field > 1 { FINALISTS + BASELINES } else { 0 };
+    stages.map(|field| field + BASELINES).sum::<usize>() + unions
+}
+
+/// The largest field, of at most `wanted`, of which each stage can have one round in so many runs; one where that is too few, too.
 fn affordable(wanted: usize, runs: usize) -> usize {
-    let cost = |field: usize| {
-        let stages = std::iter::successors(Some(field), |&field| {
-            (field > FINALISTS).then(|| field.div_ceil(2))
-        });
-        // Behind them the stage of the unions, with the best and at most two.
-        stages.map(|field| field + BASELINES).sum::<usize>()
-            + if field > 1 { FINALISTS + BASELINES } else { 0 }
-    };
-    (1..=wanted)
-        .rev()
-        .find(|&field| cost(field) <= runs)
-        .unwrap_or(wanted.min(1))
+    let fits = |&field: &usize| cost(field) <= runs;
+    (1..=wanted).rev().find(fits).unwrap_or(wanted.min(1))
 }
 
 #[cfg(test)]

@@ -23,7 +23,11 @@ const FOLDERS: &str = "evenkeel-";
 ///
 /// # Errors
 /// A server does not answer or refuses; its journal stays.
-pub fn restore(bench: &Bench, all: bool, restart_command: Option<&str>) -> Result<Vec<String>, Error> {
+pub fn restore(
+    bench: &Bench,
+    all: bool,
+    restart_command: Option<&str>,
+) -> Result<Vec<String>, Error> {
     let named = journal::without_password(&bench.target.to_string()).0;
     let mut lines = Vec::new();
     for found in journal::found(&journal::directory()?)? {
@@ -32,7 +36,9 @@ pub fn restore(bench: &Bench, all: bool, restart_command: Option<&str>) -> Resul
         }
         lines.push(match &found.header.private {
             Some(private) => stopped(private)?,
-            None if found.changes.is_empty() => format!("{}: nothing had been changed", found.header.target),
+            None if found.changes.is_empty() => {
+                format!("{}: nothing had been changed", found.header.target)
+            }
             None if all && found.header.password => {
                 lines.push(format!(
                     "{}: needs its password; give --restore --target URL with it",
@@ -54,7 +60,12 @@ pub fn restore(bench: &Bench, all: bool, restart_command: Option<&str>) -> Resul
 }
 
 /// Puts the settings of a server back.
-fn reset(bench: &Bench, all: bool, found: &Found, restart_command: Option<&str>) -> Result<String, Error> {
+fn reset(
+    bench: &Bench,
+    all: bool,
+    found: &Found,
+    restart_command: Option<&str>,
+) -> Result<String, Error> {
     let mut bench = bench.clone();
     bench.target_settings.clear();
     if all {
@@ -68,7 +79,11 @@ fn reset(bench: &Bench, all: bool, found: &Found, restart_command: Option<&str>)
     if kind == crate::knobs::Kind::Postgres {
         target.rows("SELECT pg_reload_conf()")?;
     }
-    let names: Vec<&str> = found.changes.iter().map(|change| change.name.as_str()).collect();
+    let names: Vec<&str> = found
+        .changes
+        .iter()
+        .map(|change| change.name.as_str())
+        .collect();
     let mut line = format!("{}: put back {}", found.header.target, names.join(", "));
     if found.changes.iter().any(|change| change.restart) {
         match restart_command {
@@ -88,7 +103,10 @@ fn stopped(private: &Private) -> Result<String, Error> {
     let targets = [pid.filter(|_| lives()), again];
     let begin = Instant::now();
     for pid in targets.into_iter().flatten() {
-        let ended = || fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_nonzero())).map_or(true, |stat| is_zombie(&stat));
+        let ended = || {
+            fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_nonzero()))
+                .map_or(true, |stat| is_zombie(&stat))
+        };
         // Both servers take it for a request to end in order.
         let _ = kill_process(pid, Signal::TERM);
         let _ = kill_process(pid, Signal::INT);
@@ -103,28 +121,40 @@ fn stopped(private: &Private) -> Result<String, Error> {
             std::thread::sleep(Duration::from_millis(20));
         }
     }
-    let is_ours = private.folder.file_name().is_some_and(|name| name.to_string_lossy().starts_with(FOLDERS));
+    let is_ours = private
+        .folder
+        .file_name()
+        .is_some_and(|name| name.to_string_lossy().starts_with(FOLDERS));
     if is_ours && private.folder.is_dir() {
         fs::remove_dir_all(&private.folder).map_err(|source| Error::System {
             action: format!("remove {}", private.folder.display()),
             source,
         })?;
     }
-    Ok(format!("stopped the private server that an earlier run left, and removed {}", private.folder.display()))
+    Ok(format!(
+        "stopped the private server that an earlier run left, and removed {}",
+        private.folder.display()
+    ))
 }
 
 /// The process of a server in this folder of ours, if its program's arguments name the folder.
 fn successor(folder: &Path) -> Option<i32> {
-    let text = ["data/postmaster.pid", "pid"].iter().find_map(|name| fs::read_to_string(folder.join(name)).ok())?;
+    let text = ["data/postmaster.pid", "pid"]
+        .iter()
+        .find_map(|name| fs::read_to_string(folder.join(name)).ok())?;
     let pid: i32 = text.lines().next()?.trim().parse().ok()?;
     let arguments = fs::read(format!("/proc/{pid}/cmdline")).ok()?;
     let arguments = String::from_utf8_lossy(&arguments).into_owned();
-    arguments.contains(&*folder.to_string_lossy()).then_some(pid)
+    arguments
+        .contains(&*folder.to_string_lossy())
+        .then_some(pid)
 }
 
 fn is_zombie(stat: &str) -> bool {
     let rest = stat.rsplit_once(')').map_or("", |(_, rest)| rest);
-    rest.split_whitespace().next().is_none_or(|state| state == "Z" || state == "X")
+    rest.split_whitespace()
+        .next()
+        .is_none_or(|state| state == "Z" || state == "X")
 }
 
 /// When a process began, in the kernel's ticks: field 22 of `/proc/PID/stat`, see proc(5).

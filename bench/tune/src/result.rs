@@ -53,7 +53,10 @@ pub fn ratio(blocks: &[Block], of: impl Fn(&Run) -> f64) -> Option<Ratio> {
 
 /// The server as it is, against itself: what noise alone makes.
 fn aa(blocks: &[Block], of: impl Fn(&Run) -> f64) -> Option<Ratio> {
-    let mut ratios: Vec<f64> = blocks.iter().map(|block| of(&block.again) / of(&block.baseline)).collect();
+    let mut ratios: Vec<f64> = blocks
+        .iter()
+        .map(|block| of(&block.again) / of(&block.baseline))
+        .collect();
     if ratios.iter().any(|ratio| !ratio.is_finite()) {
         return None;
     }
@@ -120,7 +123,12 @@ fn all_blocks(entries: &[Entry]) -> Vec<Block> {
 
 fn grid(rows: &[Vec<String>]) -> String {
     let columns = rows.first().map_or(0, Vec::len);
-    let width = |at: usize| rows.iter().map(|row| row[at].chars().count()).max().unwrap_or(0);
+    let width = |at: usize| {
+        rows.iter()
+            .map(|row| row[at].chars().count())
+            .max()
+            .unwrap_or(0)
+    };
     let widths: Vec<usize> = (0..columns).map(width).collect();
     let mut text = String::new();
     for row in rows {
@@ -128,7 +136,11 @@ fn grid(rows: &[Vec<String>]) -> String {
         for (at, cell) in row.iter().enumerate() {
             let width = widths[at];
             let is_text = at == 0 || at + 1 == columns;
-            let _ = if is_text { write!(line, "{cell:<width$}  ") } else { write!(line, "{cell:>width$}  ") };
+            let _ = if is_text {
+                write!(line, "{cell:<width$}  ")
+            } else {
+                write!(line, "{cell:>width$}  ")
+            };
         }
         text += line.trim_end();
         text.push('\n');
@@ -144,22 +156,35 @@ pub fn verdict(tuned: &Tuned) -> String {
         return if tuned.race.interrupted {
             "Stopped before a winner was confirmed: nothing can be said. Settings are as they were found.".to_owned()
         } else {
-            format!("Nothing helps that could be told from noise: no setting looked better than the server as it is ({objective}).")
+            format!(
+                "Nothing helps that could be told from noise: no setting looked better than the server as it is ({objective})."
+            )
         };
     };
     let winner = tuned.race.entries[confirmation.entry].candidate.name();
     let of = |run: &Run| objective.of(run);
-    let (own, noise) = (cell(ratio(&confirmation.blocks, of)), cell(aa(&confirmation.blocks, of)));
+    let (own, noise) = (
+        cell(ratio(&confirmation.blocks, of)),
+        cell(aa(&confirmation.blocks, of)),
+    );
     let rounds = confirmation.blocks.len();
-    let chance = confirmation.chance.map_or(units::ABSENT.to_owned(), |chance| format!("{chance:.3}"));
+    let chance = confirmation
+        .chance
+        .map_or(units::ABSENT.to_owned(), |chance| format!("{chance:.3}"));
     let measured = format!(
         "in {rounds} fresh rounds its {objective} is {own} of what it was; the server as it is, measured again: {noise}. \
          Chance of such a difference without an effect: {chance}."
     );
     if confirmation.confirmed {
         format!("{winner} helps: {measured}")
+    } else if let Some(worse) = &confirmation.worse {
+        format!(
+            "Nothing helps. Best in the race was {winner}, which does less ({worse}); {measured}"
+        )
     } else {
-        format!("Nothing helps that could be told from noise. Best in the race was {winner}; {measured}")
+        format!(
+            "Nothing helps that could be told from noise. Best in the race was {winner}; {measured}"
+        )
     }
 }
 
@@ -170,15 +195,24 @@ pub fn to_copy(tuned: &Tuned) -> Option<String> {
     let lines = settings.iter();
     Some(match tuned.kind {
         Kind::Postgres => {
-            let lines: String = lines.map(|(name, value)| format!("ALTER SYSTEM SET {name} = '{value}';\n")).collect();
-            format!("{lines}SELECT pg_reload_conf();{}\n", note_restart(tuned, settings))
+            let lines: String = lines
+                .map(|(name, value)| format!("ALTER SYSTEM SET {name} = '{value}';\n"))
+                .collect();
+            format!(
+                "{lines}SELECT pg_reload_conf();{}\n",
+                note_restart(tuned, settings)
+            )
         }
         Kind::MariaDb => {
-            let lines: String = lines.map(|(name, value)| format!("{name} = {value}\n")).collect();
+            let lines: String = lines
+                .map(|(name, value)| format!("{name} = {value}\n"))
+                .collect();
             format!("[mysqld]\n{lines}")
         }
         Kind::Store => {
-            let lines: Vec<String> = lines.map(|(name, value)| format!("--set {name}={value}")).collect();
+            let lines: Vec<String> = lines
+                .map(|(name, value)| format!("--set {name}={value}"))
+                .collect();
             format!("{}\n", lines.join(" "))
         }
     })
@@ -189,11 +223,19 @@ fn note_restart(tuned: &Tuned, settings: &[Setting]) -> &'static str {
         let mut knobs = tuned.kind.knobs().knobs.iter();
         knobs.any(|knob| knob.name == *name && knob.needs != crate::knobs::Needs::Reload)
     };
-    if settings.iter().any(needs) { " -- and restart the server" } else { "" }
+    if settings.iter().any(needs) {
+        " -- and restart the server"
+    } else {
+        ""
+    }
 }
 
 fn winner(tuned: &Tuned) -> Option<&[Setting]> {
-    let confirmation = tuned.race.confirmation.as_ref().filter(|one| one.confirmed)?;
+    let confirmation = tuned
+        .race
+        .confirmation
+        .as_ref()
+        .filter(|one| one.confirmed)?;
     Some(&tuned.race.entries[confirmation.entry].candidate.settings)
 }
 
@@ -214,7 +256,10 @@ fn blamed(heading: &str, blamed: &Blamed) -> String {
             finding.headline,
             units::duration(finding.mean_ns)
         );
-        text += &finding.means.as_ref().map_or_else(String::new, |means| format!(": {means}"));
+        text += &finding
+            .means
+            .as_ref()
+            .map_or_else(String::new, |means| format!(": {means}"));
         text.push('\n');
     }
     if !blamed.points_at.is_empty() {
@@ -226,7 +271,10 @@ fn blamed(heading: &str, blamed: &Blamed) -> String {
 /// The result for a person.
 #[must_use]
 pub fn table(tuned: &Tuned) -> String {
-    let mut text = format!("{} under {}, for {}\n\n", tuned.target, tuned.load, tuned.objective);
+    let mut text = format!(
+        "{} under {}, for {}\n\n",
+        tuned.target, tuned.load, tuned.objective
+    );
     if let Some(before) = &tuned.findings {
         text += &blamed("Findings before", before);
         text.push('\n');
@@ -238,14 +286,22 @@ pub fn table(tuned: &Tuned) -> String {
     text.push('\n');
     if let Some(confirmation) = &tuned.race.confirmation {
         text.push('\n');
-        let mut rows = vec![vec!["confirmed in".to_owned(), format!("{} rounds", confirmation.blocks.len())]];
-        rows[0][0] = "in fresh rounds".to_owned();
+        let mut rows = vec![vec!["in fresh rounds".to_owned(), "rounds".to_owned()]];
         rows[0].extend(SHOWN.map(|(name, _)| name.to_owned()));
         rows[0].push(String::new());
         let entry = &tuned.race.entries[confirmation.entry];
-        for (name, noise) in [(entry.candidate.name(), false), ("as it is (again)".to_owned(), true)] {
+        for (name, noise) in [
+            (entry.candidate.name(), false),
+            ("as it is (again)".to_owned(), true),
+        ] {
             let mut row = vec![name, confirmation.blocks.len().to_string()];
-            row.extend(SHOWN.map(|(_, of)| cell(if noise { aa(&confirmation.blocks, of) } else { ratio(&confirmation.blocks, of) })));
+            row.extend(SHOWN.map(|(_, of)| {
+                cell(if noise {
+                    aa(&confirmation.blocks, of)
+                } else {
+                    ratio(&confirmation.blocks, of)
+                })
+            }));
             row.push(String::new());
             rows.push(row);
         }
@@ -257,7 +313,10 @@ pub fn table(tuned: &Tuned) -> String {
     }
     if let Some(settings) = to_copy(tuned) {
         let _ = write!(text, "\nTo copy:\n{settings}");
-        let was: Vec<String> = was(tuned).iter().map(|(name, value)| format!("{name} was {value}")).collect();
+        let was: Vec<String> = was(tuned)
+            .iter()
+            .map(|(name, value)| format!("{name} was {value}"))
+            .collect();
         let _ = writeln!(text, "({})", was.join(", "));
     }
     text += if tuned.applied {
@@ -285,14 +344,19 @@ fn was(tuned: &Tuned) -> Vec<Setting> {
 #[must_use]
 pub fn json(tuned: &Tuned) -> String {
     let effects = |blocks: &[Block]| -> Value {
-        let metrics = SHOWN.iter().map(|(name, of)| ((*name).to_owned(), json!(ratio(blocks, of))));
-        let objective = (tuned.objective.name().to_owned(), json!(ratio(blocks, |run| tuned.objective.of(run))));
+        let metrics = SHOWN
+            .iter()
+            .map(|(name, of)| ((*name).to_owned(), json!(ratio(blocks, of))));
+        let objective = (
+            tuned.objective.name().to_owned(),
+            json!(ratio(blocks, |run| tuned.objective.of(run))),
+        );
         Value::Object(metrics.chain([objective]).collect())
     };
     let entries = tuned.race.entries.iter().map(|entry| {
         json!({
             "settings": object(&entry.candidate.settings),
-            "fate": entry.fate,
+            "fate": fate(&entry.fate),
             "ratio": effects(&entry.blocks),
             "rounds": entry.blocks,
         })
@@ -302,6 +366,7 @@ pub fn json(tuned: &Tuned) -> String {
             "settings": object(&tuned.race.entries[one.entry].candidate.settings),
             "confirmed": one.confirmed,
             "chance": one.chance,
+            "worse": one.worse,
             "ratio": effects(&one.blocks),
             "again": ratio_of_again(tuned, &one.blocks),
             "rounds": one.blocks,
@@ -334,7 +399,11 @@ fn ratio_of_again(tuned: &Tuned, blocks: &[Block]) -> Value {
 
 fn object(settings: &[Setting]) -> Value {
     let pairs = settings.iter();
-    Value::Object(pairs.map(|(name, value)| (name.clone(), json!(value))).collect())
+    Value::Object(
+        pairs
+            .map(|(name, value)| (name.clone(), json!(value)))
+            .collect(),
+    )
 }
 
 /// The result as one HTML page.
@@ -342,9 +411,17 @@ fn object(settings: &[Setting]) -> Value {
 pub fn html(tuned: &Tuned) -> String {
     let title = format!("{} of {}", tuned.objective, tuned.target);
     let rows = rows(tuned);
-    let mut body = format!("<p>{}</p>\n{}", escape(&verdict(tuned)), confirming_chart(tuned));
+    let mut body = format!(
+        "<p>{}</p>\n{}",
+        escape(&verdict(tuned)),
+        confirming_chart(tuned)
+    );
     body += &page::table(rows[0].clone(), &rows[1..]);
-    let _ = write!(body, "<div class=\"scroll\"><pre class=\"mono\">{}</pre></div>\n", escape(&table(tuned)));
+    let _ = write!(
+        body,
+        "<div class=\"scroll\"><pre class=\"mono\">{}</pre></div>\n",
+        escape(&table(tuned))
+    );
     page::document(&title, &body)
 }
 
@@ -355,23 +432,38 @@ fn confirming_chart(tuned: &Tuned) -> String {
     };
     let of = |run: &Run| tuned.objective.of(run);
     let blocks = || confirmation.blocks.iter().enumerate();
-    let values = confirmation.blocks.iter().flat_map(|block| [of(&block.own), of(&block.baseline), of(&block.again)]);
+    let values = confirmation
+        .blocks
+        .iter()
+        .flat_map(|block| [of(&block.own), of(&block.baseline), of(&block.again)]);
     let show = |value: f64| tuned.objective.show(value);
     let at = |number: usize| (number + 1) as f64;
     let name = tuned.race.entries[confirmation.entry].candidate.name();
     let rounds = confirmation.blocks.len() as f64;
     Chart::new(
         &format!("{} in each fresh round", tuned.objective),
-        Size { width: 1120.0, height: 320.0 },
+        Size {
+            width: 1120.0,
+            height: 320.0,
+        },
         Axis::Linear(0.5, rounds + 0.5),
         (Axis::covering(values), &show),
     )
     .ticks(&|value| format!("{value}"))
-    .points(0, blocks().map(|(number, block)| (at(number), of(&block.own))))
+    .points(
+        0,
+        blocks().map(|(number, block)| (at(number), of(&block.own))),
+    )
     .named(0, &name)
-    .points(1, blocks().map(|(number, block)| (at(number), of(&block.baseline))))
+    .points(
+        1,
+        blocks().map(|(number, block)| (at(number), of(&block.baseline))),
+    )
     .named(1, "as it is")
-    .points(2, blocks().map(|(number, block)| (at(number), of(&block.again))))
+    .points(
+        2,
+        blocks().map(|(number, block)| (at(number), of(&block.again))),
+    )
     .named(2, "as it is (again)")
     .finish("round")
 }

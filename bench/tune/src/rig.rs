@@ -119,7 +119,8 @@ impl<'a> Rig<'a> {
                 self.connect()?;
                 if let (Stage::Set(testbed), Some(_)) = (&mut self.stage, self.settings.load()) {
                     let mut watcher = Watcher::new(self.progress);
-                    let found = watcher.saturation_per_s(testbed, self.settings, self.interrupted)?;
+                    let found =
+                        watcher.saturation_per_s(testbed, self.settings, self.interrupted)?;
                     self.saturation_per_s = Some(found);
                 }
                 Ok(())
@@ -175,7 +176,9 @@ impl<'a> Rig<'a> {
                 let opened = opened(self.settings, settings, data)?;
                 let set = set(&opened, self.progress, self.interrupted);
                 let testbed = set.map_err(|error| match error {
-                    evenkeel_drive::Error::Setting(why) | evenkeel_drive::Error::Store(why) if !settings.is_empty() => {
+                    evenkeel_drive::Error::Setting(why) | evenkeel_drive::Error::Store(why)
+                        if !settings.is_empty() =>
+                    {
                         Failure::Refused(why)
                     }
                     error => Failure::Broken(error.into()),
@@ -193,7 +196,9 @@ impl<'a> Rig<'a> {
                 let target = match &mut self.stage {
                     Stage::Bare(target) => target,
                     Stage::Set(testbed) => testbed.on(),
-                    Stage::Empty => return Err(Error::Setting("the target is not open".to_owned()).into()),
+                    Stage::Empty => {
+                        return Err(Error::Setting("the target is not open".to_owned()).into());
+                    }
                 };
                 server.apply(target, settings, fresh)
             }
@@ -242,7 +247,13 @@ impl<'a> Rig<'a> {
             Stage::Bare(target) => {
                 let workload = self.settings.workload()?;
                 let setting = self.settings.setting();
-                Stage::Set(Testbed::set(target, workload, &setting, self.interrupted, self.progress)?)
+                Stage::Set(Testbed::set(
+                    target,
+                    workload,
+                    &setting,
+                    self.interrupted,
+                    self.progress,
+                )?)
             }
             other => other,
         };
@@ -256,7 +267,8 @@ impl<'a> Rig<'a> {
             let variables = self.target()?.environment();
             let (watched, interrupted) = (self.watched()?, self.interrupted);
             let begun = Instant::now();
-            let (whole, profile) = watched.during(false, || command::run(run, &variables, interrupted))?;
+            let (whole, profile) =
+                watched.during(false, || command::run(run, &variables, interrupted))?;
             return Ok(whole.then(|| run_of(&profile, begun)));
         }
         self.workload_run(round)
@@ -271,7 +283,14 @@ impl<'a> Rig<'a> {
             open_rate_per_s: None,
         };
         let mut watcher = Watcher::new(self.progress);
-        let report = measure(self.settings, testbed, round, load, &mut watcher, self.interrupted)?;
+        let report = measure(
+            self.settings,
+            testbed,
+            round,
+            load,
+            &mut watcher,
+            self.interrupted,
+        )?;
         if report.interrupted || self.interrupted.load(Ordering::Relaxed) {
             return Ok(None);
         }
@@ -284,8 +303,11 @@ impl<'a> Rig<'a> {
         let (kind, given) = (self.kind, self.pid);
         let pid = match given {
             Some(pid) => pid,
-            None => pid_of(self.target()?, kind)
-                .map_err(|why| Error::Profile(format!("{why}; give --pid where the server runs on this machine")))?,
+            None => pid_of(self.target()?, kind).map_err(|why| {
+                Error::Profile(format!(
+                    "{why}; give --pid where the server runs on this machine"
+                ))
+            })?,
         };
         Ok(Watched {
             pid,
@@ -342,7 +364,9 @@ fn opened(
         knobs.any(|knob| knob.name == name && knob.needs == Needs::NewData)
     };
     let layout = settings.iter().filter(|(name, _)| is_layout(name));
-    let layout: Vec<String> = layout.map(|(name, value)| format!("{name}={value}")).collect();
+    let layout: Vec<String> = layout
+        .map(|(name, value)| format!("{name}={value}"))
+        .collect();
     for (name, value) in settings {
         if name == "schedule" {
             opened.schedule = Some(value.clone());
@@ -359,7 +383,9 @@ fn opened(
         let made = made.during(|| "make a temporary directory".to_owned())?;
         data.insert(key.clone(), made);
     }
-    opened.data = data.get(&key).map(|made| -> PathBuf { made.path().join("store") });
+    opened.data = data
+        .get(&key)
+        .map(|made| -> PathBuf { made.path().join("store") });
     if let Some(path) = &opened.data {
         std::fs::create_dir_all(path).during(|| format!("make {}", path.display()))?;
     }
@@ -375,7 +401,9 @@ impl Bed for Rig<'_> {
 
     fn round(&mut self, arms: &[Arm<'_>], of: &str) {
         let restarts = |arm: &Arm<'_>| match (arm, &self.changed) {
-            (Arm::Of(candidate), Changed::Server(server)) => !server.restarting(&candidate.settings).is_empty(),
+            (Arm::Of(candidate), Changed::Server(server)) => {
+                !server.restarting(&candidate.settings).is_empty()
+            }
             _ => false,
         };
         self.restarts = arms.iter().any(restarts);
@@ -402,7 +430,9 @@ impl Bed for Rig<'_> {
         match self.apply(settings) {
             Ok(()) => {}
             Err(Failure::Refused(why)) => return Ok(Outcome::Refused(why)),
-            Err(Failure::Broken(_)) if self.interrupted.load(Ordering::Relaxed) => return Ok(Outcome::Interrupted),
+            Err(Failure::Broken(_)) if self.interrupted.load(Ordering::Relaxed) => {
+                return Ok(Outcome::Interrupted);
+            }
             Err(Failure::Broken(error)) => return Err(error),
         }
         let run = match self.run_now(round) {

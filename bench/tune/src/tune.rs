@@ -109,7 +109,11 @@ fn is_url(target: &Address) -> bool {
 ///
 /// # Errors
 /// See [`Error`]; settings are put back before, or the error says which are not.
-pub fn tune(settings: &Settings, progress: &dyn Progress, interrupted: &AtomicBool) -> Result<Tuned, Error> {
+pub fn tune(
+    settings: &Settings,
+    progress: &dyn Progress,
+    interrupted: &AtomicBool,
+) -> Result<Tuned, Error> {
     let kind = kind_of(&settings.bench.target)?;
     let chosen = kind.knobs().chosen(&settings.knobs)?;
     check(settings, kind)?;
@@ -118,9 +122,18 @@ pub fn tune(settings: &Settings, progress: &dyn Progress, interrupted: &AtomicBo
         Kind::Store => None,
         _ => Some(settings.bench.open_target()?),
     };
-    let name = target.as_ref().map_or("embedded store".to_owned(), |target| target.name().to_owned());
+    let name = target
+        .as_ref()
+        .map_or("embedded store".to_owned(), |target| {
+            target.name().to_owned()
+        });
     let (changed, target) = match target {
-        None => (Changed::Store { data: std::collections::BTreeMap::new() }, None),
+        None => (
+            Changed::Store {
+                data: std::collections::BTreeMap::new(),
+            },
+            None,
+        ),
         Some(mut target) => {
             let server = surveyed(settings, kind, &chosen, &mut target)?;
             (Changed::Server(Box::new(server)), Some(target))
@@ -142,7 +155,15 @@ pub fn tune(settings: &Settings, progress: &dyn Progress, interrupted: &AtomicBo
     match (tuned, restored) {
         (Ok(tuned), restored) => restored.map(|()| tuned),
         (Err(error), Ok(())) => Err(error),
-        (Err(error), Err(Error::NotRestored { left, journal, target, .. })) => Err(Error::NotRestored {
+        (
+            Err(error),
+            Err(Error::NotRestored {
+                left,
+                journal,
+                target,
+                ..
+            }),
+        ) => Err(Error::NotRestored {
             reason: error.to_string(),
             left,
             journal,
@@ -164,7 +185,12 @@ fn check(settings: &Settings, kind: Kind) -> Result<(), Error> {
 }
 
 /// The server, asked for what is to be changed, with a journal.
-fn surveyed(settings: &Settings, kind: Kind, chosen: &[&Knob], target: &mut Target) -> Result<Server, Error> {
+fn surveyed(
+    settings: &Settings,
+    kind: Kind,
+    chosen: &[&Knob],
+    target: &mut Target,
+) -> Result<Server, Error> {
     let names: Vec<&str> = chosen.iter().map(|knob| knob.name.as_str()).collect();
     let private = target.server().map(|server| {
         let pid = server.pid().unwrap_or(0);
@@ -197,16 +223,30 @@ fn surveyed(settings: &Settings, kind: Kind, chosen: &[&Knob], target: &mut Targ
     }
 }
 
-fn on_rig(settings: &Settings, kind: Kind, chosen: &[&Knob], name: String, rig: &mut Rig<'_>) -> Result<Tuned, Error> {
+fn on_rig(
+    settings: &Settings,
+    kind: Kind,
+    chosen: &[&Knob],
+    name: String,
+    rig: &mut Rig<'_>,
+) -> Result<Tuned, Error> {
     rig.prepare()?;
     rig.begin(settings.budget);
     let mut notes = Vec::new();
     let findings = profiled(settings, rig, &mut notes);
-    let points_at = findings.as_ref().map_or(&[][..], |blamed| &blamed.points_at);
-    let (candidates, skipped) = candidates(settings, kind, &ordered_knobs(chosen, points_at), rig);
+    let points_at = findings
+        .as_ref()
+        .map_or(&[][..], |blamed| &blamed.points_at);
+    let (candidates, skipped) = candidates(settings, &ordered_knobs(chosen, points_at), rig);
     if candidates.is_empty() {
-        let why: Vec<String> = skipped.iter().map(|one| format!("{}: {}", one.knob, one.why)).collect();
-        return Err(Error::Setting(format!("there is nothing to try: {}", why.join("; "))));
+        let why: Vec<String> = skipped
+            .iter()
+            .map(|one| format!("{}: {}", one.knob, one.why))
+            .collect();
+        return Err(Error::Setting(format!(
+            "there is nothing to try: {}",
+            why.join("; ")
+        )));
     }
     let runs = crate::race::Bed::runs_left(rig);
     if runs < runs_needed() {
@@ -225,7 +265,9 @@ fn on_rig(settings: &Settings, kind: Kind, chosen: &[&Knob], name: String, rig: 
         let is_set = match rig.apply(&winner.settings) {
             Ok(()) => true,
             Err(Failure::Refused(why)) => {
-                notes.push(format!("the winner was refused when it was set again: {why}"));
+                notes.push(format!(
+                    "the winner was refused when it was set again: {why}"
+                ));
                 false
             }
             Err(Failure::Broken(error)) => return Err(error),
@@ -268,7 +310,9 @@ fn profiled(settings: &Settings, rig: &mut Rig<'_>, notes: &mut Vec<String>) -> 
     match rig.profile() {
         Ok(profile) => profile.map(Blamed::of),
         Err(error) => {
-            notes.push(format!("not profiled, so knobs were tried in their list's order: {error}"));
+            notes.push(format!(
+                "not profiled, so knobs were tried in their list's order: {error}"
+            ));
             None
         }
     }
@@ -277,11 +321,18 @@ fn profiled(settings: &Settings, rig: &mut Rig<'_>, notes: &mut Vec<String>) -> 
 fn ordered_knobs<'k>(chosen: &[&'k Knob], points_at: &[String]) -> Vec<&'k Knob> {
     let names: Vec<&str> = chosen.iter().map(|knob| knob.name.as_str()).collect();
     let knob = |name: &str| chosen.iter().copied().find(|knob| knob.name == name);
-    ordered(&names, points_at).into_iter().filter_map(knob).collect()
+    ordered(&names, points_at)
+        .into_iter()
+        .filter_map(knob)
+        .collect()
 }
 
 /// What to try, and what not, with the reason. Every knob's first value comes before any knob's second.
-fn candidates(settings: &Settings, kind: Kind, knobs: &[&Knob], rig: &mut Rig<'_>) -> (Vec<Candidate>, Vec<Skipped>) {
+fn candidates(
+    settings: &Settings,
+    knobs: &[&Knob],
+    rig: &mut Rig<'_>,
+) -> (Vec<Candidate>, Vec<Skipped>) {
     let machine = Machine::this();
     let (mut by_knob, mut skipped) = (Vec::new(), Vec::new());
     for knob in knobs {
@@ -312,7 +363,11 @@ fn candidates(settings: &Settings, kind: Kind, knobs: &[&Knob], rig: &mut Rig<'_
             },
         };
         let values = knob.values(machine).into_iter();
-        let is_new = |value: &String| !current.as_ref().is_some_and(|current| same_value(current, value));
+        let is_new = |value: &String| {
+            !current
+                .as_ref()
+                .is_some_and(|current| same_value(current, value))
+        };
         let values: Vec<Candidate> = values
             .filter(is_new)
             .map(|value| Candidate {
@@ -324,9 +379,12 @@ fn candidates(settings: &Settings, kind: Kind, knobs: &[&Knob], rig: &mut Rig<'_
         }
         by_knob.push(values);
     }
-    let _ = kind;
     let most = by_knob.iter().map(Vec::len).max().unwrap_or(0);
-    let interleaved = (0..most).flat_map(|at| by_knob.iter().filter_map(move |values| values.get(at).cloned()));
+    let interleaved = (0..most).flat_map(|at| {
+        by_knob
+            .iter()
+            .filter_map(move |values| values.get(at).cloned())
+    });
     (interleaved.collect(), skipped)
 }
 
@@ -337,7 +395,8 @@ fn given(settings: &Settings, name: &str) -> Option<String> {
     }
     let mut set = settings.bench.target_settings.iter().rev();
     let same = |own: &str| own.replace('_', "-") == name;
-    set.find(|(own, _)| same(own)).map(|(_, value)| value.clone())
+    set.find(|(own, _)| same(own))
+        .map(|(_, value)| value.clone())
 }
 
 /// What the settings of these candidates are now.

@@ -26,17 +26,33 @@ pub struct Arguments {
     #[command(flatten)]
     options: Options,
     /// What is to be made smaller: p99, p99.9, variance, mean, or l3 (the third norm of latency, in which the tail counts)
-    #[arg(long, value_name = "WHAT", default_value = "p99", help_heading = "Search")]
+    #[arg(
+        long,
+        value_name = "WHAT",
+        default_value = "p99",
+        help_heading = "Search"
+    )]
     objective: Objective,
     /// Knobs to try, separated by commas [default: all of --list-knobs]
-    #[arg(long, value_name = "LIST", value_delimiter = ',', help_heading = "Search")]
+    #[arg(
+        long,
+        value_name = "LIST",
+        value_delimiter = ',',
+        help_heading = "Search"
+    )]
     knobs: Vec<String>,
     /// Time for all runs; the data is loaded before it begins
     #[arg(long, value_name = "DURATION", default_value = "30m", value_parser = duration, help_heading = "Search")]
     budget: Duration,
     /// What may be given up: durability (commits that were acknowledged may be lost in a crash), restart (of a server that is not
     /// ours)
-    #[arg(long, value_name = "WHAT", value_delimiter = ',', value_enum, help_heading = "Search")]
+    #[arg(
+        long,
+        value_name = "WHAT",
+        value_delimiter = ',',
+        value_enum,
+        help_heading = "Search"
+    )]
     allow: Vec<Allowed>,
     /// With --allow restart: the command that restarts the server, such as 'systemctl restart postgresql'
     #[arg(long, value_name = "COMMAND", help_heading = "Search")]
@@ -49,13 +65,23 @@ pub struct Arguments {
     no_profile: bool,
     /// The load, in place of a workload: a command in a shell, to whose environment PGHOST, PGPORT, PGUSER and PGDATABASE, or
     /// MYSQL_UNIX_PORT or MYSQL_HOST and MYSQL_TCP_PORT, are added. It has to end by itself
-    #[arg(long, value_name = "COMMAND", conflicts_with = "workload", help_heading = "Load")]
+    #[arg(
+        long,
+        value_name = "COMMAND",
+        conflicts_with = "workload",
+        help_heading = "Load"
+    )]
     command: Option<String>,
     /// Run once before, to make the command's data
-    #[arg(long, value_name = "COMMAND", requires = "command", help_heading = "Load")]
+    #[arg(
+        long,
+        value_name = "COMMAND",
+        requires = "command",
+        help_heading = "Load"
+    )]
     prepare: Option<String>,
     /// The interval that is profiled, and with --command measured: one of the preset's (statement, transaction), or as `evenkeel
-    /// attach` takes it [default: transaction]
+    /// attach` takes it [default: statement]
     #[arg(long, value_name = "SPEC", help_heading = "Load")]
     interval: Option<String>,
     /// The server's process, where it does not tell
@@ -115,7 +141,11 @@ pub fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     let tuned = tune(&settings, &line, &interrupted);
     line.clear();
     let tuned = tuned?;
-    output::print(&if json { result::json(&tuned) } else { result::table(&tuned) })?;
+    output::print(&if json {
+        result::json(&tuned)
+    } else {
+        result::table(&tuned)
+    })?;
     if let Some(path) = &html {
         output::write(path, &result::html(&tuned))?;
     }

@@ -142,7 +142,10 @@ pub fn knobs(profile: &Profile) -> Vec<&'static str> {
     let Some(server) = server_of(&profile.target) else {
         return Vec::new();
     };
-    let patterns = profile.findings.iter().filter_map(|finding| server.pattern(finding));
+    let patterns = profile
+        .findings
+        .iter()
+        .filter_map(|finding| server.pattern(finding));
     let mut knobs: Vec<&str> = Vec::new();
     for knob in patterns.flat_map(|pattern| &pattern.knobs) {
         if !knobs.contains(&knob.as_str()) {

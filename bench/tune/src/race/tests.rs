@@ -133,7 +133,8 @@ fn what_helps_together_is_found_together() {
         let mut bed = Noisy::new(seed, 120, 0.05);
         bed.effects = vec![("c", 0.7), ("f", 0.7)];
         let race = raced(&mut bed, 8, seed);
-        let has = |one: &Candidate, wanted: &str| one.settings.iter().any(|(name, _)| name == wanted);
+        let has =
+            |one: &Candidate, wanted: &str| one.settings.iter().any(|(name, _)| name == wanted);
         confirmed(&race).is_some_and(|one| has(one, "c") && has(one, "f"))
     });
     assert!(together.count() >= 45);
@@ -164,13 +165,22 @@ fn settings_that_buy_latency_with_throughput_do_not_win() {
         again: run(1000.0, 10.0),
     };
     let mut entry = Entry::new(candidates(1).remove(0));
-    entry.blocks = vec![block(run(500.0, 1.0))];
+    entry.blocks = vec![block(run(500.0, 1.0)); 3];
     assert!(entry.worse().is_some_and(|why| why.contains("50 %")));
-    entry.blocks = vec![block(run(990.0, 1.0))];
+    // One round says nothing.
+    entry.blocks.truncate(1);
     assert_eq!(entry.worse(), None);
-    entry.blocks[0].own.unserved = 0.2;
+    entry.blocks = vec![block(run(990.0, 1.0)); 3];
+    assert_eq!(entry.worse(), None);
+    entry
+        .blocks
+        .iter_mut()
+        .for_each(|block| block.own.unserved = 0.2);
     assert!(entry.worse().is_some_and(|why| why.contains("unserved")));
-    entry.blocks[0].own.unserved = 0.0;
+    entry
+        .blocks
+        .iter_mut()
+        .for_each(|block| block.own.unserved = 0.0);
     entry.blocks[0].own.queue_grows = true;
     assert!(entry.worse().is_some_and(|why| why.contains("queue")));
 }
@@ -184,7 +194,24 @@ fn the_rounds_of_the_confirmation_are_fresh_and_their_number_was_fixed() {
     // 40 % of 100 runs, three a round.
     assert_eq!(confirmation.blocks.len(), 13);
     let raced = &race.entries[confirmation.entry].blocks;
-    assert!(confirmation.blocks.iter().all(|fresh| !raced.contains(fresh)));
+    assert!(
+        confirmation
+            .blocks
+            .iter()
+            .all(|fresh| !raced.contains(fresh))
+    );
+}
+
+#[test]
+fn what_there_was_no_time_for_is_tried_where_nothing_else_helps() {
+    let mut bed = Noisy::new(2, 60, 0.02);
+    bed.effects = NAMES.iter().take(11).map(|&name| (name, 2.0)).collect();
+    bed.effects.push(("l", 0.5));
+    let race = raced(&mut bed, 12, 2);
+    assert_eq!(
+        confirmed(&race).map(Candidate::name).as_deref(),
+        Some("l=1")
+    );
 }
 
 #[test]
@@ -200,7 +227,10 @@ fn a_race_that_is_stopped_claims_nothing() {
         bed.effects = vec![("a", 0.5)];
         bed.stops_after = Some(stops_after);
         let race = raced(&mut bed, 4, 5);
-        assert!(race.interrupted && race.confirmation.is_none(), "{stops_after}");
+        assert!(
+            race.interrupted && race.confirmation.is_none(),
+            "{stops_after}"
+        );
     }
 }
 

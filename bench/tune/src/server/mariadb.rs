@@ -39,8 +39,14 @@ pub(super) fn states(target: &Target, names: &[&str]) -> Result<BTreeMap<String,
         list(names)
     ))?;
     let states = rows.into_iter().filter_map(|row| {
-        let [name, value, read_only] = <[Option<String>; 3]>::try_from(row).ok()?.map(Option::unwrap_or_default);
-        let needs = if read_only == "YES" { Needs::Restart } else { Needs::Reload };
+        let [name, value, read_only] = <[Option<String>; 3]>::try_from(row)
+            .ok()?
+            .map(Option::unwrap_or_default);
+        let needs = if read_only == "YES" {
+            Needs::Restart
+        } else {
+            Needs::Reload
+        };
         let state = State {
             kept: Some(value.clone()),
             value,
@@ -75,7 +81,12 @@ const POOL: &str = "innodb_buffer_pool_size";
 /// Whether the server says so; one that resizes at once says nothing.
 fn is_resizing(target: &Target) -> Result<bool, Error> {
     let rows = target.rows("SHOW GLOBAL STATUS LIKE 'Innodb_buffer_pool_resize_status'")?;
-    let status = rows.into_iter().flatten().flatten().last().unwrap_or_default();
+    let status = rows
+        .into_iter()
+        .flatten()
+        .flatten()
+        .last()
+        .unwrap_or_default();
     let says = |word: &str| status.to_lowercase().contains(word);
     Ok(says("resizing") && !says("completed") || says("withdrawing"))
 }
@@ -97,6 +108,9 @@ pub(super) fn set(name: &str, value: &str) -> String {
     if is_bare {
         format!("SET GLOBAL {name} = {value}")
     } else {
-        format!("SET GLOBAL {name} = '{}'", value.replace('\\', "\\\\").replace('\'', "''"))
+        format!(
+            "SET GLOBAL {name} = '{}'",
+            value.replace('\\', "\\\\").replace('\'', "''")
+        )
     }
 }

@@ -130,7 +130,10 @@ impl Server {
     /// Those of some settings that need a restart.
     #[must_use]
     pub fn restarting(&self, settings: &[Setting]) -> Vec<Setting> {
-        let needs = |(name, _): &&Setting| self.state(name).is_some_and(|state| state.needs != Needs::Reload);
+        let needs = |(name, _): &&Setting| {
+            self.state(name)
+                .is_some_and(|state| state.needs != Needs::Reload)
+        };
         settings.iter().filter(needs).cloned().collect()
     }
 
@@ -138,18 +141,28 @@ impl Server {
     ///
     /// # Errors
     /// [`Failure::Refused`], after which what was found holds.
-    pub fn apply(&mut self, target: &mut Target, settings: &[Setting], restart: bool) -> Result<(), Failure> {
+    pub fn apply(
+        &mut self,
+        target: &mut Target,
+        settings: &[Setting],
+        restart: bool,
+    ) -> Result<(), Failure> {
         match self.try_apply(target, settings, restart) {
             Err(Failure::Refused(why)) => match self.try_apply(target, &[], false) {
                 Ok(()) => Err(Failure::Refused(why)),
-                Err(Failure::Refused(again) ) => Err(Failure::Broken(Error::Setting(again))),
+                Err(Failure::Refused(again)) => Err(Failure::Broken(Error::Setting(again))),
                 Err(broken) => Err(broken),
             },
             other => other,
         }
     }
 
-    fn try_apply(&mut self, target: &mut Target, settings: &[Setting], restart: bool) -> Result<(), Failure> {
+    fn try_apply(
+        &mut self,
+        target: &mut Target,
+        settings: &[Setting],
+        restart: bool,
+    ) -> Result<(), Failure> {
         let must_restart = self.restarts(settings) || restart;
         let is_private = target.server().is_some();
         // A private server is given what needs a restart as arguments, and a restart forgets what MariaDB was told while it ran.
@@ -193,7 +206,11 @@ impl Server {
     pub fn restore(&mut self, target: &mut Target) -> Result<(), Error> {
         // A server that is stopped in a moment need not be put back, and one that cannot be asked cannot.
         let is_private = target.server().is_some();
-        let restored = if is_private { Ok(()) } else { self.apply(target, &[], false) };
+        let restored = if is_private {
+            Ok(())
+        } else {
+            self.apply(target, &[], false)
+        };
         let reason = match restored {
             Ok(()) => return self.journal.take().map_or(Ok(()), Journal::end),
             Err(Failure::Refused(why)) => why,
@@ -213,7 +230,11 @@ impl Server {
         let left: Vec<String> = journal.changes().iter().map(before).collect();
         Error::NotRestored {
             reason,
-            left: if left.is_empty() { "no settings".to_owned() } else { left.join(", ") },
+            left: if left.is_empty() {
+                "no settings".to_owned()
+            } else {
+                left.join(", ")
+            },
             journal: journal.path().to_owned(),
             target: journal.target().to_owned(),
         }
@@ -254,7 +275,12 @@ impl Server {
         })
     }
 
-    fn restart(&self, target: &mut Target, settings: &[Setting], is_private: bool) -> Result<(), Failure> {
+    fn restart(
+        &self,
+        target: &mut Target,
+        settings: &[Setting],
+        is_private: bool,
+    ) -> Result<(), Failure> {
         if !is_private {
             return self.restart_by_command(target);
         }
@@ -288,9 +314,17 @@ impl Server {
     }
 
     /// Waits until what was changed holds: a reload is noticed later, and a pool is resized in the background.
-    fn wait(&self, target: &Target, settings: &[Setting], before: &[Setting]) -> Result<(), Failure> {
-        let back = before.iter().filter(|(name, _)| !settings.iter().any(|(own, _)| own == name));
-        let back = back.filter_map(|(name, _)| Some((name.clone(), self.state(name)?.value.clone())));
+    fn wait(
+        &self,
+        target: &Target,
+        settings: &[Setting],
+        before: &[Setting],
+    ) -> Result<(), Failure> {
+        let back = before
+            .iter()
+            .filter(|(name, _)| !settings.iter().any(|(own, _)| own == name));
+        let back =
+            back.filter_map(|(name, _)| Some((name.clone(), self.state(name)?.value.clone())));
         let wanted: Vec<Setting> = settings.iter().cloned().chain(back).collect();
         if wanted.is_empty() {
             return Ok(());
@@ -305,14 +339,20 @@ impl Server {
             other = wanted.iter().find_map(|(name, value)| {
                 let found = values.get(name)?;
                 let holds = match self.kind {
-                    Kind::Postgres => same_value(found, value) || postgres::same(target, name, value, found),
+                    Kind::Postgres => {
+                        same_value(found, value) || postgres::same(target, name, value, found)
+                    }
                     _ => mariadb::same(found, value),
                 };
                 (!holds).then(|| format!("{name} stays {found} although it was set to {value}"))
             });
             Ok(other.is_none())
         })?;
-        if holds { Ok(()) } else { Err(Failure::Refused(other.unwrap_or_default())) }
+        if holds {
+            Ok(())
+        } else {
+            Err(Failure::Refused(other.unwrap_or_default()))
+        }
     }
 }
 

@@ -20,7 +20,11 @@ fn list(names: &[&str]) -> String {
 /// `ALTER SYSTEM` needs a superuser.
 pub(super) fn check_rights(target: &Target) -> Result<(), Error> {
     let rows = target.rows("SELECT current_user, current_setting('is_superuser')")?;
-    let field = |at: usize| rows.first().and_then(|row| row.get(at)?.clone()).unwrap_or_default();
+    let field = |at: usize| {
+        rows.first()
+            .and_then(|row| row.get(at)?.clone())
+            .unwrap_or_default()
+    };
     if field(1) == "on" {
         return Ok(());
     }
@@ -33,7 +37,11 @@ pub(super) fn check_rights(target: &Target) -> Result<(), Error> {
 }
 
 /// What the server says of these settings.
-pub(super) fn states(target: &Target, names: &[&str], is_private: bool) -> Result<BTreeMap<String, State>, Error> {
+pub(super) fn states(
+    target: &Target,
+    names: &[&str],
+    is_private: bool,
+) -> Result<BTreeMap<String, State>, Error> {
     let kept = target.rows(
         "SELECT name, setting FROM pg_file_settings WHERE sourcefile LIKE '%/postgresql.auto.conf' ORDER BY seqno",
     )?;
@@ -43,7 +51,9 @@ pub(super) fn states(target: &Target, names: &[&str], is_private: bool) -> Resul
         list(names)
     ))?;
     let states = rows.into_iter().filter_map(|row| {
-        let [name, value, context, source] = <[Option<String>; 4]>::try_from(row).ok()?.map(Option::unwrap_or_default);
+        let [name, value, context, source] = <[Option<String>; 4]>::try_from(row)
+            .ok()?
+            .map(Option::unwrap_or_default);
         // An argument of the server's outweighs its files. A private server's can be given another.
         let is_argument = source == "command line";
         let needs = match context.as_str() {
@@ -52,14 +62,25 @@ pub(super) fn states(target: &Target, names: &[&str], is_private: bool) -> Resul
             _ => Needs::Reload,
         };
         let fixed = match context.as_str() {
-            "internal" => Some("was decided when the server was built, or its data made".to_owned()),
-            _ if is_argument && !is_private => {
-                Some("is an argument of the server's command line, which outweighs ALTER SYSTEM".to_owned())
+            "internal" => {
+                Some("was decided when the server was built, or its data made".to_owned())
             }
+            _ if is_argument && !is_private => Some(
+                "is an argument of the server's command line, which outweighs ALTER SYSTEM"
+                    .to_owned(),
+            ),
             _ => None,
         };
         let kept = kept.get(&name).cloned().flatten();
-        Some((name, State { value, kept, needs, fixed }))
+        Some((
+            name,
+            State {
+                value,
+                kept,
+                needs,
+                fixed,
+            },
+        ))
     });
     Ok(states.collect())
 }
@@ -76,12 +97,17 @@ pub(super) fn values(target: &Target, names: &[&str]) -> Result<BTreeMap<String,
         list(names)
     ))?;
     let values = rows.into_iter().filter_map(pair);
-    Ok(values.map(|(name, value)| (name, value.unwrap_or_default())).collect())
+    Ok(values
+        .map(|(name, value)| (name, value.unwrap_or_default()))
+        .collect())
 }
 
 /// Whether a value without a unit, or in another, is what holds: the server itself converts it.
 pub(super) fn same(target: &Target, name: &str, value: &str, found: &str) -> bool {
-    let rows = target.rows(&format!("SELECT setting, unit FROM pg_settings WHERE name = {}", quoted(name)));
+    let rows = target.rows(&format!(
+        "SELECT setting, unit FROM pg_settings WHERE name = {}",
+        quoted(name)
+    ));
     let Ok(rows) = rows else { return false };
     let Some((setting, unit)) = rows.into_iter().next().and_then(pair) else {
         return false;
@@ -90,9 +116,16 @@ pub(super) fn same(target: &Target, name: &str, value: &str, found: &str) -> boo
     // Some units are a number of others: 8kB.
     let digits = unit.find(|c: char| !c.is_ascii_digit()).unwrap_or(0);
     let times: f64 = unit[..digits].parse().unwrap_or(1.0);
-    let in_unit = |number: &str| number.parse::<f64>().ok().map(|n| format!("{}{}", n * times, &unit[digits..]));
+    let in_unit = |number: &str| {
+        number
+            .parse::<f64>()
+            .ok()
+            .map(|n| format!("{}{}", n * times, &unit[digits..]))
+    };
     let plain = value == setting || same_value(value, &setting);
-    plain || in_unit(&setting).is_some_and(|held| same_value(&held, value) || same_value(&held, found) && plain)
+    plain
+        || in_unit(&setting)
+            .is_some_and(|held| same_value(&held, value) || same_value(&held, found) && plain)
 }
 
 /// SQL that sets a setting.

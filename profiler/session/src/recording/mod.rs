@@ -140,7 +140,7 @@ impl Meta {
         }
         if self.spans {
             // What services do with their time, spans do not say.
-            profile.doing.clear();
+            profile.time_spent.clear();
         }
         profile.sampled_out = self.sampled_out;
         profile.intervals_seen += self.sampled_out;
