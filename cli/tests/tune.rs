@@ -13,7 +13,16 @@ use support::servers::installed;
 
 /// A load that is quick to make and to run, with the shortest race that can confirm anything.
 const QUICK: [&str; 10] = [
-    "ycsb-a", "-o", "records=200", "--clients", "2", "--for", "100ms", "--warmup", "50ms", "--no-profile",
+    "ycsb-a",
+    "-o",
+    "records=200",
+    "--clients",
+    "2",
+    "--for",
+    "300ms",
+    "--warmup",
+    "50ms",
+    "--no-profile",
 ];
 /// Time enough for such a race on a machine that is busy.
 const BUDGET: [&str; 2] = ["--budget", "45s"];
@@ -28,8 +37,14 @@ impl State {
 
     fn tune(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_evenkeel"));
-        command.arg("tune").args(arguments).env("XDG_STATE_HOME", self.0.path());
-        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command
+            .arg("tune")
+            .args(arguments)
+            .env("XDG_STATE_HOME", self.0.path());
+        command
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
         command
     }
 
@@ -58,7 +73,9 @@ fn postgres() -> Option<(RunningPostgreSql, String)> {
         loopback: true,
         ..Options::default()
     };
-    let server = installed(PostgreSql::prepare(&options))?.start(None).unwrap();
+    let server = installed(PostgreSql::prepare(&options))?
+        .start(None)
+        .unwrap();
     server.psql("ALTER SYSTEM SET commit_delay = 77").unwrap();
     server.psql("SELECT pg_reload_conf()").unwrap();
     let url = format!("postgres://postgres@127.0.0.1:{}/postgres", server.port());
@@ -108,24 +125,51 @@ fn ended(child: Child) -> Run {
 fn the_store_is_tuned_and_says_what_was_tried() {
     let (state, folder) = (State::new(), tempfile::tempdir().unwrap());
     let page = folder.path().join("tune.html");
-    let more = [&BUDGET[..], &["--knobs", "schedule,page-bytes", "--json", "--html", page.to_str().unwrap()]].concat();
+    let more = [
+        &BUDGET[..],
+        &[
+            "--knobs",
+            "schedule,page-bytes",
+            "--json",
+            "--html",
+            page.to_str().unwrap(),
+        ],
+    ]
+    .concat();
     let run = state.run(&quick("embedded", &more)).ended(0);
     let json = json(&run);
     let tried = json["candidates"].as_array().unwrap();
     let with_rounds = |one: &&Value| !one["rounds"].as_array().unwrap().is_empty();
     assert!(tried.iter().filter(with_rounds).count() >= 2, "{json}");
-    assert!(!json["verdict"].as_str().unwrap().is_empty() && json["consistency"] == "ok", "{json}");
+    assert!(
+        !json["verdict"].as_str().unwrap().is_empty() && json["consistency"] == "ok",
+        "{json}"
+    );
     assert_eq!(json["helps"].is_null(), json["to_copy"].is_null());
     let html = std::fs::read_to_string(&page).unwrap();
-    assert!(html.contains("<table") && html.contains("schedule="), "{html}");
+    assert!(
+        html.contains("<table") && html.contains("schedule="),
+        "{html}"
+    );
 }
 
 #[test]
 fn knobs_are_listed_with_what_they_cost() {
     let state = State::new();
-    let list = |target: &str| state.run(&["--target", target, "--list-knobs"]).ended(0).stdout;
+    let list = |target: &str| {
+        state
+            .run(&["--target", target, "--list-knobs"])
+            .ended(0)
+            .stdout
+    };
     let postgres = list("postgres");
-    for words in ["shared_buffers", "needs a restart", "gives up durability", "full_page_writes", "never tried"] {
+    for words in [
+        "shared_buffers",
+        "needs a restart",
+        "gives up durability",
+        "full_page_writes",
+        "never tried",
+    ] {
         assert!(postgres.contains(words), "{postgres}");
     }
     assert!(list("mariadb").contains("innodb_buffer_pool_size"));
@@ -137,7 +181,16 @@ fn what_makes_no_sense_is_refused_by_name() {
     let state = State::new();
     for (arguments, says) in [
         (&["tpcc", "--knobs", "colour"][..], "no knob colour"),
-        (&["tpcc", "--target", "postgres", "--knobs", "full_page_writes"], "never tried"),
+        (
+            &[
+                "tpcc",
+                "--target",
+                "postgres",
+                "--knobs",
+                "full_page_writes",
+            ],
+            "never tried",
+        ),
         (&["tpcc", "--objective", "median"], "p99.9"),
         (&["tpcc", "--apply"], "--apply is for a server that stays"),
         (&["tpcc", "--target", "sqlite"], "no knobs of SQLite"),
@@ -153,13 +206,26 @@ fn what_makes_no_sense_is_refused_by_name() {
 
 #[test]
 fn a_postgres_is_left_as_it_was_found() {
-    let Some((server, url)) = postgres() else { return };
+    let Some((server, url)) = postgres() else {
+        return;
+    };
     let state = State::new();
-    let more = [&BUDGET[..], &["--knobs", "commit_delay,shared_buffers,synchronous_commit", "--json"]].concat();
+    let more = [
+        &BUDGET[..],
+        &[
+            "--knobs",
+            "commit_delay,shared_buffers,synchronous_commit",
+            "--json",
+        ],
+    ]
+    .concat();
     let json = json(&state.run(&quick(&url, &more)).ended(0));
     assert_eq!(json["before"]["commit_delay"], "77", "{json}");
     let skipped = json["skipped"].to_string();
-    assert!(skipped.contains("--allow restart") && skipped.contains("--allow durability"), "{skipped}");
+    assert!(
+        skipped.contains("--allow restart") && skipped.contains("--allow durability"),
+        "{skipped}"
+    );
     assert_eq!(kept(&server), AS_FOUND);
     let holds = server.psql("SHOW commit_delay").unwrap();
     assert_eq!((holds.as_str(), state.journals()), ("77\n", 0));
@@ -167,52 +233,91 @@ fn a_postgres_is_left_as_it_was_found() {
 
 #[test]
 fn a_restart_is_done_by_the_command_that_was_given() {
-    let Some((server, url)) = postgres() else { return };
+    let Some((server, url)) = postgres() else {
+        return;
+    };
     let state = State::new();
     // Restarting is not what this test is about: that the command is run, and the settings are put back all the same.
     let mark = server.folder().join("restarted");
     let command = format!("echo once >> {}", mark.display());
-    let knobs = ["--knobs", "wal_buffers", "--allow", "restart", "--restart-command", &command, "--json"];
-    let json = json(&state.run(&quick(&url, &[&BUDGET[..], &knobs].concat())).ended(0));
+    let knobs = [
+        "--knobs",
+        "wal_buffers",
+        "--allow",
+        "restart",
+        "--restart-command",
+        &command,
+        "--json",
+    ];
+    let json = json(
+        &state
+            .run(&quick(&url, &[&BUDGET[..], &knobs].concat()))
+            .ended(0),
+    );
     // The server was not really restarted, and tune says that the setting does not hold.
-    assert!(json["candidates"].to_string().contains("refused: wal_buffers stays"), "{json}");
+    assert!(
+        json["candidates"]
+            .to_string()
+            .contains("refused: wal_buffers stays"),
+        "{json}"
+    );
     assert!(mark.exists());
     assert_eq!((kept(&server).as_str(), state.journals()), (AS_FOUND, 0));
 }
 
 #[test]
 fn ctrl_c_puts_settings_back() {
-    let Some((server, url)) = postgres() else { return };
+    let Some((server, url)) = postgres() else {
+        return;
+    };
     let state = State::new();
     let child = at_work(&state, &lasting(&url), || kept(&server) != AS_FOUND);
     signal(child.id() as i32, libc::SIGINT);
     signal(child.id() as i32, libc::SIGCONT);
     let run = ended(child).ended(0);
-    assert!(run.stdout.contains("Stopped before a winner was confirmed"), "{}", run.stdout);
+    assert!(
+        run.stdout.contains("Stopped before a winner was confirmed"),
+        "{}",
+        run.stdout
+    );
     assert_eq!((kept(&server).as_str(), state.journals()), (AS_FOUND, 0));
 }
 
 #[test]
 fn what_a_killed_tuner_has_left_is_put_back() {
-    let Some((server, url)) = postgres() else { return };
+    let Some((server, url)) = postgres() else {
+        return;
+    };
     let state = State::new();
     let mut child = at_work(&state, &lasting(&url), || kept(&server) != AS_FOUND);
     // While it lives nobody else tunes this server.
-    state.run(&quick(&url, &BUDGET)).ended(2).said(&["another evenkeel tune is at work"]);
+    state
+        .run(&quick(&url, &BUDGET))
+        .ended(2)
+        .said(&["another evenkeel tune is at work"]);
     child.kill().unwrap();
     child.wait().unwrap();
     assert_ne!(kept(&server), AS_FOUND);
-    state.run(&quick(&url, &BUDGET)).ended(2).said(&["--restore --target", "cut short"]);
+    state
+        .run(&quick(&url, &BUDGET))
+        .ended(2)
+        .said(&["--restore --target", "cut short"]);
     let run = state.run(&["--restore", "--target", &url]).ended(0);
     assert!(run.stdout.contains("put back"), "{}", run.stdout);
     assert_eq!((kept(&server).as_str(), state.journals()), (AS_FOUND, 0));
     let again = state.run(&["--restore"]).ended(0);
-    assert!(again.stdout.contains("nothing was left changed"), "{}", again.stdout);
+    assert!(
+        again.stdout.contains("nothing was left changed"),
+        "{}",
+        again.stdout
+    );
 }
 
 #[test]
 fn what_was_changed_on_a_server_that_died_is_put_back_once_it_lives() {
-    let Some((mut server, url)) = postgres() else { return };
+    let Some((mut server, url)) = postgres() else {
+        return;
+    };
     let state = State::new();
     let child = at_work(&state, &lasting(&url), || kept(&server) != AS_FOUND);
     let pid = server.pid().unwrap() as i32;
@@ -220,7 +325,11 @@ fn what_was_changed_on_a_server_that_died_is_put_back_once_it_lives() {
     assert!(eventually(|| !runs(pid)));
     signal(child.id() as i32, libc::SIGCONT);
     let run = ended(child).ended(2).said(&["--restore --target"]);
-    assert!(state.journals() == 1 && run.stderr.contains("commit_delay (was 77)"), "{}", run.stderr);
+    assert!(
+        state.journals() == 1 && run.stderr.contains("commit_delay (was 77)"),
+        "{}",
+        run.stderr
+    );
     server.restart(None).unwrap();
     state.run(&["--restore"]).ended(0);
     assert_eq!((kept(&server).as_str(), state.journals()), (AS_FOUND, 0));
@@ -228,31 +337,62 @@ fn what_was_changed_on_a_server_that_died_is_put_back_once_it_lives() {
 
 #[test]
 fn an_account_without_rights_is_told_whom_to_be() {
-    let Some((server, url)) = postgres() else { return };
+    let Some((server, url)) = postgres() else {
+        return;
+    };
     server.psql("CREATE ROLE clerk LOGIN").unwrap();
     let state = State::new();
     let url = url.replace("postgres@", "clerk@");
-    let run = state.run(&quick(&url, &BUDGET)).ended(2).said(&["clerk may not change settings", "superuser"]);
-    assert_eq!((kept(&server).as_str(), state.journals()), (AS_FOUND, 0), "{run:?}");
+    let run = state
+        .run(&quick(&url, &BUDGET))
+        .ended(2)
+        .said(&["clerk may not change settings", "superuser"]);
+    assert_eq!(
+        (kept(&server).as_str(), state.journals()),
+        (AS_FOUND, 0),
+        "{run:?}"
+    );
 }
 
 #[test]
 fn a_load_that_fails_ends_it_with_the_loads_own_words() {
-    let Some((server, url)) = postgres() else { return };
+    let Some((server, url)) = postgres() else {
+        return;
+    };
     let state = State::new();
     let load = "psql -c 'SELECT 1 FROM nowhere' || { echo the load is broken >&2; exit 9; }";
-    let run = state.run(&["--target", &url, "--command", load, "--no-profile", "--for", "100ms", "--budget", "60s"]);
-    run.ended(2).said(&["the load", "exit status: 9", "the load is broken"]);
+    let run = state.run(&[
+        "--target",
+        &url,
+        "--command",
+        load,
+        "--no-profile",
+        "--for",
+        "100ms",
+        "--budget",
+        "60s",
+    ]);
+    run.ended(2)
+        .said(&["the load", "exit status: 9", "the load is broken"]);
     assert_eq!((kept(&server).as_str(), state.journals()), (AS_FOUND, 0));
 }
 
 #[test]
 fn a_private_server_whose_tuner_was_killed_is_stopped_and_removed() {
-    let Some(prepared) = installed(PostgreSql::prepare(&Options::default())) else { return };
+    let Some(prepared) = installed(PostgreSql::prepare(&Options::default())) else {
+        return;
+    };
     drop(prepared);
     let (state, temporary) = (State::new(), tempfile::tempdir().unwrap());
-    std::fs::set_permissions(temporary.path(), std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
-    let mut command = state.tune(&quick("postgres", &["--budget", "30m", "--knobs", "commit_delay"]));
+    std::fs::set_permissions(
+        temporary.path(),
+        std::os::unix::fs::PermissionsExt::from_mode(0o755),
+    )
+    .unwrap();
+    let mut command = state.tune(&quick(
+        "postgres",
+        &["--budget", "30m", "--knobs", "commit_delay"],
+    ));
     let mut child = command.env("TMPDIR", temporary.path()).spawn().unwrap();
     let begun = eventually(|| state.journals() == 1 && !running_below(temporary.path()).is_empty());
     assert!(begun && child.try_wait().unwrap().is_none());
@@ -260,9 +400,19 @@ fn a_private_server_whose_tuner_was_killed_is_stopped_and_removed() {
     child.wait().unwrap();
     assert!(!running_below(temporary.path()).is_empty());
     let run = state.run(&["--restore", "--target", "postgres"]).ended(0);
-    assert!(run.stdout.contains("stopped the private server"), "{}", run.stdout);
+    assert!(
+        run.stdout.contains("stopped the private server"),
+        "{}",
+        run.stdout
+    );
     assert!(eventually(|| running_below(temporary.path()).is_empty()));
-    assert_eq!((temporary.path().read_dir().unwrap().count(), state.journals()), (0, 0));
+    assert_eq!(
+        (
+            temporary.path().read_dir().unwrap().count(),
+            state.journals()
+        ),
+        (0, 0)
+    );
 }
 
 /// Processes whose arguments name the directory.
@@ -285,7 +435,9 @@ fn mariadb() -> Option<(RunningMariaDb, String)> {
         ..Options::default()
     };
     let server = installed(MariaDb::prepare(&options))?.start(None).unwrap();
-    server.query("SET GLOBAL innodb_lru_scan_depth = 1234").unwrap();
+    server
+        .query("SET GLOBAL innodb_lru_scan_depth = 1234")
+        .unwrap();
     let url = format!("mysql://root@127.0.0.1:{}/test", server.port()?);
     Some((server, url))
 }
@@ -294,23 +446,45 @@ const DEPTH: &str = "SELECT @@GLOBAL.innodb_lru_scan_depth";
 
 #[test]
 fn a_mariadb_is_left_as_it_was_found() {
-    let Some((server, url)) = mariadb() else { return };
+    let Some((server, url)) = mariadb() else {
+        return;
+    };
     let state = State::new();
     let knobs = ["--knobs", "innodb_lru_scan_depth,thread_handling", "--json"];
-    let json = json(&state.run(&quick(&url, &[&BUDGET[..], &knobs].concat())).ended(0));
+    let json = json(
+        &state
+            .run(&quick(&url, &[&BUDGET[..], &knobs].concat()))
+            .ended(0),
+    );
     assert_eq!(json["before"]["innodb_lru_scan_depth"], "1234", "{json}");
-    assert!(json["skipped"].to_string().contains("private server"), "{json}");
-    assert_eq!((server.query(DEPTH).unwrap().trim(), state.journals()), ("1234", 0));
-    server.query("CREATE USER clerk@'127.0.0.1'; GRANT ALL ON test.* TO clerk@'127.0.0.1'").unwrap();
+    assert!(
+        json["skipped"].to_string().contains("private server"),
+        "{json}"
+    );
+    assert_eq!(
+        (server.query(DEPTH).unwrap().trim(), state.journals()),
+        ("1234", 0)
+    );
+    server
+        .query("CREATE USER clerk@'127.0.0.1'; GRANT ALL ON test.* TO clerk@'127.0.0.1'")
+        .unwrap();
     let url = url.replace("root@", "clerk@");
-    state.run(&quick(&url, &BUDGET)).ended(2).said(&["clerk", "may not change settings"]);
+    state
+        .run(&quick(&url, &BUDGET))
+        .ended(2)
+        .said(&["clerk", "may not change settings"]);
 }
 
 #[test]
 fn what_a_killed_tuner_has_left_on_a_mariadb_is_put_back() {
-    let Some((server, url)) = mariadb() else { return };
+    let Some((server, url)) = mariadb() else {
+        return;
+    };
     let state = State::new();
-    let long = quick(&url, &["--budget", "30m", "--knobs", "innodb_lru_scan_depth"]);
+    let long = quick(
+        &url,
+        &["--budget", "30m", "--knobs", "innodb_lru_scan_depth"],
+    );
     let depth = || server.query(DEPTH).unwrap().trim().to_owned();
     let mut child = at_work(&state, &long, || depth() != "1234");
     child.kill().unwrap();

@@ -74,6 +74,8 @@ pub struct Rig<'a> {
     pub notes: Vec<String>,
 }
 
+/// Runs that are made until one completes anything.
+const ATTEMPTS: usize = 10;
 /// What a change of settings and a first guess of a run's overhead cost.
 const CHANGE_COST: Duration = Duration::from_secs(1);
 
@@ -271,10 +273,11 @@ impl<'a> Rig<'a> {
                 watched.during(false, || command::run(run, &variables, interrupted))?;
             return Ok(whole.then(|| run_of(&profile, begun)));
         }
-        self.workload_run(round)
+        self.workload_run(self.settings, round)
     }
 
-    fn workload_run(&mut self, round: u32) -> Result<Option<Run>, Error> {
+    /// One run of the workload. A run that is so short, on a machine so busy, that nothing is completed is repeated.
+    fn workload_run(&mut self, settings: &Settings, round: u32) -> Result<Option<Run>, Error> {
         let Stage::Set(testbed) = &mut self.stage else {
             return Err(Error::Setting("the target is not open".to_owned()));
         };
@@ -282,21 +285,26 @@ impl<'a> Rig<'a> {
             saturation_per_s: self.saturation_per_s,
             open_rate_per_s: None,
         };
-        let mut watcher = Watcher::new(self.progress);
-        let report = measure(
-            self.settings,
-            testbed,
-            round,
-            load,
-            &mut watcher,
-            self.interrupted,
-        )?;
-        if report.interrupted || self.interrupted.load(Ordering::Relaxed) {
-            return Ok(None);
+        for _ in 0..ATTEMPTS {
+            let mut watcher = Watcher::new(self.progress);
+            let report = measure(
+                settings,
+                testbed,
+                round,
+                load,
+                &mut watcher,
+                self.interrupted,
+            )?;
+            if report.interrupted || self.interrupted.load(Ordering::Relaxed) {
+                return Ok(None);
+            }
+            if let Some(run) = Run::of(&report) {
+                return Ok(Some(run));
+            }
         }
-        Run::of(&report).map(Some).ok_or_else(|| {
-            Error::Setting("no transaction was completed in a run; give a longer --for".to_owned())
-        })
+        Err(Error::Setting(format!(
+            "no transaction was completed in {ATTEMPTS} runs; give a longer --for"
+        )))
     }
 
     fn watched(&mut self) -> Result<Watched, Error> {
@@ -316,11 +324,11 @@ impl<'a> Rig<'a> {
         })
     }
 
-    /// Profiles one run with what is set now; none where the user interrupted it.
+    /// Profiles one run with what is set now, of a workload so long at least; none where the user interrupted it.
     ///
     /// # Errors
     /// [`Error::Profile`] where that is not possible here, or what the load says.
-    pub fn profile(&mut self) -> Result<Option<Profile>, Error> {
+    pub fn profile(&mut self, length: Duration) -> Result<Option<Profile>, Error> {
         if self.kind == Kind::Store {
             return Err(Error::Profile(
                 "the embedded store is a part of evenkeel itself; see it with: evenkeel profile --interval \
@@ -338,7 +346,10 @@ impl<'a> Rig<'a> {
                 watched.during(true, || command::run(run, &variables, interrupted))?
             }
             Load::Workload => {
-                let (run, profile) = watched.during(true, || self.workload_run(0))?;
+                let mut settings = self.settings.clone();
+                settings.length = settings.length.max(length);
+                let run = || self.workload_run(&settings, 0);
+                let (run, profile) = watched.during(true, run)?;
                 (run.is_some(), profile)
             }
         };

@@ -20,6 +20,8 @@ use crate::server::{Failure, Server};
 
 /// Part of the budget that the profiles may take.
 const PROFILING_PART: u32 = 4;
+/// A profile of a workload takes so long, or as long as a run: processes are hooked in it, and functions opened.
+const PROFILING: Duration = Duration::from_secs(15);
 
 /// What is to be tuned, and how.
 #[derive(Clone, Debug)]
@@ -307,7 +309,8 @@ fn profiled(settings: &Settings, rig: &mut Rig<'_>, notes: &mut Vec<String>) -> 
         }
         return None;
     }
-    match rig.profile() {
+    let length = PROFILING.min(settings.budget / (2 * PROFILING_PART));
+    match rig.profile(length) {
         Ok(profile) => profile.map(Blamed::of),
         Err(error) => {
             notes.push(format!(
