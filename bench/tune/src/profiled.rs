@@ -148,6 +148,7 @@ impl Watched {
             named: Vec::new(),
             k: 10,
             recording: None,
+            summary: None,
         };
         let done = Arc::new(AtomicBool::new(false));
         std::thread::scope(|scope| {
