@@ -52,19 +52,24 @@ pub fn pages(arguments: &Pages, command: Command) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn write_pages(folder: &Path, command: Command) -> std::io::Result<()> {
+fn write_pages(folder: &Path, mut command: Command) -> std::io::Result<()> {
     fs::create_dir_all(folder)?;
-    let mut command = command.disable_help_subcommand(true);
     command.build();
     write_page(folder, &command)
 }
 
 fn write_page(folder: &Path, command: &Command) -> std::io::Result<()> {
-    for below in command.get_subcommands().filter(|below| !below.is_hide_set()) {
+    for below in command
+        .get_subcommands()
+        .filter(|below| !below.is_hide_set() && below.get_name() != "help")
+    {
         write_page(folder, below)?;
     }
     // `evenkeel bench compare` is described in evenkeel-bench-compare(1); its name was made so by building the command.
-    let name = command.get_display_name().unwrap_or(command.get_name()).to_owned();
+    let name = command
+        .get_display_name()
+        .unwrap_or(command.get_name())
+        .to_owned();
     let man = Man::new(command.clone())
         .title(name.clone())
         .manual("Evenkeel");
@@ -92,7 +97,11 @@ fn write_notes(page: &mut Vec<u8>, notes: &str) -> std::io::Result<()> {
     for line in notes.lines() {
         // A backslash, and a point or an apostrophe at the beginning, mean something to troff.
         let line = line.replace('\\', "\\e").replace('-', "\\-");
-        let guard = if line.starts_with(['.', '\'']) { "\\&" } else { "" };
+        let guard = if line.starts_with(['.', '\'']) {
+            "\\&"
+        } else {
+            ""
+        };
         writeln!(page, "{guard}{line}")?;
     }
     writeln!(page, ".fi")
@@ -120,7 +129,10 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         write_pages(folder.path(), crate::Cli::command()).unwrap();
         let names = names(&crate::Cli::command(), "");
-        assert!(names.contains(&"evenkeel-bench-compare".to_owned()), "{names:?}");
+        assert!(
+            names.contains(&"evenkeel-bench-compare".to_owned()),
+            "{names:?}"
+        );
         assert_eq!(fs::read_dir(&folder).unwrap().count(), names.len());
         for name in names {
             let page = fs::read_to_string(folder.path().join(format!("{name}.1"))).unwrap();
@@ -133,7 +145,10 @@ mod tests {
             ] {
                 assert!(page.contains(section), "{section} of {name}: {page}");
             }
-            assert!(page.contains("Examples:") || name == "evenkeel", "{name}: {page}");
+            assert!(
+                page.contains("Examples:") || name == "evenkeel",
+                "{name}: {page}"
+            );
         }
     }
 

@@ -50,7 +50,11 @@ fn documents_lead_to_each_other() {
             );
         }
         let text = std::fs::read_to_string(document).unwrap();
-        for link in text.split("](").skip(1).filter_map(|rest| rest.split(')').next()) {
+        for link in text
+            .split("](")
+            .skip(1)
+            .filter_map(|rest| rest.split(')').next())
+        {
             let leads = link.starts_with("http") || folder.join(link).exists();
             assert!(leads, "{link} in {}", document.display());
         }
@@ -68,15 +72,24 @@ fn the_readme_is_short() {
 #[test]
 fn commands_about_the_installation_work() {
     let lines = commands();
-    for (command, shows) in [("doctor", "attaching"), ("completions", "_evenkeel"), ("man", ".TH")] {
+    for (command, shows) in [
+        ("doctor", "attaching"),
+        ("completions", "_evenkeel"),
+        ("man", ".TH"),
+    ] {
         let line = lines.iter().find(|line| line.starts_with(command));
         let line = line.unwrap_or_else(|| panic!("{command} is in no document: {lines:?}"));
         let folders = "mkdir -p .local/share/bash-completion/completions";
         let all = "cat .local/share/*/*/evenkeel* 2>/dev/null";
         let script = line.replace("~/", "./");
-        let output = run_script(&format!("{folders}; EVENKEEL {script} && {{ {all}; true; }}"));
+        let output = run_script(&format!(
+            "{folders}; EVENKEEL {script} && {{ {all}; true; }}"
+        ));
         let out = String::from_utf8_lossy(&output.stdout);
-        assert!(output.status.success() && out.contains(shows), "{line}\n{out}");
+        assert!(
+            output.status.success() && out.contains(shows),
+            "{line}\n{out}"
+        );
     }
 }
 

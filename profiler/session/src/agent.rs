@@ -85,8 +85,11 @@ impl fmt::Display for Agent {
 /// The file name by which a process that has the agent is known.
 pub fn file_name() -> String {
     match std::env::var_os(VARIABLE).map(PathBuf::from) {
-        Some(path) => path.file_name().unwrap_or_default().to_string_lossy().into_owned(),
+        Some(path) => path
+            .file_name()
+            .unwrap_or_default()
+            .to_string_lossy()
+            .into_owned(),
         None => AGENT.to_owned(),
     }
 }
-

@@ -9,9 +9,9 @@ use evenkeel_attach::{AgentFile, Injected, Loaded, Refused, State, process};
 use evenkeel_wire::control::path_hash;
 use evenkeel_wire::{Module, ModuleState};
 
+use crate::agent::Agent;
 use crate::arena::Arena;
 use crate::error::Error;
-use crate::agent::Agent;
 use crate::launch::Ending;
 
 /// How long processes have to take their hooks out by themselves, at their next interval.

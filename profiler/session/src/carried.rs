@@ -184,7 +184,11 @@ mod tests {
         std::os::unix::fs::symlink("/tmp", linked.path().join(&name)).unwrap();
         let bad = [open.path().to_owned(), linked.path().to_owned()];
         let error = carried(b"x").unpack_into(&bad).unwrap_err().to_string();
-        assert_eq!(error.matches("can be changed by others").count(), 2, "{error}");
+        assert_eq!(
+            error.matches("can be changed by others").count(),
+            2,
+            "{error}"
+        );
         let all = [&bad[..], &[good.path().to_owned()]].concat();
         let path = carried(b"x").unpack_into(&all).unwrap();
         assert!(path.starts_with(good.path()));

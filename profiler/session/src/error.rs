@@ -48,7 +48,9 @@ pub enum Error {
     #[error("cannot read /proc/self/exe, in which the agent may be: {0}; is /proc mounted?")]
     OwnFile(std::io::Error),
     /// A file that this program carries can be put nowhere.
-    #[error("there is no directory that {name} can be put into and run from ({tried}); make one of them usable, or set XDG_RUNTIME_DIR to a directory of this user's")]
+    #[error(
+        "there is no directory that {name} can be put into and run from ({tried}); make one of them usable, or set XDG_RUNTIME_DIR to a directory of this user's"
+    )]
     NoFolder {
         /// The file.
         name: &'static str,

@@ -30,7 +30,9 @@ mod tests {
     #[test]
     fn of_this_program() {
         let own = std::env::current_exe().unwrap();
-        let interpreter = section(&own, ".interp").unwrap().expect("a dynamic program");
+        let interpreter = section(&own, ".interp")
+            .unwrap()
+            .expect("a dynamic program");
         assert!(interpreter.starts_with(b"/"), "{interpreter:?}");
         assert_eq!(section(&own, ".no-such-section").unwrap(), None);
         assert!(section(Path::new("Cargo.toml"), ".interp").is_err());
