@@ -11,8 +11,7 @@ use std::process::Stdio;
 use evenkeel_servers::RunningPostgreSql;
 use serde_json::Value;
 use support::servers::{
-    ProfiledPostgres, assert_consistent, count, make_pgbench_tables, nodes, pgbench,
-    pgbench_until,
+    ProfiledPostgres, assert_consistent, count, make_pgbench_tables, nodes, pgbench, pgbench_until,
 };
 
 /// A transaction of pgbench's TPC-B: BEGIN, UPDATE accounts, SELECT, UPDATE tellers, UPDATE branches, INSERT, END.

@@ -11,7 +11,7 @@ use std::path::Path;
 use evenkeel_servers::{MariaDb, Options, RunningMariaDb};
 use serde_json::Value;
 use support::run::eventually;
-use support::servers::{ProfiledPostgres, Profiler, assert_ends, count, installed, nodes, pgbench_until};
+use support::servers::{ProfiledPostgres, Profiler, assert_ends, count, installed, nodes, pgbench};
 
 /// pgbench's tables at scale 1, so that every transaction updates the one branch.
 const ONE_BRANCH: &str = "
@@ -90,11 +90,8 @@ fn postgres_profile(interval: &str, arguments: &[&str]) -> Option<Value> {
     ];
     let profiled = ProfiledPostgres::start(&options, &[])?;
     profiled.server.psql(ONE_BRANCH).unwrap();
-    let load = [&["-c", "16", "-j", "2", "-T", "8"], arguments].concat();
-    // Twice, as the tables may be all that it knew the first time.
-    let rests = profiled.profiler.rests() + 2;
-    let opened = || profiled.profiler.rests() >= rests;
-    let (transactions, _) = pgbench_until(&profiled.server, &load, opened);
+    let load = ["-c", "16", "-j", "2", "-T", "15"];
+    let transactions = pgbench(&profiled.server, &[&load, arguments].concat());
     let history = profiled
         .server
         .psql("SELECT count(*) FROM pgbench_history")

@@ -30,8 +30,9 @@ fn mariadb_greeting() -> impl Strategy<Value = Vec<u8>> {
     let version = "[0-9.]{0,8}(-MariaDB)?".prop_map(|text| [text.into_bytes(), vec![0]].concat());
     let rest = proptest::collection::vec(any::<u8>(), 0..80);
     let protocol = prop_oneof![Just(10u8), any::<u8>()];
-    (header, protocol, version, rest)
-        .prop_map(|(header, protocol, version, rest)| [header, vec![protocol], version, rest].concat())
+    (header, protocol, version, rest).prop_map(|(header, protocol, version, rest)| {
+        [header, vec![protocol], version, rest].concat()
+    })
 }
 
 /// An answer to a startup packet: the kind of a message, its length, and a body.

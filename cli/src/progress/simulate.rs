@@ -5,7 +5,8 @@ use evenkeel_simulate::Progress;
 use super::Line;
 
 /// How far they are.
-const SIMULATING: &str = "simulating {wide_bar} {percent} % of {human_len} transactions, {eta} left";
+const SIMULATING: &str =
+    "simulating {wide_bar} {percent} % of {human_len} transactions, {eta} left";
 
 impl Line {
     /// Shows how far simulations are.

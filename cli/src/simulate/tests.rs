@@ -22,7 +22,10 @@ fn parse(line: &str) -> Result<Config, String> {
 #[test]
 fn every_form_of_results_has_its_option() {
     let command = <Command as clap::CommandFactory>::command();
-    let options: Vec<&str> = command.get_arguments().filter_map(clap::Arg::get_long).collect();
+    let options: Vec<&str> = command
+        .get_arguments()
+        .filter_map(clap::Arg::get_long)
+        .collect();
     for (name, _) in &export::FORMATS[1..] {
         assert!(options.contains(name), "{name}: {options:?}");
     }

@@ -118,7 +118,9 @@ impl Flipping {
                 looked = Instant::now();
                 let applied = self.arena.control().applications.load(Relaxed);
                 let seen = self.records.0.intervals_seen();
-                if generations >= ENOUGH_FLIPS && applied >= ENOUGH_FLIPS && seen >= ENOUGH_INTERVALS
+                if generations >= ENOUGH_FLIPS
+                    && applied >= ENOUGH_FLIPS
+                    && seen >= ENOUGH_INTERVALS
                 {
                     std::fs::write(folder.join("enough"), "").unwrap();
                 }

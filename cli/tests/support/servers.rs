@@ -112,7 +112,10 @@ impl Profiler {
 
     /// How many times the session has said that it has nothing left to open.
     pub fn rests(&self) -> usize {
-        self.log().lines().filter(|line| has_opened_all(line)).count()
+        self.log()
+            .lines()
+            .filter(|line| has_opened_all(line))
+            .count()
     }
 
     /// Ends the session as Ctrl-C does, and waits.

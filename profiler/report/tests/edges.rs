@@ -102,7 +102,10 @@ fn blocked_is_told_from_running() {
     let profile = profile();
     let text = terminal::render(&profile, &Style::default());
     let blocked: f64 = (0..50).map(|n| f64::from(n % 7 * 40 + 5)).sum::<f64>() / 50.0 * 1000.0;
-    let line = profile.time_spent.iter().find(|line| line.mean_ns == blocked);
+    let line = profile
+        .time_spent
+        .iter()
+        .find(|line| line.mean_ns == blocked);
     assert_eq!(
         line.map(|line| format!("{:?}", line.activity)),
         Some("Blocked".into())

@@ -21,7 +21,10 @@ fn replay(bytes: &[u8]) {
     let file = tempfile::NamedTempFile::new().expect("a file");
     std::fs::write(file.path(), bytes).expect("room for it");
     if let Ok(replayed) = Replay::open(file.path()).and_then(Replay::run) {
-        let options = Options { ticks_per_ns: 2.0, ..Options::default() };
+        let options = Options {
+            ticks_per_ns: 2.0,
+            ..Options::default()
+        };
         replayed.analysis.profile(&replayed.sites, &options);
     }
 }

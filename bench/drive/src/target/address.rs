@@ -178,7 +178,10 @@ mod tests {
             let name = entry.file_name().into_string().expect("a name");
             let address: Address = name.parse().expect("its target");
             assert_eq!(address.to_string(), name);
-            assert!(FORMS.split(", ").any(|form| form == name), "{name}: {FORMS}");
+            assert!(
+                FORMS.split(", ").any(|form| form == name),
+                "{name}: {FORMS}"
+            );
             kinds += 1;
         }
         assert!(kinds >= 4, "{kinds}");

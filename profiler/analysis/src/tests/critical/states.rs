@@ -113,7 +113,10 @@ fn what_the_time_was() {
         .map(|line| (line.activity, line.mean_ns))
         .collect();
     assert_eq!(found, expected);
-    near(profile.time_spent.iter().map(|line| line.fraction).sum(), 1.0);
+    near(
+        profile.time_spent.iter().map(|line| line.fraction).sum(),
+        1.0,
+    );
 }
 
 /// A write to a socket that had room, 1010-1040: the kernel, which tells of 1050-1060, says that it never slept.
