@@ -62,19 +62,22 @@ impl Kept {
         }
     }
 
-    fn slot(&self, address: u64, identity: u64) -> Option<&mut Slot> {
+    fn slot(&mut self, address: u64, identity: u64) -> Option<&mut Slot> {
         if self.slots.is_null() {
             return None;
         }
         let first = (address.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40) as usize;
-        (0..STEPS_MAX)
-            // SAFETY: below SLOTS; the caller's lock keeps others out.
-            .map(|step| unsafe { &mut *self.slots.add((first + step) % SLOTS) })
-            .find(|slot| slot.address == 0 || (slot.address, slot.identity) == (address, identity))
+        // SAFETY: mapped whole, and the caller's lock keeps others out.
+        let slots = unsafe { core::slice::from_raw_parts_mut(self.slots, SLOTS) };
+        let is_it =
+            |slot: &Slot| slot.address == 0 || (slot.address, slot.identity) == (address, identity);
+        let mut steps = (0..STEPS_MAX).map(|step| (first + step) % SLOTS);
+        let at = steps.find(|&at| is_it(&slots[at]))?;
+        Some(&mut slots[at])
     }
 
     /// What was made for a site before.
-    pub fn find(&self, address: u64, identity: u64) -> Option<Made> {
+    pub fn find(&mut self, address: u64, identity: u64) -> Option<Made> {
         let slot = self.slot(address, identity)?;
         (slot.address != 0).then_some(slot.made)
     }

@@ -25,8 +25,8 @@ pub fn copy_if_unknown(now: u64) {
     if calls.next().is_some() {
         return;
     }
-    let copies = arena::get().stacks().iter();
-    let Some(copy) = copies.into_iter().find(|copy| claim(&copy.state)) else {
+    let mut copies = arena::get().stacks().iter();
+    let Some(copy) = copies.find(|copy| claim(&copy.state)) else {
         return;
     };
     thread.copy_ticks = now + PERIOD_TICKS;
