@@ -21,6 +21,8 @@ use crate::sites::SiteTable;
 
 /// Intervals a round needs for a profile to rest on it: as many as refinement wants to see before it acts on a round.
 pub const INTERVALS_ENOUGH: u64 = 300;
+/// ... or so many where intervals are long, and all of them tell the same, ...
+const INTERVALS_FEW: u64 = 40;
 /// ... and at least this part of those of the largest round: the first milliseconds of a round are no match for a minute.
 const PART_ENOUGH: u64 = 50;
 /// ... and this part, ...
@@ -220,11 +222,13 @@ impl Rounds {
     /// newest probes say most), among those that still have their sums.
     fn best(&self) -> Option<usize> {
         let most = self.rounds[self.largest()?].intervals;
-        let needed = INTERVALS_ENOUGH.max(most / PART_ENOUGH);
-        let tells = |round: &Round| {
-            round.intervals >= needed
-                && (PART_GOOD * round.intervals >= most || round.error() <= ERROR_ENOUGH)
+        let is_part = |round: &Round| PART_ENOUGH * round.intervals >= most;
+        let is_good = |round: &Round| {
+            round.intervals >= INTERVALS_ENOUGH && PART_GOOD * round.intervals >= most
         };
+        let is_precise =
+            |round: &Round| round.intervals >= INTERVALS_FEW && round.error() <= ERROR_ENOUGH;
+        let tells = |round: &Round| is_part(round) && (is_good(round) || is_precise(round));
         let kept = || self.kept().rev();
         let half = |round: &Round| 2 * round.intervals >= most;
         let enough = kept().find(|(_, round)| tells(round));
@@ -336,6 +340,14 @@ mod tests {
             }
         }
         rounds
+    }
+
+    /// Intervals of a second each: sixty that all tell the same are an answer, and not sixty with a single stall.
+    #[test]
+    fn long_intervals_need_not_be_many() {
+        assert_eq!(stalling(&[400, 60], 2).best(), Some(1));
+        assert_eq!(stalling(&[400, 60], 50).best(), Some(0));
+        assert_eq!(stalling(&[400, 30], 2).best(), Some(0));
     }
 
     /// 3,000 intervals with three stalls of either kind are no answer beside 60,000. As many of a program whose intervals all
