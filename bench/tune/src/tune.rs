@@ -313,9 +313,7 @@ fn profiled(settings: &Settings, rig: &mut Rig<'_>, notes: &mut Vec<String>) -> 
     match rig.profile(length) {
         Ok(profile) => profile.map(Blamed::of),
         Err(error) => {
-            notes.push(format!(
-                "not profiled, so knobs were tried in their list's order: {error}"
-            ));
+            notes.push(format!("not profiled: {error}"));
             None
         }
     }
