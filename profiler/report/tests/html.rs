@@ -3,7 +3,7 @@
 mod fixture;
 
 use evenkeel_analysis::findings::{Advice, Finding};
-use evenkeel_analysis::profile::Profile;
+use evenkeel_analysis::profile::{Profile, Unseen};
 use evenkeel_report::compare::Comparison;
 use evenkeel_report::html;
 use proptest::prelude::*;
@@ -34,6 +34,13 @@ fn hostile() -> Profile {
     profile.warnings = HOSTILE.map(String::from).to_vec();
     profile.classes.classes[0].name = format!("SELECT '{}'", HOSTILE.concat());
     profile.unpatched[0].reason = HOSTILE.concat();
+    profile.names = vec![HOSTILE.concat()];
+    profile.unseen = Some(vec![Unseen {
+        name: HOSTILE.concat(),
+        why: HOSTILE.concat(),
+        share: 0.25,
+        se: 0.01,
+    }]);
     profile
 }
 
@@ -62,6 +69,20 @@ fn the_profile_inside_is_the_profile() {
         let inside: Profile =
             serde_json::from_str(data(&html::render(&profile), "profile")).unwrap();
         assert_eq!(inside, profile);
+    }
+}
+
+/// The page draws what was not seen, and where missing names are, from the profile.
+#[test]
+fn what_is_not_known_is_on_the_page() {
+    let page = html::render(&hostile());
+    for drawn in [
+        "section(\"Not seen\"",
+        "profile.unseen)",
+        "section(\"Names\"",
+        "profile.names.map",
+    ] {
+        assert!(page.contains(drawn), "{drawn}");
     }
 }
 

@@ -2,9 +2,11 @@
 
 mod fixture;
 
+use evenkeel_analysis::findings::{Finding, Trade};
 use evenkeel_analysis::profile::{Caller, Closure, Profile};
 use evenkeel_report::fit::columns;
 use evenkeel_report::terminal::{Style, render};
+use evenkeel_report::{html, json};
 
 fn assert_fits(text: &str, width: usize) {
     for line in text.lines() {
@@ -154,4 +156,60 @@ fn a_shared_function_names_who_calls_it() {
     let callers = "      called by store::<impl store::Txn>::get 30.0 %, ·[2Jscan 20.0 %\n";
     assert!(text.contains(callers), "{text}");
     assert_fits(&text, 100);
+}
+
+/// Where missing names are, at the end, at any width.
+#[test]
+fn where_names_are_is_the_foot() {
+    let mut profile = fixture::before();
+    let (build, server) = (
+        "44c007cfee140e4c25e8a434008096828e70a92c",
+        "DEBUGINFOD_URLS=https://debuginfod.fedoraproject.org",
+    );
+    profile.names = vec![format!(
+        "postgres: 4136 of 13688 functions have no symbol; those of build {build} come from debuginfod: {server}"
+    )];
+    for width in [80, 100, 163] {
+        let style = Style {
+            width,
+            ..Style::default()
+        };
+        let text = render(&profile, &style);
+        assert_fits(&text, width);
+        let foot = text.split("NAMES  ").nth(1).expect("the section");
+        for word in [build, server] {
+            assert!(foot.contains(word), "{foot}");
+        }
+    }
+    assert!(!render(&fixture::before(), &Style::default()).contains("NAMES"));
+}
+
+/// A covariance below zero is said as what it is: in the terminal, in JSON and on the page.
+#[test]
+fn what_trades_is_said_everywhere() {
+    let mut profile = fixture::before();
+    profile.findings = vec![Finding {
+        headline: "XLogFlush".into(),
+        function: "XLogFlush".into(),
+        share: 0.8,
+        ..Finding::default()
+    }];
+    profile.trades = vec![Trade {
+        functions: ["flush".into(), "plan".into()],
+        contribution: -0.18,
+        se: 0.01,
+    }];
+    let text = render(&profile, &Style::default());
+    let words: Vec<&str> = text.split_whitespace().collect();
+    let said = words.join(" ");
+    assert!(
+        said.contains(
+            "flush and plan trade: where one takes longer the other takes less, which takes 18.0 %"
+        ),
+        "{said}"
+    );
+    let json: serde_json::Value = serde_json::from_str(&json::render(&profile)).unwrap();
+    assert_eq!(json["trades"][0]["contribution"], -0.18);
+    let page = html::render(&profile);
+    assert!(page.contains("\"contribution\":-0.18") && page.contains("profile.trades"));
 }

@@ -39,9 +39,10 @@ impl Module {
             (Some(package), true) => format!("install {package}"),
             (None, true) => "it has no build id and is of no package: build it with its symbols, or do not strip it".to_owned(),
             (package, false) => {
-                let package = package.map(|package| format!("{package}, or from "));
+                // No word is longer than a narrow terminal: whoever copies one has all of it.
+                let package = package.map(|package| format!("are in {package}, or "));
                 format!(
-                    "those of this build are in {}{server}/buildid/{build}/debuginfo (DEBUGINFOD_URLS={server}, and debuginfod-find)",
+                    "those of build {build} {}come from debuginfod: DEBUGINFOD_URLS={server} with debuginfod-find",
                     package.unwrap_or_default()
                 )
             }
