@@ -46,7 +46,7 @@ impl Clocks {
         let before = parent.start_ns as i64 - child.start_ns as i64;
         let after = parent.end_ns as i64 - child.end_ns as i64;
         pair.stride = pair.stride.max(1);
-        if pair.calls % pair.stride == 0 {
+        if pair.calls.is_multiple_of(pair.stride) {
             pair.shifts_ns.push(before + (after - before) / 2);
             if pair.shifts_ns.len() == CALLS_MAX {
                 let mut at = 0;

@@ -82,10 +82,11 @@ impl PrivateServer<'_> {
     /// # Errors
     /// See [`evenkeel_servers::RunningServer::restart_with`].
     pub fn restart_with(&mut self, settings: &[(String, String)]) -> Result<(), Error> {
-        Ok(match self {
+        match self {
             PrivateServer::Postgres(server) => server.restart_with(settings)?,
             PrivateServer::MariaDb(server) => server.restart_with(settings)?,
-        })
+        }
+        Ok(())
     }
 
     /// Its process, while it runs.
