@@ -7,7 +7,9 @@ set -u
 cd "$(dirname "$0")/.." || exit 1
 [ $# -gt 0 ] || set -- 1
 planted=
-trap '[ -z "$planted" ] || patch --silent --strip=1 --reverse --input="$planted"' EXIT
+# Of two shells that are ended at the same time one does it.
+take_out() { [ -z "$planted" ] || patch --silent --strip=1 --forward --reverse --input="$planted" --reject-file=- >/dev/null; }
+trap take_out EXIT
 trap 'exit 1' INT TERM
 missed=0
 for patch in engine/store/tests/planted/*.patch; do
@@ -21,6 +23,6 @@ for patch in engine/store/tests/planted/*.patch; do
         [ -n "$found" ] || missed=1
         echo "$(basename "$patch" .patch), from seed $seed: ${found:-NOT FOUND}"
     done
-    patch --silent --strip=1 --reverse --input="$patch" && planted=
+    take_out && planted=
 done
 exit $missed

@@ -258,9 +258,10 @@ impl Log {
                     }
                     (files.place(), files.next_prepared_name())
                 };
+                let doing = || format!("taking {} bytes for further records", place.segment_bytes);
                 place
                     .prepare_spare(&name)
-                    .map_err(LogError::io("taking room for further records"))?;
+                    .map_err(|cause| LogError::io(doing())(cause))?;
                 stream.add_spares([name]);
             }
         }

@@ -34,7 +34,9 @@ pub struct LogSettings {
     /// So many bytes are collected in memory at most before whoever appends has to write; no more than a quarter of
     /// `segment_bytes`.
     pub buffer_bytes: usize,
-    /// Size of a stream's files, in bytes; a single larger batch gets a larger file.
+    /// Size of a stream's files, in bytes; a single larger batch gets a larger file. All of a file's blocks are taken before it is used,
+    /// and one or two spare files are kept for when the disk is full: beside what a checkpoint has not freed yet, each stream has two
+    /// or three of them on the disk.
     pub segment_bytes: u64,
     /// Whether the log runs a flusher thread. Without, lazy policies make nothing durable until
     /// [`Log::flush_all`](crate::Log::flush_all), and committers make the files they need themselves.

@@ -61,7 +61,8 @@
 //! Reading goes on. Statements that need room that is not there fail ([`StoreError::is_disk_full`]) and are undone, and their transactions
 //! can go on, commit or roll back; once there is space again, so does writing. For that each stream of the log has a file ahead, room
 //! for undoing what runs is taken before it changes anything, and page file, double-write file and checkpoint have theirs. A
-//! store can be opened on a full disk, too.
+//! store can be opened on a full disk, too, however often the opening was cut short before. The files ahead are why a new store takes
+//! 32 MB for each stream of its log, and up to 48 MB beside what the last checkpoint left (`log.segment_bytes` is 16 MB).
 //!
 //! ## Files
 //! `checkpoint`, `pages`, `pages.double` (torn-page protection) and `lock` in the store's directory, and `log-0`, `log-1`, ...:

@@ -16,6 +16,8 @@ use evenkeel_store::{
     Change, ColumnType, Isolation, Release, Row, Scan, ScheduleKind, Schema, Settings, Store,
     StoreError, Table, Transaction, TransactionOptions, Value,
 };
+use rand::{RngExt, SeedableRng};
+use rand_pcg::Pcg64Mcg;
 use support::{open, small_settings};
 
 const LISTS: i64 = 4;
@@ -26,19 +28,6 @@ fn lists() -> Schema {
         .column("key", ColumnType::Int)
         .column("list", ColumnType::Bytes)
         .primary_key(["key"])
-}
-
-/// Numbers that need not be good, only different for each client.
-struct Draws(u64);
-
-impl Draws {
-    fn below(&mut self, end: u64) -> u64 {
-        self.0 = self
-            .0
-            .wrapping_mul(6364136223846793005)
-            .wrapping_add(1442695040888963407);
-        (self.0 >> 33) % end
-    }
 }
 
 fn decode(row: &Row) -> Vec<i64> {
@@ -52,13 +41,13 @@ fn decode(row: &Row) -> Vec<i64> {
 fn random_transaction(
     txn: &mut Transaction,
     table: &Table,
-    draws: &mut Draws,
+    rng: &mut Pcg64Mcg,
     next_value: &AtomicI64,
     operations: &mut Vec<Operation>,
 ) -> Result<(), StoreError> {
-    for _ in 0..1 + draws.below(4) {
-        let key = draws.below(LISTS as u64) as i64;
-        if draws.below(2) == 0 {
+    for _ in 0..1 + rng.random_range(0..4) {
+        let key = rng.random_range(0..LISTS as u64) as i64;
+        if rng.random_range(0..2) == 0 {
             let row = txn.get(table, &[key.into()])?;
             operations.push(Operation::Read {
                 key,
@@ -75,7 +64,7 @@ fn random_transaction(
             operations.push(Operation::Append { key, value });
         }
         // Not each time: on a loaded machine others then run for a while.
-        if draws.below(10) == 0 {
+        if rng.random_range(0..10) == 0 {
             std::thread::yield_now();
         }
     }
@@ -92,7 +81,7 @@ fn append_to_lists(
     let table = store.table("lists").unwrap();
     let next_value = AtomicI64::new(1);
     let client = |number: u64| {
-        let mut draws = Draws(seed * CLIENTS + number);
+        let mut rng = Pcg64Mcg::seed_from_u64(seed * CLIENTS + number);
         let mut history = Vec::new();
         for _ in 0..transactions {
             let mut operations = Vec::new();
@@ -100,10 +89,9 @@ fn append_to_lists(
                 isolation,
                 ..TransactionOptions::default()
             });
-            let ran =
-                random_transaction(&mut txn, &table, &mut draws, &next_value, &mut operations);
+            let ran = random_transaction(&mut txn, &table, &mut rng, &next_value, &mut operations);
             let committed = ran.and_then(|()| {
-                if draws.below(8) == 0 {
+                if rng.random_range(0..8) == 0 {
                     txn.rollback().map(|()| false)
                 } else {
                     txn.commit().map(|()| true)
@@ -470,14 +458,14 @@ fn no_phantoms(store: &Store) {
     let by_group = table.index("by_group").unwrap();
     let next_id = AtomicI64::new(0);
     let client = |number: u64| {
-        let mut draws = Draws(number);
+        let mut rng = Pcg64Mcg::seed_from_u64(number);
         for _ in 0..150 {
-            let group = draws.below(3) as i64;
+            let group = rng.random_range(0..3) as i64;
             let mut txn = begin(store, Isolation::Serializable);
             let mut work = |txn: &mut Transaction| {
                 let members = txn.scan(&table, &Scan::prefix([group.into()]).on(by_group))?;
                 assert!(members.len() <= 3, "{members:?}");
-                if draws.below(10) == 0 {
+                if rng.random_range(0..10) == 0 {
                     std::thread::yield_now();
                 }
                 match members.as_slice() {
@@ -494,7 +482,7 @@ fn no_phantoms(store: &Store) {
                 Ok(()) => {}
                 Err(error) => assert!(error.is_retryable(), "{error}"),
             }
-            if draws.below(10) == 0 {
+            if rng.random_range(0..10) == 0 {
                 store.tidy().unwrap();
             }
         }

@@ -1,6 +1,8 @@
 //! A file of the simulated disk: what is durable, what is visible, and what lies between.
 
-use super::draws::Draws;
+use rand::RngExt;
+
+use super::Rng;
 
 /// What was done to a file since its last successful sync.
 #[derive(Clone)]
@@ -69,15 +71,15 @@ impl Inode {
 
     /// What Linux does when writing back fails: a part may have reached the disk, and all pages count as clean from then
     /// on, so the rest stays visible and never reaches the disk unless it is written again.
-    pub(super) fn fail_sync(&mut self, draws: &mut Draws) {
-        self.durable = self.after_power_failure(draws).durable;
+    pub(super) fn fail_sync(&mut self, rng: &mut Rng) {
+        self.durable = self.after_power_failure(rng).durable;
         self.pending.clear();
     }
 
     /// A write that fails: by chance, some of its sectors are written.
-    pub(super) fn write_part(&mut self, data: &[u8], offset: usize, draws: &mut Draws) {
+    pub(super) fn write_part(&mut self, data: &[u8], offset: usize, rng: &mut Rng) {
         for (from, upto) in sectors(offset, data.len(), SECTOR_BYTES) {
-            if draws.below(2) == 0 {
+            if rng.random_range(0..2) == 0 {
                 self.write(&data[from..upto], offset + from);
             }
         }
@@ -102,19 +104,19 @@ impl Inode {
 
     /// What a power failure leaves: of the pending changes nothing, everything, a prefix torn in its last write, or
     /// each sector by chance.
-    pub(super) fn after_power_failure(&self, draws: &mut Draws) -> Inode {
+    pub(super) fn after_power_failure(&self, rng: &mut Rng) -> Inode {
         let mut left = self.durable.clone();
-        let sector = if draws.below(2) == 0 {
+        let sector = if rng.random_range(0..2) == 0 {
             SECTOR_BYTES
         } else {
             4096
         };
         let count = self.pending.len() as u64;
-        let (whole, odds) = match draws.below(4) {
+        let (whole, odds) = match rng.random_range(0..4) {
             0 => (0, None),
             1 => (count, None),
-            2 => (draws.below(count + 1), Some((1, false))),
-            _ => (0, Some((1 + draws.below(7), true))),
+            2 => (rng.random_range(0..=count), Some((1, false))),
+            _ => (0, Some((1 + rng.random_range(0..7), true))),
         };
         for (index, change) in self.pending.iter().enumerate() {
             let index = index as u64;
@@ -125,7 +127,7 @@ impl Inode {
                 Some((_, false)) if index == whole => 4,
                 _ => 0,
             };
-            keep_part(&mut left, change, eighths, sector, draws);
+            keep_part(&mut left, change, eighths, sector, rng);
         }
         Inode {
             durable: left.clone(),
@@ -135,16 +137,16 @@ impl Inode {
     }
 }
 
-fn keep_part(left: &mut Vec<u8>, change: &Change, eighths: u64, sector: usize, draws: &mut Draws) {
+fn keep_part(left: &mut Vec<u8>, change: &Change, eighths: u64, sector: usize, rng: &mut Rng) {
     match change {
         Change::SetLen(len) => {
-            if draws.below(8) < eighths {
+            if rng.random_range(0..8) < eighths {
                 left.resize(*len, 0);
             }
         }
         Change::Write { offset, data } => {
             for (from, upto) in sectors(*offset, data.len(), sector) {
-                if draws.below(8) < eighths {
+                if rng.random_range(0..8) < eighths {
                     put(left, &data[from..upto], offset + from);
                 }
             }
@@ -163,7 +165,8 @@ fn put(contents: &mut Vec<u8>, data: &[u8], offset: usize) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use proptest::prelude::*;
+    use proptest::prelude::{any, prop_assert, proptest};
+    use rand::SeedableRng;
 
     proptest! {
         /// Every sector of an image is one of the versions it had since the last sync, and what was synced before
@@ -182,7 +185,7 @@ mod tests {
                 inode.write(&vec![byte; sectors * 512], sector * 512);
                 versions.push(inode.visible().to_vec());
             }
-            let image = inode.after_power_failure(&mut Draws::new(seed));
+            let image = inode.after_power_failure(&mut Rng::seed_from_u64(seed));
             prop_assert!(image.visible().len() >= synced.len());
             for (index, left) in image.visible().chunks(512).enumerate() {
                 let held = |version: &Vec<u8>| {
@@ -204,12 +207,12 @@ mod tests {
             inode.write(b"old", 0);
             inode.sync();
             inode.write(b"new", 0);
-            inode.fail_sync(&mut Draws::new(seed));
+            inode.fail_sync(&mut Rng::seed_from_u64(seed));
             inode.sync();
             assert_eq!(inode.visible(), b"new");
             let durable = inode.durable.clone();
             for seed in 0..20 {
-                let image = inode.after_power_failure(&mut Draws::new(seed));
+                let image = inode.after_power_failure(&mut Rng::seed_from_u64(seed));
                 assert_eq!(image.visible(), durable);
             }
             inode.evict();
@@ -226,7 +229,7 @@ mod tests {
         for seed in 0..20 {
             let mut inode = Inode::default();
             inode.write(&[1; 4096], 0);
-            inode.write_part(&[2; 2048], 300, &mut Draws::new(seed));
+            inode.write_part(&[2; 2048], 300, &mut Rng::seed_from_u64(seed));
             let whole = |sector: &[u8]| sector.windows(2).filter(|pair| pair[0] != pair[1]).count();
             let breaks: usize = inode.visible().chunks(512).map(whole).sum();
             assert!(breaks <= 2, "within the first and the last sector only");
@@ -242,7 +245,7 @@ mod tests {
         let mut inode = Inode::default();
         inode.write(&[1; 8192], 0);
         let kept = |seed| {
-            let image = inode.after_power_failure(&mut Draws::new(seed));
+            let image = inode.after_power_failure(&mut Rng::seed_from_u64(seed));
             image.visible().iter().filter(|&&byte| byte == 1).count()
         };
         let counts: Vec<usize> = (0..50).map(kept).collect();

@@ -11,7 +11,6 @@
 //! each n with the power cut at the n-th operation, and look at several images of what may be left. Deterministic: the
 //! same calls and seeds give the same disks.
 
-mod draws;
 mod inode;
 mod names;
 mod simulated;
@@ -21,11 +20,15 @@ use std::fmt;
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use rand::SeedableRng;
+
 use crate::Directory;
-use draws::Draws;
 use inode::Inode;
 use names::NameTable;
 use simulated::SimulatedDirectory;
+
+/// Decides, by seed, what failures leave.
+type Rng = rand_pcg::Pcg64Mcg;
 
 /// The kinds of operations that can be made to fail.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -139,13 +142,13 @@ impl FaultDisk {
     /// A new disk with contents the power failure may have left, chosen by `seed`; this one stays as it is.
     pub fn after_power_failure(&self, seed: u64) -> FaultDisk {
         let state = self.state();
-        let draws = &mut Draws::new(seed);
+        let rng = &mut Rng::seed_from_u64(seed);
         FaultDisk::of(State {
-            names: state.names.after_power_failure(draws),
+            names: state.names.after_power_failure(rng),
             inodes: state
                 .inodes
                 .iter()
-                .map(|inode| inode.after_power_failure(draws))
+                .map(|inode| inode.after_power_failure(rng))
                 .collect(),
             seed,
             ..State::default()
@@ -274,9 +277,9 @@ impl State {
         Ok(Admission::Granted)
     }
 
-    /// Draws for what the operation counted last leaves if it fails.
-    fn draws(&self) -> Draws {
-        Draws::new(self.seed ^ self.operations.rotate_left(32))
+    /// A generator for what the operation counted last leaves if it fails.
+    fn rng(&self) -> Rng {
+        Rng::seed_from_u64(self.seed ^ self.operations.rotate_left(32))
     }
 
     fn check_power(&self) -> io::Result<()> {

@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use super::draws::Draws;
+use rand::RngExt;
+
+use super::Rng;
 
 /// Directory and name to the number of the file.
 type Names = BTreeMap<(String, String), usize>;
@@ -67,14 +69,14 @@ impl NameTable {
     }
 
     /// Of each directory's pending changes a prefix.
-    pub(super) fn after_power_failure(&self, draws: &mut Draws) -> NameTable {
+    pub(super) fn after_power_failure(&self, rng: &mut Rng) -> NameTable {
         let mut left = self.durable.clone();
         let mut kept: BTreeMap<&str, u64> = BTreeMap::new();
         for (directory, _) in &self.pending {
             *kept.entry(directory).or_default() += 1;
         }
         for count in kept.values_mut() {
-            *count = draws.below(*count + 1);
+            *count = rng.random_range(0..=*count);
         }
         for (directory, change) in &self.pending {
             if let Some(count) = kept.get_mut(directory.as_str()).filter(|count| **count > 0) {

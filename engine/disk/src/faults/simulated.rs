@@ -153,8 +153,8 @@ impl File for SimulatedFile {
             Ok(admission) => admission,
             Err(error) => {
                 if is_of_the_device(&error) {
-                    let mut draws = state.draws();
-                    state.inodes[self.inode].write_part(data, offset as usize, &mut draws);
+                    let mut rng = state.rng();
+                    state.inodes[self.inode].write_part(data, offset as usize, &mut rng);
                 }
                 return Err(error);
             }
@@ -182,8 +182,8 @@ impl File for SimulatedFile {
             Ok(Admission::PowerFails) => Err(power_is_off()),
             Err(error) => {
                 if is_of_the_device(&error) {
-                    let mut draws = state.draws();
-                    state.inodes[self.inode].fail_sync(&mut draws);
+                    let mut rng = state.rng();
+                    state.inodes[self.inode].fail_sync(&mut rng);
                 }
                 Err(error)
             }

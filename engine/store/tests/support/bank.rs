@@ -9,6 +9,8 @@ use evenkeel_disk::faults::FaultDisk;
 use evenkeel_store::{
     ColumnType, Row, Scan, Schema, Settings, Store, StoreError, TransactionOptions, Value,
 };
+use rand::{RngExt, SeedableRng};
+use rand_pcg::Pcg64Mcg;
 
 use crate::support::open;
 
@@ -37,19 +39,6 @@ fn history() -> Schema {
         .index("by_account", ["account"])
 }
 
-/// A generator of numbers that need not be good, only the same each time.
-pub struct Draws(pub u64);
-
-impl Draws {
-    pub fn below(&mut self, end: u64) -> u64 {
-        self.0 = self
-            .0
-            .wrapping_mul(6364136223846793005)
-            .wrapping_add(1442695040888963407);
-        (self.0 >> 33) % end
-    }
-}
-
 pub fn set_up(store: &Store) -> Result<(), StoreError> {
     let (accounts, _) = (
         store.create_table(accounts())?,
@@ -66,16 +55,16 @@ pub fn set_up(store: &Store) -> Result<(), StoreError> {
 }
 
 /// One transaction; whether it committed.
-pub fn transfer(store: &Store, number: i64, draws: &mut Draws) -> Result<bool, StoreError> {
+pub fn transfer(store: &Store, number: i64, rng: &mut Pcg64Mcg) -> Result<bool, StoreError> {
     let (accounts, history) = (
         store.table("accounts").expect("made"),
         store.table("history").expect("made"),
     );
     let (from, to) = (
-        draws.below(ACCOUNTS as u64) as i64,
-        draws.below(ACCOUNTS as u64) as i64,
+        rng.random_range(0..ACCOUNTS as u64) as i64,
+        rng.random_range(0..ACCOUNTS as u64) as i64,
     );
-    let amount = draws.below(100) as i64;
+    let amount = rng.random_range(0..100) as i64;
     let mut txn = store.begin(TransactionOptions::default());
     for (id, amount) in [(from, -amount), (to, amount)] {
         let mut row = txn
@@ -84,31 +73,36 @@ pub fn transfer(store: &Store, number: i64, draws: &mut Draws) -> Result<bool, S
         row.set(1, row.int(1) + amount);
         row.set(
             2,
-            format!("{number} {id} {}", "x".repeat(draws.below(300) as usize)),
+            format!(
+                "{number} {id} {}",
+                "x".repeat(rng.random_range(0..300) as usize)
+            ),
         );
         txn.update(&accounts, &row)?;
     }
     // One in eight is too long for a page.
-    let words = |draws: &mut Draws| match draws.below(8) {
-        0 => 600 + draws.below(300),
-        _ => draws.below(70),
+    let words = |rng: &mut Pcg64Mcg| match rng.random_range(0..8) {
+        0 => 600 + rng.random_range(0..300),
+        _ => rng.random_range(0..70),
     };
-    let text = "history ".repeat(words(draws) as usize);
+    let text = "history ".repeat(words(rng) as usize);
     txn.insert(
         &history,
         &[number.into(), from.into(), amount.into(), text.into()],
     )?;
-    if draws.below(4) == 0 {
-        let text = "changed ".repeat(words(draws) as usize);
+    if rng.random_range(0..4) == 0 {
+        let text = "changed ".repeat(words(rng) as usize);
         txn.update(
             &history,
             &[number.into(), to.into(), amount.into(), text.into()],
         )?;
     }
-    if draws.below(3) > 0 {
+    if rng.random_range(0..3) > 0 {
         for row in txn.scan(
             &history,
-            &Scan::all().limit(1 + draws.below(2) as usize).for_update(),
+            &Scan::all()
+                .limit(1 + rng.random_range(0..2) as usize)
+                .for_update(),
         )? {
             assert!(txn.delete(&history, &[row[0].clone()])?);
         }
@@ -120,7 +114,7 @@ pub fn transfer(store: &Store, number: i64, draws: &mut Draws) -> Result<bool, S
     )? {
         assert_eq!(row.int(1), from);
     }
-    if draws.below(5) == 0 {
+    if rng.random_range(0..5) == 0 {
         txn.rollback()?;
         return Ok(false);
     }
@@ -155,9 +149,9 @@ pub fn run(
 ) -> Result<(), StoreError> {
     set_up(store)?;
     committed(store);
-    let mut draws = Draws(7);
+    let mut rng = Pcg64Mcg::seed_from_u64(7);
     for number in 0..TRANSACTIONS {
-        if transfer(store, number as i64, &mut draws)? {
+        if transfer(store, number as i64, &mut rng)? {
             committed(store);
         }
         if housekeeping && number % 5 == 4 {
@@ -203,7 +197,7 @@ pub fn check(
         "{what}: {at} after {acknowledged}"
     );
     // And it goes on working.
-    let mut draws = Draws(99);
-    transfer(&store, 1_000_000, &mut draws).unwrap();
+    let mut rng = Pcg64Mcg::seed_from_u64(99);
+    transfer(&store, 1_000_000, &mut rng).unwrap();
     contents(&store);
 }

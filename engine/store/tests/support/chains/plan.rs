@@ -3,6 +3,8 @@
 use std::fmt::Write;
 
 use evenkeel_store::{FlushPolicy, Release, Settings};
+use rand::{RngExt, SeedableRng};
+use rand_pcg::Pcg64Mcg;
 
 /// A chain of events.
 #[derive(Clone, PartialEq, Debug)]
@@ -79,39 +81,30 @@ pub enum During {
     Opening,
 }
 
-/// A generator of numbers that need not be good, only the same each time (SplitMix64).
-pub struct Draws(pub u64);
-
-impl Draws {
-    pub fn below(&mut self, bound: u64) -> u64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        (mixed ^ (mixed >> 31)) % bound
-    }
-
-    pub fn of<T: Copy>(&mut self, choices: &[T]) -> T {
-        choices[self.below(choices.len() as u64) as usize]
-    }
+/// One of several choices.
+fn one_of<T: Copy>(rng: &mut Pcg64Mcg, choices: &[T]) -> T {
+    choices[rng.random_range(0..choices.len())]
 }
 
 impl Plan {
     pub fn draw(seed: u64) -> Plan {
-        let mut draws = Draws(seed);
+        let rng = &mut Pcg64Mcg::seed_from_u64(seed);
         let setting = Setting {
-            streams: draws.of(&[1, 2, 4]),
-            policy: draws.of(&[
-                FlushPolicy::EagerFlush,
-                FlushPolicy::LazyFlush,
-                FlushPolicy::LazyWrite,
-            ]),
-            release: draws.of(&[Release::WhenLogged, Release::WhenDurable]),
-            frames: draws.of(&[16, 24, 48]),
-            threads: draws.below(4) == 0,
+            streams: one_of(rng, &[1, 2, 4]),
+            policy: one_of(
+                rng,
+                &[
+                    FlushPolicy::EagerFlush,
+                    FlushPolicy::LazyFlush,
+                    FlushPolicy::LazyWrite,
+                ],
+            ),
+            release: one_of(rng, &[Release::WhenLogged, Release::WhenDurable]),
+            frames: one_of(rng, &[16, 24, 48]),
+            threads: rng.random_range(0..4) == 0,
         };
-        let count = 3 + draws.below(6);
-        let events = (0..count).map(|_| Event::draw(&mut draws)).collect();
+        let count = 3 + rng.random_range(0..6);
+        let events = (0..count).map(|_| Event::draw(rng)).collect();
         Plan {
             seed,
             setting,
@@ -152,49 +145,54 @@ impl Setting {
 }
 
 impl Event {
-    fn draw(draws: &mut Draws) -> Event {
-        let during = During::draw(draws);
-        let file = draws.of(&["", "log", "pages", "pages", "double", "checkpoint"]);
+    fn draw(rng: &mut Pcg64Mcg) -> Event {
+        let during = During::draw(rng);
+        let file = one_of(rng, &["", "log", "pages", "pages", "double", "checkpoint"]);
         // Opening and a checkpoint have some tens of operations, a transaction has a few.
-        let after = 1 + draws.of(&[8, 40, 120]) * draws.below(16) / 16;
-        match draws.below(24) {
-            0..2 => Event::Work(1 + draws.below(12)),
-            2..4 => Event::Grow(1 + draws.below(3)),
-            4 => Event::Checkpoint,
-            5 => Event::Close,
-            6 => Event::Reopen,
-            7 => Event::CloseWhileWriting,
-            8 => Event::ReopenWhileWriting,
-            9..12 => Event::Kill(during, after),
-            12..15 => Event::PowerFailure(during, after, draws.below(1000)),
-            15 | 16 => Event::FailedSync(during, file, draws.below(6)),
-            17 => Event::TornWrite(during, file, draws.below(12)),
-            18 | 20 => match draws.below(4) {
+        let after = 1 + one_of(rng, &[8, 40, 120]) * rng.random_range(0..16) / 16;
+        match rng.random_range(0..27) {
+            0..2 => Event::Work(1 + rng.random_range(0..12)),
+            2..5 => Event::Grow(1 + rng.random_range(0..3)),
+            5 => Event::Checkpoint,
+            6 => Event::Close,
+            7 => Event::Reopen,
+            8 => Event::CloseWhileWriting,
+            9 => Event::ReopenWhileWriting,
+            10..13 => Event::Kill(during, after),
+            13..18 => Event::PowerFailure(during, after, rng.random_range(0..1000)),
+            18..20 => Event::FailedSync(during, file, rng.random_range(0..6)),
+            20 => Event::TornWrite(during, file, rng.random_range(0..12)),
+            21 | 22 => match rng.random_range(0..4) {
                 0 => Event::FreeSpace,
-                _ => Event::DiskFull(during, draws.of(&[0, 4 << 10, 64 << 10, 256 << 10])),
+                _ => Event::DiskFull(during, one_of(rng, &[0, 4 << 10, 64 << 10, 256 << 10])),
             },
-            19 => Event::EvictCache,
-            21 => Event::KilledWhileFull {
-                room: draws.of(&[0, 4 << 10, 64 << 10, 256 << 10]),
-                openings: 1 + draws.below(8),
+            23 => Event::EvictCache,
+            24 => Event::KilledWhileFull {
+                room: one_of(rng, &[0, 4 << 10, 64 << 10, 256 << 10]),
+                openings: 1 + rng.random_range(0..8),
                 after,
-                image: draws.of(&[0, after]),
+                image: one_of(rng, &[0, after]),
             },
-            22 => Event::RacingOpens,
+            25 => Event::RacingOpens,
             _ => Event::ReadOnly,
         }
     }
 }
 
 impl During {
-    fn draw(draws: &mut Draws) -> During {
-        draws.of(&[
-            During::Working,
-            During::Working,
-            During::Growing,
-            During::Checkpointing,
-            During::Closing,
-            During::Opening,
-        ])
+    fn draw(rng: &mut Pcg64Mcg) -> During {
+        one_of(
+            rng,
+            &[
+                During::Working,
+                During::Working,
+                // What grows is not durable for some operations only.
+                During::Growing,
+                During::Growing,
+                During::Checkpointing,
+                During::Closing,
+                During::Opening,
+            ],
+        )
     }
 }

@@ -11,9 +11,11 @@ use evenkeel_disk::{Directory, File, with_syncs};
 use evenkeel_store::{
     ColumnType, Schema, Store, StoreError, Table, Transaction, TransactionOptions, Value,
 };
+use rand::{RngExt, SeedableRng};
+use rand_pcg::Pcg64Mcg;
 
 use super::model::{Changes, Model, Rows, TABLE, Wrong, apply, read, schema};
-use super::plan::{Draws, During, Event, Plan, Setting};
+use super::plan::{During, Event, Plan, Setting};
 
 /// How long a sync of a thread in the background takes: long enough for a store that does not wait to be gone.
 const SLOW: Duration = Duration::from_millis(2);
@@ -80,11 +82,11 @@ fn template(setting: &Setting) -> (FaultDisk, Rows) {
         let disk = FaultDisk::new();
         let store = open_store(&disk, &setting, &Arc::default()).unwrap();
         let table = store.create_table(schema()).unwrap();
-        let mut draws = Draws(1);
+        let mut rng = Pcg64Mcg::seed_from_u64(1);
         while store.verify().unwrap() < PAGES {
             let mut txn = store.begin(TransactionOptions::default());
             for _ in 0..20 {
-                let id = draws.below(IDS) as i64;
+                let id = rng.random_range(0..IDS) as i64;
                 let row = row(id, &(id % 97, "t".repeat(450)));
                 txn.put(&table, &row).unwrap();
             }
@@ -111,7 +113,7 @@ struct Runner<'p> {
     gone: Vec<Arc<Watch>>,
     model: Model,
     rows: Rows,
-    draws: Draws,
+    rng: Pcg64Mcg,
     capacity: Option<u64>,
     /// A fault is on its way, or has come since the store was opened: errors of the disk are to be expected.
     faulty: bool,
@@ -131,7 +133,7 @@ pub fn run(plan: &Plan) -> Result<(), String> {
         gone: Vec::new(),
         model: Model::new(rows.clone()),
         rows,
-        draws: Draws(plan.seed),
+        rng: Pcg64Mcg::seed_from_u64(plan.seed),
         capacity: None,
         faulty: false,
         tables: 0,
@@ -323,11 +325,11 @@ impl Runner<'_> {
         let store = self.store.as_ref().expect("it is open");
         let mut txn = store.begin(TransactionOptions::default());
         for _ in 0..30 {
-            let near = self.draws.below(IDS) as i64;
+            let near = self.rng.random_range(0..IDS) as i64;
             let Some((&id, _)) = self.rows.range(near..).next() else {
                 continue;
             };
-            let text = "r".repeat(self.draws.below(450) as usize);
+            let text = "r".repeat(self.rng.random_range(0..450) as usize);
             match txn.put(&table, &row(id, &(-1, text))) {
                 Ok(()) => {}
                 Err(error) if self.is_full(&error) => break,
@@ -494,7 +496,7 @@ impl Runner<'_> {
     fn work(&mut self, count: u64) -> Result<(), String> {
         for _ in 0..count {
             if self.store.is_some() {
-                let operations = 1 + self.draws.below(4);
+                let operations = 1 + self.rng.random_range(0..4);
                 let changes = (0..operations).map(|_| self.change()).collect();
                 self.transaction(changes)?;
             }
@@ -504,11 +506,11 @@ impl Runner<'_> {
 
     /// A row to be updated, inserted or deleted.
     fn change(&mut self) -> (i64, Option<(i64, String)>) {
-        let near = self.draws.below(IDS) as i64;
+        let near = self.rng.random_range(0..IDS) as i64;
         let known = self.rows.range(near..).next().map(|(&id, _)| id);
-        let number = self.draws.below(1000) as i64;
-        let text = "w".repeat(self.draws.below(500) as usize);
-        match (known, self.draws.below(5)) {
+        let number = self.rng.random_range(0..1000) as i64;
+        let text = "w".repeat(self.rng.random_range(0..500) as usize);
+        match (known, self.rng.random_range(0..5)) {
             (Some(id), 0) => (id, None),
             (Some(id), 1..4) => (id, Some((number, text))),
             _ => (near, Some((number, text))),
@@ -520,12 +522,17 @@ impl Runner<'_> {
             if self.store.is_none() {
                 return Ok(());
             }
-            if self.draws.below(3) == 0 {
+            if self.rng.random_range(0..3) == 0 {
                 self.create_table()?;
                 continue;
             }
             let text = "g".repeat(450);
-            let rows = (0..40).map(|_| (self.draws.below(IDS) as i64, Some((7, text.clone()))));
+            let rows = (0..40).map(|_| {
+                (
+                    self.rng.random_range(0..IDS) as i64,
+                    Some((7, text.clone())),
+                )
+            });
             let rows = rows.collect();
             self.transaction(rows)?;
         }
@@ -548,7 +555,12 @@ impl Runner<'_> {
                 break;
             }
             let text = "u".repeat(450);
-            let rows = (0..8).map(|_| (self.draws.below(IDS) as i64, Some((8, text.clone()))));
+            let rows = (0..8).map(|_| {
+                (
+                    self.rng.random_range(0..IDS) as i64,
+                    Some((8, text.clone())),
+                )
+            });
             let rows = rows.collect();
             self.transaction(rows)?;
         }
@@ -557,7 +569,7 @@ impl Runner<'_> {
 
     fn create_table(&mut self) -> Result<(), String> {
         self.tables += 1;
-        let name = format!("table {} {}", self.tables, self.draws.below(IDS));
+        let name = format!("table {} {}", self.tables, self.rng.random_range(0..IDS));
         let mut schema = Schema::new(&name).column("id", ColumnType::Int);
         schema = schema.primary_key(["id"]);
         for index in 0..12 {
@@ -598,7 +610,7 @@ impl Runner<'_> {
                 }
             }
         }
-        if self.draws.below(8) == 0 {
+        if self.rng.random_range(0..8) == 0 {
             return match txn.rollback() {
                 Ok(()) => Ok(()),
                 Err(error) => self.tolerate(&error),
@@ -621,14 +633,14 @@ impl Runner<'_> {
 
     /// Begins a transaction, changes rows, and leaves it so.
     fn leave_one_running(&mut self) {
-        if self.draws.below(2) == 0 {
+        if self.rng.random_range(0..2) == 0 {
             return;
         }
         let table = self.table();
         let store = self.store.as_ref().expect("it is open");
         let mut txn = store.begin(TransactionOptions::default());
         for _ in 0..3 {
-            let near = self.draws.below(IDS) as i64;
+            let near = self.rng.random_range(0..IDS) as i64;
             if let Some((&id, _)) = self.rows.range(near..).next() {
                 // Whether it can be done does not matter.
                 let _ = txn.put(&table, &row(id, &(-1, "running".to_owned())));
