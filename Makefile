@@ -1,7 +1,7 @@
 # The two commands of README.md, and what they need; installing and packaging.
 CARGO ?= cargo
 
-.PHONY: demo install install-built package book test lint audit bench
+.PHONY: demo install install-built package book test test-suites lint audit bench
 
 # Installs what is missing, builds, profiles a private PostgreSQL under pgbench, shows the result.
 demo:
@@ -45,6 +45,11 @@ test:
 	$(CARGO) build -p evenkeel-agent -p evenkeel-servers
 	$(LIMIT) $(CARGO) test --workspace
 	for crate in locks log pages; do $(LIMIT) $(CARGO) test -p evenkeel-$$crate --features shuttle --test shuttle || exit 1; done
+
+# Servers' own test suites while they are profiled: an hour.
+test-suites:
+	$(CARGO) build --release -p evenkeel -p evenkeel-agent
+	scripts/test-suites.sh
 
 # What a change must pass beside the tests: format, lints (with those on what the oldest supported compiler lacks), documentation
 # without broken links, licenses and sources of dependencies, and that everything compiles for 64-bit ARM.

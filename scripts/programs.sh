@@ -2,7 +2,7 @@
 # Profiles programs that nobody tuned the profiler for, each under a load whose cause of variance is known, and prints a table
 # in Markdown.
 #
-#   scripts/programs.sh [--debug] [PROGRAM]...      all without names; docs/programs.md is `scripts/programs.sh` written there
+#   scripts/programs.sh [--debug] [PROGRAM]...      all without names; the table of docs/src/programs.md
 #
 # Each runs for half a minute, and what ends by itself once more without the profiler: output and exit status have to be the same.
 # Installs what is missing. With KEEP=1 in the environment the reports stay.

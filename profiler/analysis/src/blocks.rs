@@ -109,7 +109,7 @@ impl Blocks {
         match self.blocks.last_mut() {
             Some(last) if last.intervals + sums.intervals <= self.length => last.merge(sums),
             _ => {
-                if self.blocks.len() == BLOCKS_MAX {
+                if self.blocks.len() >= BLOCKS_MAX {
                     self.halve();
                 }
                 self.blocks.push(sums.clone());
