@@ -417,9 +417,9 @@ pub fn html(tuned: &Tuned) -> String {
         confirming_chart(tuned)
     );
     body += &page::table(rows[0].clone(), &rows[1..]);
-    let _ = write!(
+    let _ = writeln!(
         body,
-        "<div class=\"scroll\"><pre class=\"mono\">{}</pre></div>\n",
+        "<div class=\"scroll\"><pre class=\"mono\">{}</pre></div>",
         escape(&table(tuned))
     );
     page::document(&title, &body)

@@ -72,11 +72,11 @@ fn broken_traces() {
     let of = |number: u128| move |span: &&mut Made| span.trace & 0xff == number;
     let root = broken.iter_mut().find(of(1)).unwrap();
     root.parent = root.id + 1;
-    let alone = broken.iter_mut().filter(of(2)).next_back().unwrap();
+    let alone = broken.iter_mut().rfind(of(2)).unwrap();
     alone.parent = alone.id;
-    let backwards = broken.iter_mut().filter(of(3)).next_back().unwrap();
+    let backwards = broken.iter_mut().rfind(of(3)).unwrap();
     (backwards.start, backwards.end) = (backwards.end, backwards.start);
-    broken.iter_mut().filter(of(4)).next_back().unwrap().id = 0;
+    broken.iter_mut().rfind(of(4)).unwrap().id = 0;
     broken.push(spans[spans.len() - 1].clone());
     let (requests, counts) = read(&json(&broken));
     assert_eq!(requests, 9);
