@@ -13,8 +13,7 @@ fn greeter(greeting: Vec<u8>) -> u16 {
     let port = listener.local_addr().expect("it is bound").port();
     std::thread::spawn(move || {
         // A client may try again.
-        for stream in listener.incoming().take(8).flatten() {
-            let mut stream = stream;
+        for mut stream in listener.incoming().take(8).flatten() {
             let _ = stream.set_read_timeout(Some(Duration::from_millis(20)));
             let _ = stream.write_all(&greeting);
             let _ = stream.read(&mut [0; 1024]);
