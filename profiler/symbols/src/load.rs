@@ -261,7 +261,7 @@ fn parse<'data>(path: &Path, data: &'data [u8]) -> Result<Elf<'data>, LoadError>
 }
 
 /// The path of the loader.
-fn interpreter<'data>(elf: &Elf<'data>) -> Option<&'data [u8]> {
+pub(crate) fn interpreter<'data>(elf: &Elf<'data>) -> Option<&'data [u8]> {
     elf.elf_program_headers()
         .iter()
         .find_map(|header| header.interpreter(LittleEndian, elf.data()).ok().flatten())

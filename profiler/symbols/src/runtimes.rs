@@ -8,7 +8,7 @@ use object::read::elf::{ElfFile64, FileHeader};
 use crate::arch::confining;
 use crate::exports;
 use crate::frames::Frames;
-use crate::load::Image;
+use crate::load::{Image, interpreter};
 
 /// Libraries that must come first among all that are loaded, or end the program: their wrappers have to stand before everybody
 /// else's.
@@ -68,6 +68,7 @@ pub fn may_confine_itself(path: &Path) -> bool {
         return false;
     };
     let Ok(elf) = image.elf() else { return false };
+    let is_program = interpreter(&elf).is_some();
     let mut functions = None;
     let confines = image.text.iter().any(|text| {
         let code = image.code(&text.addresses);
@@ -77,7 +78,7 @@ pub fn may_confine_itself(path: &Path) -> bool {
                 let frames = frames.unwrap_or_default().into_iter();
                 frames.map(|frame| frame.range).collect::<Vec<_>>()
             });
-            confining::may_confine(code, text.addresses.start, functions)
+            confining::may_confine(code, text.addresses.start, functions, !is_program)
         }
     });
     confines && !SANITIZERS_DEFINE.iter().any(|name| exports(path, name))

@@ -15,51 +15,81 @@ pub(crate) fn has_system_call(code: &[u8]) -> bool {
 }
 
 /// Whether `code` holds a system call that is, or may be, `seccomp` or `prctl`. The `functions` lie in it, ascending; bytes outside
-/// of them are taken for data.
-pub(crate) fn may_confine(code: &[u8], base: u64, functions: &[Range<u64>]) -> bool {
-    let mut at = 0;
-    let mut looked_at = u64::MAX;
-    while let Some(found) = code[at..].windows(2).position(|two| two == SYSTEM_CALL) {
-        let address = base + (at + found) as u64;
-        at += found + 2;
-        let index = functions.partition_point(|range| range.end <= address);
-        let Some(range) = functions.get(index).filter(|range| {
-            range.contains(&address) && range.start >= base && range.start != looked_at
-        }) else {
-            continue;
-        };
-        looked_at = range.start;
-        let start = (range.start - base) as usize;
-        let end = ((range.end - base) as usize).min(code.len());
-        if function_may_confine(&code[start..end], range.start) {
-            return true;
+/// of them are taken for data. A call whose number is not known (it came through memory, or from a caller) may be one of them if the code
+/// loads such a number anywhere, or if `others_call`: it is a library, whose callers may.
+pub(crate) fn may_confine(
+    code: &[u8],
+    base: u64,
+    functions: &[Range<u64>],
+    others_call: bool,
+) -> bool {
+    let end = base + code.len() as u64;
+    let inside = functions
+        .iter()
+        .filter(|range| range.start >= base && range.start < end);
+    let mut inside = inside.map(|range| {
+        let to = (range.end.min(end) - base) as usize;
+        (&code[(range.start - base) as usize..to], range.start)
+    });
+    let mut any_unknown = false;
+    for (function, start) in inside.clone() {
+        if has_system_call(function) {
+            match calls_of(function, start) {
+                Calls::Confining => return true,
+                Calls::Unknown => any_unknown = true,
+                Calls::Harmless => {}
+            }
         }
     }
-    false
+    any_unknown && (others_call || inside.any(|(code, at)| loads_confining(code, at)))
+}
+
+/// System calls of a function.
+enum Calls {
+    /// None, or others.
+    Harmless,
+    /// Of some the number is not known.
+    Unknown,
+    /// The function loads one of [`CONFINING`], and makes system calls.
+    Confining,
+}
+
+/// Whether a function loads one of [`CONFINING`] as a constant.
+fn loads_confining(code: &[u8], start: u64) -> bool {
+    let mut decoder = Decoder::with_ip(64, code, start, DecoderOptions::NONE);
+    decoder.iter().any(|instruction| loads(&instruction))
+}
+
+fn loads(instruction: &Instruction) -> bool {
+    let is_load = matches!(instruction.mnemonic(), Mnemonic::Mov | Mnemonic::Push);
+    let operands = 0..instruction.op_count();
+    is_load
+        && operands
+            .filter_map(|operand| instruction.try_immediate(operand).ok())
+            .any(|value| CONFINING.iter().any(|&number| u64::from(number) == value))
 }
 
 /// Follows constants through the registers in order of address, whatever branches do: compilers load a number once and copy it before
-/// each call. A function that loads one of [`CONFINING`] into any register may reach each of its system calls with it.
-fn function_may_confine(code: &[u8], start: u64) -> bool {
+/// each call. A function that loads one of [`CONFINING`] anywhere may reach each of its system calls with it.
+fn calls_of(code: &[u8], start: u64) -> Calls {
     let mut decoder = Decoder::with_ip(64, code, start, DecoderOptions::NONE);
     let mut instruction = Instruction::default();
     let mut known = Constants::default();
-    let (mut loads_confining, mut calls) = (false, false);
+    let (mut confining, mut calls, mut unknown) = (false, false, false);
     while decoder.can_decode() {
         decoder.decode_out(&mut instruction);
         if instruction.code() == Code::Syscall {
             calls = true;
-            if known.of(Register::RAX).is_none() {
-                return true;
-            }
+            unknown |= known.of(Register::RAX).is_none();
         }
         known.step(&instruction);
-        loads_confining |= instruction.op_count() == 2
-            && instruction.op1_kind() == OpKind::Immediate32
-            && instruction.mnemonic() == Mnemonic::Mov
-            && CONFINING.contains(&instruction.immediate32());
+        confining |= loads(&instruction);
     }
-    calls && loads_confining
+    match (calls && confining, unknown) {
+        (true, _) => Calls::Confining,
+        (false, true) => Calls::Unknown,
+        (false, false) => Calls::Harmless,
+    }
 }
 
 /// Whether a function gives its caller this register back as it was (System V ABI 3.2.1).
@@ -140,10 +170,27 @@ impl Constants {
 mod tests {
     use super::*;
 
-    /// `code` as a function of its own, somewhere.
+    /// `code` as a function of a library, somewhere.
     fn confines(code: &[u8]) -> bool {
         let range = 0x1000..0x1000 + code.len() as u64;
-        may_confine(code, 0x1000, &[range])
+        may_confine(code, 0x1000, &[range], true)
+    }
+
+    /// The same of a program, with another function behind it.
+    fn program_confines(code: &[u8], other: &[u8]) -> bool {
+        let (middle, end) = (code.len() as u64, (code.len() + other.len()) as u64);
+        let functions = [0x1000..0x1000 + middle, 0x1000 + middle..0x1000 + end];
+        may_confine(&[code, other].concat(), 0x1000, &functions, false)
+    }
+
+    /// mov rax, [rbp-8]; syscall; ret, as compilers write it without optimisation: it may be any number that the program loads. In the
+    /// other function: mov edi, 317 or 24; ret.
+    #[test]
+    fn a_number_out_of_memory_may_be_any_that_the_program_loads() {
+        let from_memory = [0x48, 0x8b, 0x45, 0xf8, 0x0f, 5, 0xc3];
+        assert!(confines(&from_memory));
+        assert!(program_confines(&from_memory, &[0xbf, 0x3d, 1, 0, 0, 0xc3]));
+        assert!(!program_confines(&from_memory, &[0xbf, 24, 0, 0, 0, 0xc3]));
     }
 
     #[test]
@@ -196,6 +243,6 @@ mod tests {
     fn bytes_inside_of_an_instruction_and_outside_of_functions_are_none() {
         // mov ecx, 0x050f; ret
         assert!(!confines(&[0xb9, 0x0f, 5, 0, 0, 0xc3]));
-        assert!(!may_confine(&[0x0f, 5], 0x1000, &[]));
+        assert!(!may_confine(&[0x0f, 5], 0x1000, &[], true));
     }
 }
