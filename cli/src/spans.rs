@@ -37,12 +37,12 @@ pub struct Arguments {
     /// Take spans as they come, by OTLP over HTTP, until Ctrl-C or the end of --for; on loopback unless an address is given
     #[arg(long, value_name = "ADDRESS", num_args = 0..=1, default_missing_value = "127.0.0.1:4318", conflicts_with = "files")]
     otlp: Option<String>,
-    /// Take spans for so long
-    #[arg(long = "for", value_name = "DURATION", value_parser = values::duration, requires = "otlp")]
+    /// Take spans for so long; needs --otlp
+    #[arg(long = "for", value_name = "DURATION", value_parser = values::duration)]
     duration: Option<Duration>,
-    /// A trace to which no span has come for so long is complete
-    #[arg(long, value_name = "DURATION", default_value = "5s", value_parser = values::duration, requires = "otlp")]
-    grace: Duration,
+    /// A trace to which no span has come for so long is complete; needs --otlp [default: 5s]
+    #[arg(long, value_name = "DURATION", value_parser = values::duration)]
+    grace: Option<Duration>,
     /// Record to a file, for `evenkeel report`, `compare`, `merge` and `export`
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
@@ -54,11 +54,20 @@ pub struct Arguments {
 const PASS: usize = 512;
 /// Requests whose trace is named in a recording, at most: names are kept in memory by whoever reads it.
 const NAMED_MAX: u64 = 200_000;
+/// A trace to which no span has come for so long is complete.
+const GRACE: Duration = Duration::from_secs(5);
 /// How often traces are looked at that may be complete.
 const LOOK: Duration = Duration::from_millis(250);
 
 /// Runs the command.
 pub fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
+    // Said here, for the parser takes a requirement back where what it requires excludes something that is there.
+    if arguments.otlp.is_none() && (arguments.duration.is_some() || arguments.grace.is_some()) {
+        return Err(Failure::Usage(
+            "--for and --grace are for spans as they come: give --otlp, or leave them out"
+                .to_owned(),
+        ));
+    }
     arguments.view.check()?;
     let kept = arguments.output.clone();
     let path = kept.clone().unwrap_or_else(|| {
@@ -151,7 +160,7 @@ fn receive(arguments: &Arguments, address: &str, recording: &mut Recording) -> R
         });
         if looked.elapsed() >= LOOK {
             looked = Instant::now();
-            let grace_ns = arguments.grace.as_nanos() as u64;
+            let grace_ns = arguments.grace.unwrap_or(GRACE).as_nanos() as u64;
             let now = started.elapsed().as_nanos() as u64;
             recording.add(traces.quiet(now.saturating_sub(grace_ns)));
         }

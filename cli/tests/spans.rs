@@ -52,7 +52,7 @@ fn files_are_profiled() {
     assert!(
         std::fs::read_to_string(place.file("before.html"))
             .unwrap()
-            .contains("GET /cart")
+            .contains("cart: GET")
     );
     let run = place
         .run(["spans", "--json", "after.pb", "-o", "after.keel"])
@@ -94,7 +94,7 @@ fn files_are_profiled() {
 fn what_is_no_trace_is_refused() {
     let place = Place::new();
     std::fs::write(place.file("foreign"), "PGDMP").unwrap();
-    let refused: [(&[&str], &str); 5] = [
+    let refused: [(&[&str], &str); 6] = [
         (&["spans"], "FILE"),
         (&["spans", "missing.json"], "missing.json"),
         (&["spans", "foreign"], "there is no request"),
@@ -103,6 +103,7 @@ fn what_is_no_trace_is_refused() {
             "127.0.0.1:99999",
         ),
         (&["spans", "foreign", "--for", "1s"], "--otlp"),
+        (&["spans", "foreign", "--grace", "1s"], "--otlp"),
     ];
     for (words, said) in refused {
         place.run(words).ended(2).said(&[said]);

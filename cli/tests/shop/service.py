@@ -51,7 +51,7 @@ class Handler(BaseHTTPRequestHandler):
         if self.path == "/end":
             provider.force_flush()
         elif self.path in work:
-            caller = propagate.extract(dict(self.headers))
+            caller = propagate.extract({name.lower(): value for name, value in self.headers.items()})
             kind = trace.SpanKind.SERVER
             with tracer.start_as_current_span(f"GET {self.path}", context=caller, kind=kind):
                 work[self.path]()
