@@ -55,8 +55,9 @@ pub struct Options {
     /// Record to a file, for `evenkeel report` and `evenkeel compare`
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// Record sums only, those of a minute (or of DURATION) at a time: a few kilobytes each whatever the load, for running all day. Of
-    /// a session that is killed all but the last minute is there. Without single intervals and who waits for whom
+    /// Record sums only, those of a minute (or of DURATION) at a time, for running all day: their size depends on the call paths met, not on
+    /// the load (PostgreSQL with 860 probes: 0.4 MB each). Of a session that is killed all but the last minute is there. Without
+    /// single intervals and who waits for whom
     #[arg(long, value_name = "DURATION", num_args = 0..=1, require_equals = true, default_missing_value = "1m",
         value_parser = values::duration, requires = "output")]
     summary: Option<Duration>,
