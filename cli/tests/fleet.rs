@@ -158,6 +158,7 @@ fn a_recording_of_sums_reports_what_the_session_did() {
         assert_eq!(report[count], session[count], "{count}");
     }
     assert_eq!(report["closure"], session["closure"]);
+    assert!(report["overhead"]["probe_ns"].as_f64() > Some(0.0));
     let first = |profile: &Value| profile["findings"][0]["function"].clone();
     assert_eq!(first(&report), first(&session));
     assert!(

@@ -422,11 +422,16 @@ impl Session<'_> {
                 return;
             }
             self.summed = Some(Instant::now());
-            self.sink.keep_sums();
         }
         let meta = self.sink.writer.is_some().then(|| self.meta(false));
         if let (Some(writer), Some(meta)) = (&mut self.sink.writer, meta) {
             writer.meta(&meta);
+        }
+        // Behind what explains them: the cost of a probe is read there.
+        if self.sink.sums_only {
+            self.sink.keep_sums();
+        }
+        if let Some(writer) = &mut self.sink.writer {
             writer.flush();
         }
     }

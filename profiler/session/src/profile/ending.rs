@@ -36,15 +36,19 @@ impl Session<'_> {
         if let Some(analysis) = &mut self.sink.analysis {
             analysis.ended();
         }
-        if self.sink.sums_only {
-            self.sink.keep_sums();
-        }
         self.collect_warnings();
         let meta = Meta {
             unopened: Some(self.unopened()),
             names: self.names_elsewhere(),
             ..self.meta(true)
         };
+        if self.sink.sums_only {
+            // Before the sums, for the cost of a probe is read there.
+            if let Some(writer) = &mut self.sink.writer {
+                writer.meta(&meta);
+            }
+            self.sink.keep_sums();
+        }
         if let Some(writer) = self.sink.writer.take()
             && let Err(error) = writer.finish(&meta)
         {
