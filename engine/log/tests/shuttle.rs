@@ -10,8 +10,8 @@ mod fixture;
 use std::sync::Arc;
 
 use evenkeel_disk::faults::{Fault, FaultDisk, IO_ERROR, Operation};
-use evenkeel_log::{Depends, FlushPolicy, Log, Lsn, NewRecord};
-use fixture::{open, plain, scan};
+use evenkeel_log::{Depends, FlushPolicy, Log, LogError, LogSettings, Lsn, NewRecord};
+use fixture::{directories, open, plain, scan, settings};
 use shuttle::thread;
 
 const ITERATIONS: usize = 1000;
@@ -162,4 +162,67 @@ fn a_sync_beside_a_failed_one_acknowledges_nothing() {
         },
         ITERATIONS,
     );
+}
+
+/// Three threads make room at the same time, on a disk that has it for some of them only, while their commits begin one file after
+/// the other. Who was given room can write though the disk is full by then; who was not leaves the log as it was; and what was made is
+/// counted, so that whoever asks last is told the truth.
+fn reserve_concurrently(streams: usize) {
+    const RECORD: [u8; 900] = [7; 900];
+    let disk = FaultDisk::new();
+    let settings = LogSettings {
+        segment_bytes: 4096 + 16 * 512,
+        ..settings(FlushPolicy::EagerFlush)
+    };
+    let segment_bytes = settings.segment_bytes;
+    let (log, _) = Log::open(directories(&disk, streams), settings).unwrap();
+    let used = |disk: &FaultDisk| disk.files().iter().map(|(_, len)| len).sum::<u64>();
+    let room = 3 * segment_bytes + 1000;
+    disk.set_capacity(Some(used(&disk) + room));
+    let reserve_and_commit = move |log: &Log, disk: &FaultDisk, txn: u64| match log.reserve(1024) {
+        Ok(()) => {
+            let lsn = log.append(&plain(txn, &RECORD)).unwrap();
+            log.commit(lsn).unwrap();
+            assert_survives(disk, streams, FlushPolicy::EagerFlush, lsn);
+            true
+        }
+        Err(LogError::Io { cause, .. }) => {
+            assert_eq!(cause.kind(), std::io::ErrorKind::StorageFull);
+            log.flush_all().unwrap();
+            false
+        }
+        Err(error) => panic!("{error}"),
+    };
+    let threads: Vec<_> = (0..3)
+        .map(|txn| {
+            let (log, disk) = (log.clone(), disk.clone());
+            thread::spawn(move || {
+                for _ in 0..4 {
+                    reserve_and_commit(&log, &disk, txn);
+                }
+            })
+        })
+        .collect();
+    threads
+        .into_iter()
+        .for_each(|thread| thread.join().unwrap());
+    let spares = log.statistics().streams;
+    let spares: usize = spares.iter().map(|stream| stream.spare_files).sum();
+    let listed = disk.files().into_iter();
+    let listed = listed.filter(|(name, _)| name.ends_with(".spare")).count();
+    assert_eq!(spares, listed, "spare files that nobody knows of");
+    disk.set_capacity(Some(used(&disk)));
+    let mut committed = 0;
+    while reserve_and_commit(&log, &disk, 9) {
+        committed += 1;
+        assert!(committed < 100, "room that does not end");
+    }
+}
+
+#[test]
+fn room_is_made_by_several() {
+    for streams in [1, 2] {
+        shuttle::check_random(move || reserve_concurrently(streams), ITERATIONS / 2);
+        shuttle::check_pct(move || reserve_concurrently(streams), ITERATIONS / 4, 3);
+    }
 }
