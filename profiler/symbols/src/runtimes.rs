@@ -68,7 +68,6 @@ pub fn may_confine_itself(path: &Path) -> bool {
         return false;
     };
     let Ok(elf) = image.elf() else { return false };
-    let is_program = interpreter(&elf).is_some();
     let mut functions = None;
     let confines = image.text.iter().any(|text| {
         let code = image.code(&text.addresses);
@@ -78,7 +77,7 @@ pub fn may_confine_itself(path: &Path) -> bool {
                 let frames = frames.unwrap_or_default().into_iter();
                 frames.map(|frame| frame.range).collect::<Vec<_>>()
             });
-            confining::may_confine(code, text.addresses.start, functions, !is_program)
+            confining::may_confine(code, text.addresses.start, functions)
         }
     });
     confines && !SANITIZERS_DEFINE.iter().any(|name| exports(path, name))

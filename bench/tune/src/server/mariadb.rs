@@ -21,7 +21,7 @@ pub(super) fn check_rights(target: &Target) -> Result<(), Error> {
         Err(evenkeel_drive::Error::Refused { reason, .. }) => reason,
         Err(other) => return Err(other.into()),
     };
-    let user = target.rows("SELECT CURRENT_USER()")?;
+    let user = target.rows("SELECT USER()")?;
     let user = user.into_iter().flatten().next().flatten();
     Err(Error::NoRights {
         user: user.unwrap_or_default(),

@@ -8,6 +8,6 @@ pub(crate) fn has_system_call(_: &[u8]) -> bool {
 }
 
 /// Nothing is found.
-pub(crate) fn may_confine(_: &[u8], _: u64, _: &[Range<u64>], _: bool) -> bool {
+pub(crate) fn may_confine(_: &[u8], _: u64, _: &[Range<u64>]) -> bool {
     false
 }

@@ -16,13 +16,9 @@ pub(crate) fn has_system_call(code: &[u8]) -> bool {
 
 /// Whether `code` holds a system call that is, or may be, `seccomp` or `prctl`. The `functions` lie in it, ascending; bytes outside
 /// of them are taken for data. A call whose number is not known (it came through memory, or from a caller) may be one of them if the code
-/// loads such a number anywhere, or if `others_call`: it is a library, whose callers may.
-pub(crate) fn may_confine(
-    code: &[u8],
-    base: u64,
-    functions: &[Range<u64>],
-    others_call: bool,
-) -> bool {
+/// loads such a number anywhere. That a library's caller may pass one is left out: liburing, say, makes any call that it is asked for, and
+/// every server that uses it would be left alone.
+pub(crate) fn may_confine(code: &[u8], base: u64, functions: &[Range<u64>]) -> bool {
     let end = base + code.len() as u64;
     let inside = functions
         .iter()
@@ -41,7 +37,7 @@ pub(crate) fn may_confine(
             }
         }
     }
-    any_unknown && (others_call || inside.any(|(code, at)| loads_confining(code, at)))
+    any_unknown && inside.any(|(code, at)| loads_confining(code, at))
 }
 
 /// System calls of a function.
@@ -170,17 +166,16 @@ impl Constants {
 mod tests {
     use super::*;
 
-    /// `code` as a function of a library, somewhere.
+    /// `code` as a function somewhere, in a program that loads the number 317 elsewhere.
     fn confines(code: &[u8]) -> bool {
-        let range = 0x1000..0x1000 + code.len() as u64;
-        may_confine(code, 0x1000, &[range], true)
+        program_confines(code, &[0xbf, 0x3d, 1, 0, 0, 0xc3])
     }
 
-    /// The same of a program, with another function behind it.
+    /// `code` with another function behind it.
     fn program_confines(code: &[u8], other: &[u8]) -> bool {
         let (middle, end) = (code.len() as u64, (code.len() + other.len()) as u64);
         let functions = [0x1000..0x1000 + middle, 0x1000 + middle..0x1000 + end];
-        may_confine(&[code, other].concat(), 0x1000, &functions, false)
+        may_confine(&[code, other].concat(), 0x1000, &functions)
     }
 
     /// mov rax, [rbp-8]; syscall; ret, as compilers write it without optimisation: it may be any number that the program loads. In the
@@ -243,6 +238,6 @@ mod tests {
     fn bytes_inside_of_an_instruction_and_outside_of_functions_are_none() {
         // mov ecx, 0x050f; ret
         assert!(!confines(&[0xb9, 0x0f, 5, 0, 0, 0xc3]));
-        assert!(!may_confine(&[0x0f, 5], 0x1000, &[], true));
+        assert!(!may_confine(&[0x0f, 5], 0x1000, &[]));
     }
 }

@@ -6,6 +6,7 @@ use super::super::cursor::{Cursor, Enclosing, Role, running_at};
 use super::{Next, Walk};
 use crate::assembler::Thread;
 use crate::assembler::timeline::{Mark, What};
+use crate::assembler::wakes::Release;
 use crate::interval::{Reason, Serving};
 use crate::states::State;
 use crate::vectors::Place;
@@ -81,13 +82,22 @@ impl<'a> Walk<'a> {
     /// Whether the thread took up a task that somebody enqueued, between `cursor.at` and its turn before.
     pub(super) fn takes_up_task(&self, cursor: &Cursor<'a>) -> bool {
         let timeline = cursor.timeline();
-        let marks = (0..cursor.mark).rev().map_while(|at| timeline.mark(at));
+        let numbers = (0..cursor.mark).rev();
+        let marks = numbers.map_while(|number| Some((number, timeline.mark(number)?)));
         let mut marks =
-            marks.take_while(|mark| mark.what != What::Turn && mark.time >= cursor.lower);
-        marks.any(|mark| match mark.what {
-            What::Dequeue(task) => self.past.enqueued.last_of_any(task, mark.time).is_some(),
+            marks.take_while(|(_, mark)| mark.what != What::Turn && mark.time >= cursor.lower);
+        marks.any(|(number, mark)| match mark.what {
+            What::Dequeue(task) => self.origin(cursor, task, mark.time, number).is_some(),
             _ => false,
         })
+    }
+
+    /// Who enqueued what the cursor's thread took up at this time, by the mark with this number. What the thread itself enqueued behind it, in
+    /// the same tick, is another task.
+    fn origin(&self, cursor: &Cursor<'a>, task: Object, time: u64, number: u64) -> Option<Release> {
+        let origin = self.past.enqueued.last_of_any(task, time)?;
+        let is_behind = origin.thread == cursor.thread && origin.mark > number;
+        (!is_behind).then_some(origin)
     }
 
     /// Follows created-by. Inside an interval that stays on its thread the thread's own waits tell why it waited.
@@ -96,7 +106,7 @@ impl<'a> Walk<'a> {
         if cursor.role == Role::Gap || own && self.is_home() {
             return;
         }
-        let Some(origin) = self.past.enqueued.last_of_any(task, cursor.at) else {
+        let Some(origin) = self.origin(cursor, task, cursor.at, cursor.mark) else {
             return;
         };
         let until = origin.time.max(cursor.lower);
