@@ -117,6 +117,7 @@ check() {
     test)
         has musl-gcc || want musl-tools
         has pkg-config || want pkgconf
+        has tmux || want tmux
         check postgresql
         check mariadb
         check apache

@@ -35,6 +35,7 @@ Examples:
   sudo evenkeel attach --name postgres --preset postgres --for 60s
   sudo evenkeel attach --unit mariadb.service --preset mariadb --for 60s --html report.html
   evenkeel attach 4711 --interval handle_request --for 30s -o before.keel
+  sudo evenkeel attach --name postgres --preset postgres --waits --live
 
 The user of the process, or root, may attach: `evenkeel doctor PID` says what stands against it. Programs that the process
 executes later (exec) are attached to when they are seen.";

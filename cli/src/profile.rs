@@ -17,7 +17,7 @@ use evenkeel_session::spec::{NamedCall, Role};
 use evenkeel_session::{Outcome, Settings, Subject};
 
 use crate::output::{self, Failure};
-use crate::progress::SessionProgress;
+use crate::progress::{LiveProgress, SessionProgress};
 use crate::{signals, values};
 
 /// Run a command and find out why the latency of its intervals varies
@@ -70,6 +70,9 @@ pub struct Options {
     /// Ask at each step which functions to open, instead of opening the highest-scoring ones
     #[arg(long)]
     manual: bool,
+    /// Show the profile on the whole screen while it is made; q ends the run with its report
+    #[arg(long)]
+    live: bool,
     /// Call sites that run and are timed at a time; sites that never run do not count
     #[arg(long, value_name = "N", default_value_t = 200)]
     max_probes: usize,
@@ -191,9 +194,17 @@ impl Options {
         // handler is as ever in the command.
         let too_large = Arc::new(AtomicBool::new(false));
         signal_hook::flag::register(libc::SIGXFSZ, too_large).map_err(signals::refused)?;
-        let mut progress = SessionProgress::new(self.manual);
-        let outcome = evenkeel_session::profile(&settings, &interrupted, &mut progress);
-        progress.done();
+        let outcome = if self.live {
+            let mut progress = LiveProgress::open(&settings, &interrupted)?;
+            let outcome = evenkeel_session::profile(&settings, &interrupted, &mut progress);
+            progress.done();
+            outcome
+        } else {
+            let mut progress = SessionProgress::new(self.manual);
+            let outcome = evenkeel_session::profile(&settings, &interrupted, &mut progress);
+            progress.done();
+            outcome
+        };
         let Outcome {
             mut profile,
             ending,

@@ -1,6 +1,8 @@
 //! What the user sees while a command runs: one line on standard error that moves, where that is a terminal.
 
 mod bench;
+mod diverted;
+mod live;
 mod session;
 mod simulate;
 
@@ -8,6 +10,7 @@ use std::sync::Mutex;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
+pub use live::LiveProgress;
 pub use session::SessionProgress;
 
 /// A line of text.

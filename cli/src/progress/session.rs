@@ -3,8 +3,9 @@
 use std::io::{BufRead, Write};
 use std::sync::mpsc::{Receiver, channel};
 
+use evenkeel_analysis::profile::Profile;
 use evenkeel_report::{names, units, words};
-use evenkeel_session::refine::Step;
+use evenkeel_session::refine::{Candidate, Step};
 use evenkeel_session::{Event, Observer};
 
 use super::Line;
@@ -60,57 +61,11 @@ impl SessionProgress {
 
 impl Observer for SessionProgress {
     fn event(&mut self, event: &Event<'_>) {
+        if let Some(text) = message(event) {
+            self.say(&text);
+        }
         match event {
-            Event::Started { .. } => {}
-            Event::Attached { pid, stood_still } => {
-                let name = evenkeel_attach::process::name(*pid).unwrap_or_default();
-                let still_ms = stood_still.as_secs_f64() * 1e3;
-                self.say(&format!(
-                    "attached to process {pid} ({name}), one thread of which stood still for {still_ms:.1} ms"
-                ));
-            }
-            Event::NotAttached { why } => self.say(&why.to_string()),
-            Event::Hooked { seconds } => self.say(&format!(
-                "profiling (the first process was ready after {seconds:.1} s)"
-            )),
-            Event::Passing(error) => self.say(&format!("{error}; waiting for another program")),
-            Event::Ranking {
-                profile,
-                next,
-                seconds,
-            } => {
-                let shown: Vec<String> = profile
-                    .factors
-                    .iter()
-                    .take(SHOWN)
-                    .map(|factor| {
-                        let (functions, separator) =
-                            words::functions(&factor.functions, factor.caller.as_ref());
-                        let functions = names::joined(&functions, separator, NAME_WIDTH);
-                        format!("{functions} {}", units::percent(factor.contribution))
-                    })
-                    .collect();
-                let shown = if shown.is_empty() {
-                    "nothing above the threshold yet".to_owned()
-                } else {
-                    shown.join(", ")
-                };
-                let what = if next.is_empty() {
-                    "nothing left to open".to_owned()
-                } else {
-                    format!(
-                        "next: {}",
-                        next.iter()
-                            .take(SHOWN)
-                            .map(describe)
-                            .collect::<Vec<_>>()
-                            .join(", ")
-                    )
-                };
-                self.say(&format!(
-                    "after {seconds:.1} s, {} intervals: {shown}; {what}",
-                    units::count(profile.intervals)
-                ));
+            Event::Ranking { next, .. } => {
                 if self.answers.is_some() && !next.is_empty() {
                     self.line.clear();
                     for (i, candidate) in next.iter().enumerate() {
@@ -136,6 +91,7 @@ impl Observer for SessionProgress {
                     ));
                 }
             }
+            _ => {}
         }
     }
 
@@ -170,7 +126,60 @@ impl Observer for SessionProgress {
     }
 }
 
-fn describe(candidate: &evenkeel_session::refine::Candidate) -> String {
+/// What there is to say of an event, in one line.
+pub fn message(event: &Event<'_>) -> Option<String> {
+    Some(match event {
+        Event::Attached { pid, stood_still } => {
+            let name = evenkeel_attach::process::name(*pid).unwrap_or_default();
+            let still_ms = stood_still.as_secs_f64() * 1e3;
+            format!(
+                "attached to process {pid} ({name}), one thread of which stood still for {still_ms:.1} ms"
+            )
+        }
+        Event::NotAttached { why } => why.to_string(),
+        Event::Hooked { seconds } => {
+            format!("profiling (the first process was ready after {seconds:.1} s)")
+        }
+        Event::Passing(error) => format!("{error}; waiting for another program"),
+        Event::Ranking {
+            profile,
+            next,
+            seconds,
+        } => {
+            let intervals = units::count(profile.intervals);
+            let (shown, what) = (ranking(profile), steps(next));
+            format!("after {seconds:.1} s, {intervals} intervals: {shown}; {what}")
+        }
+        Event::Started { .. } | Event::Now { .. } | Event::Tick { .. } => return None,
+    })
+}
+
+/// The first factors.
+fn ranking(profile: &Profile) -> String {
+    let shown = profile.factors.iter().take(SHOWN).map(|factor| {
+        let (functions, separator) = words::functions(&factor.functions, factor.caller.as_ref());
+        let functions = names::joined(&functions, separator, NAME_WIDTH);
+        format!("{functions} {}", units::percent(factor.contribution))
+    });
+    let shown: Vec<String> = shown.collect();
+    if shown.is_empty() {
+        "nothing above the threshold yet".to_owned()
+    } else {
+        shown.join(", ")
+    }
+}
+
+/// The first steps that the next round takes.
+fn steps(next: &[Candidate]) -> String {
+    let first: Vec<String> = next.iter().take(SHOWN).map(describe).collect();
+    if first.is_empty() {
+        "nothing left to open".to_owned()
+    } else {
+        format!("next: {}", first.join(", "))
+    }
+}
+
+fn describe(candidate: &Candidate) -> String {
     let name = names::shortened(&candidate.name, NAME_WIDTH);
     match candidate.step {
         Step::Open(_) | Step::Follow(_) => format!("open {name}"),

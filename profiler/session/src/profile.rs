@@ -211,6 +211,7 @@ impl Session<'_> {
                 if self.hooked.is_some() {
                     self.find_wakers();
                     self.refine(observer);
+                    self.show(observer);
                 }
             }
             if last_flush.elapsed() >= Duration::from_secs(1) {
@@ -450,6 +451,19 @@ impl Session<'_> {
             probes: self.plan.planted().count(),
             seconds,
         });
+    }
+
+    /// The profile as it is now, for who wants to see it.
+    fn show(&mut self, observer: &mut dyn Observer) {
+        let options = self.options();
+        let analysis = self.sink.analysis.as_ref();
+        let Some(analysis) = analysis.filter(|analysis| analysis.intervals_seen() > 0) else {
+            return;
+        };
+        if observer.wants_profile() {
+            let profile = analysis.profile(&self.plan.sites, &options);
+            observer.event(&Event::Now { profile: &profile });
+        }
     }
 
     /// Asks all processes to take their hooks out; each does at its next interval.

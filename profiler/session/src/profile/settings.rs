@@ -133,6 +133,11 @@ pub enum Event<'a> {
         /// Seconds since the first interval.
         seconds: f64,
     },
+    /// What [`Observer::wants_profile`] asked for.
+    Now {
+        /// The profile as it is now, of the round that the report would rest on.
+        profile: &'a Profile,
+    },
     /// A moment has passed.
     Tick {
         /// Intervals seen.
@@ -154,6 +159,17 @@ pub trait Observer {
     /// In [`Planting::Manual`]: which of the candidates of the last ranking to take, by index. `None` while the person
     /// thinks; the target is drained meanwhile.
     fn choice(&mut self) -> Option<Vec<usize>> {
+        None
+    }
+
+    /// Whether the profile as it is now is wanted, as [`Event::Now`]. Asked ten times a second; making it takes milliseconds, and more
+    /// where the variance tree is large.
+    fn wants_profile(&mut self) -> bool {
+        false
+    }
+
+    /// In [`Planting::Manual`]: a probe whose callee is to be closed, its own calls not timed any more.
+    fn closing(&mut self) -> Option<u32> {
         None
     }
 }

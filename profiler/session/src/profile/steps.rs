@@ -129,6 +129,12 @@ impl Session<'_> {
             }
             return;
         }
+        if self.settings.planting == Planting::Manual
+            && let Some(probe) = observer.closing()
+        {
+            self.close_by_hand(probe);
+            self.publish();
+        }
         if !self.steps.offered.is_empty() {
             if let Some(chosen) = observer.choice() {
                 let offered = std::mem::take(&mut self.steps.offered);
@@ -334,6 +340,25 @@ impl Session<'_> {
         if !self.steps.closed.contains(&holder) {
             self.steps.closed.push(holder);
         }
+    }
+
+    /// Takes out the calls that the callees of a probe make. What there is to open is looked for anew.
+    fn close_by_hand(&mut self, probe: u32) {
+        let Some(planned) = self.plan.probes().get(probe as usize) else {
+            return;
+        };
+        for callee in planned.callees.clone() {
+            let planted: Vec<u32> = self.plan.planted().collect();
+            for id in planted {
+                let below = &self.plan.probes()[id as usize];
+                if below.holder == callee && below.form != Form::Entry && !below.is_fixed {
+                    self.plan.want(&self.arena, id, Wanted::Off);
+                }
+            }
+            self.steps.known.function_mut(callee).calls = Calls::NotOpened;
+        }
+        self.steps.offered.clear();
+        self.steps.settled = false;
     }
 
     /// Takes the steps. False if nothing was learned that could lead to another.

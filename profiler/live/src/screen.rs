@@ -1,0 +1,112 @@
+//! The terminal: views are drawn on it, keys are read from it.
+
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::sync::Once;
+use std::time::Duration;
+
+use ratatui::Terminal;
+use ratatui::backend::CrosstermBackend;
+use ratatui::crossterm::cursor::Show;
+use ratatui::crossterm::event::{self, Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
+use ratatui::crossterm::execute;
+use ratatui::crossterm::terminal::{
+    EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode, enable_raw_mode,
+};
+
+use crate::view::{Key, View};
+
+/// The controlling terminal, as a screen until this is dropped.
+pub struct Screen {
+    terminal: Terminal<CrosstermBackend<File>>,
+}
+
+impl Screen {
+    /// Takes the terminal over.
+    ///
+    /// # Errors
+    /// There is none, or it does not let itself be set up.
+    pub fn open() -> io::Result<Screen> {
+        let mut tty = OpenOptions::new().read(true).write(true).open("/dev/tty")?;
+        enable_raw_mode()?;
+        restore_on_panic();
+        let opened = execute!(tty, EnterAlternateScreen)
+            .and_then(|()| Terminal::new(CrosstermBackend::new(tty)));
+        if opened.is_err() {
+            let _ = disable_raw_mode();
+        }
+        Ok(Screen { terminal: opened? })
+    }
+
+    /// Draws a view, in the size that the terminal has now.
+    ///
+    /// # Errors
+    /// The terminal is gone.
+    pub fn draw(&mut self, view: &mut View) -> io::Result<()> {
+        self.terminal.draw(|frame| {
+            let area = frame.area();
+            view.draw(area, frame.buffer_mut());
+        })?;
+        Ok(())
+    }
+
+    /// The keys that were pressed since, and whether the size has changed.
+    ///
+    /// # Errors
+    /// The terminal is gone.
+    pub fn keys(&mut self) -> io::Result<(Vec<Key>, bool)> {
+        let (mut keys, mut resized) = (Vec::new(), false);
+        while event::poll(Duration::ZERO)? {
+            match event::read()? {
+                Event::Key(pressed) if pressed.kind != KeyEventKind::Release => {
+                    keys.extend(key(pressed));
+                }
+                Event::Resize(..) => resized = true,
+                _ => {}
+            }
+        }
+        Ok((keys, resized))
+    }
+}
+
+impl Drop for Screen {
+    fn drop(&mut self) {
+        restore();
+    }
+}
+
+/// Gives the terminal back.
+fn restore() {
+    let _ = disable_raw_mode();
+    if let Ok(mut tty) = OpenOptions::new().write(true).open("/dev/tty") {
+        let _ = execute!(tty, LeaveAlternateScreen, Show);
+    }
+}
+
+/// What a panic says is to be read.
+fn restore_on_panic() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        let before = std::panic::take_hook();
+        std::panic::set_hook(Box::new(move |panic| {
+            restore();
+            before(panic);
+        }));
+    });
+}
+
+fn key(pressed: KeyEvent) -> Option<Key> {
+    Some(match pressed.code {
+        KeyCode::Char('c') if pressed.modifiers.contains(KeyModifiers::CONTROL) => Key::Interrupt,
+        KeyCode::Char(character) => Key::Character(character),
+        KeyCode::Up => Key::Up,
+        KeyCode::Down => Key::Down,
+        KeyCode::Left => Key::Left,
+        KeyCode::Right => Key::Right,
+        KeyCode::Tab => Key::Tab,
+        KeyCode::Enter => Key::Enter,
+        KeyCode::PageUp => Key::PageUp,
+        KeyCode::PageDown => Key::PageDown,
+        _ => return None,
+    })
+}
