@@ -90,7 +90,7 @@ fn postgres_profile(interval: &str, arguments: &[&str]) -> Option<Value> {
     ];
     let profiled = ProfiledPostgres::start(&options, &[])?;
     profiled.server.psql(ONE_BRANCH).unwrap();
-    let load = ["-c", "16", "-j", "2", "-T", "15"];
+    let load = ["-c", "16", "-j", "2", "-T", "30"];
     let transactions = pgbench(&profiled.server, &[&load, arguments].concat());
     let history = profiled
         .server
