@@ -65,31 +65,27 @@ impl Observer for SessionProgress {
             self.say(&text);
         }
         match event {
-            Event::Ranking { next, .. } => {
-                if self.answers.is_some() && !next.is_empty() {
-                    self.line.clear();
-                    for (i, candidate) in next.iter().enumerate() {
-                        let share = units::percent(candidate.contribution);
-                        eprintln!("  {:>3}  {:>6}  {}", i + 1, share, describe(candidate));
-                    }
-                    eprint!("Which? Numbers, a for all, nothing to stop here: ");
-                    let _ = std::io::stderr().flush();
-                    self.asked = true;
-                    self.offered = next.len();
+            Event::Ranking { next, .. } if self.answers.is_some() && !next.is_empty() => {
+                self.line.clear();
+                for (i, candidate) in next.iter().enumerate() {
+                    let share = units::percent(candidate.contribution);
+                    eprintln!("  {:>3}  {:>6}  {}", i + 1, share, describe(candidate));
                 }
+                eprint!("Which? Numbers, a for all, nothing to stop here: ");
+                let _ = std::io::stderr().flush();
+                self.asked = true;
+                self.offered = next.len();
             }
             Event::Tick {
                 intervals,
                 records,
                 probes,
                 seconds,
-            } => {
-                if !self.asked && *seconds > 0.0 {
-                    let (intervals, records) = (units::count(*intervals), units::count(*records));
-                    self.line.show(format!(
-                        "{seconds:5.0} s  {intervals} intervals  {records} records  {probes} probes"
-                    ));
-                }
+            } if !self.asked && *seconds > 0.0 => {
+                let (intervals, records) = (units::count(*intervals), units::count(*records));
+                self.line.show(format!(
+                    "{seconds:5.0} s  {intervals} intervals  {records} records  {probes} probes"
+                ));
             }
             _ => {}
         }

@@ -82,7 +82,7 @@ impl History {
     pub fn trend(&self, headline: &str) -> Option<f64> {
         let shares = self.shares.get(headline)?;
         let now = shares.back()?;
-        let then = shares.len().checked_sub(1 + TREND_SAMPLES).unwrap_or(0);
+        let then = shares.len().saturating_sub(1 + TREND_SAMPLES);
         Some(now - shares[then])
     }
 }

@@ -46,7 +46,7 @@ impl Agent {
             .ok_or(Error::NoAgent { near })
     }
 
-    /// The file to preload. One that is carried is put where everyone can read it (see [`carried`]).
+    /// The file to preload. One that is carried is put where everyone can read it (see `carried.rs`).
     ///
     /// # Errors
     /// There is no directory for it.

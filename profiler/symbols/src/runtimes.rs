@@ -8,7 +8,7 @@ use object::read::elf::{ElfFile64, FileHeader};
 use crate::arch::confining;
 use crate::exports;
 use crate::frames::Frames;
-use crate::load::{Image, interpreter};
+use crate::load::Image;
 
 /// Libraries that must come first among all that are loaded, or end the program: their wrappers have to stand before everybody
 /// else's.

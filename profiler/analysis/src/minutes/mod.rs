@@ -1,7 +1,7 @@
 //! What the intervals of a minute add to the sums of a round, as bytes: a recording of nothing but sums, for running all day.
 //!
 //! Sums merge by addition and, being integers, are taken apart again exactly: a minute is the sums now less the sums a minute ago
-//! ([`Written::minute`]). Its size depends on the number of call paths, classes and latencies met, not on how many intervals
+//! (`Written::minute`). Its size depends on the number of call paths, classes and latencies met, not on how many intervals
 //! there were. Read again ([`Minute::read`]), a minute is one block of the jackknife, so that a profile of a few minutes has coarse errors.
 //! What is no sum is not kept: intervals piece by piece, and who waited for whom.
 
