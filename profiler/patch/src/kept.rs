@@ -124,10 +124,8 @@ impl Hash {
     }
 
     fn probe(&mut self, probe: &Probe, bias: u64) {
-        let operand = probe.operand;
         self.bytes(&[probe.form, probe.role, probe.len]);
-        self.bytes(&[operand.base, operand.index, operand.scale, operand.register]);
-        self.bytes(&operand.displacement.to_le_bytes());
+        self.bytes(&probe.operand.to_bytes());
         self.bytes(&probe.bytes);
         for word in [probe.address, probe.target, bias] {
             self.bytes(&word.to_le_bytes());

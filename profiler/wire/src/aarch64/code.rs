@@ -13,6 +13,11 @@ pub struct Operand {
 }
 
 impl Operand {
+    /// All that tells it from another.
+    pub const fn to_bytes(self) -> [u8; 8] {
+        [self.base, 0, 0, 0, 0, 0, 0, 0]
+    }
+
     /// A call through the register of this number.
     pub const fn register(number: u8) -> Operand {
         Operand {
