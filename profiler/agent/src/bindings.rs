@@ -39,8 +39,12 @@ const ALWAYS: &[&CStr] = &[
     c"__longjmp_chk",
 ];
 
-/// Modules that call the C library's functions past us, as they do when this library is preloaded, or are it.
+/// Modules that call the C library's functions past us, as they do when this library is preloaded, or are it; and allocators, which
+/// are called in the middle of anything: what they wait for is their own.
 const LEFT_ALONE: &[&[u8]] = &[
+    b"libjemalloc",
+    b"libtcmalloc",
+    b"libmimalloc",
     b"libc.so",
     b"libc-2.",
     b"libpthread",
