@@ -46,8 +46,12 @@ pub trait Directory: Send + Sync + fmt::Debug {
     /// The directory of this name in it, created (durably) if missing.
     fn subdirectory(&self, name: &str) -> io::Result<Arc<dyn Directory>>;
 
-    /// Takes the lock file `name` for this process, so that no second one opens the same data. `WouldBlock` if taken.
-    fn lock(&self, name: &str) -> io::Result<DirectoryLock>;
+    /// Takes the lock file `name` for this process, so that no second one opens the same data. `WouldBlock` if taken, `NotFound` if it
+    /// must not be made and nobody has made it.
+    fn lock(&self, name: &str, create: Create) -> io::Result<DirectoryLock>;
+
+    /// Whether files can be made in it: an error says why not. Changes nothing.
+    fn check_writable(&self) -> io::Result<()>;
 }
 
 /// Holds the lock of [`Directory::lock`] until dropped.

@@ -4,6 +4,9 @@ use std::io;
 
 /// What the user can do about `error`, to be put behind its text; empty if nothing is known to help.
 pub fn advice(error: &io::Error) -> &'static str {
+    if error.raw_os_error() == Some(rustix::io::Errno::NAMETOOLONG.raw_os_error()) {
+        return "; give a shorter name: most file systems take 255 bytes, and 4095 with all directories";
+    }
     match error.kind() {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
             "; free space on the disk and try again"

@@ -37,7 +37,8 @@ pub fn reserve_atomic_write(directory: &dyn Directory, name: &str, bytes: usize)
     file.sync_data()
 }
 
-fn temporary(name: &str) -> String {
+/// The name of the file in which the next contents of `name` are written, and room is kept for them.
+pub fn temporary(name: &str) -> String {
     format!("{name}.new")
 }
 

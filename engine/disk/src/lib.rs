@@ -22,7 +22,8 @@
 //! ## API
 //! ```text
 //! trait Directory: open(name, Access, Create) -> Arc<dyn File>, list() -> Vec<String>, rename(from, to), remove(name),
-//!                  sync(), subdirectory(name) -> Arc<dyn Directory>, lock(name) -> DirectoryLock
+//!                  sync(), subdirectory(name) -> Arc<dyn Directory>, lock(name, Create) -> DirectoryLock,
+//!                  check_writable()
 //! trait File:      read_at(&mut [u8], offset) -> usize (short only at the end), write_at(&[u8], offset), sync_data(),
 //!                  len(), set_len(len), is_direct()
 //! RealDirectory::open(path) -> io::Result<Arc<dyn Directory>>     (creates the directory if it is missing)
@@ -47,7 +48,7 @@ mod syncs;
 pub use access::{Access, Create, Directory, DirectoryLock, File};
 pub use advice::advice;
 pub use aligned::{ALIGNMENT, AlignedBuffer};
-pub use atomic::{reserve_atomic_write, write_atomically};
+pub use atomic::{reserve_atomic_write, temporary, write_atomically};
 pub use device::Device;
 pub use real::RealDirectory;
 pub use syncs::with_syncs;

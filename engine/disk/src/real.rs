@@ -7,9 +7,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use rustix::fs::{FlockOperation, OFlags, fcntl_getfl, fcntl_setfl, flock};
+use rustix::fs::{AtFlags, CWD, FlockOperation, OFlags, accessat, fcntl_getfl, fcntl_setfl, flock};
 
 use crate::{Access, Create, Directory, DirectoryLock, File};
+
+/// Bytes a name may have, on nearly all file systems.
+const NAME_BYTES_MAX: usize = 255;
 
 /// A directory of the operating system.
 #[derive(Debug)]
@@ -24,6 +27,15 @@ impl RealDirectory {
     /// If it cannot be created or is not a directory.
     pub fn open(path: impl AsRef<Path>) -> io::Result<Arc<dyn Directory>> {
         let path = path.as_ref().to_path_buf();
+        if path.exists() && !path.is_dir() {
+            // Making it would say that there is something, which is no help.
+            return Err(io::ErrorKind::NotADirectory.into());
+        }
+        let mut names = path.components();
+        if names.any(|name| name.as_os_str().len() > NAME_BYTES_MAX) {
+            // Before those above it are made.
+            return Err(rustix::io::Errno::NAMETOOLONG.into());
+        }
         let missing = path.ancestors().take_while(|path| !path.is_dir()).count();
         fs::create_dir_all(&path)?;
         for made in path.ancestors().take(missing) {
@@ -92,15 +104,21 @@ impl Directory for RealDirectory {
         RealDirectory::open(self.path.join(name))
     }
 
-    fn lock(&self, name: &str) -> io::Result<DirectoryLock> {
+    fn lock(&self, name: &str, create: Create) -> io::Result<DirectoryLock> {
         let file = fs::OpenOptions::new()
             .read(true)
             .write(true)
-            .create(true)
+            .create(create == Create::IfMissing)
+            .create_new(create == Create::New)
             .truncate(false)
             .open(self.path.join(name))?;
         flock(&file, FlockOperation::NonBlockingLockExclusive)?;
         Ok(DirectoryLock::new(file))
+    }
+
+    fn check_writable(&self) -> io::Result<()> {
+        let wanted = rustix::fs::Access::WRITE_OK | rustix::fs::Access::EXEC_OK;
+        Ok(accessat(CWD, &self.path, wanted, AtFlags::EACCESS)?)
     }
 }
 
@@ -208,11 +226,16 @@ mod tests {
     fn a_locked_directory_is_refused_until_the_lock_is_dropped() {
         let place = tempfile::tempdir().unwrap();
         let directory = RealDirectory::open(place.path()).unwrap();
-        let lock = directory.lock("lock").unwrap();
-        let second = directory.lock("lock").unwrap_err();
-        assert_eq!(second.kind(), io::ErrorKind::WouldBlock);
+        let missing = directory.lock("lock", Create::Never).unwrap_err();
+        assert_eq!(missing.kind(), io::ErrorKind::NotFound);
+        assert!(directory.list().unwrap().is_empty());
+        let lock = directory.lock("lock", Create::IfMissing).unwrap();
+        for create in [Create::IfMissing, Create::Never] {
+            let second = directory.lock("lock", create).unwrap_err();
+            assert_eq!(second.kind(), io::ErrorKind::WouldBlock);
+        }
         drop(lock);
-        directory.lock("lock").unwrap();
+        directory.lock("lock", Create::IfMissing).unwrap();
     }
 
     #[test]

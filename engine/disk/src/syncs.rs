@@ -83,8 +83,12 @@ impl Directory for Through<dyn Directory> {
         Ok(self.with(directory))
     }
 
-    fn lock(&self, name: &str) -> io::Result<DirectoryLock> {
-        self.inner.lock(name)
+    fn lock(&self, name: &str, create: Create) -> io::Result<DirectoryLock> {
+        self.inner.lock(name, create)
+    }
+
+    fn check_writable(&self) -> io::Result<()> {
+        self.inner.check_writable()
     }
 }
 
@@ -162,7 +166,7 @@ mod tests {
         directory.sync().unwrap();
         assert_eq!(directory.list().unwrap(), ["b"]);
         assert_eq!(disk.files(), [("b".to_owned(), 3)]);
-        let _lock = directory.lock("lock").unwrap();
-        assert!(disk.root().lock("lock").is_err());
+        let _lock = directory.lock("lock", Create::IfMissing).unwrap();
+        assert!(disk.root().lock("lock", Create::IfMissing).is_err());
     }
 }

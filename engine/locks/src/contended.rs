@@ -3,7 +3,6 @@
 use std::hash::Hash;
 
 use crate::contention::{Contention, Effects, Outcome, Refusal, Rules};
-use crate::draws::Draws;
 use crate::error::{LockError, TxnId};
 use crate::granted::GrantedSet;
 use crate::graph::{QueueIndex, TxnIndex, TxnNode};
@@ -11,6 +10,7 @@ use crate::hot::HotObjects;
 use crate::modes::Mode;
 use crate::observe::Wait;
 use crate::owner::Owner;
+use crate::rng::Rng;
 use crate::table::{Locks, Table};
 
 /// Of so many calls into the graph one is timed: reading the clock would be a large part of the cost of the metrics.
@@ -24,7 +24,7 @@ pub(crate) struct Contended<K> {
     pub(crate) hot: HotObjects<K>,
     /// Whether `hot` is kept and time measured.
     metrics: bool,
-    timed: Draws,
+    timed: Rng,
     effects: Effects,
     /// Transactions whose wait ended, to be woken without locks.
     woken: Vec<Owner>,
@@ -44,7 +44,7 @@ impl<K: Hash + Eq + Clone> Contended<K> {
             owners: Vec::new(),
             hot: HotObjects::default(),
             metrics,
-            timed: Draws::new(0),
+            timed: Rng::new(0),
             effects: Effects::default(),
             woken: Vec::new(),
         }

@@ -39,6 +39,12 @@ pub enum LogError {
         /// What was found.
         what: String,
     },
+    /// A file that would be written over is not the log's.
+    #[error(
+        "{0} is no file of a log, or its beginning is damaged; give the directory of a log, or move the file away: a spare \
+         file has nothing that is needed"
+    )]
+    NotALogFile(String),
     /// A file was written by another version of this program.
     #[error(
         "log file {name} was written in format version {found}, this program reads version {VERSION}; open it with a \

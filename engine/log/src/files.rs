@@ -16,6 +16,7 @@ use evenkeel_disk::{Access, Create, Directory, File};
 use crate::Lsn;
 use crate::closure::{NONE, Vector};
 use crate::format::{BatchHeader, FILE_HEADER_BYTES, FileHeader};
+use crate::names::{log_name, new_name, prepared_name};
 use crate::recovery::{StreamEnd, Tail};
 use crate::sync::Mutex;
 
@@ -23,33 +24,6 @@ use crate::sync::Mutex;
 pub(crate) const MAX_SPARES: usize = 2;
 /// Zeros are written in pieces of this size.
 const FILL_BYTES: usize = 1 << 20;
-
-/// The name of a file in use.
-pub(crate) fn log_name(stream: usize, number: u64) -> String {
-    format!("{stream:02}-{number:016x}.log")
-}
-
-/// The name of a file that is prepared ahead of need.
-pub(crate) fn prepared_name(stream: usize, number: u64) -> String {
-    format!("{stream:02}-prepared-{number}.spare")
-}
-
-/// The name of the file that a leader makes because there is no spare one. Another name than the flusher's: both may
-/// be at it at the same time.
-fn new_name(stream: usize) -> String {
-    format!("{stream:02}-new.spare")
-}
-
-/// Stream and number of a file in use, by its name.
-pub(crate) fn parse_log_name(name: &str) -> Option<(usize, u64)> {
-    let (stream, number) = name.strip_suffix(".log")?.split_once('-')?;
-    Some((stream.parse().ok()?, u64::from_str_radix(number, 16).ok()?))
-}
-
-/// Whether a file is one of the stream's spares, by its name.
-pub(crate) fn is_spare_of(stream: usize, name: &str) -> bool {
-    name.ends_with(".spare") && name.starts_with(&format!("{stream:02}-"))
-}
 
 /// A batch ready to be written.
 pub(crate) struct Batch<'a> {
@@ -85,8 +59,11 @@ pub(crate) struct Place {
 #[derive(Clone, Debug)]
 pub(crate) struct OldFile {
     pub number: u64,
+    pub epoch: u64,
     /// No record in it or before it is later.
     pub last: Lsn,
+    /// Whether it holds batches that an opening has not kept.
+    pub has_unkept: bool,
 }
 
 /// The file that a stream writes to. Its syncs are made one after the other: the one that comes after a failed one
@@ -128,6 +105,8 @@ pub(crate) struct StreamFiles {
     last: Lsn,
     older: Vec<OldFile>,
     spares: Vec<String>,
+    /// Spares have names that a power failure may take back: under the old ones they are files of the log.
+    is_renaming: bool,
     /// Number of the next spare file to be prepared.
     next_prepared: u64,
     batch: Vec<u8>,
@@ -147,6 +126,7 @@ impl StreamFiles {
             last: end.last,
             older: end.older,
             spares,
+            is_renaming: false,
             next_prepared: 0,
             batch: Vec::new(),
         }
@@ -226,18 +206,30 @@ impl StreamFiles {
         let header = self
             .place
             .header(self.number + 1, index, self.last, &durable);
+        self.end_renaming()?;
         let spare = self.spares.last().map(String::as_str);
         let (file, size) = self.place.new_file(&header, spare, batch_bytes)?;
         self.spares.pop();
         if self.current.is_some() {
             self.older.push(OldFile {
                 number: self.number,
+                epoch: self.place.epoch,
                 last: self.last,
+                has_unkept: false,
             });
         }
         (self.current, self.size) = (Some(CurrentFile::new(file)), size);
         self.number += 1;
         self.offset = FILE_HEADER_BYTES;
+        Ok(())
+    }
+
+    /// Makes the spares' names durable if that failed when they were given. Nothing may be written to them before.
+    fn end_renaming(&mut self) -> io::Result<()> {
+        if std::mem::take(&mut self.is_renaming) {
+            let synced = self.place.directory.sync();
+            return synced.inspect_err(|_| self.is_renaming = true);
+        }
         Ok(())
     }
 
@@ -293,16 +285,36 @@ impl StreamFiles {
         self.spares.extend(spares);
     }
 
-    /// Takes out the files without records from `keep` on, with how many of them may be kept as spares.
-    pub(crate) fn take_older(&mut self, keep: Lsn) -> (Vec<OldFile>, usize) {
-        let count = self
-            .older
-            .iter()
-            .take_while(|file| file.last < keep)
-            .count();
+    /// How many of the older files, from the first, have no record from `keep` on. The stream's last file is none of them though none is
+    /// being written: it says how far the stream had come.
+    fn unneeded(&self, keep: Lsn) -> usize {
+        let last = usize::from(self.current.is_none());
+        let some = self.older.len().saturating_sub(last);
+        let mut older = self.older[..some].iter();
+        older.position(|file| file.last >= keep).unwrap_or(some)
+    }
+
+    /// The first epoch of which batches that were not kept stay with the files that have records from `keep` on.
+    pub(crate) fn unkept_epoch(&self, keep: Lsn) -> Option<u64> {
+        let mut needed = self.older[self.unneeded(keep)..].iter();
+        needed.find(|file| file.has_unkept).map(|file| file.epoch)
+    }
+
+    /// Takes out the files without records from `keep` on and of an epoch up to `epoch_max`, with how many of them may be kept as spares.
+    pub(crate) fn take_older(&mut self, keep: Lsn, epoch_max: u64) -> (Vec<OldFile>, usize) {
+        let unneeded = self.older[..self.unneeded(keep)].iter();
+        let count = unneeded.take_while(|file| file.epoch <= epoch_max).count();
         let files = self.older.drain(..count).collect();
         let wanted = MAX_SPARES.saturating_sub(self.spares.len());
         (files, wanted)
+    }
+
+    /// Takes in what became of files taken out: spares, and `left` for the next time. A later file must not go before those, as a gap
+    /// among the files is what a lost one leaves.
+    pub(crate) fn take_in(&mut self, recycled: &mut Recycled, left: Vec<OldFile>) {
+        self.spares.append(&mut recycled.spares);
+        self.is_renaming |= recycled.outcome.is_err();
+        self.older.splice(0..0, left);
     }
 
     /// Number of files in use and of spare ones.
@@ -381,22 +393,44 @@ impl Place {
         Ok(file)
     }
 
-    /// Turns files into spares, or removes those beyond `wanted`; the spares' names, durable.
-    pub(crate) fn recycle(&self, files: &[OldFile], wanted: usize) -> io::Result<Vec<String>> {
-        let mut spares = Vec::new();
+    /// Turns files into spares, or removes those beyond `wanted`, from the oldest on.
+    pub(crate) fn recycle(&self, files: &[OldFile], wanted: usize) -> Recycled {
+        let mut recycled = Recycled {
+            spares: Vec::new(),
+            count: 0,
+            outcome: Ok(()),
+        };
         for file in files {
-            let name = log_name(self.stream, file.number);
-            if spares.len() < wanted {
-                let spare = format!("{:02}-{:016x}.spare", self.stream, file.number);
-                self.directory.rename(&name, &spare)?;
-                spares.push(spare);
-            } else {
-                self.directory.remove(&name)?;
+            recycled.outcome = self.recycle_one(file.number, wanted, &mut recycled.spares);
+            if recycled.outcome.is_err() {
+                return recycled;
             }
+            recycled.count += 1;
         }
-        self.directory.sync()?;
-        Ok(spares)
+        recycled.outcome = self.directory.sync();
+        recycled
     }
+
+    fn recycle_one(&self, number: u64, wanted: usize, spares: &mut Vec<String>) -> io::Result<()> {
+        let name = log_name(self.stream, number);
+        if spares.len() == wanted {
+            return self.directory.remove(&name);
+        }
+        let spare = format!("{:02}-{number:016x}.spare", self.stream);
+        self.directory.rename(&name, &spare)?;
+        spares.push(spare);
+        Ok(())
+    }
+}
+
+/// What came of giving files to new use.
+pub(crate) struct Recycled {
+    /// Names of those ready to be used again.
+    pub spares: Vec<String>,
+    /// How many are files of the log no more, from the first.
+    pub count: usize,
+    /// Unless it is `Ok` a power failure may take the new names back.
+    pub outcome: io::Result<()>,
 }
 
 /// Extends a file to `size` by written zeros: syncing a write into existing blocks needs no change of the file
@@ -429,69 +463,4 @@ fn clear(file: &dyn File, from: u64, to: u64) -> io::Result<()> {
 }
 
 #[cfg(test)]
-mod tests {
-    use evenkeel_disk::faults::FaultDisk;
-
-    use super::*;
-
-    #[test]
-    fn names_are_parsed_back() {
-        assert_eq!(parse_log_name(&log_name(3, 0x1f)), Some((3, 0x1f)));
-        assert_eq!(parse_log_name("03-prepared-0.spare"), None);
-        assert!(is_spare_of(3, &prepared_name(3, 0)) && !is_spare_of(3, &prepared_name(4, 0)));
-    }
-
-    /// Writes a batch of one block; whether to a new file.
-    fn write(files: &mut StreamFiles, index: u64) -> bool {
-        let batch = Batch {
-            index,
-            first: Lsn(index),
-            last: Lsn(index),
-            needs: &NONE,
-            durable: &NONE,
-            payload: &[0; 400],
-        };
-        files.write(&batch, 512).unwrap().new_file
-    }
-
-    /// While the flusher prepares a file, a leader that needs one does not take that.
-    #[test]
-    fn a_leader_leaves_alone_what_the_flusher_is_preparing() {
-        let directory = FaultDisk::new().root();
-        let place = Place {
-            directory: directory.clone(),
-            stream: 0,
-            streams: 1,
-            epoch: 0,
-            kept: NONE,
-            segment_bytes: FILE_HEADER_BYTES + 1024,
-        };
-        let nothing = StreamEnd {
-            older: Vec::new(),
-            spares: Vec::new(),
-            number: 0,
-            last: Lsn::ZERO,
-            tail: None,
-        };
-        let mut files = StreamFiles::found(place, nothing);
-        files.begin_epoch(NONE).unwrap();
-        assert!(!write(&mut files, 1));
-        assert!(!write(&mut files, 2));
-        assert!(files.wants_spare(), "the file is more than half full");
-        let place = files.place();
-        let name = files.next_prepared_name();
-        directory
-            .open(&name, Access::Buffered, Create::New)
-            .unwrap();
-        assert!(write(&mut files, 3), "a new file was begun");
-        assert!(directory.list().unwrap().contains(&name));
-
-        // Ready and handed over it is taken.
-        place.prepare_spare(&name).unwrap();
-        files.add_spares([name.clone()]);
-        assert!(!write(&mut files, 4));
-        assert!(write(&mut files, 5));
-        assert!(!directory.list().unwrap().contains(&name));
-        assert_eq!(files.counts(), (3, 0));
-    }
-}
+mod tests;

@@ -12,8 +12,9 @@
 //! ```
 //! A file's *number* counts up within its stream and is repeated in its batches, so what an earlier life of a
 //! recycled file left is never taken for new. *Index* counts a stream's batches of one *epoch*, the time from one
-//! opening of the log to the next; an opening that finds too few spare files goes on with the last epoch, in its files. *Durable* is how far each stream was known to be durable when the header was
-//! written: less than that being there is damage, not a crash. *Kept* is what recovery kept of the epoch before.
+//! opening of the log to the next; an opening that finds too few spare files goes on with the last epoch, in its files.
+//! *Durable* is how far each stream was known to be durable when the header was written: less than that being there is
+//! damage, not a crash. *Kept* is what recovery kept of the epoch before.
 
 use crate::Lsn;
 use crate::closure::{NONE, Vector};
@@ -21,7 +22,7 @@ use crate::settings::{MAX_STREAMS, MIN_BLOCK_BYTES};
 
 /// Bytes before a file's first batch.
 pub(crate) const FILE_HEADER_BYTES: u64 = 4096;
-const FILE_MAGIC: [u8; 8] = *b"KeelLog\x01";
+pub(crate) const FILE_MAGIC: [u8; 8] = *b"KeelLog\x01";
 const BATCH_MAGIC: u32 = 0x4B42_4C31;
 /// Version of the format. Magic, checksum, what it is over and version stay as they are in all versions, so that a file
 /// of another one is told from a damaged one.

@@ -7,8 +7,8 @@ use evenkeel_disk::{Access, Create, Directory, File};
 
 use crate::closure::Vector;
 use crate::error::LogError;
-use crate::files::{is_spare_of, log_name, parse_log_name};
-use crate::format::{BatchHeader, FILE_HEADER_BYTES, FileHeader, VERSION};
+use crate::format::{BatchHeader, FILE_HEADER_BYTES, FILE_MAGIC, FileHeader, VERSION};
+use crate::names::{is_spare_of, log_name, parse_log_name};
 use crate::settings::{MAX_STREAMS, MIN_BLOCK_BYTES};
 use crate::{Lsn, closure};
 
@@ -64,30 +64,73 @@ pub(crate) struct FoundStream {
     pub spares: Vec<String>,
 }
 
-/// Looks at all files of a stream and syncs what is found, names included: after a kill it may be in the operating
-/// system's cache only.
-pub(crate) fn find(directory: &dyn Directory, stream: usize) -> Result<FoundStream, LogError> {
+/// Looks at the beginnings of all files of a stream, and changes nothing.
+pub(crate) fn check(directory: &dyn Directory, stream: usize) -> Result<(), LogError> {
+    let (numbers, spares) = names_of(directory, stream)?;
+    for number in numbers {
+        let name = log_name(stream, number);
+        let file = open(directory, &name)?;
+        header_of(&*file, stream, number)?;
+    }
+    for name in spares {
+        let file = open(directory, &name)?;
+        let mut start = [0; FILE_MAGIC.len()];
+        let count = file
+            .read_at(&mut start, 0)
+            .map_err(LogError::io(format!("reading {name}")))?;
+        // What was prepared has zeros, what was in use before its old header.
+        let start = &start[..count];
+        if start.iter().any(|&byte| byte != 0) && start != FILE_MAGIC {
+            return Err(LogError::NotALogFile(name));
+        }
+    }
+    Ok(())
+}
+
+/// Whether a stream's files hold any record, kept or not, or did. Changes nothing.
+pub(crate) fn holds_records(directory: &dyn Directory, stream: usize) -> Result<bool, LogError> {
+    let (numbers, _) = names_of(directory, stream)?;
+    for number in numbers {
+        let file = open(directory, &log_name(stream, number))?;
+        if look_at(file, stream, number)?.newest > Lsn::ZERO {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// The numbers of a stream's files, ascending, and the names of its spares.
+fn names_of(directory: &dyn Directory, stream: usize) -> Result<(Vec<u64>, Vec<String>), LogError> {
     let names = directory
         .list()
         .map_err(LogError::io("listing a directory"))?;
-    let mut numbers: Vec<u64> = names
-        .iter()
-        .filter_map(|name| parse_log_name(name))
+    let logs = names.iter().filter_map(|name| parse_log_name(name));
+    let mut numbers: Vec<u64> = logs
         .filter_map(|(of, number)| (of == stream).then_some(number))
         .collect();
     numbers.sort_unstable();
+    let mut spares = names;
+    spares.retain(|name| is_spare_of(stream, name));
+    Ok((numbers, spares))
+}
+
+fn open(directory: &dyn Directory, name: &str) -> Result<Arc<dyn File>, LogError> {
+    directory
+        .open(name, Access::Buffered, Create::Never)
+        .map_err(LogError::io(format!("opening {name}")))
+}
+
+/// Looks at all files of a stream and syncs what is found, names included: after a kill it may be in the operating
+/// system's cache only.
+pub(crate) fn find(directory: &dyn Directory, stream: usize) -> Result<FoundStream, LogError> {
+    let (numbers, spares) = names_of(directory, stream)?;
     let mut found = FoundStream {
         files: Vec::with_capacity(numbers.len()),
-        spares: names
-            .into_iter()
-            .filter(|name| is_spare_of(stream, name))
-            .collect(),
+        spares,
     };
     for number in numbers {
         let name = log_name(stream, number);
-        let file = directory
-            .open(&name, Access::Buffered, Create::Never)
-            .map_err(LogError::io(format!("opening {name}")))?;
+        let file = open(directory, &name)?;
         file.sync_data()
             .map_err(LogError::io(format!("syncing {name}")))?;
         found.files.push(look_at(file, stream, number)?);
@@ -98,11 +141,12 @@ pub(crate) fn find(directory: &dyn Directory, stream: usize) -> Result<FoundStre
     Ok(found)
 }
 
-fn look_at(file: Arc<dyn File>, stream: usize, number: u64) -> Result<FoundFile, LogError> {
+/// The header of a file, which must be this one of the stream.
+fn header_of(file: &dyn File, stream: usize, number: u64) -> Result<FileHeader, LogError> {
     let name = log_name(stream, number);
-    let reading = || LogError::io(format!("reading {name}"));
     let mut bytes = vec![0; FILE_HEADER_BYTES as usize];
-    file.read_at(&mut bytes, 0).map_err(reading())?;
+    file.read_at(&mut bytes, 0)
+        .map_err(LogError::io(format!("reading {name}")))?;
     let fits = |header: &FileHeader| {
         header.stream == stream && header.number == number && header.first_index > 0
     };
@@ -118,6 +162,13 @@ fn look_at(file: Arc<dyn File>, stream: usize, number: u64) -> Result<FoundFile,
     if header.streams > MAX_STREAMS {
         return Err(LogError::BadStreams(header.streams));
     }
+    Ok(header)
+}
+
+fn look_at(file: Arc<dyn File>, stream: usize, number: u64) -> Result<FoundFile, LogError> {
+    let name = log_name(stream, number);
+    let reading = || LogError::io(format!("reading {name}"));
+    let header = header_of(&*file, stream, number)?;
     let mut found = FoundFile {
         durable: header.durable,
         newest: header.base,

@@ -23,6 +23,8 @@
 //! ## API
 //! ```text
 //! Log::open(directories, settings) -> Result<(Arc<Log>, Recovered), LogError>   one directory a stream (may repeat)
+//! Log::check_files(directories), holds_records(directories) -> Result<bool, LogError>, is_log_file(name) -> bool
+//!                                                               before it, changing nothing
 //! Recovered: .scan(from: Lsn) -> Result<Scan, LogError>     Scan: Iterator<Item = Result<Record, LogError>>, LSN order
 //!            .end() -> Lsn (last LSN kept), .is_empty(), .discarded_bytes()
 //! Log: .append(&NewRecord { txn, prev, kind, depends, payload }) -> Result<Lsn, LogError>   memory only
@@ -33,16 +35,23 @@
 //!      .recycle_before(lsn) -> Result<usize, LogError>     files that became free for reuse
 //!      .last_lsn() -> Lsn, .statistics() -> LogStatistics, .settings() -> LogSettings
 //!      .set_policy(FlushPolicy), .set_block_bytes(usize), .set_active_streams(usize), .set_flush_interval(Duration)
+//!      .skip_to(lsn)                               gives out larger LSNs only: the store's checkpoint may know of such
 //!      .close() -> Result<(), LogError>            flushes, and marks the end so that later damage to it is noticed
 //!      .stop_flusher()                             to be called before others may use the files
 //! ```
+//! A recycling that fails leaves the log in order: what could not be renamed or removed comes first the next time, and spare files are not
+//! written to before their names are durable. That batches were not kept is known from the files of the next epoch alone, in any stream, so
+//! these are not recycled before those batches are gone. A stream never gives away its last file.
+//!
 //! After the first failed write or sync the log is *failed*: every later call says so, nothing is retried; reopen to
 //! recover what was durable.
 //!
 //! ## Use by recovery
 //! `Log::open` finds the end, writes again and syncs what nothing proves to be durable (after a kill or a failed sync it
-//! may be in the page cache only) and goes on with LSNs that are all larger, in new files if there are spare ones. So the store may append compensation records at once, while it scans with
-//! `Recovered`, which yields only what was there before. The store keeps the LSN of its last checkpoint itself
+//! may be in the page cache only) and goes on with LSNs that are all larger, in new files if there are spare ones. So the
+//! store may append compensation records at once, while it scans with `Recovered`, which yields only what was there before.
+//! "Larger" is meant of what the files know, which may be less than was recycled: the store calls `Log::skip_to` with its
+//! checkpoint's LSN, as redo takes what is not larger for done. The store keeps the LSN of its last checkpoint itself
 //! (`evenkeel_disk::write_atomically`) and recycles what it no longer needs: everything before the smallest of the
 //! checkpoint's LSN, the dirty pages' recovery LSNs and the first LSNs of running transactions.
 
@@ -55,6 +64,7 @@ mod flusher;
 mod format;
 mod found;
 mod log;
+mod names;
 mod opening;
 mod record;
 mod recovery;
@@ -66,6 +76,7 @@ mod sync;
 
 pub use error::LogError;
 pub use log::Log;
+pub use names::is_log_file;
 pub use record::{Depends, Lsn, MAX_PAYLOAD_BYTES, NewRecord, Record};
 pub use scan::{Recovered, Scan};
 pub use settings::{FlushPolicy, LogSettings, MAX_BLOCK_BYTES, MAX_STREAMS, MIN_BLOCK_BYTES};

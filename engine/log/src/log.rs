@@ -8,11 +8,12 @@ use evenkeel_disk::Directory;
 
 use crate::commit::Who;
 use crate::error::LogError;
-use crate::files::StreamFiles;
+use crate::files::{OldFile, Recycled, StreamFiles};
 use crate::flusher::Flusher;
+use crate::found::holds_records;
 use crate::opening::begin_files;
 use crate::record::{Lsn, MAX_PAYLOAD_BYTES, NewRecord};
-use crate::recovery::inspect;
+use crate::recovery::{check, inspect};
 use crate::scan::Recovered;
 use crate::settings::{FlushPolicy, LogSettings, MAX_STREAMS, is_block_size};
 use crate::state::{Level, State};
@@ -25,6 +26,8 @@ pub struct Log {
     pub(crate) state: Mutex<State>,
     /// The LSN given out last, as in `state`: every transaction that begins to write asks for it.
     last: AtomicU64,
+    /// What [`flushed`](Log::flushed) says.
+    flushed: AtomicU64,
     pub(crate) streams: Vec<StreamIo>,
     commits: AtomicU64,
     commits_without_waiting: AtomicU64,
@@ -63,6 +66,12 @@ impl StreamIo {
     fn add_spares(&self, spares: impl IntoIterator<Item = String>) {
         let mut files = self.files.lock();
         files.add_spares(spares);
+        self.note_room(&files);
+    }
+
+    fn take_in(&self, recycled: &mut Recycled, left: Vec<OldFile>) {
+        let mut files = self.files.lock();
+        files.take_in(recycled, left);
         self.note_room(&files);
     }
 
@@ -108,6 +117,7 @@ impl Log {
         let log = Arc::new(Log {
             state: Mutex::new(state),
             last,
+            flushed: AtomicU64::new(found.newest.0),
             streams,
             commits: AtomicU64::new(0),
             commits_without_waiting: AtomicU64::new(0),
@@ -126,6 +136,28 @@ impl Log {
                 .map_err(LogError::io("starting the flusher"))?;
         }
         Ok((log, found.recovered))
+    }
+
+    /// Whether [`open`](Log::open) will take the files in the directories for a log's, as far as their names and beginnings say. Makes no
+    /// file and changes none.
+    ///
+    /// # Errors
+    /// [`LogError::Version`], [`LogError::NotALogFile`], [`LogError::Corrupt`], [`LogError::MissingStreams`], or what the disk says.
+    pub fn check_files(directories: &[Arc<dyn Directory>]) -> Result<(), LogError> {
+        check(directories)
+    }
+
+    /// Whether the directories hold records. Makes no file and changes none: for whoever must not go on if they do.
+    ///
+    /// # Errors
+    /// As [`check_files`](Log::check_files).
+    pub fn holds_records(directories: &[Arc<dyn Directory>]) -> Result<bool, LogError> {
+        for (stream, directory) in directories.iter().enumerate() {
+            if holds_records(&**directory, stream)? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     /// Appends a record in memory and gives it its number. Writes only when more than `buffer_bytes` are
@@ -192,6 +224,7 @@ impl Log {
     /// As [`commit`](Log::commit).
     pub fn flush_all(&self) -> Result<(), LogError> {
         let mut state = self.state.lock();
+        let last = state.last;
         let stream = state.choose();
         state.give_open_to(stream);
         let newest = state.newest();
@@ -201,7 +234,15 @@ impl Log {
                 state = self.advance(state, stream, newest, Level::Durable);
             }
         }
-        state.check()
+        state.check()?;
+        self.flushed.fetch_max(last.0, Ordering::Release);
+        Ok(())
+    }
+
+    /// All records up to this one are durable: what was appended before the last [`flush_all`](Log::flush_all), which the flusher calls under the
+    /// lazy policies.
+    pub fn flushed(&self) -> Lsn {
+        Lsn(self.flushed.load(Ordering::Acquire))
     }
 
     /// Gives files whose records all have an LSN below `keep` to new use; how many. Call it with what recovery would
@@ -211,20 +252,26 @@ impl Log {
     /// [`LogError::Io`] if a file cannot be renamed or removed; the log goes on, and so does the file.
     pub fn recycle_before(&self, keep: Lsn) -> Result<usize, LogError> {
         self.state.lock().check()?;
+        // That batches were not kept is said by the files of the next epoch, in whatever stream they are: those do not go before.
+        let streams = self.streams.iter();
+        let unkept = streams.filter_map(|stream| stream.files.lock().unkept_epoch(keep));
+        let epoch_max = unkept.min().unwrap_or(u64::MAX);
         let mut count = 0;
         for stream in &self.streams {
-            let (place, (files, wanted)) = {
+            let (place, (mut files, wanted)) = {
                 let mut files = stream.files.lock();
-                (files.place(), files.take_older(keep))
+                (files.place(), files.take_older(keep, epoch_max))
             };
             if files.is_empty() {
                 continue;
             }
-            let spares = place
-                .recycle(&files, wanted)
+            let mut recycled = place.recycle(&files, wanted);
+            let left = files.split_off(recycled.count);
+            stream.take_in(&mut recycled, left);
+            recycled
+                .outcome
                 .map_err(LogError::io("recycling log files"))?;
-            stream.add_spares(spares);
-            count += files.len();
+            count += recycled.count;
         }
         Ok(count)
     }
@@ -333,6 +380,14 @@ impl Log {
     /// dropping the log alone does not wait, as the flusher may be the last one to have it.
     pub fn stop_flusher(&self) {
         self.flusher.stop();
+    }
+
+    /// Gives out larger LSNs only, from now on. To be called before anything is appended, by whoever remembers LSNs elsewhere: the files
+    /// found may know of smaller ones only, as those of a stream in which no file was begun yet may all have been recycled.
+    pub fn skip_to(&self, lsn: Lsn) {
+        let mut state = self.state.lock();
+        state.last = state.last.max(lsn);
+        self.last.store(state.last.0, Ordering::Release);
     }
 
     /// The LSN given out last.

@@ -23,9 +23,10 @@ use evenkeel_disk::{Directory, File};
 use crate::Lsn;
 use crate::closure::{NONE, Vector, largest_closed, raise};
 use crate::error::LogError;
-use crate::files::{OldFile, parse_log_name};
+use crate::files::OldFile;
 use crate::format::FILE_HEADER_BYTES;
-use crate::found::{FoundFile, FoundStream, find};
+use crate::found::{self, FoundFile, FoundStream, find};
+use crate::names::parse_log_name;
 use crate::scan::{KeptFile, Recovered};
 
 /// A stream's limit in an epoch of which all its files have been recycled.
@@ -72,8 +73,8 @@ pub(crate) struct Tail {
     pub offset: u64,
 }
 
-/// Looks at everything and decides what is kept.
-pub(crate) fn inspect(directories: &[Arc<dyn Directory>]) -> Result<Inspection, LogError> {
+/// Whether the files are such as [`inspect`] takes, by their names and beginnings. Changes nothing.
+pub(crate) fn check(directories: &[Arc<dyn Directory>]) -> Result<(), LogError> {
     let given = directories.len();
     for directory in directories {
         let names = directory
@@ -88,6 +89,14 @@ pub(crate) fn inspect(directories: &[Arc<dyn Directory>]) -> Result<Inspection, 
             return Err(LogError::MissingStreams { written, given });
         }
     }
+    let mut streams = directories.iter().enumerate();
+    streams.try_for_each(|(stream, directory)| found::check(&**directory, stream))
+}
+
+/// Looks at everything and decides what is kept.
+pub(crate) fn inspect(directories: &[Arc<dyn Directory>]) -> Result<Inspection, LogError> {
+    check(directories)?;
+    let given = directories.len();
     let streams = directories
         .iter()
         .enumerate()
@@ -286,9 +295,15 @@ fn keep(
                 file: file.file.clone(),
                 offset: FILE_HEADER_BYTES + keeping.iter().map(|batch| batch.bytes).sum::<u64>(),
             });
+            // The file begun next remembers what it held, kept or not: until that is not needed it must not be the oldest.
+            if let Some(before) = end.older.last_mut() {
+                before.last = before.last.max(file.header.base);
+            }
             end.older.push(OldFile {
                 number: end.number,
+                epoch: file.header.epoch,
                 last: end.last,
+                has_unkept: !discarding.is_empty() || file.stray_bytes > 0,
             });
             files.push(KeptFile {
                 file: file.file.clone(),

@@ -1,6 +1,5 @@
 //! Files that are damaged or somebody else's: opening and scanning say so, never panic, and what cannot be opened is not changed.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use evenkeel_disk::faults::FaultDisk;
@@ -49,26 +48,15 @@ fn written() -> FaultDisk {
     disk
 }
 
-fn contents(disk: &FaultDisk) -> BTreeMap<String, Vec<u8>> {
-    let read = |name: String| {
-        let file = disk.root().open(&name, Access::Buffered, Create::Never);
-        let file = file.unwrap();
-        let mut bytes = vec![0; file.len().unwrap() as usize];
-        file.read_at(&mut bytes, 0).unwrap();
-        (name, bytes)
-    };
-    disk.root().list().unwrap().into_iter().map(read).collect()
-}
-
 /// Opens and scans. What is yielded was written; what cannot be opened is as before.
 fn look(disk: &FaultDisk) -> Result<(), TestCaseError> {
-    let before = contents(disk);
+    let before = disk.contents();
     let recovered = match open(disk) {
         Ok((_, recovered)) => recovered,
         Err(error) => {
             prop_assert!(!error.to_string().is_empty());
             prop_assert!(
-                contents(disk) == before,
+                disk.contents() == before,
                 "changed though it was refused: {}",
                 error
             );

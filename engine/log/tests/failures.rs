@@ -136,6 +136,48 @@ fn files_are_used_again() {
     }
 }
 
+/// A file that cannot be given to new use is tried again before any later one: without it there would be a gap, which the next opening
+/// takes for a lost file.
+#[test]
+fn a_failure_of_recycling_leaves_no_gap() {
+    for operation in [
+        Operation::Rename,
+        Operation::Remove,
+        Operation::SyncDirectory,
+    ] {
+        let mut failures = 0;
+        for skip in 0..6 {
+            let disk = FaultDisk::new();
+            let (log, _) = open(&disk, 1, FlushPolicy::EagerFlush).unwrap();
+            let mut last = Lsn::ZERO;
+            for round in 0..10 {
+                for _ in 0..12 {
+                    last = log.append(&plain(round, &[9; 200])).unwrap();
+                    log.commit(last).unwrap();
+                }
+                if round == 1 {
+                    disk.inject(Fault {
+                        operation,
+                        name_contains: String::new(),
+                        skip,
+                        times: 1,
+                        error: IO_ERROR,
+                    });
+                }
+                failures += u64::from(log.recycle_before(last).is_err());
+                disk.heal();
+            }
+            log.flush_all().unwrap();
+            for disk in [disk.after_kill(), disk.after_power_failure(skip)] {
+                let (_, recovered) = open(&disk, 1, FlushPolicy::EagerFlush).unwrap();
+                let found = scan(&recovered, last).unwrap();
+                assert_eq!(found[0].lsn, last, "{operation:?} {skip}");
+            }
+        }
+        assert!(failures > 0, "{operation:?} did not fail");
+    }
+}
+
 #[test]
 fn what_cannot_be_is_refused() {
     let disk = FaultDisk::new();
@@ -188,6 +230,21 @@ fn a_record_of_any_length_finds_room() {
     log.flush_to(lsn).unwrap();
     let (_, recovered) = open(&disk.after_power_failure(0), 2, FlushPolicy::EagerFlush).unwrap();
     assert_eq!(scan(&recovered, Lsn::ZERO).unwrap()[0].payload, long);
+}
+
+/// LSNs that somebody remembers are not given out again, though the files know of none of them.
+#[test]
+fn remembered_lsns_are_skipped() {
+    let disk = FaultDisk::new();
+    let (log, _) = open(&disk, 2, FlushPolicy::EagerFlush).unwrap();
+    log.skip_to(Lsn(100));
+    log.skip_to(Lsn(5));
+    assert_eq!(log.last_lsn(), Lsn(100));
+    log.flush_to(Lsn(100)).unwrap();
+    let lsn = log.append(&plain(1, b"next")).unwrap();
+    assert_eq!(lsn, Lsn(101));
+    log.commit(lsn).unwrap();
+    assert_eq!(found(&disk.after_power_failure(0), 2), [lsn]);
 }
 
 /// Blocks: what is written is a multiple of the block size, which may change from batch to batch.

@@ -137,6 +137,9 @@ impl Pool {
         let Some(&first) = pages.first() else {
             return Ok(());
         };
+        // As for the pages themselves: see `write_for_redo`.
+        self.file
+            .make_room(PageId(first.0 - first.0 % self.region_pages() + MAP_PAGE))?;
         let mut map = self.map_of(first)?;
         if map.lsn() < lsn {
             self.change_map(&mut map, pages, used, lsn);

@@ -20,12 +20,15 @@ use std::sync::Arc;
 use evenkeel_disk::{Access, AlignedBuffer, Create, Directory, File};
 
 use crate::error::PageError;
-use crate::file::PageFile;
-use crate::page::{Found, PageId, check, lsn};
+use crate::file::{self, PageFile};
+use crate::page::{Found, PageId, SECTOR_BYTES, check, lsn};
 
 /// The most pages of a batch.
 pub(crate) const BATCH_PAGES: usize = 64;
+/// The last byte is the [version](VERSION)'s digit.
 const MAGIC: u32 = 0x4B44_5731;
+/// Version of the format.
+pub(crate) const VERSION: u32 = (MAGIC & 0xFF) - b'0' as u32;
 const ENTRY_BYTES: usize = 16;
 
 /// Images of pages, laid out as they are written.
@@ -132,6 +135,40 @@ impl DoubleWrite {
         let opened = DoubleWrite { file, failed: None };
         let repaired = opened.write_again(&mut batch, pages)?;
         Ok((opened, repaired))
+    }
+
+    /// Whether [`open`](DoubleWrite::open) may write over the file, which is not changed: what was made and not used begins with zeros,
+    /// and whatever a power failure left of a batch with its magic number.
+    pub(crate) fn check(
+        directory: &dyn Directory,
+        name: &str,
+        page_bytes: usize,
+    ) -> Result<(), PageError> {
+        let Some(file) = file::existing(directory, name)
+            .map_err(PageError::io("opening the double-write file"))?
+        else {
+            return Ok(());
+        };
+        let len = file.len().map_err(PageError::io(
+            "asking for the length of the double-write file",
+        ))?;
+        let mut page = AlignedBuffer::zeroed(page_bytes);
+        file.read_at(&mut page, 0)
+            .map_err(PageError::io("reading the double-write file"))?;
+        let magic = u32::from_le_bytes(page[4..8].try_into().expect("four bytes"));
+        let version = (magic & 0xFF).wrapping_sub(u32::from(b'0'));
+        if magic >> 8 == MAGIC >> 8 && magic != MAGIC && version < 10 {
+            return Err(PageError::DoubleWriteVersion {
+                name: name.to_owned(),
+                found: version,
+            });
+        }
+        let is_new = page[..SECTOR_BYTES].iter().all(|&byte| byte == 0);
+        let fits = len <= ((1 + BATCH_PAGES) * page_bytes) as u64;
+        match fits && (is_new || magic == MAGIC) {
+            true => Ok(()),
+            false => Err(PageError::NoDoubleWriteFile(name.to_owned())),
+        }
     }
 
     /// Writes the batch that the area was found to hold to the places of its pages, and before that, if it is whole, to

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use evenkeel_disk::advice;
 use evenkeel_log::LogError;
 
+use crate::double_write::VERSION as DOUBLE_VERSION;
 use crate::page::{PageId, VERSION};
 use crate::settings::{MAX_PAGE_BYTES, MIN_FRAMES, MIN_PAGE_BYTES};
 
@@ -78,6 +79,23 @@ pub enum PageError {
         "{0} is no page file, or its beginning is damaged; give the directory of a store, or restore this one from a backup"
     )]
     NoPageFile(String),
+    /// The double-write file is not one.
+    #[error(
+        "{0} is no double-write file, or its beginning is damaged; give the directory of a store, or move the file away: the \
+         store needs it only if the last power failure tore pages, and says so when it reads them"
+    )]
+    NoDoubleWriteFile(String),
+    /// The double-write file was written by another version of this program.
+    #[error(
+        "{name} was written in format version {found}, this program reads version {DOUBLE_VERSION}; open it with a program of \
+         its version"
+    )]
+    DoubleWriteVersion {
+        /// The file.
+        name: String,
+        /// Its version.
+        found: u32,
+    },
     /// The page was written by another version of this program.
     #[error(
         "{page} was written in format version {found}, this program reads version {VERSION}; open it with a program of \

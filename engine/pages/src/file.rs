@@ -1,12 +1,13 @@
 //! The page file: pages at their places, page 0 describing the file.
 
+use std::io;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::{Acquire, Release};
 
 use evenkeel_disk::{Access, AlignedBuffer, Create, Directory, File};
 
 use crate::error::PageError;
-use crate::page::{Found, PAGE_HEADER_BYTES, PageId, check, seal};
+use crate::page::{Found, PAGE_HEADER_BYTES, PageId, SECTOR_BYTES, check, seal};
 use crate::sync::{AtomicU64, Mutex};
 
 /// First bytes of the body of page 0, before the page size.
@@ -62,10 +63,8 @@ impl PageFile {
         name: &str,
         page_bytes: usize,
     ) -> Result<(), PageError> {
-        let file = match directory.open(name, Access::Direct, Create::Never) {
-            Ok(file) => file,
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
-            Err(error) => return Err(PageError::io("opening it")(error)),
+        let Some(file) = existing(directory, name).map_err(PageError::io("opening it"))? else {
+            return Ok(());
         };
         let len = file.len().map_err(PageError::io("asking for its length"))?;
         let opened = PageFile {
@@ -94,7 +93,9 @@ impl PageFile {
             Err(error @ PageError::Version { .. }) => return Err(error),
             _ => {}
         }
-        if len > self.page_bytes as u64 {
+        // What was cut off there is a page of zeros, or has some of its sectors; the first has the magic number.
+        let is_foreign = !describes && page[..SECTOR_BYTES].iter().any(|&byte| byte != 0);
+        if is_foreign || len > self.page_bytes as u64 {
             return Err(PageError::NoPageFile(name.to_owned()));
         }
         Ok(false)
@@ -167,5 +168,14 @@ impl PageFile {
             self.allocated.store(from, Release);
         }
         Ok(())
+    }
+}
+
+/// A file to look at; nothing if there is none of this name.
+pub(crate) fn existing(directory: &dyn Directory, name: &str) -> io::Result<Option<Arc<dyn File>>> {
+    match directory.open(name, Access::Direct, Create::Never) {
+        Ok(file) => Ok(Some(file)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
     }
 }

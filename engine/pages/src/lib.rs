@@ -10,7 +10,7 @@
 //! Pool::open(&directory, name, PoolSettings, barrier: Arc<dyn LogBarrier>) -> Result<Arc<Pool>, PageError>
 //!                                      makes `name` if missing, repairs torn pages from `name.double`, and makes
 //!                                      durable what it found
-//! Pool::check_file(&directory, name, &PoolSettings) -> Result<(), PageError>     before it, changing nothing
+//! Pool::check_files(&directory, name, &PoolSettings) -> Result<(), PageError>     before it, changing nothing
 //! trait LogBarrier { fn flush_log_to(&self, Lsn) -> Result<(), LogError> }      implemented by evenkeel_log::Log
 //!
 //! Pool: .read(PageId) -> Result<PageRead, PageError>      shared latch; derefs to the body [u8]

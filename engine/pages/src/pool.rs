@@ -87,11 +87,9 @@ impl Pool {
         barrier: Arc<dyn LogBarrier>,
     ) -> Result<Arc<Pool>, PageError> {
         let (frames, page_bytes) = (settings.frames, settings.page_bytes);
-        if !settings.are_valid() {
-            return Err(PageError::BadSettings { frames, page_bytes });
-        }
+        Pool::check_files(directory, name, &settings)?;
         let file = PageFile::open(directory, name, page_bytes)?;
-        let double = format!("{name}.double");
+        let double = double_name(name);
         let (double, repaired) = DoubleWrite::open(directory, &double, &file, page_bytes)?;
         let pool = Arc::new(Pool {
             page_bytes,
@@ -123,13 +121,13 @@ impl Pool {
         Ok(pool)
     }
 
-    /// Whether [`open`](Pool::open) will take the page file `name` for one of this version and page size, or make it.
-    /// Changes nothing.
+    /// Whether [`open`](Pool::open) will take the page file `name` and its double-write file for such of this version and page size, or
+    /// make them. Changes nothing.
     ///
     /// # Errors
-    /// [`PageError::NoPageFile`], [`PageError::Version`], [`PageError::PageSize`], [`PageError::BadSettings`], or what the
-    /// disk says.
-    pub fn check_file(
+    /// [`PageError::NoPageFile`], [`PageError::NoDoubleWriteFile`], [`PageError::Version`], [`PageError::DoubleWriteVersion`],
+    /// [`PageError::PageSize`], [`PageError::BadSettings`], or what the disk says.
+    pub fn check_files(
         directory: &dyn Directory,
         name: &str,
         settings: &PoolSettings,
@@ -138,7 +136,8 @@ impl Pool {
         if !settings.are_valid() {
             return Err(PageError::BadSettings { frames, page_bytes });
         }
-        PageFile::check(directory, name, page_bytes)
+        PageFile::check(directory, name, page_bytes)?;
+        DoubleWrite::check(directory, &double_name(name), page_bytes)
     }
 
     /// A page to read, latched shared. A thread must not latch a page twice.
@@ -159,11 +158,13 @@ impl Pool {
     }
 
     /// As [`write`](Pool::write), but a page that has never been written comes as zeros with
-    /// [`Lsn::ZERO`](evenkeel_log::Lsn::ZERO): during redo the file may lack what the log has.
+    /// [`Lsn::ZERO`](evenkeel_log::Lsn::ZERO): during redo the file may lack what the log has. Its room is taken now: a power failure may have
+    /// taken it back, and on a full disk somebody else might have it when the page is to be written.
     ///
     /// # Errors
-    /// As [`read`](Pool::read), but for `NeverWritten`.
+    /// As [`read`](Pool::read), but for `NeverWritten`; if the disk is full.
     pub fn write_for_redo(&self, page: PageId) -> Result<PageWrite<'_>, PageError> {
+        self.file.make_room(page)?;
         self.write_as(page, Absent::Zeros)
     }
 
@@ -382,6 +383,11 @@ impl Pool {
             young: self.replacer.lock().young() as u64,
         }
     }
+}
+
+/// The name of the double-write file of the page file `name`.
+fn double_name(name: &str) -> String {
+    format!("{name}.double")
 }
 
 impl Drop for Pool {

@@ -215,6 +215,22 @@ fn a_full_disk() {
     assert_eq!(pool.allocated_pages().unwrap(), before + 10);
 }
 
+/// A power failure may shorten the file. What redo puts there has room before anybody else can take it.
+#[test]
+fn a_full_disk_after_redo() {
+    let (disk, log, pool) = filled(2);
+    let beyond = PageId(1000);
+    assert!(pool.read(beyond).is_err());
+    let mut page = pool.write_for_redo(beyond).unwrap();
+    fill(&mut page, 5);
+    page.mark_dirty(log.append());
+    drop(page);
+    let used: u64 = disk.files().iter().map(|(_, len)| len).sum();
+    disk.set_capacity(Some(used));
+    pool.flush_all().unwrap();
+    assert!(pool.write_for_redo(PageId(100_000)).is_err());
+}
+
 /// After a failed sync nobody knows what the file holds: everything later fails, though the disk would do it.
 #[test]
 fn a_failed_sync_is_final() {

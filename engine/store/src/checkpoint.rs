@@ -13,7 +13,7 @@
 //! The log is flushed after the list of running transactions is taken and before the file is written: a transaction missing in
 //! the list has a durable end.
 
-use evenkeel_disk::{Access, Create, Directory, reserve_atomic_write, write_atomically};
+use evenkeel_disk::{Access, Create, Directory, reserve_atomic_write, temporary, write_atomically};
 use evenkeel_log::Lsn;
 use evenkeel_pages::PageId;
 use std::io;
@@ -34,6 +34,7 @@ const HEADER_BYTES: usize = 16;
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub(crate) struct Checkpoint {
     pub(crate) scan_from: Lsn,
+    /// Smaller than every LSN that is given out after it ([`Log::skip_to`](evenkeel_log::Log::skip_to)).
     pub(crate) begin: Lsn,
     pub(crate) next_number: u64,
     pub(crate) catalog: Option<PageId>,
@@ -89,6 +90,36 @@ impl Checkpoint {
     /// Takes room for the next one. If the disk is full already the next one finds out.
     fn reserve(directory: &dyn Directory) {
         let _ = reserve_atomic_write(directory, FILE, RESERVED_BYTES);
+    }
+
+    /// Whether a file of this name is one that was to become the checkpoint.
+    pub(crate) fn is_new(name: &str) -> bool {
+        name == temporary(FILE)
+    }
+
+    /// Whether the next checkpoint may be written over the file that is kept for it, which is not changed: as far as it was written it
+    /// begins as a checkpoint does, else with zeros.
+    ///
+    /// # Errors
+    /// If it is somebody else's, or cannot be read.
+    pub(crate) fn check_new(directory: &dyn Directory) -> Result<(), StoreError> {
+        let name = temporary(FILE);
+        let file = match directory.open(&name, Access::Buffered, Create::Never) {
+            Ok(file) => file,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+            Err(error) => return Err(StoreError::io("opening the next checkpoint")(error)),
+        };
+        let mut start = [0; MAGIC.len()];
+        let count = file
+            .read_at(&mut start, 0)
+            .map_err(StoreError::io("reading the next checkpoint"))?;
+        let start = &start[..count];
+        match start.iter().all(|&byte| byte == 0) || start == MAGIC {
+            true => Ok(()),
+            false => Err(StoreError::NotAStore(format!(
+                "the file {name:?} is not a store's"
+            ))),
+        }
     }
 
     fn encode(&self) -> Vec<u8> {

@@ -44,12 +44,23 @@ impl Transaction {
         let durable = appended.and_then(|lsn| {
             let released = self.release_early(lsn);
             self.store.storage.log.commit(lsn)?;
+            self.release_kept_room(lsn);
             for name in released {
                 self.store.released.remove(name, lsn);
             }
             Ok(())
         });
         durable.map_err(|error| self.commit_unknown(error))
+    }
+
+    /// Gives others the room that only taking back needs: at once under eager flush, otherwise when the commit record `lsn` is durable.
+    fn release_kept_room(&mut self, lsn: Lsn) {
+        let room = &self.store.storage.kept_room;
+        let kept = std::mem::take(&mut self.kept_room);
+        match self.store.needs_known.load(Ordering::SeqCst) {
+            true => room.release(kept),
+            false => room.release_when_durable(lsn, kept),
+        }
     }
 
     /// Waits until what it has read is durable.

@@ -42,8 +42,8 @@ impl Transaction {
                 Ok(slot) if !node.entry(slot).ghost => break false,
                 Ok(slot) => {
                     let old = node.entry(slot).value;
-                    if !node.fits_value(slot, value.len()) {
-                        let growth = value.len() - old.len();
+                    let growth = value.len().saturating_sub(old.len());
+                    if growth > storage.free_in_leaf(node, key) {
                         drop(leaf);
                         tree.make_room(storage, key, 0, growth)?;
                         continue;
@@ -57,10 +57,12 @@ impl Transaction {
                         removed,
                         with,
                     };
+                    let lens = (old.len(), value.len());
                     self.change(&mut leaf, &change, &undo)?;
+                    self.keep_room(tree, key, lens);
                     break true;
                 }
-                Err(_) if entry.bytes() > node.free_bytes() => {
+                Err(_) if entry.bytes() > storage.free_in_leaf(node, key) => {
                     drop(leaf);
                     tree.make_room(storage, key, 0, entry.bytes())?;
                 }
@@ -97,6 +99,13 @@ impl Transaction {
             self.locks.release(&name);
         }
         Ok(inserted)
+    }
+
+    /// The value of `key` has changed from one length to another: called with its leaf latched.
+    fn keep_room(&mut self, tree: Tree, key: &[u8], lens: (usize, usize)) {
+        let room = &self.store.storage.kept_room;
+        self.kept_room
+            .extend(room.spliced((tree, key), self.number, lens));
     }
 
     /// Whether `key` may be inserted into the gap; called with the leaf latched, so that no scan can lock it in between.
@@ -141,8 +150,8 @@ impl Transaction {
                 _ => return Ok(None),
             };
             let old = node.entry(slot).value;
-            if !node.fits_value(slot, value.len()) {
-                let growth = value.len() - old.len();
+            let growth = value.len().saturating_sub(old.len());
+            if growth > store.storage.free_in_leaf(node, key) {
                 drop(leaf);
                 tree.make_room(&store.storage, key, 0, growth)?;
                 continue;
@@ -158,7 +167,9 @@ impl Transaction {
                     removed,
                     with,
                 };
+                let lens = (old.len(), value.len());
                 self.change(&mut leaf, &change, &undo)?;
+                self.keep_room(tree, key, lens);
             }
             return Ok(Some(kept));
         }

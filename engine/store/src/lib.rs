@@ -52,7 +52,9 @@
 //! | `locking`, `escalation` | what is locked: rows, gaps below keys, unique values; why ghosts; when whole tables |
 //! | `entries`, `indexes`, `read`, `write`, `cursor` | statements: lock, then latch, then log, then change |
 //! | `transaction`, `commit`, `undo`, `record` | begin to end; what a record holds; taking changes back |
+//! | `kept_room` | room in leaves that taking back may need |
 //! | `released` | locks are given up before the disk is waited for; what that asks of who gets them |
+//! | `claim` | what is no store's is refused, and not changed |
 //! | `recovery`, `checkpoint`, `running` | analysis, redo, undo; where they begin |
 //! | `ghosts`, `purge`, `housekeeping` | deleted entries and their removal, in the background |
 //! | `workers`, `observe`, `settings`, `statistics` | the papers' knobs and what to measure |
@@ -60,16 +62,18 @@
 //! ## A full disk
 //! Reading goes on. Statements that need room that is not there fail ([`StoreError::is_disk_full`]) and are undone, and their transactions
 //! can go on, commit or roll back; once there is space again, so does writing. For that each stream of the log has a file ahead, room
-//! for undoing what runs is taken before it changes anything, and page file, double-write file and checkpoint have theirs. A
+//! for undoing what runs is taken before it changes anything, in the log and in the leaves, and page file, double-write file and checkpoint have theirs. A
 //! store can be opened on a full disk, too, however often the opening was cut short before. The files ahead are why a new store takes
 //! 32 MB for each stream of its log, and up to 48 MB beside what the last checkpoint left (`log.segment_bytes` is 16 MB).
 //!
 //! ## Files
 //! `checkpoint`, `pages`, `pages.double` (torn-page protection) and `lock` in the store's directory, and `log-0`, `log-1`, ...:
-//! directories with the log's streams. All belong together: back them up together, with the store closed.
+//! directories with the log's streams. All belong together: back them up together, with the store closed. A new store is made in an
+//! empty directory only, so that a wrong path does no harm; files that somebody puts beside a store's later do none either.
 
 mod catalog;
 mod checkpoint;
+mod claim;
 mod codec;
 mod commit;
 mod cursor;
@@ -80,6 +84,7 @@ mod ghosts;
 mod housekeeping;
 mod indexes;
 mod inner;
+mod kept_room;
 mod key;
 mod locking;
 mod observe;

@@ -1,20 +1,24 @@
 //! Opening a store, and its handle.
 
+use std::io;
+use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use evenkeel_disk::{Directory, RealDirectory};
 use evenkeel_locks::{LockManager, Rules};
-use evenkeel_log::{FlushPolicy, Log};
+use evenkeel_log::{FlushPolicy, Log, LogError, MAX_STREAMS};
 use evenkeel_pages::Pool;
 use parking_lot::Mutex;
 
 use crate::catalog::create_catalog;
 use crate::checkpoint::{Checkpoint, CheckpointState};
+use crate::claim::{Claim, PAGES_FILE};
 use crate::error::StoreError;
 use crate::housekeeping::Housekeeper;
 use crate::inner::{Parts, StoreInner};
+use crate::kept_room::KeptRoom;
 use crate::locking::LockName;
 use crate::observe::Observer;
 use crate::purge::Search;
@@ -28,9 +32,6 @@ use crate::table::{Index, Table};
 use crate::transaction::{Transaction, TransactionOptions};
 use crate::tree::Tree;
 use crate::workers::{Executed, Workers};
-
-const PAGES_FILE: &str = "pages";
-const LOCK_FILE: &str = "lock";
 
 /// An open store. Clones share it. When the last one is dropped, the log is flushed and the threads end; transactions still running
 /// can go on to their ends. [`close`](Store::close) does more: it leaves nothing to recover, and says what went wrong.
@@ -64,19 +65,24 @@ impl Store {
         let path = path.as_ref();
         let directory =
             RealDirectory::open(path).map_err(StoreError::io("opening the store's directory"))?;
-        // Before anything is made there.
-        read_checkpoint(&*directory, &settings)?;
         // Streams written before have to be read, too, even if fewer are to be used now.
         let name = |stream: usize| format!("log-{stream}");
-        let written = (0..)
-            .take_while(|&stream| path.join(name(stream)).is_dir())
-            .count();
-        let streams = 0..settings.log_streams.max(written);
-        let directories = streams
-            .map(|stream| directory.subdirectory(&name(stream)))
-            .collect::<Result<_, _>>();
-        let directories = directories.map_err(StoreError::io("opening a log directory"))?;
-        Store::open_on(directory, directories, settings)
+        let is_there = |&stream: &usize| path.join(name(stream)).is_dir();
+        let written = (0..).take_while(is_there).count();
+        let streams = settings.log_streams.max(written);
+        if streams > MAX_STREAMS {
+            return Err(LogError::BadStreams(streams).into());
+        }
+        let open = |streams: Range<usize>| {
+            let logs = streams.map(|stream| directory.subdirectory(&name(stream)));
+            let logs: io::Result<Vec<_>> = logs.collect();
+            logs.map_err(StoreError::io("opening a log directory"))
+        };
+        let mut logs = open(0..written)?;
+        let claim = Claim::of(&directory, &logs, &settings)?;
+        // Others are made only in what is a store's, or becomes one.
+        logs.extend(open(written..streams)?);
+        Store::open_claimed(claim, logs, settings)
     }
 
     /// Opens the store in `directory`, its log in `log_directories`, one a stream.
@@ -86,10 +92,19 @@ impl Store {
     pub fn open_on(
         directory: Arc<dyn Directory>,
         log_directories: Vec<Arc<dyn Directory>>,
+        settings: Settings,
+    ) -> Result<Store, StoreError> {
+        let claim = Claim::of(&directory, &log_directories, &settings)?;
+        Store::open_claimed(claim, log_directories, settings)
+    }
+
+    fn open_claimed(
+        claim: Claim,
+        log_directories: Vec<Arc<dyn Directory>>,
         mut settings: Settings,
     ) -> Result<Store, StoreError> {
         settings.log.active_streams = settings.log.active_streams.min(settings.log_streams.max(1));
-        let store = Arc::new(open_inner(directory, log_directories, &settings)?);
+        let store = Arc::new(open_inner(claim, log_directories, &settings)?);
         let workers = Workers::new(settings.queue_max);
         let starting = StoreError::io("starting a thread");
         workers.resize(settings.workers).map_err(starting)?;
@@ -287,28 +302,6 @@ impl StoreInner {
     }
 }
 
-/// The checkpoint of the store in the directory, `None` if it has none. Says so, and changes nothing, if the files there
-/// are not a store's, or not of this version.
-fn read_checkpoint(
-    directory: &dyn Directory,
-    settings: &Settings,
-) -> Result<Option<Checkpoint>, StoreError> {
-    let found = Checkpoint::read(directory)?;
-    if found.is_none() {
-        let names = directory
-            .list()
-            .map_err(StoreError::io("reading the store's directory"))?;
-        // They are made after the first checkpoint.
-        if let Some(name) = names.iter().find(|name| name.starts_with(PAGES_FILE)) {
-            return Err(StoreError::NotAStore(format!(
-                "there is a file {name:?}, but no checkpoint file"
-            )));
-        }
-    }
-    Pool::check_file(directory, PAGES_FILE, &settings.pool)?;
-    Ok(found)
-}
-
 /// The checkpoint after recovery. Without it the next recovery begins where this one did: that is no reason not to open a store on a
 /// full disk.
 fn checkpoint_at_opening(store: &StoreInner) -> Result<(), StoreError> {
@@ -325,36 +318,19 @@ fn checkpoint_at_opening(store: &StoreInner) -> Result<(), StoreError> {
 
 /// Opens the files and recovers.
 fn open_inner(
-    directory: Arc<dyn Directory>,
+    claim: Claim,
     log_directories: Vec<Arc<dyn Directory>>,
     settings: &Settings,
 ) -> Result<StoreInner, StoreError> {
-    settings
-        .locks
-        .check()
-        .map_err(|error| StoreError::BadSetting {
-            setting: "locks",
-            what: error.to_string(),
-        })?;
-    read_checkpoint(&*directory, settings)?;
-    let lock = directory
-        .lock(LOCK_FILE)
-        .map_err(|error| match error.kind() {
-            std::io::ErrorKind::WouldBlock => StoreError::InUse,
-            _ => StoreError::io("locking the store")(error),
-        })?;
-    // Again: another process may have had it open.
-    let found = read_checkpoint(&*directory, settings)?;
+    let Claim {
+        directory,
+        checkpoint,
+        lock,
+    } = claim;
     let (log, recovered) = Log::open(log_directories, settings.log.clone())?;
-    let checkpoint = match found {
+    let checkpoint = match checkpoint {
         Some(checkpoint) => checkpoint,
         None => {
-            if !recovered.is_empty() {
-                log.stop_flusher();
-                return Err(StoreError::NotAStore(
-                    "there is a log, but no checkpoint file".to_owned(),
-                ));
-            }
             let first = Checkpoint {
                 next_number: 1,
                 ..Checkpoint::default()
@@ -365,9 +341,15 @@ fn open_inner(
             first
         }
     };
+    // Redo does not repeat what is not newer than the checkpoint, of which the log may know no more.
+    log.skip_to(checkpoint.begin);
     let pool = Pool::open(&*directory, PAGES_FILE, settings.pool.clone(), log.clone());
     let pool = pool.inspect_err(|_| log.stop_flusher())?;
-    let storage = Storage { pool, log };
+    let storage = Storage {
+        pool,
+        log,
+        kept_room: KeptRoom::default(),
+    };
     let outcome = recover(&storage, &recovered, &checkpoint)?;
     let catalog = match outcome.catalog {
         Some(root) => Tree { root },

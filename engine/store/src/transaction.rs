@@ -11,6 +11,7 @@ use crate::error::StoreError;
 use crate::escalation::{Escalation, Wait};
 use crate::ghosts::Ghost;
 use crate::inner::StoreInner;
+use crate::kept_room::TreeKey;
 use crate::locking::LockName;
 use crate::observe::{Grant, Trace};
 use crate::read::LockDuration;
@@ -66,6 +67,8 @@ pub struct Transaction {
     /// Commits that were not durable when it got their locks: what it has seen may be theirs.
     pub(crate) needs: Vec<Lsn>,
     undo: UndoList,
+    /// Values it made shorter, whose room is kept for them until it ends.
+    pub(crate) kept_room: Vec<TreeKey>,
     /// How much of the log undoing and ending it may take.
     undo_bytes: u64,
     /// What it deleted: removable when it commits.
@@ -102,6 +105,7 @@ impl Transaction {
             escalation: Escalation::new(store.escalation_locks),
             needs: Vec::new(),
             undo: UndoList::default(),
+            kept_room: Vec::new(),
             undo_bytes: 0,
             deleted: Vec::new(),
             taken_back: Vec::new(),
@@ -398,6 +402,8 @@ impl Transaction {
             .end()
             .inspect_err(|error| self.store.stop(error))?;
         self.leave();
+        let kept = std::mem::take(&mut self.kept_room);
+        self.store.storage.kept_room.release(kept);
         Ok(())
     }
 

@@ -120,8 +120,12 @@ impl<'s> Compensation<'s> {
                         break (leaf, slot);
                     }
                     drop(leaf);
+                    // Room is kept for it; where not, it is made.
                     tree.make_room(self.storage, key, 0, growth)?;
                 };
+                let len = Node(&leaf).entry(usize::from(slot)).value.len() + with.len()
+                    - usize::from(removed);
+                self.storage.kept_room.changed(tree, key, len);
                 self.change(
                     leaf,
                     &Change::Splice {

@@ -2,10 +2,13 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::io::ErrorKind;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use evenkeel_disk::faults::FaultDisk;
 use evenkeel_store::{ColumnType, Schema, Settings, Store, StoreError, TransactionOptions};
+use rustix::thread::{CapabilitySet, capabilities, set_capabilities};
 
 fn settings() -> Settings {
     let mut settings = Settings::default();
@@ -28,6 +31,15 @@ fn new_store(place: &Path) {
     let mut txn = store.begin(TransactionOptions::default());
     txn.insert(&table, &[1.into()]).unwrap();
     txn.commit().unwrap();
+    store.close().unwrap();
+}
+
+/// Opens what is there and looks for the row.
+fn reads_the_row(place: &Path) {
+    let store = Store::open(place, settings()).unwrap();
+    let table = store.table("people").unwrap();
+    let mut txn = store.begin(TransactionOptions::default());
+    assert!(txn.get(&table, &[1.into()]).unwrap().is_some());
     store.close().unwrap();
 }
 
@@ -60,10 +72,24 @@ fn refused(place: &Path, advice: &str) -> StoreError {
     error
 }
 
+/// The newest file of the first log stream.
+fn log_file(place: &Path) -> PathBuf {
+    let files = everything(&place.join("log-0")).into_keys();
+    let mut logs = files.filter(|path| path.extension().is_some_and(|end| end == "log"));
+    logs.next_back().unwrap()
+}
+
 /// Puts another version into a file's header, and makes its checksum right again.
-fn change_version(file: &Path, version_at: usize, crc_at: usize, covered: std::ops::Range<usize>) {
+fn change_version(
+    file: &Path,
+    version: u8,
+    version_at: usize,
+    crc_at: usize,
+    covered: std::ops::Range<usize>,
+) {
     let mut bytes = fs::read(file).unwrap();
-    bytes[version_at] = 9;
+    assert_ne!(bytes[version_at], version);
+    bytes[version_at] = version;
     if covered.contains(&version_at) {
         let crc = crc32fast::hash(&bytes[covered]);
         bytes[crc_at..crc_at + 4].copy_from_slice(&crc.to_le_bytes());
@@ -73,28 +99,32 @@ fn change_version(file: &Path, version_at: usize, crc_at: usize, covered: std::o
 
 #[test]
 fn another_format_version() {
-    let log_file = |place: &Path| {
-        let newest = everything(&place.join("log-0")).into_keys();
-        let mut logs = newest.filter(|path| path.extension().is_some_and(|end| end == "log"));
-        logs.next_back().unwrap()
-    };
+    // Of each file an older and a newer one; the double-write file has its version as a digit.
     let cases = [
-        ("checkpoint", 8, 12, 0..0),
-        ("pages", 4, 0, 4..4096),
-        ("log", 12, 8, 12..4096),
+        ("checkpoint", 1, 8, 12, 0..0),
+        ("checkpoint", 9, 8, 12, 0..0),
+        ("pages", 0, 4, 0, 4..4096),
+        ("pages", 9, 4, 0, 4..4096),
+        ("log", 0, 12, 8, 12..4096),
+        ("log", 9, 12, 8, 12..4096),
+        ("pages.double", b'0', 4, 0, 0..0),
+        ("pages.double", b'2', 4, 0, 0..0),
     ];
-    for (file, version_at, crc_at, covered) in cases {
+    for (file, version, version_at, crc_at, covered) in cases {
         let place = tempfile::tempdir().unwrap();
         new_store(place.path());
         let file = match file {
             "log" => log_file(place.path()),
             name => place.path().join(name),
         };
-        change_version(&file, version_at, crc_at, covered);
+        change_version(&file, version, version_at, crc_at, covered);
         let error = refused(place.path(), "open it with a program of its version");
         let text = error.to_string();
+        let version = version.checked_sub(b'0').unwrap_or(version);
         assert!(
-            text.contains("format version 9, this program reads version"),
+            text.contains(&format!(
+                "format version {version}, this program reads version"
+            )),
             "{text}"
         );
     }
@@ -102,20 +132,224 @@ fn another_format_version() {
 
 #[test]
 fn files_of_something_else() {
-    for name in ["checkpoint", "pages", "pages.double"] {
-        let place = tempfile::tempdir().unwrap();
-        let text = "a text that somebody wants to keep\n".repeat(1000);
-        fs::write(place.path().join(name), text).unwrap();
-        let error = refused(
-            place.path(),
-            "give the directory of a store, or an empty one",
-        );
-        assert!(matches!(error, StoreError::NotAStore(_)), "{error}");
-    }
     let place = tempfile::tempdir().unwrap();
     new_store(place.path());
-    fs::write(place.path().join("pages"), "no pages ".repeat(1000)).unwrap();
-    refused(place.path(), "give the directory of a store");
+    // Long ones, and one that is shorter than a page.
+    for times in [1000, 100] {
+        fs::write(place.path().join("pages"), "no pages ".repeat(times)).unwrap();
+        refused(place.path(), "give the directory of a store");
+    }
+}
+
+/// What somebody wants to keep, of any length up to more than the store's file has.
+fn texts() -> impl Iterator<Item = String> {
+    [5, 100, 511, 5000, 2_000_000]
+        .map(|len| "no file of a store. ".repeat(1 + len / 20)[..len].to_owned())
+        .into_iter()
+}
+
+/// Each file of a store in turn is somebody else's: the store is refused, and everything is as before. Only what is in the lock file does not
+/// matter, and stays.
+#[test]
+fn a_file_of_something_else_for_each_of_a_stores() {
+    let place = tempfile::tempdir().unwrap();
+    new_store(place.path());
+    // A store at work has files that a closed one has not.
+    let store = Store::open(place.path(), settings()).unwrap();
+    let table = store.table("people").unwrap();
+    for id in 2..2000 {
+        let mut txn = store.begin(TransactionOptions::default());
+        txn.insert(&table, &[id.into()]).unwrap();
+        txn.commit().unwrap();
+    }
+    store.checkpoint().unwrap();
+    drop(store);
+    let good = everything(place.path());
+    let files: Vec<&PathBuf> = good.keys().filter(|path| path.is_file()).collect();
+    let ends = |end: &str| {
+        files
+            .iter()
+            .filter(|path| path.to_string_lossy().ends_with(end))
+            .count()
+    };
+    assert!(
+        ends(".log") > 1 && ends(".spare") > 0 && ends("checkpoint.new") == 1,
+        "{files:?}"
+    );
+    for &file in &files {
+        for text in texts() {
+            fs::write(file, &text).unwrap();
+            let name = file.file_name().unwrap().to_str().unwrap();
+            if name == "lock" {
+                reads_the_row(place.path());
+                assert_eq!(fs::read_to_string(file).unwrap(), text);
+                continue;
+            }
+            let error = refused(place.path(), "").to_string();
+            let advice = ["give the directory of a", "restore the file from a backup"];
+            assert!(
+                advice.iter().any(|advice| error.contains(advice)),
+                "{name}: {error}"
+            );
+            assert!(error.contains(name), "{name}: {error}");
+        }
+        for (path, contents) in good.iter().filter(|(path, _)| path.is_file()) {
+            fs::write(path, contents).unwrap();
+        }
+    }
+    reads_the_row(place.path());
+}
+
+/// The same where there is nothing else: it does not become a store.
+#[test]
+fn a_file_of_something_else_alone() {
+    let names = [
+        "checkpoint",
+        "checkpoint.new",
+        "pages",
+        "pages.double",
+        "lock",
+        "log-0",
+        "log-0/00-0000000000000001.log",
+        "log-0/00-0000000000000001.spare",
+        "log-0/00-prepared-0.spare",
+        "log-0/00-new.spare",
+    ];
+    for name in names {
+        for text in texts() {
+            let place = tempfile::tempdir().unwrap();
+            let file = place.path().join(name);
+            fs::create_dir_all(file.parent().unwrap()).unwrap();
+            fs::write(&file, text).unwrap();
+            let error = refused(place.path(), "").to_string();
+            let advice = ["give the directory of a", "restore the file from a backup"];
+            assert!(
+                advice.iter().any(|advice| error.contains(advice)),
+                "{name}: {error}"
+            );
+        }
+    }
+}
+
+/// More streams than there were: their directories are not made before the rest is known to be a store's and nobody else's.
+#[test]
+fn no_directory_is_made_in_what_is_refused() {
+    let place = tempfile::tempdir().unwrap();
+    new_store(place.path());
+    let mut more = settings();
+    more.log_streams = 3;
+    let store = Store::open(place.path(), settings()).unwrap();
+    let before = everything(place.path());
+    let error = Store::open(place.path(), more.clone()).err().unwrap();
+    assert!(matches!(error, StoreError::InUse), "{error}");
+    assert!(before == everything(place.path()));
+    store.close().unwrap();
+    drop(store);
+    fs::write(place.path().join("pages"), "not one").unwrap();
+    let before = everything(place.path());
+    let error = Store::open(place.path(), more.clone()).err().unwrap();
+    assert!(
+        error.to_string().contains("give the directory of a store"),
+        "{error}"
+    );
+    more.log_streams = 1000;
+    let error = Store::open(place.path(), more).err().unwrap();
+    assert!(error.to_string().contains("a log has 1 to"), "{error}");
+    assert!(before == everything(place.path()));
+}
+
+#[test]
+fn a_file_instead_of_the_logs_directory() {
+    let place = tempfile::tempdir().unwrap();
+    new_store(place.path());
+    fs::remove_dir_all(place.path().join("log-0")).unwrap();
+    fs::write(place.path().join("log-0"), "a file").unwrap();
+    refused(place.path(), "give the path of a directory");
+}
+
+/// A user without the right to make files in a directory: of the store, or of its log. (Whoever may do everything gives up that here, for
+/// one thread.)
+#[test]
+fn directories_that_one_may_not_write_to() {
+    for closed in ["", "log-0"] {
+        let place = tempfile::tempdir().unwrap();
+        new_store(place.path());
+        let directory = place.path().join(closed);
+        let before = everything(place.path());
+        fs::set_permissions(&directory, fs::Permissions::from_mode(0o555)).unwrap();
+        let refused = std::thread::scope(|scope| {
+            let opening = scope.spawn(|| {
+                give_up_overriding();
+                Store::open(place.path(), settings()).err()
+            });
+            opening.join().unwrap()
+        });
+        fs::set_permissions(&directory, fs::Permissions::from_mode(0o755)).unwrap();
+        let error = refused.expect("it is refused");
+        let kind = error.disk_error().map(std::io::Error::kind);
+        assert_eq!(kind, Some(ErrorKind::PermissionDenied), "{error}");
+        assert!(
+            error.to_string().contains("give this user the right"),
+            "{error}"
+        );
+        assert!(
+            before == everything(place.path()),
+            "{closed:?}: a file has changed"
+        );
+        reads_the_row(place.path());
+    }
+}
+
+fn give_up_overriding() {
+    let mut now = capabilities(None).unwrap();
+    let overriding = CapabilitySet::DAC_OVERRIDE | CapabilitySet::DAC_READ_SEARCH;
+    now.effective -= overriding;
+    now.permitted -= overriding;
+    set_capabilities(None, now).unwrap();
+}
+
+/// Of a name, and of all together; the directories above are not made either.
+#[test]
+fn paths_that_are_too_long() {
+    let place = tempfile::tempdir().unwrap();
+    let long = "n".repeat(256);
+    let deep: PathBuf = std::iter::repeat_n("n".repeat(200), 30).collect();
+    for path in [PathBuf::from(&long), Path::new("new").join(&long), deep] {
+        let error = Store::open(place.path().join(path), settings())
+            .err()
+            .unwrap();
+        assert!(error.to_string().contains("give a shorter name"), "{error}");
+        assert!(everything(place.path()).is_empty());
+    }
+}
+
+/// Somebody's directory does not become a store.
+#[test]
+fn a_directory_with_a_file_that_is_no_stores() {
+    let place = tempfile::tempdir().unwrap();
+    fs::write(place.path().join("notes.txt"), "keep this").unwrap();
+    let error = refused(place.path(), "or an empty one").to_string();
+    assert!(error.contains("notes.txt"), "{error}");
+    // A store in which somebody has put one is opened.
+    let place = tempfile::tempdir().unwrap();
+    new_store(place.path());
+    fs::write(place.path().join("notes.txt"), "keep this").unwrap();
+    reads_the_row(place.path());
+    assert_eq!(
+        fs::read(place.path().join("notes.txt")).unwrap(),
+        b"keep this"
+    );
+}
+
+/// Whoever has lost the rest of a store has its log yet.
+#[test]
+fn a_log_alone() {
+    let place = tempfile::tempdir().unwrap();
+    new_store(place.path());
+    for file in ["checkpoint", "checkpoint.new", "pages", "pages.double"] {
+        fs::remove_file(place.path().join(file)).unwrap();
+    }
+    refused(place.path(), "restore it from a backup");
 }
 
 #[test]
@@ -141,6 +375,8 @@ fn a_file_instead_of_a_directory() {
     fs::write(&file, "a file").unwrap();
     let error = Store::open(&file, settings()).err().unwrap();
     assert!(error.disk_error().is_some(), "{error}");
+    let text = error.to_string();
+    assert!(text.contains("give the path of a directory"), "{text}");
     assert_eq!(fs::read(&file).unwrap(), b"a file");
 }
 

@@ -9,7 +9,7 @@ use std::thread;
 use std::time::Duration;
 
 use evenkeel_disk::faults::FaultDisk;
-use evenkeel_disk::{Directory, File, with_syncs};
+use evenkeel_disk::{Create, Directory, File, with_syncs};
 use evenkeel_store::{ColumnType, FlushPolicy, Schema, Settings, Store, TransactionOptions};
 use support::small_settings;
 
@@ -17,10 +17,10 @@ use support::small_settings;
 const SLOW: Duration = Duration::from_millis(20);
 const ROUNDS: i64 = 12;
 
-/// Whether a store is open, and how many syncs in its background have begun, and have ended after it was dropped.
+/// Whether a store was dropped, and how many syncs in its background have begun, and have ended after that.
 #[derive(Default)]
 struct Watch {
-    open: AtomicBool,
+    gone: AtomicBool,
     begun: AtomicU64,
     late: AtomicU64,
 }
@@ -33,55 +33,58 @@ impl Watch {
         if in_background {
             self.begun.fetch_add(1, Ordering::SeqCst);
             thread::sleep(SLOW);
-            let late = !self.open.load(Ordering::SeqCst);
+            let late = self.gone.load(Ordering::SeqCst);
             self.late.fetch_add(u64::from(late), Ordering::SeqCst);
         }
         file.sync_data()
     }
 }
 
-fn open(disk: &FaultDisk, settings: &Settings, watch: &Arc<Watch>) -> Store {
+fn open(disk: &FaultDisk, settings: &Settings) -> (Store, Arc<Watch>) {
+    let watch = Arc::new(Watch::default());
     let watched = |directory: Arc<dyn Directory>| {
-        let watch = Arc::clone(watch);
+        let watch = Arc::clone(&watch);
         with_syncs(directory, move |file| watch.sync(file))
     };
     let log = watched(disk.root().subdirectory("log-0").unwrap());
     let store = Store::open_on(watched(disk.root()), vec![log], settings.clone()).unwrap();
-    watch.open.store(true, Ordering::SeqCst);
-    store
+    (store, watch)
 }
 
 /// The store is dropped as soon as a thread of it is in the midst of a sync.
 fn drop_in_the_midst_of_a_sync(settings: &Settings) {
-    let (disk, watch) = (FaultDisk::new(), Arc::new(Watch::default()));
+    let (disk, mut watches) = (FaultDisk::new(), Vec::new());
     let schema = Schema::new("rows")
         .column("id", ColumnType::Int)
         .column("text", ColumnType::Text)
         .primary_key(["id"]);
-    open(&disk, settings, &watch).create_table(schema).unwrap();
+    open(&disk, settings).0.create_table(schema).unwrap();
     for round in 0..ROUNDS {
-        let store = open(&disk, settings, &watch);
+        let (store, watch) = open(&disk, settings);
         let table = store.table("rows").unwrap();
-        let begun = watch.begun.load(Ordering::SeqCst);
         for number in 0.. {
             let mut txn = store.begin(TransactionOptions::default());
             let text = "x".repeat(500);
             txn.insert(&table, &[(round * 1_000_000 + number).into(), text.into()])
                 .unwrap();
             txn.commit().unwrap();
-            if watch.begun.load(Ordering::SeqCst) > begun {
+            if watch.begun.load(Ordering::SeqCst) > 0 {
                 break;
             }
         }
         drop(store);
-        watch.open.store(false, Ordering::SeqCst);
+        watch.gone.store(true, Ordering::SeqCst);
+        watches.push(watch);
         disk.root()
-            .lock("lock")
+            .lock("lock", Create::IfMissing)
             .expect("the store's lock has gone with it");
     }
     // Whoever is late has been by now, or is still asleep and not met; the latter cannot happen ROUNDS times.
     thread::sleep(2 * SLOW);
-    assert_eq!(watch.late.load(Ordering::SeqCst), 0);
+    let late = watches
+        .iter()
+        .map(|watch| watch.late.load(Ordering::SeqCst));
+    assert_eq!(late.sum::<u64>(), 0);
 }
 
 #[test]

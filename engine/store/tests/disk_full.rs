@@ -7,7 +7,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use evenkeel_disk::faults::FaultDisk;
-use evenkeel_store::{ColumnType, Scan, Schema, Settings, Store, StoreError, Table};
+use evenkeel_store::{
+    ColumnType, FlushPolicy, Scan, Schema, Settings, Store, StoreError, Table, Transaction,
+};
 use support::{open, small_settings};
 
 fn schema() -> Schema {
@@ -140,6 +142,147 @@ fn rows_are_changed_on_a_full_disk_for_as_long_as_they_do_not_grow() {
         store.checkpoint().unwrap();
     }
     assert_eq!(count(&store, &table), rows);
+}
+
+/// Rows without an index.
+fn texts() -> Schema {
+    Schema::new("texts")
+        .column("id", ColumnType::Int)
+        .column("text", ColumnType::Text)
+        .primary_key(["id"])
+}
+
+const EVEN_ROWS: i64 = 200;
+
+fn long_text(id: i64) -> String {
+    format!("{id:0400}")
+}
+
+/// A store whose log has a disk of its own, which is never full.
+struct Apart {
+    pages: FaultDisk,
+    log: FaultDisk,
+    streams: usize,
+    policy: FlushPolicy,
+}
+
+impl Apart {
+    fn new(streams: usize, policy: FlushPolicy) -> Apart {
+        Apart {
+            pages: FaultDisk::new(),
+            log: FaultDisk::new(),
+            streams,
+            policy,
+        }
+    }
+
+    fn open(&self) -> Store {
+        let root = self.log.root();
+        let directory = |stream| root.subdirectory(&format!("log-{stream}")).unwrap();
+        let log = (0..self.streams).map(directory).collect();
+        let mut settings = small_settings(self.streams);
+        settings.log.policy = self.policy;
+        Store::open_on(self.pages.root(), log, settings).unwrap()
+    }
+
+    /// After a power failure, on disks that are as full.
+    fn after_power_failure(&self, image: u64) -> Apart {
+        let left = Apart {
+            pages: self.pages.after_power_failure(image),
+            log: self.log.after_power_failure(image),
+            ..*self
+        };
+        left.pages.set_capacity(Some(used(&left.pages)));
+        left
+    }
+
+    /// Long texts at even numbers, which a transaction makes short, that then `goes` on. Another, which is returned, too, puts texts between
+    /// them, to the last byte that it gets: there are no more pages.
+    fn shorten_and_fill<T>(
+        &self,
+        store: &Store,
+        goes: impl FnOnce(Transaction) -> T,
+    ) -> (T, Transaction) {
+        let table = store.create_table(texts()).unwrap();
+        let mut txn = store.begin(Default::default());
+        for id in 0..EVEN_ROWS {
+            let row = [(2 * id).into(), long_text(2 * id).as_str().into()];
+            txn.insert(&table, &row).unwrap();
+        }
+        txn.commit().unwrap();
+        let others = store.create_table(schema()).unwrap();
+        self.pages.set_capacity(Some(used(&self.pages)));
+        let (_, error) = insert_until_full(store, &others, 0);
+        assert_full(&error);
+        let mut shortening = store.begin(Default::default());
+        for id in 0..EVEN_ROWS {
+            let row = [(2 * id).into(), "short".into()];
+            shortening.update(&table, &row).unwrap();
+        }
+        let gone = goes(shortening);
+        let mut filling = store.begin(Default::default());
+        for len in [300, 100, 20, 1] {
+            for id in (0..EVEN_ROWS).map(|id| 2 * id + 1) {
+                let row = [id.into(), "x".repeat(len).as_str().into()];
+                match filling.insert(&table, &row) {
+                    Ok(()) | Err(StoreError::DuplicateKey { .. }) => {}
+                    Err(error) => assert_full(&error),
+                }
+            }
+        }
+        // What was changed leaves the pool: it is on the disk, and what it needs of the log.
+        count(store, &others);
+        (gone, filling)
+    }
+}
+
+fn texts_of_even_rows(store: &Store) -> Vec<String> {
+    let table = store.table("texts").unwrap();
+    let rows = store.begin(Default::default()).scan(&table, &Scan::all());
+    let rows = rows.unwrap();
+    let even = rows.iter().filter(|row| row.int(0) % 2 == 0);
+    even.map(|row| row.text(1).to_owned()).collect()
+}
+
+fn long_texts() -> Vec<String> {
+    (0..EVEN_ROWS).map(|id| long_text(2 * id)).collect()
+}
+
+/// What a change frees is kept for undoing it: a full disk has no page for that.
+#[test]
+fn shortened_rows_are_put_back_on_a_full_disk() {
+    for streams in [1, 2] {
+        let apart = Apart::new(streams, FlushPolicy::EagerFlush);
+        let store = apart.open();
+        let (shortening, filling) = apart.shorten_and_fill(&store, |txn| txn);
+        for image in 0..3 {
+            let store = apart.after_power_failure(image).open();
+            assert_eq!(texts_of_even_rows(&store), long_texts());
+            store.verify().unwrap();
+        }
+        filling.commit().unwrap();
+        shortening.rollback().unwrap();
+        assert_eq!(texts_of_even_rows(&store), long_texts());
+        store.verify().unwrap();
+    }
+}
+
+/// Under the lazy policies others get the room when the commit is durable.
+#[test]
+fn room_of_a_commit_is_given_to_others() {
+    let apart = Apart::new(2, FlushPolicy::LazyFlush);
+    let store = apart.open();
+    let ((), filling) = apart.shorten_and_fill(&store, |txn| txn.commit().unwrap());
+    filling.rollback().unwrap();
+    store.checkpoint().unwrap();
+    let table = store.table("texts").unwrap();
+    let mut txn = store.begin(Default::default());
+    for id in 0..EVEN_ROWS {
+        let row = [(2 * id).into(), long_text(2 * id).as_str().into()];
+        txn.update(&table, &row).unwrap();
+    }
+    txn.commit().unwrap();
+    assert_eq!(texts_of_even_rows(&store), long_texts());
 }
 
 /// A small file system of its own; `None` where this user may not mount one.

@@ -9,7 +9,7 @@ use evenkeel_store::{
     ColumnType, Isolation, Release, Row, Scan, Schema, Settings, Store, StoreError, Table,
     Transaction, TransactionOptions,
 };
-use support::{open, small_settings};
+use support::{begin, open, small_settings};
 
 const ROWS: i64 = 500;
 
@@ -50,13 +50,6 @@ fn loaded_on(disk: &FaultDisk, settings: Settings) -> (Store, Table) {
     }
     txn.commit().unwrap();
     (store, table)
-}
-
-fn begin(store: &Store, isolation: Isolation) -> Transaction {
-    store.begin(TransactionOptions {
-        isolation,
-        ..TransactionOptions::default()
-    })
 }
 
 fn timed_out<T: std::fmt::Debug>(result: Result<T, StoreError>) -> bool {

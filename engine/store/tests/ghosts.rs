@@ -3,20 +3,15 @@
 mod support;
 
 use evenkeel_disk::faults::FaultDisk;
-use evenkeel_store::{ColumnType, Scan, Schema, Store, Table, TransactionOptions};
-use support::{open, small_settings};
+use evenkeel_store::{Scan, Store, Table, TransactionOptions};
+use support::{grouped_rows, open, small_settings};
 
 /// Each has an entry in the table and one in its index.
 const ROWS: i64 = 500;
 
 fn filled(disk: &FaultDisk) -> (Store, Table) {
     let store = open(disk, small_settings(1)).unwrap();
-    let schema = Schema::new("rows")
-        .column("id", ColumnType::Int)
-        .column("group", ColumnType::Int)
-        .primary_key(["id"])
-        .index("by_group", ["group"]);
-    let table = store.create_table(schema).unwrap();
+    let table = store.create_table(grouped_rows()).unwrap();
     let mut txn = store.begin(TransactionOptions::default());
     for id in 0..ROWS {
         txn.insert(&table, &[id.into(), (id % 7).into()]).unwrap();

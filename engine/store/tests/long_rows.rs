@@ -2,9 +2,11 @@
 
 mod support;
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use evenkeel_disk::faults::FaultDisk;
 use evenkeel_store::{
-    ColumnType, Scan, Schema, Store, StoreError, Table, TransactionOptions, Value,
+    ColumnType, Row, Scan, Schema, Store, StoreError, Table, TransactionOptions, Value,
 };
 use support::{open, small_settings};
 
@@ -100,6 +102,118 @@ fn a_row_of_a_mebibyte_is_read_changed_rolled_back_recovered_and_removed() {
     let purged = store.statistics().transactions.purged;
     assert!(purged > 1500, "the parts are removed, too: {purged}");
     store.verify().unwrap();
+}
+
+/// What the crash test does, and the table's contents after each of its transactions. Some rows are replaced as a whole, of one a byte is
+/// changed, one shrinks into its page and grows out of it.
+fn transactions() -> Vec<(Vec<Vec<Value>>, Vec<i64>)> {
+    let shifted = |id, len: usize| vec![Value::from(id), 0.into(), text(len + 7)[7..].into()];
+    let mut changed = shifted(1, MIB);
+    changed[2] = Value::from(text(MIB + 7)[7..].replacen('9', "x", 1));
+    vec![
+        (vec![row(1, MIB)], vec![]),
+        (vec![shifted(1, MIB), row(2, 700)], vec![]),
+        (vec![changed], vec![2]),
+        (vec![row(1, 10)], vec![]),
+        (vec![row(1, MIB + 12_345)], vec![]),
+        (vec![row(3, 30_000)], vec![1]),
+    ]
+}
+
+type Contents = BTreeMap<i64, Vec<Value>>;
+
+fn contents(store: &Store) -> Contents {
+    let table = store.table("texts").unwrap();
+    let mut txn = store.begin(TransactionOptions::default());
+    let rows = txn.scan(&table, &Scan::all()).unwrap();
+    let by_group = Scan::all().on(table.index("by_group").unwrap());
+    assert_eq!(txn.scan(&table, &by_group).unwrap().len(), rows.len());
+    rows.into_iter().map(|row| (row.int(0), row.0)).collect()
+}
+
+/// Works until the end or an error of the disk; how many transactions were acknowledged.
+fn work(store: &Store) -> usize {
+    let table = store.table("texts").unwrap();
+    let mut acknowledged = 0;
+    let mut next = |(rows, gone): (Vec<Vec<Value>>, Vec<i64>)| -> Result<(), StoreError> {
+        let mut txn = store.begin(TransactionOptions::default());
+        rows.iter().try_for_each(|row| txn.put(&table, row))?;
+        for id in gone {
+            txn.delete(&table, &[id.into()])?;
+        }
+        txn.commit()?;
+        acknowledged += 1;
+        if acknowledged % 2 == 0 {
+            store.tidy()?;
+            store.checkpoint()?;
+        }
+        Ok(())
+    };
+    let _ = transactions().into_iter().try_for_each(&mut next);
+    acknowledged
+}
+
+/// So many moments, spread over the work.
+const MOMENTS: u64 = 40;
+
+#[test]
+fn rows_of_a_mebibyte_survive_power_failures_and_kills_at_any_moment() {
+    let settings = small_settings(2);
+    let prepared = FaultDisk::new();
+    let store = open(&prepared, settings.clone()).unwrap();
+    texts(&store);
+    store.close().unwrap();
+    drop(store);
+    let mut states = vec![Contents::new()];
+    for (rows, gone) in transactions() {
+        let mut state = states.last().unwrap().clone();
+        state.extend(rows.into_iter().map(|row| (Row(row.clone()).int(0), row)));
+        state.retain(|id, _| !gone.contains(id));
+        states.push(state);
+    }
+    let run = |cut: Option<u64>| {
+        let disk = prepared.after_kill();
+        let store = open(&disk, settings.clone()).unwrap();
+        let begun = disk.operations();
+        cut.inspect(|cut| disk.cut_power_at(begun + cut));
+        let acknowledged = work(&store);
+        drop(store);
+        (acknowledged, disk.operations() - begun, disk)
+    };
+    let (all, operations, disk) = run(None);
+    assert_eq!(
+        (all, contents(&open(&disk, settings.clone()).unwrap())),
+        (6, states[6].clone())
+    );
+    assert!(operations > 3 * MOMENTS, "{operations}");
+    let mut seen = BTreeSet::new();
+    for moment in 1..=MOMENTS {
+        let (acknowledged, _, disk) = run(Some(moment * operations / MOMENTS));
+        let left = [
+            disk.after_kill(),
+            disk.after_power_failure(moment),
+            disk.after_power_failure(moment + MOMENTS),
+        ];
+        for disk in left {
+            let store = open(&disk, settings.clone()).unwrap();
+            store.verify().unwrap();
+            let found = contents(&store);
+            let state =
+                (acknowledged..=6.min(acknowledged + 1)).find(|&state| states[state] == found);
+            seen.insert(state.unwrap_or_else(|| {
+                panic!("moment {moment}, {acknowledged} acknowledged: other rows are there")
+            }));
+            // What was not acknowledged leaves no parts of rows.
+            while store.tidy().unwrap() > 0 {}
+            drop(store);
+            let again = open(&disk.after_power_failure(moment), settings.clone()).unwrap();
+            assert!(
+                contents(&again) == found,
+                "moment {moment}: what was found is lost"
+            );
+        }
+    }
+    assert_eq!(seen.into_iter().collect::<Vec<_>>(), [0, 1, 2, 3, 4, 5, 6]);
 }
 
 #[test]

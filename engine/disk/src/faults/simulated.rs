@@ -95,7 +95,8 @@ impl Directory for SimulatedDirectory {
         Ok(Arc::new(SimulatedDirectory::new(self.disk.clone(), inside)))
     }
 
-    fn lock(&self, name: &str) -> io::Result<DirectoryLock> {
+    /// Makes no file: the lock is there as soon as it is asked for.
+    fn lock(&self, name: &str, _: Create) -> io::Result<DirectoryLock> {
         let mut state = self.disk.state();
         state.check_power()?;
         if state.read_only {
@@ -109,6 +110,15 @@ impl Directory for SimulatedDirectory {
             disk: self.disk.clone(),
             name,
         }))
+    }
+
+    fn check_writable(&self) -> io::Result<()> {
+        let state = self.disk.state();
+        state.check_power()?;
+        match state.read_only {
+            true => Err(io::Error::from_raw_os_error(READ_ONLY)),
+            false => Ok(()),
+        }
     }
 }
 
@@ -303,10 +313,13 @@ mod tests {
     #[test]
     fn locks_go_with_their_guard_and_with_the_process() {
         let disk = FaultDisk::new();
-        let lock = disk.root().lock("lock").unwrap();
-        assert!(disk.root().lock("lock").is_err());
-        disk.after_kill().root().lock("lock").unwrap();
+        let lock = disk.root().lock("lock", Create::IfMissing).unwrap();
+        assert!(disk.root().lock("lock", Create::IfMissing).is_err());
+        disk.after_kill()
+            .root()
+            .lock("lock", Create::IfMissing)
+            .unwrap();
         drop(lock);
-        disk.root().lock("lock").unwrap();
+        disk.root().lock("lock", Create::IfMissing).unwrap();
     }
 }

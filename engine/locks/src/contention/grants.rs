@@ -60,7 +60,7 @@ impl Contention {
             remaining: &self.remaining,
         };
         self.schedule
-            .pick(&decision, &mut self.draws, &mut self.picked);
+            .pick(&decision, &mut self.rng, &mut self.picked);
     }
 
     /// Grants what was picked, as far as it is compatible with the granted set: a schedule is never trusted.

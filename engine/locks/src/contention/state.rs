@@ -3,10 +3,10 @@
 use super::outcome::{Effects, Refusal};
 use super::rules::Rules;
 use crate::counters::Counters;
-use crate::draws::Draws;
 use crate::graph::{Graph, QueueIndex, TxnIndex, TxnMeta};
 use crate::modes::Mode;
 use crate::remaining::RemainingTimes;
+use crate::rng::Rng;
 use crate::schedule::Schedule;
 
 /// Queues, wait-for graph and the rules applied to them.
@@ -14,7 +14,7 @@ pub struct Contention {
     pub(super) graph: Graph,
     pub(super) rules: Rules,
     pub(super) schedule: Box<dyn Schedule>,
-    pub(super) draws: Draws,
+    pub(super) rng: Rng,
     pub(super) remaining: RemainingTimes,
     pub(super) counters: Counters,
     /// Objects whose waiters have to be looked at.
@@ -31,7 +31,7 @@ impl Contention {
             graph: Graph::new(rules.tracks_sizes()),
             rules,
             schedule: rules.schedule_in_force().build(),
-            draws: Draws::new(rules.seed),
+            rng: Rng::new(rules.seed),
             remaining: RemainingTimes::default(),
             counters,
             dirty: Vec::new(),

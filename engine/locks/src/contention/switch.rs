@@ -3,8 +3,8 @@
 use super::outcome::Effects;
 use super::rules::Rules;
 use super::state::Contention;
-use crate::draws::Draws;
 use crate::graph::QueueIndex;
+use crate::rng::Rng;
 
 impl Contention {
     /// Works by `rules` from now on; what is granted stays granted, and nobody loses a place in a queue.
@@ -16,7 +16,7 @@ impl Contention {
         self.rules = rules;
         self.schedule = rules.schedule_in_force().build();
         self.counters.put_in_force(rules.schedule_in_force());
-        self.draws = Draws::new(rules.seed);
+        self.rng = Rng::new(rules.seed);
         self.graph.track_sizes(rules.tracks_sizes());
         let queues: Vec<QueueIndex> = self.graph.queue_indices().collect();
         for queue in queues {

@@ -7,7 +7,7 @@
 use super::decision::{Decision, Schedule};
 use super::delay::DelayFactor;
 use super::group;
-use crate::draws::Draws;
+use crate::rng::Rng;
 
 /// Grants the exclusive request or the batch of shared requests with which the system progresses fastest.
 #[derive(Clone, Copy, Debug)]
@@ -36,7 +36,7 @@ impl Bldsf {
 }
 
 impl Schedule for Bldsf {
-    fn pick(&mut self, decision: &Decision<'_>, _: &mut Draws, picked: &mut Vec<usize>) {
+    fn pick(&mut self, decision: &Decision<'_>, _: &mut Rng, picked: &mut Vec<usize>) {
         let mut groups = group::compatible_groups(decision, |place| decision.size_at(place));
         for places in &mut groups {
             let mut sized: Vec<(f64, usize)> = places

@@ -2,7 +2,7 @@
 
 use super::decision::{Decision, Schedule};
 use super::group;
-use crate::draws::Draws;
+use crate::rng::Rng;
 
 /// Grants the transaction with the longest chain of transactions waiting one for the other behind it; if its mode can be
 /// shared, with everybody it can be shared with. Of equals the first to arrive.
@@ -10,7 +10,7 @@ use crate::draws::Draws;
 pub struct Ddf;
 
 impl Schedule for Ddf {
-    fn pick(&mut self, decision: &Decision<'_>, _: &mut Draws, picked: &mut Vec<usize>) {
+    fn pick(&mut self, decision: &Decision<'_>, _: &mut Rng, picked: &mut Vec<usize>) {
         let first = group::greatest(decision, |waiter| decision.graph.depth(waiter.txn));
         group::share_with(decision, first, picked);
     }

@@ -1,16 +1,16 @@
 //! What a schedule is, and everything it may look at.
 
-use crate::draws::Draws;
 use crate::graph::{Graph, QueueIndex, TxnIndex};
 use crate::modes::ModeSet;
 use crate::queue::{Queue, Waiter};
 use crate::remaining::RemainingTimes;
+use crate::rng::Rng;
 
 /// A rule that decides which waiters are granted.
 pub trait Schedule: Send {
     /// Appends to `picked` the places in [`Queue::waiting`] of the waiters to grant, in the order of granting. At least
     /// one, all [`Decision::candidates`], all compatible with each other.
-    fn pick(&mut self, decision: &Decision<'_>, draws: &mut Draws, picked: &mut Vec<usize>);
+    fn pick(&mut self, decision: &Decision<'_>, rng: &mut Rng, picked: &mut Vec<usize>);
 }
 
 /// How the size of a dependency set is found.

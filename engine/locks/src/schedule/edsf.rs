@@ -11,7 +11,7 @@
 
 use super::decision::{Decision, Schedule};
 use super::group;
-use crate::draws::Draws;
+use crate::rng::Rng;
 
 /// Grants one exclusive request or all shared ones, whichever has the oldest transaction in its dependency set. Of
 /// equals the shared requests, then the first to arrive.
@@ -19,7 +19,7 @@ use crate::draws::Draws;
 pub struct Edsf;
 
 impl Schedule for Edsf {
-    fn pick(&mut self, decision: &Decision<'_>, _: &mut Draws, picked: &mut Vec<usize>) {
+    fn pick(&mut self, decision: &Decision<'_>, _: &mut Rng, picked: &mut Vec<usize>) {
         let eldest_ns = |places: &[usize]| {
             let mut eldest_ns = 0;
             decision.for_dependent_ages(places, |age_ns| eldest_ns = eldest_ns.max(age_ns));

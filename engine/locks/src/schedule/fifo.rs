@@ -3,7 +3,7 @@
 
 use super::decision::{Decision, Schedule};
 use super::group;
-use crate::draws::Draws;
+use crate::rng::Rng;
 
 /// Grants the request that has waited longest and, in order of arrival, every other that conflicts with nothing ahead
 /// of it.
@@ -11,7 +11,7 @@ use crate::draws::Draws;
 pub struct Fifo;
 
 impl Schedule for Fifo {
-    fn pick(&mut self, decision: &Decision<'_>, _: &mut Draws, picked: &mut Vec<usize>) {
+    fn pick(&mut self, decision: &Decision<'_>, _: &mut Rng, picked: &mut Vec<usize>) {
         group::grant_in_order(decision.candidates(), picked);
     }
 }

@@ -9,7 +9,7 @@
 use super::decision::{Decision, Schedule};
 use super::group;
 use super::ldaf::{AgePower, summed_weight};
-use crate::draws::Draws;
+use crate::rng::Rng;
 
 /// Grants one exclusive request or all shared ones, whichever has the greatest sum of squared ages over its dependency
 /// set per expected remaining time. Of equals the shared requests, then the first to arrive.
@@ -17,7 +17,7 @@ use crate::draws::Draws;
 pub struct Hldaf;
 
 impl Schedule for Hldaf {
-    fn pick(&mut self, decision: &Decision<'_>, _: &mut Draws, picked: &mut Vec<usize>) {
+    fn pick(&mut self, decision: &Decision<'_>, _: &mut Rng, picked: &mut Vec<usize>) {
         let per_remaining_time = |places: &[usize]| {
             let remaining_ns =
                 |&place: &usize| decision.expected_remaining_ns(decision.waiter(place).txn);

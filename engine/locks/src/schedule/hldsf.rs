@@ -6,14 +6,14 @@
 
 use super::decision::{Decision, Schedule};
 use super::group;
-use crate::draws::Draws;
+use crate::rng::Rng;
 
 /// Grants the exclusive request or all shared requests, whichever lets the most transactions progress per expected time.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct Hldsf;
 
 impl Schedule for Hldsf {
-    fn pick(&mut self, decision: &Decision<'_>, _: &mut Draws, picked: &mut Vec<usize>) {
+    fn pick(&mut self, decision: &Decision<'_>, _: &mut Rng, picked: &mut Vec<usize>) {
         let remaining_ns =
             |place: usize| decision.expected_remaining_ns(decision.waiter(place).txn);
         let groups = group::compatible_groups(decision, |place| {

@@ -13,6 +13,7 @@ use super::ldsf::Ldsf;
 use super::mblf::Mblf;
 use super::mlf::Mlf;
 use super::random::Random;
+use super::rs::Rs;
 use super::svats::Svats;
 use super::vats::Vats;
 
@@ -23,6 +24,8 @@ pub enum ScheduleKind {
     Fifo,
     /// A random waiter.
     Random,
+    /// The queue in a random order, to the first conflict.
+    Rs,
     /// Oldest transaction first.
     Vats,
     /// Most locks first.
@@ -49,9 +52,10 @@ pub enum ScheduleKind {
 
 impl ScheduleKind {
     /// Every schedule; bLDSF with the papers' default delay factor, LDAF with squared ages. The papers' come first.
-    pub const ALL: [ScheduleKind; 13] = [
+    pub const ALL: [ScheduleKind; 14] = [
         ScheduleKind::Fifo,
         ScheduleKind::Random,
+        ScheduleKind::Rs,
         ScheduleKind::Vats,
         ScheduleKind::Mlf,
         ScheduleKind::Mblf,
@@ -66,7 +70,7 @@ impl ScheduleKind {
     ];
 
     /// The names that [`from_name`](ScheduleKind::from_name) knows, for help and for errors.
-    pub const NAMES: &str = "fifo, random, vats, mlf, mblf, ddf, ldsf, bldsf (or bldsf:f1 to bldsf:f6), hldsf, svats, edsf, \
+    pub const NAMES: &str = "fifo, random, rs, vats, mlf, mblf, ddf, ldsf, bldsf (or bldsf:f1 to bldsf:f6), hldsf, svats, edsf, \
                              ldaf (or ldaf:1, ldaf:2), hldaf";
 
     /// Its name on the command line and in results.
@@ -74,6 +78,7 @@ impl ScheduleKind {
         match self {
             ScheduleKind::Fifo => "fifo",
             ScheduleKind::Random => "random",
+            ScheduleKind::Rs => "rs",
             ScheduleKind::Vats => "vats",
             ScheduleKind::Mlf => "mlf",
             ScheduleKind::Mblf => "mblf",
@@ -133,6 +138,7 @@ impl ScheduleKind {
         match self {
             ScheduleKind::Fifo => Box::new(Fifo),
             ScheduleKind::Random => Box::new(Random),
+            ScheduleKind::Rs => Box::new(Rs::default()),
             ScheduleKind::Vats => Box::new(Vats::default()),
             ScheduleKind::Mlf => Box::new(Mlf),
             ScheduleKind::Mblf => Box::new(Mblf),

@@ -22,7 +22,7 @@
 
 use super::decision::{Decision, Schedule};
 use super::group;
-use crate::draws::Draws;
+use crate::rng::Rng;
 
 /// How much more the old count than the young.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
@@ -69,7 +69,7 @@ impl Ldaf {
 }
 
 impl Schedule for Ldaf {
-    fn pick(&mut self, decision: &Decision<'_>, _: &mut Draws, picked: &mut Vec<usize>) {
+    fn pick(&mut self, decision: &Decision<'_>, _: &mut Rng, picked: &mut Vec<usize>) {
         group::pick_heaviest(
             decision,
             |places| summed_weight(decision, places, self.power),

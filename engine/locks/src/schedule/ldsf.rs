@@ -7,14 +7,14 @@
 
 use super::decision::{Decision, Schedule};
 use super::group;
-use crate::draws::Draws;
+use crate::rng::Rng;
 
 /// Grants whichever lets the most transactions make progress: one exclusive request or all shared ones.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct Ldsf;
 
 impl Schedule for Ldsf {
-    fn pick(&mut self, decision: &Decision<'_>, _: &mut Draws, picked: &mut Vec<usize>) {
+    fn pick(&mut self, decision: &Decision<'_>, _: &mut Rng, picked: &mut Vec<usize>) {
         let groups = group::compatible_groups(decision, |place| decision.size_at(place));
         let progress =
             |places: &[usize]| decision.union_sizes(places).last().copied().unwrap_or(0.0);

@@ -20,6 +20,7 @@ mod ldsf;
 mod mblf;
 mod mlf;
 mod random;
+mod rs;
 mod svats;
 mod vats;
 
@@ -42,5 +43,6 @@ pub use ldsf::Ldsf;
 pub use mblf::Mblf;
 pub use mlf::Mlf;
 pub use random::Random;
+pub use rs::Rs;
 pub use svats::Svats;
 pub use vats::Vats;

@@ -7,7 +7,7 @@
 
 use super::decision::{Decision, Schedule};
 use super::group;
-use crate::draws::Draws;
+use crate::rng::Rng;
 
 /// Grants the oldest transaction; if its mode can be shared, with everybody it can be shared with. Of equals the first
 /// to arrive.
@@ -15,7 +15,7 @@ use crate::draws::Draws;
 pub struct Svats;
 
 impl Schedule for Svats {
-    fn pick(&mut self, decision: &Decision<'_>, _: &mut Draws, picked: &mut Vec<usize>) {
+    fn pick(&mut self, decision: &Decision<'_>, _: &mut Rng, picked: &mut Vec<usize>) {
         let oldest = group::greatest(decision, |waiter| std::cmp::Reverse(waiter.birth_ns));
         group::share_with(decision, oldest, picked);
     }

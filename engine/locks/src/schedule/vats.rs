@@ -5,9 +5,9 @@
 //! paper's implementation, everything that conflicts with no older request, granted or still waiting, is granted too.
 
 use super::decision::{Decision, Schedule};
-use crate::draws::Draws;
 use crate::modes::{MODES, Mode};
 use crate::queue::Waiter;
+use crate::rng::Rng;
 
 /// When a waiter was born, and its place in the queue: unique, the older the less.
 type Birth = (u64, usize);
@@ -19,7 +19,7 @@ pub struct Vats {
 }
 
 impl Schedule for Vats {
-    fn pick(&mut self, decision: &Decision<'_>, _: &mut Draws, picked: &mut Vec<usize>) {
+    fn pick(&mut self, decision: &Decision<'_>, _: &mut Rng, picked: &mut Vec<usize>) {
         // Whoever is not younger than the oldest of each mode it conflicts with conflicts with nothing older. So two
         // passes do, and only those granted are sorted, not the queue.
         let birth = |(place, waiter): (usize, &Waiter)| (waiter.birth_ns, place);
@@ -58,6 +58,7 @@ mod tests {
     use crate::graph::{Graph, TxnMeta};
     use crate::modes::ModeSet;
     use crate::remaining::RemainingTimes;
+    use crate::rng::Rng;
 
     proptest! {
         /// The definition: sort the queue, then grant in that order what conflicts with nothing ahead.
@@ -86,7 +87,7 @@ mod tests {
             sorted.sort_by_key(|&(place, waiter)| (waiter.birth_ns, place));
             let (mut expected, mut picked) = (Vec::new(), Vec::new());
             group::grant_in_order(sorted.into_iter(), &mut expected);
-            Vats::default().pick(&decision, &mut Draws::new(0), &mut picked);
+            Vats::default().pick(&decision, &mut Rng::new(0), &mut picked);
             prop_assert_eq!(picked, expected);
         }
     }

@@ -1,8 +1,8 @@
 //! LDSF at one object (theorem 4.2): all orders of handing it out, compared.
 
 use evenkeel_locks::contention::{Contention, Effects, Rules};
-use evenkeel_locks::draws::Draws;
 use evenkeel_locks::graph::{QueueIndex, TxnIndex};
+use evenkeel_locks::rng::Rng;
 use evenkeel_locks::{Mode, ScheduleKind, SetSizes, Starvation};
 
 use crate::add;
@@ -29,7 +29,7 @@ struct Forest {
     effects: Effects,
 }
 
-fn forest(schedule: ScheduleKind, sizes_of: SetSizes, draws: &mut Draws) -> Forest {
+fn forest(schedule: ScheduleKind, sizes_of: SetSizes, rng: &mut Rng) -> Forest {
     let rules = Rules {
         starvation: Starvation::None,
         sizes: sizes_of,
@@ -43,11 +43,11 @@ fn forest(schedule: ScheduleKind, sizes_of: SetSizes, draws: &mut Draws) -> Fore
         .request(holder, hot, Mode::X, 0, 0, &mut effects)
         .expect("free");
     let (mut roots, mut sizes) = (Vec::new(), Vec::new());
-    for root in 0..2 + draws.below(4) {
+    for root in 0..2 + rng.below(4) {
         let mut tree = vec![add(&mut contention, 1 + root)];
-        for _ in 0..draws.below(6) {
+        for _ in 0..rng.below(6) {
             // Each new transaction waits for an object of its own that a random member of the tree holds.
-            let parent = tree[draws.below(tree.len() as u64) as usize];
+            let parent = tree[rng.below(tree.len() as u64) as usize];
             if contention.graph().txn(parent).waiting.is_some() && parent != tree[0] {
                 continue;
             }
@@ -56,7 +56,7 @@ fn forest(schedule: ScheduleKind, sizes_of: SetSizes, draws: &mut Draws) -> Fore
                 .request(parent, object, Mode::X, 0, 0, &mut effects)
                 .expect("free");
             let child = add(&mut contention, 100);
-            let grandchildren = draws.below(3);
+            let grandchildren = rng.below(3);
             let below = contention.add_queue();
             contention
                 .request(child, below, Mode::X, 0, 0, &mut effects)
@@ -131,10 +131,10 @@ fn total_wait(sizes: &[u64], order: &[usize]) -> u64 {
 #[test]
 fn ldsf_has_the_least_expected_latency_with_exclusive_locks_only() {
     // Theorem 4.2.
-    let mut draws = Draws::new(42);
+    let mut rng = Rng::new(42);
     for _ in 0..200 {
         for sizes in [SetSizes::Exact, SetSizes::Approximate] {
-            let mut forest = forest(ScheduleKind::Ldsf, sizes, &mut draws);
+            let mut forest = forest(ScheduleKind::Ldsf, sizes, &mut rng);
             let sizes = forest.sizes.clone();
             for (root, size) in forest.roots.iter().zip(&sizes) {
                 assert_eq!(forest.contention.graph().dependency_set_size(*root), *size);

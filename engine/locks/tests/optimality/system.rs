@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 
 use evenkeel_locks::contention::{Contention, Effects, Rules};
-use evenkeel_locks::draws::Draws;
 use evenkeel_locks::graph::{QueueIndex, TxnIndex};
+use evenkeel_locks::rng::Rng;
 use evenkeel_locks::{Mode, ScheduleKind, SetSizes, Starvation};
 
 use crate::add;
@@ -21,7 +21,7 @@ struct System {
 
 impl System {
     /// Transactions wait for an object whose holder has a smaller number: no cycle.
-    fn random(draws: &mut Draws) -> System {
+    fn random(rng: &mut Rng) -> System {
         let txns = 6;
         let mut system = System {
             holder: Vec::new(),
@@ -32,10 +32,10 @@ impl System {
             let below = (0..system.holder.len())
                 .filter(|&object| system.holder[object] < Some(txn))
                 .count() as u64;
-            if below > 0 && draws.below(4) > 0 {
-                system.waits[txn] = Some(draws.below(below) as usize);
+            if below > 0 && rng.below(4) > 0 {
+                system.waits[txn] = Some(rng.below(below) as usize);
             }
-            for _ in 0..draws.below(3) {
+            for _ in 0..rng.below(3) {
                 system.holder.push(Some(txn));
             }
         }
@@ -167,10 +167,10 @@ impl System {
 #[test]
 fn ldsf_is_optimal_over_all_schedules_of_a_whole_system() {
     // Theorem 4.2, by dynamic programming over every decision at every object. FIFO shows that the instances differ.
-    let mut draws = Draws::new(2018);
+    let mut rng = Rng::new(2018);
     let mut fifo_is_worse = 0;
     for _ in 0..300 {
-        let system = System::random(&mut draws);
+        let system = System::random(&mut rng);
         let best = system.expected(&mut HashMap::new(), &mut |system, txn| {
             system.all_choices(txn)
         });

@@ -10,7 +10,7 @@
 //! somebody waits. `idling_for_an_older_one_to_come_can_be_better` is a menu on which one that idles wins.
 
 use evenkeel_locks::contention::{Contention, Effects, Rules};
-use evenkeel_locks::draws::Draws;
+use evenkeel_locks::rng::Rng;
 use evenkeel_locks::{Mode, ScheduleKind};
 
 use crate::add;
@@ -140,12 +140,12 @@ fn granted(menu: &[Visitor], waiting: &[usize], schedule: ScheduleKind) -> usize
     queue[place.expect("a waiter")]
 }
 
-fn random_menu(draws: &mut Draws, remaining: &[i32]) -> Vec<Visitor> {
-    let visitors = 2 + draws.below(3);
+fn random_menu(rng: &mut Rng, remaining: &[i32]) -> Vec<Visitor> {
+    let visitors = 2 + rng.below(3);
     let visitor = |_| {
-        let arrival = draws.below(8) as i32;
+        let arrival = rng.below(8) as i32;
         Visitor {
-            birth: arrival - draws.below(20) as i32,
+            birth: arrival - rng.below(20) as i32,
             arrival,
             remaining: remaining.to_vec(),
         }
@@ -155,11 +155,11 @@ fn random_menu(draws: &mut Draws, remaining: &[i32]) -> Vec<Visitor> {
 
 #[test]
 fn vats_is_optimal_among_all_schedulers_that_never_idle() {
-    let mut draws = Draws::new(2017);
+    let mut rng = Rng::new(2017);
     let mut fifo_is_worse = 0;
     for remaining in [vec![2], vec![1, 3], vec![0, 1, 6]] {
         for _ in 0..40 {
-            let menu = random_menu(&mut draws, &remaining);
+            let menu = random_menu(&mut rng, &remaining);
             for p in [1.0, 1.5, 2.0, 4.0, 16.0] {
                 let best = best(&menu, p);
                 let vats = scheduled(&menu, p, ScheduleKind::Vats);

@@ -7,7 +7,7 @@ mod store;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 
-use evenkeel_locks::draws::Draws;
+use evenkeel_locks::rng::Rng;
 use evenkeel_locks::{
     Config, DeadlockPolicy, LockError, LockManager, Rules, ScheduleKind, TxnOptions, Victim,
 };
@@ -20,11 +20,11 @@ const TXNS_EACH: u64 = 300;
 
 /// Three random steps. Reading a row and then writing it upgrades S to X (and the table's IS to IX); scanning a table
 /// and then writing one of its rows upgrades the table's S to SIX.
-fn steps(txn: &mut StoreTxn<'_>, draws: &mut Draws) -> Result<(), LockError> {
+fn steps(txn: &mut StoreTxn<'_>, rng: &mut Rng) -> Result<(), LockError> {
     for _ in 0..3 {
-        let table = draws.below(TABLES as u64) as usize;
-        let row = table * ROWS + draws.below(ROWS as u64) as usize;
-        match draws.below(10) {
+        let table = rng.below(TABLES as u64) as usize;
+        let row = table * ROWS + rng.below(ROWS as u64) as usize;
+        match rng.below(10) {
             0..=2 => txn.read(row)?,
             3..=4 => txn.write(row)?,
             5..=6 => {
@@ -43,7 +43,7 @@ fn steps(txn: &mut StoreTxn<'_>, draws: &mut Draws) -> Result<(), LockError> {
 }
 
 /// Runs one transaction to its commit, retrying with its age kept.
-fn commit(store: &Store, numbers: &AtomicU64, draws: &mut Draws) -> Committed {
+fn commit(store: &Store, numbers: &AtomicU64, rng: &mut Rng) -> Committed {
     let mut birth_ns = None;
     for attempt in 0u32.. {
         let number = numbers.fetch_add(1, Ordering::Relaxed);
@@ -54,7 +54,7 @@ fn commit(store: &Store, numbers: &AtomicU64, draws: &mut Draws) -> Committed {
         });
         birth_ns = Some(locks.birth_ns());
         let mut txn = store.begin(number, locks);
-        match steps(&mut txn, draws) {
+        match steps(&mut txn, rng) {
             Ok(()) => {
                 let seen = std::mem::take(&mut txn.seen);
                 return Committed { number, seen };
@@ -63,7 +63,7 @@ fn commit(store: &Store, numbers: &AtomicU64, draws: &mut Draws) -> Committed {
         }
         drop(txn);
         // Longer after each attempt; yielding takes long on a busy machine, so only when spinning does not help.
-        for _ in 0..draws.below(2 << attempt.min(8)) {
+        for _ in 0..rng.below(2 << attempt.min(8)) {
             std::hint::spin_loop();
         }
         if attempt > 8 {
@@ -78,9 +78,9 @@ fn assert_serializable(rules: Rules) {
     let store = Store::new(LockManager::new(Config { rules, ..config }));
     let numbers = AtomicU64::new(1);
     let work = |worker: u64| {
-        let mut draws = Draws::new(worker);
+        let mut rng = Rng::new(worker);
         (0..TXNS_EACH)
-            .map(|_| commit(&store, &numbers, &mut draws))
+            .map(|_| commit(&store, &numbers, &mut rng))
             .collect::<Vec<_>>()
     };
     let committed: Vec<Committed> = thread::scope(|scope| {

@@ -1,6 +1,6 @@
 //! Plans under drawn rules.
 
-use evenkeel_locks::draws::Draws;
+use evenkeel_locks::rng::Rng;
 use evenkeel_locks::{
     DeadlockPolicy, DelayFactor, Rules, ScheduleKind, SetSizes, Starvation, Victim,
 };
@@ -19,17 +19,17 @@ pub const POLICIES: [DeadlockPolicy; 6] = [
 
 /// A run of drawn rules, switched to others half of the time.
 pub fn drawn(seed: u64) -> Plan {
-    let mut draws = Draws::new(!seed);
-    let rules = drawn_rules(&mut draws);
-    let switches = draws.below(2) * (1 + draws.below(6));
+    let mut rng = Rng::new(!seed);
+    let rules = drawn_rules(&mut rng);
+    let switches = rng.below(2) * (1 + rng.below(6));
     Plan {
-        later_rules: (0..switches).map(|_| drawn_rules(&mut draws)).collect(),
+        later_rules: (0..switches).map(|_| drawn_rules(&mut rng)).collect(),
         ..Plan::of(seed, rules)
     }
 }
 
-fn drawn_rules(draws: &mut Draws) -> Rules {
-    let mut one_of = |count: usize| draws.below(count as u64) as usize;
+fn drawn_rules(rng: &mut Rng) -> Rules {
+    let mut one_of = |count: usize| rng.below(count as u64) as usize;
     let schedule = match ScheduleKind::ALL[one_of(ScheduleKind::ALL.len())] {
         ScheduleKind::Bldsf(_) => {
             ScheduleKind::Bldsf(DelayFactor::ALL[one_of(DelayFactor::ALL.len())])

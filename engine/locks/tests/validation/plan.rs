@@ -1,6 +1,6 @@
 //! What one validation run does, drawn from a seed.
 
-use evenkeel_locks::draws::Draws;
+use evenkeel_locks::rng::Rng;
 use evenkeel_locks::{Config, DeadlockPolicy, Rules};
 
 /// One run. Percentages are of the draws they are about.
@@ -41,28 +41,28 @@ pub struct Plan {
 impl Plan {
     /// A run of everything under these rules.
     pub fn of(seed: u64, rules: Rules) -> Plan {
-        let mut draws = Draws::new(seed);
+        let mut rng = Rng::new(seed);
         let config = Config {
             rules: Rules { seed, ..rules },
-            shards: 1 << draws.below(5),
-            locks_max: 3 + draws.below(6) as usize,
-            metrics: draws.below(2) == 0,
+            shards: 1 << rng.below(5),
+            locks_max: 3 + rng.below(6) as usize,
+            metrics: rng.below(2) == 0,
         };
         Plan {
             seed,
             config,
             later_rules: Vec::new(),
-            threads: 2 + draws.below(7),
+            threads: 2 + rng.below(7),
             txns_each: 40,
-            objects: 1 + draws.below(12),
-            requests_max: 2 + draws.below(7),
-            timeouts_percent: draws.below(40),
-            tries_percent: draws.below(20),
-            async_percent: draws.below(40),
-            releases_percent: draws.below(20),
-            yields_percent: 1 + draws.below(6),
-            spins_end: 1 + draws.below(200),
-            cancels: draws.below(2) == 0,
+            objects: 1 + rng.below(12),
+            requests_max: 2 + rng.below(7),
+            timeouts_percent: rng.below(40),
+            tries_percent: rng.below(20),
+            async_percent: rng.below(40),
+            releases_percent: rng.below(20),
+            yields_percent: 1 + rng.below(6),
+            spins_end: 1 + rng.below(200),
+            cancels: rng.below(2) == 0,
             checks: true,
         }
     }

@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use evenkeel_locks::draws::Draws;
 use evenkeel_locks::observe::Wait;
+use evenkeel_locks::rng::Rng;
 use evenkeel_locks::{Canceller, LockManager, Mode, Transaction, TxnId};
 
 use crate::plan::Plan;
@@ -17,7 +17,7 @@ use crate::tally::Tally;
 use crate::worker::Worker;
 
 /// If no thread got any further for so long, somebody waits for ever.
-const STUCK_AFTER: Duration = Duration::from_secs(30);
+const STUCK_AFTER: Duration = Duration::from_secs(120);
 /// How often rules are changed and transactions cancelled.
 const DISTURBANCE: Duration = Duration::from_micros(300);
 
@@ -138,7 +138,7 @@ impl Run {
 
     /// Changes rules and cancels transactions as planned, and looks at who waits for whom, until everybody is done.
     fn disturb(&self) -> Result<(), Violation> {
-        let mut draws = Draws::new(!self.plan.seed);
+        let mut rng = Rng::new(!self.plan.seed);
         let mut later_rules = self.plan.later_rules.iter().cycle();
         let mut found = Ok(());
         let mut latest = (0, Instant::now());
@@ -148,7 +148,7 @@ impl Run {
                 self.locks.set_rules(*rules);
             }
             if self.plan.cancels {
-                self.cancel(draws.below(self.plan.threads) as usize);
+                self.cancel(rng.below(self.plan.threads) as usize);
             }
             if self.plan.checks && found.is_ok() {
                 found = check_waits(&self.locks.wait_for_graph());

@@ -8,8 +8,8 @@ use std::task::{Context, Poll, Wake, Waker};
 use std::thread::{self, Thread};
 use std::time::Duration;
 
-use evenkeel_locks::draws::Draws;
 use evenkeel_locks::modes::MODES;
+use evenkeel_locks::rng::Rng;
 use evenkeel_locks::{DeadlockPolicy, LockError, Mode, Transaction, TxnOptions};
 
 use crate::run::Run;
@@ -47,7 +47,7 @@ enum End {
 pub struct Worker<'r> {
     run: &'r Run,
     number: usize,
-    draws: Draws,
+    rng: Rng,
     /// What the transaction holds.
     held: Vec<(u64, Mode)>,
     /// What happened so far.
@@ -61,7 +61,7 @@ impl<'r> Worker<'r> {
         Worker {
             run,
             number,
-            draws: Draws::new(seed),
+            rng: Rng::new(seed),
             held: Vec::new(),
             tally: Tally::default(),
         }
@@ -73,7 +73,7 @@ impl<'r> Worker<'r> {
         for attempt in 0..ATTEMPTS_MAX {
             let mut txn = self.run.locks.begin_with(TxnOptions {
                 birth_ns,
-                class: self.draws.below(3) as u32,
+                class: self.rng.below(3) as u32,
                 expected_remaining_ns: None,
             });
             birth_ns = Some(txn.birth_ns());
@@ -101,7 +101,7 @@ impl<'r> Worker<'r> {
         if attempt > SPINS_DOUBLED_MAX {
             thread::yield_now();
         }
-        for _ in 0..self.draws.below(2 << attempt.min(SPINS_DOUBLED_MAX)) {
+        for _ in 0..self.rng.below(2 << attempt.min(SPINS_DOUBLED_MAX)) {
             std::hint::spin_loop();
         }
     }
@@ -111,17 +111,17 @@ impl<'r> Worker<'r> {
         if self.chance(yields_percent) {
             thread::yield_now();
         }
-        for _ in 0..self.draws.below(self.run.plan.spins_end) {
+        for _ in 0..self.rng.below(self.run.plan.spins_end) {
             std::hint::spin_loop();
         }
     }
 
     fn chance(&mut self, percent: u64) -> bool {
-        self.draws.below(100) < percent
+        self.rng.below(100) < percent
     }
 
     fn attempt(&mut self, txn: &mut Transaction<u64>) -> Result<End, Violation> {
-        for _ in 0..1 + self.draws.below(self.run.plan.requests_max) {
+        for _ in 0..1 + self.rng.below(self.run.plan.requests_max) {
             self.run.progress.fetch_add(1, Ordering::Relaxed);
             let refused = self.request(txn)?.err();
             self.check_held(txn)?;
@@ -140,8 +140,8 @@ impl<'r> Worker<'r> {
 
     /// One request, checked, and its outcome.
     fn request(&mut self, txn: &mut Transaction<u64>) -> Result<Result<(), LockError>, Violation> {
-        let object = self.draws.below(self.run.plan.objects);
-        let mode = MODES[[0, 1, 2, 2, 2, 3, 4, 4][self.draws.below(8) as usize]];
+        let object = self.rng.below(self.run.plan.objects);
+        let mode = MODES[[0, 1, 2, 2, 2, 3, 4, 4][self.rng.below(8) as usize]];
         let before = txn.mode_of(&object);
         let target = before.map_or(mode, |held| held.supremum(mode));
         let how = self.draw_how();
@@ -190,8 +190,8 @@ impl<'r> Worker<'r> {
             How::Try
         } else if self.chance(timeouts) {
             // From none at all over shorter than a wake-up to longer than most waits.
-            let end_ns = 1 << self.draws.below(22);
-            How::Timeout(Duration::from_nanos(self.draws.below(end_ns)))
+            let end_ns = 1 << self.rng.below(22);
+            How::Timeout(Duration::from_nanos(self.rng.below(end_ns)))
         } else if !self.chance(asyncs) {
             How::Blocking
         } else if self.chance(25) {
@@ -205,7 +205,7 @@ impl<'r> Worker<'r> {
         if self.held.is_empty() {
             return Ok(());
         }
-        let which = self.draws.below(self.held.len() as u64) as usize;
+        let which = self.rng.below(self.held.len() as u64) as usize;
         let (object, mode) = self.held.swap_remove(which);
         self.run.leave(object, txn.id());
         if txn.release(&object) {

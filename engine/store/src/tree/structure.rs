@@ -76,7 +76,7 @@ impl Tree {
             let Some(mut parent) = self.node_to_write(&storage.pool, key, level + 1)? else {
                 let root = storage.pool.write(self.root)?;
                 if Node(&root).level() == level {
-                    if Node(&root).free_bytes() >= needed {
+                    if free_bytes(storage, Node(&root), key) >= needed {
                         return Ok(());
                     }
                     self.grow(storage, root)?;
@@ -85,7 +85,7 @@ impl Tree {
             };
             let slot = Node(&parent).child_slot(key);
             let mut child = self.child_to_write(storage, &parent, slot)?;
-            if Node(&child).free_bytes() >= needed {
+            if free_bytes(storage, Node(&child), key) >= needed {
                 return Ok(());
             }
             let at = split_slot(Node(&child), key);
@@ -221,7 +221,9 @@ impl Tree {
         let left = self.child_to_write(storage, parent, slot)?;
         let right = self.child_to_write(storage, parent, slot + 1)?;
         let (first, second) = (Node(&left), Node(&right));
-        let together = first.used_bytes() + second.used_bytes();
+        let kept = |node| storage.kept_room.kept_bytes(node, None);
+        let kept = kept(first) + kept(second);
+        let together = first.used_bytes() + second.used_bytes() + kept;
         let is_empty = first.count() == 0 || second.count() == 0;
         let body = left.len() as f64;
         let fits = together as f64 <= MERGED_MAX * body
@@ -258,6 +260,14 @@ impl Tree {
         })?;
         apply(&mut parent, &change, logged);
         Ok(())
+    }
+}
+
+/// Bytes free in a node: in a leaf those that the entry of `key` may take.
+fn free_bytes(storage: &Storage, node: Node<'_>, key: &[u8]) -> usize {
+    match node.is_leaf() {
+        true => storage.free_in_leaf(node, key),
+        false => node.free_bytes(),
     }
 }
 

@@ -5,7 +5,9 @@
 use std::sync::Arc;
 
 use evenkeel_disk::faults::FaultDisk;
-use evenkeel_store::{Settings, Store, StoreError};
+use evenkeel_store::{
+    ColumnType, Isolation, Schema, Settings, Store, StoreError, Transaction, TransactionOptions,
+};
 
 /// Settings without threads, with the smallest pages and few of them in memory.
 pub fn small_settings(streams: usize) -> Settings {
@@ -30,4 +32,21 @@ pub fn open(disk: &FaultDisk, settings: Settings) -> Result<Store, StoreError> {
         cause: Arc::new(cause),
     })?;
     Store::open_on(root, directories, settings)
+}
+
+/// A table of numbered rows in groups, with an index on the group.
+pub fn grouped_rows() -> Schema {
+    Schema::new("rows")
+        .column("id", ColumnType::Int)
+        .column("group", ColumnType::Int)
+        .primary_key(["id"])
+        .index("by_group", ["group"])
+}
+
+/// Begins a transaction that is isolated so.
+pub fn begin(store: &Store, isolation: Isolation) -> Transaction {
+    store.begin(TransactionOptions {
+        isolation,
+        ..TransactionOptions::default()
+    })
 }

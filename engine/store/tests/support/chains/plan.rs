@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use evenkeel_disk::faults::Operation;
 use evenkeel_store::{FlushPolicy, Release, Settings};
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
@@ -15,7 +16,7 @@ pub struct Plan {
     pub events: Vec<Event>,
 }
 
-/// What is the same for the whole chain.
+/// What the store is opened with.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Setting {
     pub streams: usize,
@@ -46,10 +47,9 @@ pub enum Event {
     Kill(During, u64),
     /// The power fails then, and leaves this image.
     PowerFailure(During, u64, u64),
-    /// This sync of a file whose name has this in it fails.
-    FailedSync(During, &'static str, u64),
-    /// This write fails after writing some of its sectors.
-    TornWrite(During, &'static str, u64),
+    /// After so many operations of this kind on files whose names have this in them, so many fail: a sync that writes a part, a
+    /// write that is torn, a name that is not made, changed or durable, a read.
+    Failure(During, Operation, &'static str, u64, u64),
     /// The disk has so many bytes left.
     DiskFull(During, u64),
     /// On a disk with so many bytes left a transaction is left running and the process killed, and then so many openings are cut
@@ -68,6 +68,14 @@ pub enum Event {
     ReadOnly,
     /// The page cache forgets what it takes for clean.
     EvictCache,
+    /// Goes on with so many streams of the log, another policy and another pool: either changed while the store runs (but for the
+    /// pool), or from the next opening on.
+    Change {
+        running: bool,
+        streams: usize,
+        policy: FlushPolicy,
+        frames: usize,
+    },
 }
 
 /// In the midst of what a fault comes.
@@ -81,6 +89,15 @@ pub enum During {
     Opening,
 }
 
+const STREAMS: [usize; 3] = [1, 2, 4];
+const POLICIES: [FlushPolicy; 3] = [
+    FlushPolicy::EagerFlush,
+    FlushPolicy::LazyFlush,
+    FlushPolicy::LazyWrite,
+];
+/// All much smaller than the data.
+const FRAMES: [usize; 3] = [16, 24, 48];
+
 /// One of several choices.
 fn one_of<T: Copy>(rng: &mut Pcg64Mcg, choices: &[T]) -> T {
     choices[rng.random_range(0..choices.len())]
@@ -90,17 +107,10 @@ impl Plan {
     pub fn draw(seed: u64) -> Plan {
         let rng = &mut Pcg64Mcg::seed_from_u64(seed);
         let setting = Setting {
-            streams: one_of(rng, &[1, 2, 4]),
-            policy: one_of(
-                rng,
-                &[
-                    FlushPolicy::EagerFlush,
-                    FlushPolicy::LazyFlush,
-                    FlushPolicy::LazyWrite,
-                ],
-            ),
+            streams: one_of(rng, &STREAMS),
+            policy: one_of(rng, &POLICIES),
             release: one_of(rng, &[Release::WhenLogged, Release::WhenDurable]),
-            frames: one_of(rng, &[16, 24, 48]),
+            frames: one_of(rng, &FRAMES),
             threads: rng.random_range(0..4) == 0,
         };
         let count = 3 + rng.random_range(0..6);
@@ -114,12 +124,13 @@ impl Plan {
 
     /// The plan as a test to be pasted into `tests/chains.rs`.
     pub fn as_test(&self) -> String {
-        let mut text = String::new();
+        let (mut text, seed) = (String::new(), self.seed);
         let _ = write!(
             text,
-            "#[test]\nfn found_by_search_{}() {{\n    replay(Plan {{\n        seed: {},\n        setting: {:?},\n        \
-             events: vec!{:?},\n    }});\n}}\n",
-            self.seed, self.seed, self.setting, self.events
+            "#[test]\nfn found_by_search_{seed}() {{\n    use chains::plan::{{During::*, Event::*, Setting}};\n    \
+             use evenkeel_disk::faults::Operation::*;\n    use evenkeel_store::{{FlushPolicy::*, Release::*}};\n    \
+             replay(Plan {{\n        seed: {seed},\n        setting: {:?},\n        events: vec!{:?},\n    }});\n}}\n",
+            self.setting, self.events
         );
         text
     }
@@ -147,10 +158,9 @@ impl Setting {
 impl Event {
     fn draw(rng: &mut Pcg64Mcg) -> Event {
         let during = During::draw(rng);
-        let file = one_of(rng, &["", "log", "pages", "pages", "double", "checkpoint"]);
         // Opening and a checkpoint have some tens of operations, a transaction has a few.
         let after = 1 + one_of(rng, &[8, 40, 120]) * rng.random_range(0..16) / 16;
-        match rng.random_range(0..27) {
+        match rng.random_range(0..29) {
             0..2 => Event::Work(1 + rng.random_range(0..12)),
             2..5 => Event::Grow(1 + rng.random_range(0..3)),
             5 => Event::Checkpoint,
@@ -160,8 +170,18 @@ impl Event {
             9 => Event::ReopenWhileWriting,
             10..13 => Event::Kill(during, after),
             13..18 => Event::PowerFailure(during, after, rng.random_range(0..1000)),
-            18..20 => Event::FailedSync(during, file, rng.random_range(0..6)),
-            20 => Event::TornWrite(during, file, rng.random_range(0..12)),
+            18..20 => Event::failure(rng, during, Operation::Sync),
+            20 => Event::failure(rng, during, Operation::Write),
+            26 => {
+                let operation = one_of(rng, &OF_NAMES);
+                Event::failure(rng, during, operation)
+            }
+            27 => Event::Change {
+                running: rng.random_range(0..2) == 0,
+                streams: one_of(rng, &STREAMS),
+                policy: one_of(rng, &POLICIES),
+                frames: one_of(rng, &FRAMES),
+            },
             21 | 22 => match rng.random_range(0..4) {
                 0 => Event::FreeSpace,
                 _ => Event::DiskFull(during, one_of(rng, &[0, 4 << 10, 64 << 10, 256 << 10])),
@@ -177,7 +197,29 @@ impl Event {
             _ => Event::ReadOnly,
         }
     }
+
+    fn failure(rng: &mut Pcg64Mcg, during: During, operation: Operation) -> Event {
+        let file = one_of(rng, &["", "log", "pages", "pages", "double", "checkpoint"]);
+        // There are more writes and reads than syncs, and of names hardly any change.
+        let most = match operation {
+            Operation::Read | Operation::Write => 12,
+            Operation::Sync => 6,
+            _ => 3,
+        };
+        let skip = rng.random_range(0..most);
+        Event::Failure(during, operation, file, skip, one_of(rng, &[1, 1, 1, 4]))
+    }
 }
+
+/// What is done to names and lengths, and reading.
+const OF_NAMES: [Operation; 6] = [
+    Operation::Rename,
+    Operation::SyncDirectory,
+    Operation::Create,
+    Operation::Remove,
+    Operation::SetLen,
+    Operation::Read,
+];
 
 impl During {
     fn draw(rng: &mut Pcg64Mcg) -> During {

@@ -58,7 +58,8 @@ fn halve(event: &mut Event) {
         | Event::Grow(count)
         | Event::Kill(_, count)
         | Event::PowerFailure(_, count, _) => *count = (*count / 2).max(1),
-        Event::FailedSync(_, _, skip) | Event::TornWrite(_, _, skip) => *skip /= 2,
+        Event::Failure(_, _, _, skip, times) if *times == 1 => *skip /= 2,
+        Event::Failure(.., times) => *times /= 2,
         Event::KilledWhileFull {
             openings, after, ..
         } => {

@@ -6,12 +6,12 @@
 
 /// A seeded stream of random numbers.
 #[derive(Clone, Debug)]
-pub struct Draws(u64);
+pub struct Rng(u64);
 
-impl Draws {
+impl Rng {
     /// The stream of `seed`.
-    pub fn new(seed: u64) -> Draws {
-        Draws(seed)
+    pub fn new(seed: u64) -> Rng {
+        Rng(seed)
     }
 
     /// The next 64 bits.
@@ -44,21 +44,21 @@ mod tests {
     #[test]
     fn the_stream_is_splitmix64() {
         // The reference implementation's first outputs for seed 1234567.
-        let mut draws = Draws::new(1_234_567);
+        let mut rng = Rng::new(1_234_567);
         let expected = [
             6_457_827_717_110_365_317,
             3_203_168_211_198_807_973,
             9_817_491_932_198_370_423,
         ];
-        assert_eq!(expected, [draws.bits(), draws.bits(), draws.bits()]);
+        assert_eq!(expected, [rng.bits(), rng.bits(), rng.bits()]);
     }
 
     #[test]
     fn every_number_below_the_end_comes_up() {
-        let mut draws = Draws::new(7);
+        let mut rng = Rng::new(7);
         let mut seen = [0u32; 6];
         for _ in 0..600 {
-            seen[draws.below(6) as usize] += 1;
+            seen[rng.below(6) as usize] += 1;
         }
         assert!(seen.iter().all(|&count| count > 50), "{seen:?}");
     }
