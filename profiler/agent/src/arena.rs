@@ -51,7 +51,7 @@ pub fn attach(fd: i32) -> Option<Arena> {
     let (at, fixed) = if old.is_mapped() {
         (old.base as usize, libc::MAP_FIXED)
     } else {
-        (evenkeel_patch::region::away(), 0)
+        (evenkeel_patch::region::away(wire::ARENA_BYTES), 0)
     };
     // SAFETY: fresh mappings, or one of our own that is replaced by its like.
     unsafe {
@@ -88,7 +88,7 @@ fn map(fd: i32, inode: u64) -> Option<Arena> {
         }
         let protection = libc::PROT_READ | libc::PROT_WRITE;
         let base = libc::mmap(
-            evenkeel_patch::region::away() as *mut _,
+            evenkeel_patch::region::away(wire::ARENA_BYTES) as *mut _,
             wire::ARENA_BYTES,
             protection,
             libc::MAP_SHARED | libc::MAP_NORESERVE,

@@ -1,18 +1,16 @@
 //! Joining a session in a process that has long been running: `evenkeel attach` brings this library in and calls it, on a thread of
 //! the target that it has stopped at a safe point.
 //!
-//! What preloading does by the order of libraries is done by changing what is bound already ([`bindings`]). The same library serves
+//! What preloading does by the order of libraries is done by changing what is bound already ([`bound`]). The same library serves
 //! one session after another; the memory of the last one stays until the next takes its place.
 
-use core::sync::atomic::{AtomicBool, AtomicU32, Ordering::*};
+use core::sync::atomic::{AtomicBool, Ordering::*};
 
 use evenkeel_wire::now_ticks;
 
-use crate::arena::{self, Arena};
-use crate::bindings::{self, Which};
+use crate::arena;
 use crate::verdict::is_over;
-use crate::{boundaries, join, plan, rings, signals, threads};
-use evenkeel_patch::kernel;
+use crate::{bound, boundaries, code_state, join, next, plan, rings, signals, threads};
 use evenkeel_patch::shadow::Shadow;
 
 /// Answers of [`evenkeel_attach`].
@@ -22,15 +20,9 @@ enum Answer {
     NoMemory = 1,
     Frozen = 2,
     Busy = 3,
+    Changing = 4,
 }
 
-/// 1: the process belongs to a session. Read from outside.
-#[unsafe(no_mangle)]
-#[used]
-pub static evenkeel_state: AtomicU32 = AtomicU32::new(0);
-
-/// Whether the session attached: functions are bound to ours by hand.
-static BOUND: AtomicBool = AtomicBool::new(false);
 /// Whether the patcher has its tables.
 static PREPARED: AtomicBool = AtomicBool::new(false);
 
@@ -53,7 +45,7 @@ pub extern "C" fn evenkeel_poll() -> u32 {
 }
 
 fn attach(descriptor: i32) -> Answer {
-    if plan::is_frozen() {
+    if code_state::is_frozen() {
         return Answer::Frozen;
     }
     if let Err(answer) = leave_last_session() {
@@ -64,7 +56,7 @@ fn attach(descriptor: i32) -> Answer {
     };
     arena.control().processes.fetch_add(1, Relaxed);
     if !plan::renew() {
-        return Answer::Busy;
+        return Answer::Changing;
     }
     let executable = if PREPARED.load(Relaxed) {
         plan::announce(arena)
@@ -76,11 +68,12 @@ fn attach(descriptor: i32) -> Answer {
     }
     PREPARED.store(true, Relaxed);
     join::belong(arena);
+    next::look_up_first();
+    bound::bind(arena);
+    // What other threads install from now on goes through ours.
     signals::open_handlers();
-    BOUND.store(true, Relaxed);
-    bindings::bind(which(arena));
-    plan::begin();
-    joined();
+    code_state::set_detached(false);
+    bound::joined();
     Answer::Joined
 }
 
@@ -94,8 +87,10 @@ fn leave_last_session() -> Result<(), Answer> {
     if !is_over(arena, now_ticks()) {
         return Err(Answer::Busy);
     }
-    plan::poll(arena);
-    if !plan::detached() {
+    if !plan::poll_patiently(arena) {
+        return Err(Answer::Changing);
+    }
+    if !code_state::detached() {
         return Err(Answer::Busy);
     }
     // SAFETY: all hooks are out.
@@ -111,38 +106,4 @@ fn leave_last_session() -> Result<(), Answer> {
         });
     }
     Ok(())
-}
-
-fn which(arena: Arena) -> Which {
-    if arena.control().waits.load(Relaxed) != 0 {
-        Which::All
-    } else {
-        Which::Always
-    }
-}
-
-/// Whether the session attached, and did not start the process.
-pub fn is() -> bool {
-    BOUND.load(Relaxed)
-}
-
-/// The process belongs to a session.
-pub fn joined() {
-    evenkeel_state.store(1, Release);
-}
-
-/// The session is over, and the hooks are out.
-pub fn ended() {
-    // Where no system call may be made the bindings stay, and lead on to the C library.
-    if BOUND.swap(false, Relaxed) && !kernel::is_confined() {
-        bindings::unbind();
-    }
-    evenkeel_state.store(0, Release);
-}
-
-/// Modules came whose imports are not bound to ours yet.
-pub fn libraries_came() {
-    if BOUND.load(Relaxed) {
-        bindings::bind(which(arena::get()));
-    }
 }

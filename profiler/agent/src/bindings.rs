@@ -2,11 +2,16 @@
 //!
 //! A preloaded library comes first when the loader binds imports. One that comes later changes what was bound: the words through
 //! which a module calls its imports, and those in which it keeps addresses of functions (`DT_JMPREL` and `DT_RELA` of the gABI).
-//! Words that somebody else has changed are left alone, and so are the C library, the loader and this library itself.
+//! Words that somebody else has changed are left alone, those that lead to a definition of the program's own, and so are the C
+//! library, the loader and this library itself.
+//!
+//! Other threads run meanwhile, and one of them may be loading a library: what the loader is still at work on is left to a later pass.
 
 use core::ffi::{CStr, c_int, c_void};
 use core::ops::Range;
-use core::sync::atomic::{AtomicU64, Ordering::*};
+use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::*};
+
+use evenkeel_patch::kernel::system_call;
 
 use crate::arch::relocations::FUNCTIONS;
 use crate::next::{self, Next};
@@ -14,7 +19,7 @@ use crate::next::{self, Next};
 /// Which functions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Which {
-    /// Those that could block SIGTRAP, take it away, give up system calls, or leave hooked calls.
+    /// Those that could block SIGTRAP, take it away, give up system calls, leave hooked calls, or not know the way out of them.
     Always,
     /// Those that wait, too.
     All,
@@ -32,19 +37,17 @@ const ALWAYS: &[&CStr] = &[
     c"__ppoll_chk",
     c"pselect",
     c"epoll_pwait",
+    c"epoll_pwait2",
     c"sigsuspend",
     c"longjmp",
     c"_longjmp",
     c"siglongjmp",
     c"__longjmp_chk",
+    c"_dl_find_object",
 ];
 
-/// Modules that call the C library's functions past us, as they do when this library is preloaded, or are it; and allocators, which
-/// are called in the middle of anything: what they wait for is their own.
+/// Modules that call the C library's functions past us, as they do when this library is preloaded, or are it.
 const LEFT_ALONE: &[&[u8]] = &[
-    b"libjemalloc",
-    b"libtcmalloc",
-    b"libmimalloc",
     b"libc.so",
     b"libc-2.",
     b"libpthread",
@@ -61,7 +64,17 @@ const DT_RELASZ: u64 = 8;
 const DT_JMPREL: u64 = 23;
 const RELA_BYTES: u64 = 24;
 const SYMBOL_BYTES: u64 = 24;
+/// Where a symbol has the number of the section that defines it; 0: another module does.
+const SYMBOL_SECTION: u64 = 6;
 const PAGE: u64 = 4096;
+
+/// Whether the last pass has left out what was being loaded.
+static IS_INCOMPLETE: AtomicBool = AtomicBool::new(false);
+
+/// Whether [`bind`] has to be called again.
+pub fn is_incomplete() -> bool {
+    IS_INCOMPLETE.load(Relaxed)
+}
 
 /// Binds the imports of all loaded modules to this library's functions.
 pub fn bind(which: Which) {
@@ -69,8 +82,8 @@ pub fn bind(which: Which) {
         let wanted = which == Which::All || ALWAYS.contains(&next.name());
         let present = word.load(Relaxed);
         // A word that was not bound yet leads to the module's own stub.
-        let bound_by_loader = present == next.get() as u64 || module.contains(&present);
-        (wanted && bound_by_loader).then_some(next.own())
+        let is_unbound = module.contains(&present) && next.is_first();
+        (wanted && (present == next.get() as u64 || is_unbound)).then_some(next.own())
     });
 }
 
@@ -92,6 +105,7 @@ fn each_import(choose: Choose<'_>) {
         unsafe { module(&*info, *choose.cast::<Choose<'_>>()) };
         0
     }
+    IS_INCOMPLETE.store(false, Relaxed);
     // SAFETY: the callback casts back what is passed here.
     unsafe { libc::dl_iterate_phdr(Some(visit), (&raw const choose).cast_mut().cast()) };
 }
@@ -133,10 +147,20 @@ unsafe fn module(info: &libc::dl_phdr_info, choose: Choose<'_>) {
     else {
         return;
     };
+    // The loader protects whole pages only (`_dl_protect_relro` of glibc).
     let read_only = headers
         .iter()
         .find(|header| header.p_type == libc::PT_GNU_RELRO)
-        .map(extent);
+        .map(extent)
+        .map(|range| range.start & !(PAGE - 1)..range.end & !(PAGE - 1))
+        .filter(|range| !range.is_empty());
+    if read_only
+        .as_ref()
+        .is_some_and(|range| is_writable(range.start))
+    {
+        IS_INCOMPLETE.store(true, Relaxed);
+        return;
+    }
     // SAFETY: the module is mapped; the tables are its own.
     unsafe {
         let tables = tables(bias, &extent(dynamic));
@@ -196,7 +220,11 @@ unsafe fn import(
         if symbol == 0 || !FUNCTIONS.contains(&kind) || !module.contains(&place) || place % 8 != 0 {
             return;
         }
-        let name = ((tables.symbols + symbol * SYMBOL_BYTES) as *const u32).read();
+        let symbol = tables.symbols + symbol * SYMBOL_BYTES;
+        if ((symbol + SYMBOL_SECTION) as *const u16).read() != 0 {
+            return;
+        }
+        let name = (symbol as *const u32).read();
         let name = (tables.names + u64::from(name)) as *const u8;
         let is_of = |next: &&Next| next.is_replaced() && is_same(next.name(), name);
         let Some(next) = next::all().find(is_of) else {
@@ -223,6 +251,17 @@ unsafe fn is_same(ours: &CStr, other: *const u8) -> bool {
     let mut bytes = ours.to_bytes_with_nul().iter().enumerate();
     // SAFETY: the caller's name ends with a zero, where the comparison ends at the latest.
     bytes.all(|(at, &byte)| unsafe { other.add(at).read() } == byte)
+}
+
+/// Whether a page of a module that is protected once it is loaded is not so yet. Nothing is changed: a word of it is combined with zero
+/// (FUTEX_WAKE_OP of futex(2)), which the kernel refuses where it may not be written.
+fn is_writable(place: u64) -> bool {
+    const OR_ZERO: u64 = (libc::FUTEX_OP_OR as u64) << 28;
+    let nobody_waits = AtomicU32::new(0);
+    let operation = (libc::FUTEX_WAKE_OP | libc::FUTEX_PRIVATE_FLAG) as u64;
+    let waiter = &raw const nobody_waits as u64;
+    // SAFETY: two words of this process, of which none is waited on; the second keeps its value.
+    unsafe { system_call(libc::SYS_futex, [waiter, operation, 0, 0, place, OR_ZERO]) >= 0 }
 }
 
 fn protect(place: u64, rights: c_int) -> bool {

@@ -10,7 +10,7 @@ use evenkeel_patch::thread;
 use evenkeel_wire::{Probe, Role};
 
 use crate::arena::{self, Arena};
-use crate::waits::groups::keeping_errno;
+use crate::errno::keeping_errno;
 use crate::waits::named;
 use crate::{intervals, plan, rings, threads};
 

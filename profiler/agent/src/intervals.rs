@@ -8,11 +8,11 @@ use core::sync::atomic::{AtomicU64, Ordering::*};
 use evenkeel_patch::arch::stubs::{Registers, restore_return};
 use evenkeel_patch::{Frame, Thread, thread};
 use evenkeel_wire::now_ticks;
-use evenkeel_wire::{Mode, Open, Probe, Record, Role, Stamp};
+use evenkeel_wire::{Form, Mode, Open, Probe, Record, Role, Stamp};
 
 use crate::arena::{self, Arena};
 use crate::labels::Found;
-use crate::{plan, rings, sampling, waits};
+use crate::{code_state, rings, sampling, waits};
 
 /// Whether the call's return is to be intercepted; if so its frame was pushed. The thread is ready (see
 /// [`crate::boundaries`]), and the role is not one with a key.
@@ -24,6 +24,15 @@ pub fn enter(probe: &Probe, role: Role, registers: &Registers, after: u64, arena
     if role == Role::Gate {
         thread.admitted = true;
         return thread.open && thread.active != 0 && push_now(thread, registers, after);
+    }
+    if role == Role::Label {
+        if thread.open && thread.sampled && !thread.labelled {
+            let found = Found::read(probe, registers, arena);
+            thread.labelled = found.records() == 0 || rings::classify(thread, &found);
+        }
+        // The hook of an entry lies inside of a call that is timed by its own.
+        let is_site = probe.form != Form::Entry as u8;
+        return is_site && thread.open && thread.active != 0 && push_now(thread, registers, after);
     }
     if role == Role::End {
         // What is still in flight at the interval's end is reported as that.
@@ -77,7 +86,7 @@ pub fn are_wanted(thread: &Thread, arena: Arena) -> bool {
     let mode = control.mode.load(Relaxed);
     let admitted = thread.admitted || control.gated.load(Relaxed) == 0;
     let modes = [Mode::Record, Mode::Count, Mode::IntervalsOnly];
-    admitted && !plan::detached() && modes.into_iter().any(|wanted| mode == wanted as u32)
+    admitted && !code_state::detached() && modes.into_iter().any(|wanted| mode == wanted as u32)
 }
 
 fn begin(thread: &mut Thread, arena: Arena, probe: &Probe, registers: &Registers) -> bool {
@@ -90,6 +99,7 @@ fn begin(thread: &mut Thread, arena: Arena, probe: &Probe, registers: &Registers
     thread.dropped = rings::dropped(thread);
     thread.root = core::ptr::null_mut();
     let beginning = beginning(thread, arena);
+    thread.labelled = false;
     thread.sampled = matches!(beginning, Beginning::Recorded(_));
     let Beginning::Recorded(stamp) = beginning else {
         beginning.count(thread);
@@ -131,8 +141,8 @@ impl Beginning {
 
 /// Decides it.
 pub fn beginning(thread: &mut Thread, arena: Arena) -> Beginning {
-    let generation = plan::applied();
-    if generation == plan::CHANGING {
+    let generation = code_state::applied();
+    if generation == code_state::CHANGING {
         return Beginning::Unplanned;
     }
     let control = arena.control();
@@ -189,11 +199,11 @@ pub fn leave(id: u32, registers: &mut Registers, after: u64, now: u64) {
     if !thread.open || frame.start == 0 {
         return;
     }
-    let inner = role == Role::End || role == Role::Gate;
+    let inner = matches!(role, Role::End | Role::Gate | Role::Label);
     if inner && thread.active != 0 {
         write_call(thread, &frame, now, id);
     }
-    if role == Role::Gate {
+    if matches!(role, Role::Gate | Role::Label) {
         return;
     }
     if role == Role::Whole && thread.root != thread.top {
@@ -226,7 +236,7 @@ fn finish(thread: &mut Thread, now: u64) {
     // Last, as it may have been a marker that was dropped; and without it no end: the next beginning then reports it.
     let dropped = rings::dropped(thread).wrapping_sub(thread.dropped);
     if dropped == 0 || rings::write(thread, Record::gap(now, dropped)) {
-        rings::write(thread, Record::end_of_interval(now, plan::applied()));
+        rings::write(thread, Record::end_of_interval(now, code_state::applied()));
     }
 }
 

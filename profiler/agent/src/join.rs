@@ -8,7 +8,9 @@ use evenkeel_wire::{Fixed, Frozen, ModuleState};
 use crate::arena::{self, Arena};
 use crate::threads::Handlers;
 use crate::verdict::{is_over, verdict};
-use crate::{attached, boundaries, calibrate, confinement, plan, rings, signals, threads, waits};
+use crate::{
+    bound, boundaries, calibrate, code_state, confinement, plan, rings, signals, threads, waits,
+};
 
 /// Finds the session and stays with it if this process is wanted; otherwise leaves no trace but this library.
 pub fn join() {
@@ -31,10 +33,10 @@ pub fn join() {
         verdict(arena, index, u32::MAX);
     }
     belong(arena);
-    attached::joined();
+    bound::joined();
     plan::start(arena);
     if plan::has(arena, Fixed::Unseen) {
-        confinement::expect_any_time();
+        plan::expect_filter(arena);
     } else if plan::has(arena, Fixed::Runtime) {
         confinement::freeze(Frozen::Runtime);
     }
@@ -101,7 +103,7 @@ fn after_fork_in_child() {
     thread.after_fork();
     rings::discard_records(thread);
     thread.retry_ticks = 0;
-    if !plan::detached() {
+    if !code_state::detached() {
         arena::get()
             .control()
             .processes_hooked

@@ -1,4 +1,4 @@
-//! An interval's label, out of an argument of the function that begins it.
+//! An interval's label, out of an argument of the function that begins it or of one that is called inside, or where a variable points to.
 
 use core::sync::atomic::Ordering::Relaxed;
 
@@ -8,6 +8,7 @@ use evenkeel_wire::record::{LABEL_CHUNK, LABEL_MAX};
 use evenkeel_wire::{Label, LabelValue, Probe, Record};
 
 use crate::arena::Arena;
+use crate::modules;
 
 const PAGE: u64 = 4096;
 
@@ -30,12 +31,17 @@ impl Found {
         if probe.label == Label::Integer as u8 {
             return Found::Integer(argument());
         }
-        if probe.label != Label::Text as u8 {
+        let from = match probe.label {
+            kind if kind == Label::Text as u8 => Some(argument()),
+            kind if kind == Label::Variable as u8 => variable(probe),
+            _ => return Found::Nothing,
+        };
+        // A variable that points nowhere has no label now.
+        if from == Some(0) && probe.label == Label::Variable as u8 {
             return Found::Nothing;
         }
-        let from = argument();
-        match text_len(from) {
-            Some(len) => Found::Text(from, len),
+        match from.and_then(|from| Some((from, text_len(from)?))) {
+            Some((from, len)) => Found::Text(from, len),
             None => {
                 arena.control().labels_unread.fetch_add(1, Relaxed);
                 Found::Nothing
@@ -78,6 +84,14 @@ impl Found {
             }
         }
     }
+}
+
+/// Where the variable points to that the probe's module has for its label. Nothing where the module is not known, or its memory gone.
+fn variable(probe: &Probe) -> Option<u64> {
+    let address = modules::address(probe.module, probe.label_variable)?;
+    let is_word = address.is_multiple_of(8) && is_readable(address);
+    // SAFETY: an aligned word lies in one page, which can be read.
+    is_word.then(|| unsafe { word(address) })
 }
 
 /// The record of the `len` bytes of text at `from`, which can be read. Reads are volatile also so that the compiler does not

@@ -3,6 +3,7 @@
 //! ```text
 //! loader   >  join       find the arena, announce this process' modules, wait to be wanted, register handlers
 //! attach   >  attached   the same in a process that has long been running, called there from outside
+//!             bound      whether the process belongs to a session, and was bound to ours by hand
 //!             bindings   functions of the C library replaced by ours in loaded modules, which preloading did not do
 //!             verdict    what the session says: wanted or not, over or not
 //! a call   >  boundaries the call is one at which an interval begins or ends: the short way or the long one
@@ -12,6 +13,7 @@
 //!             waits      threads wait for and wake each other; annotations
 //!             rings      the thread's ring
 //!             plan       bring the code in line with the plan (evenkeel-patch does the work)
+//!             code_state which plan the code follows, whether it may still change, whether the session is over
 //! confinement            the program gives up system calls, or may not be changed: the code stays as it is
 //! signals, threads       breakpoints of ours, masks that would hide them; fork and the end of threads
 //! unwinders              exceptions in programs that bring an unwinder of their own
@@ -27,9 +29,13 @@ mod arch;
 mod arena;
 mod attached;
 mod bindings;
+mod bound;
 mod boundaries;
 mod calibrate;
+mod code_state;
 mod confinement;
+mod dlsym;
+mod errno;
 mod intervals;
 mod join;
 mod labels;

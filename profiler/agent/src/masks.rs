@@ -17,6 +17,9 @@ next! {
     fn real_syscall = syscall(number: c_long, how: u64, set: *const u64, old: u64, bytes: u64) -> c_long;
 }
 
+/// SIGTRAP in a set of the kernel's.
+const TRAP: u64 = 1 << (libc::SIGTRAP - 1);
+
 /// Whether SIGTRAP is the agent's: masks and handlers must leave it alone.
 static ACTIVE: AtomicBool = AtomicBool::new(false);
 
@@ -33,6 +36,18 @@ pub fn keep_trap_open() {
     ACTIVE.store(true, Release);
     // SAFETY: the set above.
     unsafe { real_sigmask(libc::SIG_UNBLOCK, &trap, ptr::null_mut()) };
+}
+
+#[cfg(target_arch = "x86_64")] // Elsewhere nobody reads what longjmp puts back.
+/// A mask that was saved before SIGTRAP became the agent's, and is about to be put back.
+///
+/// # Safety
+/// `mask` is the first word of a set of the kernel's.
+pub unsafe fn open_saved(mask: *mut u64) {
+    if active() {
+        // SAFETY: the caller's contract.
+        unsafe { *mask &= !TRAP };
+    }
 }
 
 /// No signals.
@@ -74,7 +89,6 @@ pub extern "C" fn change_mask(
     old: u64,
     bytes: u64,
 ) -> c_long {
-    const TRAP: u64 = 1 << (libc::SIGTRAP - 1);
     let copy;
     let mut passed = set;
     if active() && !set.is_null() && bytes == 8 && how as c_int != libc::SIG_UNBLOCK {

@@ -1,7 +1,7 @@
 //! The ELF files mapped into this process, and their places in the arena's table.
 
 use core::ffi::{CStr, c_int, c_void};
-use core::sync::atomic::Ordering::*;
+use core::sync::atomic::{AtomicU64, Ordering::*};
 
 use evenkeel_patch::LoadedModule;
 use evenkeel_wire::control::path_hash;
@@ -28,6 +28,16 @@ struct Seen<'a> {
     path: &'a [u8],
     build_id: Option<&'a [u8]>,
     executable: bool,
+}
+
+/// By index in the arena's table: what is added to a file's addresses in this process, plus one; 0 where that is not known. For
+/// [`address`], which takes no lock: the list is replaced as a whole while others read it.
+static BIASES: [AtomicU64; MODULES_MAX] = [const { AtomicU64::new(0) }; MODULES_MAX];
+
+/// Where an address of a module's file lies in this process. Nothing where the module is not loaded.
+pub fn address(module: u32, in_file: u64) -> Option<u64> {
+    let bias = BIASES.get(module as usize)?.load(Acquire);
+    Some(bias.checked_sub(1)?.wrapping_add(in_file))
 }
 
 impl Modules {
@@ -140,6 +150,7 @@ impl Modules {
                 // Replaced at once: trap handlers look at it.
                 pass.modules.list = pass.fresh;
                 pass.modules.len = pass.len;
+                publish_biases(pass.modules.list());
                 (pass.then)(pass.modules.list());
             }
             0
@@ -165,6 +176,14 @@ impl Modules {
 }
 
 /// `None` for what can never be of interest: files without code, the kernel's page, and this library.
+/// Unloaded ones lose theirs.
+fn publish_biases(list: &[LoadedModule]) {
+    for (index, bias) in BIASES.iter().enumerate() {
+        let loaded = list.iter().find(|module| module.index as usize == index);
+        bias.store(loaded.map_or(0, |module| module.bias + 1), Release);
+    }
+}
+
 fn describe<'a>(
     info: &'a libc::dl_phdr_info,
     executable: bool,

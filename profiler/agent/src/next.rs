@@ -3,9 +3,11 @@
 //! All are looked up when the library is loaded: the loader's lock must not be taken in a signal handler. What other
 //! libraries' initialisers call earlier is looked up then.
 
-use core::ffi::{CStr, c_char};
+use core::ffi::{CStr, c_char, c_void};
 use core::ptr;
-use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
+
+use crate::dlsym;
 
 /// The next definition of a function that this library also defines.
 #[repr(C)]
@@ -17,6 +19,8 @@ pub struct Next {
     address: AtomicUsize,
     /// This library's definition; null where there is none.
     own: *const (),
+    /// Whether the C library's is the first that the program's imports can be bound to.
+    is_first: AtomicBool,
 }
 
 // SAFETY: the texts are constants.
@@ -35,6 +39,7 @@ impl Next {
             },
             address: AtomicUsize::new(0),
             own: ptr::null(),
+            is_first: AtomicBool::new(false),
         }
     }
 
@@ -57,6 +62,12 @@ impl Next {
         !self.own.is_null() && self.get() != absent as *const () as usize
     }
 
+    /// Whether the program's imports of this name are the C library's, and not a definition of the program's own.
+    /// [`look_up_first`] has to be called before.
+    pub fn is_first(&self) -> bool {
+        self.is_first.load(Relaxed)
+    }
+
     /// The address of this library's definition.
     pub fn own(&self) -> u64 {
         self.own as u64
@@ -71,16 +82,24 @@ impl Next {
         }
     }
 
+    /// Past our own `dlsym`, which would take this for the program's looking something up.
+    fn find(&self, from: *mut c_void) -> *mut c_void {
+        // SAFETY: the C library's function; constant names, and a handle of the loader's.
+        unsafe {
+            if self.version.is_null() {
+                let dlsym: unsafe extern "C" fn(*mut c_void, *const c_char) -> *mut c_void =
+                    core::mem::transmute(dlsym::real());
+                dlsym(from, self.name)
+            } else {
+                libc::dlvsym(from, self.name, self.version)
+            }
+        }
+    }
+
     #[cold]
     fn look_up(&self) -> usize {
-        // SAFETY: constant names; RTLD_NEXT skips this library.
-        let found = unsafe {
-            if self.version.is_null() {
-                libc::dlsym(libc::RTLD_NEXT, self.name)
-            } else {
-                libc::dlvsym(libc::RTLD_NEXT, self.name, self.version)
-            }
-        };
+        // RTLD_NEXT skips this library.
+        let found = self.find(libc::RTLD_NEXT);
         let address = if found.is_null() {
             absent as *const () as usize
         } else {
@@ -110,6 +129,15 @@ unsafe extern "C" {
 pub fn look_up_all() {
     for next in all() {
         next.get();
+    }
+}
+
+/// Learns which of them the program does not define itself ([`Next::is_first`]); of no use where this library comes first. Takes the
+/// loader's lock.
+pub fn look_up_first() {
+    for next in all() {
+        let first = next.find(libc::RTLD_DEFAULT) as usize;
+        next.is_first.store(first == next.get(), Relaxed);
     }
 }
 

@@ -1,23 +1,31 @@
 //! Bringing this process in line with the plan: when, and by whom.
 
 use core::cell::UnsafeCell;
-use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering::*};
+use core::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::*};
 
 use evenkeel_patch::arch::stubs::Boundaries;
-use evenkeel_patch::{Patcher, Plan};
+use evenkeel_patch::shadow::Shadow;
+use evenkeel_patch::{Patcher, Plan, kernel};
 use evenkeel_wire::now_ticks;
-use evenkeel_wire::{Fixed, Probe, Wanted};
+use evenkeel_wire::{Control, Fixed, Frozen, Probe, Wanted};
 
 use crate::arena::{self, Arena};
+use crate::code_state::{applied, detached, is_frozen};
 use crate::modules::Modules;
-use crate::verdict::{is_over, verdict};
-use crate::{attached, confinement, waits};
+use crate::verdict::{is_over, nap, verdict};
+use crate::{bound, code_state, waits};
 
 /// How often a busy thread asks whether libraries were loaded, in ticks (some tens of milliseconds).
 const MODULES_PERIOD_TICKS: u64 = 100_000_000;
 
 /// How often a look-up asks for a verdict before it goes on without: two seconds.
 const VERDICT_NAPS: u32 = 10_000;
+
+/// How often a session that attaches asks for the lock: two seconds.
+const LOCK_NAPS: u32 = 10_000;
+
+/// Threads that can begin intervals after the process confined itself; further ones are not recorded.
+const THREADS_AFTER: usize = 64;
 
 struct Process {
     patcher: Patcher,
@@ -34,29 +42,9 @@ static PROCESS: Guarded = Guarded(UnsafeCell::new(Process {
 }));
 /// Thread that changes the process' code, 0 for none.
 static OWNER: AtomicUsize = AtomicUsize::new(0);
-static APPLIED: AtomicU32 = AtomicU32::new(0);
-static DETACHED: AtomicBool = AtomicBool::new(false);
-static FROZEN: AtomicBool = AtomicBool::new(false);
+/// Whether shadow stacks were laid in.
+static PROVIDED: AtomicBool = AtomicBool::new(false);
 static LOOK_AGAIN_TICKS: AtomicU64 = AtomicU64::new(0);
-
-/// In place of a generation while the code is being changed, and once the session is over: intervals that begin or end
-/// then follow no plan.
-pub const CHANGING: u32 = u32::MAX;
-
-/// The generation of the plan that the code now follows, or [`CHANGING`].
-pub fn applied() -> u32 {
-    APPLIED.load(Acquire)
-}
-
-/// Whether the code stays as it is until the process ends.
-pub fn is_frozen() -> bool {
-    FROZEN.load(Relaxed)
-}
-
-/// Whether the session is over for this process.
-pub fn detached() -> bool {
-    DETACHED.load(Relaxed)
-}
 
 /// Prepares the patcher and announces the modules. The executable's index, if all went well.
 pub fn prepare(arena: Arena, boundaries: Boundaries) -> Option<usize> {
@@ -71,7 +59,7 @@ pub fn prepare(arena: Arena, boundaries: Boundaries) -> Option<usize> {
 
 /// Announces the modules to a further session.
 pub fn announce(arena: Arena) -> Option<usize> {
-    if !try_lock() {
+    if !lock_patiently() {
         return None;
     }
     // SAFETY: the lock is held.
@@ -81,25 +69,20 @@ pub fn announce(arena: Arena) -> Option<usize> {
     executable
 }
 
-/// Makes ready for another session than the one before, whose hooks are out. False while another thread is at work on the
+/// Makes ready for another session than the one before, whose hooks are out. False if another thread stays at work on the
 /// code.
 pub fn renew() -> bool {
-    if !try_lock() {
+    if !lock_patiently() {
         return false;
     }
     // SAFETY: the lock is held.
     let process = unsafe { &mut *PROCESS.0.get() };
     process.patcher.renew();
     process.modules = Modules::new();
-    APPLIED.store(0, Relaxed);
+    code_state::set_applied(0);
     LOOK_AGAIN_TICKS.store(0, Relaxed);
     unlock();
     true
-}
-
-/// The process belongs to a session from now on.
-pub fn begin() {
-    DETACHED.store(false, Release);
 }
 
 /// Table indices of the modules that [`prepare`] found.
@@ -147,35 +130,53 @@ fn is_stale(arena: Arena) -> bool {
 /// Applies the plan if it is newer than the code, if libraries came or went, or if the session is over. Cheap when
 /// nothing is to be done; never waits.
 pub fn poll(arena: Arena) {
-    confinement::obey(arena.control());
+    obey(arena.control());
     if !is_due(arena) {
         return;
     }
+    if try_lock() {
+        follow(arena);
+    }
+}
+
+/// As [`poll`], but waits while another thread changes the code or forks. False if that one does not come to an end.
+pub fn poll_patiently(arena: Arena) -> bool {
+    obey(arena.control());
+    if is_due(arena) {
+        if !lock_patiently() {
+            return false;
+        }
+        follow(arena);
+    }
+    true
+}
+
+/// What is due is done, with the lock held, which is given back.
+fn follow(arena: Arena) {
     let now = now_ticks();
     let (over, stale) = (is_over(arena, now), is_stale(arena));
-    if !try_lock() {
-        return;
-    }
     LOOK_AGAIN_TICKS.store(now + MODULES_PERIOD_TICKS, Relaxed);
     // SAFETY: the lock is held.
     let process = unsafe { &mut *PROCESS.0.get() };
     let mut confines = false;
     if over {
-        APPLIED.store(CHANGING, SeqCst);
+        code_state::set_changing();
         waits::switch::off();
         // Hooks that cannot be taken out stay, and lead nowhere but on.
         if !is_frozen() {
             unpatch(process, arena);
         }
-        DETACHED.store(true, Release);
-        attached::ended();
+        code_state::set_detached(true);
+        bound::ended();
     } else if !is_frozen() && (stale || process.modules.changed()) {
         bring_up_to_date(process, arena);
-        confines = !attached::is() && process.modules.has(arena, Fixed::Unseen);
+        confines = !bound::is() && process.modules.has(arena, Fixed::Unseen);
+    } else if !is_frozen() && bound::has_unbound() {
+        bound::bind_rest();
     }
     unlock();
     if confines {
-        confinement::expect_any_time();
+        expect_filter(arena);
     }
 }
 
@@ -194,19 +195,19 @@ pub fn libraries_may_have_come(arena: Arena) {
         }
         bring_up_to_date(process, arena);
     }
-    let confines = !attached::is() && process.modules.has(arena, Fixed::Unseen);
+    let confines = !bound::is() && process.modules.has(arena, Fixed::Unseen);
     unlock();
     if confines {
-        confinement::expect_any_time();
+        expect_filter(arena);
     }
 }
 
 fn bring_up_to_date(process: &mut Process, arena: Arena) {
     let control = arena.control();
     let generation = control.generation.load(Acquire);
-    APPLIED.store(CHANGING, SeqCst);
+    code_state::set_changing();
     apply(process, arena);
-    APPLIED.store(generation, Release);
+    code_state::set_applied(generation);
     control.applications.fetch_add(1, Relaxed);
 }
 
@@ -222,7 +223,7 @@ fn apply(process: &mut Process, arena: Arena) {
         unsafe { patcher.apply(&plan, loaded) };
     });
     if came_or_went {
-        attached::libraries_came();
+        bound::bind_rest();
     }
 }
 
@@ -249,6 +250,21 @@ fn try_lock() -> bool {
         .is_ok()
 }
 
+/// As [`try_lock`], after others have done what they are at: a program that forks without pause holds the lock for most of the
+/// time. False if it never comes free.
+fn lock_patiently() -> bool {
+    for _ in 0..LOCK_NAPS {
+        if try_lock() {
+            return true;
+        }
+        if OWNER.load(Relaxed) == this_thread() {
+            return false;
+        }
+        nap();
+    }
+    false
+}
+
 fn unlock() {
     OWNER.store(0, Release);
 }
@@ -260,27 +276,45 @@ pub fn freeze(arena: Arena) {
         // SAFETY: the lock is held.
         let process = unsafe { &mut *PROCESS.0.get() };
         let generation = arena.control().generation.load(Acquire);
-        APPLIED.store(CHANGING, SeqCst);
+        code_state::set_changing();
         let plan = plan_of(arena);
         let Process { patcher, modules } = process;
         modules.refresh(arena, &mut |loaded| {
             // SAFETY: as for `apply`.
             unsafe { patcher.apply_for_good(&plan, loaded) };
         });
-        APPLIED.store(generation, Release);
+        code_state::set_applied(generation);
     }
-    FROZEN.store(true, Release);
+    code_state::set_frozen(true);
     unlock();
 }
 
-/// The code stays as it is from now on, whatever it is.
-pub fn stay_frozen() {
-    FROZEN.store(true, Release);
+/// From now on nothing is changed, and no system call made.
+pub fn confine(arena: Arena) {
+    if !is_frozen() {
+        freeze(arena);
+    }
+    if !PROVIDED.swap(true, Relaxed) {
+        Shadow::provide(THREADS_AFTER);
+    }
+    kernel::confine(true);
 }
 
-/// The process was not confined after all.
-pub fn thaw() {
-    FROZEN.store(false, Release);
+/// The program may install a filter of system calls at any time, unnoticed.
+pub fn expect_filter(arena: Arena) {
+    if kernel::is_confined() {
+        return;
+    }
+    confine(arena);
+    arena.control().frozen[Frozen::Unseen as usize].fetch_add(1, Relaxed);
+}
+
+/// Makes no system call any more if the session has seen a filter that was not noticed here.
+fn obey(control: &Control) {
+    if control.filter_seen.load(Relaxed) != 0 && !kernel::is_confined() {
+        code_state::set_frozen(true);
+        kernel::confine_at_once();
+    }
 }
 
 fn plan_of(arena: Arena) -> Plan<'static> {
@@ -343,6 +377,6 @@ fn note(process: &Process, probe: &Probe, callee: u64) {
         let seen = module.map_or(u64::MAX, |module| {
             (module.index as u64) << 48 | callee.wrapping_sub(module.bias)
         });
-        evenkeel_patch::patcher::note_callee(probe, seen);
+        evenkeel_patch::discovery::note_callee(probe, seen);
     }
 }

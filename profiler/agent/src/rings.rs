@@ -8,11 +8,11 @@ use evenkeel_patch::kernel;
 use evenkeel_wire::arch::order::publish;
 use evenkeel_wire::now_ticks;
 use evenkeel_wire::ring::{RECORDS_AT, RING_BYTES, RING_SLACK_BYTES, lap_bit};
-use evenkeel_wire::{Event, Record, RingHeader, RingState, Stamp};
+use evenkeel_wire::{Event, Kind, Marker, Record, RingHeader, RingState, Stamp};
 
 use crate::arena::Arena;
-use crate::confinement;
 use crate::labels::Found;
+use crate::threads;
 
 /// Where records go that nobody wants: its limit is zero, so all are dropped.
 struct Scratch(RingHeader);
@@ -85,7 +85,7 @@ fn claim_in(arena: Arena, state: RingState) -> Option<*mut RingHeader> {
                 .is_ok()
         {
             header.pid.store(kernel::process_id() as u32, Relaxed);
-            header.tid.store(confinement::thread_id() as u32, Relaxed);
+            header.tid.store(threads::thread_id() as u32, Relaxed);
             header.state.store(RingState::Live as u32, Release);
             return Some(ring);
         }
@@ -150,6 +150,25 @@ pub fn begin(thread: &mut Thread, stamp: Stamp, label: &Found) -> bool {
         put(thread.ring, position + 16 * i as u64, label.record(i - 1));
     }
     put(thread.ring, position, Record::begin(now_ticks(), stamp));
+    true
+}
+
+/// Writes the class of the interval that is open on the thread: an [`Event::Class`] with key 0, whose text is copied from where it
+/// lies, as for [`begin`]. False, and nothing written, when the ring is full.
+pub fn classify(thread: &mut Thread, label: &Found) -> bool {
+    // SAFETY: rings stay mapped.
+    let header = unsafe { &*thread.ring };
+    let count = 2 + label.records();
+    if !has_room(header, count, 0) {
+        return false;
+    }
+    let position = counter::add(&header.position, 16 * count as u64);
+    for at in 2..count {
+        put(thread.ring, position + 16 * at as u64, label.record(at - 2));
+    }
+    let interval = Record::marker(Marker::Object, 0, Kind::Interval as u64);
+    put(thread.ring, position + 16, interval);
+    put(thread.ring, position, Record::marker(Marker::Class, 0, 0));
     true
 }
 

@@ -1,11 +1,18 @@
 //! The end of threads, and `fork`.
 
-use core::ffi::c_void;
+use core::ffi::{c_int, c_void};
 use core::ptr;
 use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering::*};
 
 use evenkeel_patch::shadow::Shadow;
-use evenkeel_patch::thread;
+use evenkeel_patch::{kernel, thread};
+
+use crate::next::next;
+
+next! {
+    fn real_lock = pthread_mutex_lock(mutex: *mut libc::pthread_mutex_t) -> c_int;
+    fn real_unlock = pthread_mutex_unlock(mutex: *mut libc::pthread_mutex_t) -> c_int;
+}
 
 /// What is to be done when a thread ends and when the process forks.
 pub struct Handlers {
@@ -127,5 +134,24 @@ extern "C" fn after_fork_in_child() {
     set_here();
     if let Some(handlers) = handlers() {
         (handlers.after_fork_in_child)();
+    }
+}
+
+/// The calling thread. Without asking the kernel where that is out of the question: a mutex of glibc knows who holds it.
+pub fn thread_id() -> i32 {
+    if !kernel::is_confined() {
+        // SAFETY: no arguments.
+        return unsafe { libc::syscall(libc::SYS_gettid) as i32 };
+    }
+    /// Where `__owner` lies in glibc's mutex (bits/struct_mutex.h).
+    const OWNER_AT: usize = 8;
+    let mut mutex = libc::PTHREAD_MUTEX_INITIALIZER;
+    let at = &raw mut mutex;
+    // SAFETY: a mutex of this function's own, which nobody else contends for.
+    unsafe {
+        real_lock(at);
+        let owner = at.cast::<u8>().add(OWNER_AT).cast::<i32>().read_volatile();
+        real_unlock(at);
+        owner
     }
 }

@@ -6,7 +6,7 @@ use evenkeel_wire::{Mode, ModuleState, now_ticks};
 
 use crate::arena::Arena;
 
-/// How often a waiting process looks for its verdict.
+/// How often a waiting process looks for what it waits for.
 const NAP_NS: i64 = 200_000;
 
 /// Whether the session is over: it says so, or its lease has run out.
@@ -28,12 +28,17 @@ pub fn verdict(arena: Arena, index: usize, naps: u32) -> u32 {
         if is_over(arena, now_ticks()) {
             break;
         }
-        let nap = libc::timespec {
-            tv_sec: 0,
-            tv_nsec: NAP_NS,
-        };
-        // SAFETY: a duration of our own.
-        unsafe { libc::nanosleep(&nap, core::ptr::null_mut()) };
+        nap();
     }
     ModuleState::Ignored as u32
+}
+
+/// Two tenths of a millisecond.
+pub fn nap() {
+    let nap = libc::timespec {
+        tv_sec: 0,
+        tv_nsec: NAP_NS,
+    };
+    // SAFETY: a duration of our own.
+    unsafe { libc::nanosleep(&nap, core::ptr::null_mut()) };
 }

@@ -1,5 +1,6 @@
 //! The agent in a process: found there or loaded, and called.
 
+use std::collections::HashSet;
 use std::fs::File;
 use std::io::{self, Write};
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd};
@@ -232,28 +233,44 @@ fn attach(
         1 => return Err("the agent cannot map the session's memory; check the process' limits (ulimit -v, cgroup)".to_owned()),
         2 => return Err("its code may not be changed any more (a filter of system calls, or PR_SET_MDWE)".to_owned()),
         3 => return Err("another evenkeel is at work in it; end that one first".to_owned()),
+        4 => return Err("a thread of it has been forking or changing hooks for two seconds; try again".to_owned()),
         other => return Err(format!("the agent answered {other}")),
     }
     unblock_traps(visit, target);
     visit.call(base + agent.poll, [0; 6]).map(|_| ())
 }
 
-/// The kernel ends a process that meets a breakpoint with SIGTRAP blocked.
+/// The kernel ends a process that meets a breakpoint with SIGTRAP blocked. A thread that is made meanwhile by one whose mask is still
+/// the old one inherits that, so the threads are gone through until no other is met.
 fn unblock_traps(visit: &mut Visit<'_>, target: &Target) {
+    const PASSES_MAX: usize = 8;
     visit.unblock(libc::SIGTRAP);
-    let others = process::threads(target.pid).unwrap_or_default();
-    for tid in others.into_iter().filter(|&tid| tid != visit.tid()) {
-        let blocked =
-            process::status(tid, "SigBlk").and_then(|text| u64::from_str_radix(&text, 16).ok());
-        if blocked.is_none_or(|mask| mask & bit(libc::SIGTRAP) == 0) {
-            continue;
+    let mut done = HashSet::from([visit.tid()]);
+    for _ in 0..PASSES_MAX {
+        let threads = process::threads(target.pid).unwrap_or_default();
+        let others = threads.into_iter().filter(|tid| !done.contains(tid));
+        let blocked: Vec<i32> = others
+            .filter(|&tid| may_block(tid, libc::SIGTRAP))
+            .collect();
+        if blocked.is_empty() {
+            return;
         }
-        if let Ok(Some(thread)) = Tracee::stop(tid)
-            && let Ok(mask) = thread.mask()
-        {
-            let _ = thread.set_mask(mask & !bit(libc::SIGTRAP));
+        for &tid in &blocked {
+            if let Ok(Some(thread)) = Tracee::stop(tid)
+                && let Ok(mask) = thread.mask()
+            {
+                let _ = thread.set_mask(mask & !bit(libc::SIGTRAP));
+            }
         }
+        done.extend(blocked);
     }
+}
+
+/// Whether a thread blocks a signal, or may do so once it returns from where it waits.
+fn may_block(tid: i32, signal: i32) -> bool {
+    let blocked =
+        process::status(tid, "SigBlk").and_then(|text| u64::from_str_radix(&text, 16).ok());
+    blocked.is_none_or(|mask| mask & bit(signal) != 0) || process::waits_with_another_mask(tid)
 }
 
 /// Loads the agent from a descriptor of the process. Its address.
@@ -316,15 +333,15 @@ fn refusal_of_loader(message: &str) -> String {
 }
 
 /// A process that is about to be visited.
-struct Target {
+pub(crate) struct Target {
     pid: i32,
     mappings: Vec<Mapping>,
     files: Vec<Mapped>,
-    memory: Memory,
+    pub(crate) memory: Memory,
 }
 
 impl Target {
-    fn open(pid: i32) -> Result<Target, Refused> {
+    pub(crate) fn open(pid: i32) -> Result<Target, Refused> {
         let mappings = process::mappings(pid).map_err(|_| not_permitted(pid))?;
         let memory = Memory::open(pid).map_err(|_| not_permitted(pid))?;
         let files = Mapped::all(pid, &mappings);
@@ -347,7 +364,7 @@ impl Target {
         of_c_library.filter_map(|file| file.function(name)).next()
     }
 
-    fn functions(&self) -> Result<Functions, Refused> {
+    pub(crate) fn functions(&self) -> Result<Functions, Refused> {
         let leave = self
             .files
             .iter()

@@ -18,8 +18,9 @@
 //! ```
 //!
 //! **If this process dies in the middle**, the thread runs to the end of the function it was sent to, returns into the frame on its
-//! stack, and the kernel restores everything from there: registers, vector registers, signal mask. Only a system call that was
-//! interrupted and cannot be restarted by anybody but the kernel then ends with EINTR.
+//! stack, and the kernel restores everything from there: registers, vector registers, signal mask. A system call that was
+//! interrupted is made again, its time, if it has a limit, from the beginning; only what the kernel had ended already (`epoll_wait`) ends
+//! with EINTR.
 
 mod agent;
 #[cfg_attr(target_arch = "x86_64", path = "x86_64/mod.rs")]

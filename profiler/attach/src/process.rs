@@ -69,6 +69,30 @@ pub fn status(pid: i32, name: &str) -> Option<String> {
     Some(line.trim().to_owned())
 }
 
+/// Whether a thread waits in a system call that puts another signal mask in place of its own for as long as it waits: the kernel does
+/// not show which the own one is.
+pub fn waits_with_another_mask(tid: i32) -> bool {
+    /// The calls, and which of their arguments is the mask.
+    const CALLS: [(i64, usize); 5] = [
+        (libc::SYS_rt_sigsuspend, 0),
+        (libc::SYS_ppoll, 3),
+        (libc::SYS_epoll_pwait, 4),
+        (libc::SYS_epoll_pwait2, 4),
+        (libc::SYS_pselect6, 5),
+    ];
+    // The number and the arguments (proc(5)); "running" outside of system calls.
+    let text = fs::read_to_string(format!("/proc/{tid}/syscall")).unwrap_or_default();
+    let mut words = text.split_whitespace();
+    let number = words.next().and_then(|word| word.parse().ok());
+    CALLS.iter().any(|&(call, argument)| {
+        Some(call) == number
+            && words
+                .clone()
+                .nth(argument)
+                .is_some_and(|word| word != "0x0")
+    })
+}
+
 /// The command's name, as `ps` shows it.
 pub fn name(pid: i32) -> Option<String> {
     let text = fs::read_to_string(format!("/proc/{pid}/comm")).ok()?;

@@ -14,6 +14,8 @@ const STOP_LIMIT: Duration = Duration::from_millis(200);
 /// Looks at a thread that are made at once, before the processor is left to others in between.
 const LOOKS: u32 = 200;
 const NAP: Duration = Duration::from_micros(20);
+/// What a nap counts for at most.
+const LONGEST_NAP: Duration = Duration::from_millis(10);
 /// The regset of all vector registers (`NT_X86_XSTATE`).
 const VECTORS: usize = 0x202;
 const VECTORS_MAX: usize = 16 << 10;
@@ -155,7 +157,7 @@ impl Tracee {
 
     /// Waits until it stops.
     pub fn wait(&mut self, limit: Duration) -> Stop {
-        let began = Instant::now();
+        let mut left = limit;
         for look in 0.. {
             let mut status = 0;
             // SAFETY: a status word of ours.
@@ -169,10 +171,13 @@ impl Tracee {
                 return Stop::Gone;
             }
             if look > LOOKS {
-                if began.elapsed() > limit {
+                if left.is_zero() {
                     return Stop::Late;
                 }
+                let began = Instant::now();
                 std::thread::sleep(NAP);
+                // Where we did not get the processor, or the whole machine stood still, the thread may not have, either.
+                left = left.saturating_sub(began.elapsed().min(LONGEST_NAP));
             }
         }
         unreachable!("the loop has no end")

@@ -31,13 +31,14 @@ const OWN_SIGNALS: [i32; 6] = [
 /// stops for it, and if nobody traces it any more, nothing comes of it.
 const HARMLESS: [i32; 4] = [libc::SIGURG, libc::SIGWINCH, libc::SIGCONT, libc::SIGCHLD];
 
-/// One that the process does not handle.
-fn harmless(pid: i32) -> Option<i32> {
+/// One that the process does not handle and the thread, whose `mask` this is, does not block: a program that blocks one waits for it by
+/// signalfd(2) or sigwait(3), as PostgreSQL for SIGURG, and must not lose it.
+fn harmless(pid: i32, mask: u64) -> Option<i32> {
     let caught = crate::process::status(pid, "SigCgt")?;
     let caught = u64::from_str_radix(&caught, 16).ok()?;
     HARMLESS
         .into_iter()
-        .find(|&signal| caught & bit(signal) == 0)
+        .find(|&signal| (caught | mask) & bit(signal) == 0)
 }
 
 /// The bit of a signal in a mask.
@@ -92,14 +93,7 @@ impl<'a> Visit<'a> {
             |error: std::io::Error| format!("its thread cannot be stopped any longer ({error})");
         let vectors = tracee.vectors().map_err(said)?;
         let mask = tracee.mask().map_err(said)?;
-        let own = OWN_SIGNALS
-            .into_iter()
-            .map(bit)
-            .fold(0, |all, one| all | one);
-        let signal = harmless(tracee.tid);
-        tracee
-            .set_mask(!own & !signal.map_or(0, bit))
-            .map_err(said)?;
+        let signal = harmless(tracee.tid, mask);
         let mut visit = Visit {
             tracee,
             memory,
@@ -238,8 +232,10 @@ impl<'a> Visit<'a> {
             .calling(function, arguments, slot)
             .write(self.tracee.tid)
             .map_err(gone)?;
-        let told = self.signal.filter(|_| returns_to == self.area);
-        let how = if told.is_some() {
+        // After that: now the thread gets its own back at the end in any case, also if we are killed.
+        self.block_signals().map_err(gone)?;
+        let expected = self.signal.filter(|_| returns_to == self.area);
+        let how = if expected.is_some() {
             libc::PTRACE_CONT
         } else {
             libc::PTRACE_SYSCALL
@@ -248,16 +244,16 @@ impl<'a> Visit<'a> {
             self.tracee.go(how, 0).map_err(gone)?;
             match self.tracee.wait(CALL_LIMIT) {
                 // Somebody else may have sent the same, to which the process does nothing.
-                Stop::Signal(signal) if Some(signal) == told => {
+                Stop::Signal(signal) if Some(signal) == self.signal => {
                     let registers = Registers::read(self.tracee.tid).map_err(gone)?;
-                    if registers.sp() == slot + 8 {
+                    if expected.is_some() && registers.sp() == slot + 8 {
                         return Ok(());
                     }
                 }
                 Stop::SystemCall => {
                     let registers = Registers::read(self.tracee.tid).map_err(gone)?;
                     if registers.leaves_frame(slot) {
-                        return self.skip_system_call(&registers).map_err(gone);
+                        return self.postpone_system_call(&registers).map_err(gone);
                     }
                 }
                 Stop::Asked => {}
@@ -281,8 +277,15 @@ impl<'a> Visit<'a> {
         }
     }
 
-    fn skip_system_call(&mut self, registers: &Registers) -> std::io::Result<()> {
-        registers.without_system_call().write(self.tracee.tid)?;
+    /// Blocks all signals but those that tell us something.
+    fn block_signals(&self) -> std::io::Result<()> {
+        let wanted = OWN_SIGNALS.into_iter().chain(self.signal);
+        let wanted = wanted.map(bit).fold(0, |all, one| all | one);
+        self.tracee.set_mask(!wanted)
+    }
+
+    fn postpone_system_call(&mut self, registers: &Registers) -> std::io::Result<()> {
+        registers.postponed_system_call().write(self.tracee.tid)?;
         self.tracee.go(libc::PTRACE_SYSCALL, 0)?;
         match self.tracee.wait(CALL_LIMIT) {
             Stop::SystemCall => Ok(()),
@@ -308,16 +311,17 @@ impl<'a> Visit<'a> {
             let _ = self.call_on_own_stack(self.functions.syscall, arguments);
         }
         // It stops once more before it executes anything: only there the kernel looks whether the system call that was
-        // interrupted is to be made again.
+        // interrupted is to be made again. Should it not stop in time, it leaves the frame, which has all of this, by itself.
         let tid = self.tracee.tid;
         let restored = self
             .tracee
             .interrupt()
             .and_then(|()| self.tracee.go(libc::PTRACE_CONT, 0));
         if restored.is_ok() && self.tracee.wait(CALL_LIMIT) == Stop::Asked {
-            let _ = self.original.write(tid);
+            // The registers last: until then it gets the rest by leaving the frame.
             let _ = self.tracee.set_vectors(&self.vectors);
             let _ = self.tracee.set_mask(self.mask);
+            let _ = self.original.write(tid);
         }
     }
 }
@@ -325,5 +329,84 @@ impl<'a> Visit<'a> {
 impl Drop for Visit<'_> {
     fn drop(&mut self) {
         self.give_back();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::error::Error;
+    use std::sync::atomic::{AtomicU64, Ordering};
+
+    use super::*;
+    use crate::agent::Target;
+
+    /// Until then a thread that is left has gone on, on the slowest machine.
+    const PATIENCE: Duration = Duration::from_secs(60);
+
+    /// What two processes share: the number of the one that is visited, and how far it has counted.
+    struct Counting {
+        pid: AtomicU64,
+        count: AtomicU64,
+    }
+
+    fn shared() -> &'static Counting {
+        let rights = libc::PROT_READ | libc::PROT_WRITE;
+        let flags = libc::MAP_SHARED | libc::MAP_ANONYMOUS;
+        // SAFETY: a fresh page of zeros, which is a valid `Counting` and stays for as long as the process.
+        unsafe {
+            let page = libc::mmap(std::ptr::null_mut(), PAGE as usize, rights, flags, -1, 0);
+            assert_ne!(page, libc::MAP_FAILED);
+            &*page.cast()
+        }
+    }
+
+    /// Visits a child of its own and is killed between two calls.
+    fn visit_and_die(counting: &Counting) -> Result<(), Box<dyn Error>> {
+        // SAFETY: the child counts and nothing else.
+        let pid = unsafe { libc::fork() };
+        if pid == 0 {
+            loop {
+                counting.count.fetch_add(1, Ordering::SeqCst);
+            }
+        }
+        counting.pid.store(pid as u64, Ordering::SeqCst);
+        let target = Target::open(pid)?;
+        let functions = target.functions()?;
+        let since = Instant::now();
+        let tracee = Tracee::stop(pid)?.ok_or("it does not stop")?;
+        let original = Registers::read(pid)?;
+        let mut visit = Visit::begin(tracee, original, &target.memory, functions, since)?;
+        let arguments = [libc::SYS_getppid as u64, 0, PAGE, 0, 0, 0];
+        visit.call_on_own_stack(functions.syscall, arguments)?;
+        // SAFETY: the end of this process.
+        unsafe { libc::kill(libc::getpid(), libc::SIGKILL) };
+        Ok(())
+    }
+
+    /// Nothing is left on the way that the program would stumble over.
+    #[test]
+    fn a_thread_goes_on_when_its_visitor_is_killed() {
+        let counting = shared();
+        // SAFETY: the child ends by itself, whatever comes.
+        let visitor = unsafe { libc::fork() };
+        if visitor == 0 {
+            let failed = visit_and_die(counting);
+            eprintln!("{failed:?}");
+            // SAFETY: without what the tests would do at their end.
+            unsafe { libc::_exit(3) };
+        }
+        let mut status = 0;
+        // SAFETY: a child of ours, and a status word.
+        assert_eq!(unsafe { libc::waitpid(visitor, &mut status, 0) }, visitor);
+        assert!(libc::WIFSIGNALED(status), "it was not killed: {status}");
+        let before = counting.count.load(Ordering::SeqCst);
+        let began = Instant::now();
+        while counting.count.load(Ordering::SeqCst) == before && began.elapsed() < PATIENCE {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        let after = counting.count.load(Ordering::SeqCst);
+        // SAFETY: the process that was made for this.
+        unsafe { libc::kill(counting.pid.load(Ordering::SeqCst) as i32, libc::SIGKILL) };
+        assert_ne!(after, before, "it does not count any more");
     }
 }

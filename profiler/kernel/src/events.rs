@@ -38,7 +38,7 @@ pub enum Watched {
 pub struct KernelEvents {
     /// Context switches and major page faults, a buffer a processor.
     switches: Vec<Ring>,
-    /// Tracepoints, a buffer a processor; none where they are not told.
+    /// Tracepoints, a buffer a processor; none where they may not be read.
     traces: Vec<Ring>,
     tracepoints: Option<Tracepoints>,
     /// Read but not handed on: others may still come that are older.
@@ -136,7 +136,7 @@ fn event() -> perf_event_attr {
     attributes
 }
 
-/// Context switches: told of by an event that counts nothing.
+/// Context switches: records of an event that counts nothing.
 fn switch_event() -> perf_event_attr {
     let mut attributes = event();
     attributes.type_ = bindings::PERF_TYPE_SOFTWARE;
@@ -147,7 +147,7 @@ fn switch_event() -> perf_event_attr {
     attributes
 }
 
-/// Major page faults; those that strike while the kernel copies from or to the target, too, where that may be told.
+/// Major page faults; those that strike while the kernel copies from or to the target, too, where that may be read.
 fn open_faults(whom: Watched, processor: i32) -> io::Result<OwnedFd> {
     let mut attributes = event();
     attributes.type_ = bindings::PERF_TYPE_SOFTWARE;

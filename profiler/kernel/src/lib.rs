@@ -10,9 +10,9 @@
 //! spans        switches into spans: this thread, from then to then, and why
 //! ```
 //!
-//! Context switches and major page faults are told to everybody about their own processes. Who woke a thread
+//! Everybody may read the context switches and major page faults of their own processes. Who woke a thread
 //! (`sched:sched_waking`), and whether it slept so that no signal could wake it, as one does for a device (`sched:sched_switch`), is
-//! told to root outside of containers; without that, [`KernelEvents::sees_wakers`] is false and nothing else is lost.
+//! for root outside of containers; without that, [`KernelEvents::sees_wakers`] is false and nothing else is lost.
 
 mod clock;
 mod events;

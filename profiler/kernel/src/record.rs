@@ -27,7 +27,7 @@ pub enum What {
     },
     /// The thread got a processor.
     SwitchedIn,
-    /// The thread was made ready to run while a thread of the target ran. Wakes by others are not told.
+    /// The thread was made ready to run while a thread of the target ran. Wake-ups by others are not reported.
     Woken {
         /// The thread that did it; 0: an interrupt that struck it, that is, a device or a timer.
         by_tid: u32,

@@ -28,13 +28,13 @@ pub struct Span {
     pub tid: u32,
     /// Since when, ticks.
     pub start: u64,
-    /// When it was made ready to run, ticks: `start` if it was preempted; `end` if nobody told.
+    /// When it was made ready to run, ticks: `start` if it was preempted; `end` if that was not reported.
     pub ready: u64,
     /// Until when, ticks.
     pub end: u64,
     /// Why.
     pub cause: Cause,
-    /// Who made it ready: a thread of the target, 0 for a device or timer; `None`: preempted, or nobody told.
+    /// Who made it ready: a thread of the target, 0 for a device or timer; `None`: preempted, or not reported.
     pub by_tid: Option<u32>,
 }
 

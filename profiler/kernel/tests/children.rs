@@ -4,7 +4,7 @@
 use evenkeel_wire::now_ticks;
 use std::collections::BTreeSet;
 use std::process::{Child, Command, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use evenkeel_kernel::{Cause, KernelEvents, Span, Spans, Watched};
 
@@ -52,22 +52,21 @@ fn spans_until_the_end(mut events: KernelEvents, children: &mut [Child]) -> Vec<
 #[test]
 fn a_sleep_is_a_wait_for_a_timer() {
     let Some(events) = watch() else { return };
-    let before = now_ticks();
+    let (begun, before) = (Instant::now(), now_ticks());
     let mut sleep = Command::new("sleep").arg("0.05").spawn().expect("sleep");
     let tid = sleep.id();
     let spans = spans_until_the_end(events, std::slice::from_mut(&mut sleep));
     let after = now_ticks();
+    let ticks_per_s = (after - before) as f64 / begun.elapsed().as_secs_f64();
     let longest = spans
         .iter()
         .filter(|span| span.tid == tid && span.cause == Cause::Blocked)
         .max_by_key(|span| span.end - span.start)
         .expect("it slept");
     assert!(before < longest.start && longest.start < longest.end && longest.end < after);
-    // Of the whole time, which is over 50 ms, nearly all: more than half wherever the machine is busy.
-    assert!(
-        2 * (longest.end - longest.start) > (after - before) / 2,
-        "{longest:?}"
-    );
+    // All of the 50 ms but for what the thread ran, or was preempted, on its way to sleep.
+    let slept_s = (longest.end - longest.start) as f64 / ticks_per_s;
+    assert!(slept_s > 0.025, "{longest:?}");
     // No thread of the target did it; the timer's interrupt may have struck while one ran.
     assert!(matches!(longest.by_tid, None | Some(0)), "{longest:?}");
 }
@@ -97,12 +96,12 @@ fn spinners_on_one_processor_are_preempted() {
     }
 }
 
-/// One end of a pipe waits for the other: where wakers are told, it is the writer.
+/// One end of a pipe waits for the other: where wakers may be read, it is the writer.
 #[test]
 fn a_reader_is_woken_by_the_writer() {
     let Some(events) = watch() else { return };
     if !events.sees_wakers() {
-        eprintln!("left out: wakers are told to root only");
+        eprintln!("left out: only root may read wakers");
         return;
     }
     let mut children = [shell("(sleep 0.05; echo x) | cat")];
@@ -185,7 +184,7 @@ fn major_faults() -> i64 {
 fn a_disk_is_told_from_a_pause() {
     let Some(events) = watch() else { return };
     if !events.sees_wakers() {
-        eprintln!("left out: how threads sleep is told to root only");
+        eprintln!("left out: only root may read how threads sleep");
         return;
     }
     let path = format!(

@@ -7,7 +7,7 @@ use crate::arch::jump::Targets;
 use crate::arch::stubs::Boundaries;
 use crate::arch::trampoline::Hook;
 use crate::kept::Made;
-use crate::patcher::LoadedModule;
+use crate::module::LoadedModule;
 use crate::region::{Part, Region};
 
 /// What the trampoline of a probe must know; `body` is where an entry's displaced instructions run, 0 otherwise.

@@ -56,7 +56,7 @@ impl Kept {
         let protection = libc::PROT_READ | libc::PROT_WRITE;
         let bytes = SLOTS * size_of::<Slot>();
         // SAFETY: fresh anonymous memory; zero is a free slot.
-        let table = unsafe { libc::mmap(away() as *mut _, bytes, protection, flags, -1, 0) };
+        let table = unsafe { libc::mmap(away(bytes) as *mut _, bytes, protection, flags, -1, 0) };
         if table != libc::MAP_FAILED {
             self.slots = table.cast();
         }

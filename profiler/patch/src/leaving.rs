@@ -16,16 +16,8 @@ use evenkeel_wire::ring::{RECORDS_AT, RING_BYTES, lap_bit};
 use evenkeel_wire::{Record, now_ticks};
 
 use crate::arch::{counter, trampoline};
-use crate::thread::{Frame, Thread};
-
-/// How it is known that a call was left.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Left {
-    /// What left it said so.
-    Seen,
-    /// Its frame was found stale.
-    Noticed,
-}
+use crate::frame::{Frame, Left};
+use crate::thread::Thread;
 
 impl Thread {
     /// The unwinder, which runs at `here` on the stack, has left the call of the trampoline whose own call returns to `after`, and

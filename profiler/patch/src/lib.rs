@@ -9,6 +9,8 @@
 //! plan (wire)  >  Patcher        which probes to change, where trampolines lie
 //!                   region       memory within two gigabytes of a module
 //!                   hook         the code of one probe
+//!                   index        which probe a breakpoint belongs to
+//!                   discovery    whom calls through pointers call
 //!                   kept         trampolines of sessions that are over, for the next
 //!                   trampoline   code of one hook                          (arch)
 //!                   flip         changing instructions under running threads (arch)
@@ -29,14 +31,21 @@
 #[cfg_attr(target_arch = "aarch64", path = "aarch64/mod.rs")]
 pub mod arch;
 mod code;
+pub mod discovery;
+pub mod frame;
 mod hook;
+mod index;
 mod kept;
 pub mod kernel;
 pub mod leaving;
+mod module;
 pub mod patcher;
 pub mod region;
 pub mod shadow;
+mod table;
 pub mod thread;
 
-pub use patcher::{LoadedModule, Patcher, Plan};
-pub use thread::{Frame, Thread};
+pub use frame::Frame;
+pub use module::LoadedModule;
+pub use patcher::{Patcher, Plan};
+pub use thread::Thread;

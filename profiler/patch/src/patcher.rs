@@ -5,7 +5,7 @@
 //! complete before its address appears in the index.
 
 use core::ptr;
-use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::*};
+use core::sync::atomic::Ordering::*;
 
 use evenkeel_wire::arch::SUPPORTED;
 use evenkeel_wire::arch::code::JUMP_BYTES;
@@ -17,30 +17,16 @@ use crate::arch::stubs::Boundaries;
 use crate::arch::trap;
 use crate::code;
 use crate::hook::{form_of, hook_of, make, rename};
+use crate::index::SiteIndex;
 use crate::kept::{Kept, identity};
 use crate::kernel;
-use crate::region::{Region, away};
+use crate::module::LoadedModule;
+use crate::region::Region;
+use crate::table;
 
 /// Modules with hooks in one process.
 const REGIONS_MAX: usize = 64;
 const BATCH_MAX: usize = 512;
-/// Slots of the address index: a power of two, twice what the largest plan needs.
-const INDEX_SLOTS: usize = 1 << 20;
-/// Slots looked at for one address.
-const STEPS_MAX: usize = 4096;
-
-/// A module as this process has it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct LoadedModule {
-    /// Its index in the arena's table.
-    pub index: u32,
-    /// What to add to addresses of its file.
-    pub bias: u64,
-    /// Its code: `low .. high`, in this process.
-    pub low: u64,
-    /// See `low`.
-    pub high: u64,
-}
 
 /// The plan, as it lies in the arena.
 #[derive(Clone, Copy)]
@@ -81,7 +67,7 @@ impl Patched {
 /// See the module's head.
 pub struct Patcher {
     patched: *mut Patched,
-    index: *mut AtomicU32,
+    index: SiteIndex,
     kept: Kept,
     regions: [*mut Region; REGIONS_MAX],
     regions_len: usize,
@@ -115,7 +101,7 @@ impl Patcher {
         };
         Patcher {
             patched: ptr::null_mut(),
-            index: ptr::null_mut(),
+            index: SiteIndex::new(),
             kept: Kept::new(),
             regions: [ptr::null_mut(); REGIONS_MAX],
             regions_len: 0,
@@ -133,27 +119,11 @@ impl Patcher {
         self.boundaries = Some(boundaries);
         self.after_fork();
         self.barrier = flip::register_barrier();
-        let zeroed = |bytes: usize| {
-            let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
-            // SAFETY: fresh anonymous memory.
-            unsafe {
-                libc::mmap(
-                    away() as *mut _,
-                    bytes,
-                    libc::PROT_READ | libc::PROT_WRITE,
-                    flags,
-                    -1,
-                    0,
-                )
-            }
-        };
-        let patched = zeroed(PROBES_MAX * size_of::<Patched>());
-        let index = zeroed(INDEX_SLOTS * size_of::<AtomicU32>());
-        if patched == libc::MAP_FAILED || index == libc::MAP_FAILED {
+        let patched = table::map(PROBES_MAX * size_of::<Patched>());
+        if patched.is_null() || !self.index.prepare() {
             return false;
         }
         self.patched = patched.cast();
-        self.index = index.cast();
         self.kept.prepare();
         true
     }
@@ -161,14 +131,9 @@ impl Patcher {
     /// For another session, whose plan has other probes: nothing is patched. Trampolines stay, since threads may be inside, and are
     /// taken again for the same sites.
     pub fn renew(&mut self) {
-        let zero = |table: *mut libc::c_void, bytes: usize| {
-            if !table.is_null() {
-                // SAFETY: private anonymous memory of ours reads as zeros afterwards.
-                unsafe { libc::madvise(table, bytes, libc::MADV_DONTNEED) };
-            }
-        };
-        zero(self.patched.cast(), PROBES_MAX * size_of::<Patched>());
-        zero(self.index.cast(), INDEX_SLOTS * size_of::<AtomicU32>());
+        // SAFETY: the table that `prepare` made, if it did.
+        unsafe { table::clear(self.patched.cast(), PROBES_MAX * size_of::<Patched>()) };
+        self.index.clear();
         self.batch_len = 0;
         self.after_fork();
     }
@@ -398,7 +363,7 @@ impl Patcher {
         if !unsafe { code::set_writable(address, address + span as u64, true) } {
             return Err(Refusal::NotWritable);
         }
-        if !self.index_site(id, address, boundaries) {
+        if !self.index.insert(id, address, boundaries) {
             return Err(Refusal::NoNearMemory);
         }
         Ok(Change {
@@ -475,51 +440,6 @@ impl Patcher {
         Some(region)
     }
 
-    /// Makes every boundary of a site findable by trap handlers. False when there is no room, which only a library that
-    /// was loaded at thousands of addresses can bring about.
-    fn index_site(&self, id: u32, address: u64, boundaries: u32) -> bool {
-        (0..JUMP_BYTES as u64)
-            .filter(|offset| boundaries >> offset & 1 == 1)
-            .all(|offset| {
-                let key = id << 3 | offset as u32 | 1 << 31;
-                (0..STEPS_MAX).any(|step| {
-                    // SAFETY: below INDEX_SLOTS.
-                    let entry = unsafe {
-                        &*self
-                            .index
-                            .add((hash(address + offset) + step) % INDEX_SLOTS)
-                    };
-                    let present = entry.load(Relaxed);
-                    if present == 0 {
-                        entry.store(key, Release);
-                    }
-                    present == 0 || present == key
-                })
-            })
-    }
-
-    /// The probe with a boundary at `address`, if there is one. For trap handlers.
-    fn find(&self, address: u64) -> Option<u32> {
-        if self.index.is_null() {
-            return None;
-        }
-        for step in 0..STEPS_MAX {
-            // SAFETY: below INDEX_SLOTS.
-            let present =
-                unsafe { (*self.index.add((hash(address) + step) % INDEX_SLOTS)).load(Acquire) };
-            if present == 0 {
-                return None;
-            }
-            let id = (present & 0x7fff_ffff) >> 3;
-            // SAFETY: ids in the index are in the table.
-            let patched = unsafe { &*self.patched.add(id as usize) };
-            if patched.address + (present & 7) as u64 == address {
-                return Some(id);
-            }
-        }
-        None
-    }
-
     /// A thread has executed a breakpoint. If it is one of the plan's, the thread goes on as if the original instruction
     /// had been executed, and the callee is reported with its probe if it was a call.
     ///
@@ -530,7 +450,10 @@ impl Patcher {
         plan: &Plan<'a>,
         context: &mut libc::ucontext_t,
     ) -> Option<(&'a Probe, Option<u64>)> {
-        let id = self.find(trap::breakpoint_address(context))?;
+        let id = self.index.find(trap::breakpoint_address(context), |id| {
+            // SAFETY: ids in the index are in the table.
+            unsafe { (*self.patched.add(id as usize)).address }
+        })?;
         let probe = plan.probes.get(id as usize)?;
         // SAFETY: ids in the index are in the table.
         let patched = unsafe { &*self.patched.add(id as usize) };
@@ -552,21 +475,6 @@ impl Patcher {
     }
 }
 
-/// Remembers a callee of a probe that is being discovered.
-pub fn note_callee(probe: &Probe, callee: u64) {
-    if probe.wanted.load(Relaxed) != Wanted::Discover as u32 {
-        return;
-    }
-    for slot in &probe.seen {
-        let seen: &AtomicU64 = slot;
-        match seen.compare_exchange(0, callee, Relaxed, Relaxed) {
-            Ok(_) => return,
-            Err(present) if present == callee => return,
-            Err(_) => {}
-        }
-    }
-}
-
 /// Whether a hooked site holds the file's code: its module was unloaded, and loaded again at the same address.
 fn is_pristine(patched: &Patched, probe: &Probe) -> bool {
     let span = if probe.form == Form::Entry as u8 {
@@ -579,9 +487,3 @@ fn is_pristine(patched: &Patched, probe: &Probe) -> bool {
     let code = unsafe { core::slice::from_raw_parts(patched.address as *const u8, span) };
     patched.now != Wanted::Off as u32 && code == &probe.bytes[..span]
 }
-
-fn hash(address: u64) -> usize {
-    (address.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 44) as usize % INDEX_SLOTS
-}
-
-const _: () = assert!(PROBES_MAX << 3 < 1 << 31 && INDEX_SLOTS > 2 * PROBES_MAX);

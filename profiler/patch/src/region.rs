@@ -24,9 +24,11 @@ const STEP_BYTES: u64 = 64 << 10;
 /// See [`away`].
 static AWAY: AtomicUsize = AtomicUsize::new(0x1000_0000_0000);
 
-/// Where large tables are mapped if nothing is there: address space near modules is for trampolines and jump pads.
-pub fn away() -> usize {
-    AWAY.load(Relaxed)
+/// Where a large table of so many bytes is mapped if nothing is there, another place each time (the kernel puts what would overlap
+/// beside libraries): address space near modules is for trampolines and jump pads.
+pub fn away(bytes: usize) -> usize {
+    let next = |at: usize| (at != 0).then(|| at + bytes.next_multiple_of(PAGE as usize));
+    AWAY.fetch_update(Relaxed, Relaxed, next).unwrap_or(0)
 }
 
 /// Large tables go wherever the kernel puts them: sanitizers' runtimes have plans for all the rest.

@@ -23,8 +23,9 @@ use core::ptr;
 use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering::*, compiler_fence};
 
 use crate::arch::{claim, counter};
+use crate::frame::Frame;
 use crate::kernel;
-use crate::thread::{Frame, Thread};
+use crate::thread::Thread;
 use evenkeel_wire::now_ticks;
 
 /// Calls in flight that one thread can have; deeper ones run unrecorded.
@@ -407,7 +408,7 @@ impl Shadow {
         }
     }
 
-    /// The thread that owns it is told of a new session from now on.
+    /// The thread that owns it takes part in a new session from now on.
     ///
     /// # Safety
     /// The thread owns `shadow`, and gives it back before its state goes away.

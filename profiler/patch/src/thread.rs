@@ -21,35 +21,9 @@ use core::sync::atomic::{Ordering::*, compiler_fence};
 use evenkeel_wire::{RingHeader, now_ticks};
 
 use crate::arch::tls;
+use crate::frame::{Frame, Left};
 use crate::kernel;
-use crate::leaving::Left;
 use crate::shadow::{self, Shadow};
-
-/// A call in flight.
-#[derive(Clone, Copy, Debug)]
-#[repr(C, align(16))]
-pub struct Frame {
-    /// Where to return to, for hooks that cannot know it beforehand; 0 otherwise.
-    pub ret: u64,
-    /// Address of the stack slot with the return address; `u64::MAX` in a free frame, 0 in one that another thread claimed.
-    pub sp: u64,
-    /// Entry time in ticks; 0 if the record is void (the thread forked in between).
-    pub start: u64,
-    /// Return address of the trampoline's own call: says which hook this is.
-    pub after: u64,
-}
-
-impl Frame {
-    /// Set in `start` where the call is an interval.
-    pub const INTERVAL: u64 = 1 << 62;
-    /// A free slot.
-    pub const FREE: Frame = Frame {
-        ret: 0,
-        sp: u64::MAX,
-        start: 0,
-        after: 0,
-    };
-}
 
 /// Waits that one thread can be in at once: handlers of signals wait inside of waits, and functions that the user named
 /// contain others.
@@ -93,6 +67,8 @@ pub struct Thread {
     pub open: bool,
     /// The open interval is recorded; otherwise it is one of those that are only counted.
     pub sampled: bool,
+    /// The open interval has been given its label by a call inside of it.
+    pub labelled: bool,
     /// The thread has passed a gate.
     pub admitted: bool,
     /// The thread has ended, or could not be set up: nothing is recorded any more.

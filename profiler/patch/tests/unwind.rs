@@ -35,7 +35,7 @@ enum Places {
 /// The library with hooks on `names`. The many libraries of these tests stand in the way of each other's jump pads; one
 /// that finds no place for three is loaded again elsewhere.
 fn hooked(names: &[&str], places: Places, role: Role) -> Library {
-    for _ in 0..20 {
+    for _ in 0..60 {
         let library = Library::build("throws.cc");
         if place(&library, names, places, role) >= 3 {
             return library;

@@ -227,7 +227,7 @@ pub enum Event<'a> {
     },
     /// The interval with this key is of the class that the label names.
     Class {
-        /// The interval's key.
+        /// The interval's key; 0 for the one that is open on the thread and stays there.
         key: u64,
         /// The label.
         label: LabelValue<'a>,

@@ -56,31 +56,34 @@ pub enum Role {
     /// A call inside the interval that also admits its thread: where the plan has gates, intervals begin only on threads
     /// that have passed one.
     Gate = 4,
+    /// A call inside the interval that has its label: the first such call gives the interval its class.
+    Label = 5,
     /// The call acquires a lock ([`crate::Kind::Named`]); the key is its address. Of this and the following roles,
     /// [`Probe::key_argument`] tells where the key is; they are followed only where waits are.
-    Acquire = 5,
+    Acquire = 6,
     /// The call releases a lock.
-    Release = 6,
+    Release = 7,
     /// The call puts a task into a queue.
-    Enqueue = 7,
+    Enqueue = 8,
     /// The call takes a task out of a queue: it has it when it returns.
-    Dequeue = 8,
+    Dequeue = 9,
     /// The thread works for the interval from this call on.
-    Work = 9,
+    Work = 10,
     /// The interval of this key begins when this call begins; it may end on another thread. It may have a label.
-    BeginKeyed = 10,
+    BeginKeyed = 11,
     /// The interval of this key ends when this call returns.
-    EndKeyed = 11,
+    EndKeyed = 12,
 }
 
 impl Role {
     /// All roles; a role's discriminant is its index here.
-    pub const ALL: [Role; 12] = [
+    pub const ALL: [Role; 13] = [
         Role::Inner,
         Role::Whole,
         Role::Begin,
         Role::End,
         Role::Gate,
+        Role::Label,
         Role::Acquire,
         Role::Release,
         Role::Enqueue,
@@ -113,7 +116,7 @@ impl Role {
 /// [`Role::BeginKeyed`], which then take effect when the call returns.
 pub const KEY_RETURNED: u8 = 0xff;
 
-/// The argument that labels the interval.
+/// What labels the interval.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Label {
@@ -123,6 +126,8 @@ pub enum Label {
     Integer = 1,
     /// The zero-terminated string that a pointer argument points to.
     Text = 2,
+    /// The zero-terminated string that a pointer variable points to ([`Probe::label_variable`]).
+    Variable = 3,
 }
 
 /// Why an agent could not do what the plan wanted.
@@ -170,6 +175,8 @@ pub struct Probe {
     /// Which argument is the key of a [`Role::Acquire`] and its like, or [`KEY_RETURNED`].
     pub key_argument: u8,
     _align: [u8; 2],
+    /// Address of the variable in the module's file that points to the label, for [`Label::Variable`].
+    pub label_variable: u64,
     /// The instruction's bytes in the file.
     pub bytes: [u8; 16],
     /// Operand of an indirect call.
@@ -242,4 +249,4 @@ pub struct Displaced {
 /// The module of probes of displaced instructions: there is no code of theirs to change, the entry's hook has them.
 pub const UNDER_ENTRY: u32 = u32::MAX;
 
-const _: () = assert!(size_of::<Probe>() == 584 && size_of::<Displaced>() == 280);
+const _: () = assert!(size_of::<Probe>() == 592 && size_of::<Displaced>() == 280);

@@ -20,7 +20,7 @@
 //! ends a wait, and a wake may precede the beginning of the wait it ends by as long as its releaser took from saying so to
 //! doing it. As a waker writes before it releases, its record is in its ring before the waiter runs on: whoever has
 //! read the waiter's record finds the waker's at its next look at all rings. One exception: a release during which somebody began
-//! to wait is told right after it, with the time at which that wait was announced.
+//! to wait is recorded right after it, with the time at which that wait was announced.
 //!
 //! Wakes are written only where somebody may be waiting, waits only where a thread blocked (or made a system call that
 //! may, and that took long enough to have slept): an uncontended lock writes nothing.

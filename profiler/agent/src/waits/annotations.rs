@@ -8,11 +8,12 @@ use evenkeel_wire::now_ticks;
 use evenkeel_wire::record::LABEL_MAX;
 use evenkeel_wire::{Event, Kind, LabelValue, Mode};
 
-use super::groups::{self, keeping_errno, recorder};
+use super::groups::{self, recorder};
 use super::objects::named_by_user;
 use super::switch::table;
+use crate::errno::keeping_errno;
 use crate::intervals::{Beginning, beginning};
-use crate::{arena, plan, rings};
+use crate::{arena, code_state, plan, rings};
 
 /// The table that annotated programs look for. New functions are added at its end.
 #[repr(C)]
@@ -154,7 +155,7 @@ pub fn count_interval() {
 
 /// An interval ends; if the thread worked for it, it works for none now.
 pub fn end_interval(key: u64, at: u64) {
-    let generation = plan::applied();
+    let generation = code_state::applied();
     groups::with_open(at, |open| Event::EndKeyed {
         at,
         key,

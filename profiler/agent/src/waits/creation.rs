@@ -10,12 +10,14 @@ use evenkeel_wire::now_ticks;
 use libc::{clockid_t, pthread_attr_t, pthread_t, timespec};
 
 use super::descriptors;
-use super::groups::{self, keeping_errno};
+use super::groups;
 use super::memory;
-use super::objects::{self, Object, local, mix};
+use super::mix::mix;
+use super::objects::{self, Object, local};
 use super::switch::{Table, table};
 use super::waiting::{self, Ended, waiting};
 use crate::arch::start::thread_entry;
+use crate::errno::keeping_errno;
 use crate::next::interpose;
 use crate::threads;
 

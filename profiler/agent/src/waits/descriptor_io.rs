@@ -9,13 +9,14 @@ use evenkeel_wire::Kind;
 use evenkeel_wire::now_ticks;
 use libc::{iovec, mmsghdr, msghdr, off_t, size_t, sockaddr, socklen_t, ssize_t, timespec};
 
-use super::descriptors::{Descriptor, closing, describe, describe_known};
-use super::groups::keeping_errno;
+use super::descriptor::Descriptor;
+use super::descriptors::{closing, describe, describe_known};
 use super::objects::Object;
 use super::releasing::{record_if_waited_for, record_release};
 use super::sockets;
 use super::switch::{Table, table_for_writing as table};
 use super::waiting::{Ended, sleeping};
+use crate::errno::keeping_errno;
 use crate::next::interpose;
 
 /// What functions that take and give bytes return: less than zero for an error.

@@ -9,16 +9,7 @@ use evenkeel_wire::{Event, Kind, Mode, Object, Open};
 
 use super::stacks;
 use crate::verdict::is_over;
-use crate::{arena, intervals, plan, rings, threads};
-
-/// Runs `then`, which may do anything but change `errno`.
-pub fn keeping_errno<R>(then: impl FnOnce() -> R) -> R {
-    // SAFETY: the C library's per-thread word; the target must find it as it was.
-    let errno = unsafe { *libc::__errno_location() };
-    let result = then();
-    unsafe { *libc::__errno_location() = errno };
-    result
-}
+use crate::{arena, code_state, intervals, rings, threads};
 
 /// The calling thread, ready to record. `None`: it cannot, or the session is over.
 ///
@@ -29,7 +20,7 @@ pub fn recorder(now: u64) -> Option<&'static mut Thread> {
     let control = arena.control();
     let thread = thread::current();
     let mode = control.mode.load(Relaxed);
-    let over = plan::detached() || is_over(arena, now);
+    let over = code_state::detached() || is_over(arena, now);
     let silent = mode == Mode::Idle as u32 || mode == Mode::Count as u32;
     if thread.closed || over || silent {
         if !thread.open {

@@ -9,7 +9,7 @@ use core::sync::atomic::{AtomicBool, Ordering::*};
 use evenkeel_patch::kernel;
 use evenkeel_wire::now_ticks;
 
-use super::objects::mix;
+use super::mix::mix;
 
 /// Ranges remembered.
 const KNOWN_MAX: usize = 16;

@@ -7,7 +7,7 @@
 //! groups      markers and what belongs to them, into the thread's ring
 //! objects     keys: what is the same object, also in another process
 //!   memory      which file an address belongs to
-//!   descriptors   what a file descriptor leads to; `sockets` the other end of a connection
+//!   descriptors   what a file descriptor leads to (`descriptor`); `sockets` the other end of a connection
 //! mutexes rwlocks conditions semaphores barriers spins futexes     what waits: one file a kind,
 //! creation children signalling descriptor_io polls queues          each with the C library's functions it stands before
 //! sleeps files
@@ -29,12 +29,14 @@ mod barriers;
 mod children;
 mod conditions;
 pub mod creation;
+mod descriptor;
 mod descriptor_io;
 mod descriptors;
 mod files;
 pub mod futexes;
 pub mod groups;
 mod memory;
+mod mix;
 mod mutexes;
 pub mod named;
 pub mod objects;

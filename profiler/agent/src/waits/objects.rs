@@ -8,6 +8,7 @@ use evenkeel_wire::waits::SHARED_ID;
 use evenkeel_wire::{Kind, Waiters};
 
 use super::memory;
+use super::mix::mix;
 use super::switch::Table;
 
 /// What distinguishes this process from all others that the session ever saw.
@@ -20,17 +21,6 @@ static PROCESS: AtomicI32 = AtomicI32::new(0);
 pub fn renew_salt() {
     PROCESS.store(kernel::process_id(), Relaxed);
     SALT.store(mix(kernel::process_id() as u64, now_ticks()), Relaxed);
-}
-
-/// A number in which every bit depends on every bit of both (the finaliser of SplitMix64, Steele et al., OOPSLA 2014).
-pub const fn mix(a: u64, b: u64) -> u64 {
-    let mut z = a
-        .rotate_left(32)
-        .wrapping_mul(0x9e37_79b9_7f4a_7c15)
-        .wrapping_add(b);
-    z = (z ^ z >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^ z >> 31
 }
 
 /// What is waited for.

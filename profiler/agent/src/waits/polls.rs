@@ -7,7 +7,8 @@ use evenkeel_wire::Kind;
 use libc::{epoll_event, fd_set, nfds_t, pollfd, sigset_t, timespec, timeval};
 
 use super::descriptors::describe;
-use super::objects::{Object, mix};
+use super::mix::mix;
+use super::objects::Object;
 use super::switch::table;
 use super::waiting::{Ended, sleeping_as_poller};
 use crate::masks::{empty, passing};

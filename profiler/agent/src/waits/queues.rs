@@ -6,12 +6,13 @@ use evenkeel_patch::kernel;
 use evenkeel_wire::Kind;
 use libc::{c_char, mqd_t, sembuf, size_t, ssize_t, timespec};
 
-use super::descriptors::Descriptor;
-use super::groups::keeping_errno;
-use super::objects::{Object, mix};
+use super::descriptor::Descriptor;
+use super::mix::mix;
+use super::objects::Object;
 use super::releasing::{record_if_waited_for, releasing};
 use super::switch::{Table, table_for_writing as table};
 use super::waiting::{Ended, sleeping};
+use crate::errno::keeping_errno;
 use crate::next::interpose;
 
 /// Distinguishes numbers of System V queues from those of semaphores, and both from inodes.

@@ -2,9 +2,10 @@
 
 use evenkeel_wire::now_ticks;
 
-use super::groups::{self, keeping_errno};
+use super::groups;
 use super::objects::Object;
 use super::switch::{Table, table_for_writing};
+use crate::errno::keeping_errno;
 
 /// Runs `real`, which releases or signals `object`. Where nobody waits, before and after, that is all.
 #[inline(always)]

@@ -9,8 +9,8 @@ use core::mem::{size_of, zeroed};
 use evenkeel_patch::kernel;
 use evenkeel_wire::Kind;
 
-use super::descriptors::Descriptor;
-use super::objects::mix;
+use super::descriptor::Descriptor;
+use super::mix::mix;
 
 /// Distinguish keys of different kinds.
 const UNIX: u64 = 0x756e_6978;

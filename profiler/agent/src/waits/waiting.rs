@@ -6,9 +6,10 @@ use evenkeel_patch::thread::{self, ANNOUNCED_MAX, Announced, Thread};
 use evenkeel_wire::now_ticks;
 use evenkeel_wire::{Kind, Waiters};
 
-use super::groups::{self, keeping_errno};
+use super::groups;
 use super::objects::{Object, signal_key};
 use super::switch::{Table, table_for_writing};
+use crate::errno::keeping_errno;
 
 /// System calls that take less have not slept: going to sleep and waking up takes longer.
 pub const SLEPT_TICKS_MIN: u64 = 4096;

@@ -10,10 +10,14 @@ use core::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use evenkeel_patch::thread;
 
+use crate::masks;
 use crate::next::Next;
 
 /// Index of the stack pointer in a buffer (`JB_RSP`).
 const STACK_POINTER: usize = 6;
+/// Index of the word that says whether a signal mask was saved, and of the mask (`struct __jmp_buf_tag` of glibc).
+const MASK_WAS_SAVED: usize = 8;
+const MASK: usize = 9;
 /// Words of a buffer that are looked at, and more than any C library writes.
 const BUFFER_WORDS: usize = 64;
 
@@ -56,10 +60,15 @@ unsafe fn stack_pointer(buffer: *const u64) -> u64 {
 }
 
 /// The thread is about to jump; returns by which function.
-extern "C" fn leave(buffer: *const u64, function: &Next) -> usize {
+extern "C" fn leave(buffer: *mut u64, function: &Next) -> usize {
     if IS_KNOWN.load(Relaxed) {
-        // SAFETY: the target's buffer.
-        let sp = unsafe { stack_pointer(buffer) };
+        // SAFETY: the target's buffer, which begins with the C library's words.
+        let sp = unsafe {
+            if buffer.add(MASK_WAS_SAVED).cast::<c_int>().read() != 0 {
+                masks::open_saved(buffer.add(MASK));
+            }
+            stack_pointer(buffer)
+        };
         thread::current().left_for(sp);
     }
     function.get()

@@ -71,7 +71,7 @@ impl Registers {
     }
 
     /// The same, without the system call that the thread is about to make.
-    pub fn without_system_call(&self) -> Registers {
+    pub fn postponed_system_call(&self) -> Registers {
         *self
     }
 }

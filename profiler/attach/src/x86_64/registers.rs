@@ -107,16 +107,20 @@ impl Registers {
         self.0.orig_rax as i64 == libc::SYS_rt_sigreturn && self.0.rsp == slot + 8
     }
 
-    /// The same, without the system call that the thread is about to make.
-    pub fn without_system_call(&self) -> Registers {
+    /// The same, without the system call that the thread is about to make: it stands before that once more. Should nobody say otherwise, because
+    /// we were killed or came too late, the thread makes it then, and does not run into whatever code lies behind it.
+    pub fn postponed_system_call(&self) -> Registers {
         Registers(libc::user_regs_struct {
             orig_rax: u64::MAX,
+            rax: self.0.orig_rax,
+            rip: self.0.rip - SYSTEM_CALL_BYTES,
             ..self.0
         })
     }
 
-    /// As they are for the program once the kernel has ended an interrupted system call for a handler's sake: to be made again
-    /// where that can be done from outside of the kernel.
+    /// As they are for the program once the kernel has ended an interrupted system call for a handler's sake: to be made again. What the
+    /// kernel itself would go on with where it was (`poll`, `nanosleep`) waits for all of its time once more: too long, which no program
+    /// can tell from a busy machine, and not an error that a program without handlers of signals never meets.
     pub(super) fn after_interruption(&self) -> libc::user_regs_struct {
         const ERESTARTSYS: i64 = -512;
         const ERESTARTNOHAND: i64 = -514;
@@ -124,14 +128,38 @@ impl Registers {
         let mut registers = self.0;
         if self.in_system_call() {
             match registers.rax as i64 {
-                ERESTARTNOHAND..=ERESTARTSYS => {
+                ERESTARTNOHAND..=ERESTARTSYS | ERESTART_RESTARTBLOCK => {
                     registers.rax = registers.orig_rax;
                     registers.rip -= SYSTEM_CALL_BYTES;
                 }
-                ERESTART_RESTARTBLOCK => registers.rax = -i64::from(libc::EINTR) as u64,
                 _ => {}
             }
         }
         registers
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Nobody may be told of an interruption that there was for our sake, if we are not there any more to take it back.
+    #[test]
+    fn what_the_kernel_would_make_again_is_made_again() {
+        // SAFETY: zero is a valid structure.
+        let mut registers: libc::user_regs_struct = unsafe { std::mem::zeroed() };
+        registers.rip = 0x1002;
+        registers.orig_rax = libc::SYS_poll as u64;
+        let mut after = |answer: i64| {
+            registers.rax = answer as u64;
+            let after = Registers(registers).after_interruption();
+            (after.rax as i64, after.rip)
+        };
+        for restart in [-512, -513, -514, -516] {
+            assert_eq!(after(restart), (libc::SYS_poll, 0x1000), "{restart}");
+        }
+        for answer in [0, 1, -i64::from(libc::EINTR)] {
+            assert_eq!(after(answer), (answer, 0x1002));
+        }
     }
 }

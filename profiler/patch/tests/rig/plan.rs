@@ -157,7 +157,7 @@ extern "C" fn on_trap(_: libc::c_int, _: *mut libc::siginfo_t, context: *mut lib
         if let Some((probe, callee)) = unsafe { rig.patcher.on_trap(&plan, context) } {
             TRAPS.fetch_add(1, Relaxed);
             if let Some(callee) = callee {
-                evenkeel_patch::patcher::note_callee(probe, callee.wrapping_sub(rig.loaded.bias));
+                evenkeel_patch::discovery::note_callee(probe, callee.wrapping_sub(rig.loaded.bias));
             }
             return;
         }

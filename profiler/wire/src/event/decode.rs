@@ -26,7 +26,7 @@ pub struct Decoder {
     group: Option<Group>,
     /// Running calls of the group.
     open: Vec<Open>,
-    /// Running calls told since the last interval that stays on the thread began or ended.
+    /// Running calls named since the last interval that stays on the thread began or ended.
     open_at_end: Vec<Open>,
     /// Label of the group, or of the interval that has just begun.
     text: Text,

@@ -1,0 +1,47 @@
+//! What this process' code is at: which plan it follows, whether it may still change, whether the session is over. [`crate::plan`]
+//! changes it; whoever records asks.
+
+use core::sync::atomic::{AtomicBool, AtomicU32, Ordering::*};
+
+static APPLIED: AtomicU32 = AtomicU32::new(0);
+static DETACHED: AtomicBool = AtomicBool::new(false);
+static FROZEN: AtomicBool = AtomicBool::new(false);
+
+/// In place of a generation while the code is being changed, and once the session is over: intervals that begin or end
+/// then follow no plan.
+pub const CHANGING: u32 = u32::MAX;
+
+/// The generation of the plan that the code now follows, or [`CHANGING`].
+pub fn applied() -> u32 {
+    APPLIED.load(Acquire)
+}
+
+/// The code follows the plan of this generation from now on.
+pub fn set_applied(generation: u32) {
+    APPLIED.store(generation, Release);
+}
+
+/// The code is about to be changed: all that was written under the last plan is seen before it is.
+pub fn set_changing() {
+    APPLIED.store(CHANGING, SeqCst);
+}
+
+/// Whether the code stays as it is until the process ends.
+pub fn is_frozen() -> bool {
+    FROZEN.load(Relaxed)
+}
+
+/// The code stays as it is, or may change after all.
+pub fn set_frozen(frozen: bool) {
+    FROZEN.store(frozen, Release);
+}
+
+/// Whether the session is over for this process.
+pub fn detached() -> bool {
+    DETACHED.load(Relaxed)
+}
+
+/// The session is over for this process, or another one begins.
+pub fn set_detached(detached: bool) {
+    DETACHED.store(detached, Release);
+}

@@ -1,0 +1,48 @@
+//! The file behind a descriptor, as something that threads wait for and wake each other by.
+
+use evenkeel_wire::Kind;
+
+use super::mix::mix;
+use super::objects::Object;
+
+/// Mixed into the key of bytes: the key of room for them.
+const ROOM: u64 = 1;
+
+/// What a descriptor leads to.
+#[derive(Clone, Copy)]
+pub struct Descriptor {
+    /// What it is.
+    pub kind: Kind,
+    /// Key of what can be read from it: bytes, connections, a counter, signals.
+    pub input: u64,
+    /// Key of what is written to it, as its readers have it.
+    pub output: u64,
+}
+
+impl Descriptor {
+    /// Whether who writes may have to wait for who reads. Pipes and sockets hold so many bytes; an event descriptor's counter
+    /// has 64 bits, which programs do not fill (eventfd(2)), so that writing to it only wakes.
+    pub fn fills_up(self) -> bool {
+        matches!(self.kind, Kind::Pipe | Kind::Socket)
+    }
+
+    /// What a reader waits for.
+    pub fn incoming(self) -> Object {
+        Object::of(self.kind, self.input)
+    }
+
+    /// What a writer gives.
+    pub fn outgoing(self) -> Object {
+        Object::of(self.kind, self.output)
+    }
+
+    /// What a reader gives.
+    pub fn room_made(self) -> Object {
+        Object::of(self.kind, mix(self.input, ROOM))
+    }
+
+    /// What a writer waits for.
+    pub fn room_wanted(self) -> Object {
+        Object::of(self.kind, mix(self.output, ROOM))
+    }
+}
