@@ -1,33 +1,36 @@
 //! The whole analysis of a run: records in, profile out.
 
+mod intake;
+mod observing;
+mod recordings;
+
 use evenkeel_wire::Record;
 use rustc_hash::FxHashMap;
 
 use crate::accumulate::Accumulator;
+use crate::assembler::Assembler;
 use crate::assembler::reader::{Crowded, Lost};
 use crate::assembler::spans::SwitchedOut;
-use crate::assembler::timeline::Timeline;
-use crate::assembler::{Assembler, Past};
 use crate::blocks::Blocks;
 use crate::combine::Together;
-use crate::critical::kept::Kept;
+use crate::counts::RunCounts;
 use crate::critical::path::Path;
-use crate::critical::walk::Walk;
+use crate::detail::Detail;
 use crate::evidence::{self, Recent};
-use crate::interval::{Finished, Reason, Subject};
-use crate::joint::{JOINT_ROUND, Joint, RoundLog, Scouted};
-use crate::minutes::{Minute, Renamed, Written};
+use crate::inputs::{self, Options};
+use crate::joint::{Joint, RoundLog};
+use crate::minutes::Written;
 use crate::other_rounds::RoundFindings;
 use crate::parts::VarianceTree;
-use crate::paths::Paths;
 use crate::plans::{PlanChange, Plans};
 use crate::profile::{Node, Profile};
-use crate::rounds::{Detail, Rounds};
+use crate::rounds::Rounds;
 use crate::self_cost::Measured;
 use crate::sites::SiteTable;
-use crate::summary::{self, Options};
+use crate::summary;
 use crate::sums::Sums;
-use crate::vectors::{ProbeCost, Segment, Vectoriser};
+use crate::vectors::{ProbeCost, Vectoriser};
+use observing::Observing;
 
 /// Of the paths that rounds taken together do not share, those with smaller shares are not listed.
 const SHARE_LOST_MIN: f64 = 0.01;
@@ -86,8 +89,12 @@ struct Intake {
     log: Option<RoundLog>,
     /// Several recordings are taken together.
     joint: Option<Joint>,
-    /// What of the sums has been told as minutes.
+    /// What of the sums was written as minutes.
     written: Written,
+    /// Minutes read so far.
+    minutes: u64,
+    /// Intervals that were added since they were last asked for, where they are wanted one by one.
+    observed: Option<Observing>,
     /// Ids of classes, and numbers of attributes, of the recording whose minutes are read.
     class_ids: Vec<usize>,
     attribute_numbers: Vec<Option<u16>>,
@@ -98,31 +105,6 @@ struct Intake {
 struct Others<'a> {
     elsewhere: Vec<(usize, RoundFindings)>,
     together: Option<&'a Together>,
-}
-
-/// Where an interval's time is found.
-enum Source<'a> {
-    /// In what its thread did: it is one segment.
-    Segment(&'a mut Timeline),
-    /// In what all threads did.
-    Past(&'a Past),
-}
-
-/// Counts over the whole run, all rounds.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct RunCounts {
-    /// Intervals seen to their end or to the loss that cost them.
-    pub seen: u64,
-    /// Left out, by index into [`Reason::ALL`].
-    pub discarded: [u64; Reason::ALL.len()],
-    /// Vectors whose closure was checked.
-    pub closure_checked: u64,
-    /// Largest closure error, ticks.
-    pub closure_error_max: u64,
-    /// Where waits are followed: calls, marks and releases dropped to stay within the bounds.
-    pub dropped: u64,
-    /// Of the intervals that lost records, how long they took.
-    pub lost: Lost,
 }
 
 impl Analysis {
@@ -153,48 +135,7 @@ impl Analysis {
         self.intake.log = Some(RoundLog::default());
     }
 
-    /// What has to be known of a recording before it is taken together with others ([`crate::joint`]); nothing if it has no interval.
-    pub fn scouted(&self) -> Option<Scouted> {
-        let Intake {
-            rounds, run, log, ..
-        } = &self.intake;
-        let (round, detail) = rounds.chosen()?;
-        let called = detail.paths.all().iter().filter_map(|path| path.probe);
-        Some(Scouted {
-            selection: log.as_ref()?.selection(round),
-            round,
-            called: called.collect(),
-            probes: rounds.probes(round),
-            run: *run,
-        })
-    }
-
-    /// An analysis of several recordings together, each begun by [`Analysis::begin_recording`]. Probe ids mean the same in all of
-    /// them; calls of those that are `untimed`, by id, count as their callers' own time.
-    pub fn joint(probes: u32, untimed: &[bool]) -> Analysis {
-        let mut analysis = Analysis::default();
-        analysis.intake.rounds.begin_joint(probes, untimed);
-        analysis.intake.joint = Some(Joint::default());
-        analysis
-    }
-
-    /// What follows is of the next recording: of its intervals those of `scouted` count, with this cost for each probed call. What is
-    /// known of threads is forgotten; classes and attributes stay.
-    pub fn begin_recording(&mut self, cost: ProbeCost, scouted: &Scouted) {
-        let Analysis {
-            assembler, intake, ..
-        } = self;
-        let before = std::mem::take(assembler);
-        assembler.classes = before.classes;
-        assembler.attributes = before.attributes;
-        intake.cost = cost;
-        intake.class_ids.clear();
-        intake.attribute_numbers.clear();
-        let joint = intake.joint.get_or_insert_default();
-        joint.begin(intake.run.seen, scouted);
-    }
-
-    /// Keeps the path of the interval with this number, for [`crate::timelines::Pick::Id`]. Numbers count the intervals in
+    /// Keeps the path of the interval with this number, for [`crate::Pick::Id`]. Numbers count the intervals in
     /// order of their ends, those left out included: the same in every replay.
     pub fn keep_interval(&mut self, id: u64) {
         self.intake.wanted = Some(id);
@@ -250,69 +191,6 @@ impl Analysis {
         })
     }
 
-    /// What came since this was last asked, as sums.
-    pub fn minute(&mut self) -> Minute {
-        let Analysis {
-            assembler, intake, ..
-        } = self;
-        let Intake {
-            written,
-            rounds,
-            run,
-            ..
-        } = intake;
-        let attributes = assembler.attributes.names();
-        written.minute(rounds, run, &assembler.classes, attributes)
-    }
-
-    /// Takes in a minute of a recording that keeps sums only, in the order of their making. Of recordings taken together: `probes` are the ids
-    /// of its probes among those of all, `clock` the ticks of the first one's clock for one of its. Nothing where it does not
-    /// follow the minutes before: the recording is damaged.
-    pub fn add_minute(
-        &mut self,
-        minute: &Minute,
-        probes: &[u32],
-        clock: Option<f64>,
-    ) -> Option<()> {
-        let Analysis {
-            assembler, intake, ..
-        } = self;
-        let classes = minute.classes.iter();
-        let ids = classes.map(|name| assembler.classes.named(name));
-        intake.class_ids.extend(ids);
-        let attributes = minute.attributes.iter();
-        let numbers = attributes.map(|name| assembler.attributes.number(name.as_bytes()));
-        intake.attribute_numbers.extend(numbers);
-        if intake.joint.is_none() {
-            intake.run = minute.run;
-        }
-        let names = Renamed {
-            probes,
-            classes: &intake.class_ids,
-            attributes: &intake.attribute_numbers,
-            clock,
-        };
-        for part in &minute.rounds {
-            let rounds = &mut intake.rounds;
-            let intervals = part.intervals();
-            let Some(joint) = &mut intake.joint else {
-                rounds.count_summed(part.round, part.probes, intervals);
-                if let Some(detail) = rounds.detail_mut(part.round) {
-                    part.add_to(&mut detail.paths, &mut detail.sums)?;
-                }
-                continue;
-            };
-            if part.round == joint.round {
-                part.discover(&mut joint.paths)?;
-                rounds.count_summed(JOINT_ROUND, rounds.probes(JOINT_ROUND), intervals);
-                let detail = rounds.detail_mut(JOINT_ROUND)?;
-                let renamed = part.renamed(&joint.paths, &mut detail.paths, &names);
-                renamed.add(&mut detail.sums);
-            }
-        }
-        Some(())
-    }
-
     /// Takes the next records of a thread, in the order of its ring. `thread` is any key that is unique among the
     /// threads alive.
     pub fn push(&mut self, thread: u64, records: &[Record]) {
@@ -320,7 +198,7 @@ impl Analysis {
             assembler, intake, ..
         } = self;
         assembler.push(thread, records, &mut |timeline, finished| {
-            intake.take(finished, Source::Segment(timeline));
+            intake.take(finished, intake::Source::Segment(timeline));
         });
         intake.leave_out(assembler);
     }
@@ -336,7 +214,7 @@ impl Analysis {
             assembler, intake, ..
         } = self;
         for finished in assembler.pass_ended() {
-            intake.take(&finished, Source::Past(&assembler.past));
+            intake.take(&finished, intake::Source::Past(&assembler.past));
         }
         assembler.forget();
         intake.leave_out(assembler);
@@ -350,6 +228,7 @@ impl Analysis {
         self.pass_ended();
         self.assembler.ended();
         self.intake.leave_out(&mut self.assembler);
+        self.intake.end_recording();
     }
 
     /// Takes what the kernel says about when a thread did not run, in order of time; each span at the latest in the pass
@@ -387,6 +266,14 @@ impl Analysis {
         let Some((at, base)) = rounds.chosen() else {
             return self.profile_of(None, Others::default(), sites, options);
         };
+        if let Some(joint) = &self.intake.joint {
+            let together = joint.together();
+            let others = Others {
+                together: Some(&together),
+                ..Others::default()
+            };
+            return self.profile_of(Some((at, base)), others, sites, options);
+        }
         let combined = rounds.combined(sites);
         let mut others = Others {
             elsewhere: rounds.found_elsewhere(at),
@@ -486,12 +373,21 @@ impl Analysis {
             joint,
             ..
         } = &self.intake;
-        let run = joint.as_ref().map_or(run, |joint| &joint.run);
-        summary::profile(&summary::Inputs {
+        let alone = [round_index];
+        let rested_on = others.together.map_or(&alone[..], |all| &all.rounds);
+        let (run, lost) = match joint {
+            Some(joint) => (&joint.run, joint.run.lost),
+            None => (run, self.lost_in(rested_on)),
+        };
+        let by_round = rounds.list();
+        let kept = by_round.iter().map(|round| round.intervals).sum();
+        summary::profile(&inputs::Inputs {
             round,
             round_index,
             run,
-            rounds: rounds.list(),
+            lost,
+            kept: joint.as_ref().map_or(kept, |joint| joint.kept),
+            rounds: by_round,
             elsewhere: others.elsewhere,
             together: others.together,
             classes: &self.assembler.classes,
@@ -503,145 +399,18 @@ impl Analysis {
             names,
         })
     }
-}
 
-impl Intake {
-    /// The plan with index `plan` has gone on with `round`; now a probe that it added is called for the first time.
-    fn begin_round_of(&mut self, plan: usize, round: usize) {
-        let probes = self.rounds.probes(round);
-        let begun = self.rounds.begin(probes, true);
-        self.plans.move_to(plan, begun);
-    }
-
-    /// Counts the intervals that were left out before their time was looked at.
-    fn leave_out(&mut self, assembler: &mut Assembler) {
-        for reason in assembler.discarded() {
-            self.run.seen += 1;
-            self.run.discarded[reason as usize] += 1;
+    /// What was lost in these rounds, as far as intervals came with their plans; otherwise in all.
+    fn lost_in(&self, rounds: &[usize]) -> Lost {
+        let by_plan = self.assembler.lost();
+        if by_plan.is_empty() {
+            return self.intake.run.lost;
         }
-        self.run.lost = assembler.lost();
-    }
-
-    fn take(&mut self, finished: &Finished, source: Source<'_>) {
-        let id = self.run.seen;
-        self.run.seen += 1;
-        if let Err(reason) = self.add(finished, source, id) {
-            self.run.discarded[reason as usize] += 1;
-        }
-    }
-
-    /// Adds an interval to the sums of its round. `id` is its number in order of the ends.
-    fn add(&mut self, finished: &Finished, mut source: Source<'_>, id: u64) -> Result<(), Reason> {
-        let round = match &mut self.joint {
-            Some(joint) => match joint.selects(id) {
-                true => JOINT_ROUND,
-                false => return Ok(()),
-            },
-            None => self
-                .plans
-                .of(finished.generation)
-                .ok_or(Reason::BeforeFirstRound)?,
+        let belongs = |generation: u32| {
+            let round = self.intake.plans.of(generation);
+            round.is_some_and(|round| rounds.contains(&round))
         };
-        let Some(detail) = self.rounds.detail_mut(round) else {
-            // A latecomer of a round whose sums were dropped.
-            if finished.probed {
-                self.rounds.count(round);
-            }
-            return Ok(());
-        };
-        let subject = finished.subject;
-        let latency = subject.latency().ok_or(Reason::Malformed)?;
-        if !finished.probed {
-            let self_cost = &mut detail.sums.self_cost;
-            self_cost.add(false, subject.begin, latency);
-            self.note(id, round);
-            return Ok(());
-        }
-        let Detail {
-            paths,
-            sums,
-            waits,
-            keep,
-        } = detail;
-        let follows_waits = matches!(source, Source::Past(_));
-        let wanted = self.wanted == Some(id);
-        let known = paths.all().len();
-        self.path
-            .begin(follows_waits && (wanted || keep.keeps(latency)));
-        spend(
-            &mut source,
-            subject,
-            latency,
-            &mut self.vectoriser,
-            paths,
-            &mut self.path,
-        )?;
-        let met = &paths.all()[known..];
-        if let Some(plan) = self.plans.beginning(finished.generation, met) {
-            self.begin_round_of(plan, round);
-            return self.add(finished, source, id);
-        }
-        let vector = self.vectoriser.complete(latency, self.cost, paths);
-        self.run.closure_checked += 1;
-        self.run.closure_error_max = self.run.closure_error_max.max(vector.closure_error);
-        if vector.closure_error != 0 {
-            return Err(Reason::Malformed);
-        }
-        sums.add(&vector, finished.class.into(), paths);
-        if let Some(recent) = &mut self.recent
-            && self.plans.newest() == Some(round)
-        {
-            recent.add(round, &vector);
-        }
-        sums.self_cost.add(true, subject.begin, latency);
-        if follows_waits {
-            waits.add(self.path.waits(), latency);
-            sums.blocks.add_attributes(&finished.attributes, latency);
-            let kept = Kept {
-                id,
-                begin: subject.begin,
-                latency,
-                class: finished.class,
-                thread: subject.thread,
-                attributes: finished.attributes.clone(),
-                ..Kept::default()
-            };
-            keep.offer(kept, &self.path, wanted);
-        }
-        self.rounds.count(round);
-        self.note(id, round);
-        Ok(())
-    }
-
-    fn note(&mut self, id: u64, round: usize) {
-        if let Some(log) = &mut self.log {
-            log.add(id, round);
-        }
-    }
-}
-
-/// Begins the interval's vector and spends its time in it.
-fn spend(
-    source: &mut Source<'_>,
-    subject: Subject,
-    latency: i64,
-    vectoriser: &mut Vectoriser,
-    paths: &mut Paths,
-    path: &mut Path,
-) -> Result<(), Reason> {
-    match source {
-        Source::Segment(timeline) => {
-            let (calls, open) = timeline.all();
-            let segment = Segment {
-                start: subject.begin,
-                end: subject.end,
-                calls,
-                open,
-            };
-            vectoriser
-                .segment(&segment, latency, paths)
-                .map_err(|_| Reason::Malformed)
-        }
-        Source::Past(past) => Walk::run(past, subject, paths, vectoriser, path),
+        let lost = by_plan.iter().filter(|&(&plan, _)| belongs(plan));
+        lost.fold(Lost::default(), |sum, (_, &lost)| sum.and(lost))
     }
 }

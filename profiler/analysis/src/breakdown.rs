@@ -2,7 +2,7 @@
 //!
 //! The rule, from the root down (the time at each node itself is sorted, so the parts add up to the latency):
 //! - **Running**: calls of the interval's own threads, helpers included. Time inside a call that by its name waits for a lock
-//!   counts as running, too: with edges on, what it blocks is told by a wait below it.
+//!   counts as running, too: where waits are followed, what it blocks is a wait below it.
 //! - **Off the processor**: woken or preempted, and not running.
 //! - **Blocked on others' work**: whatever other threads did between the beginning of a wait and the wake that ended it,
 //!   their own waits included; and waits for locks of which nobody was seen to end them: somebody held them.
@@ -83,7 +83,7 @@ fn verdict(tree: &VarianceTree<'_>, node: u32, above: Option<Activity>) -> Verdi
     match state {
         // A wait below others' work is a part of it.
         _ if above.is_some_and(|above| above != Activity::Queued) => simply(Activity::Blocked),
-        // Only those that another thread ended are told.
+        // Only those that another thread ended are recorded.
         State::Waits(Object::Unannounced) => Verdict {
             own: Activity::Blocked,
             below: None,

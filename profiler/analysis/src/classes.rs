@@ -2,6 +2,7 @@
 
 use rustc_hash::FxHashMap;
 
+use crate::paths::Paths;
 use crate::sql;
 use crate::vectors::Vector;
 use evenkeel_wire::LabelValue;
@@ -232,6 +233,18 @@ impl ClassSums {
         for (from, &(exclusive, with_latency)) in other.nodes.iter().enumerate() {
             self.add_at(node(from), exclusive, with_latency);
         }
+    }
+
+    /// By node: sum of X and of X L. Its inclusive time is that of all nodes from there on.
+    pub fn inclusive(&self, paths: &Paths) -> Vec<(i128, i128)> {
+        let mut inclusive = self.nodes.clone();
+        for node in (1..inclusive.len()).rev() {
+            let (ticks, with_latency) = inclusive[node];
+            let above = &mut inclusive[paths.get(node as u32).parent as usize];
+            above.0 += ticks;
+            above.1 += with_latency;
+        }
+        inclusive
     }
 
     #[inline]

@@ -5,9 +5,9 @@
 //! middle never calls has no d_m: all of it is more often. The middle are the intervals between the first and the third
 //! quartile. All bounds are those of the histogram's buckets, so that sums are of whole buckets.
 
-use std::collections::BTreeMap;
+pub mod model;
 
-use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 
 use crate::findings::causes::{Causes, TOP};
 use crate::findings::headline;
@@ -15,6 +15,8 @@ use crate::histogram::{Cohort, Histogram};
 use crate::parts::{Part, VarianceTree};
 use crate::paths::{PROBES, ROOT};
 use crate::sites::Kind;
+
+pub use model::{Cohorts, Difference, Group};
 
 /// The slow ones begin at this quantile.
 pub const SLOW: f64 = 0.99;
@@ -26,57 +28,6 @@ const PART_MIN: f64 = 0.01;
 const NODES_MAX: usize = 256;
 /// One child that carries so much of a node's difference tells more than the node.
 const CARRIED_MIN: f64 = 0.8;
-
-/// Two groups of intervals, and where they differ.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Cohorts {
-    /// The slowest.
-    pub slow: Group,
-    /// The middle half.
-    pub middle: Group,
-    /// The same by function, as findings divide time, each with its own time alone: largest magnitude first.
-    pub causes: Vec<Difference>,
-    /// Nodes by how much of the difference they make up, largest magnitude first.
-    pub nodes: Vec<Difference>,
-}
-
-/// Some of the intervals.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Group {
-    /// How many.
-    pub intervals: u64,
-    /// Their latencies, at least.
-    pub from_ns: f64,
-    /// Their mean latency.
-    pub mean_ns: f64,
-}
-
-/// A node in both groups; times and calls are means an interval.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Difference {
-    /// As in [`crate::profile::Factor::paths`]; of a function, as [`crate::findings::Finding::headline`].
-    pub path: String,
-    /// What its time is spent on.
-    pub kind: Kind,
-    /// Inclusive time in the slow ones.
-    pub slow_ns: f64,
-    /// Inclusive time in the middle.
-    pub middle_ns: f64,
-    /// Calls in the slow ones.
-    pub slow_calls: f64,
-    /// Calls in the middle.
-    pub middle_calls: f64,
-    /// Its part of the difference of the mean latencies.
-    pub part: f64,
-    /// Of the difference in time, what is more calls.
-    pub more_often_ns: f64,
-    /// Of the difference in time, what is longer calls.
-    pub longer_ns: f64,
-    /// The middle never does it.
-    pub only_slow: bool,
-    /// One call below it carries nearly all of it: it only passes that on.
-    pub passes_on: bool,
-}
 
 /// Compares them; nothing where there are none, or where the slow ones are no slower.
 pub fn cohorts(

@@ -4,27 +4,23 @@
 //! common. A node's inclusive time does not depend on whether the calls below it are timed, so the sums of several rounds
 //! add up on the call paths that they share ([`crate::projection`]), exactly, and the shares rest on all their intervals.
 //!
-//! **Which paths are shared.** A probe that one of the rounds did not time is left out of all, with what lies below it. A path that in
-//! one round is reached through such a probe would stand directly below that probe's caller in another: it is left out below that
-//! caller everywhere, since only part of it could be told. So each path that remains is the same in all rounds.
+//! **Which paths are shared** says [`crate::common_paths`].
 //!
 //! **Which rounds.** The round that a profile rests on knows most (`rounds.rs`). Others are added to it, those with most intervals
-//! first, as long as no path is lost that tells anything: each has to be smaller than the error of the round's largest
+//! first, as long as no path is lost that explains anything: each has to be smaller than the error of the round's largest
 //! shares, and than what makes a finding. And a round is added only if it agrees: mean and variance of the latency and the shares
 //! of the larger paths differ by no more than their errors. The load may have changed, and then its sums are another
 //! program's.
 
-use rustc_hash::FxHashSet;
-
 use crate::blocks::Blocks;
-use crate::critical::who::WaitSums;
+use crate::common_paths::{Common, NodeShape, Shape};
+use crate::detail::Detail;
 use crate::evidence;
 use crate::findings::FINDING_MIN;
 use crate::moments::fraction;
+use crate::observed::Basis;
 use crate::other_rounds::SHARE_MIN;
-use crate::paths::{PROBES, Paths, ROOT};
-use crate::projection::{Projection, step_of};
-use crate::rounds::Detail;
+use crate::paths::{PROBES, ROOT};
 use crate::sites::SiteTable;
 use crate::sums::Sums;
 
@@ -34,8 +30,6 @@ const ERRORS_MAX: f64 = 3.0;
 const COMPARED_MIN: f64 = 0.05;
 /// ... and are at most so many.
 const COMPARED_MAX: usize = 8;
-/// Where a probe would have been called so often and never was, it was not timed.
-const CALLS_EXPECTED: f64 = 10.0;
 /// A path with a smaller share is not missed in any case.
 const LOST_AT_LEAST: f64 = 0.005;
 /// All paths that are lost, as a multiple of what one may have.
@@ -64,6 +58,14 @@ pub struct Together {
 /// A round with its index.
 pub type Indexed<'a> = (usize, &'a Detail);
 
+/// A round that may be taken together with others.
+#[derive(Clone, Copy)]
+struct Candidate<'a> {
+    index: usize,
+    detail: &'a Detail,
+    shape: &'a Shape,
+}
+
 /// The round `base` with all of `others` that fit; nothing if none does.
 pub fn combine(base: Indexed<'_>, others: &[Indexed<'_>], sites: &SiteTable) -> Option<Combined> {
     let error = evidence::largest_error(&base.1.paths, &base.1.sums.blocks, SHARE_MIN);
@@ -71,91 +73,120 @@ pub fn combine(base: Indexed<'_>, others: &[Indexed<'_>], sites: &SiteTable) -> 
     let mut order: Vec<Indexed<'_>> = others.to_vec();
     let intervals = |detail: &Detail| detail.sums.blocks.intervals();
     order.sort_by_key(|(_, detail)| std::cmp::Reverse(intervals(detail)));
+    order.insert(0, base);
+    let shapes: Vec<Shape> = order.iter().map(|(_, detail)| Shape::of(detail)).collect();
+    let candidates = order.iter().zip(&shapes);
+    let mut candidates = candidates.map(|(&(index, detail), shape)| Candidate {
+        index,
+        detail,
+        shape,
+    });
+    let base = candidates.next()?;
     let mut chosen = vec![base];
     let mut disagreeing = Vec::new();
-    for other in order {
+    for other in candidates {
         let mut wider = chosen.clone();
         wider.push(other);
-        if is_lost(&Common::of(&wider, sites).projections[0], base.1, lost_max) {
+        if is_lost(&common(&wider, sites), base.shape, lost_max) {
             continue;
         }
         if agree(base, other, sites) {
             chosen = wider;
         } else {
-            disagreeing.push((other.0, intervals(other.1)));
+            disagreeing.push((other.index, intervals(other.detail)));
         }
     }
     if chosen.len() == 1 && disagreeing.is_empty() {
         return None;
     }
-    let hidden = hidden(&Common::of(&chosen, sites).projections[0], base.1);
-    chosen.sort_by_key(|&(index, _)| index);
+    chosen.sort_by_key(|round| round.index);
     disagreeing.sort_unstable();
+    let common = common(&chosen, sites);
+    let mut detail = common.detail();
+    common.add(chosen.iter().map(|round| round.detail), &mut detail);
     Some(Combined {
-        detail: sum_up(&chosen, sites),
+        detail,
         together: Together {
-            rounds: chosen.iter().map(|&(index, _)| index).collect(),
+            rounds: chosen.iter().map(|round| round.index).collect(),
             disagreeing,
-            hidden,
+            hidden: hidden(&common, base.shape),
         },
     })
 }
 
+/// Which intervals of these rounds count, and on which paths: those of their [`Combined::detail`].
+pub(crate) fn basis(rounds: &[Indexed<'_>], sites: &SiteTable) -> Basis {
+    let shapes: Vec<Shape> = rounds.iter().map(|(_, detail)| Shape::of(detail)).collect();
+    let shapes: Vec<&Shape> = shapes.iter().collect();
+    let common = Common::of(&shapes, sites);
+    let mut paths = common.paths();
+    let placed: Vec<_> = rounds
+        .iter()
+        .map(|&(index, detail)| (index, common.projection(&detail.paths, &mut paths)))
+        .collect();
+    Basis::of_rounds(paths, &placed)
+}
+
+fn common(rounds: &[Candidate<'_>], sites: &SiteTable) -> Common {
+    let shapes: Vec<&Shape> = rounds.iter().map(|round| round.shape).collect();
+    Common::of(&shapes, sites)
+}
+
 /// The paths that are left out though what is above them is not.
-fn first_left_out(projection: &Projection<'_>, paths: &Paths) -> Vec<u32> {
+fn first_left_out(common: &Common, shape: &Shape) -> (Vec<u32>, Vec<bool>) {
+    let paths = &shape.paths;
+    let mut onto = common.paths();
+    let projection = common.projection(paths, &mut onto);
     let nodes = (ROOT + 1..).zip(paths.all().iter().skip(1));
     let first = nodes.filter(|&(node, path)| {
         projection.node(node).is_none() && projection.node(path.parent).is_some()
     });
-    first.map(|(node, _)| node).collect()
+    let mut has_calls = vec![false; paths.all().len()];
+    for (node, path) in (0..).zip(paths.all()).skip(1) {
+        let is_kept = projection.node(node).is_some() && node != PROBES;
+        has_calls[path.parent as usize] |= is_kept;
+    }
+    (first.map(|(node, _)| node).collect(), has_calls)
 }
 
-/// Whether a path is left out that tells something.
-fn is_lost(projection: &Projection<'_>, base: &Detail, lost_max: f64) -> bool {
-    let total = base.sums.blocks.total();
-    let whole = total.latency_moment();
+/// Whether a path is left out that explains something.
+fn is_lost(common: &Common, base: &Shape, lost_max: f64) -> bool {
     let mut together = 0.0;
-    for node in first_left_out(projection, &base.paths) {
-        let share = fraction(total.inclusive_latency_moment(node), whole).abs();
-        let variance = fraction(total.inclusive_moment(node), whole);
-        if share.max(variance) > lost_max {
+    for node in first_left_out(common, base).0 {
+        let NodeShape {
+            share, variance, ..
+        } = base.nodes[node as usize];
+        if share.abs().max(variance) > lost_max {
             return true;
         }
-        together += share;
+        together += share.abs();
     }
     together > LOST_TOGETHER * lost_max
 }
 
 /// As [`Together::hidden`].
-fn hidden(projection: &Projection<'_>, base: &Detail) -> Vec<u32> {
-    let total = base.sums.blocks.total();
-    let whole = total.latency_moment();
-    let mut has_calls = vec![false; base.paths.all().len()];
-    for (node, path) in base.paths.all().iter().enumerate().skip(1) {
-        let is_kept = projection.node(node as u32).is_some() && node as u32 != PROBES;
-        has_calls[path.parent as usize] |= is_kept;
-    }
-    let told = first_left_out(projection, &base.paths)
+pub(crate) fn hidden(common: &Common, base: &Shape) -> Vec<u32> {
+    let (left_out, has_calls) = first_left_out(common, base);
+    let paths = &base.paths;
+    let shown = left_out
         .into_iter()
-        .filter(|&node| has_calls[base.paths.get(node).parent as usize])
-        .filter(|&node| {
-            let share = fraction(total.inclusive_latency_moment(node), whole);
-            share.abs() >= LOST_AT_LEAST
-        });
-    let mut probes: Vec<u32> = told.filter_map(|node| base.paths.get(node).probe).collect();
+        .filter(|&node| has_calls[paths.get(node).parent as usize])
+        .filter(|&node| base.nodes[node as usize].share.abs() >= LOST_AT_LEAST);
+    let mut probes: Vec<u32> = shown.filter_map(|node| paths.get(node).probe).collect();
     probes.sort_unstable();
     probes.dedup();
     probes
 }
 
 /// Whether two rounds may be of the same program under the same load.
-fn agree(a: Indexed<'_>, b: Indexed<'_>, sites: &SiteTable) -> bool {
-    let common = Common::of(&[a, b], sites);
-    let blocks = |(at, (_, detail)): (usize, Indexed<'_>)| {
-        let parts = detail.sums.blocks.blocks().iter();
-        Blocks::joined(parts.map(|sums| common.projections[at].sums(sums, &common.paths)))
-    };
-    let [a, b] = [(0, a), (1, b)].map(blocks);
+fn agree(a: Candidate<'_>, b: Candidate<'_>, sites: &SiteTable) -> bool {
+    let common = common(&[a, b], sites);
+    let mut paths = common.paths();
+    let [a, b] = [a, b].map(|round| {
+        let projection = common.projection(&round.detail.paths, &mut paths);
+        let parts = round.detail.sums.blocks.blocks().iter();
+        Blocks::joined(parts.map(|sums| projection.sums(sums, &paths)))
+    });
     let (total_a, total_b) = (a.total(), b.total());
     let share = |sums: &Sums, node| {
         let moment = sums.inclusive_latency_moment(node);
@@ -165,7 +196,7 @@ fn agree(a: Indexed<'_>, b: Indexed<'_>, sites: &SiteTable) -> bool {
         let shares = [&total_a, &total_b].map(|sums| share(sums, node).abs());
         shares[0].max(shares[1])
     };
-    let mut nodes: Vec<u32> = (ROOT + 1..common.paths.all().len() as u32)
+    let mut nodes: Vec<u32> = (ROOT + 1..paths.all().len() as u32)
         .filter(|&node| node != PROBES && larger(node) >= COMPARED_MIN)
         .collect();
     nodes.sort_by(|&x, &y| larger(y).total_cmp(&larger(x)));
@@ -187,168 +218,4 @@ fn agree(a: Indexed<'_>, b: Indexed<'_>, sites: &SiteTable) -> bool {
         let rounding = 1e-9 * a.whole[at].abs();
         (a.whole[at] - b.whole[at]).abs() <= ERRORS_MAX * error + rounding
     })
-}
-
-/// The sums of rounds on the paths that they share.
-pub(crate) fn sum_up(rounds: &[Indexed<'_>], sites: &SiteTable) -> Detail {
-    let common = Common::of(rounds, sites);
-    let mut detail = Detail {
-        waits: WaitSums::without(common.left_out.clone()),
-        ..Detail::default()
-    };
-    let sums = &mut detail.sums;
-    for (projection, (_, round)) in common.projections.iter().zip(rounds) {
-        projection.add_histogram(&round.sums.histogram, &mut sums.histogram);
-        let classes = sums.classes.len().max(round.sums.classes.len());
-        sums.classes.resize(classes, Default::default());
-        for (onto, class) in sums.classes.iter_mut().zip(&round.sums.classes) {
-            projection.add_class(class, onto);
-        }
-        sums.self_cost.merge(&round.sums.self_cost);
-        detail.waits.merge(&round.waits);
-        projection.add_kept(&round.keep, &mut detail.keep);
-    }
-    let parts = common.projections.iter().zip(rounds);
-    let blocks = parts.flat_map(|(projection, (_, round))| {
-        let blocks = round.sums.blocks.blocks().iter();
-        blocks.map(|sums| projection.sums(sums, &common.paths))
-    });
-    sums.blocks = Blocks::joined(blocks);
-    let folded = rounds.iter().map(|(_, round)| round.paths.folded()).sum();
-    drop(common.projections);
-    detail.paths = common.paths;
-    detail.paths.count_folded(folded);
-    detail
-}
-
-/// The call paths that some rounds share.
-#[derive(Debug)]
-struct Common<'a> {
-    paths: Paths,
-    /// Of each round, in their order.
-    projections: Vec<Projection<'a>>,
-    /// By probe id: not timed in all of them.
-    left_out: Vec<bool>,
-}
-
-impl<'a> Common<'a> {
-    fn of(rounds: &[Indexed<'a>], sites: &SiteTable) -> Common<'a> {
-        let left_out = left_out(rounds, sites);
-        let is_out = |step: u32| left_out.get(step as usize) == Some(&true);
-        // Without these probes, and all below them.
-        let mut all = Paths::default();
-        let maps: Vec<Vec<Option<u32>>> = rounds
-            .iter()
-            .map(|(_, round)| map(&round.paths, &mut all, |_, step| !is_out(step)))
-            .collect();
-        // Steps that would come to stand below the callers of these probes.
-        let mut ambiguous: FxHashSet<(u32, u32)> = FxHashSet::default();
-        for ((_, round), map) in rounds.iter().zip(&maps) {
-            let mut caller: Vec<Option<u32>> = vec![None; map.len()];
-            for (node, path) in round.paths.all().iter().enumerate().skip(1) {
-                let above = path.parent as usize;
-                let Some(step) = step_of(path) else { continue };
-                if is_out(step) {
-                    caller[node] = map[above].or(caller[above]);
-                } else if let Some(caller) = caller[above] {
-                    ambiguous.insert((caller, step));
-                }
-            }
-        }
-        let mut paths = Paths::default();
-        let keeps = |above, step| !ambiguous.contains(&(above, step));
-        let kept = map(&all, &mut paths, keeps);
-        let projections = rounds.iter().zip(maps).map(|((_, round), map)| {
-            let to = map.into_iter().map(|node| kept[node? as usize]);
-            Projection::new(&round.paths, to.collect())
-        });
-        Common {
-            projections: projections.collect(),
-            paths,
-            left_out,
-        }
-    }
-}
-
-/// Which node of `onto` each node of `from` is: those below a step that is not kept are none. `keeps`: whether a step, from this node of
-/// `from`, is.
-fn map(from: &Paths, onto: &mut Paths, keeps: impl Fn(u32, u32) -> bool) -> Vec<Option<u32>> {
-    let mut map: Vec<Option<u32>> = vec![Some(ROOT), Some(PROBES)];
-    for path in from.all().iter().skip(map.len()) {
-        let above = map[path.parent as usize];
-        let step = step_of(path).filter(|&step| keeps(path.parent, step));
-        map.push(
-            above
-                .zip(step)
-                .and_then(|(above, step)| onto.child(above, step)),
-        );
-    }
-    map
-}
-
-/// By probe id: whether it was not timed in all of the rounds. Which probes a round had that were never called is inferred: every site
-/// of an opened function is planted, unless it was taken out again, and then calls are missing.
-fn left_out(rounds: &[Indexed<'_>], sites: &SiteTable) -> Vec<bool> {
-    let seen: Vec<Seen<'_>> = rounds
-        .iter()
-        .map(|(_, round)| Seen::of(round, sites))
-        .collect();
-    let probes = seen.iter().map(|seen| seen.calls.len()).max().unwrap_or(0);
-    let intervals: f64 = seen.iter().map(|seen| seen.intervals).sum();
-    (0..probes)
-        .map(|probe| {
-            let calls: f64 = seen.iter().map(|seen| seen.called(probe)).sum();
-            let is_timed = |seen: &Seen<'_>| {
-                let expected = calls * fraction(seen.intervals, intervals);
-                seen.called(probe) > 0.0
-                    || (expected < CALLS_EXPECTED && seen.opened.contains(caller(sites, probe)))
-            };
-            calls > 0.0 && !seen.iter().all(is_timed)
-        })
-        .collect()
-}
-
-/// What a round has called.
-struct Seen<'a> {
-    intervals: f64,
-    /// By probe.
-    calls: Vec<f64>,
-    /// Functions whose calls were timed.
-    opened: FxHashSet<&'a str>,
-}
-
-impl<'a> Seen<'a> {
-    fn of(round: &Detail, sites: &'a SiteTable) -> Seen<'a> {
-        let total = round.sums.blocks.total();
-        let mut seen = Seen {
-            intervals: total.intervals as f64,
-            calls: Vec::new(),
-            opened: FxHashSet::default(),
-        };
-        for (node, path) in round.paths.all().iter().enumerate() {
-            let calls = total.node(node as u32).calls;
-            let Some(probe) = path.probe.filter(|_| calls > 0) else {
-                continue;
-            };
-            let probe = probe as usize;
-            let length = seen.calls.len().max(probe + 1);
-            seen.calls.resize(length, 0.0);
-            seen.calls[probe] += calls as f64;
-            let caller = caller(sites, probe);
-            if !caller.is_empty() {
-                seen.opened.insert(caller);
-            }
-        }
-        seen
-    }
-
-    fn called(&self, probe: usize) -> f64 {
-        self.calls.get(probe).copied().unwrap_or_default()
-    }
-}
-
-/// The function that a probe's call lies in, empty where it is none's.
-fn caller(sites: &SiteTable, probe: usize) -> &str {
-    let site = sites.sites.get(probe);
-    site.map_or("", |site| site.caller.as_str())
 }

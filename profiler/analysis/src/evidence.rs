@@ -148,16 +148,17 @@ pub fn largest_error(paths: &Paths, blocks: &Blocks, share_min: f64) -> f64 {
     let total = blocks.total();
     let nodes = 0..paths.all().len() as u32;
     let parts = nodes.map(Part::Body);
-    let told = parts.filter(|&part| PartSums::of(&total, part).fractions()[0].abs() >= share_min);
-    told.map(|part| {
-        let blocks = blocks.blocks().iter();
-        errors(
-            &blocks
-                .map(|sums| PartSums::of(sums, part))
-                .collect::<Vec<_>>(),
-        )[0]
-    })
-    .fold(0.0, f64::max)
+    let listed = parts.filter(|&part| PartSums::of(&total, part).fractions()[0].abs() >= share_min);
+    listed
+        .map(|part| {
+            let blocks = blocks.blocks().iter();
+            errors(
+                &blocks
+                    .map(|sums| PartSums::of(sums, part))
+                    .collect::<Vec<_>>(),
+            )[0]
+        })
+        .fold(0.0, f64::max)
 }
 
 /// What came since refinement looked last, in at most `BLOCKS_MAX` blocks of consecutive intervals.

@@ -22,15 +22,18 @@
 //! factor it is reported whose calls it sums (`callers`).
 
 mod callers;
+pub mod described;
+mod functions;
 mod shared;
-
-use rustc_hash::FxHashMap;
+mod terms;
 
 use self::callers::callers;
+use self::functions::Functions;
+use self::terms::{Key, Term, Terms, moment_of};
 use crate::blocks::Blocks;
-use crate::findings::Trade;
+use crate::findings::model::Trade;
 use crate::moments::fraction;
-use crate::parts::{Part, VarianceTree, pair_moment};
+use crate::parts::{Part, VarianceTree};
 use crate::paths::{PROBES, ROOT};
 use crate::profile::{Factor, FactorKind};
 use crate::sites::Kind;
@@ -49,50 +52,6 @@ pub struct Selection {
     pub threshold: f64,
     /// Exponent of the specificity: 1, 2 or 3.
     pub exponent: u32,
-}
-
-/// One node of a factor: a part, or two parts of the same node.
-#[derive(Clone, Copy, Debug)]
-enum Term {
-    Variance(Part),
-    Covariance(Part, Part),
-}
-
-impl Term {
-    /// What it adds to (n - 1) Var(L), ticks^2.
-    fn moment(self, sums: &Sums, tree: &VarianceTree<'_>) -> f64 {
-        match self {
-            Term::Variance(part) => part.moment(sums),
-            Term::Covariance(a, b) => 2.0 * pair_moment(sums, tree.paths, a, b),
-        }
-    }
-}
-
-/// Which nodes a factor sums.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-struct Key {
-    /// Functions, in order of name; the same twice for a variance.
-    functions: [u32; 2],
-    kind: FactorKind,
-    /// The function that makes the calls, where only its are summed.
-    caller: Option<u32>,
-}
-
-impl Key {
-    fn variance(function: u32) -> Key {
-        Key {
-            functions: [function; 2],
-            kind: FactorKind::Variance,
-            caller: None,
-        }
-    }
-}
-
-type Terms = FxHashMap<Key, Vec<Term>>;
-
-/// What nodes add to (n - 1) Var(L), ticks^2.
-fn moment_of(terms: &[Term], tree: &VarianceTree<'_>) -> f64 {
-    terms.iter().map(|term| term.moment(tree.total, tree)).sum()
 }
 
 /// A factor before it is described.
@@ -340,100 +299,5 @@ fn term_kind(tree: &VarianceTree<'_>, term: Term) -> Kind {
             (Kind::Call | Kind::Body, other) => other,
             (known, _) => known,
         },
-    }
-}
-
-/// The functions of a tree, numbered in order of name.
-#[derive(Debug)]
-struct Functions {
-    names: Vec<String>,
-    /// The largest over a function's sites, by number.
-    heights: Vec<u32>,
-    /// The least that the root can be.
-    root: u32,
-    of_part: FxHashMap<Part, u32>,
-}
-
-impl Functions {
-    fn of(tree: &VarianceTree<'_>) -> Functions {
-        let parts = tree.all_parts();
-        let mut names: Vec<String> = parts.iter().map(|&part| tree.function(part)).collect();
-        names.sort_unstable();
-        names.dedup();
-        let mut heights = vec![0; names.len()];
-        let mut of_part = FxHashMap::default();
-        for part in parts {
-            let id = names
-                .binary_search(&tree.function(part))
-                .expect("collected above");
-            heights[id] = tree.height(part).max(heights[id]);
-            of_part.insert(part, id as u32);
-        }
-        let mut functions = Functions {
-            names,
-            heights,
-            root: 1,
-            of_part,
-        };
-        functions.raise(tree);
-        functions
-    }
-
-    /// Raises functions above those that they were seen to call.
-    fn raise(&mut self, tree: &VarianceTree<'_>) {
-        let mut seen = vec![0; tree.paths.all().len()];
-        // Callers come before what they call.
-        for node in (1..seen.len() as u32).rev() {
-            let part = Part::Call(node);
-            let Some(&id) = self.of_part.get(&part) else {
-                continue;
-            };
-            let height = self.heights[id as usize].max(seen[node as usize]);
-            self.heights[id as usize] = height;
-            let above = tree.paths.get(node).parent;
-            if tree.state(node).is_none()
-                && tree.site(node).is_some()
-                && !self.is_nested(tree, part)
-            {
-                seen[above as usize] = height.saturating_add(1).max(seen[above as usize]);
-            }
-        }
-        self.root = seen[ROOT as usize].max(1);
-    }
-
-    fn name(&self, id: u32) -> String {
-        self.names[id as usize].clone()
-    }
-
-    fn height(&self, id: u32) -> u32 {
-        self.heights[id as usize]
-    }
-
-    fn id(&self, part: Part) -> u32 {
-        self.of_part[&part]
-    }
-
-    /// Whether a call lies below another call of the same function.
-    fn is_nested(&self, tree: &VarianceTree<'_>, part: Part) -> bool {
-        let Part::Call(node) = part else { return false };
-        let mut above = node;
-        while above != ROOT {
-            above = tree.paths.get(above).parent;
-            if self.id(Part::Call(above)) == self.id(part) {
-                return true;
-            }
-        }
-        false
-    }
-
-    /// Height of the call graph: the root's, above whatever was seen below it.
-    fn root_height(&self, tree: &VarianceTree<'_>) -> u32 {
-        let stated = tree.height(Part::Call(ROOT));
-        let seen = self.heights.iter().copied().max().unwrap_or(0);
-        if seen > stated {
-            seen + 1
-        } else {
-            stated.max(self.root)
-        }
     }
 }

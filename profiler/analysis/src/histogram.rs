@@ -294,6 +294,11 @@ impl Histogram {
     }
 }
 
+/// Smallest latency of the bucket that a latency is in, ticks.
+pub fn bucket_start(ticks: u64) -> u64 {
+    lower_bound(bucket_of(ticks))
+}
+
 /// Index of the bucket of a latency in ticks.
 fn bucket_of(ticks: u64) -> usize {
     let shift = (ticks | OCTAVE).ilog2() - OCTAVE_LOG2;

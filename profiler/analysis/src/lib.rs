@@ -3,8 +3,9 @@
 //! The way of a record (`../../../ARCHITECTURE.md` draws it whole): threads' records become intervals ([`assembler`]),
 //! an interval becomes a vector over call paths ([`vectors`], [`paths`]), vectors are summed in exact, mergeable sums
 //! ([`sums`], in time-ordered [`blocks`]; [`histogram`], [`classes`], [`self_cost`]), one set for each round of
-//! refinement ([`rounds`], told apart by [`plans`]; [`combine`] takes those together that have timed the same, [`other_rounds`] keeps what
-//! others found; [`joint`] takes several recordings together, [`minutes`] keeps sums alone). The sums become a [`profile::Profile`]: variance tree and shares ([`parts`], [`shares`]), factors
+//! refinement ([`rounds`], told apart by [`plans`]; [`combine`] takes those together that have timed the same, on their [`common_paths`], [`other_rounds`] keeps what
+//! others found; [`joint`] takes several recordings together, [`minutes`] keeps sums alone, [`observed`] hands
+//! intervals on one by one). The sums become a [`profile::Profile`]: variance tree and shares ([`parts`], [`shares`]), factors
 //! ([`factors`]), what of them is one cause ([`findings`]), slow beside fast ([`cohorts`]), classes ([`summary`]), [`attributes`], errors
 //! ([`jackknife`]), and what to know before trusting them ([`warnings`]).
 //!
@@ -36,20 +37,26 @@ pub mod breakdown;
 pub mod classes;
 pub mod cohorts;
 pub mod combine;
+pub mod common_paths;
+pub mod counts;
 pub mod critical;
+pub mod detail;
 pub mod evidence;
 pub mod factors;
 pub mod findings;
 pub mod histogram;
+pub mod inputs;
 pub mod interval;
 pub mod jackknife;
 pub mod joint;
 pub mod minutes;
 mod moments;
 pub mod not_opened;
+pub mod observed;
 pub mod other_rounds;
 pub mod parts;
 pub mod paths;
+pub mod pick;
 pub mod plans;
 pub mod profile;
 pub mod projection;
@@ -72,6 +79,6 @@ pub mod warnings;
 mod tests;
 
 pub use analysis::Analysis;
-pub use summary::Options;
-pub use timelines::Pick;
+pub use inputs::Options;
+pub use pick::Pick;
 pub use vectors::ProbeCost;

@@ -6,7 +6,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::profile::{Node, Profile};
+use crate::profile::{Node, Profile, Unpatched};
 use crate::sites::Kind;
 
 /// What a function's own code is called.
@@ -14,23 +14,44 @@ const BODY: &str = "body of ";
 /// What follows the name of a function of which not all calls are timed.
 const NOT_OPENED: &str = " (not opened)";
 
+/// Functions of which not all calls are timed.
+#[derive(Clone, Debug, Default)]
+pub struct NotOpened {
+    functions: BTreeSet<String>,
+}
+
+impl NotOpened {
+    /// By the calls that could not be timed.
+    pub fn of(unpatched: &[Unpatched]) -> NotOpened {
+        let hidden = unpatched.iter().filter(|site| site.hides_time);
+        NotOpened {
+            functions: hidden
+                .filter_map(|site| Some(caller(&site.site)?.to_owned()))
+                .collect(),
+        }
+    }
+
+    /// Whether a function's own time, by its name, is not known to be its own.
+    pub fn is(&self, name: &str) -> bool {
+        let function = name.strip_prefix(BODY);
+        function.is_some_and(|function| self.functions.contains(function))
+    }
+}
+
+/// What such time is called, instead of `body of f`.
+pub fn renamed(name: &str) -> String {
+    let function = name.strip_prefix(BODY).unwrap_or(name);
+    format!("{function}{NOT_OPENED}")
+}
+
 /// Renames what stands as own code of functions that have calls in [`Profile::unpatched`] whose time it holds.
 pub fn separate(profile: &mut Profile) {
-    let hidden = profile.unpatched.iter().filter(|site| site.hides_time);
-    let functions: BTreeSet<String> = hidden
-        .filter_map(|site| Some(caller(&site.site)?.to_owned()))
-        .collect();
+    let not_opened = NotOpened::of(&profile.unpatched);
+    let functions = &not_opened.functions;
     if functions.is_empty() {
         return;
     }
-    let is_own = |name: &str| {
-        let function = name.strip_prefix(BODY);
-        function.is_some_and(|function| functions.contains(function))
-    };
-    let renamed = |name: &str| {
-        let function = name.strip_prefix(BODY).unwrap_or(name);
-        format!("{function}{NOT_OPENED}")
-    };
+    let is_own = |name: &str| not_opened.is(name);
     // Names of C++ functions have " > " in them, too.
     let path = |path: &mut String| {
         let is_last = |function: &&String| {
@@ -43,7 +64,7 @@ pub fn separate(profile: &mut Profile) {
         }
         // Of two parts of one function: `root > f [f+0x10] > {body of f, g [f+0x2f]}`.
         if path.ends_with('}') {
-            for function in &functions {
+            for function in functions {
                 for (before, behind) in [("{", ", "), (", ", "}")] {
                     let own = format!("{before}{BODY}{function}{behind}");
                     let renamed = format!("{before}{function}{NOT_OPENED}{behind}");
@@ -107,7 +128,7 @@ fn caller(site: &str) -> Option<&str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::profile::{Factor, Unpatched};
+    use crate::profile::Factor;
 
     fn body(name: &str) -> Node {
         Node {

@@ -4,11 +4,11 @@
 //! that explained much of the variance then is part of the answer: it stays in the report, with the round that saw it and
 //! its error there. Nothing is added up over rounds whose probes differ.
 
+use crate::detail::Detail;
 use crate::moments::fraction;
 use crate::parts::{Part, VarianceTree};
 use crate::paths::{Path, Paths, ROOT};
 use crate::profile::PathSeen;
-use crate::rounds::Detail;
 use crate::sites::SiteTable;
 use crate::sums::Sums;
 

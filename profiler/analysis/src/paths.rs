@@ -106,6 +106,21 @@ impl Paths {
         }
     }
 
+    /// The node of a step made directly from `parent`, if there is one.
+    pub fn find(&self, parent: u32, step: u32) -> Option<u32> {
+        let key = u64::from(parent) << STEP_BITS | u64::from(step);
+        let mut at = self.slot_of(key);
+        loop {
+            match self.slots[at] {
+                EMPTY => return None,
+                slot if slot >> NODE_BITS == key => {
+                    return Some(slot as u32 & ((1 << NODE_BITS) - 1));
+                }
+                _ => at = (at + 1) & (self.slots.len() - 1),
+            }
+        }
+    }
+
     /// No paths yet, and none that go through these probes: time of their calls is their callers' own, as if they were not timed, and
     /// what they call is called by their callers. By probe id; those beyond the end are timed.
     pub fn without(untimed: Vec<bool>) -> Paths {

@@ -7,9 +7,15 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::cohorts::Cohorts;
-pub use crate::findings::{Finding, Trade, Uncovered};
+use crate::cohorts::model::Cohorts;
+pub use crate::findings::model::{Finding, Trade, Uncovered};
 use crate::sites::Kind;
+
+mod classes;
+mod time;
+
+pub use classes::{Attribute, AttributeFit, AttributeValue, Class, ClassPath, Classes};
+pub use time::{Activity, Span, TimeSpent, Timeline, WaitedFor};
 
 /// Version of the JSON.
 pub const PROFILE_VERSION: u32 = 1;
@@ -76,7 +82,7 @@ pub struct Profile {
     pub factors: Vec<Factor>,
     /// Classes of intervals and what of the variance lies between them.
     pub classes: Classes,
-    /// What the target told of its intervals, what explains most of the variance first. Empty where it told nothing.
+    /// Attributes that the target set, what explains most of the variance first. Empty where it set none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub attributes: Vec<Attribute>,
     /// The variance tree.
@@ -274,172 +280,6 @@ pub struct Covariance {
     pub se: f64,
 }
 
-/// Classes of intervals.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Classes {
-    /// Var(E[L|c]) / Var(L): what the mix of classes explains.
-    pub between_fraction: f64,
-    /// E[Var(L|c)] / Var(L): what varies within classes.
-    pub within_fraction: f64,
-    /// By number of intervals, largest first.
-    pub classes: Vec<Class>,
-}
-
-/// One class.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Class {
-    /// Normalised label.
-    pub name: String,
-    /// Intervals.
-    pub intervals: u64,
-    /// Mean latency.
-    pub mean_ns: f64,
-    /// Standard deviation.
-    pub sd_ns: f64,
-    /// Part of Var(L) that is this class's own variance: p(c) Var(L|c) / Var(L).
-    pub within_fraction: f64,
-    /// Part of Var(L) that is this class's distance from the mean: `p(c) (E[L|c] - E[L])^2 / Var(L)`.
-    pub between_fraction: f64,
-    /// The paths that vary most within the class, by share of the class's own variance, at most eight.
-    pub top: Vec<ClassPath>,
-}
-
-/// A path's share of the variance within one class.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct ClassPath {
-    /// As in [`Factor::paths`].
-    pub path: String,
-    /// Cov(x, L | c) / Var(L | c), exclusive time.
-    pub share: f64,
-    /// Mean exclusive time an interval of the class.
-    pub mean_ns: f64,
-}
-
-/// How an attribute explains the latency.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum AttributeFit {
-    /// It has few values: by the mean of each.
-    #[default]
-    ByValue,
-    /// By a line.
-    Linear,
-}
-
-/// An attribute that the target told of intervals (`evenkeel_attribute`). Everything is of the intervals of which it was told.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Attribute {
-    /// Its name.
-    pub name: String,
-    /// Intervals.
-    pub intervals: u64,
-    /// Mean value.
-    pub mean: f64,
-    /// Standard deviation of the value.
-    pub sd: f64,
-    /// How it explains the latency.
-    pub fit: AttributeFit,
-    /// The part of Var(L) that it explains: `Var(E[L|v]) / Var(L)`, or the squared correlation.
-    pub explained: f64,
-    /// Its standard error.
-    pub se: f64,
-    /// Correlation with the latency; absent where one of them never varies.
-    pub correlation: Option<f64>,
-    /// Its standard error.
-    pub correlation_se: f64,
-    /// Latency for one more of it, by least squares.
-    pub slope_ns: Option<f64>,
-    /// By value, ascending; empty where there are more than [`crate::attributes::VALUES_MAX`].
-    pub values: Vec<AttributeValue>,
-}
-
-/// Intervals with one value of an attribute.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct AttributeValue {
-    /// The value.
-    pub value: i64,
-    /// Intervals.
-    pub intervals: u64,
-    /// Their mean latency.
-    pub mean_ns: f64,
-}
-
-/// Waits of intervals at one call site, for one kind of object, ended by one holder at one place.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct WaitedFor {
-    /// The call that waits, with its site, or "(not timed)"; for what is counted together, "(others)".
-    pub waiter: String,
-    /// The innermost calls that wait, at most [`crate::critical::who::WAITER_CALLS_MAX`], outermost first, each with its site.
-    #[serde(default)]
-    pub waiter_calls: Vec<String>,
-    /// What is waited for, in words.
-    pub object: String,
-    /// The same as a kind of node.
-    pub kind: Kind,
-    /// Different objects, at most [`crate::critical::who::OBJECTS_MAX`].
-    pub objects: usize,
-    /// There were more.
-    pub more_objects: bool,
-    /// Key of the object waited for longest, in hexadecimal.
-    pub longest_object: String,
-    /// For whom the one worked that ended the waits: a class of intervals, or nobody; absent where nobody was seen.
-    pub holder: Option<String>,
-    /// Its open calls when it released, outermost first, each with its site.
-    pub holder_calls: Vec<String>,
-    /// Waits.
-    pub count: u64,
-    /// All of them together, over all intervals.
-    pub total_ns: f64,
-    /// Mean of one wait.
-    pub mean_ns: f64,
-    /// Cov(X, L) / Var(L), X being an interval's waits of this line.
-    pub share: f64,
-    /// Var(X) / Var(L).
-    pub variance_fraction: f64,
-}
-
-/// The critical path of one interval, across threads.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Timeline {
-    /// How it was picked: `p99`, `max`, `#2`, `id:123`.
-    pub pick: String,
-    /// Its number in the run.
-    pub id: u64,
-    /// Its class.
-    pub class: String,
-    /// Its beginning, on the target's clock: only differences mean anything.
-    #[serde(default)]
-    pub begin_ns: f64,
-    /// Its latency.
-    pub latency_ns: f64,
-    /// What the target told of it, by name.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub attributes: BTreeMap<String, i64>,
-    /// The threads of the path, the one on which it ended first.
-    pub lanes: Vec<String>,
-    /// In order of time, without gaps or overlaps.
-    pub spans: Vec<Span>,
-    /// Spans near the beginning were left out.
-    pub is_cut: bool,
-}
-
-/// A stretch of a critical path.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Span {
-    /// Index into [`Timeline::lanes`].
-    pub lane: usize,
-    /// From, since the interval's begin.
-    pub from_ns: f64,
-    /// To.
-    pub to_ns: f64,
-    /// Name of the node.
-    pub name: String,
-    /// What the time was spent on.
-    pub kind: Kind,
-    /// The node, as in [`Factor::paths`].
-    pub path: String,
-}
-
 /// Time whose inside the profile does not show.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Unseen {
@@ -463,63 +303,4 @@ pub struct Unpatched {
     /// It runs, or may, and its time stands in its caller's own: that is no own code then ([`crate::not_opened`]).
     #[serde(default)]
     pub hides_time: bool,
-}
-
-/// What time is.
-#[derive(
-    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
-)]
-#[serde(rename_all = "snake_case")]
-pub enum Activity {
-    /// Work of the interval's own.
-    #[default]
-    Running,
-    /// Could run, and does not.
-    OffProcessor,
-    /// Others' work is waited for.
-    Blocked,
-    /// Its turn has not come.
-    Queued,
-    /// A device is waited for.
-    Device,
-    /// A page is waited for.
-    Fault,
-    /// Something outside of the target is waited for.
-    Outside,
-    /// Something is waited for, and nobody saw what.
-    Asleep,
-    /// Waiting is the purpose.
-    Idle,
-    /// Nothing is known.
-    Unknown,
-}
-
-impl Activity {
-    /// All of them.
-    pub const ALL: [Activity; 10] = [
-        Activity::Running,
-        Activity::OffProcessor,
-        Activity::Blocked,
-        Activity::Queued,
-        Activity::Device,
-        Activity::Fault,
-        Activity::Outside,
-        Activity::Asleep,
-        Activity::Idle,
-        Activity::Unknown,
-    ];
-}
-
-/// One line of the summary.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct TimeSpent {
-    /// What the thread on the critical path was doing.
-    #[serde(rename = "doing")]
-    pub activity: Activity,
-    /// Mean time an interval.
-    pub mean_ns: f64,
-    /// The same as a fraction of the mean latency.
-    pub fraction: f64,
-    /// Cov(X, L) / Var(L); the lines add up to 1.
-    pub share: f64,
 }

@@ -37,6 +37,16 @@ impl Projection<'_> {
         self.to[node as usize]
     }
 
+    /// The node that has the own time of this one.
+    pub fn own(&self, node: u32) -> u32 {
+        self.own[node as usize]
+    }
+
+    /// Nodes that there were.
+    pub fn nodes(&self) -> usize {
+        self.to.len()
+    }
+
     /// Sums on the call paths `onto`.
     pub fn sums(&self, sums: &Sums, onto: &Paths) -> Sums {
         let mut projected = Sums {

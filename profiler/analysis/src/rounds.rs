@@ -9,13 +9,11 @@
 //! those of the round that a profile rests on ([`crate::combine`]), as long as there is room, and the paths that explained much
 //! ([`crate::other_rounds`]): what refinement has found is reported, even where the last round could not see it again.
 
-use crate::accumulate::Accumulator;
-use crate::combine::{Combined, combine};
-use crate::critical::kept::Keep;
-use crate::critical::who::WaitSums;
+use crate::combine::{Combined, basis, combine};
+use crate::detail::Detail;
 use crate::evidence;
+use crate::observed::Basis;
 use crate::other_rounds::{RoundFindings, SHARE_MIN};
-use crate::paths::Paths;
 use crate::profile;
 use crate::sites::SiteTable;
 
@@ -34,28 +32,6 @@ const ERROR_ENOUGH: f64 = 0.03;
 const BLOCKS_RETIRED: usize = 16;
 /// Numbers kept of all retired rounds together, 16 bytes each: the smallest rounds go first.
 const CELLS_RETIRED_MAX: usize = 1 << 23;
-
-/// Call paths and sums of one round.
-#[derive(Debug, Default)]
-pub struct Detail {
-    /// The round's call paths.
-    pub paths: Paths,
-    /// The round's sums over them.
-    pub sums: Accumulator,
-    /// Where waits are followed: who waited for whom.
-    pub waits: WaitSums,
-    /// Where waits are followed: some intervals piece by piece.
-    pub keep: Keep,
-}
-
-impl Detail {
-    /// Numbers kept.
-    fn cells(&self) -> usize {
-        let classes = self.sums.classes.iter();
-        let classes: usize = classes.map(|class| 2 * class.nodes.len()).sum();
-        self.sums.blocks.cells() + self.sums.histogram.cells() + classes
-    }
-}
 
 /// One round.
 #[derive(Debug)]
@@ -98,15 +74,10 @@ impl Rounds {
         self.rounds.len() - 1
     }
 
-    /// Begins the only round of several recordings taken together: with this many probes, and without those that are not timed in
-    /// all of them (by probe id).
-    pub fn begin_joint(&mut self, probes: u32, untimed: &[bool]) {
+    /// Begins the only round of several recordings taken together: with this many probes, and these sums.
+    pub fn begin_joint(&mut self, probes: u32, detail: Detail) {
         let round = self.begin(probes, true);
-        self.rounds[round].detail = Some(Box::new(Detail {
-            paths: Paths::without(untimed.to_vec()),
-            waits: WaitSums::without(untimed.to_vec()),
-            ..Detail::default()
-        }));
+        self.rounds[round].detail = Some(Box::new(detail));
     }
 
     /// A round goes on with another number of probes, of which those that are new were never called.
@@ -128,6 +99,11 @@ impl Rounds {
     /// Sums of a round; nothing where they were dropped.
     pub fn detail(&self, round: usize) -> Option<&Detail> {
         self.rounds[round].detail.as_deref()
+    }
+
+    /// Sums of a round, those included to which nothing is added any more.
+    pub fn sums(&self, round: usize) -> Option<&Detail> {
+        self.rounds[round].sums()
     }
 
     /// Counts a kept interval of a round.
@@ -184,6 +160,21 @@ impl Rounds {
             .filter(|(_, detail)| detail.sums.blocks.intervals() >= INTERVALS_ENOUGH)
             .collect();
         combine((at, base), &others, sites)
+    }
+
+    /// Which intervals a profile rests on: those of the chosen round, and of the rounds that [`Rounds::combined`] takes together with it.
+    pub fn basis(&self, sites: &SiteTable) -> Option<Basis> {
+        let (at, _) = self.chosen()?;
+        let together = self
+            .combined(sites)
+            .map(|combined| combined.together.rounds);
+        let together = together.filter(|rounds| rounds.len() > 1);
+        let Some(together) = together else {
+            return Some(Basis::of_round(at));
+        };
+        let sums = |&at: &usize| Some((at, self.rounds[at].sums()?));
+        let rounds: Vec<_> = together.iter().filter_map(sums).collect();
+        Some(basis(&rounds, sites))
     }
 
     fn bound_retired(&mut self) {

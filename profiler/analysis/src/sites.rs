@@ -1,4 +1,4 @@
-//! What the analysis is told of each probe: who it is, not where it lies.
+//! What the analysis knows of each probe: whose call it times, not where it lies.
 
 use serde::{Deserialize, Serialize};
 

@@ -2,32 +2,27 @@
 
 use std::collections::BTreeMap;
 
-use rustc_hash::FxHashMap;
-
-use crate::analysis::RunCounts;
 use crate::attribute_lines;
-use crate::attributes::AttributeTable;
 use crate::breakdown;
 use crate::classes::{ClassSums, ClassTable};
 use crate::cohorts;
-use crate::combine::Together;
+use crate::counts::RunCounts;
 use crate::factors::{self, Selection};
 use crate::findings;
 use crate::histogram::Histogram;
+use crate::inputs::Inputs;
 use crate::interval::Reason;
 use crate::moments::{co_moment, fraction, standard_deviation};
-use crate::other_rounds::{self, RoundFindings};
+use crate::other_rounds;
 use crate::parts::{Part, VarianceTree};
 use crate::paths::{PROBES, ROOT};
 use crate::profile::{
-    Bin, Class, ClassPath, Classes, Closure, Overhead, PROFILE_VERSION, Profile, Round, Unpatched,
+    Bin, Class, ClassPath, Classes, Closure, Overhead, PROFILE_VERSION, Profile, Unpatched,
 };
-use crate::rounds::Detail;
 use crate::self_cost::Measured;
 use crate::shares;
-use crate::sites::SiteTable;
 use crate::sums::Sums;
-use crate::timelines::{self, Pick};
+use crate::timelines;
 use crate::vectors::ProbeCost;
 use crate::waits;
 use crate::warnings::{self, Warning};
@@ -42,70 +37,6 @@ const PERCENTILES: [(&str, f64); 5] = [
 ];
 /// Paths listed of one class, at most.
 const CLASS_PATHS_MAX: usize = 8;
-
-/// How to make a profile.
-#[derive(Clone, Debug)]
-pub struct Options {
-    /// Factors reported, at most.
-    pub k: usize,
-    /// Contribution of a reported factor, at least, as a fraction of Var(L).
-    pub threshold: f64,
-    /// Exponent of the specificity: 1, 2 (the paper's) or 3.
-    pub specificity: u32,
-    /// Speed of the target's time stamp counter.
-    pub ticks_per_ns: f64,
-    /// [`Profile::target`].
-    pub target: String,
-    /// [`Profile::interval`].
-    pub interval: String,
-    /// Intervals whose critical path is drawn, with edges on.
-    pub timelines: Vec<Pick>,
-}
-
-impl Default for Options {
-    fn default() -> Options {
-        Options {
-            k: 10,
-            threshold: 0.01,
-            specificity: 2,
-            ticks_per_ns: 1.0,
-            target: String::new(),
-            interval: String::new(),
-            timelines: vec![Pick::Rank(1), Pick::Percentile(0.99), Pick::Percentile(0.5)],
-        }
-    }
-}
-
-/// What a profile is made of.
-#[derive(Debug)]
-pub struct Inputs<'a> {
-    /// The round it rests on.
-    pub round: &'a Detail,
-    /// Its index.
-    pub round_index: usize,
-    /// What the others have found, with their index, the newest first.
-    pub elsewhere: Vec<(usize, RoundFindings)>,
-    /// Where `round` is the sums of several.
-    pub together: Option<&'a Together>,
-    /// Counts over the whole run.
-    pub run: &'a RunCounts,
-    /// All rounds.
-    pub rounds: Vec<Round>,
-    /// Names of classes.
-    pub classes: &'a ClassTable,
-    /// Names of attributes.
-    pub attributes: &'a AttributeTable,
-    /// What was subtracted for each call.
-    pub cost: ProbeCost,
-    /// Who the probes are.
-    pub sites: &'a SiteTable,
-    /// What is wanted.
-    pub options: &'a Options,
-    /// Intervals were followed across threads.
-    pub follows_waits: bool,
-    /// Names of threads, by key.
-    pub names: &'a FxHashMap<u64, String>,
-}
 
 /// The profile.
 pub fn profile(inputs: &Inputs<'_>) -> Profile {
@@ -209,26 +140,29 @@ fn rounds_together(inputs: &Inputs<'_>) -> Vec<usize> {
 
 /// Calls that not all rounds taken together have timed, and whose time stands as their callers' own.
 fn hidden(inputs: &Inputs<'_>) -> Vec<Unpatched> {
+    let reason = match rounds_together(inputs)[..] {
+        // Several recordings: their rounds are not listed.
+        [] => "not timed in all rounds of the recordings taken together: look at each recording by itself".to_owned(),
+        _ => format!(
+            "not timed in all of the rounds taken together; by itself, round {} shows it (FOUND IN OTHER ROUNDS)",
+            inputs.round_index + 1
+        ),
+    };
     let probes = inputs.together.iter().flat_map(|together| &together.hidden);
     let sites = probes.filter_map(|&probe| inputs.sites.sites.get(probe as usize));
     let unpatched = sites.map(|site| Unpatched {
         site: format!("{} at {}", site.callee, site.site),
-        reason: format!(
-            "not timed in all of the rounds taken together; by itself, round {} shows it (FOUND IN OTHER ROUNDS)",
-            inputs.round_index + 1
-        ),
+        reason: reason.clone(),
         hides_time: true,
     });
     unpatched.collect()
 }
 
 /// Which intervals lose records may depend on how long they take: those that fill their ring are the long ones.
-fn loss_bias(profile: &Profile, run: &RunCounts, ticks_per_ns: f64) -> Option<Warning> {
-    let (lost, kept) = (
-        run.lost.intervals,
-        profile.intervals_seen - profile.discarded,
-    );
-    let lost_ns = run.lost.ticks as f64 / ticks_per_ns;
+fn loss_bias(profile: &Profile, inputs: &Inputs<'_>) -> Option<Warning> {
+    let ticks_per_ns = inputs.options.ticks_per_ns;
+    let (lost, kept) = (inputs.lost.intervals, profile.intervals);
+    let lost_ns = inputs.lost.ticks as f64 / ticks_per_ns;
     let mean_ns = (profile.mean_ns * kept as f64 + lost_ns) / (kept + lost).max(1) as f64;
     let bias = fraction(mean_ns - profile.mean_ns, profile.mean_ns);
     (kept > 0 && bias.abs() > warnings::LOSS_BIAS_HIGH).then(|| Warning::LossDependsOnLatency {
@@ -402,10 +336,19 @@ fn warnings(profile: &Profile, inputs: &Inputs<'_>, total: &Sums) -> Vec<Warning
         Warning::NoVariance,
     );
 
-    let discarded = fraction(profile.discarded as f64, profile.intervals_seen as f64);
+    // What was lost under other plans than those that the profile rests on is not missing in it.
+    let elsewhere = run.lost.intervals.saturating_sub(inputs.lost.intervals);
+    let left_out = |reason: Reason| match reason {
+        Reason::RecordsLost => run.discarded[reason as usize].saturating_sub(elsewhere),
+        _ => run.discarded[reason as usize],
+    };
+    let discarded = fraction(
+        Reason::ALL.into_iter().map(left_out).sum::<u64>() as f64,
+        profile.intervals_seen.saturating_sub(elsewhere) as f64,
+    );
     let most = Reason::ALL
         .into_iter()
-        .max_by_key(|&reason| run.discarded[reason as usize])
+        .max_by_key(|&reason| left_out(reason))
         .unwrap_or(Reason::Malformed);
     warn(
         discarded > warnings::DISCARDED_HIGH,
@@ -414,7 +357,7 @@ fn warnings(profile: &Profile, inputs: &Inputs<'_>, total: &Sums) -> Vec<Warning
             reason: most.text(),
         },
     );
-    let bias = loss_bias(profile, run, inputs.options.ticks_per_ns);
+    let bias = loss_bias(profile, inputs);
     if let Some(bias) = bias {
         warn(true, bias);
     }
@@ -456,7 +399,7 @@ fn warnings(profile: &Profile, inputs: &Inputs<'_>, total: &Sums) -> Vec<Warning
         Warning::Folded(inputs.round.paths.folded()),
     );
     warn(run.dropped > 0, Warning::Dropped(run.dropped));
-    let kept: u64 = inputs.rounds.iter().map(|round| round.intervals).sum();
+    let kept = inputs.kept;
     let disagreeing = inputs.together.map_or(0, |together| {
         let rounds = together.disagreeing.iter();
         rounds.map(|&(_, intervals)| intervals).sum()

@@ -4,6 +4,8 @@
 //! All sums are exact integers, so merging in any order gives the same result to the last bit. Even latencies of
 //! [`crate::interval::LATENCY_BITS`] bits leave room for 2^31 intervals.
 
+use std::iter;
+
 use crate::attributes::AttributeSums;
 use crate::moments::co_moment;
 use crate::paths::{BODY_ORDINAL, Paths};
@@ -34,10 +36,10 @@ pub struct NodeSums {
 
 impl NodeSums {
     /// How many sums there are.
-    pub(crate) const COUNT: usize = 9;
+    pub const COUNT: usize = 9;
 
     /// All of them, in the order of the fields.
-    pub(crate) fn all(&self) -> [i128; NodeSums::COUNT] {
+    pub fn all(&self) -> [i128; NodeSums::COUNT] {
         let NodeSums {
             inclusive,
             inclusive_squared,
@@ -229,6 +231,28 @@ impl Sums {
     /// Sums of a node.
     pub fn node(&self, node: u32) -> NodeSums {
         self.nodes.get(node as usize).copied().unwrap_or_default()
+    }
+
+    /// Sums of products that are not zero, of two nodes: a node and an earlier sibling, of their X; or a node and its parent, of its X and
+    /// the parent's x.
+    pub fn products<'a>(&'a self, paths: &'a Paths) -> impl Iterator<Item = (u32, u32, i128)> + 'a {
+        let mut children = vec![Vec::new(); paths.all().len()];
+        for (node, path) in (0..).zip(paths.all()).skip(1) {
+            children[path.parent as usize].push(node);
+        }
+        let nodes = (0..).zip(paths.all()).skip(1);
+        nodes
+            .flat_map(move |(node, path)| {
+                let siblings = &children[path.parent as usize];
+                let others = iter::once(path.parent).chain(siblings.iter().copied());
+                let others: Vec<u32> = others.take(path.ordinal as usize).collect();
+                let pairs = (path.row..).zip(others);
+                pairs.map(move |(pair, other)| (node, other, pair))
+            })
+            .filter_map(|(node, other, pair)| {
+                let product = self.pairs.get(pair).copied().unwrap_or_default();
+                (product != 0).then_some((node, other, product))
+            })
     }
 
     /// Co-moment of L with itself: (n - 1) Var(L), ticks^2.

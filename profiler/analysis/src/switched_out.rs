@@ -3,7 +3,7 @@
 /// Why a thread did not run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Off {
-    /// It blocked, in a way that a signal can end, or nobody told in which.
+    /// It blocked, in a way that a signal can end, or it is not known in which.
     Blocked,
     /// It could have run: the processor was taken from it, or not yet given to it.
     Preempted,
@@ -22,7 +22,7 @@ pub struct SwitchedOut {
     pub end: u64,
     /// Why.
     pub off: Off,
-    /// Key of the thread of the target that made it ready to run at `end`; nothing where none did or nobody told, and where it was
+    /// Key of the thread of the target that made it ready to run at `end`; nothing where none did or that was not recorded, and where it was
     /// preempted.
     pub by: Option<u64>,
 }

@@ -6,6 +6,12 @@ use evenkeel_wire::now_ticks;
 
 use crate::recording::Started;
 
+/// Nanoseconds since 1970.
+pub fn unix_ns(time: SystemTime) -> u64 {
+    let since_1970 = time.duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since_1970.as_nanos()).unwrap_or(u64::MAX)
+}
+
 /// Relates ticks to time.
 #[derive(Clone, Copy, Debug)]
 pub struct TickClock {
@@ -35,10 +41,9 @@ impl TickClock {
 
     /// When it was started.
     pub fn started(&self) -> Started {
-        let since_1970 = self.wall.duration_since(UNIX_EPOCH).unwrap_or_default();
         Started {
             ticks: self.ticks,
-            unix_ns: u64::try_from(since_1970.as_nanos()).unwrap_or(u64::MAX),
+            unix_ns: unix_ns(self.wall),
         }
     }
 

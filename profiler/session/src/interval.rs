@@ -8,7 +8,7 @@ use evenkeel_symbols::{Callee, Site};
 use evenkeel_wire::{Displaced, Label, Role};
 
 use crate::error::Error;
-use crate::spec::{IntervalSpec, NamedCall, Point, Shape};
+use crate::spec::{IntervalSpec, LabelSource, NamedCall, Point, Shape};
 
 /// Where a boundary is hooked.
 #[derive(Clone, Debug)]
@@ -26,6 +26,8 @@ pub struct Meaning {
     pub role: Role,
     /// Kind and index of the argument that labels the interval.
     pub label: (Label, u8),
+    /// Address in the module's file of the variable that points to the label, for `Label::Variable`.
+    pub label_variable: u64,
     /// Index of the argument that is the key of an interval, task or lock, or `KEY_RETURNED`.
     pub key: u8,
 }
@@ -36,6 +38,7 @@ impl Meaning {
         Meaning {
             role,
             label: (Label::None, 0),
+            label_variable: 0,
             key: 0,
         }
     }
@@ -43,6 +46,13 @@ impl Meaning {
     /// With a label.
     pub const fn labelled(mut self, kind: Label, argument: u8) -> Meaning {
         self.label = (kind, argument);
+        self
+    }
+
+    /// With the text to which the pointer variable at this address points as label.
+    pub const fn labelled_by(mut self, variable: u64) -> Meaning {
+        self.label = (Label::Variable, 0);
+        self.label_variable = variable;
         self
     }
 
@@ -80,7 +90,7 @@ pub struct Interval {
 impl Interval {
     /// The interval as it is hooked where threads are followed, with edges, and where they are not.
     ///
-    /// One that is told who works for it may move: followed, it begins and ends by its key, on whichever threads that is.
+    /// One whose workers are announced may move: followed, it begins and ends by its key, on whichever threads that is.
     /// Otherwise it is what lies between its beginning and its end on one thread.
     pub fn hooked(mut self, edges: bool) -> Interval {
         let works = |boundary: &Boundary| boundary.meaning.role == Role::Work;
@@ -110,7 +120,20 @@ pub fn resolve(spec: &IntervalSpec, module: &Module) -> Result<Interval, Error> 
     };
     let mut boundaries = Vec::new();
     let mut scope = Vec::new();
-    let label = spec.label;
+    let labelled = |meaning: Meaning| match spec.label.as_deref() {
+        Some(LabelSource::Argument(kind, argument)) => Ok(meaning.labelled(*kind, *argument)),
+        Some(LabelSource::Variable(name)) => match module.variable(name) {
+            Some(address) => Ok(meaning.labelled_by(address)),
+            None => Err(Error::BadSpec {
+                text: spec.text.clone(),
+                what: format!(
+                    "{} has no variable {name} with the size of a pointer; name a variable that it exports, or give it its symbols",
+                    short_path(module.path())
+                ),
+            }),
+        },
+        Some(LabelSource::Inside(..)) | None => Ok(meaning),
+    };
     let mut add = |points: &[Point], meaning: Meaning| -> Result<Vec<u64>, Error> {
         let mut functions = Vec::new();
         for point in points {
@@ -124,7 +147,7 @@ pub fn resolve(spec: &IntervalSpec, module: &Module) -> Result<Interval, Error> 
     };
     match &spec.shape {
         Shape::Call(points) => {
-            scope = add(points, Meaning::of(Role::Whole).labelled(label.0, label.1))?;
+            scope = add(points, labelled(Meaning::of(Role::Whole))?)?;
         }
         Shape::Pair { begin, end } => {
             let (first, last) = match spec.key {
@@ -134,13 +157,17 @@ pub fn resolve(spec: &IntervalSpec, module: &Module) -> Result<Interval, Error> 
                     Meaning::of(Role::EndKeyed).keyed(last),
                 ),
             };
-            let begins = add(begin, first.labelled(label.0, label.1))?;
+            let begins = add(begin, labelled(first)?)?;
             let ends = add(end, last)?;
             if spec.within.is_empty() {
                 scope = common_callers(module, &begins, &ends);
             }
         }
         Shape::Annotated => {}
+    }
+    if let Some(LabelSource::Inside(kind, function, argument)) = spec.label.as_deref() {
+        let meaning = Meaning::of(Role::Label).labelled(*kind, *argument);
+        add(std::slice::from_ref(function), meaning)?;
     }
     for name in &spec.within {
         scope.push(module.find(name).map_err(not_found)?);

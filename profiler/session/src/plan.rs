@@ -1,5 +1,7 @@
 //! The plan of probes: what is planted, under which id, and what the reports call it.
 
+mod unpatched;
+
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::rc::Rc;
 use std::sync::atomic::Ordering::*;
@@ -10,7 +12,7 @@ use evenkeel_symbols::Module;
 use evenkeel_symbols::{Callee, Site, Unpatchable};
 use evenkeel_wire::arch::code::JUMP_BYTES;
 use evenkeel_wire::plan::UNDER_ENTRY as UNDER_ENTRY_MODULE;
-use evenkeel_wire::{Displaced, Form, Operand, Probe, Refusal, Role, Wanted};
+use evenkeel_wire::{Displaced, Form, Operand, Probe, Role, Wanted};
 
 use crate::arena::Arena;
 use crate::interval::{Boundary, Meaning, Place, site_name};
@@ -20,9 +22,6 @@ use crate::modules::Modules;
 
 /// Why a call in a hooked entry is not timed.
 const UNDER_ENTRY: &str = "it lies under the hook at the function's entry; to time it, name the interval by its call, as caller>function";
-/// Why a call is not timed any more.
-const MADE_ROOM: &str =
-    "it made room for others that tell more; a higher --max-probes times it, too";
 /// Why an entry is not hooked.
 const OVER_SITE: &str = "a call in its first instructions is timed already";
 
@@ -443,71 +442,6 @@ impl Plan {
             .map(|seen| Location::new((seen >> 48) as usize, seen & ((1 << 48) - 1)))
             .collect()
     }
-
-    /// Everything that could not be planted, with the agents' refusals.
-    pub fn unpatched(&self, arena: &Arena) -> Vec<Unpatched> {
-        let probes = || self.probes.iter().zip(&self.sites.sites);
-        let on: HashSet<&str> = probes()
-            .filter(|(planned, _)| planned.wanted != Wanted::Off)
-            .map(|(_, site)| site.site.as_str())
-            .collect();
-        let is_back = |noted: &&Unpatched| noted.hides_time && on.contains(site_of(&noted.site));
-        let still: Vec<&Unpatched> = self
-            .unpatched
-            .iter()
-            .filter(|noted| !is_back(noted))
-            .collect();
-        let is_noted: HashSet<&str> = still.iter().map(|noted| site_of(&noted.site)).collect();
-        let made_room = probes().filter(|(planned, site)| {
-            let was_call = planned.was_taken_out && planned.form != Form::Entry;
-            was_call && !is_noted.contains(site.site.as_str())
-        });
-        let made_room = made_room.map(|(_, site)| Unpatched {
-            site: site.site.clone(),
-            reason: MADE_ROOM.to_owned(),
-            hides_time: true,
-        });
-        let mut all: Vec<Unpatched> = still.iter().copied().cloned().chain(made_room).collect();
-        for (probe, site) in arena.probes().iter().zip(&self.sites.sites) {
-            if let Some(reason) = refusal(probe.refused.load(Relaxed)) {
-                let site = if site.site.is_empty() {
-                    format!("entry of {}", site.callee)
-                } else {
-                    site.site.clone()
-                };
-                all.push(Unpatched {
-                    hides_time: !site.starts_with("entry of "),
-                    site,
-                    reason: reason.to_owned(),
-                });
-            }
-        }
-        all
-    }
-
-    /// Why agents could not hook the interval's boundaries.
-    pub fn refused_boundaries(&self, arena: &Arena) -> impl Iterator<Item = String> {
-        let probes = arena.probes().iter().zip(&self.probes);
-        let boundaries = probes.filter(|(_, planned)| planned.role != Role::Inner);
-        boundaries.filter_map(|(probe, _)| Some(refusal(probe.refused.load(Relaxed))?.to_owned()))
-    }
-
-    /// Keeps a site that cannot be timed, with its reason, and whether its time stands in its caller's own.
-    pub fn note_unpatched(&mut self, site: String, reason: String, hides_time: bool) {
-        let unpatched = Unpatched {
-            site,
-            reason,
-            hides_time,
-        };
-        if self.is_noted.insert(unpatched.clone()) {
-            self.unpatched.push(unpatched);
-        }
-    }
-}
-
-/// The site of what was noted: `caller+0x1f`, or `callee at caller+0x1f`.
-fn site_of(noted: &str) -> &str {
-    noted.rsplit_once(" at ").map_or(noted, |(_, site)| site)
 }
 
 /// Whether a call that cannot be redirected for this reason may take time that stands in its caller's own: of those through pointers
@@ -530,6 +464,7 @@ fn fill(probe: &mut Probe, index: usize, address: u64, form: Form, meaning: Mean
     probe.form = form as u8;
     probe.role = meaning.role as u8;
     (probe.label, probe.label_argument) = (meaning.label.0 as u8, meaning.label.1);
+    probe.label_variable = meaning.label_variable;
     probe.key_argument = meaning.key;
     probe.operand = Operand::default();
 }
@@ -541,20 +476,4 @@ fn qualified(arena: &Arena, index: usize, module: &Module, address: u64) -> Stri
         return name;
     }
     format!("{}!{name}", Modules::name(arena, index))
-}
-
-fn refusal(code: u32) -> Option<&'static str> {
-    Some(match code {
-        code if code == Refusal::None as u32 => return None,
-        code if code == Refusal::BytesDiffer as u32 => {
-            "the code in memory is not the file's (changed by another tool?)"
-        }
-        code if code == Refusal::NoNearMemory as u32 => "no free memory within two gigabytes of it",
-        code if code == Refusal::NotWritable as u32 => "the system does not let code be changed",
-        code if code == Refusal::NoBarrier as u32 => {
-            "other threads run, and the kernel offers no membarrier"
-        }
-        code if code == Refusal::Architecture as u32 => "not supported on this architecture",
-        _ => "no place for a jump that other threads can safely meet",
-    })
 }

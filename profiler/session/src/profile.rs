@@ -8,6 +8,7 @@ mod ending;
 mod filters;
 mod judge;
 mod kernel;
+mod planting;
 mod settings;
 mod sink;
 mod steps;
@@ -117,6 +118,7 @@ pub fn profile(
             early_changes: Vec::new(),
             writer,
             sums_only: settings.summary.is_some(),
+            minute_began_unix_ns: clock.started().unix_ns,
             sites_written: 0,
         },
         kernel,
@@ -475,7 +477,7 @@ impl Session<'_> {
     }
 }
 
-/// Name of this machine; empty where it is not told.
+/// Name of this machine; empty where it is not known.
 fn host() -> String {
     let name = std::fs::read_to_string("/proc/sys/kernel/hostname");
     name.unwrap_or_default().trim().to_owned()

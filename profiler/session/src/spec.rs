@@ -8,11 +8,14 @@
 //! POINTS  = POINT ["|" POINT]...
 //! POINT   = [LIBRARY "!"] FUNCTION    by symbol, 0xADDRESS or file.c:function
 //!         | [LIBRARY "!"] CALLER ">" FUNCTION
-//! OPTION  = "label=" ("text" | "integer") ":" ARGUMENT    argument of the beginning, 0 for the first
+//! OPTION  = "label=" LABEL
 //!         | "within=" FUNCTION        whose calls to time first, for a pair
 //!         | "client=" CALLER ">" FUNCTION                 a call that waits for the client
 //!         | "key=" KEY [":" KEY]      of a pair that may begin and end on different threads: what tells its intervals apart
 //!         | "name=" TEXT
+//! LABEL   = ("text" | "integer") ":" ARGUMENT             of the beginning, 0 for the first
+//!         | ("text" | "integer") ":" POINT ":" ARGUMENT   of the first call of a function inside the interval
+//!         | "text:" VARIABLE          where a pointer variable of the beginning's module points to as the interval begins
 //! KEY     = ARGUMENT | "returned"
 //!
 //! CALL    = POINTS ["," "key=" KEY]   a function that takes or releases a lock, queues a task, works for an interval
@@ -49,6 +52,17 @@ pub enum Shape {
     Annotated,
 }
 
+/// Where the label of intervals is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum LabelSource {
+    /// In an argument of the call that begins them.
+    Argument(Label, u8),
+    /// In an argument of the first call of this function inside of them.
+    Inside(Label, Point, u8),
+    /// Where this pointer variable points to when they begin.
+    Variable(String),
+}
+
 /// An interval as typed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IntervalSpec {
@@ -58,8 +72,8 @@ pub struct IntervalSpec {
     pub library: Option<String>,
     /// What makes it.
     pub shape: Shape,
-    /// Kind and index of the argument that labels it.
-    pub label: (Label, u8),
+    /// What labels it.
+    pub label: Option<Box<LabelSource>>,
     /// Functions whose calls are timed first.
     pub within: Vec<String>,
     /// Calls that wait for the client.
@@ -158,7 +172,7 @@ impl std::str::FromStr for IntervalSpec {
             text: text.to_owned(),
             library,
             shape,
-            label: (Label::None, 0),
+            label: None,
             within: Vec::new(),
             clients: Vec::new(),
             key: None,
@@ -168,8 +182,10 @@ impl std::str::FromStr for IntervalSpec {
             let (key, value) = option.split_once('=').unwrap_or_default();
             match key {
                 "label" => {
-                    spec.label =
-                        label(value).ok_or_else(|| bad("a label is text:N or integer:N"))?
+                    let label = label(value).ok_or_else(|| {
+                        bad("a label is text:N, integer:N, text:FUNCTION:N, integer:FUNCTION:N or text:VARIABLE")
+                    })?;
+                    spec.label = Some(Box::new(label));
                 }
                 "within" => spec.within.push(value.to_owned()),
                 "client" => spec.clients.push(point(value)),
@@ -181,6 +197,11 @@ impl std::str::FromStr for IntervalSpec {
         }
         if spec.key.is_some() && !matches!(spec.shape, Shape::Pair { .. }) {
             return Err(bad("key= belongs to BEGIN..END"));
+        }
+        if spec.is_keyed() && matches!(spec.label.as_deref(), Some(LabelSource::Inside(..))) {
+            return Err(bad(
+                "a label from inside belongs to intervals that stay on their thread, those without key=",
+            ));
         }
         Ok(spec)
     }
@@ -241,15 +262,27 @@ fn point(text: &str) -> Point {
     }
 }
 
-fn label(text: &str) -> Option<(Label, u8)> {
-    let (kind, index) = text.split_once(':')?;
+fn label(text: &str) -> Option<LabelSource> {
+    let (kind, place) = text.split_once(':')?;
     let kind = match kind {
         "text" => Label::Text,
         "integer" => Label::Integer,
         _ => return None,
     };
-    let index = index.parse().ok().filter(|&index: &u8| index < 32)?;
-    Some((kind, index))
+    let argument = |text: &str| text.parse().ok().filter(|&index: &u8| index < 32);
+    if let Some(index) = argument(place) {
+        return Some(LabelSource::Argument(kind, index));
+    }
+    // Names of C++ have colons, too.
+    if let Some((function, index)) = place.rsplit_once(':')
+        && let Some(index) = argument(index)
+    {
+        let function = point(function);
+        return (!function.is_blank()).then_some(LabelSource::Inside(kind, function, index));
+    }
+    let may_begin = |first: char| first.is_alphabetic() || first == '_';
+    let is_name = place.starts_with(may_begin) && !place.contains([',', '>', ' ']);
+    (is_name && kind == Label::Text).then(|| LabelSource::Variable(place.to_owned()))
 }
 
 fn keys(text: &str) -> Option<(u8, u8)> {
@@ -293,8 +326,32 @@ mod tests {
         let edge = Point::Edge("main".into(), "handle(int, char const*)".into());
         assert_eq!(spec.shape, Shape::Call(vec![edge]));
         assert_eq!(
-            (spec.label, spec.name.as_deref()),
-            ((Label::Text, 1), Some("request"))
+            (spec.label.as_deref(), spec.name.as_deref()),
+            (
+                Some(&LabelSource::Argument(Label::Text, 1)),
+                Some("request")
+            )
+        );
+    }
+
+    #[test]
+    fn labels_from_inside_and_from_variables() {
+        let label = |text: &str| *parse(&format!("work,label={text}")).label.unwrap();
+        let inside = |kind, name: &str, argument| {
+            LabelSource::Inside(kind, Point::Function(name.into()), argument)
+        };
+        assert_eq!(label("text:run:1"), inside(Label::Text, "run", 1));
+        assert_eq!(
+            label("integer:Cache::get(A*, int):2"),
+            inside(Label::Integer, "Cache::get(A*, int)", 2)
+        );
+        assert_eq!(
+            label("text:main>run:0"),
+            LabelSource::Inside(Label::Text, Point::Edge("main".into(), "run".into()), 0)
+        );
+        assert_eq!(
+            label("text:Server::current_query"),
+            LabelSource::Variable("Server::current_query".into())
         );
     }
 
@@ -349,6 +406,11 @@ mod tests {
             ">b",
             "a,label=text",
             "a,label=colour:1",
+            "a,label=text:",
+            "a,label=text::1",
+            "a,label=text:32",
+            "a,label=integer:variable",
+            "a..b,key=0,label=text:run:0",
             "a,key=0",
             "a..b,key=x",
         ] {

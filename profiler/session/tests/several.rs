@@ -5,7 +5,9 @@ use std::path::{Path, PathBuf};
 use evenkeel_analysis::Options;
 use evenkeel_analysis::profile::{Node, Profile};
 use evenkeel_session::Error;
-use evenkeel_session::recording::{Replayed, merge, replay_files};
+use evenkeel_session::recording::{
+    Observation, Progress, Replayed, merge, replay_files, replay_some,
+};
 
 fn recording(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/recordings/{name}.keel"))
@@ -71,18 +73,12 @@ fn a_recording_twice_is_itself() {
     for name in ["postgres-transaction", "postgres-rows", "redis-command"] {
         let (_folder, paths) = copies(name, 2);
         let (one, both) = (of(&paths[..1]), of(&paths));
-        // Recordings taken together rest on one round of each, a recording alone on those that agree with it, too.
-        let round = &one.rounds[one.round - 1];
-        assert_eq!(both.intervals, 2 * round.intervals, "{name}");
+        assert_eq!(both.intervals, 2 * one.intervals, "{name}");
         assert_eq!(both.intervals_seen, 2 * one.intervals_seen);
         assert_eq!(both.discarded, 2 * one.discarded);
         assert_eq!(both.closure.max_abs_error_ticks, 0);
         let left_out = |warning: &String| warning.contains("in some of the recordings only");
         assert!(!both.warnings.iter().any(left_out), "{:?}", both.warnings);
-        if one.rounds_together.len() > 1 {
-            assert!(one.intervals > round.intervals, "{name}");
-            continue;
-        }
         same(&one.tree, &both.tree);
         let waits = |profile: &Profile| profile.waits.iter().map(|row| row.count).sum::<u64>();
         assert_eq!(waits(&both), 2 * waits(&one), "{name}");
@@ -97,18 +93,18 @@ fn a_merged_file_is_its_parts() {
     std::fs::copy(recording("postgres-rows"), &third).unwrap();
     paths.push(third.clone());
     let all = folder.path().join("all.keel");
-    merge(&paths, &all).unwrap();
+    merge(&paths, &all, &Progress::default()).unwrap();
     assert_eq!(of(std::slice::from_ref(&all)), of(&paths));
 
     let (two, three) = (
         folder.path().join("two.keel"),
         folder.path().join("three.keel"),
     );
-    merge(&paths[..2], &two).unwrap();
-    merge(&[two.clone(), third], &three).unwrap();
+    merge(&paths[..2], &two, &Progress::default()).unwrap();
+    merge(&[two.clone(), third], &three, &Progress::default()).unwrap();
     assert_eq!(std::fs::read(&three).unwrap(), std::fs::read(&all).unwrap());
     assert!(matches!(
-        merge(&[two.clone(), paths[0].clone()], &two),
+        merge(&[two.clone(), paths[0].clone()], &two, &Progress::default()),
         Err(Error::MergedIntoItself { .. })
     ));
     assert!(matches!(
@@ -124,7 +120,7 @@ fn strangers_are_not_merged() {
     let output = folder.path().join("all.keel");
     for other in ["redis-command", "postgres-rows"] {
         let paths = [recording("postgres-transaction"), recording(other)];
-        let error = merge(&paths, &output).unwrap_err();
+        let error = merge(&paths, &output, &Progress::default()).unwrap_err();
         let text = error.to_string();
         assert!(
             matches!(error, Error::Different { .. }) && text.contains(other),
@@ -156,6 +152,49 @@ fn cut_recordings() {
     );
 
     let all = folder.path().join("all.keel");
-    merge(&paths, &all).unwrap();
+    merge(&paths, &all, &Progress::default()).unwrap();
     assert_eq!(of(&[all]).intervals, both.intervals);
+}
+
+/// Whoever waits is told of each byte that is read, of as many as will be: files are read twice where several are one, and a third time
+/// where they are merged.
+#[test]
+fn what_is_read_is_counted() {
+    use std::sync::{Arc, Mutex};
+    let (folder, paths) = copies("postgres-transaction", 2);
+    let merged = folder.path().join("merged.keel");
+    let size = |path: &PathBuf| std::fs::metadata(path).unwrap().len();
+    let two: u64 = paths.iter().map(size).sum();
+    let counted = |work: &dyn Fn(&Progress)| {
+        let told = Arc::new(Mutex::new(Vec::new()));
+        let hears = Arc::clone(&told);
+        work(&Progress::told(move |read, to_read| {
+            hears.lock().unwrap().push((read, to_read));
+        }));
+        let told = told.lock().unwrap().clone();
+        assert!(told.iter().all(|&(read, to_read)| read <= to_read));
+        assert!(told.is_sorted());
+        *told.last().unwrap()
+    };
+    let all = |paths: &[PathBuf], progress: &Progress| {
+        replay_some(paths, None, &|_| true, progress).unwrap();
+    };
+    let one = size(&paths[0]);
+    assert_eq!(counted(&|progress| all(&paths[..1], progress)), (one, one));
+    assert_eq!(
+        counted(&|progress| all(&paths, progress)),
+        (2 * two, 2 * two)
+    );
+    let merging = counted(&|progress| {
+        merge(&paths, &merged, progress).unwrap();
+    });
+    assert_eq!(merging, (3 * two, 3 * two));
+    let twice = 2 * size(&merged);
+    let merged = [merged];
+    assert_eq!(counted(&|progress| all(&merged, progress)), (twice, twice));
+    let observing = counted(&|progress| {
+        let observation = Observation::open_counted(&paths[..1], progress).unwrap();
+        observation.replay(&mut |_| Ok(())).unwrap();
+    });
+    assert_eq!(observing, (2 * one, 2 * one));
 }

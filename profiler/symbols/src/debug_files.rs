@@ -14,7 +14,7 @@ use memmap2::Mmap;
 use object::Object;
 use thiserror::Error;
 
-use crate::debuginfod;
+use crate::debuginfod::{self, Debuginfod};
 use crate::load::{Elf, Image};
 
 /// Where debug files may come from.
@@ -24,15 +24,6 @@ pub struct DebugSources {
     pub roots: Vec<PathBuf>,
     /// Asks debuginfod servers; `None` never uses the network.
     pub debuginfod: Option<Debuginfod>,
-}
-
-/// How to ask debuginfod servers.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Debuginfod {
-    /// The client of elfutils. It reads `DEBUGINFOD_URLS` itself.
-    pub program: PathBuf,
-    /// After this time it is ended.
-    pub limit: Duration,
 }
 
 impl DebugSources {

@@ -6,10 +6,17 @@ use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use crate::debug_files::Debuginfod;
-
 /// How often a running client is looked at.
 const POLL: Duration = Duration::from_millis(10);
+
+/// How to ask debuginfod servers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Debuginfod {
+    /// The client of elfutils. It reads `DEBUGINFOD_URLS` itself.
+    pub program: PathBuf,
+    /// After this time it is ended.
+    pub limit: Duration,
+}
 
 /// Fetches the debug file of a build into the client's cache. The error says what to do.
 pub(crate) fn fetch(client: &Debuginfod, build_id: &[u8]) -> Result<PathBuf, String> {

@@ -1,15 +1,10 @@
 //! Finding what a user typed.
 
-use std::collections::HashMap;
-
 use thiserror::Error;
 
-use crate::demangle::{demangle, demangle_without_parameters, without_clone_suffix};
-use crate::functions::{FunctionKind, cold_parent};
-use crate::inferred::INFERRED;
+use crate::functions::FunctionKind;
 use crate::module::Module;
-use crate::spelling;
-use crate::symbols::{SymbolKind, Symbols};
+use crate::names::INFERRED;
 
 /// One of several functions of a name.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -141,72 +136,6 @@ fn calls(called: &[String]) -> String {
         }
         _ if called.is_empty() => "; it calls nothing".to_owned(),
         _ => format!("; it calls {}", called.join(", ")),
-    }
-}
-
-/// Addresses by each spelling of their names.
-#[derive(Debug, Default)]
-pub(crate) struct NameIndex {
-    by_name: HashMap<Box<str>, Vec<u64>>,
-    /// Spellings that leave something out; looked at when no full name fits.
-    by_short_name: HashMap<Box<str>, Vec<u64>>,
-}
-
-impl NameIndex {
-    pub(crate) fn new(symbols: &Symbols) -> NameIndex {
-        let mut index = NameIndex::default();
-        let functions = symbols
-            .all()
-            .iter()
-            .filter(|symbol| symbol.kind != SymbolKind::Label);
-        for symbol in functions.filter(|symbol| cold_parent(&symbol.name).is_none()) {
-            let name = &*symbol.name;
-            add(&mut index.by_name, name, symbol.address);
-            let written = demangle(name);
-            if written != name {
-                add(&mut index.by_name, &written, symbol.address);
-                add(
-                    &mut index.by_short_name,
-                    &demangle_without_parameters(name),
-                    symbol.address,
-                );
-            }
-            let source_name = without_clone_suffix(name);
-            if source_name != name {
-                add(&mut index.by_short_name, source_name, symbol.address);
-                add(
-                    &mut index.by_short_name,
-                    &demangle_without_parameters(source_name),
-                    symbol.address,
-                );
-            }
-        }
-        index
-    }
-
-    fn get(&self, name: &str) -> &[u64] {
-        let found = self
-            .by_name
-            .get(name)
-            .or_else(|| self.by_short_name.get(name));
-        found.map_or(&[], Vec::as_slice)
-    }
-
-    fn closest(&self, name: &str) -> Vec<String> {
-        spelling::closest(
-            name,
-            self.by_name
-                .keys()
-                .chain(self.by_short_name.keys())
-                .map(|name| &**name),
-        )
-    }
-}
-
-fn add(index: &mut HashMap<Box<str>, Vec<u64>>, name: &str, address: u64) {
-    let addresses = index.entry(name.into()).or_default();
-    if !addresses.contains(&address) {
-        addresses.push(address);
     }
 }
 

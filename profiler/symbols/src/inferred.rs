@@ -9,10 +9,8 @@ use crate::arch::scan;
 use crate::flow::Flow;
 use crate::functions::FunctionKind;
 use crate::module::Module;
+use crate::names::Inferred;
 use crate::sites::Callee;
-
-/// In front of an inferred name.
-pub const INFERRED: char = '~';
 
 /// What is known of a function without a symbol. Functions are named by their symbol, by the import's name, or by a name that a
 /// fingerprint before this one has inferred. Calls are direct ones and tail calls.
@@ -30,26 +28,6 @@ pub struct Fingerprint {
     pub address_in: Vec<String>,
     /// Its code refers to strings that begin with each of these.
     pub strings: Vec<String>,
-}
-
-/// Names by the entry of their function.
-#[derive(Debug, Default)]
-pub(crate) struct Inferred {
-    by_entry: HashMap<u64, Box<str>>,
-}
-
-impl Inferred {
-    /// The name with its mark.
-    pub(crate) fn name(&self, entry: u64) -> Option<String> {
-        let name = self.by_entry.get(&entry)?;
-        Some(format!("{INFERRED}{name}"))
-    }
-
-    /// The function of a name without its mark.
-    pub(crate) fn entry(&self, name: &str) -> Option<u64> {
-        let mut found = self.by_entry.iter().filter(|(_, known)| ***known == *name);
-        found.next().map(|(&entry, _)| entry)
-    }
 }
 
 impl Module {

@@ -8,19 +8,18 @@ use crate::arch::prologue::Entry;
 use crate::arch::scan::ENTRY_BYTES_MAX;
 use crate::arch::{callsites, scan};
 use crate::debug_files::{self, DebugFile, DebugNote, DebugSources};
-use crate::find::NameIndex;
 use crate::flow::Flow;
 use crate::frames::{Frame, Frames};
 use crate::functions::{self, Function, FunctionKind, Functions};
 use crate::graph::Graph;
-use crate::inferred::Inferred;
 use crate::lines::Lines;
 use crate::load::{Elf, Image, LoadError};
+use crate::names::{Inferred, NameIndex};
 use crate::relocations::{self, Relocations, Slot};
 use crate::sites::{Callee, Caller, Site};
 use crate::symbols::Symbols;
 use crate::unpatchable::Unpatchable;
-use crate::{callee_rules, demangle, imports};
+use crate::{callee_rules, demangle, imports, variables};
 
 /// Everything that is known about an ELF file without running it. All addresses are virtual addresses of the file.
 #[derive(Debug)]
@@ -108,6 +107,11 @@ impl Module {
     /// The file it was loaded from.
     pub fn path(&self) -> &Path {
         &self.image.path
+    }
+
+    /// Address of a variable of a pointer's size, by its name as the linker knows it or as C++ writes it.
+    pub fn variable(&self, name: &str) -> Option<u64> {
+        variables::find(&self.image.elf().ok()?, name)
     }
 
     /// The build id, empty if the linker left none.

@@ -135,6 +135,16 @@ fn direct_sites_hold_opcode_and_offset() {
     }
 }
 
+/// MariaDB 10.2.11 is compiled so: its handlers leave for the storage engine by such jumps.
+#[test]
+fn a_frame_that_was_just_left_is_gone_whatever_its_description_says() {
+    let workshop = Workshop::new();
+    let module = module(&workshop);
+    let sites = sites(&module, "old_epilogue");
+    let forms: Vec<_> = sites.iter().map(|site| (site.form, site.operand)).collect();
+    assert_eq!(forms, [(Ok(Form::IndirectJump), Some(register(11)))]);
+}
+
 #[test]
 fn nothing_is_listed_behind_undecodable_code() {
     let workshop = Workshop::new();

@@ -42,7 +42,7 @@ use crate::attributes::AttributeTable;
 use crate::classes::ClassTable;
 use crate::interval::{Finished, Reason, Serving, Subject};
 use keyed::KeyedIntervals;
-use reader::{Crowded, Happened, Inbox, Lost, Pending, Reader, Reading, TakeAtOnce};
+use reader::{Crowded, Happened, Inbox, LostByPlan, Pending, Reader, Reading, TakeAtOnce};
 use serials::Serials;
 use spans::{Spans, SwitchedOut};
 use timeline::{CALLS_MAX, MARKS_MAX};
@@ -91,7 +91,7 @@ pub struct Assembler {
     pub attributes: AttributeTable,
     events: Vec<Pending>,
     discarded: Vec<Reason>,
-    lost: Lost,
+    lost: LostByPlan,
     crowded: Crowded,
     /// When records of any thread were lost last, ticks.
     lost_at: u64,
@@ -203,8 +203,8 @@ impl Assembler {
     }
 
     /// Of the intervals that lost records, how long they took.
-    pub fn lost(&self) -> Lost {
-        self.lost
+    pub fn lost(&self) -> &LostByPlan {
+        &self.lost
     }
 
     /// Of the intervals since the last call that had more calls than there is room for, which calls those were.

@@ -1,6 +1,7 @@
 //! From one thread's events to its timeline, the releases it made, and the intervals that began and ended on it.
 
 use evenkeel_wire::event::Sink;
+use evenkeel_wire::ring::RING_BYTES;
 use evenkeel_wire::{Event, Object, Open, Record, Stamp};
 use rustc_hash::FxHashMap;
 
@@ -37,7 +38,7 @@ pub struct Inbox<'a> {
     /// Intervals left out at once.
     pub discarded: &'a mut Vec<Reason>,
     /// Of those that lost records, how long they took.
-    pub lost: &'a mut Lost,
+    pub lost: &'a mut LostByPlan,
     /// Of those that had more calls than there is room for, which calls those were.
     pub crowded: &'a mut Crowded,
 }
@@ -50,6 +51,22 @@ pub struct Lost {
     /// Sum of their latencies, ticks.
     pub ticks: u64,
 }
+
+impl Lost {
+    /// Both.
+    pub fn and(self, other: Lost) -> Lost {
+        Lost {
+            intervals: self.intervals + other.intervals,
+            ticks: self.ticks.saturating_add(other.ticks),
+        }
+    }
+}
+
+/// The same by the generation of the plan under which they began: what loses records under one need not under the next.
+pub type LostByPlan = FxHashMap<u32, Lost>;
+
+/// Calls of an interval that make a quarter of a ring: the rest may be full of what came before it.
+const CROWDED_CALLS_MIN: usize = RING_BYTES / size_of::<Record>() / 4;
 
 /// Intervals that had more calls than a ring, or a timeline, holds.
 #[derive(Clone, Debug, Default)]
@@ -112,8 +129,8 @@ pub struct Reader {
     /// What it did.
     pub timeline: Timeline,
     home: Option<Home>,
-    /// Begin of the interval that lost records, in ticks, until it ends.
-    lost_home: Option<u64>,
+    /// The interval that lost records, until it ends.
+    lost_home: Option<Home>,
     /// What the thread serves while no interval of its own is open.
     keyed: Serving,
     /// When records were lost last, ticks.
@@ -154,7 +171,7 @@ impl Sink for Reading<'_, '_> {
             timeline.push_calls(calls);
         } else if home.is_none() {
         } else if timeline.calls_len() + calls.len() > CALLS_MAX {
-            self.count_crowded();
+            self.count_if_crowded();
             self.discard(Reason::TooManyCalls);
         } else {
             timeline.extend_calls(calls);
@@ -164,7 +181,8 @@ impl Sink for Reading<'_, '_> {
     fn event(&mut self, event: Event<'_>) {
         match event {
             Event::Begin { at, stamp } => self.begin(at, stamp),
-            Event::Label(label) => {
+            // A call inside the interval has its label.
+            Event::Label(label) | Event::Class { key: 0, label } => {
                 if let Some(home) = self.reader.home {
                     let class = self.inbox.classes.class_of(label);
                     self.inbox.serials.classify(home.serial, class as u16);
@@ -203,9 +221,12 @@ impl Reading<'_, '_> {
 
     fn end(&mut self, at: u64, generation: u32, open: &[Open]) {
         let Some(home) = self.reader.home.take() else {
-            if let Some(begin) = self.reader.lost_home.take() {
-                self.inbox.lost.intervals += 1;
-                self.inbox.lost.ticks += at.saturating_sub(begin);
+            if let Some(home) = self.reader.lost_home.take() {
+                let lost = self.inbox.lost.entry(home.stamp.generation).or_default();
+                *lost = lost.and(Lost {
+                    intervals: 1,
+                    ticks: at.saturating_sub(home.begin),
+                });
             }
             return;
         };
@@ -246,10 +267,10 @@ impl Reading<'_, '_> {
     }
 
     fn gap(&mut self, at: u64) {
-        let begin = self.reader.open_since();
-        self.count_crowded();
+        let home = self.reader.home;
+        self.count_if_crowded();
         if self.discard(Reason::RecordsLost) {
-            self.reader.lost_home = begin;
+            self.reader.lost_home = home;
         }
         if self.inbox.at_once.is_some() {
             return;
@@ -266,13 +287,17 @@ impl Reading<'_, '_> {
         timeline.serving = *keyed;
     }
 
-    /// Counts the calls that were read of the interval that is open on the thread, which cannot be kept.
-    fn count_crowded(&mut self) {
+    /// Counts the calls that were read of the interval that is open on the thread and cannot be kept, if they are what filled the
+    /// ring. An interval of few calls has lost records since nobody took them in time, whatever is timed in it.
+    fn count_if_crowded(&mut self) {
         let Some(home) = self.reader.home else { return };
         let (calls, _) = self.reader.timeline.all();
         let own = calls.iter().rev();
         // With waits followed, calls before the interval lie before its own.
         let own = own.take_while(|call| call.start >= home.begin);
+        if own.clone().count() < CROWDED_CALLS_MIN {
+            return;
+        }
         self.inbox.crowded.intervals += 1;
         for call in own {
             *self.inbox.crowded.calls.entry(call.id()).or_default() += 1;

@@ -13,7 +13,7 @@ pub struct Serials {
 }
 
 impl Serials {
-    /// The next number; its class is that of no label until it is told.
+    /// The next number; its class is that of no label until it is known.
     pub fn issue(&mut self) -> u64 {
         if self.classes.len() == REMEMBERED_MAX {
             self.classes.pop_front();

@@ -198,7 +198,7 @@ impl<'a> Cursor<'a> {
     }
 }
 
-/// Calls that were running at a moment at which nobody told, outermost first: start and probe. Behind it lie the mark and the
+/// Calls that were running at a moment at which none were recorded, outermost first: start and probe. Behind it lie the mark and the
 /// call with these numbers.
 ///
 /// They have ended since, or were open at a later mark that does tell.

@@ -12,7 +12,7 @@ pub const ROWS_MAX: usize = 1 << 12;
 /// Objects told apart for one combination, at most.
 pub const OBJECTS_MAX: usize = 16;
 
-/// Calls told of a waiter, at most.
+/// Calls listed of a waiter, at most.
 pub const WAITER_CALLS_MAX: usize = 4;
 
 /// A wait on an interval's path.

@@ -4,7 +4,8 @@
 //! add up to it. Where the nearest caller is the same for all of them (a wrapper), those who call that one tell more, and so on up.
 //! Waits, and calls through pointers to what is not known, are no callers.
 
-use super::{Functions, Term};
+use super::functions::Functions;
+use super::terms::Term;
 use crate::moments::fraction;
 use crate::parts::{Part, VarianceTree};
 use crate::paths::ROOT;

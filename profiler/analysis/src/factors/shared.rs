@@ -10,7 +10,9 @@
 
 use rustc_hash::FxHashMap;
 
-use super::{Functions, Key, Term, Terms, callers, moment_of};
+use super::callers;
+use super::functions::Functions;
+use super::terms::{Key, Term, Terms, moment_of};
 use crate::parts::{Part, VarianceTree};
 use crate::paths::{PROBES, ROOT};
 

@@ -14,18 +14,18 @@
 
 pub mod causes;
 mod holders;
-mod model;
+pub mod model;
 pub mod partition;
 pub mod plumbing;
 
 use std::collections::BTreeMap;
 
 use crate::classes::{ClassSums, ClassTable};
+use crate::detail::Detail;
 use crate::factors::Ranked;
 use crate::moments::{co_moment, fraction};
 use crate::parts::{Part, VarianceTree};
 use crate::paths::{PROBES, ROOT};
-use crate::rounds::Detail;
 use crate::shares::TAILS;
 use crate::sites::Kind;
 use causes::{Causes, TOP};

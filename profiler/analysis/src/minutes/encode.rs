@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use super::numbers::{Numbers, Reading};
 use super::{Minute, RoundMinute};
-use crate::analysis::RunCounts;
 use crate::assembler::reader::Lost;
 use crate::attributes::{ATTRIBUTES_MAX, AttributeSums, Group, VALUES_MAX};
 use crate::classes::{CLASSES_MAX, ClassSums};
+use crate::counts::RunCounts;
 use crate::histogram::{BUCKETS_MAX, Bucket, Histogram};
 use crate::interval::Reason;
 use crate::paths::{NODES_MAX, PAIRS_MAX};
@@ -57,6 +57,7 @@ impl Minute {
             classes,
             attributes,
             rounds: rounds.collect::<Option<_>>()?,
+            began_unix_ns: None,
         };
         from.rest.is_empty().then_some(minute)
     }

@@ -10,11 +10,12 @@ mod numbers;
 mod together;
 
 use crate::accumulate::Accumulator;
-use crate::analysis::RunCounts;
 use crate::classes::{ClassSums, ClassTable};
+use crate::counts::RunCounts;
+use crate::detail::Detail;
 use crate::histogram::Histogram;
 use crate::paths::{Path, Paths};
-use crate::rounds::{Detail, Rounds};
+use crate::rounds::Rounds;
 use crate::self_cost::Windows;
 use crate::states::CALL_STEPS;
 use crate::sums::Sums;
@@ -30,6 +31,8 @@ pub struct Minute {
     /// Attributes met since the minute before.
     pub(crate) attributes: Vec<String>,
     pub(crate) rounds: Vec<RoundMinute>,
+    /// When it began, in nanoseconds since 1970, where that is known: not in its bytes, but beside them.
+    pub began_unix_ns: Option<u64>,
 }
 
 /// What a minute added to a round.
@@ -105,6 +108,7 @@ impl Written {
             run: *run,
             classes: new_classes,
             attributes: new_attributes,
+            began_unix_ns: None,
         }
     }
 }

@@ -8,16 +8,16 @@ use proptest::prelude::*;
 use super::properties::traces;
 use super::rounds::under;
 use super::trace::*;
-use crate::Options;
-use crate::combine::sum_up;
+use crate::common_paths::{Common, Shape};
+use crate::detail::Detail;
 use crate::paths::{Paths, ROOT};
 use crate::plans::PlanChange;
 use crate::profile::Profile;
 use crate::projection::step_of;
-use crate::rounds::Detail;
 use crate::sites::SiteTable;
 use crate::sums::NodeSums;
 use crate::vectors::{ProbeCost, Segment, Vectoriser};
+use crate::{Analysis, Options};
 
 /// Probes at one depth have ids from this times the depth on.
 const AT_DEPTH: u32 = 8;
@@ -37,15 +37,18 @@ fn by_depth(steps: &[Step], depth: u32) -> Vec<Step> {
     steps.iter().map(one).collect()
 }
 
-/// A call of each probe: both rounds are known to have them.
+/// Calls of each probe: both rounds are known to have them, also where one is not there with all that is below it, since
+/// each is called below two others.
 fn all_probes() -> Vec<Step> {
-    let chain = |probe| {
+    let chain = |first: u32, turn: u32| {
         let depths = (0..DEPTHS).rev();
         depths.fold(work(1), |below, depth| {
+            let probe = (first + turn * depth) % PROBES;
             call(AT_DEPTH * depth + probe, [below])
         })
     };
-    (0..PROBES).map(chain).collect()
+    let turned = |turn| (0..PROBES).map(move |first| chain(first, turn));
+    [0, 1].into_iter().flat_map(turned).collect()
 }
 
 /// The trace as it would be if a probe, and those of all calls below it, were not there.
@@ -151,7 +154,10 @@ proptest! {
         let traces: Vec<_> = traces.iter().map(with_all).collect();
         let without: Vec<_> = traces.iter().map(|steps| folded(steps, probe)).collect();
         let (first, second) = (round(&without[..cut]), round(&traces[cut..]));
-        let together = sum_up(&[(0, &first), (1, &second)], &table(probe));
+        let shapes = [&first, &second].map(Shape::of);
+        let common = Common::of(&shapes.each_ref(), &table(probe));
+        let mut together = common.detail();
+        common.add([&first, &second], &mut together);
         prop_assert_eq!(everything(&together), everything(&round(&without)));
         prop_assert_eq!(together.sums.blocks.intervals(), traces.len() as u64);
     }
@@ -175,9 +181,26 @@ fn steps_of(number: u64, scale: u64, below: u64, is_timed: bool) -> Vec<Step> {
     ]
 }
 
-/// The profile of two rounds: 2000 intervals without the third call, 3000 with it, in which the culprit takes `scale` times as long.
-fn two_rounds(scale: u64, below: u64) -> Profile {
+/// Numbers of the intervals of a round without the third call, and of one with it.
+pub type Numbers = [Vec<u64>; 2];
+
+/// Takes in those intervals; in the second round the culprit takes `scale` times as long.
+pub fn push_two_rounds(analysis: &mut Analysis, numbers: &Numbers, scale: u64, below: u64) {
+    for (generation, numbers) in (1..).zip(numbers) {
+        let is_second = generation == 2;
+        for &number in numbers {
+            let scale = if is_second { scale } else { 1 };
+            let steps = steps_of(number, scale, below, is_second);
+            analysis.push(1, &under(generation, 1_000_000 * number, &steps));
+        }
+    }
+    analysis.ended();
+}
+
+/// An analysis of the two rounds.
+pub fn two_rounds_of(numbers: &Numbers, scale: u64, below: u64) -> Analysis {
     let mut analysis = started(ProbeCost::default());
+    analysis.log_rounds();
     analysis.plan_changed(PlanChange {
         generation: 2,
         probes: 3,
@@ -185,20 +208,23 @@ fn two_rounds(scale: u64, below: u64) -> Profile {
         added: vec![BELOW],
         ..PlanChange::default()
     });
-    for number in 0..2000 {
-        let steps = steps_of(number, 1, below, false);
-        analysis.push(1, &under(1, 1_000_000 * number, &steps));
-    }
-    for number in 2000..5000 {
-        let steps = steps_of(number, scale, below, true);
-        analysis.push(1, &under(2, 1_000_000 * number, &steps));
-    }
-    let table = sites(&[
+    push_two_rounds(&mut analysis, numbers, scale, below);
+    analysis
+}
+
+/// Who their probes are.
+pub fn three_calls() -> SiteTable {
+    sites(&[
         ("culprit", "root+1", 0),
         ("other", "root+2", 1),
         ("below", "other+1", 0),
-    ]);
-    analysis.profile(&table, &Options::default())
+    ])
+}
+
+/// The profile of two rounds: 2000 intervals without the third call, 3000 with it, in which the culprit takes `scale` times as long.
+fn two_rounds(scale: u64, below: u64) -> Profile {
+    let numbers = [(0..2000).collect(), (2000..5000).collect()];
+    two_rounds_of(&numbers, scale, below).profile(&three_calls(), &Options::default())
 }
 
 /// What the second round has opened explains a thousandth: the profile rests on both, and what is in one alone is not shown as if it

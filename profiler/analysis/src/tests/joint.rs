@@ -2,8 +2,10 @@
 
 use proptest::prelude::*;
 
+use super::combine::{Numbers, push_two_rounds, three_calls, two_rounds_of};
 use super::properties::{costs, traces};
 use super::trace::*;
+use crate::joint::Scouted;
 use crate::profile::{Node, Profile};
 use crate::sites::SiteTable;
 use crate::vectors::ProbeCost;
@@ -24,13 +26,25 @@ fn recording(cost: ProbeCost, intervals: &[Vec<Step>], first: usize) -> Analysis
     analysis
 }
 
+/// Recordings whose probes have one numbering.
+pub fn joint_of(scouted: &[Scouted], untimed: &[bool], sites: &SiteTable) -> Analysis {
+    let parts: Vec<(&Scouted, &[u32])> = scouted.iter().map(|scouted| (scouted, &[][..])).collect();
+    Analysis::joint(&parts, untimed, sites)
+}
+
 /// The recordings' intervals together, without the probes that are `untimed`.
 fn together(cost: ProbeCost, parts: &[&[Vec<Step>]], untimed: &[bool]) -> Analysis {
-    let mut joint = Analysis::joint(4, untimed);
     let mut first = 0;
-    for part in parts {
-        let scouted = recording(cost, part, first).scouted();
-        joint.begin_recording(cost, &scouted.expect("intervals"));
+    let scout = |part: &&[Vec<Step>]| {
+        let scouted = recording(cost, part, first).scouted(&SiteTable::default());
+        first += part.len();
+        scouted.expect("intervals")
+    };
+    let scouted: Vec<Scouted> = parts.iter().map(scout).collect();
+    let mut joint = joint_of(&scouted, untimed, &SiteTable::default());
+    first = 0;
+    for (part, scouted) in parts.iter().zip(&scouted) {
+        joint.begin_recording(cost, scouted);
         push(&mut joint, part, first);
         first += part.len();
     }
@@ -113,6 +127,89 @@ fn count(steps: &[Step]) -> usize {
     steps.iter().map(one).sum()
 }
 
+/// What does not depend on how intervals are cut into blocks.
+pub fn exact_of(profile: Profile) -> Profile {
+    let profile = without_errors(profile);
+    Profile {
+        tree: profile.tree,
+        classes: profile.classes,
+        histogram: profile.histogram,
+        percentiles_ns: profile.percentiles_ns,
+        cohorts: profile.cohorts,
+        intervals: profile.intervals,
+        intervals_seen: profile.intervals_seen,
+        closure: profile.closure,
+        mean_ns: profile.mean_ns,
+        sd_ns: profile.sd_ns,
+        ..Profile::default()
+    }
+}
+
+/// Recordings of two rounds each, together.
+fn two_rounds_together(recordings: &[Numbers], scale: u64) -> Profile {
+    let table = three_calls();
+    let scout = |numbers| two_rounds_of(numbers, scale, BELOW_TICKS).scouted(&table);
+    let scouted: Vec<Scouted> = recordings.iter().filter_map(scout).collect();
+    let mut joint = joint_of(&scouted, &[], &table);
+    for (numbers, scouted) in recordings.iter().zip(&scouted) {
+        joint.begin_recording(ProbeCost::default(), scouted);
+        push_two_rounds(&mut joint, numbers, scale, BELOW_TICKS);
+    }
+    joint.profile(&table, &options())
+}
+
+/// What the second round has opened takes at most so long: it explains a thousandth.
+const BELOW_TICKS: u64 = 30;
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    /// Two recordings whose profiles rest on two rounds each are the one recording in which each round has the intervals of both; and a
+    /// recording with itself is itself.
+    #[test]
+    fn rounds_together_are_concatenated(first in 1u64..1 << 30, counts in prop::array::uniform4(400u64..900)) {
+        let mut next = first;
+        let [a, b, c, d] = counts.map(|count| {
+            let numbers: Vec<u64> = (next..next + count).collect();
+            next += count;
+            numbers
+        });
+        let both = [[&a[..], &b].concat(), [&c[..], &d].concat()];
+        let recordings = [[a, c], [b, d]];
+        let alone = |numbers| two_rounds_of(numbers, 1, BELOW_TICKS).profile(&three_calls(), &options());
+        let (one, other, whole) = (alone(&recordings[0]), alone(&recordings[1]), alone(&both));
+        // By chance the latencies of two rounds differ by more than their errors.
+        prop_assume!([&one, &other, &whole].iter().all(|profile| profile.rounds_together == [1, 2]));
+        let together = two_rounds_together(&recordings, 1);
+        prop_assert_eq!(together.intervals, one.intervals + other.intervals);
+        prop_assert_eq!(exact_of(together), exact_of(whole));
+
+        let [recording, _] = recordings;
+        let twice = two_rounds_together(&[recording.clone(), recording], 1);
+        prop_assert_eq!(twice.intervals, 2 * one.intervals);
+        prop_assert_eq!(of_samples(without_errors(twice).tree), of_samples(without_errors(one).tree));
+    }
+}
+
+/// Without standard deviations, which divide by one less than there are intervals.
+fn of_samples(mut node: Node) -> Node {
+    node.sd_ns = 0.0;
+    let children = node.children.into_iter();
+    node.children = children.map(of_samples).collect();
+    node
+}
+
+/// The second rounds' culprit takes twice as long: their intervals alone count, and the report says how many do not.
+#[test]
+fn rounds_under_another_load_are_left_out_of_all() {
+    let recording = [(1..2001).collect(), (2001..5001).collect()];
+    let profile = two_rounds_together(&[recording.clone(), recording], 2);
+    assert_eq!(profile.intervals, 6000);
+    let said =
+        |warning: &String| warning.starts_with("4000 of 10000 recorded intervals are left out");
+    assert!(profile.warnings.iter().any(said), "{:?}", profile.warnings);
+}
+
 /// Rounds of recordings do not mix: of each, only the intervals that its own profile rests on count.
 #[test]
 fn only_the_round_of_the_profile_counts() {
@@ -134,10 +231,11 @@ fn only_the_round_of_the_profile_counts() {
     };
     two_rounds.begin_round(2, 5);
     replay(&mut two_rounds);
-    let scouted = two_rounds.scouted().unwrap();
-    let mut joint = Analysis::joint(5, &[]);
-    for _ in 0..2 {
-        joint.begin_recording(ProbeCost::default(), &scouted);
+    let scouted = two_rounds.scouted(&SiteTable::default()).unwrap();
+    let both = [scouted.clone(), scouted];
+    let mut joint = joint_of(&both, &[], &SiteTable::default());
+    for scouted in &both {
+        joint.begin_recording(ProbeCost::default(), scouted);
         replay(&mut joint);
     }
     let options = Options::default();

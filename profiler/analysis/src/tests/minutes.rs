@@ -2,13 +2,14 @@
 
 use proptest::prelude::*;
 
-use super::joint::without_errors;
+use super::joint::{exact_of, joint_of};
 use super::properties::{costs, traces};
 use super::trace::*;
 use crate::joint::Scouted;
 use crate::minutes::Minute;
 use crate::profile::Profile;
 use crate::sites::SiteTable;
+use crate::sums::Sums;
 use crate::vectors::ProbeCost;
 use crate::{Analysis, Options};
 
@@ -41,28 +42,12 @@ fn scouted(minutes: &[Vec<u8>]) -> Scouted {
     let mut analysis = Analysis::default();
     analysis.log_rounds();
     read(&mut analysis, minutes, &[], None);
-    analysis.scouted().expect("intervals")
+    analysis.scouted(&SiteTable::default()).expect("intervals")
 }
 
 /// What does not depend on how intervals are cut into blocks.
 fn exact(analysis: &Analysis) -> Profile {
-    let mut profile = without_errors(analysis.profile(&SiteTable::default(), &options()));
-    for finding in &mut profile.findings {
-        finding.se = 0.0;
-    }
-    Profile {
-        tree: profile.tree,
-        classes: profile.classes,
-        histogram: profile.histogram,
-        percentiles_ns: profile.percentiles_ns,
-        cohorts: profile.cohorts,
-        intervals: profile.intervals,
-        intervals_seen: profile.intervals_seen,
-        closure: profile.closure,
-        mean_ns: profile.mean_ns,
-        sd_ns: profile.sd_ns,
-        ..Profile::default()
-    }
+    exact_of(analysis.profile(&SiteTable::default(), &options()))
 }
 
 proptest! {
@@ -83,11 +68,20 @@ proptest! {
         prop_assume!(!first.is_empty() && !second.is_empty());
         let renumbered: Vec<Vec<Step>> = second.iter().map(|steps| renumber(steps)).collect();
         let parts = [recorded(cost, &[first]).1, recorded(cost, &[&renumbered]).1];
-        let mut joint = Analysis::joint(4, &[]);
-        for (part, probes) in parts.iter().zip([&[][..], &RENUMBERED]) {
-            joint.begin_recording(ProbeCost::default(), &scouted(part));
+        let scouted = parts.each_ref().map(|part| scouted(part));
+        let numbers = [&[][..], &RENUMBERED];
+        let renumbered = [(&scouted[0], numbers[0]), (&scouted[1], numbers[1])];
+        let mut joint = Analysis::joint(&renumbered, &[], &SiteTable::default());
+        joint.observe();
+        let mut observed = Sums::default();
+        for ((part, probes), scouted) in parts.iter().zip(numbers).zip(&scouted) {
+            joint.begin_recording(ProbeCost::default(), scouted);
             read(&mut joint, part, probes, None);
+            joint.take_minutes().iter().for_each(|minute| observed.merge(&minute.sums));
         }
+        // What is handed on, minute by minute, is all that there is.
+        let total = joint.with_tree(&SiteTable::default(), |tree| tree.total.clone());
+        prop_assert_eq!(observed, total.expect("intervals"));
         prop_assert_eq!(exact(&joint), exact(&recorded(cost, &[&traces]).0));
     }
 
@@ -138,11 +132,20 @@ fn what_is_not_timed_everywhere_is_folded() {
     let of = |timed| (0..50).map(|n| interval(n, timed)).collect::<Vec<_>>();
     let (with, without) = (of(true), of(false));
     let parts = [&with, &without].map(|part| recorded(ProbeCost::default(), &[part]).1);
-    let mut joint = Analysis::joint(2, &[false, false, true]);
-    for part in &parts {
-        joint.begin_recording(ProbeCost::default(), &scouted(part));
+    let scouted = parts.each_ref().map(|part| scouted(part));
+    let mut joint = joint_of(&scouted, &[false, false, true], &SiteTable::default());
+    joint.observe();
+    let mut observed = Sums::default();
+    for (part, scouted) in parts.iter().zip(&scouted) {
+        joint.begin_recording(ProbeCost::default(), scouted);
         read(&mut joint, part, &[], None);
+        let minutes = joint.take_minutes();
+        minutes
+            .iter()
+            .for_each(|minute| observed.merge(&minute.sums));
     }
+    let total = joint.with_tree(&SiteTable::default(), |tree| tree.total.clone());
+    assert_eq!(Some(observed), total);
     let both: Vec<_> = without.iter().chain(&without).cloned().collect();
     let (expected, _) = recorded(ProbeCost::default(), &[&both]);
     assert_eq!(exact(&joint).tree, exact(&expected).tree);
@@ -166,9 +169,10 @@ fn clocks_are_brought_together() {
         (0..100).map(interval).collect()
     };
     let parts = [1, 2].map(|factor| recorded(ProbeCost::default(), &[&of(factor)]).1);
-    let mut joint = Analysis::joint(1, &[]);
-    for (part, clock) in parts.iter().zip([None, Some(0.5)]) {
-        joint.begin_recording(ProbeCost::default(), &scouted(part));
+    let scouted = parts.each_ref().map(|part| scouted(part));
+    let mut joint = joint_of(&scouted, &[], &SiteTable::default());
+    for ((part, scouted), clock) in parts.iter().zip(&scouted).zip([None, Some(0.5)]) {
+        joint.begin_recording(ProbeCost::default(), scouted);
         read(&mut joint, part, &[], clock);
     }
     let joint = joint.profile(&SiteTable::default(), &Options::default());

@@ -2,11 +2,12 @@
 
 use std::collections::BTreeMap;
 
+use evenkeel_wire::Stamp;
 use evenkeel_wire::record::{Marker, Record};
 
 use super::trace::*;
-use crate::ProbeCost;
 use crate::interval::Reason;
+use crate::{Analysis, ProbeCost};
 
 const A: u32 = 0;
 const B: u32 = 1;
@@ -110,6 +111,41 @@ fn loss_that_depends_on_the_latency_is_told() {
         text.contains("1 intervals lost records") && text.contains("mean of all is 0.1 µs"),
         "{text}"
     );
+}
+
+/// The same, and then a plan under which nothing is lost: of 1,500 intervals of 2,000 ticks, which tell of another round.
+#[test]
+fn what_was_lost_before_the_plan_is_not_missing_in_it() {
+    let mut analysis = started(ProbeCost::default());
+    let lossy = |n: u64| {
+        let gap = Record::marker(Marker::Gap, 10_000 * n + 9_005, 1);
+        [begin(10_000 * n), gap, end(10_000 * n + 9_010)]
+    };
+    let short = |n: u64| [begin(1_000_000 + 100 * n), end(1_000_000 + 100 * n + 10)];
+    analysis.push(1, &(0..90).flat_map(lossy).collect::<Vec<_>>());
+    analysis.push(1, &(0..900).flat_map(short).collect::<Vec<_>>());
+    let warned = |analysis: &Analysis| analysis.profile(&sites(&[]), &options()).warnings.join(" ");
+    let before = warned(&analysis);
+    assert!(
+        before.contains("90 intervals lost records") && before.contains("records lost"),
+        "{before}"
+    );
+    let stamp = Stamp {
+        generation: STAMP.generation + 1,
+        ..STAMP
+    };
+    analysis.begin_round(stamp.generation, 4);
+    let marker = |kind, at| Record::marker(kind, at, stamp.payload());
+    let long = |n: u64| {
+        let at = 2_000_000 + 10_000 * n;
+        [
+            marker(Marker::Begin, at),
+            marker(Marker::End, at + 2_000 + n % 7),
+        ]
+    };
+    analysis.push(1, &(0..1500).flat_map(long).collect::<Vec<_>>());
+    let after = warned(&analysis);
+    assert!(!after.contains("lost"), "{after}");
 }
 
 #[test]

@@ -31,13 +31,24 @@ pub const MARIADB: Preset = Preset {
 };
 
 /// `dispatch_command(command, thd, packet, length, ..)` (sql/sql_parse.cc) runs one command, whichever thread has taken it
-/// up; the packet of a query is its text, terminated by a zero.
+/// up. The packet of a query is its text, terminated by a zero, and that of a prepared statement's execution is binary: the text of either
+/// is what `Query_cache::send_result_to_client(thd, sql, length)` is asked for, whether there is a cache or not (sql/sql_cache.h).
 fn statement(module: &Module) -> Result<Interval, String> {
     let dispatch = function(module, "dispatch_command")?;
-    let meaning = Meaning::of(Role::Whole).labelled(Label::Text, 2);
+    let whole = Meaning::of(Role::Whole);
+    let boundaries = match function(module, "Query_cache::send_result_to_client") {
+        Ok(cache) => {
+            let text = Meaning::of(Role::Label).labelled(Label::Text, 2);
+            let mut boundaries = at_function(module, dispatch, whole);
+            boundaries.extend(at_function(module, cache, text));
+            boundaries
+        }
+        // MySQL has no such cache any more.
+        Err(_) => at_function(module, dispatch, whole.labelled(Label::Text, 2)),
+    };
     Ok(Interval {
         name: "statement".to_owned(),
-        boundaries: at_function(module, dispatch, meaning),
+        boundaries,
         scope: vec![dispatch],
         clients: Vec::new(),
         height: height(module, dispatch) + 1,

@@ -32,7 +32,8 @@ pub const POSTGRES: Preset = Preset {
 };
 
 /// `exec_simple_query` (tcop/postgres.c) is static: the function that PostgresMain calls and that calls pg_parse_query
-/// and PortalRun. With the extended protocol PostgresMain, into which exec_execute_message is inlined, calls PortalRun.
+/// and PortalRun. With the extended protocol PostgresMain, into which exec_execute_message is inlined, calls PortalRun; it has
+/// set `debug_query_string` to the portal's source text before, in every version.
 fn statement(module: &Module) -> Result<Interval, String> {
     let simple = only_one(module, "PostgresMain", &["pg_parse_query", "PortalRun"])?;
     let portal = function(module, "PortalRun")?;
@@ -42,7 +43,11 @@ fn statement(module: &Module) -> Result<Interval, String> {
         sites_in(module, main, simple),
         whole.labelled(Label::Text, 0),
     );
-    boundaries.extend(at_sites(sites_in(module, main, portal), whole));
+    let of_portals = match module.variable("debug_query_string") {
+        Some(text) => whole.labelled_by(text),
+        None => whole,
+    };
+    boundaries.extend(at_sites(sites_in(module, main, portal), of_portals));
     Ok(Interval {
         name: "statement".to_owned(),
         boundaries,

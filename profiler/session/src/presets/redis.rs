@@ -1,4 +1,4 @@
-//! Redis: an event loop, with threads that read and write for it if it is told to (`io-threads`).
+//! Redis: an event loop, with threads that read and write for it if it is configured to (`io-threads`).
 
 use evenkeel_symbols::Module;
 use evenkeel_wire::Role;

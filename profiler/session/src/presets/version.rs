@@ -1,6 +1,6 @@
 //! Which version of a server a file is, by a text in it: nothing is run for it.
 
-/// Longest version told, in bytes.
+/// Longest version reported, in bytes.
 const LENGTH_MAX: usize = 80;
 
 /// The first zero-terminated text of `file` in which `mark` stands next to a digit; nothing if there is none.

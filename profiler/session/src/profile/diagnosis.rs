@@ -1,4 +1,4 @@
-//! Why nothing was profiled. Nobody is told to put under load what was not looked at: while no interval ends, the target's
+//! Why nothing was profiled. No user is advised to put a server under load that was not looked at: while no interval ends, the target's
 //! processes are looked at now and then ([`watch`]), and at the end the reason is drawn from what was seen.
 
 mod processes;
@@ -160,7 +160,8 @@ impl Session<'_> {
     /// No process could hook the interval's boundaries.
     fn boundary_refused(&self, name: &str) -> Option<Reason> {
         let probes = self.arena.probes().iter().zip(self.plan.probes());
-        let mut boundaries = probes.filter(|(_, planned)| planned.role != Role::Inner);
+        let mut boundaries =
+            probes.filter(|(_, planned)| !matches!(planned.role, Role::Inner | Role::Label));
         if boundaries.any(|(probe, _)| probe.planted.load(Relaxed) > 0) {
             return None;
         }

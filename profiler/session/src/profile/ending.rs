@@ -14,7 +14,7 @@ use crate::launch::Ending;
 use crate::recording::Meta;
 use crate::target::Target;
 
-/// After so long the kernel has told everything that it has to tell.
+/// After so long the kernel has written all its records.
 const KERNEL_LATE: Duration = Duration::from_millis(5);
 
 impl Session<'_> {
@@ -79,6 +79,7 @@ impl Session<'_> {
 
     fn stop(&mut self) -> Ending {
         self.await_calibration();
+        self.watch_all_filters();
         self.detach();
         if let Some(ending) = self.target.ending().filter(|_| !self.target.is_running()) {
             self.pass(true);

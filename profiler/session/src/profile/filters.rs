@@ -9,7 +9,7 @@ use evenkeel_wire::{Frozen, RingState};
 use super::Session;
 use crate::arena::Arena;
 
-/// Processes looked at in one pass; the others follow.
+/// Threads whose processes are looked at in one pass; the others follow.
 const LOOKED_AT: usize = 16;
 
 /// What each process had when it was first looked at.
@@ -24,15 +24,19 @@ pub struct Filters {
 }
 
 impl Filters {
-    /// Looks at some processes. True if one has installed a filter for the first time.
-    fn look(&mut self, arena: &Arena) -> bool {
+    /// Looks at so many threads' processes. True if one has installed a filter for the first time.
+    fn look(&mut self, arena: &Arena, most: usize) -> bool {
         let rings = arena.control().rings.load(Relaxed) as usize;
         let before = self.installed;
-        for step in 0..rings.min(LOOKED_AT) {
-            let ring = arena.ring((self.next + step) % rings);
+        let (mut passed, mut looked_at) = (0, 0);
+        while passed < rings && looked_at < most {
+            let ring = arena.ring((self.next + passed) % rings);
+            passed += 1;
+            // Most are nobody's yet, and cost nothing.
             if ring.state.load(Acquire) != RingState::Live as u32 {
                 continue;
             }
+            looked_at += 1;
             let pid = ring.pid.load(Relaxed);
             let Some(now) = filters(pid as i32) else {
                 continue;
@@ -43,7 +47,7 @@ impl Filters {
                 self.installed += 1;
             }
         }
-        self.next = (self.next + LOOKED_AT) % rings.max(1);
+        self.next = (self.next + passed) % rings.max(1);
         self.installed > before
     }
 }
@@ -58,8 +62,17 @@ fn filters(pid: i32) -> Option<u32> {
 impl Session<'_> {
     /// Lets all agents be silent once a process has a filter that its agent does not know of.
     pub(super) fn watch_filters(&mut self) {
+        self.watch_filters_of(LOOKED_AT);
+    }
+
+    /// The same of all that there are: before the hooks go out, for an agent that did not know would end its process by that.
+    pub(super) fn watch_all_filters(&mut self) {
+        self.watch_filters_of(usize::MAX);
+    }
+
+    fn watch_filters_of(&mut self, most: usize) {
         let control = self.arena.control();
-        if !self.filters.look(&self.arena) {
+        if !self.filters.look(&self.arena, most) {
             return;
         }
         let known = [Frozen::Filter, Frozen::Unseen];

@@ -1,12 +1,14 @@
 //! Where a session's records go.
 
 use std::fs;
+use std::time::SystemTime;
 
 use evenkeel_analysis::Analysis;
 use evenkeel_analysis::assembler::spans::SwitchedOut;
 use evenkeel_analysis::plans::PlanChange;
 use evenkeel_wire::Record;
 
+use crate::clock::unix_ns;
 use crate::drain::Sink;
 use crate::recording::Writer;
 
@@ -24,6 +26,8 @@ pub struct RecordSink {
     pub writer: Option<Writer>,
     /// The recording is of sums, not of records.
     pub sums_only: bool,
+    /// When the minute whose sums are recorded next began, in nanoseconds since 1970.
+    pub minute_began_unix_ns: u64,
     /// Sites that the recording has.
     pub sites_written: usize,
 }
@@ -44,7 +48,10 @@ impl RecordSink {
     /// Records what was added to the sums since this was last done.
     pub fn keep_sums(&mut self) {
         if let (Some(analysis), Some(writer)) = (&mut self.analysis, &mut self.writer) {
-            writer.minute(&analysis.minute());
+            let mut minute = analysis.minute();
+            let now = unix_ns(SystemTime::now());
+            minute.began_unix_ns = Some(std::mem::replace(&mut self.minute_began_unix_ns, now));
+            writer.minute(&minute);
         }
     }
 

@@ -1,26 +1,20 @@
 //! Carrying out what refinement decides, round by round.
 
-use std::collections::HashSet;
 use std::time::{Duration, Instant};
 
 use evenkeel_analysis::Analysis;
 use evenkeel_analysis::analysis::Look;
 use evenkeel_analysis::warnings::Warning;
-use evenkeel_symbols::{Callee, Module, Site};
+use evenkeel_symbols::{Module, Site};
 use evenkeel_wire::{Form, Role, Wanted};
 
 use super::trapping::{ThroughPointer, Trapping, is_discovered_only};
 use super::{Event, Observer, Planting, Session};
 use crate::location::Location;
 use crate::refine::known::{Again, Callees, Calls, Known, Pointers};
-use crate::refine::patience::{Patience, SURE_ERRORS, look_after, part_since_long};
+use crate::refine::patience::{Patience, SURE_ERRORS, is_enough, look_after, part_since_long};
 use crate::refine::{self, Candidate, Closing, State, Step};
 
-/// What came since the last look is judged when it is so many intervals and took so long ([`look_after`]) ...
-pub(super) const INTERVALS_ENOUGH: u64 = 300;
-/// ... or, where intervals are rare, so many after so long.
-const INTERVALS_FEW: u64 = 40;
-const ROUND_LONG: Duration = Duration::from_secs(4);
 /// Once nothing is left to do, how often to look again; at once where calls are met that were not made before.
 const SETTLED_PERIOD: Duration = Duration::from_secs(5);
 /// Probes planted at a time, those that never run included. They cost the target nothing while it does not run them; to
@@ -45,6 +39,8 @@ pub struct Steps {
     /// Functions that a person may be asked about.
     offered: Vec<Candidate>,
     pub(super) settled: bool,
+    /// The last look led to what explains most of the variance: what comes of it is looked at soon.
+    follows: bool,
     /// The observer knows that nothing is left to do.
     told_of_rest: bool,
 }
@@ -62,6 +58,7 @@ impl Default for Steps {
             closed: Vec::new(),
             offered: Vec::new(),
             settled: false,
+            follows: false,
             told_of_rest: false,
         }
     }
@@ -77,11 +74,18 @@ impl Steps {
     /// Whether enough was seen since. `paths`: call paths that are known now.
     fn is_ripe(&self, intervals_seen: u64, paths: usize) -> bool {
         let (intervals, age) = (intervals_seen - self.seen_then, self.looked_at.elapsed());
-        let searched = self.searched(intervals_seen);
-        let ripe = (intervals >= INTERVALS_ENOUGH && age >= look_after(searched))
-            || (intervals >= INTERVALS_FEW && age >= ROUND_LONG);
+        let searched = match self.follows {
+            true => Duration::ZERO,
+            false => self.searched(intervals_seen),
+        };
+        let ripe = is_enough(intervals, age, searched);
         let has_new = paths > self.paths_then;
         ripe && (!self.settled || has_new || age >= SETTLED_PERIOD)
+    }
+
+    /// Whether what came since the last look would not be enough, were it not for what is followed.
+    fn is_hasty(&self, intervals_seen: u64) -> bool {
+        self.follows && self.looked_at.elapsed() < look_after(self.searched(intervals_seen))
     }
 
     /// How long the search has gone on, at the rate at which intervals come now: before a load begins, nothing was searched.
@@ -99,19 +103,6 @@ impl Steps {
 }
 
 impl Session<'_> {
-    /// Plants what is planted before anything is known.
-    pub(super) fn plant_first(&mut self, scope: &[Location], index: usize) {
-        match self.settings.planting {
-            Planting::Refine | Planting::Manual => {
-                for &function in scope {
-                    self.open(function);
-                }
-            }
-            Planting::First(limit) => self.open_breadth_first(scope, limit),
-            Planting::Every => self.open_everything(index),
-        }
-    }
-
     /// Called often; acts when the present round is ripe.
     pub(super) fn refine(&mut self, observer: &mut dyn Observer) {
         let seen = self
@@ -168,6 +159,7 @@ impl Session<'_> {
             part_of_run: look.part_of_run(),
             part_since_long: part_since_long(&look.intervals_by_round),
             is_late: self.is_late(),
+            is_hasty: self.steps.is_hasty(seen),
         };
         // What has just begun has little time yet: it is looked at once more.
         let has_new = paths > std::mem::replace(&mut self.steps.paths_then, paths);
@@ -182,7 +174,9 @@ impl Session<'_> {
         self.measure_closed(&look);
         let next = self.next_steps(&look, &patience);
         let closings = self.closings(&look, patience.is_round_cheap() || !next.is_empty());
-        let is_undecided = self.refines() && patience.is_early() && self.may_find_more(&look);
+        self.steps.follows = self.refines() && Patience::is_led_by(&next);
+        let is_undecided = self.refines()
+            && (patience.is_hasty || (patience.is_early() && self.may_find_more(&look)));
         self.tell(&look, &next, !has_new && !is_undecided, observer);
         self.steps.look_from(seen);
         if !self.refines() {
@@ -387,7 +381,7 @@ impl Session<'_> {
 
     /// Times the calls that a function makes: all of them, since which of them run is not known before, and those that do
     /// not cost nothing. False if it was known before, and nothing more was planted.
-    fn open(&mut self, function: Location) -> bool {
+    pub(super) fn open(&mut self, function: Location) -> bool {
         let now = Instant::now();
         let Ok(module) = self.modules.get(&self.arena, function.module) else {
             self.steps.known.function_mut(function).calls = Calls::NoneToTime;
@@ -488,55 +482,6 @@ impl Session<'_> {
             fraction: slowed,
             recorded,
         });
-    }
-
-    fn open_breadth_first(&mut self, scope: &[Location], limit: usize) {
-        let mut queue: std::collections::VecDeque<Location> = scope.iter().copied().collect();
-        let mut met: HashSet<Location> = scope.iter().copied().collect();
-        let mut planted = 0;
-        while let Some(function) = queue.pop_front() {
-            let index = function.module;
-            let Ok(module) = self.modules.get(&self.arena, index) else {
-                continue;
-            };
-            for site in module.call_sites(function.address) {
-                if planted == limit {
-                    return;
-                }
-                if site.unpatchable().is_some() {
-                    continue;
-                }
-                if let Some(id) = self.plan.add_site(&mut self.arena, index, &module, &site) {
-                    self.plan.want(&self.arena, id, Wanted::On);
-                    planted += 1;
-                }
-                if let Callee::Function(callee) = site.callee
-                    && met.insert(Location::new(index, callee))
-                {
-                    queue.push_back(Location::new(index, callee));
-                }
-            }
-        }
-    }
-
-    fn open_everything(&mut self, index: usize) {
-        let Ok(module) = self.modules.get(&self.arena, index) else {
-            return;
-        };
-        let entries: Vec<u64> = module
-            .functions()
-            .iter()
-            .map(|function| function.entry)
-            .collect();
-        for entry in entries {
-            for site in module.call_sites(entry) {
-                if let Some(id) = self.plan.add_site(&mut self.arena, index, &module, &site)
-                    && !is_discovered_only(&site)
-                {
-                    self.plan.want(&self.arena, id, Wanted::On);
-                }
-            }
-        }
     }
 }
 

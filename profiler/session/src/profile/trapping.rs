@@ -9,11 +9,11 @@ use evenkeel_symbols::{Callee, Site};
 use evenkeel_wire::{Form, Refusal, Wanted};
 
 use super::Session;
-use super::steps::INTERVALS_ENOUGH;
 use crate::arena::Arena;
 use crate::location::Location;
 use crate::modules::Modules;
 use crate::refine::known::{Again, Callees, Pointers};
+use crate::refine::patience::INTERVALS_ENOUGH;
 
 /// How long calls through pointers are trapped once one was met: a trap costs microseconds.
 const DISCOVERY: Duration = Duration::from_millis(100);

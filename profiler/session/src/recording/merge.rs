@@ -5,23 +5,27 @@ use std::io::{BufWriter, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-use super::read::{Chunk, Replay, Replayed};
-use super::several::replay_files;
+use super::chunks::{Chunk, Chunks};
+use super::progress::Progress;
+use super::read::Replayed;
+use super::several::replay_some;
 use super::{MAGIC, VERSION};
 use crate::error::Error;
 
-/// Writes the recordings of `paths` to one file and returns what they are together. The file is there whole or not at all.
+/// Writes the recordings of `paths` to one file and returns what they are together. The file is there whole or not at all. `progress`
+/// counts what is read.
 ///
 /// # Errors
 /// One cannot be read, they are not of the same, or `output` cannot be written.
-pub fn merge(paths: &[PathBuf], output: &Path) -> Result<Replayed, Error> {
+pub fn merge(paths: &[PathBuf], output: &Path, progress: &Progress) -> Result<Replayed, Error> {
     let target = fs::canonicalize(output).ok();
     for path in paths {
         if target.is_some() && fs::canonicalize(path).ok() == target {
             return Err(Error::MergedIntoItself { path: path.clone() });
         }
     }
-    let replayed = replay_files(paths, None)?;
+    progress.expect(paths);
+    let replayed = replay_some(paths, None, &|_| true, progress)?;
     let named = |source| Error::File {
         path: output.to_owned(),
         source,
@@ -32,7 +36,7 @@ pub fn merge(paths: &[PathBuf], output: &Path) -> Result<Replayed, Error> {
     let mut options = File::options();
     options.write(true).create(true).truncate(true).mode(0o600);
     let file = options.open(&partial).map_err(named)?;
-    let written = write(paths, BufWriter::new(file), output)
+    let written = write(paths, BufWriter::new(file), output, progress)
         .and_then(|()| fs::rename(&partial, output).map_err(named));
     if let Err(error) = written {
         let _ = fs::remove_file(&partial);
@@ -41,7 +45,12 @@ pub fn merge(paths: &[PathBuf], output: &Path) -> Result<Replayed, Error> {
     Ok(replayed)
 }
 
-fn write(paths: &[PathBuf], mut file: BufWriter<File>, output: &Path) -> Result<(), Error> {
+fn write(
+    paths: &[PathBuf],
+    mut file: BufWriter<File>,
+    output: &Path,
+    progress: &Progress,
+) -> Result<(), Error> {
     let named = |source| Error::File {
         path: output.to_owned(),
         source,
@@ -53,8 +62,8 @@ fn write(paths: &[PathBuf], mut file: BufWriter<File>, output: &Path) -> Result<
         if at > 0 {
             put(&mut file, b'J', &[]).map_err(named)?;
         }
-        let mut replay = Replay::open(path)?;
-        while let Chunk::Body(tag, body) = replay.chunk()? {
+        let mut chunks = Chunks::open(path, progress)?;
+        while let Chunk::Body(tag, body) = chunks.next()? {
             put(&mut file, tag, &body).map_err(named)?;
         }
     }

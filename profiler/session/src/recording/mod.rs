@@ -19,13 +19,18 @@
 //!    why: 0 blocked, 1 preempted, 2 blocked for a device, 3 for a page; plus 4: and the key of who woke it follows
 //! N  a thread's name: key (u64), then text
 //! J  another recording begins, as if in a file of its own (`evenkeel merge`); from version 4 on
+//! T  when the minute of the next U began, on the wall clock: nanoseconds since 1970 (u64). Optional
 //! U  sums of a minute, instead of records (`evenkeel profile --summary`): see `evenkeel_analysis::minutes`; from version 5 on
 //! ```
 //! All numbers are little-endian. Readers skip tags they do not know. A file that ends inside a chunk was cut by a crash:
 //! what comes before is good.
 
+mod bodies;
+mod chunks;
 mod identity;
 mod merge;
+mod observe;
+mod progress;
 mod read;
 mod several;
 mod translation;
@@ -33,6 +38,8 @@ mod varint;
 mod write;
 
 pub use merge::merge;
+pub use observe::{Interval, Minute, Observation, Recorded};
+pub use progress::Progress;
 pub use read::{Replay, Replayed};
 pub use several::{attributes, replay_files, replay_some};
 pub use write::Writer;

@@ -1,22 +1,18 @@
 //! Reading a recording, and replaying it through the analysis.
 
-use std::fs::File;
-use std::io::{BufReader, Read};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use evenkeel_analysis::Analysis;
-use evenkeel_analysis::assembler::spans::SwitchedOut;
 use evenkeel_analysis::minutes::Minute;
 use evenkeel_analysis::plans::PlanChange;
 use evenkeel_analysis::sites::SiteTable;
 use evenkeel_wire::Record;
 
+use super::chunks::{Chunk, Chunks};
+use super::progress::Progress;
 use super::translation::Translation;
-use super::{MAGIC, Meta, OFFS, SiteEntry, VERSION, WOKEN_BY, put_site, starts_at_a_time, varint};
+use super::{Meta, SiteEntry, bodies, put_site};
 use crate::error::Error;
-
-/// Longest body of a chunk; anything longer is damage.
-const BODY_MAX: usize = 1 << 28;
 
 /// A recording, replayed.
 #[derive(Debug)]
@@ -31,21 +27,24 @@ pub struct Replayed {
     pub cut: bool,
 }
 
+/// What is kept of single intervals.
+#[derive(Clone, Copy, Debug, Default)]
+struct Keeps {
+    /// Number of the interval whose critical path is kept in any case.
+    path_of: Option<u64>,
+    /// All of them are handed on.
+    all: bool,
+}
+
 /// Reads a recording.
 pub struct Replay {
-    path: PathBuf,
-    file: BufReader<File>,
-    at: u64,
-    kept: Option<u64>,
+    chunks: Chunks,
+    keeps: Keeps,
     is_at_end: bool,
 }
 
-/// A chunk as it was found.
-pub(super) enum Chunk {
-    Body(u8, Vec<u8>),
-    End,
-    Cut,
-}
+/// Sees the analysis after each chunk that may have ended intervals.
+type Observer<'o> = &'o mut dyn FnMut(&mut Analysis) -> Result<(), Error>;
 
 impl Replay {
     /// Opens a recording.
@@ -53,45 +52,30 @@ impl Replay {
     /// # Errors
     /// The file is no recording, or one of a newer version.
     pub fn open(path: &Path) -> Result<Replay, Error> {
-        let named = |source| Error::File {
-            path: path.to_owned(),
-            source,
-        };
-        let mut file = BufReader::with_capacity(1 << 16, File::open(path).map_err(named)?);
-        let mut head = [0; 16];
-        if file.read_exact(&mut head).is_err() || &head[..8] != MAGIC {
-            return Err(Error::NotARecording {
-                path: path.to_owned(),
-            });
-        }
-        let found = u32::from_le_bytes(head[8..12].try_into().expect("four bytes"));
-        if found > VERSION {
-            return Err(Error::NewerRecording {
-                path: path.to_owned(),
-                found,
-                known: VERSION,
-            });
-        }
+        Replay::open_counted(path, &Progress::default())
+    }
+
+    /// The same; what is read of it counts.
+    pub(super) fn open_counted(path: &Path, progress: &Progress) -> Result<Replay, Error> {
         Ok(Replay {
-            path: path.to_owned(),
-            file,
-            at: 16,
-            kept: None,
+            chunks: Chunks::open(path, progress)?,
+            keeps: Keeps::default(),
             is_at_end: false,
         })
     }
 
     /// Keeps the critical path of the interval with this number, the last one asked for.
     pub fn keep_interval(&mut self, id: u64) {
-        self.kept = Some(id);
+        self.keeps.path_of = Some(id);
     }
 
-    /// Replays everything; where the file is of several recordings, all together (`super::replay_files`).
-    ///
-    /// # Errors
-    /// The file is damaged.
-    pub fn run(self) -> Result<Replayed, Error> {
-        super::several::replay_files(&[self.path], self.kept)
+    pub(super) fn path(&self) -> &Path {
+        self.chunks.path()
+    }
+
+    /// The interval whose critical path is kept.
+    pub(super) fn kept(&self) -> Option<u64> {
+        self.keeps.path_of
     }
 
     /// Replays the next recording of the file, into `joint` if that is there; nothing after the last one.
@@ -99,23 +83,38 @@ impl Replay {
         &mut self,
         joint: Option<(Analysis, &Translation)>,
     ) -> Result<Option<Replayed>, Error> {
+        self.next_observed(joint, &mut |_| Ok(()))
+    }
+
+    /// Hands on every interval by itself, to be taken by [`Analysis::take_observed`].
+    pub(super) fn observe(&mut self) {
+        self.keeps.all = true;
+    }
+
+    /// The same as [`next`](Replay::next), while somebody looks on.
+    pub(super) fn next_observed(
+        &mut self,
+        joint: Option<(Analysis, &Translation)>,
+        observer: Observer<'_>,
+    ) -> Result<Option<Replayed>, Error> {
         if self.is_at_end {
             return Ok(None);
         }
-        let (joint, translation) = joint.unzip();
-        let is_joint = joint.is_some();
         let unchanged = Translation::default();
-        let translation = translation.unwrap_or(&unchanged);
-        let mut meta = Meta::default();
-        let mut sites = SiteTable::default();
-        let mut analysis: Option<Analysis> = joint;
-        let mut rounds = Vec::new();
-        let mut beside = PlanChange::default();
-        let mut records = Vec::new();
+        let mut reading = match joint {
+            Some((analysis, translation)) => Reading::new(self.keeps, translation, Some(analysis)),
+            None => Reading::new(self.keeps, &unchanged, None),
+        };
         let cut = loop {
-            let (tag, body) = match self.chunk()? {
+            match self.chunks.next()? {
                 Chunk::Body(b'J', _) => break false,
-                Chunk::Body(tag, body) => (tag, body),
+                Chunk::Body(tag, body) => {
+                    let taken = reading.take(tag, &body);
+                    taken.map_err(|what| self.chunks.damaged(&what))?;
+                    if matches!(tag, b'D' | b'U' | b'P') {
+                        observer(reading.begun())?;
+                    }
+                }
                 Chunk::End => {
                     self.is_at_end = true;
                     break false;
@@ -124,89 +123,11 @@ impl Replay {
                     self.is_at_end = true;
                     break true;
                 }
-            };
-            match tag {
-                b'M' => {
-                    meta = serde_json::from_slice(&body)
-                        .map_err(|error| self.damaged(&error.to_string()))?
-                }
-                b'S' => {
-                    let entry: SiteEntry = serde_json::from_slice(&body)
-                        .map_err(|error| self.damaged(&error.to_string()))?;
-                    put_site(&mut sites, entry);
-                }
-                b'R' => {
-                    let [generation, probes] =
-                        words(&body).ok_or_else(|| self.damaged("a round of odd length"))?;
-                    let change = PlanChange {
-                        generation,
-                        probes,
-                        ..std::mem::take(&mut beside)
-                    };
-                    // What is taken together has one round.
-                    if !is_joint {
-                        rounds.push(change);
-                    }
-                }
-                b'C' => {
-                    beside = decode_change(&body)
-                        .ok_or_else(|| self.damaged("a change of odd length"))?;
-                }
-                b'D' => {
-                    let thread = decode(&body, &mut records)
-                        .ok_or_else(|| self.damaged("records of odd length"))?;
-                    translation.records(&mut records);
-                    begun(&mut analysis, &mut rounds, &meta, self.kept)
-                        .push(translation.thread(thread), &records);
-                }
-                b'E' => {
-                    let [low, high] =
-                        words(&body).ok_or_else(|| self.damaged("a thread of odd length"))?;
-                    begun(&mut analysis, &mut rounds, &meta, self.kept)
-                        .thread_ended(translation.thread(u64::from(high) << 32 | u64::from(low)));
-                }
-                b'U' => {
-                    let follows = |minute| {
-                        let clock = translation.clock.map(|clock| clock as f64 / 2f64.powi(32));
-                        begun(&mut analysis, &mut rounds, &meta, self.kept).add_minute(
-                            &minute,
-                            &translation.probes,
-                            clock,
-                        )
-                    };
-                    Minute::read(&body)
-                        .and_then(follows)
-                        .ok_or_else(|| self.damaged("sums that are none"))?;
-                }
-                b'P' => begun(&mut analysis, &mut rounds, &meta, self.kept).pass_ended(),
-                b'K' => {
-                    let (thread, mut spans) =
-                        decode_spans(&body).ok_or_else(|| self.damaged("spans of odd length"))?;
-                    begun(&mut analysis, &mut rounds, &meta, self.kept)
-                        .switched_out(translation.thread(thread), translation.spans(&mut spans));
-                }
-                b'N' => {
-                    let (thread, name) = body
-                        .split_first_chunk()
-                        .ok_or_else(|| self.damaged("a name without its thread"))?;
-                    let name = String::from_utf8_lossy(name).into_owned();
-                    begun(&mut analysis, &mut rounds, &meta, self.kept)
-                        .name_thread(translation.thread(u64::from_le_bytes(*thread)), name);
-                }
-                _ => {}
             }
         };
-        let analysis_so_far = begun(&mut analysis, &mut rounds, &meta, self.kept);
-        analysis_so_far.ended();
-        sites.root.clone_from(&meta.root);
-        sites.root_height = meta.root_height;
-        let cut = cut || !meta.complete;
-        Ok(Some(Replayed {
-            analysis: analysis.expect("just begun"),
-            meta,
-            sites,
-            cut,
-        }))
+        reading.begun().ended();
+        observer(reading.begun())?;
+        Ok(Some(reading.finished(cut)))
     }
 
     /// Passes over the next recording of the file; what explains it, nothing after the last one.
@@ -216,11 +137,11 @@ impl Replay {
         }
         let mut meta = Meta::default();
         loop {
-            match self.chunk()? {
+            match self.chunks.next()? {
                 Chunk::Body(b'J', _) => return Ok(Some(meta)),
                 Chunk::Body(b'M', body) => {
                     meta = serde_json::from_slice(&body)
-                        .map_err(|error| self.damaged(&error.to_string()))?
+                        .map_err(|error| self.chunks.damaged(&error.to_string()))?
                 }
                 Chunk::Body(..) => {}
                 Chunk::End | Chunk::Cut => {
@@ -230,162 +151,161 @@ impl Replay {
             }
         }
     }
+}
 
-    pub(super) fn chunk(&mut self) -> Result<Chunk, Error> {
-        let mut head = [0; 9];
-        match fill(&mut self.file, &mut head) {
-            Ok(0) => return Ok(Chunk::End),
-            Ok(9) => {}
-            Ok(_) => return Ok(Chunk::Cut),
-            Err(source) => {
-                return Err(Error::File {
-                    path: self.path.clone(),
-                    source,
-                });
+/// One recording of a file, as far as its chunks have been taken.
+struct Reading<'t> {
+    keeps: Keeps,
+    translation: &'t Translation,
+    /// Others were taken into the analysis before.
+    is_joint: bool,
+    meta: Meta,
+    sites: SiteTable,
+    analysis: Option<Analysis>,
+    /// Those that have begun and that the analysis does not know yet.
+    rounds: Vec<PlanChange>,
+    /// What the next round is beside its numbers.
+    beside: PlanChange,
+    /// When the next minute began.
+    minute_began: Option<u64>,
+    records: Vec<Record>,
+}
+
+impl<'t> Reading<'t> {
+    fn new(keeps: Keeps, translation: &'t Translation, joint: Option<Analysis>) -> Reading<'t> {
+        Reading {
+            keeps,
+            translation,
+            is_joint: joint.is_some(),
+            meta: Meta::default(),
+            sites: SiteTable::default(),
+            analysis: joint,
+            rounds: Vec::new(),
+            beside: PlanChange::default(),
+            minute_began: None,
+            records: Vec::new(),
+        }
+    }
+
+    /// Takes a chunk; what is wrong with it otherwise.
+    fn take(&mut self, tag: u8, body: &[u8]) -> Result<(), String> {
+        match tag {
+            b'M' => self.meta = json(body)?,
+            b'S' => put_site(&mut self.sites, json::<SiteEntry>(body)?),
+            b'R' => self.take_round(body).ok_or("a round of odd length")?,
+            b'C' => self.beside = bodies::change(body).ok_or("a change of odd length")?,
+            b'D' => self.take_records(body).ok_or("records of odd length")?,
+            b'E' => self.take_end(body).ok_or("a thread of odd length")?,
+            b'T' => {
+                let began = body.try_into().map_err(|_| "a time of odd length")?;
+                self.minute_began = Some(u64::from_le_bytes(began));
             }
+            b'U' => self.take_minute(body).ok_or("sums that are none")?,
+            b'P' => self.begun().pass_ended(),
+            b'K' => self.take_spans(body).ok_or("spans of odd length")?,
+            b'N' => self.take_name(body).ok_or("a name without its thread")?,
+            _ => {}
         }
-        let len = u32::from_le_bytes(head[1..5].try_into().expect("four bytes")) as usize;
-        if len > BODY_MAX {
-            return Err(self.damaged("a chunk of impossible length"));
-        }
-        let mut body = vec![0; len];
-        match fill(&mut self.file, &mut body) {
-            Ok(read) if read == len => {}
-            Ok(_) => return Ok(Chunk::Cut),
-            Err(source) => {
-                return Err(Error::File {
-                    path: self.path.clone(),
-                    source,
-                });
-            }
-        }
-        let mut crc = crc32fast::Hasher::new();
-        crc.update(&head[..1]);
-        crc.update(&body);
-        if crc.finalize().to_le_bytes() != head[5..] {
-            return Err(self.damaged("a checksum does not match"));
-        }
-        self.at += 9 + len as u64;
-        Ok(Chunk::Body(head[0], body))
+        Ok(())
     }
 
-    fn damaged(&self, what: &str) -> Error {
-        Error::DamagedRecording {
-            path: self.path.clone(),
-            at: self.at,
-            what: what.to_owned(),
-        }
-    }
-}
-
-/// The analysis, with the rounds that have begun. It is made for the first record, not for the first round: that may begin
-/// before the cost of a probe is calibrated.
-fn begun<'a>(
-    analysis: &'a mut Option<Analysis>,
-    rounds: &mut Vec<PlanChange>,
-    meta: &Meta,
-    kept: Option<u64>,
-) -> &'a mut Analysis {
-    let analysis = analysis.get_or_insert_with(|| {
-        let mut analysis = Analysis::new(meta.cost());
-        if meta.edges {
-            analysis.follow_waits();
-        }
-        if let Some(id) = kept {
-            analysis.keep_interval(id);
-        }
-        analysis.log_rounds();
-        analysis
-    });
-    for change in rounds.drain(..) {
-        analysis.plan_changed(change);
-    }
-    analysis
-}
-
-/// Reads until `buffer` is full or the file ends.
-fn fill(file: &mut impl Read, buffer: &mut [u8]) -> std::io::Result<usize> {
-    let mut read = 0;
-    while read < buffer.len() {
-        match file.read(&mut buffer[read..])? {
-            0 => break,
-            more => read += more,
-        }
-    }
-    Ok(read)
-}
-
-/// What a plan is beside its generation and its number of probes.
-fn decode_change(body: &[u8]) -> Option<PlanChange> {
-    let (words, []) = body.as_chunks::<4>() else {
-        return None;
-    };
-    let [trapping, continues, added @ ..] = words else {
-        return None;
-    };
-    let continues = u32::from_le_bytes(*continues);
-    Some(PlanChange {
-        trapping: u32::from_le_bytes(*trapping) != 0,
-        continues: (continues != 0).then_some(continues),
-        added: added.iter().map(|&id| u32::from_le_bytes(id)).collect(),
-        ..PlanChange::default()
-    })
-}
-
-fn words(body: &[u8]) -> Option<[u32; 2]> {
-    let word = |at: usize| Some(u32::from_le_bytes(body.get(at..at + 4)?.try_into().ok()?));
-    (body.len() == 8).then_some([word(0)?, word(4)?])
-}
-
-/// Decodes a chunk of records; the thread's key.
-fn decode(body: &[u8], records: &mut Vec<Record>) -> Option<u64> {
-    let thread = u64::from_le_bytes(body.get(..8)?.try_into().ok()?);
-    let count = u32::from_le_bytes(body.get(8..12)?.try_into().ok()?);
-    let mut rest = &body[12..];
-    let mut previous = 0u64;
-    records.clear();
-    for _ in 0..count {
-        let start = previous.wrapping_add(varint::unzigzag(varint::take(&mut rest)?) as u64);
-        let duration = varint::take(&mut rest)?;
-        let record = Record::new(
-            start,
-            duration,
-            u32::try_from(varint::take(&mut rest)?).ok()?,
-        );
-        if starts_at_a_time(&record) {
-            previous = start;
-        }
-        records.push(record);
-    }
-    rest.is_empty().then_some(thread)
-}
-
-/// Decodes when a thread did not run; the thread's key.
-fn decode_spans(body: &[u8]) -> Option<(u64, Vec<SwitchedOut>)> {
-    let thread = u64::from_le_bytes(body.get(..8)?.try_into().ok()?);
-    let count = u32::from_le_bytes(body.get(8..12)?.try_into().ok()?);
-    let mut rest = &body[12..];
-    let mut previous = 0u64;
-    let mut spans = Vec::new();
-    for _ in 0..count {
-        let start = previous.wrapping_add(varint::unzigzag(varint::take(&mut rest)?) as u64);
-        let end = start.wrapping_add(varint::take(&mut rest)?);
-        let why = varint::take(&mut rest)?;
-        let by = match why / WOKEN_BY {
-            0 => None,
-            1 => Some(varint::take(&mut rest)?),
-            _ => return None,
+    fn take_round(&mut self, body: &[u8]) -> Option<()> {
+        let [generation, probes] = bodies::words(body)?;
+        let change = PlanChange {
+            generation,
+            probes,
+            ..std::mem::take(&mut self.beside)
         };
-        let off = *OFFS.get((why % WOKEN_BY) as usize)?;
-        spans.push(SwitchedOut {
-            start,
-            end,
-            off,
-            by,
-        });
-        previous = start;
+        // What is taken together has one round.
+        if !self.is_joint {
+            self.rounds.push(change);
+        }
+        Some(())
     }
-    rest.is_empty().then_some((thread, spans))
+
+    fn take_records(&mut self, body: &[u8]) -> Option<()> {
+        let mut records = std::mem::take(&mut self.records);
+        let thread = self
+            .translation
+            .thread(bodies::records(body, &mut records)?);
+        self.translation.records(&mut records);
+        self.begun().push(thread, &records);
+        self.records = records;
+        Some(())
+    }
+
+    fn take_end(&mut self, body: &[u8]) -> Option<()> {
+        let [low, high] = bodies::words(body)?;
+        let thread = self
+            .translation
+            .thread(u64::from(high) << 32 | u64::from(low));
+        self.begun().thread_ended(thread);
+        Some(())
+    }
+
+    fn take_minute(&mut self, body: &[u8]) -> Option<()> {
+        let mut minute = Minute::read(body)?;
+        minute.began_unix_ns = self.minute_began.take();
+        let Translation { probes, ratio, .. } = self.translation;
+        self.begun().add_minute(&minute, probes, *ratio)
+    }
+
+    fn take_spans(&mut self, body: &[u8]) -> Option<()> {
+        let (thread, mut spans) = bodies::spans(body)?;
+        let (thread, spans) = (
+            self.translation.thread(thread),
+            self.translation.spans(&mut spans),
+        );
+        self.begun().switched_out(thread, spans);
+        Some(())
+    }
+
+    fn take_name(&mut self, body: &[u8]) -> Option<()> {
+        let (thread, name) = body.split_first_chunk()?;
+        let thread = self.translation.thread(u64::from_le_bytes(*thread));
+        let name = String::from_utf8_lossy(name).into_owned();
+        self.begun().name_thread(thread, name);
+        Some(())
+    }
+
+    /// The analysis, with the rounds that have begun. It is made for the first record, not for the first round: that may begin
+    /// before the cost of a probe is calibrated.
+    fn begun(&mut self) -> &mut Analysis {
+        let (meta, keeps) = (&self.meta, self.keeps);
+        let analysis = self.analysis.get_or_insert_with(|| {
+            let mut analysis = Analysis::new(meta.cost());
+            if meta.edges {
+                analysis.follow_waits();
+            }
+            if let Some(id) = keeps.path_of {
+                analysis.keep_interval(id);
+            }
+            if keeps.all {
+                analysis.observe();
+            }
+            analysis.log_rounds();
+            analysis
+        });
+        for change in self.rounds.drain(..) {
+            analysis.plan_changed(change);
+        }
+        analysis
+    }
+
+    fn finished(mut self, cut: bool) -> Replayed {
+        self.sites.root.clone_from(&self.meta.root);
+        self.sites.root_height = self.meta.root_height;
+        Replayed {
+            cut: cut || !self.meta.complete,
+            analysis: self.analysis.expect("begun at the end at the latest"),
+            meta: self.meta,
+            sites: self.sites,
+        }
+    }
+}
+
+fn json<T: serde::de::DeserializeOwned>(body: &[u8]) -> Result<T, String> {
+    serde_json::from_slice(body).map_err(|error| error.to_string())
 }
 
 #[cfg(test)]
@@ -444,35 +364,6 @@ mod tests {
         assert_eq!((&replayed.meta, replayed.cut), (&meta, false));
         assert_eq!(replayed.sites.sites[0].callee, "f");
         assert_eq!(replayed.analysis.intervals_seen(), 10);
-    }
-
-    /// When threads did not run comes back as it was told; a word that no version has is damage.
-    #[test]
-    fn spans_come_back() {
-        let directory = tempfile::tempdir().unwrap();
-        let path = directory.path().join("a.keel");
-        let whys = OFFS
-            .into_iter()
-            .flat_map(|off| [(off, None), (off, Some(7 << 32 | 1))]);
-        let span = |(at, (off, by)): (u64, (_, _))| SwitchedOut {
-            start: 5000 + 10 * at,
-            end: 5007 + 10 * at,
-            off,
-            by,
-        };
-        let spans: Vec<_> = (0..).zip(whys).map(span).collect();
-        let mut writer = Writer::create(&path).unwrap();
-        writer.switched_out(9, &spans);
-        writer.finish(&Meta::default()).unwrap();
-        let chunk = Replay::open(&path).unwrap().chunk().unwrap();
-        let Chunk::Body(b'K', mut body) = chunk else {
-            panic!("the first chunk");
-        };
-        assert_eq!(decode_spans(&body), Some((9, spans)));
-        let last_why = body.len() - 6; // before the key's five bytes
-        assert_eq!(u64::from(body[last_why]), WOKEN_BY + 3);
-        body[last_why] = 8;
-        assert_eq!(decode_spans(&body), None);
     }
 
     #[test]

@@ -8,8 +8,9 @@ use evenkeel_analysis::{Analysis, ProbeCost};
 
 use super::Meta;
 use super::identity::{Identities, Timed};
+use super::progress::Progress;
 use super::read::{Replay, Replayed};
-use super::translation::{Translation, clock};
+use super::translation::{Translation, clock, ratio};
 use crate::error::Error;
 
 /// Sites named in a warning, at most.
@@ -26,6 +27,18 @@ struct Part {
     wanted: bool,
 }
 
+/// Recordings after their first replay.
+pub(super) struct Recordings {
+    paths: Vec<PathBuf>,
+    all: Vec<Part>,
+    /// The only one that is wanted, if it is.
+    only: Option<Replayed>,
+    progress: Progress,
+}
+
+/// Sees an analysis as it goes: the number of the recording at hand, the call sites of all, and the analysis.
+pub(super) type Observer<'a> = dyn FnMut(u64, &SiteTable, &mut Analysis) -> Result<(), Error> + 'a;
+
 /// What explains each recording of the files, in their order.
 ///
 /// # Errors
@@ -41,15 +54,25 @@ pub fn attributes(paths: &[PathBuf]) -> Result<Vec<Meta>, Error> {
     Ok(all)
 }
 
+impl Replay {
+    /// Replays everything; where the file is of several recordings, all together ([`replay_files`]).
+    ///
+    /// # Errors
+    /// The file is damaged.
+    pub fn run(self) -> Result<Replayed, Error> {
+        replay_files(&[self.path().to_owned()], self.kept())
+    }
+}
+
 /// Replays recordings together, each file of one or several. `kept`: the interval whose critical path is kept in any case.
 ///
 /// # Errors
 /// A file cannot be read, or they are not of the same.
 pub fn replay_files(paths: &[PathBuf], kept: Option<u64>) -> Result<Replayed, Error> {
-    replay_some(paths, kept, &|_| true)
+    replay_some(paths, kept, &|_| true, &Progress::default())
 }
 
-/// The same of those recordings only that are `wanted`.
+/// The same of those recordings only that are `wanted`; `progress` counts what is read.
 ///
 /// # Errors
 /// As [`replay_files`].
@@ -57,20 +80,47 @@ pub fn replay_some(
     paths: &[PathBuf],
     kept: Option<u64>,
     wanted: &dyn Fn(&Meta) -> bool,
+    progress: &Progress,
 ) -> Result<Replayed, Error> {
+    let mut scouted = scout(paths, kept, wanted, false, progress)?;
+    match scouted.only.take() {
+        Some(replayed) => Ok(replayed),
+        None => scouted.together(kept, None),
+    }
+}
+
+/// Replays each recording of the files for the first time. `again`: they will be read a second time in any case.
+///
+/// # Errors
+/// As [`replay_files`].
+pub(super) fn scout(
+    paths: &[PathBuf],
+    kept: Option<u64>,
+    wanted: &dyn Fn(&Meta) -> bool,
+    again: bool,
+    progress: &Progress,
+) -> Result<Recordings, Error> {
     let mut all: Vec<Part> = Vec::new();
     let mut only = None;
+    progress.expect(paths);
+    let mut again = again || paths.len() > 1;
+    if again {
+        progress.expect(paths);
+    }
     for (at, path) in paths.iter().enumerate() {
         if paths[..at].contains(path) {
             return Err(Error::Twice { path: path.clone() });
         }
-        let mut replay = open(path, kept)?;
+        let mut replay = Replay::open_counted(path, progress)?;
+        if let Some(id) = kept {
+            replay.keep_interval(id);
+        }
         while let Some(replayed) = replay.next(None)? {
             let part = Part {
                 path: path.clone(),
                 meta: replayed.meta.clone(),
                 sites: replayed.sites.clone(),
-                scouted: replayed.analysis.scouted(),
+                scouted: replayed.analysis.scouted(&replayed.sites),
                 cut: replayed.cut,
                 wanted: wanted(&replayed.meta),
             };
@@ -80,20 +130,19 @@ pub fn replay_some(
             }
             all.push(part);
             check(&all)?;
+            // One file that holds several.
+            if only.is_none() && !again {
+                again = true;
+                progress.expect(paths);
+            }
         }
     }
-    match only {
-        Some(replayed) => Ok(replayed),
-        None => together(paths, &all, kept),
-    }
-}
-
-fn open(path: &Path, kept: Option<u64>) -> Result<Replay, Error> {
-    let mut replay = Replay::open(path)?;
-    if let Some(id) = kept {
-        replay.keep_interval(id);
-    }
-    Ok(replay)
+    Ok(Recordings {
+        paths: paths.to_vec(),
+        all,
+        only,
+        progress: progress.clone(),
+    })
 }
 
 /// Whether the newest recording may be taken together with the first.
@@ -144,7 +193,52 @@ fn program(meta: &Meta) -> &str {
     word.rsplit('/').next().unwrap_or(word)
 }
 
-fn together(paths: &[PathBuf], all: &[Part], kept: Option<u64>) -> Result<Replayed, Error> {
+impl Recordings {
+    fn parts(&self) -> Vec<&Part> {
+        self.all.iter().filter(|part| part.wanted).collect()
+    }
+
+    /// What explains each recording that is wanted, and the file that it is in.
+    pub(super) fn metas(&self) -> Vec<(&Path, &Meta)> {
+        let parts = self.parts().into_iter();
+        parts
+            .map(|part| (part.path.as_path(), &part.meta))
+            .collect()
+    }
+
+    /// The only recording that is wanted, as it was replayed for the first time.
+    pub(super) fn only(&self) -> Option<&Replayed> {
+        self.only.as_ref()
+    }
+
+    /// The recording whose clock is that of all. One without intervals may not even say what it is of.
+    pub(super) fn first(&self) -> &Meta {
+        let parts = self.parts();
+        let mut useful = parts.iter().filter(|part| part.scouted.is_some());
+        &useful.next().unwrap_or(&parts[0]).meta
+    }
+
+    /// All of them taken together. `observer` sees the analysis as it goes, with the number of the recording.
+    pub(super) fn together(
+        &self,
+        kept: Option<u64>,
+        observer: Option<&mut Observer<'_>>,
+    ) -> Result<Replayed, Error> {
+        together(self, kept, observer)
+    }
+
+    /// Opens one of the files once more.
+    pub(super) fn reopen(&self, path: &Path) -> Result<Replay, Error> {
+        Replay::open_counted(path, &self.progress)
+    }
+}
+
+fn together(
+    recordings: &Recordings,
+    kept: Option<u64>,
+    mut observer: Option<&mut Observer<'_>>,
+) -> Result<Replayed, Error> {
+    let Recordings { paths, all, .. } = recordings;
     let parts: Vec<&Part> = all.iter().filter(|part| part.wanted).collect();
     // One without intervals may not even say what it is of.
     let mut useful = parts.iter().filter(|part| part.scouted.is_some());
@@ -185,16 +279,22 @@ fn together(paths: &[PathBuf], all: &[Part], kept: Option<u64>) -> Result<Replay
     meta.warnings
         .extend(warnings(&parts, &sites, &timed, &untimed));
 
-    let planted = parts.iter().filter_map(|part| part.scouted.as_ref());
-    let planted = planted.map(|scouted| scouted.probes).min().unwrap_or(0);
-    let mut analysis = Analysis::joint(planted, &untimed);
+    let renumbered = parts.iter().zip(&probes);
+    let renumbered: Vec<(&Scouted, &[u32])> = renumbered
+        .filter_map(|(part, probes)| Some((part.scouted.as_ref()?, &probes[..])))
+        .collect();
+    let mut analysis = Analysis::joint(&renumbered, &untimed, &sites);
+    let nothing = Scouted::default();
     if let Some(id) = kept {
         analysis.keep_interval(id);
+    }
+    if observer.is_some() {
+        analysis.observe();
     }
     let mut rest = all.iter().peekable();
     let mut at = 0;
     for path in paths {
-        let mut replay = Replay::open(path)?;
+        let mut replay = recordings.reopen(path)?;
         while let Some(part) = rest.next_if(|part| part.path == *path) {
             if !part.wanted {
                 replay.next_meta()?;
@@ -204,14 +304,23 @@ fn together(paths: &[PathBuf], all: &[Part], kept: Option<u64>) -> Result<Replay
             let translation = Translation {
                 probes: probes[at].clone(),
                 clock,
+                ratio: ratio(meta.ticks_per_ns, part.meta.ticks_per_ns),
                 recording: at as u64,
             };
-            let scouted = part.scouted.clone().unwrap_or_default();
-            analysis.begin_recording(cost(part, clock), &scouted);
+            let scouted = part.scouted.as_ref().unwrap_or(&nothing);
+            analysis.begin_recording(cost(part, clock), scouted);
             if part.meta.edges {
                 analysis.follow_waits();
             }
-            match replay.next(Some((std::mem::take(&mut analysis), &translation)))? {
+            let joint = Some((std::mem::take(&mut analysis), &translation));
+            let next = match &mut observer {
+                Some(observer) => {
+                    let at = at as u64;
+                    replay.next_observed(joint, &mut |analysis| observer(at, &sites, analysis))?
+                }
+                None => replay.next(joint)?,
+            };
+            match next {
                 Some(replayed) => analysis = replayed.analysis,
                 // It was there before, so another has changed the file.
                 None => return Err(changed(path)),
@@ -227,7 +336,7 @@ fn together(paths: &[PathBuf], all: &[Part], kept: Option<u64>) -> Result<Replay
     })
 }
 
-fn changed(path: &Path) -> Error {
+pub(super) fn changed(path: &Path) -> Error {
     Error::File {
         path: path.to_owned(),
         source: std::io::Error::other("it was changed while it was read"),

@@ -15,6 +15,8 @@ pub struct Translation {
     pub probes: Vec<u32>,
     /// Ticks of the first recording's clock for 2^32 of this one's; nothing where both are as fast.
     pub clock: Option<u64>,
+    /// The same for one, as exact as a number can be: sums of squares would show what a rounded one lacks.
+    pub ratio: Option<f64>,
     /// Number of the recording.
     pub recording: u64,
 }
@@ -22,9 +24,14 @@ pub struct Translation {
 /// Ticks of a clock of `ours` ticks a nanosecond for 2^32 of one of `theirs`. Clocks that differ by less than a calibration may be
 /// off (one part in ten thousand) are taken for one.
 pub fn clock(ours: f64, theirs: f64) -> Option<u64> {
+    ratio(ours, theirs).map(|ratio| (ratio * 2f64.powi(32)).round() as u64)
+}
+
+/// The same for one of a clock of `theirs`.
+pub fn ratio(ours: f64, theirs: f64) -> Option<f64> {
     let ratio = ours / theirs;
     let differ = (ratio - 1.0).abs() > 1e-4 && ratio.is_finite();
-    differ.then(|| (ratio * 2f64.powi(32)).round() as u64)
+    differ.then_some(ratio)
 }
 
 impl Translation {
@@ -93,6 +100,7 @@ mod tests {
         let translation = Translation {
             probes: vec![5, 4],
             clock: clock(3.0, 2.0),
+            ratio: ratio(3.0, 2.0),
             recording: 1,
         };
         let mut records = [

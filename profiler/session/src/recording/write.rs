@@ -114,6 +114,10 @@ impl Writer {
 
     /// What the intervals of a minute added to the sums.
     pub fn minute(&mut self, minute: &Minute) {
+        if let Some(began) = minute.began_unix_ns {
+            self.body = began.to_le_bytes().to_vec();
+            self.chunk(b'T');
+        }
         self.body = minute.bytes();
         self.chunk(b'U');
     }

@@ -11,18 +11,29 @@
 //!   (`PART_MOST`): so the search goes on, but its steps come at times that grow by a factor, and at any time a round
 //!   holds a good part of all intervals. One step leads to the next, so rounds that have just begun are counted together: what follows a
 //!   long round has a small part of the run for all its steps.
+//! - What explains most of the variance (`MOST`) is followed without waiting for a look of the usual length: a cause may lie twenty calls
+//!   down, and small shares can wait until it is found.
 //! - Where the length of the run is known, its last half belongs to one round, unless something turns up that explains much.
 
 use std::time::Duration;
 
 use super::Candidate;
 
+/// Intervals that are enough to judge what came since the last look, ...
+pub const INTERVALS_ENOUGH: u64 = 300;
+/// ... or so many where intervals are rare, ...
+const INTERVALS_FEW: u64 = 40;
+/// ... when their number times the seconds that they took is this: forty in four seconds, ninety in two. A cause that lies ten calls
+/// down takes as many looks, which a run of half a minute has to have even if its intervals take twenty milliseconds each.
+const INTERVAL_SECONDS_ENOUGH: f64 = 160.0;
 /// How many standard errors a contribution has to lie above what is asked of it.
 pub const SURE_ERRORS: f64 = 2.0;
 /// As long as the search is not older, everything is opened.
 const EARLY: Duration = Duration::from_secs(5);
 /// A contribution for which a round is ended at any time.
 const MUCH: f64 = 0.1;
+/// A contribution that is followed at once to where it comes from.
+const MOST: f64 = 0.5;
 /// Rounds that have no larger part of the run together are not missed.
 const PART_LITTLE: f64 = 0.125;
 /// A round that has this part has said what it can.
@@ -40,6 +51,13 @@ pub fn look_after(searched: Duration) -> Duration {
     (searched / LOOKS_IN_SEARCH).clamp(LOOK_AT_LEAST, LOOK_AT_MOST)
 }
 
+/// Whether what came since the last look, so many intervals in this time, is enough for another.
+pub fn is_enough(intervals: u64, age: Duration, searched: Duration) -> bool {
+    let are_rare_but_enough = intervals >= INTERVALS_FEW
+        && intervals as f64 * age.as_secs_f64() >= INTERVAL_SECONDS_ENOUGH;
+    age >= look_after(searched) && (intervals >= INTERVALS_ENOUGH || are_rare_but_enough)
+}
+
 /// What a new round would cost now.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Patience {
@@ -51,6 +69,8 @@ pub struct Patience {
     pub part_since_long: f64,
     /// The length of the run is known, and half of it is over.
     pub is_late: bool,
+    /// The look was shorter than others, to follow what explains most.
+    pub is_hasty: bool,
 }
 
 /// The part of all intervals in the rounds that came after the last long one, which had more than `PART_LITTLE` of the run until
@@ -80,11 +100,18 @@ impl Patience {
         !self.is_late && (self.is_early() || self.part_since_long <= PART_LITTLE)
     }
 
+    /// Whether one of these steps explains most of the variance: what it leads to is to be looked at soon.
+    pub fn is_led_by(steps: &[Candidate]) -> bool {
+        steps
+            .iter()
+            .any(|step| step.contribution - SURE_ERRORS * step.se >= MOST)
+    }
+
     /// Whether a step is worth a new round.
     pub fn admits(&self, candidate: &Candidate, threshold: f64) -> bool {
         let sure = candidate.contribution - SURE_ERRORS * candidate.se;
         let is_time = self.is_round_cheap() || self.part_of_run >= PART_MOST;
-        if is_time && !self.is_late {
+        if is_time && !self.is_late && !self.is_hasty {
             sure >= threshold
         } else {
             // What was looked at before and showed nothing can wait.
@@ -105,6 +132,7 @@ mod tests {
             part_of_run,
             part_since_long: part_of_run,
             is_late: false,
+            is_hasty: false,
         };
         admitted_by(patience, contribution, se, again)
     }
@@ -127,6 +155,20 @@ mod tests {
         assert_eq!((after(0), after(6)), (LOOK_AT_LEAST, LOOK_AT_LEAST));
         assert_eq!(after(32), Duration::from_secs(2));
         assert_eq!(after(3600), LOOK_AT_MOST);
+    }
+
+    /// 300 intervals after 0.4 s, 40 after 4 s, and between them n in 160 s / n.
+    #[test]
+    fn rare_intervals_take_longer_to_be_enough() {
+        let enough =
+            |intervals, millis| is_enough(intervals, Duration::from_millis(millis), Duration::ZERO);
+        assert!(enough(300, 400) && !enough(300, 399) && !enough(299, 400));
+        assert!(enough(100, 1600) && !enough(100, 1599) && !enough(99, 1600));
+        assert!(enough(40, 4000) && !enough(39, 60_000));
+        // Later in a search a look takes its sixteenth.
+        let searched = Duration::from_secs(32);
+        assert!(!is_enough(10_000, Duration::from_millis(1999), searched));
+        assert!(is_enough(80, Duration::from_secs(2), searched));
     }
 
     #[test]
@@ -153,10 +195,25 @@ mod tests {
             part_of_run,
             part_since_long: part_of_run,
             is_late: true,
+            is_hasty: false,
         };
         assert!(!admitted_by(late(0.01), 0.05, 0.001, false));
         assert!(!admitted_by(late(0.9), 0.05, 0.001, false));
         assert!(admitted_by(late(0.01), 0.15, 0.02, false));
+    }
+
+    /// As soon after a step as 0.4 s, small shares are not judged.
+    #[test]
+    fn a_short_look_is_for_what_explains_much() {
+        let hasty = Patience {
+            searched: Duration::from_secs(20),
+            part_of_run: 0.01,
+            part_since_long: 0.01,
+            is_late: false,
+            is_hasty: true,
+        };
+        assert!(!admitted_by(hasty, 0.05, 0.001, false));
+        assert!(admitted_by(hasty, 0.15, 0.02, false));
     }
 
     /// 500 of 1000 intervals, then rounds of 50 each: two have not more than an eighth of all together, three have.

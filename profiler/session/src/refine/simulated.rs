@@ -11,7 +11,7 @@ use evenkeel_wire::Form;
 
 use super::example::{LIMITS, at, planned};
 use super::known::{Calls, Known};
-use super::patience::{Patience, look_after, part_since_long};
+use super::patience::{Patience, is_enough, look_after, part_since_long};
 use super::{Limits, State, Step, worth_a_round};
 use crate::location::Location;
 use crate::plan::Planned;
@@ -24,6 +24,10 @@ const SIMULATED: Limits = Limits {
 };
 /// Looks come so far apart once there is nothing to do.
 const SETTLED: f64 = 5.0;
+/// How often it is asked whether to look.
+const STEP: f64 = 0.01;
+/// Intervals a second, however few of them are independent.
+const SERVED: f64 = 10_000.0;
 /// The interval's function.
 const ROOT: u64 = 1;
 
@@ -86,8 +90,9 @@ struct Search {
     program: Program,
     probes: Vec<Planned>,
     known: Known,
-    /// Independent intervals a second.
+    /// Independent intervals a second, and all of them.
     rate: f64,
+    served: f64,
     noise: Noise,
     seconds: f64,
     /// Length of the present round, and the errors of its shares so far, times its length.
@@ -100,6 +105,7 @@ struct Search {
     /// When the run ends, if that is known.
     ends: Option<f64>,
     settled: bool,
+    follows: bool,
 }
 
 impl Search {
@@ -111,6 +117,7 @@ impl Search {
             program,
             known,
             rate,
+            served: SERVED,
             noise: Noise(seed),
             seconds: 0.0,
             round: 0.0,
@@ -120,6 +127,7 @@ impl Search {
             begun: Vec::new(),
             ends: None,
             settled: false,
+            follows: false,
         }
     }
 
@@ -159,9 +167,26 @@ impl Search {
         seen
     }
 
+    /// How long the next look takes.
+    fn look_length(&self) -> f64 {
+        let searched = if self.follows { 0.0 } else { self.seconds };
+        let searched = Duration::from_secs_f64(searched);
+        let mut lengths = (1..).map(|steps| f64::from(steps) * STEP);
+        let is_ripe = |&length: &f64| {
+            let seen = (length * self.served).round() as u64;
+            is_enough(seen, Duration::from_secs_f64(length), searched)
+        };
+        lengths.find(is_ripe).unwrap_or(SETTLED)
+    }
+
     fn look(&mut self, phase: usize) {
-        let length = look_after(Duration::from_secs_f64(self.seconds)).as_secs_f64();
-        let length = if self.settled { SETTLED } else { length };
+        let length = self.look_length();
+        let usual = look_after(Duration::from_secs_f64(self.seconds)).as_secs_f64();
+        let length = if self.settled {
+            SETTLED.max(length)
+        } else {
+            length
+        };
         self.seconds += length;
         self.round += length;
         self.looks += 1;
@@ -175,6 +200,7 @@ impl Search {
             part_of_run: self.round / self.seconds,
             part_since_long: part_since_long(&self.rounds()),
             is_late: self.ends.is_some_and(|end| 2.0 * self.seconds > end),
+            is_hasty: self.follows && length < usual,
         };
         let scope = [at(ROOT)];
         let state = State {
@@ -191,7 +217,8 @@ impl Search {
                 _ => None,
             })
             .collect();
-        self.settled = opened.is_empty() && !patience.is_early();
+        self.settled = opened.is_empty() && !patience.is_early() && !patience.is_hasty;
+        self.follows = Patience::is_led_by(&next);
         for function in opened {
             let makes_calls = self
                 .program
@@ -259,6 +286,32 @@ fn a_culprit_is_found_and_the_search_rests() {
     }
 }
 
+/// Intervals of twenty milliseconds each, fifty a second: a culprit ten calls down is found within twenty-five.
+#[test]
+fn a_culprit_of_long_intervals_is_found_in_a_short_run() {
+    for seed in 1..20 {
+        let program = Program::new(10, [0.9, 0.9], [0.0, 0.0]);
+        let mut search = Search::new(program, 50.0, seed);
+        search.served = 50.0;
+        search.run(25.0, 0);
+        assert!(search.is_found(108), "seed {seed}: {:?}", search.begun);
+    }
+}
+
+/// After twenty seconds of another load, one whose culprit lies twenty calls down: it is found within twenty more, the first five of
+/// which may pass before the search, which rests, looks again.
+#[test]
+fn what_explains_most_is_followed_down_without_delay() {
+    for seed in 1..20 {
+        let program = Program::new(20, [0.0, 0.9], [0.0, 0.0]);
+        let mut search = Search::new(program, 300.0, seed);
+        search.run(20.0, 0);
+        assert!(!search.is_found(101), "seed {seed}");
+        search.run(40.0, 1);
+        assert!(search.is_found(118), "seed {seed}: {:?}", search.begun);
+    }
+}
+
 /// A run of a minute, which is known: the last half is one round, whatever there is to find, and the culprit has been.
 #[test]
 fn the_last_half_of_a_known_run_is_one_round() {
@@ -298,7 +351,7 @@ fn a_load_that_changes_is_followed() {
     }
 }
 
-/// Shares of a hundredth are told from less when a round has grown long enough, and not before: at first few of twenty.
+/// Shares of a hundredth are distinguished from smaller ones when a round has grown long enough, and not before: at first few of twenty.
 #[test]
 fn small_shares_are_opened_when_they_are_known() {
     let program = Program::new(2, [0.7, 0.7], [0.0, 0.0]);

@@ -1,12 +1,15 @@
 // Labels from arguments: a string of SQL, an integer, and pointers that must not be followed blindly.
 // build: gcc -O1 -g args.c
 //
-// Three intervals, each N times:
+// Four intervals, each N times:
 //   execute_sql(const char *)   literals differ, so that N statements are three classes: 1/4 SELECT (20,000 ticks),
 //                               1/4 UPDATE (60,000), 1/2 INSERT (10,000); no variance within a class.
 //                               Mean 25,000; variance between classes 20,000^2 + 60,000^2 by quarters and
 //                               10,000^2 by half, less 25,000^2: 1e8 + 9e8 + 0.5e8 - 6.25e8 = 4.25e8.
 //   execute_command(int, long)  first argument 1, 2, 3 or 4: as many times 10,000 ticks; variance 1.25e8 by class
+//   execute_packet(packet)      the same statements in the same order, prepared: the packet is no text. The statement's text is what
+//                               look_up(number, sql) is called with, and where `current_sql` points to. A second statement is looked
+//                               up in each, which is none of the interval's classes. As long as those of execute_sql.
 //   look_at(const char *)       pointers that cannot be read to a final zero: NULL, small numbers, a non-canonical
 //                               address, kernel addresses, unmapped and protected pages, a string that runs into a
 //                               protected page; and strings that can: empty, not UTF-8, 1 MiB long. The program never
@@ -28,6 +31,18 @@ FUNCTION uint64_t run(uint64_t ticks) {
 FUNCTION uint64_t execute_sql(const char *sql) {
     uint64_t result = run(sql[0] == 'S' ? 20000 : sql[0] == 'U' ? 60000 : 10000);
     return result + strlen(sql);
+}
+
+// The text of the statement at hand.
+const char *current_sql;
+
+FUNCTION uint64_t look_up(int number, const char *sql) {
+    return (uint64_t)number + strlen(sql);
+}
+
+FUNCTION uint64_t execute_packet(const char *packet) {
+    uint64_t result = look_up(packet[0], current_sql) + look_up(0, "SHOW WARNINGS");
+    return result + run(current_sql[0] == 'S' ? 20000 : current_sql[0] == 'U' ? 60000 : 10000);
 }
 
 FUNCTION uint64_t execute_command(int kind, long argument) {
@@ -89,6 +104,10 @@ int main(int argc, char **argv) {
         unsigned choice = draw(&design);
         write_sql(sql, sizeof sql, choice, i);
         checksum = mix(checksum, execute_sql(sql));
+        current_sql = sql;
+        const char packet[] = {1, 0, 0, 0, 'x', 0};
+        checksum = mix(checksum, execute_packet(packet));
+        current_sql = NULL;
         checksum = mix(checksum, execute_command(1 + (int)(choice >> 2), (long)i));
         checksum = mix(checksum, look_at(wild[i % (sizeof wild / sizeof *wild)], i));
     }

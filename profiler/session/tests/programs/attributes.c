@@ -1,8 +1,8 @@
-// An interval whose work is told as an attribute.
+// An interval whose work is recorded as an attribute.
 // build: gcc -O1 -g -I../../../../include attributes.c
 //
-// Interval: annotated, with calls of serve: `rows` rows of 100,000 ticks each, 1, 2, 4 or 8 by two bits of a balanced design, told
-// before the work; its number in the run is told after it. Each quarter of the intervals has each number of rows:
+// Interval: annotated, with calls of serve: `rows` rows of 100,000 ticks each, 1, 2, 4 or 8 by two bits of a balanced design, set
+// before the work; its number in the run is set after it. Each quarter of the intervals has each number of rows:
 //   mean of rows 15/4, latency at least 100,000 ticks a row
 #include "evenkeel.h"
 #include "spin.h"

@@ -3,9 +3,10 @@
 //
 // Interval: run_interval > take > pthread_mutex_lock, and nothing else. A background thread holds the mutex when the interval begins, in
 //   keep_house > hold_locked > sweep, 50,000 ticks, and > write_out > flush_page
-//   flush_page  300,000 or 900,000 ticks, each in half of the intervals of a balanced design: mean 600,000, variance 9e10
-// The clock of both starts when the interval has begun. So at least 600,000 ticks of the mean latency are flush_page's, and on a
-// quiet machine all of the variance; the interval does not call it, and keep_house is in no interval.
+//   flush_page  3,000,000 or 9,000,000 ticks, each in half of the intervals of a balanced design: mean 6,000,000, variance 9e12
+// The clock of both starts when the interval has begun. So at least 6,000,000 ticks of the mean latency are flush_page's, and on a
+// quiet machine all of the variance; the interval does not call it, and keep_house is in no interval. They are milliseconds, so that
+// they can be seen beside the time slices of a busy machine.
 #include <pthread.h>
 #include <stdatomic.h>
 
@@ -70,7 +71,7 @@ FUNCTION uint64_t run_interval(uint64_t value) {
 }
 
 int main(int argc, char **argv) {
-    unsigned long count = intervals(argc, argv, 6400);
+    unsigned long count = intervals(argc, argv, 480);
     struct design design = {.state = 1};
     uint64_t checksum = CHECKSUM_START;
     pthread_t thread;
@@ -81,7 +82,7 @@ int main(int argc, char **argv) {
     for (unsigned long i = 0; more(i, &count); i++) {
         atomic_store(&is_begun, 0);
         atomic_store(&is_held, 0);
-        atomic_store(&asked, draw(&design) & 1 ? 900000 : 300000);
+        atomic_store(&asked, draw(&design) & 1 ? 9000000 : 3000000);
         while (!atomic_load(&is_held)) {
             give_way();
         }

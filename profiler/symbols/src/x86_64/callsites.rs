@@ -6,7 +6,7 @@ use evenkeel_wire::Form;
 use iced_x86::{Code, Decoder, DecoderOptions, FlowControl, Instruction};
 
 use super::operand::operand;
-use super::tail_jumps::{WINDOW, takes_pointer};
+use super::tail_jumps::{WINDOW, follows_leave, takes_pointer};
 use crate::functions::Function;
 use crate::module::Module;
 use crate::sites::{Callee, Site};
@@ -146,11 +146,13 @@ impl Sweep<'_> {
         })
     }
 
-    /// Only jumps that surely leave the function are listed: by the frame description, nothing of it is on the stack.
+    /// Only jumps that surely leave the function are listed: nothing of it is on the stack, by the frame description or by a `leave`
+    /// just before (compilers older than GCC 4.5 describe no epilogues).
     fn indirect_jump(&self, jump: &Instruction) -> Option<Site> {
         let callee = self.callee_through(jump);
         let leaves = callee != Callee::Pointer
-            || (takes_pointer(jump, &self.before) && self.module.stack_is_as_called(jump.ip()));
+            || (takes_pointer(jump, &self.before)
+                && (follows_leave(&self.before) || self.module.stack_is_as_called(jump.ip())));
         let operand = operand(jump).filter(|_| callee == Callee::Pointer);
         let form = match (self.module.callee_rule(&callee), operand) {
             (Some(reason), _) => Err(reason),

@@ -35,3 +35,10 @@ pub(crate) fn takes_pointer(jump: &Instruction, before: &[Instruction]) -> bool 
         None => before.len() < WINDOW,
     }
 }
+
+/// Whether the instruction just before the jump took the frame down: a `switch` keeps it.
+pub(crate) fn follows_leave(before: &[Instruction]) -> bool {
+    before
+        .last()
+        .is_some_and(|instruction| instruction.code() == Code::Leaveq)
+}

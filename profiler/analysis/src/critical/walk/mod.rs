@@ -16,10 +16,10 @@
 //!
 //! **Deviations from algorithm 2.** It is recursive; this is iterative and bounded ([`HOPS_MAX`], [`STEPS_MAX`]). It stops where
 //! the waker turned to another interval and looks for that one's earlier segments; here the question is what the waker's
-//! *thread* did while the waiter was blocked, so its time before is told under the interval (or none) that it served then. It drops a
-//! segment that does not work for the interval; here what the interval's thread did instead is told under "waiting for its
+//! *thread* did while the waiter was blocked, so its time before is recorded under the interval (or none) that it served then. It drops a
+//! segment that does not work for the interval; here what the interval's thread did instead is shown under "waiting for its
 //! turn", with the waits that ended in between followed like any other: so the path leads along wake-ups to an interval's
-//! last segment even if no task queue was told, and need not touch the segment in which the interval began (figure 2.2).
+//! last segment even if no task queue was recorded, and need not touch the segment in which the interval began (figure 2.2).
 
 mod calls;
 mod moves;

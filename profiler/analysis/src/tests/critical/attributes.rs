@@ -1,37 +1,37 @@
-//! What the target told of its intervals, and what it explains.
+//! Attributes that the target set, and what they explain.
 
 use super::super::trace::{near, options};
 use super::streams::*;
 use crate::profile::{AttributeFit, AttributeValue};
 
 /// Interval n, of this latency: 1000 ticks apart.
-fn interval(stream: Stream, n: u64, latency: u64, told: &[(&str, i64)]) -> Stream {
+fn interval(stream: Stream, n: u64, latency: u64, set: &[(&str, i64)]) -> Stream {
     let begin = 1000 * (n + 1);
     let begun = stream.begin_keyed(begin, n + 1, "");
-    let told = told.iter().fold(begun, |stream, &(name, value)| {
+    let set = set.iter().fold(begun, |stream, &(name, value)| {
         stream.attribute(n + 1, name, value)
     });
-    told.end_keyed(begin + latency, n + 1, &[])
+    set.end_keyed(begin + latency, n + 1, &[])
 }
 
 /// Latencies 10, 20, 30, 60 with 1, 1, 3, 3 rows: mean 30, squares about it 400 + 100 + 0 + 900 = 1400.
 ///   by value   means 15 and 45: 2 * 15^2 + 2 * 15^2 = 900 of 1400
 ///   slope      rows about their mean 2: -1, -1, 1, 1; with the latency 20 + 10 + 0 + 30 = 60, alone 4: 15 ticks a row
 ///   correlation  60 / sqrt(4 * 1400)
-/// Locks were told of two of them, 0 and 2 (told as 7 before): mean latency of these 35, all of their variance between the values.
-/// Nothing of interest was told of all: a number that never varies explains nothing.
+/// Locks were set for two of them, 0 and 2 (as 7 before): mean latency of these 35, all of their variance between the values.
+/// What all have explains nothing: it never varies.
 #[test]
 fn few_values() {
     let mut stream = stream();
-    let told: [&[(&str, i64)]; 4] = [
+    let set: [&[(&str, i64)]; 4] = [
         &[("rows", 1), ("locks", 0)],
         &[("rows", 1)],
         &[("rows", 3)],
         &[("locks", 7), ("rows", 3), ("locks", 2)],
     ];
     for (n, latency) in [10, 20, 30, 60].into_iter().enumerate() {
-        let told = [told[n], &[("constant", -5)]].concat();
-        stream = interval(stream, n as u64, latency, &told);
+        let set = [set[n], &[("constant", -5)]].concat();
+        stream = interval(stream, n as u64, latency, &set);
     }
     let profile = profile_of(&[stream]);
     let [locks, rows, constant] = profile.attributes.as_slice() else {
@@ -102,7 +102,7 @@ fn many_values() {
     assert!(v.se < 1e-9 && v.correlation_se < 1e-9, "{v:?}");
 }
 
-/// Told before an interval begins, after it ended, or of another: of none.
+/// Set before an interval begins, after it ended, or of another: of none.
 #[test]
 fn attributes_of_no_interval() {
     let stream = stream()

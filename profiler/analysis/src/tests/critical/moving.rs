@@ -154,7 +154,7 @@ fn an_event_loop_with_interleaved_intervals() {
     assert_eq!([calls(&profile, "g"), calls(&profile, "g > f")], [1.0, 2.0]);
 }
 
-/// From thread 1 to thread 2 and back, without any queue told: each gap belongs to the thread that takes over.
+/// From thread 1 to thread 2 and back, without any queue recorded: each gap belongs to the thread that takes over.
 ///   1: 1000-1020 in f; 2: 1025-1050 in h; 1: 1060-1100 in f. Gaps 5 and 10, in the first thread 2 is blocked 990-1022, by nobody.
 #[test]
 fn there_and_back_again() {
@@ -209,7 +209,7 @@ fn overlap_counts_once() {
     );
 }
 
-/// A class told in the middle holds; a key used again is another interval; an end without a beginning is none.
+/// A class set in the middle holds; a key used again is another interval; an end without a beginning is none.
 #[test]
 fn keys_and_classes() {
     let one = stream()

@@ -281,6 +281,25 @@ fn gaps_of_its_own_cost_an_interval() {
     );
 }
 
+/// One that has filled the ring itself is crowded, by its calls; one of few calls lost its records to the profiler's delay.
+#[test]
+fn few_calls_do_not_crowd_an_interval() {
+    let crowded_by = |calls: u64| {
+        let mut lossy = stream().begin(1000, "");
+        for call in 0..calls {
+            lossy = lossy.call(1001 + 2 * call, 1002 + 2 * call, F);
+        }
+        let end = 1010 + 2 * calls;
+        lossy.0.push(Record::marker(Marker::Gap, end, 1));
+        let mut analysis = following();
+        run(&mut analysis, &[lossy.end(end + 10, &[])]);
+        let crowded = analysis.look(&table(), &options()).crowded;
+        (crowded.intervals, crowded.calls.values().sum::<u64>())
+    };
+    assert_eq!(crowded_by(1000), (0, 0));
+    assert_eq!(crowded_by(30_000), (1, 30_000));
+}
+
 /// In the end the interval of key 5 may have ended in the gap, on whatever thread; that of key 6 has not.
 #[test]
 fn an_end_among_what_was_lost() {

@@ -198,7 +198,7 @@ fn not_called(
         ),
         None => write!(
             f,
-            ". They ended before they could be looked at: give them more to do, profile for longer (--for), or choose another --interval"
+            ". They ended, or the time was over, before they could be looked at: give them more to do, profile for longer (--for), or choose another --interval"
         ),
     }
 }

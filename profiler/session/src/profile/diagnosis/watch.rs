@@ -114,7 +114,7 @@ impl Watch {
         Some((program.clone(), is_named))
     }
 
-    /// A mapped file of this library, of which no agent has told.
+    /// A mapped file of this library, which no agent has announced.
     pub fn unannounced(&self, library: &str) -> Option<String> {
         let is_it = |file: &&String| {
             let name = Path::new(file).file_name().unwrap_or_default();

@@ -1,0 +1,125 @@
+//! What somebody needs who sums intervals by himself ([`crate::observed`]).
+
+use super::{Analysis, Intake};
+use crate::classes::ClassTable;
+use crate::joint::JOINT_ROUND;
+use crate::minutes::RoundMinute;
+use crate::observed::{Basis, Observed, ObservedMinute};
+use crate::parts::VarianceTree;
+use crate::paths::Paths;
+use crate::sites::SiteTable;
+
+/// Intervals that are handed on.
+#[derive(Debug, Default)]
+pub(super) struct Observing {
+    /// Those that were added, on the paths of their round.
+    pub pending: Vec<Observed>,
+    /// Those before, on the paths of the round that they count in.
+    placed: Vec<Observed>,
+    /// Minutes of sums, on the same paths.
+    minutes: Vec<ObservedMinute>,
+}
+
+impl Intake {
+    /// Brings the intervals that were added to the paths of the round that they count in: of several recordings those of all.
+    pub(super) fn place_observed(&mut self) {
+        let Some(observing) = &mut self.observed else {
+            return;
+        };
+        let mut pending = std::mem::take(&mut observing.pending);
+        if let Some(joint) = &self.joint
+            && let Some(all) = self.rounds.detail_mut(JOINT_ROUND)
+        {
+            pending = joint.place(pending, &mut all.paths);
+            pending.iter_mut().for_each(|it| it.round = JOINT_ROUND);
+        }
+        observing.placed.append(&mut pending);
+    }
+
+    /// A minute was added to what the selected round `at` of the recording at hand has.
+    pub(super) fn observe_minute(
+        &mut self,
+        at: usize,
+        number: u64,
+        began_unix_ns: Option<u64>,
+        minute: RoundMinute,
+    ) {
+        let (Some(observing), Some(joint)) = (&mut self.observed, &self.joint) else {
+            return;
+        };
+        let Some(all) = self.rounds.detail_mut(JOINT_ROUND) else {
+            return;
+        };
+        let (sums, classes) = joint.place_sums(at, minute.sums, minute.classes, &mut all.paths);
+        observing.minutes.push(ObservedMinute {
+            number,
+            began_unix_ns,
+            sums,
+            classes,
+        });
+    }
+}
+
+impl Analysis {
+    /// Keeps the intervals that are added, one by one, until [`Analysis::take_observed`]. To be called before the first record.
+    pub fn observe(&mut self) {
+        self.intake.observed = Some(Observing::default());
+    }
+
+    /// The intervals that were added since this was last asked, in order of their numbers.
+    pub fn take_observed(&mut self) -> Vec<Observed> {
+        self.intake.place_observed();
+        let observing = self.intake.observed.as_mut();
+        observing
+            .map(|it| std::mem::take(&mut it.placed))
+            .unwrap_or_default()
+    }
+
+    /// The minutes of sums that were added since this was last asked, of recordings taken together: those of the rounds that count, on the
+    /// paths of the profile.
+    pub fn take_minutes(&mut self) -> Vec<ObservedMinute> {
+        let observing = self.intake.observed.as_mut();
+        observing
+            .map(|it| std::mem::take(&mut it.minutes))
+            .unwrap_or_default()
+    }
+
+    /// Call paths of recordings taken together.
+    pub fn joint_paths(&self) -> Option<&Paths> {
+        self.intake.joint.as_ref()?;
+        self.paths_of(JOINT_ROUND)
+    }
+
+    /// Which intervals a profile rests on, and on which paths; nothing where there are none.
+    pub fn basis(&self, sites: &SiteTable) -> Option<Basis> {
+        self.intake.rounds.basis(sites)
+    }
+
+    /// Call paths of a round; nothing where its sums were dropped.
+    pub fn paths_of(&self, round: usize) -> Option<&Paths> {
+        Some(&self.intake.rounds.detail(round)?.paths)
+    }
+
+    /// Names of classes.
+    pub fn classes(&self) -> &ClassTable {
+        &self.assembler.classes
+    }
+
+    /// What `describe` makes of the variance tree of the profile; nothing where there are no intervals.
+    pub fn with_tree<T>(
+        &self,
+        sites: &SiteTable,
+        describe: impl FnOnce(&VarianceTree<'_>) -> T,
+    ) -> Option<T> {
+        let rounds = &self.intake.rounds;
+        let (_, base) = rounds.chosen()?;
+        let combined = rounds.combined(sites);
+        let combined = combined
+            .as_ref()
+            .filter(|all| all.together.rounds.len() > 1);
+        let detail = combined.map_or(base, |all| &all.detail);
+        let total = detail.sums.blocks.total();
+        let tree = VarianceTree::new(&detail.paths, &total, sites);
+        Some(describe(&tree.with_classes(&self.assembler.classes)))
+    }
+}

@@ -1,0 +1,158 @@
+//! Several recordings taken together, and recordings that keep sums only.
+
+use std::iter;
+
+use super::{Analysis, Intake};
+use crate::common_paths::Shape;
+use crate::joint::{JOINT_ROUND, Joint, Scouted, ScoutedRound};
+use crate::minutes::{Minute, Renamed};
+use crate::sites::SiteTable;
+use crate::vectors::ProbeCost;
+
+impl Analysis {
+    /// What has to be known of a recording before it is taken together with others ([`crate::joint`]); nothing if it has no interval.
+    pub fn scouted(&self, sites: &SiteTable) -> Option<Scouted> {
+        let Intake {
+            rounds, run, log, ..
+        } = &self.intake;
+        let log = log.as_ref()?;
+        let (chosen, base) = rounds.chosen()?;
+        let together = rounds.combined(sites).map(|all| all.together);
+        let together = together.unwrap_or_default();
+        let others = together.rounds.iter().filter(|&&round| round != chosen);
+        let others = others.filter_map(|&round| Some((round, rounds.sums(round)?)));
+        let counting: Vec<ScoutedRound> = iter::once((chosen, base))
+            .chain(others)
+            .map(|(round, detail)| ScoutedRound {
+                round,
+                selection: log.selection(round),
+                shape: Shape::of(detail),
+            })
+            .collect();
+        let paths = counting.iter().flat_map(|round| round.shape.paths.all());
+        Some(Scouted {
+            called: paths.filter_map(|path| path.probe).collect(),
+            probes: rounds.probes(chosen),
+            classes: self.assembler.classes.names().to_vec(),
+            kept: rounds.list().iter().map(|round| round.intervals).sum(),
+            disagreeing: together.disagreeing.iter().map(|round| round.1).sum(),
+            run: *run,
+            rounds: counting,
+        })
+    }
+
+    /// An analysis of several recordings together, each with the ids of its probes among those of all (those beyond the end keep
+    /// theirs), and then begun by [`Analysis::begin_recording`] in the same order. Calls of probes that are `untimed`, by id, count as
+    /// their callers' own time.
+    pub fn joint(parts: &[(&Scouted, &[u32])], untimed: &[bool], sites: &SiteTable) -> Analysis {
+        let mut analysis = Analysis::default();
+        let classes = &mut analysis.assembler.classes;
+        let parts: Vec<(&Scouted, &[u32], Vec<usize>)> = parts
+            .iter()
+            .map(|&(scouted, probes)| {
+                let ids = scouted.classes.iter().map(|name| classes.named(name));
+                (scouted, probes, ids.collect())
+            })
+            .collect();
+        let planted = parts.iter().map(|(scouted, ..)| scouted.probes).min();
+        let joint = Joint::new(&parts, untimed, sites);
+        let rounds = &mut analysis.intake.rounds;
+        rounds.begin_joint(planted.unwrap_or(0), joint.detail());
+        analysis.intake.joint = Some(joint);
+        analysis
+    }
+
+    /// What follows is of the next recording: of its intervals those of `scouted` count, with this cost for each probed call. What is
+    /// known of threads is forgotten; classes and attributes stay. [`Analysis::ended`] ends it.
+    pub fn begin_recording(&mut self, cost: ProbeCost, scouted: &Scouted) {
+        let Analysis {
+            assembler, intake, ..
+        } = self;
+        let before = std::mem::take(assembler);
+        assembler.classes = before.classes;
+        assembler.attributes = before.attributes;
+        intake.cost = cost;
+        intake.class_ids.clear();
+        intake.attribute_numbers.clear();
+        intake.end_recording();
+        let joint = intake.joint.get_or_insert_default();
+        joint.begin(intake.run.seen, scouted);
+    }
+
+    /// What came since this was last asked, as sums.
+    pub fn minute(&mut self) -> Minute {
+        let Analysis {
+            assembler, intake, ..
+        } = self;
+        let Intake {
+            written,
+            rounds,
+            run,
+            ..
+        } = intake;
+        let attributes = assembler.attributes.names();
+        written.minute(rounds, run, &assembler.classes, attributes)
+    }
+
+    /// Takes in a minute of a recording that keeps sums only, in the order of their making. Of recordings taken together: `probes` are the ids
+    /// of its probes among those of all, `clock` the ticks of the first one's clock for one of its. Nothing where it does not
+    /// follow the minutes before: the recording is damaged.
+    pub fn add_minute(
+        &mut self,
+        minute: &Minute,
+        probes: &[u32],
+        clock: Option<f64>,
+    ) -> Option<()> {
+        let Analysis {
+            assembler, intake, ..
+        } = self;
+        let classes = minute.classes.iter();
+        let ids = classes.map(|name| assembler.classes.named(name));
+        intake.class_ids.extend(ids);
+        let attributes = minute.attributes.iter();
+        let numbers = attributes.map(|name| assembler.attributes.number(name.as_bytes()));
+        intake.attribute_numbers.extend(numbers);
+        if intake.joint.is_none() {
+            intake.run = minute.run;
+        }
+        let number = intake.count_minute();
+        let names = Renamed {
+            probes,
+            classes: &intake.class_ids,
+            attributes: &intake.attribute_numbers,
+            clock,
+        };
+        let mut added = Vec::new();
+        for part in &minute.rounds {
+            let rounds = &mut intake.rounds;
+            let intervals = part.intervals();
+            let Some(joint) = &mut intake.joint else {
+                rounds.count_summed(part.round, part.probes, intervals);
+                if let Some(detail) = rounds.detail_mut(part.round) {
+                    part.add_to(&mut detail.paths, &mut detail.sums)?;
+                    if let Some(log) = &mut intake.log {
+                        log.add(number, part.round);
+                    }
+                }
+                continue;
+            };
+            let Some(at) = joint.selects_minute(number, part.round) else {
+                continue;
+            };
+            rounds.count_summed(JOINT_ROUND, rounds.probes(JOINT_ROUND), intervals);
+            let (paths, own) = joint.of_minutes(at);
+            part.discover(paths)?;
+            let detail = match own {
+                Some(own) => own,
+                None => rounds.detail_mut(JOINT_ROUND)?,
+            };
+            let renamed = part.renamed(paths, &mut detail.paths, &names);
+            renamed.add(&mut detail.sums);
+            added.push((at, renamed));
+        }
+        for (at, part) in added {
+            intake.observe_minute(at, number, minute.began_unix_ns, part);
+        }
+        Some(())
+    }
+}

@@ -1,0 +1,83 @@
+//! What a profile is made of, and how.
+
+use rustc_hash::FxHashMap;
+
+use crate::assembler::reader::Lost;
+use crate::attributes::AttributeTable;
+use crate::classes::ClassTable;
+use crate::combine::Together;
+use crate::counts::RunCounts;
+use crate::detail::Detail;
+use crate::other_rounds::RoundFindings;
+use crate::pick::Pick;
+use crate::profile::Round;
+use crate::sites::SiteTable;
+use crate::vectors::ProbeCost;
+
+/// How to make a profile.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Factors reported, at most.
+    pub k: usize,
+    /// Contribution of a reported factor, at least, as a fraction of Var(L).
+    pub threshold: f64,
+    /// Exponent of the specificity: 1, 2 (the paper's) or 3.
+    pub specificity: u32,
+    /// Speed of the target's time stamp counter.
+    pub ticks_per_ns: f64,
+    /// [`crate::profile::Profile::target`].
+    pub target: String,
+    /// [`crate::profile::Profile::interval`].
+    pub interval: String,
+    /// Intervals whose critical path is drawn, with edges on.
+    pub timelines: Vec<Pick>,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options {
+            k: 10,
+            threshold: 0.01,
+            specificity: 2,
+            ticks_per_ns: 1.0,
+            target: String::new(),
+            interval: String::new(),
+            timelines: vec![Pick::Rank(1), Pick::Percentile(0.99), Pick::Percentile(0.5)],
+        }
+    }
+}
+
+/// What a profile is made of.
+#[derive(Debug)]
+pub struct Inputs<'a> {
+    /// The round it rests on.
+    pub round: &'a Detail,
+    /// Its index.
+    pub round_index: usize,
+    /// What the others have found, with their index, the newest first.
+    pub elsewhere: Vec<(usize, RoundFindings)>,
+    /// Where `round` is the sums of several.
+    pub together: Option<&'a Together>,
+    /// Counts over the whole run.
+    pub run: &'a RunCounts,
+    /// Of the intervals that lost records in the rounds it rests on, how long they took.
+    pub lost: Lost,
+    /// Intervals kept in all rounds; of several recordings, in all rounds of each.
+    pub kept: u64,
+    /// All rounds.
+    pub rounds: Vec<Round>,
+    /// Names of classes.
+    pub classes: &'a ClassTable,
+    /// Names of attributes.
+    pub attributes: &'a AttributeTable,
+    /// What was subtracted for each call.
+    pub cost: ProbeCost,
+    /// Who the probes are.
+    pub sites: &'a SiteTable,
+    /// What is wanted.
+    pub options: &'a Options,
+    /// Intervals were followed across threads.
+    pub follows_waits: bool,
+    /// Names of threads, by key.
+    pub names: &'a FxHashMap<u64, String>,
+}

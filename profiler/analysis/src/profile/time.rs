@@ -1,0 +1,142 @@
+//! Where the time of intervals went: what they waited for, what single ones did when, and how much of it they ran.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::sites::Kind;
+
+/// Waits of intervals at one call site, for one kind of object, ended by one holder at one place.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct WaitedFor {
+    /// The call that waits, with its site, or "(not timed)"; for what is counted together, "(others)".
+    pub waiter: String,
+    /// The innermost calls that wait, at most [`crate::critical::who::WAITER_CALLS_MAX`], outermost first, each with its site.
+    #[serde(default)]
+    pub waiter_calls: Vec<String>,
+    /// What is waited for, in words.
+    pub object: String,
+    /// The same as a kind of node.
+    pub kind: Kind,
+    /// Different objects, at most [`crate::critical::who::OBJECTS_MAX`].
+    pub objects: usize,
+    /// There were more.
+    pub more_objects: bool,
+    /// Key of the object waited for longest, in hexadecimal.
+    pub longest_object: String,
+    /// For whom the one worked that ended the waits: a class of intervals, or nobody; absent where nobody was seen.
+    pub holder: Option<String>,
+    /// Its open calls when it released, outermost first, each with its site.
+    pub holder_calls: Vec<String>,
+    /// Waits.
+    pub count: u64,
+    /// All of them together, over all intervals.
+    pub total_ns: f64,
+    /// Mean of one wait.
+    pub mean_ns: f64,
+    /// Cov(X, L) / Var(L), X being an interval's waits of this line.
+    pub share: f64,
+    /// Var(X) / Var(L).
+    pub variance_fraction: f64,
+}
+
+/// The critical path of one interval, across threads.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Timeline {
+    /// How it was picked: `p99`, `max`, `#2`, `id:123`.
+    pub pick: String,
+    /// Its number in the run.
+    pub id: u64,
+    /// Its class.
+    pub class: String,
+    /// Its beginning, on the target's clock: only differences mean anything.
+    #[serde(default)]
+    pub begin_ns: f64,
+    /// Its latency.
+    pub latency_ns: f64,
+    /// Its attributes, by name.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub attributes: BTreeMap<String, i64>,
+    /// The threads of the path, the one on which it ended first.
+    pub lanes: Vec<String>,
+    /// In order of time, without gaps or overlaps.
+    pub spans: Vec<Span>,
+    /// Spans near the beginning were left out.
+    pub is_cut: bool,
+}
+
+/// A stretch of a critical path.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Span {
+    /// Index into [`Timeline::lanes`].
+    pub lane: usize,
+    /// From, since the interval's begin.
+    pub from_ns: f64,
+    /// To.
+    pub to_ns: f64,
+    /// Name of the node.
+    pub name: String,
+    /// What the time was spent on.
+    pub kind: Kind,
+    /// The node, as in [`super::Factor::paths`].
+    pub path: String,
+}
+
+/// What time is.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
+#[serde(rename_all = "snake_case")]
+pub enum Activity {
+    /// Work of the interval's own.
+    #[default]
+    Running,
+    /// Could run, and does not.
+    OffProcessor,
+    /// Others' work is waited for.
+    Blocked,
+    /// Its turn has not come.
+    Queued,
+    /// A device is waited for.
+    Device,
+    /// A page is waited for.
+    Fault,
+    /// Something outside of the target is waited for.
+    Outside,
+    /// Something is waited for, and nobody saw what.
+    Asleep,
+    /// Waiting is the purpose.
+    Idle,
+    /// Nothing is known.
+    Unknown,
+}
+
+impl Activity {
+    /// All of them.
+    pub const ALL: [Activity; 10] = [
+        Activity::Running,
+        Activity::OffProcessor,
+        Activity::Blocked,
+        Activity::Queued,
+        Activity::Device,
+        Activity::Fault,
+        Activity::Outside,
+        Activity::Asleep,
+        Activity::Idle,
+        Activity::Unknown,
+    ];
+}
+
+/// One line of the summary.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct TimeSpent {
+    /// What the thread on the critical path was doing.
+    #[serde(rename = "doing")]
+    pub activity: Activity,
+    /// Mean time an interval.
+    pub mean_ns: f64,
+    /// The same as a fraction of the mean latency.
+    pub fraction: f64,
+    /// Cov(X, L) / Var(L); the lines add up to 1.
+    pub share: f64,
+}

@@ -1,0 +1,121 @@
+//! What chunks hold, decoded: the other side of `super::write`. Nothing comes of a body that is damaged.
+
+use evenkeel_analysis::assembler::spans::SwitchedOut;
+use evenkeel_analysis::plans::PlanChange;
+use evenkeel_wire::Record;
+
+use super::{OFFS, WOKEN_BY, starts_at_a_time, varint};
+
+/// What a plan is beside its generation and its number of probes.
+pub(super) fn change(body: &[u8]) -> Option<PlanChange> {
+    let (words, []) = body.as_chunks::<4>() else {
+        return None;
+    };
+    let [trapping, continues, added @ ..] = words else {
+        return None;
+    };
+    let continues = u32::from_le_bytes(*continues);
+    Some(PlanChange {
+        trapping: u32::from_le_bytes(*trapping) != 0,
+        continues: (continues != 0).then_some(continues),
+        added: added.iter().map(|&id| u32::from_le_bytes(id)).collect(),
+        ..PlanChange::default()
+    })
+}
+
+/// Two numbers, and nothing else.
+pub(super) fn words(body: &[u8]) -> Option<[u32; 2]> {
+    let word = |at: usize| Some(u32::from_le_bytes(body.get(at..at + 4)?.try_into().ok()?));
+    (body.len() == 8).then_some([word(0)?, word(4)?])
+}
+
+/// Decodes a chunk of records; the thread's key.
+pub(super) fn records(body: &[u8], into: &mut Vec<Record>) -> Option<u64> {
+    let thread = u64::from_le_bytes(body.get(..8)?.try_into().ok()?);
+    let count = u32::from_le_bytes(body.get(8..12)?.try_into().ok()?);
+    let mut rest = &body[12..];
+    let mut previous = 0u64;
+    into.clear();
+    for _ in 0..count {
+        let start = previous.wrapping_add(varint::unzigzag(varint::take(&mut rest)?) as u64);
+        let duration = varint::take(&mut rest)?;
+        let record = Record::new(
+            start,
+            duration,
+            u32::try_from(varint::take(&mut rest)?).ok()?,
+        );
+        if starts_at_a_time(&record) {
+            previous = start;
+        }
+        into.push(record);
+    }
+    rest.is_empty().then_some(thread)
+}
+
+/// Decodes when a thread did not run; the thread's key.
+pub(super) fn spans(body: &[u8]) -> Option<(u64, Vec<SwitchedOut>)> {
+    let thread = u64::from_le_bytes(body.get(..8)?.try_into().ok()?);
+    let count = u32::from_le_bytes(body.get(8..12)?.try_into().ok()?);
+    let mut rest = &body[12..];
+    let mut previous = 0u64;
+    let mut spans = Vec::new();
+    for _ in 0..count {
+        let start = previous.wrapping_add(varint::unzigzag(varint::take(&mut rest)?) as u64);
+        let end = start.wrapping_add(varint::take(&mut rest)?);
+        let why = varint::take(&mut rest)?;
+        let by = match why / WOKEN_BY {
+            0 => None,
+            1 => Some(varint::take(&mut rest)?),
+            _ => return None,
+        };
+        let off = *OFFS.get((why % WOKEN_BY) as usize)?;
+        spans.push(SwitchedOut {
+            start,
+            end,
+            off,
+            by,
+        });
+        previous = start;
+    }
+    rest.is_empty().then_some((thread, spans))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::recording::chunks::{Chunk, Chunks};
+    use crate::recording::progress::Progress;
+    use crate::recording::{Meta, Writer};
+
+    /// When threads did not run comes back as it was told; a word that no version has is damage.
+    #[test]
+    fn spans_come_back() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("a.keel");
+        let whys = OFFS
+            .into_iter()
+            .flat_map(|off| [(off, None), (off, Some(7 << 32 | 1))]);
+        let span = |(at, (off, by)): (u64, (_, _))| SwitchedOut {
+            start: 5000 + 10 * at,
+            end: 5007 + 10 * at,
+            off,
+            by,
+        };
+        let spans: Vec<_> = (0..).zip(whys).map(span).collect();
+        let mut writer = Writer::create(&path).unwrap();
+        writer.switched_out(9, &spans);
+        writer.finish(&Meta::default()).unwrap();
+        let chunk = Chunks::open(&path, &Progress::default())
+            .unwrap()
+            .next()
+            .unwrap();
+        let Chunk::Body(b'K', mut body) = chunk else {
+            panic!("the first chunk");
+        };
+        assert_eq!(super::spans(&body), Some((9, spans)));
+        let last_why = body.len() - 6; // before the key's five bytes
+        assert_eq!(u64::from(body[last_why]), WOKEN_BY + 3);
+        body[last_why] = 8;
+        assert_eq!(super::spans(&body), None);
+    }
+}
