@@ -106,7 +106,7 @@ pub fn dequeue(task: u64) {
     }
 }
 
-/// What kind of interval it is. To be told while it runs.
+/// What kind of interval it is: set while it runs.
 #[inline]
 pub fn class(id: u64, name: &str) {
     if let Some(found) = found() {
@@ -114,7 +114,7 @@ pub fn class(id: u64, name: &str) {
     }
 }
 
-/// A number that may explain the interval's latency. To be told while it runs.
+/// A number that may explain the interval's latency: set while it runs.
 #[inline]
 pub fn attribute(id: u64, name: &str, value: i64) {
     if let Some(found) = found() {

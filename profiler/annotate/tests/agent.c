@@ -1,4 +1,4 @@
-/* Stands for the agent: a preloaded library with the table that annotations look for, which prints what it is told. */
+/* Stands for the agent: a preloaded library with the table that annotations look for, which prints what it is called with. */
 #include <stdint.h>
 #include <stdio.h>
 

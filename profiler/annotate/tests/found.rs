@@ -29,8 +29,8 @@ fn annotations_reach_the_agent() {
         .status()
         .unwrap();
     assert!(compiled.success());
-    let told = annotate(Some(&agent));
-    let lines: Vec<&str> = told.lines().collect();
+    let printed = annotate(Some(&agent));
+    let lines: Vec<&str> = printed.lines().collect();
     let expected = [
         "begin 7",
         "work 9223372036854775816", // 2^63 + 8
@@ -42,7 +42,7 @@ fn annotations_reach_the_agent() {
     ];
     assert!(
         lines.windows(expected.len()).any(|lines| lines == expected),
-        "{told}"
+        "{printed}"
     );
 }
 

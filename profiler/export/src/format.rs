@@ -1,4 +1,4 @@
-//! What a format is, and which there are.
+//! What a format is, and what it is given.
 
 use std::io::{self, Write};
 
@@ -6,7 +6,6 @@ use evenkeel_analysis::profile::{Profile, Timeline};
 use thiserror::Error;
 
 use crate::weights::{Leaf, Weight, leaves};
-use crate::{csv, firefox, folded, otlp, perfetto, pprof, speedscope};
 
 /// A format of files that another tool reads.
 pub trait Format: Sync {
@@ -36,23 +35,6 @@ pub trait Format: Sync {
     /// # Errors
     /// The profile has nothing that the format could hold, or `out` failed.
     fn write(&self, export: &Export<'_>, out: &mut dyn Write) -> Result<(), Error>;
-}
-
-/// Every format: what is not here is not known.
-pub static FORMATS: &[&dyn Format] = &[
-    &folded::Folded,
-    &speedscope::Speedscope,
-    &firefox::Firefox,
-    &perfetto::Perfetto,
-    &pprof::Pprof,
-    &csv::Csv,
-    &otlp::Otlp,
-];
-
-/// The format of this name.
-pub fn named(name: &str) -> Option<&'static dyn Format> {
-    let mut formats = FORMATS.iter().copied();
-    formats.find(|format| format.name() == name)
 }
 
 /// What is exported.
@@ -155,35 +137,5 @@ pub enum Error {
 impl From<serde_json::Error> for Error {
     fn from(error: serde_json::Error) -> Error {
         Error::Io(error.into())
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// A file of a format that is not in the list would be dead: every file of this crate that implements the trait is.
-    #[test]
-    fn every_format_is_listed_once() {
-        let sources = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
-        let mut folders = vec![sources];
-        let mut implementations = 0;
-        while let Some(folder) = folders.pop() {
-            for entry in std::fs::read_dir(folder).unwrap() {
-                let path = entry.unwrap().path();
-                if path.is_dir() {
-                    folders.push(path);
-                } else {
-                    let text = std::fs::read_to_string(path).unwrap();
-                    let begins = |line: &&str| line.starts_with("impl Format for ");
-                    implementations += text.lines().filter(begins).count();
-                }
-            }
-        }
-        assert_eq!(implementations, FORMATS.len());
-        for format in FORMATS {
-            let found = named(format.name()).unwrap();
-            assert_eq!(found.about(), format.about(), "two have one name");
-        }
     }
 }

@@ -1,7 +1,9 @@
-//! A variance profile in the formats that other tools read: one file a format, all behind [`Format`].
+//! A variance profile in the formats that other tools read: one file a format, all behind [`Format`]; and, beside them, the intervals
+//! themselves as tables ([`columns`]).
 //!
 //! ```text
-//! format      the trait, the list of formats, what an export takes
+//! format      the trait, and what an export takes
+//! formats     the list of them
 //! weights     what the width of a call path stands for: variance, mean or tail; its value at each leaf of the tree
 //! slices      a critical path as nested slices of time
 //! folded      one line a call path: flamegraph.pl, inferno, speedscope
@@ -11,15 +13,18 @@
 //! pprof       `go tool pprof`, Grafana Pyroscope, Polar Signals
 //! csv         one line a node of the tree, with everything that is known of it
 //! otlp        OpenTelemetry: critical paths as traces, with their waits
+//! columns     Parquet: intervals, call paths, times and sums, for SQL
 //! ```
 //!
 //! Flame graphs draw widths, and a share of variance may be negative: time that is short where the interval is long. Formats that
 //! know no negative widths have such paths under a root of their own, [`weights::NEGATIVE`], with the magnitude.
 
+pub mod columns;
 mod csv;
 mod firefox;
 mod folded;
 mod format;
+mod formats;
 mod otlp;
 mod perfetto;
 mod pprof;
@@ -27,5 +32,6 @@ mod slices;
 mod speedscope;
 pub mod weights;
 
-pub use format::{Error, Export, FORMATS, Format, Started, named};
+pub use format::{Error, Export, Format, Started};
+pub use formats::{FORMATS, named};
 pub use weights::Weight;

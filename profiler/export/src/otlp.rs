@@ -66,9 +66,8 @@ fn trace(export: &Export<'_>, path: &Timeline, stacks: &Stacks<'_>) -> Vec<Value
         text("evenkeel.pick", &path.pick),
         number("evenkeel.id", path.id as i64),
     ];
-    let told = path.attributes.iter();
-    interval
-        .extend(told.map(|(name, &value)| number(&format!("evenkeel.attribute.{name}"), value)));
+    let set = path.attributes.iter();
+    interval.extend(set.map(|(name, &value)| number(&format!("evenkeel.attribute.{name}"), value)));
     let name = if path.class.is_empty() {
         &export.profile.interval
     } else {
@@ -102,23 +101,23 @@ fn trace(export: &Export<'_>, path: &Timeline, stacks: &Stacks<'_>) -> Vec<Value
 fn attributes(path: &Timeline, slice: &Slice<'_>) -> Vec<Value> {
     let frame = &slice.frame;
     let kind = serde_json::to_value(frame.kind).expect("a word");
-    let mut told = vec![
+    let mut all = vec![
         text("evenkeel.kind", kind.as_str().unwrap_or_default()),
         json!({ "key": "evenkeel.waits", "value": { "boolValue": frame.waits() } }),
     ];
     if let Some(lane) = path.lanes.get(slice.lane) {
-        told.push(text("thread.name", lane));
+        all.push(text("thread.name", lane));
     }
     if !frame.site.is_empty() {
-        told.push(text("evenkeel.call_site", frame.site));
+        all.push(text("evenkeel.call_site", frame.site));
     }
     if let Some(file) = frame.file {
-        told.push(text("code.file.path", file));
+        all.push(text("code.file.path", file));
     }
     if let Some(line) = frame.line {
-        told.push(number("code.line.number", line.into()));
+        all.push(number("code.line.number", line.into()));
     }
-    told
+    all
 }
 
 fn text(key: &str, value: &str) -> Value {

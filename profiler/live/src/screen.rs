@@ -13,12 +13,14 @@ use ratatui::crossterm::execute;
 use ratatui::crossterm::terminal::{
     EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode, enable_raw_mode,
 };
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use crate::view::{Key, View};
 
 /// The controlling terminal, as a screen until this is dropped.
 pub struct Screen {
     terminal: Terminal<CrosstermBackend<File>>,
+    tty: File,
 }
 
 impl Screen {
@@ -28,6 +30,7 @@ impl Screen {
     /// There is none, or it does not let itself be set up.
     pub fn open() -> io::Result<Screen> {
         let mut tty = OpenOptions::new().read(true).write(true).open("/dev/tty")?;
+        let watched = tty.try_clone()?;
         enable_raw_mode()?;
         restore_on_panic();
         let opened = execute!(tty, EnterAlternateScreen)
@@ -35,7 +38,10 @@ impl Screen {
         if opened.is_err() {
             let _ = disable_raw_mode();
         }
-        Ok(Screen { terminal: opened? })
+        Ok(Screen {
+            terminal: opened?,
+            tty: watched,
+        })
     }
 
     /// Draws a view, in the size that the terminal has now.
@@ -56,7 +62,8 @@ impl Screen {
     /// The terminal is gone.
     pub fn keys(&mut self) -> io::Result<(Vec<Key>, bool)> {
         let (mut keys, mut resized) = (Vec::new(), false);
-        while event::poll(Duration::ZERO)? {
+        // Of a terminal that has hung up crossterm reads nothing, for ever.
+        while self.is_there()? && event::poll(Duration::ZERO)? && self.is_there()? {
             match event::read()? {
                 Event::Key(pressed) if pressed.kind != KeyEventKind::Release => {
                     keys.extend(key(pressed));
@@ -66,6 +73,17 @@ impl Screen {
             }
         }
         Ok((keys, resized))
+    }
+
+    /// True, or an error if the terminal is gone.
+    fn is_there(&self) -> io::Result<bool> {
+        let mut watched = [PollFd::new(&self.tty, PollFlags::IN)];
+        poll(&mut watched, Some(&Timespec::default()))?;
+        let gone = PollFlags::HUP | PollFlags::ERR | PollFlags::NVAL;
+        if watched[0].revents().intersects(gone) {
+            return Err(io::Error::other("the terminal has hung up"));
+        }
+        Ok(true)
     }
 }
 

@@ -59,11 +59,11 @@ fn frequency(mean: f64) -> String {
 
 fn classes(profile: &Profile, finding: &Finding) -> Option<String> {
     let of = |share: f64| share / finding.share;
-    let told = finding
+    let listed = finding
         .classes
         .iter()
         .filter(|class| of(class.share) >= PART_MIN);
-    let named: Vec<String> = told
+    let named: Vec<String> = listed
         .take(NAMED_MAX)
         .map(|class| {
             format!(
@@ -79,11 +79,11 @@ fn classes(profile: &Profile, finding: &Finding) -> Option<String> {
 }
 
 fn waits(finding: &Finding) -> Option<String> {
-    let told = finding
+    let listed = finding
         .waits_for
         .iter()
         .filter(|holder| holder.of_time >= PART_MIN);
-    let named: Vec<String> = told
+    let named: Vec<String> = listed
         .take(NAMED_MAX)
         .map(|holder| {
             let part = units::whole_percent(holder.of_time);

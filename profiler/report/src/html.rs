@@ -44,13 +44,13 @@ pub fn render(profile: &Profile) -> String {
     page(
         &(data("profile", profile)
             + &data("words", &sentences)
-            + &data("findings", &told(profile))),
+            + &data("findings", &in_sentences(profile))),
         REPORT,
     )
 }
 
 /// Each finding in plain words.
-fn told(profile: &Profile) -> Vec<Vec<String>> {
+fn in_sentences(profile: &Profile) -> Vec<Vec<String>> {
     let findings = profile.findings.iter();
     findings
         .map(|finding| findings::sentences(profile, finding, TAIL))

@@ -152,8 +152,8 @@ pub fn functions<'a>(
 /// Who calls the factor's function, with the part of each in the variance: `called by f 96.3 %, g 25.6 %, 2 others 0.4 %`. Empty
 /// where there is one path to it.
 pub fn callers(factor: &Factor) -> String {
-    let told = |caller: &&Caller| caller.contribution.abs() >= CALLER_MIN;
-    let callers: Vec<&Caller> = factor.callers.iter().filter(told).collect();
+    let is_listed = |caller: &&Caller| caller.contribution.abs() >= CALLER_MIN;
+    let callers: Vec<&Caller> = factor.callers.iter().filter(is_listed).collect();
     let count = match callers.len() {
         // One name is no longer than a count of one, and says more.
         n if n <= CALLERS_SHOWN + 1 => n,

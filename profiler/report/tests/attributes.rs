@@ -1,4 +1,4 @@
-//! What a report shows of the numbers that the target told of its intervals.
+//! What a report shows of the attributes that the target set.
 
 use evenkeel_analysis::profile::{Attribute, AttributeFit, AttributeValue, Profile, Timeline};
 use evenkeel_report::fit::columns;

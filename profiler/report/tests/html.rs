@@ -103,8 +103,8 @@ fn findings_are_on_the_page() {
     let page = html::render(&profile);
     assert!(!page.contains("https://"));
     assert_eq!(tags(&page), tags(&html::render(&fixture::before())));
-    let told: Vec<Vec<String>> = serde_json::from_str(data(&page, "findings")).unwrap();
-    assert_eq!(told[0][0], "Commits wait.");
+    let sentences: Vec<Vec<String>> = serde_json::from_str(data(&page, "findings")).unwrap();
+    assert_eq!(sentences[0][0], "Commits wait.");
 }
 
 #[test]

@@ -61,6 +61,28 @@ fn rows_whose_owners_commit() {
     assert!(rows.advice.is_empty());
 }
 
+/// `postgres-owners.keel`: PostgreSQL 15.18 of Debian 12, stripped, pgbench's tables at scale 1, recorded by `evenkeel profile --preset
+/// postgres --waits --threshold 1% --max-probes 100 --max-overhead 100% -o ...` under forty times `pgbench -n -c 6 -t 2`, 2.5 s apart, and
+/// then `-t 12`. What earlier rounds recorded was cut out, and what the last one did before and after this quarter of it.
+///
+/// The whole sentence: who waits, for whom, and what that one does meanwhile.
+#[test]
+fn rows_whose_owners_wait_for_the_log() {
+    let profile = replayed("postgres-owners.keel");
+    let rows = &profile.findings[0];
+    assert_eq!(rows.function, "XactLockTableWait");
+    assert_eq!(rows.called_by.as_deref(), Some("~heapam_tuple_lock"));
+    assert_eq!(
+        rows.means.as_deref(),
+        Some(
+            "Statements wait for the row's owner, until its transaction ends; the owner meanwhile waits for its commit to reach the log's disk (issue_xlog_fsync)"
+        )
+    );
+    assert_eq!(rows.waits_for[0].class, "end");
+    assert!(rows.advice[0].what.contains("pg_advisory_xact_lock"));
+    assert_eq!(rows.advice[0].gives_up, None);
+}
+
 /// A stripped MariaDB: what waits for the log has no name, and is known by who calls it.
 #[test]
 fn commits_that_wait_for_the_log() {
@@ -97,4 +119,46 @@ fn requests_that_wait_outside_and_for_their_turn() {
             .what
             .contains("aio threads")
     );
+}
+
+/// `redis-keys.keel`: Redis 7.0.15 of Debian 12 under a client that asks `GET` of 250 keys, every ninth time followed by `KEYS key:7*`,
+/// with 2 ms between two rounds, recorded by `evenkeel profile --preset redis -o redis-keys.keel -- redis-server redis.conf`.
+#[test]
+fn a_command_that_goes_over_all_keys() {
+    let redis = replayed("redis-keys.keel");
+    let keys = finding(&redis, "keysCommand");
+    assert!(
+        keys.means
+            .as_deref()
+            .unwrap()
+            .contains("goes over many elements")
+    );
+    assert!(keys.advice[0].what.contains("SCAN"));
+    // It is called once in nine commands.
+    assert!(
+        (0.05..0.2).contains(&keys.calls_mean),
+        "{}",
+        keys.calls_mean
+    );
+}
+
+/// Commands that all do the same little: nothing is advised.
+#[test]
+fn commands_without_a_cause() {
+    let redis = replayed("redis-command.keel");
+    assert!(
+        redis
+            .findings
+            .iter()
+            .all(|finding| finding.advice.is_empty())
+    );
+}
+
+/// A stripped memcached: whom its events wait for is seen, and nothing is guessed of functions without names.
+#[test]
+fn events_of_a_memcached_without_names() {
+    let memcached = replayed("memcached-event.keel");
+    let first = &memcached.findings[0];
+    assert!(first.share > 0.5 && !first.waits_for.is_empty());
+    assert!(first.means.is_none() && first.advice.is_empty());
 }

@@ -75,12 +75,12 @@ impl Builder {
             match edge {
                 Edge::Begin(at) => {
                     let slice = &slices[at];
-                    let told = annotations(export, path, &slice.frame, slice.parent.is_none());
+                    let notes = annotations(export, path, &slice.frame, slice.parent.is_none());
                     self.begin(
                         export.moment_ns(path, slice.from_ns),
                         track,
                         &slice.frame,
-                        told,
+                        notes,
                         Vec::new(),
                     );
                 }
@@ -112,9 +112,9 @@ impl Builder {
             let Some(frame) = frames.last() else {
                 continue;
             };
-            let told = vec![annotation("path", &span.path)];
+            let notes = vec![annotation("path", &span.path)];
             let from = export.moment_ns(path, whole(span.from_ns));
-            self.begin(from, track, frame, told, flows);
+            self.begin(from, track, frame, notes, flows);
             self.end(export.moment_ns(path, whole(span.to_ns)), track);
         }
     }
@@ -218,21 +218,21 @@ fn annotations(
     frame: &Frame<'_>,
     is_root: bool,
 ) -> Vec<DebugAnnotation> {
-    let mut told = Vec::new();
+    let mut notes = Vec::new();
     if !frame.site.is_empty() {
-        told.push(annotation("call site", frame.site));
+        notes.push(annotation("call site", frame.site));
     }
     if let (Some(file), Some(line)) = (frame.file, frame.line) {
-        told.push(annotation("source", &format!("{file}:{line}")));
+        notes.push(annotation("source", &format!("{file}:{line}")));
     }
     if is_root {
-        told.push(annotation("target", &export.profile.target));
-        told.push(annotation("class", &path.class));
-        told.push(number("interval", path.id as i64));
+        notes.push(annotation("target", &export.profile.target));
+        notes.push(annotation("class", &path.class));
+        notes.push(number("interval", path.id as i64));
         let attributes = path.attributes.iter();
-        told.extend(attributes.map(|(name, &value)| number(name, value)));
+        notes.extend(attributes.map(|(name, &value)| number(name, value)));
     }
-    told
+    notes
 }
 
 fn annotation(name: &str, text: &str) -> DebugAnnotation {

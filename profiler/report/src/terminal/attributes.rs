@@ -1,4 +1,4 @@
-//! What the target told of its intervals, and how much of the variance it explains.
+//! Attributes that the target set, and how much of the variance each explains.
 
 use evenkeel_analysis::profile::{Attribute, AttributeFit, Profile};
 
@@ -19,7 +19,7 @@ pub(super) fn render(profile: &Profile, style: &Style) -> Option<String> {
         n => format!("; {n} that explain less left out"),
     };
     let remark = format!(
-        "numbers that the target told of its intervals, and what of their variance each explains by itself{left_out}"
+        "numbers that the target set for its intervals, and what of their variance each explains by itself{left_out}"
     );
     let mut out = title("ATTRIBUTES", &remark, style);
     let heading =

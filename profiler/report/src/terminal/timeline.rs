@@ -29,12 +29,12 @@ fn one(timeline: &Timeline, style: &Style) -> String {
         UNLABELLED => String::new(),
         class => format!(" ({class})"),
     };
-    let told = timeline.attributes.iter();
-    let told: String = told
+    let attributes = timeline.attributes.iter();
+    let attributes: String = attributes
         .map(|(name, value)| format!(", {name} {value}"))
         .collect();
     let remark = format!(
-        "interval {}{class}, {}{told}, on {lanes} {}{}",
+        "interval {}{class}, {}{attributes}, on {lanes} {}{}",
         timeline.id,
         units::duration(timeline.latency_ns),
         if lanes == 1 { "thread" } else { "threads" },

@@ -6,10 +6,9 @@ use std::collections::HashMap;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
-use super::json::hexadecimal;
 use super::otlp;
 use crate::convert::Converter;
-use crate::span::{Kind, Span};
+use crate::span::{Kind, Span, hexadecimal};
 
 /// One trace.
 #[derive(Deserialize)]

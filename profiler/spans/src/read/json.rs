@@ -6,7 +6,7 @@ use serde::Deserialize;
 
 use super::{jaeger, otlp};
 use crate::convert::Converter;
-use crate::span::{Kind, Span};
+use crate::span::{Kind, Span, hexadecimal};
 
 /// A document of either kind.
 #[derive(Deserialize)]
@@ -127,8 +127,14 @@ impl Word<'_> {
     }
 }
 
-/// Reads documents. Behind one that is none the next line is tried.
-pub fn read(bytes: &[u8], into: &mut Converter, take: &mut dyn FnMut(Span, &mut Converter)) {
+/// Reads documents; behind one that is none the next line is tried.
+/// `is_left` hears after each how many bytes are left.
+pub fn read(
+    bytes: &[u8],
+    into: &mut Converter,
+    take: &mut dyn FnMut(Span, &mut Converter),
+    is_left: &mut dyn FnMut(usize),
+) {
     let mut rest = bytes;
     while rest.iter().any(|byte| !byte.is_ascii_whitespace()) {
         let mut documents = serde_json::Deserializer::from_slice(rest).into_iter::<Document<'_>>();
@@ -147,6 +153,7 @@ pub fn read(bytes: &[u8], into: &mut Converter, take: &mut dyn FnMut(Span, &mut 
                 rest = line.map_or(&[], |line| &rest[at + line + 1..]);
             }
         }
+        is_left(rest.len());
     }
 }
 
@@ -184,9 +191,4 @@ fn hand_on(
     for trace in jaeger.iter().flatten() {
         jaeger::take(trace, into, take);
     }
-}
-
-/// A number in hexadecimal; 0 for anything else.
-pub fn hexadecimal(text: &str) -> u128 {
-    u128::from_str_radix(text, 16).unwrap_or(0)
 }

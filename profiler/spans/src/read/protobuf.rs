@@ -13,7 +13,13 @@ use crate::span::Span;
 const RESOURCE_SPANS: u32 = 1;
 
 /// Reads messages.
-pub fn read(bytes: &[u8], into: &mut Converter, take: &mut dyn FnMut(Span, &mut Converter)) {
+/// `is_left` hears after each how many bytes are left.
+pub fn read(
+    bytes: &[u8],
+    into: &mut Converter,
+    take: &mut dyn FnMut(Span, &mut Converter),
+    is_left: &mut dyn FnMut(usize),
+) {
     let mut rest = bytes;
     while let Some((length, message)) = rest.split_first_chunk::<4>().filter(|_| is_framed(rest)) {
         let length = u32::from_be_bytes(*length) as usize;
@@ -21,6 +27,7 @@ pub fn read(bytes: &[u8], into: &mut Converter, take: &mut dyn FnMut(Span, &mut 
         one(&message[..cut], into, take);
         into.counts.damaged += u64::from(cut < length);
         rest = &message[cut..];
+        is_left(rest.len());
     }
     if !rest.is_empty() {
         one(rest, into, take);

@@ -222,7 +222,7 @@ impl Difference {
 }
 
 fn summary(by: &str, groups: &[Group], differences: &[Difference], canary: Option<&str>) -> String {
-    let told = |group: &Group| {
+    let sentence = |group: &Group| {
         let own = || {
             differences
                 .iter()
@@ -258,7 +258,7 @@ fn summary(by: &str, groups: &[Group], differences: &[Difference], canary: Optio
     let differing: Vec<String> = groups
         .iter()
         .filter(|group| group.differs)
-        .map(told)
+        .map(sentence)
         .collect();
     match (differing.is_empty(), canary) {
         (true, Some(name)) => format!(

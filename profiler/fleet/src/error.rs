@@ -1,0 +1,115 @@
+//! What can be wrong with tables and questions.
+
+use std::io;
+use std::path::PathBuf;
+
+use datafusion::error::DataFusionError;
+use datafusion::parquet::errors::ParquetError;
+use thiserror::Error;
+
+/// Why there is no answer.
+#[derive(Debug, Error)]
+pub enum Error {
+    /// The directory cannot be read.
+    #[error("cannot read {}: {source}; name the directory that `evenkeel export --format parquet -o DIR` wrote to", path.display())]
+    Unreadable {
+        /// Which.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// There are no tables in it.
+    #[error(
+        "{} has no table {table}: add recordings to it with `evenkeel export RECORDING.keel --format parquet -o {}`",
+        directory.display(), directory.display()
+    )]
+    NoTable {
+        /// The directory.
+        directory: PathBuf,
+        /// The table.
+        table: &'static str,
+    },
+    /// A file is no table's.
+    #[error("{} is damaged or no table of evenkeel's ({why}): remove it, and export its recording again", path.display())]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// What it lacks.
+        why: String,
+    },
+    /// A later version wrote the tables.
+    #[error(
+        "{} has version {found} of the tables' schema, this program knows {known}: use the evenkeel that wrote it, or a newer one",
+        path.display()
+    )]
+    Newer {
+        /// The file.
+        path: PathBuf,
+        /// Its version.
+        found: u32,
+        /// The newest that is known.
+        known: u32,
+    },
+    /// A table that a question needs has no rows.
+    #[error("{question} needs the table {table}, which has no rows here: {advice}")]
+    Empty {
+        /// The question.
+        question: String,
+        /// The table.
+        table: &'static str,
+        /// What to do.
+        advice: &'static str,
+    },
+    /// The file of a query.
+    #[error("cannot read the query {}: {source}", path.display())]
+    Query {
+        /// Which.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The engine does not take the query, or cannot run it.
+    #[error("{query} cannot be answered: {}", explained(source))]
+    Sql {
+        /// The question or the file.
+        query: String,
+        /// What the engine said.
+        source: Box<DataFusionError>,
+    },
+    /// The engine could not be started.
+    #[error("cannot start: {0}")]
+    Start(io::Error),
+    /// Options that do not go together.
+    #[error("{0}")]
+    Usage(String),
+}
+
+impl Error {
+    /// A file whose end cannot be read.
+    pub(crate) fn damaged(path: PathBuf, error: &ParquetError) -> Error {
+        Error::Damaged {
+            path,
+            why: error.to_string(),
+        }
+    }
+}
+
+/// What the engine said, in a line, with what to do about it.
+fn explained(error: &DataFusionError) -> String {
+    let said = error.strip_backtrace();
+    let said = said.lines().next().unwrap_or_default();
+    let root = error.find_root();
+    let advice = match root {
+        DataFusionError::SQL(..) => "mend the query at the place that is named",
+        DataFusionError::Plan(_) | DataFusionError::SchemaError(..) => {
+            "the tables are intervals, nodes, times and moments; docs/src/fleet.md has their columns, and only queries are run: SELECT or WITH"
+        }
+        DataFusionError::ArrowError(..) if said.to_lowercase().contains("overflow") => {
+            "the sums are too large for 38 digits together: ask for fewer days or hosts"
+        }
+        DataFusionError::ResourcesExhausted(_) => "ask for fewer days or hosts",
+        DataFusionError::NotImplemented(_) => "this engine cannot do that: write it otherwise",
+        _ => "see whether the tables can be read, and whether other questions are answered",
+    };
+    format!("{said}. {advice}")
+}
