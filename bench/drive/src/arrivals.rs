@@ -1,6 +1,6 @@
 //! When transactions of an open loop arrive.
 
-use evenkeel_locks::draws::Draws;
+use evenkeel_locks::rng::Rng;
 
 /// Nanoseconds of a second.
 const NS_PER_S: f64 = 1e9;
@@ -39,7 +39,7 @@ impl Spread {
 pub struct Times {
     spread: Spread,
     rate_per_s: f64,
-    draws: Draws,
+    rng: Rng,
     /// Time during which arrivals are possible, that is, without the pauses between bursts.
     open_ns: f64,
     next_ns: u64,
@@ -53,7 +53,7 @@ impl Times {
         let mut times = Times {
             spread,
             rate_per_s,
-            draws: Draws::new(seed),
+            rng: Rng::new(seed),
             open_ns: 0.0,
             next_ns: 0,
         };
@@ -76,11 +76,11 @@ impl Times {
                 self.open_ns
             }
             Spread::Poisson => {
-                self.open_ns += gap_ns * exponential(&mut self.draws);
+                self.open_ns += gap_ns * exponential(&mut self.rng);
                 self.open_ns
             }
             Spread::Bursty { factor, on_ns } => {
-                self.open_ns += gap_ns / factor * exponential(&mut self.draws);
+                self.open_ns += gap_ns / factor * exponential(&mut self.rng);
                 let on_ns = on_ns as f64;
                 let burst = (self.open_ns / on_ns).floor();
                 burst * on_ns * factor + (self.open_ns - burst * on_ns)
@@ -91,9 +91,9 @@ impl Times {
 }
 
 /// Exponentially distributed with mean 1, by inversion of a uniform number in (0, 1].
-pub(crate) fn exponential(draws: &mut Draws) -> f64 {
+pub(crate) fn exponential(rng: &mut Rng) -> f64 {
     const STEPS: f64 = (1u64 << 53) as f64;
-    let uniform = ((draws.bits() >> 11) + 1) as f64 / STEPS;
+    let uniform = ((rng.bits() >> 11) + 1) as f64 / STEPS;
     -uniform.ln()
 }
 

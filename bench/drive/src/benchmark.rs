@@ -2,17 +2,20 @@
 
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
+use std::time::Duration;
 
 use crate::Error;
-use crate::metrics::{Metrics, Window};
+use crate::metrics::Metrics;
 use crate::progress::Progress;
 use crate::raw::RawFile;
 use crate::report::{Consistency, Report};
-use crate::run::Observer;
+use crate::run::{Observer, Plan};
 use crate::sample::Sample;
 use crate::settings::Settings;
+use crate::target::Target;
 use crate::target::address::Address;
 use crate::testbed::Testbed;
+use crate::window::Window;
 
 /// What is recorded beside the statistics.
 #[derive(Clone, Debug, Default)]
@@ -23,6 +26,24 @@ pub struct Recorded {
     pub raw: Option<PathBuf>,
 }
 
+/// What goes on beside the load while it is measured, and neither while data is loaded nor in the warm-up: a profile of the server.
+pub trait Beside {
+    /// The target is up, with its data, and its clients are connected.
+    ///
+    /// # Errors
+    /// Nothing can go on beside a load on this target.
+    fn prepare(&mut self, target: &mut Target) -> Result<(), Error>;
+    /// Begins, has the load run to its end once, and ends.
+    fn during(&mut self, load: &mut dyn FnMut());
+}
+
+/// What `load` returns, which runs beside that.
+pub(crate) fn run_beside<T>(beside: &mut dyn Beside, load: impl FnOnce() -> T) -> T {
+    let (mut load, mut result) = (Some(load), None);
+    beside.during(&mut || result = load.take().map(|load| load()));
+    result.expect("the load is run once")
+}
+
 /// Makes a benchmark. `interrupted` ends it with what was measured until then.
 ///
 /// # Errors
@@ -30,6 +51,7 @@ pub struct Recorded {
 pub fn benchmark(
     settings: &Settings,
     recorded: &Recorded,
+    beside: Option<&mut dyn Beside>,
     progress: &dyn Progress,
     interrupted: &AtomicBool,
 ) -> Result<Report, Error> {
@@ -58,9 +80,30 @@ pub fn benchmark(
         None => None,
     };
     let plan = settings.plan(saturation_per_s);
-    watcher.raw = raw.map(|file| (file, Window::after(plan.warmup, plan.length)));
     let grants = recorded.grants.then(|| testbed.observe_grants()).flatten();
-    let measured = testbed.run(&plan, interrupted, &mut watcher)?;
+    let measured_plan = match beside {
+        // What goes on beside it would see the warm-up as well, so that is a run of its own.
+        Some(_) => Plan {
+            warmup: Duration::ZERO,
+            ..plan
+        },
+        None => plan,
+    };
+    let window = Window::after(measured_plan.warmup, plan.length);
+    let measured = match beside {
+        Some(beside) => {
+            beside.prepare(testbed.on())?;
+            warm_up(&mut testbed, &plan, interrupted, &mut watcher)?;
+            watcher.raw = raw.map(|file| (file, window));
+            run_beside(beside, || {
+                testbed.run(&measured_plan, interrupted, &mut watcher)
+            })?
+        }
+        None => {
+            watcher.raw = raw.map(|file| (file, window));
+            testbed.run(&plan, interrupted, &mut watcher)?
+        }
+    };
     watcher.raw.map_or(Ok(()), |(file, _)| file.finish())?;
     let consistency = if settings.check {
         progress.step("checking the data");
@@ -79,6 +122,24 @@ pub fn benchmark(
     );
     report.grants = grants.map(|grants| grants.report(&types));
     Ok(report)
+}
+
+/// The warm-up of a plan as a run of its own, of which nothing is kept.
+fn warm_up(
+    testbed: &mut Testbed,
+    plan: &Plan,
+    interrupted: &AtomicBool,
+    watcher: &mut Watcher<'_>,
+) -> Result<(), Error> {
+    if plan.warmup.is_zero() {
+        return Ok(());
+    }
+    let warming = Plan {
+        warmup: Duration::ZERO,
+        length: plan.warmup,
+        ..*plan
+    };
+    testbed.run(&warming, interrupted, watcher).map(drop)
 }
 
 /// A testbed as the settings ask for it.

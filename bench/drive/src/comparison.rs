@@ -5,14 +5,15 @@
 //! measured on a further store that is compared with nothing, and by each configuration in turn: neither the load nor the state of a
 //! store favours one of them.
 
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use evenkeel_locks::draws::Draws;
+use evenkeel_locks::rng::Rng;
 
 use crate::Error;
-use crate::benchmark::{Watcher, set};
+use crate::benchmark::{Beside, Watcher, run_beside, set};
 use crate::compare::{Compared, Comparisons};
 use crate::metrics::Metrics;
 use crate::progress::Progress;
@@ -31,10 +32,11 @@ const LENGTH_MIN_S: f64 = 1.0;
 const LENGTH_MAX_S: f64 = 3600.0;
 
 /// Configurations that are compared.
-#[derive(Clone, Debug)]
 pub struct Comparison {
     /// What distinguishes each, as the user wrote it, and the configuration; the first is the baseline. At least two.
     pub configurations: Vec<(String, Settings)>,
+    /// What goes on beside the load of a configuration while it is measured, by its place among them; not of the baseline's.
+    pub besides: BTreeMap<usize, Box<dyn Beside + Send>>,
     /// Rounds, in each of which every configuration is measured once.
     pub rounds: u32,
     /// Measure the configurations of a round at the same time.
@@ -52,6 +54,7 @@ struct Contestant {
     aa: bool,
     settings: Settings,
     testbed: Testbed,
+    beside: Option<Box<dyn Beside + Send>>,
     rounds: Vec<Report>,
 }
 
@@ -61,12 +64,12 @@ struct Contestant {
 /// # Errors
 /// There are fewer than two configurations, they do not go together, or a benchmark of one failed.
 pub fn compare(
-    comparison: Comparison,
+    mut comparison: Comparison,
     progress: &dyn Progress,
     interrupted: &AtomicBool,
 ) -> Result<Comparisons, Error> {
     check(&comparison)?;
-    let mut contestants = entered(&comparison, progress, interrupted)?;
+    let mut contestants = entered(&mut comparison, progress, interrupted)?;
     if let Some(transactions) = comparison.transactions {
         let length = length(&mut contestants, transactions, progress, interrupted)?;
         contestants
@@ -98,7 +101,7 @@ pub fn compare(
 
 /// Every configuration on a testbed, the baseline on two.
 fn entered(
-    comparison: &Comparison,
+    comparison: &mut Comparison,
     progress: &dyn Progress,
     interrupted: &AtomicBool,
 ) -> Result<Vec<Contestant>, Error> {
@@ -109,14 +112,17 @@ fn entered(
     let entries = [(baseline, false), (baseline, true)]
         .into_iter()
         .chain(others.iter().map(|other| (other, false)));
-    let mut contestants = Vec::new();
+    let mut contestants: Vec<Contestant> = Vec::new();
     for ((name, settings), aa) in entries {
+        // The baseline is there twice.
+        let place = contestants.len().saturating_sub(1);
         let again = if aa { AGAIN } else { "" };
         progress.heading(&format!("{name}{again}: "));
         contestants.push(Contestant {
             name: format!("{name}{again}"),
             aa,
             testbed: set(settings, progress, interrupted)?,
+            beside: comparison.besides.remove(&place),
             settings: settings.clone(),
             rounds: Vec::new(),
         });
@@ -156,6 +162,11 @@ fn check(comparison: &Comparison) -> Result<(), Error> {
     if comparison.configurations.len() < 2 {
         return Err(Error::Setting(
             "a comparison needs two configurations: give --with twice or more".to_owned(),
+        ));
+    }
+    if comparison.besides.contains_key(&0) {
+        return Err(Error::Setting(
+            "nothing goes on beside the baseline (the first --with): it is what the others are compared with".to_owned(),
         ));
     }
     let mut settings = comparison.configurations.iter().map(|(_, own)| own);
@@ -225,10 +236,10 @@ fn in_turn(
 /// A random order of `0..count` (Fisher and Yates).
 #[must_use]
 pub fn drawn_order(count: usize, seed: u64, round: u32) -> Vec<usize> {
-    let mut draws = Draws::new(seed ^ u64::from(round).rotate_left(32));
+    let mut rng = Rng::new(seed ^ u64::from(round).rotate_left(32));
     let mut order: Vec<usize> = (0..count).collect();
     for at in (1..count).rev() {
-        order.swap(at, draws.below(at as u64 + 1) as usize);
+        order.swap(at, rng.below(at as u64 + 1) as usize);
     }
     order
 }
@@ -305,14 +316,16 @@ impl Contestant {
         observer: &mut dyn Observer,
         interrupted: &AtomicBool,
     ) -> Result<(), Error> {
-        let report = measure(
-            &self.settings,
-            &mut self.testbed,
-            round,
-            load,
-            observer,
-            interrupted,
-        )?;
+        let mut run = |testbed: &mut Testbed| {
+            measure(&self.settings, testbed, round, load, observer, interrupted)
+        };
+        let report = match &mut self.beside {
+            Some(beside) => {
+                beside.prepare(self.testbed.on())?;
+                run_beside(beside.as_mut(), || run(&mut self.testbed))?
+            }
+            None => run(&mut self.testbed)?,
+        };
         self.rounds.push(report);
         Ok(())
     }

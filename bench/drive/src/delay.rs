@@ -4,7 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
-use evenkeel_locks::draws::Draws;
+use evenkeel_locks::rng::Rng;
 
 use crate::arrivals::exponential;
 
@@ -41,21 +41,21 @@ impl Delay {
     }
 
     /// One draw.
-    pub fn draw(self, draws: &mut Draws) -> Duration {
+    pub fn draw(self, rng: &mut Rng) -> Duration {
         let factor = match self {
             Delay::Constant(_) => 1.0,
-            Delay::Exponential(_) => exponential(draws),
+            Delay::Exponential(_) => exponential(rng),
             // E[exp(N(m, s²))] = exp(m + s²/2), so this has mean 1.
-            Delay::LogNormal { sigma, .. } => (sigma * normal(draws) - sigma * sigma / 2.0).exp(),
+            Delay::LogNormal { sigma, .. } => (sigma * normal(rng) - sigma * sigma / 2.0).exp(),
         };
         self.mean().mul_f64(factor.min(TIMES_MEAN_MAX))
     }
 }
 
 /// Standard normal, by the first of Box and Muller's pair ("A Note on the Generation of Random Normal Deviates", 1958).
-fn normal(draws: &mut Draws) -> f64 {
-    let radius = (2.0 * exponential(draws)).sqrt();
-    let turn = (draws.bits() >> 11) as f64 / (1u64 << 53) as f64;
+fn normal(rng: &mut Rng) -> f64 {
+    let radius = (2.0 * exponential(rng)).sqrt();
+    let turn = (rng.bits() >> 11) as f64 / (1u64 << 53) as f64;
     radius * (std::f64::consts::TAU * turn).cos()
 }
 
@@ -158,9 +158,9 @@ mod tests {
             ("exponential:500us", 1.0),
             ("lognormal:500us:0.5", 0.25f64.exp_m1()),
         ] {
-            let (delay, mut draws) = (text.parse::<Delay>().expect(text), Draws::new(1));
+            let (delay, mut rng) = (text.parse::<Delay>().expect(text), Rng::new(1));
             let all: Vec<f64> = (0..count)
-                .map(|_| delay.draw(&mut draws).as_secs_f64() * 1e6)
+                .map(|_| delay.draw(&mut rng).as_secs_f64() * 1e6)
                 .collect();
             let mean = all.iter().sum::<f64>() / f64::from(count);
             let squares = all.iter().map(|us| (us - mean).powi(2)).sum::<f64>();

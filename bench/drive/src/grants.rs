@@ -68,7 +68,7 @@ impl Grants {
             .iter()
             .zip(sums.iter())
             .map(|(name, sums)| ((*name).to_owned(), sums))
-            .chain([(crate::report::ALL.to_owned(), &all)])
+            .chain([(crate::metrics::ALL.to_owned(), &all)])
             .filter(|(_, sums)| sums.count > 0.0)
             .map(|(name, sums)| (name, sums.report()))
             .collect()

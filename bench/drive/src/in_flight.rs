@@ -6,8 +6,8 @@
 //! half a window, N of them, vary by sqrt(N) if they are Poisson's, and so does what is done, so a rise of three times their
 //! joint deviation, sqrt(2 N), is no chance.
 
-use crate::metrics::Window;
 use crate::sample::Sample;
+use crate::window::Window;
 
 /// Parts of the window that numbers in flight are averaged in; a multiple of four.
 const PARTS: usize = 64;

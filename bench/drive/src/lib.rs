@@ -52,9 +52,10 @@ pub mod table;
 pub mod target;
 pub mod testbed;
 mod transaction;
+pub mod window;
 pub mod workload;
 
-pub use benchmark::{Recorded, Watcher, benchmark, set};
+pub use benchmark::{Beside, Recorded, Watcher, benchmark, set};
 pub use comparison::{Comparison, RoundLoad, compare, drawn_order, measure};
 pub use error::Error;
 pub use settings::Settings;

@@ -1,7 +1,6 @@
 //! The metrics of a run: samples in, statistics out. No clock, no threads.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
 
 use hdrhistogram::Histogram;
 
@@ -9,42 +8,12 @@ use crate::client::Reason;
 use crate::in_flight::InFlight;
 use crate::sample::{Ending, Sample};
 use crate::sums::Sums;
+use crate::window::Window;
 
 /// Significant decimal digits of percentiles: a histogram's bucket is at most a thousandth of its value wide.
 const DIGITS: u8 = 3;
-
-/// The measured window of the run's clock: transactions scheduled in it are counted, wherever they end.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Window {
-    /// Its first nanosecond, where the warm-up ends.
-    pub begin_ns: u64,
-    /// The first nanosecond after it.
-    pub end_ns: u64,
-}
-
-impl Window {
-    /// A window of `length` after a warm-up of `warmup`.
-    #[must_use]
-    pub fn after(warmup: Duration, length: Duration) -> Window {
-        let begin_ns = warmup.as_nanos() as u64;
-        Window {
-            begin_ns,
-            end_ns: begin_ns + length.as_nanos() as u64,
-        }
-    }
-
-    /// Whether a time lies in it.
-    #[must_use]
-    pub fn contains(&self, time_ns: u64) -> bool {
-        (self.begin_ns..self.end_ns).contains(&time_ns)
-    }
-
-    /// Its length in seconds.
-    #[must_use]
-    pub fn length_s(&self) -> f64 {
-        self.end_ns.saturating_sub(self.begin_ns) as f64 / 1e9
-    }
-}
+/// Name under which all types together stand among the types.
+pub const ALL: &str = "all";
 
 /// Latencies of one type of transactions, or of all.
 #[derive(Clone, Debug)]

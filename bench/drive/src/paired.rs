@@ -11,7 +11,7 @@
 //! Young, "Resampling-Based Multiple Testing", 1993, section 2.6); the level is divided by the number of configurations
 //! (Bonferroni). So the chance that anything in a table of equal configurations is told apart is at most [`LEVEL`].
 
-use evenkeel_locks::draws::Draws;
+use evenkeel_locks::rng::Rng;
 
 /// Chance that anything is told apart where nothing differs.
 pub const LEVEL: f64 = 0.05;
@@ -29,11 +29,11 @@ pub fn median_interval(values: &[f64], seed: u64) -> Option<[f64; 2]> {
     if values.is_empty() {
         return None;
     }
-    let (mut draws, mut sample) = (Draws::new(seed), values.to_vec());
+    let (mut rng, mut sample) = (Rng::new(seed), values.to_vec());
     let mut medians: Vec<f64> = (0..RESAMPLES)
         .map(|_| {
             let count = values.len() as u64;
-            sample.fill_with(|| values[draws.below(count) as usize]);
+            sample.fill_with(|| values[rng.below(count) as usize]);
             median(&mut sample)
         })
         .collect();
@@ -146,9 +146,9 @@ fn exchanges(rounds: usize, seed: u64, mut with: impl FnMut(&[usize])) {
         return;
     }
     with(&labels);
-    let mut draws = Draws::new(seed);
+    let mut rng = Rng::new(seed);
     for _ in 1..EXCHANGES_MAX {
-        labels.fill_with(|| draws.below(LABELS) as usize);
+        labels.fill_with(|| rng.below(LABELS) as usize);
         with(&labels);
     }
 }
@@ -165,6 +165,7 @@ pub fn rounds_needed(configurations: usize) -> u32 {
 
 #[cfg(test)]
 mod tests {
+    use evenkeel_locks::rng::Rng;
     use proptest::prelude::*;
 
     use super::*;
@@ -224,8 +225,8 @@ mod tests {
     fn equal_configurations_are_seldom_told_apart() {
         // 400 tables of one configuration with three metrics, 6 rounds, all equal but for noise: at most 5 % are told apart. Of a
         // binomial with p = 0.05 fewer than 40 of 400 but in one case of 100 000.
-        let mut draws = Draws::new(7);
-        let mut value = || 1.0 + draws.below(1 << 20) as f64 / (1 << 20) as f64;
+        let mut rng = Rng::new(7);
+        let mut value = || 1.0 + rng.below(1 << 20) as f64 / (1 << 20) as f64;
         let false_positives = (0..400)
             .filter(|_| {
                 let metrics: Vec<Vec<Triple>> = (0..3)

@@ -1,6 +1,7 @@
 //! How far a benchmark is, for whoever shows it.
 
-use crate::metrics::{Slice, Window};
+use crate::metrics::Slice;
+use crate::window::Window;
 
 /// Is notified of the course of a benchmark, from any thread. Each method does nothing unless it is implemented.
 pub trait Progress: Sync {

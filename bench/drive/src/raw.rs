@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 
 use crate::Error;
-use crate::metrics::Window;
 use crate::sample::Sample;
+use crate::window::Window;
 
 /// One line of the file. Times count from the beginning of the window, so those of the warm-up are below zero.
 #[derive(Serialize)]

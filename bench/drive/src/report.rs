@@ -7,12 +7,10 @@ use serde_json::{Map, Value};
 
 use crate::client::Reason;
 use crate::grants::GrantReport;
-use crate::metrics::{Latencies, Slice};
+use crate::metrics::{ALL, Latencies, Slice};
 use crate::round_trip::RoundTripReport;
 use crate::run::Measured;
 
-/// Name under which all types together stand among the types.
-pub const ALL: &str = "all";
 /// Offered and done rates further apart than this mean that the target did not keep up.
 const KEPT_UP: f64 = 0.97;
 

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use evenkeel_locks::draws::Draws;
+use evenkeel_locks::rng::Rng;
 use serde::Serialize;
 
 use crate::delay::Delay;
@@ -78,7 +78,7 @@ impl SleepLog {
 #[derive(Debug)]
 pub struct RoundTrips {
     delay: Delay,
-    draws: Draws,
+    rng: Rng,
     log: SleepLog,
     /// The transaction has had an answer that its client acts upon.
     answered: bool,
@@ -92,7 +92,7 @@ impl RoundTrips {
     pub fn new(delay: Delay, seed: u64) -> RoundTrips {
         RoundTrips {
             delay,
-            draws: Draws::new(seed),
+            rng: Rng::new(seed),
             log: SleepLog::default(),
             answered: false,
             single: false,
@@ -133,7 +133,7 @@ impl RoundTrips {
 
     /// On the client's own thread, whose timers are precise: the kernel wakes it when it is due, and nothing spins.
     fn sleep(&mut self) {
-        let (asked, begun) = (self.delay.draw(&mut self.draws), Instant::now());
+        let (asked, begun) = (self.delay.draw(&mut self.rng), Instant::now());
         thread::sleep(asked);
         let mut log = self.log.0.lock().unwrap_or_else(PoisonError::into_inner);
         log.add(asked, begun.elapsed());

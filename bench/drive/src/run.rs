@@ -5,17 +5,18 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-use evenkeel_locks::draws::Draws;
+use evenkeel_locks::rng::Rng;
 
 use crate::admission::Admission;
 use crate::arrivals::{Spread, Times};
 use crate::client::Client;
 use crate::clock::Clock;
 use crate::error::Error;
-use crate::metrics::{Metrics, Window};
+use crate::metrics::Metrics;
 use crate::round_trip::RoundTripReport;
 use crate::sample::{Ending, Sample, SampleBuffer};
 use crate::transaction::evenkeel_bench_transaction;
+use crate::window::Window;
 
 /// Slices that the course of a run is cut into, and their least length.
 const SLICES: u32 = 150;
@@ -120,9 +121,9 @@ pub fn run(
     let mut metrics = Metrics::new(shared.window, kinds);
     let watched = thread::scope(|scope| {
         for (number, (client, buffer)) in clients.iter_mut().zip(&buffers).enumerate() {
-            let draws = Draws::new(plan.seed ^ (number as u64 + 1).rotate_left(32));
+            let rng = Rng::new(plan.seed ^ (number as u64 + 1).rotate_left(32));
             let shared = &shared;
-            scope.spawn(move || shared.serve(client.as_mut(), buffer, draws));
+            scope.spawn(move || shared.serve(client.as_mut(), buffer, rng));
         }
         let watched = watch(&shared, plan, &buffers, interrupted, &mut metrics, observer);
         shared.clock.stop();
@@ -217,12 +218,12 @@ impl Shared {
     }
 
     /// The life of a client's thread.
-    fn serve(&self, client: &mut dyn Client, buffer: &SampleBuffer, mut draws: Draws) {
+    fn serve(&self, client: &mut dyn Client, buffer: &SampleBuffer, mut rng: Rng) {
         let _leaving = Leaving(self);
         precise_timers();
         let served = match &self.admission {
-            Some(admission) => self.serve_arrivals(admission, client, buffer, &mut draws),
-            None => self.serve_in_turn(client, buffer, &mut draws),
+            Some(admission) => self.serve_arrivals(admission, client, buffer, &mut rng),
+            None => self.serve_in_turn(client, buffer, &mut rng),
         };
         if let Err(error) = served {
             lock(&self.failure).get_or_insert(error);
@@ -236,7 +237,7 @@ impl Shared {
         admission: &Mutex<Admission>,
         client: &mut dyn Client,
         buffer: &SampleBuffer,
-        draws: &mut Draws,
+        rng: &mut Rng,
     ) -> Result<(), Error> {
         while !self.clock.is_stopped() && self.clock.now_ns() < self.drained_ns {
             let kind = client.draw();
@@ -246,7 +247,7 @@ impl Shared {
             if !self.clock.sleep_until(scheduled_ns) {
                 break;
             }
-            self.transact(client, kind, Some(scheduled_ns), buffer, draws)?;
+            self.transact(client, kind, Some(scheduled_ns), buffer, rng)?;
             lock(admission).finish(self.clock.now_ns());
         }
         Ok(())
@@ -257,7 +258,7 @@ impl Shared {
         &self,
         client: &mut dyn Client,
         buffer: &SampleBuffer,
-        draws: &mut Draws,
+        rng: &mut Rng,
     ) -> Result<(), Error> {
         let rest = |pause: Duration| {
             pause.is_zero() || {
@@ -278,7 +279,7 @@ impl Shared {
             if self.clock.is_stopped() || self.clock.now_ns() >= self.window.end_ns {
                 break;
             }
-            self.transact(client, kind, None, buffer, draws)?;
+            self.transact(client, kind, None, buffer, rng)?;
             rest(think);
         }
         Ok(())
@@ -291,10 +292,10 @@ impl Shared {
         kind: u8,
         scheduled_ns: Option<u64>,
         buffer: &SampleBuffer,
-        draws: &mut Draws,
+        rng: &mut Rng,
     ) -> Result<(), Error> {
         let started_ns = self.clock.now_ns();
-        let ended = evenkeel_bench_transaction(client, self.retries_max, draws, &self.clock)?;
+        let ended = evenkeel_bench_transaction(client, self.retries_max, rng, &self.clock)?;
         let ended_ns = self.clock.now_ns();
         client.finished(ended.ending == Ending::Committed);
         let scheduled_ns = scheduled_ns.unwrap_or(started_ns);

@@ -5,7 +5,8 @@ use std::fmt::Write as _;
 use evenkeel_report::units;
 use serde_json::Value;
 
-use crate::report::{ALL, Consistency, Report, TypeReport};
+use crate::metrics::ALL;
+use crate::report::{Consistency, Report, TypeReport};
 use crate::round_trip::RoundTripReport;
 
 /// What stands in the place of a mean over a queue that grows.

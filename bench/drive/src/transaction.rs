@@ -1,6 +1,6 @@
 //! One transaction with its retries: the interval that `evenkeel profile` looks at.
 
-use evenkeel_locks::draws::Draws;
+use evenkeel_locks::rng::Rng;
 
 use crate::client::{Abort, Attempt, Client, Reason};
 use crate::clock::Clock;
@@ -36,7 +36,7 @@ pub struct Ended {
 pub fn evenkeel_bench_transaction(
     client: &mut dyn Client,
     retries_max: u16,
-    draws: &mut Draws,
+    rng: &mut Rng,
     clock: &Clock,
 ) -> Result<Ended, Error> {
     let mut ended = Ended {
@@ -58,7 +58,7 @@ pub fn evenkeel_bench_transaction(
             Err(Abort::Retry(reason)) => reason,
         };
         ended.aborts[reason as usize] += 1;
-        if ended.retries == retries_max || !back_off(ended.retries, draws, clock) {
+        if ended.retries == retries_max || !back_off(ended.retries, rng, clock) {
             return Ok(ended);
         }
         ended.retries += 1;
@@ -66,7 +66,7 @@ pub fn evenkeel_bench_transaction(
 }
 
 /// False if the run was stopped meanwhile.
-fn back_off(retries: u16, draws: &mut Draws, clock: &Clock) -> bool {
+fn back_off(retries: u16, rng: &mut Rng, clock: &Clock) -> bool {
     let limit_ns = BACKOFF_MAX_NS.min(BACKOFF_FIRST_NS << retries.min(16));
-    clock.sleep_until(clock.now_ns() + draws.below(limit_ns))
+    clock.sleep_until(clock.now_ns() + rng.below(limit_ns))
 }

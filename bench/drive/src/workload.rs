@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use evenkeel_locks::draws::Draws;
+use evenkeel_locks::rng::Rng;
 use evenkeel_workloads::interface::{
     self, Batch, Connection, Outcome, Partition, Schema, Statement, TransactionType, Workload,
 };
@@ -93,7 +93,7 @@ impl<W: Workload> AnyWorkload for Hosted<W> {
             state: self.0.client(number),
             request: None,
             session,
-            thinking: Draws::new(u64::from(number)),
+            thinking: Rng::new(u64::from(number)),
         })
     }
 
@@ -116,7 +116,7 @@ struct WorkloadClient<W: Workload> {
     /// The drawn transaction.
     request: Option<W::Request>,
     session: Session,
-    thinking: Draws,
+    thinking: Rng,
 }
 
 impl<W: Workload> WorkloadClient<W> {

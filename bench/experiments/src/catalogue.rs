@@ -1,11 +1,12 @@
 //! All experiments, in the order of the dissertation.
 
-use crate::absent::{DECISIONS, PROFILES};
+use crate::absent::PROFILES;
+use crate::decisions::{batches, overhead};
 use crate::experiment::Experiment;
 use crate::measured::{
     self, engines, logging, memory, modifications, remaining, schedules, workers,
 };
-use crate::profiled::{servers, trees};
+use crate::profiled::{self, apache, servers, trees};
 use crate::simulated::{
     delay_factor, exclusive, hybrid, latency, size_error, skew, throughput, waiters,
 };
@@ -17,7 +18,9 @@ const PARTS: [&[Experiment]; 8] = [
         engines::EXPERIMENT,
         servers::MYSQL,
         servers::OF_POSTGRES,
+        apache::EXPERIMENT,
         trees::EXPERIMENT,
+        profiled::overhead::EXPERIMENT,
     ],
     PROFILES,
     &[vats::EXPERIMENT],
@@ -51,7 +54,7 @@ const PARTS: [&[Experiment]; 8] = [
         hybrid::SIMULATOR,
     ],
     &[measured::hybrid::IN_AN_ENGINE],
-    DECISIONS,
+    &[overhead::EXPERIMENT, batches::EXPERIMENT],
 ];
 
 /// All experiments, by chapter.
@@ -70,8 +73,10 @@ fn chapter(id: &str) -> Option<u32> {
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeSet;
+    use std::time::Duration;
 
     use super::*;
+    use crate::experiment::Effort;
 
     #[test]
     fn names_are_unique_and_every_item_says_what_it_is() {
@@ -81,6 +86,13 @@ mod tests {
             let texts = [one.item, one.says, one.method, one.command];
             assert!(texts.iter().all(|text| !text.is_empty()), "{}", one.id);
         }
+    }
+
+    /// With room for a slower machine.
+    #[test]
+    fn quick_is_under_half_an_hour() {
+        let all: Duration = all().map(|one| (one.takes)(Effort::Quick)).sum();
+        assert!(all < Duration::from_secs(25 * 60), "{all:?}");
     }
 
     #[test]

@@ -2,13 +2,14 @@
 
 use std::fs::File;
 use std::io::{Read, Seek};
+use std::os::unix::process::CommandExt;
 use std::path::Path;
-use std::process::{Command, ExitStatus, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::atomic::Ordering;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::{Pid, Signal, kill_process, set_parent_process_death_signal};
 use serde_json::Value;
 
 use crate::Error;
@@ -18,6 +19,11 @@ use crate::experiment::Context;
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 /// A command that takes longer than it was expected to is never done by more than this.
 const NEARLY_DONE: f64 = 0.99;
+/// A command that takes more than so many times as long, and so much more, is stopped: it hangs, or the machine does something else.
+const PATIENCE: u32 = 2;
+const PATIENCE_MIN: Duration = Duration::from_secs(60);
+/// How long one that was asked to stop may take for it: it ends its servers in order.
+const STOPPING: Duration = Duration::from_secs(30);
 
 /// What a command gave, or why it gave nothing: a server that is not installed, or that did not start.
 pub(crate) type Answer = Result<Value, String>;
@@ -72,28 +78,48 @@ fn run(
         .stderr(errors.try_clone().map_err(io)?)
         .spawn()
         .map_err(io)?;
-    let begun = Instant::now();
+    let (begun, limit) = (Instant::now(), expected * PATIENCE + PATIENCE_MIN);
     let status = loop {
         if let Some(status) = child.try_wait().map_err(io)? {
             break status;
         }
-        let part = begun.elapsed().as_secs_f64() / expected.as_secs_f64().max(1e-3);
+        let passed = begun.elapsed();
+        let part = passed.as_secs_f64() / expected.as_secs_f64().max(1e-3);
         (context.progress)(part.min(NEARLY_DONE));
         if context.interrupted.load(Ordering::Relaxed) {
-            // It stops its servers itself.
-            let _ = kill_process(Pid::from_child(&child), Signal::TERM);
-            break child.wait().map_err(io)?;
+            stop(&mut child).map_err(io)?;
+            return Err(Error::Stopped);
+        }
+        if passed > limit {
+            stop(&mut child).map_err(io)?;
+            return Ok(Err(format!(
+                "it was stopped after {} s, as it was to take about {} s",
+                limit.as_secs(),
+                expected.as_secs()
+            )));
         }
         thread::sleep(LOOK_EVERY);
     };
-    if context.interrupted.load(Ordering::Relaxed) {
-        return Err(Error::Stopped);
-    }
     Ok(if status.success() {
         Ok(())
     } else {
         Err(last_word(&mut errors, status))
     })
+}
+
+/// Has a command stop its servers and end; kills it if it does not.
+fn stop(child: &mut Child) -> std::io::Result<()> {
+    let _ = kill_process(Pid::from_child(child), Signal::TERM);
+    let asked = Instant::now();
+    while child.try_wait()?.is_none() {
+        if asked.elapsed() > STOPPING {
+            child.kill()?;
+            child.wait()?;
+            break;
+        }
+        thread::sleep(LOOK_EVERY);
+    }
+    Ok(())
 }
 
 /// The command of these words; `evenkeel` among them is this program.
@@ -104,7 +130,12 @@ fn command(evenkeel: &Path, words: &[String]) -> Command {
     };
     let mut words = words.iter().map(named);
     let mut command = Command::new(words.next().unwrap_or_default());
-    command.args(words);
+    // A group of its own: Ctrl-C is for this process, which stops the command once. Two signals would end it before its servers.
+    command.args(words).process_group(0);
+    // SAFETY: one system call, which neither allocates nor locks. If this process is killed, the command stops, too.
+    unsafe {
+        command.pre_exec(|| Ok(set_parent_process_death_signal(Some(Signal::TERM))?));
+    }
     command
 }
 
@@ -155,52 +186,78 @@ pub(crate) fn words(line: &str) -> Vec<String> {
     words
 }
 
+/// The command line of these words, to be read by [`words`] and by a shell.
+pub(crate) fn line(words: &[String]) -> String {
+    let quoted = words.iter().map(|word| {
+        let plain = |c: char| c.is_alphanumeric() || "-_./:=,%@+".contains(c);
+        if !word.is_empty() && word.chars().all(plain) {
+            word.clone()
+        } else {
+            format!("'{word}'")
+        }
+    });
+    quoted.collect::<Vec<_>>().join(" ")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::experiment::Effort;
     use std::sync::atomic::AtomicBool;
 
-    fn answer(line: &str, interrupted: bool) -> Result<Answer, Error> {
+    fn answer(line: &str) -> Answer {
         let context = Context {
             effort: Effort::Quick,
             threads: 1,
             evenkeel: Path::new("/bin/sh"),
-            interrupted: &AtomicBool::new(interrupted),
+            interrupted: &AtomicBool::new(false),
             earlier: &[],
             progress: &|part| assert!((0.0..1.0).contains(&part)),
         };
-        printed(&context, &words(line), Duration::from_millis(1))
+        printed(&context, &words(line), Duration::from_millis(1)).unwrap()
     }
 
     #[test]
     fn quotes_keep_words_together() {
         let expected = ["bench", "--with", "--schedule fifo", "", "tpcc"];
-        assert_eq!(words("bench  --with '--schedule fifo' '' tpcc"), expected);
+        let read = words("bench  --with '--schedule fifo' '' tpcc");
+        assert_eq!(read, expected);
+        assert_eq!(line(&read), "bench --with '--schedule fifo' '' tpcc");
     }
 
     #[test]
     fn a_command_answers_or_says_why_not() {
-        let good = answer("evenkeel -c 'sleep 0.3; echo [1, 2]'", false);
-        assert_eq!(good.unwrap().unwrap()[1], 2);
-        let bad = answer(
-            "evenkeel -c 'echo first >&2; echo no server >&2; exit 3'",
-            false,
-        );
-        assert_eq!(bad.unwrap().unwrap_err(), "no server");
-        let silent = answer("evenkeel -c 'exit 3'", false).unwrap().unwrap_err();
+        let good = answer("evenkeel -c 'sleep 0.3; echo [1, 2]'");
+        assert_eq!(good.unwrap()[1], 2);
+        let bad = answer("evenkeel -c 'echo first >&2; echo no server >&2; exit 3'");
+        assert_eq!(bad.unwrap_err(), "no server");
+        let silent = answer("evenkeel -c 'exit 3'").unwrap_err();
         assert!(silent.contains('3'), "{silent}");
-        let wrong = answer("evenkeel -c 'echo what'", false)
-            .unwrap()
-            .unwrap_err();
+        let wrong = answer("evenkeel -c 'echo what'").unwrap_err();
         assert!(wrong.contains("no JSON"), "{wrong}");
     }
 
+    /// It is asked to stop once, and has time to stop what it has started.
     #[test]
     fn what_the_user_stopped_is_no_result() {
-        assert!(matches!(
-            answer("evenkeel -c 'echo 1'", true),
-            Err(Error::Stopped)
-        ));
+        let folder = tempfile::tempdir().unwrap();
+        let [ready, stopped] = ["ready", "stopped"].map(|name| folder.path().join(name));
+        let line = format!(
+            "evenkeel -c 'trap \"sleep 0.2; echo yes >>{}; exit 0\" TERM; echo >{}; while :; do sleep 0.02; done'",
+            stopped.display(),
+            ready.display()
+        );
+        let interrupted = AtomicBool::new(false);
+        let context = Context {
+            effort: Effort::Quick,
+            threads: 1,
+            evenkeel: Path::new("/bin/sh"),
+            interrupted: &interrupted,
+            earlier: &[],
+            progress: &|_| interrupted.store(ready.exists(), Ordering::Relaxed),
+        };
+        let answer = printed(&context, &words(&line), Duration::from_secs(600));
+        assert!(matches!(answer, Err(Error::Stopped)), "{answer:?}");
+        assert_eq!(std::fs::read_to_string(stopped).unwrap(), "yes\n");
     }
 }

@@ -8,8 +8,11 @@ use std::time::{Duration, Instant};
 
 use crate::Error;
 use crate::catalogue::all;
-use crate::experiment::{Context, Effort, Experiment};
+use crate::experiment::{Context, Effort, Experiment, Finding};
 use crate::result::Outcome;
+
+/// How much of what experiments are known to take is believed before any was measured, s.
+const PRIOR_S: f64 = 60.0;
 
 /// What is to be done.
 #[derive(Clone, Debug)]
@@ -20,7 +23,7 @@ pub struct Course<'a> {
     pub effort: Effort,
     /// Where results are kept, a line each.
     pub file: &'a Path,
-    /// Results that are there already are kept, and not measured again.
+    /// Results of these experiments that are there already are kept, and not measured again. Those of others are kept in any case.
     pub resume: bool,
     /// Threads of a simulation.
     pub threads: usize,
@@ -39,8 +42,8 @@ pub struct Position<'a> {
     pub total: usize,
     /// How far it is, 0 to 1.
     pub part: f64,
-    /// Time left, from what those before took; none before the first.
-    pub left: Option<Duration>,
+    /// Time left, from what each is known to take, and from how fast this machine was with those before.
+    pub left: Duration,
 }
 
 /// The experiments of these names, in the order of the list.
@@ -55,77 +58,96 @@ pub fn chosen(names: &[String]) -> Result<Vec<&'static Experiment>, Error> {
     Ok(all().filter(wanted).collect())
 }
 
-/// Runs a course and returns the results of its experiments, in the order of the list. `interrupted` ends it: behind the
+/// Runs a course and returns all results of its effort that there are, in the order of the list: those of its experiments, and of others
+/// that were measured before. An experiment that fails is a result, with its reason. `interrupted` ends the course: behind the
 /// experiment that goes on, or at once where that is made of other commands.
 ///
 /// # Errors
-/// A name is not known, the file cannot be read or written, or an experiment failed.
+/// A name is not known, or the file cannot be read or written.
 pub fn run(
     course: &Course<'_>,
     interrupted: &AtomicBool,
     progress: &(dyn Fn(Position<'_>) + Sync),
 ) -> Result<Vec<Outcome>, Error> {
     let experiments = chosen(course.names)?;
-    let mut outcomes = if course.resume {
-        read(course.file)?
-    } else {
-        Vec::new()
+    let mut outcomes = match read(course.file) {
+        // What cannot be read is overwritten by a run that begins anew.
+        Err(Error::Line { .. }) if !course.resume => Vec::new(),
+        read => read?,
     };
+    let is_chosen = |outcome: &Outcome| experiments.iter().any(|one| one.id == outcome.id);
     // Another effort is another experiment.
-    outcomes.retain(|outcome| outcome.effort == course.effort);
+    let is_own = |outcome: &Outcome| outcome.effort == course.effort;
+    outcomes.retain(|outcome| {
+        let done = course.resume && !outcome.finding.failed;
+        !is_own(outcome) || !is_chosen(outcome) || done
+    });
     let mut file = rewritten(course.file, &outcomes)?;
-    let (begun, mut measured) = (Instant::now(), 0);
+    outcomes.retain(is_own);
+    let mut own = outcomes;
+    let takes = |one: &Experiment| (one.takes)(course.effort).as_secs_f64();
+    let (mut took_s, mut expected_s) = (0.0, 0.0);
     for (at, experiment) in experiments.iter().enumerate() {
-        if outcomes.iter().any(|outcome| outcome.id == experiment.id) {
+        let is_done = |id: &str| own.iter().any(|outcome| outcome.id == id);
+        if is_done(experiment.id) {
             continue;
         }
         if interrupted.load(Ordering::Relaxed) {
             break;
         }
-        let left = experiments.len() - at;
-        let each = (measured > 0).then(|| begun.elapsed() / measured);
+        let behind = experiments[at + 1..].iter().filter(|one| !is_done(one.id));
+        let behind_s: f64 = behind.map(|one| takes(one)).sum();
+        let slowness = (took_s + PRIOR_S) / (expected_s + PRIOR_S);
         let show = |part: f64| {
+            let left_s = takes(experiment) * (1.0 - part).max(0.0) + behind_s;
             progress(Position {
                 id: experiment.id,
                 done: at,
                 total: experiments.len(),
                 part,
-                left: each.map(|each| each.mul_f64((left as f64 - part).max(0.0))),
+                left: Duration::from_secs_f64(slowness * left_s),
             });
         };
         show(0.0);
-        let outcome = match measure(experiment, course, &outcomes, interrupted, &show) {
-            Err(Error::Stopped) => break,
-            measured => measured?,
+        let Some(outcome) = measure(experiment, course, &own, interrupted, &show) else {
+            break;
         };
         append(&mut file, course.file, &outcome)?;
-        outcomes.push(outcome);
-        measured += 1;
+        took_s += outcome.took_s;
+        expected_s += takes(experiment);
+        own.push(outcome);
     }
-    let place = |outcome: &Outcome| experiments.iter().position(|one| one.id == outcome.id);
-    outcomes.retain(|outcome| place(outcome).is_some());
-    outcomes.sort_by_key(place);
-    Ok(outcomes)
+    let place = |outcome: &Outcome| all().position(|one| one.id == outcome.id);
+    // Of an experiment that there is no more.
+    own.retain(|outcome| place(outcome).is_some());
+    own.sort_by_key(place);
+    Ok(own)
 }
 
+/// The result of an experiment, which may be that it failed; none where the user stopped it.
 fn measure(
     experiment: &Experiment,
     course: &Course<'_>,
     earlier: &[Outcome],
     interrupted: &AtomicBool,
     progress: &(dyn Fn(f64) + Sync),
-) -> Result<Outcome, Error> {
+) -> Option<Outcome> {
     let begun = Instant::now();
-    let finding = (experiment.run)(&Context {
+    let found = (experiment.run)(&Context {
         effort: course.effort,
         threads: course.threads,
         evenkeel: course.evenkeel,
         interrupted,
         earlier,
         progress,
-    })?;
+    });
+    let finding = match found {
+        Ok(finding) => finding,
+        Err(Error::Stopped) => return None,
+        Err(error) => Finding::failed(&format!("The experiment failed: {error}.")),
+    };
     let took_s = begun.elapsed().as_secs_f64();
-    Ok(Outcome::new(experiment, course.effort, finding, took_s))
+    Some(experiment.outcome(course.effort, finding, took_s))
 }
 
 /// The results of a file; none if there is no file.

@@ -1,5 +1,6 @@
 //! Results as Markdown.
 
+use std::collections::BTreeSet;
 use std::fmt::Write;
 
 use crate::experiment::Effort;
@@ -17,6 +18,14 @@ pub fn markdown(outcomes: &[Outcome]) -> String {
          be had*. Of several claims the worst decides. Intervals are of 95 %.\n\n",
     );
     put(&mut text, &format!("{}\n\n", summary(outcomes)));
+    let machines: BTreeSet<&str> = outcomes.iter().map(|one| one.machine.as_str()).collect();
+    let machines: Vec<&str> = machines.into_iter().filter(|one| !one.is_empty()).collect();
+    if !machines.is_empty() {
+        put(
+            &mut text,
+            &format!("Measured on {}.\n\n", machines.join("; and on ")),
+        );
+    }
     put(&mut text, "| item | verdict |\n|---|---|\n");
     for outcome in outcomes {
         let (item, words) = (&outcome.paper.item, outcome.verdict.words());
@@ -95,7 +104,9 @@ fn section(outcome: &Outcome) -> String {
     if !outcome.why.is_empty() {
         put(&mut text, &format!("\n{}\n", outcome.why));
     }
-    put(&mut text, &format!("\n`{}`\n", outcome.command));
+    for command in outcome.command.lines() {
+        put(&mut text, &format!("\n`{command}`\n"));
+    }
     text
 }
 
@@ -117,6 +128,7 @@ fn row(claim: &Claim) -> String {
 #[must_use]
 pub fn short(value: f64) -> String {
     match value.abs() {
+        v if v >= 1e7 => format!("{value:.1e}"),
         v if v >= 100.0 || v.fract() == 0.0 => format!("{value:.0}"),
         v if v >= 10.0 => format!("{value:.1}"),
         v if v >= 1.0 => format!("{value:.2}"),

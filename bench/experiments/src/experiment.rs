@@ -1,13 +1,13 @@
-//! An experiment, and what it finds.
+//! An experiment, and what it may use.
 
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
-
-use serde::{Deserialize, Serialize};
+use std::time::Duration;
 
 use crate::Error;
-use crate::result::Outcome;
-use crate::verdict::{Claim, Verdict};
+pub use crate::effort::Effort;
+pub use crate::finding::{Figure, Finding, Series};
+use crate::result::{Outcome, Paper, machine};
 
 /// An item of the papers, and how it is measured here.
 pub struct Experiment {
@@ -21,18 +21,10 @@ pub struct Experiment {
     pub method: &'static str,
     /// A command that shows the same.
     pub command: &'static str,
+    /// How long it takes with so much effort on two processors, as it was seen; the time left is estimated by it.
+    pub takes: fn(Effort) -> Duration,
     /// Measures it.
     pub run: fn(&Context) -> Result<Finding, Error>,
-}
-
-/// How much is done for an experiment.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Effort {
-    /// All of them within half an hour on two processors.
-    Quick,
-    /// As precisely as the tables are meant to be; a night.
-    Full,
 }
 
 /// What an experiment may use.
@@ -47,74 +39,42 @@ pub struct Context<'a> {
     pub interrupted: &'a AtomicBool,
     /// Results that there are already.
     pub earlier: &'a [Outcome],
-    /// Told how far the experiment is, 0 to 1.
+    /// Notified how far the experiment is, 0 to 1.
     pub progress: &'a (dyn Fn(f64) + Sync),
 }
 
 impl Context<'_> {
     /// One thing for a quick look, another for a full one.
     pub(crate) fn pick<T>(&self, quick: T, full: T) -> T {
-        match self.effort {
-            Effort::Quick => quick,
-            Effort::Full => full,
+        self.effort.pick(quick, full)
+    }
+}
+
+impl Experiment {
+    /// Its result, with so much effort and in so many seconds.
+    #[must_use]
+    pub fn outcome(&self, effort: Effort, finding: Finding, took_s: f64) -> Outcome {
+        let first = finding.claims.first();
+        Outcome {
+            id: self.id.to_owned(),
+            paper: Paper {
+                item: self.item.to_owned(),
+                says: self.says.to_owned(),
+            },
+            method: self.method.to_owned(),
+            measured: first.map(|claim| claim.found),
+            interval: first.map(|claim| [claim.low, claim.high]),
+            verdict: finding.verdict(),
+            why: finding.why.clone(),
+            command: if finding.commands.is_empty() {
+                self.command.to_owned()
+            } else {
+                finding.commands.join("\n")
+            },
+            effort,
+            finding,
+            took_s,
+            machine: machine(),
         }
     }
-}
-
-/// What an experiment found.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Finding {
-    /// The paper's numbers beside ours.
-    pub claims: Vec<Claim>,
-    /// What it could not say, and why; or what a reader of the numbers must know.
-    pub why: String,
-    /// For an item that was not measured.
-    pub verdict_without: Option<Verdict>,
-    /// Numbers to draw.
-    pub figure: Option<Figure>,
-}
-
-impl Finding {
-    /// The verdict: the worst of those on its claims.
-    #[must_use]
-    pub fn verdict(&self) -> Verdict {
-        let worst = self.claims.iter().map(|claim| claim.verdict).max();
-        self.verdict_without
-            .or(worst)
-            .unwrap_or(Verdict::CannotTell)
-    }
-
-    /// Nothing was measured.
-    #[must_use]
-    pub fn without(verdict: Verdict, why: &str) -> Finding {
-        Finding {
-            why: why.to_owned(),
-            verdict_without: Some(verdict),
-            ..Finding::default()
-        }
-    }
-}
-
-/// A drawing: lines over a common axis.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Figure {
-    /// What the horizontal axis is.
-    pub x: String,
-    /// What the vertical axis is.
-    pub y: String,
-    /// Vertical scale by factors.
-    pub logarithmic: bool,
-    /// The lines.
-    pub lines: Vec<Series>,
-}
-
-/// A line of a drawing.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Series {
-    /// Its name.
-    pub name: String,
-    /// The numbers are the paper's, not ours.
-    pub papers: bool,
-    /// Abscissa, ordinate, and half the width of the ordinate's interval.
-    pub points: Vec<(f64, f64, f64)>,
 }

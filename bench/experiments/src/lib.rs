@@ -6,12 +6,13 @@
 //!
 //! ```text
 //! catalogue    all experiments
-//!  ├─ profiled    chapter 2: sources of variance in servers, by `evenkeel profile`
+//!  ├─ profiled    chapter 2: sources of variance in servers, and what profiling costs
 //!  ├─ measured    chapters 1 and 3: engines under load, by `evenkeel bench`
 //!  │   └─ command     other commands of `evenkeel`, run as they are printed
 //!  ├─ simulated   chapter 4, in the simulator: deterministic, intervals over seeds
 //!  ├─ theorems    by brute force, where instances are finite
-//!  └─ absent      what cannot be had, or is not measured by this command yet, and why
+//!  ├─ decisions   what a decision of the lock manager costs, timed
+//!  └─ absent      what cannot be had, and why
 //! course       runs them one after another; results are written as they come, so that a stopped run can go on
 //! result       an experiment's result as a line of JSON
 //! document     RESULTS.md
@@ -26,9 +27,12 @@ pub mod chart;
 mod claims_chart;
 mod command;
 pub mod course;
+pub mod decisions;
 pub mod document;
+pub mod effort;
 mod error;
 pub mod experiment;
+pub mod finding;
 pub mod measured;
 pub mod page;
 pub mod profiled;

@@ -96,7 +96,10 @@ fn section(outcome: &Outcome) -> String {
     }
     put(
         &mut text,
-        &format!("<p>{why}</p><p><code>{command}</code></p>"),
+        &format!(
+            "<p>{why}</p><p><code>{}</code></p>",
+            command.replace('\n', "<br>")
+        ),
     );
     text
 }

@@ -2,7 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::experiment::{Effort, Experiment, Finding};
+use crate::effort::Effort;
+use crate::finding::Finding;
 use crate::verdict::Verdict;
 
 /// A result.
@@ -22,7 +23,7 @@ pub struct Outcome {
     pub verdict: Verdict,
     /// What could not be said, and why.
     pub why: String,
-    /// A command that shows the same.
+    /// The commands that it was made of, as they were run, a line each; or one that shows the same.
     pub command: String,
     /// With how much effort.
     pub effort: Effort,
@@ -30,6 +31,9 @@ pub struct Outcome {
     pub finding: Finding,
     /// Time it took.
     pub took_s: f64,
+    /// On which machine.
+    #[serde(default)]
+    pub machine: String,
 }
 
 /// An item of the papers.
@@ -41,26 +45,14 @@ pub struct Paper {
     pub says: String,
 }
 
-impl Outcome {
-    /// Of an experiment that found this.
-    #[must_use]
-    pub fn new(experiment: &Experiment, effort: Effort, finding: Finding, took_s: f64) -> Outcome {
-        let first = finding.claims.first();
-        Outcome {
-            id: experiment.id.to_owned(),
-            paper: Paper {
-                item: experiment.item.to_owned(),
-                says: experiment.says.to_owned(),
-            },
-            method: experiment.method.to_owned(),
-            measured: first.map(|claim| claim.found),
-            interval: first.map(|claim| [claim.low, claim.high]),
-            verdict: finding.verdict(),
-            why: finding.why.clone(),
-            command: experiment.command.to_owned(),
-            effort,
-            finding,
-            took_s,
-        }
-    }
+/// Processors and system of this machine, in words.
+pub(crate) fn machine() -> String {
+    let count = std::thread::available_parallelism().map_or(1, |n| n.get());
+    let information = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let model = information
+        .lines()
+        .find_map(|line| line.strip_prefix("model name")?.split_once(':'))
+        .map_or("processors of an unknown kind", |(_, model)| model.trim());
+    let system = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
+    format!("{count} x {model}, Linux {}", system.trim())
 }

@@ -4,6 +4,8 @@ use serde::{Deserialize, Serialize};
 
 /// A result within this factor of the paper's is the same: its machine, system and data were others.
 const SAME_WITHIN: f64 = 2.0;
+/// A result within this factor of 1 is no effect.
+const NONE_WITHIN: f64 = 1.25;
 
 /// The verdict on a claim, best first; of several claims the worst counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -164,20 +166,22 @@ impl Claim {
     }
 }
 
-/// Agrees: an effect on the paper's side of 1, and the same but for [`SAME_WITHIN`], or within the interval. A paper's factor of 1
-/// (no effect) is agreed with if the result is within that of 1, however it is told apart.
+/// Agrees: an effect on the paper's side of 1 that is within [`SAME_WITHIN`] of the paper's and at least half of it on a logarithmic
+/// scale, or whose interval has the paper's. A paper's factor of 1 (no effect) is agreed with if the interval has 1, or the result is
+/// within [`NONE_WITHIN`] of it, however it is told apart.
 fn of_factor(paper: f64, found: f64, [low, high]: [f64; 2]) -> Verdict {
-    let same = (low..=high).contains(&paper)
-        || (paper / SAME_WITHIN..=paper * SAME_WITHIN).contains(&found);
-    let significant = if paper >= 1.0 { low > 1.0 } else { high < 1.0 };
-    let opposite = if paper >= 1.0 { high < 1.0 } else { low > 1.0 };
     if (0.9..=1.1).contains(&paper) {
-        return if same {
-            Verdict::Agrees
-        } else {
-            Verdict::Differs
+        let none = (low..=high).contains(&1.0) && high < SAME_WITHIN && low > 1.0 / SAME_WITHIN;
+        return match none || (1.0 / NONE_WITHIN..=NONE_WITHIN).contains(&found) {
+            true => Verdict::Agrees,
+            false if (low..=high).contains(&1.0) => Verdict::CannotTell,
+            false => Verdict::Differs,
         };
     }
+    let near = (paper / SAME_WITHIN..=paper * SAME_WITHIN).contains(&found);
+    let same = (low..=high).contains(&paper) || near && reaches_half(paper, [found, found]);
+    let significant = if paper >= 1.0 { low > 1.0 } else { high < 1.0 };
+    let opposite = if paper >= 1.0 { high < 1.0 } else { low > 1.0 };
     match (significant, opposite) {
         (true, _) if same => Verdict::Agrees,
         (true, _) => Verdict::Direction,
@@ -211,6 +215,11 @@ mod tests {
             (4.0, 0.8, [0.7, 0.9], Verdict::Differs),
             (4.0, 1.0, [0.9, 1.1], Verdict::Differs),
             (4.0, 1.5, [0.5, 4.5], Verdict::CannotTell),
+            (2.0, 1.04, [1.01, 1.08], Verdict::Direction),
+            (2.0, 1.5, [1.2, 1.8], Verdict::Agrees),
+            (1.0, 1.6, [1.5, 1.7], Verdict::Differs),
+            (1.0, 1.6, [0.9, 1.9], Verdict::Agrees),
+            (1.0, 1.6, [0.4, 5.0], Verdict::CannotTell),
             (0.25, 0.3, [0.2, 0.4], Verdict::Agrees),
             (0.25, 0.8, [0.7, 0.9], Verdict::Direction),
             (0.25, 1.0, [0.9, 1.1], Verdict::Differs),

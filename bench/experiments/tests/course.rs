@@ -1,7 +1,9 @@
 //! Courses of cheap experiments: what is written, and what a stopped run goes on with.
 
 use std::path::Path;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::Duration;
 
 use evenkeel_experiments::course::{Course, chosen, read, run};
 use evenkeel_experiments::document::markdown;
@@ -80,6 +82,64 @@ fn a_stopped_run_goes_on_where_it_was() {
     assert_eq!(read(&file).expect("results").len(), 2);
     // Without --resume all is measured again.
     assert_eq!(course(&file, &both, false).1, 2);
+    // And what was measured before stays where others are.
+    let (outcomes, begun) = course(&file, &["figure-2.1"], false);
+    assert_eq!((begun, ids(&outcomes).len()), (1, 2));
+}
+
+#[test]
+fn what_could_not_be_measured_is_a_result_with_its_reason_and_tried_again() {
+    let folder = tempfile::tempdir().expect("a directory");
+    let file = folder.path().join("results");
+    // The commands that the first is made of are those of a program that is not there; the second needs none.
+    let names = names(&["figure-3.2", "theorem-4.2"]);
+    let run_with = |evenkeel: &str, resume: bool| {
+        let course = Course {
+            names: &names,
+            effort: Effort::Quick,
+            file: &file,
+            resume,
+            threads: 2,
+            evenkeel: Path::new(evenkeel),
+        };
+        run(&course, &AtomicBool::new(false), &|_| ()).expect("a course")
+    };
+    let outcomes = run_with("/nowhere/evenkeel", false);
+    let verdicts: Vec<Verdict> = outcomes.iter().map(|outcome| outcome.verdict).collect();
+    assert_eq!(verdicts, [Verdict::CannotTell, Verdict::Agrees]);
+    assert!(
+        outcomes[0].why.contains("cannot run another command"),
+        "{outcomes:?}"
+    );
+    // A program that says why it could not.
+    let outcomes = run_with("/bin/false", true);
+    assert!(outcomes[0].why.contains("gave no result"), "{outcomes:?}");
+    assert_eq!(outcomes[1].verdict, Verdict::Agrees);
+}
+
+#[test]
+fn the_time_left_falls_to_nothing() {
+    let folder = tempfile::tempdir().expect("a directory");
+    let file = folder.path().join("results");
+    let names = names(&["theorem-4.2", "lemma-4.4"]);
+    let course = Course {
+        names: &names,
+        effort: Effort::Quick,
+        file: &file,
+        resume: false,
+        threads: 1,
+        evenkeel: Path::new("evenkeel"),
+    };
+    let left = Mutex::new(Vec::new());
+    let outcomes = run(&course, &AtomicBool::new(false), &|position| {
+        left.lock().expect("no panic").push(position.left);
+    });
+    assert_eq!(outcomes.expect("a course").len(), 2);
+    let left = left.into_inner().expect("no panic");
+    assert!(
+        left[0] > Duration::ZERO && left[left.len() - 1] < left[0],
+        "{left:?}"
+    );
 }
 
 #[test]

@@ -72,6 +72,23 @@ pub struct Apache {
 }
 
 impl Apache {
+    /// One that serves all requests in one process, by so many threads.
+    #[must_use]
+    pub fn in_one_process(threads: usize) -> Apache {
+        let directives = [
+            ("StartServers", 1),
+            ("ServerLimit", 1),
+            ("ThreadsPerChild", threads),
+            ("ThreadLimit", threads),
+            ("MaxRequestWorkers", threads),
+        ];
+        let line = |(name, number): (&str, usize)| format!("{name} {number}");
+        Apache {
+            directives: directives.map(line).to_vec(),
+            ..Apache::default()
+        }
+    }
+
     /// Writes a configuration and documents (`/index.html`, `/1k.txt`, `/64k.txt`, `/1m.txt`) into a fresh folder
     /// and has Apache check it. Its own log will be `error.log` there.
     ///

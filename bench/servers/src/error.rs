@@ -92,6 +92,14 @@ pub enum ServerError {
         /// The last lines of its log.
         log: String,
     },
+    /// What runs in a folder whose owner was killed does not end.
+    #[error("what runs in {folder} does not end (processes {numbers}); end it yourself, and remove the folder", folder = .folder.display(), numbers = listed(.processes))]
+    NotEnded {
+        /// The folder.
+        folder: PathBuf,
+        /// What runs in it.
+        processes: Vec<i32>,
+    },
     /// A client program wrote something this crate does not understand.
     #[error("cannot read the {what} in what `{program}` wrote:\n{output}")]
     Unreadable {
@@ -110,6 +118,11 @@ pub enum ServerError {
         /// Why it failed.
         source: io::Error,
     },
+}
+
+fn listed(processes: &[i32]) -> String {
+    let all: Vec<String> = processes.iter().map(i32::to_string).collect();
+    all.join(", ")
 }
 
 /// Names the step an `io::Error` comes from.

@@ -8,14 +8,20 @@ use tempfile::TempDir;
 
 use crate::account::Account;
 use crate::error::{During, ServerError};
+use crate::owner::Ownership;
 
+/// How the folders' names begin.
+pub(crate) const PREFIX: &str = "evenkeel-";
 /// Bytes that `sockaddr_un.sun_path` holds beside its final zero, see unix(7).
 const SOCKET_PATH_BYTES_MAX: usize = 107;
 
 /// A folder that belongs to the server's account and goes when this value goes.
 #[derive(Debug)]
 pub(crate) struct Folder {
+    // Declared before the lock: nobody finds it unlocked while it is being removed.
     directory: TempDir,
+    #[cfg_attr(not(test), expect(dead_code, reason = "locked until it is dropped"))]
+    ownership: Ownership,
     account: Option<Account>,
 }
 
@@ -34,12 +40,17 @@ impl Folder {
             check_reachable(&parent, account)?;
         }
         let directory = tempfile::Builder::new()
-            .prefix("evenkeel-")
+            .prefix(PREFIX)
             .tempdir_in(&parent)
             .during(|| format!("make a folder in {}", parent.display()))?;
         fs::set_permissions(directory.path(), Permissions::from_mode(0o711))
             .during(|| format!("set the mode of {}", directory.path().display()))?;
-        let folder = Self { directory, account };
+        let ownership = Ownership::take(directory.path())?;
+        let folder = Self {
+            directory,
+            ownership,
+            account,
+        };
         folder.give(folder.path())?;
         Ok(folder)
     }
@@ -52,6 +63,13 @@ impl Folder {
     /// Whom it belongs to; `None` means the caller.
     pub(crate) fn account(&self) -> Option<&Account> {
         self.account.as_ref()
+    }
+
+    /// Leaves the folder as an owner that is killed would.
+    #[cfg(test)]
+    pub(crate) fn leave(self) -> PathBuf {
+        self.ownership.abandon();
+        self.directory.keep()
     }
 
     /// Makes a folder inside, owned by the server's account.

@@ -18,9 +18,12 @@
 //! preloads its agent) takes the [`Launch`] of a prepared server and says when it waits with
 //! [`PreparedServer::adopt`].
 //!
+//! Where the caller is killed, the server goes on and the folder stays, and a later process finds both ([`Search`]).
+//!
 //! Most servers refuse to run as root. Run by root, everything that touches their data is done as the server's
 //! own system account ([`Account`]); run by anybody else, it is done as that user.
 
+mod abandoned;
 mod account;
 mod apache;
 mod binaries;
@@ -33,25 +36,31 @@ mod mariadb;
 mod memcached;
 mod nginx;
 mod options;
+mod owner;
 mod pgbench;
 mod postgresql;
+mod process;
 mod redis;
+mod release;
 mod requests;
 mod running;
 mod server;
 
+pub use abandoned::{Abandoned, Search};
 pub use account::Account;
 pub use apache::{Apache, Mpm};
 pub use error::ServerError;
 pub use launch::Launch;
 pub use loopback::{LoopbackServer, RunningLoopbackServer};
-pub use mariadb::{MariaDb, Release, RunningMariaDb};
+pub use mariadb::{MariaDb, RunningMariaDb};
 pub use memcached::Memcached;
 pub use nginx::Nginx;
 pub use options::{Limits, Options};
 pub use pgbench::{Length, Pgbench, PgbenchResult, Script};
 pub use postgresql::{PostgreSql, RunningPostgreSql};
+pub use process::Process;
 pub use redis::Redis;
+pub use release::Release;
 pub use requests::http_get;
 pub use running::Stopped;
 pub use server::{PreparedServer, RunningServer};

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::mariadb::Release;
+use crate::release::Release;
 
 /// How a private PostgreSQL or MariaDB is set up.
 #[derive(Debug, Clone)]

@@ -1,6 +1,6 @@
 //! When transactions arrive.
 
-use evenkeel_locks::draws::Draws;
+use evenkeel_locks::rng::Rng;
 
 use crate::sample::{self, Purpose};
 
@@ -44,7 +44,7 @@ impl Arrivals {
 pub(crate) struct Clock {
     arrivals: Arrivals,
     ticks_per_s: f64,
-    draws: Draws,
+    rng: Rng,
     /// Time during which arrivals are possible.
     open: f64,
 }
@@ -54,7 +54,7 @@ impl Clock {
         Clock {
             arrivals,
             ticks_per_s,
-            draws: sample::stream(seed, Purpose::Arrivals, 0),
+            rng: sample::stream(seed, Purpose::Arrivals, 0),
             open: 0.0,
         }
     }
@@ -63,7 +63,7 @@ impl Clock {
     pub(crate) fn next(&mut self) -> Option<u64> {
         let ticks_per_s = self.ticks_per_s;
         let mut after = |rate: f64| {
-            self.open += sample::exponential(&mut self.draws, ticks_per_s / rate);
+            self.open += sample::exponential(&mut self.rng, ticks_per_s / rate);
             self.open
         };
         let time = match self.arrivals {

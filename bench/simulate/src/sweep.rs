@@ -37,7 +37,7 @@ pub enum Progress {
     },
 }
 
-/// Told how far things are, from any thread.
+/// Notified how far things are, from any thread.
 pub type OnProgress<'a> = &'a (dyn Fn(Progress) + Sync);
 
 /// How often a case is simulated, and on how many threads.

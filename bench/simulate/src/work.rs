@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use evenkeel_locks::draws::Draws;
+use evenkeel_locks::rng::Rng;
 
 use crate::{Error, sample};
 
@@ -74,14 +74,14 @@ impl Work {
         }
     }
 
-    pub(crate) fn draw(&self, draws: &mut Draws) -> u64 {
+    pub(crate) fn draw(&self, rng: &mut Rng) -> u64 {
         let ticks = match self {
             Work::Constant(ticks) => *ticks,
-            Work::Exponential(mean) => sample::exponential(draws, *mean),
+            Work::Exponential(mean) => sample::exponential(rng, *mean),
             Work::Pareto { mean, shape } => {
-                mean * (shape - 1.0) / shape * libm::pow(sample::unit(draws), -1.0 / shape)
+                mean * (shape - 1.0) / shape * libm::pow(sample::unit(rng), -1.0 / shape)
             }
-            Work::Recorded(values) => return values[draws.below(values.len() as u64) as usize],
+            Work::Recorded(values) => return values[rng.below(values.len() as u64) as usize],
         };
         libm::round(ticks) as u64
     }
@@ -120,9 +120,9 @@ mod tests {
     use super::*;
 
     fn mean_of(work: &Work) -> f64 {
-        let mut draws = Draws::new(5);
+        let mut rng = Rng::new(5);
         (0..200_000)
-            .map(|_| work.draw(&mut draws) as f64)
+            .map(|_| work.draw(&mut rng) as f64)
             .sum::<f64>()
             / 2e5
     }

@@ -4,7 +4,7 @@
 //! look in the table is found by a second one, a guide (Chen and Asau, "On Generating Random Variates from an Empirical
 //! Distribution", AIIE Transactions 1974): a search over all ranks would miss the cache at each of its steps.
 
-use evenkeel_locks::draws::Draws;
+use evenkeel_locks::rng::Rng;
 
 use crate::sample;
 
@@ -42,9 +42,9 @@ impl Zipf {
     }
 
     /// A rank.
-    pub(crate) fn draw(&self, draws: &mut Draws) -> u32 {
+    pub(crate) fn draw(&self, rng: &mut Rng) -> u32 {
         let ranks = self.cumulative.len();
-        let target = sample::unit(draws) * self.cumulative[ranks - 1];
+        let target = sample::unit(rng) * self.cumulative[ranks - 1];
         // Cells are a monotone function of weights: ranks of earlier cells are below the target, the first of a later
         // cell is not.
         let cell = (target * self.cells_per_weight) as usize;
@@ -62,10 +62,10 @@ mod tests {
     fn frequencies_follow_the_law() {
         // Theta 1 over 3 ranks: 6/11, 3/11, 2/11.
         let zipf = Zipf::new(3, 1.0);
-        let mut draws = Draws::new(11);
+        let mut rng = Rng::new(11);
         let mut counts = [0u32; 3];
         for _ in 0..110_000 {
-            counts[zipf.draw(&mut draws) as usize] += 1;
+            counts[zipf.draw(&mut rng) as usize] += 1;
         }
         // Standard errors: at most sqrt(110000 / 4) = 166.
         for (count, expected) in counts.into_iter().zip([60_000u32, 30_000, 20_000]) {
@@ -85,12 +85,12 @@ mod tests {
         ] {
             let zipf = Zipf::new(ranks, theta);
             let total = zipf.cumulative[zipf.cumulative.len() - 1];
-            let (mut draws, mut same) = (Draws::new(5), Draws::new(5));
+            let (mut rng, mut same) = (Rng::new(5), Rng::new(5));
             for _ in 0..20_000 {
                 let target = sample::unit(&mut same) * total;
                 let searched = zipf.cumulative.partition_point(|&sum| sum < target);
                 let searched = (searched as u32).min(ranks - 1);
-                assert_eq!(zipf.draw(&mut draws), searched, "{ranks} {theta}");
+                assert_eq!(zipf.draw(&mut rng), searched, "{ranks} {theta}");
             }
         }
     }

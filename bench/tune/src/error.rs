@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use crate::journal::Unreadable;
+
 /// Why nothing could be tuned.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -48,6 +50,12 @@ pub enum Error {
         /// What was changed.
         journal: PathBuf,
     },
+    /// A journal that cannot be read.
+    #[error("{}; a run that was cut short may have left settings changed", .0.advice())]
+    Unreadable(Unreadable),
+    /// A private server that was left cannot be stopped, or its folder not removed.
+    #[error(transparent)]
+    Server(#[from] evenkeel_servers::ServerError),
     /// Somebody else is at work.
     #[error("another evenkeel tune is at work on {0}; wait for its end")]
     Busy(String),

@@ -4,15 +4,21 @@
 //! It is locked (flock(2)) while its run lives, and removed when everything is as it was; so a journal that is there and not
 //! locked is that of a run that was cut short. Passwords are not written.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File};
 use std::io::Write;
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
+use evenkeel_servers::Process;
 use rustix::fs::{FlockOperation, flock};
 use serde::{Deserialize, Serialize};
 
 use crate::error::{During, Error};
+
+/// How long a lock may outlive its run: a child that was just being started has it until it runs its program.
+const CHILD_LIMIT: Duration = Duration::from_secs(10);
+const LOOK_EVERY: Duration = Duration::from_millis(20);
 
 /// The first line.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -21,7 +27,10 @@ pub struct Header {
     pub target: String,
     /// Whether there was a password.
     pub password: bool,
-    /// A private server's process, which nobody will stop if its run is killed.
+    /// The process that tunes, by its number and its beginning.
+    #[serde(default)]
+    pub tuner: Option<(u32, u64)>,
+    /// A private server, which nobody will stop if its run is killed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub private: Option<Private>,
 }
@@ -29,11 +38,7 @@ pub struct Header {
 /// A private server.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Private {
-    /// Its process.
-    pub pid: u32,
-    /// When that began, in the kernel's ticks: a number is used again.
-    pub start_ticks: u64,
-    /// Its folder.
+    /// Its folder, which says itself whether its owner lives.
     pub folder: PathBuf,
 }
 
@@ -55,6 +60,36 @@ pub struct Journal {
     file: File,
     header: Header,
     changes: Vec<Change>,
+}
+
+/// The journals of runs that are over.
+#[derive(Debug, Default)]
+pub struct Left {
+    /// Those that can be read.
+    pub journals: Vec<Found>,
+    /// Those that cannot, and why: what they tell of is not known.
+    pub unreadable: Vec<Unreadable>,
+}
+
+/// A journal that cannot be read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unreadable {
+    /// Where it is.
+    pub path: PathBuf,
+    /// Why it cannot be read.
+    pub why: String,
+}
+
+impl Unreadable {
+    /// What is wrong, and what to do.
+    #[must_use]
+    pub fn advice(&self) -> String {
+        format!(
+            "{} cannot be read ({}), so what it tells of was not put back: look into it, put back what it names, and remove it",
+            self.path.display(),
+            self.why
+        )
+    }
 }
 
 /// One that is there.
@@ -134,32 +169,14 @@ impl Journal {
             .create(directory)
             .during(|| format!("make {}", directory.display()))?;
         let path = directory.join(file_name(&header));
-        let wrong = |action: &str| format!("{action} {}", path.display());
-        let file = OpenOptions::new()
-            .create(true)
-            .append(true)
-            .read(true)
-            .mode(0o600)
-            .open(&path)
-            .during(|| wrong("open"))?;
-        if flock(&file, FlockOperation::NonBlockingLockExclusive).is_err() {
-            return Err(Error::Busy(header.target));
-        }
-        if read(&path).is_some_and(|found| !found.changes.is_empty()) {
-            return Err(Error::Unrestored {
-                target: header.target,
-                journal: path,
-            });
-        }
-        file.set_len(0).during(|| wrong("write"))?;
-        let mut journal = Journal {
+        remove_if_left(&path, &header.target)?;
+        let file = whole_at_once(directory, &path, &header)?;
+        let journal = Journal {
             path,
             file,
             header,
             changes: Vec::new(),
         };
-        let line = line(&journal.header);
-        journal.write(&line)?;
         // The directory's entry, too.
         File::open(directory)
             .and_then(|opened| opened.sync_all())
@@ -215,6 +232,59 @@ impl Journal {
     }
 }
 
+/// Removes the journal of an earlier run that had changed nothing.
+fn remove_if_left(path: &Path, target: &str) -> Result<(), Error> {
+    let Ok(left) = File::open(path) else {
+        return Ok(());
+    };
+    let is_locked = flock(&left, FlockOperation::NonBlockingLockExclusive).is_err();
+    let inode = |metadata: std::io::Result<fs::Metadata>| metadata.ok().map(|it| it.ino());
+    // Or another run has removed it since, and begun its own.
+    if is_locked || inode(left.metadata()) != inode(fs::metadata(path)) {
+        return Err(Error::Busy(target.to_owned()));
+    }
+    match read(path) {
+        Ok(found) if found.changes.is_empty() => {}
+        Ok(_) => {
+            return Err(Error::Unrestored {
+                target: target.to_owned(),
+                journal: path.to_owned(),
+            });
+        }
+        Err(unreadable) => return Err(Error::Unreadable(unreadable)),
+    }
+    fs::remove_file(path).during(|| format!("remove {}", path.display()))
+}
+
+/// A journal that is locked and has its first line from the moment at which it is there: it tells of a private server, which a run
+/// that is killed leaves behind.
+fn whole_at_once(directory: &Path, path: &Path, header: &Header) -> Result<File, Error> {
+    let wrong = || format!("write {}", path.display());
+    let beside = directory.parent().unwrap_or(directory);
+    let begun = tempfile::Builder::new()
+        .prefix(".tune-")
+        .append(true)
+        .tempfile_in(beside)
+        .during(wrong)?;
+    flock(&begun, FlockOperation::NonBlockingLockExclusive)
+        .map_err(std::io::Error::from)
+        .during(wrong)?;
+    let written = begun
+        .as_file()
+        .write_all(line(header).as_bytes())
+        .and_then(|()| begun.as_file().sync_all());
+    written.during(wrong)?;
+    begun.persist_noclobber(path).map_err(|error| {
+        if error.error.kind() == std::io::ErrorKind::AlreadyExists {
+            return Error::Busy(header.target.clone());
+        }
+        Error::System {
+            action: wrong(),
+            source: error.error,
+        }
+    })
+}
+
 fn line(value: &impl Serialize) -> String {
     serde_json::to_string(value).expect("plain structures serialise") + "\n"
 }
@@ -224,7 +294,7 @@ fn file_name(header: &Header) -> String {
     let private = header
         .private
         .as_ref()
-        .map(|private| format!("-{}", private.pid));
+        .map(|private| format!("-{}", private.folder.display()));
     let name = format!("{}{}", header.target, private.unwrap_or_default());
     let hash = name.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3)
@@ -236,16 +306,25 @@ fn file_name(header: &Header) -> String {
     format!("{letters}-{hash:016x}.jsonl")
 }
 
-/// A journal's content; none where there is no whole first line. A line that was cut short was not synced, so what it names was
-/// not changed.
-fn read(path: &Path) -> Option<Found> {
-    let text = fs::read_to_string(path).ok()?;
-    let mut lines = text.lines();
-    let header = serde_json::from_str(lines.next()?).ok()?;
+/// A journal's content. A last line that was cut short was not synced, so what it names was not changed; any other line that cannot
+/// be read is damage, and then what was changed is not known.
+fn read(path: &Path) -> Result<Found, Unreadable> {
+    let wrong = |why: String| Unreadable {
+        path: path.to_owned(),
+        why,
+    };
+    let text = fs::read_to_string(path).map_err(|error| wrong(error.to_string()))?;
+    let whole = text.rfind('\n').map_or("", |end| &text[..end]);
+    let mut lines = whole.lines().enumerate();
+    let Some((_, first)) = lines.next() else {
+        return Err(wrong("it has no first line".to_owned()));
+    };
+    let damaged = |at: usize, error: &serde_json::Error| wrong(format!("line {}: {error}", at + 1));
+    let header = serde_json::from_str(first).map_err(|error| damaged(0, &error))?;
     let changes = lines
-        .map_while(|line| serde_json::from_str(line).ok())
-        .collect();
-    Some(Found {
+        .map(|(at, line)| serde_json::from_str(line).map_err(|error| damaged(at, &error)))
+        .collect::<Result<_, _>>()?;
+    Ok(Found {
         path: path.to_owned(),
         header,
         changes,
@@ -256,127 +335,54 @@ fn read(path: &Path) -> Option<Found> {
 ///
 /// # Errors
 /// The directory cannot be read.
-pub fn found(directory: &Path) -> Result<Vec<Found>, Error> {
+pub fn left(directory: &Path) -> Result<Left, Error> {
     let entries = match fs::read_dir(directory) {
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Left::default()),
         entries => entries.during(|| format!("read {}", directory.display()))?,
     };
-    let mut all = Vec::new();
+    let mut left = Left::default();
     for entry in entries {
         let path = entry
             .during(|| format!("read {}", directory.display()))?
             .path();
-        let is_free = File::open(&path)
-            .is_ok_and(|file| flock(&file, FlockOperation::NonBlockingLockExclusive).is_ok());
-        if is_free && let Some(found) = read(&path) {
-            all.push(found);
+        match over(&path).and_then(|is_over| is_over.then(|| read(&path)).transpose()) {
+            Ok(found) => left.journals.extend(found),
+            Err(unreadable) => left.unreadable.push(unreadable),
         }
     }
-    all.sort_by(|a, b| a.path.cmp(&b.path));
-    Ok(all)
+    left.journals.sort_by(|a, b| a.path.cmp(&b.path));
+    left.unreadable.sort_by(|a, b| a.path.cmp(&b.path));
+    Ok(left)
+}
+
+/// Whether the run of a journal is over: it has neither removed it nor keeps it locked.
+fn over(path: &Path) -> Result<bool, Unreadable> {
+    let wrong = |why: String| Unreadable {
+        path: path.to_owned(),
+        why,
+    };
+    let file = match File::open(path) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(false),
+        file => file.map_err(|error| wrong(error.to_string()))?,
+    };
+    let begin = Instant::now();
+    loop {
+        match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => return Ok(path.exists()),
+            Err(rustix::io::Errno::WOULDBLOCK) => {}
+            Err(error) => return Err(wrong(error.to_string())),
+        }
+        let tuner = read(path).ok().and_then(|found| found.header.tuner);
+        let lives = |(pid, start_ticks)| Process { pid, start_ticks }.lives();
+        if tuner.is_none_or(lives) || !path.exists() {
+            return Ok(false);
+        }
+        if begin.elapsed() > CHILD_LIMIT {
+            return Err(wrong("another process has it locked".to_owned()));
+        }
+        std::thread::sleep(LOOK_EVERY);
+    }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn header(target: &str) -> Header {
-        let (target, password) = without_password(target);
-        Header {
-            target,
-            password,
-            private: None,
-        }
-    }
-
-    fn change(name: &str, before: Option<&str>) -> Change {
-        Change {
-            name: name.to_owned(),
-            before: before.map(str::to_owned),
-            restart: false,
-        }
-    }
-
-    #[test]
-    fn passwords_are_not_written() {
-        for (given, kept, hidden) in [
-            (
-                "postgres://me:secret@host:5432/db?x=1",
-                "postgres://me@host:5432/db?x=1",
-                true,
-            ),
-            (
-                "postgres://me:se@cr:et@host/db",
-                "postgres://me@host/db",
-                true,
-            ),
-            (
-                "postgres://host/db?password=secret&user=me",
-                "postgres://host/db?user=me",
-                true,
-            ),
-            (
-                "mysql://root@127.0.0.1:3306/test",
-                "mysql://root@127.0.0.1:3306/test",
-                false,
-            ),
-            ("postgres", "postgres", false),
-        ] {
-            assert_eq!(without_password(given), (kept.to_owned(), hidden));
-        }
-    }
-
-    #[test]
-    fn what_is_noted_is_found_once_its_run_is_gone() {
-        let directory = tempfile::tempdir().expect("a directory");
-        let target = "postgres://me:secret@host/db";
-        let mut journal = Journal::begin(directory.path(), header(target)).expect("a journal");
-        let changes = [change("a", Some("1")), change("b", None)];
-        changes
-            .iter()
-            .for_each(|one| journal.note(one).expect("noted"));
-        // What it was before the second change is not what it was at first.
-        journal.note(&change("a", Some("2"))).expect("noted");
-        assert_eq!(found(directory.path()).expect("read"), []);
-        let busy = Journal::begin(directory.path(), header(target)).expect_err("locked");
-        assert!(matches!(busy, Error::Busy(_)), "{busy}");
-        drop(journal);
-        let left = found(directory.path()).expect("read");
-        assert_eq!((left.len(), &left[0].changes[..]), (1, &changes[..]));
-        let text = fs::read_to_string(&left[0].path).expect("a file");
-        assert!(!text.contains("secret"), "{text}");
-        let error = Journal::begin(directory.path(), header(target)).expect_err("left");
-        assert!(error.to_string().contains("--restore"), "{error}");
-    }
-
-    #[test]
-    fn a_line_that_was_cut_short_was_not_acted_on() {
-        let directory = tempfile::tempdir().expect("a directory");
-        let mut journal =
-            Journal::begin(directory.path(), header("mysql://h/db")).expect("a journal");
-        journal.note(&change("a", None)).expect("noted");
-        let path = journal.path().to_owned();
-        drop(journal);
-        let whole = fs::read(&path).expect("a file");
-        for length in 0..whole.len() {
-            fs::write(&path, &whole[..length]).expect("written");
-            let left = found(directory.path()).expect("read");
-            assert!(
-                left.iter()
-                    .all(|one| one.changes.is_empty() || length + 1 >= whole.len()),
-                "{length}"
-            );
-        }
-    }
-
-    #[test]
-    fn a_run_that_changed_nothing_leaves_nothing_in_the_way() {
-        let directory = tempfile::tempdir().expect("a directory");
-        for _ in 0..2 {
-            drop(Journal::begin(directory.path(), header("mysql://h/db")).expect("a journal"));
-        }
-        let journal = Journal::begin(directory.path(), header("mysql://h/db")).expect("a journal");
-        journal.end().expect("removed");
-        assert_eq!(fs::read_dir(directory.path()).expect("read").count(), 0);
-    }
-}
+mod tests;

@@ -29,6 +29,6 @@ mod tune;
 pub use error::Error;
 pub use machine::Machine;
 pub use objective::{Objective, Run};
-pub use restore::restore;
+pub use restore::{Restored, restore};
 pub use rig::Load;
 pub use tune::{Settings, Skipped, Tuned, kind_of, list, tune};

@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{self, Sender};
 use std::time::Instant;
 
 use evenkeel_analysis::profile::Profile;
@@ -92,6 +93,17 @@ pub struct Watched {
     pub kind: Kind,
 }
 
+/// What is timed of intervals.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Probing {
+    /// They alone.
+    Intervals,
+    /// Functions are opened until the variance is explained, within a budget.
+    Refined,
+    /// So many call sites below them, whatever that costs: to measure what it costs.
+    Planted(usize),
+}
+
 impl Watched {
     /// The interval.
     ///
@@ -116,13 +128,13 @@ impl Watched {
         }
     }
 
-    /// Profiles while `load` runs. `finely`: functions are opened until the variance is explained; else only intervals are timed.
+    /// Profiles while `load` runs, which begins when all processes that the server has are attached to.
     ///
     /// # Errors
     /// That of `load`, or [`Error::Profile`].
     pub fn during<T>(
         &self,
-        finely: bool,
+        probing: Probing,
         load: impl FnOnce() -> Result<T, Error>,
     ) -> Result<(T, Profile), Error> {
         let selector = self.selector()?;
@@ -133,14 +145,17 @@ impl Watched {
             duration: None,
             keep: true,
             stop_signal: 15,
-            planting: if finely {
-                Planting::Refine
-            } else {
-                Planting::First(0)
+            planting: match probing {
+                Probing::Intervals => Planting::First(0),
+                Probing::Refined => Planting::Refine,
+                Probing::Planted(sites) => Planting::First(sites),
             },
             limits: Limits {
                 probes_max: 200,
-                overhead_max: 0.03,
+                overhead_max: match probing {
+                    Probing::Intervals | Probing::Refined => 0.03,
+                    Probing::Planted(_) => 1.0,
+                },
                 threshold: 0.01,
                 specificity: 2,
                 opened_at_once: 5,
@@ -151,11 +166,15 @@ impl Watched {
             summary: None,
         };
         let done = Arc::new(AtomicBool::new(false));
+        let (attached, is_attached) = mpsc::channel();
         std::thread::scope(|scope| {
             let profiling = {
                 let (done, settings) = (done.clone(), &settings);
-                scope.spawn(move || evenkeel_session::profile(settings, &done, &mut Quiet))
+                let mut observer = Attaching(Some(attached));
+                scope.spawn(move || evenkeel_session::profile(settings, &done, &mut observer))
             };
+            // It fails if the session has ended, which says why.
+            let _ = is_attached.recv();
             let loaded = load();
             done.store(true, Ordering::Relaxed);
             let profiled = profiling
@@ -168,11 +187,18 @@ impl Watched {
     }
 }
 
-/// Nothing is shown: the load's course is.
-struct Quiet;
+/// Says once that the session has attached to what there was. Nothing is shown: the load's course is.
+struct Attaching(Option<Sender<()>>);
 
-impl Observer for Quiet {
-    fn event(&mut self, _: &Event<'_>) {}
+impl Observer for Attaching {
+    fn event(&mut self, event: &Event<'_>) {
+        // The first tick comes after the first look for processes.
+        if let Event::Tick { .. } = event
+            && let Some(attached) = self.0.take()
+        {
+            let _ = attached.send(());
+        }
+    }
 }
 
 /// What a profile says of a run that began then.

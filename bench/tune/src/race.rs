@@ -14,9 +14,12 @@
 //!    in rounds that did not choose it, whose number was fixed before, and one exchange test decides ([`paired`]). Whatever
 //!    was raced, the chance to claim an effect where there is none is at most [`paired::LEVEL`].
 
+mod stages;
+
 use evenkeel_drive::{drawn_order, paired};
 
 use crate::objective::{Objective, Run};
+use stages::{affordable, cost, halvings};
 
 /// Rounds of the confirmation: at least, so that three labels can be exchanged in enough ways, and at most.
 pub const CONFIRMING: [usize; 2] = [5, 20];
@@ -474,32 +477,6 @@ impl<B: Bed> Racing<'_, B> {
             worse,
         }))
     }
-}
-
-/// How often a field is halved until it is one of finalists.
-fn halvings(mut field: usize) -> usize {
-    let mut halvings = 0;
-    while field > FINALISTS {
-        field = field.div_ceil(2);
-        halvings += 1;
-    }
-    halvings
-}
-
-/// Runs of a field of which each stage has one round.
-fn cost(field: usize) -> usize {
-    let stages = std::iter::successors(Some(field), |&field| {
-        (field > FINALISTS).then(|| field.div_ceil(2))
-    });
-    // Behind them the stage of the unions, with the best and at most two.
-    let unions = if field > 1 { FINALISTS + BASELINES } else { 0 };
-    stages.map(|field| field + BASELINES).sum::<usize>() + unions
-}
-
-/// The largest field, of at most `wanted`, of which each stage can have one round in so many runs; one where that is too few, too.
-fn affordable(wanted: usize, runs: usize) -> usize {
-    let fits = |&field: &usize| cost(field) <= runs;
-    (1..=wanted).rev().find(fits).unwrap_or(wanted.min(1))
 }
 
 #[cfg(test)]

@@ -1,62 +1,143 @@
 //! Putting back what a run that was cut short has left.
 
 use std::fs;
-use std::path::Path;
-use std::time::{Duration, Instant};
+use std::path::{Path, PathBuf};
 
 use evenkeel_drive::settings::Settings as Bench;
 use evenkeel_drive::target::Target;
-use rustix::process::{Pid, Signal, kill_process};
+use evenkeel_servers::Search;
 
 use crate::error::Error;
-use crate::journal::{self, Found, Private};
+use crate::journal::{self, Found};
 use crate::server::{put_back, restart_by};
-use crate::tune::kind_of;
+use crate::tune::{is_url, kind_of};
 
-/// How long a private server may take to end.
-const STOP_LIMIT: Duration = Duration::from_secs(60);
-/// How the folders of private servers are called.
-const FOLDERS: &str = "evenkeel-";
+/// What was done.
+#[derive(Debug)]
+pub struct Restored {
+    /// It, a line each.
+    pub lines: Vec<String>,
+    /// Whether nothing is known to be left that should have been put back.
+    pub whole: bool,
+}
 
 /// Puts back what earlier runs left on the target of `bench`, or, with `all`, on every target that can be reached without a
-/// password. Returns what was done, a line each.
+/// password; and, unless the target is a server that is not ours, stops the private servers whose owners were killed.
 ///
 /// # Errors
 /// A server does not answer or refuses; its journal stays.
-pub fn restore(
-    bench: &Bench,
-    all: bool,
-    restart_command: Option<&str>,
-) -> Result<Vec<String>, Error> {
+pub fn restore(bench: &Bench, all: bool, restart_command: Option<&str>) -> Result<Restored, Error> {
     let named = journal::without_password(&bench.target.to_string()).0;
-    let mut lines = Vec::new();
-    for found in journal::found(&journal::directory()?)? {
+    let directory = journal::directory()?;
+    let left = journal::left(&directory)?;
+    let private = |found: &Found| Some(found.header.private.as_ref()?.folder.clone());
+    let mut restored = Restored {
+        lines: Vec::new(),
+        whole: true,
+    };
+    if all || !is_url(&bench.target) {
+        let folders: Vec<PathBuf> = left.journals.iter().filter_map(private).collect();
+        restored.whole = stop_everywhere(&folders, &mut restored.lines);
+    }
+    for unreadable in &left.unreadable {
+        restored.lines.push(unreadable.advice());
+        restored.whole = false;
+    }
+    for found in left.journals {
         if !all && found.header.target != named {
             continue;
         }
-        lines.push(match &found.header.private {
-            Some(private) => stopped(private)?,
+        match &found.header.private {
+            // Its folder goes on telling of it.
+            Some(private) if private.folder.exists() => {
+                let folder = private.folder.display();
+                let line = format!("{folder}, the folder of a private server, is still there");
+                restored.lines.push(line);
+                restored.whole = false;
+                continue;
+            }
+            Some(_) => {}
             None if found.changes.is_empty() => {
-                format!("{}: nothing had been changed", found.header.target)
+                let line = format!("{}: nothing had been changed", found.header.target);
+                restored.lines.push(line);
             }
             None if all && found.header.password => {
-                lines.push(format!(
+                restored.lines.push(format!(
                     "{}: needs its password; give --restore --target URL with it",
                     found.header.target
                 ));
                 continue;
             }
-            None => reset(bench, all, &found, restart_command)?,
-        });
+            None => restored
+                .lines
+                .push(reset(bench, all, &found, restart_command)?),
+        }
         fs::remove_file(&found.path).map_err(|source| Error::System {
             action: format!("remove {}", found.path.display()),
             source,
         })?;
     }
-    if lines.is_empty() {
-        lines.push("nothing was left changed".to_owned());
+    if restored.lines.is_empty() {
+        restored.lines.push("nothing was left changed".to_owned());
     }
-    Ok(lines)
+    Ok(restored)
+}
+
+/// Stops private servers whose owners were killed: in the temporary directory, where servers run, and in these folders. Says whether
+/// none is left.
+fn stop_everywhere(folders: &[PathBuf], lines: &mut Vec<String>) -> bool {
+    let mut search = Search::default();
+    search.running(Path::new("/"));
+    for folder in folders {
+        search.folder(folder);
+    }
+    let is_read = search_temporary(&mut search, lines);
+    stop(search, lines) && is_read
+}
+
+/// Stops private servers that runs that were killed have left in the temporary directory. Says what was done.
+pub fn stop_left() -> Vec<String> {
+    let (mut search, mut lines) = (Search::default(), Vec::new());
+    if search_temporary(&mut search, &mut lines) {
+        stop(search, &mut lines);
+    }
+    lines
+}
+
+fn search_temporary(search: &mut Search, lines: &mut Vec<String>) -> bool {
+    let searched = search.directory(&std::env::temp_dir());
+    if let Err(error) = &searched {
+        lines.push(format!(
+            "whether a run that was killed has left a private server is not known: {error}"
+        ));
+    }
+    searched.is_ok()
+}
+
+fn stop(search: Search, lines: &mut Vec<String>) -> bool {
+    let mut whole = search.unknown.is_empty();
+    for folder in &search.unknown {
+        lines.push(format!(
+            "{} is used by a process that cannot be seen from here, and was left alone",
+            folder.display()
+        ));
+    }
+    for abandoned in search.abandoned {
+        let folder = abandoned.folder().display().to_string();
+        lines.push(match abandoned.remove() {
+            Ok(true) => {
+                format!("stopped the private server that an earlier run left, and removed {folder}")
+            }
+            Ok(false) => {
+                format!("removed {folder}, the folder of a private server that an earlier run left")
+            }
+            Err(error) => {
+                whole = false;
+                error.to_string()
+            }
+        });
+    }
+    whole
 }
 
 /// Puts the settings of a server back.
@@ -92,75 +173,4 @@ fn reset(
         }
     }
     Ok(line)
-}
-
-/// Stops a private server that its run has left, and removes its folder.
-fn stopped(private: &Private) -> Result<String, Error> {
-    let lives = || start_ticks(private.pid).is_some_and(|ticks| ticks == private.start_ticks);
-    let pid = i32::try_from(private.pid).ok().and_then(Pid::from_raw);
-    // A restart gave it another process: that one says so in its folder.
-    let again = successor(&private.folder).and_then(Pid::from_raw);
-    let targets = [pid.filter(|_| lives()), again];
-    let begin = Instant::now();
-    for pid in targets.into_iter().flatten() {
-        let ended = || {
-            fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_nonzero()))
-                .map_or(true, |stat| is_zombie(&stat))
-        };
-        // Both servers take it for a request to end in order.
-        let _ = kill_process(pid, Signal::TERM);
-        let _ = kill_process(pid, Signal::INT);
-        while !ended() {
-            if begin.elapsed() > STOP_LIMIT {
-                return Err(Error::Setting(format!(
-                    "the private server (process {}) does not end; end it yourself, and remove {}",
-                    pid.as_raw_nonzero(),
-                    private.folder.display()
-                )));
-            }
-            std::thread::sleep(Duration::from_millis(20));
-        }
-    }
-    let is_ours = private
-        .folder
-        .file_name()
-        .is_some_and(|name| name.to_string_lossy().starts_with(FOLDERS));
-    if is_ours && private.folder.is_dir() {
-        fs::remove_dir_all(&private.folder).map_err(|source| Error::System {
-            action: format!("remove {}", private.folder.display()),
-            source,
-        })?;
-    }
-    Ok(format!(
-        "stopped the private server that an earlier run left, and removed {}",
-        private.folder.display()
-    ))
-}
-
-/// The process of a server in this folder of ours, if its program's arguments name the folder.
-fn successor(folder: &Path) -> Option<i32> {
-    let text = ["data/postmaster.pid", "pid"]
-        .iter()
-        .find_map(|name| fs::read_to_string(folder.join(name)).ok())?;
-    let pid: i32 = text.lines().next()?.trim().parse().ok()?;
-    let arguments = fs::read(format!("/proc/{pid}/cmdline")).ok()?;
-    let arguments = String::from_utf8_lossy(&arguments).into_owned();
-    arguments
-        .contains(&*folder.to_string_lossy())
-        .then_some(pid)
-}
-
-fn is_zombie(stat: &str) -> bool {
-    let rest = stat.rsplit_once(')').map_or("", |(_, rest)| rest);
-    rest.split_whitespace()
-        .next()
-        .is_none_or(|state| state == "Z" || state == "X")
-}
-
-/// When a process began, in the kernel's ticks: field 22 of `/proc/PID/stat`, see proc(5).
-#[must_use]
-pub fn start_ticks(pid: u32) -> Option<u64> {
-    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    let rest = stat.rsplit_once(')')?.1;
-    rest.split_whitespace().nth(19)?.parse().ok()
 }

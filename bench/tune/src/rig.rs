@@ -16,7 +16,7 @@ use crate::command;
 use crate::error::{During, Error};
 use crate::knobs::{Kind, Needs};
 use crate::objective::Run;
-use crate::profiled::{Watched, pid_of, run_of};
+use crate::profiled::{Probing, Watched, pid_of, run_of};
 use crate::race::{Arm, Bed, Outcome, Setting};
 use crate::server::{Failure, Server};
 
@@ -127,15 +127,18 @@ impl<'a> Rig<'a> {
                 }
                 Ok(())
             }
-            Load::Command { prepare, .. } => {
+            Load::Command { prepare, run } => {
                 let variables = self.target()?.environment();
-                match prepare {
-                    Some(prepare) => {
-                        self.progress.step("preparing");
-                        command::run(prepare, &variables, self.interrupted).map(drop)
-                    }
-                    None => Ok(()),
+                if let Some(prepare) = prepare {
+                    self.progress.step("preparing");
+                    command::run(prepare, &variables, self.interrupted)?;
                 }
+                // Nothing else says how long it takes, and what comes first is slower than the rest.
+                self.progress.step("warming up");
+                let begun = Instant::now();
+                command::run(run, &variables, self.interrupted)?;
+                self.run_cost = begun.elapsed() + CHANGE_COST;
+                Ok(())
             }
         }
     }
@@ -268,9 +271,10 @@ impl<'a> Rig<'a> {
         if let Load::Command { run, .. } = self.load {
             let variables = self.target()?.environment();
             let (watched, interrupted) = (self.watched()?, self.interrupted);
-            let begun = Instant::now();
-            let (whole, profile) =
-                watched.during(false, || command::run(run, &variables, interrupted))?;
+            let ((begun, whole), profile) = watched.during(Probing::Intervals, || {
+                let begun = Instant::now();
+                Ok((begun, command::run(run, &variables, interrupted)?))
+            })?;
             return Ok(whole.then(|| run_of(&profile, begun)));
         }
         self.workload_run(self.settings, round)
@@ -343,13 +347,15 @@ impl<'a> Rig<'a> {
             Load::Command { run, .. } => {
                 let variables = self.target()?.environment();
                 let interrupted = self.interrupted;
-                watched.during(true, || command::run(run, &variables, interrupted))?
+                watched.during(Probing::Refined, || {
+                    command::run(run, &variables, interrupted)
+                })?
             }
             Load::Workload => {
                 let mut settings = self.settings.clone();
                 settings.length = settings.length.max(length);
                 let run = || self.workload_run(&settings, 0);
-                let (run, profile) = watched.during(true, run)?;
+                let (run, profile) = watched.during(Probing::Refined, run)?;
                 (run.is_some(), profile)
             }
         };

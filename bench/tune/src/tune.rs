@@ -7,6 +7,7 @@ use evenkeel_drive::progress::Progress;
 use evenkeel_drive::settings::Settings as Bench;
 use evenkeel_drive::target::Target;
 use evenkeel_drive::target::address::Address;
+use evenkeel_servers::Process;
 
 use crate::error::Error;
 use crate::journal::{self, Header, Journal, Private};
@@ -15,6 +16,7 @@ use crate::machine::Machine;
 use crate::objective::Objective;
 use crate::profiled::{Blamed, ordered};
 use crate::race::{Candidate, Race, Setting, race, runs_needed};
+use crate::restore::stop_left;
 use crate::rig::{Changed, Load, Rig};
 use crate::server::{Failure, Server};
 
@@ -103,7 +105,8 @@ pub fn kind_of(target: &Address) -> Result<Kind, Error> {
     }
 }
 
-fn is_url(target: &Address) -> bool {
+/// Whether the target is a server that is not ours.
+pub fn is_url(target: &Address) -> bool {
     matches!(target, Address::PostgresAt(_) | Address::MariaDbAt(_))
 }
 
@@ -120,6 +123,7 @@ pub fn tune(
     let chosen = kind.knobs().chosen(&settings.knobs)?;
     check(settings, kind)?;
     progress.step("starting");
+    let notes = stop_left();
     let target = match kind {
         Kind::Store => None,
         _ => Some(settings.bench.open_target()?),
@@ -148,6 +152,7 @@ pub fn tune(
         progress,
         interrupted,
     );
+    rig.notes = notes;
     let tuned = on_rig(settings, kind, &chosen, name, &mut rig);
     // Whatever happened.
     let restored = match &tuned {
@@ -194,18 +199,15 @@ fn surveyed(
     target: &mut Target,
 ) -> Result<Server, Error> {
     let names: Vec<&str> = chosen.iter().map(|knob| knob.name.as_str()).collect();
-    let private = target.server().map(|server| {
-        let pid = server.pid().unwrap_or(0);
-        Private {
-            pid,
-            start_ticks: crate::restore::start_ticks(pid).unwrap_or(0),
-            folder: server.folder().to_owned(),
-        }
+    let private = target.server().map(|server| Private {
+        folder: server.folder().to_owned(),
     });
     let (name, password) = journal::without_password(&settings.bench.target.to_string());
+    let tuner = Process::this();
     let header = Header {
         target: name,
         password,
+        tuner: Some((tuner.pid, tuner.start_ticks)),
         private,
     };
     let is_private = header.private.is_some();
@@ -252,8 +254,12 @@ fn on_rig(
     }
     let runs = crate::race::Bed::runs_left(rig);
     if runs < runs_needed() {
+        let shorter = match settings.load {
+            Load::Workload => "a shorter --for",
+            Load::Command { .. } => "a --command that ends earlier",
+        };
         return Err(Error::Setting(format!(
-            "the budget has time for about {runs} runs, and nothing can be confirmed with fewer than {}: give a longer --budget, or a shorter --for",
+            "the budget has time for about {runs} runs, and nothing can be confirmed with fewer than {}: give a longer --budget, or {shorter}",
             runs_needed()
         )));
     }

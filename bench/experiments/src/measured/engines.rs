@@ -2,10 +2,10 @@
 
 use serde_json::Value;
 
-use super::comparison;
+use super::{comparison, unsuccessful};
 use crate::Error;
 use crate::experiment::{Context, Experiment, Finding};
-use crate::verdict::{Claim, Verdict};
+use crate::verdict::Claim;
 
 const COMMAND: &str = "evenkeel bench compare --with '--target postgres' --with '--target mariadb' --with '--target sqlite' --with '--target embedded' tpcc --clients 16 --round-trip 500us --no-check";
 /// Orders of magnitude.
@@ -16,18 +16,16 @@ pub const EXPERIMENT: Experiment = Experiment {
     id: "figure-1.1",
     item: "Figure 1.1, mean, standard deviation and 99th percentile of three engines",
     says: "Orders of magnitude lie between the mean and high percentiles of MySQL, Postgres and VoltDB.",
-    method: "Standard deviation and p99 over the mean, TPC-C, one warehouse, 16 clients in a closed loop with round trips of 500 us; the interval is the least and the greatest round. PostgreSQL, MariaDB, SQLite and the embedded store; VoltDB is not had here.",
+    method: "Standard deviation and p99 over the mean, TPC-C, one warehouse, 16 clients in a closed loop with round trips of 500 us; the interval is the least and the greatest round. PostgreSQL, MariaDB, SQLite and the embedded store, each isolated as it is by default: read committed, repeatable read, and twice serializable; VoltDB is not had here.",
     command: COMMAND,
+    takes: |effort| super::takes(effort, &[COMMAND]),
     run,
 };
 
 fn run(context: &Context) -> Result<Finding, Error> {
-    let json = match comparison(context, COMMAND)? {
-        Ok(json) => json,
-        Err(why) => {
-            let why = format!("`{COMMAND}` did not succeed: {why}.");
-            return Ok(Finding::without(Verdict::CannotTell, &why));
-        }
+    let (command, json) = match comparison(context, COMMAND)? {
+        Ok(compared) => compared,
+        Err(why) => return Ok(Finding::failed(&unsuccessful(COMMAND, &why))),
     };
     let engines = json["configurations"].as_array().into_iter().flatten();
     let claims = engines
@@ -46,6 +44,7 @@ fn run(context: &Context) -> Result<Finding, Error> {
         });
     Ok(Finding {
         claims: claims.collect(),
+        commands: vec![command],
         why: "The paper's figure has bars without numbers; `orders of magnitude` is taken as ten."
             .to_owned(),
         ..Finding::default()

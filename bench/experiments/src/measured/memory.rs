@@ -17,6 +17,7 @@ pub const EXPERIMENT: Experiment = Experiment {
     says: "LLU: 1.1, 1.6 and 1.4 times less mean, variance and p99. A larger pool (66 and 100 % of the data beside 33 %) and deferred flushes lower all three.",
     method: "The same settings of the embedded store: LLU under YCSB-B with a pool of a third of the data, pool and flush policy under TPC-C, closed loops. Flush policies other than eager-flush may lose the last commits.",
     command: LLU,
+    takes: |effort| super::takes(effort, &[LLU, POOL, FLUSH]),
     run,
 };
 

@@ -14,13 +14,21 @@ use std::time::Duration;
 use serde_json::Value;
 
 use crate::Error;
-use crate::command::{Answer, printed, words};
-use crate::experiment::{Context, Finding};
+use crate::command::{line, printed, words};
+use crate::experiment::{Context, Effort, Finding};
 use crate::verdict::{Claim, Verdict};
 
-/// What a round takes beside the load itself, and what a configuration takes to be set up.
-const BESIDE_A_ROUND_S: f64 = 1.5;
-const SETTING_UP_S: f64 = 6.0;
+/// What a run takes beside what is measured of it: its warm-up (the least there is, or a fifth), and its beginning and end.
+const WARM_UP_S: f64 = 1.0;
+const WARM_UP_PART: f64 = 0.2;
+const BESIDE_A_RUN_S: f64 = 0.2;
+/// What a configuration takes to be set up and to be checked, and what each warehouse or server adds.
+const SETTING_UP_S: f64 = 1.5;
+const WAREHOUSE_S: f64 = 1.0;
+const SERVER_S: f64 = 6.0;
+/// Least time in which a saturation is measured, and its part of a run.
+const SATURATION_S: f64 = 3.0;
+const SATURATION_PART: f64 = 1.0 / 3.0;
 
 /// A quantity of two configurations.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -93,27 +101,90 @@ pub(crate) fn compared(
             ..*context
         };
         match comparison(&context, command)? {
-            Ok(json) => {
+            Ok((command, json)) => {
+                finding.commands.push(command);
                 let (claims, lacking) = claims(&json, said);
                 finding.claims.extend(claims);
                 remarks.extend(lacking);
                 remarks.push(itself(&json));
             }
-            Err(why) => remarks.push(format!("`{command}` did not succeed: {why}.")),
+            Err(why) => remarks.push(unsuccessful(command, &why)),
         }
     }
     if finding.claims.is_empty() {
         finding.verdict_without = Some(Verdict::CannotTell);
+        finding.failed = true;
     }
     finding.why = remarks.join(" ");
     Ok(finding)
 }
 
+/// Why a comparison gave nothing.
+pub(crate) fn unsuccessful(command: &str, why: &str) -> String {
+    format!("`{command}` gave no result: {}.", why.trim_end_matches('.'))
+}
+
+/// Rounds of a comparison, and for how long each configuration is measured in one, s. With five rounds up to four configurations can be
+/// told apart from the baseline measured twice.
+fn rounds(effort: Effort) -> (u32, f64) {
+    effort.pick((5, 2.5), (12, 30.0))
+}
+
+/// How long comparisons by these commands take.
+pub(crate) fn takes(effort: Effort, commands: &[&str]) -> Duration {
+    commands
+        .iter()
+        .map(|command| taken(effort, &words(command)))
+        .sum()
+}
+
+fn taken(effort: Effort, words: &[String]) -> Duration {
+    let (rounds, length_s) = rounds(effort);
+    let behind = |name: &str| {
+        words
+            .windows(2)
+            .find(|pair| pair[0] == name)
+            .map(|pair| &pair[1])
+    };
+    let own: Vec<&String> = words
+        .windows(2)
+        .filter(|pair| pair[0] == "--with")
+        .map(|pair| &pair[1])
+        .collect();
+    let common_server = behind("--target").is_some();
+    let servers = own
+        .iter()
+        .filter(|own| common_server || own.contains("--target"))
+        .count() as f64;
+    let (configurations, warehouses) = (
+        own.len() as f64,
+        behind("--scale").map_or(1.0, |scale| scale.parse().unwrap_or(1.0)),
+    );
+    let run_s = |length_s: f64| length_s + WARM_UP_S.max(WARM_UP_PART * length_s) + BESIDE_A_RUN_S;
+    let set_up_s = SETTING_UP_S + WAREHOUSE_S * warehouses;
+    // The baseline is there twice; the saturation is measured on a store of its own.
+    let saturation_s = if behind("--load").is_some() {
+        set_up_s + run_s(SATURATION_S.max(SATURATION_PART * length_s))
+    } else {
+        0.0
+    };
+    let round_s = (configurations + 1.0) * run_s(length_s) + saturation_s;
+    let all_s = f64::from(rounds) * round_s
+        + (configurations + 1.0) * set_up_s
+        + (servers + 1.0) * SERVER_S * f64::from(u8::from(servers > 0.0));
+    Duration::from_secs_f64(all_s)
+}
+
 /// A comparison with as many and as long rounds as the effort allows.
-fn comparison(context: &Context<'_>, command: &str) -> Result<Answer, Error> {
-    let (rounds, length_s) = (context.pick(4, 10), context.pick(4.0, 30.0));
+///
+/// Returns the command as it was run with what it printed, or why it printed nothing.
+pub(crate) fn comparison(
+    context: &Context<'_>,
+    command: &str,
+) -> Result<Result<(String, Value), String>, Error> {
+    let (rounds, length_s) = rounds(context.effort);
     let mut words = words(command);
-    let configurations = words.iter().filter(|word| *word == "--with").count() as f64;
+    let expected = taken(context.effort, &words);
     // Behind `evenkeel bench compare`, and behind the workload.
     let place = 3;
     let of_comparison = [
@@ -123,9 +194,8 @@ fn comparison(context: &Context<'_>, command: &str) -> Result<Answer, Error> {
     ];
     words.splice(place..place, of_comparison);
     words.extend(["--for".to_owned(), format!("{length_s}s")]);
-    let a_round_s = (configurations + 1.0) * (1.2 * length_s + BESIDE_A_ROUND_S);
-    let expected_s = f64::from(rounds) * a_round_s + SETTING_UP_S * (configurations + 1.0);
-    printed(context, &words, Duration::from_secs_f64(expected_s))
+    let answer = printed(context, &words, expected)?;
+    Ok(answer.map(|json| (line(&words), json)))
 }
 
 /// The claims, and what is missing for others.
@@ -160,7 +230,7 @@ fn claims(json: &Value, said: &[Said]) -> (Vec<Claim>, Vec<String>) {
 
 /// The baseline over a configuration, with its interval, which reaches 1 if the two are not told apart from the baseline measured
 /// twice.
-fn ratio(configuration: &Value, of: Of) -> Option<(f64, [f64; 2])> {
+pub(crate) fn ratio(configuration: &Value, of: Of) -> Option<(f64, [f64; 2])> {
     let (name, power) = of.named();
     let ratio = &configuration["ratio"][name];
     let over = |end: &str| ratio[end].as_f64().map(|ratio| ratio.powi(-power));
@@ -173,7 +243,7 @@ fn ratio(configuration: &Value, of: Of) -> Option<(f64, [f64; 2])> {
 }
 
 /// What the baseline is beside itself: the noise.
-fn itself(json: &Value) -> String {
+pub(crate) fn itself(json: &Value) -> String {
     let again = &json["configurations"][1];
     let number = |of: Of| match ratio(again, of) {
         Some((found, _)) => format!("{} {found:.2}", of.words()),

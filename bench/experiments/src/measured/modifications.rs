@@ -1,5 +1,7 @@
 //! All modifications side by side: table 3.3, out of the figures of its rows.
 
+use std::time::Duration;
+
 use crate::Error;
 use crate::experiment::{Context, Experiment, Finding};
 use crate::verdict::{Claim, Verdict};
@@ -20,6 +22,7 @@ pub const EXPERIMENT: Experiment = Experiment {
     says: "Variance, p99, mean: VATS 5.6, 2.0, 6.3 times less; spin lock for the LRU list 1.6, 1.4, 1.1; flush parameters 1.4, 1.2, 1.2; parallel logging 1.8, 1.3, 2.4; worker threads 2.6, 1.4, 5.7.",
     method: "Figures 3.1 and 3.3 to 3.5, whose results of the same run, or of one gone on with, are put together.",
     command: "evenkeel experiments figure-3.1 figure-3.3 figure-3.4 figure-3.5 table-3.3",
+    takes: |_| Duration::ZERO,
     run,
 };
 

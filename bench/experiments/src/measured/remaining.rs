@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
+use super::unsuccessful;
 use crate::Error;
-use crate::command::{printed, words};
-use crate::experiment::{Context, Experiment, Finding};
+use crate::command::{line, printed, words};
+use crate::experiment::{Context, Effort, Experiment, Finding};
 use crate::verdict::{Claim, Verdict};
 
 const COMMAND: &str =
@@ -21,20 +22,26 @@ pub const EXPERIMENT: Experiment = Experiment {
     says: "Near zero for every type of TPC-C's transactions.",
     method: "Pearson's correlation at each lock that was waited for, by type, on the embedded store under FIFO with round trips of 500 us; its size, beside what is called weak (0.3).",
     command: COMMAND,
+    takes: |effort| taken(length_s(effort)),
     run,
 };
 
+fn length_s(effort: Effort) -> u64 {
+    effort.pick(10, 60)
+}
+
+/// With its warm-up, and what sets it up.
+fn taken(length_s: u64) -> Duration {
+    Duration::from_secs(length_s * 6 / 5 + 4)
+}
+
 fn run(context: &Context) -> Result<Finding, Error> {
-    let length_s: u64 = context.pick(10, 60);
+    let length_s = length_s(context.effort);
     let mut words = words(COMMAND);
     words.extend(["--for".to_owned(), format!("{length_s}s")]);
-    let expected = Duration::from_secs(length_s * 6 / 5 + 5);
-    let json = match printed(context, &words, expected)? {
+    let json = match printed(context, &words, taken(length_s))? {
         Ok(json) => json,
-        Err(why) => {
-            let why = format!("`{COMMAND}` did not succeed: {why}.");
-            return Ok(Finding::without(Verdict::CannotTell, &why));
-        }
+        Err(why) => return Ok(Finding::failed(&unsuccessful(COMMAND, &why))),
     };
     let types = json["grants"].as_object().into_iter().flatten();
     let claims: Vec<Claim> = types
@@ -54,6 +61,7 @@ fn run(context: &Context) -> Result<Finding, Error> {
     }
     Ok(Finding {
         claims,
+        commands: vec![line(&words)],
         ..Finding::default()
     })
 }

@@ -1,16 +1,21 @@
-//! Experiments that profile a server under load, by `evenkeel profile`: the papers' sources of variance.
+//! Experiments that profile a server under load: the papers' sources of variance. It is attached to when its load is measured, so that
+//! neither the loading of data nor the warm-up is in the profile (`evenkeel bench --profile`).
 
+pub mod apache;
+pub mod naive;
+pub mod overhead;
 pub mod servers;
 pub mod trees;
 
 use std::time::Duration;
 
-use evenkeel_analysis::profile::{FactorKind, Node, Profile};
+use evenkeel_analysis::profile::{Node, Profile};
+use serde_json::Value;
 
 use crate::Error;
-use crate::command::{words, written};
-use crate::experiment::Context;
-use crate::verdict::Claim;
+use crate::command::{line, words, written};
+use crate::experiment::{Context, Effort, Finding};
+use crate::verdict::{Claim, Verdict};
 
 /// A function of the paper's table, and what it is called here.
 #[derive(Clone, Copy, Debug)]
@@ -23,76 +28,118 @@ pub(crate) struct Source {
     pub(crate) here: &'static [&'static str],
 }
 
-/// The profile that a command writes to `@`, or why there is none.
+/// How long a profile is made, s: half of it is the search, half is what is reported (a round of known length).
+fn length_s(effort: Effort) -> u64 {
+    effort.pick(30, 180)
+}
+
+/// The same with what sets up the server, loads its data and attaches to it.
+fn taken(effort: Effort) -> Duration {
+    let length_s = length_s(effort);
+    Duration::from_secs(length_s * 6 / 5 + 20)
+}
+
+/// The profile that a command writes to `@`, with the command as it was run, or why there is none.
 pub(crate) fn profiled(
     context: &Context<'_>,
     command: &str,
-) -> Result<Result<Profile, String>, Error> {
-    let length_s: u64 = context.pick(40, 180);
+) -> Result<Result<(String, Profile), String>, Error> {
     let mut words = words(command);
-    words.extend(["--for".to_owned(), format!("{length_s}s")]);
-    let expected = Duration::from_secs(length_s * 6 / 5 + 20);
-    let answer = written(context, &words, expected)?;
-    Ok(answer.and_then(|json| {
-        let profile: Profile = serde_json::from_value(json).map_err(|error| error.to_string())?;
-        if profile.intervals == 0 {
-            return Err("no interval was recorded".to_owned());
-        }
-        Ok(profile)
-    }))
+    words.extend(["--for".to_owned(), format!("{}s", length_s(context.effort))]);
+    let answer = written(context, &words, taken(context.effort))?;
+    let command = line(&words).replace('@', "profile.json");
+    Ok(answer.and_then(|json| Ok((command, parsed(json)?))))
 }
 
-/// The claim on a function: its share of the variance.
-pub(crate) fn claim(profile: &Profile, source: &Source) -> Claim {
-    let shares = source.here.iter().map(|name| (*name, share(profile, name)));
-    let (name, (found, se)) = shares
-        .max_by(|(_, (one, _)), (_, (other, _))| one.total_cmp(other))
-        .unwrap_or(("nothing", (0.0, 0.0)));
+/// The profile that a file holds, if there is something in it.
+fn parsed(json: Value) -> Result<Profile, String> {
+    let profile: Profile = serde_json::from_value(json).map_err(|error| error.to_string())?;
+    if profile.intervals == 0 {
+        return Err("no interval was recorded".to_owned());
+    }
+    Ok(profile)
+}
+
+/// What a profile says of the paper's functions, with what must be known of it.
+pub(crate) fn found(profile: &Profile, sources: &[Source]) -> Finding {
+    let mut lacking = Vec::new();
+    let mut claims = Vec::new();
+    for source in sources {
+        match claim(profile, source) {
+            Some(claim) => claims.push(claim),
+            None => lacking.push(source.paper),
+        }
+    }
+    let is_whole = lacking.is_empty();
+    let lacking = if is_whole {
+        String::new()
+    } else {
+        let functions = lacking.join(", ");
+        format!(
+            " Not in its tree, as they were not called, explain too little to be opened, or have no name in this build: {functions}."
+        )
+    };
+    Finding {
+        verdict_without: match (claims.is_empty(), is_whole) {
+            (true, _) => Some(Verdict::CannotTell),
+            // What was found may agree; what was not does not.
+            (false, false) => claims
+                .iter()
+                .map(|claim| claim.verdict)
+                .chain([Verdict::Direction])
+                .max(),
+            (false, true) => None,
+        },
+        claims,
+        why: findings(profile) + &lacking,
+        numbers: trees::numbers(profile),
+        ..Finding::default()
+    }
+}
+
+/// The claim on a function: its share of the variance, `Cov(x, L) / Var(L)`, which unlike the paper's `Var(x) / Var(L)` adds up over a tree.
+/// None where it is not in the tree.
+fn claim(profile: &Profile, source: &Source) -> Option<Claim> {
+    let shares = source
+        .here
+        .iter()
+        .filter_map(|name| Some((*name, share(profile, name)?)));
+    let (name, (found, se)) =
+        shares.max_by(|(_, (one, _)), (_, (other, _))| one.total_cmp(other))?;
     let what = if name == source.paper {
         name.to_owned()
     } else {
         format!("{} (here {name})", source.paper)
     };
-    Claim::share(
-        what,
-        source.share,
-        found,
-        [found - 2.0 * se, found + 2.0 * se],
-    )
+    let interval = [found - 2.0 * se, found + 2.0 * se];
+    Some(Claim::share(what, source.share, found, interval))
 }
 
-/// Share of the variance of the time in calls of a function, and its standard error: that of the factor, or of the outermost nodes where it
-/// is none.
-fn share(profile: &Profile, function: &str) -> (f64, f64) {
-    let of_factors = profile.factors.iter().filter(|factor| {
-        factor.kind == FactorKind::Variance && factor.functions == [function.to_owned()]
-    });
-    let (sum, squares, count) = of_factors.fold((0.0, 0.0, 0), |(sum, squares, count), factor| {
-        (
-            sum + factor.contribution,
-            squares + factor.se * factor.se,
-            count + 1,
-        )
-    });
-    if count > 0 {
-        return (sum, f64::sqrt(squares));
-    }
-    let (mut sum, mut squares) = (0.0, 0.0);
+/// Share of the variance of the time in calls of a function, over its outermost nodes, and its standard error. Errors add up, as if all
+/// nodes erred together.
+fn share(profile: &Profile, function: &str) -> Option<(f64, f64)> {
+    let mut found: Option<(f64, f64)> = None;
     outermost(&profile.tree, function, &mut |node| {
-        sum += node.share;
-        squares += node.se * node.se;
+        let (share, se) = found.unwrap_or_default();
+        found = Some((share + node.share, se + node.se));
     });
-    (sum, f64::sqrt(squares))
+    found
 }
 
 fn outermost(node: &Node, function: &str, visit: &mut impl FnMut(&Node)) {
-    if node.name == function {
+    if is_named(node, function) {
         visit(node);
     } else {
         node.children
             .iter()
             .for_each(|child| outermost(child, function, visit));
     }
+}
+
+/// Names of functions without symbols are inferred, and begin with `~`; those of C++ have parameters.
+fn is_named(node: &Node, function: &str) -> bool {
+    let name = node.name.trim_start_matches('~');
+    name.split_once('(').map_or(name, |(name, _)| name) == function
 }
 
 /// What the profile says first, for a reader of the shares.
@@ -125,7 +172,6 @@ pub(crate) fn findings(profile: &Profile) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::verdict::Verdict;
 
     fn node(name: &str, share: f64, children: Vec<Node>) -> Node {
         Node {
@@ -141,22 +187,36 @@ mod tests {
     fn a_function_is_counted_once_on_each_path() {
         let inner = node("wait", 0.2, Vec::new());
         let tree = vec![
-            node("wait", 0.3, vec![inner.clone()]),
+            node("~wait(THD*)", 0.3, vec![inner.clone()]),
             node("commit", 0.4, vec![inner]),
         ];
         let profile = Profile {
             tree: node("statement", 1.0, tree),
             ..Profile::default()
         };
-        assert_eq!(share(&profile, "wait").0, 0.5);
-        assert_eq!(share(&profile, "flush"), (0.0, 0.0));
+        assert_eq!(share(&profile, "wait"), Some((0.5, 0.02)));
+        assert_eq!(share(&profile, "flush"), None);
         let source = Source {
             paper: "os_event_wait",
             share: 0.592,
             here: &["flush", "wait"],
         };
-        let claim = claim(&profile, &source);
+        let absent = Source {
+            paper: "fil_flush",
+            here: &["flush"],
+            ..source
+        };
+        let finding = found(&profile, &[source, absent]);
+        let [claim] = &finding.claims[..] else {
+            panic!("{finding:?}")
+        };
         assert_eq!(claim.what, "os_event_wait (here wait)");
         assert_eq!(claim.verdict, Verdict::Agrees);
+        assert_eq!(finding.verdict(), Verdict::Direction);
+        assert!(
+            finding.why.ends_with("this build: fil_flush."),
+            "{}",
+            finding.why
+        );
     }
 }

@@ -15,6 +15,7 @@ pub const EXPERIMENT: Experiment = Experiment {
     says: "Theta 0.8, 300 clients of FIFO, the others at its throughput: with 20 % exclusive bLDSF is 20 times better than FIFO and 9 times better than VATS, with all exclusive 70 and 25 times.",
     method: "The same in the simulator, random order.",
     command: "evenkeel simulate --theta 0.8 --sweep exclusive=0.2..1:0.2 --schedule fifo,vats,bldsf --at-throughput-of fifo --seeds 5",
+    takes: |effort| effort.seconds(10, 300),
     run,
 };
 

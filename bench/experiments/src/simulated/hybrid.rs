@@ -14,6 +14,7 @@ pub const SIMULATOR: Experiment = Experiment {
     says: "Not much on the mean; the 95th percentile improves by up to 20 % (a factor of 1.25).",
     method: "The mix of section 4.7.4 in epochs with known remaining times, 25 to 150 concurrent transactions; the dissertation gives no numbers for the two classes, so these are ours.",
     command: "evenkeel simulate --preset htap --sweep clients=25..150:25 --schedule fifo,hldsf --seeds 5",
+    takes: |effort| effort.seconds(10, 300),
     run: simulator,
 };
 

@@ -17,7 +17,7 @@ use evenkeel_simulate::estimate::Ratio;
 use evenkeel_simulate::matched::at_throughput_of;
 use evenkeel_simulate::sweep::Progress;
 use evenkeel_simulate::workload::LockOrder;
-use evenkeel_simulate::{Case, Config, Effort, Outcome, Replicated, cases, sweep};
+use evenkeel_simulate::{Arrivals, Case, Config, Effort, Outcome, Replicated, cases, sweep};
 
 use crate::Error;
 use crate::experiment::{Context, Figure, Series};
@@ -85,6 +85,51 @@ impl Simulated {
         })
     }
 
+    /// Some in a closed loop, with as many clients as each point says, the others in an open loop at the greatest throughput that any of
+    /// `rated`, which are among the former, has there in the mean over the seeds.
+    pub(crate) fn at_greatest_throughput(
+        context: &Context,
+        config: &Config,
+        [closed, rated, open]: [&[ScheduleKind]; 3],
+        axis: &str,
+    ) -> Result<Simulated, Error> {
+        let mut simulated = Simulated::each(context, config, closed, axis)?;
+        let seeds = simulated.seeds;
+        let mut cases: Vec<Case> = Vec::new();
+        let points: Vec<f64> = simulated
+            .rows()
+            .iter()
+            .filter(|row| Some(&row.schedule()) == closed.first())
+            .filter_map(|row| row.case.point.map(|(_, at)| at))
+            .collect();
+        for at in points {
+            let mut rate: f64 = 0.0;
+            for &schedule in rated {
+                rate = rate.max(simulated.row(schedule, at)?.estimate(throughput).mean);
+            }
+            let first = simulated.cases.iter().position(|case| {
+                Some(&case.schedule) == closed.first()
+                    && case.point.is_some_and(|(_, value)| value == at)
+            });
+            let own = first.map(|first| &simulated.cases[first..first + seeds]);
+            for &schedule in open {
+                let case = |case: &Case| Case {
+                    config: Config {
+                        arrivals: Arrivals::Poisson { rate },
+                        ..case.config.clone()
+                    },
+                    schedule,
+                    point: case.point,
+                };
+                cases.extend(own.iter().copied().flatten().map(case));
+            }
+        }
+        let outcomes = sweep(&cases, context.threads, &progress(context))?;
+        simulated.cases.extend(cases);
+        simulated.outcomes.extend(outcomes);
+        Ok(simulated)
+    }
+
     fn rows(&self) -> Vec<Replicated<'_>> {
         Replicated::group(&self.cases, &self.outcomes, self.seeds)
     }
@@ -150,10 +195,10 @@ fn prepared(
     axis: &str,
 ) -> Result<(Config, Axis, Effort), Error> {
     let mut config = config.clone();
-    config.transactions = context.pick(4_000, 20_000);
+    config.transactions = context.pick(10_000, 20_000);
     config.warmup = config.transactions / 10;
     let seeds =
-        NonZeroU32::new(context.pick(3, 10)).ok_or_else(|| Error::Missing(axis.to_owned()))?;
+        NonZeroU32::new(context.pick(5, 10)).ok_or_else(|| Error::Missing(axis.to_owned()))?;
     let effort = Effort {
         seeds,
         threads: context.threads,

@@ -20,6 +20,7 @@ pub const EXPERIMENT: Experiment = Experiment {
     says: "The error grows with the part of shared locks; even with 80 % shared, 99 % of the sizes are at most twice the exact ones.",
     method: "The simulator's microbenchmark under bLDSF, 300 clients, random and hashed order: approximate and exact size of each waiter at each scheduled grant.",
     command: "evenkeel simulate --schedule bldsf --size-error --sweep exclusive=0.2..1:0.2 --seeds 5 --json",
+    takes: |effort| effort.seconds(10, 300),
     run,
 };
 

@@ -17,6 +17,7 @@ pub const OF_BLDSF: Experiment = Experiment {
     says: "Throughput falls with clients, faster under FIFO and VATS than under bLDSF: bLDSF has 1.4 times FIFO's and 1.1 times VATS' at 100 clients, 6.5 and 2 times at 900.",
     method: "The simulator's microbenchmark (section 4.6.1), five records in random order, closed loop. The paper's is TPC-C in MySQL on 16 cores.",
     command: "evenkeel simulate --sweep clients=100,900 --schedule fifo,vats,bldsf --seeds 5",
+    takes: |effort| effort.seconds(10, 300),
     run: of_bldsf,
 };
 
@@ -51,6 +52,7 @@ pub const OF_HEURISTICS: Experiment = Experiment {
     says: "LDSF and bLDSF have up to 2 and 2.5 times the throughput of the other heuristics (MLF, MBLF, DDF).",
     method: "The simulator's microbenchmark, random order, closed loop with 100 to 900 clients; the factor over the best of the three at 900.",
     command: "evenkeel simulate --sweep clients=100,900 --schedule mlf,mblf,ddf,ldsf,bldsf --seeds 5",
+    takes: |effort| effort.seconds(10, 300),
     run: of_heuristics,
 };
 

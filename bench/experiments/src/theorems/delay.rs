@@ -1,6 +1,6 @@
 //! Lemma 4.4 and theorem 4.5: what sharing a lock costs, and what it costs not to know it.
 
-use evenkeel_locks::draws::Draws;
+use evenkeel_locks::rng::Rng;
 
 use crate::Error;
 use crate::experiment::{Context, Experiment, Figure, Finding, Series};
@@ -13,14 +13,15 @@ pub const LEMMA: Experiment = Experiment {
     says: "For remaining times of one range and a variance above zero, the expected maximum of k + 1 is above that of k.",
     method: "Random distributions on up to five values: the expected maxima of 1 to 8 independent draws, exactly, from the distribution function.",
     command: "evenkeel experiments lemma-4.4",
+    takes: |effort| effort.seconds(1, 10),
     run: lemma,
 };
 
 fn lemma(context: &Context) -> Result<Finding, Error> {
-    let (mut draws, distributions) = (Draws::new(44), context.pick(1000, 10_000));
+    let (mut rng, distributions) = (Rng::new(44), context.pick(1000, 10_000));
     let mut held = 0;
     for _ in 0..distributions {
-        let chances = distribution(&mut draws);
+        let chances = distribution(&mut rng);
         let maxima: Vec<f64> = (1..=8).map(|k| expected_maximum(&chances, k)).collect();
         held += u64::from(maxima.windows(2).all(|pair| pair[0] < pair[1]));
     }
@@ -35,9 +36,9 @@ fn lemma(context: &Context) -> Result<Finding, Error> {
 }
 
 /// Chances of 1, 2, .. that add up to 1; at least two of them are above zero.
-fn distribution(draws: &mut Draws) -> Vec<f64> {
-    let values = 2 + draws.below(4);
-    let weights: Vec<u64> = (0..values).map(|_| 1 + draws.below(20)).collect();
+fn distribution(rng: &mut Rng) -> Vec<f64> {
+    let values = 2 + rng.below(4);
+    let weights: Vec<u64> = (0..values).map(|_| 1 + rng.below(20)).collect();
     let sum: u64 = weights.iter().sum();
     weights
         .iter()
@@ -63,6 +64,7 @@ pub const UNKNOWN: Experiment = Experiment {
     says: "For every algorithm that does not use f(k) there is one that does and is better by an unbounded factor for some f.",
     method: "m readers of one object with dependency sets in proportion 1, 1/2, .. 1/m. Every way to grant them in batches (in this order, which is best for given sizes) is compared with the best for f(k) = 1 and for f(k) = k; the least worst ratio must grow as m is doubled.",
     command: "evenkeel experiments theorem-4.5",
+    takes: |effort| effort.seconds(1, 10),
     run: unknown,
 };
 

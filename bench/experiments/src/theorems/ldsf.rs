@@ -1,6 +1,6 @@
 //! Theorems 4.2, 4.3 and 4.6: LDSF and bLDSF at one object, against everything that could have been done.
 
-use evenkeel_locks::draws::Draws;
+use evenkeel_locks::rng::Rng;
 use evenkeel_locks::{DelayFactor, Mode, ScheduleKind};
 
 use super::one_object::{Waiter, drawn, granted, least_wait, total_wait};
@@ -18,15 +18,16 @@ pub const OPTIMAL: Experiment = Experiment {
     says: "When there are only exclusive locks LDSF minimises the expected latency.",
     method: "Random dependency sets at one object, granted by the lock manager's code and by every order there is (the whole-system version is a test of engine/locks).",
     command: "cargo test -p evenkeel-locks --test optimality",
+    takes: |effort| effort.seconds(1, 10),
     run: optimal,
 };
 
 fn optimal(context: &Context) -> Result<Finding, Error> {
-    let (mut draws, tries) = (Draws::new(42), context.pick(300, 3000));
+    let (mut rng, tries) = (Rng::new(42), context.pick(300, 3000));
     let one = |_: usize| 1.0;
     let mut held = 0;
     for at in 0..tries {
-        let waiters = drawn(&mut draws, WAITERS_MAX, 0);
+        let waiters = drawn(&mut rng, WAITERS_MAX, 0);
         let chosen = total_wait(&waiters, &granted(ScheduleKind::Ldsf, &waiters)?, one);
         held += u64::from(chosen <= least_wait(&waiters, false, &one) * (1.0 + 1e-9));
         (context.progress)(at as f64 / tries as f64);
@@ -48,6 +49,7 @@ pub const APPROXIMATE: Experiment = Experiment {
     says: "Among schedulers that grant all shared locks at once LDSF's expected latency is at most c u times the optimum, with c critical objects a transaction and u readers an object.",
     method: "Random readers and writers at one object (c = 1), exponential remaining times (a batch of k takes 1 + 1/2 + .. + 1/k): the greatest ratio to the best order, over the bound u, must not exceed 1.",
     command: "evenkeel experiments theorem-4.3",
+    takes: |effort| effort.seconds(1, 10),
     run: approximate,
 };
 
@@ -62,6 +64,7 @@ pub const BATCHED: Experiment = Experiment {
     says: "bLDSF's expected wait is at most h = c v² f(v) times the optimum of all schedulers, with v readers an object.",
     method: "As for theorem 4.3, against every way to grant readers in batches; f(k) = log2(1 + k), bLDSF's own. The greatest ratio over the bound must not exceed 1.",
     command: "evenkeel experiments theorem-4.6",
+    takes: |effort| effort.seconds(1, 10),
     run: batched,
 };
 
@@ -86,10 +89,10 @@ fn greatest(
     bound: impl Fn(f64) -> f64,
 ) -> Result<Finding, Error> {
     let delay = if all_shared { harmonic } else { logarithmic };
-    let (mut draws, tries) = (Draws::new(43), context.pick(200, 2000));
+    let (mut rng, tries) = (Rng::new(43), context.pick(200, 2000));
     let (mut ratio_max, mut part_max) = (0.0f64, 0.0f64);
     for at in 0..tries {
-        let waiters = drawn(&mut draws, WAITERS_MAX, 2);
+        let waiters = drawn(&mut rng, WAITERS_MAX, 2);
         let chosen = total_wait(&waiters, &granted(schedule, &waiters)?, delay);
         let ratio = chosen / least_wait(&waiters, all_shared, &delay);
         ratio_max = ratio_max.max(ratio);

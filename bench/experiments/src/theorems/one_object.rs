@@ -1,8 +1,8 @@
 //! One object that some wait for, each with transactions that wait for it in turn, decided by the lock manager's own code.
 
 use evenkeel_locks::contention::{Contention, Effects, Rules};
-use evenkeel_locks::draws::Draws;
 use evenkeel_locks::graph::{QueueIndex, TxnIndex, TxnMeta};
+use evenkeel_locks::rng::Rng;
 use evenkeel_locks::{Mode, ScheduleKind, SetSizes, Starvation};
 
 use crate::Error;
@@ -19,16 +19,16 @@ pub struct Waiter {
 }
 
 /// Some waiters at random; `shared` of 4 are readers.
-pub fn drawn(draws: &mut Draws, waiters_max: u64, shared: u64) -> Vec<Waiter> {
-    let count = 2 + draws.below(waiters_max - 1);
+pub fn drawn(rng: &mut Rng, waiters_max: u64, shared: u64) -> Vec<Waiter> {
+    let count = 2 + rng.below(waiters_max - 1);
     let waiter = |birth_ns| Waiter {
-        mode: if draws.below(4) < shared {
+        mode: if rng.below(4) < shared {
             Mode::S
         } else {
             Mode::X
         },
         birth_ns: 1 + birth_ns,
-        size: 1 + draws.below(6),
+        size: 1 + rng.below(6),
     };
     (0..count).map(waiter).collect()
 }
@@ -71,7 +71,8 @@ pub fn granted(schedule: ScheduleKind, waiters: &[Waiter]) -> Result<Vec<Vec<usi
     Ok(batches)
 }
 
-struct Object {
+/// One object with its holder and its waiters.
+pub(crate) struct Object {
     contention: Contention,
     effects: Effects,
     hot: QueueIndex,
@@ -80,7 +81,8 @@ struct Object {
 }
 
 impl Object {
-    fn new(rules: Rules, waiters: &[Waiter]) -> Result<Object, Error> {
+    /// Held by a transaction, asked for by the waiters, each waited for by the rest of its dependency set.
+    pub(crate) fn new(rules: Rules, waiters: &[Waiter]) -> Result<Object, Error> {
         let (mut contention, mut effects) = (Contention::new(rules), Effects::default());
         let hot = contention.add_queue();
         let holder = add(&mut contention, 0);
@@ -110,6 +112,14 @@ impl Object {
             holder,
             roots,
         })
+    }
+}
+
+impl Object {
+    /// Its holder gives it back, so that the next are chosen.
+    pub(crate) fn free(&mut self) {
+        self.contention
+            .release(self.holder, self.hot, 0, &mut self.effects);
     }
 }
 

@@ -1,6 +1,6 @@
 //! Theorem 3.1: VATS at one object, against every scheduler.
 
-use evenkeel_locks::draws::Draws;
+use evenkeel_locks::rng::Rng;
 use evenkeel_locks::{Mode, ScheduleKind};
 
 use super::one_object::{Waiter, granted};
@@ -15,6 +15,7 @@ pub const EXPERIMENT: Experiment = Experiment {
     says: "With exclusive locks and remaining times that are independent and of one distribution, VATS has the least expected Lp norm of latencies for every p >= 1.",
     method: "Random ages at one object, granted by the lock manager's code and by every order, expected over all combinations of two equally likely remaining times, p in 1, 2 and 4. (With arrivals over time, and with decisions that look at what has happened, it is a test of engine/locks, which also shows that idling can win.)",
     command: "cargo test -p evenkeel-locks --test optimality",
+    takes: |effort| effort.seconds(1, 10),
     run,
 };
 
@@ -22,14 +23,14 @@ pub const EXPERIMENT: Experiment = Experiment {
 const REMAINING: [f64; 2] = [1.0, 6.0];
 
 fn run(context: &Context) -> Result<Finding, Error> {
-    let (mut draws, instances) = (Draws::new(2017), context.pick(60, 600));
+    let (mut rng, instances) = (Rng::new(2017), context.pick(60, 600));
     let (mut tried, mut held) = (0, 0);
     for at in 0..instances {
-        let count = 2 + draws.below(4);
+        let count = 2 + rng.below(4);
         let waiters: Vec<Waiter> = (0..count)
             .map(|_| Waiter {
                 mode: Mode::X,
-                birth_ns: 1 + draws.below(30),
+                birth_ns: 1 + rng.below(30),
                 size: 1,
             })
             .collect();

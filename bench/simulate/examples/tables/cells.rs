@@ -30,18 +30,3 @@ pub fn ticks(row: &Replicated<'_>, measure: impl Fn(&Outcome) -> f64) -> Estimat
 pub fn throughput(row: &Replicated<'_>) -> String {
     spread(row.estimate(|o| o.window.throughput))
 }
-
-pub fn mean_and_throughput(row: &Replicated<'_>) -> String {
-    let mean = ticks(row, |o| o.latency.mean);
-    format!("{} ({}/s)", spread(mean), throughput(row))
-}
-
-pub fn mean_and_tail(row: &Replicated<'_>) -> String {
-    let [mean, p99, p999] = [
-        ticks(row, |o| o.latency.mean),
-        ticks(row, |o| o.latency.p99 as f64),
-        ticks(row, |o| o.latency.p999 as f64),
-    ]
-    .map(spread);
-    format!("{mean} / {p99} / {p999}")
-}

@@ -7,7 +7,7 @@
 
 mod beyond;
 mod cells;
-mod figures;
+mod deadlocks;
 mod settings;
 mod simulated;
 
@@ -16,18 +16,8 @@ const OWN: &str = "svats,edsf,ldaf:1,ldaf,hldaf";
 
 type Table = (&'static str, fn());
 
-const TABLES: [Table; 13] = [
-    ("clients-random", figures::clients_random),
-    ("clients-hashed", figures::clients_hashed),
-    ("clients-tpcc", figures::clients_tpcc),
-    ("deadlocks", figures::deadlocks),
-    ("load", figures::load),
-    ("load-tpcc", figures::load_tpcc),
-    ("skew", figures::skew),
-    ("exclusive", figures::exclusive),
-    ("delay-factor", figures::delay_factor),
-    ("size-error", figures::size_error),
-    ("hybrid", figures::hybrid),
+const TABLES: [Table; 3] = [
+    ("deadlocks", deadlocks::by_order),
     ("beyond", beyond::micro),
     ("beyond-tpcc", beyond::tpcc),
 ];

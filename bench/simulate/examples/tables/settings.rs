@@ -10,12 +10,6 @@ pub fn micro(order: LockOrder) -> Config {
     config
 }
 
-pub fn htap(order: LockOrder) -> Config {
-    let mut config = Config::htap();
-    config.drawn_mut().expect("drawn").order = order;
-    config
-}
-
 pub fn exclusive_fraction(mut config: Config, fraction: f64) -> Config {
     let drawn = config.drawn_mut().expect("drawn");
     drawn.classes[0].exclusive = fraction;

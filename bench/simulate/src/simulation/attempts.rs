@@ -122,7 +122,7 @@ impl Simulation<'_> {
             return;
         }
         active.attempt = active.attempt.wrapping_add(1);
-        let mut draws = sample::stream(
+        let mut rng = sample::stream(
             self.config.seed,
             Purpose::Backoff,
             (active.draw << 16) ^ u64::from(active.retries),
@@ -130,7 +130,7 @@ impl Simulation<'_> {
         let doublings = active.retries.min(BACKOFF_DOUBLINGS_MAX);
         active.retries += 1;
         let mean = self.config.backoff * f64::from(1u32 << doublings);
-        let pause = libm::round(sample::exponential(&mut draws, mean)).max(1.0) as u64;
+        let pause = libm::round(sample::exponential(&mut rng, mean)).max(1.0) as u64;
         let txn = active.txn;
         self.measure.aborts += 1;
         match was {

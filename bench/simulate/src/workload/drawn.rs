@@ -1,7 +1,7 @@
 //! Transactions drawn from distributions: so many locks each, objects by Zipf's law.
 
 use evenkeel_locks::Mode;
-use evenkeel_locks::draws::Draws;
+use evenkeel_locks::rng::Rng;
 
 use super::Step;
 use crate::Error;
@@ -128,14 +128,14 @@ impl<'a> DrawnMaker<'a> {
 
     /// Puts what transaction `number` does into `steps`; returns its class.
     pub(super) fn make(&self, number: u64, steps: &mut Vec<Step>) -> u32 {
-        let mut draws = sample::stream(self.seed, Purpose::Plan, number);
-        let at = self.class(&mut draws);
+        let mut rng = sample::stream(self.seed, Purpose::Plan, number);
+        let at = self.class(&mut rng);
         let class = &self.drawn.classes[at];
         steps.clear();
         for _ in 0..class.locks {
-            let exclusive = sample::unit(&mut draws) <= class.exclusive;
+            let exclusive = sample::unit(&mut rng) <= class.exclusive;
             steps.push(Step {
-                object: self.zipf.draw(&mut draws),
+                object: self.zipf.draw(&mut rng),
                 mode: if exclusive { Mode::X } else { Mode::S },
                 work: 0,
             });
@@ -149,20 +149,20 @@ impl<'a> DrawnMaker<'a> {
             }
         }
         for step in steps.iter_mut() {
-            step.work = class.work.draw(&mut draws);
+            step.work = class.work.draw(&mut rng);
         }
         if let (Some(work), Some(last)) = (&class.last_work, steps.last_mut()) {
-            last.work = work.draw(&mut draws);
+            last.work = work.draw(&mut rng);
         }
         at as u32
     }
 
-    fn class(&self, draws: &mut Draws) -> usize {
+    fn class(&self, rng: &mut Rng) -> usize {
         let classes = &self.drawn.classes;
         if classes.len() == 1 {
             return 0;
         }
-        let mut left = sample::unit(draws) * self.weight;
+        let mut left = sample::unit(rng) * self.weight;
         for (at, class) in classes.iter().enumerate() {
             if left <= class.weight {
                 return at;
@@ -174,7 +174,7 @@ impl<'a> DrawnMaker<'a> {
 }
 
 fn hash(object: u32) -> u64 {
-    Draws::new(u64::from(object)).bits()
+    Rng::new(u64::from(object)).bits()
 }
 
 #[cfg(test)]

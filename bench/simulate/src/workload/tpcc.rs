@@ -19,7 +19,7 @@
 //! New-Order rolls back; no think and keying times, as in the papers' runs; no gap and index locks, buffer pool or log.
 
 use evenkeel_locks::Mode;
-use evenkeel_locks::draws::Draws;
+use evenkeel_locks::rng::Rng;
 
 use super::Step;
 use crate::Error;
@@ -80,10 +80,10 @@ impl<'a> TpccMaker<'a> {
 
     /// Puts what transaction `number` does into `steps`; returns its class.
     pub(super) fn make(&self, number: u64, client: Option<u32>, steps: &mut Vec<Step>) -> u32 {
-        let mut draws = sample::stream(self.seed, Purpose::Plan, number);
-        let any = draws.below(u64::from(self.tpcc.warehouses)) as u32;
+        let mut rng = sample::stream(self.seed, Purpose::Plan, number);
+        let any = rng.below(u64::from(self.tpcc.warehouses)) as u32;
         let home = client.map_or(any, |client| client % self.tpcc.warehouses);
-        let mut left = draws.below(100) as u32;
+        let mut left = rng.below(100) as u32;
         let mut class = 0;
         while left >= Tpcc::CLASSES[class].1 {
             left -= Tpcc::CLASSES[class].1;
@@ -92,7 +92,7 @@ impl<'a> TpccMaker<'a> {
         steps.clear();
         let mut plan = Plan {
             tpcc: self.tpcc,
-            draws,
+            rng,
             home,
             steps,
         };
@@ -110,7 +110,7 @@ impl<'a> TpccMaker<'a> {
 /// A transaction in the making.
 struct Plan<'a> {
     tpcc: &'a Tpcc,
-    draws: Draws,
+    rng: Rng,
     home: u32,
     steps: &'a mut Vec<Step>,
 }
@@ -181,14 +181,14 @@ impl Plan<'_> {
     fn work(&mut self, statements: u32) {
         let statement = &self.tpcc.statement;
         let ticks: u64 = (0..statements)
-            .map(|_| statement.draw(&mut self.draws))
+            .map(|_| statement.draw(&mut self.rng))
             .fold(0, u64::saturating_add);
         let last = self.steps.last_mut().expect("a lock comes first");
         last.work = last.work.saturating_add(ticks);
     }
 
     fn below(&mut self, end: u32) -> u32 {
-        self.draws.below(u64::from(end)) as u32
+        self.rng.below(u64::from(end)) as u32
     }
 
     /// A warehouse other than home, if there is one.
@@ -208,7 +208,7 @@ impl Plan<'_> {
 
     /// Non-uniform random on `0..end` (clause 2.1.6), with a constant `C` of 0: which rows are hot does not matter.
     fn nurand(&mut self, a: u64, end: u32) -> u32 {
-        let (low, any) = (self.draws.below(a + 1), self.draws.below(u64::from(end)));
+        let (low, any) = (self.rng.below(a + 1), self.rng.below(u64::from(end)));
         ((low | any) % u64::from(end)) as u32
     }
 }
@@ -306,7 +306,7 @@ mod tests {
         let mut steps = Vec::new();
         let mut plan = Plan {
             tpcc: &tpcc,
-            draws: Draws::new(1),
+            rng: Rng::new(1),
             home: 1,
             steps: &mut steps,
         };

@@ -1,13 +1,13 @@
 //! The race on a simulated noisy system: what it claims where nothing helps, and what it finds where something does.
 
-use evenkeel_locks::draws::Draws;
+use evenkeel_locks::rng::Rng;
 use proptest::prelude::*;
 
 use super::*;
 
 /// A system whose values are a drift common to a round, each run's noise, and the effects of settings.
 struct Noisy {
-    draws: Draws,
+    rng: Rng,
     runs: usize,
     drift: f64,
     /// Standard deviation of the logarithm.
@@ -23,7 +23,7 @@ struct Noisy {
 impl Noisy {
     fn new(seed: u64, runs: usize, noise: f64) -> Noisy {
         Noisy {
-            draws: Draws::new(seed),
+            rng: Rng::new(seed),
             runs,
             drift: 0.0,
             noise,
@@ -36,8 +36,8 @@ impl Noisy {
 
     /// About normal: twelve uniform numbers (the central limit theorem).
     fn normal(&mut self) -> f64 {
-        let uniform = |draws: &mut Draws| draws.below(1 << 30) as f64 / (1u64 << 30) as f64;
-        (0..12).map(|_| uniform(&mut self.draws)).sum::<f64>() - 6.0
+        let uniform = |rng: &mut Rng| rng.below(1 << 30) as f64 / (1u64 << 30) as f64;
+        (0..12).map(|_| uniform(&mut self.rng)).sum::<f64>() - 6.0
     }
 }
 

@@ -72,7 +72,7 @@ impl Link {
         let words = error.to_string();
         let failure = match error {
             StoreError::Deadlock { .. } => Error::Deadlock(words),
-            // Told to give way by a policy that prevents deadlocks.
+            // Made to give way by a policy that prevents deadlocks.
             StoreError::GaveWay(_) => Error::SerializationFailure(words),
             StoreError::LockTimeout => Error::LockTimeout(words),
             StoreError::DuplicateKey { .. } => Error::DuplicateKey(words),

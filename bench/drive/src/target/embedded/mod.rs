@@ -87,7 +87,8 @@ impl Target {
             .or_else(|| temporary.as_ref().map(tempfile::TempDir::path))
             .unwrap_or(Path::new("."));
         let store = if chosen.devices.latency.is_none() {
-            Store::open(path, chosen.store.clone()).map_err(|error| failure(&error))?
+            Store::open(path, chosen.store.clone())
+                .map_err(|error| Error::Store(format!("{}: {error}", path.display())))?
         } else if directory.is_some() {
             return Err(Error::Setting(
                 "commits on a simulated log-device do not reach the disk: leave out --data, whose store would not be safe"

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use evenkeel_disk::Device;
-use evenkeel_locks::draws::Draws;
+use evenkeel_locks::rng::Rng;
 use evenkeel_store::{
     DeadlockPolicy, FlushPolicy, Isolation, Release, Replacement, ScheduleKind, Settings,
 };
@@ -100,8 +100,8 @@ impl LogDevices {
         };
         (0..self.count)
             .map(|seed| {
-                let mut draws = Draws::new(seed);
-                Device::new(move || latency.draw(&mut draws), self.bytes_per_s)
+                let mut rng = Rng::new(seed);
+                Device::new(move || latency.draw(&mut rng), self.bytes_per_s)
             })
             .collect()
     }

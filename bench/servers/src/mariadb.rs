@@ -1,7 +1,5 @@
 //! A private MariaDB.
 
-mod release;
-
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -13,9 +11,8 @@ use crate::folder::check_socket_path;
 use crate::launch::run;
 use crate::loopback::free_loopback_port;
 use crate::options::Options;
+use crate::release::{Release, argument};
 use crate::server::{self, Kind, PreparedServer, RunningServer};
-
-pub use release::Release;
 
 const MARIADB: Kind = Kind {
     name: "MariaDB",
@@ -146,13 +143,6 @@ impl<'a> Installation<'a> {
             }
         }
     }
-}
-
-/// `--name=path` without a detour over text: paths need not be UTF-8.
-fn argument(name: &str, path: &Path) -> OsString {
-    let mut argument = OsString::from(format!("--{name}="));
-    argument.push(path);
-    argument
 }
 
 impl server::Site for Site {

@@ -10,7 +10,6 @@ use std::io::{Seek, Write};
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
-use super::argument;
 use crate::error::{During, ServerError};
 use crate::launch::{Launch, run_with_input};
 
@@ -45,20 +44,20 @@ impl Release {
     }
 
     /// The server's program, under its newer or its older name.
-    pub(super) fn server(&self) -> Option<PathBuf> {
+    pub(crate) fn server(&self) -> Option<PathBuf> {
         let programs = ["mariadbd", "mysqld"].map(|name| self.root.join("bin").join(name));
         programs.into_iter().find(|program| program.is_file())
     }
 
     /// The release's own client. It may want libraries that the system no longer has.
-    pub(super) fn client(&self) -> PathBuf {
+    pub(crate) fn client(&self) -> PathBuf {
         let programs = ["mariadb", "mysql"].map(|name| self.root.join("bin").join(name));
         let found = programs.iter().find(|program| program.is_file());
         found.unwrap_or(&programs[0]).clone()
     }
 
     /// Tells the server where its files are.
-    pub(super) fn args(&self) -> [OsString; 2] {
+    pub(crate) fn args(&self) -> [OsString; 2] {
         [
             argument("basedir", &self.root),
             argument("lc-messages-dir", &self.root.join("share")),
@@ -66,7 +65,7 @@ impl Release {
     }
 
     /// Tells the loader where its libraries are.
-    pub(super) fn env(&self) -> (OsString, OsString) {
+    pub(crate) fn env(&self) -> (OsString, OsString) {
         ("LD_LIBRARY_PATH".into(), self.root.join("libs").into())
     }
 
@@ -90,7 +89,7 @@ impl Release {
     }
 
     /// Makes the system tables and the database `test`, as `launch`, which starts the server, would find them.
-    pub(super) fn bootstrap(&self, launch: &Launch) -> Result<(), ServerError> {
+    pub(crate) fn bootstrap(&self, launch: &Launch) -> Result<(), ServerError> {
         let mut input = tempfile::tempfile().during(|| "make a temporary file".to_owned())?;
         let scripts = self.table_scripts().into_iter().flatten();
         let sql = bootstrap_sql(scripts)?;
@@ -126,6 +125,13 @@ fn directory() -> PathBuf {
     let cache = variable("XDG_CACHE_HOME").map(PathBuf::from);
     let home = || Path::new(&variable("HOME").unwrap_or_default()).join(".cache");
     cache.unwrap_or_else(home).join("evenkeel")
+}
+
+/// `--name=path` without a detour over text: paths need not be UTF-8.
+pub(crate) fn argument(name: &str, path: &Path) -> OsString {
+    let mut argument = OsString::from(format!("--{name}="));
+    argument.push(path);
+    argument
 }
 
 #[cfg(test)]
