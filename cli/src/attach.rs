@@ -17,18 +17,29 @@ use crate::profile::{INTERVALS, Options};
 #[derive(Args)]
 #[command(after_help = format!("{EXAMPLES}\n\n{INTERVALS}"))]
 pub struct Arguments {
-    /// The process; of a server with several the first, from which the others descend
-    #[arg(value_name = "PID", required_unless_present_any = ["name", "unit"])]
-    pid: Option<i32>,
-    /// The process of this name that descends from no other of the name
-    #[arg(long, value_name = "NAME", conflicts_with_all = ["pid", "unit"])]
-    name: Option<String>,
-    /// The main process of this unit of systemd
-    #[arg(long, value_name = "UNIT", conflicts_with = "pid")]
-    unit: Option<String>,
+    #[command(flatten)]
+    process: Process,
     #[command(flatten)]
     options: Options,
 }
+
+#[derive(Args)]
+#[group(required = true, multiple = false)]
+struct Process {
+    /// The process; of a server with several the first, from which the others descend
+    #[arg(value_name = "PID")]
+    pid: Option<i32>,
+    /// The process of this name that descends from no other of the name
+    #[arg(long, value_name = "NAME")]
+    name: Option<String>,
+    /// The main process of this unit of systemd
+    #[arg(long, value_name = "UNIT")]
+    unit: Option<String>,
+}
+
+/// Processes listed to choose from, at most, and columns of their command lines.
+const LISTED_MAX: usize = 20;
+const COMMAND_WIDTH: usize = 100;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -42,7 +53,8 @@ executes later (exec) are attached to when they are seen.";
 
 /// Attaches.
 pub fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
-    let pid = match (arguments.pid, &arguments.name, &arguments.unit) {
+    let Process { pid, name, unit } = &arguments.process;
+    let pid = match (*pid, name, unit) {
         (Some(pid), ..) => pid,
         (None, Some(name), _) => named(name)?,
         (None, None, Some(unit)) => main_process(unit)?,
@@ -59,15 +71,29 @@ fn named(name: &str) -> Result<i32, Failure> {
             "no process is named {name}; see `ps -e`, or give its number"
         ))),
         ref several => {
-            let lines = several
-                .iter()
-                .map(|&pid| format!("  {pid}  {}", process::command_line(pid)));
-            let lines: Vec<String> = lines.collect();
+            let lines = several.iter().take(LISTED_MAX);
+            let mut lines: Vec<String> = lines
+                .map(|&pid| format!("  {pid}  {}", on_one_line(&process::command_line(pid))))
+                .collect();
+            let more = several.len().saturating_sub(LISTED_MAX);
+            if more > 0 {
+                lines.push(format!("  and {more} more: `ps -C {name}`"));
+            }
             Err(Failure::Usage(format!(
                 "several processes are named {name}; give the number of one:\n{}",
                 lines.join("\n")
             )))
         }
+    }
+}
+
+/// The beginning of a command line, which may hold whole scripts.
+fn on_one_line(command: &str) -> String {
+    let words: Vec<&str> = command.split_whitespace().collect();
+    let line = words.join(" ");
+    match line.char_indices().nth(COMMAND_WIDTH) {
+        Some((end, _)) => format!("{}..", &line[..end]),
+        None => line,
     }
 }
 

@@ -72,7 +72,7 @@ impl By {
 
     /// Of a recording; where it does not say, so.
     fn of(self, meta: &Meta) -> String {
-        let told = match self {
+        let known = match self {
             By::Host => meta.host.clone(),
             By::Build => meta.build.clone(),
             By::Server => meta.server.clone(),
@@ -84,10 +84,10 @@ impl By {
                 text[..10].to_owned()
             }),
         };
-        if told.is_empty() {
-            format!("({} not told)", self.name())
+        if known.is_empty() {
+            format!("({} unknown)", self.name())
         } else {
-            told
+            known
         }
     }
 }
@@ -110,10 +110,10 @@ pub fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
         output::write(path, &comparison.html())?;
     }
     if arguments.json {
-        println!("{}", json::render(&comparison));
+        output::print(&format!("{}\n", json::render(&comparison)))?;
     } else {
         let style = output::style(output::stdout_is_terminal(), "p99", false, 15);
-        print!("{}", comparison.terminal(&style));
+        output::print(&comparison.terminal(&style))?;
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -179,10 +179,10 @@ fn groups(arguments: &Arguments, by: By) -> Result<ExitCode, Failure> {
         .collect();
     let groups = Groups::new(by.name(), &members, canary.as_deref());
     if arguments.json {
-        println!("{}", json::render(&groups));
+        output::print(&format!("{}\n", json::render(&groups)))?;
     } else {
         let style = output::style(output::stdout_is_terminal(), "p99", false, 15);
-        print!("{}", groups.terminal(&style));
+        output::print(&groups.terminal(&style))?;
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -204,16 +204,14 @@ fn session(
     progress.done();
     let Outcome { mut profile, .. } = outcome?;
     advice::add(&mut profile);
-    print!(
-        "{}",
-        terminal::render(
-            &profile,
-            &output::style(output::stdout_is_terminal(), "p99", false, 10)
-        )
-    );
+    let style = output::style(output::stdout_is_terminal(), "p99", false, 10);
+    output::print(&terminal::render(&profile, &style))?;
     output::write(&arguments.html, &html::render(&profile))?;
     let path = std::fs::canonicalize(&arguments.html).unwrap_or(arguments.html.clone());
-    println!("The report as a picture: file://{}", path.display());
+    output::print(&format!(
+        "The report as a picture: file://{}\n",
+        path.display()
+    ))?;
     Ok(ExitCode::SUCCESS)
 }
 

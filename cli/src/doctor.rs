@@ -1,14 +1,14 @@
 //! `evenkeel doctor`.
 
 use std::fs;
-use std::path::Path;
 use std::process::ExitCode;
 
 use clap::Args;
+use evenkeel_kernel::{KernelEvents, Watched};
 use evenkeel_session::agent::Agent;
 use evenkeel_symbols::{DebugSources, Module};
 
-use crate::output::Failure;
+use crate::output::{self, Failure};
 
 /// Say what this machine permits, and how to get what is missing
 ///
@@ -33,45 +33,44 @@ enum Finding {
 
 use Finding::{Good, Missing};
 
-/// Bits of CapEff in /proc/PID/status (include/uapi/linux/capability.h).
+/// A bit of CapEff in /proc/PID/status (include/uapi/linux/capability.h).
 const CAP_SYS_PTRACE: u64 = 1 << 19;
-const CAP_SYS_ADMIN: u64 = 1 << 21;
-const CAP_PERFMON: u64 = 1 << 38;
 
 /// Looks, and says.
 pub fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     let rights = rights();
+    let [events, wakers] = kernel_events();
     let findings = [
         ("agent", agent()),
         ("changing code of running threads", barrier()),
         ("attaching", attaching(rights)),
-        ("kernel's events", kernel_events(rights)),
-        ("who ends a sleep", tracepoints()),
+        ("kernel's events", events),
+        ("who ends a sleep", wakers),
         ("names of functions", names()),
     ];
     for (name, finding) in findings {
-        match finding {
-            Good(text) => println!("ok       {name}: {text}"),
-            Missing(text) => println!("missing  {name}: {text}"),
-        }
+        finding.print(name)?;
     }
     let Some(pid) = arguments.pid else {
         return Ok(ExitCode::SUCCESS);
     };
-    match names_of(pid) {
-        Some(Good(text)) => println!("ok       names of process {pid}: {text}"),
-        Some(Missing(text)) => println!("missing  names of process {pid}: {text}"),
-        None => {}
+    if let Some(finding) = names_of(pid) {
+        finding.print(&format!("names of process {pid}"))?;
     }
-    match evenkeel_attach::check(pid) {
-        Ok(()) => {
-            println!("ok       process {pid}: it can be attached to");
-            Ok(ExitCode::SUCCESS)
-        }
-        Err(why) => {
-            println!("missing  process {pid}: {why}");
-            Ok(ExitCode::from(2))
-        }
+    let (finding, code) = match evenkeel_attach::check(pid) {
+        Ok(()) => (Good("it can be attached to".to_owned()), ExitCode::SUCCESS),
+        Err(why) => (Missing(why.to_string()), ExitCode::from(2)),
+    };
+    finding.print(&format!("process {pid}"))?;
+    Ok(code)
+}
+
+impl Finding {
+    fn print(&self, name: &str) -> Result<(), Failure> {
+        output::print(&match self {
+            Good(text) => format!("ok       {name}: {text}\n"),
+            Missing(text) => format!("missing  {name}: {text}\n"),
+        })
     }
 }
 
@@ -123,29 +122,28 @@ fn attaching(rights: u64) -> Finding {
     }
 }
 
-fn kernel_events(rights: u64) -> Finding {
-    let privileged = rights & (CAP_SYS_ADMIN | CAP_PERFMON) != 0;
-    match number("/proc/sys/kernel/perf_event_paranoid") {
-        None => Missing("this kernel has no perf events: with --waits, preemption and blocking are not told apart".to_owned()),
-        Some(_) if privileged => Good("of every user's processes (--waits)".to_owned()),
-        Some(level) if level <= 1 => Good("of this user's processes (--waits)".to_owned()),
-        Some(level) => Missing(format!(
-            "kernel.perf_event_paranoid is {level}: with --waits, preemption and blocking are not told apart; `sysctl kernel.perf_event_paranoid=1`, or run evenkeel as root"
+/// Of the machine's events, those that this process may have: what is said is what was tried.
+fn kernel_events() -> [Finding; 2] {
+    let everybody = KernelEvents::watch(Watched::Everybody);
+    let is_root = everybody.is_ok();
+    let watched = everybody.or_else(|_| KernelEvents::watch(Watched::Children));
+    let sees_wakers = watched.as_ref().is_ok_and(KernelEvents::sees_wakers);
+    let events = match watched {
+        Ok(_) if is_root => Good("of every process (--waits)".to_owned()),
+        Ok(_) => Good(
+            "of what evenkeel starts (`evenkeel profile --waits`); for `attach --waits` run it as root"
+                .to_owned(),
+        ),
+        Err(why) => Missing(format!(
+            "with --waits, preemption and blocking are not told apart: {why}"
         )),
-    }
-}
-
-fn tracepoints() -> Finding {
-    let event = "events/sched/sched_waking/id";
-    let found = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"]
-        .iter()
-        .any(|folder| fs::read(Path::new(folder).join(event)).is_ok());
-    // SAFETY: no arguments.
-    if found || unsafe { libc::geteuid() } == 0 {
+    };
+    let wakers = if sees_wakers {
         Good("the tracepoint sched_waking can be read (--waits)".to_owned())
     } else {
-        Missing("tracepoints are root's: with --waits, sleeps that no call announces stay without the thread that ended them; run evenkeel as root".to_owned())
-    }
+        Missing("tracepoints are told to root, outside of containers: with --waits, sleeps that no call announces stay without the thread that ended them; run evenkeel as root on the machine itself".to_owned())
+    };
+    [events, wakers]
 }
 
 fn names() -> Finding {

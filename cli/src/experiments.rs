@@ -2,8 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use clap::Args;
@@ -11,15 +10,16 @@ use evenkeel_experiments::course::{self, Course, Position};
 use evenkeel_experiments::experiment::Effort;
 use evenkeel_experiments::result::Outcome;
 use evenkeel_experiments::{document, page};
-use signal_hook::consts::{SIGINT, SIGTERM};
 
 use crate::output::{self, Failure};
+use crate::signals;
 
 /// Regenerate the papers' tables and figures, each with a verdict
 ///
-/// Each item of the papers is measured and compared with what the paper says; what is not measured is listed with its reason. Results
-/// are written as they come, so that a stopped run goes on with --resume. Ctrl-C ends it behind the
-/// experiment that goes on, or at once where that puts load on a server; it is begun anew then.
+/// Each item of the papers is measured and compared with what the paper says; what is not measured, or could not be, is listed with its
+/// reason. Results are written as they come, so that a stopped run goes on with --resume, which tries again what could not be measured,
+/// too. With NAMEs those are measured anew, and the document keeps the others' results. Ctrl-C ends it behind the experiment that goes on,
+/// or at once where that is made of other commands; it is begun anew then.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
@@ -40,7 +40,7 @@ pub struct Arguments {
     /// Go on where a stopped run was
     #[arg(long)]
     resume: bool,
-    /// Name the experiments and do nothing
+    /// Name the experiments, with what each takes with --quick on two processors, and do nothing
     #[arg(long)]
     list: bool,
     /// Print one JSON object an experiment
@@ -84,9 +84,13 @@ pub fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
         evenkeel: &evenkeel,
     };
     let shown = output::stderr_is_terminal();
-    let ran = course::run(&course, &*interrupts()?, &|position| {
+    let said = AtomicUsize::new(usize::MAX);
+    let ran = course::run(&course, &*signals::first_interrupts()?, &|position| {
         if shown {
             eprint!("\r\x1b[K{}", line(&position));
+        } else if said.swap(position.done, Ordering::Relaxed) != position.done {
+            // What takes so long says in a log, too, where it is.
+            eprintln!("evenkeel: {}", line(&position));
         }
     });
     if shown {
@@ -97,13 +101,17 @@ pub fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     if let Some(path) = &arguments.html {
         output::write(path, &page::html(&outcomes))?;
     }
+    // The document has what was measured before, too.
+    let chosen = course::chosen(&arguments.names)?;
+    let mut own = outcomes;
+    own.retain(|outcome| chosen.iter().any(|one| one.id == outcome.id));
     let text = if arguments.json {
-        outcomes.iter().map(json_line).collect()
+        own.iter().map(json_line).collect()
     } else {
-        table(&outcomes, &arguments.document)
+        table(&own, &arguments.document)
     };
     output::write(Path::new("-"), &text)?;
-    let unfinished = course::chosen(&arguments.names)?.len() - outcomes.len();
+    let unfinished = chosen.len() - own.len();
     if unfinished > 0 {
         eprintln!("evenkeel: stopped with {unfinished} experiments left; go on with --resume");
     }
@@ -111,9 +119,10 @@ pub fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
 }
 
 fn list(names: &[String]) -> Result<ExitCode, Failure> {
-    let lines = course::chosen(names)?
-        .into_iter()
-        .map(|one| format!("{:<12} {}\n", one.id, one.item));
+    let lines = course::chosen(names)?.into_iter().map(|one| {
+        let takes_s = (one.takes)(Effort::Quick).as_secs();
+        format!("{:<12} {takes_s:>4} s  {}\n", one.id, one.item)
+    });
     output::write(Path::new("-"), &lines.collect::<String>())?;
     Ok(ExitCode::SUCCESS)
 }
@@ -140,12 +149,14 @@ fn line(position: &Position<'_>) -> String {
         done,
         total,
         part,
-        ..
+        left,
     } = position;
-    let left = position.left.map_or(String::new(), |left| {
-        format!(", about {} left", minutes(left))
-    });
-    format!("{} of {total}: {id}, {:.0} %{left}", done + 1, 100.0 * part)
+    format!(
+        "{} of {total}: {id}, {:.0} %, about {} left",
+        done + 1,
+        100.0 * part,
+        minutes(*left)
+    )
 }
 
 fn minutes(left: Duration) -> String {
@@ -153,16 +164,4 @@ fn minutes(left: Duration) -> String {
         seconds @ ..120 => format!("{seconds} s"),
         seconds => format!("{} min", seconds / 60),
     }
-}
-
-/// A flag that the first Ctrl-C raises; the second ends the process as usual.
-fn interrupts() -> Result<Arc<AtomicBool>, Failure> {
-    let interrupted = Arc::new(AtomicBool::new(false));
-    for signal in [SIGINT, SIGTERM] {
-        let registered =
-            signal_hook::flag::register_conditional_default(signal, Arc::clone(&interrupted))
-                .and_then(|_| signal_hook::flag::register(signal, Arc::clone(&interrupted)));
-        registered.map_err(|error| Failure::Usage(format!("cannot listen for Ctrl-C: {error}")))?;
-    }
-    Ok(interrupted)
 }

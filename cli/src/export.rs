@@ -1,11 +1,14 @@
 //! `evenkeel export`.
 
+mod columns;
+
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Args;
 use clap::builder::PossibleValue;
-use evenkeel_analysis::timelines::Pick;
+use evenkeel_analysis::Pick;
+use evenkeel_export::columns as tables;
 use evenkeel_export::{Export, FORMATS, Format, Started, Weight};
 use evenkeel_session::recording::Meta;
 
@@ -25,7 +28,7 @@ pub struct Arguments {
     /// The format
     #[arg(short, long, value_name = "FORMAT", value_parser = FormatParser)]
     format: &'static str,
-    /// Where to write it (- for standard output)
+    /// Where to write it (- for standard output); of parquet, a directory, to whose tables the recordings are added
     #[arg(short, long, value_name = "FILE", default_value = "-")]
     output: PathBuf,
     /// What widths stand for, where a file holds one weight: variance, mean, p95, p99 or p99.9 (what the slowest exceed the mean
@@ -44,6 +47,7 @@ Examples:
   evenkeel export run.keel --format folded --weight p99 -o tail.folded
   evenkeel export run.keel --format pprof -o run.pb && go tool pprof -http : -sample_index variance run.pb
   evenkeel export run.keel --format perfetto --timeline max -o slowest.perfetto-trace
+  evenkeel export *.keel --format parquet -o fleet
   evenkeel export run.keel --format otlp | curl -H 'Content-Type: application/json' --data-binary @- localhost:4318/v1/traces";
 
 /// Intervals whose critical paths are written if none is picked.
@@ -63,14 +67,15 @@ impl clap::builder::TypedValueParser for FormatParser {
         value: &std::ffi::OsStr,
     ) -> Result<&'static str, clap::Error> {
         let names = FORMATS.iter().map(|format| format.name());
-        clap::builder::PossibleValuesParser::new(names)
+        clap::builder::PossibleValuesParser::new(names.chain([tables::NAME]))
             .parse_ref(command, argument, value)
-            .map(|name| format(&name).name())
+            .map(|name| evenkeel_export::named(&name).map_or(tables::NAME, |format| format.name()))
     }
 
     fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
         let value = |format: &&dyn Format| PossibleValue::new(format.name()).help(format.about());
-        Some(Box::new(FORMATS.iter().map(value)))
+        let tables = PossibleValue::new(tables::NAME).help(tables::ABOUT);
+        Some(Box::new(FORMATS.iter().map(value).chain([tables])))
     }
 }
 
@@ -81,6 +86,9 @@ fn format(name: &str) -> &'static dyn Format {
 
 /// Runs the command.
 pub fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
+    if arguments.format == tables::NAME {
+        return run_tables(&arguments);
+    }
     let format = format(arguments.format);
     refuse_what_does_nothing(&arguments, format)?;
     output::check(&arguments.output)?;
@@ -115,6 +123,17 @@ pub fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     format.write(&export, &mut bytes).map_err(Failure::Export)?;
     output::write_bytes(&arguments.output, &bytes)?;
     Ok(ExitCode::SUCCESS)
+}
+
+fn run_tables(arguments: &Arguments) -> Result<ExitCode, Failure> {
+    let refuse = |what: &str| Err(Failure::Usage(what.to_owned()));
+    if arguments.weight.is_some() || !arguments.timeline.is_empty() {
+        return refuse("parquet holds intervals and sums: leave --weight and --timeline out");
+    }
+    if arguments.output == Path::new("-") {
+        return refuse("parquet is many files: give -o DIRECTORY");
+    }
+    columns::run(&arguments.recordings, &arguments.output)
 }
 
 fn refuse_what_does_nothing(arguments: &Arguments, format: &dyn Format) -> Result<(), Failure> {

@@ -1,5 +1,8 @@
 //! `evenkeel`: argument parsing and calls into the crates, nothing else.
 
+// They panic where standard output cannot be written (a full disk): `output::print` says so.
+#![deny(clippy::print_stdout)]
+
 mod attach;
 mod bench;
 mod compare;
@@ -7,6 +10,7 @@ mod demo;
 mod doctor;
 mod experiments;
 mod export;
+mod fleet;
 mod merge;
 mod output;
 mod packaging;
@@ -46,6 +50,7 @@ enum Command {
     Compare(compare::Arguments),
     Merge(merge::Arguments),
     Export(export::Arguments),
+    Fleet(fleet::Arguments),
     Spans(spans::Arguments),
     Bench(bench::Arguments),
     Simulate(simulate::Arguments),
@@ -68,6 +73,7 @@ fn main() -> ExitCode {
         Command::Compare(arguments) => compare::run(arguments),
         Command::Merge(arguments) => merge::run(arguments),
         Command::Export(arguments) => export::run(arguments),
+        Command::Fleet(arguments) => fleet::run(arguments, Cli::command()),
         Command::Spans(arguments) => spans::run(arguments),
         Command::Bench(arguments) => bench::run(arguments),
         Command::Simulate(arguments) => simulate::run(arguments),

@@ -7,6 +7,7 @@ use clap::Args;
 use evenkeel_session::recording;
 
 use crate::output::Failure;
+use crate::progress::Reading;
 use crate::report;
 
 /// Put several recordings into one, of whose intervals together every report is made
@@ -37,7 +38,9 @@ pub fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
             "name at least two recordings to merge".to_owned(),
         ));
     }
-    let merged = recording::merge(&recordings, &output)?;
+    let reading = Reading::of(&recordings);
+    let merged = recording::merge(&recordings, &output, &reading.progress())?;
+    drop(reading);
     let seen = merged.analysis.intervals_seen();
     if merged.cut {
         eprintln!(

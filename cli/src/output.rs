@@ -30,6 +30,9 @@ pub enum Failure {
     /// An export.
     #[error(transparent)]
     Export(evenkeel_export::Error),
+    /// An export of tables.
+    #[error(transparent)]
+    Columns(evenkeel_export::columns::Error),
     /// A file that was to be written.
     #[error("cannot write {}: {source}; check the directory and the free space", path.display())]
     Write {

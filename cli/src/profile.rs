@@ -138,6 +138,7 @@ Examples:
   evenkeel profile --preset postgres --for 60s -- postgres -D /var/lib/postgresql/data
   evenkeel profile --preset postgres --interval transaction -o before.keel -- postgres -D data
   evenkeel profile --interval 'handle_request,label=text:1' -- ./server --port 8080
+  evenkeel profile --interval 'execute_packet,label=text:look_up:1' -- ./server
   evenkeel profile --interval 'server.c:begin_work..end_work,within=worker_loop' -- ./server
   evenkeel profile --preset postgres --summary -o day.keel -- postgres -D data
   evenkeel profile --interval 'libstore.so!commit' --html commit.html -- ./server
@@ -149,7 +150,9 @@ pub const INTERVALS: &str = "\
 An interval is one call of FUNCTION (a symbol, 0xADDRESS or file.c:function), one call of FUNCTION made by
 CALLER (CALLER>FUNCTION), or what lies between the call of BEGIN and the return of END (BEGIN..END;
 alternatives with |), or what the target says itself by include/evenkeel.h (annotated; name functions with within=). LIBRARY! in front names a shared library. Options: ,label=text:N or ,label=integer:N
-sorts intervals into classes by argument N (0 is the first; literals are taken out of SQL); ,within=FUNCTION
+sorts intervals into classes by argument N (0 is the first; literals are taken out of SQL), ,label=text:FUNCTION:N by
+argument N of the first call of FUNCTION inside the interval, ,label=text:VARIABLE by the text to which a pointer variable
+of the program points as it begins; ,within=FUNCTION
 says whose calls to time first, for a pair; ,client=CALLER>FUNCTION marks a wait for the client; ,name=TEXT;
 ,key=N or ,key=N:N (arguments of BEGIN and of END, or `returned`) tells intervals apart that move between threads.
 A CALL is FUNCTION,key=N: the N-th argument tells the lock, task or interval.";

@@ -5,12 +5,13 @@ use std::process::ExitCode;
 
 use clap::Args;
 use evenkeel_analysis::Options;
+use evenkeel_analysis::Pick;
 use evenkeel_analysis::profile::Profile;
-use evenkeel_analysis::timelines::Pick;
 use evenkeel_report::{advice, html, json, terminal};
-use evenkeel_session::recording::{Meta, replay_some};
+use evenkeel_session::recording::{Meta, Replayed, replay_some};
 
 use crate::output::{self, Failure};
+use crate::progress::Reading;
 use crate::values;
 
 /// Render a recording again
@@ -106,8 +107,7 @@ impl View {
             output::write(path, &html::render(&profile))?;
         }
         if self.json {
-            println!("{}", json::render(&profile));
-            return Ok(());
+            return output::print(&format!("{}\n", json::render(&profile)));
         }
         let by_class = self.by.is_some();
         let mut style = output::style(
@@ -117,11 +117,12 @@ impl View {
             self.ranking.k,
         );
         style.cohorts = self.cohorts;
-        print!("{}", terminal::render(&profile, &style));
+        let mut text = terminal::render(&profile, &style);
         if !self.timeline.is_empty() {
-            print!("\n{}", terminal::timeline::render(&profile, &style));
+            text.push('\n');
+            text.push_str(&terminal::timeline::render(&profile, &style));
         }
-        Ok(())
+        output::print(&text)
     }
 }
 
@@ -170,7 +171,9 @@ fn load_of(
         Pick::Id(id) => Some(*id),
         _ => None,
     });
-    let replayed = replay_some(paths, kept, wanted)?;
+    let reading = Reading::of(paths);
+    let replayed = replay_some(paths, kept, wanted, &reading.progress())?;
+    reading.then("putting the profile together");
     let name = names(paths);
     if !timelines.is_empty() && !replayed.meta.edges {
         return Err(Failure::Usage(format!(
@@ -178,6 +181,29 @@ fn load_of(
             name
         )));
     }
+    let profile = finished(&replayed, ranking, timelines, otherwise, &name)?;
+    Ok(Loaded {
+        profile,
+        meta: replayed.meta,
+    })
+}
+
+/// The profile of recordings that have been replayed.
+pub fn profile_of(
+    replayed: &Replayed,
+    paths: &[PathBuf],
+    ranking: &Ranking,
+) -> Result<Profile, Failure> {
+    finished(replayed, ranking, &[], &[], &names(paths))
+}
+
+fn finished(
+    replayed: &Replayed,
+    ranking: &Ranking,
+    timelines: &[Pick],
+    otherwise: &[Pick],
+    name: &str,
+) -> Result<Profile, Failure> {
     let options = Options {
         k: ranking.k,
         threshold: ranking.threshold,
@@ -218,10 +244,7 @@ fn load_of(
                 .to_owned(),
         );
     }
-    Ok(Loaded {
-        profile,
-        meta: replayed.meta,
-    })
+    Ok(profile)
 }
 
 /// What files are called in a message.

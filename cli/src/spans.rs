@@ -13,6 +13,7 @@ use evenkeel_spans::receive::Receiver;
 use evenkeel_spans::{Converter, Request, Traces, read};
 
 use crate::output::Failure;
+use crate::progress::Reading;
 use crate::report::{self, View};
 use crate::{signals, values};
 
@@ -115,9 +116,11 @@ fn read_files(files: &[PathBuf], recording: &mut Recording) -> Result<(), Failur
     let mut traces = Traces::default();
     for file in files {
         let spans = recording.converter.counts.spans;
-        let read = read::file(file, &mut recording.converter, &mut |span, into| {
-            traces.add(span, 0, &mut into.counts);
-        });
+        let reading = Reading::of_spans(file);
+        let take = &mut |span, into: &mut Converter| traces.add(span, 0, &mut into.counts);
+        let draw = &mut |read, of| reading.draw(read, of);
+        let read = read::file(file, &mut recording.converter, take, draw);
+        drop(reading);
         read.map_err(|source| Failure::Usage(format!("cannot read {}: {source}", file.display())))?;
         if recording.converter.counts.spans == spans {
             eprintln!(

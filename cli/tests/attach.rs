@@ -16,7 +16,8 @@ use serde_json::Value;
 
 use support::build::{EVENKEEL, own_program, program};
 use support::run::{
-    Place, Run, as_nobody, eventually, finish, finish_hearing, has_opened_all, is_root, signal,
+    Place, Run, as_nobody, eventually, finish, finish_hearing, has_opened_all, intervals_so_far,
+    is_root, signal,
 };
 use support::servers::{
     assert_consistent, assert_unhooked, installed, make_pgbench_tables, pgbench, postgres_options,
@@ -49,10 +50,12 @@ impl Working {
     }
 
     fn threads() -> Working {
-        Working::start(
-            own_program("threads", include_str!("attach/threads.c")),
-            &["4"],
-        )
+        Working::threads_with(&["4"])
+    }
+
+    fn threads_with(arguments: &[&str]) -> Working {
+        let program = own_program("threads", include_str!("attach/threads.c"));
+        Working::start(program, arguments)
     }
 
     fn pid(&self) -> u32 {
@@ -96,6 +99,11 @@ impl Drop for Working {
     }
 }
 
+/// Whether a line of progress is the first look at what was measured, or a later one.
+fn has_looked(line: &str) -> bool {
+    intervals_so_far(line).is_some()
+}
+
 fn nodes<'a>(node: &'a Value, name: &str) -> Vec<&'a Value> {
     let below = node["children"].as_array().into_iter().flatten();
     let below = below.flat_map(|child| nodes(child, name));
@@ -110,6 +118,11 @@ fn descriptors(pid: u32) -> usize {
     std::fs::read_dir(format!("/proc/{pid}/fd"))
         .unwrap()
         .count()
+}
+
+fn is_confined(pid: u32) -> bool {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status"));
+    status.is_ok_and(|status| status.contains("Seccomp:\t2"))
 }
 
 fn mappings(pid: u32) -> usize {
@@ -158,9 +171,7 @@ fn again_and_again() {
     let mut after_first = None;
     for cycle in 0..cycles() {
         let options = ["--interval", "run_interval", "--json", "run.json"];
-        // The first look at what was measured.
-        let run = working.attached_until(&options, |line| line.contains(" intervals: "));
-        let run = run.ended(0);
+        let run = working.attached_until(&options, has_looked).ended(0);
         assert!(
             run.stderr.contains("attached to process"),
             "cycle {cycle}: {}",
@@ -182,9 +193,10 @@ fn again_and_again() {
     assert!(working.end().ended(0).stdout.contains(" 0 wrong"));
 }
 
+/// A thread may stand still at that moment, within a call that the kernel then ends with EINTR: `epoll_wait`, as after any stop.
 #[test]
 fn the_session_is_killed_at_any_moment() {
-    let working = Working::threads();
+    let working = Working::threads_with(&["4", "interrupted"]);
     for after_ms in [20, 60, 120, 200, 300, 600] {
         let mut session = working
             .attach(&["--interval", "run_interval"])
@@ -264,7 +276,7 @@ fn in_the_middle_of_storms() {
             &[storm],
         );
         for session in 0..3 {
-            let run = working.attached(&["--interval", "run_interval", "--for", "500ms"]);
+            let run = working.attached_until(&["--interval", "run_interval"], has_looked);
             assert_eq!(
                 run.code,
                 Some(0),
@@ -276,6 +288,69 @@ fn in_the_middle_of_storms() {
         let run = working.end().ended(0);
         assert!(run.stdout.contains(" 0 wrong"), "{storm}: {}", run.stdout);
     }
+}
+
+/// With waits the C library's functions are replaced in what runs already, and in the version that was bound: the oldest ones take a
+/// condition variable for something else, and follow it nowhere.
+#[test]
+fn condition_variables_in_the_middle_of_their_life() {
+    let working = Working::start(
+        own_program("conditions", include_str!("attach/conditions.c")),
+        &[],
+    );
+    let options = ["--interval", "run_interval", "--waits", "--plant", "every"];
+    let options = [
+        &options[..],
+        &["--max-overhead", "100%", "--json", "run.json"],
+    ]
+    .concat();
+    for session in 0..3 {
+        let enough = |line: &str| intervals_so_far(line).is_some_and(|intervals| intervals >= 200);
+        let run = working.attached_until(&options, enough);
+        assert_eq!(run.code, Some(0), "session {session}: {}", run.stderr);
+        // The wait is followed to the thread that ends it, and into what that does.
+        let profile = working.place.json("run.json");
+        let found = nodes(&profile["tree"], "work");
+        let calls: f64 = found
+            .iter()
+            .filter_map(|node| node["calls_mean"].as_f64())
+            .sum();
+        assert!(
+            (calls - 1.0).abs() < 0.1,
+            "session {session}: {calls} calls in {:#}",
+            profile["tree"]
+        );
+    }
+    assert_unhooked(working.pid());
+    assert!(working.end().ended(0).stdout.contains(" 0 wrong"));
+}
+
+/// A thread that meets a breakpoint with SIGTRAP blocked would be the process' end.
+#[test]
+fn threads_that_block_every_signal() {
+    let working = Working::start(own_program("masks", include_str!("attach/masks.c")), &[]);
+    for waits in [&[][..], &["--waits"]] {
+        let options = [&["--interval", "run_interval", "--for", "2s"], waits].concat();
+        let run = working.attached(&options);
+        assert_eq!(run.code, Some(0), "{waits:?}: {}", run.stderr);
+    }
+    assert_unhooked(working.pid());
+    assert!(working.end().ended(0).stdout.contains(" 0 wrong"));
+}
+
+/// Its threads are called upon by a signal while they stand still; it must not be one that they wait for.
+#[test]
+fn signals_that_are_waited_for_by_signalfd() {
+    let program = own_program("signalfd", include_str!("attach/signalfd.c"));
+    let working = Working::start(program, &[]);
+    for session in 0..5 {
+        let run = working.attached(&["--interval", "run_interval", "--for", "200ms"]);
+        assert_eq!(run.code, Some(0), "session {session}: {}", run.stderr);
+        assert!(!run.stderr.contains("ended with signal"), "{}", run.stderr);
+    }
+    assert_unhooked(working.pid());
+    let run = working.end().ended(0);
+    assert!(run.stdout.contains(" 0 lost"), "{}", run.stdout);
 }
 
 #[test]
@@ -314,6 +389,12 @@ fn what_cannot_be_attached_to_is_refused_and_unharmed() {
         .run(["attach", "--name", "no-such-server", "--interval", "x"])
         .ended(2)
         .said(&["no process is named no-such-server"]);
+    let nothing = place.run(["attach", "--interval", "x"]);
+    nothing.ended(2).said(&["PID", "--name", "--unit"]);
+    place
+        .run(["attach", &gone, "--name", "x", "--interval", "x"])
+        .ended(2)
+        .said(&["cannot be used with"]);
     let source = "// build: gcc -O1 -static fixed.c\n#include <fcntl.h>\n#include <stdlib.h>\n#include <unistd.h>\n\
         int main(void) { close(open(getenv(\"READY\"), O_CREAT | O_WRONLY, 0600)); for (;;) pause(); }\n";
     let fixed = Working::start(own_program("fixed", source), &[]);
@@ -351,19 +432,15 @@ fn a_filter_that_comes_while_attached() {
         own_program("confined", include_str!("attach/confined.c")),
         &["later"],
     );
-    let options = [
-        "--interval",
-        "run_interval",
-        "--for",
-        "3s",
-        "--json",
-        "run.json",
-    ];
+    let options = ["--interval", "run_interval", "--json", "run.json"];
     let session = confined.attach(&options).spawn().unwrap();
+    let (of_session, of_program) = (session.id() as i32, confined.pid());
     let now = confined.place.file("now");
     finish_hearing(session, move |line| {
-        if has_opened_all(line) {
+        if has_opened_all(line) && !now.exists() {
             std::fs::write(&now, "").unwrap();
+            assert!(eventually(|| is_confined(of_program)), "no filter came");
+            signal(of_session, libc::SIGINT);
         }
     })
     .ended(0);
@@ -392,16 +469,21 @@ fn a_postgresql_under_load_and_its_backends_to_come() {
     let sessions: Vec<Run> = std::thread::scope(|scope| {
         let sessions = scope.spawn(|| {
             let session = || {
-                place.run([
+                let mut session = place.evenkeel([
                     "attach",
                     &postmaster.to_string(),
                     "--preset",
                     "postgres",
-                    "--for",
-                    "4s",
                     "--json",
                     "run.json",
-                ])
+                ]);
+                let session = session.spawn().unwrap();
+                let pid = session.id() as i32;
+                finish_hearing(session, move |line| {
+                    if intervals_so_far(line).is_some_and(|intervals| intervals > 100) {
+                        signal(pid, libc::SIGINT);
+                    }
+                })
             };
             // However they end, the load does.
             let sessions = std::panic::catch_unwind(|| (0..2).map(|_| session()).collect());

@@ -1,5 +1,8 @@
 //! `evenkeel bench`, end to end, on the embedded store.
 
+#[path = "bench/compare.rs"]
+mod compare;
+
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
@@ -7,7 +10,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 
 /// How long anything may take before it counts as hung.
-const PATIENCE: Duration = Duration::from_secs(120);
+const PATIENCE: Duration = Duration::from_secs(300);
 /// A workload that is small and quick to load.
 const SMALL: [&str; 5] = ["tpcc", "-o", "customers=30", "-o", "items=200"];
 
@@ -172,117 +175,6 @@ fn a_load_is_a_part_of_the_measured_saturation() {
         saturation > 0.0 && (rate / saturation - 0.5).abs() < 1e-9,
         "{config}"
     );
-}
-
-/// Two rounds of two schedules.
-fn assert_compares(options: &[&str]) {
-    let schedules = ["--with", "--schedule fifo", "--with", "--schedule ldsf"];
-    let mut arguments = vec!["compare", "--rounds", "2", "--json"];
-    arguments.extend(options.iter().chain(&schedules));
-    arguments.extend(small(&[
-        "--for",
-        "500ms",
-        "--warmup",
-        "0s",
-        "--clients",
-        "2",
-    ]));
-    let compared = objects(&output(&arguments)).remove(0);
-    assert_eq!(compared["rounds"], 2);
-    let configurations = compared["configurations"].as_array().unwrap();
-    let names: Vec<&Value> = configurations.iter().map(|one| &one["name"]).collect();
-    assert_eq!(
-        names,
-        [
-            "--schedule fifo",
-            "--schedule fifo (again)",
-            "--schedule ldsf"
-        ]
-    );
-    for (at, one) in configurations.iter().enumerate() {
-        assert_eq!(
-            (&one["baseline"], &one["aa"]),
-            (&(at == 0).into(), &(at == 1).into())
-        );
-        assert_eq!(one["consistency"], "ok");
-        assert_eq!(one["values"]["mean_ns"].as_array().map(Vec::len), Some(2));
-        for count in ["unfinished", "rejected", "given_up"] {
-            assert_eq!(one[count], 0, "{one}");
-        }
-        if at == 0 {
-            assert!(one["ratio"].is_null());
-            continue;
-        }
-        let ratio = &one["ratio"]["throughput"];
-        let [low, median, high] = ["low", "median", "high"].map(|end| ratio[end].as_f64().unwrap());
-        assert!(0.0 < low && low <= median && median <= high, "{ratio}");
-        // Two rounds tell nothing apart.
-        assert_eq!(ratio["told_apart"], false);
-    }
-}
-
-#[test]
-fn a_comparison_has_the_baseline_twice() {
-    assert_compares(&[]);
-}
-
-#[test]
-fn configurations_are_compared_at_the_same_time() {
-    assert_compares(&["--together"]);
-}
-
-#[test]
-fn others_are_compared_at_the_baselines_throughput() {
-    let schedules = ["--with", "--schedule fifo", "--with", "--schedule ldsf"];
-    let mut arguments = vec!["compare", "--rounds", "1", "--json"];
-    arguments.extend(["--at-throughput-of", "fifo"].iter().chain(&schedules));
-    arguments.extend(small(&[
-        "--for",
-        "500ms",
-        "--warmup",
-        "0s",
-        "--clients",
-        "2",
-    ]));
-    let compared = objects(&output(&arguments)).remove(0);
-    let of = |at: usize, key: &str| compared["configurations"][at]["config"][key].clone();
-    assert_eq!(
-        [0, 1, 2].map(|at| of(at, "loop")),
-        ["closed", "closed", "open"]
-    );
-    // Of the first of the two to be measured, whichever that is, or of the other.
-    let throughput = &compared["configurations"][0]["values"]["throughput_per_s"][0];
-    assert_eq!(&of(2, "rate_per_s"), throughput);
-    refused(
-        &[
-            &["compare", "--at-throughput-of", "ldsf"][..],
-            &schedules[..],
-            &["micro"][..],
-        ]
-        .concat(),
-        "the first --with must have that schedule",
-    );
-}
-
-#[test]
-fn rounds_are_as_long_as_a_number_of_transactions_takes() {
-    let schedules = ["--with", "--schedule fifo", "--with", "--schedule ldsf"];
-    let mut arguments = vec![
-        "compare",
-        "--rounds",
-        "1",
-        "--json",
-        "--transactions",
-        "2000",
-    ];
-    arguments.extend(schedules);
-    // A thousand a second at least are two seconds at most; --for would be an hour.
-    arguments.extend(small(&["--for", "3s", "--warmup", "0s", "--rate", "1000"]));
-    let compared = objects(&output(&arguments)).remove(0);
-    for one in compared["configurations"].as_array().unwrap() {
-        let for_s = one["config"]["for_s"].as_f64().unwrap();
-        assert!(for_s >= 2.0, "{for_s}");
-    }
 }
 
 #[test]
@@ -452,4 +344,61 @@ fn lock_grants_are_told_of_the_store_and_of_nothing_else() {
         &["micro", "--target", "postgres", "--grants"],
         "--target embedded",
     );
+}
+
+/// Of a load that only reads: the statements that loaded the data are not in the profile.
+#[test]
+fn a_server_is_profiled_while_its_load_is_measured() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("profile.json");
+    let profile = ["--profile", file.to_str().unwrap(), "--json"];
+    let load = ["ycsb-c", "-o", "records=1000", "--target", "postgres"];
+    let short = ["--clients", "2", "--for", "3s", "--warmup", "200ms"];
+    let output = output(&[&load[..], &short, &profile].concat());
+    let err = String::from_utf8_lossy(&output.stderr);
+    if err.contains("not installed") {
+        eprintln!("left out: {err}");
+        return;
+    }
+    assert!(output.status.success(), "{err}");
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let done = report["types"]["all"]["count"].as_u64().unwrap();
+    let profile: Value = serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
+    let seen = profile["intervals_seen"].as_u64().unwrap();
+    assert!(seen > 0 && done > 0, "{report} {profile}");
+    let classes = profile["classes"]["classes"].as_array().unwrap();
+    let names: Vec<&str> = classes
+        .iter()
+        .map(|class| class["name"].as_str().unwrap())
+        .collect();
+    for loading in ["INSERT", "COPY", "CREATE"] {
+        assert!(
+            !names
+                .iter()
+                .any(|name| name.to_uppercase().contains(loading)),
+            "{names:?}"
+        );
+    }
+}
+
+#[test]
+fn what_is_no_server_cannot_be_profiled_nor_planted_into() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("profile.json");
+    let arguments = small(&["--for", "1s"]);
+    let profiled = [&arguments[..], &["--profile", file.to_str().unwrap()]].concat();
+    let compared = ["compare", "--with", "", "--with", "--plant 10"];
+    let planted = [&compared[..], &arguments].concat();
+    let baseline = ["compare", "--with", "--plant 10", "--with", ""];
+    let of_server = [&baseline[..], &arguments, &["--target", "postgres"]].concat();
+    for (arguments, expected) in [
+        (profiled, "--profile attaches to a server"),
+        (planted, "--plant attaches to a server"),
+        (of_server, "nothing goes on beside the baseline"),
+    ] {
+        let output = output(&arguments);
+        let err = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{err}");
+        assert!(err.contains(expected), "{err}");
+    }
 }

@@ -2,72 +2,10 @@
 
 mod support;
 
-use std::path::Path;
-
-use evenkeel_analysis::plans::PlanChange;
-use evenkeel_analysis::sites::Site;
-use evenkeel_session::recording::{Meta, Started, Writer};
-use evenkeel_wire::{Marker, Record};
 use serde_json::Value;
 use support::build::program;
+use support::planted::{Planted, STARTED_NS};
 use support::run::Place;
-
-/// A recording of 3,000 intervals, each 10 µs of its own and two calls: `parse` takes 20 to 30 µs, `disk` 10 µs or, in one of ten,
-/// `stall_us` more. `seed` makes recordings differ by chance.
-fn recording(path: &Path, host: &str, build: &str, stall_us: u64, seed: u64) {
-    let meta = Meta {
-        target: "server --port 1".into(),
-        interval: "request".into(),
-        root: "request".into(),
-        ticks_per_ns: 1.0,
-        host: host.into(),
-        build: build.into(),
-        started: Some(Started {
-            ticks: 0,
-            unix_ns: 1_700_000_000_000_000_000 + seed,
-        }),
-        complete: true,
-        ..Meta::default()
-    };
-    let mut writer = Writer::create(path).unwrap();
-    writer.meta(&meta);
-    for (id, callee) in (0..).zip(["parse", "disk"]) {
-        let site = Site {
-            callee: callee.into(),
-            caller: "request".into(),
-            site: format!("request+0x{id}"),
-            ..Site::default()
-        };
-        writer.site(id, &site);
-    }
-    writer.plan_changed(&PlanChange {
-        generation: 1,
-        probes: 2,
-        ..PlanChange::default()
-    });
-    let mut random = seed;
-    let mut next = || {
-        random = random
-            .wrapping_mul(6364136223846793005)
-            .wrapping_add(1442695040888963407);
-        random >> 33
-    };
-    for number in 0..3000 {
-        let begin = 1_000_000 * (number + 1);
-        let parse = 20_000 + next() % 10_000;
-        let stalls = next() % 10 == 0;
-        let disk = 10_000 + if stalls { stall_us * 1000 } else { 0 };
-        let end = begin + 10_000 + parse + disk;
-        let records = [
-            Record::marker(Marker::Begin, begin, 1 << 1 | 1),
-            Record::new(begin, parse, 0),
-            Record::new(begin + parse, disk, 1),
-            Record::marker(Marker::End, end, 1 << 1 | 1),
-        ];
-        writer.records(7, &records);
-    }
-    writer.finish(&meta).unwrap();
-}
 
 /// Stalls of 20 µs on three hosts, of 60 µs on the fourth, which alone is named, with the call; in files of their own or merged.
 #[test]
@@ -76,13 +14,15 @@ fn the_host_that_differs_is_named() {
     let hosts = [("db1", 20), ("db2", 20), ("db3", 60), ("db4", 20)];
     for (seed, (host, stall_us)) in (1..).zip(hosts) {
         let build = if host == "db3" { "bb22" } else { "aa11" };
-        recording(
-            &place.file(&format!("{host}.keel")),
+        let planted = Planted {
             host,
             build,
             stall_us,
             seed,
-        );
+            unix_ns: STARTED_NS + seed,
+            ..Planted::default()
+        };
+        planted.write(&place.file(&format!("{host}.keel")));
     }
     let files = ["db1.keel", "db2.keel", "db3.keel", "db4.keel"];
     let compare = |options: &[&str], files: &[&str]| {
@@ -178,6 +118,15 @@ fn a_recording_of_sums_reports_what_the_session_did() {
         report["intervals"].as_u64().map(|n| 2 * n)
     );
     assert_eq!(both["mean_ns"], report["mean_ns"]);
+    // Its minutes say when they began.
+    let exported = place.run(["export", "--format", "parquet", "-o", "tables", "run.keel"]);
+    let exported = exported.ended(0);
+    assert!(
+        !exported.stderr.contains("do not say when"),
+        "{}",
+        exported.stderr
+    );
+    assert!(place.file("tables/moments").exists());
     // It is asked for with a file, and timelines need what it does not keep.
     let command = ["profile", "--summary", "--interval", "f", "--", "true"];
     place.run(command).ended(2).said(&["--output"]);

@@ -69,7 +69,7 @@ fn the_command_is_one_file() {
     assert_eq!(place.json("run.json")["intervals_seen"], 400);
 
     let mut demo = alone(&place, &prefix);
-    demo.args(["demo", "--bundled", "--for", "2s"]);
+    demo.args(["demo", "--bundled", "--for", "5s"]);
     let run = finish(demo.spawn().unwrap()).ended(0);
     assert!(run.stdout.contains("transaction"), "{}", run.stdout);
     // This build's; others may be in use.

@@ -114,7 +114,7 @@ fn without_permission_the_report_says_what_it_could_not_see() {
     let fetch = path(&profile["tree"], &["run_interval", "fetch"]);
     assert_at_least(fetch, PLANTED_TICKS);
     if text.contains("context switches") {
-        return; // not even those are told here
+        return; // not even those may be read here
     }
     // Nine tenths of the work, of which the sleep is the rest when the waiter has come to it.
     let off = path(fetch, &["off the processor"]);

@@ -18,6 +18,8 @@ use support::terminal::Terminal;
 
 /// Seconds for which a server would go on that nobody ends: more than any test waits.
 const LONG: &str = "600";
+/// Duration in which even a busy machine serves some hundred requests, one a millisecond where it is not.
+const LONG_ENOUGH: &str = "5s";
 
 fn server() -> PathBuf {
     own_program("server", include_str!("kills/server.c"))
@@ -223,7 +225,7 @@ fn the_profiler_is_asked_to_end() {
 fn the_time_is_up() {
     let place = Place::new();
     let run = finish(
-        profiling(&place, &["--for", "2s"], &["serve", LONG])
+        profiling(&place, &["--for", LONG_ENOUGH], &["serve", LONG])
             .spawn()
             .unwrap(),
     )
@@ -240,7 +242,7 @@ fn the_time_is_up() {
 #[test]
 fn the_command_is_kept() {
     let place = Place::new();
-    let mut profiler = profiling(&place, &["--for", "1500ms", "--keep"], &["serve", LONG])
+    let mut profiler = profiling(&place, &["--for", LONG_ENOUGH, "--keep"], &["serve", LONG])
         .spawn()
         .unwrap();
     let server = server_under_profile(&place);

@@ -183,6 +183,36 @@ fn ctrl_c_ends_with_the_report() {
     assert!(!screen.contains("q report"), "{screen}");
 }
 
+/// Neither goes on unseen: not the profiler, and not the program whose course nobody can end any more, be the hang-up's signal ignored.
+#[test]
+fn a_terminal_that_is_gone_ends_the_run() {
+    for shell in ["", "trap '' HUP;"] {
+        let tmux = Tmux::start("", shell);
+        tmux.shows(&["1 Findings", "mean "]);
+        let pane = tmux.run(&["display-message", "-p", "#{pane_pid}"]);
+        let ours = descendants(pane.trim());
+        assert!(ours.len() >= 2, "{ours:?}");
+        tmux.run(&["kill-server"]);
+        let ended = eventually(|| ours.iter().all(|pid| !lives(pid)));
+        assert!(ended, "{shell} {ours:?}");
+    }
+}
+
+/// The process with this number and all below it.
+fn descendants(pid: &str) -> Vec<String> {
+    let mut all = vec![pid.to_owned()];
+    let children = std::fs::read_to_string(format!("/proc/{pid}/task/{pid}/children"));
+    for child in children.unwrap_or_default().split_whitespace() {
+        all.extend(descendants(child));
+    }
+    all
+}
+
+fn lives(pid: &str) -> bool {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/stat"));
+    status.is_ok_and(|stat| !stat.contains(") Z "))
+}
+
 #[test]
 fn what_is_no_terminal_is_refused() {
     let place = Place::new();

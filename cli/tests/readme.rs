@@ -151,7 +151,9 @@ fn commands_that_export_work() {
     assert!(exporting.len() >= 2, "{lines:?}");
     for line in exporting {
         let (_, file) = line.split_once(" -o ").expect("a file to write");
-        let output = run(&format!("{line} && wc -c < {file}"));
+        let output = run(&format!(
+            "{line} && find {file} -type f -exec cat {{}} + | wc -c"
+        ));
         let (out, err) = (
             String::from_utf8_lossy(&output.stdout),
             String::from_utf8_lossy(&output.stderr),

@@ -14,8 +14,8 @@ use support::servers::{
 };
 
 const STATEMENT: &[&str] = &["--interval", "statement"];
-/// Duration in which even a busy machine runs some statements.
-const LONG_ENOUGH: &str = "8s";
+/// Duration in which even a busy machine starts a server and 20 sessions, and runs some statements.
+const LONG_ENOUGH: &str = "20s";
 
 /// A `pgbench` that goes on until its server is gone or it is killed.
 struct Load(Child);

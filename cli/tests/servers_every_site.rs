@@ -233,18 +233,7 @@ fn apache() {
 #[track_caller]
 fn profiled_apache(interval: &str, expected: &[Vec<String>]) -> (Profiled, u64, u64) {
     // So few threads that the profiler has a ring for each from the first request on.
-    let directives = [
-        "StartServers 1",
-        "ServerLimit 1",
-        "ThreadsPerChild 8",
-        "ThreadLimit 8",
-        "MaxRequestWorkers 8",
-    ];
-    let apache = Apache {
-        directives: directives.map(str::to_owned).to_vec(),
-        ..Apache::default()
-    };
-    let prepared = apache.prepare().unwrap();
+    let prepared = Apache::in_one_process(8).prepare().unwrap();
     let profiler = Profiler::start(
         &prepared.launch(),
         &["--plant", "every", "--interval", interval],

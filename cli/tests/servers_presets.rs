@@ -113,20 +113,12 @@ fn share_of_waits_below(profile: &Value, function: &str) -> f64 {
 /// in the handler's wait for the script.
 #[track_caller]
 fn apache_waits_for_its_script(mpm: Mpm) {
-    // One process, and so few threads that the profiler has a ring for each from the first request on.
-    let directives = [
-        "StartServers 1",
-        "ServerLimit 1",
-        "ThreadsPerChild 8",
-        "ThreadLimit 8",
-        "MaxRequestWorkers 8",
-    ];
     let script = "#!/bin/sh\nsleep 0.05\nprintf 'Content-Type: text/plain\\n\\n'\necho slow\n";
     let apache = Apache {
         mpm,
         scripts: vec![("slow".into(), script.into())],
-        directives: directives.map(str::to_owned).to_vec(),
-        ..Apache::default()
+        // So few threads that the profiler has a ring for each from the first request on.
+        ..Apache::in_one_process(8)
     };
     let Some(profiled) = UnderPreset::start("apache", apache.prepare(), "ab") else {
         return;

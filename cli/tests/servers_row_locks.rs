@@ -57,23 +57,32 @@ fn paths_of_waits(profile: &Value) -> String {
     lines.join("\n")
 }
 
-/// Somebody with a call of `holder` open ended a wait for such an object.
+/// Somebody with a call of one of `holders` open ended a wait for such an object.
 #[track_caller]
-fn assert_holder(profile: &Value, object: &str, holder: &str) {
+fn assert_holder(profile: &Value, object: &str, holders: &[&str]) {
     let waits = profile["waits"].as_array().unwrap();
     let holds = |line: &&Value| {
         let calls = line["holder_calls"].as_array().unwrap().iter();
         let mut names = calls.filter_map(|call| call.as_str()?.split(" [").next());
-        line["object"] == object && names.any(|name| is_named(name, holder))
+        let is_holder = |name: &str| holders.iter().any(|holder| is_named(name, holder));
+        line["object"] == object && names.any(is_holder)
     };
     assert!(
         waits.iter().any(|line| holds(&line)),
-        "{object}, ended in {holder}: {waits:#?}"
+        "{object}, ended in {holders:?}: {waits:#?}"
     );
 }
 
 // PostgreSQL ------------------------------------------------------------------------------------------------------------
 
+/// What releases a transaction's locks at its commit, from the outermost call to the innermost: it takes next to no time, so how deep the
+/// search has opened it by the end depends on the machine.
+const RELEASES_OF_LOCKS: [&str; 4] = [
+    "ResourceOwnerRelease",
+    "~ResourceOwnerReleaseInternal",
+    "ProcReleaseLocks",
+    "LockReleaseAll",
+];
 /// How a backend sleeps at its latch: in epoll_wait.
 const LATCH: &str = "waits: any of several descriptors";
 
@@ -124,7 +133,7 @@ fn postgres_statements_wait_for_the_branch() {
         &profile,
         &[LATCH, end, "XLogFlush", "pg_fdatasync", "waits: file"],
     );
-    assert_holder(&profile, "any of several descriptors", "LockReleaseAll");
+    assert_holder(&profile, "any of several descriptors", &RELEASES_OF_LOCKS);
 }
 
 /// Transactions have no labels, hence one class: that of the transaction that holds the row.
@@ -141,7 +150,7 @@ fn postgres_transactions_wait_for_the_branch() {
     assert_holder(
         &profile,
         "any of several descriptors",
-        "CommitTransactionCommand",
+        &["CommitTransactionCommand"],
     );
 }
 
@@ -162,7 +171,7 @@ fn postgres_statements_wait_for_the_log() {
         &profile,
         &[&waits[..], &["XLogFlush", "pg_fdatasync"]].concat(),
     );
-    assert_holder(&profile, "semaphore", "XLogFlush");
+    assert_holder(&profile, "semaphore", &["XLogFlush"]);
 }
 
 // MariaDB ---------------------------------------------------------------------------------------------------------------
@@ -278,7 +287,7 @@ fn assert_statements(settings: &[(&str, &str)], again: RangeInclusive<u64>) {
     );
     let commit = "other interval: commit";
     assert_path(&profile, &["mysql_parse", ROW, commit, "mysql_parse"]);
-    assert_holder(&profile, "condition variable", "mysql_parse");
+    assert_holder(&profile, "condition variable", &["mysql_parse"]);
 }
 
 /// A transaction may take each of its statements to another thread of a pool.
@@ -297,7 +306,7 @@ fn assert_transactions(settings: &[(&str, &str)]) {
     assert!(some_lost || !has("left early"), "{reasons:?}");
     let other = "other interval: (no label)";
     assert_path(&profile, &["dispatch_command", ROW, other, "trans_commit"]);
-    assert_holder(&profile, "condition variable", "trans_commit");
+    assert_holder(&profile, "condition variable", &["trans_commit"]);
 }
 
 #[test]

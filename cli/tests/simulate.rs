@@ -292,7 +292,7 @@ fn wrong_input_is_refused_with_the_next_step() {
     for (line, words) in [
         (
             "--schedule fast",
-            &["no schedule `fast`", "fifo, random, vats"][..],
+            &["no schedule `fast`", "fifo, random, rs, vats"][..],
         ),
         (
             "--sweep colour=1",

@@ -2,6 +2,7 @@
 
 mod support;
 
+use std::path::Path;
 use std::process::Stdio;
 
 use support::build::{EVENKEEL, program};
@@ -169,4 +170,135 @@ fn json_on_standard_output() {
     assert!(line.starts_with("stages: 400 intervals"), "{line}");
     let profile: serde_json::Value = serde_json::from_str(json).unwrap();
     assert_eq!(profile["intervals_seen"], 400);
+}
+
+/// Bytes of which one would like to know how many are left.
+const LARGE: usize = 13 << 20;
+
+/// A recording that is large because it says again and again where a site is, which changes nothing.
+fn large_recording() -> Vec<u8> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../profiler/session/tests/recordings/postgres-transaction.keel");
+    let recording = std::fs::read(path).unwrap();
+    let length = |at: usize| {
+        let body = recording[at + 1..at + 5].try_into().unwrap();
+        9 + u32::from_le_bytes(body) as usize
+    };
+    let mut at = 16;
+    while recording[at] != b'S' {
+        at += length(at);
+    }
+    let site = &recording[at..at + length(at)];
+    let (before, rest) = recording.split_at(at);
+    [before, &site.repeat(LARGE / site.len()), rest].concat()
+}
+
+/// A file of traces of one span each, with much that nobody wants to know.
+fn large_traces() -> String {
+    let much = "x".repeat(4000);
+    let document = |number: usize| {
+        let start = 1_700_000_000_000_000_000 + 1_000_000 * number;
+        let end = start + 500_000 + number % 1000;
+        format!(
+            r#"{{"resourceSpans":[{{"scopeSpans":[{{"spans":[{{"traceId":"{:032x}","spanId":"{:016x}","name":"get","kind":2,
+               "startTimeUnixNano":"{start}","endTimeUnixNano":"{end}","attributes":[{{"key":"body","value":{{"stringValue":"{much}"}}}}]}}]}}]}}]}}"#,
+            number + 1,
+            number + 1
+        ).replace('\n', " ") + "\n"
+    };
+    (0..LARGE / much.len()).map(document).collect()
+}
+
+/// What is read for long says how much of it is left to read, on a terminal.
+#[test]
+fn long_reading_says_how_much_is_left() {
+    let place = Place::new();
+    let recording = large_recording();
+    for name in ["one.keel", "two.keel"] {
+        std::fs::write(place.file(name), &recording).unwrap();
+    }
+    std::fs::write(place.file("traces.json"), large_traces()).unwrap();
+    // Named, and how many bytes are read in all: of several recordings each twice, and once more to be copied.
+    let mebibytes = |times: usize| {
+        let bytes = (times * recording.len()) as f64 / f64::from(1 << 20);
+        format!("of {bytes:.2} MiB, ")
+    };
+    let commands = [
+        ("report one.keel", "one.keel: reading", mebibytes(1)),
+        (
+            "report one.keel two.keel",
+            "2 recordings: reading",
+            mebibytes(4),
+        ),
+        (
+            "merge one.keel two.keel -o both.keel",
+            "2 recordings: reading",
+            mebibytes(6),
+        ),
+        (
+            "export one.keel --format folded",
+            "one.keel: reading",
+            mebibytes(1),
+        ),
+        (
+            "export one.keel --format parquet -o tables",
+            "one.keel: reading",
+            mebibytes(2),
+        ),
+        (
+            "compare one.keel two.keel",
+            "two.keel: reading",
+            mebibytes(1),
+        ),
+        (
+            "spans traces.json",
+            "traces.json: reading",
+            "MiB, ".to_owned(),
+        ),
+    ];
+    for (command, named, bytes) in commands {
+        let terminal = Terminal::open();
+        let child = terminal.start(&mut place.evenkeel(command.split(' ')));
+        let (code, screen) = terminal.watch(child);
+        assert_eq!(code, Some(0), "{command}: {screen}");
+        let line = screen.split('\r').find(|line| line.contains(named));
+        let line = line.unwrap_or_else(|| panic!("{command}: {screen}"));
+        for part in [bytes.as_str(), "━", " left"] {
+            assert!(line.contains(part), "{command}: {part:?} in {line}");
+        }
+        // It goes away before anything else is printed.
+        let after = screen.rsplit('\r').next().unwrap();
+        assert!(!after.contains(" left"), "{command}: {after}");
+
+        let piped = place.run(command.split(' ')).ended(0);
+        assert!(
+            !piped.stderr.contains(['\r', '\x1b', '━']),
+            "{command}: {}",
+            piped.stderr
+        );
+    }
+}
+
+/// Where standard output cannot be written, that is said, and is the end.
+#[test]
+fn a_full_disk() {
+    let place = Place::new();
+    let recording = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../profiler/session/tests/recordings/postgres-rows.keel");
+    std::fs::copy(recording, place.file("run.keel")).unwrap();
+    for arguments in [
+        "report run.keel",
+        "report run.keel --json",
+        "compare run.keel run.keel",
+        "export run.keel --format csv",
+        "doctor",
+        "completions bash",
+    ] {
+        let full = std::fs::File::options().write(true).open("/dev/full");
+        let mut command = place.evenkeel(arguments.split(' '));
+        command.stdout(full.unwrap());
+        finish(command.spawn().unwrap())
+            .ended(2)
+            .said(&["cannot write standard output", "No space left"]);
+    }
 }

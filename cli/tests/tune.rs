@@ -3,83 +3,16 @@
 
 mod support;
 
-use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::Child;
 
-use evenkeel_servers::{MariaDb, Options, PostgreSql, RunningMariaDb, RunningPostgreSql};
+use evenkeel_servers::{MariaDb, Options, RunningMariaDb, RunningPostgreSql};
 use serde_json::Value;
 use support::run::{Run, eventually, runs, signal};
 use support::servers::installed;
+use support::tuning::{self, BUDGET, State, json, quick};
 
-/// A load that is quick to make and to run, with the shortest race that can confirm anything.
-const QUICK: [&str; 10] = [
-    "ycsb-a",
-    "-o",
-    "records=200",
-    "--clients",
-    "2",
-    "--for",
-    "300ms",
-    "--warmup",
-    "50ms",
-    "--no-profile",
-];
-/// Time enough for such a race on a machine that is busy.
-const BUDGET: [&str; 2] = ["--budget", "45s"];
-
-/// Where a test's runs write down what they change.
-struct State(tempfile::TempDir);
-
-impl State {
-    fn new() -> State {
-        State(tempfile::tempdir().unwrap())
-    }
-
-    fn tune(&self, arguments: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_evenkeel"));
-        command
-            .arg("tune")
-            .args(arguments)
-            .env("XDG_STATE_HOME", self.0.path());
-        command
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped());
-        command
-    }
-
-    fn run(&self, arguments: &[&str]) -> Run {
-        self.tune(arguments).output().unwrap().into()
-    }
-
-    fn journals(&self) -> usize {
-        let directory = self.0.path().join("evenkeel/tune");
-        directory.read_dir().map_or(0, Iterator::count)
-    }
-}
-
-fn quick<'a>(target: &'a str, more: &[&'a str]) -> Vec<&'a str> {
-    let target = ["--target", target];
-    QUICK.iter().chain(&target).chain(more).copied().collect()
-}
-
-fn json(run: &Run) -> Value {
-    serde_json::from_str(&run.stdout).unwrap_or_else(|error| panic!("{error}: {run:?}"))
-}
-
-/// A PostgreSQL with a setting of its own in the file that `ALTER SYSTEM` writes, and its URL.
 fn postgres() -> Option<(RunningPostgreSql, String)> {
-    let options = Options {
-        loopback: true,
-        ..Options::default()
-    };
-    let server = installed(PostgreSql::prepare(&options))?
-        .start(None)
-        .unwrap();
-    server.psql("ALTER SYSTEM SET commit_delay = 77").unwrap();
-    server.psql("SELECT pg_reload_conf()").unwrap();
-    let url = format!("postgres://postgres@127.0.0.1:{}/postgres", server.port());
-    Some((server, url))
+    tuning::postgres(&[("commit_delay", "77")])
 }
 
 /// What `ALTER SYSTEM` has written.
@@ -136,8 +69,14 @@ fn the_store_is_tuned_and_says_what_was_tried() {
         ],
     ]
     .concat();
+    // What a process that is gone has left.
+    let left = state.temporary().join("evenkeel-left");
+    std::fs::create_dir(&left).unwrap();
+    std::fs::write(left.join("owner"), "").unwrap();
     let run = state.run(&quick("embedded", &more)).ended(0);
     let json = json(&run);
+    let says = json["notes"].to_string().contains(left.to_str().unwrap());
+    assert!(says && !left.exists(), "{json}");
     let tried = json["candidates"].as_array().unwrap();
     let with_rounds = |one: &&Value| !one["rounds"].as_array().unwrap().is_empty();
     assert!(tried.iter().filter(with_rounds).count() >= 2, "{json}");
@@ -210,16 +149,8 @@ fn a_postgres_is_left_as_it_was_found() {
         return;
     };
     let state = State::new();
-    let more = [
-        &BUDGET[..],
-        &[
-            "--knobs",
-            "commit_delay,shared_buffers,synchronous_commit",
-            "--json",
-        ],
-    ]
-    .concat();
-    let json = json(&state.run(&quick(&url, &more)).ended(0));
+    let options = ["--knobs", "commit_delay,shared_buffers,synchronous_commit"];
+    let json = state.raced(&url, &options);
     assert_eq!(json["before"]["commit_delay"], "77", "{json}");
     let skipped = json["skipped"].to_string();
     assert!(
@@ -302,10 +233,10 @@ fn what_a_killed_tuner_has_left_is_put_back() {
         .run(&quick(&url, &BUDGET))
         .ended(2)
         .said(&["--restore --target", "cut short"]);
-    let run = state.run(&["--restore", "--target", &url]).ended(0);
+    let run = state.restore(&["--target", &url]).ended(0);
     assert!(run.stdout.contains("put back"), "{}", run.stdout);
     assert_eq!((kept(&server).as_str(), state.journals()), (AS_FOUND, 0));
-    let again = state.run(&["--restore"]).ended(0);
+    let again = state.restore(&[]).ended(0);
     assert!(
         again.stdout.contains("nothing was left changed"),
         "{}",
@@ -331,7 +262,7 @@ fn what_was_changed_on_a_server_that_died_is_put_back_once_it_lives() {
         run.stderr
     );
     server.restart(None).unwrap();
-    state.run(&["--restore"]).ended(0);
+    state.restore(&[]).ended(0);
     assert_eq!((kept(&server).as_str(), state.journals()), (AS_FOUND, 0));
 }
 
@@ -375,56 +306,6 @@ fn a_load_that_fails_ends_it_with_the_loads_own_words() {
     run.ended(2)
         .said(&["the load", "exit status: 9", "the load is broken"]);
     assert_eq!((kept(&server).as_str(), state.journals()), (AS_FOUND, 0));
-}
-
-#[test]
-fn a_private_server_whose_tuner_was_killed_is_stopped_and_removed() {
-    let Some(prepared) = installed(PostgreSql::prepare(&Options::default())) else {
-        return;
-    };
-    drop(prepared);
-    let (state, temporary) = (State::new(), tempfile::tempdir().unwrap());
-    std::fs::set_permissions(
-        temporary.path(),
-        std::os::unix::fs::PermissionsExt::from_mode(0o755),
-    )
-    .unwrap();
-    let mut command = state.tune(&quick(
-        "postgres",
-        &["--budget", "30m", "--knobs", "commit_delay"],
-    ));
-    let mut child = command.env("TMPDIR", temporary.path()).spawn().unwrap();
-    let begun = eventually(|| state.journals() == 1 && !running_below(temporary.path()).is_empty());
-    assert!(begun && child.try_wait().unwrap().is_none());
-    child.kill().unwrap();
-    child.wait().unwrap();
-    assert!(!running_below(temporary.path()).is_empty());
-    let run = state.run(&["--restore", "--target", "postgres"]).ended(0);
-    assert!(
-        run.stdout.contains("stopped the private server"),
-        "{}",
-        run.stdout
-    );
-    assert!(eventually(|| running_below(temporary.path()).is_empty()));
-    assert_eq!(
-        (
-            temporary.path().read_dir().unwrap().count(),
-            state.journals()
-        ),
-        (0, 0)
-    );
-}
-
-/// Processes whose arguments name the directory.
-fn running_below(directory: &Path) -> Vec<i32> {
-    let name = directory.to_string_lossy().into_owned();
-    let processes = std::fs::read_dir("/proc").unwrap().flatten();
-    let pid = |entry: std::fs::DirEntry| entry.file_name().to_str()?.parse::<i32>().ok();
-    let names_it = |pid: &i32| {
-        let arguments = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-        String::from_utf8_lossy(&arguments).contains(&name)
-    };
-    processes.filter_map(pid).filter(names_it).collect()
 }
 
 /// A MariaDB, and its URL.
@@ -490,6 +371,6 @@ fn what_a_killed_tuner_has_left_on_a_mariadb_is_put_back() {
     child.kill().unwrap();
     child.wait().unwrap();
     assert_ne!(depth(), "1234");
-    state.run(&["--restore"]).ended(0);
+    state.restore(&[]).ended(0);
     assert_eq!((depth().as_str(), state.journals()), ("1234", 0));
 }

@@ -1,13 +1,15 @@
 //! `evenkeel bench compare`.
 
+use std::collections::BTreeMap;
 use std::process::ExitCode;
 
 use clap::{Args, Parser};
 use evenkeel_drive::compare::{json, table};
-use evenkeel_drive::{Comparison, Settings, compare};
+use evenkeel_drive::{Beside, Comparison, Settings, compare};
 
 use super::ended;
 use super::options::Options;
+use super::profiled::Planted;
 use crate::output::{self, Failure};
 use crate::progress::Line;
 use crate::signals;
@@ -29,7 +31,8 @@ Examples:
   evenkeel bench compare --with '' --with '--set synchronous_commit=off' tpcc --target postgres --rate 300
   evenkeel bench compare --together --rounds 40 --with '--schedule fifo' --with '--schedule ldsf' tatp --clients 1 --for 1s
 
-The options of a configuration, and their defaults, are those of `evenkeel bench`.")]
+The options of a configuration, and their defaults, are those of `evenkeel bench`, and --plant N: attach the profiler to the server
+during each run and time N call sites below its intervals, whatever that costs (--with '' --with '--plant 100').")]
 pub struct Arguments {
     /// Options of one configuration, separated by spaces; given once for each
     #[arg(
@@ -74,20 +77,27 @@ pub struct Arguments {
 struct Configuration {
     #[command(flatten)]
     options: Options,
+    /// Attach the profiler to the server during each run and time so many call sites below its intervals, whatever that costs
+    #[arg(long, value_name = "N", help_heading = "Load")]
+    plant: Option<usize>,
 }
 
 pub fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
-    let configurations: Result<Vec<_>, _> = arguments
-        .with
-        .iter()
-        .map(|own| configuration(&arguments.common, own))
-        .collect();
-    let configurations = configurations?;
+    let (mut configurations, mut besides) = (Vec::new(), BTreeMap::new());
+    for (place, own) in arguments.with.iter().enumerate() {
+        let (name, settings, plant) = configuration(&arguments.common, own)?;
+        if let Some(sites) = plant {
+            let planted: Box<dyn Beside + Send> = Box::new(Planted::new(&settings, sites)?);
+            besides.insert(place, planted);
+        }
+        configurations.push((name, settings));
+    }
     if let Some(schedule) = &arguments.at_throughput_of {
         check_baseline(schedule, &configurations[0])?;
     }
     let comparison = Comparison {
         configurations,
+        besides,
         rounds: arguments.rounds,
         together: arguments.together,
         transactions: arguments.transactions,
@@ -117,8 +127,11 @@ fn check_baseline(schedule: &str, (name, baseline): &(String, Settings)) -> Resu
     )))
 }
 
-/// Name and settings of one configuration.
-fn configuration(common: &[String], own: &str) -> Result<(String, Settings), Failure> {
+/// Name and settings of one configuration, and call sites to be planted.
+fn configuration(
+    common: &[String],
+    own: &str,
+) -> Result<(String, Settings, Option<usize>), Failure> {
     let words = common
         .iter()
         .map(String::as_str)
@@ -130,7 +143,8 @@ fn configuration(common: &[String], own: &str) -> Result<(String, Settings), Fai
     } else {
         own.trim()
     };
-    Ok((name.to_owned(), parsed.options.settings()?))
+    let plant = parsed.plant;
+    Ok((name.to_owned(), parsed.options.settings()?, plant))
 }
 
 #[cfg(test)]
@@ -144,18 +158,21 @@ mod tests {
     #[test]
     fn own_options_override_common_ones_and_settings_add_up() {
         let common = words("tpcc --clients 4 --schedule fifo --set a=1");
-        let (name, settings) =
+        let (name, settings, plant) =
             configuration(&common, " --schedule ldsf --set b=2 ").expect("arguments");
+        assert_eq!(plant, None);
         assert_eq!(
             (name.as_str(), settings.schedule.as_deref()),
             ("--schedule ldsf --set b=2", Some("ldsf"))
         );
         assert_eq!((settings.clients, settings.target_settings.len()), (4, 2));
-        let (name, settings) = configuration(&common, "").expect("arguments");
+        let (name, settings, _) = configuration(&common, "").expect("arguments");
         assert_eq!(
             (name.as_str(), settings.schedule.as_deref()),
             ("as it is", Some("fifo"))
         );
+        let (_, _, plant) = configuration(&common, "--plant 100").expect("arguments");
+        assert_eq!(plant, Some(100));
     }
 
     #[test]

@@ -2,13 +2,14 @@
 
 mod compare;
 pub mod options;
+mod profiled;
 mod values;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
-use evenkeel_drive::{Recorded, benchmark, formats, page, table};
+use evenkeel_drive::{Beside, Recorded, benchmark, formats, page, table};
 
 use crate::output::{self, Failure};
 use crate::progress::Line;
@@ -43,6 +44,7 @@ Examples:
   evenkeel bench tpcc --target postgres --clients 16 --for 30s
   evenkeel bench tpcc --target embedded --schedule ldsf --load 85% --html tpcc.html
   evenkeel bench tpcc --target sqlite --clients 2 --set synchronous=NORMAL
+  evenkeel bench tpcc --target postgres --profile profile.json
   evenkeel bench ycsb-a --target mysql://root@127.0.0.1:3306/bench --rate 2000 --arrivals bursty:4:200ms
   evenkeel bench compare --with '--schedule fifo' --with '--schedule ldsf' tpcc --load 85% --for 20s
 
@@ -71,6 +73,8 @@ struct Single {
     /// Write every latency to a CSV file
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     raw: Option<PathBuf>,
+    #[command(flatten)]
+    profile: profiled::ProfileOptions,
 }
 
 /// Runs the command: results on standard output, progress on standard error if that is a terminal.
@@ -94,10 +98,15 @@ fn single(arguments: Single) -> Result<ExitCode, Failure> {
         grants: arguments.grants,
         raw: arguments.raw,
     };
+    let mut profiled = arguments.profile.beside(&settings)?;
     let line = Line::new();
-    let measured = benchmark(&settings, &recorded, &line, &interrupted);
+    let beside = profiled.as_mut().map(|beside| beside as &mut dyn Beside);
+    let measured = benchmark(&settings, &recorded, beside, &line, &interrupted);
     line.clear();
     let report = measured?;
+    if let Some(profiled) = profiled {
+        profiled.write()?;
+    }
     output::print(&if arguments.json {
         formats::json(&report)
     } else {

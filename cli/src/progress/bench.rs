@@ -1,7 +1,8 @@
 //! The course of a benchmark.
 
-use evenkeel_drive::metrics::{Slice, Window};
+use evenkeel_drive::metrics::Slice;
 use evenkeel_drive::progress::Progress;
+use evenkeel_drive::window::Window;
 use evenkeel_report::units;
 
 use super::Line;

@@ -95,17 +95,23 @@ impl LiveProgress {
         };
         self.drawn = Instant::now();
         if screen.draw(&mut self.view).is_err() {
-            // A terminal that is gone ends the run, as without --live.
-            self.screen = None;
-            self.interrupted.store(true, Ordering::Relaxed);
+            self.terminal_is_gone();
         }
+    }
+
+    /// That ends the run, as it does without --live.
+    fn terminal_is_gone(&mut self) {
+        self.screen = None;
+        self.interrupted.store(true, Ordering::Relaxed);
     }
 
     fn read_keys(&mut self) {
         let Some(screen) = &mut self.screen else {
             return;
         };
-        let (keys, resized) = screen.keys().unwrap_or_default();
+        let Ok((keys, resized)) = screen.keys() else {
+            return self.terminal_is_gone();
+        };
         for &key in &keys {
             match self.view.key(key) {
                 Some(Action::Quit) => self.interrupted.store(true, Ordering::Relaxed),

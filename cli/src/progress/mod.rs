@@ -3,6 +3,7 @@
 mod bench;
 mod diverted;
 mod live;
+mod reading;
 mod session;
 mod simulate;
 
@@ -11,6 +12,7 @@ use std::sync::Mutex;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 pub use live::LiveProgress;
+pub use reading::Reading;
 pub use session::SessionProgress;
 
 /// A line of text.

@@ -108,6 +108,9 @@ enum Allowed {
     Restart,
 }
 
+/// What could not be put back.
+const NOT_WHOLE: u8 = 2;
+
 const EXAMPLES: &str = "\
 Examples:
   evenkeel tune --target postgres tpcc --clients 16 --load 80% --for 10s --budget 20m
@@ -200,7 +203,11 @@ fn restored(arguments: Arguments) -> Result<ExitCode, Failure> {
     let bench = arguments.options.settings_of(String::new())?;
     // The default target has nothing to be put back: it stands for all.
     let all = bench.target == evenkeel_drive::target::address::Address::Embedded;
-    let lines = restore(&bench, all, arguments.restart_command.as_deref())?;
-    output::print(&(lines.join("\n") + "\n"))?;
-    Ok(ExitCode::SUCCESS)
+    let restored = restore(&bench, all, arguments.restart_command.as_deref())?;
+    output::print(&(restored.lines.join("\n") + "\n"))?;
+    Ok(if restored.whole {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::from(NOT_WHOLE)
+    })
 }

@@ -6,14 +6,16 @@ use super::planted::{
 };
 use crate::support::build::program;
 
+/// Mean of what is planted in flush_page.
+const FLUSH_TICKS: f64 = 6_000_000.0;
+
 /// The interval waits for a mutex; what its holder does, three calls below the function that the user named, decides for how long.
 /// Only the calls of take and of keep_house are timed at first; everything else has to be opened under the wait.
 #[test]
 fn what_a_holder_does_is_opened_under_the_wait() {
     let spec = "run_interval,within=keep_house";
     let (profile, _) = Planted::at(&program("edges_holder"), spec)
-        .intervals(1600)
-        .until_opened()
+        .until_opened("write_out")
         .options(&EVERY_INTERVAL)
         .options(&["--threshold", "0.01%"]) // a busy machine varies more than what is planted
         .measured();
@@ -22,7 +24,7 @@ fn what_a_holder_does_is_opened_under_the_wait() {
     assert_partition(blocked);
     let holder = path(blocked, &["thread outside of intervals", "hold_locked"]);
     let flush = path(holder, &["write_out", "flush_page"]);
-    assert_at_least(flush, 600_000.0);
+    assert_at_least(flush, FLUSH_TICKS);
     assert_about_once(flush);
     assert_eq!(
         named(&profile, "flush_page").len(),
@@ -35,8 +37,7 @@ fn what_a_holder_does_is_opened_under_the_wait() {
 #[test]
 fn a_holder_that_nobody_named_is_found() {
     let (profile, _) = Planted::at(&program("edges_holder"), "run_interval")
-        .intervals(1600)
-        .until_opened()
+        .until_opened("write_out")
         .options(&EVERY_INTERVAL)
         .options(&["--threshold", "0.01%"]) // a busy machine varies more than what is planted
         .measured();
@@ -45,6 +46,6 @@ fn a_holder_that_nobody_named_is_found() {
     assert_partition(blocked);
     let holder = path(blocked, &["thread outside of intervals", "keep_house"]);
     let flush = path(holder, &["hold_locked", "write_out", "flush_page"]);
-    assert_at_least(flush, 600_000.0);
+    assert_at_least(flush, FLUSH_TICKS);
     assert_about_once(flush);
 }

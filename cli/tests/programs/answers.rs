@@ -265,27 +265,38 @@ fn an_interval_in_a_library_opened_later() {
     assert_complete(&profile, intervals);
 }
 
+/// Statements of `args`: class, part of the intervals, ticks.
+const STATEMENTS: [(&str, f64, f64); 3] = [
+    ("insert into history values (?, ?, ?)", 0.5, 10e3),
+    (
+        "select balance from accounts where id = ? and name = ?",
+        0.25,
+        20e3,
+    ),
+    (
+        "update accounts set balance = balance + ? where id = ?",
+        0.25,
+        60e3,
+    ),
+];
+
+/// The packet of a prepared statement is no text: the function has it that looks the statement up, and a variable.
+#[test]
+fn classes_from_inside_of_the_interval_and_from_a_variable() {
+    for label in ["text:look_up:1", "text:current_sql"] {
+        let interval = format!("execute_packet,label={label}");
+        let (profile, intervals) = measured("args", &interval, 800);
+        assert_complete(&profile, intervals);
+        assert_classes(&profile, &STATEMENTS);
+    }
+}
+
 #[test]
 fn classes_from_sql_text() {
     // Ticks by class: select 20,000, update 60,000 (a quarter each), insert 10,000 (half).
     let (profile, intervals) = measured("args", "execute_sql,label=text:0", 800);
     assert_complete(&profile, intervals);
-    assert_classes(
-        &profile,
-        &[
-            ("insert into history values (?, ?, ?)", 0.5, 10e3),
-            (
-                "select balance from accounts where id = ? and name = ?",
-                0.25,
-                20e3,
-            ),
-            (
-                "update accounts set balance = balance + ? where id = ?",
-                0.25,
-                60e3,
-            ),
-        ],
-    );
+    assert_classes(&profile, &STATEMENTS);
     // Between the classes 4.25e8 ticks^2, and no more than noise within them.
     let planted = Planted {
         mean: 25e3,

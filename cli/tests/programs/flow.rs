@@ -73,7 +73,8 @@ fn vfork_spawn_and_system() {
 
 #[test]
 fn handlers_of_signals() {
-    let (profile, intervals) = measured("signals", "run_interval", 10_000);
+    // Beside other work one of the two calls may seem to explain nothing, and goes first where the budget is short.
+    let (profile, intervals) = measured_all("signals", "run_interval", 10_000);
     assert_complete(&profile, intervals);
     // Two calls by the interval itself; those by handlers that struck in between come on top.
     let work = calls(
@@ -165,9 +166,6 @@ fn intervals_whose_stack_is_switched_are_refused_by_name() {
 #[test]
 fn recursion_deeper_than_any_shadow_stack() {
     let (profile, intervals) = measured_with(&EVERY_INTERVAL, "deep", "run_interval", 5_000);
-    // Half are left by longjmp from the bottom; the last one of those has no successor to tell.
-    assert_eq!(profile["intervals_seen"], intervals - 1);
-    let left = discarded(&profile, LEFT_EARLY);
     // 25,000 records an interval may be more than a busy machine drains; what is lost is counted as that.
     let lost: u64 = ["records lost", "the ring was full at the beginning"]
         .iter()
@@ -175,6 +173,15 @@ fn recursion_deeper_than_any_shadow_stack() {
         .sum();
     // What is only counted, to stay within the budget, is any of the two kinds.
     let sampled_out = profile["sampled_out"].as_u64().unwrap();
+    // Half are left by longjmp from the bottom. The last one of those has no successor that shows that it was left, unless its beginning has
+    // counted it: it was only counted, or the ring was full.
+    let seen = profile["intervals_seen"].as_u64().unwrap();
+    assert!(
+        seen == intervals - 1 || lost + sampled_out > 0 && seen == intervals,
+        "{seen} of {intervals}, {sampled_out} counted only, {}",
+        profile["discarded_by_reason"]
+    );
+    let left = discarded(&profile, LEFT_EARLY);
     let missing = lost + sampled_out;
     assert!(
         ((intervals / 2 - 100).saturating_sub(missing)..intervals / 2).contains(&left),

@@ -3,6 +3,8 @@
 #![allow(dead_code)] // each test binary uses a part
 
 pub mod build;
+pub mod planted;
 pub mod run;
 pub mod servers;
 pub mod terminal;
+pub mod tuning;

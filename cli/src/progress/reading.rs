@@ -1,0 +1,97 @@
+//! How far the reading of recordings, and of files of spans, is.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+use evenkeel_session::recording::Progress;
+
+use super::Line;
+
+/// How far it is.
+const READING: &str = "{prefix}reading {wide_bar} {bytes} of {total_bytes}, {eta} left";
+/// The line is drawn after so many bytes: some twenty times a second. What is smaller has been read before a person could look.
+const DRAWN_EACH: u64 = 4 << 20;
+
+/// Shows how far reading is, until it is dropped.
+pub struct Reading(Arc<Shared>);
+
+struct Shared {
+    line: Line,
+    /// Bytes that had been read when the line was drawn.
+    drawn: AtomicU64,
+}
+
+impl Shared {
+    fn draw(&self, read: u64, of: u64) {
+        let Shared { line, drawn } = self;
+        if read.saturating_sub(drawn.load(Relaxed)) < DRAWN_EACH {
+            return;
+        }
+        drawn.store(read, Relaxed);
+        line.bar.set_length(of);
+        line.shape(READING);
+        line.bar.set_position(read);
+        // However short ago it was drawn: what is seen depends on what was read, not on the machine.
+        line.bar.force_draw();
+    }
+}
+
+impl Reading {
+    /// Of these files.
+    pub fn of(paths: &[PathBuf]) -> Reading {
+        let name = match paths {
+            [path] => file_name(path),
+            paths => format!("{} recordings", paths.len()),
+        };
+        Reading::named(&name)
+    }
+
+    /// Of a file of spans.
+    pub fn of_spans(path: &Path) -> Reading {
+        Reading::named(&file_name(path))
+    }
+
+    fn named(name: &str) -> Reading {
+        let line = Line::new();
+        line.bar.set_prefix(format!("{name}: "));
+        Reading(Arc::new(Shared {
+            line,
+            drawn: AtomicU64::new(0),
+        }))
+    }
+
+    /// Counts what is read of recordings.
+    pub fn progress(&self) -> Progress {
+        let shared = Arc::clone(&self.0);
+        Progress::told(move |read, of| shared.draw(read, of))
+    }
+
+    /// So many bytes of so many have been read.
+    pub fn draw(&self, read: u64, of: u64) {
+        self.0.draw(read, of);
+    }
+
+    /// Everything has been read; this is done now.
+    pub fn then(&self, what: &str) {
+        if self.0.drawn.load(Relaxed) > 0 {
+            self.0.line.show(what);
+        }
+    }
+
+    /// Prints a line that stays.
+    pub fn say(&self, text: &str) {
+        self.0.line.print(text);
+    }
+}
+
+impl Drop for Reading {
+    fn drop(&mut self) {
+        self.0.line.clear();
+    }
+}
+
+fn file_name(path: &Path) -> String {
+    let name = path.file_name().unwrap_or(path.as_os_str());
+    name.to_string_lossy().into_owned()
+}
