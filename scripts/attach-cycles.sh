@@ -1,11 +1,18 @@
 #!/bin/bash
 # Attaches to a private server under load and leaves it again, many times, and checks that nothing shows: no failed request, no growth of
-# memory, descriptors, threads or mappings, and the throughput afterwards.
+# memory, descriptors, threads or mappings of any process that was there all the time, and what a request costs afterwards.
 #
 #   scripts/attach-cycles.sh SERVER [CYCLES]     SERVER: postgresql mariadb nginx redis memcached apache; 30 cycles
 #
-# SECONDS_EACH=0.5 is how long a session lasts. WAITS=1 follows waits, too. EVENKEEL names another build than target/release/evenkeel. Prints
-# one line a server, and exits with 1 if anything failed. Needs the server's package, and wrk for the web servers.
+# SECONDS_EACH=0.5 is how long a session lasts. WAITS=1 follows waits, too. KILLS=1 kills a session (SIGKILL) at a random moment of its first
+# second before each cycle, and leaves the server to itself until the lease of the dead session has run out. EVENKEEL names another build than target/release/evenkeel. Prints
+# one line a server, how far it is after each hundredth cycle, and exits with 1 if anything failed. Needs the server's package, and wrk for
+# the web servers.
+#
+# What fails: a request; the server's end; a session that ends otherwise than with a report or for lack of a whole interval; in a process that
+# lived from the tenth cycle to the last, growth of a descriptor, thread or mapping in each twentieth cycle, or of a page of memory in each
+# (and some for what belongs to the server, or is made private where sessions open functions); processor time a request that is half as
+# much again as before. Requests a second are printed and not judged: they depend on whatever else the machine does.
 set -eu
 
 here=$(cd "$(dirname "$0")/.." && pwd)
@@ -194,34 +201,55 @@ load=$!
 set +m
 sleep 3
 
-rate() {
-    from=$(served)
-    sleep 5
-    echo $((($(served) - from) / 5))
-}
 family() {
     echo "$1"
     for child in $(cat "/proc/$1/task/"*/children 2>/dev/null); do family "$child"; done
 }
-# Of the server and its lasting processes: kB of memory, descriptors, threads, mappings.
+# Of each process of the server, one a line: which it is, kB of memory, descriptors, threads, mappings.
 uses() {
-    memory=0 files=0 threads=0 maps=0
     for one in $(family "$pid"); do
-        kb=$(awk '/^(RssAnon|Pss_Anon)/ { print $2 }' "/proc/$one/status" 2>/dev/null || true)
-        memory=$((memory + ${kb:-0}))
-        files=$((files + $(ls "/proc/$one/fd" 2>/dev/null | wc -l)))
-        threads=$((threads + $(ls "/proc/$one/task" 2>/dev/null | wc -l)))
-        maps=$((maps + $(wc -l <"/proc/$one/maps" 2>/dev/null || echo 0)))
-    done
-    echo "$memory $files $threads $maps"
+        begun=$(sed 's/.*) //' "/proc/$one/stat" 2>/dev/null | cut -d ' ' -f 20)
+        kb=$(awk '/^RssAnon/ { print $2 }' "/proc/$one/status" 2>/dev/null || true)
+        files=$(ls "/proc/$one/fd" 2>/dev/null | wc -l)
+        threads=$(ls "/proc/$one/task" 2>/dev/null | wc -l)
+        maps=$(wc -l 2>/dev/null <"/proc/$one/maps" || echo 0)
+        [ -z "$begun" ] || [ -z "$kb" ] || echo "$one:$begun $kb $files $threads $maps"
+    done | sort
+}
+# Ticks of processor that the server has used, with what it has waited for.
+ticks() {
+    for one in $(family "$pid"); do sed 's/.*) //' "/proc/$one/stat" 2>/dev/null || true; done |
+        awk '{ sum += $12 + $13 + $14 + $15 } END { print sum + 0 }'
+}
+# Requests a second, and microseconds of processor for each.
+rate() {
+    from=$(served) used=$(ticks)
+    sleep 5
+    answered=$(($(served) - from)) used=$(($(ticks) - used))
+    echo "$((answered / 5)) $((answered > 0 ? used * 10000 / answered : 0))"
 }
 
-before=$(rate)
+# Longer than the agent takes a session for alive that does not move.
+lease=11
+kill_a_session() {
+    # shellcheck disable=SC2086
+    "$evenkeel" attach "$pid" $options $waits >"$scratch/killed.log" 2>&1 &
+    session=$!
+    sleep "$(awk -v random=$RANDOM 'BEGIN { printf "%.3f", random / 32768 }')"
+    kill -KILL "$session"
+    wait "$session" 2>/dev/null || true
+    sleep "$lease"
+}
+
+read -r before cost_before <<<"$(rate)"
 refused=0
 without=0
 began=$(date +%s)
-after_first=""
+at_first=""
+# Until then a process takes what it keeps for all sessions.
+first=$((cycles < 20 ? 1 : 10))
 for cycle in $(seq "$cycles"); do
+    [ -z "${KILLS:-}" ] || kill_a_session
     # shellcheck disable=SC2086
     if "$evenkeel" attach "$pid" $options $waits --for "${each}s" >"$scratch/cycle.log" 2>&1; then
         :
@@ -237,20 +265,42 @@ for cycle in $(seq "$cycles"); do
     fi
     [ -d "/proc/$pid" ] || echo "the server has ended in cycle $cycle" >>"$scratch/failed"
     [ ! -s "$scratch/failed" ] || break
-    [ -n "$after_first" ] || after_first=$(uses)
+    [ "$cycle" -ne "$first" ] || at_first=$(uses)
+    [ $((cycle % 100)) -ne 0 ] || echo "$server: $cycle cycles in $(($(date +%s) - began)) s, refused $refused" >&2
 done
 took=$(($(date +%s) - began))
 at_end=$(uses)
-after=$(rate)
+read -r after cost_after <<<"$(rate)"
 if [ "$server" = nginx ] || [ "$server" = apache ]; then
     # wrk says at its end what failed.
-    rm -f "$scratch/failed"
     kill -INT -- "-$load" 2>/dev/null || true
     sleep 2
+    ! grep -q 'the server has ended' "$scratch/failed" 2>/dev/null || served_all=no
+    rm -f "$scratch/failed"
+    [ -z "${served_all:-}" ] || echo "the server has ended" >>"$scratch/failed"
     grep -E 'Socket errors|Non-2xx' "$scratch/load.log" >>"$scratch/failed" || true
+    grep -q 'requests in' "$scratch/load.log" || echo "the load did not say how it ended" >>"$scratch/failed"
 fi
+# Of processes that were there from the first look to the last.
+grown=$(join <(echo "$at_first") <(echo "$at_end") | awk -v cycles="$cycles" '
+    function note(what, growth, most) { if (growth > most) bad = bad what " of process " $1 " grew by " growth "; " }
+    {
+        lasting++
+        kb += $6 - $2; files += $7 - $3; threads += $8 - $4; maps += $9 - $5
+        note("memory (kB)", $6 - $2, 4 * cycles + 4096)
+        note("descriptors", $7 - $3, cycles / 20 + 8)
+        note("threads", $8 - $4, cycles / 20 + 4)
+        note("mappings", $9 - $5, cycles / 20 + 64)
+    }
+    END {
+        printf "%d lasting processes grew by %d kB, %d descriptors, %d threads, %d mappings\n", lasting, kb, files, threads, maps
+        if (!lasting) bad = "no process was there from the first look to the last"
+        if (bad) print bad
+    }')
 echo "$server: $cycles cycles in $took s, refused $refused, without an interval $without; requests a second before $before, after $after;" \
-    "memory kB, descriptors, threads, mappings: after the first cycle $after_first, at the end $at_end"
+    "microseconds of processor a request before $cost_before, after $cost_after; $(head -n 1 <<<"$grown")"
+tail -n +2 <<<"$grown" >>"$scratch/failed"
+[ $((cost_after * 2)) -le $((cost_before * 3 + 2)) ] || echo "a request costs more than before" >>"$scratch/failed"
 if [ -s "$scratch/failed" ]; then
     cat "$scratch/failed" "$scratch/load.log" "$scratch/server.log" | tail -n 30 >&2
     exit 1

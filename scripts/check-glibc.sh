@@ -1,5 +1,5 @@
 #!/bin/sh
-# Fails if a program or library needs a newer glibc than VERSION.
+# Fails if a program or library needs a newer glibc than VERSION, or a symbol of no library that it names.
 #
 #   scripts/check-glibc.sh VERSION FILE...
 set -eu
@@ -11,6 +11,11 @@ for file in "$@"; do
     if [ "$(printf '%s\n%s\n' "$needed" "$allowed" | sort -V | tail -n 1)" != "$allowed" ]; then
         echo "$0: $file needs glibc $needed, more than $allowed:" >&2
         objdump -T "$file" | grep -F "GLIBC_$needed" >&2
+        exit 1
+    fi
+    lacking=$(nm -D "$file" | sed -n 's/^ *U \([^@]*\)$/\1/p')
+    if [ -n "$lacking" ]; then
+        echo "$0: $file needs what no library of its defines:" $lacking >&2
         exit 1
     fi
     echo "$file needs glibc $needed"

@@ -80,6 +80,7 @@ unpack_release() {
 missing=""
 releases=""
 zig=""
+duckdb=""
 want() {
     for package in "$@"; do
         case "$missing " in
@@ -116,6 +117,7 @@ check() {
         ;;
     test)
         has musl-gcc || want musl-tools
+        has clang || want clang
         has pkg-config || want pkgconf
         has tmux || want tmux
         check postgresql
@@ -128,6 +130,12 @@ check() {
         check mariadb-11.4.5
         check postgresql-15.13
         check readers
+        check duckdb
+        ;;
+    # Runs the questions of sql/ beside the engine of our own; a package of PyPI.
+    duckdb)
+        python3 -c 'import ensurepip, venv' 2>/dev/null || want python3-venv
+        [ -x target/duckdb/bin/python ] || duckdb=wanted
         ;;
     # What opens exported profiles. Perfetto's definitions come from PyPI, where there is a pip that may install them.
     readers)
@@ -161,6 +169,12 @@ finish() {
     for release in $releases; do
         unpack_release "$release"
     done
+    if [ -n "$duckdb" ]; then
+        python3 -m venv target/duckdb.new
+        target/duckdb.new/bin/pip install -q duckdb==2.0.0
+        rm -rf target/duckdb
+        mv target/duckdb.new target/duckdb
+    fi
     if [ -n "$zig" ]; then
         python3 -m venv target/zig
         target/zig/bin/pip install -q cargo-zigbuild==0.24.0 ziglang==0.15.2

@@ -7,6 +7,9 @@ glibc=2.28
 target=x86_64-unknown-linux-gnu
 out=target/package
 
+# zig brings an unwinder; what the agent must be known to is the target's.
+EVENKEEL_LIBGCC=$(gcc -print-file-name=libgcc_s.so.1)
+export EVENKEEL_LIBGCC
 PATH="$PWD/target/zig/bin:$PATH" "$CARGO" zigbuild --release --target "$target.$glibc" \
     -p evenkeel -p evenkeel-agent -p evenkeel-servers -p evenkeel-locks-c
 built=${CARGO_TARGET_DIR:-target}/$target/release
@@ -39,7 +42,7 @@ Architecture: amd64
 Maintainer: The Evenkeel developers <evenkeel@localhost>
 Section: utils
 Priority: optional
-Depends: libc6 (>= $glibc)
+Depends: libc6 (>= $glibc), libgcc-s1 | libgcc1
 Suggests: debuginfod
 Installed-Size: $(du -sk --exclude=DEBIAN "$deb" | cut -f1)
 Description: finds why the latency of a server varies, and proves what helps

@@ -1,8 +1,10 @@
 #!/bin/sh
-# Plants each bug of engine/store/tests/planted, one after the other, and says which chain of faults finds it, and after how many
-# seconds (engine/store/tests/chains.rs). Fails if one is not found. The tree is as before afterwards.
+# Plants each bug of engine/store/tests/planted and engine/log/tests/planted, one after the other, and says which chain of faults of that
+# crate's tests/chains.rs finds it, and after how many seconds. Fails if one is not found. The tree is as before afterwards.
 #
 #   scripts/planted-bugs.sh [FIRST_SEED ..]      seeds to begin at (1)
+#
+# It tries more chains than the tests do, so that what they would miss is seen: EVENKEEL_CHAINS is how many.
 set -u
 cd "$(dirname "$0")/.." || exit 1
 [ $# -gt 0 ] || set -- 1
@@ -12,16 +14,21 @@ take_out() { [ -z "$planted" ] || patch --silent --strip=1 --forward --reverse -
 trap take_out EXIT
 trap 'exit 1' INT TERM
 missed=0
-for patch in engine/store/tests/planted/*.patch; do
+for patch in engine/*/tests/planted/*.patch; do
+    crate=$(echo "$patch" | cut -d / -f 2)
     patch --silent --strip=1 --input="$patch" || exit 1
     planted=$patch
     # Its warnings are the bug's.
-    cargo test --quiet -p evenkeel-store --test chains --no-run 2>/dev/null || exit 1
+    cargo test --quiet -p "evenkeel-$crate" --test chains --no-run 2>/dev/null || exit 1
+    case $crate in
+    log) chains=24000 ;;
+    *) chains=2400 ;;
+    esac
     for seed in "$@"; do
-        found=$(EVENKEEL_CHAINS_SEED=$seed cargo test --quiet -p evenkeel-store --test chains 2>&1 |
+        found=$(EVENKEEL_CHAINS=${EVENKEEL_CHAINS:-$chains} EVENKEEL_CHAINS_SEED=$seed cargo test --quiet -p "evenkeel-$crate" --test chains 2>&1 |
             sed -n 's/^\(chain [0-9]* of [0-9]* fails after [0-9.]* s\).*/\1/p')
         [ -n "$found" ] || missed=1
-        echo "$(basename "$patch" .patch), from seed $seed: ${found:-NOT FOUND}"
+        echo "$crate/$(basename "$patch" .patch), from seed $seed: ${found:-NOT FOUND}"
     done
     take_out && planted=
 done
