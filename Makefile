@@ -37,19 +37,11 @@ package:
 book:
 	mdbook build docs --dest-dir "$(CURDIR)/target/book"
 
-# Installs what is missing, builds, runs every test, those behind one that fails too: a run names all that fail. A test that hangs
-# ends the run after an hour, long after the slowest machine would have been done; cargo names it ("has been running for over 60
-# seconds").
-LIMIT = timeout --kill-after=30 60m
+# Installs what is missing, builds, runs every test.
 test:
 	scripts/install.sh test
 	$(CARGO) build -p evenkeel-agent -p evenkeel-servers
-	failed=0; \
-	$(LIMIT) $(CARGO) test --workspace --no-fail-fast || failed=1; \
-	for crate in locks log pages; do \
-		$(LIMIT) $(CARGO) test -p evenkeel-$$crate --features shuttle --test shuttle || failed=1; \
-	done; \
-	exit $$failed
+	scripts/run-tests.sh "$(CARGO)"
 
 # Servers' own test suites while they are profiled: an hour.
 test-suites:

@@ -1,0 +1,58 @@
+#!/usr/bin/env bash
+# Runs every test, those behind one that fails too: a run names all that fail.
+#
+# The tests of the command line (cli/tests) measure live programs and servers on whatever machine this is, together with all else
+# that runs there. One of those that fails is tried once more, by itself, and the end says so by name: what failed first is in the
+# output, and a test that is named there often is to be mended. All other tests, and those that no target is harmed and nothing is
+# lost (`unharmed::`, servers_every_site, kills, tune_killed), have one attempt: what fails there once in a hundred runs is a defect.
+#
+# usage: run-tests.sh [CARGO]
+set -uo pipefail
+cd "$(dirname "$0")/.." || exit
+cargo=${1:-cargo}
+# A test that hangs ends the run after an hour, long after the slowest machine would have been done; cargo names it ("has been
+# running for over 60 seconds").
+limit() { timeout --kill-after=30 60m "$@"; }
+
+# The tests that may be tried again, as lines of "target test"; fails where anything else failed as well.
+measured() {
+    awk '
+        $1 == "Running" { target = $2 == "unittests" ? "" : $2; sub(/.*\//, "", target); sub(/\.rs$/, "", target) }
+        $1 == "Doc-tests" { target = "" }
+        $1 == "test" && $NF == "FAILED" { if (target ~ /^(|servers_every_site|kills|tune_killed)$/ || $2 ~ /^unharmed::/) other = 1; failed[target] = failed[target] "\n" $2 }
+        /^    `-p / {
+            gsub(/[`]/, "")
+            if ($2 == "evenkeel" && $3 == "--test" && failed[$4] != "") again[$4] = 1; else other = 1
+        }
+        END {
+            for (target in again) {
+                count = split(substr(failed[target], 2), names, "\n")
+                for (i = 1; i <= count; i++) print target, names[i]
+                any = 1
+            }
+            exit other || !any
+        }
+    ' "$1"
+}
+
+failed=0
+log=$(mktemp)
+trap 'rm -f "$log" "$log.again"' EXIT
+if ! limit "$cargo" test --workspace --no-fail-fast 2>&1 | tee "$log"; then
+    if measured "$log" >"$log.again"; then
+        while read -r target name; do
+            echo "second attempt: $name of cli/tests/$target"
+            limit "$cargo" test --workspace --test "$target" -- --exact "$name" </dev/null || failed=1
+        done <"$log.again"
+    else
+        failed=1
+    fi
+fi
+for crate in locks log pages; do
+    limit "$cargo" test -p "evenkeel-$crate" --features shuttle --test shuttle || failed=1
+done
+if [ -s "$log.again" ] && [ "$failed" = 0 ]; then
+    echo "passed at the second attempt only:"
+    sed 's/^/    /' "$log.again"
+fi
+exit "$failed"
