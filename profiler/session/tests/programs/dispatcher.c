@@ -4,7 +4,8 @@
 // Interval: dispatch. For the first half second nobody calls it. Then it calls one of four commands, by two bits of a
 // balanced design:
 //   step_1007 20,000, step_1100 20,000, step_1200 20,000 or step_1272 200,000 ticks
-// Var(L) = (180,000)^2 x 3/16: all of it is step_1272's. The other 269 sites never run.
+// Var(L) = (180,000)^2 x 3/16, with Cov(step_1272, L) = 200,000 x 180,000 x 3/16, ten ninths of it, and each of the others
+// -20,000 x 180,000 / 16, -1/27: they run where the slow one does not. The other 269 sites never run.
 #include <time.h>
 
 #include "spin.h"
