@@ -4,7 +4,8 @@ use serde_json::Value;
 
 use super::expect::{Planted, below, named, number, quiet, the, ticks_per_ns};
 use super::measure::{
-    EVERY_INTERVAL, assert_complete, calls, closed, measured, measured_with, with_truth,
+    EVERY_INTERVAL, assert_complete, calls, closed, measured, measured_quietly, measured_with,
+    with_truth,
 };
 use crate::support::build::program;
 use crate::support::run::{Place, has_opened_all};
@@ -102,7 +103,7 @@ fn recursion() {
         mean: 150e3,
         variance: 9.25 * 4e8,
     };
-    let (profile, intervals) = measured("recursion", "run_interval", 6_000);
+    let (profile, intervals) = measured_quietly(&planted, "recursion", "run_interval", 6_000);
     assert_complete(&profile, intervals);
     let outermost = |name: &str| -> Vec<&Value> {
         profile["tree"]["children"]
@@ -132,7 +133,7 @@ fn callees_of_short_pointer_calls() {
         mean: 120e3,
         variance: 3.2e9,
     };
-    let (profile, intervals) = measured("indirect", "run_interval", 10_000);
+    let (profile, intervals) = measured_quietly(&planted, "indirect", "run_interval", 10_000);
     assert_complete(&profile, intervals);
     for caller in ["call_register", "call_memory"] {
         let node = the(&profile, caller);
@@ -154,7 +155,7 @@ fn a_dispatcher_that_begins_late() {
         mean: 65e3,
         variance: 180e3 * 180e3 * 3.0 / 16.0,
     };
-    let (profile, intervals) = measured("dispatcher", "dispatch", 20_000);
+    let (profile, intervals) = measured_quietly(&planted, "dispatcher", "dispatch", 20_000);
     assert_complete(&profile, intervals);
     // The slow step takes 200,000 ticks instead of 20,000 of another: those covary with the latency, by a little and negatively.
     planted.assert_share(&profile, &[the(&profile, "step_1272")], 10.0 / 9.0);
@@ -227,7 +228,7 @@ fn virtual_functions() {
         mean: 120e3,
         variance: 4e9,
     };
-    let (profile, intervals) = measured("virtual", "run_interval", 10_000);
+    let (profile, intervals) = measured_quietly(&planted, "virtual", "run_interval", 10_000);
     assert_complete(&profile, intervals);
     let both = |method: &str| {
         [
@@ -254,7 +255,7 @@ fn a_library_opened_at_run_time() {
         mean: 30e3,
         variance: 4e8,
     };
-    let (profile, intervals) = measured("dlopen", "main>run_interval", 20_000);
+    let (profile, intervals) = measured_quietly(&planted, "dlopen", "main>run_interval", 20_000);
     assert_complete(&profile, intervals);
     planted.assert_share(&profile, &[the(&profile, "call_plugin")], 1.0);
     let found = named(&profile, "plugin_work");
@@ -377,7 +378,8 @@ fn think_time_between_two_functions() {
         mean: 140e3,
         variance: 4e9,
     };
-    let (profile, intervals) = measured(
+    let (profile, intervals) = measured_quietly(
+        &planted,
         "pair",
         "begin_transaction..commit_transaction|roll_back_transaction",
         4_000,
@@ -418,7 +420,7 @@ fn a_call_under_the_hook_at_the_entry() {
         mean: 30e3,
         variance: 4e8,
     };
-    let (profile, intervals) = measured("under_entry", "handle_request", 8_000);
+    let (profile, intervals) = measured_quietly(&planted, "under_entry", "handle_request", 8_000);
     assert_complete(&profile, intervals);
     let work = the(&profile, "work");
     assert_eq!(number(work, "calls_mean"), 1.0);

@@ -3,7 +3,7 @@
 use super::expect::{Planted, named, number, quiet, the, ticks_per_ns};
 use super::measure::{
     CHANGED, EVERY_INTERVAL, LEFT_EARLY, assert_complete, calls, discarded, measured, measured_all,
-    measured_once, measured_with,
+    measured_once, measured_quietly, measured_with,
 };
 use crate::support::build::program;
 use crate::support::run::Place;
@@ -93,7 +93,7 @@ fn short_lived_threads() {
         mean: 20e3,
         variance: 1e8,
     };
-    let (profile, intervals) = measured("threads", "serve>run_interval", 2016);
+    let (profile, intervals) = measured_quietly(&planted, "threads", "serve>run_interval", 2016);
     assert_complete(&profile, intervals);
     planted.assert_share(&profile, &named(&profile, "work"), 1.0);
 }
@@ -105,7 +105,7 @@ fn tail_calls() {
         mean: 50e3,
         variance: 1.2e9,
     };
-    let (profile, intervals) = measured("tail", "main>run_interval", 4_000);
+    let (profile, intervals) = measured_quietly(&planted, "tail", "main>run_interval", 4_000);
     assert_complete(&profile, intervals);
     let dispatch = the(&profile, "dispatch");
     assert_eq!(number(dispatch, "calls_mean"), 1.0);
