@@ -249,6 +249,7 @@ at_first=""
 # Until then a process takes what it keeps for all sessions.
 first=$((cycles < 20 ? 1 : 10))
 for cycle in $(seq "$cycles"); do
+    made=$cycle
     [ -z "${KILLS:-}" ] || kill_a_session
     # shellcheck disable=SC2086
     if "$evenkeel" attach "$pid" $options $waits --for "${each}s" >"$scratch/cycle.log" 2>&1; then
@@ -264,6 +265,7 @@ for cycle in $(seq "$cycles"); do
         echo "cycle $cycle: $(grep -m1 -E 'no near memory|no memory near|could not be' "$scratch/cycle.log")" >&2
     fi
     [ -d "/proc/$pid" ] || echo "the server has ended in cycle $cycle" >>"$scratch/failed"
+    [ "$refused" -lt 3 ] || [ "$refused" -lt "$cycle" ] || echo "no session could attach" >>"$scratch/failed"
     [ ! -s "$scratch/failed" ] || break
     [ "$cycle" -ne "$first" ] || at_first=$(uses)
     [ $((cycle % 100)) -ne 0 ] || echo "$server: $cycle cycles in $(($(date +%s) - began)) s, refused $refused" >&2
@@ -297,7 +299,7 @@ grown=$(join <(echo "$at_first") <(echo "$at_end") | awk -v cycles="$cycles" '
         if (!lasting) bad = "no process was there from the first look to the last"
         if (bad) print bad
     }')
-echo "$server: $cycles cycles in $took s, refused $refused, without an interval $without; requests a second before $before, after $after;" \
+echo "$server: $made of $cycles cycles in $took s, refused $refused, without an interval $without; requests a second before $before, after $after;" \
     "microseconds of processor a request before $cost_before, after $cost_after; $(head -n 1 <<<"$grown")"
 tail -n +2 <<<"$grown" >>"$scratch/failed"
 [ $((cost_after * 2)) -le $((cost_before * 3 + 2)) ] || echo "a request costs more than before" >>"$scratch/failed"
