@@ -15,7 +15,7 @@ if [ "${1:-}" = --debug ]; then
     build=debug
     shift
 fi
-evenkeel="$here/target/$build/evenkeel"
+evenkeel="${EVENKEEL:-$here/target/$build/evenkeel}"
 server_of="$here/target/$build/examples/mariadb"
 [ -x "$evenkeel" ] || {
     echo "scripts/programs.sh: build first: cargo build$([ $build = debug ] || echo " --release") -p evenkeel -p evenkeel-agent" >&2

@@ -12,7 +12,9 @@ use super::trapping::{ThroughPointer, Trapping, is_discovered_only};
 use super::{Event, Observer, Planting, Session};
 use crate::location::Location;
 use crate::refine::known::{Again, Callees, Calls, Known, Pointers};
-use crate::refine::patience::{Patience, SURE_ERRORS, is_enough, look_after, part_since_long};
+use crate::refine::patience::{
+    Patience, SURE_ERRORS, is_enough, is_enough_to_follow, look_after, part_since_long,
+};
 use crate::refine::{self, Candidate, Closing, State, Step};
 
 /// Once nothing is left to do, how often to look again; at once where calls are met that were not made before.
@@ -74,11 +76,10 @@ impl Steps {
     /// Whether enough was seen since. `paths`: call paths that are known now.
     fn is_ripe(&self, intervals_seen: u64, paths: usize) -> bool {
         let (intervals, age) = (intervals_seen - self.seen_then, self.looked_at.elapsed());
-        let searched = match self.follows {
-            true => Duration::ZERO,
-            false => self.searched(intervals_seen),
+        let ripe = match self.follows {
+            true => is_enough_to_follow(intervals, age),
+            false => is_enough(intervals, age, self.searched(intervals_seen)),
         };
-        let ripe = is_enough(intervals, age, searched);
         let has_new = paths > self.paths_then;
         ripe && (!self.settled || has_new || age >= SETTLED_PERIOD)
     }

@@ -36,8 +36,14 @@ impl Session<'_> {
             .chain([(None, scope.unwrap_or_default())])
             .collect();
         for (probe, callees) in probes {
-            let name = probe.map(|id| self.plan.sites.sites[id as usize].callee.clone());
-            let refused = name.and_then(|name| refused.get(&name).cloned());
+            // A call through a pointer is named by that; whom it leads to may have been found out.
+            let named = probe.map(|id| self.plan.sites.sites[id as usize].callee.clone());
+            let names = named
+                .into_iter()
+                .chain(callees.iter().filter_map(|&callee| self.name_of(callee)));
+            let refused = names
+                .into_iter()
+                .find_map(|name| refused.get(&name).cloned());
             let of_callees = callees.iter().find_map(|&callee| self.why_unopened(callee));
             let planned = probe.map(|id| &self.plan.probes()[id as usize]);
             let unknown = planned.filter(|_| callees.is_empty()).map(why_unknown);
@@ -45,6 +51,11 @@ impl Session<'_> {
             all.extend(why.map(|why| Unopened { probe, why }));
         }
         all
+    }
+
+    fn name_of(&mut self, function: Location) -> Option<String> {
+        let module = self.modules.get(&self.arena, function.module).ok()?;
+        Some(module.name(function.address))
     }
 
     fn why_unopened(&mut self, function: Location) -> Option<&'static str> {
