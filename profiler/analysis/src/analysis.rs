@@ -5,7 +5,6 @@ mod observing;
 mod recordings;
 
 use evenkeel_wire::Record;
-use rustc_hash::FxHashMap;
 
 use crate::accumulate::Accumulator;
 use crate::assembler::Assembler;
@@ -13,24 +12,20 @@ use crate::assembler::reader::{Crowded, Lost};
 use crate::assembler::spans::SwitchedOut;
 use crate::blocks::Blocks;
 use crate::combine::Together;
-use crate::counts::RunCounts;
-use crate::critical::path::Path;
 use crate::detail::Detail;
 use crate::evidence::{self, Recent};
 use crate::inputs::{self, Options};
-use crate::joint::{Joint, RoundLog};
-use crate::minutes::Written;
+use crate::joint::RoundLog;
 use crate::other_rounds::RoundFindings;
 use crate::parts::VarianceTree;
-use crate::plans::{PlanChange, Plans};
+use crate::plans::PlanChange;
 use crate::profile::{Node, Profile};
-use crate::rounds::Rounds;
 use crate::self_cost::Measured;
 use crate::sites::SiteTable;
 use crate::summary;
 use crate::sums::Sums;
-use crate::vectors::{ProbeCost, Vectoriser};
-use observing::Observing;
+use crate::vectors::ProbeCost;
+use intake::Intake;
 
 /// Of the paths that rounds taken together do not share, those with smaller shares are not listed.
 const SHARE_LOST_MIN: f64 = 0.01;
@@ -68,36 +63,6 @@ impl Look {
         let newest = self.intervals_by_round.last().copied();
         newest.unwrap_or_default() as f64 / kept.max(1) as f64
     }
-}
-
-/// Everything behind the assembler.
-#[derive(Debug, Default)]
-struct Intake {
-    cost: ProbeCost,
-    vectoriser: Vectoriser,
-    rounds: Rounds,
-    plans: Plans,
-    run: RunCounts,
-    path: Path,
-    /// Number of the interval whose path is kept in any case.
-    wanted: Option<u64>,
-    /// What came since refinement looked last, where it looks.
-    recent: Option<Recent>,
-    /// Names of threads, by key.
-    names: FxHashMap<u64, String>,
-    /// Which round each interval was added to, where that is wanted.
-    log: Option<RoundLog>,
-    /// Several recordings are taken together.
-    joint: Option<Joint>,
-    /// What of the sums was written as minutes.
-    written: Written,
-    /// Minutes read so far.
-    minutes: u64,
-    /// Intervals that were added since they were last asked for, where they are wanted one by one.
-    observed: Option<Observing>,
-    /// Ids of classes, and numbers of attributes, of the recording whose minutes are read.
-    class_ids: Vec<usize>,
-    attribute_numbers: Vec<Option<u16>>,
 }
 
 /// What a profile says of other rounds than the one it rests on.

@@ -82,6 +82,17 @@ pub struct ObservedMinute {
     pub classes: Vec<ClassSums>,
 }
 
+/// Intervals that are handed on.
+#[derive(Debug, Default)]
+pub(crate) struct Observing {
+    /// Those that were added, on the paths of their round.
+    pub pending: Vec<Observed>,
+    /// Those before, on the paths of the round that they count in.
+    pub placed: Vec<Observed>,
+    /// Minutes of sums, on the same paths.
+    pub minutes: Vec<ObservedMinute>,
+}
+
 /// Which intervals a profile rests on, and on which call paths.
 #[derive(Clone, Debug)]
 pub struct Basis {

@@ -9,6 +9,7 @@ mod filters;
 mod judge;
 mod kernel;
 mod planting;
+mod refining;
 mod settings;
 mod sink;
 mod steps;
@@ -204,14 +205,14 @@ impl Session<'_> {
                 last_slow = Instant::now();
                 self.tick(observer);
                 self.watch_processes();
-                self.watch_filters();
+                self.filters.watch(&self.arena);
                 if !self.target.is_running() || interrupted.load(Relaxed) || self.time_is_up() {
                     return Ok(());
                 }
                 self.attach(observer)?;
                 self.give_up_waiting()?;
                 if self.hooked.is_some() {
-                    self.find_wakers();
+                    self.note_wakers();
                     self.refine(observer);
                     self.show(observer);
                 }

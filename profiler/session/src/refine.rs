@@ -15,6 +15,7 @@ pub mod known;
 pub mod patience;
 #[cfg(test)]
 mod simulated;
+mod step;
 mod thinning;
 
 use std::collections::HashMap;
@@ -30,6 +31,7 @@ use crate::plan::Planned;
 pub use closing::{Closing, to_close};
 use known::{Callees, Calls, Known, Pointers};
 use patience::Patience;
+pub use step::{Candidate, Step};
 pub use thinning::to_thin;
 
 /// Limits of a session.
@@ -58,36 +60,6 @@ pub struct State<'a> {
     pub known: &'a Known,
     /// When it is.
     pub now: Instant,
-}
-
-/// Something to do.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Step {
-    /// Time the calls that a function makes.
-    Open(Location),
-    /// Learn the callees of the short pointer calls of a function.
-    DiscoverIn(Location),
-    /// Learn the callees of a timed pointer call.
-    Discover(u32),
-    /// Find the definition of an import, to open it.
-    Follow(u32),
-}
-
-/// A step with its reason.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Candidate {
-    /// What to do.
-    pub step: Step,
-    /// Name of the function it explains.
-    pub name: String,
-    /// Fraction of Var(L) that it may explain.
-    pub contribution: f64,
-    /// Its standard error.
-    pub se: f64,
-    /// specificity x contribution.
-    pub score: f64,
-    /// The same step was taken before.
-    pub again: bool,
 }
 
 /// The steps to take, best first, after a look: `trees` are what it saw, each judged by itself.

@@ -2,7 +2,7 @@
 
 use evenkeel_analysis::profile::{Attribute, AttributeFit, Profile};
 
-use crate::terminal::{Style, title};
+use super::style::{Style, title};
 use crate::{fit, units};
 
 /// Where the line begins that tells the values apart.

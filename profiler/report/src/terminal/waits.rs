@@ -2,7 +2,7 @@
 
 use evenkeel_analysis::profile::{Profile, WaitedFor};
 
-use crate::terminal::{Style, title};
+use super::style::{Style, title};
 use crate::{fit, units, words};
 
 /// Lines shown of a profile, at most; JSON has them all.

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use evenkeel_wire::Wanted;
 
-use super::Step;
+use super::step::Step;
 use crate::location::Location;
 
 /// How long after a look that found nothing the next one comes; each time twice as long.

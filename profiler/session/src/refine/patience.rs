@@ -17,7 +17,7 @@
 
 use std::time::Duration;
 
-use super::Candidate;
+use super::step::Candidate;
 
 /// Intervals that are enough to judge what came since the last look, ...
 pub const INTERVALS_ENOUGH: u64 = 300;
