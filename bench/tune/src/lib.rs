@@ -15,6 +15,7 @@
 mod command;
 mod error;
 pub mod journal;
+mod kind;
 pub mod knobs;
 mod machine;
 pub mod objective;
@@ -27,8 +28,9 @@ mod server;
 mod tune;
 
 pub use error::Error;
+pub use kind::kind_of;
 pub use machine::Machine;
 pub use objective::{Objective, Run};
 pub use restore::{Restored, restore};
 pub use rig::Load;
-pub use tune::{Settings, Skipped, Tuned, kind_of, list, tune};
+pub use tune::{Settings, Skipped, Tuned, list, tune};

@@ -6,11 +6,11 @@ use std::time::Duration;
 use evenkeel_drive::progress::Progress;
 use evenkeel_drive::settings::Settings as Bench;
 use evenkeel_drive::target::Target;
-use evenkeel_drive::target::address::Address;
 use evenkeel_servers::Process;
 
 use crate::error::Error;
 use crate::journal::{self, Header, Journal, Private};
+use crate::kind::{is_url, kind_of};
 use crate::knobs::{Class, Kind, Knob, Needs, same_value};
 use crate::machine::Machine;
 use crate::objective::Objective;
@@ -34,7 +34,7 @@ pub struct Settings {
     pub load: Load,
     /// The interval that is profiled.
     pub interval: Option<String>,
-    /// The server's process, where it does not tell.
+    /// The server's process, where it does not report it.
     pub pid: Option<i32>,
     /// What is to be made smaller.
     pub objective: Objective,
@@ -88,26 +88,6 @@ pub struct Tuned {
     pub inconsistent: Vec<String>,
     /// What the reader must know.
     pub notes: Vec<String>,
-}
-
-/// Which server's knobs a target has.
-///
-/// # Errors
-/// [`Error::Setting`] for SQLite, of which no knob is known.
-pub fn kind_of(target: &Address) -> Result<Kind, Error> {
-    match target {
-        Address::Embedded => Ok(Kind::Store),
-        Address::Postgres | Address::PostgresAt(_) => Ok(Kind::Postgres),
-        Address::MariaDb | Address::MariaDbRelease(_) | Address::MariaDbAt(_) => Ok(Kind::MariaDb),
-        Address::Sqlite | Address::SqliteAt(_) => Err(Error::Setting(
-            "no knobs of SQLite are known; tune takes embedded, postgres, mariadb, and URLs of these servers".to_owned(),
-        )),
-    }
-}
-
-/// Whether the target is a server that is not ours.
-pub fn is_url(target: &Address) -> bool {
-    matches!(target, Address::PostgresAt(_) | Address::MariaDbAt(_))
 }
 
 /// Tunes. `interrupted` ends it with what was measured until then, and what was changed put back.

@@ -329,6 +329,34 @@ impl Thread {
         unsafe { Shadow::release(shadow) };
     }
 
+    /// The thread takes part in a new session from now on: [`Thread::end_all`] finds it.
+    ///
+    /// # Safety
+    /// It has a shadow stack ([`Thread::prepare`]), and gives it back ([`Thread::close`]) before its state goes away.
+    pub unsafe fn take_part(&mut self) {
+        // SAFETY: the caller's contract.
+        unsafe { Shadow::set_owner(self.shadow, (&raw mut *self).cast()) };
+    }
+
+    /// Ends what is open on any thread: no call in flight is recorded when it returns. `each` does the rest for a thread.
+    ///
+    /// # Safety
+    /// No hook is in place that would begin an interval meanwhile.
+    pub unsafe fn end_all(each: impl Fn(&mut Thread)) {
+        Shadow::each_owned(|shadow, owner| {
+            // SAFETY: an owner is what `take_part` set, and is alive.
+            unsafe {
+                let thread = &mut *owner.cast::<Thread>();
+                each(thread);
+                let mut frame = (&raw mut (*shadow).frames as *mut Frame).add(1);
+                while frame < thread.top {
+                    (*frame).start = 0;
+                    frame = frame.add(1);
+                }
+            }
+        });
+    }
+
     /// In the child of a `fork`: the calls in flight are the parent's to record, and other threads are gone.
     pub fn after_fork(&mut self) {
         self.active = 0;

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use super::SEATS;
+use super::data::SEATS;
 use crate::random::Random;
 
 /// Most reservations waiting to be made.

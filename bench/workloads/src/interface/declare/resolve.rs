@@ -1,6 +1,6 @@
 //! From names to positions: what is made of a declaration.
 
-use super::{Change, Declaration, Function, Reach, Rows, Term};
+use super::declaration::{Change, Declaration, Function, Reach, Rows, Term};
 use crate::interface::{
     Access, AccessPath, Aggregate, Bound, ColumnRef, ColumnType, Condition, Operand, Operation,
     Order, Output, Range, RowLock, Schema, Select, Table, Update,
