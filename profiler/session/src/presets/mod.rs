@@ -50,3 +50,31 @@ impl Preset {
             })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+
+    /// Whoever adds a preset makes it known here: help, errors and the search for programs list [`PRESETS`].
+    #[test]
+    fn no_preset_is_forgotten() {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/presets");
+        let mut described = 0;
+        for entry in std::fs::read_dir(folder).expect("the presets' sources") {
+            let text = std::fs::read_to_string(entry.expect("an entry").path());
+            let is_preset = |line: &&str| {
+                line.strip_prefix("pub const ")
+                    .is_some_and(|rest| rest.contains(": Preset = Preset {"))
+            };
+            described += text.expect("a source").lines().filter(is_preset).count();
+        }
+        assert_eq!(described, PRESETS.len());
+        for preset in PRESETS {
+            let named = Preset::named(preset.name).expect("it is listed");
+            assert_eq!(named.programs, preset.programs, "two have one name");
+            assert!(preset.interval(None).is_some(), "{}", preset.name);
+        }
+    }
+}
