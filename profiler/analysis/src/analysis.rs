@@ -268,13 +268,13 @@ impl Analysis {
         self.profile_of(newest, Others::default(), sites, options)
     }
 
-    /// From now on [`Analysis::look`] tells of what came since it was last asked. To be called before the first record.
+    /// From now on [`Analysis::look`] reports what came since it was last asked. To be called before the first record.
     pub fn keep_recent(&mut self) {
         self.intake.recent = Some(Recent::default());
     }
 
-    /// What came since this was last asked, which tells what happens now however long the round has gone on, and all of the newest
-    /// round, which tells small shares from chance.
+    /// What came since this was last asked, which shows what happens now however long the round has gone on, and all of the newest
+    /// round, which separates small shares from chance.
     pub fn look(&mut self, sites: &SiteTable, options: &Options) -> Look {
         let crowded = self.assembler.crowded();
         let Intake { rounds, plans, .. } = &self.intake;

@@ -26,7 +26,7 @@ pub const MIDDLE: (f64, f64) = (0.25, 0.75);
 const PART_MIN: f64 = 0.01;
 /// Nodes listed, at most.
 const NODES_MAX: usize = 256;
-/// One child that carries so much of a node's difference tells more than the node.
+/// One child that carries so much of a node's difference explains more than the node.
 const CARRIED_MIN: f64 = 0.8;
 
 /// Compares them; nothing where there are none, or where the slow ones are no slower.

@@ -1,7 +1,7 @@
 //! Several recordings taken together: the profile that one recording of all their intervals would give.
 //!
 //! A profile never mixes intervals with different probes. Each recording has its own rounds, and what those timed differs: one
-//! run of refinement went deeper here, another there. So each is replayed twice. The first time tells which intervals its profile rests
+//! run of refinement went deeper here, another there. So each is replayed twice. The first time shows which intervals its profile rests
 //! on, of one round or of several that are taken together ([`crate::combine`]), and which paths they met ([`Scouted`]). What is not
 //! timed by all is left out of all. A probe that a whole recording has not timed is so as if it had never been there
 //! ([`crate::paths::Paths::without`]): its time is its callers' own, but for what the probe cost, and what it calls is called by

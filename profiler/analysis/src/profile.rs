@@ -87,13 +87,13 @@ pub struct Profile {
     pub attributes: Vec<Attribute>,
     /// The variance tree.
     pub tree: Node,
-    /// With edges on: what the time was, summed up. Empty without.
+    /// Where waits are followed: what the time was, summed up. Empty without.
     #[serde(rename = "doing", default, skip_serializing_if = "Vec::is_empty")]
     pub time_spent: Vec<TimeSpent>,
-    /// With edges on: who waits for whom, most time first.
+    /// Where waits are followed: who waits for whom, most time first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub waits: Vec<WaitedFor>,
-    /// With edges on: critical paths of single intervals.
+    /// Where waits are followed: critical paths of single intervals.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub timelines: Vec<Timeline>,
     /// Call sites that could not be timed.

@@ -144,7 +144,7 @@ pub struct Sums {
     pub nodes: Vec<NodeSums>,
     /// Sums of products of two children of one node (the body is one), by [`Paths::pair`].
     pub pairs: Vec<i128>,
-    /// By number of the attribute; those beyond its end were told of no interval.
+    /// By number of the attribute; no interval reported those beyond its end.
     pub attributes: Vec<AttributeSums>,
 }
 

@@ -109,7 +109,7 @@ pub fn command_line(pid: i32) -> String {
     words.join(" ")
 }
 
-/// When the process started, in the kernel's units: tells it from a later one of the same number. `None` once it has ended.
+/// When the process started, in the kernel's units: distinguishes it from a later one of the same number. `None` once it has ended.
 pub fn started(pid: i32) -> Option<u64> {
     let text = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     // The name may hold anything, and ends with the last parenthesis.

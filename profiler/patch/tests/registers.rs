@@ -285,7 +285,7 @@ static TRAMPOLINE: [u64; ID_AT / 8 + 1] = {
 /// The probe of the calls that are left.
 const LEFT: u32 = 77;
 
-/// Leaves a frame as a call does that is left by something that neither the unwinder nor `longjmp` tells of.
+/// Leaves a frame as a call does that is left by something that neither the unwinder nor `longjmp` reports.
 extern "C" fn leave_stale_frame() {
     rig::ring::scribble();
     let sp = (&raw const *thread::current() as u64).min(0x1000);

@@ -2,7 +2,7 @@
 //!
 //! A mangled Rust name spells out the module of everything in it. In 40 columns the middle of
 //! `<evenkeel_drive::target::Link as evenkeel_workloads::interface::transaction::Transaction>::query::{{closure}}` is cut
-//! right where it tells something; `<Link as Transaction>::query::{…}` is the same name without modules.
+//! right where it distinguishes something; `<Link as Transaction>::query::{…}` is the same name without modules.
 
 use crate::fit;
 

@@ -1,4 +1,4 @@
-//! A factor in plain words: what it is, and what it tells whoever wants the latency steady.
+//! A factor in plain words: what it is, and what it says to whoever wants the latency steady.
 
 use evenkeel_analysis::profile::{Activity, TimeSpent};
 use evenkeel_analysis::profile::{Caller, Factor, FactorKind, Profile, WaitedFor};

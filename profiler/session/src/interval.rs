@@ -88,13 +88,13 @@ pub struct Interval {
 }
 
 impl Interval {
-    /// The interval as it is hooked where threads are followed, with edges, and where they are not.
+    /// The interval as it is hooked where threads are followed, with waits, and where they are not.
     ///
     /// One whose workers are announced may move: followed, it begins and ends by its key, on whichever threads that is.
     /// Otherwise it is what lies between its beginning and its end on one thread.
-    pub fn hooked(mut self, edges: bool) -> Interval {
+    pub fn hooked(mut self, waits: bool) -> Interval {
         let works = |boundary: &Boundary| boundary.meaning.role == Role::Work;
-        if !edges {
+        if !waits {
             self.boundaries.retain(|boundary| !works(boundary));
         } else if self.boundaries.iter().any(works) {
             for boundary in &mut self.boundaries {
@@ -174,7 +174,7 @@ pub fn resolve(spec: &IntervalSpec, module: &Module) -> Result<Interval, Error> 
     }
     let mut clients = Vec::new();
     for client in &spec.clients {
-        let Point::Edge(caller, callee) = client else {
+        let Point::CallSites(caller, callee) = client else {
             let what = "client= takes CALLER>FUNCTION".to_owned();
             return Err(Error::BadSpec {
                 text: spec.text.clone(),
@@ -227,10 +227,10 @@ pub fn resolve_named(named: &NamedCall, module: &Module) -> Result<Vec<Boundary>
     Ok(boundaries)
 }
 
-/// All call sites of an edge, or the entry of a function (else its direct callers); and the function itself.
+/// All call sites in one function of another, or the entry of a function (else its direct callers); and the function itself.
 fn places(point: &Point, module: &Module) -> Result<(Vec<Place>, Option<u64>), FindError> {
     match point {
-        Point::Edge(caller, callee) => {
+        Point::CallSites(caller, callee) => {
             let sites = module.call_sites_between(caller, callee)?;
             let function = sites.iter().find_map(|site| match site.callee {
                 Callee::Function(entry) => Some(entry),
@@ -351,7 +351,7 @@ fn short_path(path: &Path) -> String {
 mod tests {
     use super::*;
 
-    fn roles(of: &[Role], edges: bool) -> Vec<Role> {
+    fn roles(of: &[Role], waits: bool) -> Vec<Role> {
         let boundary = |&role: &Role| Boundary {
             place: Place::Entry(0, Box::default()),
             meaning: Meaning::of(role),
@@ -363,7 +363,7 @@ mod tests {
             clients: Vec::new(),
             height: 0,
         };
-        let hooked = interval.hooked(edges).boundaries.into_iter();
+        let hooked = interval.hooked(waits).boundaries.into_iter();
         hooked.map(|boundary| boundary.meaning.role).collect()
     }
 

@@ -331,7 +331,7 @@ mod tests {
         assert!(!steps(&list).contains(&Step::Open(at(0xa))));
     }
 
-    /// With edges, what a's untimed calls wait for is no time of a's own: 30 % in waits, directly below it.
+    /// With waits, what a's untimed calls wait for is no time of a's own: 30 % in waits, directly below it.
     #[test]
     fn waits_of_calls_without_room_give_them_their_turn() {
         let (mut profile, probes) = example();

@@ -1,4 +1,4 @@
-//! A span as every format tells it.
+//! A span as every format has it.
 
 /// What a span is to its neighbours (OpenTelemetry's SpanKind).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]

@@ -23,7 +23,7 @@ impl Serials {
         self.gone + self.classes.len() as u64 - 1
     }
 
-    /// Tells the class of an interval.
+    /// Notes the class of an interval.
     pub fn classify(&mut self, serial: u64, class: u16) {
         let at = serial.checked_sub(self.gone);
         if let Some(known) = at.and_then(|at| self.classes.get_mut(at as usize)) {

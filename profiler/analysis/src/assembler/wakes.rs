@@ -1,4 +1,4 @@
-//! Who released what, and when: the sources of the edges *woken-by* and *created-by*.
+//! Who released what, and when: by whom a thread was woken, or created (*woken-by*, *created-by*).
 
 use std::cell::RefCell;
 

@@ -1,4 +1,4 @@
-//! Functions that carry out waiting, reading and copying for whoever calls them: their callers tell more.
+//! Functions that carry out waiting, reading and copying for whoever calls them: their callers explain more.
 
 /// Of the C library, the runtimes of C++ and Rust, and thin wrappers that servers put around them.
 const PREFIXES: &[&str] = &[
@@ -137,7 +137,7 @@ const NAMES: &[&str] = &[
     "aeApiPoll",
 ];
 
-/// Whether the function's callers tell more than it does.
+/// Whether the function's callers explain more than it does.
 pub fn is_plumbing(name: &str) -> bool {
     let name = base(name);
     NAMES.contains(&name) || PREFIXES.iter().any(|prefix| name.starts_with(prefix))

@@ -113,7 +113,7 @@ fn loss_that_depends_on_the_latency_is_told() {
     );
 }
 
-/// The same, and then a plan under which nothing is lost: of 1,500 intervals of 2,000 ticks, which tell of another round.
+/// The same, and then a plan under which nothing is lost: of 1,500 intervals of 2,000 ticks, which are of another round.
 #[test]
 fn what_was_lost_before_the_plan_is_not_missing_in_it() {
     let mut analysis = started(ProbeCost::default());

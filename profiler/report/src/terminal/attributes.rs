@@ -5,7 +5,7 @@ use evenkeel_analysis::profile::{Attribute, AttributeFit, Profile};
 use super::style::{Style, title};
 use crate::{fit, units};
 
-/// Where the line begins that tells the values apart.
+/// Where the line begins that shows the values one by one.
 const INDENT: usize = 8;
 const COLUMNS_BEFORE_NAME: usize = 67;
 

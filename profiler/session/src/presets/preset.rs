@@ -44,7 +44,7 @@ impl Preset {
             .is_some_and(|name| self.programs.iter().any(|program| name == *program))
     }
 
-    /// Version of the program at `path`, as its file tells; nothing where it does not.
+    /// Version of the program at `path`, as its file says; nothing where it does not.
     pub fn version_of(&self, path: &Path) -> Option<String> {
         version::find(&std::fs::read(path).ok()?, self.version?)
     }
@@ -57,7 +57,7 @@ impl Preset {
         }
     }
 
-    /// Finds `interval` in the program, as [`Interval::hooked`] with `edges` or without.
+    /// Finds `interval` in the program, as [`Interval::hooked`] with `waits` or without.
     ///
     /// # Errors
     /// The program is not what the preset knows.
@@ -65,13 +65,13 @@ impl Preset {
         &self,
         interval: &KnownInterval,
         module: &Module,
-        edges: bool,
+        waits: bool,
     ) -> Result<Interval, Error> {
         let found = (interval.find)(module).map_err(|what| Error::PresetMismatch {
             path: module.path().to_owned(),
             preset: self.name,
             what,
         })?;
-        Ok(found.hooked(edges))
+        Ok(found.hooked(waits))
     }
 }

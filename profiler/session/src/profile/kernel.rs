@@ -1,4 +1,4 @@
-//! What the kernel tells of the target's threads, brought to their records.
+//! What the kernel reports of the target's threads, brought to their records.
 
 use std::collections::HashMap;
 

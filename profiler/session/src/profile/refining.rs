@@ -126,7 +126,7 @@ impl Session<'_> {
 
     /// Takes in what threads were in that held intervals up.
     pub(super) fn note_wakers(&mut self) {
-        if !self.settings.edges || !self.refines() {
+        if !self.settings.waits || !self.refines() {
             return;
         }
         for function in self.wakers.find(&self.arena, &mut self.modules) {

@@ -87,7 +87,7 @@ mod tests {
     use crate::recording::progress::Progress;
     use crate::recording::{Meta, Writer};
 
-    /// When threads did not run comes back as it was told; a word that no version has is damage.
+    /// When threads did not run comes back as it was recorded; a word that no version has is damage.
     #[test]
     fn spans_come_back() {
         let directory = tempfile::tempdir().unwrap();

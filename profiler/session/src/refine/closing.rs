@@ -106,7 +106,7 @@ mod tests {
 
     #[test]
     fn what_tells_least_for_its_cost_is_closed() {
-        // Each costs 10 ns of 1000 = 1 %; the estimate is 0.9 % above the limit: c, with 2 %, tells least.
+        // Each costs 10 ns of 1000 = 1 %; the estimate is 0.9 % above the limit: c, with 2 %, explains least.
         assert_eq!(closed(&example().0, &LIMITS), [goes(3, true)]);
     }
 

@@ -8,7 +8,7 @@
 //! difference below [`CHANGE_MIN`] counts for nothing, however sure it is.
 //!
 //! Errors are those of the recordings: what they cannot know is how much one machine differs from an equal one, or
-//! today from tomorrow. Recordings of several hosts or hours of one build tell that.
+//! today from tomorrow. Recordings of several hosts or hours of one build show that.
 
 mod figures;
 mod group;

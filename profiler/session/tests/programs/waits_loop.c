@@ -1,5 +1,5 @@
 // Many intervals at a time on one thread: an event loop.
-// build: gcc -O1 -g -I../../../../include edges_loop.c
+// build: gcc -O1 -g -I../../../../include waits_loop.c
 //
 // Intervals, annotated, in groups of 4 on one thread. Each is worked for twice, in read_request and in send_answer, S = 100,000 ticks
 // each; the loop goes round, so the second step of each comes after the first of all:
@@ -57,5 +57,5 @@ int main(int argc, char **argv) {
             checksum = mix(checksum, group[j].result);
         }
     }
-    print_result("edges_loop", count, checksum);
+    print_result("waits_loop", count, checksum);
 }

@@ -14,7 +14,7 @@ const FLUSH_TICKS: f64 = 6_000_000.0;
 #[test]
 fn what_a_holder_does_is_opened_under_the_wait() {
     let spec = "run_interval,within=keep_house";
-    let (profile, _) = Planted::at(&program("edges_holder"), spec)
+    let (profile, _) = Planted::at(&program("waits_holder"), spec)
         .until_opened("write_out")
         .options(&EVERY_INTERVAL)
         .options(&["--threshold", "0.01%"]) // a busy machine varies more than what is planted
@@ -36,7 +36,7 @@ fn what_a_holder_does_is_opened_under_the_wait() {
 /// The same, and nobody names a function of the holder's: it is found on the stack of the thread that releases the mutex.
 #[test]
 fn a_holder_that_nobody_named_is_found() {
-    let (profile, _) = Planted::at(&program("edges_holder"), "run_interval")
+    let (profile, _) = Planted::at(&program("waits_holder"), "run_interval")
         .until_opened("write_out")
         .options(&EVERY_INTERVAL)
         .options(&["--threshold", "0.01%"]) // a busy machine varies more than what is planted

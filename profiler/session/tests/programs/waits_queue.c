@@ -1,5 +1,5 @@
 // A task queue with too few workers.
-// build: gcc -O1 -g -pthread -I../../../../include edges_queue.c
+// build: gcc -O1 -g -pthread -I../../../../include waits_queue.c
 //
 // Interval: a request, from its submission until its worker is done with it, annotated. Groups of 4 requests are
 // submitted at once to one worker, which handles them in turn, S = 300,000 ticks each in handle. The group's requests wait
@@ -91,5 +91,5 @@ int main(int argc, char **argv) {
     pthread_cond_signal(&is_new);
     pthread_mutex_unlock(&mutex);
     pthread_join(thread, NULL);
-    print_result("edges_queue", count, checksum);
+    print_result("waits_queue", count, checksum);
 }

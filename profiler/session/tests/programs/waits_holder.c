@@ -1,5 +1,5 @@
 // What to blame is two calls deep in a thread that works for no interval.
-// build: gcc -O1 -g -pthread edges_holder.c
+// build: gcc -O1 -g -pthread waits_holder.c
 //
 // Interval: run_interval > take > pthread_mutex_lock, and nothing else. A background thread holds the mutex when the interval begins, in
 //   keep_house > hold_locked > sweep, 50,000 ticks, and > write_out > flush_page
@@ -90,5 +90,5 @@ int main(int argc, char **argv) {
     }
     atomic_store(&asked, 1);
     pthread_join(thread, NULL);
-    print_result("edges_holder", count, checksum);
+    print_result("waits_holder", count, checksum);
 }

@@ -35,7 +35,7 @@ fn assert_queued_for_one_worker(profile: &Value, handle: &str) {
 
 #[test]
 fn a_queue_with_too_few_workers() {
-    let (profile, _) = Planted::new("edges_queue", "annotated,within=handle").measured();
+    let (profile, _) = Planted::new("waits_queue", "annotated,within=handle").measured();
     assert_queued_for_one_worker(&profile, "handle");
     assert_eq!(number(&profile, "intervals_seen") as u64, INTERVALS);
 }
@@ -61,7 +61,7 @@ fn a_queue_of_a_rust_program() {
 /// later. main, which began it and works for it all the time, has no part in that.
 #[test]
 fn a_path_without_the_starting_segment() {
-    let (profile, _) = Planted::new("edges_start", "annotated").measured();
+    let (profile, _) = Planted::new("waits_start", "annotated").measured();
     let outside = "thread outside of intervals";
     let wait = ["pthread_cond_wait", "waits: condition variable"];
     let await_ = [&[TURN, "await"][..], &wait].concat();
@@ -81,7 +81,7 @@ fn a_path_without_the_starting_segment() {
 /// worker has it is not on the path.
 #[test]
 fn a_hand_over_to_a_worker() {
-    let (profile, _) = Planted::new("edges_handover", "annotated").measured();
+    let (profile, _) = Planted::new("waits_handover", "annotated").measured();
     let steps = [("parse", 200_000.0), ("queued", 0.0), ("handle", 600_000.0)];
     let mut whole = 0.0;
     for (name, planted) in steps {
@@ -98,7 +98,7 @@ fn a_hand_over_to_a_worker() {
 /// Each of the four sees five steps of S = 100,000 ticks: two of its own, and three of others, for which it waits its turn.
 #[test]
 fn an_event_loop() {
-    let (profile, _) = Planted::new("edges_loop", "annotated").measured();
+    let (profile, _) = Planted::new("waits_loop", "annotated").measured();
     let tree = &profile["tree"];
     let step = 100_000.0;
     let (mut calls, mut spent) = (0.0, 0.0);
@@ -124,7 +124,7 @@ fn an_event_loop() {
     }
 }
 
-/// The functions that tell of requests and tasks, named and not annotated.
+/// The functions that announce requests and tasks, named and not annotated.
 const TASKS: [&str; 6] = [
     "--enqueue",
     "put,key=0",
@@ -150,7 +150,7 @@ fn assert_three_tasks(profile: &Value) {
 /// One worker, first in, first out: four other tasks run while those of the path are queued.
 #[test]
 fn tasks_that_spawn_tasks() {
-    let (profile, _) = Planted::new("edges_tasks", REQUEST)
+    let (profile, _) = Planted::new("waits_tasks", REQUEST)
         .options(&TASKS)
         .measured();
     assert_three_tasks(&profile);
@@ -160,7 +160,7 @@ fn tasks_that_spawn_tasks() {
 /// How long tasks of a pool wait depends on the machine; how many are on a path does not.
 #[test]
 fn tasks_that_spawn_tasks_in_a_pool() {
-    let (profile, _) = Planted::new("edges_tasks", REQUEST)
+    let (profile, _) = Planted::new("waits_tasks", REQUEST)
         .options(&TASKS)
         .argument("3")
         .measured();
@@ -170,7 +170,7 @@ fn tasks_that_spawn_tasks_in_a_pool() {
 /// Two threads work for an interval at once: what overlaps counts once, as the program saw it.
 #[test]
 fn a_fork_and_its_join() {
-    let (profile, truth) = Planted::new("edges_fork", "annotated").with_truth();
+    let (profile, truth) = Planted::new("waits_fork", "annotated").with_truth();
     for (column, name) in ["work_left", "work_right"].into_iter().enumerate() {
         let found = named(&profile, name);
         let [node] = found[..] else {

@@ -1,5 +1,5 @@
 // A pipe between two processes.
-// build: gcc -O1 -g edges_pipe.c
+// build: gcc -O1 -g waits_pipe.c
 //
 // Interval, in the parent: run_interval > fetch > write of the request, read of the answer. The child, forked at the start, reads a
 // request, works in produce, and writes the answer:
@@ -69,6 +69,6 @@ int main(int argc, char **argv) {
     if (waitpid(child, &status, 0) != child || !WIFEXITED(status)) {
         return 1;
     }
-    print_result("edges_pipe", count, checksum);
+    print_result("waits_pipe", count, checksum);
     return WEXITSTATUS(status);
 }

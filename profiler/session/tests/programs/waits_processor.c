@@ -1,5 +1,5 @@
 // More threads that compute than processors: an interval is preempted, and blocked.
-// build: gcc -O1 -g -pthread edges_processor.c
+// build: gcc -O1 -g -pthread waits_processor.c
 //
 // Interval: run_interval > compute, then fetch > read. Twice as many background threads as there are processors compute all the
 // time, so that at any moment at least two of them share the interval's processor with it.
@@ -62,17 +62,17 @@ int main(int argc, char **argv) {
     uint64_t checksum = CHECKSUM_START;
     pthread_t thread;
     if (pipe(questions) || pipe(answers) || pthread_create(&thread, NULL, serve, NULL)) {
-        perror("edges_processor");
+        perror("waits_processor");
         return 1;
     }
     for (long i = 2 * sysconf(_SC_NPROCESSORS_ONLN); i > 0; i--) {
         if (pthread_create(&thread, NULL, compete, NULL)) {
-            perror("edges_processor");
+            perror("waits_processor");
             return 1;
         }
     }
     for (unsigned long i = 0; i < count; i++) {
         checksum = mix(checksum, run_interval(i));
     }
-    print_result("edges_processor", count, checksum);
+    print_result("waits_processor", count, checksum);
 }

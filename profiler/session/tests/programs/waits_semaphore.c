@@ -1,5 +1,5 @@
 // Semaphores between two processes, in shared memory that each has at an address of its own.
-// build: gcc -O1 -g -pthread edges_semaphore.c
+// build: gcc -O1 -g -pthread waits_semaphore.c
 //
 // Interval, in the parent: run_interval > fetch > sem_post of the request, sem_wait for the answer. The child, forked at the start,
 // maps the memory once more and lets go of the parent's address; it waits for a request, works in produce, and posts the answer:
@@ -59,7 +59,7 @@ static struct shared *map(int file) {
 
 int main(int argc, char **argv) {
     unsigned long count = intervals(argc, argv, 800);
-    int file = memfd_create("edges_semaphore", 0);
+    int file = memfd_create("waits_semaphore", 0);
     if (file < 0 || ftruncate(file, sizeof(struct shared))) {
         perror("memfd_create");
         return 1;
@@ -86,5 +86,5 @@ int main(int argc, char **argv) {
     if (waitpid(child, &status, 0) != child || !WIFEXITED(status) || WEXITSTATUS(status) != 7) {
         return 1;
     }
-    print_result("edges_semaphore", count, checksum);
+    print_result("waits_semaphore", count, checksum);
 }

@@ -1,5 +1,5 @@
 // A hand-over through two locks: who holds the one waits for the other.
-// build: gcc -O1 -g -pthread edges_chain.c
+// build: gcc -O1 -g -pthread waits_chain.c
 //
 // Interval: run_interval > take > pthread_mutex_lock of the first lock. The middle thread has it and waits in relay for the
 // second; the last thread has that and works under it in produce:
@@ -114,5 +114,5 @@ int main(int argc, char **argv) {
     atomic_store(&asked_middle, OVER);
     pthread_join(threads[0], NULL);
     pthread_join(threads[1], NULL);
-    print_result("edges_chain", count, checksum);
+    print_result("waits_chain", count, checksum);
 }

@@ -1,5 +1,5 @@
 // More spinning threads than processors: one that could run and has no processor, and one that spins for a lock whose holder has none.
-// build: gcc -O1 -g -pthread edges_preempted.c
+// build: gcc -O1 -g -pthread waits_preempted.c
 //
 // Three threads share one processor and never give it away: main with the interval, the holder of a spin lock, and one more.
 // Interval: run_interval > crunch, a fixed number of steps, then pthread_spin_lock. The holder has had the lock since before the
@@ -126,5 +126,5 @@ int main(int argc, char **argv) {
     pthread_join(threads[0], NULL);
     pthread_join(threads[1], NULL);
     truth_close();
-    print_result("edges_preempted", count, checksum);
+    print_result("waits_preempted", count, checksum);
 }

@@ -1,5 +1,5 @@
 // One interval on three threads at once: it forks, and joins them.
-// build: gcc -O1 -g -pthread -I../../../../include edges_fork.c
+// build: gcc -O1 -g -pthread -I../../../../include waits_fork.c
 //
 // Interval, annotated: main begins it, lets two threads work for it, and waits for the left one, then for the right one:
 //   work_left   300,000 or 900,000 ticks, each in half of the intervals of a balanced design
@@ -122,5 +122,5 @@ int main(int argc, char **argv) {
     pthread_join(threads[0], NULL);
     pthread_join(threads[1], NULL);
     truth_close();
-    print_result("edges_fork", count, checksum);
+    print_result("waits_fork", count, checksum);
 }

@@ -48,7 +48,7 @@ fn assert_waits_for(profile: &Value, caller: &str, lock: &str, wait: &str, work:
 /// The background thread holds the mutex for 600,000 ticks in the mean, in hold. Recorded in windows, as the budget allows.
 #[test]
 fn a_mutex_held_by_a_background_thread() {
-    let (profile, _) = Planted::at(&program("edges_mutex"), "run_interval")
+    let (profile, _) = Planted::at(&program("waits_mutex"), "run_interval")
         .options(&EVERY_CALL)
         .measured();
     let work = ["hold_locked", "hold"];
@@ -65,7 +65,7 @@ fn a_mutex_held_by_a_background_thread() {
 /// The last thread works for 600,000 ticks in the mean while the interval waits for the middle thread and that one for it.
 #[test]
 fn a_hand_over_through_two_locks() {
-    let (profile, _) = Planted::new("edges_chain", "run_interval").measured();
+    let (profile, _) = Planted::new("waits_chain", "run_interval").measured();
     let lock = ["pthread_mutex_lock", "waits: mutex"];
     let first = [&["run_interval", "take"][..], &lock].concat();
     let blocked = path(&profile["tree"], &first);
@@ -85,7 +85,7 @@ fn a_hand_over_through_two_locks() {
 /// The child works for 600,000 ticks in the mean between the parent's request and its answer.
 #[test]
 fn a_pipe_between_processes() {
-    let (profile, run) = Planted::new("edges_pipe", "run_interval")
+    let (profile, run) = Planted::new("waits_pipe", "run_interval")
         .ends_with(7)
         .measured();
     let Run { stderr, .. } = run;
@@ -112,7 +112,7 @@ fn a_pipe_between_processes() {
 /// The same through semaphores, which each process has at another address.
 #[test]
 fn semaphores_between_processes() {
-    let (profile, _) = Planted::new("edges_semaphore", "run_interval").measured();
+    let (profile, _) = Planted::new("waits_semaphore", "run_interval").measured();
     let work = ["answer", "produce"];
     assert_waits_for(&profile, "fetch", "sem_wait", "waits: semaphore", &work);
     assert_eq!(outermost(holder(&profile, "semaphore")), "answer");
@@ -122,7 +122,7 @@ fn semaphores_between_processes() {
 /// await's waits for the condition.
 #[test]
 fn a_condition_with_spurious_wake_ups() {
-    let (profile, _) = Planted::new("edges_condition", "run_interval").measured();
+    let (profile, _) = Planted::new("waits_condition", "run_interval").measured();
     let (lock, wait) = ("pthread_cond_wait", "waits: condition variable");
     let blocked = path(&profile["tree"], &["run_interval", "await", lock, wait]);
     assert_partition(blocked);

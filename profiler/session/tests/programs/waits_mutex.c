@@ -1,5 +1,5 @@
 // A mutex that a background thread holds while it works.
-// build: gcc -O1 -g -pthread edges_mutex.c
+// build: gcc -O1 -g -pthread waits_mutex.c
 //
 // Interval: run_interval > take > pthread_mutex_lock. Before each interval the background thread is asked to take the mutex,
 // and has it when the interval begins; it works on in hold, under the mutex, for H ticks from then on:
@@ -75,5 +75,5 @@ int main(int argc, char **argv) {
     }
     atomic_store(&asked, 1);
     pthread_join(thread, NULL);
-    print_result("edges_mutex", count, checksum);
+    print_result("waits_mutex", count, checksum);
 }

@@ -1,5 +1,5 @@
 // A condition variable whose waiter is woken for nothing twice before its condition comes true.
-// build: gcc -O1 -g -pthread edges_condition.c
+// build: gcc -O1 -g -pthread waits_condition.c
 //
 // Interval: run_interval > await > pthread_cond_wait, until `ready`. The other thread waits on a second condition until the
 // interval is there, then works in prepare for 150,000 ticks and signals for nothing, twice, and at last works in finish:
@@ -35,7 +35,7 @@ static void watch(int wait) {
     pthread_mutex_unlock(&mutex);
 }
 
-static void tell(int value) {
+static void notify(int value) {
     pthread_mutex_lock(&mutex);
     ready = value;
     pthread_cond_signal(&is_ready);
@@ -55,13 +55,13 @@ FUNCTION int serve(void) {
     }
     watch(1);
     prepare(ticks);
-    tell(0);
+    notify(0);
     watch(2);
     prepare(ticks);
-    tell(0);
+    notify(0);
     watch(3);
     finish(ticks);
-    tell(1);
+    notify(1);
     return 1;
 }
 
@@ -109,5 +109,5 @@ int main(int argc, char **argv) {
     pthread_cond_signal(&is_asked);
     pthread_mutex_unlock(&mutex);
     pthread_join(thread, NULL);
-    print_result("edges_condition", count, checksum);
+    print_result("waits_condition", count, checksum);
 }

@@ -1,5 +1,5 @@
 // An interval that goes on on another thread while the first still works.
-// build: gcc -O1 -g -pthread -I../../../../include edges_handover.c
+// build: gcc -O1 -g -pthread -I../../../../include waits_handover.c
 //
 // Interval, annotated: main begins it, works in parse, hands it over through a queue, and works on for it in record until after its end.
 // The worker works in handle, and ends it:
@@ -80,5 +80,5 @@ int main(int argc, char **argv) {
     }
     atomic_store(&queue, OVER);
     pthread_join(thread, NULL);
-    print_result("edges_handover", count, checksum);
+    print_result("waits_handover", count, checksum);
 }

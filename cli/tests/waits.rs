@@ -3,16 +3,16 @@
 
 mod support;
 
-#[path = "edges/answers.rs"]
+#[path = "waits/answers.rs"]
 mod answers;
 #[path = "programs/expect.rs"]
 #[allow(dead_code)] // only what is asked of a tree
 mod expect;
-#[path = "edges/moving.rs"]
+#[path = "waits/moving.rs"]
 mod moving;
-#[path = "edges/planted.rs"]
+#[path = "waits/planted.rs"]
 mod planted;
-#[path = "edges/refined.rs"]
+#[path = "waits/refined.rs"]
 mod refined;
-#[path = "edges/running.rs"]
+#[path = "waits/running.rs"]
 mod running;

@@ -1,5 +1,5 @@
 // Tasks that spawn tasks, for a pool of workers. Nothing in the source tells the profiler of it: the functions are named to it.
-// build: gcc -O1 -g -pthread edges_tasks.c
+// build: gcc -O1 -g -pthread waits_tasks.c
 //
 // Interval: a request, from new_request to end_request. It is a tree of tasks: each works in step, S = 100,000 or 200,000 ticks (one
 // choice for all tasks of a request, each in half of the requests), and then puts two more into the queue, two levels deep: 1 + 2 + 4
@@ -144,5 +144,5 @@ int main(int argc, char **argv) {
     for (unsigned long i = 0; i < workers && i < WORKERS_MAX; i++) {
         pthread_join(pool[i], NULL);
     }
-    print_result("edges_tasks", count, checksum);
+    print_result("waits_tasks", count, checksum);
 }

@@ -19,7 +19,7 @@ fn running_and_ready(node: &Value) -> (f64, f64) {
 /// lock is waited for because its holder has no processor either.
 #[test]
 fn a_preempted_spinner() {
-    let (profile, truth) = Planted::new("edges_preempted", "run_interval")
+    let (profile, truth) = Planted::new("waits_preempted", "run_interval")
         .intervals(24)
         .with_truth();
     let interval = path(&profile["tree"], &["run_interval"]);

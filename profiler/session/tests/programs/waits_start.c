@@ -1,5 +1,5 @@
 // An interval whose starting segment is not on its critical path (dissertation figure 2.2).
-// build: gcc -O1 -g -pthread -I../../../../include edges_start.c
+// build: gcc -O1 -g -pthread -I../../../../include waits_start.c
 //
 // Interval, annotated: main begins it and works for it in prologue until after its end. Nobody waits for that. What decides when it
 // ends is a thread that works for no interval:
@@ -116,5 +116,5 @@ int main(int argc, char **argv) {
     atomic_store(&asked, OVER);
     pthread_join(threads[0], NULL);
     pthread_join(threads[1], NULL);
-    print_result("edges_start", count, checksum);
+    print_result("waits_start", count, checksum);
 }
