@@ -163,7 +163,7 @@ impl Testbed {
     }
 
     /// Has the store report its lock grants from now on; none where the target is a server, which reports none.
-    pub fn observe_grants(&self) -> Option<Arc<Grants>> {
+    pub(crate) fn observe_grants(&self) -> Option<Arc<Grants>> {
         let Target::Embedded(target) = &self.target else {
             return None;
         };

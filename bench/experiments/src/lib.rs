@@ -21,24 +21,24 @@
 //!  └─ claims_chart the paper's numbers beside ours
 //! ```
 
-pub mod absent;
-pub mod catalogue;
-pub mod chart;
+mod absent;
+mod catalogue;
+mod chart;
 mod claims_chart;
 mod command;
 pub mod course;
-pub mod decisions;
+mod decisions;
 pub mod document;
-pub mod effort;
+mod effort;
 mod error;
 pub mod experiment;
-pub mod finding;
-pub mod measured;
+mod finding;
+mod measured;
 pub mod page;
-pub mod profiled;
+mod profiled;
 pub mod result;
-pub mod simulated;
-pub mod theorems;
+mod simulated;
+mod theorems;
 pub mod verdict;
 
 pub use error::Error;

@@ -42,7 +42,7 @@ impl<'a> Replicated<'a> {
     }
 
     /// All of them as one outcome.
-    pub fn pooled(&self) -> Outcome {
+    pub(crate) fn pooled(&self) -> Outcome {
         if let [only] = self.outcomes {
             return only.clone();
         }

@@ -14,13 +14,13 @@
 
 mod command;
 mod error;
-pub mod journal;
+mod journal;
 mod kind;
 pub mod knobs;
 mod machine;
-pub mod objective;
+mod objective;
 pub mod profiled;
-pub mod race;
+mod race;
 mod restore;
 pub mod result;
 mod rig;

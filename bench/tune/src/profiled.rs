@@ -203,7 +203,7 @@ impl Observer for Attaching {
 
 /// What a profile says of a run that began then.
 #[must_use]
-pub fn run_of(profile: &Profile, begun: Instant) -> Run {
+pub(crate) fn run_of(profile: &Profile, begun: Instant) -> Run {
     let percentile = |name: &str| profile.percentiles_ns.get(name).copied().unwrap_or(0.0);
     let middle = |from: f64, to: f64| {
         if to.is_finite() {

@@ -44,7 +44,7 @@ pub struct Analysis {
 pub struct Look {
     /// What came since the last look, where that is of the same round, as a profile of one block: without errors.
     pub profile: Profile,
-    /// Shares of the same, with their errors ([`crate::evidence`]).
+    /// Shares of the same, with their errors (`crate::evidence`).
     pub recent: Node,
     /// Shares over all of the newest round, with their errors.
     pub round: Node,
@@ -84,7 +84,7 @@ impl Analysis {
         }
     }
 
-    /// From now on intervals are followed across threads (see [`crate::assembler`], also for what the caller has to do). To
+    /// From now on intervals are followed across threads (see `crate::assembler`, also for what the caller has to do). To
     /// be called before the first record.
     pub fn follow_waits(&mut self) {
         self.assembler.follow_waits();
@@ -209,14 +209,9 @@ impl Analysis {
     }
 
     /// Calls and marks that are kept to be looked at, of all threads; bounded (see [`crate::assembler`]).
-    pub fn records_kept(&self) -> usize {
+    #[cfg(test)]
+    pub(crate) fn records_kept(&self) -> usize {
         self.assembler.kept()
-    }
-
-    /// Intervals kept so far in the newest round.
-    pub fn round_intervals(&self) -> u64 {
-        let Intake { rounds, plans, .. } = &self.intake;
-        plans.newest().map_or(0, |round| rounds.intervals(round))
     }
 
     /// Intervals seen so far in the whole run, those left out included.
@@ -258,14 +253,6 @@ impl Analysis {
                 .insert(0, (at, RoundFindings::of(base, share_min)));
         }
         self.profile_of(Some((at, detail)), others, sites, options)
-    }
-
-    /// The same of the newest round, however few its intervals: what refinement decides on.
-    pub fn newest_profile(&self, sites: &SiteTable, options: &Options) -> Profile {
-        let Intake { rounds, plans, .. } = &self.intake;
-        let newest = plans.newest();
-        let newest = newest.and_then(|round| Some((round, rounds.detail(round)?)));
-        self.profile_of(newest, Others::default(), sites, options)
     }
 
     /// From now on [`Analysis::look`] reports what came since it was last asked. To be called before the first record.

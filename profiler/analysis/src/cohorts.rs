@@ -21,7 +21,7 @@ pub use model::{Cohorts, Difference, Group};
 /// The slow ones begin at this quantile.
 pub const SLOW: f64 = 0.99;
 /// The middle lies between these quantiles.
-pub const MIDDLE: (f64, f64) = (0.25, 0.75);
+pub(crate) const MIDDLE: (f64, f64) = (0.25, 0.75);
 /// Nodes are listed from this part of the difference on.
 const PART_MIN: f64 = 0.01;
 /// Nodes listed, at most.

@@ -1,6 +1,6 @@
 //! Intervals one by one, as they are added to sums: for those who want columns, and sum them themselves.
 //!
-//! A profile rests on the intervals of one round, or of several on the call paths that all of them timed ([`crate::combine`]).
+//! A profile rests on the intervals of one round, or of several on the call paths that all of them timed (`crate::combine`).
 //! [`Basis`] says which those are once a recording has been replayed; when it is replayed again, it brings each interval to the paths of the
 //! profile. So whatever is summed over the columns is what the profile says.
 

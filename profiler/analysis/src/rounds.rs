@@ -136,11 +136,6 @@ impl Rounds {
         self.rounds[round].probes
     }
 
-    /// Intervals kept in a round.
-    pub fn intervals(&self, round: usize) -> u64 {
-        self.rounds[round].intervals
-    }
-
     /// Index of the round a profile rests on, and its sums.
     pub fn chosen(&self) -> Option<(usize, &Detail)> {
         let at = self.best()?;

@@ -71,7 +71,7 @@ pub fn status(pid: i32, name: &str) -> Option<String> {
 
 /// Whether a thread waits in a system call that puts another signal mask in place of its own for as long as it waits: the kernel does
 /// not show which the own one is.
-pub fn waits_with_another_mask(tid: i32) -> bool {
+pub(crate) fn waits_with_another_mask(tid: i32) -> bool {
     /// The calls, and which of their arguments is the mask.
     const CALLS: [(i64, usize); 5] = [
         (libc::SYS_rt_sigsuspend, 0),

@@ -32,14 +32,14 @@
 pub mod arch;
 mod code;
 pub mod discovery;
-pub mod frame;
+mod frame;
 mod hook;
 mod index;
 mod kept;
 pub mod kernel;
 pub mod leaving;
 mod module;
-pub mod patcher;
+mod patcher;
 pub mod region;
 pub mod shadow;
 mod table;

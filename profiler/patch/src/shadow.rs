@@ -273,7 +273,7 @@ impl Shadow {
     ///
     /// # Safety
     /// The calling thread owns `shadow`, or its owner no longer exists; the frames are in flight there.
-    pub unsafe fn stash(shadow: *mut Shadow, from: *mut Frame, to: *mut Frame) {
+    pub(crate) unsafe fn stash(shadow: *mut Shadow, from: *mut Frame, to: *mut Frame) {
         // SAFETY: the caller's contract. Handlers of signals may do the same at any point.
         unsafe {
             let mut frame = from;
@@ -436,7 +436,7 @@ impl Shadow {
     ///
     /// # Safety
     /// The process has but one thread, whose shadow stack is `own`.
-    pub unsafe fn release_all_but(own: *mut Shadow) {
+    pub(crate) unsafe fn release_all_but(own: *mut Shadow) {
         let mut node = SHADOWS.load(Relaxed);
         while !ptr::eq(node, SEPARATOR.0.get()) {
             // SAFETY: nodes before the separator begin a shadow stack, whose owner is gone.
@@ -454,7 +454,7 @@ impl Shadow {
     ///
     /// # Safety
     /// The process has but one thread.
-    pub unsafe fn forget_earlier(frame: &Frame) {
+    pub(crate) unsafe fn forget_earlier(frame: &Frame) {
         // SAFETY: the caller's contract.
         unsafe {
             let mut node = (&raw const (*SEPARATOR.0.get()).next).read_volatile();

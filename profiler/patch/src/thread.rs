@@ -110,19 +110,17 @@ pub mod offsets {
     /// `limit`.
     pub const LIMIT: usize = offset_of!(Thread, limit);
     /// `ring`.
-    pub const RING: usize = offset_of!(Thread, ring);
+    pub(crate) const RING: usize = offset_of!(Thread, ring);
     /// `active`.
     pub const ACTIVE: usize = offset_of!(Thread, active);
     /// `shadow_full`.
-    pub const SHADOW_FULL: usize = offset_of!(Thread, shadow_full);
-    /// `frames_lost`.
-    pub const FRAMES_LOST: usize = offset_of!(Thread, frames_lost);
+    pub(crate) const SHADOW_FULL: usize = offset_of!(Thread, shadow_full);
     /// `on_stale`.
-    pub const ON_STALE: usize = offset_of!(Thread, on_stale);
+    pub(crate) const ON_STALE: usize = offset_of!(Thread, on_stale);
     /// `shadow`.
-    pub const SHADOW: usize = offset_of!(Thread, shadow);
+    pub(crate) const SHADOW: usize = offset_of!(Thread, shadow);
     /// `on_mismatch`.
-    pub const ON_MISMATCH: usize = offset_of!(Thread, on_mismatch);
+    pub(crate) const ON_MISMATCH: usize = offset_of!(Thread, on_mismatch);
 }
 
 /// Where `top` of a thread without a shadow stack points behind, once it had one.
@@ -275,7 +273,7 @@ impl Thread {
 
     /// A call returned that has no frame: its frame looked stale while the thread was on another stack (coroutines). If no
     /// frame was dropped since the interval began, the call began before it and is none of its calls.
-    pub fn lose_frame(&mut self) {
+    pub(crate) fn lose_frame(&mut self) {
         if self.frames_dropped == 0 {
             self.frames_suspended += 1;
         } else {

@@ -128,7 +128,7 @@ pub fn servers() -> &'static [Server] {
 }
 
 /// The server that a command runs, as far as it is known.
-pub fn server_of(target: &str) -> Option<&'static Server> {
+pub(crate) fn server_of(target: &str) -> Option<&'static Server> {
     let words = target.split_whitespace().take(WORDS_MAX);
     let mut programs = words.map(|word| word.rsplit('/').next().unwrap_or(word));
     programs.find_map(|program| {

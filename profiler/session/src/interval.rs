@@ -50,7 +50,7 @@ impl Meaning {
     }
 
     /// With the text to which the pointer variable at this address points as label.
-    pub const fn labelled_by(mut self, variable: u64) -> Meaning {
+    pub(crate) const fn labelled_by(mut self, variable: u64) -> Meaning {
         self.label = (Label::Variable, 0);
         self.label_variable = variable;
         self
@@ -213,7 +213,7 @@ pub fn resolve(spec: &IntervalSpec, module: &Module) -> Result<Interval, Error> 
 ///
 /// # Errors
 /// As [`resolve`].
-pub fn resolve_named(named: &NamedCall, module: &Module) -> Result<Vec<Boundary>, Error> {
+pub(crate) fn resolve_named(named: &NamedCall, module: &Module) -> Result<Vec<Boundary>, Error> {
     let mut boundaries = Vec::new();
     for point in &named.points {
         let (places, _) = places(point, module).map_err(|source| Error::NotFound {
@@ -253,7 +253,7 @@ fn places(point: &Point, module: &Module) -> Result<(Vec<Place>, Option<u64>), F
 }
 
 /// Every direct call of `entry` in its module.
-pub fn sites_of_callers(module: &Module, entry: u64) -> Vec<Site> {
+pub(crate) fn sites_of_callers(module: &Module, entry: u64) -> Vec<Site> {
     let mut sites = Vec::new();
     for caller in module.callers_of(entry) {
         sites.extend(
@@ -327,7 +327,7 @@ fn common_callers(module: &Module, begins: &[u64], ends: &[u64]) -> Vec<u64> {
 }
 
 /// `function+0x1f`, as reports name a call site.
-pub fn site_name(module: &Module, address: u64) -> String {
+pub(crate) fn site_name(module: &Module, address: u64) -> String {
     match module.function_at(address) {
         Some(function) => {
             let name = module.name(function.entry);

@@ -28,11 +28,12 @@ use evenkeel_wire::Form;
 use crate::location::Location;
 use crate::plan::Planned;
 
-pub use closing::{Closing, to_close};
+pub use closing::Closing;
+pub(crate) use closing::to_close;
 use known::{Callees, Calls, Known, Pointers};
 use patience::Patience;
 pub use step::{Candidate, Step};
-pub use thinning::to_thin;
+pub(crate) use thinning::to_thin;
 
 /// Limits of a session.
 #[derive(Clone, Copy, Debug)]
@@ -63,7 +64,7 @@ pub struct State<'a> {
 }
 
 /// The steps to take, best first, after a look: `trees` are what it saw, each judged by itself.
-pub fn worth_a_round(
+pub(crate) fn worth_a_round(
     trees: &[&Node],
     root_height: u32,
     limits: &Limits,

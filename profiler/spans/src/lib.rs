@@ -11,15 +11,15 @@
 //!
 //! No bad input stops anything: what cannot be used is counted ([`Counts`]) and reported, and the rest is analysed.
 
-pub mod clocks;
+mod clocks;
 pub mod convert;
-pub mod counts;
+mod counts;
 pub mod critical;
-pub mod names;
+mod names;
 pub mod read;
 pub mod receive;
-pub mod span;
-pub mod traces;
+mod span;
+mod traces;
 pub mod tree;
 
 pub use convert::{Converter, Request};

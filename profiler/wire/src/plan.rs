@@ -7,7 +7,7 @@ use core::sync::atomic::{AtomicU32, AtomicU64};
 use crate::arch::code::{Operand, PieceFix};
 
 /// Different callees that one discovery remembers.
-pub const SEEN_MAX: usize = 64;
+pub(crate) const SEEN_MAX: usize = 64;
 /// Pieces of a displaced entry: five one-byte instructions, a call in three pieces, and the way back.
 pub const PIECES_MAX: usize = 8;
 

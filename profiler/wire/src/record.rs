@@ -148,7 +148,7 @@ impl Record {
 
     /// The label bytes of a [`Marker::Label`] record, padding included.
     #[inline]
-    pub const fn label_chunk(self) -> [u8; LABEL_CHUNK] {
+    pub(crate) const fn label_chunk(self) -> [u8; LABEL_CHUNK] {
         let low = self.start.to_le_bytes();
         let high = self.duration().to_le_bytes();
         let mut chunk = [0; LABEL_CHUNK];

@@ -58,7 +58,7 @@ impl Session {
     ///
     /// # Errors
     /// Those of `body`.
-    pub fn run_unlimited<T>(
+    pub(crate) fn run_unlimited<T>(
         &mut self,
         body: impl AsyncFnOnce(&mut Link) -> Result<T, Failure>,
     ) -> Result<T, Failure> {
@@ -70,7 +70,7 @@ impl Session {
     }
 
     /// A request has come to its end: what follows is no retry of it.
-    pub fn request_ended(&mut self) {
+    pub(crate) fn request_ended(&mut self) {
         if let Some(Inner::Embedded(link)) = self.link.as_mut().map(|link| &mut link.inner) {
             link.forget_age();
         }
@@ -80,7 +80,7 @@ impl Session {
     ///
     /// # Errors
     /// [`Error::Setting`] where the store's workers execute whole transactions: no client has its turn within them.
-    pub fn set_round_trips(&mut self, round_trips: RoundTrips) -> Result<SleepLog, Error> {
+    pub(crate) fn set_round_trips(&mut self, round_trips: RoundTrips) -> Result<SleepLog, Error> {
         if self.workers.is_some() {
             return Err(Error::Setting(
                 "with --set workers=N a transaction is executed as a whole, without its client: leave out --round-trip, or the workers"

@@ -39,7 +39,7 @@ pub enum Workload {
 
 impl Workload {
     /// The names of the classes; none if transactions are listed.
-    pub fn class_names(&self) -> Vec<&'static str> {
+    pub(crate) fn class_names(&self) -> Vec<&'static str> {
         match self {
             Workload::Drawn(drawn) => drawn.classes.iter().map(|class| class.name).collect(),
             Workload::Tpcc(_) => Tpcc::CLASSES.map(|(name, _)| name).to_vec(),

@@ -15,7 +15,7 @@ pub struct Sizes {
 
 impl Sizes {
     /// At this scale.
-    pub fn at_scale(scale: i64) -> Self {
+    pub(crate) fn at_scale(scale: i64) -> Self {
         Sizes {
             users: 2000 * scale,
             items: 1000 * scale,

@@ -4,13 +4,13 @@
 pub const SEATS: i64 = 150;
 
 /// The first so many seats are first class, at twice the price.
-pub const FIRST_CLASS: i64 = 10;
+pub(crate) const FIRST_CLASS: i64 = 10;
 
 /// The present: 2026-01-01 00:00 UTC. Flights before it are past.
-pub const TODAY: i64 = 1_767_225_600_000_000;
+pub(crate) const TODAY: i64 = 1_767_225_600_000_000;
 
 /// C_ID_STR of a customer.
-pub fn customer_number(c_id: i64) -> String {
+pub(crate) fn customer_number(c_id: i64) -> String {
     format!("{c_id:064}")
 }
 
@@ -34,7 +34,7 @@ pub struct Sizes {
 
 impl Sizes {
     /// At this scale.
-    pub fn at_scale(scale: i64) -> Self {
+    pub(crate) fn at_scale(scale: i64) -> Self {
         Sizes {
             customers: 100_000 * scale,
             days_past: scale,

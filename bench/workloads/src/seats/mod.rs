@@ -23,15 +23,14 @@ mod update_reservation;
 mod world;
 
 pub use customer::CustomerBy;
-pub use data::{FIRST_CLASS, SEATS, Sizes, TODAY, customer_number};
-pub use delete_reservation::NO_RESERVATION;
+pub use data::{SEATS, Sizes};
 pub use find_flights::FindFlights;
 pub use find_open_seats::FindOpenSeats;
-pub use new_reservation::{CUSTOMER_BOOKED, NO_CUSTOMER, NO_SEATS_LEFT, SEAT_TAKEN};
+pub use new_reservation::CUSTOMER_BOOKED;
 pub use schema::Tables;
-pub use traveller::{Flight, Knowledge, MOST_CHANGES, MOST_INSERTS, Reservation, Traveller};
+pub use traveller::{Flight, Knowledge, Reservation, Traveller};
 pub use update_customer::UpdateCustomer;
-pub use world::{AIRLINES, AIRPORTS, Airport, COUNTRIES, World};
+pub use world::{AIRPORTS, Airport, World};
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -44,6 +43,7 @@ use crate::interface::{
     TransactionType, Violation, Workload,
 };
 use crate::random::{Random, Weighted};
+use data::TODAY;
 
 /// First step of the generators of clients; [`load`] has the smaller ones.
 const RUN: u64 = 100;

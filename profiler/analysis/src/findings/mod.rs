@@ -34,7 +34,7 @@ use partition::{Measured, Partition};
 pub use model::{Advice, Finding, FindingClass, GivesUp, Holder, Meanwhile, Trade, Uncovered};
 
 /// Share of a finding, at least.
-pub const FINDING_MIN: f64 = 0.05;
+pub(crate) const FINDING_MIN: f64 = 0.05;
 /// A factor is part of each finding that has so much of its time's share.
 const FACTOR_PART: f64 = 0.25;
 /// Classes listed of one finding, at most.

@@ -138,13 +138,13 @@ const NAMES: &[&str] = &[
 ];
 
 /// Whether the function's callers explain more than it does.
-pub fn is_plumbing(name: &str) -> bool {
+pub(crate) fn is_plumbing(name: &str) -> bool {
     let name = base(name);
     NAMES.contains(&name) || PREFIXES.iter().any(|prefix| name.starts_with(prefix))
 }
 
 /// Whether the function has no name but its address, or is not known before the call.
-pub fn is_unnamed(name: &str) -> bool {
+pub(crate) fn is_unnamed(name: &str) -> bool {
     name.starts_with("0x") || name.starts_with("(indirect)")
 }
 

@@ -314,7 +314,7 @@ fn rounds_do_not_mix() {
     analysis.push(1, &second);
     let table = sites(&[("a", "r+1", 0), ("b", "r+2", 0)]);
     assert_eq!(analysis.profile(&table, &options()).intervals, 5);
-    assert_eq!(analysis.newest_profile(&table, &options()).intervals, 1);
+    assert_eq!(analysis.look(&table, &options()).intervals_by_round, [5, 1]);
     (1..300).for_each(|_| analysis.push(1, &second));
     assert_eq!(analysis.profile(&table, &options()).intervals, 300);
     (300..1000).for_each(|_| analysis.push(1, &second));

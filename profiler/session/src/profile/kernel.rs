@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 
-use evenkeel_analysis::assembler::spans::{Off, SwitchedOut};
 use evenkeel_analysis::warnings::Warning;
+use evenkeel_analysis::{Off, SwitchedOut};
 use evenkeel_kernel::{Cause, KernelEvents, Span, Spans, Watched};
 
 use super::sink::RecordSink;

@@ -4,7 +4,7 @@ use std::fs;
 use std::time::SystemTime;
 
 use evenkeel_analysis::Analysis;
-use evenkeel_analysis::assembler::spans::SwitchedOut;
+use evenkeel_analysis::SwitchedOut;
 use evenkeel_analysis::plans::PlanChange;
 use evenkeel_wire::Record;
 

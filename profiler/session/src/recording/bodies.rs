@@ -1,6 +1,6 @@
 //! What chunks hold, decoded: the other side of `super::write`. Nothing comes of a body that is damaged.
 
-use evenkeel_analysis::assembler::spans::SwitchedOut;
+use evenkeel_analysis::SwitchedOut;
 use evenkeel_analysis::plans::PlanChange;
 use evenkeel_wire::Record;
 

@@ -44,8 +44,8 @@ pub use read::{Replay, Replayed};
 pub use several::{attributes, replay_files, replay_some};
 pub use write::Writer;
 
+use evenkeel_analysis::Off;
 use evenkeel_analysis::ProbeCost;
-use evenkeel_analysis::assembler::spans::Off;
 use evenkeel_analysis::not_opened;
 use evenkeel_analysis::profile::{Profile, Unpatched};
 use evenkeel_analysis::sites::{Site, SiteTable};

@@ -3,7 +3,7 @@
 //! Each round begins from nothing, so what a step may show is weighed against what it throws away, and no step is taken for what
 //! may be chance:
 //!
-//! - A contribution has to be larger than the threshold by [`SURE_ERRORS`] standard errors. Evidence gathers over the looks of a round, so
+//! - A contribution has to be larger than the threshold by `SURE_ERRORS` standard errors. Evidence gathers over the looks of a round, so
 //!   that small shares are told apart in time, and what happens now is judged by the last look alone, so that a load that changes
 //!   is seen however long the round has gone on.
 //! - Early, and as long as a round is a small part of the run, it costs little to begin another.
@@ -27,7 +27,7 @@ const INTERVALS_FEW: u64 = 40;
 /// down takes as many looks, which a run of half a minute has to have even if its intervals take twenty milliseconds each.
 const INTERVAL_SECONDS_ENOUGH: f64 = 160.0;
 /// How many standard errors a contribution has to lie above what is asked of it.
-pub const SURE_ERRORS: f64 = 2.0;
+pub(crate) const SURE_ERRORS: f64 = 2.0;
 /// As long as the search is not older, everything is opened.
 const EARLY: Duration = Duration::from_secs(5);
 /// A contribution for which a round is ended at any time.
@@ -47,7 +47,7 @@ const LOOKS_IN_SEARCH: u32 = 16;
 const LOOK_AT_MOST: Duration = Duration::from_millis(2500);
 
 /// How long a look takes at the least when the search has gone on for so long.
-pub fn look_after(searched: Duration) -> Duration {
+pub(crate) fn look_after(searched: Duration) -> Duration {
     (searched / LOOKS_IN_SEARCH).clamp(LOOK_AT_LEAST, LOOK_AT_MOST)
 }
 
@@ -65,7 +65,7 @@ pub struct Patience {
     pub searched: Duration,
     /// The part of all intervals that the round has.
     pub part_of_run: f64,
-    /// The part that all rounds have since the last long one ([`part_since_long`]).
+    /// The part that all rounds have since the last long one (`part_since_long`).
     pub part_since_long: f64,
     /// The length of the run is known, and half of it is over.
     pub is_late: bool,
@@ -75,7 +75,7 @@ pub struct Patience {
 
 /// The part of all intervals in the rounds that came after the last long one, which had more than `PART_LITTLE` of the run until
 /// then. `intervals`: of each round so far, in order; a long one may be the newest.
-pub fn part_since_long(intervals: &[u64]) -> f64 {
+pub(crate) fn part_since_long(intervals: &[u64]) -> f64 {
     let total: u64 = intervals.iter().sum();
     let mut before = total;
     let mut since = 0;
@@ -91,17 +91,17 @@ pub fn part_since_long(intervals: &[u64]) -> f64 {
 
 impl Patience {
     /// Whether what is not known yet is worth being looked at again soon.
-    pub fn is_early(&self) -> bool {
+    pub(crate) fn is_early(&self) -> bool {
         self.searched < EARLY
     }
 
     /// Whether the round is not missed.
-    pub fn is_round_cheap(&self) -> bool {
+    pub(crate) fn is_round_cheap(&self) -> bool {
         !self.is_late && (self.is_early() || self.part_since_long <= PART_LITTLE)
     }
 
     /// Whether one of these steps explains most of the variance: what it leads to is to be looked at soon.
-    pub fn is_led_by(steps: &[Candidate]) -> bool {
+    pub(crate) fn is_led_by(steps: &[Candidate]) -> bool {
         steps
             .iter()
             .any(|step| step.contribution - SURE_ERRORS * step.se >= MOST)

@@ -258,7 +258,7 @@ pub fn subtract(column: &'static str, value: Term) -> Change {
     Change(column, Assignment::Subtract, value)
 }
 
-/// A complete declaration, to be given to [`Statements::add`].
+/// A complete declaration, to be given to [`Statements::add`](super::Statements::add).
 #[derive(Clone, Debug)]
 pub enum Declaration {
     /// A query for columns.

@@ -319,7 +319,7 @@ impl<'s> Resolver<'s> {
 
 impl Aggregate {
     /// The type of its result over a column of type `column`.
-    pub fn result_type(self, column: ColumnType) -> ColumnType {
+    pub(crate) fn result_type(self, column: ColumnType) -> ColumnType {
         match self {
             Aggregate::Count | Aggregate::CountValues(_) | Aggregate::CountDistinct(_) => {
                 ColumnType::Int64
