@@ -11,14 +11,14 @@ use super::library::Library;
 use super::ring::RECORDING;
 
 const RIGS_MAX: usize = 512;
-static RIGS: [AtomicPtr<Rig>; RIGS_MAX] =
+static RIGS: [AtomicPtr<Harness>; RIGS_MAX] =
     [const { AtomicPtr::new(std::ptr::null_mut()) }; RIGS_MAX];
 static INSTALL: Mutex<usize> = Mutex::new(0);
 /// Breakpoints met.
 pub static TRAPS: AtomicU64 = AtomicU64::new(0);
 
 /// A plan over one library.
-pub struct Rig {
+pub struct Harness {
     pub probes: Vec<Probe>,
     displaced: Vec<Displaced>,
     patcher: Patcher,
@@ -26,9 +26,9 @@ pub struct Rig {
     pub module: Module,
 }
 
-impl Rig {
-    pub fn new(library: &Library) -> &'static mut Rig {
-        let rig = Box::new(Rig {
+impl Harness {
+    pub fn new(library: &Library) -> &'static mut Harness {
+        let harness = Box::new(Harness {
             // Trap handlers read them: they never move.
             probes: Vec::with_capacity(256),
             displaced: Vec::with_capacity(256),
@@ -36,10 +36,10 @@ impl Rig {
             loaded: library.loaded,
             module: library.module(),
         });
-        let rig = Box::leak(rig);
-        assert!(rig.patcher.prepare(RECORDING));
+        let harness = Box::leak(harness);
+        assert!(harness.patcher.prepare(RECORDING));
         let mut used = INSTALL.lock().unwrap();
-        RIGS[*used].store(rig, Release);
+        RIGS[*used].store(harness, Release);
         *used += 1;
         unsafe {
             let mut action: libc::sigaction = std::mem::zeroed();
@@ -47,7 +47,7 @@ impl Rig {
             action.sa_flags = libc::SA_SIGINFO | libc::SA_RESTART | libc::SA_NODEFER;
             libc::sigaction(libc::SIGTRAP, &action, std::ptr::null_mut());
         }
-        rig
+        harness
     }
 
     fn add(&mut self, role: Role, address: u64, form: Form, bytes: [u8; 16]) -> &mut Probe {
@@ -131,7 +131,7 @@ impl Rig {
     }
 
     pub fn apply_to(&mut self, modules: &[LoadedModule]) -> usize {
-        let Rig {
+        let Harness {
             probes,
             displaced,
             patcher,
@@ -147,17 +147,23 @@ impl Rig {
 }
 
 extern "C" fn on_trap(_: libc::c_int, _: *mut libc::siginfo_t, context: *mut libc::c_void) {
-    for rig in RIGS.iter().take_while(|rig| !rig.load(Acquire).is_null()) {
-        let rig = unsafe { &*rig.load(Acquire) };
+    for harness in RIGS
+        .iter()
+        .take_while(|harness| !harness.load(Acquire).is_null())
+    {
+        let harness = unsafe { &*harness.load(Acquire) };
         let plan = Plan {
-            probes: &rig.probes,
-            displaced: &rig.displaced,
+            probes: &harness.probes,
+            displaced: &harness.displaced,
         };
         let context = unsafe { &mut *context.cast::<libc::ucontext_t>() };
-        if let Some((probe, callee)) = unsafe { rig.patcher.on_trap(&plan, context) } {
+        if let Some((probe, callee)) = unsafe { harness.patcher.on_trap(&plan, context) } {
             TRAPS.fetch_add(1, Relaxed);
             if let Some(callee) = callee {
-                evenkeel_patch::discovery::note_callee(probe, callee.wrapping_sub(rig.loaded.bias));
+                evenkeel_patch::discovery::note_callee(
+                    probe,
+                    callee.wrapping_sub(harness.loaded.bias),
+                );
             }
             return;
         }
