@@ -45,21 +45,21 @@ pub enum Changed {
     },
 }
 
-enum Stage {
+enum Setup {
     Empty,
     Bare(Target),
     Set(Testbed),
 }
 
 /// A target under its load.
-pub struct Rig<'a> {
+pub struct Harness<'a> {
     settings: &'a Settings,
     load: &'a Load,
     /// How intervals are found; of servers only.
     interval: Option<&'a str>,
     pid: Option<i32>,
     kind: Kind,
-    stage: Stage,
+    setup: Setup,
     changed: Changed,
     /// Every run of this round begins with a fresh start of the server, since some must.
     restarts: bool,
@@ -79,7 +79,7 @@ const ATTEMPTS: usize = 10;
 /// What a change of settings and a first guess of a run's overhead cost.
 const CHANGE_COST: Duration = Duration::from_secs(1);
 
-impl<'a> Rig<'a> {
+impl<'a> Harness<'a> {
     /// An opened target.
     pub fn new(
         (settings, load): (&'a Settings, &'a Load),
@@ -87,15 +87,15 @@ impl<'a> Rig<'a> {
         (target, changed): (Option<Target>, Changed),
         progress: &'a dyn Progress,
         interrupted: &'a AtomicBool,
-    ) -> Rig<'a> {
+    ) -> Harness<'a> {
         let run = settings.length + settings.warmup.unwrap_or(settings.length / 5);
-        Rig {
+        Harness {
             settings,
             load,
             interval,
             pid,
             kind,
-            stage: target.map_or(Stage::Empty, Stage::Bare),
+            setup: target.map_or(Setup::Empty, Setup::Bare),
             changed,
             restarts: false,
             saturation_per_s: None,
@@ -119,7 +119,7 @@ impl<'a> Rig<'a> {
                     return Err(Error::Setting(why));
                 }
                 self.connect()?;
-                if let (Stage::Set(testbed), Some(_)) = (&mut self.stage, self.settings.load()) {
+                if let (Setup::Set(testbed), Some(_)) = (&mut self.setup, self.settings.load()) {
                     let mut watcher = Watcher::new(self.progress);
                     let found =
                         watcher.saturation_per_s(testbed, self.settings, self.interrupted)?;
@@ -148,15 +148,15 @@ impl<'a> Rig<'a> {
         self.deadline = Some(Instant::now() + budget);
     }
 
-    /// The target, on whatever stage.
+    /// The target, on whatever setup.
     ///
     /// # Errors
     /// There is none, since it could not be opened again.
     pub fn target(&mut self) -> Result<&mut Target, Error> {
-        match &mut self.stage {
-            Stage::Bare(target) => Ok(target),
-            Stage::Set(testbed) => Ok(testbed.on()),
-            Stage::Empty => Err(Error::Setting("the target is not open".to_owned())),
+        match &mut self.setup {
+            Setup::Bare(target) => Ok(target),
+            Setup::Set(testbed) => Ok(testbed.on()),
+            Setup::Empty => Err(Error::Setting("the target is not open".to_owned())),
         }
     }
 
@@ -177,7 +177,7 @@ impl<'a> Rig<'a> {
         match &mut self.changed {
             Changed::Store { data } => {
                 // Closed before it is opened again.
-                self.stage = Stage::Empty;
+                self.setup = Setup::Empty;
                 let opened = opened(self.settings, settings, data)?;
                 let set = set(&opened, self.progress, self.interrupted);
                 let testbed = set.map_err(|error| match error {
@@ -188,20 +188,20 @@ impl<'a> Rig<'a> {
                     }
                     error => Failure::Broken(error.into()),
                 })?;
-                self.stage = Stage::Set(testbed);
+                self.setup = Setup::Set(testbed);
                 Ok(())
             }
             Changed::Server(server) => {
                 if server.restarts(settings) || fresh {
-                    self.stage = match std::mem::replace(&mut self.stage, Stage::Empty) {
-                        Stage::Set(testbed) => Stage::Bare(testbed.into_target()),
+                    self.setup = match std::mem::replace(&mut self.setup, Setup::Empty) {
+                        Setup::Set(testbed) => Setup::Bare(testbed.into_target()),
                         other => other,
                     };
                 }
-                let target = match &mut self.stage {
-                    Stage::Bare(target) => target,
-                    Stage::Set(testbed) => testbed.on(),
-                    Stage::Empty => {
+                let target = match &mut self.setup {
+                    Setup::Bare(target) => target,
+                    Setup::Set(testbed) => testbed.on(),
+                    Setup::Empty => {
                         return Err(Error::Setting("the target is not open".to_owned()).into());
                     }
                 };
@@ -215,10 +215,10 @@ impl<'a> Rig<'a> {
     /// # Errors
     /// See [`Server::restore`].
     pub fn restore(&mut self) -> Result<(), Error> {
-        let target = match &mut self.stage {
-            Stage::Bare(target) => target,
-            Stage::Set(testbed) => testbed.on(),
-            Stage::Empty => return Ok(()),
+        let target = match &mut self.setup {
+            Setup::Bare(target) => target,
+            Setup::Set(testbed) => testbed.on(),
+            Setup::Empty => return Ok(()),
         };
         match &mut self.changed {
             Changed::Server(server) => server.restore(target),
@@ -231,8 +231,8 @@ impl<'a> Rig<'a> {
     /// # Errors
     /// What the target says.
     pub fn check(&mut self) -> Result<Vec<String>, Error> {
-        match &mut self.stage {
-            Stage::Set(testbed) if self.settings.check => {
+        match &mut self.setup {
+            Setup::Set(testbed) if self.settings.check => {
                 self.progress.step("checking the data");
                 match testbed.check()? {
                     evenkeel_drive::report::Consistency::Checked(wrong) => Ok(wrong),
@@ -248,11 +248,11 @@ impl<'a> Rig<'a> {
         if matches!(self.load, Load::Command { .. }) {
             return Ok(());
         }
-        self.stage = match std::mem::replace(&mut self.stage, Stage::Empty) {
-            Stage::Bare(target) => {
+        self.setup = match std::mem::replace(&mut self.setup, Setup::Empty) {
+            Setup::Bare(target) => {
                 let workload = self.settings.workload()?;
                 let setting = self.settings.setting();
-                Stage::Set(Testbed::set(
+                Setup::Set(Testbed::set(
                     target,
                     workload,
                     &setting,
@@ -282,7 +282,7 @@ impl<'a> Rig<'a> {
 
     /// One run of the workload. A run that is so short, on a machine so busy, that nothing is completed is repeated.
     fn workload_run(&mut self, settings: &Settings, round: u32) -> Result<Option<Run>, Error> {
-        let Stage::Set(testbed) = &mut self.stage else {
+        let Setup::Set(testbed) = &mut self.setup else {
             return Err(Error::Setting("the target is not open".to_owned()));
         };
         let load = RoundLoad {
@@ -409,7 +409,7 @@ fn opened(
     Ok(opened)
 }
 
-impl Bed for Rig<'_> {
+impl Bed for Harness<'_> {
     type Error = Error;
 
     fn runs_left(&self) -> usize {

@@ -77,7 +77,7 @@ impl Session<'_> {
             part_of_run: look.part_of_run(),
             part_since_long: part_since_long(&look.intervals_by_round),
             is_late: self.is_late(),
-            is_hasty: self.steps.is_hasty(seen),
+            is_early_look: self.steps.is_early_look(seen),
         };
         // What has just begun has little time yet: it is looked at once more.
         let has_new = paths > std::mem::replace(&mut self.steps.paths_then, paths);
@@ -94,7 +94,7 @@ impl Session<'_> {
         let closings = self.closings(&look, patience.is_round_cheap() || !next.is_empty());
         self.steps.follows = self.refines() && Patience::is_led_by(&next);
         let is_undecided = self.refines()
-            && (patience.is_hasty || (patience.is_early() && self.may_find_more(&look)));
+            && (patience.is_early_look || (patience.is_early() && self.may_find_more(&look)));
         self.report_steps(&look, &next, !has_new && !is_undecided, observer);
         self.steps.look_from(seen);
         if !self.refines() {

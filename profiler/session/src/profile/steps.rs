@@ -73,7 +73,7 @@ impl Steps {
     }
 
     /// Whether what came since the last look would not be enough, were it not for what is followed.
-    pub(super) fn is_hasty(&self, intervals_seen: u64) -> bool {
+    pub(super) fn is_early_look(&self, intervals_seen: u64) -> bool {
         self.follows && self.looked_at.elapsed() < look_after(self.searched(intervals_seen))
     }
 

@@ -70,7 +70,7 @@ pub struct Patience {
     /// The length of the run is known, and half of it is over.
     pub is_late: bool,
     /// The look was shorter than others, to follow what explains most.
-    pub is_hasty: bool,
+    pub is_early_look: bool,
 }
 
 /// The part of all intervals in the rounds that came after the last long one, which had more than `PART_LITTLE` of the run until
@@ -111,7 +111,7 @@ impl Patience {
     pub fn admits(&self, candidate: &Candidate, threshold: f64) -> bool {
         let sure = candidate.contribution - SURE_ERRORS * candidate.se;
         let is_time = self.is_round_cheap() || self.part_of_run >= PART_MOST;
-        if is_time && !self.is_late && !self.is_hasty {
+        if is_time && !self.is_late && !self.is_early_look {
             sure >= threshold
         } else {
             // What was looked at before and showed nothing can wait.
@@ -132,7 +132,7 @@ mod tests {
             part_of_run,
             part_since_long: part_of_run,
             is_late: false,
-            is_hasty: false,
+            is_early_look: false,
         };
         admitted_by(patience, contribution, se, again)
     }
@@ -195,7 +195,7 @@ mod tests {
             part_of_run,
             part_since_long: part_of_run,
             is_late: true,
-            is_hasty: false,
+            is_early_look: false,
         };
         assert!(!admitted_by(late(0.01), 0.05, 0.001, false));
         assert!(!admitted_by(late(0.9), 0.05, 0.001, false));
@@ -205,15 +205,15 @@ mod tests {
     /// As soon after a step as 0.4 s, small shares are not judged.
     #[test]
     fn a_short_look_is_for_what_explains_much() {
-        let hasty = Patience {
+        let early_look = Patience {
             searched: Duration::from_secs(20),
             part_of_run: 0.01,
             part_since_long: 0.01,
             is_late: false,
-            is_hasty: true,
+            is_early_look: true,
         };
-        assert!(!admitted_by(hasty, 0.05, 0.001, false));
-        assert!(admitted_by(hasty, 0.15, 0.02, false));
+        assert!(!admitted_by(early_look, 0.05, 0.001, false));
+        assert!(admitted_by(early_look, 0.15, 0.02, false));
     }
 
     /// 500 of 1000 intervals, then rounds of 50 each: two have not more than an eighth of all together, three have.
