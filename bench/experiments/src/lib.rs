@@ -17,14 +17,12 @@
 //! result       an experiment's result as a line of JSON
 //! document     RESULTS.md
 //! page         the same on one HTML page
-//!  ├─ chart        the figures drawn
-//!  └─ claims_chart the paper's numbers beside ours
+//!  └─ chart    figures, and the paper's numbers beside ours, drawn
 //! ```
 
 mod absent;
 mod catalogue;
 mod chart;
-mod claims_chart;
 mod command;
 pub mod course;
 mod decisions;
