@@ -10,6 +10,8 @@ const LABELS: f64 = 270.0;
 const RIGHT: f64 = 16.0;
 const ROW: f64 = 22.0;
 const FOOT: f64 = 24.0;
+/// Letters of a label that there is room for.
+const LABEL_MAX: usize = 42;
 /// Room at both ends of the scale.
 const MARGIN: f64 = 1.15;
 
@@ -82,13 +84,14 @@ pub fn svg(rows: &[Row<'_>], names: [&str; 2], label: &dyn Fn(f64) -> String) ->
         put(
             &mut text,
             format_args!(
-                "<text class=\"y\" x=\"{}\" y=\"{:.1}\">{}</text>\
+                "<text class=\"y\" x=\"{}\" y=\"{:.1}\"><title>{}</title>{}</text>\
                  <line class=\"curve\" style=\"{own}\" x1=\"{:.1}\" x2=\"{:.1}\" y1=\"{middle:.1}\" y2=\"{middle:.1}\"/>\
                  <circle class=\"point\" style=\"{own}\" cx=\"{:.1}\" cy=\"{middle:.1}\" r=\"4\"/>\
                  <circle class=\"ring\" style=\"{other}\" cx=\"{:.1}\" cy=\"{middle:.1}\" r=\"5\"/>\n",
                 LABELS - 10.0,
                 middle + 4.0,
                 escape(row.label),
+                escape(&shortened(row.label)),
                 scale.column(row.interval[0]),
                 scale.column(row.interval[1]),
                 scale.column(row.value),
@@ -121,6 +124,15 @@ pub fn svg(rows: &[Row<'_>], names: [&str; 2], label: &dyn Fn(f64) -> String) ->
     text
 }
 
+/// A label that is too long for its room ends in an ellipsis; the whole one is shown where the pointer rests on it.
+fn shortened(label: &str) -> String {
+    if label.chars().count() <= LABEL_MAX {
+        return label.to_owned();
+    }
+    let kept: String = label.chars().take(LABEL_MAX - 1).collect();
+    kept.trim_end().to_owned() + "…"
+}
+
 fn put(text: &mut String, more: std::fmt::Arguments<'_>) {
     text.write_fmt(more).expect("a string takes all");
 }
@@ -144,6 +156,18 @@ mod tests {
         assert_eq!(text.matches("class=\"ring\"").count(), 3);
         assert!(text.contains("&lt;VATS&gt;"), "{text}");
         assert!(!text.contains("NaN") && !text.contains("inf"), "{text}");
+    }
+
+    #[test]
+    fn a_long_label_is_cut_and_whole_below_the_pointer() {
+        let label = "throughput of sixteen readers over that of four, é";
+        let row = Row {
+            label,
+            ..ROW_OF_P99
+        };
+        let text = svg(&[row], ["", ""], &|value| value.to_string());
+        assert!(text.contains(&format!("<title>{label}</title>throughput of")));
+        assert!(text.contains("…</text>"), "{text}");
     }
 
     #[test]

@@ -88,7 +88,9 @@ fn section(outcome: &Outcome) -> String {
     if let Some(figure) = &outcome.finding.figure {
         charts.push(format!("<div>{}</div>", chart::of_figure(figure)));
     }
-    text.push_str(&page::columns(&charts));
+    if charts.iter().any(|chart| !chart.is_empty()) {
+        text.push_str(&page::columns(&charts));
+    }
     put(
         &mut text,
         &format!(
