@@ -193,7 +193,7 @@ fn session(
             opened_at_once: 5,
         },
         k: 10,
-        edges: false,
+        waits: false,
         named: Vec::new(),
         recording: None,
         summary: None,

@@ -141,7 +141,7 @@ fn kernel_events() -> [Finding; 2] {
     let wakers = if sees_wakers {
         Good("the tracepoint sched_waking can be read (--waits)".to_owned())
     } else {
-        Missing("tracepoints are told to root, outside of containers: with --waits, sleeps that no call announces stay without the thread that ended them; run evenkeel as root on the machine itself".to_owned())
+        Missing("tracepoints are shown to root alone, outside of containers: with --waits, sleeps that no call announces stay without the thread that ended them; run evenkeel as root on the machine itself".to_owned())
     };
     [events, wakers]
 }

@@ -154,8 +154,8 @@ sorts intervals into classes by argument N (0 is the first; literals are taken o
 argument N of the first call of FUNCTION inside the interval, ,label=text:VARIABLE by the text to which a pointer variable
 of the program points as it begins; ,within=FUNCTION
 says whose calls to time first, for a pair; ,client=CALLER>FUNCTION marks a wait for the client; ,name=TEXT;
-,key=N or ,key=N:N (arguments of BEGIN and of END, or `returned`) tells intervals apart that move between threads.
-A CALL is FUNCTION,key=N: the N-th argument tells the lock, task or interval.";
+,key=N or ,key=N:N (arguments of BEGIN and of END, or `returned`) distinguishes intervals that move between threads.
+A CALL is FUNCTION,key=N: the N-th argument is the lock, task or interval.";
 
 /// The functions named for what they do with locks, tasks and intervals.
 fn named(arguments: &Options) -> Result<Vec<NamedCall>, Failure> {
@@ -258,7 +258,7 @@ impl Options {
             k: self.k,
             recording: self.output.clone(),
             summary: self.summary,
-            edges: self.waits || !named.is_empty() || keyed,
+            waits: self.waits || !named.is_empty() || keyed,
             named,
         })
     }

@@ -175,7 +175,7 @@ fn load_of(
     let replayed = replay_some(paths, kept, wanted, &reading.progress())?;
     reading.then("putting the profile together");
     let name = names(paths);
-    if !timelines.is_empty() && !replayed.meta.edges {
+    if !timelines.is_empty() && !replayed.meta.waits {
         return Err(Failure::Usage(format!(
             "{} has no critical paths across threads: record it with `evenkeel profile --waits -o FILE`",
             name

@@ -97,7 +97,7 @@ fn record(arguments: &Arguments, path: &std::path::Path) -> Result<(), Failure> 
             interval: INTERVAL.to_owned(),
             root: INTERVAL.to_owned(),
             ticks_per_ns: 1.0,
-            edges: true,
+            waits: true,
             spans: true,
             ..Meta::default()
         },

@@ -2,11 +2,12 @@
 //! happens, the target does what it would have done.
 
 mod support;
+#[path = "attach/working.rs"]
+mod working;
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::mpsc;
 use std::time::Duration;
@@ -22,81 +23,12 @@ use support::run::{
 use support::servers::{
     assert_consistent, assert_unhooked, installed, make_pgbench_tables, pgbench, postgres_options,
 };
+use working::Working;
 
 /// Sessions one after another on the same process; `EVENKEEL_ATTACH_CYCLES` for more.
 fn cycles() -> usize {
     let asked = std::env::var("EVENKEEL_ATTACH_CYCLES").ok();
     asked.and_then(|text| text.parse().ok()).unwrap_or(20)
-}
-
-/// A program that works until its place has the file `enough`.
-struct Working {
-    place: Place,
-    child: Option<Child>,
-}
-
-impl Working {
-    fn start(program: PathBuf, arguments: &[&str]) -> Working {
-        let place = Place::new();
-        let mut command = place.command(program);
-        let ready = place.file("ready");
-        command.args(arguments).env("READY", &ready);
-        command.env("UNTIL", place.file("enough"));
-        command.env("WHEN", place.file("now"));
-        let child = Some(command.spawn().unwrap());
-        let working = Working { place, child };
-        assert!(eventually(|| ready.exists()), "it has not begun");
-        working
-    }
-
-    fn threads() -> Working {
-        Working::threads_with(&["4"])
-    }
-
-    fn threads_with(arguments: &[&str]) -> Working {
-        let program = own_program("threads", include_str!("attach/threads.c"));
-        Working::start(program, arguments)
-    }
-
-    fn pid(&self) -> u32 {
-        self.child.as_ref().expect("it runs").id()
-    }
-
-    fn attach(&self, options: &[&str]) -> Command {
-        let mut command = self.place.evenkeel(["attach", &self.pid().to_string()]);
-        command.args(options);
-        command
-    }
-
-    fn attached(&self, options: &[&str]) -> Run {
-        finish(self.attach(options).spawn().unwrap())
-    }
-
-    /// A session that is interrupted once it says something like this.
-    fn attached_until(&self, options: &[&str], said: fn(&str) -> bool) -> Run {
-        let session = self.attach(options).spawn().unwrap();
-        let pid = session.id() as i32;
-        finish_hearing(session, move |line| {
-            if said(line) {
-                signal(pid, libc::SIGINT);
-            }
-        })
-    }
-
-    /// Lets it end.
-    fn end(mut self) -> Run {
-        std::fs::write(self.place.file("enough"), "").unwrap();
-        finish(self.child.take().expect("it runs"))
-    }
-}
-
-impl Drop for Working {
-    fn drop(&mut self) {
-        if let Some(child) = &mut self.child {
-            let _ = child.kill();
-            let _ = child.wait();
-        }
-    }
 }
 
 /// Whether a line of progress is the first look at what was measured, or a later one.

@@ -1,11 +1,11 @@
-//! Numbers that a target tells of its intervals, end to end.
+//! Numbers that a target reports of its intervals, end to end.
 
 mod support;
 
 #[path = "programs/expect.rs"]
 #[allow(dead_code)] // only what is asked of a tree
 mod expect;
-#[path = "edges/planted.rs"]
+#[path = "waits/planted.rs"]
 #[allow(dead_code)] // not every check of the planted waits
 mod planted;
 
@@ -15,7 +15,9 @@ use support::build::program;
 use support::run::Place;
 
 fn attribute<'a>(profile: &'a Value, name: &str) -> &'a Value {
-    let all = profile["attributes"].as_array().expect("some were told");
+    let all = profile["attributes"]
+        .as_array()
+        .expect("some were reported");
     let found = all.iter().find(|attribute| attribute["name"] == name);
     found.unwrap_or_else(|| panic!("no {name} in {all:#?}"))
 }
@@ -31,11 +33,11 @@ fn rows_explain_the_latency() {
         (&profile["intervals"], &"by_value".into())
     );
     let values = rows["values"].as_array().unwrap();
-    let told: Vec<i64> = values
+    let reported: Vec<i64> = values
         .iter()
         .map(|one| one["value"].as_i64().unwrap())
         .collect();
-    assert_eq!(told, [1, 2, 4, 8]);
+    assert_eq!(reported, [1, 2, 4, 8]);
     for one in values {
         let least_ticks = 100_000.0 * number(one, "value");
         assert!(
@@ -54,7 +56,7 @@ fn rows_explain_the_latency() {
     );
 }
 
-/// A recording has them, and shows them with the interval they were told of.
+/// A recording has them, and shows them with the interval they were reported of.
 #[test]
 fn a_recording_tells_them_of_single_intervals() {
     let place = Place::new();
@@ -76,9 +78,9 @@ fn a_recording_tells_them_of_single_intervals() {
     };
     let again: Value = serde_json::from_str(&report(&["--json"])).unwrap();
     assert_eq!(again["attributes"], profile["attributes"]);
-    let told: &Map<String, Value> = again["timelines"][0]["attributes"].as_object().unwrap();
-    let rows = told["rows"].as_i64().unwrap();
-    assert!([1, 2, 4, 8].contains(&rows), "{told:?}");
+    let numbers: &Map<String, Value> = again["timelines"][0]["attributes"].as_object().unwrap();
+    let rows = numbers["rows"].as_i64().unwrap();
+    assert!([1, 2, 4, 8].contains(&rows), "{numbers:?}");
     let text = report(&[]);
     assert!(text.contains("ATTRIBUTES"), "{text}");
     assert!(text.contains(&format!(", rows {rows}")), "{text}");

@@ -357,7 +357,8 @@ fn a_server_is_profiled_while_its_load_is_measured() {
     let output = output(&[&load[..], &short, &profile].concat());
     let err = String::from_utf8_lossy(&output.stderr);
     if err.contains("not installed") {
-        eprintln!("left out: {err}");
+        assert!(std::env::var_os("CI").is_none(), "{err}");
+        eprintln!("skipped: {err}");
         return;
     }
     assert!(output.status.success(), "{err}");

@@ -1,12 +1,12 @@
 //! What only the kernel sees of an interval: waits that no function of the C library announces, and pages that have to be read. Where
-//! the kernel tells nothing, the report says so.
+//! the kernel reports nothing, the report says so.
 
 mod support;
 
 #[path = "programs/expect.rs"]
 #[allow(dead_code)] // only what is asked of a tree
 mod expect;
-#[path = "edges/planted.rs"]
+#[path = "waits/planted.rs"]
 #[allow(dead_code)] // not every check of the planted waits
 mod planted;
 
@@ -24,7 +24,7 @@ const WAITS: &str = "waits: something unannounced";
 /// Work planted in each wait of `raw_futex`, in the mean.
 const PLANTED_TICKS: f64 = 600_000.0;
 
-/// The warning of a profile that begins to say that the kernel did not tell something.
+/// The warning of a profile that begins to say that the kernel did not report something.
 fn untold(profile: &Value) -> Option<&str> {
     let mut warnings = profile["warnings"].as_array().unwrap().iter();
     let texts = warnings.by_ref().filter_map(Value::as_str);
@@ -136,7 +136,7 @@ fn page_faults_are_a_cause_of_their_own() {
         .stderr
         .split("major faults: ")
         .nth(1)
-        .expect("the program tells");
+        .expect("the program reports it");
     let faults: f64 = faults.split_whitespace().next().unwrap().parse().unwrap();
     let profile = place.json("run.json");
     if faults < 200.0 || untold(&profile).is_some_and(|text| text.contains("context switches")) {

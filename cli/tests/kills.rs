@@ -147,7 +147,7 @@ fn a_session_of_sums_is_killed() {
     assert_eq!(seen("both.keel"), 2 * seen("run.keel"));
 }
 
-/// Intervals that the recording tells of so far.
+/// Intervals that the recording has so far.
 fn intervals_reported(place: &Place) -> u64 {
     let run = finish(
         place

@@ -1,7 +1,7 @@
 //! What a profile shows to root, to a user without privileges, and where perf events are forbidden altogether: critical paths
-//! to everybody, the kernel's part to whom the system tells it, and what is missing is said.
+//! to everybody, the kernel's part to whom the system shows it, and what is missing is said.
 //!
-//! The program and what holds of it: `edges_processor.c`.
+//! The program and what holds of it: `waits_processor.c`.
 
 mod support;
 
@@ -57,7 +57,7 @@ fn profiled_by(who: Who) -> Value {
             "every",
         ])
         .args(["--json", "open/run.json", "--"])
-        .arg(copied(&program("edges_processor")))
+        .arg(copied(&program("waits_processor")))
         .arg(INTERVALS.to_string())
         .env("EVENKEEL_AGENT", copied(agent()));
     if who != Who::Caller && is_root() {
@@ -195,7 +195,7 @@ fn assert_preemption_apart(profile: &Value) {
     }
 }
 
-/// Whether the system tells of context switches: to this process, and by perf_event_paranoid(5) to anybody about their own.
+/// Whether the system reports context switches: to this process, and by perf_event_paranoid(5) to anybody about their own.
 fn is_told(who: Who) -> bool {
     let paranoid = fs::read_to_string("/proc/sys/kernel/perf_event_paranoid").unwrap_or_default();
     let to_anybody = paranoid.trim().parse::<i32>().is_ok_and(|level| level <= 2);

@@ -293,7 +293,7 @@ fn redis_with_threads_that_write() {
 
 /// A request is an event of its own, as each connection has one at a time; there are a few more for connections that open
 /// and close, and a request that arrives in two pieces is two. Threads wait for each other's mutexes and for nothing else: the
-/// one that accepts tells a worker of a connection by an event descriptor, which does not wait for the worker to look.
+/// one that accepts notifies a worker of a connection by an event descriptor, which does not wait for the worker to look.
 #[test]
 fn memcached() {
     const CONNECTIONS: u64 = 16;

@@ -293,7 +293,7 @@ fn assert_statements(settings: &[(&str, &str)], again: RangeInclusive<u64>) {
 /// A transaction may take each of its statements to another thread of a pool.
 ///
 /// None is left early. But where the machine is so busy that the profiler comes too late to empty a ring, which it says, the end of
-/// a transaction may be among what was lost: then all that is left to tell of it is that the next one of its THD begins.
+/// a transaction may be among what was lost: then all that is left of it is that the next one of its THD begins.
 #[track_caller]
 fn assert_transactions(settings: &[(&str, &str)]) {
     let Some(profile) = mariadb_profile("transaction", settings) else {

@@ -94,7 +94,22 @@ impl Chart {
 
     /// A curve through points, interrupted where a value is not a number. `series` decides its colour.
     #[must_use]
-    pub fn curve(mut self, series: usize, points: impl Iterator<Item = (f64, f64)>) -> Chart {
+    pub fn curve(self, series: usize, points: impl Iterator<Item = (f64, f64)>) -> Chart {
+        self.path("curve", series, points)
+    }
+
+    /// The same, dashed: what was not measured here.
+    #[must_use]
+    pub fn reference(self, series: usize, points: impl Iterator<Item = (f64, f64)>) -> Chart {
+        self.path("curve dashed", series, points)
+    }
+
+    fn path(
+        mut self,
+        class: &str,
+        series: usize,
+        points: impl Iterator<Item = (f64, f64)>,
+    ) -> Chart {
         let mut path = String::new();
         let mut mark = 'M';
         for (x, y) in points {
@@ -107,7 +122,7 @@ impl Chart {
             mark = 'L';
         }
         self.put(format_args!(
-            "<path class=\"curve\" style=\"{}\" d=\"{path}\"/>\n",
+            "<path class=\"{class}\" style=\"{}\" d=\"{path}\"/>\n",
             colour(series)
         ));
         self
@@ -241,7 +256,8 @@ impl Legend {
     }
 }
 
-fn colour(series: usize) -> String {
+/// The colour of a series, as the style of an element.
+pub(crate) fn colour(series: usize) -> String {
     format!("--series:var(--s{})", series % COLOURS)
 }
 

@@ -1,11 +1,12 @@
 //! Charts and pages of benchmarks and simulations, in the look of the profiler's report.
 //!
 //! A [`chart::Chart`] is an SVG image that takes its colours from a style sheet, so that one image serves a light page and a
-//! dark one; a [`page`] holds charts and tables, and is one file that needs nothing else.
+//! dark one; [`rows`] of numbers stand beside what they are compared with; a [`page`] holds charts and tables, and is one file that needs nothing else.
 
 pub mod axis;
 pub mod chart;
 pub mod page;
+pub mod rows;
 
 /// Text as it stands between tags and in attributes.
 #[must_use]

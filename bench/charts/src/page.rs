@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use crate::chart::{Legend, Size};
+use crate::chart::{Legend, Size, colour};
 use crate::escape;
 
 /// What charts add to the style of the report.
@@ -51,6 +51,29 @@ pub fn table<C: AsRef<str>, R: AsRef<[C]>>(headings: R, rows: &[R]) -> String {
     html + "</tbody></table></div>\n"
 }
 
+/// A few words in the colour of a series.
+#[must_use]
+pub fn badge(words: &str, series: usize) -> String {
+    let (style, words) = (colour(series), escape(words));
+    format!("<span class=\"badge\" style=\"{style}\">{words}</span>")
+}
+
+/// The names of the series 0, 1, ... above a chart that has them.
+#[must_use]
+pub fn legend(names: impl Iterator<Item = String>) -> String {
+    let names = names.enumerate().map(|(series, name)| {
+        format!(
+            "<span><span class=\"swatch\" style=\"{};background:var(--series)\"></span>{}</span>",
+            colour(series),
+            escape(&name)
+        )
+    });
+    format!(
+        "<div class=\"legend\">{}</div>\n",
+        names.collect::<String>()
+    )
+}
+
 /// Charts of one size as one image, two in a row, below a legend.
 #[must_use]
 pub fn image(legend: &Legend, charts: &[String], size: Size) -> String {
@@ -96,6 +119,16 @@ mod tests {
         );
         assert!(
             html.contains("<td>a &lt; b</td><td class=\"num\">1</td>"),
+            "{html}"
+        );
+    }
+
+    #[test]
+    fn words_of_series_are_no_markup() {
+        let html = badge("a < b", 3) + &legend(["<x>".to_owned()].into_iter());
+        assert!(html.contains("--s3") && html.contains("a &lt; b"), "{html}");
+        assert!(
+            html.contains("--s0") && html.contains("&lt;x&gt;"),
             "{html}"
         );
     }

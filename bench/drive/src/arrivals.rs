@@ -63,7 +63,7 @@ impl Times {
 
     /// The next arrival.
     #[must_use]
-    pub fn next_ns(&self) -> u64 {
+    pub(crate) fn next_ns(&self) -> u64 {
         self.next_ns
     }
 

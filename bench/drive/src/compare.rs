@@ -31,7 +31,7 @@ pub struct Metric {
 }
 
 /// All of them. Ratios of latencies below one are an improvement, of the throughput above one.
-pub const METRICS: [Metric; 6] = [
+pub(crate) const METRICS: [Metric; 6] = [
     Metric {
         name: "throughput_per_s",
         ratio_name: "throughput",

@@ -131,7 +131,7 @@ mod tests {
     #[test]
     fn correlations_are_those_worked_out_by_hand() {
         let grants = Grants::default();
-        let tell = |(class, age_ns, granted): (u32, u64, Vec<Grant>), committed| {
+        let record = |(class, age_ns, granted): (u32, u64, Vec<Grant>), committed| {
             grants.ended(&Trace {
                 class,
                 committed,
@@ -140,12 +140,12 @@ mod tests {
             });
         };
         for granted in [1, 2, 3] {
-            tell(ended(0, 4, &[granted]), true);
+            record(ended(0, 4, &[granted]), true);
         }
         for (granted, remaining) in [(1, 1), (1, 3), (3, 1), (3, 3)] {
-            tell(ended(1, granted + remaining, &[granted]), true);
+            record(ended(1, granted + remaining, &[granted]), true);
         }
-        tell(ended(0, 50, &[7]), false);
+        record(ended(0, 50, &[7]), false);
         let report = grants.report(&["rising", "level", "absent"]);
         assert_eq!(
             report.keys().collect::<Vec<_>>(),

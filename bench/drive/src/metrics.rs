@@ -160,7 +160,7 @@ impl Metrics {
     }
 
     /// Closes the slice that ends at `now_ns` and returns it; none if it has no length.
-    pub fn close_slice(&mut self, now_ns: u64) -> Option<Slice> {
+    pub(crate) fn close_slice(&mut self, now_ns: u64) -> Option<Slice> {
         let length_ns = now_ns
             .checked_sub(self.slice_begin_ns)
             .filter(|&ns| ns > 0)?;

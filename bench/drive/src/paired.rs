@@ -156,7 +156,7 @@ fn exchanges(rounds: usize, seed: u64, mut with: impl FnMut(&[usize])) {
 /// Rounds below which nothing can be told apart among so many configurations: even the most extreme of all exchanges would not be rare
 /// enough.
 #[must_use]
-pub fn rounds_needed(configurations: usize) -> u32 {
+pub(crate) fn rounds_needed(configurations: usize) -> u32 {
     let ways = configurations.max(1) as f64 / LEVEL;
     (1..)
         .find(|&rounds| (LABELS as f64).powi(rounds) >= ways)

@@ -162,8 +162,8 @@ impl Testbed {
         }
     }
 
-    /// Has the store tell of its lock grants from now on; none where the target is a server, which does not tell.
-    pub fn observe_grants(&self) -> Option<Arc<Grants>> {
+    /// Has the store report its lock grants from now on; none where the target is a server, which reports none.
+    pub(crate) fn observe_grants(&self) -> Option<Arc<Grants>> {
         let Target::Embedded(target) = &self.target else {
             return None;
         };

@@ -146,7 +146,7 @@ impl<W: Workload> Client for WorkloadClient<W> {
                 Ok(Outcome::Rollback(_)) => link.rollback().await?,
                 Err(ref error) => {
                     let undone = link.rollback().await;
-                    // Of two errors the first tells more, unless it was to be tried again.
+                    // Of two errors the first is the cause, unless it was to be tried again.
                     if error.is_retryable() {
                         undone?;
                     }

@@ -17,28 +17,26 @@
 //! result       an experiment's result as a line of JSON
 //! document     RESULTS.md
 //! page         the same on one HTML page
-//!  ├─ chart        the figures drawn
-//!  └─ claims_chart the paper's numbers beside ours
+//!  └─ chart    figures, and the paper's numbers beside ours, drawn
 //! ```
 
-pub mod absent;
-pub mod catalogue;
-pub mod chart;
-mod claims_chart;
+mod absent;
+mod catalogue;
+mod chart;
 mod command;
 pub mod course;
-pub mod decisions;
+mod decisions;
 pub mod document;
-pub mod effort;
+mod effort;
 mod error;
 pub mod experiment;
-pub mod finding;
-pub mod measured;
+mod finding;
+mod measured;
 pub mod page;
-pub mod profiled;
+mod profiled;
 pub mod result;
-pub mod simulated;
-pub mod theorems;
+mod simulated;
+mod theorems;
 pub mod verdict;
 
 pub use error::Error;

@@ -235,7 +235,7 @@ mod tests {
         search.abandoned
     }
 
-    /// A program that ends when it is told to, or when what comes with it is dropped.
+    /// A program that ends when it is asked to, or when what comes with it is dropped.
     fn sleeper(folder: &Path, arguments: &[&str]) -> (Child, ChildStdin) {
         running("echo; read line", folder, arguments)
     }

@@ -20,7 +20,7 @@ impl Account {
     ///
     /// # Errors
     /// [`ServerError::NoAccount`] for root when none exists.
-    pub fn for_server(candidates: &[&'static str]) -> Result<Option<Self>, ServerError> {
+    pub(crate) fn for_server(candidates: &[&'static str]) -> Result<Option<Self>, ServerError> {
         if !rustix::process::geteuid().is_root() {
             return Ok(None);
         }

@@ -1,4 +1,4 @@
-//! A process, told from a later one that has its number.
+//! A process, distinguished from a later one that has its number.
 
 use std::fs;
 

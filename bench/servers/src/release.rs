@@ -56,7 +56,7 @@ impl Release {
         found.unwrap_or(&programs[0]).clone()
     }
 
-    /// Tells the server where its files are.
+    /// Gives the server where its files are.
     pub(crate) fn args(&self) -> [OsString; 2] {
         [
             argument("basedir", &self.root),
@@ -64,7 +64,7 @@ impl Release {
         ]
     }
 
-    /// Tells the loader where its libraries are.
+    /// Gives the loader where its libraries are.
     pub(crate) fn env(&self) -> (OsString, OsString) {
         ("LD_LIBRARY_PATH".into(), self.root.join("libs").into())
     }

@@ -157,7 +157,7 @@ impl<S: Site> PreparedServer<S> {
 
     /// File to which `start` sends the server's output and error streams.
     #[must_use]
-    pub fn log_path(&self) -> PathBuf {
+    pub(crate) fn log_path(&self) -> PathBuf {
         self.folder.path().join("log")
     }
 

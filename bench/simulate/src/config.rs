@@ -77,7 +77,7 @@ pub struct Config {
 
 impl Config {
     /// The papers' microbenchmark (section 4.6.1): 5 statements on 20 000 records, Zipf 0.8, half of them exclusive, 300
-    /// clients. The papers do not tell how long a statement takes; here it is exponential with a mean of 1 ms.
+    /// clients. The papers do not say how long a statement takes; here it is exponential with a mean of 1 ms.
     pub fn micro() -> Config {
         Config {
             seed: 1,

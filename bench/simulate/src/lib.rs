@@ -22,14 +22,14 @@
 //! ```
 
 mod active;
-pub mod arrivals;
+mod arrivals;
 pub mod axis;
 pub mod config;
 mod error;
 pub mod estimate;
 mod event_queue;
 pub mod export;
-pub mod latency;
+mod latency;
 pub mod matched;
 mod measure;
 pub mod outcome;
@@ -39,7 +39,7 @@ mod processors;
 pub mod replicated;
 mod sample;
 pub mod saturation;
-pub mod simulation;
+mod simulation;
 pub mod sweep;
 pub mod work;
 pub mod workload;

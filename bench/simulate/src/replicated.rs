@@ -42,7 +42,7 @@ impl<'a> Replicated<'a> {
     }
 
     /// All of them as one outcome.
-    pub fn pooled(&self) -> Outcome {
+    pub(crate) fn pooled(&self) -> Outcome {
         if let [only] = self.outcomes {
             return only.clone();
         }
@@ -119,7 +119,7 @@ impl<'a> Replicated<'a> {
         })
     }
 
-    /// How this compares with `baseline`, seed by seed; `fifo` tells what the baseline gained.
+    /// How this compares with `baseline`, seed by seed; `fifo` says what the baseline gained.
     pub fn relative(&self, baseline: &Replicated<'_>, fifo: Option<&Replicated<'_>>) -> Relative {
         let ratio = |of: fn(&Outcome) -> f64| {
             let pairs = self.outcomes.iter().zip(baseline.outcomes);

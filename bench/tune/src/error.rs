@@ -2,7 +2,26 @@
 
 use std::path::PathBuf;
 
-use crate::journal::Unreadable;
+/// A journal that cannot be read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unreadable {
+    /// Where it is.
+    pub path: PathBuf,
+    /// Why it cannot be read.
+    pub why: String,
+}
+
+impl Unreadable {
+    /// What is wrong, and what to do.
+    #[must_use]
+    pub fn advice(&self) -> String {
+        format!(
+            "{} cannot be read ({}), so what it records was not put back: look into it, put back what it names, and remove it",
+            self.path.display(),
+            self.why
+        )
+    }
+}
 
 /// Why nothing could be tuned.
 #[derive(Debug, thiserror::Error)]

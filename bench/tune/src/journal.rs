@@ -14,7 +14,7 @@ use evenkeel_servers::Process;
 use rustix::fs::{FlockOperation, flock};
 use serde::{Deserialize, Serialize};
 
-use crate::error::{During, Error};
+use crate::error::{During, Error, Unreadable};
 
 /// How long a lock may outlive its run: a child that was just being started has it until it runs its program.
 const CHILD_LIMIT: Duration = Duration::from_secs(10);
@@ -67,29 +67,8 @@ pub struct Journal {
 pub struct Left {
     /// Those that can be read.
     pub journals: Vec<Found>,
-    /// Those that cannot, and why: what they tell of is not known.
+    /// Those that cannot, and why: what they record is not known.
     pub unreadable: Vec<Unreadable>,
-}
-
-/// A journal that cannot be read.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Unreadable {
-    /// Where it is.
-    pub path: PathBuf,
-    /// Why it cannot be read.
-    pub why: String,
-}
-
-impl Unreadable {
-    /// What is wrong, and what to do.
-    #[must_use]
-    pub fn advice(&self) -> String {
-        format!(
-            "{} cannot be read ({}), so what it tells of was not put back: look into it, put back what it names, and remove it",
-            self.path.display(),
-            self.why
-        )
-    }
 }
 
 /// One that is there.
@@ -256,7 +235,7 @@ fn remove_if_left(path: &Path, target: &str) -> Result<(), Error> {
     fs::remove_file(path).during(|| format!("remove {}", path.display()))
 }
 
-/// A journal that is locked and has its first line from the moment at which it is there: it tells of a private server, which a run
+/// A journal that is locked and has its first line from the moment at which it is there: it records a private server, which a run
 /// that is killed leaves behind.
 fn whole_at_once(directory: &Path, path: &Path, header: &Header) -> Result<File, Error> {
     let wrong = || format!("write {}", path.display());
@@ -289,7 +268,7 @@ fn line(value: &impl Serialize) -> String {
     serde_json::to_string(value).expect("plain structures serialise") + "\n"
 }
 
-/// Letters of the target, and a number that tells targets apart whose letters are the same (FNV-1a).
+/// Letters of the target, and a number that distinguishes targets whose letters are the same (FNV-1a).
 fn file_name(header: &Header) -> String {
     let private = header
         .private

@@ -192,7 +192,7 @@ impl Knobs {
 
 /// Whether two values are the same to a server: `16MB` and `16384kB`, `on` and `1`, `1s` and `1000ms`.
 #[must_use]
-pub fn same_value(a: &str, b: &str) -> bool {
+pub(crate) fn same_value(a: &str, b: &str) -> bool {
     let plain = |text: &str| match text.to_ascii_lowercase().as_str() {
         "on" | "true" | "yes" => "1".to_owned(),
         "off" | "false" | "no" => "0".to_owned(),

@@ -6,7 +6,7 @@
 //!  │   └─ objective   what is to be made smaller, and what one run says of it
 //!  ├─ knobs       what can be tried on a server, as data; `machine`: what its values are a part of
 //!  ├─ server      a server's settings: changed, put back; `journal`: written down before
-//!  ├─ rig         the target under its load; `command`: a load that is a command of the user's
+//!  ├─ harness     the target under its load; `command`: a load that is a command of the user's
 //!  ├─ profiled    the profiler on the server meanwhile
 //!  ├─ restore     puts back what a run that was cut short has left
 //!  └─ result      the result as table, JSON and page
@@ -14,21 +14,23 @@
 
 mod command;
 mod error;
-pub mod journal;
+mod harness;
+mod journal;
+mod kind;
 pub mod knobs;
 mod machine;
-pub mod objective;
+mod objective;
 pub mod profiled;
-pub mod race;
+mod race;
 mod restore;
 pub mod result;
-mod rig;
 mod server;
 mod tune;
 
 pub use error::Error;
+pub use harness::Load;
+pub use kind::kind_of;
 pub use machine::Machine;
 pub use objective::{Objective, Run};
 pub use restore::{Restored, restore};
-pub use rig::Load;
-pub use tune::{Settings, Skipped, Tuned, kind_of, list, tune};
+pub use tune::{Settings, Skipped, Tuned, list, tune};

@@ -140,7 +140,7 @@ impl Watched {
         let selector = self.selector()?;
         let settings = Settings {
             subject: Subject::Process(self.pid),
-            edges: selector.is_keyed(),
+            waits: selector.is_keyed(),
             selector,
             duration: None,
             keep: true,
@@ -203,7 +203,7 @@ impl Observer for Attaching {
 
 /// What a profile says of a run that began then.
 #[must_use]
-pub fn run_of(profile: &Profile, begun: Instant) -> Run {
+pub(crate) fn run_of(profile: &Profile, begun: Instant) -> Run {
     let percentile = |name: &str| profile.percentiles_ns.get(name).copied().unwrap_or(0.0);
     let middle = |from: f64, to: f64| {
         if to.is_finite() {
@@ -251,7 +251,7 @@ pub fn pid_of(target: &mut Target, kind: Kind) -> Result<i32, String> {
     let pid: i32 = text
         .trim()
         .parse()
-        .map_err(|_| "the server does not tell its process")?;
+        .map_err(|_| "the server does not report its process")?;
     let name = std::fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
     if programs.contains(&name.trim()) {
         return Ok(pid);

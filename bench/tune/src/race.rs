@@ -19,16 +19,13 @@ mod stages;
 use evenkeel_drive::{drawn_order, paired};
 
 use crate::objective::{Objective, Run};
-use stages::{affordable, cost, halvings};
+pub use stages::BASELINES;
+use stages::{FINALISTS, affordable, cost, halvings};
 
 /// Rounds of the confirmation: at least, so that three labels can be exchanged in enough ways, and at most.
 pub const CONFIRMING: [usize; 2] = [5, 20];
 /// Part of the runs that the confirmation has.
 const CONFIRMING_PART: f64 = 0.4;
-/// Runs of a round that are the server as it is.
-pub const BASELINES: usize = 2;
-/// So many or fewer race in the last stage, whose unions the stage behind it races.
-const FINALISTS: usize = 3;
 /// A candidate that does less than this part of the baseline's throughput buys latency with it.
 const THROUGHPUT_MIN: f64 = 0.9;
 /// One that leaves so many more of the arrivals unserved has no latencies that could be compared.

@@ -9,8 +9,8 @@ use evenkeel_servers::Search;
 
 use crate::error::Error;
 use crate::journal::{self, Found};
+use crate::kind::{is_url, kind_of};
 use crate::server::{put_back, restart_by};
-use crate::tune::{is_url, kind_of};
 
 /// What was done.
 #[derive(Debug)]
@@ -48,7 +48,7 @@ pub fn restore(bench: &Bench, all: bool, restart_command: Option<&str>) -> Resul
             continue;
         }
         match &found.header.private {
-            // Its folder goes on telling of it.
+            // Its folder still shows it.
             Some(private) if private.folder.exists() => {
                 let folder = private.folder.display();
                 let line = format!("{folder}, the folder of a private server, is still there");

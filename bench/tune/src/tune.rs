@@ -6,18 +6,18 @@ use std::time::Duration;
 use evenkeel_drive::progress::Progress;
 use evenkeel_drive::settings::Settings as Bench;
 use evenkeel_drive::target::Target;
-use evenkeel_drive::target::address::Address;
 use evenkeel_servers::Process;
 
 use crate::error::Error;
+use crate::harness::{Changed, Harness, Load};
 use crate::journal::{self, Header, Journal, Private};
+use crate::kind::{is_url, kind_of};
 use crate::knobs::{Class, Kind, Knob, Needs, same_value};
 use crate::machine::Machine;
 use crate::objective::Objective;
 use crate::profiled::{Blamed, ordered};
 use crate::race::{Candidate, Race, Setting, race, runs_needed};
 use crate::restore::stop_left;
-use crate::rig::{Changed, Load, Rig};
 use crate::server::{Failure, Server};
 
 /// Part of the budget that the profiles may take.
@@ -34,7 +34,7 @@ pub struct Settings {
     pub load: Load,
     /// The interval that is profiled.
     pub interval: Option<String>,
-    /// The server's process, where it does not tell.
+    /// The server's process, where it does not report it.
     pub pid: Option<i32>,
     /// What is to be made smaller.
     pub objective: Objective,
@@ -90,26 +90,6 @@ pub struct Tuned {
     pub notes: Vec<String>,
 }
 
-/// Which server's knobs a target has.
-///
-/// # Errors
-/// [`Error::Setting`] for SQLite, of which no knob is known.
-pub fn kind_of(target: &Address) -> Result<Kind, Error> {
-    match target {
-        Address::Embedded => Ok(Kind::Store),
-        Address::Postgres | Address::PostgresAt(_) => Ok(Kind::Postgres),
-        Address::MariaDb | Address::MariaDbRelease(_) | Address::MariaDbAt(_) => Ok(Kind::MariaDb),
-        Address::Sqlite | Address::SqliteAt(_) => Err(Error::Setting(
-            "no knobs of SQLite are known; tune takes embedded, postgres, mariadb, and URLs of these servers".to_owned(),
-        )),
-    }
-}
-
-/// Whether the target is a server that is not ours.
-pub fn is_url(target: &Address) -> bool {
-    matches!(target, Address::PostgresAt(_) | Address::MariaDbAt(_))
-}
-
 /// Tunes. `interrupted` ends it with what was measured until then, and what was changed put back.
 ///
 /// # Errors
@@ -145,19 +125,19 @@ pub fn tune(
             (Changed::Server(Box::new(server)), Some(target))
         }
     };
-    let mut rig = Rig::new(
+    let mut harness = Harness::new(
         (&settings.bench, &settings.load),
         (kind, settings.interval.as_deref(), settings.pid),
         (target, changed),
         progress,
         interrupted,
     );
-    rig.notes = notes;
-    let tuned = on_rig(settings, kind, &chosen, name, &mut rig);
+    harness.notes = notes;
+    let tuned = on_harness(settings, kind, &chosen, name, &mut harness);
     // Whatever happened.
     let restored = match &tuned {
-        Ok(tuned) if tuned.applied => rig.server().map_or(Ok(()), Server::leave),
-        _ => rig.restore(),
+        Ok(tuned) if tuned.applied => harness.server().map_or(Ok(()), Server::leave),
+        _ => harness.restore(),
     };
     match (tuned, restored) {
         (Ok(tuned), restored) => restored.map(|()| tuned),
@@ -227,21 +207,21 @@ fn surveyed(
     }
 }
 
-fn on_rig(
+fn on_harness(
     settings: &Settings,
     kind: Kind,
     chosen: &[&Knob],
     name: String,
-    rig: &mut Rig<'_>,
+    harness: &mut Harness<'_>,
 ) -> Result<Tuned, Error> {
-    rig.prepare()?;
-    rig.begin(settings.budget);
+    harness.prepare()?;
+    harness.begin(settings.budget);
     let mut notes = Vec::new();
-    let findings = profiled(settings, rig, &mut notes);
+    let findings = profiled(settings, harness, &mut notes);
     let points_at = findings
         .as_ref()
         .map_or(&[][..], |blamed| &blamed.points_at);
-    let (candidates, skipped) = candidates(settings, &ordered_knobs(chosen, points_at), rig);
+    let (candidates, skipped) = candidates(settings, &ordered_knobs(chosen, points_at), harness);
     if candidates.is_empty() {
         let why: Vec<String> = skipped
             .iter()
@@ -252,7 +232,7 @@ fn on_rig(
             why.join("; ")
         )));
     }
-    let runs = crate::race::Bed::runs_left(rig);
+    let runs = crate::race::Bed::runs_left(harness);
     if runs < runs_needed() {
         let shorter = match settings.load {
             Load::Workload => "a shorter --for",
@@ -263,14 +243,14 @@ fn on_rig(
             runs_needed()
         )));
     }
-    let before = before(settings, &candidates, rig);
-    let raced = race(candidates, settings.objective, settings.bench.seed, rig)?;
+    let before = before(settings, &candidates, harness);
+    let raced = race(candidates, settings.objective, settings.bench.seed, harness)?;
     let winner = raced.confirmation.as_ref().filter(|one| one.confirmed);
     let winner = winner.map(|one| raced.entries[one.entry].candidate.clone());
     let mut findings_after = None;
     let mut applied = false;
     if let (Some(winner), false) = (&winner, raced.interrupted) {
-        let is_set = match rig.apply(&winner.settings) {
+        let is_set = match harness.apply(&winner.settings) {
             Ok(()) => true,
             Err(Failure::Refused(why)) => {
                 notes.push(format!(
@@ -281,12 +261,12 @@ fn on_rig(
             Err(Failure::Broken(error)) => return Err(error),
         };
         if is_set && findings.is_some() {
-            findings_after = profiled(settings, rig, &mut notes);
+            findings_after = profiled(settings, harness, &mut notes);
         }
         applied = is_set && settings.apply;
     }
-    let inconsistent = rig.check()?;
-    notes.append(&mut rig.notes);
+    let inconsistent = harness.check()?;
+    notes.append(&mut harness.notes);
     Ok(Tuned {
         kind,
         target: name,
@@ -307,7 +287,11 @@ fn on_rig(
 }
 
 /// A profile, where one is possible: else a note says why not.
-fn profiled(settings: &Settings, rig: &mut Rig<'_>, notes: &mut Vec<String>) -> Option<Blamed> {
+fn profiled(
+    settings: &Settings,
+    harness: &mut Harness<'_>,
+    notes: &mut Vec<String>,
+) -> Option<Blamed> {
     let run = settings.bench.length + settings.bench.warmup.unwrap_or(settings.bench.length / 5);
     if !settings.profile || run > settings.budget / PROFILING_PART {
         if settings.profile {
@@ -316,7 +300,7 @@ fn profiled(settings: &Settings, rig: &mut Rig<'_>, notes: &mut Vec<String>) -> 
         return None;
     }
     let length = PROFILING.min(settings.budget / (2 * PROFILING_PART));
-    match rig.profile(length) {
+    match harness.profile(length) {
         Ok(profile) => profile.map(Blamed::of),
         Err(error) => {
             notes.push(format!("not profiled: {error}"));
@@ -338,7 +322,7 @@ fn ordered_knobs<'k>(chosen: &[&'k Knob], points_at: &[String]) -> Vec<&'k Knob>
 fn candidates(
     settings: &Settings,
     knobs: &[&Knob],
-    rig: &mut Rig<'_>,
+    harness: &mut Harness<'_>,
 ) -> (Vec<Candidate>, Vec<Skipped>) {
     let machine = Machine::this();
     let (mut by_knob, mut skipped) = (Vec::new(), Vec::new());
@@ -353,7 +337,7 @@ fn candidates(
             skip("gives up durability: --allow durability tries it");
             continue;
         }
-        let current = match rig.server() {
+        let current = match harness.server() {
             None => given(settings, &knob.name),
             Some(server) => match server.state(&knob.name) {
                 None => {
@@ -407,13 +391,17 @@ fn given(settings: &Settings, name: &str) -> Option<String> {
 }
 
 /// What the settings of these candidates are now.
-fn before(settings: &Settings, candidates: &[Candidate], rig: &mut Rig<'_>) -> Vec<Setting> {
+fn before(
+    settings: &Settings,
+    candidates: &[Candidate],
+    harness: &mut Harness<'_>,
+) -> Vec<Setting> {
     let mut before: Vec<Setting> = Vec::new();
     for (name, _) in candidates.iter().flat_map(|candidate| &candidate.settings) {
         if before.iter().any(|(known, _)| known == name) {
             continue;
         }
-        let value = match rig.server() {
+        let value = match harness.server() {
             Some(server) => server.state(name).map(|state| state.value.clone()),
             None => given(settings, name),
         };

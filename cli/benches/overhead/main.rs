@@ -10,7 +10,7 @@
 //! quartiles over the rounds. The first variant is a plain server: what it differs from 1 is the noise of the method.
 //!
 //! The other variants: the agent preloaded without a session; a session with only the intervals' boundaries; with 10, 50, 100
-//! and 500 call sites, at 100 also with edges; with PostgreSQL bpftrace with uprobe and uretprobe on the functions that 10 and
+//! and 500 call sites, at 100 also with waits; with PostgreSQL bpftrace with uprobe and uretprobe on the functions that 10 and
 //! 100 sites call, where bpftrace works: these are compared with the same server before, since a uprobe is in a file and so
 //! in both. With NAMEs, only the variants whose names have one of them in it.
 
@@ -202,7 +202,7 @@ fn variants(subject: &dyn Subject, asked: &Asked) -> Vec<Variant> {
         ));
     }
     all.push(variant(
-        "edges, 100 call sites".into(),
+        "waits, 100 call sites".into(),
         session(100, &["--waits"]),
         None,
     ));

@@ -1,6 +1,7 @@
 //! `evenkeel bench`.
 
 mod compare;
+mod ended;
 pub mod options;
 mod profiled;
 mod values;
@@ -15,10 +16,9 @@ use crate::output::{self, Failure};
 use crate::progress::Line;
 use crate::signals;
 
+pub use ended::INCONSISTENT;
+use ended::ended;
 use options::Options;
-
-/// Exit code when the data is not as the workload allows.
-pub const INCONSISTENT: u8 = 1;
 
 /// Put a workload's load on the embedded store, PostgreSQL, MariaDB or SQLite and measure its latency
 ///
@@ -116,14 +116,6 @@ fn single(arguments: Single) -> Result<ExitCode, Failure> {
         output::write(path, &page::html(&report))?;
     }
     Ok(ended(report.is_consistent()))
-}
-
-fn ended(consistent: bool) -> ExitCode {
-    if consistent {
-        ExitCode::SUCCESS
-    } else {
-        ExitCode::from(INCONSISTENT)
-    }
 }
 
 /// A client of a server has an event loop and a connection, which are four descriptors; the usual limit of 1024 is meant for

@@ -125,7 +125,7 @@ fn as_session(error: Error) -> evenkeel_session::Error {
     }
 }
 
-/// A recording is known by its beginning; one that does not tell it, by all that is in its file.
+/// A recording is known by its beginning; one that does not have it, by all that is in its file.
 fn as_run(at: usize, recorded: &Recorded) -> Result<Run, Failure> {
     let meta = &recorded.meta;
     let begun = match meta.started {

@@ -152,7 +152,7 @@ impl Observer for LiveProgress {
                 seconds,
                 ..
             } => {
-                self.view.stand(*seconds, *intervals, *probes);
+                self.view.set_status(*seconds, *intervals, *probes);
                 self.read_keys();
             }
             _ => {}

@@ -64,7 +64,7 @@ impl Reading {
     /// Counts what is read of recordings.
     pub fn progress(&self) -> Progress {
         let shared = Arc::clone(&self.0);
-        Progress::told(move |read, of| shared.draw(read, of))
+        Progress::reported_to(move |read, of| shared.draw(read, of))
     }
 
     /// So many bytes of so many have been read.

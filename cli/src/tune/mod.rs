@@ -84,7 +84,7 @@ pub struct Arguments {
     /// attach` takes it [default: statement]
     #[arg(long, value_name = "SPEC", help_heading = "Load")]
     interval: Option<String>,
-    /// The server's process, where it does not tell
+    /// The server's process, where it does not report it
     #[arg(long, value_name = "PID", help_heading = "Load")]
     pid: Option<i32>,
     /// Print the result as JSON

@@ -238,7 +238,7 @@ impl Flipping {
         }
     }
 
-    /// Changes every fourth site or so: to its trampoline, to a breakpoint that tells the callee, or back.
+    /// Changes every fourth site or so: to its trampoline, to a breakpoint that reports the callee, or back.
     fn flip(&mut self) -> u32 {
         for at in 0..self.inner.len() {
             let id = self.inner[at];

@@ -3,13 +3,13 @@
 //! `locks.c` is run without the agent, with it and waits off, and with waits on, in turn; printed are medians over the
 //! runs in ns for each round.
 
-#[path = "../tests/rig/mod.rs"]
-mod rig;
+#[path = "../tests/harness/mod.rs"]
+mod harness;
 
 use std::path::Path;
 use std::process::Command;
 
-use rig::{How, build, run_path};
+use harness::{How, build, run_path};
 
 const RUNS: usize = 9;
 

@@ -11,7 +11,7 @@ use evenkeel_wire::now_ticks;
 use crate::arena;
 use crate::verdict::is_over;
 use crate::{bound, boundaries, code_state, join, next, plan, rings, signals, threads};
-use evenkeel_patch::shadow::Shadow;
+use evenkeel_patch::thread::Thread;
 
 /// Answers of [`evenkeel_attach`].
 #[repr(u32)]
@@ -95,7 +95,7 @@ fn leave_last_session() -> Result<(), Answer> {
     }
     // SAFETY: all hooks are out.
     unsafe {
-        Shadow::end_all(|thread| {
+        Thread::end_all(|thread| {
             thread.active = 0;
             thread.open = false;
             thread.admitted = false;

@@ -4,7 +4,6 @@ use core::ffi::{c_int, c_void};
 use core::ptr;
 use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering::*};
 
-use evenkeel_patch::shadow::Shadow;
 use evenkeel_patch::{kernel, thread};
 
 use crate::next::next;
@@ -87,7 +86,7 @@ pub fn watch_end() {
     }
     if !thread.shadow.is_null() {
         // SAFETY: it is this thread's, which gives it back at its end.
-        unsafe { Shadow::set_owner(thread.shadow, thread) };
+        unsafe { thread.take_part() };
     }
 }
 

@@ -1,10 +1,10 @@
 //! The annotations of `include/evenkeel.h`, marker by marker.
 
-mod rig;
+mod harness;
 
 use evenkeel_wire::Kind;
-use rig::events::{Event, Stream};
-use rig::record;
+use harness::events::{Event, Stream};
+use harness::record;
 
 /// A stream's annotations, keys as the number of the first that is equal.
 fn annotations(stream: &Stream, keys: &mut Vec<u64>) -> Vec<String> {

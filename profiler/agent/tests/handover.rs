@@ -4,10 +4,10 @@
 //! In all of `handover.c` main gives, once the other sleeps: of all wakes of the key by other threads, the last before the
 //! wait ended must be main's, at a time when the other waited.
 
-mod rig;
+mod harness;
 
 use evenkeel_wire::Kind;
-use rig::{How, Run, run};
+use harness::{How, Run, run};
 
 #[track_caller]
 fn hand_over(what: &str, between: &str) -> Run {
@@ -143,7 +143,7 @@ fn an_event_is_given_without_a_wait() {
 fn a_condition_is_also_a_wait_for_its_mutex() {
     let run = hand_over("condition", "thread");
     let objects = run.all().find_map(|(_, event)| match event {
-        rig::events::Event::Wait { objects, .. } if objects[0].0 == Kind::Condition => {
+        harness::events::Event::Wait { objects, .. } if objects[0].0 == Kind::Condition => {
             Some(objects.clone())
         }
         _ => None,

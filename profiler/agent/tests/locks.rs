@@ -1,10 +1,10 @@
 //! What the C library's locks record: every program's head says what happens in it, and each test what is expected of it.
 
-mod rig;
+mod harness;
 
 use evenkeel_wire::Kind;
-use rig::events::Event;
-use rig::{How, record, run};
+use harness::events::Event;
+use harness::{How, record, run};
 
 #[test]
 fn a_mutex_that_is_held() {

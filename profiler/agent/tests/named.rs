@@ -1,12 +1,12 @@
 //! Functions that the plan names: locks, queues and intervals without the C library's part and without annotations.
 
-mod rig;
+mod harness;
 
 use evenkeel_wire::plan::KEY_RETURNED;
 use evenkeel_wire::{Kind, Label, Role};
-use rig::events::Event;
-use rig::plan::{Hook, Hooks};
-use rig::{How, run};
+use harness::events::Event;
+use harness::plan::{Hook, Hooks};
+use harness::{How, run};
 
 const HOOKS: [Hook<'static>; 8] = [
     Hook {

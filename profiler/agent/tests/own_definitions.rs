@@ -6,7 +6,7 @@ use std::path::Path;
 use object::read::elf::ElfFile64;
 use object::{LittleEndian, Object, ObjectSymbol, ObjectSymbolTable, RelocationTarget};
 
-mod rig;
+mod harness;
 
 #[track_caller]
 fn assert_refers_to_its_own(agent: &Path) {
@@ -39,10 +39,10 @@ fn assert_refers_to_its_own(agent: &Path) {
 
 #[test]
 fn the_agent_refers_to_its_own_definitions() {
-    assert_refers_to_its_own(rig::build::agent());
+    assert_refers_to_its_own(harness::build::agent());
 }
 
 #[test]
 fn the_agent_refers_to_its_own_definitions_as_released() {
-    assert_refers_to_its_own(&rig::build::agent_of("release", "release"));
+    assert_refers_to_its_own(&harness::build::agent_of("release", "release"));
 }

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use evenkeel_symbols::{Callee, DebugSources, Module};
 
-mod rig;
+mod harness;
 
 /// Everything that is called from the functions of these names, by entry, and what is called that is not in the module.
 fn reached(module: &Module, from: [&str; 2]) -> (HashSet<u64>, Vec<String>) {
@@ -52,10 +52,10 @@ fn assert_stays_inside(agent: &Path) {
 
 #[test]
 fn the_short_way_stays_inside() {
-    assert_stays_inside(rig::build::agent());
+    assert_stays_inside(harness::build::agent());
 }
 
 #[test]
 fn the_short_way_stays_inside_as_released() {
-    assert_stays_inside(&rig::build::agent_of("release", "release"));
+    assert_stays_inside(&harness::build::agent_of("release", "release"));
 }

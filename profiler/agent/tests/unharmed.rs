@@ -1,10 +1,10 @@
 //! Programs behave under the agent as they do without it, waits on or off.
 
-mod rig;
+mod harness;
 
 use std::process::Command;
 
-use rig::{How, build, run};
+use harness::{How, build, run};
 
 fn alone(name: &str) -> String {
     let output = Command::new(build::program(name)).output().unwrap();

@@ -1,6 +1,6 @@
 //! Records a second through [`Analysis::push`], on one core.
 //!
-//! Intervals as a PostgreSQL statement makes them: some twenty nodes, a few of them called often. `edges` is the same with
+//! Intervals as a PostgreSQL statement makes them: some twenty nodes, a few of them called often. `waits` is the same with
 //! intervals followed across threads, to the end of the walk.
 
 use std::hint::black_box;
@@ -92,10 +92,10 @@ fn contended(threads: u64, intervals: u64) -> Vec<Vec<Record>> {
     (0..threads).map(one).collect()
 }
 
-fn edges(criterion: &mut Criterion) {
-    let mut group = criterion.benchmark_group("edges");
+fn waits(criterion: &mut Criterion) {
+    let mut group = criterion.benchmark_group("waits");
     let alone = vec![records(2000, 5, 4, 1)];
-    for (name, streams) in [("no_edges", alone), ("contended_lock", contended(8, 250))] {
+    for (name, streams) in [("no_waits", alone), ("contended_lock", contended(8, 250))] {
         let count: usize = streams.iter().map(Vec::len).sum();
         group.throughput(Throughput::Elements(count as u64));
         group.bench_function(name, |bencher| {
@@ -123,5 +123,5 @@ fn edges(criterion: &mut Criterion) {
     group.finish();
 }
 
-criterion_group!(benches, push, edges);
+criterion_group!(benches, push, waits);
 criterion_main!(benches);

@@ -5,7 +5,6 @@ mod observing;
 mod recordings;
 
 use evenkeel_wire::Record;
-use rustc_hash::FxHashMap;
 
 use crate::accumulate::Accumulator;
 use crate::assembler::Assembler;
@@ -13,24 +12,20 @@ use crate::assembler::reader::{Crowded, Lost};
 use crate::assembler::spans::SwitchedOut;
 use crate::blocks::Blocks;
 use crate::combine::Together;
-use crate::counts::RunCounts;
-use crate::critical::path::Path;
 use crate::detail::Detail;
 use crate::evidence::{self, Recent};
 use crate::inputs::{self, Options};
-use crate::joint::{Joint, RoundLog};
-use crate::minutes::Written;
+use crate::joint::RoundLog;
 use crate::other_rounds::RoundFindings;
 use crate::parts::VarianceTree;
-use crate::plans::{PlanChange, Plans};
+use crate::plans::PlanChange;
 use crate::profile::{Node, Profile};
-use crate::rounds::Rounds;
 use crate::self_cost::Measured;
 use crate::sites::SiteTable;
 use crate::summary;
 use crate::sums::Sums;
-use crate::vectors::{ProbeCost, Vectoriser};
-use observing::Observing;
+use crate::vectors::ProbeCost;
+use intake::Intake;
 
 /// Of the paths that rounds taken together do not share, those with smaller shares are not listed.
 const SHARE_LOST_MIN: f64 = 0.01;
@@ -49,7 +44,7 @@ pub struct Analysis {
 pub struct Look {
     /// What came since the last look, where that is of the same round, as a profile of one block: without errors.
     pub profile: Profile,
-    /// Shares of the same, with their errors ([`crate::evidence`]).
+    /// Shares of the same, with their errors (`crate::evidence`).
     pub recent: Node,
     /// Shares over all of the newest round, with their errors.
     pub round: Node,
@@ -68,36 +63,6 @@ impl Look {
         let newest = self.intervals_by_round.last().copied();
         newest.unwrap_or_default() as f64 / kept.max(1) as f64
     }
-}
-
-/// Everything behind the assembler.
-#[derive(Debug, Default)]
-struct Intake {
-    cost: ProbeCost,
-    vectoriser: Vectoriser,
-    rounds: Rounds,
-    plans: Plans,
-    run: RunCounts,
-    path: Path,
-    /// Number of the interval whose path is kept in any case.
-    wanted: Option<u64>,
-    /// What came since refinement looked last, where it looks.
-    recent: Option<Recent>,
-    /// Names of threads, by key.
-    names: FxHashMap<u64, String>,
-    /// Which round each interval was added to, where that is wanted.
-    log: Option<RoundLog>,
-    /// Several recordings are taken together.
-    joint: Option<Joint>,
-    /// What of the sums was written as minutes.
-    written: Written,
-    /// Minutes read so far.
-    minutes: u64,
-    /// Intervals that were added since they were last asked for, where they are wanted one by one.
-    observed: Option<Observing>,
-    /// Ids of classes, and numbers of attributes, of the recording whose minutes are read.
-    class_ids: Vec<usize>,
-    attribute_numbers: Vec<Option<u16>>,
 }
 
 /// What a profile says of other rounds than the one it rests on.
@@ -119,7 +84,7 @@ impl Analysis {
         }
     }
 
-    /// From now on intervals are followed across threads (see [`crate::assembler`], also for what the caller has to do). To
+    /// From now on intervals are followed across threads (see `crate::assembler`, also for what the caller has to do). To
     /// be called before the first record.
     pub fn follow_waits(&mut self) {
         self.assembler.follow_waits();
@@ -244,14 +209,9 @@ impl Analysis {
     }
 
     /// Calls and marks that are kept to be looked at, of all threads; bounded (see [`crate::assembler`]).
-    pub fn records_kept(&self) -> usize {
+    #[cfg(test)]
+    pub(crate) fn records_kept(&self) -> usize {
         self.assembler.kept()
-    }
-
-    /// Intervals kept so far in the newest round.
-    pub fn round_intervals(&self) -> u64 {
-        let Intake { rounds, plans, .. } = &self.intake;
-        plans.newest().map_or(0, |round| rounds.intervals(round))
     }
 
     /// Intervals seen so far in the whole run, those left out included.
@@ -295,21 +255,13 @@ impl Analysis {
         self.profile_of(Some((at, detail)), others, sites, options)
     }
 
-    /// The same of the newest round, however few its intervals: what refinement decides on.
-    pub fn newest_profile(&self, sites: &SiteTable, options: &Options) -> Profile {
-        let Intake { rounds, plans, .. } = &self.intake;
-        let newest = plans.newest();
-        let newest = newest.and_then(|round| Some((round, rounds.detail(round)?)));
-        self.profile_of(newest, Others::default(), sites, options)
-    }
-
-    /// From now on [`Analysis::look`] tells of what came since it was last asked. To be called before the first record.
+    /// From now on [`Analysis::look`] reports what came since it was last asked. To be called before the first record.
     pub fn keep_recent(&mut self) {
         self.intake.recent = Some(Recent::default());
     }
 
-    /// What came since this was last asked, which tells what happens now however long the round has gone on, and all of the newest
-    /// round, which tells small shares from chance.
+    /// What came since this was last asked, which shows what happens now however long the round has gone on, and all of the newest
+    /// round, which separates small shares from chance.
     pub fn look(&mut self, sites: &SiteTable, options: &Options) -> Look {
         let crowded = self.assembler.crowded();
         let Intake { rounds, plans, .. } = &self.intake;

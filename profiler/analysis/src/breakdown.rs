@@ -7,7 +7,7 @@
 //! - **Blocked on others' work**: whatever other threads did between the beginning of a wait and the wake that ended it,
 //!   their own waits included; and waits for locks of which nobody was seen to end them: somebody held them.
 //! - **Queued**: handed over and not taken up, or the thread works for other intervals first.
-//! - **Device**: calls and waits for files, and other sleeps that no signal could have ended, where the kernel tells how threads
+//! - **Device**: calls and waits for files, and other sleeps that no signal could have ended, where the kernel reports how threads
 //!   sleep.
 //! - **Fault**: pages that had to be read.
 //! - **Outside**: waits for bytes and events that no thread of the target was seen to send: clients, other servers.

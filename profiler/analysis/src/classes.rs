@@ -48,7 +48,7 @@ impl Default for ClassTable {
 
 impl ClassTable {
     /// The class of a label, an index below [`CLASSES_MAX`] + 2.
-    pub fn class_of(&mut self, label: LabelValue<'_>) -> usize {
+    pub(crate) fn class_of(&mut self, label: LabelValue<'_>) -> usize {
         match label {
             LabelValue::None => UNLABELLED_ID,
             LabelValue::Integer(value) => match self.by_integer.get(&value) {
@@ -92,7 +92,7 @@ impl ClassTable {
     }
 
     /// Whether a class is that of intervals without a label.
-    pub fn is_unlabelled(class: usize) -> bool {
+    pub(crate) fn is_unlabelled(class: usize) -> bool {
         class == UNLABELLED_ID
     }
 
@@ -144,7 +144,7 @@ fn remember<K: std::hash::Hash + Eq>(
 
 /// The class a text label stands for: SQL without its literals; of anything else, runs of digits become `?` and
 /// URLs lose their query string. At most [`NAME_MAX`] characters.
-pub fn normalise(label: &[u8]) -> String {
+pub(crate) fn normalise(label: &[u8]) -> String {
     let text = String::from_utf8_lossy(label);
     // A label cut in the middle of a character ends in a replacement character.
     let text = text.trim_end_matches(char::REPLACEMENT_CHARACTER).trim();

@@ -21,12 +21,12 @@ pub use model::{Cohorts, Difference, Group};
 /// The slow ones begin at this quantile.
 pub const SLOW: f64 = 0.99;
 /// The middle lies between these quantiles.
-pub const MIDDLE: (f64, f64) = (0.25, 0.75);
+pub(crate) const MIDDLE: (f64, f64) = (0.25, 0.75);
 /// Nodes are listed from this part of the difference on.
 const PART_MIN: f64 = 0.01;
 /// Nodes listed, at most.
 const NODES_MAX: usize = 256;
-/// One child that carries so much of a node's difference tells more than the node.
+/// One child that carries so much of a node's difference explains more than the node.
 const CARRIED_MIN: f64 = 0.8;
 
 /// Compares them; nothing where there are none, or where the slow ones are no slower.

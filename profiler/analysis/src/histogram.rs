@@ -221,7 +221,7 @@ impl Histogram {
     }
 
     /// Largest latency, ticks, exact.
-    pub fn latency_max(&self) -> u64 {
+    pub(crate) fn latency_max(&self) -> u64 {
         self.latency_max
     }
 

@@ -29,7 +29,7 @@ pub struct Options {
     pub target: String,
     /// [`crate::profile::Profile::interval`].
     pub interval: String,
-    /// Intervals whose critical path is drawn, with edges on.
+    /// Intervals whose critical path is drawn, where waits are followed.
     pub timelines: Vec<Pick>,
 }
 

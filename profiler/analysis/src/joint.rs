@@ -1,11 +1,11 @@
 //! Several recordings taken together: the profile that one recording of all their intervals would give.
 //!
 //! A profile never mixes intervals with different probes. Each recording has its own rounds, and what those timed differs: one
-//! run of refinement went deeper here, another there. So each is replayed twice. The first time tells which intervals its profile rests
-//! on, of one round or of several that are taken together ([`crate::combine`]), and which paths they met ([`Scouted`]). What is not
+//! run of refinement went deeper here, another there. So each is replayed twice. The first time shows which intervals its profile rests
+//! on, of one round or of several that are taken together (`crate::combine`), and which paths they met ([`Scouted`]). What is not
 //! timed by all is left out of all. A probe that a whole recording has not timed is so as if it had never been there
 //! ([`crate::paths::Paths::without`]): its time is its callers' own, but for what the probe cost, and what it calls is called by
-//! them. Of what is left, all rounds of all recordings share some paths ([`crate::common_paths`]). The second time the intervals are
+//! them. Of what is left, all rounds of all recordings share some paths (`crate::common_paths`). The second time the intervals are
 //! added to sums over these: at once where all have timed the same, else to those of their round, which are added when its
 //! recording ends. All sums are integers, so the order does not matter: a recording with itself has the shares that it has alone.
 
@@ -82,7 +82,7 @@ impl RoundLog {
     }
 
     /// The intervals of a round.
-    pub fn selection(&self, round: usize) -> Selection {
+    pub(crate) fn selection(&self, round: usize) -> Selection {
         self.rounds.get(round).cloned().unwrap_or_default()
     }
 }
@@ -228,7 +228,7 @@ impl Joint {
     }
 
     /// The same of sums of the selected round `at`.
-    pub fn place_sums(
+    pub(crate) fn place_sums(
         &self,
         at: usize,
         sums: Sums,
@@ -255,7 +255,7 @@ impl Joint {
     }
 
     /// The same of a minute of sums of one of the recording's rounds.
-    pub fn selects_minute(&mut self, minute: u64, of: usize) -> Option<usize> {
+    pub(crate) fn selects_minute(&mut self, minute: u64, of: usize) -> Option<usize> {
         let mut rounds = self.rounds.iter_mut();
         rounds.position(|round| round.round == of && round.selects(minute))
     }
@@ -266,7 +266,7 @@ impl Joint {
     }
 
     /// Call paths of a round that was selected, which has sums instead of intervals; and its own sums, as [`Joint::own`].
-    pub fn of_minutes(&mut self, at: usize) -> (&mut Paths, Option<&mut Detail>) {
+    pub(crate) fn of_minutes(&mut self, at: usize) -> (&mut Paths, Option<&mut Detail>) {
         let round = &mut self.rounds[at];
         (&mut round.paths, round.detail.as_deref_mut())
     }

@@ -1,16 +1,16 @@
 //! Pure functions from records to a variance profile: no I/O, no clock, no symbols, no threads.
 //!
-//! The way of a record (`../../../ARCHITECTURE.md` draws it whole): threads' records become intervals ([`assembler`]),
-//! an interval becomes a vector over call paths ([`vectors`], [`paths`]), vectors are summed in exact, mergeable sums
-//! ([`sums`], in time-ordered [`blocks`]; [`histogram`], [`classes`], [`self_cost`]), one set for each round of
-//! refinement ([`rounds`], told apart by [`plans`]; [`combine`] takes those together that have timed the same, on their [`common_paths`], [`other_rounds`] keeps what
+//! The way of a record (`../../../ARCHITECTURE.md` draws it whole): threads' records become intervals (`assembler`),
+//! an interval becomes a vector over call paths (`vectors`, [`paths`]), vectors are summed in exact, mergeable sums
+//! ([`sums`], in time-ordered `blocks`; [`histogram`], [`classes`], [`self_cost`]), one set for each round of
+//! refinement (`rounds`, told apart by [`plans`]; `combine` takes those together that have timed the same, on their `common_paths`, `other_rounds` keeps what
 //! others found; [`joint`] takes several recordings together, [`minutes`] keeps sums alone, [`observed`] hands
-//! intervals on one by one). The sums become a [`profile::Profile`]: variance tree and shares ([`parts`], [`shares`]), factors
-//! ([`factors`]), what of them is one cause ([`findings`]), slow beside fast ([`cohorts`]), classes ([`summary`]), [`attributes`], errors
-//! ([`jackknife`]), and what to know before trusting them ([`warnings`]).
+//! intervals on one by one). The sums become a [`profile::Profile`]: variance tree and shares ([`parts`], `shares`), factors
+//! ([`factors`]), what of them is one cause ([`findings`]), slow beside fast ([`cohorts`]), classes (`summary`), `attributes`, errors
+//! (`jackknife`), and what to know before trusting them ([`warnings`]).
 //!
-//! Where waits are followed, [`critical`] makes the vectors out of what all threads did, with [`states`] beside the calls; [`waits`],
-//! [`timelines`] and [`breakdown`] show what only it knows.
+//! Where waits are followed, `critical` makes the vectors out of what all threads did, with `states` beside the calls; `waits`,
+//! `timelines` and `breakdown` show what only it knows.
 //!
 //! ```
 //! use evenkeel_analysis::{Analysis, Options, ProbeCost, sites::SiteTable};
@@ -27,58 +27,59 @@
 //! assert_eq!((profile.intervals, profile.mean_ns), (1, 80.0));
 //! ```
 
-pub mod accumulate;
+mod accumulate;
 pub mod analysis;
-pub mod assembler;
+mod assembler;
 mod attribute_lines;
-pub mod attributes;
-pub mod blocks;
-pub mod breakdown;
+mod attributes;
+mod blocks;
+mod breakdown;
 pub mod classes;
 pub mod cohorts;
-pub mod combine;
-pub mod common_paths;
-pub mod counts;
-pub mod critical;
-pub mod detail;
-pub mod evidence;
+mod combine;
+mod common_paths;
+mod counts;
+mod critical;
+mod detail;
+mod evidence;
 pub mod factors;
 pub mod findings;
 pub mod histogram;
-pub mod inputs;
-pub mod interval;
-pub mod jackknife;
+mod inputs;
+mod interval;
+mod jackknife;
 pub mod joint;
 pub mod minutes;
 mod moments;
 pub mod not_opened;
 pub mod observed;
-pub mod other_rounds;
+mod other_rounds;
 pub mod parts;
 pub mod paths;
-pub mod pick;
+mod pick;
 pub mod plans;
 pub mod profile;
-pub mod projection;
-pub mod rounds;
+mod projection;
+mod rounds;
 pub mod self_cost;
-pub mod shares;
+mod shares;
 pub mod sites;
-pub mod sql;
-pub mod states;
-pub mod summary;
+mod sql;
+mod states;
+mod summary;
 pub mod sums;
 mod switched_out;
-pub mod timelines;
+mod timelines;
 pub mod unseen;
-pub mod vectors;
-pub mod waits;
+mod vectors;
+mod waits;
 pub mod warnings;
 
 #[cfg(test)]
 mod tests;
 
 pub use analysis::Analysis;
+pub use assembler::spans::{Off, SwitchedOut};
 pub use inputs::Options;
 pub use pick::Pick;
 pub use vectors::ProbeCost;

@@ -1,6 +1,6 @@
 //! Intervals one by one, as they are added to sums: for those who want columns, and sum them themselves.
 //!
-//! A profile rests on the intervals of one round, or of several on the call paths that all of them timed ([`crate::combine`]).
+//! A profile rests on the intervals of one round, or of several on the call paths that all of them timed (`crate::combine`).
 //! [`Basis`] says which those are once a recording has been replayed; when it is replayed again, it brings each interval to the paths of the
 //! profile. So whatever is summed over the columns is what the profile says.
 
@@ -80,6 +80,17 @@ pub struct ObservedMinute {
     pub sums: Sums,
     /// By class id.
     pub classes: Vec<ClassSums>,
+}
+
+/// Intervals that are handed on.
+#[derive(Debug, Default)]
+pub(crate) struct Observing {
+    /// Those that were added, on the paths of their round.
+    pub pending: Vec<Observed>,
+    /// Those before, on the paths of the round that they count in.
+    pub placed: Vec<Observed>,
+    /// Minutes of sums, on the same paths.
+    pub minutes: Vec<ObservedMinute>,
 }
 
 /// Which intervals a profile rests on, and on which call paths.

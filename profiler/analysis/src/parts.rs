@@ -36,7 +36,7 @@ impl Part {
     }
 
     /// (n - 1) times the sample covariance with the latency, ticks^2.
-    pub fn latency_moment(self, sums: &Sums) -> f64 {
+    pub(crate) fn latency_moment(self, sums: &Sums) -> f64 {
         match self {
             Part::Call(node) => sums.inclusive_latency_moment(node),
             Part::Body(node) => sums.exclusive_latency_moment(node),
@@ -53,7 +53,7 @@ impl Part {
 }
 
 /// (n - 1) times the sample covariance of two parts of one node, ticks^2.
-pub fn pair_moment(sums: &Sums, paths: &Paths, a: Part, b: Part) -> f64 {
+pub(crate) fn pair_moment(sums: &Sums, paths: &Paths, a: Part, b: Part) -> f64 {
     match (a, b) {
         (Part::Call(a), Part::Call(b)) => sums.pair_moment(paths, a, b),
         (Part::Call(call), Part::Body(_)) | (Part::Body(_), Part::Call(call)) => {
@@ -150,12 +150,12 @@ impl<'a> VarianceTree<'a> {
     }
 
     /// Every part of the tree, the root first.
-    pub fn all_parts(&self) -> Vec<Part> {
+    pub(crate) fn all_parts(&self) -> Vec<Part> {
         let below = self.nodes().flat_map(|node| self.parts(node));
         std::iter::once(Part::Call(ROOT)).chain(below).collect()
     }
 
-    /// Site of a node's call; nothing at the root, at [`PROBES`], and for a probe id the table does not know.
+    /// Site of a node's call; nothing at the root, at `PROBES`, and for a probe id the table does not know.
     pub fn site(&self, node: u32) -> Option<&'a Site> {
         self.sites.sites.get(self.paths.get(node).probe? as usize)
     }
@@ -206,7 +206,7 @@ impl<'a> VarianceTree<'a> {
     }
 
     /// Whether a node's callee is not known before the call.
-    pub fn is_indirect(&self, node: u32) -> bool {
+    pub(crate) fn is_indirect(&self, node: u32) -> bool {
         self.site(node).is_some_and(|site| site.callee == INDIRECT)
     }
 
@@ -239,7 +239,7 @@ impl<'a> VarianceTree<'a> {
     }
 
     /// Path of two parts of one node, in order of name: `root > f [f+0x10] > {body of f, g [f+0x2f]}`.
-    pub fn pair_path(&self, a: Part, b: Part) -> String {
+    pub(crate) fn pair_path(&self, a: Part, b: Part) -> String {
         let above = match a {
             Part::Body(node) => node,
             Part::Call(node) => self.paths.get(node).parent,

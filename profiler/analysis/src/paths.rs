@@ -1,7 +1,7 @@
 //! Call paths: the nodes of the variance tree.
 //!
 //! A node is a call path from the interval's root, so one function called from two places is two nodes. Where time is no
-//! call's, because the path waits or crosses to another thread, a step is a [`State`] instead of a probe. Nodes are
+//! call's, because the path waits or crosses to another thread, a step is a `State` instead of a probe. Nodes are
 //! numbered in order of discovery, parents before children. The way from (parent, probe) to a node is walked once a
 //! record, so it is one multiplication and, nearly always, one load from an open-addressing table of 8-byte slots.
 //!
@@ -13,23 +13,23 @@ use crate::states::{CALL_STEPS, State};
 /// The interval itself.
 pub const ROOT: u32 = 0;
 /// A child of the root that receives what the probes themselves cost.
-pub const PROBES: u32 = 1;
+pub(crate) const PROBES: u32 = 1;
 /// Nodes of one tree, at most.
-pub const NODES_MAX: usize = 1 << 14;
+pub(crate) const NODES_MAX: usize = 1 << 14;
 /// Calls nested below the root, at most: a tree this deep still fits the recursion limit of JSON parsers (128
 /// brackets, two for each level).
-pub const DEPTH_MAX: u32 = 56;
+pub(crate) const DEPTH_MAX: u32 = 56;
 /// Pairs of siblings of one tree, at most: they are squares of the number of children and dominate the memory.
-pub const PAIRS_MAX: usize = 1 << 17;
+pub(crate) const PAIRS_MAX: usize = 1 << 17;
 /// Ordinal of the body among the children of its node.
-pub const BODY_ORDINAL: u32 = 0;
+pub(crate) const BODY_ORDINAL: u32 = 0;
 
 /// A call path.
 #[derive(Clone, Copy, Debug)]
 pub struct Path {
     /// The node above; the root is its own parent.
     pub parent: u32,
-    /// The probe called, absent at [`ROOT`], at [`PROBES`] and where `state` is present.
+    /// The probe called, absent at [`ROOT`], at `PROBES` and where `state` is present.
     pub probe: Option<u32>,
     /// What the time is where the path does not go on by a call.
     pub state: Option<State>,
@@ -43,7 +43,7 @@ pub struct Path {
     pub children: u32,
 }
 
-/// All call paths of one round. Ids are indices, below [`NODES_MAX`].
+/// All call paths of one round. Ids are indices, below `NODES_MAX`.
 #[derive(Clone, Debug)]
 pub struct Paths {
     nodes: Vec<Path>,
@@ -88,7 +88,7 @@ impl Default for Paths {
 }
 
 impl Paths {
-    /// The node of a step made directly from `parent`, a call of the probe with this id or a [`State::step`], or nothing where
+    /// The node of a step made directly from `parent`, a call of the probe with this id or a `State::step`, or nothing where
     /// it has to be folded.
     #[inline]
     pub fn child(&mut self, parent: u32, step: u32) -> Option<u32> {
@@ -132,7 +132,7 @@ impl Paths {
 
     /// Whether calls of a probe are no steps of their own.
     #[inline]
-    pub fn is_untimed(&self, step: u32) -> bool {
+    pub(crate) fn is_untimed(&self, step: u32) -> bool {
         self.untimed.get(step as usize) == Some(&true)
     }
 
@@ -161,7 +161,7 @@ impl Paths {
     }
 
     /// Index of the pair of a node and the body of its parent.
-    pub fn pair_with_body(&self, node: u32) -> usize {
+    pub(crate) fn pair_with_body(&self, node: u32) -> usize {
         self.get(node).row + BODY_ORDINAL as usize
     }
 
@@ -171,7 +171,7 @@ impl Paths {
     }
 
     /// Counts `calls` folded calls.
-    pub fn count_folded(&mut self, calls: u64) {
+    pub(crate) fn count_folded(&mut self, calls: u64) {
         self.folded += calls;
     }
 

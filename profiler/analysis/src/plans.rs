@@ -38,7 +38,7 @@ pub struct Plans {
 
 impl Plans {
     /// The round that a change goes on with, if there is one.
-    pub fn continued(&self, change: &PlanChange) -> Option<usize> {
+    pub(crate) fn continued(&self, change: &PlanChange) -> Option<usize> {
         self.of(change.continues?)
     }
 
@@ -86,7 +86,7 @@ impl Plans {
     }
 
     /// The plan with this index has `round` from now on, and so have later ones that continued it.
-    pub fn move_to(&mut self, at: usize, round: usize) {
+    pub(crate) fn move_to(&mut self, at: usize, round: usize) {
         let shared = self.plans[at].round;
         let added = std::mem::take(&mut self.plans[at].added);
         for plan in &mut self.plans[at..] {

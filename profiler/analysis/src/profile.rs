@@ -87,13 +87,13 @@ pub struct Profile {
     pub attributes: Vec<Attribute>,
     /// The variance tree.
     pub tree: Node,
-    /// With edges on: what the time was, summed up. Empty without.
+    /// Where waits are followed: what the time was, summed up. Empty without.
     #[serde(rename = "doing", default, skip_serializing_if = "Vec::is_empty")]
     pub time_spent: Vec<TimeSpent>,
-    /// With edges on: who waits for whom, most time first.
+    /// Where waits are followed: who waits for whom, most time first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub waits: Vec<WaitedFor>,
-    /// With edges on: critical paths of single intervals.
+    /// Where waits are followed: critical paths of single intervals.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub timelines: Vec<Timeline>,
     /// Call sites that could not be timed.
@@ -225,7 +225,7 @@ pub struct Caller {
 /// A call path. `children` includes the body (`kind: body`, or `not_opened` where not every call is timed) where the node has timed calls.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Node {
-    /// Function called, `body of NAME`, or the interval's name at the root. Where time is no call's, words ([`crate::states`]).
+    /// Function called, `body of NAME`, or the interval's name at the root. Where time is no call's, words (`crate::states`).
     pub name: String,
     /// Call site, empty at the root and for bodies.
     pub site: String,
@@ -245,7 +245,7 @@ pub struct Node {
     pub calls_mean: f64,
     /// Var(X) / Var(L): the paper's contribution of this node.
     pub variance_fraction: f64,
-    /// Its standard error, where refinement looks ([`crate::evidence`]); a report's tree does without.
+    /// Its standard error, where refinement looks (`crate::evidence`); a report's tree does without.
     #[serde(skip)]
     pub variance_se: f64,
     /// Cov(X, L) / Var(L); children add up to their parent, the root is 1.
@@ -261,7 +261,7 @@ pub struct Node {
     /// Height of the function in the static call graph.
     pub height: u32,
     /// Signed covariances among the children, as 2 Cov / Var(L), largest magnitude first; indices into `children`.
-    /// Those below [`crate::shares::COVARIANCE_MIN`] in magnitude are left out.
+    /// Those below `crate::shares::COVARIANCE_MIN` in magnitude are left out.
     pub covariances: Vec<Covariance>,
     /// Calls below, largest share first; the body among them.
     pub children: Vec<Node>,

@@ -1,6 +1,6 @@
 //! Rounds of refinement: each has its own call paths and its own sums, since its probes differ.
 //!
-//! A profile rests on one round. The newest has looked deepest, but what it tells has to be precise: it is the last round that has a
+//! A profile rests on one round. The newest has looked deepest, but what it says has to be precise: it is the last round that has a
 //! good part of the intervals of the largest, or that is precise all the same because what it measures hardly varies. A few
 //! thousand intervals of a server whose stalls come once a second say nothing, however deep they look. Only where a newer round surely
 //! finds half of the variance inside of a call that such a round did not look into, it is the better answer, whatever its errors: a
@@ -22,7 +22,7 @@ use crate::sites::SiteTable;
 
 /// Intervals a round needs for a profile to rest on it: as many as refinement wants to see before it acts on a round.
 pub const INTERVALS_ENOUGH: u64 = 300;
-/// ... or so many where intervals are long, and all of them tell the same, ...
+/// ... or so many where intervals are long, and all of them say the same, ...
 const INTERVALS_FEW: u64 = 40;
 /// ... and at least this part of those of the largest round: the first milliseconds of a round are no match for a minute.
 const PART_ENOUGH: u64 = 50;
@@ -119,7 +119,7 @@ impl Rounds {
         let intervals = self.rounds[round].intervals;
         let may_be_best = intervals == INTERVALS_ENOUGH || intervals.is_power_of_two();
         if may_be_best && intervals >= INTERVALS_ENOUGH && self.best() == Some(round) {
-            // The largest may yet tell more, should this one turn out to be less precise than it looks.
+            // The largest may yet say more, should this one turn out to be less precise than it looks.
             let largest = self.largest();
             let earlier = self.rounds[..round].iter_mut().enumerate();
             for (_, other) in earlier.filter(|&(at, _)| Some(at) != largest) {
@@ -141,11 +141,6 @@ impl Rounds {
     /// Probes planted in a round.
     pub fn probes(&self, round: usize) -> u32 {
         self.rounds[round].probes
-    }
-
-    /// Intervals kept in a round.
-    pub fn intervals(&self, round: usize) -> u64 {
-        self.rounds[round].intervals
     }
 
     /// Index of the round a profile rests on, and its sums.
@@ -246,7 +241,7 @@ impl Rounds {
         PART_ENOUGH * round.intervals >= largest.unwrap_or(0)
     }
 
-    /// Index of the last round that tells enough, else of the last that has at least half as many as the largest (the
+    /// Index of the last round that is enough, else of the last that has at least half as many as the largest (the
     /// newest probes say most), among those that still have their sums.
     fn precise(&self) -> Option<usize> {
         let most = self.rounds[self.largest()?].intervals;
@@ -255,10 +250,11 @@ impl Rounds {
         };
         let is_precise =
             |round: &Round| round.intervals >= INTERVALS_FEW && round.error() <= ERROR_ENOUGH;
-        let tells = |round: &Round| self.is_part(round) && (is_good(round) || is_precise(round));
+        let is_enough =
+            |round: &Round| self.is_part(round) && (is_good(round) || is_precise(round));
         let kept = || self.kept().rev();
         let half = |round: &Round| 2 * round.intervals >= most;
-        let enough = kept().find(|(_, round)| tells(round));
+        let enough = kept().find(|(_, round)| is_enough(round));
         enough
             .or_else(|| kept().find(|(_, round)| half(round)))
             .map(|(at, _)| at)
@@ -411,7 +407,7 @@ mod tests {
         assert_eq!(deeper(15_000, 200, 80).best(), Some(0), "no part of it");
     }
 
-    /// Intervals of a second each: sixty that all tell the same are an answer, and not sixty with a single stall.
+    /// Intervals of a second each: sixty that all say the same are an answer, and not sixty with a single stall.
     #[test]
     fn long_intervals_need_not_be_many() {
         assert_eq!(stalling(&[400, 60], 2).best(), Some(1));
@@ -420,7 +416,7 @@ mod tests {
     }
 
     /// 3,000 intervals with three stalls of either kind are no answer beside 60,000. As many of a program whose intervals all
-    /// tell the same are.
+    /// say the same are.
     #[test]
     fn few_intervals_are_enough_where_they_are_precise() {
         assert_eq!(stalling(&[60_000, 3_000], 1_000).best(), Some(0));

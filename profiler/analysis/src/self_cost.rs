@@ -14,9 +14,9 @@ use std::collections::BTreeMap;
 use crate::jackknife::Replicates;
 
 /// Intervals of each kind that a slot needs to count.
-pub const WINDOW_MIN: u64 = 32;
+pub(crate) const WINDOW_MIN: u64 = 32;
 /// Slots kept, at most; then they double in length and neighbours merge.
-pub const SLOTS_MAX: usize = 256;
+pub(crate) const SLOTS_MAX: usize = 256;
 /// Intervals from which the percentile is taken.
 const SAMPLE: usize = 1024;
 /// log2 of the first length of a slot in ticks: 0.9 s at 2.3 GHz.

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// What the time below a probe is spent on, as far as its name tells.
+/// What the time below a probe is spent on, as far as its name says.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Kind {
@@ -17,7 +17,7 @@ pub enum Kind {
     Client,
     /// A call that waits for a timer or sleeps.
     Timer,
-    /// A call that waits for an event of any kind: whose, its callers tell.
+    /// A call that waits for an event of any kind: whose, its callers show.
     Event,
     /// A wait for bytes: from another thread or process, from outside, or for room to send some.
     Socket,
@@ -58,7 +58,7 @@ pub struct Site {
     pub caller: String,
     /// The call site, unique in the target: `caller+0x1f` (module-qualified outside the executable).
     pub site: String,
-    /// Source file of the call, where debug information tells.
+    /// Source file of the call, where debug information has it.
     pub file: Option<String>,
     /// Line of the call.
     pub line: Option<u32>,

@@ -35,7 +35,7 @@ pub enum State {
     Preempted,
     /// Blocked inside a call that announces no wait, and nobody of the target was seen to end it. From kernel events.
     Asleep,
-    /// The same so that no signal could end it: for a device. Only where the kernel tells how threads sleep.
+    /// The same so that no signal could end it: for a device. Only where the kernel reports how threads sleep.
     Device,
     /// Blocked until a page was there that the thread had touched. From kernel events.
     Fault,
@@ -47,7 +47,7 @@ const TAG_SHIFT: u32 = 12;
 const PAYLOAD_MASK: u32 = (1 << TAG_SHIFT) - 1;
 
 impl State {
-    /// What a thread's time is that did not run, where nothing else tells.
+    /// What a thread's time is that did not run, where nothing else says it.
     pub fn of_off(off: Off) -> State {
         match off {
             Off::Blocked => State::Asleep,

@@ -2,7 +2,7 @@
 //! and cross products, which merge by addition").
 //!
 //! All sums are exact integers, so merging in any order gives the same result to the last bit. Even latencies of
-//! [`crate::interval::LATENCY_BITS`] bits leave room for 2^31 intervals.
+//! `crate::interval::LATENCY_BITS` bits leave room for 2^31 intervals.
 
 use std::iter;
 
@@ -144,7 +144,7 @@ pub struct Sums {
     pub nodes: Vec<NodeSums>,
     /// Sums of products of two children of one node (the body is one), by [`Paths::pair`].
     pub pairs: Vec<i128>,
-    /// By number of the attribute; those beyond its end were told of no interval.
+    /// By number of the attribute; no interval reported those beyond its end.
     pub attributes: Vec<AttributeSums>,
 }
 
@@ -171,7 +171,7 @@ impl Sums {
     }
 
     /// Adds the attributes of an interval that was added.
-    pub fn add_attributes(&mut self, values: &[(u16, i64)], latency: i64) {
+    pub(crate) fn add_attributes(&mut self, values: &[(u16, i64)], latency: i64) {
         for &(attribute, value) in values {
             let at = usize::from(attribute);
             if self.attributes.len() <= at {
@@ -256,36 +256,36 @@ impl Sums {
     }
 
     /// Co-moment of L with itself: (n - 1) Var(L), ticks^2.
-    pub fn latency_moment(&self) -> f64 {
+    pub(crate) fn latency_moment(&self) -> f64 {
         self.moment(self.latency_squared, self.latency, self.latency)
     }
 
     /// Co-moment of X and L at a node.
-    pub fn inclusive_latency_moment(&self, node: u32) -> f64 {
+    pub(crate) fn inclusive_latency_moment(&self, node: u32) -> f64 {
         let sums = self.node(node);
         self.moment(sums.inclusive_latency, sums.inclusive, self.latency)
     }
 
     /// Co-moment of X with itself at a node.
-    pub fn inclusive_moment(&self, node: u32) -> f64 {
+    pub(crate) fn inclusive_moment(&self, node: u32) -> f64 {
         let sums = self.node(node);
         self.moment(sums.inclusive_squared, sums.inclusive, sums.inclusive)
     }
 
     /// Co-moment of x and L at a node.
-    pub fn exclusive_latency_moment(&self, node: u32) -> f64 {
+    pub(crate) fn exclusive_latency_moment(&self, node: u32) -> f64 {
         let sums = self.node(node);
         self.moment(sums.exclusive_latency, sums.exclusive, self.latency)
     }
 
     /// Co-moment of x with itself at a node.
-    pub fn exclusive_moment(&self, node: u32) -> f64 {
+    pub(crate) fn exclusive_moment(&self, node: u32) -> f64 {
         let sums = self.node(node);
         self.moment(sums.exclusive_squared, sums.exclusive, sums.exclusive)
     }
 
     /// Co-moment of two children of one node (their X).
-    pub fn pair_moment(&self, paths: &Paths, a: u32, b: u32) -> f64 {
+    pub(crate) fn pair_moment(&self, paths: &Paths, a: u32, b: u32) -> f64 {
         let products = self
             .pairs
             .get(paths.pair(a, b))
@@ -295,7 +295,7 @@ impl Sums {
     }
 
     /// Co-moment of a node (its X) and the body of its parent (its x).
-    pub fn body_pair_moment(&self, paths: &Paths, node: u32) -> f64 {
+    pub(crate) fn body_pair_moment(&self, paths: &Paths, node: u32) -> f64 {
         let products = self
             .pairs
             .get(paths.pair_with_body(node))

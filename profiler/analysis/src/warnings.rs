@@ -5,17 +5,17 @@ use std::fmt::{self, Display};
 /// Intervals below which shares are rough.
 pub const INTERVALS_FEW: u64 = 1000;
 /// Fraction of intervals left out above which the rest may not be typical.
-pub const DISCARDED_HIGH: f64 = 0.01;
+pub(crate) const DISCARDED_HIGH: f64 = 0.01;
 /// By what fraction the mean may change with the intervals that lost records before it is pointed out.
-pub const LOSS_BIAS_HIGH: f64 = 0.01;
+pub(crate) const LOSS_BIAS_HIGH: f64 = 0.01;
 /// Overhead above which profiling itself may change what is measured.
-pub const OVERHEAD_HIGH: f64 = 0.03;
+pub(crate) const OVERHEAD_HIGH: f64 = 0.03;
 /// Share of the variance spent in probes above which it is pointed out.
-pub const PROBE_SHARE_HIGH: f64 = 0.01;
+pub(crate) const PROBE_SHARE_HIGH: f64 = 0.01;
 /// Blocks below which standard errors are rough.
-pub const BLOCKS_FEW: usize = 20;
+pub(crate) const BLOCKS_FEW: usize = 20;
 /// Part of the recorded intervals that may lie in rounds that differ: before a load is steady there are always some.
-pub const DISAGREEING_HIGH: f64 = 0.1;
+pub(crate) const DISAGREEING_HIGH: f64 = 0.1;
 
 /// A reason for caution.
 #[derive(Clone, Debug, PartialEq)]
@@ -26,7 +26,7 @@ pub enum Warning {
     FewIntervals(u64),
     /// Every interval took equally long: nothing to explain.
     NoVariance,
-    /// A fraction above [`DISCARDED_HIGH`] was left out.
+    /// A fraction above `DISCARDED_HIGH` was left out.
     Discarded {
         /// The fraction.
         fraction: f64,
@@ -46,16 +46,16 @@ pub enum Warning {
     },
     /// Vectors did not add up to their latency.
     ClosureError(u64),
-    /// Profiling slows intervals by more than [`OVERHEAD_HIGH`].
+    /// Profiling slows intervals by more than `OVERHEAD_HIGH`.
     Overhead {
         /// The fraction.
         fraction: f64,
         /// Measured against bypassed probes, not estimated from their cost.
         measured: bool,
     },
-    /// Probes make up more than [`PROBE_SHARE_HIGH`] of the variance.
+    /// Probes make up more than `PROBE_SHARE_HIGH` of the variance.
     ProbeShare(f64),
-    /// Fewer than [`BLOCKS_FEW`] blocks.
+    /// Fewer than `BLOCKS_FEW` blocks.
     FewBlocks(usize),
     /// Calls beyond the bounds of the tree were counted as their caller's own time.
     Folded(u64),

@@ -1,4 +1,4 @@
-//! Tells Evenkeel's profiler what a program works for: `include/evenkeel.h` for Rust.
+//! Announces to Evenkeel's profiler what a program works for: `include/evenkeel.h` for Rust.
 //!
 //! A **semantic interval** is one request, transaction or statement. It begins somewhere, ends somewhere, perhaps on another
 //! thread, and is worked for by whoever says so. A **task** is a piece of work that waits in a queue.

@@ -71,7 +71,7 @@ pub fn status(pid: i32, name: &str) -> Option<String> {
 
 /// Whether a thread waits in a system call that puts another signal mask in place of its own for as long as it waits: the kernel does
 /// not show which the own one is.
-pub fn waits_with_another_mask(tid: i32) -> bool {
+pub(crate) fn waits_with_another_mask(tid: i32) -> bool {
     /// The calls, and which of their arguments is the mask.
     const CALLS: [(i64, usize); 5] = [
         (libc::SYS_rt_sigsuspend, 0),
@@ -109,7 +109,7 @@ pub fn command_line(pid: i32) -> String {
     words.join(" ")
 }
 
-/// When the process started, in the kernel's units: tells it from a later one of the same number. `None` once it has ended.
+/// When the process started, in the kernel's units: distinguishes it from a later one of the same number. `None` once it has ended.
 pub fn started(pid: i32) -> Option<u64> {
     let text = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     // The name may hold anything, and ends with the last parenthesis.

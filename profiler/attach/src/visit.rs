@@ -27,7 +27,7 @@ const OWN_SIGNALS: [i32; 6] = [
     libc::SIGSYS,
 ];
 
-/// Signals that do nothing to a process that does not handle them. One of them tells that a function has returned: traced, a thread
+/// Signals that do nothing to a process that does not handle them. One of them reports that a function has returned: traced, a thread
 /// stops for it, and if nobody traces it any more, nothing comes of it.
 const HARMLESS: [i32; 4] = [libc::SIGURG, libc::SIGWINCH, libc::SIGCONT, libc::SIGCHLD];
 
@@ -277,7 +277,7 @@ impl<'a> Visit<'a> {
         }
     }
 
-    /// Blocks all signals but those that tell us something.
+    /// Blocks all signals but those that report something to us.
     fn block_signals(&self) -> std::io::Result<()> {
         let wanted = OWN_SIGNALS.into_iter().chain(self.signal);
         let wanted = wanted.map(bit).fold(0, |all, one| all | one);

@@ -150,7 +150,7 @@ pub fn whole(ns: f64) -> u64 {
 
 /// Beginnings and ends in order of time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Edge {
+pub enum Boundary {
     /// The slice with this index begins.
     Begin(usize),
     /// It ends.
@@ -158,19 +158,19 @@ pub enum Edge {
 }
 
 /// Every slice's beginning and end, properly nested: what ends at a moment does so before anything begins there.
-pub fn edges(slices: &[Slice<'_>]) -> Vec<Edge> {
-    let mut edges = Vec::with_capacity(2 * slices.len());
+pub fn boundaries(slices: &[Slice<'_>]) -> Vec<Boundary> {
+    let mut boundaries = Vec::with_capacity(2 * slices.len());
     let mut open: Vec<usize> = Vec::new();
     for (at, slice) in slices.iter().enumerate() {
         while let Some(&last) = open.last().filter(|&&last| Some(last) != slice.parent) {
-            edges.push(Edge::End(last));
+            boundaries.push(Boundary::End(last));
             open.pop();
         }
-        edges.push(Edge::Begin(at));
+        boundaries.push(Boundary::Begin(at));
         open.push(at);
     }
-    edges.extend(open.into_iter().rev().map(Edge::End));
-    edges
+    boundaries.extend(open.into_iter().rev().map(Boundary::End));
+    boundaries
 }
 
 #[cfg(test)]
@@ -211,8 +211,8 @@ mod tests {
             .map(|slice| (slice.frame.name.as_str(), slice.from_ns, slice.to_ns))
             .collect();
         assert_eq!(seen, [("root", 0, 5), ("f", 1, 4), ("g", 2, 3)]);
-        use Edge::{Begin, End};
+        use Boundary::{Begin, End};
         let expected = [Begin(0), Begin(1), Begin(2), End(2), End(1), End(0)];
-        assert_eq!(edges(&slices), expected);
+        assert_eq!(boundaries(&slices), expected);
     }
 }

@@ -7,7 +7,7 @@ use std::io::Write;
 use serde::Serialize;
 
 use crate::format::{Error, Export, Format};
-use crate::slices::{Edge, Stacks, edges, slices, whole};
+use crate::slices::{Boundary, Stacks, boundaries, slices, whole};
 use crate::weights::{NEGATIVE, Weight};
 
 /// The format.
@@ -151,11 +151,11 @@ fn critical_paths(export: &Export<'_>, frames: &mut Frames) -> Vec<Profile> {
     let stacks = Stacks::of(&profile.tree);
     let evented = |timeline| {
         let slices = slices(timeline, &stacks);
-        let event = |edge: Edge| match edge {
-            Edge::Begin(at) => ("O", at, slices[at].from_ns),
-            Edge::End(at) => ("C", at, slices[at].to_ns),
+        let event = |boundary: Boundary| match boundary {
+            Boundary::Begin(at) => ("O", at, slices[at].from_ns),
+            Boundary::End(at) => ("C", at, slices[at].to_ns),
         };
-        let events = edges(&slices).into_iter().map(event);
+        let events = boundaries(&slices).into_iter().map(event);
         let events = events.map(|(kind, at, when)| Event {
             kind,
             frame: frames.number(&slices[at].frame.name),

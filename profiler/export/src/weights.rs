@@ -11,7 +11,7 @@ use evenkeel_analysis::profile::Node;
 /// Root of the paths with a negative weight, where a format has no negative widths.
 pub const NEGATIVE: &str = "(negative)";
 /// A share of 1 as an integer.
-pub const SHARE_WHOLE: f64 = 1e6;
+pub(crate) const SHARE_WHOLE: f64 = 1e6;
 
 /// What a width stands for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

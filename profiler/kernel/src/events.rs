@@ -29,7 +29,7 @@ pub struct Unavailable(#[from] io::Error);
 pub enum Watched {
     /// Of what the calling process, one thread of it, starts from now on.
     Children,
-    /// Of every thread of the machine: those of processes that run already are among them. The system tells them to root.
+    /// Of every thread of the machine: those of processes that run already are among them. The system shows them to root.
     Everybody,
 }
 

@@ -1,4 +1,4 @@
-//! What the kernel tells of a target's threads: when each was off its processor, whether it was preempted, blocked, or waited for a
+//! What the kernel reports of a target's threads: when each was off its processor, whether it was preempted, blocked, or waited for a
 //! device or a page, and who woke it (perf events: `man 2 perf_event_open`).
 //!
 //! ```text

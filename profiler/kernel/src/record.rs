@@ -70,7 +70,7 @@ pub enum Samples {
     Of(Tracepoints),
 }
 
-/// The event that a record tells. `body`: what follows its header. Nothing for records of other kinds.
+/// The event that a record is of. `body`: what follows its header. Nothing for records of other kinds.
 ///
 /// All events are opened with `PERF_SAMPLE_TID | PERF_SAMPLE_TIME`, and `sample_id_all`, so that records that are no samples
 /// end with those fields, too.

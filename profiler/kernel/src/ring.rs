@@ -1,4 +1,4 @@
-//! The buffer that the kernel shares with us: a page that tells how far it is filled, and a power of two of pages of records.
+//! The buffer that the kernel shares with us: a page that says how far it is filled, and a power of two of pages of records.
 
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};

@@ -44,7 +44,7 @@ pub struct Spans {
     away: HashMap<u32, Away>,
     /// Threads that said how they will sleep before they left.
     uninterruptible: HashSet<u32>,
-    /// Sleeps that are over: what the thread does next tells whether they were page faults.
+    /// Sleeps that are over: what the thread does next shows whether they were page faults.
     over: HashMap<u32, Span>,
 }
 
@@ -56,7 +56,7 @@ struct Away {
 }
 
 impl Spans {
-    /// Takes the next event, in order of time; the span of which it tells that nothing more is to come. A thread's spans come in
+    /// Takes the next event, in order of time; the span of which it shows that nothing more is to come. A thread's spans come in
     /// order of time.
     pub fn push(&mut self, event: &Event) -> Option<Span> {
         let tid = event.tid;

@@ -29,7 +29,7 @@ pub struct WakingFormat {
     pub id: u64,
     /// Offset of the woken thread's id in the raw data.
     pub tid_at: usize,
-    /// Offset of the flags that tell an interrupt.
+    /// Offset of the flags that mark an interrupt.
     pub flags_at: usize,
 }
 

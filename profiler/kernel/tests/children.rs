@@ -1,5 +1,5 @@
-//! What the kernel tells of real processes. Where it tells nothing (a container that forbids it), the tests say so and
-//! check that the error tells what to do.
+//! What the kernel reports of real processes. Where it reports nothing (a container that forbids it), the tests say so and
+//! check that the error says what to do.
 
 use evenkeel_wire::now_ticks;
 use std::collections::BTreeSet;

@@ -96,7 +96,7 @@ pub struct Offer {
 
 /// How the session stands.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Standing {
+pub struct SessionStatus {
     /// Seconds since the first process was hooked.
     pub seconds: f64,
     /// Intervals seen.
@@ -112,7 +112,7 @@ pub struct View {
     pub(crate) manual: bool,
     pub(crate) profile: Option<Profile>,
     pub(crate) history: History,
-    pub(crate) standing: Standing,
+    pub(crate) status: SessionStatus,
     pub(crate) messages: Vec<String>,
     pub(crate) offers: Vec<Offer>,
     pub(crate) pane: Pane,
@@ -130,7 +130,7 @@ impl View {
             manual,
             profile: None,
             history: History::default(),
-            standing: Standing::default(),
+            status: SessionStatus::default(),
             messages: Vec::new(),
             offers: Vec::new(),
             pane: Pane::Findings,
@@ -150,8 +150,8 @@ impl View {
     }
 
     /// Shows how the session stands.
-    pub fn stand(&mut self, seconds: f64, intervals: u64, probes: usize) {
-        self.standing = Standing {
+    pub fn set_status(&mut self, seconds: f64, intervals: u64, probes: usize) {
+        self.status = SessionStatus {
             seconds,
             intervals,
             probes,

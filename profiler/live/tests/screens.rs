@@ -103,7 +103,7 @@ fn view(colour: bool) -> View {
     view.say("profiling (the first process was ready after 0.1 s)");
     for second in 1..=12 {
         view.update(profile(second));
-        view.stand(second as f64, second * 2100, 57);
+        view.set_status(second as f64, second * 2100, 57);
     }
     view
 }

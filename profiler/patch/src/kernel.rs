@@ -48,7 +48,7 @@ pub unsafe fn system_call(number: libc::c_long, arguments: [u64; 6]) -> i64 {
 }
 
 /// The alternate signal stack, if the thread now runs on it; otherwise an empty range.
-pub fn alternate_stack() -> Range<u64> {
+pub(crate) fn alternate_stack() -> Range<u64> {
     // SAFETY: zero is a valid `stack_t`; the kernel writes it.
     unsafe {
         let mut stack: libc::stack_t = core::mem::zeroed();
@@ -79,7 +79,7 @@ pub fn is_readable(address: u64) -> bool {
 }
 
 /// Words that can be looked at in one call of [`peek`].
-pub const PEEK_MAX: usize = 16;
+pub(crate) const PEEK_MAX: usize = 16;
 
 /// Copies the words at addresses that may lead nowhere, as far as there is memory: those it found, as a bit set. `None`
 /// if the system does not let us look.

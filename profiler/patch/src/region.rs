@@ -151,13 +151,13 @@ impl Region {
     }
 
     /// Takes back what [`Region::take`] returned last.
-    pub fn untake(&mut self, part: Part, start: *mut u8) {
+    pub(crate) fn untake(&mut self, part: Part, start: *mut u8) {
         self.spans[part as usize].next = start as u64;
     }
 
     /// Makes what [`Region::take`] returned before, `bytes` from `start`, writable again until the next [`Region::seal`]. False if the
     /// kernel refuses.
-    pub fn unseal(&mut self, part: Part, start: *mut u8, bytes: usize) -> bool {
+    pub(crate) fn unseal(&mut self, part: Part, start: *mut u8, bytes: usize) -> bool {
         let span = &mut self.spans[part as usize];
         let from = start as u64 & !(PAGE - 1);
         let to = (start as u64 + bytes as u64).next_multiple_of(PAGE);

@@ -25,7 +25,6 @@ use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering::*, compiler
 use crate::arch::{claim, counter};
 use crate::frame::Frame;
 use crate::kernel;
-use crate::thread::Thread;
 use evenkeel_wire::now_ticks;
 
 /// Calls in flight that one thread can have; deeper ones run unrecorded.
@@ -63,8 +62,8 @@ pub struct Shadow {
     orphaned: Node,
     /// Owned by a thread.
     owned: AtomicU64,
-    /// The thread, while its end is sure to be noticed; otherwise null.
-    owner: AtomicPtr<Thread>,
+    /// The state of the thread that owns it, while its end is sure to be noticed; otherwise null. What it is, [`crate::thread`] knows.
+    owner: AtomicPtr<()>,
     /// Orphans ever stashed and not swept away: the next one's index.
     stashed: AtomicU64,
     /// With so many, dead ones are looked for.
@@ -274,7 +273,7 @@ impl Shadow {
     ///
     /// # Safety
     /// The calling thread owns `shadow`, or its owner no longer exists; the frames are in flight there.
-    pub unsafe fn stash(shadow: *mut Shadow, from: *mut Frame, to: *mut Frame) {
+    pub(crate) unsafe fn stash(shadow: *mut Shadow, from: *mut Frame, to: *mut Frame) {
         // SAFETY: the caller's contract. Handlers of signals may do the same at any point.
         unsafe {
             let mut frame = from;
@@ -408,33 +407,25 @@ impl Shadow {
         }
     }
 
-    /// The thread that owns it takes part in a new session from now on.
+    /// From now on [`Shadow::each_owned`] gives `owner` with it.
     ///
     /// # Safety
-    /// The thread owns `shadow`, and gives it back before its state goes away.
-    pub unsafe fn set_owner(shadow: *mut Shadow, owner: &mut Thread) {
+    /// The thread whose state that is owns `shadow`, and gives it back before its state goes away.
+    pub(crate) unsafe fn set_owner(shadow: *mut Shadow, owner: *mut ()) {
         // SAFETY: the caller's contract.
         unsafe { (*shadow).owner.store(owner, Release) };
     }
 
-    /// Ends what is open on any thread: no call in flight is recorded when it returns. `each` does the rest for a thread.
-    ///
-    /// # Safety
-    /// No hook is in place that would begin an interval meanwhile.
-    pub unsafe fn end_all(each: impl Fn(&mut Thread)) {
+    /// Calls `each` with every shadow stack whose owner was set, and the owner.
+    pub(crate) fn each_owned(mut each: impl FnMut(*mut Shadow, *mut ())) {
         let mut node = SHADOWS.load(Acquire);
         while !ptr::eq(node, SEPARATOR.0.get()) {
-            // SAFETY: nodes before the separator begin a shadow stack; an owner that is set is alive.
+            let shadow = node.cast::<Shadow>();
+            // SAFETY: nodes before the separator begin a shadow stack.
             unsafe {
-                let shadow = node.cast::<Shadow>();
-                if let Some(owner) = (*shadow).owner.load(Acquire).as_mut() {
-                    each(owner);
-                    let first = (&raw mut (*shadow).frames as *mut Frame).add(1);
-                    let mut frame = first;
-                    while frame < owner.top {
-                        (*frame).start = 0;
-                        frame = frame.add(1);
-                    }
+                let owner = (*shadow).owner.load(Acquire);
+                if !owner.is_null() {
+                    each(shadow, owner);
                 }
                 node = (*node).next;
             }
@@ -445,7 +436,7 @@ impl Shadow {
     ///
     /// # Safety
     /// The process has but one thread, whose shadow stack is `own`.
-    pub unsafe fn release_all_but(own: *mut Shadow) {
+    pub(crate) unsafe fn release_all_but(own: *mut Shadow) {
         let mut node = SHADOWS.load(Relaxed);
         while !ptr::eq(node, SEPARATOR.0.get()) {
             // SAFETY: nodes before the separator begin a shadow stack, whose owner is gone.
@@ -459,11 +450,11 @@ impl Shadow {
     }
 
     /// The stash of a process' only thread holds nothing of calls that `frame` is a later one of: a fork makes its start
-    /// unknown, by which later ones are told from earlier ones.
+    /// unknown, by which later ones are distinguished from earlier ones.
     ///
     /// # Safety
     /// The process has but one thread.
-    pub unsafe fn forget_earlier(frame: &Frame) {
+    pub(crate) unsafe fn forget_earlier(frame: &Frame) {
         // SAFETY: the caller's contract.
         unsafe {
             let mut node = (&raw const (*SEPARATOR.0.get()).next).read_volatile();

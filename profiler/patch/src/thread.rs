@@ -110,19 +110,17 @@ pub mod offsets {
     /// `limit`.
     pub const LIMIT: usize = offset_of!(Thread, limit);
     /// `ring`.
-    pub const RING: usize = offset_of!(Thread, ring);
+    pub(crate) const RING: usize = offset_of!(Thread, ring);
     /// `active`.
     pub const ACTIVE: usize = offset_of!(Thread, active);
     /// `shadow_full`.
-    pub const SHADOW_FULL: usize = offset_of!(Thread, shadow_full);
-    /// `frames_lost`.
-    pub const FRAMES_LOST: usize = offset_of!(Thread, frames_lost);
+    pub(crate) const SHADOW_FULL: usize = offset_of!(Thread, shadow_full);
     /// `on_stale`.
-    pub const ON_STALE: usize = offset_of!(Thread, on_stale);
+    pub(crate) const ON_STALE: usize = offset_of!(Thread, on_stale);
     /// `shadow`.
-    pub const SHADOW: usize = offset_of!(Thread, shadow);
+    pub(crate) const SHADOW: usize = offset_of!(Thread, shadow);
     /// `on_mismatch`.
-    pub const ON_MISMATCH: usize = offset_of!(Thread, on_mismatch);
+    pub(crate) const ON_MISMATCH: usize = offset_of!(Thread, on_mismatch);
 }
 
 /// Where `top` of a thread without a shadow stack points behind, once it had one.
@@ -275,7 +273,7 @@ impl Thread {
 
     /// A call returned that has no frame: its frame looked stale while the thread was on another stack (coroutines). If no
     /// frame was dropped since the interval began, the call began before it and is none of its calls.
-    pub fn lose_frame(&mut self) {
+    pub(crate) fn lose_frame(&mut self) {
         if self.frames_dropped == 0 {
             self.frames_suspended += 1;
         } else {
@@ -327,6 +325,34 @@ impl Thread {
         self.limit = self.top;
         // SAFETY: this thread owned it until now.
         unsafe { Shadow::release(shadow) };
+    }
+
+    /// The thread takes part in a new session from now on: [`Thread::end_all`] finds it.
+    ///
+    /// # Safety
+    /// It has a shadow stack ([`Thread::prepare`]), and gives it back ([`Thread::close`]) before its state goes away.
+    pub unsafe fn take_part(&mut self) {
+        // SAFETY: the caller's contract.
+        unsafe { Shadow::set_owner(self.shadow, (&raw mut *self).cast()) };
+    }
+
+    /// Ends what is open on any thread: no call in flight is recorded when it returns. `each` does the rest for a thread.
+    ///
+    /// # Safety
+    /// No hook is in place that would begin an interval meanwhile.
+    pub unsafe fn end_all(each: impl Fn(&mut Thread)) {
+        Shadow::each_owned(|shadow, owner| {
+            // SAFETY: an owner is what `take_part` set, and is alive.
+            unsafe {
+                let thread = &mut *owner.cast::<Thread>();
+                each(thread);
+                let mut frame = (&raw mut (*shadow).frames as *mut Frame).add(1);
+                while frame < thread.top {
+                    (*frame).start = 0;
+                    frame = frame.add(1);
+                }
+            }
+        });
     }
 
     /// In the child of a `fork`: the calls in flight are the parent's to record, and other threads are gone.

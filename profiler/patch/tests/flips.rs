@@ -1,16 +1,16 @@
 //! Hooks come and go under running threads; a thread that meets a breakpoint goes on as if it had not.
 
-mod rig;
+mod harness;
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::*};
 use std::thread;
 
 use evenkeel_wire::{Form, Role, Wanted};
+use harness::library::Library;
+use harness::plan::{Harness, TRAPS};
+use harness::ring::{Ring, assert_nested};
 use proptest::prelude::Rng;
 use proptest::test_runner::{RngAlgorithm, TestRng};
-use rig::library::Library;
-use rig::plan::{Rig, TRAPS};
-use rig::ring::{Ring, assert_nested};
 
 type Function = extern "C" fn(i64) -> i64;
 
@@ -41,15 +41,16 @@ fn check(library: &Library) {
 }
 
 /// All call sites and entries, as inner or boundary probes.
-fn everything(rig: &mut Rig, role: Role) -> Vec<usize> {
+fn everything(harness: &mut Harness, role: Role) -> Vec<usize> {
     let mut ids: Vec<usize> = DRIVERS
         .iter()
-        .flat_map(|(name, _)| rig.sites_of(name, role))
+        .flat_map(|(name, _)| harness.sites_of(name, role))
         .collect();
     for name in ["tail", "tail_of_tail", "calls", "pushes_and_calls"] {
         // Call sites behind the entry, which another probe takes.
         ids.extend(
-            rig.sites_of(name, role)
+            harness
+                .sites_of(name, role)
                 .into_iter()
                 .filter(|_| name.starts_with("tail")),
         );
@@ -58,23 +59,23 @@ fn everything(rig: &mut Rig, role: Role) -> Vec<usize> {
         CALLED
             .iter()
             .filter(|name| !name.starts_with("tail"))
-            .map(|name| rig.entry(name, role)),
+            .map(|name| harness.entry(name, role)),
     );
     ids
 }
 
-fn is_short(rig: &Rig, id: usize) -> bool {
-    rig.probes[id].form == Form::ShortIndirectCall as u8
+fn is_short(harness: &Harness, id: usize) -> bool {
+    harness.probes[id].form == Form::ShortIndirectCall as u8
 }
 
 /// Redirects what can be redirected.
-fn redirect(rig: &mut Rig, ids: &[usize]) -> Vec<usize> {
+fn redirect(harness: &mut Harness, ids: &[usize]) -> Vec<usize> {
     let long: Vec<usize> = ids
         .iter()
         .copied()
-        .filter(|&id| !is_short(rig, id))
+        .filter(|&id| !is_short(harness, id))
         .collect();
-    rig.set(&long, Wanted::On);
+    harness.set(&long, Wanted::On);
     long
 }
 
@@ -83,10 +84,10 @@ fn every_form_works_hooked() {
     let mut ring = Ring::start();
     for role in [Role::Inner, Role::Whole] {
         let library = Library::build("forms.s");
-        let rig = Rig::new(&library);
+        let harness = Harness::new(&library);
         check(&library);
-        let ids = everything(rig, role);
-        let long = redirect(rig, &ids);
+        let ids = everything(harness, role);
+        let long = redirect(harness, &ids);
         check(&library);
         let records = ring.records();
         assert_nested(&records);
@@ -94,11 +95,11 @@ fn every_form_works_hooked() {
             assert!(
                 records.iter().any(|record| record.id() == id as u32),
                 "{id}: {:#x}",
-                rig.probes[id].address
+                harness.probes[id].address
             );
         }
         assert!(evenkeel_patch::thread::current().frames().is_empty());
-        rig.set(&ids, Wanted::Off);
+        harness.set(&ids, Wanted::Off);
         check(&library);
         assert!(ring.records().is_empty());
     }
@@ -108,10 +109,10 @@ fn every_form_works_hooked() {
 #[test]
 fn the_fixture_has_all_lengths() {
     let library = Library::build("forms.s");
-    let rig = Rig::new(&library);
-    let ids = rig.sites_of("indirect", Role::Inner);
+    let harness = Harness::new(&library);
+    let ids = harness.sites_of("indirect", Role::Inner);
     let lengths: std::collections::BTreeSet<u8> =
-        ids.iter().map(|&id| rig.probes[id].len).collect();
+        ids.iter().map(|&id| harness.probes[id].len).collect();
     assert_eq!(
         lengths.into_iter().collect::<Vec<_>>(),
         [2, 3, 4, 5, 6, 7, 8]
@@ -122,18 +123,18 @@ fn the_fixture_has_all_lengths() {
 #[test]
 fn breakpoints_are_emulated_and_tell_the_callee() {
     let library = Library::build("forms.s");
-    let rig = Rig::new(&library);
+    let harness = Harness::new(&library);
     let mut ids: Vec<usize> = DRIVERS
         .iter()
-        .flat_map(|(name, _)| rig.sites_of(name, Role::Inner))
+        .flat_map(|(name, _)| harness.sites_of(name, Role::Inner))
         .collect();
     let calls = ids.len();
     ids.extend(
         ["tail", "tail_of_tail"]
             .iter()
-            .flat_map(|name| rig.sites_of(name, Role::Inner)),
+            .flat_map(|name| harness.sites_of(name, Role::Inner)),
     );
-    rig.set(&ids, Wanted::Discover);
+    harness.set(&ids, Wanted::Discover);
     let before = TRAPS.load(Relaxed);
     check(&library);
     assert!(
@@ -142,10 +143,10 @@ fn breakpoints_are_emulated_and_tell_the_callee() {
     );
     let five = library.symbol("five") - library.loaded.bias;
     for &id in &ids[11..calls] {
-        assert_eq!(rig.probes[id].seen[0].load(Relaxed), five);
-        assert_eq!(rig.probes[id].seen[1].load(Relaxed), 0);
+        assert_eq!(harness.probes[id].seen[0].load(Relaxed), five);
+        assert_eq!(harness.probes[id].seen[1].load(Relaxed), 0);
     }
-    rig.set(&ids, Wanted::Off);
+    harness.set(&ids, Wanted::Off);
     check(&library);
 }
 
@@ -153,16 +154,16 @@ fn breakpoints_are_emulated_and_tell_the_callee() {
 #[test]
 fn entries_can_be_entered_at_every_boundary() {
     let library = Library::build("forms.s");
-    let rig = Rig::new(&library);
+    let harness = Harness::new(&library);
     let ids: Vec<usize> = CALLED
         .iter()
         .filter(|name| !name.starts_with("tail"))
-        .map(|name| rig.entry(name, Role::Inner))
+        .map(|name| harness.entry(name, Role::Inner))
         .collect();
-    rig.set(&ids, Wanted::On);
+    harness.set(&ids, Wanted::On);
     let mut met = 0;
     for (&id, name) in ids.iter().zip(CALLED) {
-        let boundaries = rig.boundaries_of(id) & 0x1f;
+        let boundaries = harness.boundaries_of(id) & 0x1f;
         for offset in (1..5).filter(|offset| boundaries >> offset & 1 == 1) {
             let way = match name {
                 "frame" => "enter_behind_rbp",
@@ -192,8 +193,8 @@ fn entries_can_be_entered_at_every_boundary() {
 #[test]
 fn flips_under_running_threads() {
     let library = Library::build("forms.s");
-    let rig = Rig::new(&library);
-    let ids = everything(rig, Role::Inner);
+    let harness = Harness::new(&library);
+    let ids = everything(harness, Role::Inner);
     let stop = AtomicBool::new(false);
     let rounds = AtomicU64::new(0);
     let recorded = AtomicU64::new(0);
@@ -214,18 +215,18 @@ fn flips_under_running_threads() {
         let mut flips = 0;
         while flips < 20_000 {
             for &id in &ids {
-                let wanted = match (random.next_u32() % 4, is_short(rig, id)) {
+                let wanted = match (random.next_u32() % 4, is_short(harness, id)) {
                     (0, _) => Wanted::Off,
                     (1, true) | (2, true) => Wanted::Discover,
-                    (1, false) if rig.probes[id].form != Form::Entry as u8 => Wanted::Discover,
+                    (1, false) if harness.probes[id].form != Form::Entry as u8 => Wanted::Discover,
                     (_, false) => Wanted::On,
                     _ => Wanted::Off,
                 };
-                rig.probes[id].wanted.store(wanted as u32, Relaxed);
+                harness.probes[id].wanted.store(wanted as u32, Relaxed);
             }
-            flips += rig.apply();
+            flips += harness.apply();
         }
-        rig.set(&ids, Wanted::Off);
+        harness.set(&ids, Wanted::Off);
         stop.store(true, Relaxed);
     });
     assert!(

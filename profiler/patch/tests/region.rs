@@ -1,6 +1,6 @@
 //! Where trampolines find memory.
 
-mod rig;
+mod harness;
 
 use std::os::unix::process::CommandExt;
 use std::process::Command;
@@ -129,7 +129,7 @@ fn a_program_at_a_fixed_address_has_room_above() {
     let text = "#include <stdio.h>\nint main(void) { char line[512]; FILE *maps = fopen(\"/proc/self/maps\", \"r\");\n\
                 while (fgets(line, sizeof line, maps)) fputs(line, stdout); return 0; }\n";
     std::fs::write(source.path(), text).unwrap();
-    let program = rig::library::compile(source.path(), "fixed", &["-no-pie"]);
+    let program = harness::library::compile(source.path(), "fixed", &["-no-pie"]);
     let output = Command::new(&program).arg0("fixed").output().unwrap();
     std::fs::remove_file(&program).unwrap();
     let maps = String::from_utf8(output.stdout).unwrap();

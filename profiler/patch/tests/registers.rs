@@ -4,7 +4,7 @@
 //! calls through `target`; a callee that stores what it sees to `seen`, overwrites everything with `output` and returns;
 //! then the caller stores what it sees to `after`.
 
-mod rig;
+mod harness;
 
 use std::fmt::Write as _;
 use std::sync::{Mutex, MutexGuard, OnceLock};
@@ -16,8 +16,8 @@ use evenkeel_patch::region::{Part, Region};
 use evenkeel_patch::{Frame, thread};
 use evenkeel_wire::now_ticks;
 use evenkeel_wire::{Form, Operand, Role};
-use rig::library::Library;
-use rig::ring::{BYPASSING, RECORDING, RECORDING_SHORT, Ring};
+use harness::library::Library;
+use harness::ring::{BYPASSING, RECORDING, RECORDING_SHORT, Ring};
 
 const GENERAL: [&str; 15] = [
     "rax", "rcx", "rdx", "rbx", "rbp", "rsi", "rdi", "r8", "r9", "r10", "r11", "r12", "r13", "r14",
@@ -285,9 +285,9 @@ static TRAMPOLINE: [u64; ID_AT / 8 + 1] = {
 /// The probe of the calls that are left.
 const LEFT: u32 = 77;
 
-/// Leaves a frame as a call does that is left by something that neither the unwinder nor `longjmp` tells of.
+/// Leaves a frame as a call does that is left by something that neither the unwinder nor `longjmp` reports.
 extern "C" fn leave_stale_frame() {
-    rig::ring::scribble();
+    harness::ring::scribble();
     let sp = (&raw const *thread::current() as u64).min(0x1000);
     assert!(thread::current().push(Frame {
         ret: 1,

@@ -1,14 +1,14 @@
 //! Calls that are interrupted by signals, left by `longjmp`, suspended on other stacks, or nested deeply.
 
-mod rig;
+mod harness;
 
 use std::sync::Mutex;
 
 use evenkeel_patch::thread;
 use evenkeel_wire::{Role, Wanted};
-use rig::library::Library;
-use rig::plan::Rig;
-use rig::ring::{Ring, assert_nested};
+use harness::library::Library;
+use harness::plan::Harness;
+use harness::ring::{Ring, assert_nested};
 
 const FUNCTIONS: [&str; 14] = [
     "add_tail",
@@ -30,27 +30,27 @@ const FUNCTIONS: [&str; 14] = [
 /// The library with every call site and entry hooked that can be. Call sites that an entry covers are left out.
 fn hooked(role: Role) -> Library {
     let library = Library::build("stacks.c");
-    let rig = Rig::new(&library);
+    let harness = Harness::new(&library);
     let mut ids = Vec::new();
     for name in FUNCTIONS {
-        let entry = rig.entry(name, role);
-        let end = rig.probes[entry].address + u64::from(rig.probes[entry].len).max(5);
+        let entry = harness.entry(name, role);
+        let end = harness.probes[entry].address + u64::from(harness.probes[entry].len).max(5);
         // swapcontext saves where it returns to, which a hook would change.
-        let names = rig.module.call_sites(rig.probes[entry].address);
+        let names = harness.module.call_sites(harness.probes[entry].address);
         let names: Vec<String> = names
             .iter()
-            .map(|site| rig.module.callee_name(&site.callee))
+            .map(|site| harness.module.callee_name(&site.callee))
             .collect();
-        for (id, name) in rig.sites_of(name, role).into_iter().zip(names) {
+        for (id, name) in harness.sites_of(name, role).into_iter().zip(names) {
             let unsafe_to_hook =
                 ["swapcontext", "longjmp", "__longjmp_chk", "_setjmp"].contains(&name.as_str());
-            if rig.probes[id].address >= end && !unsafe_to_hook {
+            if harness.probes[id].address >= end && !unsafe_to_hook {
                 ids.push(id);
             }
         }
         ids.push(entry);
     }
-    rig.set(&ids, Wanted::On);
+    harness.set(&ids, Wanted::On);
     library
 }
 

@@ -1,14 +1,14 @@
 //! Exceptions, `pthread_exit`, cancellation and backtraces pass through hooked calls as through any others.
 
-mod rig;
+mod harness;
 
 use std::sync::atomic::Ordering::Relaxed;
 use std::thread;
 
 use evenkeel_wire::{Refusal, Role, Wanted};
-use rig::library::Library;
-use rig::plan::Rig;
-use rig::ring::{Ring, assert_nested};
+use harness::library::Library;
+use harness::plan::Harness;
+use harness::ring::{Ring, assert_nested};
 
 const FUNCTIONS: [&str; 9] = [
     "outer",
@@ -47,29 +47,29 @@ fn hooked(names: &[&str], places: Places, role: Role) -> Library {
 
 /// Places hooks on `names`; how many. Call sites that an entry hook covers are left out.
 fn place(library: &Library, names: &[&str], places: Places, role: Role) -> usize {
-    let rig = Rig::new(library);
+    let harness = Harness::new(library);
     let mut ids = Vec::new();
     for &name in names {
         let mut covered = 0..0;
         if !matches!(places, Places::Sites)
             && !matches!((places, name), (Places::Both, "tail" | "tail_of_tail"))
         {
-            let id = rig.entry(name, role);
-            covered =
-                rig.probes[id].address..rig.probes[id].address + u64::from(rig.probes[id].len);
+            let id = harness.entry(name, role);
+            covered = harness.probes[id].address
+                ..harness.probes[id].address + u64::from(harness.probes[id].len);
             ids.push(id);
         }
         if !matches!(places, Places::Entries) {
-            let sites = rig.sites_of(name, role);
+            let sites = harness.sites_of(name, role);
             ids.extend(sites.into_iter().filter(|&id| {
-                !covered.contains(&rig.probes[id].address) && rig.probes[id].form < 3
+                !covered.contains(&harness.probes[id].address) && harness.probes[id].form < 3
             }));
         }
     }
     assert!(ids.len() >= 3, "{ids:?}");
-    rig.want(&ids, Wanted::On);
-    let patched = rig.apply_to(&[rig.loaded]);
-    for probe in &rig.probes {
+    harness.want(&ids, Wanted::On);
+    let patched = harness.apply_to(&[harness.loaded]);
+    for probe in &harness.probes {
         let refused = probe.refused.load(Relaxed);
         assert!(
             refused == Refusal::None as u32 || refused == Refusal::NoSafeJump as u32,

@@ -33,7 +33,7 @@ const classes = () => {
     classTable(classes));
 };
 
-const attributes = () => profile.attributes ? section("Attributes", "Numbers that the target told of its intervals, and what of their variance each explains by itself: by the mean of each value, or by a line where there are many.",
+const attributes = () => profile.attributes ? section("Attributes", "Numbers that the target reported of its intervals, and what of their variance each explains by itself: by the mean of each value, or by a line where there are many.",
   attributeTable(profile.attributes)) : null;
 
 const conduct = () => {
@@ -84,7 +84,7 @@ const names = () => !profile.names ? null
   : section("Names", "Functions without a symbol are shown by address; ~name is inferred from whom they call and who calls them.",
     profile.names.map((file) => el("p", {}, file)));
 
-const edges = () => [
+const waits = () => [
   profile.doing ? section("Where time goes", "Time of the critical path, so that parallel work counts once. What other threads did while the interval was blocked is in the flame graph below the wait.", timeSpent(profile.doing)) : null,
   profile.waits ? section("Who waits for whom", "Waits of intervals on their critical paths, and who ended them.", waitTable(profile.waits)) : null,
   profile.timelines ? section("Single intervals", "The critical path of one interval across threads.", timelinePanel(profile.timelines)) : null,
@@ -96,7 +96,7 @@ document.getElementById("page").append(...[
   section("Variance flame graph", "Width is the share of the latency's variance that a call accounts for; callees lie below their caller and add up to it.", flames()),
   section("Factors", "Ranked by score: what a function contributes, weighted by how specific it is (deep in the call graph). Factors overlap and may add up to more than 100 %. ≈ marks a tie with the next.", 
     profile.factors.length > 0 ? factorTable(profile, words) : el("p", {}, "None: no function contributes enough of the variance to be named.")),
-  cohortsSection(profile), ...edges(),
+  cohortsSection(profile), ...waits(),
   section("Latency", "Intervals by latency, logarithmic axis; equal areas hold equal numbers of intervals (linear height).", histogram(profile)),
   section("Variance tree", null, treeTable(profile.tree)),
   elsewhere(), classes(), attributes(), conduct(), unpatched(), unseen(), names(),

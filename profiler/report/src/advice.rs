@@ -41,8 +41,8 @@ pub struct Server {
     /// File names of its program.
     pub programs: Vec<String>,
     /// What those do who are waited for.
-    #[serde(default)]
-    pub doing: Vec<Doing>,
+    #[serde(default, rename = "activity")]
+    pub activities: Vec<Activity>,
     /// Patterns of findings, the most special first.
     #[serde(rename = "pattern")]
     pub patterns: Vec<Pattern>,
@@ -51,7 +51,7 @@ pub struct Server {
 /// What somebody does who has one of these functions open.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Doing {
+pub struct Activity {
     /// The functions.
     pub functions: Vec<String>,
     /// Behind "the owner meanwhile".
@@ -105,16 +105,16 @@ impl Server {
     /// What the finding means, with what the owner does meanwhile.
     fn means(&self, pattern: &Pattern, finding: &Finding) -> String {
         let meanwhile = finding.meanwhile.as_ref().filter(|_| pattern.owner);
-        let doing = meanwhile.and_then(|meanwhile| {
+        let activity = meanwhile.and_then(|meanwhile| {
             let name = base(&meanwhile.function);
-            let does = |doing: &&Doing| doing.functions.iter().any(|known| known == name);
-            Some((self.doing.iter().find(does)?, name))
+            let does = |activity: &&Activity| activity.functions.iter().any(|known| known == name);
+            Some((self.activities.iter().find(does)?, name))
         });
-        match doing {
-            Some((doing, name)) => {
+        match activity {
+            Some((activity, name)) => {
                 format!(
                     "{}; the owner meanwhile {} ({name})",
-                    pattern.means, doing.says
+                    pattern.means, activity.says
                 )
             }
             None => pattern.means.clone(),
@@ -128,7 +128,7 @@ pub fn servers() -> &'static [Server] {
 }
 
 /// The server that a command runs, as far as it is known.
-pub fn server_of(target: &str) -> Option<&'static Server> {
+pub(crate) fn server_of(target: &str) -> Option<&'static Server> {
     let words = target.split_whitespace().take(WORDS_MAX);
     let mut programs = words.map(|word| word.rsplit('/').next().unwrap_or(word));
     programs.find_map(|program| {

@@ -128,7 +128,7 @@ fn quoted(class: &str) -> String {
     format!("\"{}\"", fit::middle(class, NAME_WIDTH))
 }
 
-/// Below this share nothing is left to tell of: the table would say 0.0 %.
+/// Below this share nothing is left to report: the table would say 0.0 %.
 const UNCOVERED_MIN: f64 = 0.000_5;
 
 /// What is in no finding, in a sentence; nothing where that is nought.

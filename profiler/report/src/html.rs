@@ -24,7 +24,7 @@ const PARTS: [&str; 9] = [
     include_str!("../assets/histogram.js"),
     include_str!("../assets/table.js"),
     include_str!("../assets/tree.js"),
-    include_str!("../assets/edges.js"),
+    include_str!("../assets/waits.js"),
     include_str!("../assets/findings.js"),
 ];
 const REPORT: &str = include_str!("../assets/report.js");

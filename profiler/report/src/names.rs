@@ -2,7 +2,7 @@
 //!
 //! A mangled Rust name spells out the module of everything in it. In 40 columns the middle of
 //! `<evenkeel_drive::target::Link as evenkeel_workloads::interface::transaction::Transaction>::query::{{closure}}` is cut
-//! right where it tells something; `<Link as Transaction>::query::{…}` is the same name without modules.
+//! right where it distinguishes something; `<Link as Transaction>::query::{…}` is the same name without modules.
 
 use crate::fit;
 
@@ -34,7 +34,7 @@ pub fn joined<S: AsRef<str>>(names: &[S], separator: &str, width: usize) -> Stri
 /// Every path in a name from its first type on, or, where it names no type, its last two segments: `Owner::wait`, `ready::complete`,
 /// `<Link as Transaction>::query::{…}`. Modules, and namespaces of C++, are in small letters by convention; where they are not they
 /// stay.
-pub fn without_modules(name: &str) -> String {
+pub(crate) fn without_modules(name: &str) -> String {
     let mut out = String::with_capacity(name.len());
     let mut rest = name;
     while let Some(first) = rest.chars().next() {

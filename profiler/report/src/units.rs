@@ -25,12 +25,6 @@ pub fn duration(ns: f64) -> String {
     format!("{value:.decimals$} {}", UNITS[unit])
 }
 
-/// A duration with its sign shown, for changes: `+1.20 ms`.
-pub fn signed_duration(ns: f64) -> String {
-    let sign = if ns >= 0.0 { "+" } else { "" };
-    format!("{sign}{}", duration(ns))
-}
-
 /// A fraction as a percentage with one decimal: `31.4 %`.
 pub fn percent(fraction: f64) -> String {
     if fraction.is_finite() {
@@ -48,7 +42,7 @@ pub fn signed_percent(fraction: f64) -> String {
 }
 
 /// A fraction as a whole percentage, for sentences: `40 %`.
-pub fn whole_percent(fraction: f64) -> String {
+pub(crate) fn whole_percent(fraction: f64) -> String {
     if fraction.is_finite() {
         format!("{:.0} %", (fraction * 100.0).round() + 0.0)
     } else {

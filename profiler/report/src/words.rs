@@ -1,4 +1,4 @@
-//! A factor in plain words: what it is, and what it tells whoever wants the latency steady.
+//! A factor in plain words: what it is, and what it says to whoever wants the latency steady.
 
 use evenkeel_analysis::profile::{Activity, TimeSpent};
 use evenkeel_analysis::profile::{Caller, Factor, FactorKind, Profile, WaitedFor};
@@ -131,7 +131,7 @@ pub fn innermost(calls: &[String]) -> String {
 }
 
 /// What a factor is called in the `kind` column: a pair is a pair, whatever its functions do.
-pub fn factor_kind(factor: &Factor) -> &'static str {
+pub(crate) fn factor_kind(factor: &Factor) -> &'static str {
     match factor.kind {
         FactorKind::Variance => kind(factor.what),
         FactorKind::Covariance => "pair",

@@ -40,8 +40,8 @@ fn every_server_has_its_patterns() {
 fn every_field_says_something() {
     for server in advice::servers() {
         assert!(!server.programs.is_empty());
-        for doing in &server.doing {
-            assert!(!doing.functions.is_empty() && !doing.says.ends_with('.'));
+        for activity in &server.activities {
+            assert!(!activity.functions.is_empty() && !activity.says.ends_with('.'));
         }
         for pattern in &server.patterns {
             let at = format!("{}, {}", server.server, pattern.name);

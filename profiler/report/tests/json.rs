@@ -61,7 +61,7 @@ fn the_field_names_are_the_designs() {
     assert_eq!(value["factors"][0]["kind"], "variance");
 }
 
-/// Absent where there is nothing to tell, so that profiles of older versions read the same.
+/// Absent where there is nothing to report, so that profiles of older versions read the same.
 #[test]
 fn callers_of_a_factor() {
     let mut profile = fixture::before();

@@ -87,7 +87,7 @@ impl Arena {
     }
 
     /// Whether a mapping with its inode and this path, as `/proc/PID/maps` has it, is one of it.
-    pub fn is_at(&self, path: &str) -> bool {
+    pub(crate) fn is_at(&self, path: &str) -> bool {
         path.starts_with("/memfd:evenkeel ")
     }
 
@@ -123,7 +123,7 @@ impl Arena {
     ///
     /// # Errors
     /// The system has no room for another mapping.
-    pub fn control_page(&self) -> Result<ControlPage, io::Error> {
+    pub(crate) fn control_page(&self) -> Result<ControlPage, io::Error> {
         // SAFETY: a fresh mapping of our own file.
         let base = unsafe {
             rustix::mm::mmap(
@@ -163,7 +163,7 @@ impl Arena {
     }
 
     /// Appends a probe. `None` when the plan or the memory is full.
-    pub fn add_probe(&mut self, fill: impl FnOnce(&mut Probe)) -> Option<u32> {
+    pub(crate) fn add_probe(&mut self, fill: impl FnOnce(&mut Probe)) -> Option<u32> {
         let id = self.control().probes.load(Relaxed) as usize;
         if id == wire::PROBES_MAX
             || !self.back(
@@ -180,7 +180,7 @@ impl Arena {
     }
 
     /// Stores a displaced entry; probes refer to it afterwards. False when the memory is full.
-    pub fn set_displaced(&mut self, index: usize, displaced: &Displaced) -> bool {
+    pub(crate) fn set_displaced(&mut self, index: usize, displaced: &Displaced) -> bool {
         let at = wire::DISPLACED_AT + index * size_of::<Displaced>();
         if index >= wire::DISPLACED_MAX || !self.back(at, size_of::<Displaced>()) {
             return false;
@@ -221,7 +221,7 @@ impl Arena {
     }
 
     /// Whether threads may have gone without a ring because there was no memory for more.
-    pub fn rings_exhausted(&self) -> bool {
+    pub(crate) fn rings_exhausted(&self) -> bool {
         self.exhausted
     }
 

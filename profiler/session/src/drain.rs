@@ -82,7 +82,7 @@ impl Drain {
         unused
     }
 
-    /// The key of the thread of this number that is alive, or was lately: what the kernel tells of its last moments comes later.
+    /// The key of the thread of this number that is alive, or was lately: what the kernel reports of its last moments comes later.
     pub fn key_of(&self, tid: u32) -> Option<u64> {
         self.keys.of(tid)
     }

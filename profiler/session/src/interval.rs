@@ -50,7 +50,7 @@ impl Meaning {
     }
 
     /// With the text to which the pointer variable at this address points as label.
-    pub const fn labelled_by(mut self, variable: u64) -> Meaning {
+    pub(crate) const fn labelled_by(mut self, variable: u64) -> Meaning {
         self.label = (Label::Variable, 0);
         self.label_variable = variable;
         self
@@ -88,13 +88,13 @@ pub struct Interval {
 }
 
 impl Interval {
-    /// The interval as it is hooked where threads are followed, with edges, and where they are not.
+    /// The interval as it is hooked where threads are followed, with waits, and where they are not.
     ///
     /// One whose workers are announced may move: followed, it begins and ends by its key, on whichever threads that is.
     /// Otherwise it is what lies between its beginning and its end on one thread.
-    pub fn hooked(mut self, edges: bool) -> Interval {
+    pub fn hooked(mut self, waits: bool) -> Interval {
         let works = |boundary: &Boundary| boundary.meaning.role == Role::Work;
-        if !edges {
+        if !waits {
             self.boundaries.retain(|boundary| !works(boundary));
         } else if self.boundaries.iter().any(works) {
             for boundary in &mut self.boundaries {
@@ -174,7 +174,7 @@ pub fn resolve(spec: &IntervalSpec, module: &Module) -> Result<Interval, Error> 
     }
     let mut clients = Vec::new();
     for client in &spec.clients {
-        let Point::Edge(caller, callee) = client else {
+        let Point::CallSites(caller, callee) = client else {
             let what = "client= takes CALLER>FUNCTION".to_owned();
             return Err(Error::BadSpec {
                 text: spec.text.clone(),
@@ -213,7 +213,7 @@ pub fn resolve(spec: &IntervalSpec, module: &Module) -> Result<Interval, Error> 
 ///
 /// # Errors
 /// As [`resolve`].
-pub fn resolve_named(named: &NamedCall, module: &Module) -> Result<Vec<Boundary>, Error> {
+pub(crate) fn resolve_named(named: &NamedCall, module: &Module) -> Result<Vec<Boundary>, Error> {
     let mut boundaries = Vec::new();
     for point in &named.points {
         let (places, _) = places(point, module).map_err(|source| Error::NotFound {
@@ -227,10 +227,10 @@ pub fn resolve_named(named: &NamedCall, module: &Module) -> Result<Vec<Boundary>
     Ok(boundaries)
 }
 
-/// All call sites of an edge, or the entry of a function (else its direct callers); and the function itself.
+/// All call sites in one function of another, or the entry of a function (else its direct callers); and the function itself.
 fn places(point: &Point, module: &Module) -> Result<(Vec<Place>, Option<u64>), FindError> {
     match point {
-        Point::Edge(caller, callee) => {
+        Point::CallSites(caller, callee) => {
             let sites = module.call_sites_between(caller, callee)?;
             let function = sites.iter().find_map(|site| match site.callee {
                 Callee::Function(entry) => Some(entry),
@@ -253,7 +253,7 @@ fn places(point: &Point, module: &Module) -> Result<(Vec<Place>, Option<u64>), F
 }
 
 /// Every direct call of `entry` in its module.
-pub fn sites_of_callers(module: &Module, entry: u64) -> Vec<Site> {
+pub(crate) fn sites_of_callers(module: &Module, entry: u64) -> Vec<Site> {
     let mut sites = Vec::new();
     for caller in module.callers_of(entry) {
         sites.extend(
@@ -327,7 +327,7 @@ fn common_callers(module: &Module, begins: &[u64], ends: &[u64]) -> Vec<u64> {
 }
 
 /// `function+0x1f`, as reports name a call site.
-pub fn site_name(module: &Module, address: u64) -> String {
+pub(crate) fn site_name(module: &Module, address: u64) -> String {
     match module.function_at(address) {
         Some(function) => {
             let name = module.name(function.entry);
@@ -351,7 +351,7 @@ fn short_path(path: &Path) -> String {
 mod tests {
     use super::*;
 
-    fn roles(of: &[Role], edges: bool) -> Vec<Role> {
+    fn roles(of: &[Role], waits: bool) -> Vec<Role> {
         let boundary = |&role: &Role| Boundary {
             place: Place::Entry(0, Box::default()),
             meaning: Meaning::of(role),
@@ -363,7 +363,7 @@ mod tests {
             clients: Vec::new(),
             height: 0,
         };
-        let hooked = interval.hooked(edges).boundaries.into_iter();
+        let hooked = interval.hooked(waits).boundaries.into_iter();
         hooked.map(|boundary| boundary.meaning.role).collect()
     }
 

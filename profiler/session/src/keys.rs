@@ -5,7 +5,7 @@ use std::collections::{HashMap, VecDeque};
 /// Threads that ended whose keys are still known, at most.
 const ENDED_MAX: usize = 1 << 10;
 
-/// Threads alive, and those that ended lately: what the kernel tells of a thread's last moments comes after its end.
+/// Threads alive, and those that ended lately: what the kernel reports of a thread's last moments comes after its end.
 #[derive(Debug, Default)]
 pub struct Keys {
     by_tid: HashMap<u32, u64>,

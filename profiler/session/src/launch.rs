@@ -64,7 +64,7 @@ pub enum Ending {
 ///
 /// # Errors
 /// There is none, or an agent cannot be preloaded into it.
-pub fn find_program(command: &str) -> Result<PathBuf, Error> {
+pub(crate) fn find_program(command: &str) -> Result<PathBuf, Error> {
     let missing = || Error::NoCommand {
         command: command.to_owned(),
     };

@@ -78,7 +78,7 @@ impl Modules {
     }
 
     /// Whether functions of module `index` may be opened.
-    pub fn may_open(arena: &Arena, index: usize) -> bool {
+    pub(crate) fn may_open(arena: &Arena, index: usize) -> bool {
         let name = Self::name(arena, index);
         !NEVER_OPENED.iter().any(|never| name.starts_with(never))
     }

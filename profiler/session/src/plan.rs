@@ -136,7 +136,7 @@ impl Plan {
     }
 
     /// The probe at the entry of a function that is called through a pointer.
-    pub fn add_entry(
+    pub(crate) fn add_entry(
         &mut self,
         arena: &mut Arena,
         function: Location,
@@ -392,7 +392,7 @@ impl Plan {
 
     /// Notes a function whose calls lie below a probe, once it is known: an import's definition, or what was seen to be
     /// called through a pointer.
-    pub fn add_callee(&mut self, id: u32, callee: Location, height: u32) {
+    pub(crate) fn add_callee(&mut self, id: u32, callee: Location, height: u32) {
         let callees = &mut self.probes[id as usize].callees;
         if !callees.contains(&callee) {
             callees.push(callee);
@@ -402,7 +402,7 @@ impl Plan {
     }
 
     /// Marks a call whose time is the client's.
-    pub fn set_kind(&mut self, index: usize, address: u64, kind: Kind) {
+    pub(crate) fn set_kind(&mut self, index: usize, address: u64, kind: Kind) {
         if let Some(&id) = self.by_place.get(&Location::new(index, address)) {
             self.sites.sites[id as usize].kind = kind;
         }

@@ -9,6 +9,7 @@ mod filters;
 mod judge;
 mod kernel;
 mod planting;
+mod refining;
 mod settings;
 mod sink;
 mod steps;
@@ -73,7 +74,7 @@ pub fn profile(
     let clock = TickClock::start();
     let lease = Lease::keep(&arena, &clock).map_err(Error::Arena)?;
     arena.control().mode.store(Mode::Record as u32, Release);
-    arena.control().waits.store(settings.edges.into(), Release);
+    arena.control().waits.store(settings.waits.into(), Release);
     let writer = settings
         .recording
         .as_deref()
@@ -89,7 +90,7 @@ pub fn profile(
         Subject::Process(_) => Watched::Everybody,
     };
     let kernel = settings
-        .edges
+        .waits
         .then(|| Kernel::watch(whom, &mut warnings))
         .flatten();
     let target = match (&settings.subject, attached) {
@@ -114,7 +115,7 @@ pub fn profile(
         drain: Drain::default(),
         sink: RecordSink {
             analysis: None,
-            edges: settings.edges,
+            waits: settings.waits,
             early_changes: Vec::new(),
             writer,
             sums_only: settings.summary.is_some(),
@@ -122,7 +123,7 @@ pub fn profile(
             sites_written: 0,
         },
         kernel,
-        duty_cycle: DutyCycle::new(settings.limits.overhead_max, settings.edges),
+        duty_cycle: DutyCycle::new(settings.limits.overhead_max, settings.waits),
         period: DRAIN_PERIODS[0],
         continuity: Continuity::default(),
         steps: steps::Steps::default(),
@@ -162,7 +163,7 @@ struct Session<'a> {
     plan: Plan,
     drain: Drain,
     sink: RecordSink,
-    /// What the kernel tells, with edges.
+    /// What the kernel reports, with waits.
     kernel: Option<Kernel>,
     duty_cycle: DutyCycle,
     period: Duration,
@@ -204,14 +205,14 @@ impl Session<'_> {
                 last_slow = Instant::now();
                 self.tick(observer);
                 self.watch_processes();
-                self.watch_filters();
+                self.filters.watch(&self.arena);
                 if !self.target.is_running() || interrupted.load(Relaxed) || self.time_is_up() {
                     return Ok(());
                 }
                 self.attach(observer)?;
                 self.give_up_waiting()?;
                 if self.hooked.is_some() {
-                    self.find_wakers();
+                    self.note_wakers();
                     self.refine(observer);
                     self.show(observer);
                 }
@@ -331,7 +332,7 @@ impl Session<'_> {
         }
         let mut analysis = Analysis::new(cost);
         analysis.keep_recent();
-        if self.settings.edges {
+        if self.settings.waits {
             analysis.follow_waits();
         }
         for change in self.sink.early_changes.drain(..) {
@@ -399,10 +400,10 @@ impl Session<'_> {
             missed: self.drain.missed,
             sampled_out: self.drain.skipped,
             unplanned: self.drain.unplanned,
-            edges: self.settings.edges,
+            waits: self.settings.waits,
             summary: self.settings.summary.is_some(),
             spans: false,
-            // Long, and the same each time: a recording of sums tells it at its end.
+            // Long, and the same each time: a recording of sums has it at its end.
             unpatched: match self.settings.summary.is_some() && !complete {
                 true => Vec::new(),
                 false => self.plan.unpatched(&self.arena),

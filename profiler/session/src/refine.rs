@@ -15,6 +15,7 @@ pub mod known;
 pub mod patience;
 #[cfg(test)]
 mod simulated;
+mod step;
 mod thinning;
 
 use std::collections::HashMap;
@@ -27,10 +28,12 @@ use evenkeel_wire::Form;
 use crate::location::Location;
 use crate::plan::Planned;
 
-pub use closing::{Closing, to_close};
+pub use closing::Closing;
+pub(crate) use closing::to_close;
 use known::{Callees, Calls, Known, Pointers};
 use patience::Patience;
-pub use thinning::to_thin;
+pub use step::{Candidate, Step};
+pub(crate) use thinning::to_thin;
 
 /// Limits of a session.
 #[derive(Clone, Copy, Debug)]
@@ -60,38 +63,8 @@ pub struct State<'a> {
     pub now: Instant,
 }
 
-/// Something to do.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Step {
-    /// Time the calls that a function makes.
-    Open(Location),
-    /// Learn the callees of the short pointer calls of a function.
-    DiscoverIn(Location),
-    /// Learn the callees of a timed pointer call.
-    Discover(u32),
-    /// Find the definition of an import, to open it.
-    Follow(u32),
-}
-
-/// A step with its reason.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Candidate {
-    /// What to do.
-    pub step: Step,
-    /// Name of the function it explains.
-    pub name: String,
-    /// Fraction of Var(L) that it may explain.
-    pub contribution: f64,
-    /// Its standard error.
-    pub se: f64,
-    /// specificity x contribution.
-    pub score: f64,
-    /// The same step was taken before.
-    pub again: bool,
-}
-
 /// The steps to take, best first, after a look: `trees` are what it saw, each judged by itself.
-pub fn worth_a_round(
+pub(crate) fn worth_a_round(
     trees: &[&Node],
     root_height: u32,
     limits: &Limits,
@@ -359,7 +332,7 @@ mod tests {
         assert!(!steps(&list).contains(&Step::Open(at(0xa))));
     }
 
-    /// With edges, what a's untimed calls wait for is no time of a's own: 30 % in waits, directly below it.
+    /// With waits, what a's untimed calls wait for is no time of a's own: 30 % in waits, directly below it.
     #[test]
     fn waits_of_calls_without_room_give_them_their_turn() {
         let (mut profile, probes) = example();

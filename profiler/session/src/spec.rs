@@ -11,7 +11,7 @@
 //! OPTION  = "label=" LABEL
 //!         | "within=" FUNCTION        whose calls to time first, for a pair
 //!         | "client=" CALLER ">" FUNCTION                 a call that waits for the client
-//!         | "key=" KEY [":" KEY]      of a pair that may begin and end on different threads: what tells its intervals apart
+//!         | "key=" KEY [":" KEY]      of a pair that may begin and end on different threads: what distinguishes its intervals
 //!         | "name=" TEXT
 //! LABEL   = ("text" | "integer") ":" ARGUMENT             of the beginning, 0 for the first
 //!         | ("text" | "integer") ":" POINT ":" ARGUMENT   of the first call of a function inside the interval
@@ -33,7 +33,7 @@ pub enum Point {
     /// A function.
     Function(String),
     /// The call sites in the first of the second.
-    Edge(String, String),
+    CallSites(String, String),
 }
 
 /// What makes the interval.
@@ -93,7 +93,7 @@ pub struct NamedCall {
     pub library: Option<String>,
     /// Which.
     pub points: Vec<Point>,
-    /// The argument that tells the lock, task or interval, or `KEY_RETURNED`.
+    /// The argument that is the lock, task or interval, or `KEY_RETURNED`.
     pub key: u8,
 }
 
@@ -218,7 +218,7 @@ impl Point {
     fn is_blank(&self) -> bool {
         match self {
             Point::Function(name) => name.is_empty(),
-            Point::Edge(caller, callee) => caller.is_empty() || callee.is_empty(),
+            Point::CallSites(caller, callee) => caller.is_empty() || callee.is_empty(),
         }
     }
 }
@@ -257,7 +257,9 @@ fn points(text: &str, library: &mut Option<String>) -> Vec<Point> {
 
 fn point(text: &str) -> Point {
     match evenkeel_symbols::split_call(text) {
-        Some((caller, callee)) => Point::Edge(caller.trim().to_owned(), callee.trim().to_owned()),
+        Some((caller, callee)) => {
+            Point::CallSites(caller.trim().to_owned(), callee.trim().to_owned())
+        }
         None => Point::Function(text.trim().to_owned()),
     }
 }
@@ -323,8 +325,8 @@ mod tests {
     #[test]
     fn an_edge_with_a_label() {
         let spec = parse("main>handle(int, char const*),label=text:1,name=request");
-        let edge = Point::Edge("main".into(), "handle(int, char const*)".into());
-        assert_eq!(spec.shape, Shape::Call(vec![edge]));
+        let site = Point::CallSites("main".into(), "handle(int, char const*)".into());
+        assert_eq!(spec.shape, Shape::Call(vec![site]));
         assert_eq!(
             (spec.label.as_deref(), spec.name.as_deref()),
             (
@@ -347,7 +349,11 @@ mod tests {
         );
         assert_eq!(
             label("text:main>run:0"),
-            LabelSource::Inside(Label::Text, Point::Edge("main".into(), "run".into()), 0)
+            LabelSource::Inside(
+                Label::Text,
+                Point::CallSites("main".into(), "run".into()),
+                0
+            )
         );
         assert_eq!(
             label("text:Server::current_query"),

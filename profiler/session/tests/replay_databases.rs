@@ -23,7 +23,7 @@ use evenkeel_session::recording::Replay;
 fn replayed(name: &str) -> Profile {
     let recordings = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/recordings");
     let replayed = Replay::open(&recordings.join(name)).unwrap().run().unwrap();
-    assert!(!replayed.cut && replayed.meta.edges);
+    assert!(!replayed.cut && replayed.meta.waits);
     let options = Options {
         ticks_per_ns: replayed.meta.ticks_per_ns,
         timelines: vec!["p99".parse().unwrap()],

@@ -156,7 +156,7 @@ fn cut_recordings() {
     assert_eq!(of(&[all]).intervals, both.intervals);
 }
 
-/// Whoever waits is told of each byte that is read, of as many as will be: files are read twice where several are one, and a third time
+/// Whoever waits is notified of each byte that is read, of as many as will be: files are read twice where several are one, and a third time
 /// where they are merged.
 #[test]
 fn what_is_read_is_counted() {
@@ -166,15 +166,15 @@ fn what_is_read_is_counted() {
     let size = |path: &PathBuf| std::fs::metadata(path).unwrap().len();
     let two: u64 = paths.iter().map(size).sum();
     let counted = |work: &dyn Fn(&Progress)| {
-        let told = Arc::new(Mutex::new(Vec::new()));
-        let hears = Arc::clone(&told);
-        work(&Progress::told(move |read, to_read| {
+        let reported = Arc::new(Mutex::new(Vec::new()));
+        let hears = Arc::clone(&reported);
+        work(&Progress::reported_to(move |read, to_read| {
             hears.lock().unwrap().push((read, to_read));
         }));
-        let told = told.lock().unwrap().clone();
-        assert!(told.iter().all(|&(read, to_read)| read <= to_read));
-        assert!(told.is_sorted());
-        *told.last().unwrap()
+        let reported = reported.lock().unwrap().clone();
+        assert!(reported.iter().all(|&(read, to_read)| read <= to_read));
+        assert!(reported.is_sorted());
+        *reported.last().unwrap()
     };
     let all = |paths: &[PathBuf], progress: &Progress| {
         replay_some(paths, None, &|_| true, progress).unwrap();

@@ -1,4 +1,4 @@
-//! Spans a minute on one core: read, sorted into traces, walked and told as records. The aim is a million.
+//! Spans a minute on one core: read, sorted into traces, walked and written as records. The aim is a million.
 
 #[path = "../tests/support/mod.rs"]
 mod support;

@@ -1,10 +1,10 @@
-//! Clocks of different hosts, brought together by what calls tell of them.
+//! Clocks of different hosts, brought together by what calls show of them.
 //!
 //! A call and its answer bound how far two clocks are apart: what the callee did lies within what the caller waited. Where calls between
 //! two clocks break that, the second one is shifted by the median over the calls of the shift that centres a callee in its caller: half of
 //! what is left of the caller's time is taken for the way there, half for the way back, as NTP does (RFC 5905, section 8). Where no call
 //! breaks it, the clocks are good enough and stay as they are: shifting them would move time from the way there to the way back, for
-//! nothing. What the user should know is told ([`Clocks::told`]).
+//! nothing. What the user should know is reported ([`Clocks::corrections`]).
 
 use std::collections::BTreeMap;
 
@@ -81,14 +81,14 @@ impl Clocks {
     }
 
     /// Which clocks were corrected, in words, the largest correction first.
-    pub fn told(&self, names: &Names) -> Vec<String> {
+    pub fn corrections(&self, names: &Names) -> Vec<String> {
         let mut corrected: Vec<_> = self
             .pairs
             .iter()
             .filter(|(_, pair)| pair.correction_ns != 0)
             .collect();
         corrected.sort_by_key(|(_, pair)| std::cmp::Reverse(pair.correction_ns.abs()));
-        let told = corrected.iter().map(|((from, to), pair)| {
+        let sentences = corrected.iter().map(|((from, to), pair)| {
             let way = if pair.correction_ns < 0 { "ahead of" } else { "behind" };
             format!(
                 "The clock of {} is {:.3} ms {way} that of {}, by {} calls of which {} break the order of things: its times were corrected by that.",
@@ -99,7 +99,7 @@ impl Clocks {
                 pair.broken
             )
         });
-        told.collect()
+        sentences.collect()
     }
 }
 

@@ -162,7 +162,7 @@ impl Converter {
     /// What the user should know.
     pub fn warnings(&self) -> Vec<String> {
         let mut warnings = self.counts.warnings();
-        warnings.extend(self.clocks.told(&self.names));
+        warnings.extend(self.clocks.corrections(&self.names));
         if self.names.beyond > 0 {
             warnings.push(format!(
                 "{} spans are of more operations than are told apart and count as their service's other operations: their names hold what \

@@ -33,7 +33,7 @@ pub struct Counts {
     pub failed: u64,
     /// Requests.
     pub requests: u64,
-    /// Requests that take longer than a record can tell (two hours).
+    /// Requests that take longer than a record can hold (two hours).
     pub too_long: u64,
 }
 
@@ -78,8 +78,9 @@ impl Counts {
                 "requests take longer than two hours and were left out",
             ),
         ];
-        let told = all.iter().filter(|(count, _)| *count > 0);
-        told.map(|(count, what)| format!("{count} {what}"))
+        let counted = all.iter().filter(|(count, _)| *count > 0);
+        counted
+            .map(|(count, what)| format!("{count} {what}"))
             .collect()
     }
 }

@@ -3,7 +3,7 @@
 //! As CRISP defines it (Zhang et al., "CRISP: Critical Path Analysis of Large-Scale Microservice Architectures", USENIX ATC 2022, section
 //! 4): of a span's children the one that ends last is on the path; then the one that ends last among those that end before it begins; and
 //! so on; the same within each of them. Time that no child covers is the span's own. Of calls made in parallel the longest counts,
-//! and of a chain of retries each does. An overlap of up to [`TOLERANCE`] of the parent's time between two children is taken for
+//! and of a chain of retries each does. An overlap of up to `TOLERANCE` of the parent's time between two children is taken for
 //! inexact clocks, if no other child begins or ends in it.
 //!
 //! Different here: CRISP cuts a child that outlives its parent to the parent's end. That is done where the parent waits for the child (a
@@ -17,7 +17,7 @@ use crate::span::{Kind, Span};
 use crate::tree::Forest;
 
 /// Part of the parent's time that children may overlap, or reach beyond it.
-pub const TOLERANCE: f64 = 0.01;
+pub(crate) const TOLERANCE: f64 = 0.01;
 
 /// A span on a critical path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -5,21 +5,21 @@
 //!   > [tree]: who called whom > [critical]: the request's critical path > records, as a profiled process would write them
 //! ```
 //! One request (the root span of a trace) is one interval; its class is the operation it asks for. Its critical path through the spans is
-//! nested calls, without gap or overlap, so it is told in the records that the agent writes for a thread, and everything behind that
+//! nested calls, without gap or overlap, so it is written in the records that the agent writes for a thread, and everything behind that
 //! is as ever: recordings, tree, shares, factors, findings, tails, comparisons. A "function" is an operation of a service,
 //! `cart: GET /cart`, and a "call site" one operation that calls another.
 //!
-//! No bad input stops anything: what cannot be used is counted ([`Counts`]) and told, and the rest is analysed.
+//! No bad input stops anything: what cannot be used is counted ([`Counts`]) and reported, and the rest is analysed.
 
-pub mod clocks;
+mod clocks;
 pub mod convert;
-pub mod counts;
+mod counts;
 pub mod critical;
-pub mod names;
+mod names;
 pub mod read;
 pub mod receive;
-pub mod span;
-pub mod traces;
+mod span;
+mod traces;
 pub mod tree;
 
 pub use convert::{Converter, Request};

@@ -1,4 +1,4 @@
-//! A span as every format tells it.
+//! A span as every format has it.
 
 /// What a span is to its neighbours (OpenTelemetry's SpanKind).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -25,9 +25,9 @@ pub struct Span {
     pub id: u64,
     /// The span that caused it; 0 for none.
     pub parent: u64,
-    /// The operation: a number of [`crate::names::Names`].
+    /// The operation: a number of `crate::names::Names`.
     pub operation: u32,
-    /// Whose clock its times are of: a number of [`crate::names::Names`].
+    /// Whose clock its times are of: a number of `crate::names::Names`.
     pub clock: u32,
     /// What it is to its neighbours.
     pub kind: Kind,

@@ -83,7 +83,7 @@ impl Forest {
         reached.iter().filter(|reached| !**reached).count() as u64
     }
 
-    /// Calls across clocks, with what they tell of these.
+    /// Calls across clocks, with what they show of these.
     pub fn observe(&self, clocks: &mut Clocks) {
         for (parent, children) in self.spans.iter().zip(&self.children) {
             for &child in children {

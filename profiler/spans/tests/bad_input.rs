@@ -33,11 +33,11 @@ fn path(spans: Vec<Span>) -> (Vec<(u64, u64, u64)>, Counts) {
     let mut counts = Counts::default();
     let forest = Forest::new(spans, &mut counts);
     let path = critical::path(&forest, forest.roots[0], &mut counts);
-    let told = path.iter().map(|call| {
+    let calls = path.iter().map(|call| {
         let id = forest.spans[call.span as usize].id;
         (id, call.start_ns, call.end_ns)
     });
-    (told.collect(), counts)
+    (calls.collect(), counts)
 }
 
 /// By hand: 1 calls 2 (100 to 300) and 3 (120 to 500) at once, then 4 (500 to 800), which begins a moment before 3 ends; 5 goes on after 1.

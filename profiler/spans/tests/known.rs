@@ -117,13 +117,13 @@ fn planted_variance_is_found() {
     );
     assert_eq!(converter.counts.asynchronous, 4000, "mails");
 
-    let clocks = converter.clocks.told(&converter.names);
+    let clocks = converter.clocks.corrections(&converter.names);
     let said = [
         "cart is 70.000 ms ahead of that of frontend",
         "payment is 40.000 ms behind that of frontend",
     ];
     for said in said {
-        assert!(clocks.iter().any(|told| told.contains(said)), "{clocks:?}");
+        assert!(clocks.iter().any(|line| line.contains(said)), "{clocks:?}");
     }
     let path = &found.timelines[0];
     assert!(

@@ -45,7 +45,6 @@ mod variables;
 pub use calls::split_call;
 pub use debug_files::{DebugNote, DebugSources};
 pub use debuginfod::Debuginfod;
-pub use demangle::demangle;
 pub use exports::exports;
 pub use find::{Candidate, FindError};
 pub use functions::{Function, FunctionKind};

@@ -26,7 +26,7 @@
 mod decode;
 mod text;
 
-pub use decode::{Decoder, OPENS_AT_END_MAX, Sink};
+pub use decode::{Decoder, Sink};
 pub use text::Text;
 
 use crate::Kind;
@@ -48,7 +48,7 @@ impl Stamp {
     }
 
     /// Out of a marker's payload.
-    pub const fn of_payload(payload: u64) -> Stamp {
+    pub(crate) const fn of_payload(payload: u64) -> Stamp {
         Stamp {
             generation: (payload >> 1) as u32,
             probed: payload & 1 == 1,
@@ -158,7 +158,7 @@ pub enum Event<'a> {
         at: u64,
         /// The plan's generation now: another one than at the beginning means that the plan was changed under the interval.
         generation: u32,
-        /// Calls still running, outermost first, at most [`OPENS_AT_END_MAX`].
+        /// Calls still running, outermost first, at most `OPENS_AT_END_MAX`.
         open: &'a [Open],
     },
     /// Records were lost since the thread's last marker.

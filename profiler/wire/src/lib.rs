@@ -37,7 +37,7 @@ pub mod event;
 pub mod plan;
 pub mod record;
 pub mod ring;
-pub mod stacks;
+mod stacks;
 pub mod waiters;
 pub mod waits;
 

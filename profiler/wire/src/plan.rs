@@ -7,7 +7,7 @@ use core::sync::atomic::{AtomicU32, AtomicU64};
 use crate::arch::code::{Operand, PieceFix};
 
 /// Different callees that one discovery remembers.
-pub const SEEN_MAX: usize = 64;
+pub(crate) const SEEN_MAX: usize = 64;
 /// Pieces of a displaced entry: five one-byte instructions, a call in three pieces, and the way back.
 pub const PIECES_MAX: usize = 8;
 
@@ -59,7 +59,7 @@ pub enum Role {
     /// A call inside the interval that has its label: the first such call gives the interval its class.
     Label = 5,
     /// The call acquires a lock ([`crate::Kind::Named`]); the key is its address. Of this and the following roles,
-    /// [`Probe::key_argument`] tells where the key is; they are followed only where waits are.
+    /// [`Probe::key_argument`] says where the key is; they are followed only where waits are.
     Acquire = 6,
     /// The call releases a lock.
     Release = 7,

@@ -76,10 +76,10 @@ pub enum Marker {
     /// The interval that [`Marker::Object`] names ended at `start`. Otherwise as [`Marker::Wake`], but for the payload:
     /// plan generation << 8 | number of [`Marker::Open`].
     EndKeyed = MARKER_FIRST + 7,
-    /// The interval that [`Marker::Object`] names is of the class that the [`Marker::Label`] records behind it tell.
+    /// The interval that [`Marker::Object`] names is of the class that the [`Marker::Label`] records behind it spell.
     Class = MARKER_FIRST + 8,
     /// An attribute of the interval that [`Marker::Object`] names: its value in `start`; [`Marker::Label`] records
-    /// behind the object tell its name.
+    /// behind the object spell its name.
     Attribute = MARKER_FIRST + 9,
 }
 
@@ -148,7 +148,7 @@ impl Record {
 
     /// The label bytes of a [`Marker::Label`] record, padding included.
     #[inline]
-    pub const fn label_chunk(self) -> [u8; LABEL_CHUNK] {
+    pub(crate) const fn label_chunk(self) -> [u8; LABEL_CHUNK] {
         let low = self.start.to_le_bytes();
         let high = self.duration().to_le_bytes();
         let mut chunk = [0; LABEL_CHUNK];

@@ -44,7 +44,7 @@ pub fn table(comparisons: &Comparisons) -> String {
         grid("median", &medians),
         grid("ratio", &ratio_rows),
         all[0].name,
-        telling(comparisons, &ratios),
+        told_apart(comparisons, &ratios),
         counts(|round| round.unfinished),
         counts(|round| round.rejected),
         counts(|round| round.given_up),
@@ -54,7 +54,7 @@ pub fn table(comparisons: &Comparisons) -> String {
 }
 
 /// What the star means, or why there is none.
-fn telling(comparisons: &Comparisons, ratios: &[[Option<Ratio>; METRICS.len()]]) -> String {
+fn told_apart(comparisons: &Comparisons, ratios: &[[Option<Ratio>; METRICS.len()]]) -> String {
     let others = comparisons.all().len() - 2;
     let needed = paired::rounds_needed(others);
     let any_told_apart = ratios

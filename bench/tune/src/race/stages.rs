@@ -1,6 +1,9 @@
 //! How many runs the stages of a race take.
 
-use super::{BASELINES, FINALISTS};
+/// Runs of a round that are the server as it is.
+pub const BASELINES: usize = 2;
+/// So many or fewer race in the last stage, whose unions the stage behind it races.
+pub(super) const FINALISTS: usize = 3;
 
 /// How often a field is halved until it is one of finalists.
 pub(super) fn halvings(mut field: usize) -> usize {

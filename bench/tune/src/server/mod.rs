@@ -6,6 +6,7 @@
 
 mod mariadb;
 mod postgres;
+mod state;
 
 use std::collections::BTreeMap;
 use std::process::Command;
@@ -17,25 +18,13 @@ use crate::error::{During, Error};
 use crate::journal::{Change, Journal};
 use crate::knobs::{Kind, Needs, same_value};
 use crate::race::Setting;
+pub use state::State;
 
 /// How long a server may take until a setting holds.
 const EFFECT_LIMIT: Duration = Duration::from_secs(15);
 /// How long one that was restarted may take until it answers.
 const START_LIMIT: Duration = Duration::from_secs(60);
 const LOOK_EVERY: Duration = Duration::from_millis(50);
-
-/// What a server says of one of its settings.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct State {
-    /// Its value.
-    pub value: String,
-    /// What the server's own configuration, which is changed, says of it.
-    pub kept: Option<String>,
-    /// What a change needs.
-    pub needs: Needs,
-    /// Why it cannot be changed, where it cannot.
-    pub fixed: Option<String>,
-}
 
 /// Why settings do not hold.
 #[derive(Debug)]
@@ -165,7 +154,7 @@ impl Server {
     ) -> Result<(), Failure> {
         let must_restart = self.restarts(settings) || restart;
         let is_private = target.server().is_some();
-        // A private server is given what needs a restart as arguments, and a restart forgets what MariaDB was told while it ran.
+        // A private server is given what needs a restart as arguments, and a restart forgets what was set on MariaDB while it ran.
         let by_sql = |server: &Server, settings: &[Setting]| -> Vec<Setting> {
             let restarting = server.restarting(settings);
             let own = |one: &&Setting| !(is_private && restarting.contains(one));
@@ -383,7 +372,7 @@ pub fn restart_by(command: &str) -> Result<(), Error> {
     )))
 }
 
-/// Asks, and tells what the server refuses from a server that is gone.
+/// Asks, and distinguishes what the server refuses from a server that is gone.
 fn asked(target: &Target, sql: &str) -> Result<Vec<TextRow>, Failure> {
     target.rows(sql).map_err(|error| match error {
         evenkeel_drive::Error::Refused { reason, .. } => Failure::Refused(reason),
@@ -407,7 +396,7 @@ fn until(limit: Duration, mut is_so: impl FnMut() -> Result<bool, Error>) -> Res
 
 /// The line of a server's last words that says why it ended.
 fn last_words(text: &str) -> String {
-    let tells = |line: &&str| line.contains("FATAL") || line.contains("[ERROR]");
-    let line = text.lines().find(tells).or_else(|| text.lines().last());
+    let is_reason = |line: &&str| line.contains("FATAL") || line.contains("[ERROR]");
+    let line = text.lines().find(is_reason).or_else(|| text.lines().last());
     line.unwrap_or(text).trim().to_owned()
 }

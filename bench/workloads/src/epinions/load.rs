@@ -3,7 +3,8 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use super::{Sizes, Tables};
+use super::schema::Tables;
+use super::sizes::Sizes;
 use crate::interface::{Batch, Partition, Row, TableId, Value};
 use crate::random::{Gray, Random, RankTable, scramble};
 

@@ -5,7 +5,7 @@ use std::fmt::Debug;
 
 use super::Violation;
 
-/// Violations, at most [`Findings::PER_CONDITION`] of each condition: a damaged table breaks a condition for
+/// Violations, at most `Findings::PER_CONDITION` of each condition: a damaged table breaks a condition for
 /// every row.
 #[derive(Clone, Debug, Default)]
 pub struct Findings {
@@ -16,7 +16,7 @@ pub struct Findings {
 
 impl Findings {
     /// Of one condition, no more than so many are kept.
-    pub const PER_CONDITION: usize = 10;
+    pub(crate) const PER_CONDITION: usize = 10;
 
     /// None yet.
     pub fn new() -> Self {

@@ -14,14 +14,17 @@
 //! target there is.
 
 pub mod declare;
+mod error;
 mod findings;
 mod ready;
 mod schema;
 mod statement;
 mod transaction;
+mod transaction_type;
 mod value;
 mod workload;
 
+pub use error::Error;
 pub use findings::Findings;
 pub use ready::{Immediate, complete};
 pub use schema::{AccessPath, Column, ColumnType, Index, Schema, Table, TableId, column, nullable};
@@ -29,6 +32,7 @@ pub use statement::{
     Access, Aggregate, Assignment, Bound, ColumnRef, Compare, Condition, Operand, Operation, Order,
     Output, Range, RowLock, Select, Statement, StatementId, Update,
 };
-pub use transaction::{Connection, Error, Transaction};
+pub use transaction::{Connection, Transaction};
+pub use transaction_type::TransactionType;
 pub use value::{Row, Value};
-pub use workload::{Batch, Outcome, Partition, TransactionType, Violation, Workload};
+pub use workload::{Batch, Outcome, Partition, Violation, Workload};

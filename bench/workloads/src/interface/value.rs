@@ -90,7 +90,7 @@ impl Row {
     ///
     /// # Errors
     /// [`Error::Other`] if there is no such column or it holds something else.
-    pub fn optional_int(&self, index: usize) -> Result<Option<i64>, Error> {
+    pub(crate) fn optional_int(&self, index: usize) -> Result<Option<i64>, Error> {
         match self.0.get(index) {
             Some(Value::Null) => Ok(None),
             _ => self.int(index).map(Some),

@@ -2,7 +2,7 @@
 
 use std::future::Future;
 
-use super::{Error, Row, Schema, Statement, TableId, Transaction};
+use super::{Error, Row, Schema, Statement, TableId, Transaction, TransactionType};
 
 /// A benchmark: schema, statements, data, transactions and what must hold afterwards.
 ///
@@ -10,7 +10,7 @@ use super::{Error, Row, Schema, Statement, TableId, Transaction};
 /// [`partitions`](Workload::partitions) in parallel, calls [`prepare`](Workload::prepare) once, makes one
 /// [`client`](Workload::client) per connection, and then, for each transaction: [`next`](Workload::next)
 /// draws its input, [`run`](Workload::run) executes it between begin and commit (again, with the *same*
-/// input, after a deadlock), [`finished`](Workload::finished) tells the client how it ended. At the end it
+/// input, after a deadlock), [`finished`](Workload::finished) reports to the client how it ended. At the end it
 /// calls [`check`](Workload::check).
 pub trait Workload: Send + Sync + 'static {
     /// State of one client: its random generator, its queues.
@@ -73,7 +73,7 @@ pub trait Workload: Send + Sync + 'static {
         transaction: &mut T,
     ) -> impl Future<Output = Result<Outcome, Error>> + Send;
 
-    /// Tells the client how its request ended: after the commit, the rollback, or giving up (`committed`
+    /// Reports to the client how its request ended: after the commit, the rollback, or giving up (`committed`
     /// false). Called exactly once a request.
     fn finished(&self, client: &mut Self::Client, request: &Self::Request, committed: bool) {
         let _ = (client, request, committed);
@@ -88,24 +88,6 @@ pub trait Workload: Send + Sync + 'static {
         &self,
         transaction: &mut T,
     ) -> impl Future<Output = Result<Vec<Violation>, Error>> + Send;
-}
-
-/// A type of transaction.
-#[derive(Clone, Debug, PartialEq)]
-pub struct TransactionType {
-    /// Its name in reports, such as `new_order`.
-    pub name: &'static str,
-    /// Its share of the mix; the shares of a workload add up to 1.
-    pub fraction: f64,
-    /// Whether it only reads.
-    pub read_only: bool,
-    /// Whether it is exactly one statement, which a target may run with autocommit.
-    pub single_statement: bool,
-    /// Time a user takes to key in the input, before it; for closed loops with think times. In nanoseconds.
-    pub keying_ns: u64,
-    /// Mean of the exponentially distributed think time after it, in nanoseconds; draws are capped at ten
-    /// times the mean.
-    pub think_mean_ns: u64,
 }
 
 /// How the body of a transaction ended without an error.

@@ -3,9 +3,11 @@
 //! Workloads have different types, so what is made of a name is handed to a [`Visitor`], which is generic
 //! over them.
 
+mod names;
 mod options;
 mod reader;
 
+pub use names::NAMES;
 pub use options::{OptionHelp, options};
 pub use reader::SettingsError;
 
@@ -21,12 +23,6 @@ use crate::seats::{self, Seats};
 use crate::tatp::Tatp;
 use crate::tpcc::{Mix, Scale, Tpcc};
 use crate::ycsb::{self, Core, Ycsb};
-
-/// All names.
-pub const NAMES: [&str; 12] = [
-    "tpcc", "htap", "tatp", "seats", "epinions", "ycsb-a", "ycsb-b", "ycsb-c", "ycsb-d", "ycsb-e",
-    "ycsb-f", "micro",
-];
 
 /// Largest scale: ten thousand warehouses are a terabyte.
 const SCALES: RangeInclusive<i64> = 1..=10_000;
@@ -185,6 +181,9 @@ fn core(name: &str) -> Core {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+    use std::path::Path;
+
     use super::*;
 
     struct Describe;
@@ -226,6 +225,41 @@ mod tests {
             assert_eq!(build(name, &Settings::default(), Describe).unwrap().0, name);
             assert!(!options(name).is_empty());
         }
+    }
+
+    /// What is made has this type.
+    struct TypeOf;
+
+    impl Visitor for TypeOf {
+        type Output = &'static str;
+
+        fn visit<W: Workload>(self, _: W) -> Self::Output {
+            std::any::type_name::<W>()
+        }
+    }
+
+    /// Files below `folder` that implement the trait.
+    fn implementations(folder: &Path) -> usize {
+        let entries = std::fs::read_dir(folder).expect("the workloads' sources");
+        let found = entries.map(|entry| {
+            let path = entry.expect("an entry").path();
+            if path.is_dir() {
+                return implementations(&path);
+            }
+            let text = std::fs::read_to_string(path).expect("a source");
+            let begins = |line: &&str| line.starts_with("impl Workload for ");
+            text.lines().filter(begins).count()
+        });
+        found.sum()
+    }
+
+    /// A workload that no name makes would be dead.
+    #[test]
+    fn no_workload_is_forgotten() {
+        let made = NAMES.map(|name| build(name, &Settings::default(), TypeOf).expect(name));
+        let made: BTreeSet<&str> = made.into_iter().collect();
+        let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+        assert_eq!(implementations(&sources), made.len(), "{made:?}");
     }
 
     #[test]

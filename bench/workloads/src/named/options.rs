@@ -1,6 +1,6 @@
 //! Which options each workload has.
 
-use super::NAMES;
+use super::names::NAMES;
 
 /// An option of a workload.
 #[derive(Clone, Debug, PartialEq, Eq)]

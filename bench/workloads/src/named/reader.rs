@@ -5,7 +5,8 @@ use std::fmt::Display;
 use std::ops::RangeInclusive;
 use std::str::FromStr;
 
-use super::{NAMES, options};
+use super::names::NAMES;
+use super::options;
 
 /// Why there is no such workload.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -68,7 +68,7 @@ impl Random {
     }
 
     /// Text of uniform length in `low..=high` over capital letters.
-    pub fn capitals(&mut self, low: usize, high: usize) -> String {
+    pub(crate) fn capitals(&mut self, low: usize, high: usize) -> String {
         self.characters(b"ABCDEFGHIJKLMNOPQRSTUVWXYZ", low, high)
     }
 
@@ -94,7 +94,7 @@ impl Random {
     }
 
     /// A uniformly random permutation of `low..=high` (Fisher and Yates).
-    pub fn permutation(&mut self, low: i64, high: i64) -> Vec<i64> {
+    pub(crate) fn permutation(&mut self, low: i64, high: i64) -> Vec<i64> {
         let mut values: Vec<i64> = (low..=high).collect();
         for last in (1..values.len()).rev() {
             let other = self.below(last + 1);

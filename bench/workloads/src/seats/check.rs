@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::SEATS;
+use super::data::SEATS;
 use crate::interface::declare::{Statements, count, count_distinct, from, max, min, outer, sum};
 use crate::interface::{Error, Findings, StatementId, Transaction};
 

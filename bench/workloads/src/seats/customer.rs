@@ -1,6 +1,6 @@
 //! Finding a customer by id, by number, or as a frequent flyer.
 
-use super::customer_number;
+use super::data::customer_number;
 use crate::interface::declare::{Statements, from, outer, p};
 use crate::interface::{Error, StatementId, Transaction};
 use crate::random::Random;

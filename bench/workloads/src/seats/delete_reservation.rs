@@ -8,7 +8,7 @@ use crate::interface::declare::{Statements, add, from, p, set, subtract};
 use crate::interface::{Error, Outcome, StatementId, Transaction, Value};
 
 /// Why nothing is deleted or changed: the customer has no reservation for the flight.
-pub const NO_RESERVATION: &str = "no_reservation";
+pub(crate) const NO_RESERVATION: &str = "no_reservation";
 
 /// The statements.
 #[derive(Clone, Debug)]

@@ -1,7 +1,7 @@
 //! FindFlights: flights between two airports in a time window, and, for a quarter, to airports near the
 //! destination.
 
-use super::TODAY;
+use super::data::TODAY;
 use super::traveller::Traveller;
 use super::world::AIRPORTS;
 use crate::interface::Compare::{Equal, LessOrEqual};

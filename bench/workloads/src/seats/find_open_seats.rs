@@ -1,7 +1,7 @@
 //! FindOpenSeats: a flight's free seats, which become the client's wishes.
 
+use super::data::{SEATS, seat_price};
 use super::traveller::Traveller;
-use super::{SEATS, seat_price};
 use crate::interface::declare::{Statements, from, p};
 use crate::interface::{Error, Outcome, StatementId, Transaction};
 

@@ -2,9 +2,10 @@
 
 use std::collections::BTreeSet;
 
+use super::attributes;
+use super::data::{SEATS, Sizes, TODAY, customer_number, seat_price};
 use super::schema::Tables;
 use super::world::{AIRLINES, AIRPORTS, COUNTRIES, World};
-use super::{SEATS, Sizes, TODAY, attributes, customer_number, seat_price};
 use crate::interface::{Batch, Partition, Row, TableId, Value};
 use crate::random::{Random, RankTable};
 

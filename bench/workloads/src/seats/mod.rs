@@ -10,6 +10,7 @@
 mod attributes;
 mod check;
 mod customer;
+mod data;
 mod delete_reservation;
 mod find_flights;
 mod find_open_seats;
@@ -22,14 +23,14 @@ mod update_reservation;
 mod world;
 
 pub use customer::CustomerBy;
-pub use delete_reservation::NO_RESERVATION;
+pub use data::{SEATS, Sizes};
 pub use find_flights::FindFlights;
 pub use find_open_seats::FindOpenSeats;
-pub use new_reservation::{CUSTOMER_BOOKED, NO_CUSTOMER, NO_SEATS_LEFT, SEAT_TAKEN};
+pub use new_reservation::CUSTOMER_BOOKED;
 pub use schema::Tables;
-pub use traveller::{Flight, Knowledge, MOST_CHANGES, MOST_INSERTS, Reservation, Traveller};
+pub use traveller::{Flight, Knowledge, Reservation, Traveller};
 pub use update_customer::UpdateCustomer;
-pub use world::{AIRLINES, AIRPORTS, Airport, COUNTRIES, World};
+pub use world::{AIRPORTS, Airport, World};
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -42,53 +43,10 @@ use crate::interface::{
     TransactionType, Violation, Workload,
 };
 use crate::random::{Random, Weighted};
-
-/// Seats of a flight.
-pub const SEATS: i64 = 150;
-
-/// The first so many seats are first class, at twice the price.
-pub const FIRST_CLASS: i64 = 10;
-
-/// The present: 2026-01-01 00:00 UTC. Flights before it are past.
-pub const TODAY: i64 = 1_767_225_600_000_000;
+use data::TODAY;
 
 /// First step of the generators of clients; [`load`] has the smaller ones.
 const RUN: u64 = 100;
-
-/// C_ID_STR of a customer.
-pub fn customer_number(c_id: i64) -> String {
-    format!("{c_id:064}")
-}
-
-/// The price of a seat on a flight whose ordinary seats cost `price`.
-fn seat_price(price: i64, seat: i64) -> i64 {
-    if seat < FIRST_CLASS { 2 * price } else { price }
-}
-
-/// How large it is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Sizes {
-    /// Customers: 100 000 times the scale.
-    pub customers: i64,
-    /// Days of flights in the past: the scale.
-    pub days_past: i64,
-    /// Days of flights to come: 50 times the scale.
-    pub days_future: i64,
-    /// Divides the 1125 to 1875 flights of a day: 1, or more for a scaled-down database.
-    pub fewer_flights: i64,
-}
-
-impl Sizes {
-    /// At this scale.
-    pub fn at_scale(scale: i64) -> Self {
-        Sizes {
-            customers: 100_000 * scale,
-            days_past: scale,
-            days_future: 50 * scale,
-            fewer_flights: 1,
-        }
-    }
-}
 
 /// The workload.
 #[derive(Debug)]

@@ -7,13 +7,13 @@ use crate::interface::declare::{Statements, add, from, insert, p, set, subtract}
 use crate::interface::{Error, Outcome, StatementId, Transaction, Value};
 
 /// Why a reservation is not made: the flight is full.
-pub const NO_SEATS_LEFT: &str = "no_seats_left";
+pub(crate) const NO_SEATS_LEFT: &str = "no_seats_left";
 /// Why a reservation is not made, or not moved: somebody else has the seat.
-pub const SEAT_TAKEN: &str = "seat_taken";
+pub(crate) const SEAT_TAKEN: &str = "seat_taken";
 /// Why a reservation is not made: the customer has another seat on the flight.
 pub const CUSTOMER_BOOKED: &str = "customer_booked";
 /// Why a reservation is not made: there is no such customer.
-pub const NO_CUSTOMER: &str = "no_customer";
+pub(crate) const NO_CUSTOMER: &str = "no_customer";
 
 /// The statements.
 #[derive(Clone, Debug)]

@@ -3,14 +3,14 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use super::SEATS;
+use super::data::SEATS;
 use crate::random::Random;
 
 /// Most reservations waiting to be made.
-pub const MOST_INSERTS: usize = 10_000;
+pub(crate) const MOST_INSERTS: usize = 10_000;
 
 /// Most reservations waiting to be changed, and to be deleted.
-pub const MOST_CHANGES: usize = 5000;
+pub(crate) const MOST_CHANGES: usize = 5000;
 
 /// A flight as clients know it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -11,10 +11,10 @@ use crate::random::{Random, RankTable, Weighted};
 pub const AIRPORTS: i64 = 280;
 
 /// Airlines.
-pub const AIRLINES: i64 = 40;
+pub(crate) const AIRLINES: i64 = 40;
 
 /// Countries; all airports lie in the first.
-pub const COUNTRIES: i64 = 20;
+pub(crate) const COUNTRIES: i64 = 20;
 
 /// Speed of a flight in miles an hour.
 const SPEED: f64 = 570.0;
@@ -85,12 +85,12 @@ impl World {
     }
 
     /// Microseconds a flight takes.
-    pub fn flight_time(&self, from: i64, to: i64) -> i64 {
+    pub(crate) fn flight_time(&self, from: i64, to: i64) -> i64 {
         (self.distance(from, to) / SPEED * 3.6e9) as i64
     }
 
     /// Two different airports, busy ones more often.
-    pub fn route(&self, random: &mut Random) -> (i64, i64) {
+    pub(crate) fn route(&self, random: &mut Random) -> (i64, i64) {
         let depart = self.traffic.draw(random) as i64 + 1;
         loop {
             let arrive = self.traffic.draw(random) as i64 + 1;
@@ -101,7 +101,7 @@ impl World {
     }
 
     /// Microseconds after midnight of a departure, in steps of five minutes.
-    pub fn departure(&self, random: &mut Random) -> i64 {
+    pub(crate) fn departure(&self, random: &mut Random) -> i64 {
         (self.hours.draw(random) as i64 * 60 + random.between(0, 11) * 5) * 60_000_000
     }
 }

@@ -1,8 +1,8 @@
 //! The initial data: each subscriber draws from a generator of its own, and no two have the same sets of
 //! types.
 
+use super::data::{START_TIMES, number};
 use super::schema::Tables;
-use super::{START_TIMES, number};
 use crate::interface::{Batch, Partition, Row, Value};
 use crate::random::Random;
 

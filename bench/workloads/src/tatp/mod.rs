@@ -10,11 +10,13 @@
 //! subscriber's, whose types it has read anyway.
 
 mod check;
+mod data;
 mod load;
 mod request;
 mod schema;
 mod statements;
 
+pub use data::{START_TIMES, number};
 pub use request::Request;
 pub use schema::Tables;
 
@@ -29,9 +31,6 @@ use crate::interface::{
 };
 use crate::random::{Random, Weighted};
 use statements::Ids;
-
-/// When call forwardings begin.
-pub const START_TIMES: [i64; 3] = [0, 8, 16];
 
 /// Why an InsertCallForwarding is rolled back: the forwarding is there.
 pub const ALREADY_FORWARDED: &str = "already_forwarded";
@@ -62,11 +61,6 @@ pub struct Client {
     random: Random,
     /// Rows of CALL_FORWARDING the running transaction inserted, or deleted as a negative number.
     added: i64,
-}
-
-/// SUB_NBR: the subscriber's id in 15 digits.
-pub fn number(s_id: i64) -> String {
-    format!("{s_id:015}")
 }
 
 /// The A of the subscriber's distribution for a population.

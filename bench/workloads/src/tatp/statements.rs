@@ -1,6 +1,7 @@
 //! The statements.
 
-use super::{number, schema};
+use super::data::number;
+use super::schema;
 use crate::interface::Compare::{Equal, Greater};
 use crate::interface::declare::{
     Statements, constant, count, from, insert, max, min, outer, p, set,

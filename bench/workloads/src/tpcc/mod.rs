@@ -24,7 +24,7 @@ mod terminal;
 
 pub use analytical::OrdersByState;
 pub use delivery::Delivery;
-pub use names::{Constants, LAST_NAME_LOAD, last_name};
+pub use names::{Constants, last_name};
 pub use new_order::{INVALID_ITEM, Line, NewOrder};
 pub use order_status::OrderStatus;
 pub use payment::Payment;

@@ -25,12 +25,12 @@ pub struct Constants {
 
 /// C for last names when the data is loaded. The same for all data, so that a run with another seed on data
 /// loaded earlier keeps the distance the specification wants.
-pub const LAST_NAME_LOAD: i64 = 100;
+pub(crate) const LAST_NAME_LOAD: i64 = 100;
 
 impl Constants {
     /// For a run. The distance of the last name's C to that of the load is in [65, 119] and neither 96 nor
     /// 112 (2.1.6.1).
-    pub fn for_run(random: &mut Random) -> Self {
+    pub(crate) fn for_run(random: &mut Random) -> Self {
         let distance = loop {
             let drawn = random.between(65, 119);
             if drawn != 96 && drawn != 112 {

@@ -26,23 +26,23 @@ impl Scale {
     }
 
     /// Whether anything is smaller than the specification wants.
-    pub fn is_scaled_down(self) -> bool {
+    pub(crate) fn is_scaled_down(self) -> bool {
         self != Scale::full(self.warehouses)
     }
 
     /// Initial orders of a district that are delivered: those with o_id < 2101 of 3000, and the same share of
     /// fewer.
-    pub fn delivered_orders(self) -> i64 {
+    pub(crate) fn delivered_orders(self) -> i64 {
         self.customers * 7 / 10
     }
 
     /// Number of last names customers can have: 1000, or as many as there are customers.
-    pub fn last_names(self) -> i64 {
+    pub(crate) fn last_names(self) -> i64 {
         self.customers.min(1000)
     }
 
     /// D_YTD at the beginning, in cents: 10.00 for each customer (4.3.3.1: 30 000.00).
-    pub fn district_ytd(self) -> i64 {
+    pub(crate) fn district_ytd(self) -> i64 {
         self.customers * 1000
     }
 }

@@ -37,7 +37,7 @@ use crate::random::{Random, Weighted, scramble};
 pub const FIELDS: usize = 10;
 
 /// Characters of a field.
-pub const FIELD_LENGTH: usize = 100;
+pub(crate) const FIELD_LENGTH: usize = 100;
 
 /// Longest scan.
 const SCAN: i64 = 100;

@@ -1,18 +1,24 @@
 //! From a finished interval to the sums of its round.
 
-use super::Intake;
+use rustc_hash::FxHashMap;
+
 use crate::assembler::reader::Lost;
 use crate::assembler::timeline::Timeline;
 use crate::assembler::{Assembler, Past};
+use crate::counts::RunCounts;
 use crate::critical::kept::Kept;
 use crate::critical::path::Path;
 use crate::critical::walk::Walk;
 use crate::detail::Detail;
+use crate::evidence::Recent;
 use crate::interval::{Finished, Reason, Subject};
-use crate::joint::JOINT_ROUND;
-use crate::observed::Observed;
+use crate::joint::{JOINT_ROUND, Joint, RoundLog};
+use crate::minutes::Written;
+use crate::observed::{Observed, Observing};
 use crate::paths::Paths;
-use crate::vectors::{Segment, Vectoriser};
+use crate::plans::Plans;
+use crate::rounds::Rounds;
+use crate::vectors::{ProbeCost, Segment, Vectoriser};
 
 /// Where an interval's time is found.
 pub(super) enum Source<'a> {
@@ -20,6 +26,36 @@ pub(super) enum Source<'a> {
     Segment(&'a mut Timeline),
     /// In what all threads did.
     Past(&'a Past),
+}
+
+/// Everything behind the assembler.
+#[derive(Debug, Default)]
+pub(super) struct Intake {
+    pub(super) cost: ProbeCost,
+    pub(super) vectoriser: Vectoriser,
+    pub(super) rounds: Rounds,
+    pub(super) plans: Plans,
+    pub(super) run: RunCounts,
+    pub(super) path: Path,
+    /// Number of the interval whose path is kept in any case.
+    pub(super) wanted: Option<u64>,
+    /// What came since refinement looked last, where it looks.
+    pub(super) recent: Option<Recent>,
+    /// Names of threads, by key.
+    pub(super) names: FxHashMap<u64, String>,
+    /// Which round each interval was added to, where that is wanted.
+    pub(super) log: Option<RoundLog>,
+    /// Several recordings are taken together.
+    pub(super) joint: Option<Joint>,
+    /// What of the sums was written as minutes.
+    pub(super) written: Written,
+    /// Minutes read so far.
+    pub(super) minutes: u64,
+    /// Intervals that were added since they were last asked for, where they are wanted one by one.
+    pub(super) observed: Option<Observing>,
+    /// Ids of classes, and numbers of attributes, of the recording whose minutes are read.
+    pub(super) class_ids: Vec<usize>,
+    pub(super) attribute_numbers: Vec<Option<u16>>,
 }
 
 impl Intake {

@@ -1,24 +1,14 @@
 //! What somebody needs who sums intervals by himself ([`crate::observed`]).
 
-use super::{Analysis, Intake};
+use super::Analysis;
+use super::intake::Intake;
 use crate::classes::ClassTable;
 use crate::joint::JOINT_ROUND;
 use crate::minutes::RoundMinute;
-use crate::observed::{Basis, Observed, ObservedMinute};
+use crate::observed::{Basis, Observed, ObservedMinute, Observing};
 use crate::parts::VarianceTree;
 use crate::paths::Paths;
 use crate::sites::SiteTable;
-
-/// Intervals that are handed on.
-#[derive(Debug, Default)]
-pub(super) struct Observing {
-    /// Those that were added, on the paths of their round.
-    pub pending: Vec<Observed>,
-    /// Those before, on the paths of the round that they count in.
-    placed: Vec<Observed>,
-    /// Minutes of sums, on the same paths.
-    minutes: Vec<ObservedMinute>,
-}
 
 impl Intake {
     /// Brings the intervals that were added to the paths of the round that they count in: of several recordings those of all.

@@ -2,7 +2,8 @@
 
 use std::iter;
 
-use super::{Analysis, Intake};
+use super::Analysis;
+use super::intake::Intake;
 use crate::common_paths::Shape;
 use crate::joint::{JOINT_ROUND, Joint, Scouted, ScoutedRound};
 use crate::minutes::{Minute, Renamed};

@@ -10,9 +10,9 @@ use rustc_hash::FxHashMap;
 use crate::interval::AttributeValues;
 
 /// Intervals known at a time, at most, ended ones included that may still be looked at.
-pub const INSTANCES_MAX: usize = 1 << 18;
+pub(crate) const INSTANCES_MAX: usize = 1 << 18;
 /// Segments known at a time, at most.
-pub const SEGMENTS_MAX: usize = 1 << 19;
+pub(crate) const SEGMENTS_MAX: usize = 1 << 19;
 
 /// One interval with a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -80,7 +80,7 @@ impl KeyedIntervals {
     }
 
     /// The open interval of this key has this attribute; a value it had before is replaced.
-    pub fn set_attribute(&mut self, key: u64, attribute: u16, value: i64) {
+    pub(crate) fn set_attribute(&mut self, key: u64, attribute: u16, value: i64) {
         let last = self.instances.get(&key).and_then(VecDeque::back);
         if last.is_none_or(|last| last.end.is_some()) {
             return;
@@ -93,7 +93,7 @@ impl KeyedIntervals {
     }
 
     /// Attributes of the interval of this key, which has just ended.
-    pub fn take_attributes(&mut self, key: u64) -> AttributeValues {
+    pub(crate) fn take_attributes(&mut self, key: u64) -> AttributeValues {
         self.attributes.remove(&key).unwrap_or_default()
     }
 
@@ -119,7 +119,13 @@ impl KeyedIntervals {
     /// The paper's algorithm 2 takes the previous segment on the same thread before any other. Here the one that ended last
     /// is taken whatever its thread, the given one's among equals: an interval that goes from a thread to another and comes back
     /// would otherwise lose what the other did.
-    pub fn last_segment(&self, key: u64, thread: u64, after: u64, until: u64) -> Option<Segment> {
+    pub(crate) fn last_segment(
+        &self,
+        key: u64,
+        thread: u64,
+        after: u64,
+        until: u64,
+    ) -> Option<Segment> {
         let segments = self.segments.get(&key)?.iter();
         segments
             .filter(|segment| segment.end > after && segment.end <= until)
@@ -128,7 +134,7 @@ impl KeyedIntervals {
     }
 
     /// Class of the interval that had this key at a time, if known.
-    pub fn class_at(&self, key: u64, time: u64) -> Option<u16> {
+    pub(crate) fn class_at(&self, key: u64, time: u64) -> Option<u16> {
         let instances = self.instances.get(&key)?.iter().rev();
         let mut begun = instances.skip_while(|instance| instance.begin > time);
         begun.next().map(|instance| instance.class)
@@ -140,7 +146,7 @@ impl KeyedIntervals {
     }
 
     /// Ends the open intervals that began before `time`, ticks, unseen. Returns how many there were.
-    pub fn give_up_before(&mut self, time: u64) -> usize {
+    pub(crate) fn give_up_before(&mut self, time: u64) -> usize {
         let mut given_up = 0;
         for last in self.instances.values_mut().filter_map(VecDeque::back_mut) {
             if last.end.is_none() && last.begin < time {
@@ -153,7 +159,7 @@ impl KeyedIntervals {
     }
 
     /// When the earliest open interval began, ticks.
-    pub fn earliest_open(&self) -> Option<u64> {
+    pub(crate) fn earliest_open(&self) -> Option<u64> {
         if self.open == 0 {
             return None;
         }
@@ -163,7 +169,7 @@ impl KeyedIntervals {
     }
 
     /// Forgets what ended before `horizon`, now and then. Returns how many open intervals had to be given up.
-    pub fn forget_before(&mut self, horizon: u64) -> u64 {
+    pub(crate) fn forget_before(&mut self, horizon: u64) -> u64 {
         if self.instances_len + self.segments_len <= self.prune_at {
             return 0;
         }

@@ -49,7 +49,7 @@ use timeline::{CALLS_MAX, MARKS_MAX};
 use wakes::ReleaseIndex;
 
 /// Calls and marks kept of all threads together, at most.
-pub const KEPT_MAX: usize = 1 << 23;
+pub(crate) const KEPT_MAX: usize = 1 << 23;
 /// Calls and marks of all threads below which it is not worth looking for what may be forgotten.
 const KEPT_MIN: usize = 1 << 14;
 

@@ -139,12 +139,12 @@ pub struct Reader {
 
 impl Reader {
     /// When the interval began that is open on the thread, ticks.
-    pub fn open_since(&self) -> Option<u64> {
+    pub(crate) fn open_since(&self) -> Option<u64> {
         self.home.map(|home| home.begin)
     }
 
     /// When records of the thread were lost last, ticks; 0: never.
-    pub fn lost_at(&self) -> u64 {
+    pub(crate) fn lost_at(&self) -> u64 {
         self.lost_at
     }
 

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 pub use crate::switched_out::{Off, SwitchedOut};
 
 /// Spans kept of one thread, at most; the oldest go.
-pub const SPANS_MAX: usize = 1 << 16;
+pub(crate) const SPANS_MAX: usize = 1 << 16;
 
 /// One thread's spans, in order, without overlap.
 #[derive(Debug, Default)]
@@ -26,7 +26,7 @@ impl Spans {
     }
 
     /// The last sleep that overlaps a stretch of time, if it ended in it.
-    pub fn last_sleep(&self, start: u64, end: u64) -> Option<SwitchedOut> {
+    pub(crate) fn last_sleep(&self, start: u64, end: u64) -> Option<SwitchedOut> {
         let after = self.spans.partition_point(|span| span.start < end);
         let inside = self.spans.range(..after).rev();
         let mut inside = inside.take_while(|span| span.end > start);
@@ -41,7 +41,7 @@ impl Spans {
 
     /// Whether the kernel says that the thread blocked at no time between the two: it may have been preempted. False where
     /// the kernel is not asked.
-    pub fn never_blocked(&self, start: u64, end: u64) -> bool {
+    pub(crate) fn never_blocked(&self, start: u64, end: u64) -> bool {
         let after = self.spans.partition_point(|span| span.start < end);
         let mut inside = self.spans.range(..after).rev();
         let overlaps = |span: &&SwitchedOut| span.end > start;
@@ -53,13 +53,13 @@ impl Spans {
     }
 
     /// The last span that begins before `time`.
-    pub fn last_before(&self, time: u64) -> Option<SwitchedOut> {
+    pub(crate) fn last_before(&self, time: u64) -> Option<SwitchedOut> {
         let after = self.spans.partition_point(|span| span.start < time);
         self.spans.get(after.checked_sub(1)?).copied()
     }
 
     /// Forgets what ended before `horizon`.
-    pub fn forget_before(&mut self, horizon: u64) {
+    pub(crate) fn forget_before(&mut self, horizon: u64) {
         let gone = self.spans.partition_point(|span| span.end < horizon);
         self.spans.drain(..gone);
     }

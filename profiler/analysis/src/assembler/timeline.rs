@@ -19,7 +19,7 @@ use crate::interval::Serving;
 /// Calls kept of one thread, at most: 16 MiB. Where waits are not followed, this is as many as an interval may have.
 pub const CALLS_MAX: usize = 1 << 20;
 /// Marks kept of one thread, at most.
-pub const MARKS_MAX: usize = 1 << 17;
+pub(crate) const MARKS_MAX: usize = 1 << 17;
 /// Calls for which a thread's buffer is kept from one interval to the next, where waits are not followed: 256 KiB.
 const CALLS_RETAINED: usize = 1 << 14;
 
@@ -88,7 +88,7 @@ impl Timeline {
     ///
     /// They are in order of their ends but for one case: the handler of a signal that strikes between the moment a call's
     /// end is read from the clock and its record is written records its own calls first. Such a call is sorted in.
-    pub fn push_calls(&mut self, calls: &[Record]) {
+    pub(crate) fn push_calls(&mut self, calls: &[Record]) {
         let mut latest = self.calls.back().map_or(0, |call| call.end());
         for &call in calls.iter().filter(|call| call.start != 0) {
             let end = call.end();
@@ -106,12 +106,12 @@ impl Timeline {
 
     /// Takes completed calls as they are: whoever looks at them has to expect those of signals' handlers (see
     /// [`Timeline::push_calls`]).
-    pub fn extend_calls(&mut self, calls: &[Record]) {
+    pub(crate) fn extend_calls(&mut self, calls: &[Record]) {
         self.calls.extend(calls);
     }
 
     /// Calls kept.
-    pub fn calls_len(&self) -> usize {
+    pub(crate) fn calls_len(&self) -> usize {
         self.calls.len()
     }
 
@@ -158,7 +158,7 @@ impl Timeline {
     }
 
     /// Adds a mark with its open calls; returns its number.
-    pub fn push_mark(&mut self, time: u64, what: What, opens: &[Open]) -> u64 {
+    pub(crate) fn push_mark(&mut self, time: u64, what: What, opens: &[Open]) -> u64 {
         let mark = Mark {
             time,
             calls_before: self.calls_end(),
@@ -175,12 +175,12 @@ impl Timeline {
     }
 
     /// Number of the next call.
-    pub fn calls_end(&self) -> u64 {
+    pub(crate) fn calls_end(&self) -> u64 {
         self.calls_gone + self.calls.len() as u64
     }
 
     /// Number of the next mark.
-    pub fn marks_end(&self) -> u64 {
+    pub(crate) fn marks_end(&self) -> u64 {
         self.marks_gone + self.marks.len() as u64
     }
 
@@ -206,7 +206,7 @@ impl Timeline {
     }
 
     /// What the thread served just before a mark; now, if there is none.
-    pub fn serving_before(&self, number: u64) -> Serving {
+    pub(crate) fn serving_before(&self, number: u64) -> Serving {
         self.mark(number).map_or(self.serving, |mark| mark.serving)
     }
 
@@ -217,7 +217,7 @@ impl Timeline {
     }
 
     /// Everything that ended later than this, in ticks, is still there (but for what was lost, see [`What::Gap`]).
-    pub fn known_since(&self) -> u64 {
+    pub(crate) fn known_since(&self) -> u64 {
         self.known_since
     }
 
@@ -233,7 +233,7 @@ impl Timeline {
     }
 
     /// Forgets what ended before `horizon`: nothing that is still to come looks there.
-    pub fn forget_before(&mut self, horizon: u64) {
+    pub(crate) fn forget_before(&mut self, horizon: u64) {
         let calls = self.calls.partition_point(|call| call.end() < horizon);
         let marks = self.marks.iter().take_while(|mark| mark.time < horizon);
         let marks = marks.count();

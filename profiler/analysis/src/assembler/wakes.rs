@@ -1,4 +1,4 @@
-//! Who released what, and when: the sources of the edges *woken-by* and *created-by*.
+//! Who released what, and when: by whom a thread was woken, or created (*woken-by*, *created-by*).
 
 use std::cell::RefCell;
 
@@ -6,7 +6,7 @@ use evenkeel_wire::{Kind, Object};
 use rustc_hash::FxHashMap;
 
 /// Releases kept, at most; beyond that the oldest go and are counted.
-pub const RELEASES_MAX: usize = 1 << 20;
+pub(crate) const RELEASES_MAX: usize = 1 << 20;
 /// Releases looked at for one wait, at most.
 const LOOKED_AT_MAX: usize = 64;
 
@@ -69,13 +69,13 @@ impl ReleaseIndex {
     }
 
     /// The last release of `object` by anybody, not after `to`.
-    pub fn last_of_any(&self, object: Object, to: u64) -> Option<Release> {
+    pub(crate) fn last_of_any(&self, object: Object, to: u64) -> Option<Release> {
         // No thread has this key.
         self.last(object, u64::MAX, 0, to)
     }
 
     /// Forgets releases before `horizon`, now and then. Returns how many had to go although they were later.
-    pub fn forget_before(&mut self, horizon: u64) -> u64 {
+    pub(crate) fn forget_before(&mut self, horizon: u64) -> u64 {
         if self.len <= self.prune_at {
             return 0;
         }
@@ -103,11 +103,6 @@ impl ReleaseIndex {
             self.len += list.len();
             !list.is_empty()
         });
-    }
-
-    /// Releases kept.
-    pub fn kept(&self) -> usize {
-        self.len
     }
 }
 
@@ -153,11 +148,11 @@ mod tests {
         let many = RELEASES_MAX as u64 + 1000;
         (0..many).for_each(|at| index.add(at % 1000, release(at, 1, Kind::Mutex)));
         let lost = index.forget_before(0);
-        assert!(lost > 0 && index.kept() <= RELEASES_MAX);
-        assert_eq!(index.kept() as u64 + lost, many);
+        assert!(lost > 0 && index.len <= RELEASES_MAX);
+        assert_eq!(index.len as u64 + lost, many);
         (0..5000).for_each(|at| index.add(at, release(at, 1, Kind::Mutex)));
         index.prune_at = 0;
         assert_eq!(index.forget_before(u64::MAX), 0);
-        assert_eq!((index.kept(), index.by_key.len()), (0, 0));
+        assert_eq!((index.len, index.by_key.len()), (0, 0));
     }
 }

@@ -201,12 +201,12 @@ impl<'a> Cursor<'a> {
 /// Calls that were running at a moment at which none were recorded, outermost first: start and probe. Behind it lie the mark and the
 /// call with these numbers.
 ///
-/// They have ended since, or were open at a later mark that does tell.
+/// They have ended since, or were open at a later mark that does say so.
 pub fn running_at(timeline: &Timeline, mark: u64, call: u64, time: u64) -> Vec<(u64, u32)> {
     let mut later = mark..timeline.marks_end();
-    let telling = later.find_map(|at| timeline.mark(at).filter(|mark| mark.opens > 0));
-    let end = telling.map_or(timeline.calls_end(), |mark| mark.calls_before);
-    let open = telling.map(|mark| timeline.opens(mark));
+    let later_opens = later.find_map(|at| timeline.mark(at).filter(|mark| mark.opens > 0));
+    let end = later_opens.map_or(timeline.calls_end(), |mark| mark.calls_before);
+    let open = later_opens.map(|mark| timeline.opens(mark));
     let mut running: Vec<_> = open
         .into_iter()
         .flatten()

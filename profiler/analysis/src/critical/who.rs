@@ -19,7 +19,7 @@ pub const WAITER_CALLS_MAX: usize = 4;
 #[derive(Clone, Debug)]
 pub struct WaitSeen {
     /// Probes of the calls that wait, outermost first: the innermost [`WAITER_CALLS_MAX`], which tell one wait from another
-    /// without telling each way to it apart.
+    /// without separating each way to it.
     pub waiter: Vec<u32>,
     /// For what.
     pub object: Object,
@@ -91,7 +91,7 @@ pub struct WaitSums {
 }
 
 impl WaitSums {
-    /// No rows yet, and none that tell of calls that `paths` leaves out ([`Paths::without`]).
+    /// No rows yet, and none of calls that `paths` leaves out ([`Paths::without`]).
     pub fn without(untimed: Vec<bool>) -> WaitSums {
         WaitSums {
             stacks: Paths::without(untimed),

@@ -1,7 +1,7 @@
 //! Whose calls a factor sums: its contribution, divided among the functions that reach it.
 //!
 //! A contribution is a sum over nodes (equation 2.4), so it is divided by dividing the nodes: the parts keep their signs and
-//! add up to it. Where the nearest caller is the same for all of them (a wrapper), those who call that one tell more, and so on up.
+//! add up to it. Where the nearest caller is the same for all of them (a wrapper), those who call that one explain more, and so on up.
 //! Waits, and calls through pointers to what is not known, are no callers.
 
 use super::functions::Functions;

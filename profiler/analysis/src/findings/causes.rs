@@ -1,6 +1,6 @@
 //! Which of the interval's own functions each node's time is caused by.
 //!
-//! A *context* is the chain of functions that tell something, from the interval down: plumbing of the C library and of servers,
+//! A *context* is the chain of functions that explain something, from the interval down: plumbing of the C library and of servers,
 //! and functions without a name, belong to whoever calls them. Where the interval waits, everything below the wait belongs to the
 //! function that waits. Time that is no function's doing (no processor, a page, its turn) has contexts of its own.
 
@@ -14,7 +14,7 @@ use crate::states::State;
 /// The interval itself: what stays here is in no finding.
 pub const TOP: u32 = 0;
 /// What time is called that passes ready to run, or woken, without a processor.
-pub const NO_PROCESSOR: &str = "no processor";
+pub(crate) const NO_PROCESSOR: &str = "no processor";
 
 /// A function and those that lead to it.
 #[derive(Clone, Copy, Debug)]
@@ -111,7 +111,7 @@ impl Causes {
         }
     }
 
-    /// Whether a function tells less than the context that calls it.
+    /// Whether a function explains less than the context that calls it.
     fn tells_less(&self, name: &str, here: u32) -> bool {
         let above = self.name(here);
         name == above || is_plumbing(name) || (is_unnamed(name) && !is_unnamed(above))

@@ -66,7 +66,7 @@ fn part(ticks: i128, whole: i128) -> f64 {
     }
 }
 
-/// Inclusive times of the functions that tell something below a node, each at its outermost call; with `further`, also of whom
+/// Inclusive times of the functions that explain something below a node, each at its outermost call; with `further`, also of whom
 /// that thread waits for.
 fn collect(tree: &VarianceTree<'_>, from: u32, times: &mut Times, further: bool) {
     let mut open: Vec<(u32, u32, Vec<String>)> = vec![(from, 0, Vec::new())];

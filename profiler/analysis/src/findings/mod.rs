@@ -1,7 +1,7 @@
 //! Findings: what a person reads first. Factors overlap, and a chain of callers and callees that wait in one place is a factor each;
 //! a finding is one cause, and no two share any time.
 //!
-//! 1. Each node's own time belongs to a *context*: the chain of functions that tell something ([`causes`]). So a chain of callers
+//! 1. Each node's own time belongs to a *context*: the chain of functions that explain something ([`causes`]). So a chain of callers
 //!    and callees ends in one function, that of its wait; the C library below it is part of it, and so is whatever those do
 //!    that it waits for. Several call sites of one function in one caller are one.
 //! 2. The shares Cov(x, L) / Var(L) of own times add up to 1. Contexts that have enough are findings, smaller ones fall to their
@@ -34,7 +34,7 @@ use partition::{Measured, Partition};
 pub use model::{Advice, Finding, FindingClass, GivesUp, Holder, Meanwhile, Trade, Uncovered};
 
 /// Share of a finding, at least.
-pub const FINDING_MIN: f64 = 0.05;
+pub(crate) const FINDING_MIN: f64 = 0.05;
 /// A factor is part of each finding that has so much of its time's share.
 const FACTOR_PART: f64 = 0.25;
 /// Classes listed of one finding, at most.

@@ -11,9 +11,9 @@ use crate::sites::Kind;
 pub struct Finding {
     /// `LWLockAcquireOrWait called by XLogFlush`.
     pub headline: String,
-    /// The function that tells most; where the time is no function's doing, what it is ([`crate::states`]).
+    /// The function that explains most; where the time is no function's doing, what it is (`crate::states`).
     pub function: String,
-    /// The nearest function above it that tells something; absent where that is the interval.
+    /// The nearest function above it that explains something; absent where that is the interval.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub called_by: Option<String>,
     /// What its time is spent on.

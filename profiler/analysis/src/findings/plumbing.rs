@@ -1,4 +1,4 @@
-//! Functions that carry out waiting, reading and copying for whoever calls them: their callers tell more.
+//! Functions that carry out waiting, reading and copying for whoever calls them: their callers explain more.
 
 /// Of the C library, the runtimes of C++ and Rust, and thin wrappers that servers put around them.
 const PREFIXES: &[&str] = &[
@@ -137,14 +137,14 @@ const NAMES: &[&str] = &[
     "aeApiPoll",
 ];
 
-/// Whether the function's callers tell more than it does.
-pub fn is_plumbing(name: &str) -> bool {
+/// Whether the function's callers explain more than it does.
+pub(crate) fn is_plumbing(name: &str) -> bool {
     let name = base(name);
     NAMES.contains(&name) || PREFIXES.iter().any(|prefix| name.starts_with(prefix))
 }
 
 /// Whether the function has no name but its address, or is not known before the call.
-pub fn is_unnamed(name: &str) -> bool {
+pub(crate) fn is_unnamed(name: &str) -> bool {
     name.starts_with("0x") || name.starts_with("(indirect)")
 }
 

@@ -155,8 +155,8 @@ fn put_sums(out: &mut Numbers, sums: &Sums) {
         node.all().into_iter().for_each(|sum| out.put(sum));
     });
     out.sparse(&sums.pairs, |&pair| pair != 0, |out, &pair| out.put(pair));
-    let told = |sums: &AttributeSums| sums.intervals > 0;
-    out.sparse(&sums.attributes, told, put_attribute);
+    let was_reported = |sums: &AttributeSums| sums.intervals > 0;
+    out.sparse(&sums.attributes, was_reported, put_attribute);
 }
 
 fn sums(from: &mut Reading<'_>) -> Option<Sums> {

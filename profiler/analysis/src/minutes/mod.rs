@@ -154,7 +154,7 @@ impl RoundMinute {
     }
 
     /// Adds the minute to what is known of its round. Nothing where its paths do not fit: the file is damaged.
-    pub fn add_to(&self, paths: &mut Paths, sums: &mut Accumulator) -> Option<()> {
+    pub(crate) fn add_to(&self, paths: &mut Paths, sums: &mut Accumulator) -> Option<()> {
         self.discover(paths)?;
         self.add(sums);
         Some(())

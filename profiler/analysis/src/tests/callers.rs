@@ -106,7 +106,7 @@ fn callers_below_the_threshold_are_left_out() {
     );
 }
 
-/// Both reach wait through the same wrapper: wait has one caller, and the telling ones are a step further up. The
+/// Both reach wait through the same wrapper: wait has one caller, and those that explain something are a step further up. The
 /// wrapper passes on what happens in wait, so that neither is divided.
 #[test]
 fn one_caller_is_passed_over() {

@@ -113,7 +113,7 @@ fn loss_that_depends_on_the_latency_is_told() {
     );
 }
 
-/// The same, and then a plan under which nothing is lost: of 1,500 intervals of 2,000 ticks, which tell of another round.
+/// The same, and then a plan under which nothing is lost: of 1,500 intervals of 2,000 ticks, which are of another round.
 #[test]
 fn what_was_lost_before_the_plan_is_not_missing_in_it() {
     let mut analysis = started(ProbeCost::default());
@@ -314,7 +314,7 @@ fn rounds_do_not_mix() {
     analysis.push(1, &second);
     let table = sites(&[("a", "r+1", 0), ("b", "r+2", 0)]);
     assert_eq!(analysis.profile(&table, &options()).intervals, 5);
-    assert_eq!(analysis.newest_profile(&table, &options()).intervals, 1);
+    assert_eq!(analysis.look(&table, &options()).intervals_by_round, [5, 1]);
     (1..300).for_each(|_| analysis.push(1, &second));
     assert_eq!(analysis.profile(&table, &options()).intervals, 300);
     (300..1000).for_each(|_| analysis.push(1, &second));

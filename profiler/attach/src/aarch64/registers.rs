@@ -45,7 +45,7 @@ impl Registers {
         false
     }
 
-    /// Whether it is about to be told that a system call was interrupted.
+    /// Whether it is about to be notified that a system call was interrupted.
     pub fn was_interrupted(&self) -> bool {
         false
     }

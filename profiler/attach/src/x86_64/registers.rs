@@ -60,7 +60,7 @@ impl Registers {
         self.0.orig_rax as i64 >= 0
     }
 
-    /// Whether it is about to be told that a system call was interrupted, which the kernel does not make again by itself
+    /// Whether it is about to be notified that a system call was interrupted, which the kernel does not make again by itself
     /// (`epoll_wait`, `semop`: see signal(7)).
     pub fn was_interrupted(&self) -> bool {
         self.in_system_call() && self.0.rax as i64 == -i64::from(libc::EINTR)
@@ -143,7 +143,7 @@ impl Registers {
 mod tests {
     use super::*;
 
-    /// Nobody may be told of an interruption that there was for our sake, if we are not there any more to take it back.
+    /// Nobody may be notified of an interruption that there was for our sake, if we are not there any more to take it back.
     #[test]
     fn what_the_kernel_would_make_again_is_made_again() {
         // SAFETY: zero is a valid structure.

@@ -2,7 +2,7 @@
 //!
 //! An export is many files, and a file system renames one at a time. So they are written to a folder of their own, and when
 //! all of them are safe on the disk, one rename of that folder says so. From then on the export has happened: whoever comes
-//! next, an export or a query, moves what is still in such a folder to its place ([`finish_all`]). What a killed export leaves before
+//! next, an export or a query, moves what is still in such a folder to its place (`finish_all`). What a killed export leaves before
 //! that rename is never looked at, and removed by the next.
 
 use std::fs::{self, File};
@@ -92,7 +92,7 @@ impl Drop for Staged {
 ///
 /// # Errors
 /// Of the file system.
-pub fn finish_all(target: &Path) -> io::Result<()> {
+pub(crate) fn finish_all(target: &Path) -> io::Result<()> {
     for folder in folders(target, DONE)? {
         for file in files(&folder)? {
             if file == Path::new(LOCK) {

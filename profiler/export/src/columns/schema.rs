@@ -11,9 +11,9 @@ pub const SCHEMA_VERSION: u32 = 1;
 /// Where a file says which version its table has.
 pub const VERSION_KEY: &str = "evenkeel.schema_version";
 /// Where a file says which table it is of.
-pub const TABLE_KEY: &str = "evenkeel.table";
+pub(crate) const TABLE_KEY: &str = "evenkeel.table";
 /// Digits of a sum: all of 128 bits.
-pub const SUM_DIGITS: u8 = 38;
+pub(crate) const SUM_DIGITS: u8 = 38;
 
 /// A table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

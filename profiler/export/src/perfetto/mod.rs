@@ -13,7 +13,7 @@ use self::messages::{
     TrackDescriptor, TrackEvent,
 };
 use crate::format::{Error, Export, Format};
-use crate::slices::{Edge, Frame, Stacks, edges, slices, whole};
+use crate::slices::{Boundary, Frame, Stacks, boundaries, slices, whole};
 
 /// The format.
 pub struct Perfetto;
@@ -71,9 +71,9 @@ impl Builder {
         let slices = slices(path, stacks);
         let group = self.group(export, path);
         let track = self.track(group, 0, "critical path");
-        for edge in edges(&slices) {
-            match edge {
-                Edge::Begin(at) => {
+        for boundary in boundaries(&slices) {
+            match boundary {
+                Boundary::Begin(at) => {
                     let slice = &slices[at];
                     let notes = annotations(export, path, &slice.frame, slice.parent.is_none());
                     self.begin(
@@ -84,7 +84,7 @@ impl Builder {
                         Vec::new(),
                     );
                 }
-                Edge::End(at) => self.end(export.moment_ns(path, slices[at].to_ns), track),
+                Boundary::End(at) => self.end(export.moment_ns(path, slices[at].to_ns), track),
             }
         }
         self.threads(export, path, stacks, group);

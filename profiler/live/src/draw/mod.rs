@@ -137,9 +137,9 @@ impl View {
         );
         let third = format!(
             "{:.0} s  {} intervals  {} probes  overhead {}{measured}",
-            self.standing.seconds,
-            units::count(self.standing.intervals),
-            self.standing.probes,
+            self.status.seconds,
+            units::count(self.status.intervals),
+            self.status.probes,
             units::percent(overhead.estimated_fraction),
         );
         vec![

@@ -16,7 +16,6 @@ mod terminal;
 use evenkeel_analysis::profile::{PROFILE_VERSION, Profile};
 use serde::Serialize;
 
-use crate::terminal::Style;
 use crate::{html, names, units, words};
 pub use changes::{Change, ERRORS_MIN, FactorChange, FindingChange, NodeChange};
 pub use matching::Match;
@@ -79,11 +78,6 @@ impl<'a> Comparison<'a> {
             before,
             after,
         }
-    }
-
-    /// For a terminal; of the style, width, colour and rows matter.
-    pub fn terminal(&self, style: &Style) -> String {
-        terminal::render(self, style)
     }
 
     /// As a self-contained page with both flame graphs.

@@ -18,7 +18,14 @@ const COLUMNS_BEFORE_CALL: usize = 43;
 const MEAN: usize = 25;
 const WIDTH_FOR_MEAN: usize = 90;
 
-pub(super) fn render(comparison: &Comparison, style: &Style) -> String {
+impl Comparison<'_> {
+    /// For a terminal; of the style, width, colour and rows matter.
+    pub fn terminal(&self, style: &Style) -> String {
+        render(self, style)
+    }
+}
+
+fn render(comparison: &Comparison, style: &Style) -> String {
     let mut sections = vec![latency(comparison, style)];
     if !comparison.warnings.is_empty() {
         let plain: Vec<_> = comparison.warnings.iter().map(|w| fit::plain(w)).collect();

@@ -2,10 +2,10 @@
 
 use evenkeel_analysis::profile::{Attribute, AttributeFit, Profile};
 
-use crate::terminal::{Style, title};
+use super::style::{Style, title};
 use crate::{fit, units};
 
-/// Where the line begins that tells the values apart.
+/// Where the line begins that shows the values one by one.
 const INDENT: usize = 8;
 const COLUMNS_BEFORE_NAME: usize = 67;
 

@@ -2,8 +2,8 @@
 
 use evenkeel_analysis::profile::{Class, Classes, Profile};
 
+use super::style::{Style, place, title};
 use crate::paths::Paths;
-use crate::terminal::{Style, place, title};
 use crate::{fit, units};
 
 /// Classes listed when they are not asked for.

@@ -3,8 +3,8 @@
 use evenkeel_analysis::cohorts::{Cohorts, Difference};
 use evenkeel_analysis::profile::Profile;
 
+use super::style::{Style, place, title};
 use crate::paths::Paths;
-use crate::terminal::{Style, place, title};
 use crate::{fit, units};
 
 /// Functions of the short form.

@@ -2,8 +2,8 @@
 
 use evenkeel_analysis::profile::{Factor, FactorKind, Profile};
 
+use super::style::{Style, place, title};
 use crate::paths::Paths;
-use crate::terminal::{Style, place, title};
 use crate::{fit, names, units, words};
 
 /// Where the detail lines of a factor begin.

@@ -4,8 +4,8 @@ use evenkeel_analysis::findings::Advice;
 use evenkeel_analysis::profile::{Finding, Profile};
 use evenkeel_analysis::sites::Kind;
 
+use super::style::{Style, title};
 use crate::findings;
-use crate::terminal::{Style, title};
 use crate::{fit, names, units, words};
 
 /// Where the lines below a headline begin.

@@ -2,7 +2,7 @@
 
 use evenkeel_analysis::profile::Profile;
 
-use crate::terminal::Style;
+use super::style::Style;
 use crate::{fit, units, words};
 
 pub(crate) const PERCENTILES: [&str; 6] = ["p50", "p90", "p95", "p99", "p999", "max"];

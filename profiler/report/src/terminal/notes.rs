@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use evenkeel_analysis::profile::Profile;
 
-use crate::terminal::{Style, title};
+use super::style::{Style, title};
 use crate::{fit, units};
 
 /// Sites named for each reason.

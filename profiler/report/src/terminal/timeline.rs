@@ -4,7 +4,8 @@ use evenkeel_analysis::classes::UNLABELLED;
 use evenkeel_analysis::profile::{Profile, Span, Timeline};
 use evenkeel_analysis::sites::Kind;
 
-use crate::terminal::{Style, plain, title};
+use super::plain;
+use super::style::{Style, title};
 use crate::{fit, units};
 
 /// Columns of a lane's name.

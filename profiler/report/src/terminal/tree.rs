@@ -4,8 +4,8 @@ use std::collections::HashSet;
 
 use evenkeel_analysis::profile::{Node, Profile};
 
+use super::style::{Style, title};
 use crate::paths::Paths;
-use crate::terminal::{Style, title};
 use crate::{fit, names, units};
 
 /// Nodes whose share of the variance and of the tail are both below this are left out.

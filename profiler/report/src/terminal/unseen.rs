@@ -2,7 +2,7 @@
 
 use evenkeel_analysis::profile::Profile;
 
-use crate::terminal::{Style, title};
+use super::style::{Style, title};
 use crate::{fit, units};
 
 /// Columns before the text.

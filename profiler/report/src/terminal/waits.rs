@@ -2,12 +2,12 @@
 
 use evenkeel_analysis::profile::{Profile, WaitedFor};
 
-use crate::terminal::{Style, title};
+use super::style::{Style, title};
 use crate::{fit, units, words};
 
 /// Lines shown of a profile, at most; JSON has them all.
 const LINES_MAX: usize = 12;
-/// Where the line begins that tells for what, and who ended it.
+/// Where the line begins that says for what, and who ended it.
 const INDENT: usize = 8;
 const COLUMNS_BEFORE_WAITER: usize = 46;
 

@@ -4,7 +4,7 @@ use evenkeel_symbols::Module;
 use evenkeel_wire::Role;
 
 use super::find::{at_function, function, height};
-use super::{KnownInterval, Preset};
+use super::preset::{KnownInterval, Preset};
 use crate::interval::{Interval, Meaning};
 
 /// The preset.

@@ -4,7 +4,7 @@ use evenkeel_symbols::{Callee, Module, Site};
 use evenkeel_wire::{Label, Role};
 
 use super::find::{at_function, at_sites, function, height};
-use super::{KnownInterval, Preset};
+use super::preset::{KnownInterval, Preset};
 use crate::interval::{Interval, Meaning, sites_of_callers};
 
 /// The preset.

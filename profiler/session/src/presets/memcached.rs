@@ -4,7 +4,7 @@ use evenkeel_symbols::Module;
 use evenkeel_wire::Role;
 
 use super::find::{at_function, height, only_caller_of_imports};
-use super::{KnownInterval, Preset};
+use super::preset::{KnownInterval, Preset};
 use crate::interval::{Interval, Meaning};
 
 /// The preset.

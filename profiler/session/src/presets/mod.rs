@@ -11,44 +11,12 @@ mod memcached;
 mod names;
 mod nginx;
 mod postgres;
+mod preset;
 mod redis;
 mod version;
 
-use std::path::Path;
-
-use evenkeel_symbols::Module;
-
 use crate::error::Error;
-use crate::interval::Interval;
-
-/// A program whose intervals are known.
-#[derive(Clone, Copy, Debug)]
-pub struct Preset {
-    /// As typed.
-    pub name: &'static str,
-    /// File names of the program.
-    pub programs: &'static [&'static str],
-    /// Signal that ends the program the fastest clean way.
-    pub stop_signal: i32,
-    /// What is known of its functions without symbols: a file that `names.rs` reads.
-    functions: &'static str,
-    /// What stands next to the version in a text of the program, where it has such a text.
-    pub version: Option<&'static str>,
-    /// Intervals it knows, the default first, each with what it is.
-    pub intervals: &'static [KnownInterval],
-}
-
-/// An interval of a preset.
-#[derive(Clone, Copy, Debug)]
-pub struct KnownInterval {
-    /// As typed.
-    pub name: &'static str,
-    /// For `--help`.
-    pub help: &'static str,
-    /// It has a key wherever it is hooked, so that threads have to be followed to see it at all.
-    pub keyed: bool,
-    find: fn(&Module) -> Result<Interval, String>,
-}
+pub use preset::{KnownInterval, Preset};
 
 /// All presets.
 pub const PRESETS: &[Preset] = &[
@@ -81,41 +49,32 @@ impl Preset {
                 }
             })
     }
+}
 
-    /// Whether this is its program.
-    pub fn fits(&self, path: &Path) -> bool {
-        path.file_name()
-            .is_some_and(|name| self.programs.iter().any(|program| name == *program))
-    }
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
 
-    /// Version of the program at `path`, as its file tells; nothing where it does not.
-    pub fn version_of(&self, path: &Path) -> Option<String> {
-        version::find(&std::fs::read(path).ok()?, self.version?)
-    }
+    use super::*;
 
-    /// The interval of this name, the default one for `None`; `None` if the preset has none of the name.
-    pub fn interval(&self, name: Option<&str>) -> Option<&'static KnownInterval> {
-        match name {
-            None => self.intervals.first(),
-            Some(name) => self.intervals.iter().find(|interval| interval.name == name),
+    /// Whoever adds a preset makes it known here: help, errors and the search for programs list [`PRESETS`].
+    #[test]
+    fn no_preset_is_forgotten() {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/presets");
+        let mut described = 0;
+        for entry in std::fs::read_dir(folder).expect("the presets' sources") {
+            let text = std::fs::read_to_string(entry.expect("an entry").path());
+            let is_preset = |line: &&str| {
+                line.strip_prefix("pub const ")
+                    .is_some_and(|rest| rest.contains(": Preset = Preset {"))
+            };
+            described += text.expect("a source").lines().filter(is_preset).count();
         }
-    }
-
-    /// Finds `interval` in the program, as [`Interval::hooked`] with `edges` or without.
-    ///
-    /// # Errors
-    /// The program is not what the preset knows.
-    pub fn resolve(
-        &self,
-        interval: &KnownInterval,
-        module: &Module,
-        edges: bool,
-    ) -> Result<Interval, Error> {
-        let found = (interval.find)(module).map_err(|what| Error::PresetMismatch {
-            path: module.path().to_owned(),
-            preset: self.name,
-            what,
-        })?;
-        Ok(found.hooked(edges))
+        assert_eq!(described, PRESETS.len());
+        for preset in PRESETS {
+            let named = Preset::named(preset.name).expect("it is listed");
+            assert_eq!(named.programs, preset.programs, "two have one name");
+            assert!(preset.interval(None).is_some(), "{}", preset.name);
+        }
     }
 }

@@ -3,7 +3,7 @@
 use evenkeel_symbols::Fingerprint;
 use serde::Deserialize;
 
-use super::Preset;
+use super::preset::Preset;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]

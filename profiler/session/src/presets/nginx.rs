@@ -5,7 +5,7 @@ use evenkeel_wire::Role;
 use evenkeel_wire::plan::KEY_RETURNED;
 
 use super::find::{at_function, function, height};
-use super::{KnownInterval, Preset};
+use super::preset::{KnownInterval, Preset};
 use crate::interval::{Interval, Meaning};
 
 /// The preset.

@@ -4,7 +4,7 @@ use evenkeel_symbols::Module;
 use evenkeel_wire::{Label, Role};
 
 use super::find::{at_sites, function, height, only_one, sites_in};
-use super::{KnownInterval, Preset};
+use super::preset::{KnownInterval, Preset};
 use crate::interval::{Interval, Meaning, sites_of_callers};
 
 /// The preset.

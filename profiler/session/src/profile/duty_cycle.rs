@@ -78,7 +78,7 @@ impl DutyCycle {
         }
     }
 
-    /// Tells the agents what to do now.
+    /// Lets the agents see what to do now.
     pub fn turn(&mut self, arena: &Arena, work: Work) {
         let (control, now) = (arena.control(), Instant::now());
         let random = (now_ticks().wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as u32;

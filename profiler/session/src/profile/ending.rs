@@ -79,7 +79,7 @@ impl Session<'_> {
 
     fn stop(&mut self) -> Ending {
         self.await_calibration();
-        self.watch_all_filters();
+        self.filters.watch_all(&self.arena);
         self.detach();
         if let Some(ending) = self.target.ending().filter(|_| !self.target.is_running()) {
             self.pass(true);

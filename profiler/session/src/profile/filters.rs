@@ -6,7 +6,6 @@ use std::sync::atomic::Ordering::*;
 use evenkeel_attach::process;
 use evenkeel_wire::{Frozen, RingState};
 
-use super::Session;
 use crate::arena::Arena;
 
 /// Threads whose processes are looked at in one pass; the others follow.
@@ -24,6 +23,28 @@ pub struct Filters {
 }
 
 impl Filters {
+    /// Lets all agents be silent once a process has a filter that its agent does not know of.
+    pub fn watch(&mut self, arena: &Arena) {
+        self.watch_some(arena, LOOKED_AT);
+    }
+
+    /// The same of all that there are: before the hooks go out, for an agent that did not know would end its process by that.
+    pub fn watch_all(&mut self, arena: &Arena) {
+        self.watch_some(arena, usize::MAX);
+    }
+
+    fn watch_some(&mut self, arena: &Arena, most: usize) {
+        if !self.look(arena, most) {
+            return;
+        }
+        let control = arena.control();
+        let known = [Frozen::Filter, Frozen::Unseen];
+        let known = known.map(|why| control.frozen[why as usize].load(Relaxed));
+        if known.iter().sum::<u32>() == 0 && control.filter_seen.swap(1, Relaxed) == 0 {
+            control.frozen[Frozen::Filter as usize].fetch_add(1, Relaxed);
+        }
+    }
+
     /// Looks at so many threads' processes. True if one has installed a filter for the first time.
     fn look(&mut self, arena: &Arena, most: usize) -> bool {
         let rings = arena.control().rings.load(Relaxed) as usize;
@@ -57,28 +78,4 @@ fn filters(pid: i32) -> Option<u32> {
     let mode: u32 = process::status(pid, "Seccomp")?.parse().ok()?;
     let count = process::status(pid, "Seccomp_filters").and_then(|text| text.parse().ok());
     Some(count.unwrap_or(mode))
-}
-
-impl Session<'_> {
-    /// Lets all agents be silent once a process has a filter that its agent does not know of.
-    pub(super) fn watch_filters(&mut self) {
-        self.watch_filters_of(LOOKED_AT);
-    }
-
-    /// The same of all that there are: before the hooks go out, for an agent that did not know would end its process by that.
-    pub(super) fn watch_all_filters(&mut self) {
-        self.watch_filters_of(usize::MAX);
-    }
-
-    fn watch_filters_of(&mut self, most: usize) {
-        let control = self.arena.control();
-        if !self.filters.look(&self.arena, most) {
-            return;
-        }
-        let known = [Frozen::Filter, Frozen::Unseen];
-        let known = known.map(|why| control.frozen[why as usize].load(Relaxed));
-        if known.iter().sum::<u32>() == 0 && control.filter_seen.swap(1, Relaxed) == 0 {
-            control.frozen[Frozen::Filter as usize].fetch_add(1, Relaxed);
-        }
-    }
 }

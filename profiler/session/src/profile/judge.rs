@@ -104,7 +104,7 @@ impl Session<'_> {
             .map_err(Error::Unreadable)?;
         let interval = match &self.settings.selector {
             IntervalSelector::Preset(preset, known) => {
-                preset.resolve(known, &module, self.settings.edges)?
+                preset.resolve(known, &module, self.settings.waits)?
             }
             IntervalSelector::Spec(spec) => interval::resolve(spec, &module)?,
         };

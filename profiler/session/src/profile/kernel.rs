@@ -1,9 +1,9 @@
-//! What the kernel tells of the target's threads, brought to their records.
+//! What the kernel reports of the target's threads, brought to their records.
 
 use std::collections::HashMap;
 
-use evenkeel_analysis::assembler::spans::{Off, SwitchedOut};
 use evenkeel_analysis::warnings::Warning;
+use evenkeel_analysis::{Off, SwitchedOut};
 use evenkeel_kernel::{Cause, KernelEvents, Span, Spans, Watched};
 
 use super::sink::RecordSink;

@@ -1,4 +1,4 @@
-//! What a session is asked to do, and what it tells on the way.
+//! What a session is asked to do, and what it reports on the way.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -86,7 +86,7 @@ pub struct Settings {
     /// Limits of refinement.
     pub limits: Limits,
     /// Follow intervals to the threads that they wait for.
-    pub edges: bool,
+    pub waits: bool,
     /// Functions named for what they do with locks, tasks and intervals.
     pub named: Vec<NamedCall>,
     /// Factors reported.

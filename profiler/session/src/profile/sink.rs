@@ -4,7 +4,7 @@ use std::fs;
 use std::time::SystemTime;
 
 use evenkeel_analysis::Analysis;
-use evenkeel_analysis::assembler::spans::SwitchedOut;
+use evenkeel_analysis::SwitchedOut;
 use evenkeel_analysis::plans::PlanChange;
 use evenkeel_wire::Record;
 
@@ -20,7 +20,7 @@ pub struct RecordSink {
     /// Made when the first process has calibrated its probes, which is before its first record.
     pub analysis: Option<Analysis>,
     /// Intervals are followed across threads.
-    pub edges: bool,
+    pub waits: bool,
     /// Changes of the plan before that.
     pub early_changes: Vec<PlanChange>,
     pub writer: Option<Writer>,
@@ -57,7 +57,7 @@ impl RecordSink {
 
     /// All rings have been read once more.
     pub fn pass_ended(&mut self) {
-        if !self.edges {
+        if !self.waits {
             return;
         }
         if let Some(analysis) = &mut self.analysis {
@@ -90,7 +90,7 @@ impl Sink for RecordSink {
     }
 
     fn began(&mut self, thread: u64, pid: u32, tid: u32) {
-        if !self.edges {
+        if !self.waits {
             return;
         }
         let name = thread_name(pid, tid);

@@ -1,50 +1,37 @@
-//! Carrying out what refinement decides, round by round.
+//! Where refinement stands.
 
 use std::time::{Duration, Instant};
 
-use evenkeel_analysis::Analysis;
-use evenkeel_analysis::analysis::Look;
-use evenkeel_analysis::warnings::Warning;
-use evenkeel_symbols::{Module, Site};
-use evenkeel_wire::{Form, Role, Wanted};
-
-use super::trapping::{ThroughPointer, Trapping, is_discovered_only};
-use super::{Event, Observer, Planting, Session};
 use crate::location::Location;
-use crate::refine::known::{Again, Callees, Calls, Known, Pointers};
-use crate::refine::patience::{
-    Patience, SURE_ERRORS, is_enough, is_enough_to_follow, look_after, part_since_long,
-};
-use crate::refine::{self, Candidate, Closing, State, Step};
+use crate::refine::Candidate;
+use crate::refine::known::Known;
+use crate::refine::patience::{is_enough, is_enough_to_follow, look_after};
 
 /// Once nothing is left to do, how often to look again; at once where calls are met that were not made before.
 const SETTLED_PERIOD: Duration = Duration::from_secs(5);
-/// Probes planted at a time, those that never run included. They cost the target nothing while it does not run them; to
-/// plant one takes about 20 us, its trampoline 300 bytes.
-const PLANTED_MAX: usize = 1 << 14;
 
 /// Where refinement stands.
 #[derive(Debug)]
 pub struct Steps {
     pub(super) known: Known,
-    looked_at: Instant,
-    seen_then: u64,
+    pub(super) looked_at: Instant,
+    pub(super) seen_then: u64,
     /// Call paths that were known when the profile was last judged.
-    paths_then: usize,
-    first_interval: Option<Instant>,
+    pub(super) paths_then: usize,
+    pub(super) first_interval: Option<Instant>,
     /// While calls are trapped.
     pub(super) trapping: Option<Trapping>,
     /// Hooked entries whose agents may yet refuse them.
     pub(super) entries: Vec<ThroughPointer>,
     /// Functions whose calls had to make room since the last look: what their own time is without them is not known yet.
-    closed: Vec<Location>,
+    pub(super) closed: Vec<Location>,
     /// Functions that a person may be asked about.
-    offered: Vec<Candidate>,
+    pub(super) offered: Vec<Candidate>,
     pub(super) settled: bool,
     /// The last look led to what explains most of the variance: what comes of it is looked at soon.
-    follows: bool,
+    pub(super) follows: bool,
     /// The observer knows that nothing is left to do.
-    told_of_rest: bool,
+    pub(super) rest_reported: bool,
 }
 
 impl Default for Steps {
@@ -61,7 +48,7 @@ impl Default for Steps {
             offered: Vec::new(),
             settled: false,
             follows: false,
-            told_of_rest: false,
+            rest_reported: false,
         }
     }
 }
@@ -74,7 +61,7 @@ impl Steps {
     }
 
     /// Whether enough was seen since. `paths`: call paths that are known now.
-    fn is_ripe(&self, intervals_seen: u64, paths: usize) -> bool {
+    pub(super) fn is_ripe(&self, intervals_seen: u64, paths: usize) -> bool {
         let (intervals, age) = (intervals_seen - self.seen_then, self.looked_at.elapsed());
         let ripe = match self.follows {
             true => is_enough_to_follow(intervals, age),
@@ -85,12 +72,12 @@ impl Steps {
     }
 
     /// Whether what came since the last look would not be enough, were it not for what is followed.
-    fn is_hasty(&self, intervals_seen: u64) -> bool {
+    pub(super) fn is_early_look(&self, intervals_seen: u64) -> bool {
         self.follows && self.looked_at.elapsed() < look_after(self.searched(intervals_seen))
     }
 
     /// How long the search has gone on, at the rate at which intervals come now: before a load begins, nothing was searched.
-    fn searched(&self, intervals_seen: u64) -> Duration {
+    pub(super) fn searched(&self, intervals_seen: u64) -> Duration {
         let since_first = self.first_interval.map(|first| first.elapsed());
         let since_first = since_first.unwrap_or_default();
         let new = intervals_seen - self.seen_then;
@@ -103,390 +90,22 @@ impl Steps {
     }
 }
 
-impl Session<'_> {
-    /// Called often; acts when the present round is ripe.
-    pub(super) fn refine(&mut self, observer: &mut dyn Observer) {
-        let seen = self
-            .sink
-            .analysis
-            .as_ref()
-            .map_or(0, Analysis::intervals_seen);
-        if seen > 0 && self.steps.first_interval.is_none() {
-            self.steps.first_interval = Some(Instant::now());
-        }
-        if self.steps.trapping.is_some() {
-            if self.has_trapped_enough(seen) {
-                self.end_discovery();
-                self.publish();
-            }
-            return;
-        }
-        if self.settings.planting == Planting::Manual
-            && let Some(probe) = observer.closing()
-        {
-            self.close_by_hand(probe);
-            self.publish();
-        }
-        if !self.steps.offered.is_empty() {
-            if let Some(chosen) = observer.choice() {
-                let offered = std::mem::take(&mut self.steps.offered);
-                let picked: Vec<Candidate> = chosen
-                    .iter()
-                    .filter_map(|&i| offered.get(i).cloned())
-                    .collect();
-                self.steps.settled = picked.is_empty();
-                self.take(&picked);
-                self.publish();
-            }
-            return;
-        }
-        let paths = self.sink.analysis.as_ref().map_or(0, Analysis::paths_met);
-        if self.steps.is_ripe(seen, paths) {
-            self.judge_round(observer);
-        }
-    }
-
-    fn judge_round(&mut self, observer: &mut dyn Observer) {
-        let options = self.options();
-        let Some(analysis) = &mut self.sink.analysis else {
-            return;
-        };
-        let look = analysis.look(&self.plan.sites, &options);
-        let seen = analysis.intervals_seen();
-        let new = seen - self.steps.seen_then;
-        let paths = analysis.paths_met();
-        let patience = Patience {
-            searched: self.steps.searched(seen),
-            part_of_run: look.part_of_run(),
-            part_since_long: part_since_long(&look.intervals_by_round),
-            is_late: self.is_late(),
-            is_hasty: self.steps.is_hasty(seen),
-        };
-        // What has just begun has little time yet: it is looked at once more.
-        let has_new = paths > std::mem::replace(&mut self.steps.paths_then, paths);
-        self.limit_by_cost(&look);
-        if self.refines() && self.thin(&look, new) {
-            // What is left out is no sample: it is looked at again when nothing is.
-            self.steps.look_from(seen);
-            self.publish();
-            return;
-        }
-        self.open_below_refused_entries();
-        self.measure_closed(&look);
-        let next = self.next_steps(&look, &patience);
-        let closings = self.closings(&look, patience.is_round_cheap() || !next.is_empty());
-        self.steps.follows = self.refines() && Patience::is_led_by(&next);
-        let is_undecided = self.refines()
-            && (patience.is_hasty || (patience.is_early() && self.may_find_more(&look)));
-        self.tell(&look, &next, !has_new && !is_undecided, observer);
-        self.steps.look_from(seen);
-        if !self.refines() {
-            self.steps.settled = true;
-            return;
-        }
-        closings.iter().for_each(|closing| self.close(closing));
-        if self.settings.planting == Planting::Manual && !next.is_empty() {
-            self.steps.offered = next;
-        } else {
-            self.steps.settled = !self.take(&next) && !has_new && !is_undecided;
-        }
-        self.publish();
-    }
-
-    /// Whether half of the time is over that the user gave, from the first interval on.
-    fn is_late(&self) -> bool {
-        let times = (
-            self.settings.duration,
-            self.hooked,
-            self.steps.first_interval,
-        );
-        let (Some(limit), Some(hooked), Some(first)) = times else {
-            return false;
-        };
-        let idle = first.saturating_duration_since(hooked);
-        2 * first.elapsed() > limit.saturating_sub(idle)
-    }
-
-    /// Tells of steps, and once that there are none left.
-    fn tell(&mut self, look: &Look, next: &[Candidate], rests: bool, observer: &mut dyn Observer) {
-        let is_news = !next.is_empty() || (rests && !self.steps.told_of_rest);
-        if is_news {
-            let first = self.steps.first_interval;
-            observer.event(&Event::Ranking {
-                profile: &look.profile,
-                next,
-                seconds: first.map_or(0.0, |first| first.elapsed().as_secs_f64()),
-            });
-            self.steps.told_of_rest = next.is_empty();
-        }
-    }
-
-    pub(super) fn refines(&self) -> bool {
-        matches!(self.settings.planting, Planting::Refine | Planting::Manual)
-    }
-
-    /// What refinement knows beside what it sees.
-    fn state(&self, now: Instant) -> State<'_> {
-        let scope = self.interval.as_ref().map(|(_, scope)| scope.as_slice());
-        State {
-            probes: self.plan.probes(),
-            scope: scope.unwrap_or_default(),
-            known: &self.steps.known,
-            now,
-        }
-    }
-
-    /// The steps that a look gives reason to; all that a person may choose from.
-    fn next_steps(&self, look: &Look, patience: &Patience) -> Vec<Candidate> {
-        let (limits, state) = (&self.settings.limits, self.state(Instant::now()));
-        let root_height = self.plan.sites.root_height;
-        match self.settings.planting {
-            Planting::Manual => refine::candidates(&look.profile.tree, root_height, limits, &state),
-            Planting::Refine => {
-                let trees = [&look.recent, &look.round];
-                let mut next = refine::worth_a_round(&trees, root_height, limits, &state, patience);
-                // Late, each look that opens something ends a long round.
-                if patience.is_early() {
-                    next.truncate(limits.opened_at_once);
-                }
-                next
-            }
-            Planting::First(_) | Planting::Every => Vec::new(),
-        }
-    }
-
-    /// Whether there is something to open that may yet turn out to contribute enough.
-    fn may_find_more(&self, look: &Look) -> bool {
-        let state = self.state(Instant::now());
-        let root_height = self.plan.sites.root_height;
-        let limits = &self.settings.limits;
-        !refine::candidates(&look.round, root_height, limits, &state).is_empty()
-    }
-
-    /// Probes to take out; those that only make room, `if_room_is_needed`.
-    fn closings(&self, look: &Look, if_room_is_needed: bool) -> Vec<Closing> {
-        let (limits, state) = (&self.settings.limits, self.state(Instant::now()));
-        let planted: Vec<u32> = self.plan.planted().collect();
-        let mut closings = refine::to_close(&look.profile, &look.round, limits, &state, &planted);
-        closings.retain(|closing| closing.over_budget || if_room_is_needed);
-        closings
-    }
-
-    /// Takes note of what the own time of functions contributes whose calls have made room: that it is not small is no news.
-    fn measure_closed(&mut self, look: &Look) {
-        let closed = std::mem::take(&mut self.steps.closed);
-        if closed.is_empty() {
-            return;
-        }
-        // As if the time for a second look had come.
-        let state = self.state(Instant::now() + Duration::from_secs(1 << 20));
-        let root_height = self.plan.sites.root_height;
-        let all = refine::candidates(&look.round, root_height, &self.settings.limits, &state);
-        for function in closed {
-            let own = all.iter().find(|c| c.step == Step::Open(function));
-            let own = own.map_or(0.0, |c| {
-                c.contribution + (SURE_ERRORS * c.se).min(c.contribution)
-            });
-            self.steps.known.function_mut(function).own_without = Some(own);
-        }
-    }
-
-    /// Takes out what makes intervals lose records. False if none do.
-    fn thin(&mut self, look: &Look, seen: u64) -> bool {
-        let probes = self.plan.probes();
-        let is_planted = |id: u32| {
-            probes
-                .get(id as usize)
-                .is_some_and(|planned| planned.wanted == Wanted::On && planned.role == Role::Inner)
-        };
-        let (lost, calls) = (look.crowded.intervals, &look.crowded.calls);
-        let thinned = refine::to_thin(seen, lost, calls, is_planted);
-        for &id in &thinned {
-            let reason = "called so often in some intervals that they lost records, so that the slow ones were missing";
-            self.close_for_good(id, reason.to_owned());
-        }
-        !thinned.is_empty()
-    }
-
-    /// Takes a probe out, not to be tried again.
-    fn close_for_good(&mut self, id: u32, reason: String) {
-        self.plan.want(&self.arena, id, Wanted::Off);
-        self.steps.known.probe_mut(id).over_budget = true;
-        let site = &self.plan.sites.sites[id as usize];
-        let call = format!("{} at {}", site.callee, site.site);
-        self.plan.note_unpatched(call, reason, true);
-    }
-
-    /// Takes a probe out. Its caller stays a candidate for when there is room again.
-    fn close(&mut self, closing: &Closing) {
-        let id = closing.id;
-        if closing.over_budget {
-            let reason = "called too often for what it explains, with --max-overhead".to_owned();
-            self.close_for_good(id, reason);
-            return;
-        }
-        self.plan.want(&self.arena, id, Wanted::Off);
-        let holder = self.plan.probes()[id as usize].holder;
-        let known = self.steps.known.function_mut(holder);
-        if known.calls == Calls::Opened {
-            known.calls = Calls::PartiallyOpened(Again::first(Instant::now()));
-        }
-        known.own_without = None;
-        if !self.steps.closed.contains(&holder) {
-            self.steps.closed.push(holder);
-        }
-    }
-
-    /// Takes out the calls that the callees of a probe make. What there is to open is looked for anew.
-    fn close_by_hand(&mut self, probe: u32) {
-        let Some(planned) = self.plan.probes().get(probe as usize) else {
-            return;
-        };
-        for callee in planned.callees.clone() {
-            let planted: Vec<u32> = self.plan.planted().collect();
-            for id in planted {
-                let below = &self.plan.probes()[id as usize];
-                if below.holder == callee && below.form != Form::Entry && !below.is_fixed {
-                    self.plan.want(&self.arena, id, Wanted::Off);
-                }
-            }
-            self.steps.known.function_mut(callee).calls = Calls::NotOpened;
-        }
-        self.steps.offered.clear();
-        self.steps.settled = false;
-    }
-
-    /// Takes the steps. False if nothing was learned that could lead to another.
-    fn take(&mut self, candidates: &[Candidate]) -> bool {
-        let mut progress = false;
-        for candidate in candidates {
-            progress |= match candidate.step {
-                Step::Open(function) => self.open(function),
-                Step::Follow(id) => {
-                    self.follow(id);
-                    true
-                }
-                Step::Discover(id) => {
-                    self.discover(&[id]);
-                    true
-                }
-                Step::DiscoverIn(function) => {
-                    let ids = self.pointer_probes(function);
-                    self.discover(&ids);
-                    true
-                }
-            };
-        }
-        progress
-    }
-
-    /// Times the calls that a function makes: all of them, since which of them run is not known before, and those that do
-    /// not cost nothing. False if it was known before, and nothing more was planted.
-    pub(super) fn open(&mut self, function: Location) -> bool {
-        let now = Instant::now();
-        let Ok(module) = self.modules.get(&self.arena, function.module) else {
-            self.steps.known.function_mut(function).calls = Calls::NoneToTime;
-            return true;
-        };
-        let was = self.steps.known.function(function).calls;
-        let (mut planted, mut any, mut crowded) = (false, false, false);
-        for site in module.call_sites(function.address) {
-            if is_discovered_only(&site) {
-                any = true;
-                self.note_pointer(function, &module, &site);
-                continue;
-            }
-            let room = self.plan.planted().count() < PLANTED_MAX;
-            let id = self
-                .plan
-                .add_site(&mut self.arena, function.module, &module, &site);
-            let Some(id) = id.filter(|&id| !self.steps.known.probe(id).over_budget) else {
-                continue;
-            };
-            any = true;
-            crowded |= !room;
-            if room && self.plan.probes()[id as usize].wanted == Wanted::Off {
-                planted = true;
-                self.plan.want(&self.arena, id, Wanted::On);
-            }
-        }
-        let again = match was {
-            Calls::PartiallyOpened(again) => again.later(now),
-            _ => Again::first(now),
-        };
-        self.steps.known.function_mut(function).calls = match (any, crowded) {
-            (false, _) => Calls::NoneToTime,
-            (true, true) => Calls::PartiallyOpened(again),
-            // What had to make room once may have to again: then it is tried later and later.
-            (true, false) if matches!(was, Calls::PartiallyOpened(_)) => {
-                Calls::PartiallyOpened(again)
-            }
-            (true, false) => Calls::Opened,
-        };
-        planted || was == Calls::NotOpened
-    }
-
-    /// A call through a pointer that is too short to be timed where it is.
-    fn note_pointer(&mut self, function: Location, module: &Module, site: &Site) {
-        let pointers = &mut self.steps.known.function_mut(function).pointers;
-        if *pointers == Pointers::None {
-            *pointers = Pointers::Unexplored { next: 0 };
-        }
-        if let Some(reason) = site.unpatchable() {
-            let site = crate::interval::site_name(module, site.address);
-            self.plan.note_unpatched(site, reason.to_string(), false);
-        }
-    }
-
-    /// Finds where an import leads.
-    fn follow(&mut self, id: u32) {
-        let now = Instant::now();
-        self.steps.known.probe_mut(id).callees = Callees::Sought(Again::first(now));
-        let Some(import) = self.plan.probes()[id as usize].import.clone() else {
-            return;
-        };
-        let name = import.split('@').next().unwrap_or(&import);
-        if let Some(callee) = self.modules.definition(&self.arena, name) {
-            self.open_below(id, callee);
-        }
-    }
-
-    /// Opens a function whose calls are to lie below a probe.
-    pub(super) fn open_below(&mut self, id: u32, callee: Location) {
-        let Ok(module) = self.modules.get(&self.arena, callee.module) else {
-            return;
-        };
-        let planned = &self.plan.probes()[id as usize];
-        if is_timed(planned.form) {
-            let height = module.height(callee.address).unwrap_or(0);
-            self.plan.add_callee(id, callee, height);
-        } else {
-            let through = &mut self.steps.known.function_mut(planned.holder).through;
-            if !through.contains(&callee) {
-                through.push(callee);
-            }
-        }
-        if self.steps.known.function(callee).calls == Calls::NotOpened {
-            self.open(callee);
-        }
-    }
-
-    /// Records fewer intervals where those that are recorded take longer than the user allows: by what was measured, where that
-    /// is told apart from chance, or by what is estimated.
-    fn limit_by_cost(&mut self, look: &Look) {
-        let estimated = look.profile.overhead.estimated_fraction;
-        let measured = self.duty_cycle.told_apart(look.self_cost);
-        let slowed = measured.unwrap_or(0.0).max(estimated);
-        let recorded = self.duty_cycle.limit_by_slowdown(slowed);
-        self.slowdown = (recorded < 1.0).then_some(Warning::RecordedLess {
-            measured: measured.is_some(),
-            fraction: slowed,
-            recorded,
-        });
-    }
+/// Calls are being trapped.
+#[derive(Clone, Copy, Debug)]
+pub struct Trapping {
+    pub(super) since: Instant,
+    /// Intervals seen when it began.
+    pub(super) seen_then: u64,
+    /// When the first call was met.
+    pub(super) met: Option<Instant>,
 }
 
-/// Whether calls of this form are timed where they are.
-fn is_timed(form: Form) -> bool {
-    !matches!(form, Form::ShortIndirectCall | Form::IndirectJump)
+/// A function found to be called through a pointer.
+#[derive(Clone, Copy, Debug)]
+pub struct ThroughPointer {
+    /// The call's probe.
+    pub(super) probe: u32,
+    pub(super) callee: Location,
+    /// The probe at the callee's entry.
+    pub(super) entry: u32,
 }

@@ -9,6 +9,7 @@ use evenkeel_symbols::{Callee, Site};
 use evenkeel_wire::{Form, Refusal, Wanted};
 
 use super::Session;
+use super::steps::{ThroughPointer, Trapping};
 use crate::arena::Arena;
 use crate::location::Location;
 use crate::modules::Modules;
@@ -22,25 +23,6 @@ const DISCOVERY: Duration = Duration::from_millis(100);
 const DISCOVERY_AT_MOST: Duration = Duration::from_secs(1);
 /// Probes trapped at a time; those of a function with more follow in turn.
 const DISCOVERED_AT_ONCE: usize = 24;
-/// Calls are being trapped.
-#[derive(Clone, Copy, Debug)]
-pub struct Trapping {
-    since: Instant,
-    /// Intervals seen when it began.
-    seen_then: u64,
-    /// When the first call was met.
-    met: Option<Instant>,
-}
-
-/// A function found to be called through a pointer.
-#[derive(Clone, Copy, Debug)]
-pub struct ThroughPointer {
-    /// The call's probe.
-    probe: u32,
-    callee: Location,
-    /// The probe at the callee's entry.
-    entry: u32,
-}
 
 impl Session<'_> {
     /// Probes at the next short pointer calls of a function whose callees are to be learned.

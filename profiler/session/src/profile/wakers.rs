@@ -2,12 +2,13 @@
 //! functions that were active.
 
 use std::collections::HashMap;
+use std::os::unix::ffi::OsStrExt;
 use std::sync::atomic::Ordering::*;
 
 use evenkeel_attach::{CodeAddress, Stacks};
 use evenkeel_wire::{CopyState, StackCopy};
 
-use super::Session;
+use crate::arena::Arena;
 use crate::location::Location;
 use crate::modules::Modules;
 
@@ -21,6 +22,21 @@ pub struct Wakers {
 }
 
 impl Wakers {
+    /// The functions that were active in what agents have copied since, of those whose calls may be timed.
+    pub fn find(&mut self, arena: &Arena, modules: &mut Modules) -> Vec<Location> {
+        let mut found = Vec::new();
+        for copy in arena.stacks() {
+            if copy.state.load(Acquire) == CopyState::Full as u32 {
+                found.extend(self.calls(copy));
+                copy.state.store(CopyState::Free as u32, Release);
+            }
+        }
+        let functions = found.iter();
+        functions
+            .filter_map(|call| function_of(call, arena, modules))
+            .collect()
+    }
+
     /// Where the calls were made that a copy shows, innermost first.
     fn calls(&mut self, copy: &StackCopy) -> Vec<CodeAddress> {
         let pid = copy.pid.load(Relaxed);
@@ -47,44 +63,19 @@ impl Wakers {
     }
 }
 
-impl Session<'_> {
-    /// Takes in what agents have copied.
-    pub(super) fn find_wakers(&mut self) {
-        if !self.settings.edges || !self.refines() {
-            return;
+/// The function that an address lies in, if its calls may be timed.
+fn function_of(call: &CodeAddress, arena: &Arena, modules: &mut Modules) -> Option<Location> {
+    let present = arena.modules();
+    let index = present.iter().position(|module| {
+        match (call.file.build_id.as_deref(), module.build_id()) {
+            (Some(wanted), Some(present)) => wanted == present,
+            _ => module.path() == call.file.path.as_os_str().as_bytes(),
         }
-        let mut found = Vec::new();
-        for copy in self.arena.stacks() {
-            if copy.state.load(Acquire) == CopyState::Full as u32 {
-                found.extend(self.wakers.calls(copy));
-                copy.state.store(CopyState::Free as u32, Release);
-            }
-        }
-        for call in found {
-            let Some(function) = self.function_of(&call) else {
-                continue;
-            };
-            if self.steps.known.add_waker(function) {
-                self.steps.settled = false;
-            }
-        }
+    })?;
+    if !Modules::may_open(arena, index) {
+        return None;
     }
-
-    /// The function that an address lies in, if its calls may be timed.
-    fn function_of(&mut self, call: &CodeAddress) -> Option<Location> {
-        use std::os::unix::ffi::OsStrExt;
-        let modules = self.arena.modules();
-        let index = modules.iter().position(|module| {
-            match (call.file.build_id.as_deref(), module.build_id()) {
-                (Some(wanted), Some(present)) => wanted == present,
-                _ => module.path() == call.file.path.as_os_str().as_bytes(),
-            }
-        })?;
-        if !Modules::may_open(&self.arena, index) {
-            return None;
-        }
-        let module = self.modules.get(&self.arena, index).ok()?;
-        let function = module.function_at(call.address)?;
-        Some(Location::new(index, function.entry))
-    }
+    let module = modules.get(arena, index).ok()?;
+    let function = module.function_at(call.address)?;
+    Some(Location::new(index, function.entry))
 }

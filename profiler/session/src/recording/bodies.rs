@@ -1,6 +1,6 @@
 //! What chunks hold, decoded: the other side of `super::write`. Nothing comes of a body that is damaged.
 
-use evenkeel_analysis::assembler::spans::SwitchedOut;
+use evenkeel_analysis::SwitchedOut;
 use evenkeel_analysis::plans::PlanChange;
 use evenkeel_wire::Record;
 
@@ -87,7 +87,7 @@ mod tests {
     use crate::recording::progress::Progress;
     use crate::recording::{Meta, Writer};
 
-    /// When threads did not run comes back as it was told; a word that no version has is damage.
+    /// When threads did not run comes back as it was recorded; a word that no version has is damage.
     #[test]
     fn spans_come_back() {
         let directory = tempfile::tempdir().unwrap();

@@ -13,7 +13,7 @@
 //! D  records of a thread: key (u64), number (u32), then each as variable-length integers
 //!        start, as the difference to the previous record's (zigzag) | duration | id
 //! E  thread ended: key (u64)
-//! P  pass ended: all rings have been read once more (this and the next two: with edges)
+//! P  pass ended: all rings have been read once more (this and the next two: with waits)
 //! K  when a thread did not run: key (u64), number (u32), then each as variable-length integers
 //!        start, as the difference to the previous one's (zigzag) | length | why
 //!    why: 0 blocked, 1 preempted, 2 blocked for a device, 3 for a page; plus 4: and the key of who woke it follows
@@ -44,8 +44,8 @@ pub use read::{Replay, Replayed};
 pub use several::{attributes, replay_files, replay_some};
 pub use write::Writer;
 
+use evenkeel_analysis::Off;
 use evenkeel_analysis::ProbeCost;
-use evenkeel_analysis::assembler::spans::Off;
 use evenkeel_analysis::not_opened;
 use evenkeel_analysis::profile::{Profile, Unpatched};
 use evenkeel_analysis::sites::{Site, SiteTable};
@@ -55,7 +55,7 @@ use serde::{Deserialize, Serialize};
 
 /// First bytes of a recording.
 pub const MAGIC: &[u8; 8] = b"EVENKEEL";
-/// The newest version of the format that this program reads. 2: records of edges, passes. 3: why a thread did not run in more than
+/// The newest version of the format that this program reads. 2: records of waits, passes. 3: why a thread did not run in more than
 /// two words, and who woke it. 4: several recordings in one file. 5: sums instead of records.
 pub const VERSION: u32 = 5;
 /// The version of a file of one recording.
@@ -88,12 +88,12 @@ pub struct Meta {
     #[serde(default)]
     pub unplanned: u64,
     /// Intervals were followed across threads.
-    #[serde(default)]
-    pub edges: bool,
+    #[serde(default, rename = "edges")]
+    pub waits: bool,
     /// It has sums instead of records.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub summary: bool,
-    /// Its intervals are requests that spans tell of (`evenkeel spans`), not what an agent saw.
+    /// Its intervals are requests that spans report (`evenkeel spans`), not what an agent saw.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub spans: bool,
     /// Sites that could not be timed.
@@ -114,7 +114,7 @@ pub struct Meta {
     /// Build id of the file that has the interval's functions, in hexadecimal; empty where it has none or the file does not say.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub build: String,
-    /// Version of the server, as its file tells; empty where no preset knows how to find it or the file does not say.
+    /// Version of the server, as its file says; empty where no preset knows how to find it or the file does not say.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub server: String,
     /// When that was.

@@ -8,8 +8,8 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 
-/// Is told how many bytes have been read, and how many there are to read.
-type Told = dyn Fn(u64, u64) + Send + Sync;
+/// Takes how many bytes have been read, and how many there are to read.
+type Report = dyn Fn(u64, u64) + Send + Sync;
 
 /// Counts what is read of recordings. A recording may be read more than once, and then counts as often.
 #[derive(Clone, Default)]
@@ -18,16 +18,16 @@ pub struct Progress(Option<Arc<Shared>>);
 struct Shared {
     read: AtomicU64,
     to_read: AtomicU64,
-    told: Box<Told>,
+    report: Box<Report>,
 }
 
 impl Progress {
-    /// `told` hears after each few dozen kilobytes how many bytes have been read, and how many there are to read in all.
-    pub fn told(told: impl Fn(u64, u64) + Send + Sync + 'static) -> Progress {
+    /// `report` is called after each few dozen kilobytes with how many bytes have been read, and how many there are to read in all.
+    pub fn reported_to(report: impl Fn(u64, u64) + Send + Sync + 'static) -> Progress {
         Progress(Some(Arc::new(Shared {
             read: AtomicU64::new(0),
             to_read: AtomicU64::new(0),
-            told: Box::new(told),
+            report: Box::new(report),
         })))
     }
 
@@ -43,7 +43,7 @@ impl Progress {
     fn add(&self, bytes: usize) {
         if let Some(shared) = &self.0 {
             let read = shared.read.fetch_add(bytes as u64, Relaxed) + bytes as u64;
-            (shared.told)(read, shared.to_read.load(Relaxed));
+            (shared.report)(read, shared.to_read.load(Relaxed));
         }
     }
 }

@@ -274,7 +274,7 @@ impl<'t> Reading<'t> {
         let (meta, keeps) = (&self.meta, self.keeps);
         let analysis = self.analysis.get_or_insert_with(|| {
             let mut analysis = Analysis::new(meta.cost());
-            if meta.edges {
+            if meta.waits {
                 analysis.follow_waits();
             }
             if let Some(id) = keeps.path_of {

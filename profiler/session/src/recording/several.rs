@@ -164,12 +164,12 @@ fn check(parts: &[Part]) -> Result<(), Error> {
             "options",
             format!(
                 "{} --waits, {} --summary",
-                with(first.meta.edges),
+                with(first.meta.waits),
                 with(first.meta.summary)
             ),
             format!(
                 "{} --waits, {} --summary",
-                with(last.meta.edges),
+                with(last.meta.waits),
                 with(last.meta.summary)
             ),
         ),
@@ -309,7 +309,7 @@ fn together(
             };
             let scouted = part.scouted.as_ref().unwrap_or(&nothing);
             analysis.begin_recording(cost(part, clock), scouted);
-            if part.meta.edges {
+            if part.meta.waits {
                 analysis.follow_waits();
             }
             let joint = Some((std::mem::take(&mut analysis), &translation));

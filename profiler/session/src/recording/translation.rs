@@ -1,6 +1,6 @@
 //! One recording's numbers as those of several taken together: probe ids, threads' keys, and the speed of the clock.
 
-use evenkeel_analysis::assembler::spans::SwitchedOut;
+use evenkeel_analysis::SwitchedOut;
 use evenkeel_wire::{Marker, Record};
 
 use super::starts_at_a_time;

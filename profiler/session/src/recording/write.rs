@@ -5,7 +5,7 @@ use std::io::{self, BufWriter, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-use evenkeel_analysis::assembler::spans::SwitchedOut;
+use evenkeel_analysis::SwitchedOut;
 use evenkeel_analysis::minutes::Minute;
 use evenkeel_analysis::plans::PlanChange;
 use evenkeel_analysis::sites::Site;

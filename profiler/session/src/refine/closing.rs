@@ -28,7 +28,7 @@ pub struct Closing {
 /// explains much stays even if it is costly (up to `COST_MAX`): then fewer intervals are recorded instead, since a culprit
 /// that was found must not become its caller's own time again. A probe that did not run, or hardly ever, costs nothing, and stays
 /// for when the load changes. `round`: what explains much in all of the round, though not of late, stays, too.
-pub fn to_close(
+pub(crate) fn to_close(
     profile: &Profile,
     round: &Node,
     limits: &Limits,
@@ -106,7 +106,7 @@ mod tests {
 
     #[test]
     fn what_tells_least_for_its_cost_is_closed() {
-        // Each costs 10 ns of 1000 = 1 %; the estimate is 0.9 % above the limit: c, with 2 %, tells least.
+        // Each costs 10 ns of 1000 = 1 %; the estimate is 0.9 % above the limit: c, with 2 %, explains least.
         assert_eq!(closed(&example().0, &LIMITS), [goes(3, true)]);
     }
 

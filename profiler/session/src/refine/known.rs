@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use evenkeel_wire::Wanted;
 
-use super::Step;
+use super::step::Step;
 use crate::location::Location;
 
 /// How long after a look that found nothing the next one comes; each time twice as long.
@@ -130,7 +130,7 @@ impl Known {
     }
 
     /// One more of them. False if it is known, or they are too many.
-    pub fn add_waker(&mut self, function: Location) -> bool {
+    pub(crate) fn add_waker(&mut self, function: Location) -> bool {
         let is_new = self.wakers.len() < WAKERS_MAX && !self.wakers.contains(&function);
         if is_new {
             self.wakers.push(function);
@@ -144,7 +144,7 @@ impl Known {
     }
 
     /// The same, to be changed.
-    pub fn function_mut(&mut self, function: Location) -> &mut FunctionState {
+    pub(crate) fn function_mut(&mut self, function: Location) -> &mut FunctionState {
         self.functions.entry(function).or_default()
     }
 
@@ -154,7 +154,7 @@ impl Known {
     }
 
     /// The same, to be changed.
-    pub fn probe_mut(&mut self, id: u32) -> &mut ProbeState {
+    pub(crate) fn probe_mut(&mut self, id: u32) -> &mut ProbeState {
         self.probes.entry(id).or_default()
     }
 
@@ -165,7 +165,7 @@ impl Known {
     }
 
     /// Whether a step was taken before.
-    pub fn was_taken(&self, step: Step) -> bool {
+    pub(crate) fn was_taken(&self, step: Step) -> bool {
         match step {
             Step::Open(function) => self.is_open(function),
             Step::DiscoverIn(function) => {
@@ -178,7 +178,7 @@ impl Known {
     }
 
     /// What of a step's contribution was seen when nothing more was to be found there.
-    pub fn seen_without(&self, step: Step) -> f64 {
+    pub(crate) fn seen_without(&self, step: Step) -> f64 {
         match step {
             Step::Open(function) => {
                 let known = self.functions.get(&function);
@@ -199,7 +199,7 @@ impl Known {
     }
 
     /// These functions and those whose calls lie below theirs because their own entries cannot be hooked.
-    pub fn with_called_through(&self, functions: &[Location]) -> Vec<Location> {
+    pub(crate) fn with_called_through(&self, functions: &[Location]) -> Vec<Location> {
         let mut all = functions.to_vec();
         let mut at = 0;
         while let Some(function) = all.get(at) {

@@ -3,7 +3,7 @@
 //! Each round begins from nothing, so what a step may show is weighed against what it throws away, and no step is taken for what
 //! may be chance:
 //!
-//! - A contribution has to be larger than the threshold by [`SURE_ERRORS`] standard errors. Evidence gathers over the looks of a round, so
+//! - A contribution has to be larger than the threshold by `SURE_ERRORS` standard errors. Evidence gathers over the looks of a round, so
 //!   that small shares are told apart in time, and what happens now is judged by the last look alone, so that a load that changes
 //!   is seen however long the round has gone on.
 //! - Early, and as long as a round is a small part of the run, it costs little to begin another.
@@ -17,7 +17,7 @@
 
 use std::time::Duration;
 
-use super::Candidate;
+use super::step::Candidate;
 
 /// Intervals that are enough to judge what came since the last look, ...
 pub const INTERVALS_ENOUGH: u64 = 300;
@@ -31,7 +31,7 @@ const INTERVALS_FEW: u64 = 40;
 /// down takes as many looks, which a run of half a minute has to have even if its intervals take twenty milliseconds each.
 const INTERVAL_SECONDS_ENOUGH: f64 = 160.0;
 /// How many standard errors a contribution has to lie above what is asked of it.
-pub const SURE_ERRORS: f64 = 2.0;
+pub(crate) const SURE_ERRORS: f64 = 2.0;
 /// As long as the search is not older, everything is opened.
 const EARLY: Duration = Duration::from_secs(5);
 /// A contribution for which a round is ended at any time.
@@ -51,7 +51,7 @@ const LOOKS_IN_SEARCH: u32 = 16;
 const LOOK_AT_MOST: Duration = Duration::from_millis(2500);
 
 /// How long a look takes at the least when the search has gone on for so long.
-pub fn look_after(searched: Duration) -> Duration {
+pub(crate) fn look_after(searched: Duration) -> Duration {
     (searched / LOOKS_IN_SEARCH).clamp(LOOK_AT_LEAST, LOOK_AT_MOST)
 }
 
@@ -78,17 +78,17 @@ pub struct Patience {
     pub searched: Duration,
     /// The part of all intervals that the round has.
     pub part_of_run: f64,
-    /// The part that all rounds have since the last long one ([`part_since_long`]).
+    /// The part that all rounds have since the last long one (`part_since_long`).
     pub part_since_long: f64,
     /// The length of the run is known, and half of it is over.
     pub is_late: bool,
     /// The look was shorter than others, to follow what explains most.
-    pub is_hasty: bool,
+    pub is_early_look: bool,
 }
 
 /// The part of all intervals in the rounds that came after the last long one, which had more than `PART_LITTLE` of the run until
 /// then. `intervals`: of each round so far, in order; a long one may be the newest.
-pub fn part_since_long(intervals: &[u64]) -> f64 {
+pub(crate) fn part_since_long(intervals: &[u64]) -> f64 {
     let total: u64 = intervals.iter().sum();
     let mut before = total;
     let mut since = 0;
@@ -104,17 +104,17 @@ pub fn part_since_long(intervals: &[u64]) -> f64 {
 
 impl Patience {
     /// Whether what is not known yet is worth being looked at again soon.
-    pub fn is_early(&self) -> bool {
+    pub(crate) fn is_early(&self) -> bool {
         self.searched < EARLY
     }
 
     /// Whether the round is not missed.
-    pub fn is_round_cheap(&self) -> bool {
+    pub(crate) fn is_round_cheap(&self) -> bool {
         !self.is_late && (self.is_early() || self.part_since_long <= PART_LITTLE)
     }
 
     /// Whether one of these steps explains most of the variance: what it leads to is to be looked at soon.
-    pub fn is_led_by(steps: &[Candidate]) -> bool {
+    pub(crate) fn is_led_by(steps: &[Candidate]) -> bool {
         steps
             .iter()
             .any(|step| step.contribution - SURE_ERRORS * step.se >= MOST)
@@ -124,7 +124,7 @@ impl Patience {
     pub fn admits(&self, candidate: &Candidate, threshold: f64) -> bool {
         let sure = candidate.contribution - SURE_ERRORS * candidate.se;
         let is_time = self.is_round_cheap() || self.part_of_run >= PART_MOST;
-        if is_time && !self.is_late && !self.is_hasty {
+        if is_time && !self.is_late && !self.is_early_look {
             sure >= threshold
         } else {
             // What was looked at before and showed nothing can wait.
@@ -145,7 +145,7 @@ mod tests {
             part_of_run,
             part_since_long: part_of_run,
             is_late: false,
-            is_hasty: false,
+            is_early_look: false,
         };
         admitted_by(patience, contribution, se, again)
     }
@@ -208,7 +208,7 @@ mod tests {
             part_of_run,
             part_since_long: part_of_run,
             is_late: true,
-            is_hasty: false,
+            is_early_look: false,
         };
         assert!(!admitted_by(late(0.01), 0.05, 0.001, false));
         assert!(!admitted_by(late(0.9), 0.05, 0.001, false));
@@ -227,15 +227,15 @@ mod tests {
     /// As soon after a step as 0.4 s, small shares are not judged.
     #[test]
     fn a_short_look_is_for_what_explains_much() {
-        let hasty = Patience {
+        let early_look = Patience {
             searched: Duration::from_secs(20),
             part_of_run: 0.01,
             part_since_long: 0.01,
             is_late: false,
-            is_hasty: true,
+            is_early_look: true,
         };
-        assert!(!admitted_by(hasty, 0.05, 0.001, false));
-        assert!(admitted_by(hasty, 0.15, 0.02, false));
+        assert!(!admitted_by(early_look, 0.05, 0.001, false));
+        assert!(admitted_by(early_look, 0.15, 0.02, false));
     }
 
     /// 500 of 1000 intervals, then rounds of 50 each: two have not more than an eighth of all together, three have.

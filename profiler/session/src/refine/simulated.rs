@@ -203,7 +203,7 @@ impl Search {
             part_of_run: self.round / self.seconds,
             part_since_long: part_since_long(&self.rounds()),
             is_late: self.ends.is_some_and(|end| 2.0 * self.seconds > end),
-            is_hasty: self.follows && length < usual,
+            is_early_look: self.follows && length < usual,
         };
         let scope = [at(ROOT)];
         let state = State {
@@ -220,7 +220,7 @@ impl Search {
                 _ => None,
             })
             .collect();
-        self.settled = opened.is_empty() && !patience.is_early() && !patience.is_hasty;
+        self.settled = opened.is_empty() && !patience.is_early() && !patience.is_early_look;
         self.follows = Patience::is_led_by(&next);
         for function in opened {
             let makes_calls = self

@@ -10,7 +10,7 @@ const GOES: f64 = 0.75;
 
 /// Probes to take out, those with the most records first. `seen`: intervals since the last look, `lost`: how many of them had too many
 /// calls, `calls`: those calls by probe.
-pub fn to_thin<S: std::hash::BuildHasher>(
+pub(crate) fn to_thin<S: std::hash::BuildHasher>(
     seen: u64,
     lost: u64,
     calls: &HashMap<u32, u64, S>,

@@ -5,7 +5,7 @@
 // worker works in produce, outside of intervals:
 //   produce  300,000 or 900,000 ticks, each in half of the intervals of a balanced design: mean 600,000
 // The first thread cannot go on before the answer is there, so at least 600,000 ticks of the mean latency are
-// fetch > waits: something unannounced > thread outside of intervals > produce, where the kernel tells who woke whom. Where it does not,
+// fetch > waits: something unannounced > thread outside of intervals > produce, where the kernel reports who woke whom. Where it does not,
 // they are fetch > off the processor.
 #include <linux/futex.h>
 #include <pthread.h>

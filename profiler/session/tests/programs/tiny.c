@@ -2,7 +2,7 @@
 // build: gcc -O2 -g tiny.c
 //
 // Interval: run_interval > tiny, 1,000 times. With N = 10,000 intervals 10,000,000 calls. Records that are dropped must
-// be counted, their intervals discarded and counted: complete + discarded = N. The sum tells that no call was lost:
+// be counted, their intervals discarded and counted: complete + discarded = N. The sum shows that no call was lost:
 // tiny(x) = 3 x + 1.
 #include "spin.h"
 

@@ -87,7 +87,7 @@ pub fn kind(number: i32) -> Kind {
     }
 }
 
-/// Whose service, and whose clock: the service, on its host or as its instance where that is told.
+/// Whose service, and whose clock: the service, on its host or as its instance where that is given.
 pub fn place<'a>(attribute: impl Fn(&str) -> Option<&'a str>) -> (&'a str, String) {
     let service = attribute("service.name").unwrap_or_default();
     let hosts = [

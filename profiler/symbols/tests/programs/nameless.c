@@ -1,4 +1,4 @@
-/* Functions whose names a stripped build loses: whom they call, who stores them and what they say tells them apart, or does not. */
+/* Functions whose names a stripped build loses: whom they call, who stores them and what they say distinguishes them, or does not. */
 #include <stdio.h>
 #include <stdlib.h>
 #define APART __attribute__((noinline, noipa))

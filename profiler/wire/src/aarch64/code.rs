@@ -13,7 +13,7 @@ pub struct Operand {
 }
 
 impl Operand {
-    /// All that tells it from another.
+    /// All that distinguishes it from another.
     pub const fn to_bytes(self) -> [u8; 8] {
         [self.base, 0, 0, 0, 0, 0, 0, 0]
     }

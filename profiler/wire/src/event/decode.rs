@@ -7,7 +7,7 @@ use crate::Kind;
 use crate::record::{Marker, PROBE_ID_MASK, Record};
 
 /// Calls running at the end of an interval that are looked at, at most: as many as an agent keeps frames of one thread.
-pub const OPENS_AT_END_MAX: usize = 1 << 12;
+pub(crate) const OPENS_AT_END_MAX: usize = 1 << 12;
 
 /// Where decoded events go, in the order of the stream.
 pub trait Sink {

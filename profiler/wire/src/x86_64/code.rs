@@ -21,7 +21,7 @@ pub struct Operand {
 }
 
 impl Operand {
-    /// All that tells it from another.
+    /// All that distinguishes it from another.
     pub const fn to_bytes(self) -> [u8; 8] {
         let [a, b, c, d] = self.displacement.to_le_bytes();
         [self.base, self.index, self.scale, self.register, a, b, c, d]

@@ -47,7 +47,7 @@ impl Link {
     }
 
     /// A request has come to its end: the next transaction is no retry of it.
-    pub fn forget_age(&mut self) {
+    pub(crate) fn forget_age(&mut self) {
         self.birth_ns = None;
     }
 

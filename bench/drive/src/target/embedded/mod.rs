@@ -134,7 +134,7 @@ impl Target {
 
     /// Whether transactions are executed by the store's worker threads.
     #[must_use]
-    pub fn has_workers(&self) -> bool {
+    pub(crate) fn has_workers(&self) -> bool {
         self.workers > 0
     }
 

@@ -23,7 +23,7 @@ pub use link::Link;
 const DEFAULTS: [(&str, &str); 2] = [("journal_mode", "WAL"), ("synchronous", "FULL")];
 /// How long a transaction waits for the write lock before it is tried again.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
-/// What tells our tables from others': SQLite keeps the text of a `CREATE TABLE`, comments included.
+/// What distinguishes our tables from others': SQLite keeps the text of a `CREATE TABLE`, comments included.
 const OURS: &str = "/* made by evenkeel */";
 /// Where the marks of our tables are, as SQLite has no comments on tables.
 const MARKS: &str = "evenkeel_mark";

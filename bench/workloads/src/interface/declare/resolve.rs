@@ -1,6 +1,6 @@
 //! From names to positions: what is made of a declaration.
 
-use super::{Change, Declaration, Function, Reach, Rows, Term};
+use super::declaration::{Change, Declaration, Function, Reach, Rows, Term};
 use crate::interface::{
     Access, AccessPath, Aggregate, Bound, ColumnRef, ColumnType, Condition, Operand, Operation,
     Order, Output, Range, RowLock, Schema, Select, Table, Update,
@@ -319,7 +319,7 @@ impl<'s> Resolver<'s> {
 
 impl Aggregate {
     /// The type of its result over a column of type `column`.
-    pub fn result_type(self, column: ColumnType) -> ColumnType {
+    pub(crate) fn result_type(self, column: ColumnType) -> ColumnType {
         match self {
             Aggregate::Count | Aggregate::CountValues(_) | Aggregate::CountDistinct(_) => {
                 ColumnType::Int64

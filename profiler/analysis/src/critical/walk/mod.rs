@@ -67,7 +67,7 @@ enum Next<'a> {
 }
 
 impl<'a> Walk<'a> {
-    /// Walks `subject`: its times go into `vectoriser`, begun here, what else there is to tell into `path`, begun by the caller.
+    /// Walks `subject`: its times go into `vectoriser`, begun here, what else there is to report into `path`, begun by the caller.
     ///
     /// # Errors
     /// Where the interval has to be left out: its own calls do not nest, or its own records were lost.

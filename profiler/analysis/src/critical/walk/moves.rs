@@ -100,7 +100,7 @@ impl<'a> Walk<'a> {
         (!is_behind).then_some(origin)
     }
 
-    /// Follows created-by. Inside an interval that stays on its thread the thread's own waits tell why it waited.
+    /// Follows created-by. Inside an interval that stays on its thread the thread's own waits show why it waited.
     pub(super) fn meet_dequeue(&mut self, cursor: &mut Cursor<'a>, task: Object) {
         let own = cursor.role != Role::Foreign;
         if cursor.role == Role::Gap || own && self.is_home() {

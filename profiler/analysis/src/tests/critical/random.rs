@@ -224,9 +224,9 @@ proptest! {
         assert_partition(&profile);
     }
 
-    /// Without edges in it, a stream gives exactly what it gives without following them.
+    /// Without waits in it, a stream gives exactly what it gives without following them.
     #[test]
-    fn streams_without_edges_are_the_same(
+    fn streams_without_waits_are_the_same(
         intervals in prop::collection::vec(prop::collection::vec(nested(), 1..6), 1..20),
     ) {
         let cost = ProbeCost { outer_256: 700, inner_256: 300 };

@@ -119,7 +119,7 @@ fn what_the_time_was() {
     );
 }
 
-/// A write to a socket that had room, 1010-1040: the kernel, which tells of 1050-1060, says that it never slept.
+/// A write to a socket that had room, 1010-1040: the kernel, which reports 1050-1060, says that it never slept.
 #[test]
 fn what_did_not_sleep_did_not_wait() {
     let a = stream()

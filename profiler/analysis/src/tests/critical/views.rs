@@ -108,7 +108,7 @@ fn a_timeline_near_a_percentile() {
     assert_eq!(picked, [("p50", 60.0), ("id:2", 80.0), ("id:1", 60.0)]);
 }
 
-/// A profile without edges says nothing of them, in JSON either; one with them comes back.
+/// A profile without waits says nothing of them, in JSON either; one with them comes back.
 #[test]
 fn json() {
     let with = profile(vec![Pick::Rank(1)]);

@@ -2,7 +2,7 @@
 
 use evenkeel_analysis::profile::{Finding, Node, Profile};
 
-use super::{Group, What};
+use super::group::{Group, What};
 use crate::compare::changes::{Measured, Recording};
 
 /// Place of the mean among the figures.

@@ -8,9 +8,10 @@
 //! difference below [`CHANGE_MIN`] counts for nothing, however sure it is.
 //!
 //! Errors are those of the recordings: what they cannot know is how much one machine differs from an equal one, or
-//! today from tomorrow. Recordings of several hosts or hours of one build tell that.
+//! today from tomorrow. Recordings of several hosts or hours of one build show that.
 
 mod figures;
+mod group;
 mod holm;
 mod terminal;
 
@@ -18,53 +19,13 @@ use evenkeel_analysis::profile::{PROFILE_VERSION, Profile};
 use serde::Serialize;
 
 use super::changes::Change;
-use crate::terminal::Style;
 use figures::{Figure, Figures};
+pub use group::{Group, What};
 
 /// Chance that any of the differences shown is none.
 pub const LEVEL: f64 = 0.05;
 /// Smallest difference that counts: of the mean as a fraction of the others' mean, of the rest as one of their variance.
 pub const CHANGE_MIN: f64 = 0.02;
-
-/// A group of recordings.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
-pub struct Group {
-    /// What its recordings have in common: the host, the build, ...
-    pub name: String,
-    /// How many there are.
-    pub recordings: usize,
-    /// When the first of them began, nanoseconds since 1970; absent where none says.
-    pub started_unix_ns: Option<u64>,
-    /// Intervals.
-    pub intervals: u64,
-    /// Their mean latency.
-    pub mean_ns: f64,
-    /// Standard deviation.
-    pub sd_ns: f64,
-    /// 99th percentile.
-    pub p99_ns: f64,
-    /// Whether it differs from the others.
-    pub differs: bool,
-}
-
-/// What is compared.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
-#[serde(tag = "what", rename_all = "snake_case")]
-pub enum What {
-    /// The mean latency, ns.
-    Mean,
-    /// The variance, ns².
-    Variance,
-    /// A finding's part of the variance, ns².
-    Finding {
-        /// As in the profile.
-        headline: String,
-        /// As in the profile.
-        function: String,
-        /// As in the profile.
-        called_by: Option<String>,
-    },
-}
 
 /// A figure of one group beside that of the others.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -137,11 +98,6 @@ impl Groups {
             comparisons: differences.len(),
             differences,
         }
-    }
-
-    /// For a terminal.
-    pub fn terminal(&self, style: &Style) -> String {
-        terminal::render(self, style)
     }
 }
 

@@ -9,7 +9,14 @@ const NAME: usize = 28;
 /// Columns before what is compared.
 const COLUMNS_BEFORE_WHAT: usize = 75;
 
-pub(super) fn render(groups: &Groups, style: &Style) -> String {
+impl Groups {
+    /// For a terminal.
+    pub fn terminal(&self, style: &Style) -> String {
+        render(self, style)
+    }
+}
+
+fn render(groups: &Groups, style: &Style) -> String {
     let mut sections = vec![header(groups, style)];
     if !groups.warnings.is_empty() {
         let plain: Vec<_> = groups.warnings.iter().map(|w| fit::plain(w)).collect();

@@ -1,6 +1,6 @@
 //! How much of the processor time that the session takes is taken from others.
 //!
-//! A drain that runs on a processor which would have been idle costs the target nothing that it has. The system tells how long each
+//! A drain that runs on a processor which would have been idle costs the target nothing that it has. The system reports how long each
 //! processor was idle (`/proc/stat`, proc(5)). Of a drain, the part is taken from others that meets no idle processor: if `i` is the part
 //! of the time in which a processor would be idle without the session, and processors were idle independently of each other,
 //! then all n are busy for (1 - i)^n of the time.

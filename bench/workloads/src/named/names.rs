@@ -1,0 +1,7 @@
+//! What there is.
+
+/// All names.
+pub const NAMES: [&str; 12] = [
+    "tpcc", "htap", "tatp", "seats", "epinions", "ycsb-a", "ycsb-b", "ycsb-c", "ycsb-d", "ycsb-e",
+    "ycsb-f", "micro",
+];

@@ -1,0 +1,45 @@
+//! What the data is like: its sizes, and what is computed of a number.
+
+/// Seats of a flight.
+pub const SEATS: i64 = 150;
+
+/// The first so many seats are first class, at twice the price.
+pub(crate) const FIRST_CLASS: i64 = 10;
+
+/// The present: 2026-01-01 00:00 UTC. Flights before it are past.
+pub(crate) const TODAY: i64 = 1_767_225_600_000_000;
+
+/// C_ID_STR of a customer.
+pub(crate) fn customer_number(c_id: i64) -> String {
+    format!("{c_id:064}")
+}
+
+/// The price of a seat on a flight whose ordinary seats cost `price`.
+pub(super) fn seat_price(price: i64, seat: i64) -> i64 {
+    if seat < FIRST_CLASS { 2 * price } else { price }
+}
+
+/// How large it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sizes {
+    /// Customers: 100 000 times the scale.
+    pub customers: i64,
+    /// Days of flights in the past: the scale.
+    pub days_past: i64,
+    /// Days of flights to come: 50 times the scale.
+    pub days_future: i64,
+    /// Divides the 1125 to 1875 flights of a day: 1, or more for a scaled-down database.
+    pub fewer_flights: i64,
+}
+
+impl Sizes {
+    /// At this scale.
+    pub(crate) fn at_scale(scale: i64) -> Self {
+        Sizes {
+            customers: 100_000 * scale,
+            days_past: scale,
+            days_future: 50 * scale,
+            fewer_flights: 1,
+        }
+    }
+}

@@ -1,0 +1,15 @@
+//! Exit codes.
+
+use std::process::ExitCode;
+
+/// Exit code when the data is not as the workload allows.
+pub const INCONSISTENT: u8 = 1;
+
+/// Of a benchmark that was made.
+pub fn ended(consistent: bool) -> ExitCode {
+    if consistent {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::from(INCONSISTENT)
+    }
+}

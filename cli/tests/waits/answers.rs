@@ -1,0 +1,148 @@
+//! What each program's intervals wait for, and what was done meanwhile, with every call timed. Structure and counts are exact;
+//! times are only bounded from below, by what the program plants, because other work on the machine makes every wait longer.
+
+use serde_json::Value;
+
+use super::expect::number;
+use super::planted::{
+    EVERY_CALL, Planted, assert_about_once, assert_at_least, assert_partition, path,
+};
+use crate::support::build::program;
+use crate::support::run::Run;
+
+const OUTSIDE: &str = "thread outside of intervals";
+
+/// Who ended the longest waits for such an object: its open calls.
+#[track_caller]
+fn holder<'a>(profile: &'a Value, object: &str) -> &'a Value {
+    let waits = profile["waits"].as_array().unwrap();
+    let row = waits
+        .iter()
+        .find(|row| row["object"] == object)
+        .unwrap_or_else(|| panic!("no wait for a {object} in {waits:#?}"));
+    assert_eq!(row["holder"], OUTSIDE, "{row:#}");
+    &row["holder_calls"]
+}
+
+/// The first of a holder's calls; each is written as function and call site.
+#[track_caller]
+fn outermost(calls: &Value) -> &str {
+    let call = calls[0].as_str().expect("the holder's calls are timed");
+    call.split(' ').next().unwrap()
+}
+
+/// A call of `lock` in each interval, in which it waits once for an object while `work` is done for it, once, outside of
+/// intervals: 300,000 or 900,000 ticks in each half of the intervals, 600,000 in the mean.
+#[track_caller]
+fn assert_waits_for(profile: &Value, caller: &str, lock: &str, wait: &str, work: &[&str]) {
+    let blocked = path(&profile["tree"], &["run_interval", caller, lock, wait]);
+    assert_partition(blocked);
+    assert_about_once(blocked);
+    let done = path(path(blocked, &[OUTSIDE]), work);
+    assert_about_once(done);
+    assert_at_least(done, 600_000.0);
+    assert!(number(done, "mean_ns") <= number(blocked, "mean_ns"));
+    assert!(number(blocked, "mean_ns") <= number(profile, "mean_ns"));
+}
+
+/// The background thread holds the mutex for 600,000 ticks in the mean, in hold. Recorded in windows, as the budget allows.
+#[test]
+fn a_mutex_held_by_a_background_thread() {
+    let (profile, _) = Planted::at(&program("waits_mutex"), "run_interval")
+        .options(&EVERY_CALL)
+        .measured();
+    let work = ["hold_locked", "hold"];
+    assert_waits_for(
+        &profile,
+        "take",
+        "pthread_mutex_lock",
+        "waits: mutex",
+        &work,
+    );
+    assert_eq!(outermost(holder(&profile, "mutex")), "hold_locked");
+}
+
+/// The last thread works for 600,000 ticks in the mean while the interval waits for the middle thread and that one for it.
+#[test]
+fn a_hand_over_through_two_locks() {
+    let (profile, _) = Planted::new("waits_chain", "run_interval").measured();
+    let lock = ["pthread_mutex_lock", "waits: mutex"];
+    let first = [&["run_interval", "take"][..], &lock].concat();
+    let blocked = path(&profile["tree"], &first);
+    assert_partition(blocked);
+    let relay = path(blocked, &[OUTSIDE, "hold_first", "relay"]);
+    let further = path(relay, &lock);
+    assert_partition(further);
+    let produce = path(further, &[OUTSIDE, "hold_second", "produce"]);
+    for node in [blocked, further, produce] {
+        assert_about_once(node);
+        assert_at_least(node, 600_000.0);
+    }
+    assert!(number(further, "mean_ns") <= number(relay, "mean_ns"));
+    assert_eq!(outermost(holder(&profile, "mutex")), "hold_first");
+}
+
+/// The child works for 600,000 ticks in the mean between the parent's request and its answer.
+#[test]
+fn a_pipe_between_processes() {
+    let (profile, run) = Planted::new("waits_pipe", "run_interval")
+        .ends_with(7)
+        .measured();
+    let Run { stderr, .. } = run;
+    assert!(
+        stderr.contains("the command failed with exit code 7"),
+        "{stderr}"
+    );
+    assert_waits_for(
+        &profile,
+        "fetch",
+        "read",
+        "waits: pipe",
+        &["answer", "produce"],
+    );
+    let waits = profile["waits"].as_array().unwrap();
+    let read = waits
+        .iter()
+        .find(|row| row["waiter"].as_str().unwrap().starts_with("read "))
+        .unwrap_or_else(|| panic!("{waits:#?}"));
+    assert_eq!(read["object"], "pipe");
+    assert_eq!(outermost(&read["holder_calls"]), "answer");
+}
+
+/// The same through semaphores, which each process has at another address.
+#[test]
+fn semaphores_between_processes() {
+    let (profile, _) = Planted::new("waits_semaphore", "run_interval").measured();
+    let work = ["answer", "produce"];
+    assert_waits_for(&profile, "fetch", "sem_wait", "waits: semaphore", &work);
+    assert_eq!(outermost(holder(&profile, "semaphore")), "answer");
+}
+
+/// Three waits an interval, two of them ended for nothing: 2 x 150,000 ticks in prepare and 600,000 in finish, all within
+/// await's waits for the condition.
+#[test]
+fn a_condition_with_spurious_wake_ups() {
+    let (profile, _) = Planted::new("waits_condition", "run_interval").measured();
+    let (lock, wait) = ("pthread_cond_wait", "waits: condition variable");
+    let blocked = path(&profile["tree"], &["run_interval", "await", lock, wait]);
+    assert_partition(blocked);
+    // A preempted waiter may find its wait over; more than there are can not be seen.
+    let waits = number(blocked, "calls_mean");
+    assert!((2.85..=3.0).contains(&waits), "waits: {waits}");
+    let serve = path(blocked, &[OUTSIDE, "serve"]);
+    let calls_of = |name: &str| -> Vec<&Value> {
+        let children = serve["children"].as_array().unwrap();
+        children
+            .iter()
+            .filter(|node| node["name"] == name)
+            .collect()
+    };
+    let prepare = calls_of("prepare");
+    assert_eq!(prepare.len(), 2, "two call sites: {serve:#}");
+    for node in prepare {
+        assert_at_least(node, 150_000.0);
+    }
+    let finish = path(serve, &["finish"]);
+    assert_at_least(finish, 600_000.0);
+    assert!(number(blocked, "mean_ns") <= number(&profile, "mean_ns"));
+}

@@ -1,0 +1,51 @@
+//! Refinement follows an interval's waits into threads that work for none.
+
+use super::expect::named;
+use super::planted::{
+    EVERY_INTERVAL, Planted, assert_about_once, assert_at_least, assert_partition, path,
+};
+use crate::support::build::program;
+
+/// Mean of what is planted in flush_page.
+const FLUSH_TICKS: f64 = 6_000_000.0;
+
+/// The interval waits for a mutex; what its holder does, three calls below the function that the user named, decides for how long.
+/// Only the calls of take and of keep_house are timed at first; everything else has to be opened under the wait.
+#[test]
+fn what_a_holder_does_is_opened_under_the_wait() {
+    let spec = "run_interval,within=keep_house";
+    let (profile, _) = Planted::at(&program("waits_holder"), spec)
+        .until_opened("write_out")
+        .options(&EVERY_INTERVAL)
+        .options(&["--threshold", "0.01%"]) // a busy machine varies more than what is planted
+        .measured();
+    let lock = ["take", "pthread_mutex_lock", "waits: mutex"];
+    let blocked = path(&profile["tree"], &lock);
+    assert_partition(blocked);
+    let holder = path(blocked, &["thread outside of intervals", "hold_locked"]);
+    let flush = path(holder, &["write_out", "flush_page"]);
+    assert_at_least(flush, FLUSH_TICKS);
+    assert_about_once(flush);
+    assert_eq!(
+        named(&profile, "flush_page").len(),
+        1,
+        "once, below the wait"
+    );
+}
+
+/// The same, and nobody names a function of the holder's: it is found on the stack of the thread that releases the mutex.
+#[test]
+fn a_holder_that_nobody_named_is_found() {
+    let (profile, _) = Planted::at(&program("waits_holder"), "run_interval")
+        .until_opened("write_out")
+        .options(&EVERY_INTERVAL)
+        .options(&["--threshold", "0.01%"]) // a busy machine varies more than what is planted
+        .measured();
+    let lock = ["take", "pthread_mutex_lock", "waits: mutex"];
+    let blocked = path(&profile["tree"], &lock);
+    assert_partition(blocked);
+    let holder = path(blocked, &["thread outside of intervals", "keep_house"]);
+    let flush = path(holder, &["hold_locked", "write_out", "flush_page"]);
+    assert_at_least(flush, FLUSH_TICKS);
+    assert_about_once(flush);
+}
