@@ -113,6 +113,31 @@ fn at_every_operation() {
     );
 }
 
+/// Making the files is cut short by a kill, and the first batches by a power failure: nothing that is then found there is taken for somebody
+/// else's, though what the killed process wrote may have been in the operating system's cache only.
+#[test]
+fn a_kill_while_the_files_are_made_and_then_a_power_failure() {
+    let log = Arc::new(FakeLog::default());
+    let work = |disk: &FaultDisk| {
+        // It is to be cut short.
+        let _ = run(disk, &log, &mut History::default());
+    };
+    for kill in 1..10 {
+        let disk = FaultDisk::new();
+        disk.cut_power_at(kill);
+        work(&disk);
+        for cut in 1..10 {
+            let again = disk.after_kill();
+            again.cut_power_at(again.operations() + cut);
+            work(&again);
+            for image in 0..60 {
+                let opened = open(&again.after_power_failure(image), 8, &log);
+                opened.unwrap_or_else(|error| panic!("{kill}, {cut}, {image}: {error}"));
+            }
+        }
+    }
+}
+
 fn filled(pages: u64) -> (FaultDisk, Arc<FakeLog>, Arc<Pool>) {
     let (disk, log) = (FaultDisk::new(), Arc::new(FakeLog::default()));
     let pool = open(&disk, 16, &log).unwrap();
