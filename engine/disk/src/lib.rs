@@ -10,6 +10,7 @@
 //! * [`advice`]: what to do about an error of the disk.
 //! * [`write_atomically`]: replaces a small file so that a crash leaves the old or the new one; [`reserve_atomic_write`]: takes the
 //!   room for that ahead.
+//! * [`is_blank`]: tells a file that was made and not yet written to from somebody else's.
 //!
 //! ## What a caller may rely on
 //! Data is durable once [`File::sync_data`] returned `Ok` after the write, and a name once [`Directory::sync`] did.
@@ -40,6 +41,7 @@ mod access;
 mod advice;
 mod aligned;
 mod atomic;
+mod blank;
 mod device;
 pub mod faults;
 mod real;
@@ -49,6 +51,7 @@ pub use access::{Access, Create, Directory, DirectoryLock, File};
 pub use advice::advice;
 pub use aligned::{ALIGNMENT, AlignedBuffer};
 pub use atomic::{reserve_atomic_write, temporary, write_atomically};
+pub use blank::is_blank;
 pub use device::Device;
 pub use real::RealDirectory;
 pub use syncs::with_syncs;

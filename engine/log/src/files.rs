@@ -15,7 +15,7 @@ use evenkeel_disk::{Access, Create, Directory, File};
 
 use crate::Lsn;
 use crate::closure::{NONE, Vector};
-use crate::format::{BatchHeader, FILE_HEADER_BYTES, FileHeader};
+use crate::format::{BatchHeader, FILE_HEADER_BYTES, FILE_MAGIC, FileHeader};
 use crate::names::{log_name, new_name, prepared_name};
 use crate::recovery::{StreamEnd, Tail};
 use crate::sync::Mutex;
@@ -434,14 +434,20 @@ pub(crate) struct Recycled {
 }
 
 /// Extends a file to `size` by written zeros: syncing a write into existing blocks needs no change of the file
-/// system's own data.
+/// system's own data. A new one begins with the magic number, so that the next opening knows it by that alone.
 fn fill(file: &dyn File, size: u64) -> io::Result<()> {
     let mut from = file.len()?;
-    let zeros = vec![0; FILL_BYTES.min(size.saturating_sub(from) as usize)];
+    let mut piece = vec![0; FILL_BYTES.min(size.saturating_sub(from) as usize)];
+    if let (0, Some(beginning)) = (from, piece.first_chunk_mut()) {
+        *beginning = FILE_MAGIC;
+    }
     while from < size {
-        let piece = zeros.len().min((size - from) as usize);
-        file.write_at(&zeros[..piece], from)?;
-        from += piece as u64;
+        let count = piece.len().min((size - from) as usize);
+        file.write_at(&piece[..count], from)?;
+        from += count as u64;
+        if let Some(beginning) = piece.first_chunk_mut() {
+            *beginning = [0; FILE_MAGIC.len()];
+        }
     }
     Ok(())
 }

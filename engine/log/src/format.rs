@@ -3,6 +3,7 @@
 //! ```text
 //! file     0        4096
 //!          | header | batch | batch | ...                 old bytes of a recycled file, or zeros
+//! spare    | magic 8 | zeros ...                          prepared; one that was in use before is as it was
 //!
 //! header   magic 8 | crc 4 | version 4 | number 8 | epoch 8 | first index 8 | base LSN 8 | stream 2 | streams 2 | 4
 //!          | durable 8 x 16 | kept 8 x 16                  crc: over everything after it

@@ -3,7 +3,7 @@
 use std::io;
 use std::sync::Arc;
 
-use evenkeel_disk::{Access, Create, Directory, File};
+use evenkeel_disk::{Access, Create, Directory, File, is_blank};
 
 use crate::closure::Vector;
 use crate::error::LogError;
@@ -78,9 +78,10 @@ pub(crate) fn check(directory: &dyn Directory, stream: usize) -> Result<(), LogE
         let count = file
             .read_at(&mut start, 0)
             .map_err(LogError::io(format!("reading {name}")))?;
-        // What was prepared has zeros, what was in use before its old header.
-        let start = &start[..count];
-        if start.iter().any(|&byte| byte != 0) && start != FILE_MAGIC {
+        // What was prepared begins with the magic number, unless that was cut short, and what was in use before with its old header.
+        let is_own = start[..count] == FILE_MAGIC
+            || is_blank(&*file).map_err(LogError::io(format!("reading {name}")))?;
+        if !is_own {
             return Err(LogError::NotALogFile(name));
         }
     }

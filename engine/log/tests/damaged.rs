@@ -116,12 +116,29 @@ proptest! {
     }
 
     #[test]
-    fn files_of_somebody_else(names in proptest::collection::vec("[0-9a-f]{0,3}-?[0-9a-f]{0,17}(\\.log|\\.spare|)", 1..4), bytes: Vec<u8>) {
+    fn files_of_somebody_else(
+        names in proptest::collection::vec("[0-9a-f]{0,3}-?[0-9a-f]{0,17}(\\.log|\\.spare|)", 1..4),
+        zeros in prop_oneof![Just(0), 0..10_000usize],
+        bytes: Vec<u8>,
+    ) {
         let disk = FaultDisk::new();
+        let bytes = [vec![0; zeros], bytes].concat();
         for name in names.iter().filter(|name| !name.is_empty()) {
             let file = disk.root().open(name, Access::Buffered, Create::IfMissing).unwrap();
             file.write_at(&bytes, 0).unwrap();
         }
+        look(&disk)?;
+    }
+
+    /// A spare file is written over: only what is the log's, or has nothing in it.
+    #[test]
+    fn a_spare_file_of_somebody_else(zeros in 0..10_000usize, bytes in proptest::collection::vec(1u8.., 1..600)) {
+        let disk = written();
+        let name = "00-prepared-0.spare";
+        let file = disk.root().open(name, Access::Buffered, Create::IfMissing).unwrap();
+        file.set_len(0).unwrap();
+        file.write_at(&[vec![0; zeros], bytes].concat(), 0).unwrap();
+        prop_assert!(matches!(open(&disk), Err(LogError::NotALogFile(_))));
         look(&disk)?;
     }
 }

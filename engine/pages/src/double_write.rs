@@ -11,17 +11,20 @@
 //! Linux takes the pages for clean. Redo would believe the LSNs read, the next checkpoint would let their log records go,
 //! and the next power failure would take the pages. All batches before the last were synced, so it is the only one.
 //!
+//! The file is made with an empty batch, whose magic number is durable before the first is written. One that begins with zeros and holds
+//! anything else is therefore somebody else's, and not written over; whatever a power failure leaves of a batch begins with the magic number.
+//!
 //! ```text
 //! | crc 4 | magic 4 | count 4 | 4 | (page 8, crc of image 4, 4) x count | .. one page | image | image | ...
 //! ```
 
 use std::sync::Arc;
 
-use evenkeel_disk::{Access, AlignedBuffer, Create, Directory, File};
+use evenkeel_disk::{Access, AlignedBuffer, Create, Directory, File, is_blank};
 
 use crate::error::PageError;
 use crate::file::{self, PageFile};
-use crate::page::{Found, PageId, SECTOR_BYTES, check, lsn};
+use crate::page::{Found, PageId, check, lsn};
 
 /// The most pages of a batch.
 pub(crate) const BATCH_PAGES: usize = 64;
@@ -124,21 +127,31 @@ impl DoubleWrite {
         let count = file
             .read_at(&mut batch.bytes, 0)
             .map_err(PageError::io("reading the double-write file"))?;
-        if count < batch.bytes.len() {
+        let is_short = count < batch.bytes.len();
+        let listed = described(&batch.bytes, page_bytes);
+        if listed.is_empty() {
+            // Not to be lost by the next power failure: the beginning that tells whose it is.
+            batch.describe();
+        }
+        if is_short || listed.is_empty() {
             // New, or cut off while it was made; its blocks are taken now, so that a full disk cannot stop a batch.
-            let zeros = AlignedBuffer::zeroed(batch.bytes.len());
-            file.write_at(&zeros, 0)
+            let len = if is_short {
+                batch.bytes.len()
+            } else {
+                page_bytes
+            };
+            file.write_at(&batch.bytes[..len], 0)
                 .map_err(PageError::io("making the double-write file"))?;
             file.sync_data()
                 .map_err(PageError::io("making the double-write file"))?;
         }
         let opened = DoubleWrite { file, failed: None };
-        let repaired = opened.write_again(&mut batch, pages)?;
+        let repaired = opened.write_again(&mut batch, &listed, pages)?;
         Ok((opened, repaired))
     }
 
-    /// Whether [`open`](DoubleWrite::open) may write over the file, which is not changed: what was made and not used begins with zeros,
-    /// and whatever a power failure left of a batch with its magic number.
+    /// Whether [`open`](DoubleWrite::open) may write over the file, which is not changed: what was made begins with the magic number, or
+    /// holds zeros.
     pub(crate) fn check(
         directory: &dyn Directory,
         name: &str,
@@ -163,23 +176,29 @@ impl DoubleWrite {
                 found: version,
             });
         }
-        let is_new = page[..SECTOR_BYTES].iter().all(|&byte| byte == 0);
         let fits = len <= ((1 + BATCH_PAGES) * page_bytes) as u64;
-        match fits && (is_new || magic == MAGIC) {
+        let is_own = fits
+            && (magic == MAGIC
+                || is_blank(&*file).map_err(PageError::io("reading the double-write file"))?);
+        match is_own {
             true => Ok(()),
             false => Err(PageError::NoDoubleWriteFile(name.to_owned())),
         }
     }
 
-    /// Writes the batch that the area was found to hold to the places of its pages, and before that, if it is whole, to
+    /// Writes the batch that the area was found to hold, of the pages `listed`, to their places, and before that, if it is whole, to
     /// the area; how many pages were broken. If it is not whole the power failed before any page was touched, or the area
     /// has decayed: the images that are intact then replace pages that are broken, and nothing else.
-    fn write_again(&self, found: &mut Batch, pages: &PageFile) -> Result<u64, PageError> {
-        let listed = described(&found.bytes, found.page_bytes);
+    fn write_again(
+        &self,
+        found: &mut Batch,
+        listed: &[(PageId, u32)],
+        pages: &PageFile,
+    ) -> Result<u64, PageError> {
         found.pages = listed.iter().map(|&(page, _)| page).collect();
         let intact: Vec<bool> = found
             .images()
-            .zip(&listed)
+            .zip(listed)
             .map(|((page, image), &(_, crc))| {
                 crc32fast::hash(image) == crc && check(image, page).is_ok()
             })

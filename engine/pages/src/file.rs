@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering::{Acquire, Release};
 use evenkeel_disk::{Access, AlignedBuffer, Create, Directory, File};
 
 use crate::error::PageError;
-use crate::page::{Found, PAGE_HEADER_BYTES, PageId, SECTOR_BYTES, check, seal};
+use crate::page::{Found, PAGE_HEADER_BYTES, PageId, check, seal};
 use crate::sync::{AtomicU64, Mutex};
 
 /// First bytes of the body of page 0, before the page size.
@@ -93,8 +93,8 @@ impl PageFile {
             Err(error @ PageError::Version { .. }) => return Err(error),
             _ => {}
         }
-        // What was cut off there is a page of zeros, or has some of its sectors; the first has the magic number.
-        let is_foreign = !describes && page[..SECTOR_BYTES].iter().any(|&byte| byte != 0);
+        // What was cut off there is a page of zeros: all that it has is in the first sector, with the magic number.
+        let is_foreign = !describes && page.iter().any(|&byte| byte != 0);
         if is_foreign || len > self.page_bytes as u64 {
             return Err(PageError::NoPageFile(name.to_owned()));
         }

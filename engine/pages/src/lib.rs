@@ -16,6 +16,7 @@
 //! Pool: .read(PageId) -> Result<PageRead, PageError>      shared latch; derefs to the body [u8]
 //!       .write(PageId) -> Result<PageWrite, PageError>    exclusive latch; derefs mutably to the body
 //!       .write_for_redo(PageId) -> Result<PageWrite, _>   as write, but a page never written comes as zeros with LSN 0
+//!       .write_anew_for_redo(PageId)                      the same without reading it: for a change that says all that is in it
 //!       .allocate(|&Allocation| -> Result<Lsn, E>) -> Result<PageWrite, E>           zeroed page, exclusive latch
 //!       .allocate_many(n, |&Allocation| -> Result<Lsn, E>) -> Result<Vec<PageWrite>, E>    by one record
 //!       .free(PageId, |&Allocation| -> Result<Lsn, E>) -> Result<(), E>              E: From<PageError>

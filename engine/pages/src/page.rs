@@ -29,8 +29,6 @@ impl fmt::Display for PageId {
     }
 }
 
-/// The least a disk writes as a whole, in bytes: a file's beginning is never a mixture.
-pub(crate) const SECTOR_BYTES: usize = 512;
 /// Bytes of a page before its body.
 pub const PAGE_HEADER_BYTES: usize = 24;
 /// Version of the format. Checksum and version keep their places in all versions, so that a page of another one is told

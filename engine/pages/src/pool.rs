@@ -168,6 +168,17 @@ impl Pool {
         self.write_as(page, Absent::Zeros)
     }
 
+    /// As [`write_for_redo`](Pool::write_for_redo), for a change that says all that is in the page: what the file has is not read, which is
+    /// what redo of a short log spends most of its time with. The file may have a newer version of the page; this change and those after it
+    /// then make it anew. They must all be repeated.
+    ///
+    /// # Errors
+    /// If the disk is full; [`PageError::Exhausted`].
+    pub fn write_anew_for_redo(&self, page: PageId) -> Result<PageWrite<'_>, PageError> {
+        self.file.make_room(page)?;
+        self.write_as(page, Absent::New)
+    }
+
     pub(crate) fn write_as(
         &self,
         page: PageId,

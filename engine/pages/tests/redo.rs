@@ -210,3 +210,31 @@ fn four_streams() {
         "the streams never lost different amounts"
     );
 }
+
+/// What says all that is in a page need not know what was: the file may hold something newer, or be damaged there. In memory the page is what
+/// has been repeated already.
+#[test]
+fn a_page_is_made_anew_without_reading_it() {
+    let disk = FaultDisk::new();
+    let (log, _, pool) = open(&disk, 1).unwrap();
+    let allocated = |allocation: &evenkeel_pages::Allocation| {
+        append(&log, ALLOCATED, allocation.pages[0], allocation.map_lsn)
+    };
+    let page = pool
+        .allocate(|allocation| allocated(allocation).map_err(Error::from))
+        .unwrap();
+    let id = page.id();
+    change(&log, page).unwrap();
+    pool.flush_all().unwrap();
+    drop((pool, log));
+    disk.damage("data", id.0 * fixture::PAGE_BYTES as u64 + 1000, 1);
+    disk.root().remove("data.double").unwrap();
+    let (log, _, pool) = open(&disk, 1).unwrap();
+    let read = pool.write_for_redo(id).err();
+    assert!(matches!(read, Some(PageError::Corrupt { .. })), "{read:?}");
+    let page = pool.write_anew_for_redo(id).unwrap();
+    assert_eq!((page.lsn(), value(&page)), (Lsn::ZERO, 0));
+    let lsn = change(&log, page).unwrap();
+    let again = pool.write_anew_for_redo(id).unwrap();
+    assert_eq!((again.lsn(), value(&again)), (lsn, lsn.0));
+}

@@ -2,7 +2,8 @@
 //! `cargo run --release -p evenkeel-store --example recovery -- DIRECTORY [MB of log ...]` (64 and 256).
 //!
 //! For each size a process of its own inserts rows and updates, deletes and re-inserts them at random until its log has so many
-//! megabytes since the last checkpoint, and then dies without closing the store. One line each:
+//! megabytes since the last checkpoint, and then dies without closing the store. One line for a new store, and one for a store in which as
+//! much was done before: the pages that recovery changes are then in the file, and have to be read.
 //!
 //! * `log`: what was written, in bytes and records of the log,
 //! * `work`: how long that took, without waiting for the disk at each commit ([`FlushPolicy::LazyFlush`]),
@@ -27,7 +28,9 @@ fn main() -> Result<(), StoreError> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let number = |text: &String| text.parse().expect("a number of megabytes");
     match arguments.as_slice() {
-        [mode, directory, size] if mode == "--work" => work(Path::new(directory), number(size)),
+        [mode, directory, size, before] if mode == "--work" => {
+            work(Path::new(directory), number(size), number(before))
+        }
         [directory, sizes @ ..] => {
             let sizes: Vec<u64> = sizes.iter().map(number).collect();
             let sizes = if sizes.is_empty() {
@@ -35,9 +38,10 @@ fn main() -> Result<(), StoreError> {
             } else {
                 &sizes[..]
             };
-            sizes
-                .iter()
-                .try_for_each(|&size_mb| measure(Path::new(directory), size_mb))
+            sizes.iter().try_for_each(|&size_mb| {
+                measure(Path::new(directory), size_mb, 0)?;
+                measure(Path::new(directory), size_mb, size_mb)
+            })
         }
         [] => panic!("name a directory for the stores"),
     }
@@ -50,32 +54,44 @@ fn settings() -> Settings {
     settings
 }
 
-/// Writes a log of so many megabytes, prints how long it took, and dies.
-fn work(directory: &Path, size_mb: u64) -> Result<(), StoreError> {
+/// Writes a log of so many megabytes, after as many as `before_mb` that recovery need not read; prints how long it took, and dies.
+fn work(directory: &Path, size_mb: u64, before_mb: u64) -> Result<(), StoreError> {
     let store = Store::open(directory, settings())?;
     let schema = Schema::new("rows")
         .column("id", ColumnType::Int)
         .column("number", ColumnType::Int)
         .column("text", ColumnType::Text);
     let table = store.create_table(schema.primary_key(["id"]).index("by_number", ["number"]))?;
-    let begun = Instant::now();
     let mut random = 1;
-    while store.statistics().log.record_bytes < size_mb << 20 {
-        let mut txn = store.begin(TransactionOptions::default());
-        for _ in 0..STATEMENTS {
-            change(&mut txn, &table, &mut random)?;
-        }
-        txn.commit()?;
-    }
+    log_until(&store, &table, before_mb << 20, &mut random)?;
+    // What was dirty before the first is in the file after the second.
+    store.checkpoint()?;
+    store.checkpoint()?;
+    let before = store.statistics().log;
+    let begun = Instant::now();
+    let bytes = before.record_bytes + (size_mb << 20);
+    log_until(&store, &table, bytes, &mut random)?;
     let log = store.statistics().log;
     let elapsed = begun.elapsed();
     println!(
         "{} {} {}",
-        log.record_bytes,
-        log.records,
+        log.record_bytes - before.record_bytes,
+        log.records - before.records,
         elapsed.as_nanos()
     );
     std::process::abort()
+}
+
+/// Changes rows until the store has logged so many bytes.
+fn log_until(store: &Store, table: &Table, bytes: u64, random: &mut u64) -> Result<(), StoreError> {
+    while store.statistics().log.record_bytes < bytes {
+        let mut txn = store.begin(TransactionOptions::default());
+        for _ in 0..STATEMENTS {
+            change(&mut txn, table, random)?;
+        }
+        txn.commit()?;
+    }
+    Ok(())
 }
 
 fn change(
@@ -96,13 +112,14 @@ fn change(
     }
 }
 
-fn measure(directory: &Path, size_mb: u64) -> Result<(), StoreError> {
+fn measure(directory: &Path, size_mb: u64, before_mb: u64) -> Result<(), StoreError> {
     let place = directory.join(format!("recovery-{size_mb}"));
     let io = |cause: std::io::Error| panic!("{}: {cause}", place.display());
     std::fs::create_dir_all(&place).unwrap_or_else(io);
     let program = std::env::current_exe().unwrap_or_else(|cause| panic!("{cause}"));
     let mut child = Command::new(program);
-    child.arg("--work").arg(&place).arg(size_mb.to_string());
+    child.arg("--work").arg(&place);
+    child.args([size_mb.to_string(), before_mb.to_string()]);
     let output = child.output().unwrap_or_else(|cause| panic!("{cause}"));
     let printed = String::from_utf8_lossy(&output.stdout).into_owned();
     let fields: Vec<u64> = printed
@@ -126,7 +143,7 @@ fn measure(directory: &Path, size_mb: u64) -> Result<(), StoreError> {
     let opening = begun.elapsed();
     let work = Duration::from_nanos(work_ns);
     println!(
-        "log {} MB, {records} records; work {work:.1?}; recovery {recovery:.1?}, {:.2} of the work; opening {opening:.1?} ({rows} rows seen)",
+        "log {} MB after {before_mb} MB, {records} records; work {work:.1?}; recovery {recovery:.1?}, {:.2} of the work; opening {opening:.1?} ({rows} rows seen)",
         bytes >> 20,
         recovery.as_secs_f64() / work.as_secs_f64(),
     );

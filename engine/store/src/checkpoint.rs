@@ -13,7 +13,9 @@
 //! The log is flushed after the list of running transactions is taken and before the file is written: a transaction missing in
 //! the list has a durable end.
 
-use evenkeel_disk::{Access, Create, Directory, reserve_atomic_write, temporary, write_atomically};
+use evenkeel_disk::{
+    Access, Create, Directory, is_blank, reserve_atomic_write, temporary, write_atomically,
+};
 use evenkeel_log::Lsn;
 use evenkeel_pages::PageId;
 use std::io;
@@ -97,8 +99,8 @@ impl Checkpoint {
         name == temporary(FILE)
     }
 
-    /// Whether the next checkpoint may be written over the file that is kept for it, which is not changed: as far as it was written it
-    /// begins as a checkpoint does, else with zeros.
+    /// Whether the next checkpoint may be written over the file that is kept for it, which is not changed: if anything was written to it
+    /// it begins as a checkpoint does, else it holds zeros.
     ///
     /// # Errors
     /// If it is somebody else's, or cannot be read.
@@ -113,8 +115,9 @@ impl Checkpoint {
         let count = file
             .read_at(&mut start, 0)
             .map_err(StoreError::io("reading the next checkpoint"))?;
-        let start = &start[..count];
-        match start.iter().all(|&byte| byte == 0) || start == MAGIC {
+        let is_own = start[..count] == *MAGIC
+            || is_blank(&*file).map_err(StoreError::io("reading the next checkpoint"))?;
+        match is_own {
             true => Ok(()),
             false => Err(StoreError::NotAStore(format!(
                 "the file {name:?} is not a store's"

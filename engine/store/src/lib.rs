@@ -70,6 +70,9 @@
 //! `checkpoint`, `pages`, `pages.double` (torn-page protection) and `lock` in the store's directory, and `log-0`, `log-1`, ...:
 //! directories with the log's streams. All belong together: back them up together, with the store closed. A new store is made in an
 //! empty directory only, so that a wrong path does no harm; files that somebody puts beside a store's later do none either.
+//! A file that has the name of a store's and is somebody else's is refused and not changed. Of one that holds nothing but zeros nobody can
+//! tell whose it is, as a power failure leaves a file of the store so that was just made: it may be written over.
+//! (What is in `lock` does not matter, and stays.)
 
 mod catalog;
 mod checkpoint;

@@ -141,11 +141,21 @@ fn files_of_something_else() {
     }
 }
 
-/// What somebody wants to keep, of any length up to more than the store's file has.
-fn texts() -> impl Iterator<Item = String> {
-    [5, 100, 511, 5000, 2_000_000]
-        .map(|len| "no file of a store. ".repeat(1 + len / 20)[..len].to_owned())
-        .into_iter()
+/// What somebody wants to keep, of any length up to more than the store's file has; some of it begins with zeros, as a file of the store
+/// does that was made and not written to.
+fn texts() -> impl Iterator<Item = Vec<u8>> {
+    let text = |len: usize| "no file of a store. ".repeat(1 + len / 20).as_bytes()[..len].to_vec();
+    let texts = [5, 100, 511, 5000, 2_000_000].map(text);
+    let after_zeros = [
+        (8, 5),
+        (512, 5),
+        (512, 3584),
+        (512, 4000),
+        (4096, 5),
+        (60_000, 1),
+    ];
+    let after_zeros = after_zeros.map(|(zeros, len)| [vec![0; zeros], text(len)].concat());
+    texts.into_iter().chain(after_zeros)
 }
 
 /// Each file of a store in turn is somebody else's: the store is refused, and everything is as before. Only what is in the lock file does not
@@ -182,7 +192,7 @@ fn a_file_of_something_else_for_each_of_a_stores() {
             let name = file.file_name().unwrap().to_str().unwrap();
             if name == "lock" {
                 reads_the_row(place.path());
-                assert_eq!(fs::read_to_string(file).unwrap(), text);
+                assert_eq!(fs::read(file).unwrap(), text);
                 continue;
             }
             let error = refused(place.path(), "").to_string();

@@ -158,6 +158,34 @@ fn long_text(id: i64) -> String {
     format!("{id:0400}")
 }
 
+/// Nobody asks for a checkpoint: the log gives back what is not needed any more when there is no other room for it.
+#[test]
+fn the_log_makes_room_for_itself_on_a_full_disk() {
+    let disk = FaultDisk::new();
+    let store = open(&disk, small_settings(1)).unwrap();
+    let table = store.create_table(texts()).unwrap();
+    let row = |id: i64, text: i64| [id.into(), format!("{text:0300}").into()];
+    let mut txn = store.begin(Default::default());
+    for id in 0..50 {
+        txn.insert(&table, &row(id, id)).unwrap();
+    }
+    txn.commit().unwrap();
+    disk.set_capacity(Some(used(&disk)));
+    // Many times the log's files.
+    for round in 1..40 {
+        for id in 0..50 {
+            let mut txn = store.begin(Default::default());
+            txn.update(&table, &row(id, id + 1000 * round)).unwrap();
+            txn.commit().unwrap();
+        }
+    }
+    let mut txn = store.begin(Default::default());
+    for id in 0..50 {
+        let found = txn.get(&table, &[id.into()]).unwrap().unwrap();
+        assert_eq!(found.0, row(id, id + 39_000));
+    }
+}
+
 /// A store whose log has a disk of its own, which is never full.
 struct Apart {
     pages: FaultDisk,

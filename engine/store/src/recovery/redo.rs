@@ -64,7 +64,11 @@ impl<'p> Redo<'p> {
     }
 
     fn repeat_one(&mut self, id: PageId, change: &Change<'_>, lsn: Lsn) -> Result<(), StoreError> {
-        let mut page = self.pool.write_for_redo(id)?;
+        let mut page = match change {
+            // What the file has of the page may be newer: all that was done to it since is in the log, and repeated after this.
+            Change::Format { .. } => self.pool.write_anew_for_redo(id)?,
+            _ => self.pool.write_for_redo(id)?,
+        };
         if page.lsn() >= lsn {
             return Ok(());
         }

@@ -35,6 +35,8 @@ pub enum Event {
     Work(u64),
     /// So many times 40 rows, or a table with many indexes: the page file gets longer.
     Grow(u64),
+    /// A transaction with a row of up to a mebibyte.
+    LongRow,
     Checkpoint,
     /// A clean close, and opening.
     Close,
@@ -83,6 +85,8 @@ pub enum Event {
 pub enum During {
     Working,
     Growing,
+    /// A row that takes hundreds of pages is inserted, changed or deleted.
+    WritingLong,
     Checkpointing,
     Closing,
     /// Dropped without a close before.
@@ -95,6 +99,10 @@ const POLICIES: [FlushPolicy; 3] = [
     FlushPolicy::LazyFlush,
     FlushPolicy::LazyWrite,
 ];
+/// Of so many plans one has long rows: it takes as long as six others.
+const LONG_ROWS_EVERY: u64 = 24;
+/// Disk operations of a transaction with a long row.
+const LONG_ROW_OPERATIONS: u64 = 1000;
 /// All much smaller than the data.
 const FRAMES: [usize; 3] = [16, 24, 48];
 
@@ -114,7 +122,13 @@ impl Plan {
             threads: rng.random_range(0..4) == 0,
         };
         let count = 3 + rng.random_range(0..6);
-        let events = (0..count).map(|_| Event::draw(rng)).collect();
+        let mut events: Vec<Event> = (0..count).map(|_| Event::draw(rng)).collect();
+        if rng.random_range(0..LONG_ROWS_EVERY) == 0 {
+            let first = rng.random_range(0..events.len());
+            for event in events[first..].iter_mut().take(2) {
+                *event = Event::draw_long(rng);
+            }
+        }
         Plan {
             seed,
             setting,
@@ -195,6 +209,20 @@ impl Event {
             },
             25 => Event::RacingOpens,
             _ => Event::ReadOnly,
+        }
+    }
+
+    /// A long row, and perhaps a fault while it is written.
+    fn draw_long(rng: &mut Pcg64Mcg) -> Event {
+        let during = During::WritingLong;
+        let after = 1 + rng.random_range(0..LONG_ROW_OPERATIONS);
+        match rng.random_range(0..8) {
+            0..2 => Event::LongRow,
+            2 => Event::Kill(during, after),
+            3..5 => Event::PowerFailure(during, after, rng.random_range(0..1000)),
+            5 => Event::failure(rng, during, Operation::Sync),
+            6 => Event::failure(rng, during, Operation::Write),
+            _ => Event::DiskFull(during, one_of(rng, &[0, 64 << 10, 1 << 20, 3 << 20])),
         }
     }
 

@@ -14,7 +14,7 @@ impl Runner<'_> {
     ) -> Result<(), String> {
         match during {
             During::Opening => self.drop_store(),
-            During::Working => self.open()?,
+            During::Working | During::WritingLong => self.open()?,
             During::Growing => self.with_store(Runner::until_grown)?,
             During::Checkpointing | During::Closing => self.with_store(|runner| runner.work(3))?,
         }
@@ -31,6 +31,10 @@ impl Runner<'_> {
                     Some(_) => runner.checkpoint(),
                     None => Ok(()),
                 }
+            }),
+            During::WritingLong => self.with_store(|runner| {
+                runner.long_row()?;
+                runner.work(2)
             }),
             During::Checkpointing => self.with_store(Runner::checkpoint),
             During::Closing => self.with_store(Runner::close),

@@ -108,6 +108,7 @@ impl Runner<'_> {
         match event {
             Event::Work(count) => self.with_store(|runner| runner.work(count)),
             Event::Grow(count) => self.with_store(|runner| runner.grow(count)),
+            Event::LongRow => self.with_store(Runner::long_row),
             Event::Checkpoint => self.with_store(Runner::checkpoint),
             Event::Close => self.with_store(Runner::close),
             Event::Reopen => self.reopen(),

@@ -18,7 +18,9 @@ const UNTIL_WRITING: usize = 30;
 /// The same until the page file has got longer.
 const UNTIL_GROWN: usize = 20;
 /// Bytes of the longest rows, of which each takes many pages and more than a file of the log holds.
-const LONGEST: u64 = 100_000;
+const LONG: u64 = 100_000;
+/// Bytes of the longest, which a few chains have.
+const LONGEST: u64 = 1 << 20;
 
 pub(super) fn row(id: i64, (number, text): &(i64, String)) -> [Value; 3] {
     [id.into(), (*number).into(), text.as_str().into()]
@@ -60,7 +62,7 @@ impl Runner<'_> {
         let known = self.rows.range(near..).next().map(|(&id, _)| id);
         let number = self.rng.random_range(0..1000) as i64;
         let len = match self.rng.random_range(0..40) {
-            0 => self.rng.random_range(0..LONGEST),
+            0 => self.rng.random_range(0..LONG),
             1..4 => self.rng.random_range(0..10_000),
             _ => self.rng.random_range(0..500),
         };
@@ -70,6 +72,24 @@ impl Runner<'_> {
             (Some(id), 1..4) => (id, Some((number, text))),
             _ => (near, Some((number, text))),
         }
+    }
+
+    /// Inserts a row of up to a mebibyte; or changes one there is, to another length, or deletes it.
+    pub(super) fn long_row(&mut self) -> Result<(), String> {
+        let is_long =
+            |(&id, (_, text)): (&i64, &(i64, String))| (text.len() as u64 > LONG).then_some(id);
+        let known = self.rows.iter().find_map(is_long);
+        let len = match self.rng.random_range(0..3) {
+            0 => self.rng.random_range(0..LONGEST),
+            _ => LONGEST,
+        };
+        let new = (7, text(self.rng.random_range(0..IDS), len as usize));
+        let change = match (known, self.rng.random_range(0..4)) {
+            (Some(id), 0) => (id, None),
+            (Some(id), 1..3) => (id, Some(new)),
+            _ => (self.rng.random_range(0..IDS) as i64, Some(new)),
+        };
+        self.transaction(Changes::from([change]))
     }
 
     pub(super) fn grow(&mut self, count: u64) -> Result<(), String> {
