@@ -1,6 +1,7 @@
 #!/bin/sh
-# Plants each bug of engine/store/tests/planted and engine/log/tests/planted, one after the other, and says which chain of faults of that
-# crate's tests/chains.rs finds it, and after how many seconds. Fails if one is not found. The tree is as before afterwards.
+# Plants each bug of engine/*/tests/planted, one after the other, and says which chain of faults of that crate's tests/chains.rs finds it,
+# and after how many seconds; for pages, which have no chains, whether tests/crash.rs fails. Fails if one is not found. The tree is as
+# before afterwards.
 #
 #   scripts/planted-bugs.sh [FIRST_SEED ..]      seeds to begin at (1)
 #
@@ -19,7 +20,18 @@ for patch in engine/*/tests/planted/*.patch; do
     patch --silent --strip=1 --input="$patch" || exit 1
     planted=$patch
     # Its warnings are the bug's.
-    cargo test --quiet -p "evenkeel-$crate" --test chains --no-run 2>/dev/null || exit 1
+    case $crate in
+    pages) test=crash ;;
+    *) test=chains ;;
+    esac
+    cargo test --quiet -p "evenkeel-$crate" --test "$test" --no-run 2>/dev/null || exit 1
+    if [ "$test" = crash ]; then
+        found=$(cargo test --quiet -p evenkeel-pages --test crash 2>&1 | sed -n 's/^---- \(.*\) stdout ----$/by \1/p' | head -n 1)
+        [ -n "$found" ] || missed=1
+        echo "$crate/$(basename "$patch" .patch): ${found:-NOT FOUND}"
+        take_out && planted=
+        continue
+    fi
     case $crate in
     log) chains=24000 ;;
     *) chains=2400 ;;

@@ -12,7 +12,7 @@
 //!
 //! | bug | patch | chain of 800 | after |
 //! |---|---|---|---|
-//! | repaired pages are grown over | `1-grown-over` | none, see below | |
+//! | repaired pages are grown over | `1-grown-over`, of `evenkeel-pages` | none, see below | |
 //! | a dropped store still writes | `2-still-writing` | 11 | 2 s |
 //! | a clean close leaves dirty pages | `3-left-dirty` | 3 | 0.3 s |
 //! | failed sync of the log, reopening, power failure | `4-log-believed` | 30 | 5 s |
