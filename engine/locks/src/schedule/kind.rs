@@ -50,6 +50,13 @@ pub enum ScheduleKind {
     Hldaf,
 }
 
+/// See the methods of [`ScheduleKind`] by these names.
+struct Properties {
+    sizes: bool,
+    remaining_times: bool,
+    ages: bool,
+}
+
 impl ScheduleKind {
     /// Every schedule; bLDSF with the papers' default delay factor, LDAF with squared ages. The papers' come first.
     pub const ALL: [ScheduleKind; 14] = [
@@ -109,28 +116,35 @@ impl ScheduleKind {
 
     /// Whether it compares dependency-set sizes.
     pub fn needs_sizes(self) -> bool {
-        matches!(
-            self,
-            ScheduleKind::Ldsf | ScheduleKind::Bldsf(_) | ScheduleKind::Hldsf
-        )
+        self.properties().sizes
     }
 
     /// Whether it compares expected remaining times.
     pub fn needs_remaining_times(self) -> bool {
-        matches!(self, ScheduleKind::Hldsf | ScheduleKind::Hldaf)
+        self.properties().remaining_times
     }
 
     /// Whether waiting alone brings a waiter to the front, so that it needs no policy against starvation.
     pub fn ages(self) -> bool {
-        matches!(
-            self,
-            ScheduleKind::Fifo
-                | ScheduleKind::Vats
-                | ScheduleKind::Svats
-                | ScheduleKind::Edsf
-                | ScheduleKind::Ldaf(_)
-                | ScheduleKind::Hldaf
-        )
+        self.properties().ages
+    }
+
+    /// What distinguishes the schedules for who builds on them, each named so that none is forgotten.
+    fn properties(self) -> Properties {
+        let of = |sizes, remaining_times, ages| Properties {
+            sizes,
+            remaining_times,
+            ages,
+        };
+        match self {
+            ScheduleKind::Random | ScheduleKind::Rs => of(false, false, false),
+            ScheduleKind::Mlf | ScheduleKind::Mblf | ScheduleKind::Ddf => of(false, false, false),
+            ScheduleKind::Ldsf | ScheduleKind::Bldsf(_) => of(true, false, false),
+            ScheduleKind::Hldsf => of(true, true, false),
+            ScheduleKind::Fifo | ScheduleKind::Vats | ScheduleKind::Svats => of(false, false, true),
+            ScheduleKind::Edsf | ScheduleKind::Ldaf(_) => of(false, false, true),
+            ScheduleKind::Hldaf => of(false, true, true),
+        }
     }
 
     /// The schedule itself.
@@ -171,5 +185,18 @@ mod tests {
         );
         let plain = names.into_iter().filter(|name| !name.contains(':'));
         assert!(plain.eq(ScheduleKind::ALL.map(ScheduleKind::name)));
+    }
+
+    /// A schedule that was written and not listed is offered nowhere.
+    #[test]
+    fn every_schedule_is_listed() {
+        let here = concat!(env!("CARGO_MANIFEST_DIR"), "/src/schedule");
+        let files = std::fs::read_dir(here).unwrap();
+        let written = files.filter(|file| {
+            let text = std::fs::read_to_string(file.as_ref().unwrap().path()).unwrap();
+            text.lines()
+                .any(|line| line.starts_with("impl Schedule for "))
+        });
+        assert_eq!(written.count(), ScheduleKind::ALL.len());
     }
 }
