@@ -16,6 +16,14 @@ const LOCK_WAIT_TIMEOUT: u16 = 1205;
 const DEADLOCK: u16 = 1213;
 const CHANGED_SINCE_READ: u16 = 1020;
 
+/// Whether the same statement may succeed when it is tried again: the server chose it to end a deadlock, or it waited too long for a lock.
+pub(super) fn is_retryable(error: &mysql_async::Error) -> bool {
+    let mysql_async::Error::Server(refused) = error else {
+        return false;
+    };
+    matches!(refused.code, DEADLOCK | LOCK_WAIT_TIMEOUT)
+}
+
 /// A connection with a workload's statements prepared.
 pub struct Link {
     pub(super) connection: Option<Conn>,

@@ -24,6 +24,8 @@ const SPARE_CONNECTIONS: usize = 40;
 const STATEMENTS_MAX: usize = 10_000;
 /// Text that one `LOAD DATA` carries at most.
 const LOAD_BYTES: usize = 4 << 20;
+/// How often such a file is sent before its deadlock ends the load.
+const LOAD_ATTEMPTS: u32 = 20;
 
 /// A MariaDB or MySQL.
 pub struct Target {
@@ -259,7 +261,8 @@ impl SqlLink for Link {
             rows += batch.rows.len() as u64;
             let goes_on = batches.peek().is_some_and(|next| next.table == batch.table);
             if !goes_on || text.len() >= LOAD_BYTES {
-                self.send_file(table, std::mem::take(&mut text)).await?;
+                self.send_file(table, &text).await?;
+                text.clear();
                 loaded(std::mem::take(&mut rows));
             }
         }
@@ -286,16 +289,26 @@ impl Link {
     }
 
     /// `LOAD DATA LOCAL` of a file that exists only here.
-    async fn send_file(&mut self, table: &Table, text: String) -> Result<(), Error> {
+    async fn send_file(&mut self, table: &Table, text: &str) -> Result<(), Error> {
         let sql = format!(
             "LOAD DATA LOCAL INFILE 'rows' INTO TABLE {} CHARACTER SET utf8mb4",
             table.name
         );
-        self.connection().set_infile_handler(async {
-            let content: mysql_async::InfileData = Box::pin(stream::iter([Ok(text.into())]));
-            Ok(content)
-        });
-        let done = self.connection().query_drop(&sql).await;
+        let mut attempts = 1;
+        let done = loop {
+            let content = text.to_owned();
+            self.connection().set_infile_handler(async {
+                let content: mysql_async::InfileData = Box::pin(stream::iter([Ok(content.into())]));
+                Ok(content)
+            });
+            match self.connection().query_drop(&sql).await {
+                // Of two that load the same table at once. The server has rolled all of the file back.
+                Err(error) if link::is_retryable(&error) && attempts < LOAD_ATTEMPTS => {
+                    attempts += 1
+                }
+                done => break done,
+            }
+        };
         done.map_err(|error| match error {
             mysql_async::Error::Server(refused) if matches!(refused.code, 1148 | 3948 | 4166) => {
                 Error::Refused {
