@@ -31,4 +31,15 @@ impl RunCounts {
         self.closure_error_max = self.closure_error_max.max(other.closure_error_max);
         self.dropped += other.dropped;
     }
+
+    /// Counts the check of a vector's closure (`variance.md`, section 3): its times add up to the latency, or the interval is left out.
+    pub(crate) fn check_closure(&mut self, error: u64) -> Result<(), Reason> {
+        self.closure_checked += 1;
+        self.closure_error_max = self.closure_error_max.max(error);
+        if error == 0 {
+            Ok(())
+        } else {
+            Err(Reason::Malformed)
+        }
+    }
 }

@@ -1,7 +1,8 @@
 //! The sums of one round.
 
 use crate::accumulate::Accumulator;
-use crate::critical::kept::Keep;
+use crate::critical::kept::{Keep, Kept};
+use crate::critical::path::Path;
 use crate::critical::who::WaitSums;
 use crate::paths::Paths;
 
@@ -19,6 +20,15 @@ pub struct Detail {
 }
 
 impl Detail {
+    /// Adds the waits of an interval that was added to the sums, and keeps its pieces where it is one of those kept. `wanted`: keep it in
+    /// any case.
+    pub(crate) fn add_waits(&mut self, path: &Path, kept: Kept, wanted: bool) {
+        self.waits.add(path.waits(), kept.latency);
+        let blocks = &mut self.sums.blocks;
+        blocks.add_attributes(&kept.attributes, kept.latency);
+        self.keep.offer(kept, path, wanted);
+    }
+
     /// Numbers kept.
     pub(crate) fn cells(&self) -> usize {
         let classes = self.sums.classes.iter();

@@ -5,6 +5,7 @@
 //! profile. So whatever is summed over the columns is what the profile says.
 
 use crate::classes::ClassSums;
+use crate::interval::Finished;
 use crate::paths::Paths;
 use crate::projection::Projection;
 use crate::sums::Sums;
@@ -41,17 +42,6 @@ pub struct Spent {
 }
 
 impl Observed {
-    /// What a vector spent.
-    pub(crate) fn spent(vector: &Vector<'_>) -> Vec<Spent> {
-        let spent = |entry: &crate::vectors::Entry| Spent {
-            node: entry.node,
-            calls: entry.calls,
-            exclusive: entry.exclusive,
-            inclusive: entry.inclusive,
-        };
-        vector.entries.iter().map(spent).collect()
-    }
-
     /// The same on fewer paths. `place`: of a node the one that has its own time, and whether that is itself, or the node is left
     /// out below it.
     pub(crate) fn onto(self, place: impl Fn(u32) -> (u32, bool)) -> Observed {
@@ -91,6 +81,26 @@ pub(crate) struct Observing {
     pub placed: Vec<Observed>,
     /// Minutes of sums, on the same paths.
     pub minutes: Vec<ObservedMinute>,
+}
+
+impl Observing {
+    /// Hands on an interval that was added to a round.
+    pub(crate) fn add(&mut self, round: usize, id: u64, finished: &Finished, vector: &Vector<'_>) {
+        let spent = vector.entries.iter().map(|entry| Spent {
+            node: entry.node,
+            calls: entry.calls,
+            exclusive: entry.exclusive,
+            inclusive: entry.inclusive,
+        });
+        self.pending.push(Observed {
+            round,
+            id,
+            class: finished.class.into(),
+            begin: finished.subject.begin,
+            latency: vector.latency,
+            spent: spent.collect(),
+        });
+    }
 }
 
 /// Which intervals a profile rests on, and on which call paths.

@@ -14,7 +14,7 @@ use crate::evidence::Recent;
 use crate::interval::{Finished, Reason, Subject};
 use crate::joint::{JOINT_ROUND, Joint, RoundLog};
 use crate::minutes::Written;
-use crate::observed::{Observed, Observing};
+use crate::observed::Observing;
 use crate::paths::Paths;
 use crate::plans::Plans;
 use crate::rounds::Rounds;
@@ -27,6 +27,9 @@ pub(super) enum Source<'a> {
     /// In what all threads did.
     Past(&'a Past),
 }
+
+/// A round and, of several recordings, which of the selected ones.
+type RoundOf = (usize, Option<usize>);
 
 /// Everything behind the assembler.
 #[derive(Debug, Default)]
@@ -104,23 +107,23 @@ impl Intake {
         }
     }
 
+    /// The round that an interval belongs to and, of several recordings, which of the selected ones; nothing if it is not selected.
+    fn round_of(&mut self, finished: &Finished, id: u64) -> Result<Option<RoundOf>, Reason> {
+        match &mut self.joint {
+            Some(joint) => Ok(joint.selects(id).map(|at| (JOINT_ROUND, Some(at)))),
+            None => match self.plans.of(finished.generation) {
+                Some(round) => Ok(Some((round, None))),
+                None => Err(Reason::BeforeFirstRound),
+            },
+        }
+    }
+
     /// Adds an interval to the sums of its round. `id` is its number in order of the ends.
     fn add(&mut self, finished: &Finished, mut source: Source<'_>, id: u64) -> Result<(), Reason> {
-        let mut selected = None;
-        let (round, own) = match &mut self.joint {
-            Some(joint) => match joint.selects(id) {
-                Some(at) => {
-                    selected = Some(at);
-                    (JOINT_ROUND, joint.own(at))
-                }
-                None => return Ok(()),
-            },
-            None => {
-                let round = self.plans.of(finished.generation);
-                (round.ok_or(Reason::BeforeFirstRound)?, None)
-            }
+        let Some((round, selected)) = self.round_of(finished, id)? else {
+            return Ok(());
         };
-        let Some(detail) = own.or_else(|| self.rounds.detail_mut(round)) else {
+        let Some(detail) = sums_of(&mut self.joint, &mut self.rounds, (round, selected)) else {
             // A latecomer of a round whose sums were dropped.
             if finished.probed {
                 self.rounds.count(round);
@@ -135,66 +138,41 @@ impl Intake {
             self.note(id, round);
             return Ok(());
         }
-        let Detail {
-            paths,
-            sums,
-            waits,
-            keep,
-        } = detail;
         let follows_waits = matches!(source, Source::Past(_));
         let wanted = self.wanted == Some(id);
-        let known = paths.all().len();
+        let known = detail.paths.all().len();
         self.path
-            .begin(follows_waits && (wanted || keep.keeps(latency)));
+            .begin(follows_waits && (wanted || detail.keep.keeps(latency)));
         spend(
             &mut source,
             subject,
             latency,
             &mut self.vectoriser,
-            paths,
+            &mut detail.paths,
             &mut self.path,
         )?;
-        let met = &paths.all()[known..];
+        let met = &detail.paths.all()[known..];
         if let Some(plan) = self.plans.beginning(finished.generation, met) {
             self.begin_round_of(plan, round);
             return self.add(finished, source, id);
         }
-        let vector = self.vectoriser.complete(latency, self.cost, paths);
-        self.run.closure_checked += 1;
-        self.run.closure_error_max = self.run.closure_error_max.max(vector.closure_error);
-        if vector.closure_error != 0 {
-            return Err(Reason::Malformed);
-        }
+        let vector = self
+            .vectoriser
+            .complete(latency, self.cost, &mut detail.paths);
+        self.run.check_closure(vector.closure_error)?;
+        let Detail { paths, sums, .. } = &mut *detail;
         sums.add(&vector, finished.class.into(), paths);
+        sums.self_cost.add(true, subject.begin, latency);
         if let Some(observed) = &mut self.observed {
-            observed.pending.push(Observed {
-                round: selected.unwrap_or(round),
-                id,
-                class: finished.class.into(),
-                begin: subject.begin,
-                latency,
-                spent: Observed::spent(&vector),
-            });
+            observed.add(selected.unwrap_or(round), id, finished, &vector);
         }
         if let Some(recent) = &mut self.recent
             && self.plans.newest() == Some(round)
         {
             recent.add(round, &vector);
         }
-        sums.self_cost.add(true, subject.begin, latency);
         if follows_waits {
-            waits.add(self.path.waits(), latency);
-            sums.blocks.add_attributes(&finished.attributes, latency);
-            let kept = Kept {
-                id,
-                begin: subject.begin,
-                latency,
-                class: finished.class,
-                thread: subject.thread,
-                attributes: finished.attributes.clone(),
-                ..Kept::default()
-            };
-            keep.offer(kept, &self.path, wanted);
+            detail.add_waits(&self.path, kept(finished, id, latency), wanted);
         }
         self.rounds.count(round);
         self.note(id, round);
@@ -205,6 +183,30 @@ impl Intake {
         if let Some(log) = &mut self.log {
             log.add(id, round);
         }
+    }
+}
+
+/// The sums that an interval of a round is added to: of several recordings, those of the selected round if it has its own.
+fn sums_of<'a>(
+    joint: &'a mut Option<Joint>,
+    rounds: &'a mut Rounds,
+    (round, selected): RoundOf,
+) -> Option<&'a mut Detail> {
+    let joint = joint.as_mut().zip(selected);
+    let own = joint.and_then(|(joint, at)| joint.own(at));
+    own.or_else(|| rounds.detail_mut(round))
+}
+
+/// An interval as it is kept piece by piece, without its pieces.
+fn kept(finished: &Finished, id: u64, latency: i64) -> Kept {
+    Kept {
+        id,
+        begin: finished.subject.begin,
+        latency,
+        class: finished.class,
+        thread: finished.subject.thread,
+        attributes: finished.attributes.clone(),
+        ..Kept::default()
     }
 }
 

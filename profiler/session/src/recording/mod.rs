@@ -34,6 +34,7 @@ mod progress;
 mod read;
 mod several;
 mod translation;
+mod union;
 mod varint;
 mod write;
 

@@ -7,24 +7,41 @@ use evenkeel_analysis::sites::SiteTable;
 use evenkeel_analysis::{Analysis, ProbeCost};
 
 use super::Meta;
-use super::identity::{Identities, Timed};
 use super::progress::Progress;
 use super::read::{Replay, Replayed};
-use super::translation::{Translation, clock, ratio};
+use super::union::{self, Union};
 use crate::error::Error;
 
-/// Sites named in a warning, at most.
-const NAMED_MAX: usize = 3;
-
 /// A recording after its first replay.
-struct Part {
-    path: PathBuf,
-    meta: Meta,
-    sites: SiteTable,
-    scouted: Option<Scouted>,
+pub(super) struct Part {
+    pub(super) path: PathBuf,
+    pub(super) meta: Meta,
+    pub(super) sites: SiteTable,
+    pub(super) scouted: Option<Scouted>,
     cut: bool,
     /// It is one of those that are wanted.
     wanted: bool,
+}
+
+impl Part {
+    /// Begins it in an analysis of several. `clock`: as in the translation of its records.
+    fn begin(&self, analysis: &mut Analysis, clock: Option<u64>) {
+        let scouted = self.scouted.as_ref();
+        analysis.begin_recording(self.cost(clock), scouted.unwrap_or(&Scouted::default()));
+        if self.meta.waits {
+            analysis.follow_waits();
+        }
+    }
+
+    /// The cost of a probe in ticks of the common clock.
+    fn cost(&self, clock: Option<u64>) -> ProbeCost {
+        let ratio = clock.map_or(1.0, |clock| clock as f64 / 2f64.powi(32));
+        let scaled = |ticks: u32| (f64::from(ticks) * ratio).round() as u32;
+        ProbeCost {
+            outer_256: scaled(self.meta.outer_256),
+            inner_256: scaled(self.meta.inner_256),
+        }
+    }
 }
 
 /// Recordings after their first replay.
@@ -213,18 +230,59 @@ impl Recordings {
 
     /// The recording whose clock is that of all. One without intervals may not even say what it is of.
     pub(super) fn first(&self) -> &Meta {
-        let parts = self.parts();
-        let mut useful = parts.iter().filter(|part| part.scouted.is_some());
-        &useful.next().unwrap_or(&parts[0]).meta
+        &union::first(&self.parts()).meta
     }
 
     /// All of them taken together. `observer` sees the analysis as it goes, with the number of the recording.
     pub(super) fn together(
         &self,
         kept: Option<u64>,
-        observer: Option<&mut Observer<'_>>,
+        mut observer: Option<&mut Observer<'_>>,
     ) -> Result<Replayed, Error> {
-        together(self, kept, observer)
+        let union = Union::of(self.parts());
+        let mut analysis = union.analysis();
+        if let Some(id) = kept {
+            analysis.keep_interval(id);
+        }
+        if observer.is_some() {
+            analysis.observe();
+        }
+        let meta = union.meta();
+        let mut rest = self.all.iter().peekable();
+        let mut at = 0;
+        for path in &self.paths {
+            let mut replay = self.reopen(path)?;
+            while let Some(part) = rest.next_if(|part| part.path == *path) {
+                if !part.wanted {
+                    replay.next_meta()?;
+                    continue;
+                }
+                let translation = union.translation(at, meta.ticks_per_ns);
+                part.begin(&mut analysis, translation.clock);
+                let joint = Some((std::mem::take(&mut analysis), &translation));
+                let next = match &mut observer {
+                    Some(observer) => {
+                        let at = at as u64;
+                        replay.next_observed(joint, &mut |analysis| {
+                            observer(at, &union.sites, analysis)
+                        })?
+                    }
+                    None => replay.next(joint)?,
+                };
+                match next {
+                    Some(replayed) => analysis = replayed.analysis,
+                    // It was there before, so another has changed the file.
+                    None => return Err(changed(path)),
+                }
+                at += 1;
+            }
+        }
+        Ok(Replayed {
+            meta,
+            cut: union.parts.iter().any(|part| part.cut),
+            sites: union.sites,
+            analysis,
+        })
     }
 
     /// Opens one of the files once more.
@@ -233,153 +291,9 @@ impl Recordings {
     }
 }
 
-fn together(
-    recordings: &Recordings,
-    kept: Option<u64>,
-    mut observer: Option<&mut Observer<'_>>,
-) -> Result<Replayed, Error> {
-    let Recordings { paths, all, .. } = recordings;
-    let parts: Vec<&Part> = all.iter().filter(|part| part.wanted).collect();
-    // One without intervals may not even say what it is of.
-    let mut useful = parts.iter().filter(|part| part.scouted.is_some());
-    let first = useful.next().unwrap_or(&parts[0]);
-    let first: &Part = first;
-    let by_address = useful.all(|part| part.meta.build == first.meta.build);
-    let mut identities = Identities::default();
-    let probes: Vec<Vec<u32>> = parts
-        .iter()
-        .map(|part| identities.add(&part.sites, &part.meta.build, by_address))
-        .collect();
-    let mut sites = identities.table;
-    sites.root.clone_from(&first.sites.root);
-    sites.root_height = parts
-        .iter()
-        .map(|part| part.sites.root_height)
-        .max()
-        .unwrap_or(0);
-
-    let timed: Vec<Timed> = parts
-        .iter()
-        .zip(&probes)
-        .filter_map(|(part, probes)| {
-            let called = part.scouted.as_ref()?.called.iter();
-            let called = called.filter_map(|&id| probes.get(id as usize).copied());
-            Some(Timed::of(&sites, probes, called))
-        })
-        .collect();
-    let untimed: Vec<bool> = (0..)
-        .zip(&sites.sites)
-        .map(|(id, site)| !timed.iter().all(|timed| timed.times(id, site)))
-        .collect();
-
-    let mut meta = first.meta.clone();
-    for part in parts.iter().filter(|part| !std::ptr::eq(**part, first)) {
-        meta.merge(&part.meta);
-    }
-    meta.warnings
-        .extend(warnings(&parts, &sites, &timed, &untimed));
-
-    let renumbered = parts.iter().zip(&probes);
-    let renumbered: Vec<(&Scouted, &[u32])> = renumbered
-        .filter_map(|(part, probes)| Some((part.scouted.as_ref()?, &probes[..])))
-        .collect();
-    let mut analysis = Analysis::joint(&renumbered, &untimed, &sites);
-    let nothing = Scouted::default();
-    if let Some(id) = kept {
-        analysis.keep_interval(id);
-    }
-    if observer.is_some() {
-        analysis.observe();
-    }
-    let mut rest = all.iter().peekable();
-    let mut at = 0;
-    for path in paths {
-        let mut replay = recordings.reopen(path)?;
-        while let Some(part) = rest.next_if(|part| part.path == *path) {
-            if !part.wanted {
-                replay.next_meta()?;
-                continue;
-            }
-            let clock = clock(meta.ticks_per_ns, part.meta.ticks_per_ns);
-            let translation = Translation {
-                probes: probes[at].clone(),
-                clock,
-                ratio: ratio(meta.ticks_per_ns, part.meta.ticks_per_ns),
-                recording: at as u64,
-            };
-            let scouted = part.scouted.as_ref().unwrap_or(&nothing);
-            analysis.begin_recording(cost(part, clock), scouted);
-            if part.meta.waits {
-                analysis.follow_waits();
-            }
-            let joint = Some((std::mem::take(&mut analysis), &translation));
-            let next = match &mut observer {
-                Some(observer) => {
-                    let at = at as u64;
-                    replay.next_observed(joint, &mut |analysis| observer(at, &sites, analysis))?
-                }
-                None => replay.next(joint)?,
-            };
-            match next {
-                Some(replayed) => analysis = replayed.analysis,
-                // It was there before, so another has changed the file.
-                None => return Err(changed(path)),
-            }
-            at += 1;
-        }
-    }
-    Ok(Replayed {
-        meta,
-        sites,
-        analysis,
-        cut: parts.iter().any(|part| part.cut),
-    })
-}
-
 pub(super) fn changed(path: &Path) -> Error {
     Error::File {
         path: path.to_owned(),
         source: std::io::Error::other("it was changed while it was read"),
     }
-}
-
-/// The cost of a probe in ticks of the common clock.
-fn cost(part: &Part, clock: Option<u64>) -> ProbeCost {
-    let ratio = clock.map_or(1.0, |clock| clock as f64 / 2f64.powi(32));
-    let scaled = |ticks: u32| (f64::from(ticks) * ratio).round() as u32;
-    ProbeCost {
-        outer_256: scaled(part.meta.outer_256),
-        inner_256: scaled(part.meta.inner_256),
-    }
-}
-
-/// What the user should know of recordings that were taken together.
-fn warnings(parts: &[&Part], sites: &SiteTable, timed: &[Timed], untimed: &[bool]) -> Vec<String> {
-    let mut found = Vec::new();
-    for part in parts.iter().filter(|part| part.scouted.is_none()) {
-        found.push(format!(
-            "{} holds no complete interval and adds nothing: record for longer, or with the server under load",
-            part.path.display()
-        ));
-    }
-    let is_left_out = |&id: &u32| untimed[id as usize] && timed.iter().any(|one| one.called(id));
-    let left_out: Vec<u32> = (0..sites.sites.len() as u32).filter(is_left_out).collect();
-    if !left_out.is_empty() {
-        let names = left_out.iter().take(NAMED_MAX);
-        let names: Vec<&str> = names
-            .map(|&id| sites.sites[id as usize].callee.as_str())
-            .collect();
-        let more = if left_out.len() > NAMED_MAX {
-            ", .."
-        } else {
-            ""
-        };
-        found.push(format!(
-            "{} call sites were timed in some of the recordings only and count as their callers' own time ({}{more}): look at each \
-             recording by itself for what lies below them, or record for longer, until all have opened the same functions",
-            left_out.len(),
-            names.join(", ")
-        ));
-    }
-    found
 }
