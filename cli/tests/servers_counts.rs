@@ -103,10 +103,8 @@ fn the_way_to_the_log_is_found() {
         return;
     };
     make_pgbench_tables(&profiled.server);
-    // Twice, as the tables may be all that it knew the first time.
-    let rests = profiled.profiler.rests() + 2;
     let load = ["-N", "-c", "16", "-j", "2", "-T", "6"];
-    let opened = || profiled.profiler.rests() >= rests;
+    let opened = || profiled.profiler.rests_after("LWLockAcquireOrWait");
     let (transactions, runs) = pgbench_until(&profiled.server, &load, opened);
     let profiled = profiled.finish();
     let profile = profiled.profile();
