@@ -69,6 +69,24 @@ impl RoundFindings {
         }
     }
 
+    /// Whether a path that surely explains this fraction leads into a call of `tree` of which no calls are timed there.
+    pub fn splits(&self, tree: &VarianceTree<'_>, least: f64) -> bool {
+        let sure = |found: &&Found| found.share - ERRORS_MIN * found.se >= least;
+        let mut large = self.found.iter().filter(sure);
+        large.any(|found| self.is_inside_unopened(found.node, tree))
+    }
+
+    fn is_inside_unopened(&self, node: u32, tree: &VarianceTree<'_>) -> bool {
+        if node == ROOT || self.counterpart(node, tree).is_some() {
+            return false;
+        }
+        let parent = self.paths.get(node).parent;
+        match self.counterpart(parent, tree) {
+            Some(there) => !tree.is_opened(there),
+            None => self.is_inside_unopened(parent, tree),
+        }
+    }
+
     /// The node of a path among other call paths, if it was called there.
     fn counterpart(&self, node: u32, others: &VarianceTree<'_>) -> Option<u32> {
         if node == ROOT {

@@ -2,7 +2,9 @@
 //!
 //! A profile rests on one round. The newest has looked deepest, but what it says has to be precise: it is the last round that has a
 //! good part of the intervals of the largest, or that is precise all the same because what it measures hardly varies. A few
-//! thousand intervals of a server whose stalls come once a second say nothing, however deep they look.
+//! thousand intervals of a server whose stalls come once a second say nothing, however deep they look. Only where a newer round surely
+//! finds a third of the variance inside of a call that such a round did not look into, it is the better answer, whatever its errors: a
+//! program may be over before its deepest round is long.
 //!
 //! Sums go on growing in at most four rounds: the one a profile would rest on, the largest, the newest, and the one before it, whose last
 //! intervals may still be on their way. All others are **retired**: their sums stay, in fewer blocks, to be taken together with
@@ -14,6 +16,7 @@ use crate::detail::Detail;
 use crate::evidence;
 use crate::observed::Basis;
 use crate::other_rounds::{RoundFindings, SHARE_MIN};
+use crate::parts::VarianceTree;
 use crate::profile;
 use crate::sites::SiteTable;
 
@@ -27,6 +30,10 @@ const PART_ENOUGH: u64 = 50;
 const PART_GOOD: u64 = 3;
 /// ... unless no share that a report would show is farther from the truth than this (one standard error).
 const ERROR_ENOUGH: f64 = 0.03;
+/// A newer round of at least so many intervals is taken instead ...
+const INTERVALS_DEEPER: u64 = 150;
+/// ... where it finds this fraction of the variance inside of what was not opened.
+const SHARE_DEEPER: f64 = 0.3;
 
 /// Blocks of a retired round, at most.
 const BLOCKS_RETIRED: usize = 16;
@@ -139,7 +146,7 @@ impl Rounds {
     /// Index of the round a profile rests on, and its sums.
     pub fn chosen(&self) -> Option<(usize, &Detail)> {
         let at = self.best()?;
-        Some((at, self.rounds[at].detail.as_deref()?))
+        Some((at, self.rounds[at].sums()?))
     }
 
     /// The chosen round together with others of compatible plans; nothing where there are none.
@@ -204,17 +211,47 @@ impl Rounds {
             .collect()
     }
 
+    /// The round a profile rests on.
+    fn best(&self) -> Option<usize> {
+        let precise = self.precise()?;
+        Some(self.deeper(precise).unwrap_or(precise))
+    }
+
+    /// Index of the newest round that finds most of the variance where an older one did not look.
+    fn deeper(&self, than: usize) -> Option<usize> {
+        let detail = self.rounds[than].detail.as_deref()?;
+        let (total, sites) = (detail.sums.blocks.total(), SiteTable::default());
+        let tree = VarianceTree::new(&detail.paths, &total, &sites);
+        // Retired ones, too: a search that goes on has made the newest of few intervals.
+        let newer = self.rounds.iter().enumerate().skip(than + 1).rev();
+        let mut newer = newer.filter(|(_, round)| round.sums().is_some());
+        let is_deeper = |round: &Round| {
+            round.intervals >= INTERVALS_DEEPER
+                && self.is_part(round)
+                && round
+                    .found()
+                    .is_some_and(|found| found.splits(&tree, SHARE_DEEPER))
+        };
+        newer.find(|(_, round)| is_deeper(round)).map(|(at, _)| at)
+    }
+
+    /// Whether a round is more than a moment beside the largest.
+    fn is_part(&self, round: &Round) -> bool {
+        let largest = self.largest().map(|at| self.rounds[at].intervals);
+        PART_ENOUGH * round.intervals >= largest.unwrap_or(0)
+    }
+
     /// Index of the last round that is enough, else of the last that has at least half as many as the largest (the
     /// newest probes say most), among those that still have their sums.
-    fn best(&self) -> Option<usize> {
+    fn precise(&self) -> Option<usize> {
         let most = self.rounds[self.largest()?].intervals;
-        let is_part = |round: &Round| PART_ENOUGH * round.intervals >= most;
         let is_good = |round: &Round| {
             round.intervals >= INTERVALS_ENOUGH && PART_GOOD * round.intervals >= most
         };
         let is_precise =
             |round: &Round| round.intervals >= INTERVALS_FEW && round.error() <= ERROR_ENOUGH;
-        let is_enough = |round: &Round| is_part(round) && (is_good(round) || is_precise(round));
+        let is_enough =
+            |round: &Round| self.is_part(round) && (is_good(round) || is_precise(round));
         let kept = || self.kept().rev();
         let half = |round: &Round| 2 * round.intervals >= most;
         let enough = kept().find(|(_, round)| is_enough(round));
@@ -258,7 +295,7 @@ impl Round {
     fn retire(&mut self) {
         if let Some(mut detail) = self.detail.take() {
             self.found = Some(RoundFindings::of(&detail, SHARE_MIN));
-            if detail.sums.blocks.intervals() >= INTERVALS_ENOUGH {
+            if detail.sums.blocks.intervals() >= INTERVALS_DEEPER {
                 detail.sums.blocks.coarsen(BLOCKS_RETIRED);
                 self.retired = Some(detail);
             }
@@ -299,33 +336,75 @@ mod tests {
         assert_eq!(rounds(&[]).best(), None);
     }
 
+    /// A round with intervals each of which makes these calls, by its number.
+    fn add_round(rounds: &mut Rounds, intervals: u64, calls: impl Fn(u64) -> Vec<Record>) {
+        let mut vectoriser = Vectoriser::default();
+        let at = rounds.begin(2, true);
+        for number in 0..intervals {
+            let detail = rounds.detail_mut(at).unwrap();
+            let calls = calls(number);
+            let end = calls.iter().map(|call| call.end()).max().unwrap();
+            let latency = end as i64;
+            let segment = Segment {
+                start: 0,
+                end,
+                calls: &calls,
+                open: &[],
+            };
+            let made = vectoriser.segment(&segment, latency, &mut detail.paths);
+            assert!(made.is_ok());
+            let cost = ProbeCost::default();
+            let vector = vectoriser.complete(latency, cost, &mut detail.paths);
+            detail.sums.blocks.add(&vector, &detail.paths);
+            rounds.count(at);
+        }
+    }
+
     /// Rounds whose intervals make two calls of a tick, each of which takes a hundred in one of `every` intervals.
     fn stalling(intervals: &[u64], every: u64) -> Rounds {
         let mut rounds = Rounds::default();
-        let mut vectoriser = Vectoriser::default();
-        for (at, &count) in intervals.iter().enumerate() {
-            rounds.begin(at as u32, true);
-            for number in 0..count {
-                let detail = rounds.detail_mut(at).unwrap();
+        for &count in intervals {
+            add_round(&mut rounds, count, |number| {
                 let ticks = |first| if number % every == first { 100 } else { 1 };
                 let (a, b) = (ticks(0), ticks(every / 2));
-                let calls = [Record::new(10, a, 0), Record::new(10 + a, b, 1)];
-                let (end, latency) = (10 + a + b, (10 + a + b) as i64);
-                let segment = Segment {
-                    start: 0,
-                    end,
-                    calls: &calls,
-                    open: &[],
-                };
-                let made = vectoriser.segment(&segment, latency, &mut detail.paths);
-                assert!(made.is_ok());
-                let cost = ProbeCost::default();
-                let vector = vectoriser.complete(latency, cost, &mut detail.paths);
-                detail.sums.blocks.add(&vector, &detail.paths);
-                rounds.count(at);
-            }
+                vec![Record::new(10, a, 0), Record::new(10 + a, b, 1)]
+            });
         }
         rounds
+    }
+
+    /// Two calls: the first takes 200 ticks now and then, and so does what it calls, which is timed in the second round alone; the other takes
+    /// so many at other times. None of the rounds is precise.
+    fn deeper(first: u64, second: u64, other: u64) -> Rounds {
+        let mut rounds = Rounds::default();
+        for (intervals, is_open) in [(first, false), (second, true)] {
+            add_round(&mut rounds, intervals, |number| {
+                let drawn = (number + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 60;
+                let ticks = |at, long| {
+                    if drawn == at {
+                        long + number % 7 * 20
+                    } else {
+                        10
+                    }
+                };
+                let (a, b) = (ticks(0, 200), ticks(1, other));
+                let inner = is_open.then(|| Record::new(12, a - 4, 2));
+                let outer = [Record::new(10, a, 0), Record::new(10 + a, b, 1)];
+                inner.into_iter().chain(outer).collect()
+            });
+        }
+        rounds
+    }
+
+    /// 200 of 5,000 are taken for most of the variance, inside of a call that the others did not look into; 140 are too few, and what
+    /// is a quarter of the variance or less does not decide.
+    #[test]
+    fn a_deeper_look_counts_more_than_a_longer_one() {
+        assert!(deeper(5_000, 200, 80).rounds[1].error() > ERROR_ENOUGH);
+        assert_eq!(deeper(5_000, 200, 80).best(), Some(1));
+        assert_eq!(deeper(5_000, 140, 80).best(), Some(0));
+        assert_eq!(deeper(5_000, 200, 400).best(), Some(0));
+        assert_eq!(deeper(15_000, 200, 80).best(), Some(0), "no part of it");
     }
 
     /// Intervals of a second each: sixty that all say the same are an answer, and not sixty with a single stall.

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use crate::location::Location;
 use crate::refine::Candidate;
 use crate::refine::known::Known;
-use crate::refine::patience::{is_enough, look_after};
+use crate::refine::patience::{is_enough, is_enough_to_follow, look_after};
 
 /// Once nothing is left to do, how often to look again; at once where calls are met that were not made before.
 const SETTLED_PERIOD: Duration = Duration::from_secs(5);
@@ -63,11 +63,10 @@ impl Steps {
     /// Whether enough was seen since. `paths`: call paths that are known now.
     pub(super) fn is_ripe(&self, intervals_seen: u64, paths: usize) -> bool {
         let (intervals, age) = (intervals_seen - self.seen_then, self.looked_at.elapsed());
-        let searched = match self.follows {
-            true => Duration::ZERO,
-            false => self.searched(intervals_seen),
+        let ripe = match self.follows {
+            true => is_enough_to_follow(intervals, age),
+            false => is_enough(intervals, age, self.searched(intervals_seen)),
         };
-        let ripe = is_enough(intervals, age, searched);
         let has_new = paths > self.paths_then;
         ripe && (!self.settled || has_new || age >= SETTLED_PERIOD)
     }

@@ -21,6 +21,10 @@ use super::step::Candidate;
 
 /// Intervals that are enough to judge what came since the last look, ...
 pub const INTERVALS_ENOUGH: u64 = 300;
+/// ... half as many to follow what explains most of the variance, in half of the time that the first look takes at the least: so a cause ten
+/// calls down is found in a run of three seconds, ...
+const INTERVALS_TO_FOLLOW: u64 = 150;
+const FOLLOWED_AFTER: Duration = Duration::from_millis(200);
 /// ... or so many where intervals are rare, ...
 const INTERVALS_FEW: u64 = 40;
 /// ... when their number times the seconds that they took is this: forty in four seconds, ninety in two. A cause that lies ten calls
@@ -53,9 +57,18 @@ pub(crate) fn look_after(searched: Duration) -> Duration {
 
 /// Whether what came since the last look, so many intervals in this time, is enough for another.
 pub fn is_enough(intervals: u64, age: Duration, searched: Duration) -> bool {
+    age >= look_after(searched) && is_sample(intervals, INTERVALS_ENOUGH, age)
+}
+
+/// The same where the last look led to what explains most of the variance: what comes of that is large, or nothing.
+pub fn is_enough_to_follow(intervals: u64, age: Duration) -> bool {
+    age >= FOLLOWED_AFTER && is_sample(intervals, INTERVALS_TO_FOLLOW, age)
+}
+
+fn is_sample(intervals: u64, enough: u64, age: Duration) -> bool {
     let are_rare_but_enough = intervals >= INTERVALS_FEW
         && intervals as f64 * age.as_secs_f64() >= INTERVAL_SECONDS_ENOUGH;
-    age >= look_after(searched) && (intervals >= INTERVALS_ENOUGH || are_rare_but_enough)
+    intervals >= enough || are_rare_but_enough
 }
 
 /// What a new round would cost now.
@@ -200,6 +213,15 @@ mod tests {
         assert!(!admitted_by(late(0.01), 0.05, 0.001, false));
         assert!(!admitted_by(late(0.9), 0.05, 0.001, false));
         assert!(admitted_by(late(0.01), 0.15, 0.02, false));
+    }
+
+    /// 150 intervals after 0.2 s; rare ones take as long as without.
+    #[test]
+    fn what_explains_most_is_followed_soon() {
+        let enough =
+            |intervals, millis| is_enough_to_follow(intervals, Duration::from_millis(millis));
+        assert!(enough(150, 200) && !enough(150, 199) && !enough(149, 200));
+        assert!(enough(40, 4000) && !enough(40, 3999));
     }
 
     /// As soon after a step as 0.4 s, small shares are not judged.

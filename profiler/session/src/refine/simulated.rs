@@ -11,7 +11,7 @@ use evenkeel_wire::Form;
 
 use super::example::{LIMITS, at, planned};
 use super::known::{Calls, Known};
-use super::patience::{Patience, is_enough, look_after, part_since_long};
+use super::patience::{Patience, is_enough, is_enough_to_follow, look_after, part_since_long};
 use super::{Limits, State, Step, worth_a_round};
 use crate::location::Location;
 use crate::plan::Planned;
@@ -169,12 +169,15 @@ impl Search {
 
     /// How long the next look takes.
     fn look_length(&self) -> f64 {
-        let searched = if self.follows { 0.0 } else { self.seconds };
-        let searched = Duration::from_secs_f64(searched);
+        let searched = Duration::from_secs_f64(self.seconds);
         let mut lengths = (1..).map(|steps| f64::from(steps) * STEP);
         let is_ripe = |&length: &f64| {
             let seen = (length * self.served).round() as u64;
-            is_enough(seen, Duration::from_secs_f64(length), searched)
+            let age = Duration::from_secs_f64(length);
+            match self.follows {
+                true => is_enough_to_follow(seen, age),
+                false => is_enough(seen, age, searched),
+            }
         };
         lengths.find(is_ripe).unwrap_or(SETTLED)
     }
