@@ -30,6 +30,7 @@ mod chunks;
 mod identity;
 mod merge;
 mod observe;
+mod part;
 mod progress;
 mod read;
 mod several;

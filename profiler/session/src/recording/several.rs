@@ -2,47 +2,15 @@
 
 use std::path::{Path, PathBuf};
 
-use evenkeel_analysis::joint::Scouted;
+use evenkeel_analysis::Analysis;
 use evenkeel_analysis::sites::SiteTable;
-use evenkeel_analysis::{Analysis, ProbeCost};
 
 use super::Meta;
+use super::part::Part;
 use super::progress::Progress;
 use super::read::{Replay, Replayed};
 use super::union::{self, Union};
 use crate::error::Error;
-
-/// A recording after its first replay.
-pub(super) struct Part {
-    pub(super) path: PathBuf,
-    pub(super) meta: Meta,
-    pub(super) sites: SiteTable,
-    pub(super) scouted: Option<Scouted>,
-    cut: bool,
-    /// It is one of those that are wanted.
-    wanted: bool,
-}
-
-impl Part {
-    /// Begins it in an analysis of several. `clock`: as in the translation of its records.
-    fn begin(&self, analysis: &mut Analysis, clock: Option<u64>) {
-        let scouted = self.scouted.as_ref();
-        analysis.begin_recording(self.cost(clock), scouted.unwrap_or(&Scouted::default()));
-        if self.meta.waits {
-            analysis.follow_waits();
-        }
-    }
-
-    /// The cost of a probe in ticks of the common clock.
-    fn cost(&self, clock: Option<u64>) -> ProbeCost {
-        let ratio = clock.map_or(1.0, |clock| clock as f64 / 2f64.powi(32));
-        let scaled = |ticks: u32| (f64::from(ticks) * ratio).round() as u32;
-        ProbeCost {
-            outer_256: scaled(self.meta.outer_256),
-            inner_256: scaled(self.meta.inner_256),
-        }
-    }
-}
 
 /// Recordings after their first replay.
 pub(super) struct Recordings {

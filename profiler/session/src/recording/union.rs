@@ -6,7 +6,7 @@ use evenkeel_analysis::sites::SiteTable;
 
 use super::Meta;
 use super::identity::{Identities, Timed};
-use super::several::Part;
+use super::part::Part;
 use super::translation::{Translation, clock, ratio};
 
 /// Sites named in a warning, at most.
