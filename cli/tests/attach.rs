@@ -226,10 +226,21 @@ fn in_the_middle_of_storms() {
 /// condition variable for something else, and follow it nowhere.
 #[test]
 fn condition_variables_in_the_middle_of_their_life() {
-    let working = Working::start(
-        own_program("conditions", include_str!("attach/conditions.c")),
-        &[],
-    );
+    assert_work_is_followed(own_program(
+        "conditions",
+        include_str!("attach/conditions.c"),
+    ));
+}
+
+/// What a descriptor is registered with says nothing of it: the kernel is asked for what was registered before.
+#[test]
+fn descriptors_that_were_registered_before() {
+    assert_work_is_followed(own_program("epolls", include_str!("attach/epolls.c")));
+}
+
+/// The wait is followed to the thread that ends it, and into what that does; in one session after another.
+fn assert_work_is_followed(program: PathBuf) {
+    let working = Working::start(program, &[]);
     let options = ["--interval", "run_interval", "--waits", "--plant", "every"];
     let options = [
         &options[..],
@@ -240,7 +251,6 @@ fn condition_variables_in_the_middle_of_their_life() {
         let enough = |line: &str| intervals_so_far(line).is_some_and(|intervals| intervals >= 200);
         let run = working.attached_until(&options, enough);
         assert_eq!(run.code, Some(0), "session {session}: {}", run.stderr);
-        // The wait is followed to the thread that ends it, and into what that does.
         let profile = working.place.json("run.json");
         let found = nodes(&profile["tree"], "work");
         let calls: f64 = found

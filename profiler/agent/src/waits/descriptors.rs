@@ -11,7 +11,7 @@ use evenkeel_patch::kernel;
 use evenkeel_wire::Kind;
 
 use super::descriptor::Descriptor;
-use super::memory::Lines;
+use super::fdinfo::FdInfo;
 use super::mix::mix;
 use super::{objects, sockets};
 use crate::next::interpose;
@@ -115,38 +115,23 @@ fn forget(number: c_int) {
     }
 }
 
-/// An event, signal or timer descriptor: `/proc/self/fdinfo` says (proc(5)).
+/// An event, signal or timer descriptor: the kernel says.
 fn anonymous(number: c_int) -> Option<Descriptor> {
-    let mut path = *b"/proc/self/fdinfo/\0\0\0\0\0\0\0\0\0\0\0";
-    let mut divisor = 1;
-    while number / divisor >= 10 {
-        divisor *= 10;
-    }
-    for place in &mut path[18..] {
-        *place = b'0' + (number / divisor % 10) as u8;
-        if divisor == 1 {
-            break;
-        }
-        divisor /= 10;
-    }
-    let file = kernel::open(core::ffi::CStr::from_bytes_until_nul(&path).ok()?)?;
-    let mut lines = Lines::new(file);
-    let found = loop {
-        let Some(line) = lines.next() else { break None };
+    let mut info = FdInfo::open(number)?;
+    loop {
+        let line = info.next()?;
         if let Some(id) = line.strip_prefix(b"eventfd-id:") {
             let id = id.iter().fold(0, |id, &digit| mix(id, digit.into()));
-            break Some(one_way(Kind::Event, mix(Kind::Event as u64, id)));
+            return Some(one_way(Kind::Event, mix(Kind::Event as u64, id)));
         }
         if line.starts_with(b"sigmask:") {
             SIGNALS.fetch_add(1, Relaxed);
-            break Some(one_way(Kind::Signal, objects::signal_key()));
+            return Some(one_way(Kind::Signal, objects::signal_key()));
         }
         if line.starts_with(b"clockid:") {
-            break Some(one_way(Kind::Timer, mix(Kind::Timer as u64, number as u64)));
+            return Some(one_way(Kind::Timer, mix(Kind::Timer as u64, number as u64)));
         }
-    };
-    kernel::close(file);
-    found
+    }
 }
 
 /// Signal descriptors that were met.
@@ -162,6 +147,11 @@ pub fn after_fork_in_child() {
             known.file.store(0, Release);
         }
     }
+}
+
+/// Another session joins: which numbers were closed and made anew since the last one left is not known.
+pub fn forget_all() {
+    KNOWN.iter().for_each(|known| known.file.store(0, Release));
 }
 
 /// The two ends of a pair that was just made.

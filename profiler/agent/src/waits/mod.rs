@@ -7,7 +7,8 @@
 //! groups      markers and what belongs to them, into the thread's ring
 //! objects     keys: what is the same object, also in another process
 //!   memory      which file an address belongs to
-//!   descriptors   what a file descriptor leads to (`descriptor`); `sockets` the other end of a connection
+//!   descriptors   what a file descriptor leads to (`descriptor`, `fdinfo`); `sockets` the other end of a connection
+//!   registered    which descriptor an event of epoll_wait is of
 //! mutexes rwlocks conditions semaphores barriers spins futexes     what waits: one file a kind,
 //! creation children signalling descriptor_io polls queues          each with the C library's functions it stands before
 //! sleeps files
@@ -32,6 +33,7 @@ pub mod creation;
 mod descriptor;
 mod descriptor_io;
 mod descriptors;
+mod fdinfo;
 mod files;
 pub mod futexes;
 pub mod groups;
@@ -42,6 +44,7 @@ pub mod named;
 pub mod objects;
 mod polls;
 mod queues;
+mod registered;
 mod releasing;
 mod rwlocks;
 mod semaphores;
@@ -58,5 +61,7 @@ pub use switch::recording;
 /// Records waits from now on, if the session wants them.
 pub fn follow(arena: crate::arena::Arena) {
     objects::renew_salt();
+    descriptors::forget_all();
+    registered::forget_all();
     switch::follow(arena);
 }

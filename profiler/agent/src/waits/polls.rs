@@ -1,14 +1,13 @@
 //! Waiting for one of several descriptors. It ends by what arrives at the first one found ready.
 
 use core::ffi::c_int;
-use core::sync::atomic::{AtomicI32, AtomicU64, Ordering::*};
 
 use evenkeel_wire::Kind;
 use libc::{epoll_event, fd_set, nfds_t, pollfd, sigset_t, timespec, timeval};
 
 use super::descriptors::describe;
-use super::mix::mix;
 use super::objects::Object;
+use super::registered;
 use super::switch::table;
 use super::waiting::{Ended, sleeping_as_poller};
 use crate::masks::{empty, passing};
@@ -82,51 +81,6 @@ fn select_for(
     })
 }
 
-/// Registered descriptors that are remembered: what `epoll_wait` returns is what the target had registered them with.
-const REGISTERED_MAX: usize = 8192;
-/// Places looked at for one.
-const STEPS_MAX: usize = 16;
-
-struct Registered {
-    /// Of the epoll descriptor and the data; 0: free.
-    tag: AtomicU64,
-    number: AtomicI32,
-}
-
-static REGISTERED: [Registered; REGISTERED_MAX] = [const {
-    Registered {
-        tag: AtomicU64::new(0),
-        number: AtomicI32::new(0),
-    }
-}; REGISTERED_MAX];
-
-fn places(tag: u64) -> impl Iterator<Item = &'static Registered> {
-    (0..STEPS_MAX).map(move |step| &REGISTERED[(tag as usize + step) % REGISTERED_MAX])
-}
-
-fn tag(epoll: c_int, data: u64) -> u64 {
-    mix(epoll as u64, data) | 1
-}
-
-/// Remembers what `number` is registered with. What no place is left for takes another's.
-fn register(epoll: c_int, number: c_int, data: u64) {
-    let tag = tag(epoll, data);
-    let usable = |place: &&Registered| {
-        let there = place.tag.load(Relaxed);
-        there == 0 || there == tag
-    };
-    let first = &REGISTERED[tag as usize % REGISTERED_MAX];
-    let place = places(tag).find(usable).unwrap_or(first);
-    place.number.store(number, Relaxed);
-    place.tag.store(tag, Release);
-}
-
-fn registered(epoll: c_int, data: u64) -> Option<c_int> {
-    let tag = tag(epoll, data);
-    let place = places(tag).find(|place| place.tag.load(Acquire) == tag)?;
-    Some(place.number.load(Relaxed))
-}
-
 fn epoll_for(
     may_wait: bool,
     epoll: c_int,
@@ -140,7 +94,8 @@ fn epoll_for(
             (first.events, first.u64)
         };
         let readable = what & !(libc::EPOLLOUT as u32) != 0;
-        registered(epoll, data).map_or(Object::of(Kind::Poll, 0), |number| ready(number, readable))
+        registered::number(epoll, data)
+            .map_or(Object::of(Kind::Poll, 0), |number| ready(number, readable))
     })
 }
 
@@ -189,7 +144,7 @@ interpose! {
     fn epoll_ctl(epoll: c_int, operation: c_int, number: c_int, event: *mut epoll_event) -> c_int = |real| {
         if operation != libc::EPOLL_CTL_DEL && !event.is_null() && table().is_some() {
             // SAFETY: the caller's event, which may be packed anywhere.
-            register(epoll, number, unsafe { event.read_unaligned() }.u64);
+            registered::register(epoll, number, unsafe { event.read_unaligned() }.u64);
         }
         real(epoll, operation, number, event)
     }
