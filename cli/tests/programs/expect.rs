@@ -226,14 +226,9 @@ impl Truth {
 
     /// Asserts twice the covariance of two columns, as a fraction of the latency's variance.
     #[track_caller]
-    pub fn assert_covariance(&self, contribution: &Value, a: usize, b: usize) {
+    pub fn assert_covariance(&self, (contribution, se): (f64, f64), a: usize, b: usize) {
         let planted = self.statistic(|m| 2.0 * m.covariance[a][b] / m.covariance[0][0]);
-        near(
-            "covariance",
-            number(contribution, "contribution"),
-            number(contribution, "se"),
-            planted,
-        );
+        near("covariance", contribution, se, planted);
     }
 }
 
