@@ -81,7 +81,7 @@ impl Shape {
                 true => above,
                 false => above
                     .zip(step)
-                    .and_then(|(above, step)| renamed.paths.child(above, step)),
+                    .and_then(|(above, step)| renamed.paths.again(above, step)),
             };
             to.push(node);
             let Some(node) = node.filter(|_| !is_untimed) else {
@@ -215,7 +215,7 @@ impl Common {
             let remains =
                 node.is_some() && step.is_some_and(|step| !self.ambiguous.contains(&step));
             let place = to[above].zip(step).filter(|_| remains);
-            to.push(place.and_then(|(above, (_, step))| onto.child(above, step)));
+            to.push(place.and_then(|(above, (_, step))| onto.again(above, step)));
         }
         Projection::new(from, to)
     }
@@ -253,7 +253,7 @@ fn map(from: &Paths, onto: &mut Paths, keeps: impl Fn(u32, u32) -> bool) -> Vec<
         map.push(
             above
                 .zip(step)
-                .and_then(|(above, step)| onto.child(above, step)),
+                .and_then(|(above, step)| onto.again(above, step)),
         );
     }
     map

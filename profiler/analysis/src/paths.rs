@@ -7,6 +7,10 @@
 //!
 //! The tree is bounded. A call beyond a bound is **folded**: its time stays in the body of its caller, and so do the
 //! calls below it. Vectors still close; [`Paths::folded`] says how often it happened.
+//!
+//! Where intervals wait for intervals that wait for others, as those behind a contended row do, paths that cross from one to the next
+//! multiply without end. So what lies behind crossings has a part of the nodes only, half as much with each of the first: they never take the place of
+//! the interval's own calls, nor deep ones that of the first. What is not crossed into stays with the wait.
 
 use crate::states::{CALL_STEPS, State};
 
@@ -21,6 +25,8 @@ pub(crate) const NODES_MAX: usize = 1 << 14;
 pub(crate) const DEPTH_MAX: u32 = 56;
 /// Pairs of siblings of one tree, at most: they are squares of the number of children and dominate the memory.
 pub(crate) const PAIRS_MAX: usize = 1 << 17;
+/// Of the bounds of nodes and pairs, the part that is left for what lies behind ever so many crossings, in halvings.
+const HALVINGS_MAX: u32 = 5;
 /// Ordinal of the body among the children of its node.
 pub(crate) const BODY_ORDINAL: u32 = 0;
 
@@ -41,6 +47,8 @@ pub struct Path {
     pub row: usize,
     /// Children discovered so far, the body not counted.
     pub children: u32,
+    /// Steps above it, and itself, that cross to work for others.
+    pub(crate) crossings: u32,
 }
 
 /// All call paths of one round. Ids are indices, below `NODES_MAX`.
@@ -73,6 +81,7 @@ impl Default for Paths {
             ordinal: 0,
             row: 0,
             children: 0,
+            crossings: 0,
         };
         let mut paths = Paths {
             nodes: vec![root],
@@ -92,6 +101,21 @@ impl Paths {
     /// it has to be folded.
     #[inline]
     pub fn child(&mut self, parent: u32, step: u32) -> Option<u32> {
+        self.found_or(parent, step, Paths::discover)
+    }
+
+    /// The same of a path that was found before, in another tree: only as bounded as all trees together.
+    pub(crate) fn again(&mut self, parent: u32, step: u32) -> Option<u32> {
+        self.found_or(parent, step, Paths::add)
+    }
+
+    #[inline]
+    fn found_or(
+        &mut self,
+        parent: u32,
+        step: u32,
+        new: fn(&mut Paths, u32, u32) -> Option<u32>,
+    ) -> Option<u32> {
         let key = u64::from(parent) << STEP_BITS | u64::from(step);
         let mut at = self.slot_of(key);
         loop {
@@ -100,7 +124,7 @@ impl Paths {
                 return Some(slot as u32 & ((1 << NODE_BITS) - 1));
             }
             if slot == EMPTY {
-                return self.discover(parent, step, key);
+                return new(self, parent, step);
             }
             at = (at + 1) & (self.slots.len() - 1);
         }
@@ -176,7 +200,20 @@ impl Paths {
     }
 
     #[cold]
-    fn discover(&mut self, parent: u32, step: u32, key: u64) -> Option<u32> {
+    fn discover(&mut self, parent: u32, step: u32) -> Option<u32> {
+        let above = self.get(parent).crossings;
+        let crossings = above + u32::from(crosses(step));
+        // Work that is crossed into has room for its calls.
+        let halvings = crossings + (crossings - above);
+        let fits = |used: usize, most: usize| crossings == 0 || used < most >> halvings.min(HALVINGS_MAX);
+        if !fits(self.nodes.len(), NODES_MAX) || !fits(self.pairs, PAIRS_MAX) {
+            return None;
+        }
+        self.add(parent, step)
+    }
+
+    #[cold]
+    fn add(&mut self, parent: u32, step: u32) -> Option<u32> {
         let above = self.get(parent);
         let row_len = above.children as usize + 1;
         if self.nodes.len() >= NODES_MAX
@@ -189,6 +226,7 @@ impl Paths {
         if self.nodes.len() * 2 > self.slots.len() {
             self.grow();
         }
+        let key = u64::from(parent) << STEP_BITS | u64::from(step);
         self.insert(key << NODE_BITS | u64::from(node));
         Some(node)
     }
@@ -198,6 +236,7 @@ impl Paths {
         let above = &mut self.nodes[parent as usize];
         above.children += 1;
         let (ordinal, depth) = (above.children, above.depth + 1);
+        let crossings = above.crossings + u32::from(step.is_some_and(crosses));
         self.nodes.push(Path {
             parent,
             probe: step.filter(|&step| step < CALL_STEPS),
@@ -206,6 +245,7 @@ impl Paths {
             ordinal,
             row: self.pairs,
             children: 0,
+            crossings,
         });
         self.pairs += ordinal as usize;
         node
@@ -233,6 +273,14 @@ impl Paths {
     fn slot_of(&self, key: u64) -> usize {
         (key.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> self.shift) as usize
     }
+}
+
+/// Whether a step leads to another thread's work, which may wait for yet another's.
+fn crosses(step: u32) -> bool {
+    matches!(
+        State::of_step(step),
+        Some(State::Other(_) | State::Background | State::Helper)
+    )
 }
 
 #[cfg(test)]
@@ -272,5 +320,37 @@ mod tests {
             found.contains(&None) && paths.pairs() <= PAIRS_MAX,
             "2000 siblings have 2,000,000 pairs"
         );
+    }
+    /// A chain of intervals that wait for each other, each with many calls, leaves room for those of the interval itself, and for who is
+    /// waited for first.
+    #[test]
+    fn crossings_leave_room_for_what_is_above_them() {
+        let mut paths = Paths::default();
+        let mut ends = vec![ROOT];
+        for _ in 0..8 {
+            let calls = |&at: &u32| (0..8).map(move |call| (at, call)).collect::<Vec<_>>();
+            let called: Vec<(u32, u32)> = ends.iter().flat_map(calls).collect();
+            let called = called
+                .into_iter()
+                .filter_map(|(at, call)| paths.child(at, call));
+            let called: Vec<u32> = called.collect();
+            let other = State::Other(0).step();
+            let crossed = called.iter().filter_map(|&at| paths.child(at, other));
+            ends = crossed.collect();
+        }
+        assert!(paths.all().len() < NODES_MAX / 2, "{}", paths.all().len());
+        let own = (0..100).map(|call| paths.child(ROOT, 100 + call));
+        let own: Option<Vec<u32>> = own.collect();
+        let first = paths.child(
+            own.expect("room for own calls")[0],
+            State::Background.step(),
+        );
+        assert!(first.is_some_and(|first| paths.child(first, 1).is_some()));
+        // What was found in one tree is there in one that is made of it.
+        let mut again = Paths::default();
+        for path in &paths.all()[2..] {
+            let step = path.probe.or_else(|| path.state.map(State::step));
+            assert!(again.again(path.parent, step.unwrap()).is_some());
+        }
     }
 }

@@ -128,6 +128,7 @@ mod tests {
             ordinal: 1,
             row: 0,
             children: 0,
+            crossings: 0,
         }
     }
 

@@ -285,8 +285,8 @@ impl Display for Warning {
             ),
             Warning::Folded(calls) => write!(
                 f,
-                "{calls} calls lie beyond the bounds of the tree (very deep recursion or very many paths) and count as \
-                 their caller's own time; use fewer probes"
+                "{calls} calls lie beyond the bounds of the tree (very deep recursion, very many paths, long chains of waits) and \
+                 count as their caller's own time, or that of the wait; use fewer probes"
             ),
         }
     }

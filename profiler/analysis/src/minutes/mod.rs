@@ -164,7 +164,7 @@ impl RoundMinute {
     pub fn discover(&self, paths: &mut Paths) -> Option<()> {
         for &(parent, step) in &self.steps {
             let expected = paths.all().len() as u32;
-            let fits = parent < expected && paths.child(parent, step) == Some(expected);
+            let fits = parent < expected && paths.again(parent, step) == Some(expected);
             fits.then_some(())?;
         }
         let nodes = paths.all().len();

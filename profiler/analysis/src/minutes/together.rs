@@ -113,7 +113,7 @@ fn place(path: &Path, parent: u32, paths: &mut Paths, names: &Renamed<'_>) -> Pl
     if paths.is_untimed(step) {
         return Place::Folded;
     }
-    match paths.child(parent, step) {
+    match paths.again(parent, step) {
         Some(node) => Place::Node(node),
         None => {
             paths.count_folded(1);
