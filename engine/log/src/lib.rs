@@ -64,6 +64,7 @@ mod flusher;
 mod format;
 mod found;
 mod log;
+mod limits;
 mod names;
 mod opening;
 mod record;
@@ -76,8 +77,9 @@ mod sync;
 
 pub use error::LogError;
 pub use log::Log;
+pub use limits::{MAX_BLOCK_BYTES, MAX_SEGMENT_BYTES, MAX_STREAMS, MIN_BLOCK_BYTES};
 pub use names::is_log_file;
 pub use record::{Depends, Lsn, MAX_PAYLOAD_BYTES, NewRecord, Record};
 pub use scan::{Recovered, Scan};
-pub use settings::{FlushPolicy, LogSettings, MAX_BLOCK_BYTES, MAX_STREAMS, MIN_BLOCK_BYTES};
+pub use settings::{FlushPolicy, LogSettings};
 pub use statistics::{LogStatistics, StreamStatistics};

@@ -10,12 +10,13 @@ use crate::commit::Who;
 use crate::error::LogError;
 use crate::files::{OldFile, Recycled, StreamFiles};
 use crate::flusher::Flusher;
-use crate::found::holds_records;
+use crate::found::{has_files, holds_records};
+use crate::limits::MAX_STREAMS;
 use crate::opening::begin_files;
 use crate::record::{Lsn, MAX_PAYLOAD_BYTES, NewRecord};
 use crate::recovery::{check, inspect};
 use crate::scan::Recovered;
-use crate::settings::{FlushPolicy, LogSettings, MAX_STREAMS, is_block_size};
+use crate::settings::{FlushPolicy, LogSettings};
 use crate::state::{Level, State};
 use crate::statistics::{LogStatistics, StreamStatistics};
 use crate::sync::{Condvar, Mutex};
@@ -96,9 +97,7 @@ impl Log {
         if !(1..=MAX_STREAMS).contains(&count) {
             return Err(LogError::BadStreams(count));
         }
-        if !is_block_size(settings.block_bytes) {
-            return Err(LogError::BadBlock(settings.block_bytes));
-        }
+        settings.check()?;
         settings.active_streams = settings.active_streams.clamp(1, count);
         let found = inspect(&directories)?;
         let begun = begin_files(
@@ -408,12 +407,11 @@ impl Log {
     /// Changes the block size, in bytes, from the next batch on.
     ///
     /// # Errors
-    /// [`LogError::BadBlock`].
+    /// [`LogError::BadBlock`], or [`LogError::BadSegment`] if the files are too small for such blocks.
     pub fn set_block_bytes(&self, bytes: usize) -> Result<(), LogError> {
-        if !is_block_size(bytes) {
-            return Err(LogError::BadBlock(bytes));
-        }
-        self.state.lock().settings.block_bytes = bytes;
+        let settings = &mut self.state.lock().settings;
+        settings.check_block(bytes)?;
+        settings.block_bytes = bytes;
         Ok(())
     }
 

@@ -42,6 +42,7 @@ impl Claim {
                 setting: "locks",
                 what: error.to_string(),
             })?;
+        settings.log.check()?;
         for directory in logs.iter().chain([directory]) {
             directory
                 .check_writable()
