@@ -156,7 +156,7 @@ impl StreamFiles {
         };
         self.size = file.len()?;
         self.offset = offset;
-        clear(&*file, offset, self.size)?;
+        write_zeros(&*file, offset, self.size)?;
         file.sync_data()?;
         self.current = Some(CurrentFile::new(file));
         self.older.pop();
@@ -452,18 +452,15 @@ fn fill(file: &dyn File, size: u64) -> io::Result<()> {
     Ok(())
 }
 
-/// Makes what is not zero between two offsets zeros.
-fn clear(file: &dyn File, from: u64, to: u64) -> io::Result<()> {
-    let mut piece = vec![0; FILL_BYTES];
+/// Makes what is between two offsets zeros, whatever is read there: after a failed sync the zeros of an earlier attempt may be in the operating
+/// system's cache alone.
+fn write_zeros(file: &dyn File, from: u64, to: u64) -> io::Result<()> {
+    let zeros = vec![0; FILL_BYTES.min(to.saturating_sub(from) as usize)];
     let mut at = from;
     while at < to {
-        let wanted = FILL_BYTES.min((to - at) as usize);
-        let count = file.read_at(&mut piece[..wanted], at)?;
-        if piece[..count].iter().any(|&byte| byte != 0) {
-            piece[..count].fill(0);
-            file.write_at(&piece[..count], at)?;
-        }
-        at += wanted as u64;
+        let count = zeros.len().min((to - at) as usize);
+        file.write_at(&zeros[..count], at)?;
+        at += count as u64;
     }
     Ok(())
 }
