@@ -11,7 +11,7 @@
 use std::io;
 use std::sync::Arc;
 
-use evenkeel_disk::{Access, Create, Directory, File};
+use evenkeel_disk::{Access, Create, Directory, File, is_full};
 
 use crate::Lsn;
 use crate::closure::{NONE, Vector};
@@ -143,7 +143,7 @@ impl StreamFiles {
         self.place.epoch += 1;
         self.place.kept = kept;
         match self.next_file(1, &NONE, 0) {
-            Err(error) if error.kind() != io::ErrorKind::StorageFull => Err(error),
+            Err(error) if !is_full(&error) => Err(error),
             _ => Ok(()),
         }
     }
