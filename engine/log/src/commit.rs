@@ -46,7 +46,7 @@ impl Log {
                 Whereabouts::Closed => return Ok(waited),
                 Whereabouts::Batch(stream, index) => (stream, index),
                 Whereabouts::Open => {
-                    let stream = state.choose();
+                    let stream = self.choose(&mut state);
                     state.give_open_to(stream);
                     continue;
                 }

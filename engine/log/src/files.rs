@@ -246,15 +246,23 @@ impl StreamFiles {
 
     /// The file being written, if one was begun.
     pub(crate) fn current(&self) -> Option<Arc<CurrentFile>> {
+    /// The same with no spare file left.
+    pub(crate) fn left(&self) -> u64 {
+        self.size.saturating_sub(self.offset) + self.spares.len() as u64 * self.spare_bytes()
+    }
+
+    fn spare_bytes(&self) -> u64 {
+        self.place.segment_bytes - FILE_HEADER_BYTES
+    }
+
         self.current.clone()
     }
 
     /// How many bytes can certainly be written, in batches and with one spare file left for the next opening.
     pub(crate) fn room(&self) -> u64 {
-        let spare = self.place.segment_bytes - FILE_HEADER_BYTES;
-        match self.spares.len() as u64 {
-            0 => 0,
-            spares => self.size.saturating_sub(self.offset) + (spares - 1) * spare,
+        match self.spares.is_empty() {
+            true => 0,
+            false => self.left() - self.spare_bytes(),
         }
     }
 

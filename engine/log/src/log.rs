@@ -50,15 +50,18 @@ pub(crate) struct StreamIo {
     pub batch: [Condvar; 2],
     /// Waiting for the end of a sync that somebody else runs.
     pub synced: Condvar,
-    /// How much can certainly be written to it.
+    /// How much can certainly be written to it, with a spare file left.
     room: AtomicU64,
 }
+    /// The same with none.
+    left: AtomicU64,
 
 impl StreamIo {
     fn new(files: StreamFiles) -> StreamIo {
         StreamIo {
             room: AtomicU64::new(files.room()),
             files: Mutex::new(files),
+            left: AtomicU64::new(files.left()),
             batch: [Condvar::default(), Condvar::default()],
             synced: Condvar::default(),
         }
@@ -80,6 +83,7 @@ impl StreamIo {
     pub(crate) fn note_room(&self, files: &StreamFiles) {
         self.room.store(files.room(), Ordering::Relaxed);
     }
+        self.left.store(files.left(), Ordering::Relaxed);
 }
 
 impl Log {
@@ -224,7 +228,7 @@ impl Log {
     pub fn flush_all(&self) -> Result<(), LogError> {
         let mut state = self.state.lock();
         let last = state.last;
-        let stream = state.choose();
+        let stream = self.choose(&mut state);
         state.give_open_to(stream);
         let newest = state.newest();
         for (stream, &newest) in newest.iter().enumerate().take(self.streams.len()) {
@@ -252,6 +256,11 @@ impl Log {
     pub fn recycle_before(&self, keep: Lsn) -> Result<usize, LogError> {
         self.state.lock().check()?;
         // That batches were not kept is said by the files of the next epoch, in whatever stream they are: those do not go before.
+    /// The stream for what has been collected.
+    pub(crate) fn choose(&self, state: &mut State) -> usize {
+        state.choose(|stream| self.streams[stream].left.load(Ordering::Relaxed))
+    }
+
         let streams = self.streams.iter();
         let unkept = streams.filter_map(|stream| stream.files.lock().unkept_epoch(keep));
         let epoch_max = unkept.min().unwrap_or(u64::MAX);
