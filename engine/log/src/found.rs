@@ -88,6 +88,12 @@ pub(crate) fn check(directory: &dyn Directory, stream: usize) -> Result<(), LogE
     Ok(())
 }
 
+/// Whether there is any of a stream's files, spare ones aside.
+pub(crate) fn has_files(directory: &dyn Directory, stream: usize) -> Result<bool, LogError> {
+    let (numbers, _) = names_of(directory, stream)?;
+    Ok(!numbers.is_empty())
+}
+
 /// Whether a stream's files hold any record, kept or not, or did. Changes nothing.
 pub(crate) fn holds_records(directory: &dyn Directory, stream: usize) -> Result<bool, LogError> {
     let (numbers, _) = names_of(directory, stream)?;

@@ -151,6 +151,19 @@ impl Log {
     }
 
     /// Whether the directories hold records. Makes no file and changes none: for whoever must not go on if they do.
+    /// Whether the directories hold a file that was in use: each stream that ever had a record has one. Changes nothing.
+    ///
+    /// # Errors
+    /// What the disk says.
+    pub fn has_files(directories: &[Arc<dyn Directory>]) -> Result<bool, LogError> {
+        for (stream, directory) in directories.iter().enumerate() {
+            if has_files(&**directory, stream)? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
     ///
     /// # Errors
     /// As [`check_files`](Log::check_files).

@@ -62,9 +62,9 @@ impl PageFile {
         directory: &dyn Directory,
         name: &str,
         page_bytes: usize,
-    ) -> Result<(), PageError> {
+    ) -> Result<bool, PageError> {
         let Some(file) = existing(directory, name).map_err(PageError::io("opening it"))? else {
-            return Ok(());
+            return Ok(false);
         };
         let len = file.len().map_err(PageError::io("asking for its length"))?;
         let opened = PageFile {
@@ -74,7 +74,7 @@ impl PageFile {
             growing: Mutex::new(()),
         };
         let mut description = AlignedBuffer::zeroed(page_bytes);
-        opened.is_described(name, len, &mut description).map(drop)
+        opened.is_described(name, len, &mut description)
     }
 
     /// Whether page 0, which is read into `page`, describes such a file. It is written and synced before anything else,

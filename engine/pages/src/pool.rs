@@ -122,7 +122,7 @@ impl Pool {
     }
 
     /// Whether [`open`](Pool::open) will take the page file `name` and its double-write file for such of this version and page size, or
-    /// make them. Changes nothing.
+    /// make them: whether there is a page file already. Changes nothing.
     ///
     /// # Errors
     /// [`PageError::NoPageFile`], [`PageError::NoDoubleWriteFile`], [`PageError::Version`], [`PageError::DoubleWriteVersion`],
@@ -131,13 +131,14 @@ impl Pool {
         directory: &dyn Directory,
         name: &str,
         settings: &PoolSettings,
-    ) -> Result<(), PageError> {
+    ) -> Result<bool, PageError> {
         let (frames, page_bytes) = (settings.frames, settings.page_bytes);
         if !settings.are_valid() {
             return Err(PageError::BadSettings { frames, page_bytes });
         }
-        PageFile::check(directory, name, page_bytes)?;
-        DoubleWrite::check(directory, &double_name(name), page_bytes)
+        let is_there = PageFile::check(directory, name, page_bytes)?;
+        DoubleWrite::check(directory, &double_name(name), page_bytes)?;
+        Ok(is_there)
     }
 
     /// A page to read, latched shared. A thread must not latch a page twice.
