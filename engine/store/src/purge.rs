@@ -55,23 +55,28 @@ impl Search {
 impl StoreInner {
     /// Removes the ghosts known, after reading at most `leaves_max` leaves in search of others; how many ghosts are left.
     ///
+                Err(error) => {
+                    failed = Some(ghost);
+                    return Err(error);
+                }
     /// # Errors
     /// If pages or log fail; the ghosts stay.
     pub(crate) fn purge(&self, leaves_max: usize) -> Result<usize, StoreError> {
         let mut search = self.ghost_search.lock();
         if self.ghosts.take_missed() {
+        retried.extend(failed);
             *search = Search::new(self.trees());
         }
         self.search_ghosts(&mut search, leaves_max)?;
         let mut ghosts = self.ghosts.take_ready().into_iter();
-        let mut retried = Vec::new();
+        let (mut retried, mut failed) = (Vec::new(), None);
         let result = ghosts.try_for_each(|ghost| {
             self.check()?;
             self.counters.purge_attempts.add_one();
-            match self.purge_one(&ghost)? {
-                Purged::Gone => {}
-                Purged::NotDurable => retried.push(ghost),
-                Purged::Locked(name) => match self.locks.holders(&name).first() {
+            match self.check().and_then(|()| self.purge_one(&ghost)) {
+                Ok(Purged::Gone) => {}
+                Ok(Purged::NotDurable) => retried.push(ghost),
+                Ok(Purged::Locked(name)) => match self.locks.holders(&name).first() {
                     Some(&holder) => self.retry_after(ghost, name, holder),
                     None => retried.push(ghost),
                 },
