@@ -15,9 +15,9 @@ use evenkeel_disk::{Access, Create, Directory, File, is_full};
 
 use crate::Lsn;
 use crate::closure::{NONE, Vector};
+use crate::ends::{OldFile, StreamEnd, Tail};
 use crate::format::{BatchHeader, FILE_HEADER_BYTES, FILE_MAGIC, FileHeader};
 use crate::names::{log_name, new_name, prepared_name};
-use crate::recovery::{StreamEnd, Tail};
 use crate::sync::Mutex;
 
 /// How many files are kept to be used again.
@@ -53,17 +53,6 @@ pub(crate) struct Place {
     /// What recovery kept of the epoch before.
     pub kept: Vector,
     pub segment_bytes: u64,
-}
-
-/// A file that is not written any more.
-#[derive(Clone, Debug)]
-pub(crate) struct OldFile {
-    pub number: u64,
-    pub epoch: u64,
-    /// No record in it or before it is later.
-    pub last: Lsn,
-    /// Whether it holds batches that an opening has not kept.
-    pub has_unkept: bool,
 }
 
 /// The file that a stream writes to. Its syncs are made one after the other: the one that comes after a failed one
@@ -246,15 +235,6 @@ impl StreamFiles {
 
     /// The file being written, if one was begun.
     pub(crate) fn current(&self) -> Option<Arc<CurrentFile>> {
-    /// The same with no spare file left.
-    pub(crate) fn left(&self) -> u64 {
-        self.size.saturating_sub(self.offset) + self.spares.len() as u64 * self.spare_bytes()
-    }
-
-    fn spare_bytes(&self) -> u64 {
-        self.place.segment_bytes - FILE_HEADER_BYTES
-    }
-
         self.current.clone()
     }
 
@@ -264,6 +244,15 @@ impl StreamFiles {
             true => 0,
             false => self.left() - self.spare_bytes(),
         }
+    }
+
+    /// The same with no spare file left.
+    pub(crate) fn left(&self) -> u64 {
+        self.size.saturating_sub(self.offset) + self.spares.len() as u64 * self.spare_bytes()
+    }
+
+    fn spare_bytes(&self) -> u64 {
+        self.place.segment_bytes - FILE_HEADER_BYTES
     }
 
     /// A name for a spare file to be prepared.

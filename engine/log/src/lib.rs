@@ -58,13 +58,14 @@
 mod closure;
 mod commit;
 mod delay;
+mod ends;
 mod error;
 mod files;
 mod flusher;
 mod format;
 mod found;
-mod log;
 mod limits;
+mod log;
 mod names;
 mod opening;
 mod record;
@@ -76,8 +77,8 @@ mod statistics;
 mod sync;
 
 pub use error::LogError;
-pub use log::Log;
 pub use limits::{MAX_BLOCK_BYTES, MAX_SEGMENT_BYTES, MAX_STREAMS, MIN_BLOCK_BYTES};
+pub use log::Log;
 pub use names::is_log_file;
 pub use record::{Depends, Lsn, MAX_PAYLOAD_BYTES, NewRecord, Record};
 pub use scan::{Recovered, Scan};

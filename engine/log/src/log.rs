@@ -6,9 +6,10 @@ use std::time::{Duration, Instant};
 
 use evenkeel_disk::Directory;
 
-use crate::commit::Who;
+use crate::delay::Who;
+use crate::ends::OldFile;
 use crate::error::LogError;
-use crate::files::{OldFile, Recycled, StreamFiles};
+use crate::files::{Recycled, StreamFiles};
 use crate::flusher::Flusher;
 use crate::found::{has_files, holds_records};
 use crate::limits::MAX_STREAMS;
@@ -52,16 +53,16 @@ pub(crate) struct StreamIo {
     pub synced: Condvar,
     /// How much can certainly be written to it, with a spare file left.
     room: AtomicU64,
-}
     /// The same with none.
     left: AtomicU64,
+}
 
 impl StreamIo {
     fn new(files: StreamFiles) -> StreamIo {
         StreamIo {
             room: AtomicU64::new(files.room()),
-            files: Mutex::new(files),
             left: AtomicU64::new(files.left()),
+            files: Mutex::new(files),
             batch: [Condvar::default(), Condvar::default()],
             synced: Condvar::default(),
         }
@@ -82,8 +83,8 @@ impl StreamIo {
     /// To be called with the files as they are now, before their lock is released.
     pub(crate) fn note_room(&self, files: &StreamFiles) {
         self.room.store(files.room(), Ordering::Relaxed);
-    }
         self.left.store(files.left(), Ordering::Relaxed);
+    }
 }
 
 impl Log {
@@ -150,7 +151,6 @@ impl Log {
         check(directories)
     }
 
-    /// Whether the directories hold records. Makes no file and changes none: for whoever must not go on if they do.
     /// Whether the directories hold a file that was in use: each stream that ever had a record has one. Changes nothing.
     ///
     /// # Errors
@@ -164,6 +164,7 @@ impl Log {
         Ok(false)
     }
 
+    /// Whether the directories hold records. Makes no file and changes none: for whoever must not go on if they do.
     ///
     /// # Errors
     /// As [`check_files`](Log::check_files).
@@ -255,6 +256,11 @@ impl Log {
         Ok(())
     }
 
+    /// The stream for what has been collected.
+    pub(crate) fn choose(&self, state: &mut State) -> usize {
+        state.choose(|stream| self.streams[stream].left.load(Ordering::Relaxed))
+    }
+
     /// All records up to this one are durable: what was appended before the last [`flush_all`](Log::flush_all), which the flusher calls under the
     /// lazy policies.
     pub fn flushed(&self) -> Lsn {
@@ -269,11 +275,6 @@ impl Log {
     pub fn recycle_before(&self, keep: Lsn) -> Result<usize, LogError> {
         self.state.lock().check()?;
         // That batches were not kept is said by the files of the next epoch, in whatever stream they are: those do not go before.
-    /// The stream for what has been collected.
-    pub(crate) fn choose(&self, state: &mut State) -> usize {
-        state.choose(|stream| self.streams[stream].left.load(Ordering::Relaxed))
-    }
-
         let streams = self.streams.iter();
         let unkept = streams.filter_map(|stream| stream.files.lock().unkept_epoch(keep));
         let epoch_max = unkept.min().unwrap_or(u64::MAX);

@@ -7,7 +7,8 @@ use std::sync::atomic::Ordering::{Acquire, Release};
 use evenkeel_disk::{Access, AlignedBuffer, Create, Directory, File};
 
 use crate::error::PageError;
-use crate::page::{Found, PAGE_HEADER_BYTES, PageId, check, seal};
+use crate::id::PageId;
+use crate::page::{Found, PAGE_HEADER_BYTES, check, seal};
 use crate::sync::{AtomicU64, Mutex};
 
 /// First bytes of the body of page 0, before the page size.
@@ -57,7 +58,7 @@ impl PageFile {
         Ok(opened)
     }
 
-    /// Whether a file of this name can be opened, which is not changed.
+    /// Whether a file of this name, which is not changed, has pages, or is still to be made; an error if it cannot be opened.
     pub(crate) fn check(
         directory: &dyn Directory,
         name: &str,

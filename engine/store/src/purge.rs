@@ -12,7 +12,7 @@ use evenkeel_log::Depends;
 use std::sync::atomic::Ordering;
 
 use crate::error::StoreError;
-use crate::ghosts::Ghost;
+use crate::ghosts::{Ghost, Search};
 use crate::inner::StoreInner;
 use crate::locking::LockName;
 use crate::overflow::NUMBER_BYTES;
@@ -33,45 +33,20 @@ enum Purged {
     NotDurable,
 }
 
-/// The search for ghosts that nobody remembers: where it goes on. Whoever has locked it is also the only one to purge, so that no
-/// purge blocks another.
-#[derive(Default)]
-pub(crate) struct Search {
-    /// Trees not read to their ends, the last one first.
-    trees: Vec<Tree>,
-    /// The first key not read of the last one.
-    from: Vec<u8>,
-}
-
-impl Search {
-    pub(crate) fn new(trees: Vec<Tree>) -> Search {
-        Search {
-            trees,
-            from: Vec::new(),
-        }
-    }
-}
-
 impl StoreInner {
     /// Removes the ghosts known, after reading at most `leaves_max` leaves in search of others; how many ghosts are left.
     ///
-                Err(error) => {
-                    failed = Some(ghost);
-                    return Err(error);
-                }
     /// # Errors
     /// If pages or log fail; the ghosts stay.
     pub(crate) fn purge(&self, leaves_max: usize) -> Result<usize, StoreError> {
         let mut search = self.ghost_search.lock();
         if self.ghosts.take_missed() {
-        retried.extend(failed);
             *search = Search::new(self.trees());
         }
         self.search_ghosts(&mut search, leaves_max)?;
         let mut ghosts = self.ghosts.take_ready().into_iter();
         let (mut retried, mut failed) = (Vec::new(), None);
         let result = ghosts.try_for_each(|ghost| {
-            self.check()?;
             self.counters.purge_attempts.add_one();
             match self.check().and_then(|()| self.purge_one(&ghost)) {
                 Ok(Purged::Gone) => {}
@@ -80,10 +55,16 @@ impl StoreInner {
                     Some(&holder) => self.retry_after(ghost, name, holder),
                     None => retried.push(ghost),
                 },
+                Err(error) => {
+                    failed = Some(ghost);
+                    return Err(error);
+                }
             }
             Ok(())
         });
+        // Others first the next time: they may be on pages that can be read.
         retried.extend(ghosts);
+        retried.extend(failed);
         self.ghosts.add(&mut retried);
         result.map(|()| self.ghosts.len())
     }
