@@ -108,3 +108,26 @@ fn ghosts_whose_pages_cannot_be_read_are_tried_again() {
     assert_eq!(store.tidy().unwrap(), 0);
     assert_eq!(store.statistics().transactions.purged, 2 * ROWS as u64);
 }
+
+/// The fences of a leaf count as used, and with long keys there is no leaf that uses little, however empty.
+#[test]
+fn leaves_of_long_keys_are_freed() {
+    let store = open(&FaultDisk::new(), small_settings(1)).unwrap();
+    let schema = Schema::new("names").column("name", ColumnType::Text);
+    let table = store.create_table(schema.primary_key(["name"])).unwrap();
+    let before = store.verify().unwrap();
+    let key = |number: i64| [format!("{number:0600}").as_str().into()];
+    let mut txn = store.begin(TransactionOptions::default());
+    for number in 0..ROWS {
+        txn.insert(&table, &key(number)).unwrap();
+    }
+    txn.commit().unwrap();
+    assert!(store.verify().unwrap() > before + 100);
+    let mut txn = store.begin(TransactionOptions::default());
+    for number in 0..ROWS {
+        assert!(txn.delete(&table, &key(number)).unwrap());
+    }
+    txn.commit().unwrap();
+    assert_eq!(store.tidy().unwrap(), 0);
+    assert_eq!(store.verify().unwrap(), before);
+}
