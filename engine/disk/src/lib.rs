@@ -7,7 +7,7 @@
 //! * [`with_syncs`]: a directory whose syncs the caller does, to hold them up or make them slow.
 //! * [`Device`]: the latency of another device, syncs one after another, for measurements.
 //! * [`AlignedBuffer`]: memory fit for direct I/O.
-//! * [`advice`]: what to do about an error of the disk.
+//! * [`advice`]: what to do about an error of the disk; [`is_full`]: whether that is to free space.
 //! * [`write_atomically`]: replaces a small file so that a crash leaves the old or the new one; [`reserve_atomic_write`]: takes the
 //!   room for that ahead.
 //! * [`is_blank`]: tells a file that was made and not yet written to from somebody else's.
@@ -33,7 +33,8 @@
 //! faults::FaultDisk::new() -> FaultDisk; .root() -> Arc<dyn Directory>; .operations() -> u64;
 //!     .cut_power_at(n); .power_is_off() -> bool; .after_power_failure(seed) -> FaultDisk;
 //!     .after_kill() -> FaultDisk (nothing lost: the process alone died); .evict_cache()
-//!     .inject(Fault { operation, name_contains, skip, times, error }); .set_capacity(bytes); .set_read_only(bool)
+//!     .inject(Fault { operation, name_contains, skip, times, error }); .set_capacity(bytes); .set_quota(bytes);
+//!     .set_read_only(bool)
 //!     .set_seed(u64): what failing writes and syncs leave
 //! ```
 
@@ -48,7 +49,7 @@ mod real;
 mod syncs;
 
 pub use access::{Access, Create, Directory, DirectoryLock, File};
-pub use advice::advice;
+pub use advice::{advice, is_full};
 pub use aligned::{ALIGNMENT, AlignedBuffer};
 pub use atomic::{reserve_atomic_write, temporary, write_atomically};
 pub use blank::is_blank;

@@ -5,7 +5,7 @@
 //! `needs[t] <= a[t]` for all `t`. The element-wise maximum of two closed vectors is closed, so below any limit there
 //! is a largest one.
 
-use crate::settings::MAX_STREAMS;
+use crate::limits::MAX_STREAMS;
 
 /// One batch number for each stream; 0 where none.
 pub(crate) type Vector = [u64; MAX_STREAMS];

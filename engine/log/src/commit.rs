@@ -8,6 +8,7 @@ use std::io;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
+use crate::delay::Who;
 use crate::error::LogError;
 use crate::files::{Batch, Written};
 use crate::log::Log;
@@ -15,15 +16,6 @@ use crate::record::Lsn;
 use crate::settings::FlushPolicy;
 use crate::state::{Collected, Level, State, Stream, Whereabouts};
 use crate::sync::{Condvar, MutexGuard};
-
-/// Who wants a record to come further.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Who {
-    /// A transaction that commits, and comes back with the next.
-    Committer,
-    /// Anybody else.
-    Other,
-}
 
 impl Log {
     /// Brings a record to `level`; whether that took any waiting.
@@ -46,7 +38,7 @@ impl Log {
                 Whereabouts::Closed => return Ok(waited),
                 Whereabouts::Batch(stream, index) => (stream, index),
                 Whereabouts::Open => {
-                    let stream = state.choose();
+                    let stream = self.choose(&mut state);
                     state.give_open_to(stream);
                     continue;
                 }

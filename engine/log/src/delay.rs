@@ -22,6 +22,15 @@ const SHORTEST: Duration = if cfg!(feature = "shuttle") {
 /// After so many waits in vain in a row, the number of batches that do not wait is not doubled any more.
 const IN_VAIN_MAX: u32 = 6;
 
+/// Who wants a record to come further: only for committers others are waited for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Who {
+    /// A transaction that commits, and comes back with the next.
+    Committer,
+    /// Anybody else.
+    Other,
+}
+
 /// What one stream knows of its committers.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct GroupCommitDelay {

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use evenkeel_disk::advice;
 
 use crate::format::VERSION;
+use crate::limits::{MAX_BLOCK_BYTES, MAX_SEGMENT_BYTES, MAX_STREAMS, MIN_BLOCK_BYTES};
 use crate::record::{Lsn, MAX_PAYLOAD_BYTES};
-use crate::settings::{MAX_BLOCK_BYTES, MAX_STREAMS, MIN_BLOCK_BYTES};
 
 /// Errors of the log. Clones share the cause.
 #[derive(Clone, Debug, thiserror::Error)]
@@ -86,6 +86,18 @@ pub enum LogError {
         "a log block is a power of two from {MIN_BLOCK_BYTES} to {MAX_BLOCK_BYTES} bytes, not {0}"
     )]
     BadBlock(usize),
+    /// Not a valid size of a stream's files.
+    #[error(
+        "a log file has {least} to {MAX_SEGMENT_BYTES} bytes with blocks of {block_bytes}, not {bytes}"
+    )]
+    BadSegment {
+        /// The size asked for, in bytes.
+        bytes: u64,
+        /// Size of the blocks, in bytes.
+        block_bytes: usize,
+        /// The smallest size with these, in bytes.
+        least: u64,
+    },
     /// The payload is too long.
     #[error("a log record holds at most {MAX_PAYLOAD_BYTES} bytes, not {0}")]
     TooLong(usize),

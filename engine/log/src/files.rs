@@ -11,13 +11,13 @@
 use std::io;
 use std::sync::Arc;
 
-use evenkeel_disk::{Access, Create, Directory, File};
+use evenkeel_disk::{Access, Create, Directory, File, is_full};
 
 use crate::Lsn;
 use crate::closure::{NONE, Vector};
+use crate::ends::{OldFile, StreamEnd, Tail};
 use crate::format::{BatchHeader, FILE_HEADER_BYTES, FILE_MAGIC, FileHeader};
 use crate::names::{log_name, new_name, prepared_name};
-use crate::recovery::{StreamEnd, Tail};
 use crate::sync::Mutex;
 
 /// How many files are kept to be used again.
@@ -53,17 +53,6 @@ pub(crate) struct Place {
     /// What recovery kept of the epoch before.
     pub kept: Vector,
     pub segment_bytes: u64,
-}
-
-/// A file that is not written any more.
-#[derive(Clone, Debug)]
-pub(crate) struct OldFile {
-    pub number: u64,
-    pub epoch: u64,
-    /// No record in it or before it is later.
-    pub last: Lsn,
-    /// Whether it holds batches that an opening has not kept.
-    pub has_unkept: bool,
 }
 
 /// The file that a stream writes to. Its syncs are made one after the other: the one that comes after a failed one
@@ -143,7 +132,7 @@ impl StreamFiles {
         self.place.epoch += 1;
         self.place.kept = kept;
         match self.next_file(1, &NONE, 0) {
-            Err(error) if error.kind() != io::ErrorKind::StorageFull => Err(error),
+            Err(error) if !is_full(&error) => Err(error),
             _ => Ok(()),
         }
     }
@@ -156,7 +145,7 @@ impl StreamFiles {
         };
         self.size = file.len()?;
         self.offset = offset;
-        clear(&*file, offset, self.size)?;
+        write_zeros(&*file, offset, self.size)?;
         file.sync_data()?;
         self.current = Some(CurrentFile::new(file));
         self.older.pop();
@@ -251,11 +240,19 @@ impl StreamFiles {
 
     /// How many bytes can certainly be written, in batches and with one spare file left for the next opening.
     pub(crate) fn room(&self) -> u64 {
-        let spare = self.place.segment_bytes - FILE_HEADER_BYTES;
-        match self.spares.len() as u64 {
-            0 => 0,
-            spares => self.size.saturating_sub(self.offset) + (spares - 1) * spare,
+        match self.spares.is_empty() {
+            true => 0,
+            false => self.left() - self.spare_bytes(),
         }
+    }
+
+    /// The same with no spare file left.
+    pub(crate) fn left(&self) -> u64 {
+        self.size.saturating_sub(self.offset) + self.spares.len() as u64 * self.spare_bytes()
+    }
+
+    fn spare_bytes(&self) -> u64 {
+        self.place.segment_bytes - FILE_HEADER_BYTES
     }
 
     /// A name for a spare file to be prepared.
@@ -452,18 +449,15 @@ fn fill(file: &dyn File, size: u64) -> io::Result<()> {
     Ok(())
 }
 
-/// Makes what is not zero between two offsets zeros.
-fn clear(file: &dyn File, from: u64, to: u64) -> io::Result<()> {
-    let mut piece = vec![0; FILL_BYTES];
+/// Makes what is between two offsets zeros, whatever is read there: after a failed sync the zeros of an earlier attempt may be in the operating
+/// system's cache alone.
+fn write_zeros(file: &dyn File, from: u64, to: u64) -> io::Result<()> {
+    let zeros = vec![0; FILL_BYTES.min(to.saturating_sub(from) as usize)];
     let mut at = from;
     while at < to {
-        let wanted = FILL_BYTES.min((to - at) as usize);
-        let count = file.read_at(&mut piece[..wanted], at)?;
-        if piece[..count].iter().any(|&byte| byte != 0) {
-            piece[..count].fill(0);
-            file.write_at(&piece[..count], at)?;
-        }
-        at += wanted as u64;
+        let count = zeros.len().min((to - at) as usize);
+        file.write_at(&zeros[..count], at)?;
+        at += count as u64;
     }
     Ok(())
 }

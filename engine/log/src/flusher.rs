@@ -6,7 +6,7 @@
 use std::io;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 use std::thread::{self, JoinHandle};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use crate::Log;
 use crate::settings::FlushPolicy;
@@ -81,7 +81,8 @@ fn run(log: &Weak<Log>, shared: &Shared) {
             }
         }
         drop(log);
-        match shared.wait_until(last_flush + settings.flush_interval) {
+        let rest = settings.flush_interval.saturating_sub(last_flush.elapsed());
+        match shared.wait(rest) {
             Wake::Stop => return,
             wake => woken = wake == Wake::Asked,
         }
@@ -98,11 +99,10 @@ enum Wake {
 }
 
 impl Shared {
-    /// Waits for the time, or to be woken.
-    fn wait_until(&self, time: Instant) -> Wake {
+    /// Waits so long, or to be woken.
+    fn wait(&self, timeout: Duration) -> Wake {
         let mut state = lock(&self.state);
         if !state.woken && !state.stop {
-            let timeout = time.saturating_duration_since(Instant::now());
             let waited = self.wake.wait_timeout(state, timeout);
             state = waited.unwrap_or_else(PoisonError::into_inner).0;
         }

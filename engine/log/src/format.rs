@@ -19,7 +19,7 @@
 
 use crate::Lsn;
 use crate::closure::{NONE, Vector};
-use crate::settings::{MAX_STREAMS, MIN_BLOCK_BYTES};
+use crate::limits::{MAX_STREAMS, MIN_BLOCK_BYTES};
 
 /// Bytes before a file's first batch.
 pub(crate) const FILE_HEADER_BYTES: u64 = 4096;

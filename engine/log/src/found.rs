@@ -8,8 +8,8 @@ use evenkeel_disk::{Access, Create, Directory, File, is_blank};
 use crate::closure::Vector;
 use crate::error::LogError;
 use crate::format::{BatchHeader, FILE_HEADER_BYTES, FILE_MAGIC, FileHeader, VERSION};
+use crate::limits::{MAX_STREAMS, MIN_BLOCK_BYTES};
 use crate::names::{is_spare_of, log_name, parse_log_name};
-use crate::settings::{MAX_STREAMS, MIN_BLOCK_BYTES};
 use crate::{Lsn, closure};
 
 /// Bytes looked at together when searching for batches.
@@ -86,6 +86,12 @@ pub(crate) fn check(directory: &dyn Directory, stream: usize) -> Result<(), LogE
         }
     }
     Ok(())
+}
+
+/// Whether there is any of a stream's files, spare ones aside.
+pub(crate) fn has_files(directory: &dyn Directory, stream: usize) -> Result<bool, LogError> {
+    let (numbers, _) = names_of(directory, stream)?;
+    Ok(!numbers.is_empty())
 }
 
 /// Whether a stream's files hold any record, kept or not, or did. Changes nothing.

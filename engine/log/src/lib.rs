@@ -58,11 +58,13 @@
 mod closure;
 mod commit;
 mod delay;
+mod ends;
 mod error;
 mod files;
 mod flusher;
 mod format;
 mod found;
+mod limits;
 mod log;
 mod names;
 mod opening;
@@ -75,9 +77,10 @@ mod statistics;
 mod sync;
 
 pub use error::LogError;
+pub use limits::{MAX_BLOCK_BYTES, MAX_SEGMENT_BYTES, MAX_STREAMS, MIN_BLOCK_BYTES};
 pub use log::Log;
 pub use names::is_log_file;
 pub use record::{Depends, Lsn, MAX_PAYLOAD_BYTES, NewRecord, Record};
 pub use scan::{Recovered, Scan};
-pub use settings::{FlushPolicy, LogSettings, MAX_BLOCK_BYTES, MAX_STREAMS, MIN_BLOCK_BYTES};
+pub use settings::{FlushPolicy, LogSettings};
 pub use statistics::{LogStatistics, StreamStatistics};

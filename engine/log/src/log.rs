@@ -6,16 +6,18 @@ use std::time::{Duration, Instant};
 
 use evenkeel_disk::Directory;
 
-use crate::commit::Who;
+use crate::delay::Who;
+use crate::ends::OldFile;
 use crate::error::LogError;
-use crate::files::{OldFile, Recycled, StreamFiles};
+use crate::files::{Recycled, StreamFiles};
 use crate::flusher::Flusher;
-use crate::found::holds_records;
+use crate::found::{has_files, holds_records};
+use crate::limits::MAX_STREAMS;
 use crate::opening::begin_files;
 use crate::record::{Lsn, MAX_PAYLOAD_BYTES, NewRecord};
 use crate::recovery::{check, inspect};
 use crate::scan::Recovered;
-use crate::settings::{FlushPolicy, LogSettings, MAX_STREAMS, is_block_size};
+use crate::settings::{FlushPolicy, LogSettings};
 use crate::state::{Level, State};
 use crate::statistics::{LogStatistics, StreamStatistics};
 use crate::sync::{Condvar, Mutex};
@@ -49,14 +51,17 @@ pub(crate) struct StreamIo {
     pub batch: [Condvar; 2],
     /// Waiting for the end of a sync that somebody else runs.
     pub synced: Condvar,
-    /// How much can certainly be written to it.
+    /// How much can certainly be written to it, with a spare file left.
     room: AtomicU64,
+    /// The same with none.
+    left: AtomicU64,
 }
 
 impl StreamIo {
     fn new(files: StreamFiles) -> StreamIo {
         StreamIo {
             room: AtomicU64::new(files.room()),
+            left: AtomicU64::new(files.left()),
             files: Mutex::new(files),
             batch: [Condvar::default(), Condvar::default()],
             synced: Condvar::default(),
@@ -78,6 +83,7 @@ impl StreamIo {
     /// To be called with the files as they are now, before their lock is released.
     pub(crate) fn note_room(&self, files: &StreamFiles) {
         self.room.store(files.room(), Ordering::Relaxed);
+        self.left.store(files.left(), Ordering::Relaxed);
     }
 }
 
@@ -96,9 +102,7 @@ impl Log {
         if !(1..=MAX_STREAMS).contains(&count) {
             return Err(LogError::BadStreams(count));
         }
-        if !is_block_size(settings.block_bytes) {
-            return Err(LogError::BadBlock(settings.block_bytes));
-        }
+        settings.check()?;
         settings.active_streams = settings.active_streams.clamp(1, count);
         let found = inspect(&directories)?;
         let begun = begin_files(
@@ -145,6 +149,19 @@ impl Log {
     /// [`LogError::Version`], [`LogError::NotALogFile`], [`LogError::Corrupt`], [`LogError::MissingStreams`], or what the disk says.
     pub fn check_files(directories: &[Arc<dyn Directory>]) -> Result<(), LogError> {
         check(directories)
+    }
+
+    /// Whether the directories hold a file that was in use: each stream that ever had a record has one. Changes nothing.
+    ///
+    /// # Errors
+    /// What the disk says.
+    pub fn has_files(directories: &[Arc<dyn Directory>]) -> Result<bool, LogError> {
+        for (stream, directory) in directories.iter().enumerate() {
+            if has_files(&**directory, stream)? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     /// Whether the directories hold records. Makes no file and changes none: for whoever must not go on if they do.
@@ -225,7 +242,7 @@ impl Log {
     pub fn flush_all(&self) -> Result<(), LogError> {
         let mut state = self.state.lock();
         let last = state.last;
-        let stream = state.choose();
+        let stream = self.choose(&mut state);
         state.give_open_to(stream);
         let newest = state.newest();
         for (stream, &newest) in newest.iter().enumerate().take(self.streams.len()) {
@@ -237,6 +254,11 @@ impl Log {
         state.check()?;
         self.flushed.fetch_max(last.0, Ordering::Release);
         Ok(())
+    }
+
+    /// The stream for what has been collected.
+    pub(crate) fn choose(&self, state: &mut State) -> usize {
+        state.choose(|stream| self.streams[stream].left.load(Ordering::Relaxed))
     }
 
     /// All records up to this one are durable: what was appended before the last [`flush_all`](Log::flush_all), which the flusher calls under the
@@ -408,12 +430,11 @@ impl Log {
     /// Changes the block size, in bytes, from the next batch on.
     ///
     /// # Errors
-    /// [`LogError::BadBlock`].
+    /// [`LogError::BadBlock`], or [`LogError::BadSegment`] if the files are too small for such blocks.
     pub fn set_block_bytes(&self, bytes: usize) -> Result<(), LogError> {
-        if !is_block_size(bytes) {
-            return Err(LogError::BadBlock(bytes));
-        }
-        self.state.lock().settings.block_bytes = bytes;
+        let settings = &mut self.state.lock().settings;
+        settings.check_block(bytes)?;
+        settings.block_bytes = bytes;
         Ok(())
     }
 

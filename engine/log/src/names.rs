@@ -1,6 +1,6 @@
 //! Names of a log's files.
 
-use crate::settings::MAX_STREAMS;
+use crate::limits::MAX_STREAMS;
 
 /// The name of a file in use.
 pub(crate) fn log_name(stream: usize, number: u64) -> String {

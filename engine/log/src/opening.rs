@@ -6,8 +6,9 @@ use std::sync::Arc;
 use evenkeel_disk::Directory;
 
 use crate::closure::{NONE, Vector};
+use crate::ends::StreamEnd;
 use crate::files::{Place, StreamFiles};
-use crate::recovery::{LastEpoch, StreamEnd};
+use crate::recovery::LastEpoch;
 
 /// Files to write to.
 pub(crate) struct Begun {

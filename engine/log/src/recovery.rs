@@ -18,12 +18,12 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use evenkeel_disk::{Directory, File};
+use evenkeel_disk::Directory;
 
 use crate::Lsn;
 use crate::closure::{NONE, Vector, largest_closed, raise};
+use crate::ends::{OldFile, StreamEnd, Tail};
 use crate::error::LogError;
-use crate::files::OldFile;
 use crate::format::FILE_HEADER_BYTES;
 use crate::found::{self, FoundFile, FoundStream, find};
 use crate::names::parse_log_name;
@@ -53,24 +53,6 @@ pub(crate) struct LastEpoch {
     pub can_go_on: bool,
     /// Whether nothing says yet that all records kept are durable.
     pub is_unmarked: bool,
-}
-
-/// Where a stream ended.
-pub(crate) struct StreamEnd {
-    pub older: Vec<OldFile>,
-    pub spares: Vec<String>,
-    /// Number of the last file; 0 if there is none.
-    pub number: u64,
-    /// The last LSN kept.
-    pub last: Lsn,
-    /// Where the last epoch's batches that are kept end; `None` if the stream has no file of it.
-    pub tail: Option<Tail>,
-}
-
-/// The end of what is kept, in the last file of a stream.
-pub(crate) struct Tail {
-    pub file: Arc<dyn File>,
-    pub offset: u64,
 }
 
 /// Whether the files are such as [`inspect`] takes, by their names and beginnings. Changes nothing.

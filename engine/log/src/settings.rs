@@ -2,6 +2,10 @@
 
 use std::time::Duration;
 
+use crate::error::LogError;
+use crate::format::FILE_HEADER_BYTES;
+use crate::limits::{MAX_BLOCK_BYTES, MAX_SEGMENT_BYTES, MAX_STREAMS, MIN_BLOCK_BYTES};
+
 /// When a commit is acknowledged (SIGMOD 2017, appendix B; MySQL's `innodb_flush_log_at_trx_commit` 1, 2 and 0).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum FlushPolicy {
@@ -34,7 +38,7 @@ pub struct LogSettings {
     /// So many bytes are collected in memory at most before whoever appends has to write; no more than a quarter of
     /// `segment_bytes`.
     pub buffer_bytes: usize,
-    /// Size of a stream's files, in bytes; a single larger batch gets a larger file. All of a file's blocks are taken before it is used,
+    /// Size of a stream's files, in bytes: two blocks and 4096 bytes at least, [`MAX_SEGMENT_BYTES`] at most; a single larger batch gets a larger file. All of a file's blocks are taken before it is used,
     /// and one or two spare files are kept for when the disk is full: beside what a checkpoint has not freed yet, each stream has two
     /// or three of them on the disk.
     pub segment_bytes: u64,
@@ -42,13 +46,6 @@ pub struct LogSettings {
     /// [`Log::flush_all`](crate::Log::flush_all), and committers make the files they need themselves.
     pub flusher: bool,
 }
-
-/// The smallest block, in bytes.
-pub const MIN_BLOCK_BYTES: usize = 512;
-/// The largest block, in bytes.
-pub const MAX_BLOCK_BYTES: usize = 1 << 20;
-/// The most streams.
-pub const MAX_STREAMS: usize = 16;
 
 impl Default for LogSettings {
     fn default() -> LogSettings {
@@ -65,6 +62,31 @@ impl Default for LogSettings {
 }
 
 impl LogSettings {
+    /// Whether a log can be opened with them.
+    ///
+    /// # Errors
+    /// [`LogError::BadBlock`], [`LogError::BadSegment`].
+    pub fn check(&self) -> Result<(), LogError> {
+        self.check_block(self.block_bytes)
+    }
+
+    /// Whether blocks of so many bytes go with the rest.
+    pub(crate) fn check_block(&self, block_bytes: usize) -> Result<(), LogError> {
+        if !is_block_size(block_bytes) {
+            return Err(LogError::BadBlock(block_bytes));
+        }
+        // A batch takes a block, and loses less than one where the file ends.
+        let least = FILE_HEADER_BYTES + 2 * block_bytes as u64;
+        match (least..=MAX_SEGMENT_BYTES).contains(&self.segment_bytes) {
+            true => Ok(()),
+            false => Err(LogError::BadSegment {
+                bytes: self.segment_bytes,
+                block_bytes,
+                least,
+            }),
+        }
+    }
+
     /// So much is collected at most: several batches fit into a file.
     pub(crate) fn collected_bytes_max(&self) -> usize {
         self.buffer_bytes.min((self.segment_bytes / 4) as usize)
@@ -72,6 +94,6 @@ impl LogSettings {
 }
 
 /// Whether `bytes` can be a block size.
-pub(crate) fn is_block_size(bytes: usize) -> bool {
+fn is_block_size(bytes: usize) -> bool {
     bytes.is_power_of_two() && (MIN_BLOCK_BYTES..=MAX_BLOCK_BYTES).contains(&bytes)
 }

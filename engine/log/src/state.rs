@@ -166,11 +166,21 @@ impl State {
         }
     }
 
-    /// The stream for a committer's records: a free one, else the one with the fewest waiters (section 3.4.2).
-    pub(crate) fn choose(&mut self) -> usize {
+    /// The stream for a committer's records: a free one, else the one with the fewest waiters (section 3.4.2). On a full disk those that have
+    /// too few bytes `left` are no choice while others have more: a stream that is new, or was not active, has no file ahead.
+    pub(crate) fn choose(&mut self, left: impl Fn(usize) -> u64) -> usize {
         let active = self.settings.active_streams;
+        // With its header and padding.
+        let batch_bytes = (self.open.bytes.len() + 2 * self.settings.block_bytes) as u64;
+        let has_room = |stream: &usize| {
+            let collecting = self.streams[*stream].collecting.bytes.len() as u64;
+            left(*stream) >= batch_bytes + collecting
+        };
+        let any_has_room = (0..active).any(|stream| has_room(&stream));
+        let is_choice = |stream: &usize| has_room(stream) || !any_has_room;
         let free = (0..active)
             .map(|offset| (self.next_stream + offset) % active)
+            .filter(is_choice)
             .find(|&stream| {
                 !self.streams[stream].busy && self.streams[stream].collecting.bytes.is_empty()
             });
@@ -180,6 +190,7 @@ impl State {
         }
         let waiters = |&stream: &usize| self.streams[stream].waiters;
         (0..active)
+            .filter(is_choice)
             .min_by_key(waiters)
             .expect("at least one stream is active")
     }

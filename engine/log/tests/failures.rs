@@ -2,8 +2,10 @@
 
 mod fixture;
 
+use std::time::Duration;
+
 use evenkeel_disk::faults::{Fault, FaultDisk, IO_ERROR, NO_SPACE, Operation};
-use evenkeel_log::{FlushPolicy, Log, LogError, LogSettings, Lsn};
+use evenkeel_log::{FlushPolicy, Log, LogError, LogSettings, Lsn, Recovered};
 use fixture::{directories, open, plain, scan, settings};
 
 fn commit_until_failure(log: &Log) -> (Vec<Lsn>, LogError) {
@@ -251,7 +253,11 @@ fn remembered_lsns_are_skipped() {
 #[test]
 fn batches_are_padded_to_blocks() {
     let disk = FaultDisk::new();
-    let (log, _) = open(&disk, 1, FlushPolicy::EagerFlush).unwrap();
+    let settings = LogSettings {
+        segment_bytes: 1 << 18,
+        ..settings(FlushPolicy::EagerFlush)
+    };
+    let (log, _) = Log::open(directories(&disk, 1), settings).unwrap();
     let mut bytes = 0;
     let mut lsns = Vec::new();
     for block in [512, 8192, 1024, 65536, 512] {
@@ -338,5 +344,78 @@ fn openings_take_no_room() {
                 disk = disk.after_kill();
             }
         }
+    }
+}
+
+/// An opening that goes on in the last file takes away what it does not keep. If the sync of that fails, the next opening does not see it
+/// any more, and the disk still has it.
+#[test]
+fn what_was_not_kept_stays_away_though_the_sync_of_its_removal_failed() {
+    let settings = LogSettings {
+        segment_bytes: 4096 + 16 * 512,
+        ..fixture::settings(FlushPolicy::EagerFlush)
+    };
+    let open = |disk: &FaultDisk| Log::open(fixture::directories(disk, 1), settings.clone());
+    let commit = |log: &Log, payload: &[u8]| {
+        let lsn = log.append(&plain(1, payload)).unwrap();
+        log.commit(lsn).unwrap();
+    };
+    let payloads = |recovered: &Recovered| -> Vec<Vec<u8>> {
+        let found = scan(recovered, Lsn::ZERO).unwrap();
+        found.into_iter().map(|record| record.payload).collect()
+    };
+    let mut came_to_it = 0;
+    for image in 0..200 {
+        let disk = FaultDisk::new();
+        let (log, _) = open(&disk).unwrap();
+        commit(&log, b"durable");
+        log.set_policy(FlushPolicy::LazyFlush);
+        for payload in [&b"one"[..], b"two", b"three", b"four"] {
+            commit(&log, payload);
+        }
+        drop(log);
+        let disk = disk.after_power_failure(image);
+        let (_, recovered) = open(&disk.after_kill()).unwrap();
+        if recovered.discarded_bytes() == 0 {
+            continue;
+        }
+        came_to_it += 1;
+        let mut kept = payloads(&recovered);
+        disk.set_seed(image);
+        // The third sync of an opening: what was found and what is kept are synced before.
+        disk.inject(Fault {
+            operation: Operation::Sync,
+            name_contains: String::new(),
+            skip: 2,
+            times: 1,
+            error: IO_ERROR,
+        });
+        open(&disk).unwrap_err();
+        let (log, recovered) = open(&disk).unwrap();
+        assert_eq!(payloads(&recovered), kept, "image {image}");
+        commit(&log, b"new");
+        drop(log);
+        kept.push(b"new".to_vec());
+        let (_, recovered) = open(&disk.after_power_failure(image)).unwrap();
+        assert_eq!(payloads(&recovered), kept, "image {image}");
+    }
+    assert!(came_to_it > 5, "{came_to_it}");
+}
+
+/// The flusher waits for ever, and is there all the same when that is changed.
+#[test]
+fn the_longest_flush_interval() {
+    let settings = LogSettings {
+        flusher: true,
+        flush_interval: Duration::MAX,
+        ..settings(FlushPolicy::LazyFlush)
+    };
+    let disk = FaultDisk::new();
+    let (log, _) = Log::open(directories(&disk, 1), settings).unwrap();
+    let lsn = log.append(&plain(1, b"x")).unwrap();
+    log.commit(lsn).unwrap();
+    log.set_flush_interval(Duration::ZERO);
+    while log.flushed() < lsn {
+        std::thread::yield_now();
     }
 }

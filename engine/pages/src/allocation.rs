@@ -10,7 +10,8 @@ use evenkeel_log::Lsn;
 use crate::Pool;
 use crate::error::PageError;
 use crate::guards::PageWrite;
-use crate::page::{PAGE_HEADER_BYTES, PageId};
+use crate::id::PageId;
+use crate::page::PAGE_HEADER_BYTES;
 use crate::pool::{Absent, PageUse};
 
 /// The place of a region's map page, and the first page that can be in use behind it.

@@ -24,14 +24,15 @@ use evenkeel_disk::{Access, AlignedBuffer, Create, Directory, File, is_blank};
 
 use crate::error::PageError;
 use crate::file::{self, PageFile};
-use crate::page::{Found, PageId, check, lsn};
+use crate::id::PageId;
+use crate::page::{Found, check, lsn};
 
 /// The most pages of a batch.
 pub(crate) const BATCH_PAGES: usize = 64;
 /// The last byte is the [version](VERSION)'s digit.
 const MAGIC: u32 = 0x4B44_5731;
 /// Version of the format.
-pub(crate) const VERSION: u32 = (MAGIC & 0xFF) - b'0' as u32;
+const VERSION: u32 = (MAGIC & 0xFF) - b'0' as u32;
 const ENTRY_BYTES: usize = 16;
 
 /// Images of pages, laid out as they are written.
@@ -174,6 +175,7 @@ impl DoubleWrite {
             return Err(PageError::DoubleWriteVersion {
                 name: name.to_owned(),
                 found: version,
+                known: VERSION,
             });
         }
         let fits = len <= ((1 + BATCH_PAGES) * page_bytes) as u64;

@@ -6,8 +6,7 @@ use std::sync::Arc;
 use evenkeel_disk::advice;
 use evenkeel_log::LogError;
 
-use crate::double_write::VERSION as DOUBLE_VERSION;
-use crate::page::{PageId, VERSION};
+use crate::id::PageId;
 use crate::settings::{MAX_PAGE_BYTES, MIN_FRAMES, MIN_PAGE_BYTES};
 
 /// Errors of the buffer pool. Clones share the cause.
@@ -87,7 +86,7 @@ pub enum PageError {
     NoDoubleWriteFile(String),
     /// The double-write file was written by another version of this program.
     #[error(
-        "{name} was written in format version {found}, this program reads version {DOUBLE_VERSION}; open it with a program of \
+        "{name} was written in format version {found}, this program reads version {known}; open it with a program of \
          its version"
     )]
     DoubleWriteVersion {
@@ -95,10 +94,12 @@ pub enum PageError {
         name: String,
         /// Its version.
         found: u32,
+        /// What this program reads.
+        known: u32,
     },
     /// The page was written by another version of this program.
     #[error(
-        "{page} was written in format version {found}, this program reads version {VERSION}; open it with a program of \
+        "{page} was written in format version {found}, this program reads version {known}; open it with a program of \
          its version"
     )]
     Version {
@@ -106,6 +107,8 @@ pub enum PageError {
         page: PageId,
         /// Its version.
         found: u32,
+        /// What this program reads.
+        known: u32,
     },
 }
 

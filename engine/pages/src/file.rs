@@ -7,7 +7,8 @@ use std::sync::atomic::Ordering::{Acquire, Release};
 use evenkeel_disk::{Access, AlignedBuffer, Create, Directory, File};
 
 use crate::error::PageError;
-use crate::page::{Found, PAGE_HEADER_BYTES, PageId, check, seal};
+use crate::id::PageId;
+use crate::page::{Found, PAGE_HEADER_BYTES, check, seal};
 use crate::sync::{AtomicU64, Mutex};
 
 /// First bytes of the body of page 0, before the page size.
@@ -57,14 +58,14 @@ impl PageFile {
         Ok(opened)
     }
 
-    /// Whether a file of this name can be opened, which is not changed.
+    /// Whether a file of this name, which is not changed, has pages, or is still to be made; an error if it cannot be opened.
     pub(crate) fn check(
         directory: &dyn Directory,
         name: &str,
         page_bytes: usize,
-    ) -> Result<(), PageError> {
+    ) -> Result<bool, PageError> {
         let Some(file) = existing(directory, name).map_err(PageError::io("opening it"))? else {
-            return Ok(());
+            return Ok(false);
         };
         let len = file.len().map_err(PageError::io("asking for its length"))?;
         let opened = PageFile {
@@ -74,7 +75,7 @@ impl PageFile {
             growing: Mutex::new(()),
         };
         let mut description = AlignedBuffer::zeroed(page_bytes);
-        opened.is_described(name, len, &mut description).map(drop)
+        opened.is_described(name, len, &mut description)
     }
 
     /// Whether page 0, which is read into `page`, describes such a file. It is written and synced before anything else,

@@ -10,7 +10,8 @@ use evenkeel_log::Lsn;
 use crate::Pool;
 use crate::double_write::Batch;
 use crate::error::PageError;
-use crate::page::{PageId, lsn, seal};
+use crate::id::PageId;
+use crate::page::{lsn, seal};
 use std::sync::atomic::Ordering::Relaxed;
 
 /// A page that differs from the file.

@@ -6,8 +6,8 @@ use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use evenkeel_disk::AlignedBuffer;
 use evenkeel_log::Lsn;
 
+use crate::id::PageId;
 use crate::latch::Latch;
-use crate::page::PageId;
 use crate::sync::{AtomicBool, AtomicU32, AtomicU64};
 
 const NO_PAGE: u64 = u64::MAX;

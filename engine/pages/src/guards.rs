@@ -7,7 +7,8 @@ use evenkeel_log::Lsn;
 
 use crate::Pool;
 use crate::frame::Frame;
-use crate::page::{PAGE_HEADER_BYTES, PageId, lsn, set_lsn};
+use crate::id::PageId;
+use crate::page::{PAGE_HEADER_BYTES, lsn, set_lsn};
 
 /// A page latched shared; derefs to its body.
 pub struct PageRead<'a> {

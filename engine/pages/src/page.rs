@@ -7,33 +7,16 @@
 //! The id tells a page written to the wrong place, the checksum one that was torn or has decayed. A page of zeros has
 //! never been written.
 
-use std::fmt;
-
 use evenkeel_log::Lsn;
 
 use crate::error::PageError;
-
-/// Number of a page in its file, from 0.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct PageId(pub u64);
-
-impl fmt::Debug for PageId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "page {}", self.0)
-    }
-}
-
-impl fmt::Display for PageId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Debug::fmt(self, f)
-    }
-}
+use crate::id::PageId;
 
 /// Bytes of a page before its body.
 pub const PAGE_HEADER_BYTES: usize = 24;
 /// Version of the format. Checksum and version keep their places in all versions, so that a page of another one is told
 /// from a damaged one.
-pub(crate) const VERSION: u32 = 1;
+const VERSION: u32 = 1;
 
 /// The LSN of the last change to the page.
 pub(crate) fn lsn(page: &[u8]) -> Lsn {
@@ -74,6 +57,7 @@ pub(crate) fn check(page: &[u8], id: PageId) -> Result<Found, PageError> {
         return Err(PageError::Version {
             page: id,
             found: version,
+            known: VERSION,
         });
     } else if u64_at(page, 8) != id.0 {
         format!("it holds page {}", u64_at(page, 8))

@@ -13,7 +13,8 @@ use crate::error::PageError;
 use crate::file::PageFile;
 use crate::frame::Frame;
 use crate::guards::{PageRead, PageWrite};
-use crate::page::{Found, PageId};
+use crate::id::PageId;
+use crate::page::Found;
 use crate::replacement::Replacer;
 use crate::settings::{PoolSettings, Replacement};
 use crate::statistics::PoolStatistics;
@@ -122,7 +123,7 @@ impl Pool {
     }
 
     /// Whether [`open`](Pool::open) will take the page file `name` and its double-write file for such of this version and page size, or
-    /// make them. Changes nothing.
+    /// make them: whether there is a page file already. Changes nothing.
     ///
     /// # Errors
     /// [`PageError::NoPageFile`], [`PageError::NoDoubleWriteFile`], [`PageError::Version`], [`PageError::DoubleWriteVersion`],
@@ -131,13 +132,14 @@ impl Pool {
         directory: &dyn Directory,
         name: &str,
         settings: &PoolSettings,
-    ) -> Result<(), PageError> {
+    ) -> Result<bool, PageError> {
         let (frames, page_bytes) = (settings.frames, settings.page_bytes);
         if !settings.are_valid() {
             return Err(PageError::BadSettings { frames, page_bytes });
         }
-        PageFile::check(directory, name, page_bytes)?;
-        DoubleWrite::check(directory, &double_name(name), page_bytes)
+        let is_there = PageFile::check(directory, name, page_bytes)?;
+        DoubleWrite::check(directory, &double_name(name), page_bytes)?;
+        Ok(is_there)
     }
 
     /// A page to read, latched shared. A thread must not latch a page twice.

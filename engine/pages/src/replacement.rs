@@ -14,8 +14,8 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
 use crate::frame::Frame;
+use crate::id::PageId;
 use crate::lru::{LruList, OLD, Parts};
-use crate::page::PageId;
 use crate::settings::Replacement;
 use crate::sync::{AtomicU8, AtomicU64, Mutex, MutexGuard, thread_local};
 

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use rustc_hash::FxBuildHasher;
 
 use crate::frame::Frame;
-use crate::page::PageId;
+use crate::id::PageId;
 use crate::sync::Mutex;
 
 /// Number of independently locked parts; a power of two, so that threads seldom meet.

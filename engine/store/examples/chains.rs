@@ -5,16 +5,19 @@
 #[path = "../tests/support/chains/mod.rs"]
 mod chains;
 
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 /// So many chains are tried between two looks at the clock.
 const CHAINS: u64 = 200;
 
 fn main() {
     let time = std::env::args().nth(1).unwrap_or_else(|| "1h".to_owned());
-    let Some(time) = duration(&time) else {
-        eprintln!("{time:?} is no time; give for example 90s, 30m or 8h");
-        std::process::exit(2);
+    let time = match humantime::parse_duration(&time) {
+        Ok(time) => time,
+        Err(error) => {
+            eprintln!("{time:?} is no time ({error}); give for example 90s, 30m or 8h");
+            std::process::exit(2);
+        }
     };
     let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH);
     let mut seed = since_epoch.map_or(0, |time| time.as_nanos() as u64);
@@ -28,15 +31,4 @@ fn main() {
         (seed, count) = (seed + CHAINS, count + CHAINS);
         println!("{count} chains in {} s", begun.elapsed().as_secs());
     }
-}
-
-fn duration(text: &str) -> Option<Duration> {
-    let (number, unit) = text.split_at_checked(text.len().checked_sub(1)?)?;
-    let seconds = match unit {
-        "s" => 1,
-        "m" => 60,
-        "h" => 3600,
-        _ => return None,
-    };
-    Some(Duration::from_secs(number.parse::<u64>().ok()? * seconds))
 }

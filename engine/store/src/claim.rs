@@ -42,6 +42,7 @@ impl Claim {
                 setting: "locks",
                 what: error.to_string(),
             })?;
+        settings.log.check()?;
         for directory in logs.iter().chain([directory]) {
             directory
                 .check_writable()
@@ -85,14 +86,31 @@ fn look(
         look_at_no_store(directory)?;
     }
     Checkpoint::check_new(directory)?;
-    Pool::check_files(directory, PAGES_FILE, &settings.pool)?;
+    let has_pages = Pool::check_files(directory, PAGES_FILE, &settings.pool)?;
     Log::check_files(logs)?;
-    if found.is_none() && Log::holds_records(logs)? {
-        return Err(StoreError::NotAStore(
+    match &found {
+        None if Log::holds_records(logs)? => Err(StoreError::NotAStore(
             "there is a log, but no checkpoint file".to_owned(),
-        ));
+        )),
+        // What made the catalog is in the log, and in the page file before the log let it go.
+        Some(checkpoint) if checkpoint.catalog.is_some() => {
+            look_for_the_rest(has_pages, logs)?;
+            Ok(found)
+        }
+        _ => Ok(found),
     }
-    Ok(found)
+}
+
+/// New files in the place of lost ones would make a store of what is left.
+fn look_for_the_rest(has_pages: bool, logs: &[Arc<dyn Directory>]) -> Result<(), StoreError> {
+    let missing = match (has_pages, Log::has_files(logs)?) {
+        (true, true) => return Ok(()),
+        (false, _) => "the page file",
+        (true, false) => "all of the log",
+    };
+    Err(StoreError::Corrupt(format!(
+        "{missing} is missing (is its device mounted?)"
+    )))
 }
 
 /// A first opening that was cut short has left no files but these: pages are made after the first checkpoint.

@@ -11,9 +11,8 @@ use evenkeel_locks::Mode;
 use crate::error::StoreError;
 use crate::ghosts::Ghost;
 use crate::key::KeyRange;
-use crate::locking::LockName;
-use crate::overflow::is_out_of_line;
-use crate::read::LockDuration;
+use crate::locking::{LockDuration, LockName};
+use crate::row::is_out_of_line;
 use crate::scan::Scan;
 use crate::table::{Index, Table};
 use crate::transaction::{Isolation, Transaction};
@@ -21,7 +20,6 @@ use crate::tree::Tree;
 use crate::tree::descend::Seek;
 use crate::tree::node::Node;
 use crate::value::{Row, Value};
-use crate::write::decode;
 
 /// Rows locked ahead of the caller at most, in a scan it may stop.
 const AHEAD_MAX: usize = 64;
@@ -268,7 +266,7 @@ impl Transaction {
         }
         let row = match cursor.index {
             None if !is_out_of_line(entry.value) => {
-                Ok(decode(cursor.table, entry.key, entry.value)?)
+                Ok(cursor.table.decode(entry.key, entry.value)?)
             }
             // Read when the leaf is not latched any more.
             _ => Err(primary.to_vec()),

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use evenkeel_disk::advice;
+use evenkeel_disk::{advice, is_full};
 use evenkeel_locks::{LockError, TxnId};
 use evenkeel_log::LogError;
 use evenkeel_pages::{PageError, PageId};
@@ -158,7 +158,7 @@ impl StoreError {
         }
     }
 
-    /// What the disk said, if that is the cause: its `kind()` tells a full disk (`StorageFull`) and a read-only one
+    /// What the disk said, if that is the cause: its `kind()` tells a full disk (`StorageFull`, `QuotaExceeded`) and a read-only one
     /// (`ReadOnlyFilesystem`, `PermissionDenied`) from a broken one.
     pub fn disk_error(&self) -> Option<&io::Error> {
         match self {
@@ -175,11 +175,10 @@ impl StoreError {
         }
     }
 
-    /// Whether the disk is full. The statement is undone and the transaction can go on; reading goes on, too, and so does writing
+    /// Whether the disk is full, or the quota used up. The statement is undone and the transaction can go on; reading goes on, too, and so does writing
     /// once there is space again. (After [`StoreError::CommitUnknown`] and [`StoreError::Stopped`] the store must be reopened as ever.)
     pub fn is_disk_full(&self) -> bool {
-        self.disk_error()
-            .is_some_and(|error| error.kind() == io::ErrorKind::StorageFull)
+        self.disk_error().is_some_and(is_full)
     }
 
     /// Whether the transaction was rolled back only because of others, so that beginning it again may succeed.

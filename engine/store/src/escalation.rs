@@ -19,8 +19,7 @@ use evenkeel_pages::PageId;
 use foldhash::fast::RandomState;
 
 use crate::error::StoreError;
-use crate::locking::{LockKind, LockName};
-use crate::read::LockDuration;
+use crate::locking::{LockDuration, LockKind, LockName};
 use crate::table::Table;
 use crate::transaction::{Isolation, Transaction};
 use crate::tree::Tree;

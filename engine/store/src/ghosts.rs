@@ -123,6 +123,25 @@ impl Ghosts {
     }
 }
 
+/// The search for ghosts that nobody remembers: where it goes on. Whoever has locked it is also the only one to purge, so that no
+/// purge blocks another.
+#[derive(Default)]
+pub(crate) struct Search {
+    /// Trees not read to their ends, the last one first.
+    pub(crate) trees: Vec<Tree>,
+    /// The first key not read of the last one.
+    pub(crate) from: Vec<u8>,
+}
+
+impl Search {
+    pub(crate) fn new(trees: Vec<Tree>) -> Search {
+        Search {
+            trees,
+            from: Vec::new(),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -12,10 +12,9 @@ use parking_lot::{Mutex, RwLock};
 
 use crate::checkpoint::CheckpointState;
 use crate::error::StoreError;
-use crate::ghosts::GhostQueue;
+use crate::ghosts::{GhostQueue, Search};
 use crate::locking::LockName;
 use crate::observe::Observer;
-use crate::purge::Search;
 use crate::released::Released;
 use crate::running::Running;
 use crate::settings::Release;

@@ -55,12 +55,12 @@
 //! | `kept_room` | room in leaves that taking back may need |
 //! | `released` | locks are given up before the disk is waited for; what that asks of who gets them |
 //! | `claim` | what is no store's is refused, and not changed |
-//! | `recovery`, `checkpoint`, `running` | analysis, redo, undo; where they begin |
+//! | `recovery`, `checkpoint`, `checkpointer`, `running` | analysis, redo, undo; where they begin |
 //! | `ghosts`, `purge`, `housekeeping` | deleted entries and their removal, in the background |
 //! | `workers`, `observe`, `settings`, `statistics` | the papers' knobs and what to measure |
 //!
 //! ## A full disk
-//! Reading goes on. Statements that need room that is not there fail ([`StoreError::is_disk_full`]) and are undone, and their transactions
+//! Or a quota that is used up. Reading goes on. Statements that need room that is not there fail ([`StoreError::is_disk_full`]) and are undone, and their transactions
 //! can go on, commit or roll back; once there is space again, so does writing. For that each stream of the log has a file ahead, room
 //! for undoing what runs is taken before it changes anything, in the log and in the leaves, and page file, double-write file and checkpoint have theirs. A
 //! store can be opened on a full disk, too, however often the opening was cut short before. The files ahead are why a new store takes
@@ -76,6 +76,7 @@
 
 mod catalog;
 mod checkpoint;
+mod checkpointer;
 mod claim;
 mod codec;
 mod commit;

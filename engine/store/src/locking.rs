@@ -116,6 +116,15 @@ impl LockName {
     }
 }
 
+/// How long a lock is held: the lock durations of ARIES/IM (Mohan and Levine, SIGMOD 1992).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum LockDuration {
+    /// Until the row is read: read committed.
+    Instant,
+    /// Until the transaction ends.
+    Commit,
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

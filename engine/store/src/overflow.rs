@@ -8,47 +8,20 @@
 //! All chunks but the last are as long as a page allows with that key. They are entries like those of an index: locked by their
 //! row's lock, logged, undone and removed as any entry is, so crash safety needs nothing new.
 
-use crate::codec::{Reader, Write};
+use crate::codec::Write;
 use crate::error::StoreError;
+use crate::row::{OUT_OF_LINE, begin_inline, is_out_of_line, out_of_line_len};
 use crate::storage::check_entry;
 use crate::table::Table;
 use crate::transaction::Transaction;
 use crate::tree::descend::Seek;
 use crate::tree::node::{Node, entry_bytes, entry_bytes_max};
 use crate::value::Row;
-use crate::write::decode;
 
 /// The longest row, in bytes as stored: it is read and written as a whole.
 pub(crate) const ROW_BYTES_MAX: usize = 16 << 20;
 /// Bytes of a chunk's number in its key.
 pub(crate) const NUMBER_BYTES: usize = 4;
-/// The first byte of a value with the row in it.
-const INLINE: u8 = 0;
-/// The first byte of a value with the length of a row in chunks.
-const OUT_OF_LINE: u8 = 1;
-
-/// Whether a value of the primary tree is that of a row in chunks.
-pub(crate) fn is_out_of_line(value: &[u8]) -> bool {
-    value.first() == Some(&OUT_OF_LINE)
-}
-
-/// The row's bytes, if they are in the value.
-pub(crate) fn inline(value: &[u8]) -> Option<&[u8]> {
-    value.strip_prefix(&[INLINE])
-}
-
-/// Begins a value with the row in it.
-pub(crate) fn begin_inline(value: &mut Vec<u8>) {
-    value.u8(INLINE);
-}
-
-/// How long a row in chunks is; `None` of any other value.
-fn out_of_line_len(value: &[u8]) -> Option<usize> {
-    let mut reader = Reader(value.strip_prefix(&[OUT_OF_LINE])?);
-    let len = reader.u32()? as usize;
-    reader.is_empty().then_some(len)
-}
-
 fn chunk_key(key: &[u8], number: usize) -> Vec<u8> {
     let mut chunk_key = Vec::with_capacity(key.len() + NUMBER_BYTES);
     chunk_key.extend_from_slice(key);
@@ -171,12 +144,12 @@ impl Transaction {
         value: &[u8],
     ) -> Result<Row, StoreError> {
         if !is_out_of_line(value) {
-            return decode(table, key, value);
+            return table.decode(key, value);
         }
         let mut whole = Vec::new();
         begin_inline(&mut whole);
         whole.append(&mut self.read_chunks(table, key, value)?);
-        decode(table, key, &whole)
+        table.decode(key, &whole)
     }
 }
 

@@ -12,7 +12,7 @@ use evenkeel_log::Depends;
 use std::sync::atomic::Ordering;
 
 use crate::error::StoreError;
-use crate::ghosts::Ghost;
+use crate::ghosts::{Ghost, Search};
 use crate::inner::StoreInner;
 use crate::locking::LockName;
 use crate::overflow::NUMBER_BYTES;
@@ -33,25 +33,6 @@ enum Purged {
     NotDurable,
 }
 
-/// The search for ghosts that nobody remembers: where it goes on. Whoever has locked it is also the only one to purge, so that no
-/// purge blocks another.
-#[derive(Default)]
-pub(crate) struct Search {
-    /// Trees not read to their ends, the last one first.
-    trees: Vec<Tree>,
-    /// The first key not read of the last one.
-    from: Vec<u8>,
-}
-
-impl Search {
-    pub(crate) fn new(trees: Vec<Tree>) -> Search {
-        Search {
-            trees,
-            from: Vec::new(),
-        }
-    }
-}
-
 impl StoreInner {
     /// Removes the ghosts known, after reading at most `leaves_max` leaves in search of others; how many ghosts are left.
     ///
@@ -64,21 +45,26 @@ impl StoreInner {
         }
         self.search_ghosts(&mut search, leaves_max)?;
         let mut ghosts = self.ghosts.take_ready().into_iter();
-        let mut retried = Vec::new();
+        let (mut retried, mut failed) = (Vec::new(), None);
         let result = ghosts.try_for_each(|ghost| {
-            self.check()?;
             self.counters.purge_attempts.add_one();
-            match self.purge_one(&ghost)? {
-                Purged::Gone => {}
-                Purged::NotDurable => retried.push(ghost),
-                Purged::Locked(name) => match self.locks.holders(&name).first() {
+            match self.check().and_then(|()| self.purge_one(&ghost)) {
+                Ok(Purged::Gone) => {}
+                Ok(Purged::NotDurable) => retried.push(ghost),
+                Ok(Purged::Locked(name)) => match self.locks.holders(&name).first() {
                     Some(&holder) => self.retry_after(ghost, name, holder),
                     None => retried.push(ghost),
                 },
+                Err(error) => {
+                    failed = Some(ghost);
+                    return Err(error);
+                }
             }
             Ok(())
         });
+        // Others first the next time: they may be on pages that can be read.
         retried.extend(ghosts);
+        retried.extend(failed);
         self.ghosts.add(&mut retried);
         result.map(|()| self.ghosts.len())
     }

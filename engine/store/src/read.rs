@@ -4,14 +4,13 @@ use evenkeel_locks::Mode;
 
 use crate::error::StoreError;
 use crate::key::encode_value;
-use crate::locking::LockName;
-use crate::overflow::is_out_of_line;
+use crate::locking::{LockDuration, LockName};
+use crate::row::is_out_of_line;
 use crate::table::Table;
 use crate::transaction::{Isolation, Transaction};
 use crate::tree::descend::Seek;
 use crate::tree::node::Node;
 use crate::value::{Row, Value};
-use crate::write::decode;
 
 impl Transaction {
     /// The row with this primary key. Locked shared until the end, unless the isolation is read committed.
@@ -70,7 +69,7 @@ impl Transaction {
             _ => return Ok(None),
         };
         if !is_out_of_line(value) {
-            return decode(table, key, value).map(Some);
+            return table.decode(key, value).map(Some);
         }
         let value = value.to_vec();
         drop(leaf);
@@ -93,13 +92,4 @@ impl Transaction {
             LockDuration::Commit
         }
     }
-}
-
-/// How long a lock is held: the lock durations of ARIES/IM (Mohan and Levine, SIGMOD 1992).
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum LockDuration {
-    /// Until the row is read: read committed.
-    Instant,
-    /// Until the transaction ends.
-    Commit,
 }

@@ -11,9 +11,35 @@
 use crate::codec::{Reader, Write};
 use crate::error::StoreError;
 use crate::key::{decode_value, encode_value};
-use crate::overflow::{begin_inline, inline};
 use crate::schema::{IndexSchema, Schema};
 use crate::value::{ColumnType, Row, Value};
+
+/// The first byte of a value with the row in it.
+const INLINE: u8 = 0;
+/// The first byte of a value with the length of a row in chunks.
+pub(crate) const OUT_OF_LINE: u8 = 1;
+
+/// Whether a value of the primary tree is that of a row in chunks.
+pub(crate) fn is_out_of_line(value: &[u8]) -> bool {
+    value.first() == Some(&OUT_OF_LINE)
+}
+
+/// The row's bytes, if they are in the value.
+fn inline(value: &[u8]) -> Option<&[u8]> {
+    value.strip_prefix(&[INLINE])
+}
+
+/// Begins a value with the row in it.
+pub(crate) fn begin_inline(value: &mut Vec<u8>) {
+    value.u8(INLINE);
+}
+
+/// How long a row in chunks is; `None` of any other value.
+pub(crate) fn out_of_line_len(value: &[u8]) -> Option<usize> {
+    let mut reader = Reader(value.strip_prefix(&[OUT_OF_LINE])?);
+    let len = reader.u32()? as usize;
+    reader.is_empty().then_some(len)
+}
 
 /// Converts the rows of one table.
 #[derive(Debug)]

@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
+use crate::error::StoreError;
 use crate::locking::LockName;
 use crate::row::RowLayout;
 use crate::schema::{Column, IndexSchema, Schema};
 use crate::tree::Tree;
-use crate::value::Value;
+use crate::value::{Row, Value};
 
 /// A table of a store. Cheap to clone and to keep; belongs to the store it came from.
 #[derive(Clone, Debug)]
@@ -92,6 +93,12 @@ impl Table {
 
     pub(crate) fn layout(&self) -> &RowLayout {
         &self.inner.layout
+    }
+
+    /// The row of an entry of the primary tree.
+    pub(crate) fn decode(&self, key: &[u8], value: &[u8]) -> Result<Row, StoreError> {
+        let row = self.layout().decode(key, value);
+        row.ok_or_else(|| StoreError::Corrupt(format!("a row of {:?} is malformed", self.name())))
     }
 
     pub(crate) fn tree(&self) -> Tree {

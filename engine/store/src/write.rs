@@ -3,11 +3,10 @@
 use evenkeel_locks::Mode;
 
 use crate::error::StoreError;
-use crate::overflow::is_out_of_line;
-use crate::row::RowLayout;
+use crate::row::{RowLayout, is_out_of_line};
 use crate::table::Table;
 use crate::transaction::Transaction;
-use crate::value::{Row, Value};
+use crate::value::Value;
 
 impl Transaction {
     /// Adds a row.
@@ -153,10 +152,4 @@ pub(crate) fn duplicate(table: &Table, index: &str) -> StoreError {
         table: table.name().to_owned(),
         index: index.to_owned(),
     }
-}
-
-/// The row of an entry of the primary tree.
-pub(crate) fn decode(table: &Table, key: &[u8], value: &[u8]) -> Result<Row, StoreError> {
-    let row = table.layout().decode(key, value);
-    row.ok_or_else(|| StoreError::Corrupt(format!("a row of {:?} is malformed", table.name())))
 }

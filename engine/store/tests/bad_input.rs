@@ -7,7 +7,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use evenkeel_disk::faults::FaultDisk;
-use evenkeel_store::{ColumnType, Schema, Settings, Store, StoreError, TransactionOptions};
+use evenkeel_store::{Change, ColumnType, Schema, Settings, Store, StoreError, TransactionOptions};
 use rustix::thread::{CapabilitySet, capabilities, set_capabilities};
 
 fn settings() -> Settings {
@@ -274,7 +274,7 @@ fn a_file_instead_of_the_logs_directory() {
     new_store(place.path());
     fs::remove_dir_all(place.path().join("log-0")).unwrap();
     fs::write(place.path().join("log-0"), "a file").unwrap();
-    refused(place.path(), "give the path of a directory");
+    refused(place.path(), "all of the log is missing");
 }
 
 /// A user without the right to make files in a directory: of the store, or of its log. (Whoever may do everything gives up that here, for
@@ -360,6 +360,66 @@ fn a_log_alone() {
         fs::remove_file(place.path().join(file)).unwrap();
     }
     refused(place.path(), "restore it from a backup");
+}
+
+/// The device of the pages or of the log is not mounted: no new files are made in the place of those on it.
+#[test]
+fn a_part_of_a_store_that_is_missing() {
+    for closed in [true, false] {
+        for (part, text) in [
+            ("pages", "the page file is missing"),
+            ("log-0", "all of the log is missing"),
+        ] {
+            let place = tempfile::tempdir().unwrap();
+            new_store(place.path());
+            if !closed {
+                let store = Store::open(place.path(), settings()).unwrap();
+                store.create_table(people("more people")).unwrap();
+            }
+            let elsewhere = tempfile::tempdir().unwrap();
+            let (moved, part) = (elsewhere.path().join(part), place.path().join(part));
+            fs::rename(&part, &moved).unwrap();
+            refused(place.path(), text);
+            if moved.is_dir() {
+                // The mount point is there.
+                fs::create_dir(&part).unwrap();
+                refused(place.path(), text);
+                fs::remove_dir(&part).unwrap();
+            }
+            fs::rename(&moved, &part).unwrap();
+            reads_the_row(place.path());
+        }
+    }
+}
+
+/// Not even the lock is made.
+#[test]
+fn log_settings_that_cannot_be() {
+    let least = 4096 + 2 * settings().log.block_bytes as u64;
+    for bytes in [0, 1, 4096, least - 1, (1 << 40) + 1, u64::MAX] {
+        let place = tempfile::tempdir().unwrap();
+        let mut other = settings();
+        other.log.segment_bytes = bytes;
+        let error = Store::open(place.path(), other).err().unwrap().to_string();
+        assert!(
+            error.contains(&format!("a log file has {least} to")),
+            "{error}"
+        );
+        assert!(everything(place.path()).is_empty());
+    }
+    let place = tempfile::tempdir().unwrap();
+    let mut other = settings();
+    other.log.segment_bytes = least;
+    let store = Store::open(place.path(), other.clone()).unwrap();
+    let error = store.change(Change::LogBlockBytes(2 * other.log.block_bytes));
+    let error = error.unwrap_err().to_string();
+    assert!(error.contains("with blocks of"), "{error}");
+    other.log.block_bytes = 1000;
+    drop(store);
+    let before = everything(place.path());
+    let error = Store::open(place.path(), other).err().unwrap().to_string();
+    assert!(error.contains("a power of two"), "{error}");
+    assert!(before == everything(place.path()));
 }
 
 #[test]

@@ -8,7 +8,7 @@ use std::process::Command;
 
 use evenkeel_disk::faults::FaultDisk;
 use evenkeel_store::{
-    ColumnType, FlushPolicy, Scan, Schema, Settings, Store, StoreError, Table, Transaction,
+    Change, ColumnType, FlushPolicy, Scan, Schema, Settings, Store, StoreError, Table, Transaction,
 };
 use support::{open, small_settings};
 
@@ -59,13 +59,25 @@ fn used(disk: &FaultDisk) -> u64 {
     disk.files().iter().map(|(_, len)| len).sum()
 }
 
+/// What says how much there is room for: the disk, or the user's quota on it.
+type Limit = fn(&FaultDisk, Option<u64>);
+
 #[test]
 fn a_full_disk_stops_writing_alone_and_for_as_long_as_it_is_full() {
-    for (streams, room) in [(1, 0), (1, 300 << 10), (2, 1 << 20), (4, 700 << 10)] {
+    let (capacity, quota): (Limit, Limit) = (FaultDisk::set_capacity, FaultDisk::set_quota);
+    let cases = [
+        (1, 0, capacity),
+        (1, 300 << 10, capacity),
+        (1, 300 << 10, quota),
+        (2, 1 << 20, capacity),
+        (4, 700 << 10, capacity),
+        (4, 700 << 10, quota),
+    ];
+    for (streams, room, limit) in cases {
         let mut disk = FaultDisk::new();
         let mut store = open(&disk, small_settings(streams)).unwrap();
         let mut table = store.create_table(schema()).unwrap();
-        disk.set_capacity(Some(used(&disk) + room));
+        limit(&disk, Some(used(&disk) + room));
         let (mut rows, error) = insert_until_full(&store, &table, 0);
         assert_full(&error);
         for round in 0..6u64 {
@@ -98,14 +110,14 @@ fn a_full_disk_stops_writing_alone_and_for_as_long_as_it_is_full() {
                     };
                     drop((txn, store));
                     disk = left;
-                    disk.set_capacity(Some(capacity));
+                    limit(&disk, Some(capacity));
                 }
             }
             store = open(&disk, small_settings(streams)).unwrap();
             table = store.table("rows").unwrap();
             assert_eq!(count(&store, &table), rows, "round {round}");
         }
-        disk.set_capacity(None);
+        limit(&disk, None);
         let mut txn = store.begin(Default::default());
         for id in rows..rows + 500 {
             txn.insert(&table, &[id.into(), format!("{id:0300}").as_str().into()])
@@ -311,6 +323,61 @@ fn room_of_a_commit_is_given_to_others() {
     }
     txn.commit().unwrap();
     assert_eq!(texts_of_even_rows(&store), long_texts());
+}
+
+/// Changes rows until the log, into which most of that is written by then, has no room for more.
+fn leave_running(store: &Store, table: &Table) -> Transaction {
+    let mut running = store.begin(Default::default());
+    let text = "changed".repeat(60);
+    let change = |id: i64| running.update(table, &[id.into(), text.as_str().into()]);
+    let refused = (0..ROWS_CHANGED).map(change).find_map(Result::err);
+    assert_full(&refused.expect("the log has no room for so much"));
+    running
+}
+
+/// Undoing all of it takes more than a file of each of four streams.
+const ROWS_CHANGED: i64 = 1500;
+
+/// Streams of the log that are new have no room on a full disk: what has to be undone goes to the others.
+#[test]
+fn a_log_may_gain_streams_on_a_full_disk() {
+    for while_open in [true, false] {
+        let streams = if while_open { 4 } else { 1 };
+        let disk = FaultDisk::new();
+        let store = open(&disk, small_settings(streams)).unwrap();
+        store.change(Change::LogStreams(1)).unwrap();
+        let table = store.create_table(schema()).unwrap();
+        let mut txn = store.begin(Default::default());
+        for id in 0..ROWS_CHANGED {
+            let text = format!("{id:0400}");
+            txn.insert(&table, &[id.into(), text.as_str().into()])
+                .unwrap();
+        }
+        txn.commit().unwrap();
+        store.checkpoint().unwrap();
+        let full = used(&disk) + (600 << 10);
+        disk.set_capacity(Some(full));
+        let running = leave_running(&store, &table);
+        if while_open {
+            store.change(Change::LogStreams(4)).unwrap();
+            running.rollback().unwrap();
+            assert_eq!(count(&store, &table), ROWS_CHANGED);
+            continue;
+        }
+        let mut left = disk.after_kill();
+        drop((running, store));
+        for operations in 1..20 {
+            left.set_capacity(Some(full));
+            left.cut_power_at(left.operations() + 2 * operations);
+            let _ = open(&left, small_settings(4));
+            left = left.after_power_failure(operations);
+        }
+        left.set_capacity(Some(full));
+        let store = open(&left, small_settings(4)).unwrap();
+        let table = store.table("rows").unwrap();
+        assert_eq!(count(&store, &table), ROWS_CHANGED);
+        store.verify().unwrap();
+    }
 }
 
 /// A small file system of its own; `None` where this user may not mount one.

@@ -2,8 +2,8 @@
 
 mod support;
 
-use evenkeel_disk::faults::FaultDisk;
-use evenkeel_store::{Scan, Store, Table, TransactionOptions};
+use evenkeel_disk::faults::{Fault, FaultDisk, IO_ERROR, Operation};
+use evenkeel_store::{ColumnType, Scan, Schema, Store, Table, TransactionOptions};
 use support::{grouped_rows, open, small_settings};
 
 /// Each has an entry in the table and one in its index.
@@ -74,4 +74,60 @@ fn ghosts_of_an_earlier_run_are_found_without_a_scan() {
     assert_eq!(store.statistics().transactions.purged, 2 * ROWS as u64);
     store.tidy().unwrap();
     assert_eq!(attempts(&store), 2 * ROWS as u64);
+}
+
+/// Nothing is forgotten that could not be removed for a while.
+#[test]
+fn ghosts_whose_pages_cannot_be_read_are_tried_again() {
+    let disk = FaultDisk::new();
+    let (store, table) = filled(&disk);
+    store.tidy().unwrap();
+    delete_all(&store, &table);
+    // Nothing of the table is in the pool any more.
+    let other = store
+        .create_table(
+            Schema::new("other")
+                .column("id", ColumnType::Int)
+                .primary_key(["id"]),
+        )
+        .unwrap();
+    let mut txn = store.begin(TransactionOptions::default());
+    for id in 0..40 * ROWS {
+        txn.insert(&other, &[id.into()]).unwrap();
+    }
+    txn.commit().unwrap();
+    disk.inject(Fault {
+        operation: Operation::Read,
+        name_contains: "pages".to_owned(),
+        skip: 1,
+        times: 3,
+        error: IO_ERROR,
+    });
+    let failed = (0..20).filter(|_| store.tidy().is_err()).count();
+    assert_eq!(failed, 3);
+    assert_eq!(store.tidy().unwrap(), 0);
+    assert_eq!(store.statistics().transactions.purged, 2 * ROWS as u64);
+}
+
+/// The fences of a leaf count as used, and with long keys there is no leaf that uses little, however empty.
+#[test]
+fn leaves_of_long_keys_are_freed() {
+    let store = open(&FaultDisk::new(), small_settings(1)).unwrap();
+    let schema = Schema::new("names").column("name", ColumnType::Text);
+    let table = store.create_table(schema.primary_key(["name"])).unwrap();
+    let before = store.verify().unwrap();
+    let key = |number: i64| [format!("{number:0600}").as_str().into()];
+    let mut txn = store.begin(TransactionOptions::default());
+    for number in 0..ROWS {
+        txn.insert(&table, &key(number)).unwrap();
+    }
+    txn.commit().unwrap();
+    assert!(store.verify().unwrap() > before + 100);
+    let mut txn = store.begin(TransactionOptions::default());
+    for number in 0..ROWS {
+        assert!(txn.delete(&table, &key(number)).unwrap());
+    }
+    txn.commit().unwrap();
+    assert_eq!(store.tidy().unwrap(), 0);
+    assert_eq!(store.verify().unwrap(), before);
 }

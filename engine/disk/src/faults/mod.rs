@@ -70,6 +70,8 @@ pub struct Fault {
 pub const IO_ERROR: i32 = 5;
 /// ENOSPC: no space is left.
 pub const NO_SPACE: i32 = 28;
+/// EDQUOT: this user has used up the space given to it.
+pub const QUOTA_EXCEEDED: i32 = 122;
 /// EROFS: the file system is read-only.
 pub const READ_ONLY: i32 = 30;
 
@@ -90,10 +92,19 @@ struct State {
     cut_at: Option<u64>,
     off: bool,
     faults: Vec<Fault>,
-    capacity_bytes: Option<u64>,
+    capacity: Option<Capacity>,
     read_only: bool,
     /// Decides what failed writes and syncs leave.
     seed: u64,
+}
+
+/// How much the disk takes.
+#[derive(Clone, Copy)]
+struct Capacity {
+    /// The sum of the files' lengths.
+    bytes: u64,
+    /// What a write beyond says.
+    error: i32,
 }
 
 impl FaultDisk {
@@ -189,7 +200,14 @@ impl FaultDisk {
 
     /// Limits the sum of the files' lengths; writes beyond fail with ENOSPC after writing a part. `None`: no limit.
     pub fn set_capacity(&self, bytes: Option<u64>) {
-        self.state().capacity_bytes = bytes;
+        let error = NO_SPACE;
+        self.state().capacity = bytes.map(|bytes| Capacity { bytes, error });
+    }
+
+    /// The same with EDQUOT: others have space yet.
+    pub fn set_quota(&self, bytes: Option<u64>) {
+        let error = QUOTA_EXCEEDED;
+        self.state().capacity = bytes.map(|bytes| Capacity { bytes, error });
     }
 
     /// Makes every change fail with EROFS.
@@ -291,7 +309,7 @@ impl State {
 
     /// How many bytes a file may grow to, given that it is `len` long now.
     fn room_for(&self, len: u64) -> u64 {
-        let Some(capacity) = self.capacity_bytes else {
+        let Some(capacity) = self.capacity else {
             return u64::MAX;
         };
         let used: u64 = self
@@ -299,7 +317,13 @@ impl State {
             .all()
             .map(|(_, &inode)| self.inodes[inode].visible().len() as u64)
             .sum();
-        len + capacity.saturating_sub(used)
+        len + capacity.bytes.saturating_sub(used)
+    }
+
+    /// The error of who wants more.
+    fn is_full(&self) -> io::Error {
+        let error = self.capacity.map_or(NO_SPACE, |capacity| capacity.error);
+        io::Error::from_raw_os_error(error)
     }
 }
 

@@ -5,7 +5,7 @@ use std::io;
 use std::sync::Arc;
 
 use super::inode::Inode;
-use super::{Admission, FaultDisk, NO_SPACE, Operation, READ_ONLY, State, path, power_is_off};
+use super::{Admission, FaultDisk, Operation, READ_ONLY, State, path, power_is_off};
 use crate::{Access, Create, Directory, DirectoryLock, File};
 
 /// A directory of a [`FaultDisk`].
@@ -177,7 +177,7 @@ impl File for SimulatedFile {
         state.inodes[self.inode].write(&data[..fits], offset as usize);
         finish(admission)?;
         if fits < data.len() {
-            return Err(io::Error::from_raw_os_error(NO_SPACE));
+            return Err(state.is_full());
         }
         Ok(())
     }
@@ -211,7 +211,7 @@ impl File for SimulatedFile {
         let admission = state.admit(Operation::SetLen, &self.name)?;
         let now = state.inodes[self.inode].visible().len() as u64;
         if len > state.room_for(now) {
-            return Err(io::Error::from_raw_os_error(NO_SPACE));
+            return Err(state.is_full());
         }
         state.inodes[self.inode].set_len(len as usize);
         finish(admission)
@@ -245,7 +245,7 @@ fn finish(admission: Admission) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::faults::{Fault, IO_ERROR};
+    use crate::faults::{Fault, IO_ERROR, NO_SPACE, QUOTA_EXCEEDED};
 
     fn file(disk: &FaultDisk, create: Create) -> io::Result<Arc<dyn File>> {
         disk.root().open("f", Access::Direct, create)
@@ -303,6 +303,9 @@ mod tests {
         let full = opened.write_at(b"12345678", 2).unwrap_err();
         assert_eq!(full.raw_os_error(), Some(NO_SPACE));
         assert_eq!(opened.len().unwrap(), 5, "a part was written");
+        disk.set_quota(Some(5));
+        let full = opened.write_at(b"9", 5).unwrap_err();
+        assert_eq!(full.raw_os_error(), Some(QUOTA_EXCEEDED));
 
         disk.set_read_only(true);
         let refused = opened.write_at(b"x", 0).unwrap_err();

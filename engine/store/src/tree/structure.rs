@@ -15,14 +15,17 @@ use crate::tree::Tree;
 use crate::tree::change::{Change, Entries};
 use crate::tree::node::{Entry, Frame, Node, entry_bytes};
 
-/// A node that uses less of its body than this fraction is merged with a neighbour...
+/// A node whose entries use less of its body than this fraction is merged with a neighbour...
 const UNDERFULL: f64 = 0.25;
 /// ...if both together use no more than this, or one of them is empty.
 const MERGED_MAX: f64 = 0.75;
 
-/// Whether a node has so little in it that [`Tree::merge`] is worth trying.
+/// Whether a node has so little in it that [`Tree::merge`] is worth trying. Its fences do not count: long ones are more than little by
+/// themselves.
 pub(crate) fn is_underfull(node: Node<'_>) -> bool {
-    (node.used_bytes() as f64) < UNDERFULL * node.0.len() as f64
+    let fences = node.low().len() + node.high().map_or(0, <[u8]>::len);
+    let entries = node.used_bytes() - fences;
+    (entries as f64) < UNDERFULL * node.0.len() as f64
 }
 
 impl Tree {
@@ -223,7 +226,9 @@ impl Tree {
         let (first, second) = (Node(&left), Node(&right));
         let kept = |node| storage.kept_room.kept_bytes(node, None);
         let kept = kept(first) + kept(second);
-        let together = first.used_bytes() + second.used_bytes() + kept;
+        // The fence between them goes.
+        let fences = 2 * second.low().len();
+        let together = first.used_bytes() + second.used_bytes() - fences + kept;
         let is_empty = first.count() == 0 || second.count() == 0;
         let body = left.len() as f64;
         let fits = together as f64 <= MERGED_MAX * body
