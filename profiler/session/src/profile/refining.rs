@@ -12,6 +12,7 @@ use super::Session;
 use super::trapping::is_discovered_only;
 use super::{Event, Observer, Planting};
 use crate::location::Location;
+use crate::plan::qualified;
 use crate::refine::known::{Again, Callees, Calls, Pointers};
 use crate::refine::patience::{Patience, SURE_ERRORS, part_since_long};
 use crate::refine::{self, Candidate, Closing, State, Step};
@@ -368,7 +369,7 @@ impl Session<'_> {
             *pointers = Pointers::Unexplored { next: 0 };
         }
         if let Some(reason) = site.unpatchable() {
-            let site = crate::interval::site_name(module, site.address);
+            let site = qualified(&self.arena, function.module, module, site.address);
             self.plan.note_unpatched(site, reason.to_string(), false);
         }
     }
@@ -399,6 +400,12 @@ impl Session<'_> {
             let through = &mut self.steps.known.function_mut(planned.holder).through;
             if !through.contains(&callee) {
                 through.push(callee);
+                // What it does itself, and in calls of it that cannot be timed, stands in the caller's own time.
+                let reason = format!(
+                    "a call through a pointer too short to be redirected, to {}, whose entry cannot be hooked either",
+                    module.name(callee.address)
+                );
+                self.plan.note_hidden(id, reason);
             }
         }
         if self.steps.known.function(callee).calls == Calls::NotOpened {

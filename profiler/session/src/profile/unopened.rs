@@ -36,14 +36,7 @@ impl Session<'_> {
             .chain([(None, scope.unwrap_or_default())])
             .collect();
         for (probe, callees) in probes {
-            // A call through a pointer is named by that; whom it leads to may have been found out.
-            let named = probe.map(|id| self.plan.sites.sites[id as usize].callee.clone());
-            let names = named
-                .into_iter()
-                .chain(callees.iter().filter_map(|&callee| self.name_of(callee)));
-            let refused = names
-                .into_iter()
-                .find_map(|name| refused.get(&name).cloned());
+            let refused = self.why_refused(probe, &callees, &refused);
             let of_callees = callees.iter().find_map(|&callee| self.why_unopened(callee));
             let planned = probe.map(|id| &self.plan.probes()[id as usize]);
             let unknown = planned.filter(|_| callees.is_empty()).map(why_unknown);
@@ -51,6 +44,28 @@ impl Session<'_> {
             all.extend(why.map(|why| Unopened { probe, why }));
         }
         all
+    }
+
+    /// What was refused in the functions that a call leads to. One through a pointer is named by that, so that the sentence names whom it
+    /// was found to call.
+    fn why_refused(
+        &mut self,
+        probe: Option<u32>,
+        callees: &[Location],
+        refused: &BTreeMap<String, String>,
+    ) -> Option<String> {
+        let named = probe.map(|id| self.plan.sites.sites[id as usize].callee.as_str());
+        if let Some(why) = named.and_then(|name| refused.get(name)) {
+            return Some(why.clone());
+        }
+        callees.iter().find_map(|&callee| {
+            let name = self.name_of(callee)?;
+            let why = refused.get(&name)?;
+            Some(match probe {
+                Some(_) => format!("it calls {name}: {why}"),
+                None => why.clone(),
+            })
+        })
     }
 
     fn name_of(&mut self, function: Location) -> Option<String> {
