@@ -23,7 +23,7 @@ use super::step::Candidate;
 pub const INTERVALS_ENOUGH: u64 = 300;
 /// ... half as many to follow what explains most of the variance, in half of the time that the first look takes at the least: so a cause ten
 /// calls down is found in a run of three seconds, ...
-const INTERVALS_TO_FOLLOW: u64 = 150;
+pub(crate) const INTERVALS_TO_FOLLOW: u64 = 150;
 const FOLLOWED_AFTER: Duration = Duration::from_millis(200);
 /// ... or so many where intervals are rare, ...
 const INTERVALS_FEW: u64 = 40;
