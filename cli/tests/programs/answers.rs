@@ -455,9 +455,9 @@ fn time_of_calls_that_are_not_timed_is_no_own_code() {
 /// that is a function's own code, and what is not seen has the function's name.
 #[test]
 fn what_hides_behind_a_pointer_is_said_by_name() {
-    let place = Place::new();
     let _quiet = quiet();
     let answer = |program: &Path| {
+        let place = Place::new();
         let options = [&EVERY_INTERVAL[..], &["--interval", "handle"]].concat();
         let (run, _) = place.profile_until_opened(&options, program, &["8000"]);
         run.ended(0);
