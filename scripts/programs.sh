@@ -9,7 +9,7 @@
 set -eu
 
 here=$(cd "$(dirname "$0")/.." && pwd)
-programs="sqlite rocksdb python php slapd haproxy node java mariadb-10.2.11 mariadb-11.4.5"
+programs="sqlite rocksdb python php slapd haproxy tls varnish node java mariadb-10.2.11 mariadb-11.4.5"
 build=release
 if [ "${1:-}" = --debug ]; then
     build=debug
@@ -205,6 +205,54 @@ END
     }
     served process_stream "$scratch/haproxy.log" /usr/sbin/haproxy -db -f "$scratch/haproxy.cfg"
     row "HAProxy $(version_of haproxy)" process_stream "a regular expression, for one request of eight" 'regex|pcre' "$scratch/haproxy.log"
+}
+
+# Handshakes of HAProxy: one connection of eight begins a session, for which the server's private key is needed; the others resume it.
+profile_tls() {
+    package haproxy haproxy
+    at=$(port)
+    openssl req -x509 -newkey rsa:4096 -nodes -keyout "$scratch/tls.pem.key" -out "$scratch/tls.pem" -days 30 -subj /CN=localhost 2>/dev/null
+    cat >"$scratch/tls.cfg" <<END
+defaults
+    mode http
+    timeout client 10s
+    timeout server 10s
+    timeout connect 1s
+frontend f
+    bind 127.0.0.1:$at ssl crt $scratch/tls.pem ssl-max-ver TLSv1.2
+    http-request return status 200
+END
+    load() { while :; do curl -sk --http1.0 -o /dev/null "https://127.0.0.1:$at/[1-8]" || sleep 0.2; done; }
+    served ssl_sock_io_cb "$scratch/tls.log" /usr/sbin/haproxy -db -f "$scratch/tls.cfg"
+    row "HAProxy $(version_of haproxy), TLS" ssl_sock_io_cb "the private key's operation, for one connection of eight" \
+        'RSA|rsa|BN_mod_exp|EVP_(Digest|PKEY_)' "$scratch/tls.log"
+}
+
+# One request of eight is handed to a server that takes 2 to 20 ms; the others are in the cache.
+profile_varnish() {
+    package varnishd varnish
+    at=$(port)
+    cat >"$scratch/backend.py" <<'END'
+import http.server, random, sys, time
+class Handler(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        time.sleep(random.uniform(0.002, 0.02))
+        self.send_response(200)
+        self.end_headers()
+        self.wfile.write(b"x" * 2000)
+    def log_message(self, *_): pass
+http.server.ThreadingHTTPServer(("127.0.0.1", int(sys.argv[1])), Handler).serve_forever()
+END
+    python3 "$scratch/backend.py" $((at + 1)) 2>/dev/null &
+    backend=$!
+    children="$children $backend"
+    printf 'vcl 4.1; backend default { .host = "127.0.0.1"; .port = "%s"; } sub vcl_recv { if (req.url ~ "^/slow") { return (pass); } return (hash); }\n' \
+        $((at + 1)) >"$scratch/varnish.vcl"
+    load() { while :; do curl -s -o /dev/null "http://127.0.0.1:$at/fast?[1-7]" "http://127.0.0.1:$at/slow?[1-1]" || sleep 0.2; done; }
+    served CNT_Request "$scratch/varnish.log" /usr/sbin/varnishd -F -j none -n "$scratch/varnish" -a "127.0.0.1:$at" -f "$scratch/varnish.vcl" -s malloc,20m
+    kill "$backend" 2>/dev/null || true
+    row "Varnish $(version_of varnish)" CNT_Request "the wait for another server, in one request of eight" \
+        'Lck_CondWait|pthread_cond|ObjWait' "$scratch/varnish.log"
 }
 
 # A key is derived at each turn, with a random number of iterations.

@@ -62,6 +62,52 @@ fn an_idle_program() {
     run.said(&["nobody called it", "were idle", "put them under load"]);
 }
 
+/// It has the function, and starts a tool that does not: the tool is no reason.
+#[test]
+fn a_program_that_starts_others() {
+    let starts = own_program(
+        "starts_others",
+        "// build: gcc -O1 -g starts_others.c\n#include <stdlib.h>\n#include <unistd.h>\n\
+         __attribute__((noinline)) void work(void) { sleep(1); }\n\
+         int main(int c, char **v) { (void)v; for (;;) { if (c > 5) work(); if (system(\"sleep 0.5\")) return 1; } }\n",
+    );
+    let run = profiled(&Place::new(), "work", &[text(&starts)]);
+    let run = run.said(&["nobody called it, in 1 process"]);
+    assert!(
+        !run.stderr.contains("no function is named"),
+        "{}",
+        run.stderr
+    );
+}
+
+/// Its own name is what is missed, not that of the last tool that it started; and it says who has its names.
+#[test]
+fn a_stripped_program_that_starts_others() {
+    let place = Place::new();
+    let program = "#include <stdlib.h>\nint main(void) { while (!system(\"sleep 0.5\")); }";
+    compile(&place, program, &["-s", "-o", "stripped"]);
+    let run = profiled(&place, "serve_client", &["./stripped"]);
+    let is_about = |line: &&str| line.contains("stripped: no function is named serve_client");
+    let last = run.stderr.lines().rev().find(is_about);
+    let last = last.unwrap_or_else(|| panic!("{}", run.stderr));
+    assert!(
+        last.contains("nor is it in ") && last.contains("functions have no symbol"),
+        "{last}"
+    );
+}
+
+#[test]
+fn a_misspelt_function_of_a_library() {
+    let place = Place::new();
+    let library = format!("{FOREVER}FUNCTION void alike_work(void) {{ sink++; }}\n");
+    compile(&place, &library, &["-shared", "-fPIC", "-o", "libalike.so"]);
+    let program = "void alike_work(void); int main(void) { for (;;) alike_work(); }";
+    let here = format!("-Wl,-rpath,{}", text(&place.file("")));
+    compile(&place, program, &["-o", "caller", "-L.", "-lalike", &here]);
+    profiled(&place, "alike_wrk", &["./caller"])
+        .said(&["did you mean --interval 'libalike.so!alike_work'?"]);
+}
+
 #[test]
 fn a_function_of_a_library() {
     let place = Place::new();

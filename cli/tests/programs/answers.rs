@@ -1,5 +1,7 @@
 //! The planted variance of every program that has one, found by an ordinary run that refines as it likes.
 
+use std::path::Path;
+
 use serde_json::Value;
 
 use super::expect::{Planted, below, named, number, quiet, the, ticks_per_ns};
@@ -7,7 +9,7 @@ use super::measure::{
     EVERY_INTERVAL, assert_complete, calls, closed, measured, measured_quietly, measured_with,
     with_truth,
 };
-use crate::support::build::program;
+use crate::support::build::{program, program_with};
 use crate::support::run::{Place, has_opened_all};
 
 /// The pair's covariance below `node`.
@@ -446,6 +448,30 @@ fn time_of_calls_that_are_not_timed_is_no_own_code() {
     let site = site.unwrap_or_else(|| panic!("{unpatched:#?}"));
     let reason = site["reason"].as_str().unwrap();
     assert!(reason.contains("--max-probes"), "{reason}");
+}
+
+/// All of the variance is in a call that cannot be timed, of a function that is called through a pointer and cannot be hooked. Nothing of
+/// that is a function's own code, and what is not seen has the function's name.
+#[test]
+fn what_hides_behind_a_pointer_is_said_by_name() {
+    let _quiet = quiet();
+    let answer = |program: &Path| {
+        let place = Place::new();
+        let options = [&EVERY_INTERVAL[..], &["--interval", "handle"]].concat();
+        let (run, _) = place.profile_until_opened(&options, program, &["8000"]);
+        run.ended(0);
+        let profile = closed(place.json("run.json"));
+        let unseen = &profile["unseen"][0];
+        assert!(number(unseen, "share") > 0.9, "{:#}", profile["unseen"]);
+        let why = unseen["why"].as_str().unwrap().to_owned();
+        (profile, why)
+    };
+    let (_, why) = answer(&program("behind_pointer"));
+    assert!(why.starts_with("it calls work: a call in it"), "{why}");
+    let (profile, why) = answer(&program_with("behind_pointer", "short", &["-DSHORT"]));
+    assert!(why.contains(" to work, whose entry cannot be"), "{why}");
+    assert_eq!(named(&profile, "handle (not opened)").len(), 1);
+    assert_eq!(named(&profile, "body of handle").len(), 0);
 }
 
 /// Slow intervals are many tiny calls, more than a ring holds. Those are timed no longer, so that the slow ones are kept: without

@@ -94,7 +94,7 @@ fn errors(blocks: &[PartSums]) -> [f64; 2] {
     })
 }
 
-/// Names, fractions and their errors of a tree whose intervals were summed in blocks; all else that a node has is left out.
+/// Names, fractions and their errors, and calls, of a tree whose intervals were summed in blocks; all else that a node has is left out.
 pub fn of_round(tree: &VarianceTree<'_>, blocks: &Blocks) -> Node {
     let of_part = |part| {
         let blocks = blocks.blocks().iter();
@@ -125,8 +125,14 @@ fn node(tree: &VarianceTree<'_>, part: Part, blocks_of: &impl Fn(Part) -> Vec<Pa
         Part::Call(node) => tree.parts(node),
         Part::Body(_) => Vec::new(),
     };
+    let calls = if is_call {
+        tree.total.node(part.node()).calls as f64
+    } else {
+        0.0
+    };
     Node {
         name: tree.name(part),
+        calls_mean: calls / tree.total.intervals.max(1) as f64,
         probe: tree.paths.get(part.node()).probe.filter(|_| is_call),
         kind: tree.kind(part),
         height: tree.height(part),

@@ -94,6 +94,11 @@ pub fn separate(profile: &mut Profile) {
     for seen in &mut profile.seen_elsewhere {
         path(&mut seen.path);
     }
+    for unseen in profile.unseen.iter_mut().flatten() {
+        if is_own(&unseen.name) {
+            unseen.name = renamed(&unseen.name);
+        }
+    }
     for class in &mut profile.classes.classes {
         class.top.iter_mut().for_each(|top| path(&mut top.path));
     }
@@ -128,7 +133,7 @@ fn caller(site: &str) -> Option<&str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::profile::Factor;
+    use crate::profile::{Factor, Unseen};
 
     fn body(name: &str) -> Node {
         Node {
@@ -152,6 +157,10 @@ mod tests {
             reason: String::new(),
             hides_time,
         }];
+        profile.unseen = Some(vec![Unseen {
+            name: "body of work".to_owned(),
+            ..Unseen::default()
+        }]);
         separate(&mut profile);
         profile
     }
@@ -167,6 +176,7 @@ mod tests {
             assert_eq!(factor.functions, ["work (not opened)"]);
             assert_eq!(factor.paths, ["root > work [root+0x1] > work (not opened)"]);
             assert_eq!(factor.what, Kind::NotOpened);
+            assert_eq!(profile.unseen.unwrap()[0].name, "work (not opened)");
         }
     }
 

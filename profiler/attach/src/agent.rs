@@ -230,7 +230,7 @@ fn attach(
     let answer = visit.call(base + agent.attach, [arena as u64, 0, 0, 0, 0, 0])?;
     match answer as u32 {
         0 => {}
-        1 => return Err("the agent cannot map the session's memory; check the process' limits (ulimit -v, cgroup)".to_owned()),
+        1 => return Err(no_memory(target.pid)),
         2 => return Err("its code may not be changed any more (a filter of system calls, or PR_SET_MDWE)".to_owned()),
         3 => return Err("another evenkeel is at work in it; end that one first".to_owned()),
         4 => return Err("a thread of it has been forking or changing hooks for two seconds; try again".to_owned()),
@@ -238,6 +238,13 @@ fn attach(
     }
     unblock_traps(visit, target);
     visit.call(base + agent.poll, [0; 6]).map(|_| ())
+}
+
+/// What is said where a process may not map as much as the session's memory is, of which it uses what it fills.
+fn no_memory(pid: i32) -> String {
+    format!(
+        "the agent cannot map the session's memory, two GiB of addresses, within the process' limits (ulimit -v, a cgroup, dovecot's vsz_limit); lift them: prlimit --pid {pid} --as=unlimited"
+    )
 }
 
 /// The kernel ends a process that meets a breakpoint with SIGTRAP blocked. A thread that is made meanwhile by one whose mask is still

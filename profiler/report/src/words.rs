@@ -199,6 +199,13 @@ pub fn explain(profile: &Profile, paths: &Paths, factor: &Factor, tail: &str) ->
     }
 }
 
+/// Whether a call is no less often of a pipe or socket than of a file. `name`: of the function, or of one that several share behind its
+/// caller's.
+fn moves_bytes(name: &str) -> bool {
+    let name = name.rsplit(" > ").next().unwrap_or(name);
+    matches!(name, "read" | "readv" | "write" | "writev")
+}
+
 fn opening(factor: &Factor) -> String {
     let name = factor.functions.first().map_or("it", String::as_str);
     let name = names::shortened(name, NAME_WIDTH);
@@ -206,6 +213,9 @@ fn opening(factor: &Factor) -> String {
         Kind::Lock => {
             "Waits for a lock: how long depends on who holds it, not on this interval's own work"
                 .into()
+        }
+        Kind::Io if moves_bytes(&name) => {
+            "Waits for what it reads or writes: a file's storage, or whoever is at the other end of a pipe or socket".into()
         }
         Kind::Io => {
             "Waits for a device: how long depends on the storage and on what else is queued there"

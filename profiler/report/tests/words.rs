@@ -68,6 +68,18 @@ fn a_wait_says_for_what_and_how_much_of_the_tail() {
     assert!(sentence(Kind::Client, None, 0.0).contains("think time, not the server's"));
 }
 
+/// What `write` waits for is a file's storage or a socket's other end, and its name does not tell; that of `fsync` does.
+#[test]
+fn bytes_may_go_to_a_device_or_to_a_socket() {
+    let of = |name: &str| {
+        let (profile, mut factor) = one_call(Kind::Io, None, 0.0);
+        factor.functions = vec![name.into()];
+        explain(&profile, &Paths::of(&profile.tree), &factor, "p99")
+    };
+    assert!(of("net_write > write").contains("a pipe or socket"));
+    assert!(of("fsync").starts_with("Waits for a device"));
+}
+
 #[test]
 fn a_tail_the_profile_lacks_is_not_spoken_of() {
     let (profile, factor) = one_call(Kind::Io, None, 0.4);

@@ -470,7 +470,7 @@ fn fill(probe: &mut Probe, index: usize, address: u64, form: Form, meaning: Mean
 }
 
 /// A site's name, with its file where it is not the executable's.
-fn qualified(arena: &Arena, index: usize, module: &Module, address: u64) -> String {
+pub(crate) fn qualified(arena: &Arena, index: usize, module: &Module, address: u64) -> String {
     let name = site_name(module, address);
     if arena.modules()[index].executable.load(Relaxed) != 0 {
         return name;

@@ -131,7 +131,7 @@ pub fn profile(
         filters: filters::Filters::default(),
         wakers: wakers::Wakers::default(),
         judged: 0,
-        not_found: None,
+        passed: diagnosis::Passed::default(),
         interval: None,
         server: None,
         summed: None,
@@ -175,7 +175,7 @@ struct Session<'a> {
     wakers: wakers::Wakers,
     /// Entries of the module table that have their verdict.
     judged: usize,
-    not_found: Option<Error>,
+    passed: diagnosis::Passed,
     interval: Option<(String, Vec<Location>)>,
     /// When sums were last recorded, where they are.
     summed: Option<Instant>,
@@ -284,9 +284,9 @@ impl Session<'_> {
     fn give_up_waiting(&mut self) -> Result<(), Error> {
         if self.hooked.is_none()
             && self.started.elapsed() > PATIENCE
-            && let Some(error) = self.not_found.take()
+            && let Some(error) = self.explain_not_found()
         {
-            return Err(self.explain(error));
+            return Err(error);
         }
         Ok(())
     }

@@ -9,6 +9,7 @@
 //! together with the rest is opened, too. And it has to be told apart from chance ([`patience`]).
 
 mod closing;
+mod cost;
 #[cfg(test)]
 mod example;
 pub mod known;
@@ -30,6 +31,7 @@ use crate::plan::Planned;
 
 pub use closing::Closing;
 pub(crate) use closing::to_close;
+pub(crate) use cost::Cost;
 use known::{Callees, Calls, Known, Pointers};
 use patience::Patience;
 pub use step::{Candidate, Step};
@@ -63,25 +65,40 @@ pub struct State<'a> {
     pub now: Instant,
 }
 
-/// The steps to take, best first, after a look: `trees` are what it saw, each judged by itself.
+/// What a look gives reason to.
+#[derive(Debug, Default)]
+pub(crate) struct Worth {
+    /// The steps to take, best first.
+    pub(crate) steps: Vec<Candidate>,
+    /// Those that would be, did they not cost too much.
+    pub(crate) too_costly: Vec<Step>,
+}
+
+/// The steps to take after a look: `trees` are what it saw, each judged by itself.
 pub(crate) fn worth_a_round(
     trees: &[&Node],
     root_height: u32,
     limits: &Limits,
     state: &State<'_>,
     patience: &Patience,
-) -> Vec<Candidate> {
-    let mut list: Vec<Candidate> = Vec::new();
+    cost: Cost,
+) -> Worth {
+    let mut worth = Worth::default();
     for tree in trees {
         for candidate in candidates(tree, root_height, limits, state) {
-            let is_new = list.iter().all(|other| other.step != candidate.step);
-            if is_new && patience.admits(&candidate, limits.threshold) {
-                list.push(candidate);
+            let is_new = |other: &Candidate| other.step != candidate.step;
+            if !worth.steps.iter().all(is_new) || !patience.admits(&candidate, limits.threshold) {
+                continue;
+            }
+            if cost.admits(&candidate, limits) {
+                worth.steps.push(candidate);
+            } else {
+                worth.too_costly.push(candidate.step);
             }
         }
     }
-    sort(&mut list);
-    list
+    sort(&mut worth.steps);
+    worth
 }
 
 /// Everything that may be worth a step, best first.
@@ -106,11 +123,15 @@ pub fn candidates(
             step,
             name: node.name.clone(),
             contribution: 0.0,
+            variance: 0.0,
             se: 0.0,
             score: 0.0,
+            calls: 0.0,
             again: state.known.was_taken(step),
         });
         candidate.contribution += contribution;
+        candidate.variance += node.variance_fraction;
+        candidate.calls += node.calls_mean;
         // Paths take time from each other rather than err together.
         candidate.se = candidate.se.hypot(se);
         candidate.score += score;

@@ -314,7 +314,11 @@ fn rounds_do_not_mix() {
     analysis.push(1, &second);
     let table = sites(&[("a", "r+1", 0), ("b", "r+2", 0)]);
     assert_eq!(analysis.profile(&table, &options()).intervals, 5);
-    assert_eq!(analysis.look(&table, &options()).intervals_by_round, [5, 1]);
+    let look = analysis.look(&table, &options());
+    assert_eq!(look.intervals_by_round, [5, 1]);
+    // What a step would cost is told by the calls.
+    let b = look.round.children.iter().find(|node| node.name == "b");
+    assert_eq!(b.unwrap().calls_mean, 1.0);
     (1..300).for_each(|_| analysis.push(1, &second));
     assert_eq!(analysis.profile(&table, &options()).intervals, 300);
     (300..1000).for_each(|_| analysis.push(1, &second));

@@ -73,6 +73,14 @@ impl Plan {
             self.unpatched.push(unpatched);
         }
     }
+
+    /// Keeps that a call through a pointer hides time, instead of that whom it calls is yet to be found out.
+    pub(crate) fn note_hidden(&mut self, id: u32, reason: String) {
+        let site = self.sites.sites[id as usize].site.clone();
+        self.unpatched
+            .retain(|noted| noted.hides_time || noted.site != site);
+        self.note_unpatched(site, reason, true);
+    }
 }
 
 /// The site of what was noted: `caller+0x1f`, or `callee at caller+0x1f`.

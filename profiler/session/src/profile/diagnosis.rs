@@ -1,10 +1,12 @@
 //! Why nothing was profiled. No user is advised to put a server under load that was not looked at: while no interval ends, the target's
 //! processes are looked at now and then ([`watch`]), and at the end the reason is drawn from what was seen.
 
+mod passed;
 mod processes;
 mod reason;
 mod watch;
 
+use std::path::Path;
 use std::sync::atomic::Ordering::*;
 
 use evenkeel_analysis::Analysis;
@@ -16,11 +18,14 @@ use crate::error::Error;
 use crate::launch::Ending;
 use crate::modules::Modules;
 use crate::target::Target;
+pub use passed::Passed;
 use reason::Reason;
 pub use watch::Watch;
 
 /// Libraries whose symbols are read to find a name.
 const LIBRARIES_MAX: usize = 64;
+/// Libraries' names that are spelt alike and suggested, at most.
+const ALIKE_MAX: usize = 3;
 
 impl Session<'_> {
     /// Looks at the target's processes, as long as no interval has ended.
@@ -38,20 +43,29 @@ impl Session<'_> {
     }
 
     /// What is said where the interval's function is in no program that the agent was loaded into.
-    pub(super) fn explain(&mut self, not_found: Error) -> Error {
+    pub(super) fn explain_not_found(&mut self) -> Option<Error> {
+        let (error, program, others) = self.passed.take()?;
         let reason = self
-            .in_a_library(&not_found)
-            .or_else(|| self.without_agent());
-        match reason {
-            Some(reason) => Error::NothingProfiled(format!("{not_found}; {reason}")),
-            None => not_found,
-        }
+            .in_a_library(&error)
+            .or_else(|| self.without_agent())
+            .map(|reason| reason.to_string())
+            .or_else(|| self.without_names(&error, &program));
+        let reason = reason.map(|reason| format!("; {reason}"));
+        Some(match (reason, others.as_str()) {
+            (None, "") => error,
+            (reason, others) => {
+                Error::NothingProfiled(format!("{error}{others}{}", reason.unwrap_or_default()))
+            }
+        })
     }
 
     /// Why no interval has ended.
     pub(super) fn nothing_profiled(&mut self, ending: Ending) -> Error {
-        if let Some(error) = self.not_found.take() {
-            return self.explain(error);
+        // What the program starts, and does not have the function, is no reason where the program has it.
+        if self.interval.is_none()
+            && let Some(error) = self.explain_not_found()
+        {
+            return error;
         }
         let reason = self.reason();
         Error::NothingProfiled(match ending {
@@ -63,6 +77,16 @@ impl Session<'_> {
             }
             _ => reason.to_string(),
         })
+    }
+
+    /// Where the names are that a stripped program lacks.
+    fn without_names(&mut self, error: &Error, program: &Path) -> Option<String> {
+        let is_bare = matches!(error, Error::NotFound { source: FindError::NoSuchFunction { closest, .. }, .. } if closest.is_empty());
+        let count = self.arena.modules().len();
+        let mut programs = (0..count).filter(|&at| Modules::path(&self.arena, at) == program);
+        let index = programs.next().filter(|_| is_bare)?;
+        let module = self.modules.get(&self.arena, index).ok()?;
+        module.names_elsewhere()
     }
 
     fn reason(&mut self) -> Reason {
@@ -116,15 +140,16 @@ impl Session<'_> {
         }
     }
 
-    /// The interval's function is in a library, where it was not looked for.
+    /// The interval's function is in a library, where it was not looked for, or one that is spelt alike.
     fn in_a_library(&mut self, error: &Error) -> Option<Reason> {
         let Error::NotFound {
-            source: FindError::NoSuchFunction { name, .. },
+            source: FindError::NoSuchFunction { name, closest },
             ..
         } = error
         else {
             return None;
         };
+        let mut alike = Vec::new();
         for index in 0..self.arena.modules().len().min(LIBRARIES_MAX) {
             let is_library = self.arena.modules()[index].executable.load(Relaxed) == 0;
             if !is_library || !Modules::may_open(&self.arena, index) {
@@ -133,14 +158,20 @@ impl Session<'_> {
             let Ok(module) = self.modules.get(&self.arena, index) else {
                 continue;
             };
-            if module.find(name).is_ok() {
-                return Some(Reason::InLibrary {
-                    name: name.clone(),
-                    library: Modules::name(&self.arena, index),
-                });
+            let library = Modules::name(&self.arena, index);
+            match module.find(name) {
+                Ok(_) => {
+                    let name = name.clone();
+                    return Some(Reason::InLibrary { name, library });
+                }
+                Err(FindError::NoSuchFunction { closest, .. }) => {
+                    alike.extend(closest.first().map(|name| format!("{library}!{name}")));
+                }
+                Err(_) => {}
             }
         }
-        None
+        alike.truncate(ALIKE_MAX);
+        (closest.is_empty() && !alike.is_empty()).then_some(Reason::AlikeInLibrary { names: alike })
     }
 
     /// A program of the target runs without the agent.

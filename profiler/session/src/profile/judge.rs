@@ -39,8 +39,7 @@ impl Session<'_> {
                     of_a_library || named
                 }
                 Err(error) if executable && passing(&error) => {
-                    observer.event(&Event::Passing(&error));
-                    self.not_found = Some(error);
+                    self.pass_by(index, error, observer);
                     false
                 }
                 Err(error) => return Err(error),
@@ -61,6 +60,18 @@ impl Session<'_> {
             }
         }
         Ok(())
+    }
+
+    /// Takes note of a program that does not have the interval's functions.
+    fn pass_by(&mut self, index: usize, error: Error, observer: &mut dyn Observer) {
+        if self.interval.is_some() {
+            return; // a tool that the program starts
+        }
+        observer.event(&Event::Passing(&error));
+        let program = Modules::path(&self.arena, index);
+        let command = std::fs::read_link(format!("/proc/{}/exe", self.target.pid()));
+        let is_command = command.is_ok_and(|command| command == program);
+        self.passed.add(error, program, is_command);
     }
 
     /// Whether code of processes with this file may be changed at any time.

@@ -12,9 +12,10 @@ use super::Session;
 use super::trapping::is_discovered_only;
 use super::{Event, Observer, Planting};
 use crate::location::Location;
+use crate::plan::qualified;
 use crate::refine::known::{Again, Callees, Calls, Pointers};
 use crate::refine::patience::{Patience, SURE_ERRORS, part_since_long};
-use crate::refine::{self, Candidate, Closing, State, Step};
+use crate::refine::{self, Candidate, Closing, Cost, State, Step, Worth};
 
 /// Probes planted at a time, those that never run included. They cost the target nothing while it does not run them; to
 /// plant one takes about 20 us, its trampoline 300 bytes.
@@ -90,11 +91,16 @@ impl Session<'_> {
         }
         self.open_below_refused_entries();
         self.measure_closed(&look);
-        let next = self.next_steps(&look, &patience);
+        let Worth {
+            steps: next,
+            too_costly,
+        } = self.next_steps(&look, &patience);
         let closings = self.closings(&look, patience.is_round_cheap() || !next.is_empty());
         self.steps.follows = self.refines() && Patience::is_led_by(&next);
-        let is_undecided = self.refines()
-            && (patience.is_early_look || (patience.is_early() && self.may_find_more(&look)));
+        let makes_room = self.has_room_for(&too_costly, &closings);
+        let may_find_more = patience.is_early() && self.may_find_more(&look);
+        let is_undecided =
+            self.refines() && (patience.is_early_look || may_find_more || makes_room);
         self.report_steps(&look, &next, !has_new && !is_undecided, observer);
         self.steps.look_from(seen);
         if !self.refines() {
@@ -172,22 +178,37 @@ impl Session<'_> {
     }
 
     /// The steps that a look gives reason to; all that a person may choose from.
-    fn next_steps(&self, look: &Look, patience: &Patience) -> Vec<Candidate> {
+    fn next_steps(&self, look: &Look, patience: &Patience) -> Worth {
         let (limits, state) = (&self.settings.limits, self.state(Instant::now()));
         let root_height = self.plan.sites.root_height;
         match self.settings.planting {
-            Planting::Manual => refine::candidates(&look.profile.tree, root_height, limits, &state),
+            Planting::Manual => Worth {
+                steps: refine::candidates(&look.profile.tree, root_height, limits, &state),
+                too_costly: Vec::new(),
+            },
             Planting::Refine => {
                 let trees = [&look.recent, &look.round];
-                let mut next = refine::worth_a_round(&trees, root_height, limits, &state, patience);
+                let cost = Cost::of(&look.profile);
+                let mut next =
+                    refine::worth_a_round(&trees, root_height, limits, &state, patience, cost);
                 // Late, each look that opens something ends a long round.
                 if patience.is_early() {
-                    next.truncate(limits.opened_at_once);
+                    next.steps.truncate(limits.opened_at_once);
                 }
                 next
             }
-            Planting::First(_) | Planting::Every => Vec::new(),
+            Planting::First(_) | Planting::Every => Worth::default(),
         }
+    }
+
+    /// Takes note of what would cost too much. Whether what is taken out makes room for some of it.
+    fn has_room_for(&mut self, too_costly: &[Step], closings: &[Closing]) -> bool {
+        for step in too_costly {
+            if let Step::Open(function) = *step {
+                self.steps.known.function_mut(function).too_costly = true;
+            }
+        }
+        !too_costly.is_empty() && closings.iter().any(|closing| closing.over_budget)
     }
 
     /// Whether there is something to open that may yet turn out to contribute enough.
@@ -368,7 +389,7 @@ impl Session<'_> {
             *pointers = Pointers::Unexplored { next: 0 };
         }
         if let Some(reason) = site.unpatchable() {
-            let site = crate::interval::site_name(module, site.address);
+            let site = qualified(&self.arena, function.module, module, site.address);
             self.plan.note_unpatched(site, reason.to_string(), false);
         }
     }
@@ -399,6 +420,12 @@ impl Session<'_> {
             let through = &mut self.steps.known.function_mut(planned.holder).through;
             if !through.contains(&callee) {
                 through.push(callee);
+                // What it does itself, and in calls of it that cannot be timed, stands in the caller's own time.
+                let reason = format!(
+                    "a call through a pointer too short to be redirected, to {}, whose entry cannot be hooked either",
+                    module.name(callee.address)
+                );
+                self.plan.note_hidden(id, reason);
             }
         }
         if self.steps.known.function(callee).calls == Calls::NotOpened {

@@ -14,12 +14,13 @@ use crate::arena::Arena;
 use crate::location::Location;
 use crate::modules::Modules;
 use crate::refine::known::{Again, Callees, Pointers};
-use crate::refine::patience::INTERVALS_ENOUGH;
+use crate::refine::patience::{INTERVALS_ENOUGH, INTERVALS_TO_FOLLOW};
 
-/// How long calls through pointers are trapped once one was met: a trap costs microseconds.
+/// How long calls through pointers are trapped once one was met, at the least: a trap costs microseconds.
 const DISCOVERY: Duration = Duration::from_millis(100);
-/// ... and how long as long as none is, which costs nothing: processes follow a plan at their next interval, and where many wait for
-/// a lock or a processor that may take a while.
+/// ... and how long where intervals are rare, of which the slow ones are a few, with callees of their own; or as long as none is met,
+/// which costs nothing: processes follow a plan at their next interval, and where many wait for a lock or a processor that may take a
+/// while.
 const DISCOVERY_AT_MOST: Duration = Duration::from_secs(1);
 /// Probes trapped at a time; those of a function with more follow in turn.
 const DISCOVERED_AT_ONCE: usize = 24;
@@ -78,10 +79,9 @@ impl Session<'_> {
         if has_met && trapping.met.is_none() {
             trapping.met = Some(Instant::now());
         }
-        let ran = trapping.since.elapsed();
-        let passed = intervals_seen - trapping.seen_then >= INTERVALS_ENOUGH && ran >= DISCOVERY;
-        let met = trapping.met.is_some_and(|met| met.elapsed() >= DISCOVERY);
-        met || ran >= DISCOVERY_AT_MOST || (passed && !has_met)
+        let met = trapping.met.map(|met| met.elapsed());
+        let intervals = intervals_seen - trapping.seen_then;
+        is_enough(trapping.since.elapsed(), met, intervals)
     }
 
     /// Ends trapping. What was found to be called is timed at its entry, or else its own calls are.
@@ -135,8 +135,37 @@ impl Session<'_> {
     }
 }
 
+/// Whether calls were trapped for long enough, for so long in all and since one was met, in so many intervals.
+fn is_enough(ran: Duration, met: Option<Duration>, intervals: u64) -> bool {
+    match met {
+        Some(met) => {
+            met >= DISCOVERY_AT_MOST || (met >= DISCOVERY && intervals >= INTERVALS_TO_FOLLOW)
+        }
+        None => ran >= DISCOVERY_AT_MOST || (ran >= DISCOVERY && intervals >= INTERVALS_ENOUGH),
+    }
+}
+
 /// Whether a call through a pointer can be discovered but not timed where it is.
 pub fn is_discovered_only(site: &Site) -> bool {
     matches!(site.form, Ok(Form::ShortIndirectCall | Form::IndirectJump))
         && site.callee == Callee::Pointer
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Thousands of intervals a second: a tenth of a second. A hundred a second, of which one in eight is slow: most of a tenth of a
+    /// second's ten have none. Nothing met: until intervals have shown that there is nothing to meet.
+    #[test]
+    fn rare_intervals_are_trapped_for_longer() {
+        let enough = |ran, met: Option<u64>, intervals| {
+            let met = met.map(Duration::from_millis);
+            is_enough(Duration::from_millis(ran), met, intervals)
+        };
+        assert!(enough(150, Some(100), 1000) && !enough(150, Some(99), 1000));
+        assert!(!enough(150, Some(100), 10) && !enough(1000, Some(950), 95));
+        assert!(enough(1050, Some(1000), 100));
+        assert!(enough(100, None, 300) && !enough(900, None, 90) && enough(1000, None, 0));
+    }
 }

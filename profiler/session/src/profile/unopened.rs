@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use evenkeel_analysis::profile::Unpatched;
 use evenkeel_analysis::unseen::Unopened;
+use evenkeel_symbols::Unpatchable;
 use evenkeel_wire::Role;
 
 use super::Session;
@@ -13,6 +15,7 @@ use crate::refine::known::{Calls, Pointers};
 
 /// One sentence for each reason: what hides there, and what would show it.
 const NOT_OPENED: &str = "the calls that it makes were not timed: it did not explain enough, or not surely, while there was time to go on; profile for longer (--for), lower --threshold, or name it as --interval";
+const TOO_COSTLY: &str = "to time the calls that it makes would cost more than --max-overhead: raise it, or name it as --interval";
 const NO_ROOM: &str =
     "some of the calls that it makes had to make room for others: raise --max-probes";
 const POINTERS: &str =
@@ -23,7 +26,7 @@ const NO_CALLEE: &str = "whom it calls was not found out: profile for longer (--
 impl Session<'_> {
     /// Calls whose inside was not timed, or not all of it, each with the reason.
     pub(super) fn unopened(&mut self) -> Vec<Unopened> {
-        let refused = self.refused_by_function();
+        let refused = refused_by_function(&self.plan.unpatched(&self.arena));
         let scope = self.interval.as_ref().map(|(_, scope)| scope.clone());
         let mut all: Vec<Unopened> = Vec::new();
         let probes: Vec<(Option<u32>, Vec<Location>)> = self
@@ -36,14 +39,7 @@ impl Session<'_> {
             .chain([(None, scope.unwrap_or_default())])
             .collect();
         for (probe, callees) in probes {
-            // A call through a pointer is named by that; whom it leads to may have been found out.
-            let named = probe.map(|id| self.plan.sites.sites[id as usize].callee.clone());
-            let names = named
-                .into_iter()
-                .chain(callees.iter().filter_map(|&callee| self.name_of(callee)));
-            let refused = names
-                .into_iter()
-                .find_map(|name| refused.get(&name).cloned());
+            let refused = self.why_refused(probe, &callees, &refused);
             let of_callees = callees.iter().find_map(|&callee| self.why_unopened(callee));
             let planned = probe.map(|id| &self.plan.probes()[id as usize]);
             let unknown = planned.filter(|_| callees.is_empty()).map(why_unknown);
@@ -51,6 +47,28 @@ impl Session<'_> {
             all.extend(why.map(|why| Unopened { probe, why }));
         }
         all
+    }
+
+    /// What was refused in the functions that a call leads to. One through a pointer is named by that, so that the sentence names whom it
+    /// was found to call.
+    fn why_refused(
+        &mut self,
+        probe: Option<u32>,
+        callees: &[Location],
+        refused: &BTreeMap<String, String>,
+    ) -> Option<String> {
+        let named = probe.map(|id| self.plan.sites.sites[id as usize].callee.as_str());
+        if let Some(why) = named.and_then(|name| refused.get(name)) {
+            return Some(why.clone());
+        }
+        callees.iter().find_map(|&callee| {
+            let name = self.name_of(callee)?;
+            let why = refused.get(&name)?;
+            Some(match probe {
+                Some(_) => format!("it calls {name}: {why}"),
+                None => why.clone(),
+            })
+        })
     }
 
     fn name_of(&mut self, function: Location) -> Option<String> {
@@ -67,35 +85,49 @@ impl Session<'_> {
             (Calls::NotOpened, _) => {
                 let module = self.modules.get(&self.arena, function.module).ok()?;
                 let makes_calls = !module.call_sites(function.address).is_empty();
-                makes_calls.then_some(NOT_OPENED)
+                let why = if known.too_costly {
+                    TOO_COSTLY
+                } else {
+                    NOT_OPENED
+                };
+                makes_calls.then_some(why)
             }
             (Calls::PartiallyOpened(_), _) => Some(NO_ROOM),
             (_, Pointers::Unexplored { .. }) => Some(POINTERS),
             _ => None,
         }
     }
+}
 
-    /// Call sites that could not be timed, in words, by the function in which they are.
-    fn refused_by_function(&self) -> BTreeMap<String, String> {
-        let mut by_function: BTreeMap<String, (usize, String)> = BTreeMap::new();
-        for unpatched in self.plan.unpatched(&self.arena) {
-            let site = unpatched.site.as_str();
-            let site = site.split_once('!').map_or(site, |(_, site)| site);
-            if let Some((function, _)) = site.rsplit_once("+0x") {
-                let entry = by_function.entry(function.to_owned()).or_default();
-                entry.0 += 1;
-                entry.1 = unpatched.reason;
-            }
+/// Call sites whose time is not known, in words, by the function in which they are. Those that take no time of their own (they never return,
+/// or look up a thread's variable) are no reason.
+fn refused_by_function(unpatched: &[Unpatched]) -> BTreeMap<String, String> {
+    let through_pointers = [
+        Unpatchable::ShortIndirectCall,
+        Unpatchable::IndirectTailJump,
+    ]
+    .map(|reason| reason.to_string());
+    let mut by_function: BTreeMap<&str, (usize, &str)> = BTreeMap::new();
+    for unpatched in unpatched {
+        if !unpatched.hides_time && !through_pointers.contains(&unpatched.reason) {
+            continue;
         }
-        let in_words = |(count, reason): (usize, String)| match count {
-            1 => format!("a call in it cannot be timed: {reason}"),
-            many => format!("{many} calls in it cannot be timed: {reason}"),
-        };
-        by_function
-            .into_iter()
-            .map(|(function, refused)| (function, in_words(refused)))
-            .collect()
+        let site = unpatched.site.as_str();
+        let site = site.rsplit_once(" at ").map_or(site, |(_, site)| site);
+        let site = site.split_once('!').map_or(site, |(_, site)| site);
+        if let Some((function, _)) = site.rsplit_once("+0x") {
+            let entry = by_function.entry(function).or_default();
+            *entry = (entry.0 + 1, &unpatched.reason);
+        }
     }
+    let in_words = |(count, reason): (usize, &str)| match count {
+        1 => format!("a call in it cannot be timed: {reason}"),
+        many => format!("{many} calls in it cannot be timed: {reason}"),
+    };
+    by_function
+        .into_iter()
+        .map(|(function, refused)| (function.to_owned(), in_words(refused)))
+        .collect()
 }
 
 /// Why it is not known whom a call leads to.
@@ -104,5 +136,28 @@ fn why_unknown(planned: &Planned) -> &'static str {
         SYSTEM
     } else {
         NO_CALLEE
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The check of the stack in every function is no reason why the function's time is not known further.
+    #[test]
+    fn calls_that_take_no_time_are_no_reason() {
+        let unpatched = |site: &str, reason: Unpatchable, hides_time| Unpatched {
+            site: site.into(),
+            reason: reason.to_string(),
+            hides_time,
+        };
+        let refused = refused_by_function(&[
+            unpatched("lib.so!f+0x10", Unpatchable::ShortIndirectCall, false),
+            unpatched("lib.so!f+0x20", Unpatchable::NeverReturns, false),
+            unpatched("g+0x10", Unpatchable::NeverReturns, false),
+            unpatched("callee at h+0x10", Unpatchable::ShortTailJump, true),
+        ]);
+        assert_eq!(refused.keys().collect::<Vec<_>>(), ["f", "h"]);
+        assert!(refused["f"].starts_with("a call in it cannot be timed: a call through a pointer"));
     }
 }

@@ -79,6 +79,8 @@ pub struct FunctionState {
     /// What its own time contributed when it was first looked at after calls had made room: their time is in it, and no reason to
     /// time them again.
     pub own_without: Option<f64>,
+    /// To time its calls would have cost more than they explain.
+    pub too_costly: bool,
     /// Functions that it calls through those and that cannot be hooked at their entries: their calls lie below its own.
     pub through: Vec<Location>,
 }

@@ -23,7 +23,7 @@ use super::step::Candidate;
 pub const INTERVALS_ENOUGH: u64 = 300;
 /// ... half as many to follow what explains most of the variance, in half of the time that the first look takes at the least: so a cause ten
 /// calls down is found in a run of three seconds, ...
-const INTERVALS_TO_FOLLOW: u64 = 150;
+pub(crate) const INTERVALS_TO_FOLLOW: u64 = 150;
 const FOLLOWED_AFTER: Duration = Duration::from_millis(200);
 /// ... or so many where intervals are rare, ...
 const INTERVALS_FEW: u64 = 40;
@@ -35,7 +35,7 @@ pub(crate) const SURE_ERRORS: f64 = 2.0;
 /// As long as the search is not older, everything is opened.
 const EARLY: Duration = Duration::from_secs(5);
 /// A contribution for which a round is ended at any time.
-const MUCH: f64 = 0.1;
+pub(super) const MUCH: f64 = 0.1;
 /// A contribution that is followed at once to where it comes from.
 const MOST: f64 = 0.5;
 /// Rounds that have no larger part of the run together are not missed.
@@ -155,8 +155,10 @@ mod tests {
             step: Step::Open(Location::new(0, 1)),
             name: String::new(),
             contribution,
+            variance: contribution,
             se,
             score: 1.0,
+            calls: 1.0,
             again,
         };
         patience.admits(&candidate, 0.01)

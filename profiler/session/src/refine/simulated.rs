@@ -12,7 +12,7 @@ use evenkeel_wire::Form;
 use super::example::{LIMITS, at, planned};
 use super::known::{Calls, Known};
 use super::patience::{Patience, is_enough, is_enough_to_follow, look_after, part_since_long};
-use super::{Limits, State, Step, worth_a_round};
+use super::{Cost, Limits, State, Step, worth_a_round};
 use crate::location::Location;
 use crate::plan::Planned;
 
@@ -212,7 +212,8 @@ impl Search {
             known: &self.known,
             now: Instant::now(),
         };
-        let next = worth_a_round(&[&trees[0], &trees[1]], 20, &SIMULATED, &state, &patience);
+        let (trees, cost) = ([&trees[0], &trees[1]], Cost::default());
+        let next = worth_a_round(&trees, 20, &SIMULATED, &state, &patience, cost).steps;
         let opened: Vec<Location> = next
             .iter()
             .filter_map(|candidate| match candidate.step {

@@ -24,10 +24,14 @@ pub struct Candidate {
     pub name: String,
     /// Fraction of Var(L) that it may explain.
     pub contribution: f64,
-    /// Its standard error.
+    /// The same by the paper's measure alone, Var(X)/Var(L).
+    pub variance: f64,
+    /// Standard error of the contribution.
     pub se: f64,
     /// specificity x contribution.
     pub score: f64,
+    /// Calls of an interval that it looks into.
+    pub calls: f64,
     /// The same step was taken before.
     pub again: bool,
 }

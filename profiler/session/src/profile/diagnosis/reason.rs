@@ -7,6 +7,8 @@ use evenkeel_wire::ARENA_VARIABLE;
 
 /// Part of a processor from which processes are called busy.
 const BUSY: f64 = 0.05;
+/// Part of a processor up to which they are called idle: what timers take. A server that answers some requests a second takes more.
+const IDLE: f64 = 0.005;
 
 /// Why nothing was profiled.
 #[derive(Clone, Debug, PartialEq)]
@@ -29,6 +31,11 @@ pub enum Reason {
         name: String,
         /// File name.
         library: String,
+    },
+    /// Libraries have functions whose names are spelt alike.
+    AlikeInLibrary {
+        /// `library!function`, of each the closest.
+        names: Vec<String>,
     },
     /// The library was loaded by a path that says nothing to another process.
     RelativePath {
@@ -103,6 +110,9 @@ impl Display for Reason {
                     f,
                     "but {library} has it: write --interval '{library}!{name}'"
                 )
+            }
+            Reason::AlikeInLibrary { names } => {
+                write!(f, "did you mean --interval '{}'?", names.join("' or '"))
             }
             Reason::RelativePath { path } => write!(
                 f,
@@ -191,6 +201,11 @@ fn not_called(
             ". They were busy ({:.0} % of a processor) with something else: choose another --interval that this load runs through, or profile for longer (--for)",
             100.0 * busy
         ),
+        Some(busy) if busy >= IDLE => write!(
+            f,
+            ". They did little ({:.1} % of a processor): if that was your load, it does not run through that function: choose another --interval; if there was none yet, put them under load while they are profiled, for longer (--for)",
+            100.0 * busy
+        ),
         Some(busy) => write!(
             f,
             ". They were idle ({:.0} % of a processor): put them under load while they are profiled, for longer (--for), or choose another --interval",
@@ -219,9 +234,15 @@ mod tests {
 
     #[test]
     fn only_the_idle_are_to_be_put_under_load() {
-        assert!(not_called(Some(0.01), None).contains("put them under load"));
+        assert!(not_called(Some(0.001), None).contains("They were idle"));
         assert!(!not_called(Some(0.9), None).contains("put them under load"));
         assert!(!not_called(None, None).contains("put them under load"));
+        // Twenty requests a second are a load, whose functions may be others.
+        let little = not_called(Some(0.02), None);
+        assert!(
+            little.contains("2.0 % of a processor") && little.contains("choose another --interval")
+        );
+        assert!(!little.contains("idle"));
         let program = "/srv/server".into();
         let elsewhere = not_called(Some(0.01), Some(Reason::EnvironmentCleared { program }));
         assert!(elsewhere.contains("/srv/server runs without the agent"));
