@@ -57,9 +57,10 @@ fleet:
 install-fleet: fleet
 	install -D -m 755 target/fleet/release/evenkeel-fleet "$(DESTDIR)$(PREFIX)/bin/evenkeel-fleet"
 
-# Everything about it: format, lints, licenses, and its answers beside DuckDB's.
+# Everything about it: format, lints, licenses, its answers beside DuckDB's and those of a cluster of Spark, and tables in a store with the
+# protocol of S3.
 test-fleet:
-	scripts/install.sh duckdb lint
+	scripts/install.sh duckdb spark s3 lint
 	$(CARGO) fmt --manifest-path profiler/fleet/Cargo.toml --check
 	$(CARGO) build -p evenkeel -p evenkeel-agent
 	$(CARGO) clippy --locked --manifest-path $(FLEET) --all-targets -- -D warnings

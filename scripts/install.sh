@@ -2,7 +2,7 @@
 # Installs what Evenkeel's demo, tests and benchmarks need and this Debian or Ubuntu machine lacks.
 #
 #   scripts/install.sh [postgresql] [mariadb] [apache] [nginx] [redis] [memcached] [mariadb-VERSION] [postgresql-VERSION]
-#     [test] [lint] [package]
+#     [duckdb] [spark] [s3] [test] [lint] [package]
 #
 # mariadb-10.2.11 (which schedules locks by VATS), mariadb-11.4.5 and postgresql-15.13 (which has its symbols) are builds beside the
 # system's, from Maven's central repository: into /var/cache/evenkeel for root, else ${XDG_CACHE_HOME:-~/.cache}/evenkeel. Nothing of ours needs them but what names
@@ -13,7 +13,7 @@
 set -eu
 
 usage() {
-    echo "usage: scripts/install.sh [postgresql] [mariadb] [apache] [nginx] [redis] [memcached] [mariadb-10.2.11] [mariadb-11.4.5] [postgresql-15.13] [test] [lint] [package]" >&2
+    echo "usage: scripts/install.sh [postgresql] [mariadb] [apache] [nginx] [redis] [memcached] [mariadb-10.2.11] [mariadb-11.4.5] [postgresql-15.13] [duckdb] [spark] [s3] [test] [lint] [package]" >&2
     exit 2
 }
 
@@ -80,7 +80,7 @@ unpack_release() {
 missing=""
 releases=""
 zig=""
-duckdb=""
+pythons=""
 want() {
     for package in "$@"; do
         case "$missing " in
@@ -88,6 +88,28 @@ want() {
         *) missing="$missing $package" ;;
         esac
     done
+}
+
+# A Python with one package of PyPI, under target/.
+want_python() {
+    python3 -c 'import ensurepip, venv' 2>/dev/null || want python3-venv
+    case "$pythons " in
+    *" $1 "*) ;;
+    *) [ -x "target/$1/bin/python" ] || pythons="$pythons $1" ;;
+    esac
+}
+
+# Complete or not at all.
+make_python() {
+    case "$1" in
+    duckdb) package="duckdb==2.0.0" ;;
+    spark) package="pyspark==4.3.0" ;;
+    s3) package="moto[server]==5.2.5" ;;
+    esac
+    python3 -m venv "target/$1.new"
+    "target/$1.new/bin/pip" install -q "$package"
+    rm -rf "target/$1"
+    mv "target/$1.new" "target/$1"
 }
 
 check() {
@@ -133,10 +155,13 @@ check() {
         check duckdb
         ;;
     # Runs the questions of sql/ beside the engine of our own; a package of PyPI.
-    duckdb)
-        python3 -c 'import ensurepip, venv' 2>/dev/null || want python3-venv
-        [ -x target/duckdb/bin/python ] || duckdb=wanted
+    duckdb) want_python duckdb ;;
+    # Another engine that runs them, on a cluster; and a store with the protocol of S3 (make test-fleet).
+    spark)
+        has java || want default-jre-headless
+        want_python spark
         ;;
+    s3) want_python s3 ;;
     # What opens exported profiles. Perfetto's definitions come from PyPI, where there is a pip that may install them.
     readers)
         has go || want golang-go
@@ -169,12 +194,9 @@ finish() {
     for release in $releases; do
         unpack_release "$release"
     done
-    if [ -n "$duckdb" ]; then
-        python3 -m venv target/duckdb.new
-        target/duckdb.new/bin/pip install -q duckdb==2.0.0
-        rm -rf target/duckdb
-        mv target/duckdb.new target/duckdb
-    fi
+    for python in $pythons; do
+        make_python "$python"
+    done
     if [ -n "$zig" ]; then
         python3 -m venv target/zig
         target/zig/bin/pip install -q cargo-zigbuild==0.24.0 ziglang==0.15.2

@@ -1,9 +1,9 @@
-"""How long each question of sql/ takes on the tables of a fleet, and what memory: with DuckDB, and with evenkeel-fleet where one is named.
+"""How long each question of sql/ takes on the tables of a fleet, and what memory: with DuckDB, and with evenkeel-fleet and Spark where they are named.
 
-    measure.py FLEET [--fleet-program target/fleet/release/evenkeel-fleet] [--rounds 3]
+    measure.py FLEET [--fleet-program target/fleet/release/evenkeel-fleet] [--spark target/spark/bin/python [--master spark://HOST:7077]] [--rounds 3]
 
 Prints a row an engine, number of threads and question: the median of the rounds, rows and bytes of the tables that the question reads a second, and the
-largest resident size. Run it on a machine that does nothing else.
+largest resident size (of Spark without a cluster, the larger of its two processes). Spark's start is part of its time. Run it on a machine that does nothing else.
 """
 
 import argparse
@@ -50,10 +50,23 @@ def size(fleet, tables):
     return int(rows), sum(os.path.getsize(file) for file in files)
 
 
+def engines(arguments, fleet, file, threads):
+    """Names of the engines with the commands that ask them; what Spark takes on a cluster is not a matter of threads here."""
+    found = {"DuckDB": [sys.executable, "-c", ASK, fleet, str(file), str(threads)]}
+    if program := arguments.fleet_program:
+        found["evenkeel-fleet"] = [program, fleet, "--json", "--question", file.stem, "--threads", str(threads)]
+    if python := arguments.spark:
+        master = arguments.master or f"local[{threads}]"
+        found[f"Spark, {master}"] = [python, str(ROOT / "scripts/fleet/spark.py"), fleet, file.stem, "--json", "--master", master]
+    return found
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("fleet")
     parser.add_argument("--fleet-program")
+    parser.add_argument("--spark", metavar="PYTHON")
+    parser.add_argument("--master")
     parser.add_argument("--rounds", type=int, default=3)
     arguments = parser.parse_args()
     fleet = os.path.abspath(arguments.fleet)
@@ -62,11 +75,7 @@ def main():
     for file in sorted((ROOT / "sql").glob("*.sql")):
         rows, size_bytes = size(fleet, READS.get(file.stem, ("moments",)))
         for threads in processors:
-            engines = {"DuckDB": [sys.executable, "-c", ASK, fleet, str(file), str(threads)]}
-            if program := arguments.fleet_program:
-                words = ["--json", "--question", file.stem, "--threads", str(threads)]
-                engines["evenkeel-fleet"] = [program, fleet, *words]
-            for engine, command in engines.items():
+            for engine, command in engines(arguments, fleet, file, threads).items():
                 rounds = [run(command) for _ in range(arguments.rounds)]
                 seconds = statistics.median(taken for taken, _ in rounds)
                 resident = max(resident for _, resident in rounds)

@@ -7,6 +7,8 @@ use datafusion::error::DataFusionError;
 use datafusion::parquet::errors::ParquetError;
 use thiserror::Error;
 
+use crate::s3;
+
 /// Why there is no answer.
 #[derive(Debug, Error)]
 pub enum Error {
@@ -18,33 +20,43 @@ pub enum Error {
         /// What the system said.
         source: io::Error,
     },
+    /// A store cannot be read.
+    #[error("cannot read {place} ({said}): {advice}")]
+    Store {
+        /// What in it.
+        place: String,
+        /// What it said.
+        said: String,
+        /// What to do.
+        advice: &'static str,
+    },
     /// There are no tables in it.
-    #[error(
-        "{} has no table {table}: add recordings to it with `evenkeel export RECORDING.keel --format parquet -o {}`",
-        directory.display(), directory.display()
-    )]
+    #[error("{place} has no table {table}: {advice}")]
     NoTable {
-        /// The directory.
-        directory: PathBuf,
+        /// Where.
+        place: String,
         /// The table.
         table: &'static str,
+        /// What to do.
+        advice: String,
     },
     /// A file is no table's.
-    #[error("{} is damaged or no table of evenkeel's ({why}): remove it, and export its recording again", path.display())]
+    #[error(
+        "{file} is damaged or no table of evenkeel's ({why}): remove it, and export its recording again"
+    )]
     Damaged {
         /// The file.
-        path: PathBuf,
+        file: String,
         /// What it lacks.
         why: String,
     },
     /// A later version wrote the tables.
     #[error(
-        "{} has version {found} of the tables' schema, this program knows {known}: use the evenkeel that wrote it, or a newer one",
-        path.display()
+        "{file} has version {found} of the tables' schema, this program knows {known}: use the evenkeel that wrote it, or a newer one"
     )]
     Newer {
         /// The file.
-        path: PathBuf,
+        file: String,
         /// Its version.
         found: u32,
         /// The newest that is known.
@@ -79,17 +91,48 @@ pub enum Error {
     /// The engine could not be started.
     #[error("cannot start: {0}")]
     Start(io::Error),
-    /// Options that do not go together.
+    /// A file that was to be written.
+    #[error("cannot write {}: {source}; check the directory and the free space", path.display())]
+    Write {
+        /// Which.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// Options that do not go together, or an environment that lacks something.
     #[error("{0}")]
     Usage(String),
 }
 
 impl Error {
-    /// A file whose end cannot be read.
-    pub(crate) fn damaged(path: PathBuf, error: &ParquetError) -> Error {
-        Error::Damaged {
-            path,
-            why: error.to_string(),
+    /// A store that does not give what it was asked for.
+    pub(crate) fn store(place: String, error: object_store::Error) -> Error {
+        let said = s3::said(&error);
+        let advice = match place.starts_with("s3://") {
+            true => s3::advice(&said),
+            false => "see whether this user may read it",
+        };
+        Error::Store {
+            place,
+            said,
+            advice,
+        }
+    }
+
+    /// A file whose end cannot be read: because of what it is, or because the store does not give it.
+    pub(crate) fn of_file(file: String, error: ParquetError) -> Error {
+        match error {
+            ParquetError::External(source) => match source.downcast::<object_store::Error>() {
+                Ok(source) => Error::store(file, *source),
+                Err(source) => Error::Damaged {
+                    file,
+                    why: source.to_string(),
+                },
+            },
+            error => Error::Damaged {
+                file,
+                why: error.to_string(),
+            },
         }
     }
 }

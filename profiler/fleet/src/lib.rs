@@ -1,9 +1,14 @@
 //! Questions to the tables of many recordings, answered by an SQL engine that is part of this program.
 //!
 //! ```text
-//! tables     a directory of tables, checked and opened
+//! place      where tables lie: a directory, or a bucket
+//! s3         buckets, and what the environment says of them
+//! files      the files of a table, checked
+//! tables     tables, opened for questions
 //! questions  the files of sql/, and how their answers are shown
 //! answer     rows of an answer, and those as JSON
+//! overview   how many hosts, builds and intervals there are
+//! reply      an answer with what it answers: as text, JSON and a page
 //! terminal   rows as a table
 //! error      what can be wrong, and what to do
 //! ```
@@ -13,6 +18,11 @@
 
 pub mod answer;
 pub mod error;
+mod files;
+pub mod overview;
+pub mod place;
 pub mod questions;
+pub mod reply;
+mod s3;
 pub mod tables;
 pub mod terminal;

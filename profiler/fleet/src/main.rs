@@ -1,5 +1,6 @@
 //! `evenkeel-fleet`, which `evenkeel fleet` runs: argument parsing and output.
 
+use std::ffi::OsString;
 use std::fs;
 use std::io::{self, IsTerminal, Write};
 use std::num::NonZeroUsize;
@@ -9,14 +10,13 @@ use std::thread;
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Parser, ValueEnum};
-use evenkeel_export::columns::schema::Table;
-use evenkeel_fleet::answer::Answer;
 use evenkeel_fleet::error::Error;
-use evenkeel_fleet::questions::{self, QUESTIONS, Question, Shown};
+use evenkeel_fleet::overview::Overview;
+use evenkeel_fleet::place::Place;
+use evenkeel_fleet::questions::{self, QUESTIONS, Question};
+use evenkeel_fleet::reply::Reply;
 use evenkeel_fleet::tables::Fleet;
-use evenkeel_fleet::terminal::{self, Layout};
-use evenkeel_report::units;
-use serde_json::{Value, json};
+use evenkeel_fleet::terminal::Layout;
 
 /// Ask the recordings of many hosts: which call paths vary, and who differs from the others
 ///
@@ -31,9 +31,9 @@ use serde_json::{Value, json};
     after_help = EXAMPLES
 )]
 struct Arguments {
-    /// The directory of tables
-    #[arg(value_name = "DIR")]
-    directory: PathBuf,
+    /// Where the tables are: a directory, or s3://BUCKET/PREFIX with what the environment says (see below)
+    #[arg(value_name = "DIR|s3://..")]
+    tables: OsString,
     /// What is asked [default: shares; with --by, groups]
     #[arg(short, long, value_name = "NAME", value_parser = question_parser())]
     question: Option<&'static Question>,
@@ -47,6 +47,9 @@ struct Arguments {
     /// Print all rows with all columns as JSON
     #[arg(long)]
     json: bool,
+    /// Also write a self-contained HTML page
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
     /// Rows that are shown, at most
     #[arg(short = 'k', long, value_name = "N", default_value_t = 25)]
     rows: usize,
@@ -62,7 +65,12 @@ Examples:
   evenkeel fleet fleet --by host
   evenkeel fleet fleet --by build --json
   evenkeel fleet fleet --question tails --rows 60
+  evenkeel fleet fleet --by host --html hosts.html
+  AWS_ACCESS_KEY_ID=.. AWS_SECRET_ACCESS_KEY=.. AWS_REGION=.. evenkeel fleet s3://bucket/fleet
   echo \"SELECT host, SUM(intervals) AS n FROM moments WHERE class IS NULL GROUP BY host\" | evenkeel fleet fleet --sql -
+
+Credentials for s3:// come from the environment alone: AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN, AWS_REGION; for stores other
+than Amazon's AWS_ENDPOINT_URL, with AWS_ALLOW_HTTP=true where that is not https; AWS_SKIP_SIGNATURE=true for public buckets.
 
 Exit codes: 0 there is an answer; 2 there is none, and standard error says why.";
 
@@ -98,12 +106,6 @@ impl By {
     }
 }
 
-/// What the whole fleet is.
-const OVERVIEW: &str = "\
-SELECT COUNT(DISTINCT host) AS hosts, COUNT(DISTINCT build) AS builds, COUNT(DISTINCT run) AS recordings,
-    CAST(SUM(intervals) AS BIGINT) AS intervals, MIN(day) AS first_day, MAX(day) AS last_day
-FROM moments WHERE class IS NULL AND intervals IS NOT NULL";
-
 /// Bytes of a stack: plans of long queries are walked by recursion.
 const STACK_BYTES: usize = 32 << 20;
 /// Columns where the terminal does not say.
@@ -128,6 +130,7 @@ fn run(arguments: Arguments) -> Result<(), Error> {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(threads)
         .thread_stack_size(STACK_BYTES)
+        .enable_all()
         .build()
         .map_err(Error::Start)?;
     // On a thread of the engine's, for its stack.
@@ -174,106 +177,76 @@ fn asked(arguments: &Arguments) -> Result<Asked, Error> {
 }
 
 async fn answer(arguments: &Arguments, asked: &Asked, threads: usize) -> Result<String, Error> {
-    let fleet = Fleet::open(&arguments.directory, threads).await?;
-    if fleet.is_unfinished() {
-        eprintln!(
-            "evenkeel: an export to {} was killed while its files took their places: the next export completes it, until then a part is missing",
-            arguments.directory.display()
-        );
-    }
-    let (question, by) = match asked {
-        Asked::Query(name, sql) => {
-            let answer = fleet.ask(name, sql).await?;
-            let shown = terminal::all_columns(&answer);
-            return Ok(match arguments.json {
-                true => as_json(None, None, &answer),
-                false => as_table(arguments, &answer, &shown, 0),
-            });
-        }
-        Asked::Question(question, by) => (question, by),
-    };
-    for &table in question.needs {
-        if fleet.rows(table) == 0 {
-            return Err(Error::Empty {
-                question: question.name.to_owned(),
-                table: table.name(),
-                advice: match table {
-                    Table::Intervals | Table::Times => {
-                        "recordings made with --summary have no single intervals; add one that was made without"
-                    }
-                    _ => {
-                        "the recordings hold no complete interval; record for longer, or with the server under load"
-                    }
-                },
-            });
-        }
-    }
-    let dimension = by.map(By::dimension);
-    let sql = match dimension {
-        Some(dimension) => question.of_dimension(dimension),
-        None => question.sql.to_owned(),
-    };
-    let answer = fleet.ask(question.name, &sql).await?;
-    if arguments.json {
-        return Ok(as_json(Some(question.name), dimension, &answer));
-    }
-    let overview = fleet.ask("the overview", OVERVIEW).await?;
-    let mut text = heading(&overview);
-    text.push_str(&format!("{}\n\n", question.about));
-    match answer.rows.is_empty() {
-        true => text.push_str(&format!("{}\n", question.nothing)),
-        false => {
-            let mut shown = question.shown();
-            let known = shown.len();
-            shown.retain(|shown| dimension.is_none() || shown.column != "dimension");
-            let repeated = question.repeated() - (known - shown.len());
-            text.push_str(&as_table(arguments, &answer, &shown, repeated));
-        }
-    }
-    Ok(text)
-}
-
-/// `3 hosts, 2 builds, 3 recordings, 9,000 intervals, 2023-11-14 to 2023-11-15 (UTC)`
-fn heading(overview: &Answer) -> String {
-    let value = |name: &str| {
-        let at = overview.column(name)?;
-        overview.rows.first()?.get(at)
-    };
-    let counted = |name: &str, one: &str| {
-        let count = value(name).and_then(Value::as_u64).unwrap_or_default();
-        let many = if count == 1 { "" } else { "s" };
-        format!("{} {one}{many}", units::count(count))
-    };
-    let day = |name: &str| value(name).and_then(Value::as_str).unwrap_or_default();
-    let days = match (day("first_day"), day("last_day")) {
-        (first, last) if first == last => first.to_owned(),
-        (first, last) => format!("{first} to {last}"),
-    };
-    format!(
-        "{}, {}, {}, {}, {days} (UTC)\n",
-        counted("hosts", "host"),
-        counted("builds", "build"),
-        counted("recordings", "recording"),
-        counted("intervals", "interval"),
-    )
-}
-
-fn as_json(question: Option<&str>, by: Option<&str>, answer: &Answer) -> String {
-    let all = json!({ "question": question, "by": by, "rows": answer.json() });
-    format!("{all:#}\n")
-}
-
-fn as_table(arguments: &Arguments, answer: &Answer, shown: &[Shown], repeated: usize) -> String {
-    let width = io::stdout().is_terminal().then(|| {
-        let size = terminal_size::terminal_size();
-        size.map_or(WIDTH, |(width, _)| usize::from(width.0))
+    let place = arguments.place()?;
+    let fleet = Fleet::open(&place, threads).await?;
+    let warning = fleet.is_unfinished().then(|| {
+        format!("an export to {place} was killed while its files took their places: the next export completes it, until then a part is missing")
     });
-    let layout = Layout {
-        width,
-        rows: arguments.rows,
-        repeated,
+    if let Some(warning) = &warning {
+        eprintln!("evenkeel: {warning}");
+    }
+    let reply = match *asked {
+        Asked::Query(ref name, ref sql) => Reply::to_query(&fleet, name, sql).await?,
+        Asked::Question(question, by) => {
+            Reply::to_question(&fleet, question, by.map(By::dimension)).await?
+        }
     };
-    terminal::table(answer, shown, layout)
+    let overview = match (&arguments.html, arguments.json, asked) {
+        (None, true, _) | (None, _, Asked::Query(..)) => None,
+        _ => Some(Overview::of(&fleet).await?),
+    };
+    if let (Some(path), Some(overview)) = (&arguments.html, &overview) {
+        let warnings: Vec<String> = warning.into_iter().collect();
+        let page = reply.page(&arguments.command(), overview, &warnings);
+        fs::write(path, page).map_err(|source| Error::Write {
+            path: path.clone(),
+            source,
+        })?;
+    }
+    Ok(match arguments.json {
+        true => reply.json(),
+        false => reply.text(overview.as_ref(), arguments.layout()),
+    })
+}
+
+impl Arguments {
+    fn place(&self) -> Result<Place, Error> {
+        // What is no text is no address.
+        match self.tables.to_str() {
+            Some(text) => Place::parse(text),
+            None => Ok(Place::Directory(self.tables.clone().into())),
+        }
+    }
+
+    /// The command that asked, for who reads the page.
+    fn command(&self) -> String {
+        let mut words = vec![
+            "evenkeel fleet".to_owned(),
+            self.tables.to_string_lossy().into(),
+        ];
+        if let Some(question) = self.question {
+            words.extend(["--question".to_owned(), question.name.to_owned()]);
+        }
+        if let Some(by) = self.by {
+            words.extend(["--by".to_owned(), by.dimension().to_owned()]);
+        }
+        if let Some(path) = &self.sql {
+            words.extend(["--sql".to_owned(), path.display().to_string()]);
+        }
+        words.join(" ")
+    }
+
+    fn layout(&self) -> Layout {
+        let width = io::stdout().is_terminal().then(|| {
+            let size = terminal_size::terminal_size();
+            size.map_or(WIDTH, |(width, _)| usize::from(width.0))
+        });
+        Layout {
+            width,
+            rows: self.rows,
+            repeated: 0,
+        }
+    }
 }
 
 fn print(text: &str) -> Result<(), Error> {

@@ -1,13 +1,10 @@
 //! Answers of the embedded engine are those of DuckDB on the same tables; what cannot be answered is said.
 
-#[path = "../../../cli/tests/support/planted.rs"]
-mod planted;
+mod support;
 
-use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::fs::{self, File};
-use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::path::Path;
 use std::sync::Arc;
 
 use datafusion::arrow::array::RecordBatch;
@@ -15,133 +12,11 @@ use datafusion::parquet::arrow::ArrowWriter;
 use datafusion::parquet::file::metadata::KeyValue;
 use datafusion::parquet::file::properties::WriterProperties;
 use evenkeel_export::columns::schema::{Table, VERSION_KEY};
-use planted::Planted;
 use serde_json::Value;
-
-const MINUTE_NS: u64 = 60 * 1_000_000_000;
-/// A host whose folder is called otherwise.
-const STRANGE: &str = "rack 2/β'";
-
-fn source(path: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("../..")
-        .join(path)
-}
-
-/// What a command said.
-struct Said {
-    code: Option<i32>,
-    stdout: String,
-    stderr: String,
-}
-
-fn run(command: &mut Command) -> Said {
-    let output = command.output().unwrap();
-    Said {
-        code: output.status.code(),
-        stdout: String::from_utf8(output.stdout).unwrap(),
-        stderr: String::from_utf8(output.stderr).unwrap(),
-    }
-}
-
-fn fleet<A: AsRef<OsStr>>(arguments: impl IntoIterator<Item = A>) -> Said {
-    run(Command::new(env!("CARGO_BIN_EXE_evenkeel-fleet")).args(arguments))
-}
-
-fn evenkeel() -> Command {
-    let program = source("target/debug/evenkeel");
-    assert!(program.exists(), "build it first: cargo build -p evenkeel");
-    Command::new(program)
-}
-
-fn export(directory: &Path, file: &Path, to: &str) {
-    let said = run(evenkeel()
-        .args(["export", "--format", "parquet", "-o"])
-        .arg(directory.join(to))
-        .arg(file));
-    assert_eq!(said.code, Some(0), "{}", said.stderr);
-}
-
-/// Tables of three hosts: one of another build a day later, one with another clock, and one of sums; with classes.
-fn planted(directory: &Path) {
-    let hosts = ["db1", STRANGE, "db3", "db4"];
-    for (number, host) in (1..).zip(hosts) {
-        let planted = Planted {
-            has_classes: true,
-            ..Planted::of_fleet(number, host)
-        };
-        let file = directory.join(format!("{number}.keel"));
-        match host {
-            "db4" => planted.write_sums(&file, 3, Some(MINUTE_NS)),
-            _ => planted.write(&file),
-        }
-        export(directory, &file, "planted");
-    }
-}
-
-/// Rows that DuckDB answers; nothing where it is not installed, which CI does not accept.
-fn duckdb(tables: &Path, question: &str) -> Option<Vec<Value>> {
-    let python = source("target/duckdb/bin/python");
-    if !python.exists() {
-        let is_ci = std::env::var_os("CI").is_some();
-        assert!(!is_ci, "DuckDB is missing: run scripts/install.sh test");
-        eprintln!("skipped: DuckDB is not here; run scripts/install.sh test");
-        return None;
-    }
-    let said = run(Command::new(python)
-        .arg(source("cli/tests/columns/read_duckdb.py"))
-        .arg(tables)
-        .arg(source(&format!("sql/{question}.sql"))));
-    assert_eq!(said.code, Some(0), "{question}: {}", said.stderr);
-    Some(serde_json::from_str(&said.stdout).unwrap())
-}
-
-fn rows(tables: &Path, words: &[&str]) -> Vec<Value> {
-    let said = fleet(
-        [tables.as_os_str(), "--json".as_ref()]
-            .into_iter()
-            .chain(words.iter().map(OsStr::new)),
-    );
-    assert_eq!(said.code, Some(0), "{}", said.stderr);
-    let mut all: Value = serde_json::from_str(&said.stdout).unwrap();
-    match all["rows"].take() {
-        Value::Array(rows) => rows,
-        other => panic!("{other:#}"),
-    }
-}
-
-/// Rows by what is text in them: numbers differ in their last digits, and so may the order of rows.
-fn by_text(rows: &[Value]) -> BTreeMap<String, &Value> {
-    let mut found = BTreeMap::new();
-    for row in rows {
-        let columns = row.as_object().unwrap().iter();
-        let texts = columns.filter(|(name, value)| value.is_string() || *name == "place");
-        let key = texts
-            .map(|(name, value)| format!("{name}={value} "))
-            .collect();
-        assert!(found.insert(key, row).is_none(), "twice: {row:#}");
-    }
-    found
-}
-
-fn same(ours: &[Value], theirs: &[Value], question: &str) {
-    assert!(!theirs.is_empty(), "{question}");
-    let (ours, theirs) = (by_text(ours), by_text(theirs));
-    let keys = |rows: &BTreeMap<String, &Value>| rows.keys().cloned().collect::<Vec<_>>();
-    assert_eq!(keys(&ours), keys(&theirs), "{question}");
-    for (key, row) in ours {
-        for (name, value) in row.as_object().unwrap() {
-            let other = &theirs[&key][name];
-            let (Some(a), Some(b)) = (value.as_f64(), other.as_f64()) else {
-                assert_eq!(value, other, "{question}: {name} of {key}");
-                continue;
-            };
-            // Means and variances of exact sums: rounded a few times, in whatever order.
-            let is_near = (a - b).abs() <= 1e-9 * b.abs() + 1e-9;
-            assert!(is_near, "{question}: {name} of {key}: {a} instead of {b}");
-        }
-    }
-}
+use support::planted::Planted;
+use support::{
+    QUESTIONS, STRANGE, duckdb, evenkeel, export, fleet, planted, rows, run, same, source,
+};
 
 #[test]
 fn answers_are_those_of_duckdb() {
@@ -155,7 +30,7 @@ fn answers_are_those_of_duckdb() {
     }
     for name in fleets {
         let tables = place.path().join(name);
-        for question in ["shares", "tails", "factors", "classes", "groups"] {
+        for question in QUESTIONS {
             let Some(theirs) = duckdb(&tables, question) else {
                 return;
             };
@@ -234,6 +109,63 @@ fn a_terminal_shows_who_differs() {
     .unwrap();
     let own = rows(&tables, &["--sql", sql.to_str().unwrap()]);
     assert_eq!(own, [serde_json::json!({ "host": STRANGE })]);
+}
+
+/// The page has the rows that the terminal shows, what the fleet is, and the query; names that would be markup are text.
+#[test]
+fn a_page_shows_the_same() {
+    let place = tempfile::tempdir().unwrap();
+    planted(place.path());
+    let tables = place.path().join("planted");
+    let page = |words: &[&str]| -> (String, Value) {
+        let file = place.path().join("page.html");
+        let all = [tables.as_os_str(), "--html".as_ref(), file.as_os_str()];
+        let words = words.iter().map(OsStr::new);
+        let said = fleet(all.into_iter().chain(words));
+        assert_eq!(said.code, Some(0), "{}", said.stderr);
+        assert!(!said.stdout.is_empty());
+        let page = fs::read_to_string(file).unwrap();
+        let (_, inside) = page.split_once("id=\"answer\">").unwrap();
+        let (inside, _) = inside.split_once("</script").unwrap();
+        let inside = serde_json::from_str(inside).unwrap();
+        (page, inside)
+    };
+    let (_, groups) = page(&["--by", "host"]);
+    assert_eq!(groups["figures"][0], serde_json::json!(["4", "hosts"]));
+    let ours = rows(&tables, &["--by", "host"]);
+    let shown = groups["rows"].as_array().unwrap();
+    assert_eq!(shown.len(), ours.len());
+    for (shown, ours) in shown.iter().zip(&ours) {
+        let [mean_ns, name] = [&ours["mean_ns"], &ours["name"]];
+        assert_eq!(
+            [&shown[0], &shown[2], &shown[8]],
+            [&ours["member"], mean_ns, name]
+        );
+    }
+    let hosts = shown.iter().map(|row| row[0].as_str().unwrap());
+    assert!(hosts.into_iter().any(|host| host == STRANGE));
+
+    let query = place.path().join("query.sql");
+    let hostile = "</script><script>alert(1)</script>";
+    fs::write(
+        &query,
+        format!("SELECT '{hostile}' AS path, MAX(node) AS node FROM nodes"),
+    )
+    .unwrap();
+    let (page, own) = page(&["--sql", query.to_str().unwrap()]);
+    assert_eq!(own["rows"][0][0], hostile);
+    assert!(!page.contains("alert(1)</script"), "{page}");
+    let said = fleet([
+        tables.as_os_str(),
+        "--html".as_ref(),
+        "/missing/page.html".as_ref(),
+    ]);
+    assert_eq!(said.code, Some(2));
+    assert!(
+        said.stderr.contains("cannot write /missing/page.html"),
+        "{}",
+        said.stderr
+    );
 }
 
 /// Asks, and is refused with these words.

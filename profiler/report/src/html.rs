@@ -29,6 +29,7 @@ const PARTS: [&str; 9] = [
 ];
 const REPORT: &str = include_str!("../assets/report.js");
 const COMPARE: &str = include_str!("../assets/compare.js");
+const ANSWER: &str = include_str!("../assets/answer.js");
 
 /// The tail the sentences of the factor table speak of.
 const TAIL: &str = "p99";
@@ -63,6 +64,14 @@ pub(crate) fn comparison(before: &Profile, after: &Profile, changes: &impl Seria
         &(data("before", before) + &data("after", after) + &data("changes", changes)),
         COMPARE,
     )
+}
+
+/// The page of rows that answer a question. `answer` is the element `#answer`, an object with `about`, `command`, `sql` and `nothing` (texts),
+/// `warnings` (texts), `figures` (pairs of texts), `columns` (each with `title` and `how`, which is `text`, `count`, `duration`, `percent`, `calls`
+/// or `number`), `rows` (a value a column), `repeated` (columns, from the left, that repeat those of the row above) and `left_out`
+/// (rows that are not on the page).
+pub fn answer(answer: &impl Serialize) -> String {
+    page(&data("answer", answer), ANSWER)
 }
 
 /// Fills the template from its end, so that no value is searched for the placeholder of another.

@@ -153,6 +153,26 @@ fn a_comparison_holds_both_profiles_and_the_changes() {
     assert_eq!(changes, serde_json::to_value(&comparison).unwrap());
 }
 
+fn answer(text: &str) -> serde_json::Value {
+    serde_json::json!({
+        "about": text, "command": text, "sql": text, "nothing": text, "warnings": [text], "figures": [["3", text]],
+        "columns": [{ "title": text, "how": "text" }, { "title": "mean", "how": "duration" }],
+        "rows": [[text, 1500.0], [text, null]], "repeated": 1, "left_out": 0,
+    })
+}
+
+/// Names of hosts, paths and a query of the user's are text on the page of an answer, too.
+#[test]
+fn an_answer_is_on_its_page_and_adds_no_markup() {
+    let [benign, hostile] = [answer("db1"), answer(&HOSTILE.concat())];
+    let page = html::answer(&hostile);
+    let inside: serde_json::Value = serde_json::from_str(data(&page, "answer")).unwrap();
+    assert_eq!(inside, hostile);
+    assert_eq!(tags(&page), tags(&html::answer(&benign)));
+    assert_self_contained(&html::answer(&benign));
+    assert!(!page.contains("https://"));
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
     #[test]
