@@ -205,7 +205,8 @@ impl Paths {
         let crossings = above + u32::from(crosses(step));
         // Work that is crossed into has room for its calls.
         let halvings = crossings + (crossings - above);
-        let fits = |used: usize, most: usize| crossings == 0 || used < most >> halvings.min(HALVINGS_MAX);
+        let fits =
+            |used: usize, most: usize| crossings == 0 || used < most >> halvings.min(HALVINGS_MAX);
         if !fits(self.nodes.len(), NODES_MAX) || !fits(self.pairs, PAIRS_MAX) {
             return None;
         }

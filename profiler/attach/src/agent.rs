@@ -231,9 +231,19 @@ fn attach(
     match answer as u32 {
         0 => {}
         1 => return Err(no_memory(target.pid)),
-        2 => return Err("its code may not be changed any more (a filter of system calls, or PR_SET_MDWE)".to_owned()),
+        2 => {
+            return Err(
+                "its code may not be changed any more (a filter of system calls, or PR_SET_MDWE)"
+                    .to_owned(),
+            );
+        }
         3 => return Err("another evenkeel is at work in it; end that one first".to_owned()),
-        4 => return Err("a thread of it has been forking or changing hooks for two seconds; try again".to_owned()),
+        4 => {
+            return Err(
+                "a thread of it has been forking or changing hooks for two seconds; try again"
+                    .to_owned(),
+            );
+        }
         other => return Err(format!("the agent answered {other}")),
     }
     unblock_traps(visit, target);
