@@ -28,7 +28,7 @@ Examples:
   evenkeel fleet fleet --by build --json"
 )]
 pub struct Arguments {
-    /// A directory of tables that `evenkeel export --format parquet` wrote, and what is asked
+    /// A directory of tables that `evenkeel export --format parquet` wrote, or s3://BUCKET/PREFIX, and what is asked
     #[arg(
         value_name = "ARGUMENTS",
         trailing_var_arg = true,

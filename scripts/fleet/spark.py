@@ -61,7 +61,8 @@ def arguments():
     parser.add_argument("--conf", metavar="KEY=VALUE", action="append", default=[], help="a setting of Spark's; any number")
     parser.add_argument("--json", action="store_true", help="a line a question: an object with all rows and columns")
     parser.add_argument("--rows", metavar="N", type=int, default=25, help="rows that a table shows, at most [default: 25]")
-    given = parser.parse_args()
+    # Options may stand between TABLES and the questions.
+    given = parser.parse_intermixed_args()
     if unknown := [name for name in given.questions if name not in QUESTIONS]:
         parser.error(f"no question is called {unknown[0]}: take {', '.join(QUESTIONS)}, or --sql FILE")
     if given.by and (given.questions not in ([], ["groups"]) or given.sql):
