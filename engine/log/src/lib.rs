@@ -3,7 +3,8 @@
 //! Records get their sequence number ([`Lsn`]) from one counter and are collected in memory. Whoever commits moves
 //! what has been collected to a *stream* (a sequence of files, best on a device of its own) and writes and syncs it
 //! there for all who wait for that stream: group commit. With several streams a committer takes a free one, else the
-//! one with the fewest waiters (Huang et al., SIGMOD 2017, section 6.2; dissertation, section 3.4.2).
+//! one with the fewest waiters (Huang et al., SIGMOD 2017, section 6.2; dissertation, section 3.4.2). One that the log has gained
+//! is no choice before it has room of its own, which [`Log::reserve`] or the flusher takes: the disk may be full.
 //!
 //! ## Dependencies across streams
 //! A power failure may keep a later record in one stream and lose an earlier one in another. What a record needs

@@ -167,7 +167,7 @@ fn a_log_can_gain_streams() {
             .map(|record| record.lsn)
             .collect();
         assert_eq!(found, expected);
-        // The new streams have no files yet.
+        // New streams are used from when there is room in them, as before each change of a store.
         log.reserve(1).unwrap();
         for txn in 0..5 {
             let lsn = log.append(&plain(txn, b"x")).unwrap();

@@ -17,6 +17,11 @@ use crate::settings::Settings;
 pub(crate) const PAGES_FILE: &str = "pages";
 const LOCK_FILE: &str = "lock";
 
+/// The name of the directory of a stream of the log, where the log is in the store's own.
+pub(crate) fn log_directory(stream: usize) -> String {
+    format!("log-{stream}")
+}
+
 /// A directory that is a store's or can become one, and is nobody else's until this is dropped.
 pub(crate) struct Claim {
     pub(crate) directory: Arc<dyn Directory>,
@@ -94,7 +99,7 @@ fn look(
         )),
         // What made the catalog is in the log, and in the page file before the log let it go.
         Some(checkpoint) if checkpoint.catalog.is_some() => {
-            look_for_the_rest(has_pages, logs)?;
+            look_for_the_rest(directory, has_pages, logs)?;
             Ok(found)
         }
         _ => Ok(found),
@@ -102,12 +107,22 @@ fn look(
 }
 
 /// New files in the place of lost ones would make a store of what is left.
-fn look_for_the_rest(has_pages: bool, logs: &[Arc<dyn Directory>]) -> Result<(), StoreError> {
+fn look_for_the_rest(
+    directory: &dyn Directory,
+    has_pages: bool,
+    logs: &[Arc<dyn Directory>],
+) -> Result<(), StoreError> {
     let missing = match (has_pages, Log::has_files(logs)?) {
         (true, true) => return Ok(()),
         (false, _) => "the page file",
         (true, false) => "all of the log",
     };
+    let opening = "opening a log directory";
+    let files = directory.list().map_err(StoreError::io(opening))?;
+    if files.contains(&log_directory(0)) {
+        let not_one = ErrorKind::NotADirectory.into();
+        return Err(StoreError::io(opening)(not_one));
+    }
     Err(StoreError::Corrupt(format!(
         "{missing} is missing (is its device mounted?)"
     )))

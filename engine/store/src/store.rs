@@ -14,7 +14,7 @@ use parking_lot::Mutex;
 
 use crate::catalog::create_catalog;
 use crate::checkpoint::{Checkpoint, CheckpointState};
-use crate::claim::{Claim, PAGES_FILE};
+use crate::claim::{Claim, PAGES_FILE, log_directory};
 use crate::error::StoreError;
 use crate::ghosts::Search;
 use crate::housekeeping::Housekeeper;
@@ -66,15 +66,14 @@ impl Store {
         let directory =
             RealDirectory::open(path).map_err(StoreError::io("opening the store's directory"))?;
         // Streams written before have to be read, too, even if fewer are to be used now.
-        let name = |stream: usize| format!("log-{stream}");
-        let is_there = |&stream: &usize| path.join(name(stream)).is_dir();
+        let is_there = |&stream: &usize| path.join(log_directory(stream)).is_dir();
         let written = (0..).take_while(is_there).count();
         let streams = settings.log_streams.max(written);
         if streams > MAX_STREAMS {
             return Err(LogError::BadStreams(streams).into());
         }
         let open = |streams: Range<usize>| {
-            let logs = streams.map(|stream| directory.subdirectory(&name(stream)));
+            let logs = streams.map(|stream| directory.subdirectory(&log_directory(stream)));
             let logs: io::Result<Vec<_>> = logs.collect();
             logs.map_err(StoreError::io("opening a log directory"))
         };

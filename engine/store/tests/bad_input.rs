@@ -274,7 +274,7 @@ fn a_file_instead_of_the_logs_directory() {
     new_store(place.path());
     fs::remove_dir_all(place.path().join("log-0")).unwrap();
     fs::write(place.path().join("log-0"), "a file").unwrap();
-    refused(place.path(), "all of the log is missing");
+    refused(place.path(), "give the path of a directory");
 }
 
 /// A user without the right to make files in a directory: of the store, or of its log. (Whoever may do everything gives up that here, for

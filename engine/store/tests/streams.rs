@@ -1,4 +1,4 @@
-//! A commit in one log stream that depends on a change in another, whose disk is slow.
+//! Log streams: a commit in one that depends on a change in another, whose disk is slow; and those that a store gains.
 
 #[path = "support/gate.rs"]
 mod gate;
@@ -56,4 +56,27 @@ fn an_insertion_is_not_kept_without_the_one_before_it_in_the_page() {
         .scan(&table, &Scan::all())
         .unwrap();
     assert_eq!(rows.len(), 3);
+}
+
+/// Without threads, too: before it changes anything a transaction takes room in each stream.
+#[test]
+fn streams_that_a_store_gains_are_used() {
+    let disk = FaultDisk::new();
+    let schema = Schema::new("rows").column("id", ColumnType::Int);
+    let store = open(&disk, small_settings(1)).unwrap();
+    store.create_table(schema.primary_key(["id"])).unwrap();
+    drop(store);
+    for streams in [2, 4] {
+        let store = open(&disk, small_settings(streams)).unwrap();
+        let table = store.table("rows").unwrap();
+        for id in 0..8 {
+            let mut txn = store.begin(TransactionOptions::default());
+            txn.insert(&table, &[(id + 8 * streams as i64).into()])
+                .unwrap();
+            txn.commit().unwrap();
+        }
+        let written = store.statistics().log.streams;
+        let used = written.iter().filter(|stream| stream.batches > 0).count();
+        assert_eq!(used, streams);
+    }
 }
