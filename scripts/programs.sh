@@ -181,6 +181,10 @@ END
     row "OpenLDAP slapd $(version_of slapd)" do_search "every eighth search compares all entries" 'mdb_search|test_filter|mdb_id2entry|entry_decode|send_search' "$scratch/slapd.log"
 }
 
+haproxy_defaults() {
+    printf 'defaults\n    mode http\n    timeout client 10s\n    timeout server 10s\n    timeout connect 1s\n'
+}
+
 # One path of eight is matched against a regular expression that takes long, each time: HAProxy would keep what it found for a path.
 profile_haproxy() {
     package haproxy haproxy
@@ -188,11 +192,7 @@ profile_haproxy() {
     cat >"$scratch/haproxy.cfg" <<END
 global
     tune.pattern.cache-size 0
-defaults
-    mode http
-    timeout client 10s
-    timeout server 10s
-    timeout connect 1s
+$(haproxy_defaults)
 frontend f
     bind 127.0.0.1:$at
     http-request deny if { path -m beg /slow } { path -m reg ^/slow/b/(a|aa)+b\$ }
@@ -213,11 +213,7 @@ profile_tls() {
     at=$(port)
     openssl req -x509 -newkey rsa:4096 -nodes -keyout "$scratch/tls.pem.key" -out "$scratch/tls.pem" -days 30 -subj /CN=localhost 2>/dev/null
     cat >"$scratch/tls.cfg" <<END
-defaults
-    mode http
-    timeout client 10s
-    timeout server 10s
-    timeout connect 1s
+$(haproxy_defaults)
 frontend f
     bind 127.0.0.1:$at ssl crt $scratch/tls.pem ssl-max-ver TLSv1.2
     http-request return status 200

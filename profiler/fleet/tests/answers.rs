@@ -169,21 +169,10 @@ fn a_page_shows_the_same() {
 }
 
 /// Asks, and is refused with these words.
+#[track_caller]
 fn refused(directory: &Path, words: &[&str], expected: &[&str]) {
-    let said = fleet(
-        [directory.as_os_str()]
-            .into_iter()
-            .chain(words.iter().map(OsStr::new)),
-    );
-    assert_eq!(said.code, Some(2), "{} {}", said.stdout, said.stderr);
-    assert_eq!(said.stdout, "");
-    for expected in expected {
-        assert!(
-            said.stderr.contains(expected),
-            "no {expected:?} in {}",
-            said.stderr
-        );
-    }
+    let words = words.iter().map(OsStr::new);
+    fleet([directory.as_os_str()].into_iter().chain(words)).refuses(2, expected);
 }
 
 #[test]

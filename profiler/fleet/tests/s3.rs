@@ -86,21 +86,9 @@ impl Store {
         run(command.args(words))
     }
 
+    #[track_caller]
     fn refused(&self, place: &str, changes: &[(&str, Option<&str>)], expected: &[&str]) {
-        let said = self.ask(&[place], changes);
-        assert_eq!(
-            (said.code, said.stdout.as_str()),
-            (Some(2), ""),
-            "{}",
-            said.stderr
-        );
-        for expected in expected {
-            assert!(
-                said.stderr.contains(expected),
-                "no {expected:?} in {}",
-                said.stderr
-            );
-        }
+        self.ask(&[place], changes).refuses(2, expected);
     }
 }
 

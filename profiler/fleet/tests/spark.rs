@@ -99,21 +99,9 @@ impl Spark {
         answers.collect()
     }
 
+    #[track_caller]
     fn refused(&self, tables: &Path, words: &[&str], expected: &[&str]) {
-        let said = self.run(tables, words);
-        assert_eq!(
-            (said.code, said.stdout.as_str()),
-            (Some(1), ""),
-            "{}",
-            said.stderr
-        );
-        for expected in expected {
-            assert!(
-                said.stderr.contains(expected),
-                "no {expected:?} in {}",
-                said.stderr
-            );
-        }
+        self.run(tables, words).refuses(1, expected);
     }
 }
 

@@ -33,6 +33,19 @@ pub struct Said {
     pub stderr: String,
 }
 
+impl Said {
+    /// It was refused with this exit code and these words, and nothing was answered.
+    #[track_caller]
+    pub fn refuses(&self, code: i32, expected: &[&str]) {
+        let said = (self.code, self.stdout.as_str());
+        assert_eq!(said, (Some(code), ""), "{}", self.stderr);
+        for expected in expected {
+            let is_said = self.stderr.contains(expected);
+            assert!(is_said, "no {expected:?} in {}", self.stderr);
+        }
+    }
+}
+
 pub fn run(command: &mut Command) -> Said {
     let output = command.output().unwrap();
     Said {
