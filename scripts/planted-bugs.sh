@@ -34,7 +34,7 @@ for patch in engine/*/tests/planted/*.patch; do
     fi
     case $crate in
     log) chains=24000 ;;
-    *) chains=2400 ;;
+    *) chains=4800 ;;
     esac
     for seed in "$@"; do
         found=$(EVENKEEL_CHAINS=${EVENKEEL_CHAINS:-$chains} EVENKEEL_CHAINS_SEED=$seed cargo test --quiet -p "evenkeel-$crate" --test chains 2>&1 |

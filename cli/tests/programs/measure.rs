@@ -28,17 +28,12 @@ const TRIES: usize = 4;
 /// Noise that leaves a wrong expectation no room.
 const QUIET_ENOUGH: f64 = 0.05;
 
-/// The same, as quiet as this machine lets it be: noise widens what [`Planted::assert_share`] lets pass.
-pub fn measured_quietly(
-    planted: &Planted,
-    name: &str,
-    interval: &str,
-    intervals: u64,
-) -> (Value, u64) {
-    let mut quietest: Option<(f64, (Value, u64))> = None;
+/// The least noisy of several measurements: of one that is quiet enough no other is made.
+pub fn quietest<T>(measure: impl Fn() -> T, noise: impl Fn(&T) -> f64) -> T {
+    let mut quietest: Option<(f64, T)> = None;
     for _ in 0..TRIES {
-        let tried = measured(name, interval, intervals);
-        let noise = planted.noise(&tried.0);
+        let tried = measure();
+        let noise = noise(&tried);
         if quietest.as_ref().is_none_or(|(least, _)| noise < *least) {
             quietest = Some((noise, tried));
         }
@@ -47,6 +42,17 @@ pub fn measured_quietly(
         }
     }
     quietest.expect("at least one try").1
+}
+
+/// The same, as quiet as this machine lets it be: noise widens what [`Planted::assert_share`] lets pass.
+pub fn measured_quietly(
+    planted: &Planted,
+    name: &str,
+    interval: &str,
+    intervals: u64,
+) -> (Value, u64) {
+    let measure = || measured(name, interval, intervals);
+    quietest(measure, |(profile, _)| planted.noise(profile))
 }
 
 /// The same with a budget that lets every interval be recorded, however busy the machine.
