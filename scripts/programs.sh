@@ -107,7 +107,7 @@ served() {
 profile_sqlite() {
     package sqlite3 sqlite3
     awk 'BEGIN { srand(1); print "pragma journal_mode=wal; pragma synchronous=full; create table t(id integer primary key, k int, v text); create index i on t(k);";
-        for (n = 0; n < 12000; n++) if (n % 3) printf "insert into t(k, v) values(%d, \"%0*d\");\n", rand() * 100000, rand() * 190 + 10, 0;
+        for (n = 0; n < 40000; n++) if (n % 3) printf "insert into t(k, v) values(%d, \"%0*d\");\n", rand() * 100000, rand() * 190 + 10, 0;
         else printf "select count(*) from t where k between %d and %d;\n", rand() * 100000, rand() * 100000 }' >"$scratch/load.sql"
     interval='libsqlite3.so.0!sqlite3_step'
     # shellcheck disable=SC2016 # for the inner shell

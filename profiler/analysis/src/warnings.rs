@@ -2,6 +2,8 @@
 
 use std::fmt::{self, Display};
 
+use crate::profile::Profile;
+
 /// Intervals below which shares are rough.
 pub const INTERVALS_FEW: u64 = 1000;
 /// Fraction of intervals left out above which the rest may not be typical.
@@ -16,6 +18,11 @@ pub(crate) const PROBE_SHARE_HIGH: f64 = 0.01;
 pub(crate) const BLOCKS_FEW: usize = 20;
 /// Part of the recorded intervals that may lie in rounds that differ: before a load is steady there are always some.
 pub(crate) const DISAGREEING_HIGH: f64 = 0.1;
+
+/// Part of the intervals at or below which it is pointed out how few were recorded, ...
+const RECORDED_FEW: f64 = 0.1;
+/// ... if the standard error of the first factor's share is above this.
+const SE_HIGH: f64 = 0.02;
 
 /// A reason for caution.
 #[derive(Clone, Debug, PartialEq)]
@@ -77,6 +84,15 @@ pub enum Warning {
         /// The fraction that is recorded, at most.
         recorded: f64,
     },
+    /// Most intervals were counted only, so that taking them in would not take processor time from the target, and it shows in the errors.
+    FewRecorded {
+        /// Intervals whose records were taken in.
+        recorded: u64,
+        /// Intervals counted only.
+        sampled_out: u64,
+        /// Standard error of the first factor's share of the variance.
+        se: f64,
+    },
     /// Threads found no ring.
     ThreadsWithoutRing {
         /// How many.
@@ -124,6 +140,21 @@ pub enum Warning {
     HooksLeft(String),
     /// The recording could not be completed, for this reason.
     RecordingIncomplete(String),
+}
+
+impl Warning {
+    /// [`Warning::FewRecorded`], if it holds for this profile.
+    pub fn few_recorded(profile: &Profile) -> Option<Warning> {
+        let left = profile.sampled_out + profile.discarded;
+        let recorded = profile.intervals_seen.saturating_sub(left);
+        let se = profile.factors.first().map_or(0.0, |factor| factor.se);
+        let is_small = recorded as f64 <= RECORDED_FEW * profile.intervals_seen as f64;
+        (is_small && profile.sampled_out > 0 && se > SE_HIGH).then_some(Warning::FewRecorded {
+            recorded,
+            sampled_out: profile.sampled_out,
+            se,
+        })
+    }
 }
 
 impl Display for Warning {
@@ -196,6 +227,16 @@ impl Display for Warning {
                 f,
                 "{records} records of long intervals were dropped to bound memory, so that some time is \"not seen\"; choose a \
                  shorter interval or fewer probes"
+            ),
+            &Warning::FewRecorded {
+                recorded,
+                sampled_out,
+                se,
+            } => write!(
+                f,
+                "{recorded} intervals were recorded and {sampled_out} counted only, since there was no idle processor to take more in: shares are \
+                 known to ±{:.0} % at best; raise --max-overhead, which the target pays for, or run longer",
+                100.0 * se
             ),
             &Warning::RecordedLess {
                 fraction,
@@ -289,5 +330,37 @@ impl Display for Warning {
                  count as their caller's own time, or that of the wait; use fewer probes"
             ),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::profile::Factor;
+
+    fn profile(sampled_out: u64, se: f64) -> Profile {
+        Profile {
+            intervals_seen: 10_000,
+            discarded: 100,
+            sampled_out,
+            factors: vec![Factor {
+                se,
+                ..Factor::default()
+            }],
+            ..Profile::default()
+        }
+    }
+
+    #[test]
+    fn few_recorded_are_pointed_out_where_it_shows() {
+        let Some(warning) = Warning::few_recorded(&profile(9_000, 0.04)) else {
+            panic!("900 of 10,000 are few");
+        };
+        let text = warning.to_string();
+        assert!(text.starts_with("900 intervals were recorded and 9000 counted only"));
+        assert!(text.contains("±4 %"), "{text}");
+        assert_eq!(Warning::few_recorded(&profile(9_000, 0.01)), None);
+        assert_eq!(Warning::few_recorded(&profile(5_000, 0.04)), None);
+        assert_eq!(Warning::few_recorded(&profile(0, 0.04)), None);
     }
 }

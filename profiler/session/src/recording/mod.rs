@@ -52,6 +52,7 @@ use evenkeel_analysis::not_opened;
 use evenkeel_analysis::profile::{Profile, Unpatched};
 use evenkeel_analysis::sites::{Site, SiteTable};
 use evenkeel_analysis::unseen::{self, Unopened};
+use evenkeel_analysis::warnings::Warning;
 use evenkeel_wire::{Marker, Record};
 use serde::{Deserialize, Serialize};
 
@@ -159,6 +160,8 @@ impl Meta {
         profile.unseen = unopened.map(|unopened| unseen::unseen(profile, unopened));
         not_opened::separate(profile);
         profile.names.clone_from(&self.names);
+        let few_recorded = Warning::few_recorded(profile);
+        profile.warnings.extend(few_recorded.iter().map(ToString::to_string));
         profile.warnings.extend(self.warnings.iter().cloned());
     }
 
