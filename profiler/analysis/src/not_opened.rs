@@ -33,7 +33,7 @@ impl NotOpened {
 
     /// Whether a function's own time, by its name, is not known to be its own.
     pub fn is(&self, name: &str) -> bool {
-        let function = name.strip_prefix(BODY);
+        let function = name.strip_prefix(BODY).map(without_library);
         function.is_some_and(|function| self.functions.contains(function))
     }
 }
@@ -47,9 +47,14 @@ pub fn renamed(name: &str) -> String {
 /// Renames what stands as own code of functions that have calls in [`Profile::unpatched`] whose time it holds.
 pub fn separate(profile: &mut Profile) {
     let not_opened = NotOpened::of(&profile.unpatched);
-    let functions = &not_opened.functions;
+    let mut functions = not_opened.functions.clone();
     if functions.is_empty() {
         return;
+    }
+    // The interval's own function may be named with its library.
+    let root = &profile.tree.name;
+    if functions.contains(without_library(root)) {
+        functions.insert(root.clone());
     }
     let is_own = |name: &str| not_opened.is(name);
     // Names of C++ functions have " > " in them, too.
@@ -64,7 +69,7 @@ pub fn separate(profile: &mut Profile) {
         }
         // Of two parts of one function: `root > f [f+0x10] > {body of f, g [f+0x2f]}`.
         if path.ends_with('}') {
-            for function in functions {
+            for function in &functions {
                 for (before, behind) in [("{", ", "), (", ", "}")] {
                     let own = format!("{before}{BODY}{function}{behind}");
                     let renamed = format!("{before}{function}{NOT_OPENED}{behind}");
@@ -123,10 +128,14 @@ fn rename(node: &mut Node, change: &impl Fn(&mut Node)) {
 fn caller(site: &str) -> Option<&str> {
     let site = site.rsplit_once(" at ").map_or(site, |(_, site)| site);
     let end = site.rfind("+0x").or_else(|| site.rfind("-0x"))?;
-    let name = &site[..end];
+    Some(without_library(&site[..end]))
+}
+
+/// A function's name without that of its library, `library.so!`.
+fn without_library(name: &str) -> &str {
     match name.split_once('!') {
-        Some((library, rest)) if library.contains(".so") => Some(rest),
-        _ => Some(name),
+        Some((library, rest)) if library.contains(".so") => rest,
+        _ => name,
     }
 }
 
@@ -197,6 +206,30 @@ mod tests {
         separate(&mut profile);
         let path = format!("root > {name} [root+0x1] > {name} (not opened)");
         assert_eq!(profile.factors[0].paths, [path]);
+    }
+
+    #[test]
+    fn the_interval_may_be_named_with_its_library() {
+        let mut profile = Profile::default();
+        let root = "libruby-3.1.so.3.1!rb_yield";
+        profile.tree.name = root.to_owned();
+        profile.tree.children = vec![body(root)];
+        profile.factors = vec![Factor {
+            functions: vec![format!("body of {root}")],
+            paths: vec![format!("{root} > body of {root}")],
+            what: Kind::Body,
+            ..Factor::default()
+        }];
+        profile.unpatched = vec![Unpatched {
+            site: format!("0x2572c0 at {root}+0x73"),
+            reason: String::new(),
+            hides_time: true,
+        }];
+        separate(&mut profile);
+        let renamed = format!("{root} (not opened)");
+        assert_eq!(profile.tree.children[0].name, renamed);
+        assert_eq!(profile.factors[0].functions, [renamed.clone()]);
+        assert_eq!(profile.factors[0].paths, [format!("{root} > {renamed}")]);
     }
 
     #[test]

@@ -17,6 +17,7 @@ pub mod patience;
 #[cfg(test)]
 mod simulated;
 mod step;
+pub mod taken_out;
 mod thinning;
 
 use std::collections::HashMap;

@@ -140,10 +140,12 @@ fn overhead(profile: &Profile) -> String {
         units::percent(overhead.estimated_fraction)
     );
     match (overhead.measured_fraction, overhead.measured_se) {
-        (Some(measured), se) => {
-            let se = units::error(se.unwrap_or(f64::NAN));
-            text += &format!("; measured {} {se}", units::signed_percent(measured));
+        (Some(measured), Some(se)) => {
+            let (measured, se) = (units::signed_percent(measured), units::error(se));
+            text += &format!("; measured {measured} {se}");
         }
+        // One window beside another: whatever it says may be chance.
+        (Some(_), None) => text += "; not measured (too few windows without probes)",
         (None, _) => text += "; not measured (no windows without probes)",
     }
     text.trim_end().to_string()

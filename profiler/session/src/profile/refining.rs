@@ -89,6 +89,12 @@ impl Session<'_> {
             self.publish();
             return;
         }
+        if self.refines() && self.bring_back(look.profile.mean_ns) {
+            self.steps.look_from(seen);
+            self.steps.settled = false;
+            self.publish();
+            return;
+        }
         self.open_below_refused_entries();
         self.measure_closed(&look);
         let Worth {
@@ -107,7 +113,10 @@ impl Session<'_> {
             self.steps.settled = true;
             return;
         }
-        closings.iter().for_each(|closing| self.close(closing));
+        let mean_ns = look.profile.mean_ns;
+        closings
+            .iter()
+            .for_each(|closing| self.close(closing, mean_ns));
         if self.settings.planting == Planting::Manual && !next.is_empty() {
             self.steps.offered = next;
         } else {
@@ -259,26 +268,43 @@ impl Session<'_> {
         let thinned = refine::to_thin(seen, lost, calls, is_planted);
         for &id in &thinned {
             let reason = "called so often in some intervals that they lost records, so that the slow ones were missing";
-            self.close_for_good(id, reason.to_owned());
+            self.steps.known.probe_mut(id).taken_out.for_good();
+            self.take_out(id, reason);
         }
         !thinned.is_empty()
     }
 
-    /// Takes a probe out, not to be tried again.
-    fn close_for_good(&mut self, id: u32, reason: String) {
+    /// Takes a probe out for a reason.
+    fn take_out(&mut self, id: u32, reason: &str) {
         self.plan.want(&self.arena, id, Wanted::Off);
-        self.steps.known.probe_mut(id).over_budget = true;
         let site = &self.plan.sites.sites[id as usize];
         let call = format!("{} at {}", site.callee, site.site);
-        self.plan.note_unpatched(call, reason, true);
+        self.plan.note_unpatched(call, reason.to_owned(), true);
     }
 
-    /// Takes a probe out. Its caller stays a candidate for when there is room again.
-    fn close(&mut self, closing: &Closing) {
+    /// What was taken out for what it cost is timed again once intervals are so slow that it costs little. Whether anything is.
+    fn bring_back(&mut self, mean_ns: f64) -> bool {
+        let back = self.steps.known.coming_back(mean_ns);
+        for &id in &back {
+            self.plan.want(&self.arena, id, Wanted::On);
+            let holder = self.plan.probes()[id as usize].holder;
+            let known = self.steps.known.function_mut(holder);
+            if known.calls == Calls::NoneToTime {
+                known.calls = Calls::Opened;
+            }
+        }
+        !back.is_empty()
+    }
+
+    /// Takes a probe out. Its caller stays a candidate for when there is room again, or intervals are slower (`mean_ns`: now).
+    fn close(&mut self, closing: &Closing, mean_ns: f64) {
         let id = closing.id;
         if closing.over_budget {
-            let reason = "called too often for what it explains, with --max-overhead".to_owned();
-            self.close_for_good(id, reason);
+            self.steps.known.probe_mut(id).taken_out.at(mean_ns);
+            self.take_out(
+                id,
+                "called too often for what it explains, with --max-overhead",
+            );
             return;
         }
         self.plan.want(&self.arena, id, Wanted::Off);
@@ -356,7 +382,7 @@ impl Session<'_> {
             let id = self
                 .plan
                 .add_site(&mut self.arena, function.module, &module, &site);
-            let Some(id) = id.filter(|&id| !self.steps.known.probe(id).over_budget) else {
+            let Some(id) = id.filter(|&id| !self.steps.known.probe(id).taken_out.is_out()) else {
                 continue;
             };
             any = true;

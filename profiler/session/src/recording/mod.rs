@@ -161,7 +161,9 @@ impl Meta {
         not_opened::separate(profile);
         profile.names.clone_from(&self.names);
         let few_recorded = Warning::few_recorded(profile);
-        profile.warnings.extend(few_recorded.iter().map(ToString::to_string));
+        profile
+            .warnings
+            .extend(few_recorded.iter().map(ToString::to_string));
         profile.warnings.extend(self.warnings.iter().cloned());
     }
 

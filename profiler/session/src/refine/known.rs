@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use evenkeel_wire::Wanted;
 
 use super::step::Step;
+use super::taken_out::TakenOut;
 use crate::location::Location;
 
 /// How long after a look that found nothing the next one comes; each time twice as long.
@@ -109,8 +110,8 @@ pub enum Callees {
 pub struct ProbeState {
     /// Whom it calls.
     pub callees: Callees,
-    /// It was taken out for what it cost, and stays out.
-    pub over_budget: bool,
+    /// It was taken out for what it cost.
+    pub taken_out: TakenOut,
 }
 
 /// All functions and probes of which something was learned.
@@ -158,6 +159,16 @@ impl Known {
     /// The same, to be changed.
     pub(crate) fn probe_mut(&mut self, id: u32) -> &mut ProbeState {
         self.probes.entry(id).or_default()
+    }
+
+    /// Probes that were taken out for what they cost, and come back now that intervals take so long on average, ns.
+    pub(crate) fn coming_back(&mut self, mean_ns: f64) -> Vec<u32> {
+        let probes = self.probes.iter_mut();
+        let back =
+            probes.filter_map(|(&id, state)| state.taken_out.comes_back(mean_ns).then_some(id));
+        let mut back: Vec<u32> = back.collect();
+        back.sort_unstable();
+        back
     }
 
     /// Whether at least some of a function's calls are timed.

@@ -1,0 +1,59 @@
+//! What was taken out for what it cost comes back once intervals have become so much slower that it costs little.
+
+/// Intervals have to be so many times as slow as when a probe was taken out; so many times more each further time, so that a latency that
+/// swings does not begin round after round.
+const SLOWER: f64 = 4.0;
+
+/// Whether a probe is out for what it cost.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct TakenOut {
+    /// It is, until the mean latency is as long as this, ns.
+    until_ns: Option<f64>,
+    times: i32,
+}
+
+impl TakenOut {
+    /// Whether it is.
+    pub fn is_out(&self) -> bool {
+        self.until_ns.is_some()
+    }
+
+    /// Taken out while intervals took so long on average, ns.
+    pub(crate) fn at(&mut self, mean_ns: f64) {
+        self.times += 1;
+        self.until_ns = Some(mean_ns * SLOWER.powi(self.times));
+    }
+
+    /// Taken out, and not to come back.
+    pub(crate) fn for_good(&mut self) {
+        self.until_ns = Some(f64::INFINITY);
+    }
+
+    /// Now that intervals take so long, ns: whether it comes back.
+    pub(crate) fn comes_back(&mut self, mean_ns: f64) -> bool {
+        let comes = self.until_ns.is_some_and(|until_ns| mean_ns >= until_ns);
+        if comes {
+            self.until_ns = None;
+        }
+        comes
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn four_times_as_slow_the_first_time_sixteen_times_the_second() {
+        let mut out = TakenOut::default();
+        assert!(!out.comes_back(f64::MAX));
+        out.at(100.0);
+        assert!(!out.comes_back(399.0) && out.is_out());
+        assert!(out.comes_back(400.0) && !out.is_out());
+        out.at(100.0);
+        assert!(!out.comes_back(1599.0));
+        assert!(out.comes_back(1600.0));
+        out.for_good();
+        assert!(!out.comes_back(f64::MAX) && out.is_out());
+    }
+}
