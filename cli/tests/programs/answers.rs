@@ -202,6 +202,44 @@ fn a_load_that_changes() {
     }
 }
 
+/// A call that cost too much while intervals were short is timed again when they are slow: what is slow is below it.
+#[test]
+fn intervals_that_become_slow() {
+    let place = Place::new();
+    let (change, enough) = (place.file("change"), place.file("enough"));
+    let profile = {
+        let _quiet = quiet();
+        let hear = move |line: &str| {
+            if has_opened_all(line) {
+                let is_slow = change.exists();
+                std::fs::write(if is_slow { &enough } else { &change }, "").unwrap();
+            }
+        };
+        let (run, _) = place.profile_hearing(
+            &["--interval", "serve"],
+            &program("slower"),
+            &["2000"],
+            hear,
+        );
+        run.ended(0);
+        closed(place.json("run.json"))
+    };
+    let seen = profile["seen_elsewhere"].as_array().cloned();
+    for name in ["work", "inner"] {
+        let ends = |path: &Value| path["path"].as_str().unwrap().contains(name);
+        let found = named(&profile, name);
+        let is_there = found.iter().any(|node| number(node, "share") > 0.9);
+        assert!(
+            is_there || seen.iter().flatten().any(ends),
+            "{name}: {:#} {seen:?}",
+            profile["tree"]
+        );
+    }
+    for own in named(&profile, "body of serve") {
+        assert!(number(own, "share") < 0.1, "{own:#}");
+    }
+}
+
 /// 41 calls through a register in one function: the one far behind the first 24, and all forty callees of the last.
 #[test]
 fn forty_pointers_and_forty_callees() {
