@@ -12,7 +12,8 @@ use object::{LittleEndian, Object, ObjectSection, ObjectSegment, ObjectSymbol};
 
 use crate::process::{self, Mapping};
 
-type Elf<'data> = ElfFile64<'data, LittleEndian>;
+/// An ELF file of the supported kind.
+pub(crate) type Elf<'data> = ElfFile64<'data, LittleEndian>;
 
 /// A part of a mapped file.
 #[derive(Clone)]
@@ -102,7 +103,7 @@ impl Mapped {
         let elf = Elf::parse(&*file).ok()?;
         let segment = elf.segments().find(|segment| {
             let (offset, bytes) = segment.file_range();
-            (offset & !4095..offset + bytes).contains(&code.offset)
+            (offset & !4095..offset.saturating_add(bytes)).contains(&code.offset)
                 && matches!(segment.flags(), object::SegmentFlags::Elf { p_flags, .. } if (p_flags & object::elf::PF_X).0 != 0)
         })?;
         let bias = code.range.start.wrapping_sub(
@@ -145,10 +146,9 @@ impl Mapped {
             .filter_map(|symbol| {
                 let low = symbol.address().wrapping_add(self.bias);
                 let name = symbol.name().ok()?.to_owned();
-                (symbol.size() > 0).then(|| Export {
-                    range: low..low + symbol.size(),
-                    name,
-                })
+                let high = low.checked_add(symbol.size())?;
+                let range = low..high;
+                (!range.is_empty()).then_some(Export { range, name })
             })
             .collect();
         exports.sort_by_key(|export| export.range.start);
@@ -180,12 +180,16 @@ impl Mapped {
         let elf = self.elf()?;
         let section = |name: &str| {
             let section = elf.section_by_name(name)?;
-            let (low, (offset, bytes)) = (section.address(), section.file_range()?);
+            let (offset, bytes) = section.file_range()?;
+            let range = offset as usize..offset.checked_add(bytes)? as usize;
+            // A table of sections may say anything: nothing that runs needs it.
+            self.file.get(range.clone())?;
+            let low = section.address();
             let part = Part {
                 file: self.file.clone(),
-                range: offset as usize..(offset + bytes) as usize,
+                range,
             };
-            Some((low..low + section.size(), part))
+            Some((low..low.checked_add(section.size())?, part))
         };
         let (eh_frame_svma, eh_frame) = section(".eh_frame").unzip();
         let (eh_frame_hdr_svma, eh_frame_hdr) = section(".eh_frame_hdr").unzip();
