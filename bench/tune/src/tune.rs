@@ -55,9 +55,9 @@ pub struct Settings {
 /// A knob that was not tried, and why.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct Skipped {
-    /// It.
+    /// The name of the knob.
     pub knob: String,
-    /// Why.
+    /// Why it was not tried.
     pub why: String,
 }
 

@@ -18,7 +18,7 @@ use std::sync::atomic::Ordering::Relaxed;
 /// A page that differs from the file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct DirtyPage {
-    /// Which.
+    /// The page.
     pub page: PageId,
     /// LSN of the first change that may not be in the file: redo starts at the smallest of these.
     pub recovery_lsn: Lsn,

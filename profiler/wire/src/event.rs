@@ -145,7 +145,7 @@ impl LabelValue<'_> {
 pub enum Event<'a> {
     /// An interval begins that stays on its thread. Its label, if it has one, is the next event ([`Event::Label`]).
     Begin {
-        /// When.
+        /// When it happened.
         at: u64,
         /// Under which plan.
         stamp: Stamp,
@@ -154,7 +154,7 @@ pub enum Event<'a> {
     Label(LabelValue<'a>),
     /// The interval ends.
     End {
-        /// When.
+        /// When it happened.
         at: u64,
         /// The plan's generation now: another one than at the beginning means that the plan was changed under the interval.
         generation: u32,
@@ -170,7 +170,7 @@ pub enum Event<'a> {
     },
     /// The interval was given up: its thread went on with another stack, and calls of it were lost.
     Abandon {
-        /// When.
+        /// When it happened.
         at: u64,
     },
     /// The thread was blocked, and goes on.
@@ -184,32 +184,32 @@ pub enum Event<'a> {
     },
     /// The thread is about to release or signal something.
     Wake {
-        /// When.
+        /// When it happened.
         at: u64,
-        /// What.
+        /// The lock, condition or descriptor.
         object: Object,
         /// Calls running, outermost first, at most [`crate::waits::OPEN_MAX`]: for this and the following.
         open: &'a [Open],
     },
     /// The thread puts a task into a queue, or creates a thread or process.
     Enqueue {
-        /// When.
+        /// When it happened.
         at: u64,
-        /// Which.
+        /// The task, thread or process.
         object: Object,
         /// Calls running.
         open: &'a [Open],
     },
     /// The thread takes up a task, or begins to run.
     Dequeue {
-        /// When.
+        /// When it happened.
         at: u64,
         /// Which task.
         object: Object,
     },
     /// An interval with a key begins; it may end on another thread. The thread works for it from now on.
     BeginKeyed {
-        /// When.
+        /// When it happened.
         at: u64,
         /// Its key, not 0.
         key: u64,
@@ -220,7 +220,7 @@ pub enum Event<'a> {
     },
     /// The thread works for the interval with this key from now on; 0: for none.
     Work {
-        /// When.
+        /// When it happened.
         at: u64,
         /// The interval's key.
         key: u64,
@@ -243,7 +243,7 @@ pub enum Event<'a> {
     },
     /// The interval with this key ends.
     EndKeyed {
-        /// When.
+        /// When it happened.
         at: u64,
         /// Its key.
         key: u64,

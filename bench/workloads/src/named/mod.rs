@@ -254,7 +254,11 @@ mod tests {
         let made = NAMES.map(|name| build(name, &Settings::default(), TypeOf).expect(name));
         let made: BTreeSet<&str> = made.into_iter().collect();
         let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
-        assert_eq!(implementations(&sources), made.len(), "{made:?}");
+        assert_eq!(
+            implementations(&sources),
+            made.len(),
+            "implementations of Workload in this crate, and those that NAMES (named/names.rs) and `build` (named/mod.rs) make: {made:?}"
+        );
     }
 
     #[test]
