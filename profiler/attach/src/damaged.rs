@@ -124,6 +124,8 @@ fn the_file_as_it_was_built_is_understood() {
     let (path, files) = mapped(&program().bytes);
     assert_eq!(files.len(), 1);
     assert!(files[0].unwind_module().is_some());
+    let (frames, _) = files[0].frames().expect("it has frame descriptions");
+    assert!(files[0].search_table(&frames).is_some());
     let _ = fs::remove_file(path);
 }
 
