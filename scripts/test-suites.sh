@@ -235,7 +235,7 @@ postgres() {
         [ -z "$profiler" ] || wait "$profiler" || echo "exit status $?" >>"$log"
         cd "$here"
         sed -nE 's/^(test)? +([a-z0-9_-]+) +\.\.\. ok .*/\2/p' "$scratch/postgres-$mode" | sort >"$scratch/postgres-$mode.passed"
-        # Servers that ended in another way than by being told to.
+        # Servers that ended in another way than by the signal that asks them to.
         ended=$(grep -hE 'terminated by signal|PANIC:' "$work/log" "$log" 2>/dev/null || true)
         [ -z "$ended" ] || { printf '%s\n' "$ended" | head -n 5 && failed=yes; }
         compared postgres $mode

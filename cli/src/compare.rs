@@ -136,36 +136,14 @@ fn groups(arguments: &Arguments, by: By) -> Result<ExitCode, Failure> {
     let canary = canary.map(|text| begins(&names, text, by)).transpose()?;
     let mut members: Vec<(Group, Profile)> = Vec::new();
     for name in &names {
-        let is_its = |meta: &Meta| by.of(meta) == *name;
-        let profile = match report::load_some(paths, &arguments.ranking, &is_its) {
-            Ok(loaded) => loaded.profile,
+        match member(arguments, by, name, &metas) {
+            Ok(member) => members.push(member),
             // One host without load is no reason to say nothing of the others.
             Err(Failure::Usage(why)) => {
                 eprintln!("evenkeel: {} {name} is left out: {why}", by.name());
-                continue;
             }
             Err(error) => return Err(error),
-        };
-        for warning in &profile.warnings {
-            eprintln!("evenkeel: {name}: {warning}");
         }
-        let own = || metas.iter().filter(|meta| is_its(meta));
-        let started = own().filter_map(|meta| meta.started);
-        let group = Group {
-            name: name.clone(),
-            recordings: own().count(),
-            started_unix_ns: started.map(|started| started.unix_ns).min(),
-            intervals: profile.intervals,
-            mean_ns: profile.mean_ns,
-            sd_ns: profile.sd_ns,
-            p99_ns: profile
-                .percentiles_ns
-                .get("p99")
-                .copied()
-                .unwrap_or_default(),
-            differs: false,
-        };
-        members.push((group, profile));
     }
     if members.len() < 2 {
         return Err(Failure::Usage(format!(
@@ -185,6 +163,35 @@ fn groups(arguments: &Arguments, by: By) -> Result<ExitCode, Failure> {
         output::print(&groups.terminal(&style))?;
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// The recordings of one group as one profile.
+fn member(
+    arguments: &Arguments,
+    by: By,
+    name: &str,
+    metas: &[Meta],
+) -> Result<(Group, Profile), Failure> {
+    let is_its = |meta: &Meta| by.of(meta) == name;
+    let loaded = report::load_some(&arguments.recordings, &arguments.ranking, &is_its)?;
+    let profile = loaded.profile;
+    for warning in &profile.warnings {
+        eprintln!("evenkeel: {name}: {warning}");
+    }
+    let own = || metas.iter().filter(|meta| is_its(meta));
+    let started = own().filter_map(|meta| meta.started);
+    let p99_ns = profile.percentiles_ns.get("p99").copied();
+    let group = Group {
+        name: name.to_owned(),
+        recordings: own().count(),
+        started_unix_ns: started.map(|started| started.unix_ns).min(),
+        intervals: profile.intervals,
+        mean_ns: profile.mean_ns,
+        sd_ns: profile.sd_ns,
+        p99_ns: p99_ns.unwrap_or_default(),
+        differs: false,
+    };
+    Ok((group, profile))
 }
 
 /// The one group whose name begins with `text`.

@@ -36,7 +36,7 @@ pub enum Failure {
     /// A file that was to be written.
     #[error("cannot write {}: {source}; check the directory and the free space", path.display())]
     Write {
-        /// Which.
+        /// The file.
         path: PathBuf,
         /// What the system said.
         source: std::io::Error,

@@ -272,8 +272,8 @@ fn assert_work_is_followed(program: PathBuf) {
 fn threads_that_block_every_signal() {
     let working = Working::start(own_program("masks", include_str!("attach/masks.c")), &[]);
     for waits in [&[][..], &["--waits"]] {
-        let options = [&["--interval", "run_interval", "--for", "2s"], waits].concat();
-        let run = working.attached(&options);
+        let options = [&["--interval", "run_interval"], waits].concat();
+        let run = working.attached_until(&options, has_looked);
         assert_eq!(run.code, Some(0), "{waits:?}: {}", run.stderr);
     }
     assert_unhooked(working.pid());
@@ -286,7 +286,7 @@ fn signals_that_are_waited_for_by_signalfd() {
     let program = own_program("signalfd", include_str!("attach/signalfd.c"));
     let working = Working::start(program, &[]);
     for session in 0..5 {
-        let run = working.attached(&["--interval", "run_interval", "--for", "200ms"]);
+        let run = working.attached_until(&["--interval", "run_interval"], has_looked);
         assert_eq!(run.code, Some(0), "session {session}: {}", run.stderr);
         assert!(!run.stderr.contains("ended with signal"), "{}", run.stderr);
     }

@@ -321,7 +321,7 @@ fn the_commands_of_the_documents_are_understood() {
 }
 
 #[test]
-fn lock_grants_are_told_of_the_store_and_of_nothing_else() {
+fn lock_grants_are_reported_of_the_store_and_of_nothing_else() {
     // Ten records that every statement updates: transactions wait for each other.
     let contended = ["micro", "-o", "records=10", "-o", "exclusive=1"];
     let arguments = [&contended[..], &["--grants", "--for", "2s", "--json"]].concat();

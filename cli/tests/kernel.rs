@@ -25,11 +25,11 @@ const WAITS: &str = "waits: something unannounced";
 const PLANTED_TICKS: f64 = 600_000.0;
 
 /// The warning of a profile that begins to say that the kernel did not report something.
-fn untold(profile: &Value) -> Option<&str> {
+fn not_seen(profile: &Value) -> Option<&str> {
     let mut warnings = profile["warnings"].as_array().unwrap().iter();
     let texts = warnings.by_ref().filter_map(Value::as_str);
-    let mut untold = texts.filter(|text| text.contains("the kernel does not report"));
-    untold.next()
+    let mut not_seen = texts.filter(|text| text.contains("the kernel does not report"));
+    not_seen.next()
 }
 
 fn time_of(profile: &Value, doing: &str) -> f64 {
@@ -42,7 +42,7 @@ fn time_of(profile: &Value, doing: &str) -> f64 {
 #[test]
 fn a_wait_that_goes_around_the_wrappers_is_followed() {
     let (profile, _) = Planted::new("raw_futex", "run_interval").measured();
-    if let Some(text) = untold(&profile) {
+    if let Some(text) = not_seen(&profile) {
         eprintln!("left out: {text}");
         return;
     }
@@ -108,7 +108,7 @@ fn without_permission_the_report_says_what_it_could_not_see() {
     command.arg(&target).arg("400");
     let run = finish(as_nobody(&mut command).spawn().unwrap()).ended(0);
     let profile = place.json("run.json");
-    let text = untold(&profile).expect("it says so");
+    let text = not_seen(&profile).expect("it says so");
     assert!(run.said(&["the kernel does not report"]).code == Some(0));
     assert_eq!(profile["waits"], Value::Null, "nobody was seen to wake");
     let fetch = path(&profile["tree"], &["run_interval", "fetch"]);
@@ -139,7 +139,7 @@ fn page_faults_are_a_cause_of_their_own() {
         .expect("the program reports it");
     let faults: f64 = faults.split_whitespace().next().unwrap().parse().unwrap();
     let profile = place.json("run.json");
-    if faults < 200.0 || untold(&profile).is_some_and(|text| text.contains("context switches")) {
+    if faults < 200.0 || not_seen(&profile).is_some_and(|text| text.contains("context switches")) {
         eprintln!("left out: {faults} major faults");
         return;
     }

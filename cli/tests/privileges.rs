@@ -18,7 +18,7 @@ use support::run::{Place, Run, as_nobody, finish, is_root};
 
 const INTERVALS: u64 = 24;
 /// What is said where nothing is known of the kernel's.
-const NOT_TOLD: &str = "preempted and blocked time are not told apart";
+const NOT_DISTINGUISHED: &str = "preempted and blocked time are not told apart";
 
 /// Who profiles.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -176,7 +176,11 @@ fn assert_critical_path(profile: &Value) {
 /// Ready without a processor in compute, where nothing blocks; blocked in read.
 #[track_caller]
 fn assert_preemption_apart(profile: &Value) {
-    assert!(!warns(profile, NOT_TOLD), "{}", profile["warnings"]);
+    assert!(
+        !warns(profile, NOT_DISTINGUISHED),
+        "{}",
+        profile["warnings"]
+    );
     let compute = path(profile, &["compute"]);
     let ready = child(compute, "ready, no processor")
         .unwrap_or_else(|| panic!("never preempted: {compute:#}"));
@@ -196,7 +200,7 @@ fn assert_preemption_apart(profile: &Value) {
 }
 
 /// Whether the system reports context switches: to this process, and by perf_event_paranoid(5) to anybody about their own.
-fn is_told(who: Who) -> bool {
+fn is_reported_to(who: Who) -> bool {
     let paranoid = fs::read_to_string("/proc/sys/kernel/perf_event_paranoid").unwrap_or_default();
     let to_anybody = paranoid.trim().parse::<i32>().is_ok_and(|level| level <= 2);
     KernelEvents::watch(Watched::Children).is_ok() && (who == Who::Caller || to_anybody)
@@ -205,7 +209,7 @@ fn is_told(who: Who) -> bool {
 /// Time without a processor counts as compute's own, and the report says so and what to do.
 #[track_caller]
 fn assert_said_what_is_missing(profile: &Value) {
-    assert!(warns(profile, NOT_TOLD), "{}", profile["warnings"]);
+    assert!(warns(profile, NOT_DISTINGUISHED), "{}", profile["warnings"]);
     assert!(
         warns(profile, "perf_event_paranoid"),
         "{}",
@@ -220,9 +224,9 @@ fn assert_said_what_is_missing(profile: &Value) {
 }
 
 #[track_caller]
-fn assert_as_told(profile: &Value, who: Who) {
+fn assert_reported_for(profile: &Value, who: Who) {
     assert_critical_path(profile);
-    if is_told(who) {
+    if is_reported_to(who) {
         assert_preemption_apart(profile);
     } else {
         assert_said_what_is_missing(profile);
@@ -231,13 +235,13 @@ fn assert_as_told(profile: &Value, who: Who) {
 
 #[test]
 fn who_runs_the_tests_sees_preemption() {
-    assert_as_told(&profiled_by(Who::Caller), Who::Caller);
+    assert_reported_for(&profiled_by(Who::Caller), Who::Caller);
 }
 
 #[test]
 fn nobody_sees_preemption_where_the_system_tells_of_it() {
     if is_root() {
-        assert_as_told(&profiled_by(Who::Nobody), Who::Nobody);
+        assert_reported_for(&profiled_by(Who::Nobody), Who::Nobody);
     } // else this is the test above
 }
 

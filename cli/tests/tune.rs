@@ -267,7 +267,7 @@ fn what_was_changed_on_a_server_that_died_is_put_back_once_it_lives() {
 }
 
 #[test]
-fn an_account_without_rights_is_told_whom_to_be() {
+fn an_account_without_rights_learns_whom_to_be() {
     let Some((server, url)) = postgres() else {
         return;
     };

@@ -9,7 +9,7 @@ use crate::metrics::Metrics;
 use crate::progress::Progress;
 use crate::raw::RawFile;
 use crate::report::{Consistency, Report};
-use crate::run::{Observer, Plan};
+use crate::run::{Measured, Observer, Plan};
 use crate::sample::Sample;
 use crate::settings::Settings;
 use crate::target::Target;
@@ -81,30 +81,7 @@ pub fn benchmark(
     };
     let plan = settings.plan(saturation_per_s);
     let grants = recorded.grants.then(|| testbed.observe_grants()).flatten();
-    let measured_plan = match beside {
-        // What goes on beside it would see the warm-up as well, so that is a run of its own.
-        Some(_) => Plan {
-            warmup: Duration::ZERO,
-            ..plan
-        },
-        None => plan,
-    };
-    let window = Window::after(measured_plan.warmup, plan.length);
-    let measured = match beside {
-        Some(beside) => {
-            beside.prepare(testbed.on())?;
-            warm_up(&mut testbed, &plan, interrupted, &mut watcher)?;
-            watcher.raw = raw.map(|file| (file, window));
-            run_beside(beside, || {
-                testbed.run(&measured_plan, interrupted, &mut watcher)
-            })?
-        }
-        None => {
-            watcher.raw = raw.map(|file| (file, window));
-            testbed.run(&plan, interrupted, &mut watcher)?
-        }
-    };
-    watcher.raw.map_or(Ok(()), |(file, _)| file.finish())?;
+    let measured = measured(&mut testbed, &plan, beside, raw, interrupted, &mut watcher)?;
     let consistency = if settings.check {
         progress.step("checking the data");
         testbed.check()?
@@ -122,6 +99,39 @@ pub fn benchmark(
     );
     report.grants = grants.map(|grants| grants.report(&types));
     Ok(report)
+}
+
+/// Makes the run of a plan, with what goes on `beside` it, and writes its latencies to `raw`.
+fn measured(
+    testbed: &mut Testbed,
+    plan: &Plan,
+    beside: Option<&mut dyn Beside>,
+    raw: Option<RawFile>,
+    interrupted: &AtomicBool,
+    watcher: &mut Watcher<'_>,
+) -> Result<Measured, Error> {
+    let measured = match beside {
+        // It would see the warm-up as well, so that is a run of its own.
+        Some(beside) => {
+            let plan_after = Plan {
+                warmup: Duration::ZERO,
+                ..*plan
+            };
+            let window = Window::after(plan_after.warmup, plan.length);
+            beside.prepare(testbed.on())?;
+            warm_up(testbed, plan, interrupted, watcher)?;
+            watcher.raw = raw.map(|file| (file, window));
+            run_beside(beside, || testbed.run(&plan_after, interrupted, watcher))?
+        }
+        None => {
+            let window = Window::after(plan.warmup, plan.length);
+            watcher.raw = raw.map(|file| (file, window));
+            testbed.run(plan, interrupted, watcher)?
+        }
+    };
+    let raw = watcher.raw.take();
+    raw.map_or(Ok(()), |(file, _)| file.finish())?;
+    Ok(measured)
 }
 
 /// The warm-up of a plan as a run of its own, of which nothing is kept.

@@ -40,6 +40,10 @@ mod tests {
                     .count()
             })
             .sum();
-        assert_eq!(written, FORMATS.len());
+        assert_eq!(
+            written,
+            FORMATS.len(),
+            "functions over &Report of this crate, and lines of FORMATS in formats.rs"
+        );
     }
 }

@@ -3,7 +3,7 @@
 //! ```text
 //! benchmark, comparison   one benchmark, or several configurations round by round: settings in, reports out
 //!  ├─ settings               what a benchmark is made of
-//!  ├─ catalogue, workload    workloads by name, without their types
+//!  ├─ catalogue, workload    workloads by name, without their types; dataset: what a target must know of one
 //!  ├─ testbed                a target with a workload's data and clients connected
 //!  │   ├─ target                 embedded store, PostgreSQL, MariaDB, SQLite: loading, connections, statements
 //!  │   └─ run                    clients under load, from the warm-up to the last transaction
@@ -32,6 +32,7 @@ pub mod client;
 mod clock;
 pub mod compare;
 mod comparison;
+pub mod dataset;
 pub mod delay;
 mod error;
 pub mod formats;

@@ -11,27 +11,14 @@ use evenkeel_workloads::interface::{
 use crate::Error;
 use crate::arrivals::exponential;
 use crate::client::{Abort, Attempt, Client, Reason};
+use crate::dataset::Dataset;
 use crate::target::Session;
 
 /// Think times are capped at so many times their mean (TPC-C, clause 5.2.5.4).
 const THINK_CAP: f64 = 10.0;
 
 /// A workload, as the driver sees it.
-pub trait AnyWorkload: Send + Sync {
-    /// Its name on the command line.
-    fn name(&self) -> &'static str;
-    /// Its scale and options for the report.
-    fn options(&self) -> Vec<(&'static str, String)>;
-    /// Its tables.
-    fn schema(&self) -> &Schema;
-    /// Its statements.
-    fn statements(&self) -> &[Statement];
-    /// Its transaction types.
-    fn transactions(&self) -> &[TransactionType];
-    /// The parts of the initial data.
-    fn partitions(&self) -> Vec<Partition>;
-    /// The rows of one part.
-    fn batches(&self, partition: &Partition) -> Box<dyn Iterator<Item = Batch> + Send + '_>;
+pub trait AnyWorkload: Dataset {
     /// Reads what clients must know of the loaded data, before the first client.
     ///
     /// # Errors
@@ -49,7 +36,7 @@ pub trait AnyWorkload: Send + Sync {
 /// A workload with its types.
 pub struct Hosted<W>(pub Arc<W>);
 
-impl<W: Workload> AnyWorkload for Hosted<W> {
+impl<W: Workload> Dataset for Hosted<W> {
     fn name(&self) -> &'static str {
         self.0.name()
     }
@@ -77,7 +64,9 @@ impl<W: Workload> AnyWorkload for Hosted<W> {
     fn batches(&self, partition: &Partition) -> Box<dyn Iterator<Item = Batch> + Send + '_> {
         self.0.batches(partition)
     }
+}
 
+impl<W: Workload> AnyWorkload for Hosted<W> {
     fn prepare(&self, session: &mut Session) -> Result<(), Error> {
         let prepared = session.run(async |link| {
             link.begin_alone().await?;

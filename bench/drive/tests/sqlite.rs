@@ -34,7 +34,7 @@ fn every_workload_runs_and_leaves_its_data_consistent() {
 }
 
 #[test]
-fn a_commit_is_synced_to_a_write_ahead_log_unless_told_otherwise() {
+fn a_commit_is_synced_to_a_write_ahead_log_unless_set_otherwise() {
     for (chosen, expected) in [
         (&[][..], "journal wal, synchronous full"),
         (
@@ -98,7 +98,7 @@ fn tables_of_others_are_left_alone() {
 }
 
 #[test]
-fn a_file_that_is_no_database_is_told_and_left_as_it_is() {
+fn a_file_that_is_no_database_is_refused_and_left_as_it_is() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("letter.txt");
     let text = "Dear reader, this is no database. ".repeat(100);

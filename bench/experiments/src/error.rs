@@ -27,7 +27,7 @@ pub enum Error {
     File {
         /// Read or write.
         action: &'static str,
-        /// Which.
+        /// The file.
         path: PathBuf,
         /// What the system said.
         source: io::Error,

@@ -11,7 +11,7 @@ pub enum Error {
     /// A file of recorded values that cannot be read.
     #[error("cannot read {}: {source}", path.display())]
     Read {
-        /// Which.
+        /// The file.
         path: PathBuf,
         /// What the system said.
         source: std::io::Error,

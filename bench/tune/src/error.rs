@@ -51,7 +51,7 @@ pub enum Error {
     /// The command that is the load failed.
     #[error("the load `{command}` failed ({status}):\n{output}")]
     Load {
-        /// It.
+        /// The command, as it was given.
         command: String,
         /// How it ended.
         status: String,

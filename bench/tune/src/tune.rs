@@ -55,9 +55,9 @@ pub struct Settings {
 /// A knob that was not tried, and why.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct Skipped {
-    /// It.
+    /// The name of the knob.
     pub knob: String,
-    /// Why.
+    /// Why it was not tried.
     pub why: String,
 }
 
@@ -222,6 +222,47 @@ fn on_harness(
         .as_ref()
         .map_or(&[][..], |blamed| &blamed.points_at);
     let (candidates, skipped) = candidates(settings, &ordered_knobs(chosen, points_at), harness);
+    check_worth(settings, &candidates, &skipped, harness)?;
+    let before = before(settings, &candidates, harness);
+    let raced = race(candidates, settings.objective, settings.bench.seed, harness)?;
+    let winner = raced.confirmation.as_ref().filter(|one| one.confirmed);
+    let winner = winner.map(|one| raced.entries[one.entry].candidate.clone());
+    let is_set = match &winner {
+        Some(winner) if !raced.interrupted => set_again(winner, harness, &mut notes)?,
+        _ => false,
+    };
+    let findings_after = match is_set && findings.is_some() {
+        true => profiled(settings, harness, &mut notes),
+        false => None,
+    };
+    let inconsistent = harness.check()?;
+    notes.append(&mut harness.notes);
+    Ok(Tuned {
+        kind,
+        target: name,
+        load: match &settings.load {
+            Load::Workload => settings.bench.workload.clone(),
+            Load::Command { run, .. } => run.clone(),
+        },
+        objective: settings.objective,
+        race: raced,
+        before,
+        skipped,
+        findings,
+        findings_after,
+        applied: is_set && settings.apply,
+        inconsistent,
+        notes,
+    })
+}
+
+/// Whether there is something to try, and the time for it.
+fn check_worth(
+    settings: &Settings,
+    candidates: &[Candidate],
+    skipped: &[Skipped],
+    harness: &Harness<'_>,
+) -> Result<(), Error> {
     if candidates.is_empty() {
         let why: Vec<String> = skipped
             .iter()
@@ -243,47 +284,25 @@ fn on_harness(
             runs_needed()
         )));
     }
-    let before = before(settings, &candidates, harness);
-    let raced = race(candidates, settings.objective, settings.bench.seed, harness)?;
-    let winner = raced.confirmation.as_ref().filter(|one| one.confirmed);
-    let winner = winner.map(|one| raced.entries[one.entry].candidate.clone());
-    let mut findings_after = None;
-    let mut applied = false;
-    if let (Some(winner), false) = (&winner, raced.interrupted) {
-        let is_set = match harness.apply(&winner.settings) {
-            Ok(()) => true,
-            Err(Failure::Refused(why)) => {
-                notes.push(format!(
-                    "the winner was refused when it was set again: {why}"
-                ));
-                false
-            }
-            Err(Failure::Broken(error)) => return Err(error),
-        };
-        if is_set && findings.is_some() {
-            findings_after = profiled(settings, harness, &mut notes);
+    Ok(())
+}
+
+/// Sets the winner once more, which is on the server no longer; whether it took it.
+fn set_again(
+    winner: &Candidate,
+    harness: &mut Harness<'_>,
+    notes: &mut Vec<String>,
+) -> Result<bool, Error> {
+    match harness.apply(&winner.settings) {
+        Ok(()) => Ok(true),
+        Err(Failure::Refused(why)) => {
+            notes.push(format!(
+                "the winner was refused when it was set again: {why}"
+            ));
+            Ok(false)
         }
-        applied = is_set && settings.apply;
+        Err(Failure::Broken(error)) => Err(error),
     }
-    let inconsistent = harness.check()?;
-    notes.append(&mut harness.notes);
-    Ok(Tuned {
-        kind,
-        target: name,
-        load: match &settings.load {
-            Load::Workload => settings.bench.workload.clone(),
-            Load::Command { run, .. } => run.clone(),
-        },
-        objective: settings.objective,
-        race: raced,
-        before,
-        skipped,
-        findings,
-        findings_after,
-        applied,
-        inconsistent,
-        notes,
-    })
 }
 
 /// A profile, where one is possible: else a note says why not.

@@ -146,7 +146,10 @@ mod tests {
             .filter_map(clap::Arg::get_long)
             .collect();
         for (name, _) in &formats::FORMATS[1..] {
-            assert!(options.contains(name), "{name}: {options:?}");
+            assert!(
+                options.contains(name),
+                "no option --{name} in cli/src/bench/: {options:?}"
+            );
         }
     }
 }

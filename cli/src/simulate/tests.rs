@@ -27,7 +27,10 @@ fn every_form_of_results_has_its_option() {
         .filter_map(clap::Arg::get_long)
         .collect();
     for (name, _) in &export::FORMATS[1..] {
-        assert!(options.contains(name), "{name}: {options:?}");
+        assert!(
+            options.contains(name),
+            "no option --{name} in cli/src/simulate/: {options:?}"
+        );
     }
 }
 

@@ -524,6 +524,6 @@ fn slow_intervals_of_many_calls_are_kept() {
     let ratio = number(&profile, "mean_ns") * ticks_per_ns() / truth.mean(0);
     assert!((0.8..1.25).contains(&ratio), "{ratio} of the true mean");
     assert!(number(the(&profile, "work"), "share") > 0.9);
-    let told = profile["unpatched"].to_string() + &profile["warnings"].to_string();
-    assert!(told.contains("lost records"), "{told}");
+    let reported = profile["unpatched"].to_string() + &profile["warnings"].to_string();
+    assert!(reported.contains("lost records"), "{reported}");
 }

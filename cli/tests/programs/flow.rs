@@ -191,12 +191,12 @@ fn recursion_deeper_than_any_shadow_stack() {
     let descend = named(&profile, "descend");
     // 25,000 calls an interval, or fewer and a word about it: too deep to follow or to keep apart, or too often to be worth
     // its cost.
-    let told = profile["warnings"].to_string() + &profile["unpatched"].to_string();
+    let reported = profile["warnings"].to_string() + &profile["unpatched"].to_string();
     let followed = calls(&descend) >= 25_000.0
-        || told.contains("in flight or suspended on one thread")
-        || told.contains("beyond the bounds of the tree")
-        || told.contains("too often");
-    assert!(followed, "{} calls; {told}", calls(&descend));
+        || reported.contains("in flight or suspended on one thread")
+        || reported.contains("beyond the bounds of the tree")
+        || reported.contains("too often");
+    assert!(followed, "{} calls; {reported}", calls(&descend));
 }
 
 #[test]

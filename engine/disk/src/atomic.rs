@@ -1,6 +1,6 @@
 //! Replacing a small file as a whole.
 //!
-//! The file in which the next contents are written is told from somebody else's of that name by its beginning, which is therefore durable
+//! The file in which the next contents are written is distinguished from somebody else's of that name by its beginning, which is therefore durable
 //! before the rest is written (see [`is_blank`](crate::is_blank)).
 
 use std::io;

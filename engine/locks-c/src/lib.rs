@@ -2,6 +2,27 @@
 //!
 //! Objects are 64-bit numbers: a C caller hashes or packs its own identifiers. Every function checks its pointers and
 //! enumerations; no panic crosses the boundary, because the workspace aborts on panics.
+//!
+//! ```c
+//! #include <evenkeel_locks.h>
+//!
+//! evk_config config = {EVK_CONFIG_INIT, .schedule = "ldsf"};
+//! evk_locks *locks = evk_locks_new(&config);
+//! evk_txn *txn = evk_txn_begin(locks, 0, 0);
+//! evk_status status = evk_lock(txn, 42, EVK_X, EVK_FOREVER);
+//! evk_txn_end(txn); // releases everything
+//! evk_locks_free(locks);
+//! ```
+//!
+//! | what | functions |
+//! |---|---|
+//! | a lock manager | [`evk_locks_new`], [`evk_config_error`], [`evk_locks_set_schedule`], [`evk_locks_locked_objects`], [`evk_locks_waiting`], [`evk_locks_free`] |
+//! | a transaction | [`evk_txn_begin`], [`evk_txn_id`], [`evk_txn_birth_ns`], [`evk_txn_cycle`], [`evk_txn_end`] |
+//! | its locks | [`evk_lock`], [`evk_release`], [`evk_release_all`] |
+//! | ending its waits from another thread | [`evk_canceller_new`], [`evk_cancel`], [`evk_canceller_free`] |
+//!
+//! `make install` installs header, shared and static library with a file for `pkg-config`; `examples/kv.c` is a whole program.
+//! What modes, schedules and victims mean is said by [`evenkeel_locks`], of which this crate is the interface and nothing else.
 
 use std::ffi::{CStr, c_char, c_int};
 use std::time::Duration;

@@ -37,7 +37,7 @@ pub struct Counters {
 /// Decisions of one schedule.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ScheduleCounts {
-    /// Which.
+    /// The schedule.
     pub schedule: ScheduleKind,
     /// Times it, or the starvation policy beside it, chose waiters.
     pub decisions: u64,

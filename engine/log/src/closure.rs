@@ -5,13 +5,13 @@
 //! `needs[t] <= a[t]` for all `t`. The element-wise maximum of two closed vectors is closed, so below any limit there
 //! is a largest one.
 
-use crate::limits::MAX_STREAMS;
+use crate::limits::STREAMS_MAX;
 
 /// One batch number for each stream; 0 where none.
-pub(crate) type Vector = [u64; MAX_STREAMS];
+pub(crate) type Vector = [u64; STREAMS_MAX];
 
 /// No batch of any stream.
-pub(crate) const NONE: Vector = [0; MAX_STREAMS];
+pub(crate) const NONE: Vector = [0; STREAMS_MAX];
 
 /// Raises each element of `vector` to that of `other`.
 pub(crate) fn raise(vector: &mut Vector, other: &Vector) {
@@ -30,7 +30,7 @@ pub(crate) fn largest_closed<'a>(
 ) -> Vector {
     loop {
         let before = limit;
-        for stream in 0..MAX_STREAMS {
+        for stream in 0..STREAMS_MAX {
             let unmet = |&index: &u64| {
                 let needs = needs(stream, index);
                 needs.iter().zip(&limit).any(|(need, have)| need > have)
@@ -53,7 +53,7 @@ pub(crate) fn smallest_closed<'a>(
 ) -> Vector {
     let mut done = *known;
     loop {
-        let Some(stream) = (0..MAX_STREAMS).find(|&stream| done[stream] < wanted[stream]) else {
+        let Some(stream) = (0..STREAMS_MAX).find(|&stream| done[stream] < wanted[stream]) else {
             return wanted;
         };
         done[stream] += 1;

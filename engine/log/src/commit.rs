@@ -228,7 +228,7 @@ impl Log {
         state
     }
 
-    /// After a failed write or sync nobody knows what is on the disk: nothing is tried again, and everybody is told.
+    /// After a failed write or sync nobody knows what is on the disk: nothing is tried again, and everybody gets the error.
     fn fail(&self, state: &mut State, doing: String, cause: io::Error) {
         let error = LogError::io(doing)(cause).into_failure();
         state.failed.get_or_insert(error);

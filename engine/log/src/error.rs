@@ -6,8 +6,8 @@ use std::sync::Arc;
 use evenkeel_disk::advice;
 
 use crate::format::VERSION;
-use crate::limits::{MAX_BLOCK_BYTES, MAX_SEGMENT_BYTES, MAX_STREAMS, MIN_BLOCK_BYTES};
-use crate::record::{Lsn, MAX_PAYLOAD_BYTES};
+use crate::limits::{BLOCK_BYTES_MAX, BLOCK_BYTES_MIN, SEGMENT_BYTES_MAX, STREAMS_MAX};
+use crate::record::{Lsn, PAYLOAD_BYTES_MAX};
 
 /// Errors of the log. Clones share the cause.
 #[derive(Clone, Debug, thiserror::Error)]
@@ -79,16 +79,16 @@ pub enum LogError {
         given: usize,
     },
     /// No directory, or too many.
-    #[error("a log has 1 to {MAX_STREAMS} streams, not {0}")]
+    #[error("a log has 1 to {STREAMS_MAX} streams, not {0}")]
     BadStreams(usize),
     /// Not a valid block size.
     #[error(
-        "a log block is a power of two from {MIN_BLOCK_BYTES} to {MAX_BLOCK_BYTES} bytes, not {0}"
+        "a log block is a power of two from {BLOCK_BYTES_MIN} to {BLOCK_BYTES_MAX} bytes, not {0}"
     )]
     BadBlock(usize),
     /// Not a valid size of a stream's files.
     #[error(
-        "a log file has {least} to {MAX_SEGMENT_BYTES} bytes with blocks of {block_bytes}, not {bytes}"
+        "a log file has {least} to {SEGMENT_BYTES_MAX} bytes with blocks of {block_bytes}, not {bytes}"
     )]
     BadSegment {
         /// The size asked for, in bytes.
@@ -99,7 +99,7 @@ pub enum LogError {
         least: u64,
     },
     /// The payload is too long.
-    #[error("a log record holds at most {MAX_PAYLOAD_BYTES} bytes, not {0}")]
+    #[error("a log record holds at most {PAYLOAD_BYTES_MAX} bytes, not {0}")]
     TooLong(usize),
     /// The record has not been appended.
     #[error("no log record {0} has been appended")]

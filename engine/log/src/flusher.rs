@@ -1,15 +1,31 @@
 //! The log flusher thread: writes and syncs under the lazy policies, and makes spare files before a committer needs
 //! one.
 //!
-//! It holds the log weakly: a log that nobody uses any more is not kept alive by its flusher.
+//! It holds the log weakly: a log that nobody uses any more is not kept alive by its flusher. Of the log it knows only what it
+//! does with it ([`Flushed`]), so that this file does not depend on the log's, which starts it.
 
 use std::io;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use crate::Log;
-use crate::settings::FlushPolicy;
+use crate::error::LogError;
+use crate::settings::{FlushPolicy, LogSettings};
+
+/// What a flusher sees to: a log.
+pub(crate) trait Flushed: Send + Sync + 'static {
+    /// The settings in force.
+    fn settings(&self) -> LogSettings;
+
+    /// Makes the spare files that streams lack.
+    fn prepare_spares(&self);
+
+    /// Makes everything appended durable.
+    ///
+    /// # Errors
+    /// If the log has failed; it stays with the log, too.
+    fn flush_all(&self) -> Result<(), LogError>;
+}
 
 /// A handle of the thread.
 #[derive(Debug, Default)]
@@ -32,7 +48,7 @@ struct State {
 
 impl Flusher {
     /// Starts the thread.
-    pub(crate) fn start(&self, log: &Arc<Log>) -> io::Result<()> {
+    pub(crate) fn start(&self, log: &Arc<impl Flushed>) -> io::Result<()> {
         let (weak, shared) = (Arc::downgrade(log), self.shared.clone());
         let thread = thread::Builder::new()
             .name("log-flusher".into())
@@ -61,7 +77,7 @@ impl Flusher {
     }
 }
 
-fn run(log: &Weak<Log>, shared: &Shared) {
+fn run(log: &Weak<impl Flushed>, shared: &Shared) {
     let mut last_flush = Instant::now();
     let mut woken = false;
     loop {

@@ -19,14 +19,14 @@
 
 use crate::Lsn;
 use crate::closure::{NONE, Vector};
-use crate::limits::{MAX_STREAMS, MIN_BLOCK_BYTES};
+use crate::limits::{BLOCK_BYTES_MIN, STREAMS_MAX};
 
 /// Bytes before a file's first batch.
 pub(crate) const FILE_HEADER_BYTES: u64 = 4096;
 pub(crate) const FILE_MAGIC: [u8; 8] = *b"KeelLog\x01";
 const BATCH_MAGIC: u32 = 0x4B42_4C31;
 /// Version of the format. Magic, checksum, what it is over and version stay as they are in all versions, so that a file
-/// of another one is told from a damaged one.
+/// of another one is distinguished from a damaged one.
 pub(crate) const VERSION: u32 = 1;
 const BATCH_FIXED_BYTES: usize = 56;
 
@@ -88,7 +88,7 @@ impl FileHeader {
             stream: usize::from(u16_at(bytes, 48)),
             streams: usize::from(u16_at(bytes, 50)),
             durable: vector(56),
-            kept: vector(56 + 8 * MAX_STREAMS),
+            kept: vector(56 + 8 * STREAMS_MAX),
         })
     }
 }
@@ -151,8 +151,8 @@ impl BatchHeader {
         let payload_bytes = u32_at(fixed, 12) as usize;
         let batch_bytes = u32_at(fixed, 16) as usize;
         let vectors = bytes.get(BATCH_FIXED_BYTES..BATCH_FIXED_BYTES + 16 * streams)?;
-        let plausible = (1..=MAX_STREAMS).contains(&streams)
-            && batch_bytes.is_multiple_of(MIN_BLOCK_BYTES)
+        let plausible = (1..=STREAMS_MAX).contains(&streams)
+            && batch_bytes.is_multiple_of(BLOCK_BYTES_MIN)
             && payload_bytes + BatchHeader::bytes(streams) <= batch_bytes;
         if !plausible {
             return None;
@@ -209,8 +209,8 @@ mod tests {
             base: Lsn(6),
             stream: 1,
             streams: 2,
-            durable: [7; MAX_STREAMS],
-            kept: [8; MAX_STREAMS],
+            durable: [7; STREAMS_MAX],
+            kept: [8; STREAMS_MAX],
         }
     }
 

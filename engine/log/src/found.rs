@@ -8,7 +8,7 @@ use evenkeel_disk::{Access, Create, Directory, File, is_blank};
 use crate::closure::Vector;
 use crate::error::LogError;
 use crate::format::{BatchHeader, FILE_HEADER_BYTES, FILE_MAGIC, FileHeader, VERSION};
-use crate::limits::{MAX_STREAMS, MIN_BLOCK_BYTES};
+use crate::limits::{BLOCK_BYTES_MIN, STREAMS_MAX};
 use crate::names::{is_spare_of, log_name, parse_log_name};
 use crate::{Lsn, closure};
 
@@ -166,7 +166,7 @@ fn header_of(file: &dyn File, stream: usize, number: u64) -> Result<FileHeader, 
             what: format!("the header of {name} is not readable"),
         });
     };
-    if header.streams > MAX_STREAMS {
+    if header.streams > STREAMS_MAX {
         return Err(LogError::BadStreams(header.streams));
     }
     Ok(header)
@@ -241,13 +241,13 @@ impl FoundFile {
         let mut start = from;
         while start < len {
             let count = self.file.read_at(&mut piece, start)?;
-            for (block, bytes) in piece[..count].chunks(MIN_BLOCK_BYTES).enumerate() {
+            for (block, bytes) in piece[..count].chunks(BLOCK_BYTES_MIN).enumerate() {
                 if BatchHeader::decode(bytes)
                     .is_none_or(|header| header.number != self.header.number)
                 {
                     continue;
                 }
-                let offset = start + (block * MIN_BLOCK_BYTES) as u64;
+                let offset = start + (block * BLOCK_BYTES_MIN) as u64;
                 let number = self.header.number;
                 if let Some(header) = read_batch(&*self.file, offset, number, &mut batch)? {
                     self.take_in(&header);
@@ -267,7 +267,7 @@ pub(crate) fn read_batch(
     number: u64,
     batch: &mut Vec<u8>,
 ) -> io::Result<Option<BatchHeader>> {
-    batch.resize(MIN_BLOCK_BYTES, 0);
+    batch.resize(BLOCK_BYTES_MIN, 0);
     let count = file.read_at(batch, offset)?;
     let Some(header) =
         BatchHeader::decode(&batch[..count]).filter(|header| header.number == number)

@@ -78,10 +78,10 @@ mod statistics;
 mod sync;
 
 pub use error::LogError;
-pub use limits::{MAX_BLOCK_BYTES, MAX_SEGMENT_BYTES, MAX_STREAMS, MIN_BLOCK_BYTES};
+pub use limits::{BLOCK_BYTES_MAX, BLOCK_BYTES_MIN, SEGMENT_BYTES_MAX, STREAMS_MAX};
 pub use log::Log;
 pub use names::is_log_file;
-pub use record::{Depends, Lsn, MAX_PAYLOAD_BYTES, NewRecord, Record};
+pub use record::{Depends, Lsn, NewRecord, PAYLOAD_BYTES_MAX, Record};
 pub use scan::{Recovered, Scan};
 pub use settings::{FlushPolicy, LogSettings};
 pub use statistics::{LogStatistics, StreamStatistics};

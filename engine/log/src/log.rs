@@ -10,11 +10,11 @@ use crate::delay::Who;
 use crate::ends::OldFile;
 use crate::error::LogError;
 use crate::files::{Recycled, StreamFiles};
-use crate::flusher::Flusher;
+use crate::flusher::{Flushed, Flusher};
 use crate::found::{has_files, holds_records};
-use crate::limits::MAX_STREAMS;
+use crate::limits::STREAMS_MAX;
 use crate::opening::begin_files;
-use crate::record::{Lsn, MAX_PAYLOAD_BYTES, NewRecord};
+use crate::record::{Lsn, NewRecord, PAYLOAD_BYTES_MAX};
 use crate::recovery::{check, inspect};
 use crate::scan::Recovered;
 use crate::settings::{FlushPolicy, LogSettings};
@@ -99,7 +99,7 @@ impl Log {
         mut settings: LogSettings,
     ) -> Result<(Arc<Log>, Recovered), LogError> {
         let count = directories.len();
-        if !(1..=MAX_STREAMS).contains(&count) {
+        if !(1..=STREAMS_MAX).contains(&count) {
             return Err(LogError::BadStreams(count));
         }
         settings.check()?;
@@ -183,7 +183,7 @@ impl Log {
     /// # Errors
     /// [`LogError::TooLong`], or [`LogError::Failed`] if the log has failed; then the record has no number.
     pub fn append(&self, record: &NewRecord<'_>) -> Result<Lsn, LogError> {
-        if record.payload.len() > MAX_PAYLOAD_BYTES {
+        if record.payload.len() > PAYLOAD_BYTES_MAX {
             return Err(LogError::TooLong(record.payload.len()));
         }
         let mut state = self.state.lock();
@@ -194,7 +194,7 @@ impl Log {
         self.pending_bytes
             .fetch_add(state.statistics.record_bytes - before, Ordering::Relaxed);
         if state.collected_bytes() > state.settings.collected_bytes_max() {
-            // Should it fail, the record is appended all the same, and whoever needs it is told.
+            // Should it fail, the record is appended all the same, and whoever needs it durable gets the error.
             let _ = self.reach(state, lsn, Level::Written, Who::Other);
         }
         Ok(lsn)
@@ -344,28 +344,6 @@ impl Log {
             .any(|stream| stream.files.lock().are_too_few())
     }
 
-    /// Prepares files ahead of need, so that no committer has to.
-    pub(crate) fn prepare_spares(&self) {
-        let active = self.active_streams.load(Ordering::Relaxed);
-        for stream in &self.streams[..active] {
-            loop {
-                let _reserving = self.reserving.lock();
-                let (place, name) = {
-                    let mut files = stream.files.lock();
-                    if !files.wants_spare() {
-                        break;
-                    }
-                    (files.place(), files.next_prepared_name())
-                };
-                // Should it fail, whoever needs the room tries again, and reports.
-                match place.prepare_spare(&name) {
-                    Ok(()) => stream.add_spares([name]),
-                    Err(_) => break,
-                }
-            }
-        }
-    }
-
     /// Marks the end of what was found, if there is room: what disappears of it later is damage then.
     fn mark(&self) -> Result<(), LogError> {
         let state = self.state.lock();
@@ -380,7 +358,7 @@ impl Log {
         }
     }
 
-    /// Flushes everything and marks the end, so that later damage to the last batches is told from a crash. The log
+    /// Flushes everything and marks the end, so that later damage to the last batches is distinguished from a crash. The log
     /// can be used on.
     ///
     /// # Errors
@@ -477,6 +455,37 @@ impl Log {
             (statistics.files, statistics.spare_files) = io.files.lock().counts();
         }
         statistics
+    }
+}
+
+impl Flushed for Log {
+    fn settings(&self) -> LogSettings {
+        Log::settings(self)
+    }
+
+    fn prepare_spares(&self) {
+        let active = self.active_streams.load(Ordering::Relaxed);
+        for stream in &self.streams[..active] {
+            loop {
+                let _reserving = self.reserving.lock();
+                let (place, name) = {
+                    let mut files = stream.files.lock();
+                    if !files.wants_spare() {
+                        break;
+                    }
+                    (files.place(), files.next_prepared_name())
+                };
+                // Should it fail, whoever needs the room tries again, and reports.
+                match place.prepare_spare(&name) {
+                    Ok(()) => stream.add_spares([name]),
+                    Err(_) => break,
+                }
+            }
+        }
+    }
+
+    fn flush_all(&self) -> Result<(), LogError> {
+        Log::flush_all(self)
     }
 }
 

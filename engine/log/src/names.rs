@@ -1,6 +1,6 @@
 //! Names of a log's files.
 
-use crate::limits::MAX_STREAMS;
+use crate::limits::STREAMS_MAX;
 
 /// The name of a file in use.
 pub(crate) fn log_name(stream: usize, number: u64) -> String {
@@ -31,7 +31,7 @@ pub(crate) fn is_spare_of(stream: usize, name: &str) -> bool {
 
 /// Whether a file of this name may be one of a log's.
 pub fn is_log_file(name: &str) -> bool {
-    parse_log_name(name).is_some() || (0..MAX_STREAMS).any(|stream| is_spare_of(stream, name))
+    parse_log_name(name).is_some() || (0..STREAMS_MAX).any(|stream| is_spare_of(stream, name))
 }
 
 #[cfg(test)]

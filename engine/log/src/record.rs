@@ -47,12 +47,12 @@ pub struct NewRecord<'a> {
     pub kind: u8,
     /// What it cannot do without.
     pub depends: Depends<'a>,
-    /// Its contents, at most [`MAX_PAYLOAD_BYTES`].
+    /// Its contents, at most [`PAYLOAD_BYTES_MAX`].
     pub payload: &'a [u8],
 }
 
 /// The longest payload, in bytes.
-pub const MAX_PAYLOAD_BYTES: usize = 16 << 20;
+pub const PAYLOAD_BYTES_MAX: usize = 16 << 20;
 
 /// A record read back.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -25,7 +25,7 @@ use crate::closure::{NONE, Vector, largest_closed, raise};
 use crate::ends::{OldFile, StreamEnd, Tail};
 use crate::error::LogError;
 use crate::format::FILE_HEADER_BYTES;
-use crate::found::{self, FoundFile, FoundStream, find};
+use crate::found::{self, FoundBatch, FoundFile, FoundStream, find};
 use crate::names::parse_log_name;
 use crate::scan::{KeptFile, Recovered};
 
@@ -234,6 +234,7 @@ fn extent(stream: &FoundStream, number: usize, epoch: u64) -> Result<(u64, u64),
     Ok((recycled, present))
 }
 
+/// What is kept of each stream, as recovery reads it and as it is gone on with.
 fn keep(
     streams: Vec<FoundStream>,
     kept: &[(u64, Vector)],
@@ -243,12 +244,10 @@ fn keep(
     let mut recovered = Recovered::default();
     let mut ends = Vec::with_capacity(streams.len());
     for (number, stream) in streams.into_iter().enumerate() {
-        recovered.bases.push(
-            stream
-                .files
-                .first()
-                .map_or(Lsn::ZERO, |file| file.header.base),
-        );
+        let oldest = stream.files.first();
+        recovered
+            .bases
+            .push(oldest.map_or(Lsn::ZERO, |file| file.header.base));
         let mut end = StreamEnd {
             older: Vec::new(),
             spares: stream.spares,
@@ -265,34 +264,8 @@ fn keep(
             let count = kept[number].min(file.last_index()) + 1
                 - file.header.first_index.min(kept[number] + 1);
             let (keeping, discarding) = file.batches.split_at(count as usize);
-            discarded_bytes += discarding.iter().map(|batch| batch.bytes).sum::<u64>();
-            let last = keeping
-                .iter()
-                .map(|batch| batch.last)
-                .max()
-                .unwrap_or_default();
-            end.last = end.last.max(last).max(file.header.base);
-            end.number = file.header.number;
-            end.tail = (file.header.epoch == last_epoch).then(|| Tail {
-                file: file.file.clone(),
-                offset: FILE_HEADER_BYTES + keeping.iter().map(|batch| batch.bytes).sum::<u64>(),
-            });
-            // The file begun next remembers what it held, kept or not: until that is not needed it must not be the oldest.
-            if let Some(before) = end.older.last_mut() {
-                before.last = before.last.max(file.header.base);
-            }
-            end.older.push(OldFile {
-                number: end.number,
-                epoch: file.header.epoch,
-                last: end.last,
-                has_unkept: !discarding.is_empty() || file.stray_bytes > 0,
-            });
-            files.push(KeptFile {
-                file: file.file.clone(),
-                number: end.number,
-                batches: keeping.len(),
-                last,
-            });
+            discarded_bytes += bytes(discarding);
+            files.push(end.extend(&file, keeping, last_epoch));
         }
         recovered.end = recovered.end.max(end.last);
         recovered.streams.push(files);
@@ -300,4 +273,39 @@ fn keep(
     }
     recovered.discarded_bytes = discarded_bytes;
     (recovered, ends)
+}
+
+impl StreamEnd {
+    /// Takes in the stream's next file, of which these batches are kept.
+    fn extend(&mut self, file: &FoundFile, keeping: &[FoundBatch], last_epoch: u64) -> KeptFile {
+        let header = &file.header;
+        let last = keeping.iter().map(|batch| batch.last).max();
+        let last = last.unwrap_or_default();
+        self.last = self.last.max(last).max(header.base);
+        self.number = header.number;
+        self.tail = (header.epoch == last_epoch).then(|| Tail {
+            file: file.file.clone(),
+            offset: FILE_HEADER_BYTES + bytes(keeping),
+        });
+        // The file begun next remembers what it held, kept or not: until that is not needed it must not be the oldest.
+        if let Some(before) = self.older.last_mut() {
+            before.last = before.last.max(header.base);
+        }
+        self.older.push(OldFile {
+            number: header.number,
+            epoch: header.epoch,
+            last: self.last,
+            has_unkept: keeping.len() < file.batches.len() || file.stray_bytes > 0,
+        });
+        KeptFile {
+            file: file.file.clone(),
+            number: header.number,
+            batches: keeping.len(),
+            last,
+        }
+    }
+}
+
+fn bytes(batches: &[FoundBatch]) -> u64 {
+    batches.iter().map(|batch| batch.bytes).sum()
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::error::LogError;
 use crate::format::FILE_HEADER_BYTES;
-use crate::limits::{MAX_BLOCK_BYTES, MAX_SEGMENT_BYTES, MAX_STREAMS, MIN_BLOCK_BYTES};
+use crate::limits::{BLOCK_BYTES_MAX, BLOCK_BYTES_MIN, SEGMENT_BYTES_MAX, STREAMS_MAX};
 
 /// When a commit is acknowledged (SIGMOD 2017, appendix B; MySQL's `innodb_flush_log_at_trx_commit` 1, 2 and 0).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -27,8 +27,8 @@ pub enum FlushPolicy {
 pub struct LogSettings {
     /// When a commit is acknowledged.
     pub policy: FlushPolicy,
-    /// Every write to a stream is a multiple of this, in bytes; a power of two from [`MIN_BLOCK_BYTES`] to
-    /// [`MAX_BLOCK_BYTES`]. Larger blocks waste more at small commits (SIGMOD 2017, appendix B, figure 4 right),
+    /// Every write to a stream is a multiple of this, in bytes; a power of two from [`BLOCK_BYTES_MIN`] to
+    /// [`BLOCK_BYTES_MAX`]. Larger blocks waste more at small commits (SIGMOD 2017, appendix B, figure 4 right),
     /// smaller ones than the device's make it read before it writes.
     pub block_bytes: usize,
     /// How many of the streams opened are used, from the first.
@@ -38,7 +38,7 @@ pub struct LogSettings {
     /// So many bytes are collected in memory at most before whoever appends has to write; no more than a quarter of
     /// `segment_bytes`.
     pub buffer_bytes: usize,
-    /// Size of a stream's files, in bytes: two blocks and 4096 bytes at least, [`MAX_SEGMENT_BYTES`] at most; a single larger batch gets a larger file. All of a file's blocks are taken before it is used,
+    /// Size of a stream's files, in bytes: two blocks and 4096 bytes at least, [`SEGMENT_BYTES_MAX`] at most; a single larger batch gets a larger file. All of a file's blocks are taken before it is used,
     /// and one or two spare files are kept for when the disk is full: beside what a checkpoint has not freed yet, each stream has two
     /// or three of them on the disk.
     pub segment_bytes: u64,
@@ -52,7 +52,7 @@ impl Default for LogSettings {
         LogSettings {
             policy: FlushPolicy::EagerFlush,
             block_bytes: 4096,
-            active_streams: MAX_STREAMS,
+            active_streams: STREAMS_MAX,
             flush_interval: Duration::from_secs(1),
             buffer_bytes: 16 << 20,
             segment_bytes: 16 << 20,
@@ -77,7 +77,7 @@ impl LogSettings {
         }
         // A batch takes a block, and loses less than one where the file ends.
         let least = FILE_HEADER_BYTES + 2 * block_bytes as u64;
-        match (least..=MAX_SEGMENT_BYTES).contains(&self.segment_bytes) {
+        match (least..=SEGMENT_BYTES_MAX).contains(&self.segment_bytes) {
             true => Ok(()),
             false => Err(LogError::BadSegment {
                 bytes: self.segment_bytes,
@@ -95,5 +95,5 @@ impl LogSettings {
 
 /// Whether `bytes` can be a block size.
 fn is_block_size(bytes: usize) -> bool {
-    bytes.is_power_of_two() && (MIN_BLOCK_BYTES..=MAX_BLOCK_BYTES).contains(&bytes)
+    bytes.is_power_of_two() && (BLOCK_BYTES_MIN..=BLOCK_BYTES_MAX).contains(&bytes)
 }

@@ -202,7 +202,7 @@ fn what_cannot_be_is_refused() {
     ));
     assert!(matches!(log.set_block_bytes(0), Err(LogError::BadBlock(0))));
     assert!(matches!(log.commit(Lsn(1)), Err(LogError::Unknown(Lsn(1)))));
-    let long = vec![0; evenkeel_log::MAX_PAYLOAD_BYTES + 1];
+    let long = vec![0; evenkeel_log::PAYLOAD_BYTES_MAX + 1];
     assert!(matches!(
         log.append(&plain(1, &long)),
         Err(LogError::TooLong(_))

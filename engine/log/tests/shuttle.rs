@@ -92,7 +92,7 @@ fn lazily_flushed() {
     );
 }
 
-/// Whoever waits for a batch that fails is told, and so is everybody afterwards.
+/// Whoever waits for a batch that fails gets its error, and so does everybody afterwards.
 #[test]
 fn a_failure_wakes_everybody() {
     shuttle::check_random(
@@ -128,7 +128,7 @@ fn a_failure_wakes_everybody() {
 }
 
 /// One thread syncs what is written while another writes and syncs the next batch of the same file. Should one sync fail,
-/// the other finds nothing to write and succeeds: its thread must not be told that all is well.
+/// the other finds nothing to write and succeeds: its thread must not take its record for durable.
 #[test]
 fn a_sync_beside_a_failed_one_acknowledges_nothing() {
     shuttle::check_random(
@@ -166,7 +166,7 @@ fn a_sync_beside_a_failed_one_acknowledges_nothing() {
 
 /// Three threads make room at the same time, on a disk that has it for some of them only, while their commits begin one file after
 /// the other. Who was given room can write though the disk is full by then; who was not leaves the log as it was; and what was made is
-/// counted, so that whoever asks last is told the truth.
+/// counted, so that whoever asks last gets the right answer.
 fn reserve_concurrently(streams: usize) {
     const RECORD: [u8; 900] = [7; 900];
     let disk = FaultDisk::new();

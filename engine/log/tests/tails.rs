@@ -192,7 +192,7 @@ fn a_log_can_gain_streams() {
 }
 
 #[test]
-fn scanning_begins_where_it_is_told() {
+fn scanning_begins_where_it_is_asked_to() {
     let disk = ten_records();
     let (_, recovered) = open(&disk, 1, FlushPolicy::EagerFlush).unwrap();
     assert_eq!((recovered.end(), recovered.is_empty()), (Lsn(10), false));

@@ -245,7 +245,8 @@ impl Pool {
     fn new_page(&self, page: PageId) -> Result<PageWrite<'_>, PageError> {
         self.file.make_room(page)?;
         let frame = self.fetch(page, PageUse::Write, Absent::New)?;
-        Ok(PageWrite::new(self, frame, page))
+        let at = &self.frames[frame as usize];
+        Ok(PageWrite::new(&self.dirty, frame, at, page))
     }
 }
 

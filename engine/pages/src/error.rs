@@ -7,7 +7,7 @@ use evenkeel_disk::advice;
 use evenkeel_log::LogError;
 
 use crate::id::PageId;
-use crate::settings::{MAX_PAGE_BYTES, MIN_FRAMES, MIN_PAGE_BYTES};
+use crate::settings::{FRAMES_MIN, PAGE_BYTES_MAX, PAGE_BYTES_MIN};
 
 /// Errors of the buffer pool. Clones share the cause.
 #[derive(Clone, Debug, thiserror::Error)]
@@ -64,8 +64,8 @@ pub enum PageError {
     },
     /// The settings make no pool.
     #[error(
-        "a pool has at least {MIN_FRAMES} frames and pages of a power of two from {MIN_PAGE_BYTES} to \
-         {MAX_PAGE_BYTES} bytes, not {frames} frames of {page_bytes} bytes"
+        "a pool has at least {FRAMES_MIN} frames and pages of a power of two from {PAGE_BYTES_MIN} to \
+         {PAGE_BYTES_MAX} bytes, not {frames} frames of {page_bytes} bytes"
     )]
     BadSettings {
         /// Frames asked for.

@@ -12,12 +12,13 @@ use crate::double_write::Batch;
 use crate::error::PageError;
 use crate::id::PageId;
 use crate::page::{lsn, seal};
+use crate::writer::Cleaned;
 use std::sync::atomic::Ordering::Relaxed;
 
 /// A page that differs from the file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct DirtyPage {
-    /// Which.
+    /// The page.
     pub page: PageId,
     /// LSN of the first change that may not be in the file: redo starts at the smallest of these.
     pub recovery_lsn: Lsn,
@@ -127,11 +128,6 @@ impl Pool {
         // Each page is asked for once: it may be replaced meanwhile, and the order must not change under the sorting.
         dirty.sort_by_cached_key(|&frame| self.frames[frame as usize].page());
         self.flush_frames(&dirty, LatchWait::Never)
-    }
-
-    /// Writes up to `count` of the pages that have been dirty longest; how many.
-    pub(crate) fn flush_oldest(&self, count: usize) -> Result<usize, PageError> {
-        self.flush_frames(&self.dirty.oldest(count), LatchWait::Never)
     }
 
     /// Writes these frames' pages where they are dirty and nobody else is writing them; how many.
@@ -265,5 +261,23 @@ impl Pool {
         while self.frames[frame as usize].is_writing() {
             waiting = self.writing_ended.wait(waiting);
         }
+    }
+}
+
+impl Cleaned for Pool {
+    fn replaced(&self) -> u64 {
+        self.evicted.load(Relaxed)
+    }
+
+    fn is_mostly_dirty(&self) -> bool {
+        self.dirty.count() > self.frames.len() / 2
+    }
+
+    fn flush_some(&self, count: usize) -> Result<usize, PageError> {
+        Pool::flush_some(self, count)
+    }
+
+    fn flush_oldest(&self, count: usize) -> Result<usize, PageError> {
+        self.flush_frames(&self.dirty.oldest(count), LatchWait::Never)
     }
 }

@@ -5,7 +5,7 @@ use std::ops::{Deref, DerefMut};
 
 use evenkeel_log::Lsn;
 
-use crate::Pool;
+use crate::dirty::DirtyFrames;
 use crate::frame::Frame;
 use crate::id::PageId;
 use crate::page::{PAGE_HEADER_BYTES, lsn, set_lsn};
@@ -18,8 +18,7 @@ pub struct PageRead<'a> {
 
 impl<'a> PageRead<'a> {
     /// Takes over a pin and a shared latch.
-    pub(crate) fn new(pool: &'a Pool, frame: u32, id: PageId) -> PageRead<'a> {
-        let frame = &pool.frames[frame as usize];
+    pub(crate) fn new(frame: &'a Frame, id: PageId) -> PageRead<'a> {
         PageRead { frame, id }
     }
 
@@ -66,7 +65,7 @@ impl fmt::Debug for PageRead<'_> {
 /// The order of a change: append its record to the log, change the body, [`mark_dirty`](PageWrite::mark_dirty) with
 /// the record's LSN, all under one guard.
 pub struct PageWrite<'a> {
-    pool: &'a Pool,
+    dirty: &'a DirtyFrames,
     number: u32,
     frame: &'a Frame,
     id: PageId,
@@ -77,15 +76,19 @@ pub struct PageWrite<'a> {
 }
 
 impl<'a> PageWrite<'a> {
-    /// Takes over a pin and an exclusive latch.
-    pub(crate) fn new(pool: &'a Pool, frame: u32, id: PageId) -> PageWrite<'a> {
-        let (number, frame) = (frame, &pool.frames[frame as usize]);
+    /// Takes over a pin and an exclusive latch of the frame with this number.
+    pub(crate) fn new(
+        dirty: &'a DirtyFrames,
+        number: u32,
+        frame: &'a Frame,
+        id: PageId,
+    ) -> PageWrite<'a> {
         PageWrite {
-            pool,
+            dirty,
             number,
             frame,
             id,
-            announced: pool.dirty.announce(number, frame),
+            announced: dirty.announce(number, frame),
             changed: false,
         }
     }
@@ -108,7 +111,7 @@ impl<'a> PageWrite<'a> {
         let newest = self.lsn().max(lsn);
         set_lsn(self.bytes_mut(), newest);
         if std::mem::take(&mut self.announced) {
-            self.pool.dirty.mark(self.number, self.frame, lsn);
+            self.dirty.mark(self.number, self.frame, lsn);
         }
         self.changed = false;
     }
@@ -132,7 +135,7 @@ impl<'a> PageWrite<'a> {
     /// No record was appended for the page, or it was marked.
     fn withdraw(&mut self) {
         if std::mem::take(&mut self.announced) {
-            self.pool.dirty.withdraw(self.number);
+            self.dirty.withdraw(self.number);
         }
     }
 

@@ -65,5 +65,5 @@ pub use guards::{PageRead, PageWrite};
 pub use id::PageId;
 pub use page::PAGE_HEADER_BYTES;
 pub use pool::Pool;
-pub use settings::{MAX_PAGE_BYTES, MIN_FRAMES, MIN_PAGE_BYTES, PoolSettings, Replacement};
+pub use settings::{FRAMES_MIN, PAGE_BYTES_MAX, PAGE_BYTES_MIN, PoolSettings, Replacement};
 pub use statistics::PoolStatistics;

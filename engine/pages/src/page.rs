@@ -14,7 +14,7 @@ use crate::id::PageId;
 
 /// Bytes of a page before its body.
 pub const PAGE_HEADER_BYTES: usize = 24;
-/// Version of the format. Checksum and version keep their places in all versions, so that a page of another one is told
+/// Version of the format. Checksum and version keep their places in all versions, so that a page of another one is distinguished
 /// from a damaged one.
 const VERSION: u32 = 1;
 
@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn zeros_are_told_from_a_broken_page() {
+    fn zeros_are_distinguished_from_a_broken_page() {
         let mut page = vec![0; 4096];
         assert_eq!(check(&page, PageId(3)).unwrap(), Found::Zeros);
         page[4095] = 1;

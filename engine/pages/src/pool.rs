@@ -148,7 +148,7 @@ impl Pool {
     /// [`PageError::Corrupt`], [`PageError::NeverWritten`], [`PageError::Exhausted`], or what the disk says.
     pub fn read(&self, page: PageId) -> Result<PageRead<'_>, PageError> {
         let frame = self.fetch(page, PageUse::Read, Absent::Refused)?;
-        Ok(PageRead::new(self, frame, page))
+        Ok(PageRead::new(&self.frames[frame as usize], page))
     }
 
     /// A page to change, latched exclusively. A thread must not latch a page twice.
@@ -187,7 +187,8 @@ impl Pool {
         absent: Absent,
     ) -> Result<PageWrite<'_>, PageError> {
         let frame = self.fetch(page, PageUse::Write, absent)?;
-        Ok(PageWrite::new(self, frame, page))
+        let at = &self.frames[frame as usize];
+        Ok(PageWrite::new(&self.dirty, frame, at, page))
     }
 
     /// The frame of a page, pinned and latched.

@@ -18,7 +18,7 @@ pub enum Replacement {
 pub struct PoolSettings {
     /// How many pages are kept in memory.
     pub frames: usize,
-    /// Size of a page, in bytes: a power of two from [`MIN_PAGE_BYTES`] to [`MAX_PAGE_BYTES`].
+    /// Size of a page, in bytes: a power of two from [`PAGE_BYTES_MIN`] to [`PAGE_BYTES_MAX`].
     pub page_bytes: usize,
     /// When used pages become young.
     pub replacement: Replacement,
@@ -32,11 +32,11 @@ pub struct PoolSettings {
 }
 
 /// The smallest page, in bytes.
-pub const MIN_PAGE_BYTES: usize = 4096;
+pub const PAGE_BYTES_MIN: usize = 4096;
 /// The largest page, in bytes.
-pub const MAX_PAGE_BYTES: usize = 65536;
+pub const PAGE_BYTES_MAX: usize = 65536;
 /// The fewest frames of a pool.
-pub const MIN_FRAMES: usize = 8;
+pub const FRAMES_MIN: usize = 8;
 
 impl Default for PoolSettings {
     fn default() -> PoolSettings {
@@ -54,7 +54,7 @@ impl Default for PoolSettings {
 impl PoolSettings {
     pub(crate) fn are_valid(&self) -> bool {
         self.page_bytes.is_power_of_two()
-            && (MIN_PAGE_BYTES..=MAX_PAGE_BYTES).contains(&self.page_bytes)
-            && (MIN_FRAMES..u32::MAX as usize).contains(&self.frames)
+            && (PAGE_BYTES_MIN..=PAGE_BYTES_MAX).contains(&self.page_bytes)
+            && (FRAMES_MIN..u32::MAX as usize).contains(&self.frames)
     }
 }

@@ -5,20 +5,41 @@
 //! Which pages a checkpoint needs written it writes itself; writing pages more often than that, because they are dirty,
 //! would only compete with the log for the device: where everything fits into the pool, nothing is written here.
 //!
-//! It holds the pool weakly: a pool that nobody uses any more is not kept alive by its writer.
+//! It holds the pool weakly: a pool that nobody uses any more is not kept alive by its writer. Of the pool it knows only what it
+//! does with it ([`Cleaned`]), so that this file does not depend on the pool's, which starts it.
 
 use std::io;
-use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use crate::Pool;
 use crate::double_write::BATCH_PAGES;
+use crate::error::PageError;
 
 /// Batches of pages near the list's tail written at most before the writer rests: pages may become dirty again as fast as
 /// they are written.
 const BATCHES_PER_ROUND: usize = 4;
+
+/// What a writer keeps clean: a pool.
+pub(crate) trait Cleaned: Send + Sync + 'static {
+    /// How many pages were replaced by others until now.
+    fn replaced(&self) -> u64;
+
+    /// Whether more than half of its frames are dirty.
+    fn is_mostly_dirty(&self) -> bool;
+
+    /// Writes up to `count` dirty pages of those that will be replaced next; how many.
+    ///
+    /// # Errors
+    /// What log and disk say: the pages stay dirty.
+    fn flush_some(&self, count: usize) -> Result<usize, PageError>;
+
+    /// Writes up to `count` dirty pages, those first that have been so for longest; how many.
+    ///
+    /// # Errors
+    /// As [`flush_some`](Cleaned::flush_some).
+    fn flush_oldest(&self, count: usize) -> Result<usize, PageError>;
+}
 
 /// A handle of the thread.
 pub(crate) struct Writer {
@@ -53,7 +74,7 @@ impl Writer {
         }
     }
 
-    pub(crate) fn start(&self, pool: &Arc<Pool>) -> io::Result<()> {
+    pub(crate) fn start(&self, pool: &Arc<impl Cleaned>) -> io::Result<()> {
         let (weak, shared) = (Arc::downgrade(pool), self.shared.clone());
         let thread = thread::Builder::new()
             .name("page-writer".into())
@@ -109,14 +130,14 @@ impl Demand {
     }
 }
 
-fn run(pool: &Weak<Pool>, shared: &Shared) {
+fn run(pool: &Weak<impl Cleaned>, shared: &Shared) {
     let mut demand = Demand::default();
     while !shared.stopped() {
         let Some(pool) = pool.upgrade() else {
             return;
         };
-        let pages = demand.pages(pool.evicted.load(Relaxed));
-        // Errors stay with the pages: they remain dirty, and whoever needs them written is told.
+        let pages = demand.pages(pool.replaced());
+        // Errors stay with the pages: they remain dirty, and whoever needs them written gets the error.
         let mut left = pages;
         while left > 0 {
             let wanted = left.min(BATCH_PAGES);
@@ -128,7 +149,7 @@ fn run(pool: &Weak<Pool>, shared: &Shared) {
             }
             left -= wanted;
         }
-        if pages > 0 && pool.dirty.count() > pool.frames.len() / 2 {
+        if pages > 0 && pool.is_mostly_dirty() {
             let _ = pool.flush_oldest(BATCH_PAGES);
         }
     }

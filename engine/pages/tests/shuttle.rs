@@ -132,7 +132,7 @@ fn coupled_latches_and_flushing_do_not_wait_for_each_other() {
     );
 }
 
-/// Several threads want a page that cannot be read at first: each is told or gets it, and no frame is lost.
+/// Several threads want a page that cannot be read at first: each gets the error or the page, and no frame is lost.
 #[test]
 fn a_page_that_cannot_be_read() {
     shuttle::check_random(

@@ -1,4 +1,4 @@
-//! Searches for chains of faults that the store does not survive, for as long as it is told: `chains -- 8h`.
+//! Searches for chains of faults that the store does not survive, for as long as it is asked to: `chains -- 8h`.
 //!
 //! The test `chains` does the same for about a minute, always from the same seed; this begins where the clock says.
 

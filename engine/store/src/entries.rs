@@ -1,6 +1,7 @@
 //! Changes of single entries of a tree by a transaction: logged, with what undoes them, and under the gap locks that scans hold.
 
 use evenkeel_locks::Mode;
+use evenkeel_pages::PageWrite;
 
 use crate::error::StoreError;
 use crate::ghosts::Ghost;
@@ -16,6 +17,14 @@ enum Gap {
     Free,
     /// After this lock has been waited for.
     Locked(LockName, Mode),
+}
+
+/// What a change lacks, to be seen to with no page latched; then it is tried again.
+enum Lack {
+    /// So many bytes in the leaf.
+    Room(usize),
+    /// This lock.
+    Lock(LockName, Mode),
 }
 
 impl Transaction {
@@ -36,62 +45,21 @@ impl Transaction {
         let mut waited = Vec::new();
         self.reserve_log(2 * entry.bytes())?;
         let inserted = loop {
-            let mut leaf = tree.leaf_to_write(&storage.pool, key)?;
+            let leaf = tree.leaf_to_write(&storage.pool, key)?;
             let node = Node(&leaf);
-            match node.search(key) {
+            let lacks = match node.search(key) {
                 Ok(slot) if !node.entry(slot).ghost => break false,
-                Ok(slot) => {
-                    let old = node.entry(slot).value;
-                    let growth = value.len().saturating_sub(old.len());
-                    if growth > storage.free_in_leaf(node, key) {
-                        drop(leaf);
-                        tree.make_room(storage, key, 0, growth)?;
-                        continue;
+                Ok(slot) => self.revive(tree, leaf, slot, entry)?,
+                Err(slot) => self.insert_at(tree, leaf, slot, entry)?,
+            };
+            match lacks {
+                None => break true,
+                Some(Lack::Room(bytes)) => tree.make_room(storage, key, 0, bytes)?,
+                Some(Lack::Lock(name, mode)) => {
+                    if self.locks.mode_of(&name).is_none() {
+                        waited.push(name);
                     }
-                    let (at, removed, with) = difference(old, value);
-                    let undo = splice_undo(tree, key, old, (at, removed, with), true);
-                    let change = Change::Splice {
-                        slot: slot as u16,
-                        ghost: false,
-                        at,
-                        removed,
-                        with,
-                    };
-                    let lens = (old.len(), value.len());
-                    self.change(&mut leaf, &change, &undo)?;
-                    self.keep_room(tree, key, lens);
-                    break true;
-                }
-                Err(_) if entry.bytes() > storage.free_in_leaf(node, key) => {
-                    drop(leaf);
-                    tree.make_room(storage, key, 0, entry.bytes())?;
-                }
-                Err(slot) => {
-                    if let Gap::Locked(name, mode) =
-                        self.pass_gap(tree, key, LockName::gap_at(tree, node, slot))?
-                    {
-                        drop(leaf);
-                        if self.locks.mode_of(&name).is_none() {
-                            waited.push(name);
-                        }
-                        self.lock(name, mode)?;
-                        continue;
-                    }
-                    let mut undo = Vec::with_capacity(key.len() + 16);
-                    Undo::Insert {
-                        tree: tree.root,
-                        key,
-                    }
-                    .encode(&mut undo);
-                    self.change(
-                        &mut leaf,
-                        &Change::Insert {
-                            slot: slot as u16,
-                            entry,
-                        },
-                        &undo,
-                    )?;
-                    break true;
+                    self.lock(name, mode)?;
                 }
             }
         };
@@ -99,6 +67,63 @@ impl Transaction {
             self.locks.release(&name);
         }
         Ok(inserted)
+    }
+
+    /// Makes the ghost in a leaf's slot live again, with a new value; or what that lacks.
+    fn revive(
+        &mut self,
+        tree: Tree,
+        mut leaf: PageWrite<'_>,
+        slot: usize,
+        entry: Entry<'_>,
+    ) -> Result<Option<Lack>, StoreError> {
+        let Entry { key, value, .. } = entry;
+        let node = Node(&leaf);
+        let old = node.entry(slot).value;
+        let growth = value.len().saturating_sub(old.len());
+        if growth > self.store.storage.free_in_leaf(node, key) {
+            return Ok(Some(Lack::Room(growth)));
+        }
+        let (at, removed, with) = difference(old, value);
+        let undo = splice_undo(tree, key, old, (at, removed, with), true);
+        let change = Change::Splice {
+            slot: slot as u16,
+            ghost: false,
+            at,
+            removed,
+            with,
+        };
+        let lens = (old.len(), value.len());
+        self.change(&mut leaf, &change, &undo)?;
+        self.keep_room(tree, key, lens);
+        Ok(None)
+    }
+
+    /// Adds an entry to a leaf at a slot; or what that lacks.
+    fn insert_at(
+        &mut self,
+        tree: Tree,
+        mut leaf: PageWrite<'_>,
+        slot: usize,
+        entry: Entry<'_>,
+    ) -> Result<Option<Lack>, StoreError> {
+        let node = Node(&leaf);
+        if entry.bytes() > self.store.storage.free_in_leaf(node, entry.key) {
+            return Ok(Some(Lack::Room(entry.bytes())));
+        }
+        let gap = LockName::gap_at(tree, node, slot);
+        if let Gap::Locked(name, mode) = self.pass_gap(tree, entry.key, gap)? {
+            return Ok(Some(Lack::Lock(name, mode)));
+        }
+        let mut undo = Vec::with_capacity(entry.key.len() + 16);
+        Undo::Insert {
+            tree: tree.root,
+            key: entry.key,
+        }
+        .encode(&mut undo);
+        let slot = slot as u16;
+        self.change(&mut leaf, &Change::Insert { slot, entry }, &undo)?;
+        Ok(None)
     }
 
     /// The value of `key` has changed from one length to another: called with its leaf latched.

@@ -12,6 +12,8 @@
 //! * A ghost is not removed while its row may come back: [`crate::purge`] locks the table, too.
 //! * An insertion does not meet a scan's gaps: it may leave out the gap's lock under `X` on the table only.
 
+mod state;
+
 use std::collections::HashMap;
 
 use evenkeel_locks::Mode;
@@ -23,27 +25,8 @@ use crate::locking::{LockDuration, LockKind, LockName};
 use crate::table::Table;
 use crate::transaction::{Isolation, Transaction};
 use crate::tree::Tree;
-
-/// Whether to wait for the lock of a table.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Wait {
-    /// The locks are many: the table's would be better.
-    No,
-    /// There may be no more locks.
-    Yes,
-}
-
-/// What a transaction has of the table its statement is about, and when it tries to get more.
-pub(crate) struct Escalation {
-    /// The mode of the table's lock.
-    pub(crate) covers: Option<Mode>,
-    /// The table.
-    table: Option<LockName>,
-    /// With so many locks.
-    at: usize,
-    /// The least number.
-    at_least: usize,
-}
+use state::covers_parts;
+pub(crate) use state::{Escalation, Wait};
 
 /// The locks of one table.
 #[derive(Default)]
@@ -51,47 +34,6 @@ struct Held {
     names: Vec<(LockName, Mode)>,
     rows_read: usize,
     rows_written: usize,
-}
-
-impl Escalation {
-    pub(crate) fn new(locks: usize) -> Escalation {
-        Escalation {
-            covers: None,
-            table: None,
-            at: locks.max(1),
-            at_least: locks.max(1),
-        }
-    }
-
-    /// Whether a part of the table need not be locked in `mode`.
-    #[inline]
-    pub(crate) fn covers(&self, mode: Mode) -> bool {
-        self.covers.is_some_and(|held| covers_parts(held, mode))
-    }
-
-    /// Whether the transaction has so many locks that the next, on `name`, shall not be one more.
-    #[inline]
-    pub(crate) fn is_due(
-        &self,
-        locks: &evenkeel_locks::Transaction<LockName>,
-        name: LockName,
-    ) -> bool {
-        locks.locks_held() >= self.at && locks.mode_of(&name).is_none()
-    }
-
-    /// The transaction has `locks` now.
-    fn put_off(&mut self, locks: usize) {
-        self.at = self.at_least.max(locks + locks / 4 + 1);
-    }
-}
-
-/// Whether a table's lock in `held` makes one of a part of it in `mode` needless.
-fn covers_parts(held: Mode, mode: Mode) -> bool {
-    match held {
-        Mode::X => true,
-        Mode::S | Mode::SIX => matches!(mode, Mode::S | Mode::IS),
-        Mode::IS | Mode::IX => false,
-    }
 }
 
 impl Transaction {

@@ -214,7 +214,7 @@ mod tests {
         let kept = room.spliced((TREE, b"b"), 1, (100, 40));
         assert!(kept.is_some());
         assert_eq!([free(b"b"), free(b"c")], [all, all - 60]);
-        // Of a transaction's own changes the longest value counts, and its ending is told once.
+        // Of a transaction's own changes the longest value counts, and its end is reported once.
         assert!(room.spliced((TREE, b"b"), 1, (40, 120)).is_none());
         assert_eq!(free(b"c"), all);
         assert!(room.spliced((TREE, b"b"), 1, (120, 30)).is_none());

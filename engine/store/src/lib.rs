@@ -30,7 +30,7 @@
 //! txn.update(&table, &row)  -> Err(NotFound) if there is none         found by the primary key in the row
 //! txn.delete(&table, &key)  -> Result<bool, StoreError>               whether there was one
 //! txn.scan(&table, &Scan) -> Result<Vec<Row>, StoreError>
-//! txn.scan_each(&table, &Scan, |row: Row| ControlFlow<()>)            until told to stop
+//! txn.scan_each(&table, &Scan, |row: Row| ControlFlow<()>)            until it breaks
 //!     Scan::all() | Scan::prefix(values) | Scan::between(Bound<values>, Bound<values>)   bounds may be key prefixes
 //!         .on(index) .limit(n) .reverse() .for_update()
 //! txn.commit() -> Result<(), StoreError>; txn.rollback() -> Result<(), StoreError>; dropping it rolls back

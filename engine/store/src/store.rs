@@ -8,7 +8,7 @@ use std::sync::atomic::Ordering;
 
 use evenkeel_disk::{Directory, RealDirectory};
 use evenkeel_locks::{LockManager, Rules};
-use evenkeel_log::{FlushPolicy, Log, LogError, MAX_STREAMS};
+use evenkeel_log::{FlushPolicy, Log, LogError, STREAMS_MAX};
 use evenkeel_pages::Pool;
 use parking_lot::Mutex;
 
@@ -69,7 +69,7 @@ impl Store {
         let is_there = |&stream: &usize| path.join(log_directory(stream)).is_dir();
         let written = (0..).take_while(is_there).count();
         let streams = settings.log_streams.max(written);
-        if streams > MAX_STREAMS {
+        if streams > STREAMS_MAX {
             return Err(LogError::BadStreams(streams).into());
         }
         let open = |streams: Range<usize>| {

@@ -1,5 +1,5 @@
 //! What transactions see of each other: histories of list appends at each isolation level, under each schedule, also over
-//! power failures; what a deadlock's victim is told.
+//! power failures; the error that a deadlock's victim gets.
 
 #[path = "support/elle.rs"]
 mod elle;

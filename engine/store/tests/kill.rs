@@ -1,7 +1,7 @@
 //! A real process, killed without warning in a loop, at work and while it recovers: what it had acknowledged is there when the next
 //! one opens the store, and the one after that.
 //!
-//! The child is this test's own executable, told by an environment variable to work and to print each commit it got.
+//! The child is this test's own executable, asked by an environment variable to work and to print each commit it got.
 
 use std::io::{BufRead, BufReader};
 use std::path::Path;

@@ -94,67 +94,6 @@ impl Modules {
         arena: Arena,
         then: &mut dyn FnMut(&[LoadedModule]),
     ) -> Option<usize> {
-        struct Pass<'a> {
-            modules: &'a mut Modules,
-            arena: Arena,
-            fresh: [LoadedModule; LOADED_MAX],
-            len: usize,
-            executable: Option<usize>,
-            total: usize,
-            seen: usize,
-            then: &'a mut dyn FnMut(&[LoadedModule]),
-        }
-        unsafe extern "C" fn count(
-            _: *mut libc::dl_phdr_info,
-            _: usize,
-            total: *mut c_void,
-        ) -> c_int {
-            // SAFETY: the counter passed below.
-            unsafe { *total.cast::<usize>() += 1 };
-            0
-        }
-        unsafe extern "C" fn visit(
-            info: *mut libc::dl_phdr_info,
-            _: usize,
-            pass: *mut c_void,
-        ) -> c_int {
-            // SAFETY: the loader's structure, and the pass below.
-            let (info, pass) = unsafe { (&*info, &mut *pass.cast::<Pass>()) };
-            pass.modules.changes = (info.dlpi_adds, info.dlpi_subs);
-            let mut name = [0; 512];
-            if let Some(seen) = describe(info, pass.seen == 0, &mut name)
-                && pass.len < LOADED_MAX
-            {
-                let known = pass.modules.list().iter().find(|module| {
-                    module.bias == seen.bias && module.low == seen.low && module.high == seen.high
-                });
-                let index = known
-                    .map(|module| module.index as usize)
-                    .or_else(|| announce(pass.arena, &seen));
-                if let Some(index) = index {
-                    let module = LoadedModule {
-                        index: index as u32,
-                        bias: seen.bias,
-                        low: seen.low,
-                        high: seen.high,
-                    };
-                    pass.fresh[pass.len] = module;
-                    pass.len += 1;
-                    if seen.executable {
-                        pass.executable = Some(index);
-                    }
-                }
-            }
-            pass.seen += 1;
-            if pass.seen == pass.total {
-                // Replaced at once: trap handlers look at it.
-                pass.modules.list = pass.fresh;
-                pass.modules.len = pass.len;
-                publish_biases(pass.modules.list());
-                (pass.then)(pass.modules.list());
-            }
-            0
-        }
         let fresh = Modules::new().list;
         let mut pass = Pass {
             modules: self,
@@ -175,8 +114,80 @@ impl Modules {
     }
 }
 
-/// `None` for what can never be of interest: files without code, the kernel's page, and this library.
-/// Unloaded ones lose theirs.
+/// A pass over what the loader has.
+struct Pass<'a> {
+    modules: &'a mut Modules,
+    arena: Arena,
+    /// What is found, and how many of it.
+    fresh: [LoadedModule; LOADED_MAX],
+    len: usize,
+    executable: Option<usize>,
+    /// How many files the loader will report, and has.
+    total: usize,
+    seen: usize,
+    then: &'a mut dyn FnMut(&[LoadedModule]),
+}
+
+impl Pass<'_> {
+    /// A file is mapped.
+    fn add(&mut self, seen: &Seen<'_>) {
+        if self.len == LOADED_MAX {
+            return;
+        }
+        let known = self.modules.list().iter().find(|module| {
+            module.bias == seen.bias && module.low == seen.low && module.high == seen.high
+        });
+        let index = known
+            .map(|module| module.index as usize)
+            .or_else(|| announce(self.arena, seen));
+        let Some(index) = index else {
+            return;
+        };
+        self.fresh[self.len] = LoadedModule {
+            index: index as u32,
+            bias: seen.bias,
+            low: seen.low,
+            high: seen.high,
+        };
+        self.len += 1;
+        if seen.executable {
+            self.executable = Some(index);
+        }
+    }
+
+    /// The loader has reported all: the list is replaced at once, as trap handlers look at it.
+    fn end(&mut self) {
+        self.modules.list = self.fresh;
+        self.modules.len = self.len;
+        publish_biases(self.modules.list());
+        (self.then)(self.modules.list());
+    }
+}
+
+/// For `dl_iterate_phdr`: counts what it reports.
+unsafe extern "C" fn count(_: *mut libc::dl_phdr_info, _: usize, total: *mut c_void) -> c_int {
+    // SAFETY: the counter that `refresh` passes.
+    unsafe { *total.cast::<usize>() += 1 };
+    0
+}
+
+/// For `dl_iterate_phdr`: takes a file into the pass, and ends it with the last one, while the loader's lock is held.
+unsafe extern "C" fn visit(info: *mut libc::dl_phdr_info, _: usize, pass: *mut c_void) -> c_int {
+    // SAFETY: the loader's structure, and the pass that `refresh` passes.
+    let (info, pass) = unsafe { (&*info, &mut *pass.cast::<Pass>()) };
+    pass.modules.changes = (info.dlpi_adds, info.dlpi_subs);
+    let mut name = [0; 512];
+    if let Some(seen) = describe(info, pass.seen == 0, &mut name) {
+        pass.add(&seen);
+    }
+    pass.seen += 1;
+    if pass.seen == pass.total {
+        pass.end();
+    }
+    0
+}
+
+/// Sets what is added to the addresses of each loaded file; unloaded ones lose theirs.
 fn publish_biases(list: &[LoadedModule]) {
     for (index, bias) in BIASES.iter().enumerate() {
         let loaded = list.iter().find(|module| module.index as usize == index);
@@ -184,6 +195,7 @@ fn publish_biases(list: &[LoadedModule]) {
     }
 }
 
+/// `None` for what can never be of interest: files without code, the kernel's page, and this library.
 fn describe<'a>(
     info: &'a libc::dl_phdr_info,
     executable: bool,

@@ -5,7 +5,7 @@
 //! middle never calls has no d_m: all of it is more often. The middle are the intervals between the first and the third
 //! quartile. All bounds are those of the histogram's buckets, so that sums are of whole buckets.
 
-pub mod model;
+pub(crate) mod model;
 
 use std::collections::BTreeMap;
 

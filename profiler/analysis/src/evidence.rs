@@ -15,7 +15,7 @@ use crate::vectors::{Entry, Vector};
 /// Blocks of what came since the last look, at most.
 const BLOCKS_MAX: usize = 32;
 /// Parts with smaller shares have the share itself for an error.
-const SHARE_TOLD_MIN: f64 = 5e-4;
+const SHARE_REPORTED_MIN: f64 = 5e-4;
 
 /// Sums of one part's time T and of the latency L over some intervals.
 #[derive(Clone, Copy, Debug, Default)]
@@ -114,8 +114,8 @@ pub fn of_recent(tree: &VarianceTree<'_>, recent: &Recent) -> Node {
 
 fn node(tree: &VarianceTree<'_>, part: Part, blocks_of: &impl Fn(Part) -> Vec<PartSums>) -> Node {
     let [share, variance_fraction] = PartSums::of(tree.total, part).fractions();
-    let is_told = share.abs().max(variance_fraction) >= SHARE_TOLD_MIN;
-    let [se, variance_se] = if is_told {
+    let is_reported = share.abs().max(variance_fraction) >= SHARE_REPORTED_MIN;
+    let [se, variance_se] = if is_reported {
         errors(&blocks_of(part))
     } else {
         [share.abs(), variance_fraction]

@@ -48,7 +48,7 @@ impl Reason {
             Reason::Malformed => "malformed records",
             Reason::TooManyCalls => "too many calls to keep",
             Reason::BeforeFirstRound => "began before the first round",
-            Reason::NeverEnded => "end never told",
+            Reason::NeverEnded => "end never seen",
         }
     }
 }

@@ -25,6 +25,11 @@ pub fn standard_deviation(moment: f64, count: u64) -> f64 {
     }
 }
 
+/// Mean of `count` values with this sum; zero for none.
+pub fn mean(sum: i128, count: u64) -> f64 {
+    sum as f64 / count.max(1) as f64
+}
+
 /// `part / whole`, or zero where the whole does not vary.
 pub fn fraction(part: f64, whole: f64) -> f64 {
     if whole > 0.0 { part / whole } else { 0.0 }

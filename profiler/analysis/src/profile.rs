@@ -186,7 +186,7 @@ pub enum FactorKind {
 /// A factor: a function's variance, or a pair's covariance, summed over its nodes.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Factor {
-    /// Which.
+    /// Variance of one function, or covariance of two.
     pub kind: FactorKind,
     /// One function, or two in order of name. A function's own time is `body of NAME`.
     pub functions: Vec<String>,

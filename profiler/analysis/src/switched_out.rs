@@ -20,7 +20,7 @@ pub struct SwitchedOut {
     pub start: u64,
     /// To, ticks.
     pub end: u64,
-    /// Why.
+    /// Why it did not run.
     pub off: Off,
     /// Key of the thread of the target that made it ready to run at `end`; nothing where none did or that was not recorded, and where it was
     /// preempted.

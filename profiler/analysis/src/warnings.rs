@@ -1,6 +1,6 @@
-//! What the user should know before trusting the numbers. Each ends in advice.
+//! What the user should know before trusting the numbers. Each ends in advice, which stands above it.
 
-use std::fmt::{self, Display};
+use thiserror::Error;
 
 use crate::profile::Profile;
 
@@ -18,22 +18,29 @@ pub(crate) const PROBE_SHARE_HIGH: f64 = 0.01;
 pub(crate) const BLOCKS_FEW: usize = 20;
 /// Part of the recorded intervals that may lie in rounds that differ: before a load is steady there are always some.
 pub(crate) const DISAGREEING_HIGH: f64 = 0.1;
-
 /// Part of the intervals at or below which it is pointed out how few were recorded, ...
 const RECORDED_FEW: f64 = 0.1;
 /// ... if the standard error of the first factor's share is above this.
 const SE_HIGH: f64 = 0.02;
 
 /// A reason for caution.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Error)]
 pub enum Warning {
     /// No interval was kept.
+    #[error(
+        "no interval was completed: check that the interval's function is called by this workload, or run longer"
+    )]
     NoIntervals,
     /// Fewer than [`INTERVALS_FEW`] intervals.
+    #[error("only {0} intervals: shares are rough below {INTERVALS_FEW}; run longer or add load")]
     FewIntervals(u64),
     /// Every interval took equally long: nothing to explain.
+    #[error(
+        "all intervals took equally long: there is no variance to explain; choose another interval"
+    )]
     NoVariance,
     /// A fraction above `DISCARDED_HIGH` was left out.
+    #[error("{:.1} % of the intervals were left out, mostly \"{reason}\": the rest may not be typical; fewer probes or less load lose fewer", 100.0 * .fraction)]
     Discarded {
         /// The fraction.
         fraction: f64,
@@ -41,6 +48,8 @@ pub enum Warning {
         reason: &'static str,
     },
     /// Intervals that lost records took another time than those that are kept.
+    #[error("{intervals} intervals lost records and are left out: they took {:.1} µs on average, those that are kept {:.1} µs, and the mean of all is \
+         {:.1} µs: what makes intervals slow is understated. Lower --max-probes, or choose an --interval with fewer calls, until none are lost", .lost_ns / 1e3, .kept_ns / 1e3, .mean_ns / 1e3)]
     LossDependsOnLatency {
         /// How many lost records.
         intervals: u64,
@@ -52,8 +61,13 @@ pub enum Warning {
         mean_ns: f64,
     },
     /// Vectors did not add up to their latency.
+    #[error(
+        "some vectors missed their latency by up to {0} ticks and were left out: this is a fault of the profiler; please report it with the \
+         recording"
+    )]
     ClosureError(u64),
     /// Profiling slows intervals by more than `OVERHEAD_HIGH`.
+    #[error("profiling slows intervals by about {:.1} % ({}): small shares may be its own; use fewer probes", 100.0 * .fraction, if *.measured { "measured" } else { "estimated" })]
     Overhead {
         /// The fraction.
         fraction: f64,
@@ -61,14 +75,27 @@ pub enum Warning {
         measured: bool,
     },
     /// Probes make up more than `PROBE_SHARE_HIGH` of the variance.
+    #[error("{:.1} % of the variance is spent in probes: some probed call is very frequent; use fewer probes", 100.0 * .0)]
     ProbeShare(f64),
     /// Fewer than `BLOCKS_FEW` blocks.
+    #[error("standard errors rest on {0} blocks only and are rough; run longer")]
     FewBlocks(usize),
     /// Calls beyond the bounds of the tree were counted as their caller's own time.
+    #[error(
+        "{0} calls lie beyond the bounds of the tree (very deep recursion, very many paths, long chains of waits) and count as their caller's own \
+         time, or that of the wait; use fewer probes"
+    )]
     Folded(u64),
     /// Records were dropped that a critical path might have led to.
+    #[error(
+        "{0} records of long intervals were dropped to bound memory, so that some time is \"not seen\"; choose a shorter interval or fewer probes"
+    )]
     Dropped(u64),
     /// So many of the recorded intervals are of rounds whose latencies differ from those of the round that the profile rests on.
+    #[error(
+        "{intervals} of {kept} recorded intervals are left out: their latencies differ from those of the others by more than chance, so the load \
+         or the program has changed on the way; profile again under a steady load to use all of them"
+    )]
     RoundsDisagree {
         /// Of those rounds.
         intervals: u64,
@@ -76,6 +103,8 @@ pub enum Warning {
         kept: u64,
     },
     /// Recorded intervals take longer by more than `--max-overhead`, so that not all of them are recorded.
+    #[error("recorded intervals take {:.1} % longer ({}), more than --max-overhead: at most {:.1} % of them are recorded, so that the mean over all \
+         stays within it; lower --max-probes to record more of them", 100.0 * .fraction, if *.measured { "measured, less its error" } else { "estimated" }, 100.0 * .recorded)]
     RecordedLess {
         /// By this fraction.
         fraction: f64,
@@ -85,6 +114,8 @@ pub enum Warning {
         recorded: f64,
     },
     /// Most intervals were counted only, so that taking them in would not take processor time from the target, and it shows in the errors.
+    #[error("{recorded} intervals were recorded and {sampled_out} counted only, since there was no idle processor to take more in: shares are known to \
+         ±{:.0} % at best; raise --max-overhead, which the target pays for, or run longer", 100.0 * .se)]
     FewRecorded {
         /// Intervals whose records were taken in.
         recorded: u64,
@@ -94,6 +125,7 @@ pub enum Warning {
         se: f64,
     },
     /// Threads found no ring.
+    #[error("{threads} threads were not recorded: {}; free memory or run fewer threads", if *.no_memory { "no shared memory was left" } else { "too many started at once" })]
     ThreadsWithoutRing {
         /// How many.
         threads: u64,
@@ -101,6 +133,10 @@ pub enum Warning {
         no_memory: bool,
     },
     /// The session did not drain the rings in time.
+    #[error(
+        "the profiler did not keep up for a moment: {records} records were dropped and {intervals} intervals not recorded; they are left out. \
+         Lower --max-probes, or give the profiler more of a processor"
+    )]
     NotDrained {
         /// Records lost.
         records: u64,
@@ -108,14 +144,28 @@ pub enum Warning {
         intervals: u64,
     },
     /// Events of the kernel were lost.
+    #[error(
+        "{0} events of the kernel were lost: some time off the processor counts as running; give the profiler more of a processor"
+    )]
     KernelEventsLost(u64),
     /// The kernel does not report when threads do not run, for this reason.
+    #[error("preempted and blocked time are not told apart: {0}")]
     NoKernelEvents(String),
     /// The kernel does not report who ended a sleep.
+    #[error(
+        "the kernel does not report who ended a sleep that no call announced as a wait, nor which sleeps were for a device: they stand as \
+         \"off the processor\", on what was not seen; run evenkeel as root and outside of a container (it reads the tracepoints sched_waking \
+         and sched_switch) to have them explained"
+    )]
     NoWakers,
     /// A debug file could not be used.
+    #[error("{0}")]
     DebugFile(String),
     /// So many processes could not be changed any more from some moment on, because they did this.
+    #[error(
+        "processes that {why}: {processes}; what was hooked by then stays hooked, and nothing was opened after. To see more, hook more at the \
+         start: --plant NUMBER, or an --interval further down"
+    )]
     Frozen {
         /// How many.
         processes: u64,
@@ -123,22 +173,47 @@ pub enum Warning {
         why: String,
     },
     /// Calls were in flight, or suspended, beyond what a thread's shadow stack holds.
+    #[error(
+        "{0} calls were not timed: too many were in flight or suspended on one thread (deep recursion, coroutines); their time is their \
+         callers': name an interval deeper in the program to see them"
+    )]
     NestedTooDeeply(u64),
     /// Arguments that label intervals could not be read.
+    #[error("{0} labels could not be read; check label= names a string argument")]
     LabelsUnread(u64),
     /// So many intervals were given up because their thread went on with another stack inside of them.
+    #[error(
+        "{0} intervals are left out because their thread went on with another stack inside of them (coroutines, ucontext, boost.context), which \
+         is not supported: choose an --interval that stays on one stack"
+    )]
     StacksSwitched(u64),
     /// So many calls were suspended on another stack from one interval to the next.
+    #[error(
+        "{0} calls were suspended on another stack (coroutines) from one interval to the next: they are not timed, and what ran on that stack \
+         counts for who resumed it"
+    )]
     CallsSuspended(u64),
     /// So many calls were left in a way that only their stale frames showed.
+    #[error(
+        "{0} calls did not return and were left neither by the unwinder nor by longjmp: their time counts up to the next timed call, which may be \
+         later than they ended; choose an --interval further down to see what runs between"
+    )]
     CallsLeftUnseen(u64),
     /// The cost of a probe is not known.
+    #[error(
+        "the cost of a probe could not be calibrated and is not subtracted; profile again on a less busy machine"
+    )]
     NotCalibrated,
     /// A running process could not be attached to, for this reason.
+    #[error("nothing is known of one process: {0}")]
     NotAttached(String),
     /// The hooks of an idle process could not be taken out at once, for this reason.
+    #[error(
+        "hooks stay in an idle process until its next interval, at which it takes them out: {0}"
+    )]
     HooksLeft(String),
     /// The recording could not be completed, for this reason.
+    #[error("the recording is incomplete: {0}; free room on its disk and record again")]
     RecordingIncomplete(String),
 }
 
@@ -154,182 +229,6 @@ impl Warning {
             sampled_out: profile.sampled_out,
             se,
         })
-    }
-}
-
-impl Display for Warning {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Warning::NoIntervals => write!(
-                f,
-                "no interval was completed: check that the interval's function is called by this workload, or run longer"
-            ),
-            Warning::FewIntervals(count) => {
-                write!(
-                    f,
-                    "only {count} intervals: shares are rough below {INTERVALS_FEW}; run longer or add load"
-                )
-            }
-            Warning::NoVariance => {
-                write!(
-                    f,
-                    "all intervals took equally long: there is no variance to explain; choose another interval"
-                )
-            }
-            Warning::Discarded { fraction, reason } => write!(
-                f,
-                "{:.1} % of the intervals were left out, mostly \"{reason}\": the rest may not be typical; \
-                 fewer probes or less load lose fewer",
-                100.0 * fraction
-            ),
-            &Warning::LossDependsOnLatency {
-                intervals,
-                lost_ns,
-                kept_ns,
-                mean_ns,
-            } => write!(
-                f,
-                "{intervals} intervals lost records and are left out: they took {:.1} µs on average, those that are kept {:.1} µs, and the mean \
-                 of all is {:.1} µs: what makes intervals slow is understated. Lower --max-probes, or choose an --interval with fewer \
-                 calls, until none are lost",
-                lost_ns / 1e3,
-                kept_ns / 1e3,
-                mean_ns / 1e3
-            ),
-            Warning::ClosureError(ticks) => write!(
-                f,
-                "some vectors missed their latency by up to {ticks} ticks and were left out: this is a fault of the \
-                 profiler; please report it with the recording"
-            ),
-            &Warning::Overhead { fraction, measured } => write!(
-                f,
-                "profiling slows intervals by about {:.1} % ({}): small shares may be its own; use fewer probes",
-                100.0 * fraction,
-                if measured { "measured" } else { "estimated" }
-            ),
-            Warning::ProbeShare(share) => write!(
-                f,
-                "{:.1} % of the variance is spent in probes: some probed call is very frequent; use fewer probes",
-                100.0 * share
-            ),
-            Warning::FewBlocks(blocks) => {
-                write!(
-                    f,
-                    "standard errors rest on {blocks} blocks only and are rough; run longer"
-                )
-            }
-            &Warning::RoundsDisagree { intervals, kept } => write!(
-                f,
-                "{intervals} of {kept} recorded intervals are left out: their latencies differ from those of the others by more than \
-                 chance, so the load or the program has changed on the way; profile again under a steady load to use all of them"
-            ),
-            Warning::Dropped(records) => write!(
-                f,
-                "{records} records of long intervals were dropped to bound memory, so that some time is \"not seen\"; choose a \
-                 shorter interval or fewer probes"
-            ),
-            &Warning::FewRecorded {
-                recorded,
-                sampled_out,
-                se,
-            } => write!(
-                f,
-                "{recorded} intervals were recorded and {sampled_out} counted only, since there was no idle processor to take more in: shares are \
-                 known to ±{:.0} % at best; raise --max-overhead, which the target pays for, or run longer",
-                100.0 * se
-            ),
-            &Warning::RecordedLess {
-                fraction,
-                measured,
-                recorded,
-            } => write!(
-                f,
-                "recorded intervals take {:.1} % longer ({}), more than --max-overhead: at most {:.1} % of them are recorded, so \
-                 that the mean over all stays within it; lower --max-probes to record more of them",
-                100.0 * fraction,
-                if measured {
-                    "measured, less its error"
-                } else {
-                    "estimated"
-                },
-                100.0 * recorded
-            ),
-            Warning::ThreadsWithoutRing { threads, no_memory } => {
-                let why = if *no_memory {
-                    "no shared memory was left"
-                } else {
-                    "too many started at once"
-                };
-                write!(
-                    f,
-                    "{threads} threads were not recorded: {why}; free memory or run fewer threads"
-                )
-            }
-            Warning::NotDrained { records, intervals } => write!(
-                f,
-                "the profiler did not keep up for a moment: {records} records were dropped and {intervals} intervals not \
-                 recorded; they are left out. Lower --max-probes, or give the profiler more of a processor"
-            ),
-            Warning::KernelEventsLost(events) => write!(
-                f,
-                "{events} events of the kernel were lost: some time off the processor counts as running; give the profiler more \
-                 of a processor"
-            ),
-            Warning::NoKernelEvents(why) => {
-                write!(f, "preempted and blocked time are not told apart: {why}")
-            }
-            Warning::NoWakers => write!(
-                f,
-                "the kernel does not report who ended a sleep that no call announced as a wait, nor which sleeps were for a \
-                 device: they stand as \"off the processor\", on what was not seen; run evenkeel as root and outside of a \
-                 container (it reads the tracepoints sched_waking and sched_switch) to have them explained"
-            ),
-            Warning::DebugFile(what) => write!(f, "{what}"),
-            Warning::NestedTooDeeply(calls) => write!(
-                f,
-                "{calls} calls were not timed: too many were in flight or suspended on one thread (deep recursion, coroutines); \
-                 their time is their callers': name an interval deeper in the program to see them"
-            ),
-            Warning::Frozen { processes, why } => write!(
-                f,
-                "processes that {why}: {processes}; what was hooked by then stays hooked, and nothing was opened after. To see \
-                 more, hook more at the start: --plant NUMBER, or an --interval further down"
-            ),
-            Warning::StacksSwitched(intervals) => write!(
-                f,
-                "{intervals} intervals are left out because their thread went on with another stack inside of them (coroutines, ucontext, boost.context), which is not supported: choose an --interval that stays on one stack"
-            ),
-            Warning::CallsSuspended(calls) => write!(
-                f,
-                "{calls} calls were suspended on another stack (coroutines) from one interval to the next: they are not timed, and what ran on that stack counts for who resumed it"
-            ),
-            Warning::CallsLeftUnseen(calls) => write!(
-                f,
-                "{calls} calls did not return and were left neither by the unwinder nor by longjmp: their time counts up to the next timed call, which may be later than they ended; choose an --interval further down to see what runs between"
-            ),
-            Warning::LabelsUnread(labels) => write!(
-                f,
-                "{labels} labels could not be read; check label= names a string argument"
-            ),
-            Warning::NotCalibrated => write!(
-                f,
-                "the cost of a probe could not be calibrated and is not subtracted; profile again on a less busy machine"
-            ),
-            Warning::NotAttached(why) => write!(f, "nothing is known of one process: {why}"),
-            Warning::HooksLeft(why) => write!(
-                f,
-                "hooks stay in an idle process until its next interval, at which it takes them out: {why}"
-            ),
-            Warning::RecordingIncomplete(why) => write!(
-                f,
-                "the recording is incomplete: {why}; free room on its disk and record again"
-            ),
-            Warning::Folded(calls) => write!(
-                f,
-                "{calls} calls lie beyond the bounds of the tree (very deep recursion, very many paths, long chains of waits) and \
-                 count as their caller's own time, or that of the wait; use fewer probes"
-            ),
-        }
     }
 }
 

@@ -12,7 +12,8 @@ use object::{LittleEndian, Object, ObjectSection, ObjectSegment, ObjectSymbol};
 
 use crate::process::{self, Mapping};
 
-type Elf<'data> = ElfFile64<'data, LittleEndian>;
+/// An ELF file of the supported kind.
+pub(crate) type Elf<'data> = ElfFile64<'data, LittleEndian>;
 
 /// A part of a mapped file.
 #[derive(Clone)]
@@ -102,7 +103,7 @@ impl Mapped {
         let elf = Elf::parse(&*file).ok()?;
         let segment = elf.segments().find(|segment| {
             let (offset, bytes) = segment.file_range();
-            (offset & !4095..offset + bytes).contains(&code.offset)
+            (offset & !4095..offset.saturating_add(bytes)).contains(&code.offset)
                 && matches!(segment.flags(), object::SegmentFlags::Elf { p_flags, .. } if (p_flags & object::elf::PF_X).0 != 0)
         })?;
         let bias = code.range.start.wrapping_sub(
@@ -145,10 +146,9 @@ impl Mapped {
             .filter_map(|symbol| {
                 let low = symbol.address().wrapping_add(self.bias);
                 let name = symbol.name().ok()?.to_owned();
-                (symbol.size() > 0).then(|| Export {
-                    range: low..low + symbol.size(),
-                    name,
-                })
+                let high = low.checked_add(symbol.size())?;
+                let range = low..high;
+                (!range.is_empty()).then_some(Export { range, name })
             })
             .collect();
         exports.sort_by_key(|export| export.range.start);
@@ -175,32 +175,48 @@ impl Mapped {
         )
     }
 
+    /// Where a section lies by the file's addresses, and what it holds. The table of sections may say anything: nothing that runs
+    /// needs it.
+    fn section(&self, name: &str) -> Option<(Range<u64>, Part)> {
+        let elf = self.elf()?;
+        let section = elf.section_by_name(name)?;
+        let (offset, bytes) = section.file_range()?;
+        let range = offset as usize..offset.checked_add(bytes)? as usize;
+        self.file.get(range.clone())?;
+        let low = section.address();
+        let part = Part {
+            file: self.file.clone(),
+            range,
+        };
+        Some((low..low.checked_add(section.size())?, part))
+    }
+
+    /// The search table over frame descriptions that lie there.
+    pub(crate) fn search_table(&self, frames: &Range<u64>) -> Option<(Range<u64>, Part)> {
+        let (range, table) = self.section(".eh_frame_hdr")?;
+        leads_into(&table, range.start, frames).then_some((range, table))
+    }
+
+    /// Where its frame descriptions lie, and what they are.
+    pub(crate) fn frames(&self) -> Option<(Range<u64>, Part)> {
+        self.section(".eh_frame")
+    }
+
     /// What an unwinder needs of it; `None` where it has no unwind tables.
     pub fn unwind_module(&self) -> Option<framehop::Module<Part>> {
-        let elf = self.elf()?;
-        let section = |name: &str| {
-            let section = elf.section_by_name(name)?;
-            let (low, (offset, bytes)) = (section.address(), section.file_range()?);
-            let part = Part {
-                file: self.file.clone(),
-                range: offset as usize..(offset + bytes) as usize,
-            };
-            Some((low..low + section.size(), part))
-        };
-        let (eh_frame_svma, eh_frame) = section(".eh_frame").unzip();
-        let (eh_frame_hdr_svma, eh_frame_hdr) = section(".eh_frame_hdr").unzip();
-        let (text_svma, text) = section(".text").unzip();
-        let got_svma = section(".got").map(|(range, _)| range);
-        eh_frame.as_ref()?;
+        let (frames_at, frames) = self.frames()?;
+        let (table_at, table) = self.search_table(&frames_at).unzip();
+        let (text_svma, text) = self.section(".text").unzip();
+        let got_svma = self.section(".got").map(|(range, _)| range);
         let sections = framehop::ExplicitModuleSectionInfo {
             base_svma: 0,
             text_svma,
             text,
             got_svma,
-            eh_frame_svma,
-            eh_frame,
-            eh_frame_hdr_svma,
-            eh_frame_hdr,
+            eh_frame_svma: Some(frames_at),
+            eh_frame: Some(frames),
+            eh_frame_hdr_svma: table_at,
+            eh_frame_hdr: table,
             stubs_svma: None,
             stub_helper_svma: None,
             unwind_info: None,
@@ -215,4 +231,25 @@ impl Mapped {
             sections,
         ))
     }
+}
+
+/// Whether the search table of an `.eh_frame_hdr` at this address leads into the frame descriptions, all of it, and is in the form in which
+/// linkers write it (Linux Standard Base, "The .eh_frame_hdr section"). Without it the unwinder makes one of its own; with another the
+/// library that reads it computes differences that may overflow.
+fn leads_into(table: &[u8], address: u64, frames: &Range<u64>) -> bool {
+    // Version 1; .eh_frame relative to this word, the count as it is, and entries relative to the table, all of four bytes.
+    let [1, 0x1b, 0x03, 0x3b, words @ ..] = table else {
+        return false;
+    };
+    let [frames_at, count, entries @ ..] = words.as_chunks::<4>().0 else {
+        return false;
+    };
+    let at = |from: u64, word: &[u8; 4]| from.wrapping_add_signed(i32::from_le_bytes(*word).into());
+    let count = u32::from_le_bytes(*count) as usize;
+    let entries = entries.as_chunks::<2>().0.get(..count);
+    at(address.wrapping_add(4), frames_at) == frames.start
+        && entries.is_some_and(|entries| {
+            let mut entries = entries.iter();
+            entries.all(|[_, description]| frames.contains(&at(address, description)))
+        })
 }

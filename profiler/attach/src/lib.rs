@@ -36,6 +36,9 @@ mod stacks;
 mod tracer;
 mod visit;
 
+#[cfg(test)]
+mod damaged;
+
 pub use agent::{AgentFile, Injected, State, inject, poll, state};
 pub use error::Refused;
 pub use files::{Loaded, loaded};

@@ -39,16 +39,21 @@ impl Stacks {
     /// It has ended, or may not be looked at.
     pub fn of(pid: i32) -> io::Result<Stacks> {
         let files = Mapped::all(pid, &process::mappings(pid)?);
+        Ok(Stacks::over(files, Memory::to_read(pid)?))
+    }
+
+    /// Over these files, of a process with this memory.
+    pub(crate) fn over(files: Vec<Mapped>, memory: Memory) -> Stacks {
         let mut unwinder = UnwinderNative::new();
         for module in files.iter().filter_map(Mapped::unwind_module) {
             unwinder.add_module(module);
         }
-        Ok(Stacks {
+        Stacks {
             unwinder,
             cache: CacheNative::new(),
             files,
-            memory: Memory::to_read(pid)?,
-        })
+            memory,
+        }
     }
 
     /// Where the calls were made that are active on a stack of which `words` are a copy, innermost first, as far as they can be

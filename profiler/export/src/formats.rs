@@ -42,7 +42,11 @@ mod tests {
                 }
             }
         }
-        assert_eq!(implementations, FORMATS.len());
+        assert_eq!(
+            implementations,
+            FORMATS.len(),
+            "implementations of Format in this crate, and lines of FORMATS in formats.rs"
+        );
         for format in FORMATS {
             let found = named(format.name()).unwrap();
             assert_eq!(found.about(), format.about(), "two have one name");

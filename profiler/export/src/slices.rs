@@ -109,7 +109,7 @@ pub struct Slice<'a> {
     pub parent: Option<usize>,
     /// Since the interval's beginning, whole nanoseconds.
     pub from_ns: u64,
-    /// The same.
+    /// When it ends, since the same moment, whole nanoseconds.
     pub to_ns: u64,
     /// Index into [`Timeline::lanes`] of the thread on which it began.
     pub lane: usize,

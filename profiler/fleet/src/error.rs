@@ -7,7 +7,7 @@ use datafusion::error::DataFusionError;
 use datafusion::parquet::errors::ParquetError;
 use thiserror::Error;
 
-use crate::s3;
+use crate::refused;
 
 /// Why there is no answer.
 #[derive(Debug, Error)]
@@ -107,9 +107,9 @@ pub enum Error {
 impl Error {
     /// A store that does not give what it was asked for.
     pub(crate) fn store(place: String, error: object_store::Error) -> Error {
-        let said = s3::said(&error);
+        let said = refused::said(&error);
         let advice = match place.starts_with("s3://") {
-            true => s3::advice(&said),
+            true => refused::advice(&said),
             false => "see whether this user may read it",
         };
         Error::Store {

@@ -3,6 +3,7 @@
 //! ```text
 //! place      where tables lie: a directory, or a bucket
 //! s3         buckets, and what the environment says of them
+//! refused    what a store says when it refuses, and what to do about it
 //! files      the files of a table, checked
 //! tables     tables, opened for questions
 //! questions  the files of sql/, and how their answers are shown
@@ -22,6 +23,7 @@ mod files;
 pub mod overview;
 pub mod place;
 pub mod questions;
+mod refused;
 pub mod reply;
 mod s3;
 pub mod tables;

@@ -66,45 +66,6 @@ fn lacks(set: &dyn Fn(&str) -> bool) -> Option<String> {
     }
 }
 
-/// What the store said, in a few words: the code and message in its answer, where it has them.
-pub(crate) fn said(error: &object_store::Error) -> String {
-    let whole = error.to_string();
-    let element = |name: &str| {
-        let (_, rest) = whole.split_once(&format!("<{name}>"))?;
-        Some(rest.split_once("</")?.0.trim().to_owned())
-    };
-    match (element("Code"), element("Message")) {
-        (Some(code), Some(message)) => format!("{code}: {}", message.trim_end_matches('.')),
-        (Some(code), None) => code,
-        _ => whole.lines().next().unwrap_or_default().to_owned(),
-    }
-}
-
-/// What to do about it.
-pub(crate) fn advice(said: &str) -> &'static str {
-    let has = |words: &[&str]| words.iter().any(|word| said.contains(word));
-    if has(&["NoSuchBucket"]) {
-        "see the name of the bucket, and AWS_REGION and AWS_ENDPOINT_URL"
-    } else if has(&[
-        "InvalidAccessKeyId",
-        "SignatureDoesNotMatch",
-        "ExpiredToken",
-        "InvalidToken",
-    ]) {
-        "see AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, and for a temporary key AWS_SESSION_TOKEN"
-    } else if has(&["AccessDenied", "403"]) {
-        "the key may not read it: its owner has to allow s3:ListBucket on the bucket and s3:GetObject on its objects"
-    } else if has(&[
-        "redirect",
-        "PermanentRedirect",
-        "AuthorizationHeaderMalformed",
-    ]) {
-        "the bucket is in another region: set AWS_REGION"
-    } else {
-        "see whether the store can be reached: AWS_ENDPOINT_URL, AWS_REGION, and the network"
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -117,17 +78,5 @@ mod tests {
         let one = lack(&["AWS_ACCESS_KEY_ID"]).unwrap();
         assert!(one.contains("AWS_SECRET_ACCESS_KEY is not"), "{one}");
         assert!(lack(&["AWS_REGION"]).unwrap().contains("no credentials"));
-    }
-
-    #[test]
-    fn answers_of_a_store_are_read() {
-        let source = "404 Not Found: <Error><Code>NoSuchBucket</Code><Message>It does not exist.</Message></Error>";
-        let error = object_store::Error::Generic {
-            store: "S3",
-            source: source.into(),
-        };
-        assert_eq!(said(&error), "NoSuchBucket: It does not exist");
-        assert!(advice(&said(&error)).contains("name of the bucket"));
-        assert!(advice("error sending request").contains("AWS_ENDPOINT_URL"));
     }
 }

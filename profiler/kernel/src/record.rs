@@ -13,7 +13,7 @@ pub struct Event {
     pub tid: u32,
     /// When: nanoseconds of `CLOCK_MONOTONIC_RAW` as read, ticks of the time stamp counter as handed on.
     pub time: u64,
-    /// What.
+    /// What happened to the thread.
     pub what: What,
 }
 

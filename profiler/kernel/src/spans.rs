@@ -32,7 +32,7 @@ pub struct Span {
     pub ready: u64,
     /// Until when, ticks.
     pub end: u64,
-    /// Why.
+    /// Why it did not run.
     pub cause: Cause,
     /// Who made it ready: a thread of the target, 0 for a device or timer; `None`: preempted, or not reported.
     pub by_tid: Option<u32>,

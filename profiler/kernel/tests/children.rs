@@ -116,7 +116,7 @@ fn a_reader_is_woken_by_the_writer() {
 
 /// A thread touches the pages of a file that is no longer in memory, each after a pause that is no fault.
 #[test]
-fn page_faults_are_told_from_other_sleeps() {
+fn page_faults_are_distinguished_from_other_sleeps() {
     let Some(mut events) = watch() else { return };
     let path = format!(
         "{}/faults-{}",
@@ -181,7 +181,7 @@ fn major_faults() -> i64 {
 
 /// Writing through to a disk waits for it, where no signal helps; a pause can be ended by one.
 #[test]
-fn a_disk_is_told_from_a_pause() {
+fn a_disk_is_distinguished_from_a_pause() {
     let Some(events) = watch() else { return };
     if !events.sees_wakers() {
         eprintln!("left out: only root may read how threads sleep");

@@ -40,7 +40,7 @@ mod hook;
 mod index;
 mod kept;
 pub mod kernel;
-pub mod leaving;
+mod leaving;
 mod module;
 mod patcher;
 pub mod region;

@@ -330,34 +330,16 @@ impl Patcher {
             patched.address = address;
             patched.bias = module.bias;
         }
-        let mut bytes = [0; SPAN_MAX];
-        bytes[..span as usize].copy_from_slice(&probe.bytes[..span as usize]);
         if wanted == Wanted::On as u32 && patched.trampoline == 0 {
             self.build(plan, id, module, displaced)?;
         }
-        let breakpoint = patched.is_entered_by_breakpoint(probe);
         let boundaries = match displaced {
-            Some(displaced) if !breakpoint => displaced.boundaries & ((1 << JUMP_BYTES) - 1),
+            Some(displaced) if !patched.is_entered_by_breakpoint(probe) => {
+                displaced.boundaries & ((1 << JUMP_BYTES) - 1)
+            }
             _ => 1,
         };
-        if wanted == Wanted::On as u32 && breakpoint {
-            if self.for_good {
-                return Err(Refusal::NoSafeJump);
-            }
-            flip::put_breakpoint(&mut bytes);
-        } else if wanted == Wanted::On as u32 {
-            let to = if displaced.is_some() {
-                patched.pad
-            } else {
-                patched.trampoline
-            };
-            let form = form_of(probe);
-            bytes = redirect(form, address, span, to)
-                .ok_or(Refusal::NoNearMemory)?
-                .0;
-        } else if wanted == Wanted::Discover as u32 {
-            flip::put_breakpoint(&mut bytes);
-        }
+        let bytes = self.bytes_of(probe, patched, wanted, span)?;
         // Page by page: other segments of the module, not code, may lie between its segments of code.
         // SAFETY: the span is code of the module.
         if !unsafe { code::set_writable(address, address + span as u64, true) } {
@@ -372,6 +354,35 @@ impl Patcher {
             len: span,
             boundaries,
         })
+    }
+
+    /// What shall stand at a probe's address for as long as it is `wanted` so.
+    fn bytes_of(
+        &self,
+        probe: &Probe,
+        patched: &Patched,
+        wanted: u32,
+        span: u8,
+    ) -> Result<[u8; SPAN_MAX], Refusal> {
+        let mut bytes = [0; SPAN_MAX];
+        bytes[..span as usize].copy_from_slice(&probe.bytes[..span as usize]);
+        let on = wanted == Wanted::On as u32;
+        if on && patched.is_entered_by_breakpoint(probe) {
+            if self.for_good {
+                return Err(Refusal::NoSafeJump);
+            }
+            flip::put_breakpoint(&mut bytes);
+        } else if on {
+            let to = match probe.form == Form::Entry as u8 {
+                true => patched.pad,
+                false => patched.trampoline,
+            };
+            let redirected = redirect(form_of(probe), patched.address, span, to);
+            bytes = redirected.ok_or(Refusal::NoNearMemory)?.0;
+        } else if wanted == Wanted::Discover as u32 {
+            flip::put_breakpoint(&mut bytes);
+        }
+        Ok(bytes)
     }
 
     /// Writes the trampoline of a probe, and for an entry its displaced instructions and its pad.

@@ -4,7 +4,19 @@
 //! asks the terminal anything. A module a format: [`terminal`], [`html`], [`json`]; [`compare`] sets two profiles side by
 //! side in all three. What they share: [`units`] (numbers), [`fit`] (text into columns), [`names`] (long
 //! functions' names), [`paths`] (call paths of the
-//! tree), [`words`] (a factor in plain words) and [`findings`] (a finding in plain words).
+//! tree), [`words`] (a factor in plain words) and [`findings`] (a finding in plain words). What is known of servers, which findings
+//! cite, is data: [`advice`] reads `advice/*.toml`.
+//!
+//! ```
+//! use evenkeel_analysis::profile::Profile;
+//! use evenkeel_report::terminal::{self, Style};
+//! use evenkeel_report::{html, json};
+//!
+//! let profile = Profile { interval: "request".into(), intervals: 1000, ..Profile::default() };
+//! assert!(terminal::render(&profile, &Style::default()).contains("request"));
+//! assert!(html::render(&profile).starts_with("<!doctype html>"));
+//! assert!(json::render(&profile).contains("\"intervals\": 1000"));
+//! ```
 
 pub mod advice;
 pub mod compare;

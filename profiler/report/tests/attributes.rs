@@ -67,7 +67,7 @@ fn a_section_of_the_terminal() {
 }
 
 #[test]
-fn beside_the_intervals_they_were_told_of() {
+fn beside_the_intervals_they_were_reported_of() {
     let text = timeline::render(&profile(), &Style::default());
     assert!(text.contains("60.0 µs, bytes -4, rows 3, on"), "{text}");
 }

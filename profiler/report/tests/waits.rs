@@ -98,7 +98,7 @@ fn the_timelines_as_they_are() {
 
 /// Of 50 intervals 8 have each of the waits of 10 .. 50 µs and so on: blocked (n % 7 * 40 + 10 - 5) µs on average.
 #[test]
-fn blocked_is_told_from_running() {
+fn blocked_is_distinguished_from_running() {
     let profile = profile();
     let text = terminal::render(&profile, &Style::default());
     let blocked: f64 = (0..50).map(|n| f64::from(n % 7 * 40 + 5)).sum::<f64>() / 50.0 * 1000.0;

@@ -116,7 +116,7 @@ fn called_by(parts: &[(&str, f64)]) -> Factor {
 }
 
 #[test]
-fn callers_are_told_with_their_parts() {
+fn callers_are_named_with_their_parts() {
     assert_eq!(callers(&called_by(&[])), "");
     assert_eq!(
         callers(&called_by(&[
@@ -131,7 +131,7 @@ fn callers_are_told_with_their_parts() {
 
 /// Five are shown; of six the smallest two are added up: 0.02 + 0.01.
 #[test]
-fn small_callers_are_told_together() {
+fn small_callers_are_named_together() {
     let parts = [
         ("a", 0.3),
         ("b", 0.2),

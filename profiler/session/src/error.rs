@@ -127,15 +127,15 @@ pub enum Error {
         "the interval's boundary at {site} cannot be hooked: {reason}; name another function, or a call site as caller>callee"
     )]
     BoundaryRefused {
-        /// Where.
+        /// The call site or function.
         site: String,
-        /// Why.
+        /// Why it cannot be hooked.
         reason: String,
     },
     /// A file cannot be read or written.
     #[error("{}: {source}", path.display())]
     File {
-        /// Which.
+        /// The file.
         path: PathBuf,
         /// What the system said.
         source: std::io::Error,

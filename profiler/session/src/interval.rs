@@ -64,7 +64,7 @@ impl Meaning {
 /// One hooked boundary.
 #[derive(Clone, Debug)]
 pub struct Boundary {
-    /// Where.
+    /// The call site or function that is hooked.
     pub place: Place,
     /// What it means.
     pub meaning: Meaning,

@@ -62,6 +62,18 @@ pub fn profile(
     interrupted: &Shared<AtomicBool>,
     observer: &mut dyn Observer,
 ) -> Result<Outcome, Error> {
+    let mut session = start(settings, observer)?;
+    if let Err(error) = session.run(interrupted, observer) {
+        session.detach();
+        session.leave();
+        session.target.stop(settings.stop_signal, || {});
+        return Err(error);
+    }
+    session.finish(interrupted.load(Relaxed))
+}
+
+/// Starts the target, or finds it, with all that a session needs.
+fn start<'a>(settings: &'a Settings, observer: &mut dyn Observer) -> Result<Session<'a>, Error> {
     // Before anything is written: a mistyped command must not replace an old recording.
     let attached = match &settings.subject {
         Subject::Command(command) => {
@@ -75,14 +87,11 @@ pub fn profile(
     let lease = Lease::keep(&arena, &clock).map_err(Error::Arena)?;
     arena.control().mode.store(Mode::Record as u32, Release);
     arena.control().waits.store(settings.waits.into(), Release);
-    let writer = settings
-        .recording
-        .as_deref()
-        .map(|path| match settings.summary {
-            Some(_) => Writer::create_of_sums(path),
-            None => Writer::create(path),
-        })
-        .transpose()?;
+    let create = match settings.summary {
+        Some(_) => Writer::create_of_sums,
+        None => Writer::create,
+    };
+    let writer = settings.recording.as_deref().map(create).transpose()?;
     // Before the target, which inherits what is watched.
     let mut warnings = Vec::new();
     let whom = match &settings.subject {
@@ -103,7 +112,7 @@ pub fn profile(
             Target::Attached(attached.map_or_else(|| Attached::to(*pid), Ok)?)
         }
     };
-    let mut session = Session {
+    Ok(Session {
         settings,
         target_name: settings.subject.to_string(),
         arena,
@@ -139,15 +148,7 @@ pub fn profile(
         hooked: None,
         warnings,
         slowdown: None,
-    };
-    let result = session.run(interrupted, observer);
-    if result.is_err() {
-        session.detach();
-        session.leave();
-        session.target.stop(settings.stop_signal, || {});
-        return Err(result.expect_err("just seen"));
-    }
-    session.finish(interrupted.load(Relaxed))
+    })
 }
 
 /// A running session.

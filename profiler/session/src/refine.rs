@@ -12,8 +12,8 @@ mod closing;
 mod cost;
 #[cfg(test)]
 mod example;
-pub mod known;
-pub mod patience;
+pub(crate) mod known;
+pub(crate) mod patience;
 #[cfg(test)]
 mod simulated;
 mod step;

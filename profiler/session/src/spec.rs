@@ -91,7 +91,7 @@ pub struct NamedCall {
     pub role: Role,
     /// Shared library that defines them; the executable otherwise.
     pub library: Option<String>,
-    /// Which.
+    /// The functions.
     pub points: Vec<Point>,
     /// The argument that is the lock, task or interval, or `KEY_RETURNED`.
     pub key: u8,

@@ -1,10 +1,19 @@
-//! Finding the call sites that a user means by caller and callee.
+//! The call sites of a function, and finding those that a user means by caller and callee.
 
+use crate::arch::callsites;
 use crate::find::FindError;
 use crate::module::Module;
 use crate::sites::{Callee, Site};
 
 impl Module {
+    /// The calls and tail calls of the function at `entry`, cold parts included, ascending by address. Empty if no
+    /// function begins there.
+    pub fn call_sites(&self, entry: u64) -> Vec<Site> {
+        self.function(entry)
+            .map(|function| callsites::call_sites(self, function))
+            .unwrap_or_default()
+    }
+
     /// The call sites at which `caller` calls `callee`, ascending by address.
     ///
     /// `caller` is anything that [`find`](Module::find) takes; with `+0xOFFSET` (or `-0xOFFSET`, in a cold part) behind

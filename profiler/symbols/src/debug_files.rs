@@ -63,7 +63,7 @@ pub enum DebugNote {
     Unusable {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// Why it cannot be used.
         what: String,
     },
     /// The servers were to be asked, but were not or did not answer.

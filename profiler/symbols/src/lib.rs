@@ -5,6 +5,22 @@
 //! module then answers for each function what can be redirected, as values of `evenkeel_wire` that an agent applies
 //! without decoding anything: [`Module::call_sites`] and [`Module::displaced`].
 //!
+//! ```no_run
+//! use std::path::Path;
+//! use evenkeel_symbols::{DebugSources, Module};
+//!
+//! let module = Module::load(Path::new("/usr/sbin/mariadbd"), &DebugSources::none())?;
+//! for function in module.functions() {
+//!     let sites = module.call_sites(function.entry);
+//!     println!("{}: {} calls, height {:?}", module.name(function.entry), sites.len(), module.height(function.entry));
+//! }
+//! # Ok::<(), evenkeel_symbols::LoadError>(())
+//! ```
+//!
+//! Nothing is assumed of a file: whatever its bytes are, reading it ends with a module or with a [`LoadError`] that says what to do.
+//! Names that a stripped file lacks come from its debug file (found as debuggers find it, see [`DebugSources`]), and for what has none
+//! anywhere from a [`Fingerprint`].
+//!
 //! What knows instructions, relocations or the layout of a frame is in `arch`, a directory for each architecture with the same
 //! files and the same interface.
 
@@ -30,6 +46,7 @@ mod inferred;
 mod launch;
 mod lines;
 mod load;
+mod meaning;
 mod module;
 mod names;
 mod real_names;

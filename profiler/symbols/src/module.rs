@@ -5,8 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use crate::arch::prologue::Entry;
-use crate::arch::scan::ENTRY_BYTES_MAX;
-use crate::arch::{callsites, scan};
+use crate::arch::scan::{self, ENTRY_BYTES_MAX};
 use crate::debug_files::{self, DebugFile, DebugNote, DebugSources};
 use crate::flow::Flow;
 use crate::frames::{Frame, Frames};
@@ -16,7 +15,7 @@ use crate::lines::Lines;
 use crate::load::{Elf, Image, LoadError};
 use crate::names::{Inferred, NameIndex};
 use crate::relocations::{self, Relocations, Slot};
-use crate::sites::{Callee, Caller, Site};
+use crate::sites::{Callee, Caller};
 use crate::symbols::Symbols;
 use crate::unpatchable::Unpatchable;
 use crate::{callee_rules, demangle, imports, variables};
@@ -184,14 +183,6 @@ impl Module {
             Callee::Import(name) => demangle::demangle(name),
             Callee::Pointer => "a pointer".to_owned(),
         }
-    }
-
-    /// The calls and tail calls of the function at `entry`, cold parts included, ascending by address. Empty if no
-    /// function begins there.
-    pub fn call_sites(&self, entry: u64) -> Vec<Site> {
-        self.function(entry)
-            .map(|function| callsites::call_sites(self, function))
-            .unwrap_or_default()
     }
 
     /// Who calls or jumps directly to `target`, a function's entry or the stub of an import (see

@@ -11,6 +11,7 @@ use object::{
 
 use crate::arch::elf::meaning;
 use crate::load::Elf;
+use crate::meaning::Meaning;
 
 /// What a slot of the global offset table holds once the module is loaded.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -21,19 +22,6 @@ pub(crate) enum Slot {
     Resolved(u64),
     /// An address in this module.
     Local(u64),
-}
-
-/// What the loader stores for a relocation.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Meaning {
-    /// The address of a symbol, in a slot of the global offset table.
-    Slot,
-    /// The address of a symbol, elsewhere.
-    Address,
-    /// What the resolver returns that the addend names.
-    Resolver,
-    /// The addend, moved with the module.
-    Relative,
 }
 
 /// The dynamic relocations of a module, as far as they concern code.

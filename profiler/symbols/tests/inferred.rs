@@ -100,7 +100,7 @@ fn never_two_candidates() {
         ..by_flush.clone()
     };
     nothing(&mut bare, none);
-    // Told apart by what the other says.
+    // Distinguished by what the other says.
     let other = Fingerprint {
         strings: list(&["flushing the log"]),
         ..by_flush.clone()

@@ -18,7 +18,7 @@ fn write_executable(path: &Path, bytes: &[u8]) {
 }
 
 #[test]
-fn each_kind_of_wrong_file_is_told() {
+fn each_kind_of_wrong_file_is_named() {
     let workshop = Workshop::new();
     let program = workshop.build("program", &["empty_main.c"], &[]);
     assert!(matches!(

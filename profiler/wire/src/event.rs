@@ -145,7 +145,7 @@ impl LabelValue<'_> {
 pub enum Event<'a> {
     /// An interval begins that stays on its thread. Its label, if it has one, is the next event ([`Event::Label`]).
     Begin {
-        /// When.
+        /// When it happened.
         at: u64,
         /// Under which plan.
         stamp: Stamp,
@@ -154,7 +154,7 @@ pub enum Event<'a> {
     Label(LabelValue<'a>),
     /// The interval ends.
     End {
-        /// When.
+        /// When it happened.
         at: u64,
         /// The plan's generation now: another one than at the beginning means that the plan was changed under the interval.
         generation: u32,
@@ -170,7 +170,7 @@ pub enum Event<'a> {
     },
     /// The interval was given up: its thread went on with another stack, and calls of it were lost.
     Abandon {
-        /// When.
+        /// When it happened.
         at: u64,
     },
     /// The thread was blocked, and goes on.
@@ -184,32 +184,32 @@ pub enum Event<'a> {
     },
     /// The thread is about to release or signal something.
     Wake {
-        /// When.
+        /// When it happened.
         at: u64,
-        /// What.
+        /// The lock, condition or descriptor.
         object: Object,
         /// Calls running, outermost first, at most [`crate::waits::OPEN_MAX`]: for this and the following.
         open: &'a [Open],
     },
     /// The thread puts a task into a queue, or creates a thread or process.
     Enqueue {
-        /// When.
+        /// When it happened.
         at: u64,
-        /// Which.
+        /// The task, thread or process.
         object: Object,
         /// Calls running.
         open: &'a [Open],
     },
     /// The thread takes up a task, or begins to run.
     Dequeue {
-        /// When.
+        /// When it happened.
         at: u64,
         /// Which task.
         object: Object,
     },
     /// An interval with a key begins; it may end on another thread. The thread works for it from now on.
     BeginKeyed {
-        /// When.
+        /// When it happened.
         at: u64,
         /// Its key, not 0.
         key: u64,
@@ -220,7 +220,7 @@ pub enum Event<'a> {
     },
     /// The thread works for the interval with this key from now on; 0: for none.
     Work {
-        /// When.
+        /// When it happened.
         at: u64,
         /// The interval's key.
         key: u64,
@@ -243,7 +243,7 @@ pub enum Event<'a> {
     },
     /// The interval with this key ends.
     EndKeyed {
-        /// When.
+        /// When it happened.
         at: u64,
         /// Its key.
         key: u64,
@@ -297,91 +297,69 @@ impl<'a> Event<'a> {
     }
 
     fn parts(self) -> Parts<'a> {
-        let interval = |key| Object {
-            key,
-            kind: Kind::Interval,
-        };
-        let alone = |record| Parts {
-            head: Some(record),
-            ..Parts::default()
-        };
-        let marker = |marker, start, payload| alone(Record::marker(marker, start, payload));
-        let with_open = |marker, at, object, open: &'a [Open], payload: u64| {
-            let behind = &open[..open.len().min(crate::waits::OPEN_MAX)];
-            Parts {
-                head: Some(Record::marker(marker, at, payload | behind.len() as u64)),
-                objects: [Some(object), None],
-                behind,
-                ..Parts::default()
-            }
-        };
         match self {
-            Event::Begin { at, stamp } => alone(Record::begin(at, stamp)),
-            Event::Label(label) => Parts {
-                label,
-                ..Parts::default()
-            },
+            Event::Begin { at, stamp } => Parts::of(Record::begin(at, stamp)),
+            Event::Label(label) => Parts::default().labelled(label),
             Event::End {
                 at,
                 generation,
                 open,
             } => Parts {
                 before: open,
-                ..alone(Record::end_of_interval(at, generation))
+                ..Parts::of(Record::end_of_interval(at, generation))
             },
-            Event::Gap { at, lost } => alone(Record::gap(at, lost)),
-            Event::Abandon { at } => alone(Record::abandon(at)),
+            Event::Gap { at, lost } => Parts::of(Record::gap(at, lost)),
+            Event::Abandon { at } => Parts::of(Record::abandon(at)),
             Event::Wait {
                 start,
                 end,
                 objects,
             } => Parts {
                 objects,
-                ..marker(Marker::Wait, start, end.wrapping_sub(start))
+                ..Parts::marker(Marker::Wait, start, end.wrapping_sub(start))
             },
-            Event::Wake { at, object, open } => with_open(Marker::Wake, at, object, open, 0),
-            Event::Enqueue { at, object, open } => with_open(Marker::Enqueue, at, object, open, 0),
-            Event::Dequeue { at, object } => Parts {
-                objects: [Some(object), None],
-                ..marker(Marker::Dequeue, at, 0)
-            },
+            Event::Wake { at, object, open } => {
+                Parts::with_open(Marker::Wake, at, 0, open).about(object)
+            }
+            Event::Enqueue { at, object, open } => {
+                Parts::with_open(Marker::Enqueue, at, 0, open).about(object)
+            }
+            Event::Dequeue { at, object } => Parts::marker(Marker::Dequeue, at, 0).about(object),
             Event::BeginKeyed {
                 at,
                 key,
                 stamp,
                 label,
-            } => Parts {
-                objects: [Some(interval(key)), None],
-                label,
-                ..marker(Marker::BeginKeyed, at, stamp.payload())
-            },
-            Event::Work { at, key } => Parts {
-                objects: [Some(interval(key)), None],
-                ..marker(Marker::Work, at, 0)
-            },
-            Event::Class { key, label } => Parts {
-                objects: [Some(interval(key)), None],
-                label,
-                ..marker(Marker::Class, 0, 0)
-            },
-            Event::Attribute { key, name, value } => Parts {
-                objects: [Some(interval(key)), None],
-                label: LabelValue::Text(name),
-                ..marker(Marker::Attribute, value as u64, 0)
-            },
+            } => Parts::marker(Marker::BeginKeyed, at, stamp.payload())
+                .about(interval(key))
+                .labelled(label),
+            Event::Work { at, key } => Parts::marker(Marker::Work, at, 0).about(interval(key)),
+            Event::Class { key, label } => Parts::marker(Marker::Class, 0, 0)
+                .about(interval(key))
+                .labelled(label),
+            Event::Attribute { key, name, value } => {
+                Parts::marker(Marker::Attribute, value as u64, 0)
+                    .about(interval(key))
+                    .labelled(LabelValue::Text(name))
+            }
             Event::EndKeyed {
                 at,
                 key,
                 generation,
                 open,
-            } => with_open(
-                Marker::EndKeyed,
-                at,
-                interval(key),
-                open,
-                u64::from(generation) << OPENS_BITS,
-            ),
+            } => {
+                let generation = u64::from(generation) << OPENS_BITS;
+                Parts::with_open(Marker::EndKeyed, at, generation, open).about(interval(key))
+            }
         }
+    }
+}
+
+/// The interval with this key, as an object.
+fn interval(key: u64) -> Object {
+    Object {
+        key,
+        kind: Kind::Interval,
     }
 }
 
@@ -393,4 +371,41 @@ struct Parts<'a> {
     objects: [Option<Object>; 2],
     label: LabelValue<'a>,
     behind: &'a [Open],
+}
+
+impl<'a> Parts<'a> {
+    /// A record by itself.
+    fn of(record: Record) -> Parts<'a> {
+        Parts {
+            head: Some(record),
+            ..Parts::default()
+        }
+    }
+
+    /// A marker by itself.
+    fn marker(marker: Marker, start: u64, payload: u64) -> Parts<'a> {
+        Parts::of(Record::marker(marker, start, payload))
+    }
+
+    /// A marker with open calls behind it, whose number is in the low bits of its payload.
+    fn with_open(marker: Marker, at: u64, payload: u64, open: &'a [Open]) -> Parts<'a> {
+        let behind = &open[..open.len().min(crate::waits::OPEN_MAX)];
+        Parts {
+            behind,
+            ..Parts::marker(marker, at, payload | behind.len() as u64)
+        }
+    }
+
+    /// The same with the one object that it is about.
+    fn about(self, object: Object) -> Parts<'a> {
+        Parts {
+            objects: [Some(object), None],
+            ..self
+        }
+    }
+
+    /// The same with a label.
+    fn labelled(self, label: LabelValue<'a>) -> Parts<'a> {
+        Parts { label, ..self }
+    }
 }

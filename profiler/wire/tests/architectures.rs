@@ -35,7 +35,9 @@ fn architectures() -> BTreeSet<String> {
 
 /// Modules that a directory shows to the rest of its crate; what is private is its own affair.
 fn interface(directory: &Path) -> BTreeSet<String> {
-    let text = std::fs::read_to_string(directory.join("mod.rs")).expect("a directory has a mod.rs");
+    let file = directory.join("mod.rs");
+    let text = std::fs::read_to_string(&file);
+    let text = text.unwrap_or_else(|error| panic!("{}: {error}", file.display()));
     let modules = text.lines().filter_map(|line| {
         let (visibility, name) = line.strip_suffix(';')?.split_once("mod ")?;
         visibility.starts_with("pub").then(|| name.to_owned())
@@ -56,10 +58,20 @@ fn every_architecture_mirrors_the_first() {
     for source in crates {
         let expected = interface(&source.join(FIRST));
         assert!(!expected.is_empty());
-        assert_eq!(chosen(&source), architectures, "{}", source.display());
+        assert_eq!(
+            chosen(&source),
+            architectures,
+            "architectures that {}/lib.rs chooses among, and those of all crates together",
+            source.display()
+        );
         for other in &architectures {
             let directory = source.join(other);
-            assert_eq!(interface(&directory), expected, "{}", directory.display());
+            assert_eq!(
+                interface(&directory),
+                expected,
+                "modules of {}, and of the first architecture's directory",
+                directory.display()
+            );
         }
     }
 }

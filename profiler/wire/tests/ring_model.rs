@@ -167,7 +167,7 @@ fn explore(model: impl Fn() + Sync + Send + 'static) {
 }
 
 #[test]
-fn nothing_is_torn_and_losses_are_told() {
+fn nothing_is_torn_and_losses_are_counted() {
     explore(|| {
         let ring = Arc::new(Ring::new());
         let producer = ring.clone();

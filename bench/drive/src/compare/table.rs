@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn a_note_is_told_once_whatever_its_numbers() {
+    fn a_note_is_printed_once_whatever_its_numbers() {
         let all = ["12 were late", "7 were late", "stopped"].map(str::to_owned);
         assert_eq!(
             merged(&all, 3),

@@ -2,12 +2,12 @@
 
 pub mod address;
 pub mod embedded;
-pub mod executor;
+mod executor;
 mod link;
 pub mod mariadb;
 pub mod postgres;
 mod session;
-pub mod sql;
+mod sql;
 pub mod sqlite;
 
 use std::path::Path;
@@ -17,8 +17,8 @@ use evenkeel_servers::{RunningMariaDb, RunningPostgreSql};
 use evenkeel_workloads::interface::complete;
 
 use crate::Error;
+use crate::dataset::Dataset;
 use crate::progress::Progress;
-use crate::workload::AnyWorkload;
 use executor::{Executor, runtime};
 use link::Inner;
 pub use link::Link;
@@ -160,7 +160,7 @@ impl Target {
     /// There are tables of somebody else, or what the target says.
     pub fn set_up(
         &self,
-        workload: &dyn AnyWorkload,
+        workload: &dyn Dataset,
         reload: bool,
         loaders: usize,
         stop: &AtomicBool,
@@ -185,7 +185,7 @@ impl Target {
     ///
     /// # Errors
     /// What the target says.
-    pub fn connect(&self, workload: &dyn AnyWorkload) -> Result<Session, Error> {
+    pub fn connect(&self, workload: &dyn Dataset) -> Result<Session, Error> {
         let (link, executor) = match self {
             Target::Embedded(target) => (
                 Inner::Embedded(Box::new(target.connect(workload)?)),
@@ -223,7 +223,7 @@ impl Target {
     }
 }
 
-async fn prepared<T: SqlTarget>(target: &T, workload: &dyn AnyWorkload) -> Result<T::Link, Error> {
+async fn prepared<T: SqlTarget>(target: &T, workload: &dyn Dataset) -> Result<T::Link, Error> {
     let mut link = target.connect().await?;
     link.prepare(workload.schema(), workload.statements())
         .await?;

@@ -13,8 +13,8 @@ use evenkeel_workloads::sql::{Dialect, after_load};
 
 use super::executor::runtime;
 use crate::Error;
+use crate::dataset::Dataset;
 use crate::progress::Progress;
-use crate::workload::AnyWorkload;
 
 /// How the comments on our tables begin.
 pub const PREFIX: &str = "evenkeel ";
@@ -56,8 +56,6 @@ pub trait SqlLink: Connection + Send {
         batches: Box<dyn Iterator<Item = Batch> + Send + '_>,
         loaded: &(dyn Fn(u64) + Sync),
     ) -> impl Future<Output = Result<(), Error>> + Send;
-    /// Whether the connection is gone.
-    fn is_lost(&self) -> bool;
 }
 
 /// A table that is there.
@@ -107,7 +105,7 @@ fn plan(names: &[String], found: &[Found], mark: &str, reload: bool) -> Plan {
 /// the server says.
 pub fn set_up<T: SqlTarget>(
     target: &T,
-    workload: &dyn AnyWorkload,
+    workload: &dyn Dataset,
     reload: bool,
     loaders: usize,
     stop: &AtomicBool,
@@ -169,7 +167,7 @@ pub fn set_up<T: SqlTarget>(
 }
 
 /// What marks complete data of a workload: here the comment on its tables.
-pub(super) fn mark(workload: &dyn AnyWorkload) -> String {
+pub(super) fn mark(workload: &dyn Dataset) -> String {
     let options = workload.options();
     let options = options
         .iter()

@@ -78,7 +78,10 @@ mod tests {
             let name = path.file_stem().and_then(|stem| stem.to_str());
             let name = name.expect("a name");
             if text.contains(&format!("\npub fn {name}(report: &Report<'_>) -> String")) {
-                assert!(FORMATS.iter().any(|(known, _)| *known == name), "{name}");
+                assert!(
+                    FORMATS.iter().any(|(known, _)| *known == name),
+                    "{name} is not in FORMATS of export/mod.rs"
+                );
             }
         }
     }

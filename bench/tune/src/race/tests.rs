@@ -141,7 +141,7 @@ fn what_helps_together_is_found_together() {
 }
 
 #[test]
-fn what_the_server_refuses_is_told_and_left_out() {
+fn what_the_server_refuses_is_reported_and_left_out() {
     let mut bed = Noisy::new(1, 100, 0.05);
     bed.effects = vec![("b", 0.5)];
     bed.refused = vec!["a"];

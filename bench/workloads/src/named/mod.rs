@@ -69,7 +69,7 @@ pub fn build<V: Visitor>(
     settings: &Settings,
     visitor: V,
 ) -> Result<V::Output, SettingsError> {
-    let mut reader = Reader {
+    let reader = Reader {
         workload: name,
         options: settings.options.clone(),
     };
@@ -78,94 +78,89 @@ pub fn build<V: Visitor>(
     if !NAMES.contains(&name) {
         return Err(SettingsError::UnknownWorkload(name.to_owned()));
     }
-    match name {
-        "tpcc" | "htap" => {
-            let full = Scale::full(scale);
-            let customers = reader.number("customers", full.customers, 10..=full.customers)?;
-            let items = reader.number("items", full.items, 100..=full.items)?;
-            reader.finish()?;
-            let mix = if name == "htap" {
-                Mix::Htap
-            } else {
-                Mix::Standard
-            };
-            Ok(visitor.visit(Tpcc::new(
-                Scale {
-                    warehouses: scale,
-                    customers,
-                    items,
-                },
-                mix,
-                seed,
-            )))
-        }
-        "tatp" => {
-            let subscribers =
-                reader.number("subscribers", RECORDS * scale, 1..=i64::from(i32::MAX))?;
-            reader.finish()?;
-            Ok(visitor.visit(Tatp::new(subscribers, seed)))
-        }
-        "seats" => {
-            let full = seats::Sizes::at_scale(scale);
-            let customers = reader.number("customers", full.customers, 100..=1_000_000_000)?;
-            let days_future = reader.number("days", full.days_future, 1..=100_000)?;
-            let fewer_flights = reader.number("fewer-flights", 1, 1..=1000)?;
-            reader.finish()?;
-            Ok(visitor.visit(Seats::new(
-                seats::Sizes {
-                    customers,
-                    days_future,
-                    fewer_flights,
-                    ..full
-                },
-                seed,
-            )))
-        }
-        "epinions" => {
-            let full = epinions::Sizes::at_scale(scale);
-            let users = reader.number("users", full.users, 1..=i64::from(i32::MAX))?;
-            let items = reader.number("items", full.items, 1..=i64::from(i32::MAX))?;
-            reader.finish()?;
-            Ok(visitor.visit(Epinions::new(
-                epinions::Sizes {
-                    users,
-                    items,
-                    ..full
-                },
-                seed,
-            )))
-        }
-        "micro" => {
-            let standard = micro::Options::default();
-            let options = micro::Options {
-                records: reader.number(
-                    "records",
-                    i64::from(standard.records) * scale,
-                    1..=1_000_000_000,
-                )? as u32,
-                statements: reader.number("statements", standard.statements, 1..=1000)?,
-                theta: reader.number("theta", standard.theta, 0.0..=10.0)?,
-                exclusive: reader.number("exclusive", standard.exclusive, 0.0..=1.0)?,
-                ordered: reader.number("ordered", standard.ordered, false..=true)?,
-                seed,
-            };
-            reader.finish()?;
-            Ok(visitor.visit(Micro::new(options)))
-        }
-        _ => {
-            let records = reader.number("records", RECORDS * scale, 1..=100_000_000_000)? as u64;
-            let theta = reader.number("theta", 0.99, 0.0..=10.0)?;
-            reader.finish()?;
-            Ok(visitor.visit(Ycsb::new(
-                core(name),
-                ycsb::Options {
-                    records,
-                    theta,
-                    seed,
-                },
-            )))
-        }
-    }
+    Ok(match name {
+        "tpcc" => visitor.visit(tpcc(reader, scale, Mix::Standard, seed)?),
+        "htap" => visitor.visit(tpcc(reader, scale, Mix::Htap, seed)?),
+        "tatp" => visitor.visit(tatp(reader, scale, seed)?),
+        "seats" => visitor.visit(seats(reader, scale, seed)?),
+        "epinions" => visitor.visit(epinions(reader, scale, seed)?),
+        "micro" => visitor.visit(micro(reader, scale, seed)?),
+        _ => visitor.visit(ycsb(reader, scale, core(name), seed)?),
+    })
+}
+
+fn tpcc(mut reader: Reader<'_>, scale: i64, mix: Mix, seed: u64) -> Result<Tpcc, SettingsError> {
+    let full = Scale::full(scale);
+    let customers = reader.number("customers", full.customers, 10..=full.customers)?;
+    let items = reader.number("items", full.items, 100..=full.items)?;
+    reader.finish()?;
+    let scale = Scale {
+        warehouses: scale,
+        customers,
+        items,
+    };
+    Ok(Tpcc::new(scale, mix, seed))
+}
+
+fn tatp(mut reader: Reader<'_>, scale: i64, seed: u64) -> Result<Tatp, SettingsError> {
+    let subscribers = reader.number("subscribers", RECORDS * scale, 1..=i64::from(i32::MAX))?;
+    reader.finish()?;
+    Ok(Tatp::new(subscribers, seed))
+}
+
+fn seats(mut reader: Reader<'_>, scale: i64, seed: u64) -> Result<Seats, SettingsError> {
+    let full = seats::Sizes::at_scale(scale);
+    let customers = reader.number("customers", full.customers, 100..=1_000_000_000)?;
+    let days_future = reader.number("days", full.days_future, 1..=100_000)?;
+    let fewer_flights = reader.number("fewer-flights", 1, 1..=1000)?;
+    reader.finish()?;
+    let sizes = seats::Sizes {
+        customers,
+        days_future,
+        fewer_flights,
+        ..full
+    };
+    Ok(Seats::new(sizes, seed))
+}
+
+fn epinions(mut reader: Reader<'_>, scale: i64, seed: u64) -> Result<Epinions, SettingsError> {
+    let full = epinions::Sizes::at_scale(scale);
+    let users = reader.number("users", full.users, 1..=i64::from(i32::MAX))?;
+    let items = reader.number("items", full.items, 1..=i64::from(i32::MAX))?;
+    reader.finish()?;
+    let sizes = epinions::Sizes {
+        users,
+        items,
+        ..full
+    };
+    Ok(Epinions::new(sizes, seed))
+}
+
+fn micro(mut reader: Reader<'_>, scale: i64, seed: u64) -> Result<Micro, SettingsError> {
+    let standard = micro::Options::default();
+    let records = i64::from(standard.records) * scale;
+    let options = micro::Options {
+        records: reader.number("records", records, 1..=1_000_000_000)? as u32,
+        statements: reader.number("statements", standard.statements, 1..=1000)?,
+        theta: reader.number("theta", standard.theta, 0.0..=10.0)?,
+        exclusive: reader.number("exclusive", standard.exclusive, 0.0..=1.0)?,
+        ordered: reader.number("ordered", standard.ordered, false..=true)?,
+        seed,
+    };
+    reader.finish()?;
+    Ok(Micro::new(options))
+}
+
+fn ycsb(mut reader: Reader<'_>, scale: i64, core: Core, seed: u64) -> Result<Ycsb, SettingsError> {
+    let records = reader.number("records", RECORDS * scale, 1..=100_000_000_000)? as u64;
+    let theta = reader.number("theta", 0.99, 0.0..=10.0)?;
+    reader.finish()?;
+    let options = ycsb::Options {
+        records,
+        theta,
+        seed,
+    };
+    Ok(Ycsb::new(core, options))
 }
 
 fn core(name: &str) -> Core {
@@ -259,7 +254,11 @@ mod tests {
         let made = NAMES.map(|name| build(name, &Settings::default(), TypeOf).expect(name));
         let made: BTreeSet<&str> = made.into_iter().collect();
         let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
-        assert_eq!(implementations(&sources), made.len(), "{made:?}");
+        assert_eq!(
+            implementations(&sources),
+            made.len(),
+            "implementations of Workload in this crate, and those that NAMES (named/names.rs) and `build` (named/mod.rs) make: {made:?}"
+        );
     }
 
     #[test]

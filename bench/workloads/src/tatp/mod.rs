@@ -26,7 +26,7 @@ use parking_lot::Mutex;
 
 use crate::interface::declare::Statements;
 use crate::interface::{
-    Batch, Error, Outcome, Partition, Schema, Statement, Transaction, TransactionType, Value,
+    Batch, Error, Outcome, Partition, Row, Schema, Statement, Transaction, TransactionType, Value,
     Violation, Workload,
 };
 use crate::random::{Random, Weighted};
@@ -101,6 +101,34 @@ impl Tatp {
             types,
             forwardings_before: Mutex::new(None),
             forwardings_added: AtomicI64::new(0),
+        }
+    }
+
+    /// INSERT_CALL_FORWARDING, of subscriber, facility, and start and end of the forwarding.
+    async fn insert_forwarding<T: Transaction>(
+        &self,
+        client: &mut Client,
+        [s_id, sf_type, start_time, end_time]: [i64; 4],
+        numberx: &str,
+        transaction: &mut T,
+    ) -> Result<Outcome, Error> {
+        let ids = &self.ids;
+        let s_id = ids.find(s_id, transaction).await?;
+        let facilities = transaction.query(ids.facilities, &[s_id.into()]).await?;
+        let is_it = |facility: &Row| facility.int(0) == Ok(sf_type);
+        if !facilities.iter().any(is_it) {
+            return Ok(Outcome::Miss);
+        }
+        let mut row = [s_id, sf_type, start_time, end_time]
+            .map(Value::Int)
+            .to_vec();
+        row.push(numberx.into());
+        match transaction.execute(ids.insert_forwarding, &row).await {
+            Err(Error::DuplicateKey(_)) => Ok(Outcome::Rollback(ALREADY_FORWARDED)),
+            inserted => {
+                client.added = inserted? as i64;
+                Ok(Outcome::Commit)
+            }
         }
     }
 
@@ -278,12 +306,8 @@ impl Workload for Tatp {
                 transaction.query(ids.destination, &parameters).await?.len() as u64
             }
             Request::UpdateLocation { s_id, location } => {
-                transaction
-                    .execute(
-                        ids.set_location,
-                        &[number(*s_id).into(), (*location).into()],
-                    )
-                    .await?
+                let row = [number(*s_id).into(), (*location).into()];
+                transaction.execute(ids.set_location, &row).await?
             }
             Request::UpdateSubscriberData {
                 s_id,
@@ -291,12 +315,11 @@ impl Workload for Tatp {
                 bit,
                 data,
             } => {
-                transaction
-                    .execute(ids.set_bit, &[*s_id, *bit].map(Value::Int))
-                    .await?;
-                transaction
-                    .execute(ids.set_data, &[*s_id, *sf_type, *data].map(Value::Int))
-                    .await?
+                let (bit, data) = ([*s_id, *bit], [*s_id, *sf_type, *data]);
+                let bit = bit.map(Value::Int);
+                transaction.execute(ids.set_bit, &bit).await?;
+                let data = data.map(Value::Int);
+                transaction.execute(ids.set_data, &data).await?
             }
             Request::InsertCallForwarding {
                 s_id,
@@ -305,23 +328,10 @@ impl Workload for Tatp {
                 end_time,
                 numberx,
             } => {
-                let s_id = ids.find(*s_id, transaction).await?;
-                let facilities = transaction.query(ids.facilities, &[s_id.into()]).await?;
-                if !facilities
-                    .iter()
-                    .any(|facility| facility.int(0) == Ok(*sf_type))
-                {
-                    return Ok(Outcome::Miss);
-                }
-                let mut row = [s_id, *sf_type, *start_time, *end_time]
-                    .map(Value::Int)
-                    .to_vec();
-                row.push(numberx.as_str().into());
-                match transaction.execute(ids.insert_forwarding, &row).await {
-                    Err(Error::DuplicateKey(_)) => return Ok(Outcome::Rollback(ALREADY_FORWARDED)),
-                    inserted => client.added = inserted? as i64,
-                }
-                1
+                let row = [*s_id, *sf_type, *start_time, *end_time];
+                return self
+                    .insert_forwarding(client, row, numberx, transaction)
+                    .await;
             }
             Request::DeleteCallForwarding {
                 s_id,

@@ -18,7 +18,7 @@ pub struct Delivery {
     pub w: i64,
     /// Who delivers, 1 to 10.
     pub carrier: i64,
-    /// When.
+    /// When it is delivered, in microseconds since 1970.
     pub date: i64,
 }
 

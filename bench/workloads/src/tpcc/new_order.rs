@@ -12,13 +12,13 @@ pub const INVALID_ITEM: &str = "invalid_item";
 /// An order to be placed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NewOrder {
-    /// Where.
+    /// The district that takes the order.
     pub at: District,
     /// The customer's number.
     pub c: i64,
     /// 5 to 15 lines.
     pub lines: Vec<Line>,
-    /// When.
+    /// When it is entered, in microseconds since 1970.
     pub entry_d: i64,
 }
 

@@ -19,7 +19,7 @@ pub struct Payment {
     pub customer: CustomerBy,
     /// How much, 1.00 to 5000.00, in cents.
     pub amount: i64,
-    /// When.
+    /// When it is paid, in microseconds since 1970.
     pub date: i64,
 }
 

@@ -44,7 +44,7 @@ pub enum Refusal {
 /// A waiting request that was granted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Granted {
-    /// Whose.
+    /// The transaction that was granted it.
     pub txn: TxnIndex,
     /// On which object.
     pub queue: QueueIndex,

@@ -48,7 +48,7 @@ impl Graph {
     /// `txn` gives its lock on `index` back and returns the mode it held. A waiting transaction's wait is taken back
     /// first.
     pub fn unhold(&mut self, txn: TxnIndex, index: QueueIndex) -> Option<Mode> {
-        // Its own size changes with those waiting here; whom it waits for would have to be told.
+        // Its own size changes with those waiting here; those it waits for would have to be updated, too.
         let alone = self.queue(index).waiter_count() == 0;
         debug_assert!(
             alone || self.txn(txn).waiting.is_none(),

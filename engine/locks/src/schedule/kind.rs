@@ -197,6 +197,10 @@ mod tests {
             text.lines()
                 .any(|line| line.starts_with("impl Schedule for "))
         });
-        assert_eq!(written.count(), ScheduleKind::ALL.len());
+        assert_eq!(
+            written.count(),
+            ScheduleKind::ALL.len(),
+            "files of this directory that implement Schedule, and variants in ALL of kind.rs"
+        );
     }
 }

@@ -6,7 +6,7 @@
 //! one written). A cycle of ww and wr edges is G1c, forbidden from read committed on; any cycle is G2, forbidden from
 //! repeatable read (of single items) on.
 //!
-//! A history may end with a power failure, which takes transactions whose commit nobody was told of. They ran under locks all the
+//! A history may end with a power failure, which takes transactions whose commit was acknowledged to nobody. They ran under locks all the
 //! same, so what they saw counts like the rest for what was before the failure. What is left afterwards must be
 //! transactions as a whole, among them all acknowledged ones, and what those that are left read; what others may have read
 //! depends on when locks are released.

@@ -82,7 +82,7 @@ pub struct Crowded {
 pub struct Pending {
     /// When, ticks.
     pub time: u64,
-    /// What.
+    /// What happened to the interval.
     pub happened: Happened,
 }
 

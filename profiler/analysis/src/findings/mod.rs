@@ -12,10 +12,10 @@
 //!
 //! Negative covariances that matter are [`Trade`]s, and beside the findings.
 
-pub mod causes;
+pub(crate) mod causes;
 mod holders;
-pub mod model;
-pub mod partition;
+pub(crate) mod model;
+pub(crate) mod partition;
 pub mod plumbing;
 
 use std::collections::BTreeMap;

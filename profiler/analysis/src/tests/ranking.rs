@@ -111,7 +111,7 @@ fn the_root_is_above_what_it_reaches() {
 /// Two functions with the same pattern, one interval apart: their order means nothing. A third that varies ten times as much
 /// is first beyond doubt. Contributions differ by 0 between a and b.
 #[test]
-fn ties_are_told() {
+fn ties_are_reported() {
     let table = sites(&[
         ("a", "root+0x1", 0),
         ("b", "root+0x2", 0),

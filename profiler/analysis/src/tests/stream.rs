@@ -90,7 +90,7 @@ fn losses_discard() {
 
 /// Nine intervals of 10 ticks are kept; one of 910 loses a record, so that the mean seems 10 instead of 100.
 #[test]
-fn loss_that_depends_on_the_latency_is_told() {
+fn loss_that_depends_on_the_latency_is_reported() {
     let interval = |n: u64| [begin(1000 * n), end(1000 * n + 10)];
     let mut records: Vec<Record> = (1..=9).flat_map(interval).collect();
     let warned = |records: &[Record]| {
@@ -316,7 +316,7 @@ fn rounds_do_not_mix() {
     assert_eq!(analysis.profile(&table, &options()).intervals, 5);
     let look = analysis.look(&table, &options());
     assert_eq!(look.intervals_by_round, [5, 1]);
-    // What a step would cost is told by the calls.
+    // The calls say what a step would cost.
     let b = look.round.children.iter().find(|node| node.name == "b");
     assert_eq!(b.unwrap().calls_mean, 1.0);
     (1..300).for_each(|_| analysis.push(1, &second));

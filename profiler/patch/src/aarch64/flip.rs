@@ -6,7 +6,7 @@ pub const SPAN_MAX: usize = 8;
 /// One change of code bytes.
 #[derive(Clone, Copy, Debug)]
 pub struct Change {
-    /// Where.
+    /// Address of the first byte.
     pub address: *mut u8,
     /// Bytes to write.
     pub bytes: [u8; SPAN_MAX],

@@ -2,15 +2,15 @@
 //! (`evenkeel_wire::arch::SUPPORTED`), and the patcher refuses every probe with `Refusal::Architecture` before it asks. What needs
 //! no redirected code (system calls, counters, registers of a call) is whole.
 
-pub mod claim;
+pub(crate) mod claim;
 pub mod counter;
-pub mod displaced;
-pub mod flip;
+pub(crate) mod displaced;
+pub(crate) mod flip;
 pub mod here;
 pub mod jump;
 pub mod operand;
 pub mod stubs;
-pub mod system_call;
+pub(crate) mod system_call;
 pub mod tls;
 pub mod trampoline;
 pub mod trap;

@@ -25,7 +25,7 @@ pub fn put_breakpoint(bytes: &mut [u8; SPAN_MAX]) {
 /// One change of code bytes.
 #[derive(Clone, Copy, Debug)]
 pub struct Change {
-    /// Where.
+    /// Address of the first byte.
     pub address: *mut u8,
     /// Bytes to write.
     pub bytes: [u8; SPAN_MAX],

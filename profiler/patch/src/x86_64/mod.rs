@@ -1,15 +1,15 @@
 //! Everything that knows x86-64. Another architecture mirrors this directory: the same files, the same public items, but for
 //! `templates`, which is for this directory alone.
 
-pub mod claim;
+pub(crate) mod claim;
 pub mod counter;
-pub mod displaced;
-pub mod flip;
+pub(crate) mod displaced;
+pub(crate) mod flip;
 pub mod here;
 pub mod jump;
 pub mod operand;
 pub mod stubs;
-pub mod system_call;
+pub(crate) mod system_call;
 mod templates;
 pub mod tls;
 pub mod trampoline;

@@ -19,40 +19,49 @@ pub fn encode(
     next_ip: u64,
     lifted: i32,
 ) -> Option<([u8; 9], usize)> {
-    let mut code = [0; 9];
     if operand.register == 1 {
-        let mut len = 0;
-        if operand.base & 8 != 0 {
-            code[0] = 0x41;
-            len = 1;
-        }
-        code[len] = 0xff;
-        code[len + 1] = 0xc0 | digit << 3 | operand.base & 7;
-        return Some((code, len + 2));
+        return Some(encode_register(digit, operand.base));
     }
     if operand.base == Operand::RIP {
         let slot = next_ip.wrapping_add_signed(operand.displacement as i64);
-        let relative = i32::try_from(slot.wrapping_sub(at + 6) as i64).ok()?;
-        code[0] = 0xff;
-        code[1] = digit << 3 | 5;
-        code[2..6].copy_from_slice(&relative.to_le_bytes());
-        return Some((code, 6));
+        return encode_relative(digit, slot, at);
     }
+    let displacement = match operand.base {
+        RSP => operand.displacement.checked_add(lifted)?,
+        _ => operand.displacement,
+    };
+    Some(encode_memory(digit, operand, displacement))
+}
+
+/// Through a register.
+fn encode_register(digit: u8, register: u8) -> ([u8; 9], usize) {
+    let mut code = [0; 9];
+    let mut len = 0;
+    if register & 8 != 0 {
+        code[0] = 0x41;
+        len = 1;
+    }
+    code[len] = 0xff;
+    code[len + 1] = 0xc0 | digit << 3 | register & 7;
+    (code, len + 2)
+}
+
+/// Through the word at `slot`, by its distance from the instruction's end.
+fn encode_relative(digit: u8, slot: u64, at: u64) -> Option<([u8; 9], usize)> {
+    let mut code = [0; 9];
+    let relative = i32::try_from(slot.wrapping_sub(at + 6) as i64).ok()?;
+    code[0] = 0xff;
+    code[1] = digit << 3 | 5;
+    code[2..6].copy_from_slice(&relative.to_le_bytes());
+    Some((code, 6))
+}
+
+/// Through the word at base + scale * index + displacement, always with a SIB byte.
+fn encode_memory(digit: u8, operand: &Operand, displacement: i32) -> ([u8; 9], usize) {
+    let mut code = [0; 9];
     let has = |register: u8| register != Operand::NONE;
-    let mut displacement = operand.displacement;
-    if operand.base == RSP {
-        displacement = displacement.checked_add(lifted)?;
-    }
-    let rex =
-        0x40 | if has(operand.base) {
-            operand.base >> 3
-        } else {
-            0
-        } | if has(operand.index) {
-            operand.index >> 3 << 1
-        } else {
-            0
-        };
+    let high_bit = |register: u8| if has(register) { register >> 3 } else { 0 };
+    let rex = 0x40 | high_bit(operand.base) | high_bit(operand.index) << 1;
     let mut len = 0;
     let mut put = |byte: u8| {
         code[len] = byte;
@@ -62,23 +71,13 @@ pub fn encode(
         put(rex);
     }
     put(0xff);
-    // Always a SIB byte; without a base it means displacement only, with mod 00.
+    // Without a base the SIB byte means displacement only, with mod 00.
     put(if has(operand.base) { 0x80 } else { 0 } | digit << 3 | 4);
+    let low_bits = |register: u8, none: u8| if has(register) { register & 7 } else { none };
     let scale = operand.scale.max(1).trailing_zeros() as u8;
-    let index = if has(operand.index) {
-        operand.index & 7
-    } else {
-        4
-    };
-    put(scale << 6
-        | index << 3
-        | if has(operand.base) {
-            operand.base & 7
-        } else {
-            5
-        });
+    put(scale << 6 | low_bits(operand.index, 4) << 3 | low_bits(operand.base, 5));
     displacement.to_le_bytes().into_iter().for_each(put);
-    Some((code, len))
+    (code, len)
 }
 
 /// Where the call would go: reads the operand with `register(n)` the value of register `n`.

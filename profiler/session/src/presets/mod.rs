@@ -70,7 +70,11 @@ mod tests {
             };
             described += text.expect("a source").lines().filter(is_preset).count();
         }
-        assert_eq!(described, PRESETS.len());
+        assert_eq!(
+            described,
+            PRESETS.len(),
+            "presets that files of this directory describe, and lines of PRESETS in mod.rs"
+        );
         for preset in PRESETS {
             let named = Preset::named(preset.name).expect("it is listed");
             assert_eq!(named.programs, preset.programs, "two have one name");

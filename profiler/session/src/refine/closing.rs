@@ -16,7 +16,7 @@ const CALLS_MIN: f64 = 0.05;
 /// A probe to take out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Closing {
-    /// Which.
+    /// The number of the probe.
     pub id: u32,
     /// For what it costs, not only to make room.
     pub over_budget: bool,

@@ -2,7 +2,7 @@
 
 use object::elf;
 
-use crate::relocations::Meaning;
+use crate::meaning::Meaning;
 
 /// The number of the machine.
 pub(crate) const MACHINE: u16 = 183;

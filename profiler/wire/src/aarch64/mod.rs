@@ -1,7 +1,7 @@
 //! What the layout says of 64-bit ARM. Nothing can be redirected there yet: `SUPPORTED` is false, sessions refuse to begin,
 //! and agents stay idle.
 
-pub mod clock;
+pub(crate) mod clock;
 pub mod code;
 pub mod order;
 

@@ -1,6 +1,6 @@
 //! What the layout says of x86-64: its clock, its order of memory, its instructions.
 
-pub mod clock;
+pub(crate) mod clock;
 pub mod code;
 pub mod order;
 

@@ -19,8 +19,8 @@ use evenkeel_workloads::interface::Table;
 
 use super::sql::mark;
 use crate::Error;
+use crate::dataset::Dataset;
 use crate::progress::Progress;
-use crate::workload::AnyWorkload;
 use interpret::{StoredTable, Tables};
 pub use link::Link;
 
@@ -145,7 +145,7 @@ impl Target {
     /// There is other data, or what the store says.
     pub fn set_up(
         &self,
-        workload: &dyn AnyWorkload,
+        workload: &dyn Dataset,
         reload: bool,
         loaders: usize,
         stop: &AtomicBool,
@@ -180,7 +180,7 @@ impl Target {
     ///
     /// # Errors
     /// A table is missing.
-    pub fn connect(&self, workload: &dyn AnyWorkload) -> Result<Link, Error> {
+    pub fn connect(&self, workload: &dyn Dataset) -> Result<Link, Error> {
         let tables = self.tables(workload)?;
         let types = workload
             .transactions()
@@ -190,7 +190,7 @@ impl Target {
         Ok(Link::new(self.store.clone(), tables, types, self.isolation))
     }
 
-    fn tables(&self, workload: &dyn AnyWorkload) -> Result<Arc<Tables>, Error> {
+    fn tables(&self, workload: &dyn Dataset) -> Result<Arc<Tables>, Error> {
         if let Some(tables) = self.tables.get() {
             return Ok(Arc::clone(tables));
         }
@@ -246,7 +246,7 @@ impl Target {
     /// Loads all partitions in parallel. A load that is cut short is not used, so its commits need not be waited for.
     fn load(
         &self,
-        workload: &dyn AnyWorkload,
+        workload: &dyn Dataset,
         loaders: usize,
         stop: &AtomicBool,
         progress: &dyn Progress,

@@ -222,10 +222,6 @@ impl SqlLink for Link {
         }
         Ok(())
     }
-
-    fn is_lost(&self) -> bool {
-        Link::is_lost(self)
-    }
 }
 
 impl Link {

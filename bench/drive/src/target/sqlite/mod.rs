@@ -241,10 +241,6 @@ impl SqlLink for Link {
         }
         Ok(())
     }
-
-    fn is_lost(&self) -> bool {
-        false
-    }
 }
 
 impl Link {

@@ -86,7 +86,7 @@ mod tests {
         (error.to_string(), others)
     }
 
-    /// A server that compiles its configuration is not told that the linker lacks the function.
+    /// A server that compiles its configuration does not learn that the linker lacks the function.
     #[test]
     fn the_command_is_meant_and_not_the_last_tool() {
         let tools: &[(&str, &[&str], bool)] = &[

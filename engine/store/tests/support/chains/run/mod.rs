@@ -160,14 +160,7 @@ impl Runner<'_> {
                     runner.fill_disk(room);
                     runner.leave_running_and_log_it()
                 })?;
-                for opening in 0..openings {
-                    self.cut(image);
-                    self.cut_after(after + opening);
-                    self.faulty = true;
-                    self.open()?;
-                }
-                self.cut(image);
-                self.open()
+                self.openings_cut_short(openings, after, image)
             }
             Event::Change {
                 running,
@@ -181,20 +174,33 @@ impl Runner<'_> {
             }
             Event::RacingOpens => self.race(),
             Event::ReadOnly => self.open_read_only(),
-            Event::FreeSpace => {
-                self.capacity = None;
-                self.disk.set_capacity(None);
-                // A store that is open writes on.
-                match self.store.is_some() && !self.faulty {
-                    true => self.work(1),
-                    false => Ok(()),
-                }
-            }
+            Event::FreeSpace => self.free_space(),
             Event::EvictCache => {
                 self.model.lose_cache();
                 self.disk.evict_cache();
                 Ok(())
             }
+        }
+    }
+
+    fn openings_cut_short(&mut self, openings: u64, after: u64, image: u64) -> Result<(), String> {
+        for opening in 0..openings {
+            self.cut(image);
+            self.cut_after(after + opening);
+            self.faulty = true;
+            self.open()?;
+        }
+        self.cut(image);
+        self.open()
+    }
+
+    fn free_space(&mut self) -> Result<(), String> {
+        self.capacity = None;
+        self.disk.set_capacity(None);
+        // A store that is open writes on.
+        match self.store.is_some() && !self.faulty {
+            true => self.work(1),
+            false => Ok(()),
         }
     }
 

@@ -1,0 +1,67 @@
+//! What a transaction knows of its locks on a table as a whole, and when it shall have fewer.
+
+use evenkeel_locks::Mode;
+
+use crate::locking::LockName;
+
+/// Whether to wait for the lock of a table.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Wait {
+    /// The locks are many: the table's would be better.
+    No,
+    /// There may be no more locks.
+    Yes,
+}
+
+/// What a transaction has of the table its statement is about, and when it tries to get more.
+pub(crate) struct Escalation {
+    /// The mode of the table's lock.
+    pub(crate) covers: Option<Mode>,
+    /// The table.
+    pub(super) table: Option<LockName>,
+    /// With so many locks.
+    at: usize,
+    /// The least number.
+    at_least: usize,
+}
+
+impl Escalation {
+    pub(crate) fn new(locks: usize) -> Escalation {
+        Escalation {
+            covers: None,
+            table: None,
+            at: locks.max(1),
+            at_least: locks.max(1),
+        }
+    }
+
+    /// Whether a part of the table need not be locked in `mode`.
+    #[inline]
+    pub(crate) fn covers(&self, mode: Mode) -> bool {
+        self.covers.is_some_and(|held| covers_parts(held, mode))
+    }
+
+    /// Whether the transaction has so many locks that the next, on `name`, shall not be one more.
+    #[inline]
+    pub(crate) fn is_due(
+        &self,
+        locks: &evenkeel_locks::Transaction<LockName>,
+        name: LockName,
+    ) -> bool {
+        locks.locks_held() >= self.at && locks.mode_of(&name).is_none()
+    }
+
+    /// The transaction has `locks` now.
+    pub(super) fn put_off(&mut self, locks: usize) {
+        self.at = self.at_least.max(locks + locks / 4 + 1);
+    }
+}
+
+/// Whether a table's lock in `held` makes one of a part of it in `mode` needless.
+pub(super) fn covers_parts(held: Mode, mode: Mode) -> bool {
+    match held {
+        Mode::X => true,
+        Mode::S | Mode::SIX => matches!(mode, Mode::S | Mode::IS),
+        Mode::IS | Mode::IX => false,
+    }
+}

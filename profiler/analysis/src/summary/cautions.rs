@@ -1,0 +1,124 @@
+//! Which reasons for caution a profile has.
+
+use crate::inputs::Inputs;
+use crate::interval::Reason;
+use crate::moments::fraction;
+use crate::paths::{PROBES, ROOT};
+use crate::profile::Profile;
+use crate::sums::Sums;
+use crate::warnings::{self, Warning};
+
+/// All of them: of the sample first, then of what was left out of it, of what profiling cost, and of what is rough.
+pub(super) fn cautions(profile: &Profile, inputs: &Inputs<'_>, total: &Sums) -> Vec<Warning> {
+    let sample = sample(profile, total).into_iter();
+    sample
+        .chain(left_out(profile, inputs))
+        .chain(loss_bias(profile, inputs))
+        .chain(closure_error(inputs))
+        .chain(overhead(profile))
+        .chain(probe_share(total))
+        .chain(few_blocks(profile, inputs))
+        .chain(bounded(inputs))
+        .chain(disagreeing(inputs))
+        .collect()
+}
+
+/// Too few intervals, or none that differ.
+fn sample(profile: &Profile, total: &Sums) -> Vec<Warning> {
+    let intervals = profile.intervals;
+    let few = (1..warnings::INTERVALS_FEW).contains(&intervals);
+    let found = [
+        (intervals == 0).then_some(Warning::NoIntervals),
+        few.then_some(Warning::FewIntervals(intervals)),
+        (intervals > 1 && total.latency_moment() <= 0.0).then_some(Warning::NoVariance),
+    ];
+    found.into_iter().flatten().collect()
+}
+
+/// Intervals that are not in the sums. What was lost under other plans than those that the profile rests on is not missing in it.
+fn left_out(profile: &Profile, inputs: &Inputs<'_>) -> Option<Warning> {
+    let run = inputs.run;
+    let elsewhere = run.lost.intervals.saturating_sub(inputs.lost.intervals);
+    let left_out = |reason: Reason| match reason {
+        Reason::RecordsLost => run.discarded[reason as usize].saturating_sub(elsewhere),
+        _ => run.discarded[reason as usize],
+    };
+    let discarded = fraction(
+        Reason::ALL.into_iter().map(left_out).sum::<u64>() as f64,
+        profile.intervals_seen.saturating_sub(elsewhere) as f64,
+    );
+    let most = Reason::ALL
+        .into_iter()
+        .max_by_key(|&reason| left_out(reason))
+        .unwrap_or(Reason::Malformed);
+    (discarded > warnings::DISCARDED_HIGH).then(|| Warning::Discarded {
+        fraction: discarded,
+        reason: most.text(),
+    })
+}
+
+/// Which intervals lose records may depend on how long they take: those that fill their ring are the long ones.
+fn loss_bias(profile: &Profile, inputs: &Inputs<'_>) -> Option<Warning> {
+    let ticks_per_ns = inputs.options.ticks_per_ns;
+    let (lost, kept) = (inputs.lost.intervals, profile.intervals);
+    let lost_ns = inputs.lost.ticks as f64 / ticks_per_ns;
+    let mean_ns = (profile.mean_ns * kept as f64 + lost_ns) / (kept + lost).max(1) as f64;
+    let bias = fraction(mean_ns - profile.mean_ns, profile.mean_ns);
+    (kept > 0 && bias.abs() > warnings::LOSS_BIAS_HIGH).then(|| Warning::LossDependsOnLatency {
+        intervals: lost,
+        lost_ns: lost_ns / lost.max(1) as f64,
+        kept_ns: profile.mean_ns,
+        mean_ns,
+    })
+}
+
+fn closure_error(inputs: &Inputs<'_>) -> Option<Warning> {
+    let ticks = inputs.run.closure_error_max;
+    (ticks > 0).then_some(Warning::ClosureError(ticks))
+}
+
+/// A measurement that could be chance says less than the estimate.
+fn overhead(profile: &Profile) -> Option<Warning> {
+    let overhead = &profile.overhead;
+    let measured = overhead
+        .measured_fraction
+        .filter(|&fraction| fraction > 2.0 * overhead.measured_se.unwrap_or(fraction));
+    let fraction = measured.unwrap_or(overhead.estimated_fraction);
+    let measured = measured.is_some();
+    (fraction > warnings::OVERHEAD_HIGH).then_some(Warning::Overhead { fraction, measured })
+}
+
+fn probe_share(total: &Sums) -> Option<Warning> {
+    let share = fraction(
+        total.inclusive_latency_moment(PROBES),
+        total.inclusive_latency_moment(ROOT),
+    );
+    (share > warnings::PROBE_SHARE_HIGH).then_some(Warning::ProbeShare(share))
+}
+
+/// Standard errors rest on blocks.
+fn few_blocks(profile: &Profile, inputs: &Inputs<'_>) -> Option<Warning> {
+    let blocks = inputs.round.sums.blocks.blocks().len();
+    let few = profile.intervals > 0 && blocks < warnings::BLOCKS_FEW;
+    few.then_some(Warning::FewBlocks(blocks))
+}
+
+/// What lay beyond the bounds of the tree, and of memory.
+fn bounded(inputs: &Inputs<'_>) -> Vec<Warning> {
+    let (folded, dropped) = (inputs.round.paths.folded(), inputs.run.dropped);
+    let found = [
+        (folded > 0).then_some(Warning::Folded(folded)),
+        (dropped > 0).then_some(Warning::Dropped(dropped)),
+    ];
+    found.into_iter().flatten().collect()
+}
+
+/// Rounds of another load than the profile's.
+fn disagreeing(inputs: &Inputs<'_>) -> Option<Warning> {
+    let kept = inputs.kept;
+    let rounds = inputs.together.iter();
+    let rounds = rounds.flat_map(|together| &together.disagreeing);
+    let intervals = rounds.map(|&(_, intervals)| intervals).sum();
+    (fraction(intervals as f64, kept as f64) >= warnings::DISAGREEING_HIGH)
+        .then_some(Warning::RoundsDisagree { intervals, kept })
+}
