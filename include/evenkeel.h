@@ -10,6 +10,10 @@
  *     evenkeel_dequeue(task);             just after it was taken out
  *     evenkeel_class(id, "checkout");     while the interval runs: what kind it is
  *     evenkeel_attribute(id, "rows", n);  while the interval runs: a number that may explain its latency
+ *     evenkeel_trace(id, traceparent);    while the interval runs: the span of a distributed trace that it works for
+ *
+ * A traceparent is W3C's text, "00-<32 digits: the trace>-<16 digits: the span>-01", as a request's header of that name has it and OpenTelemetry's
+ * propagators write it; `evenkeel spans FILE.. --trace-id RUN.keel` joins the intervals to their spans.
  *
  * An interval that blocks needs no annotation for that, nor does who wakes it: the profiler sees the C library's locks, queues
  * and sockets by itself.
@@ -72,6 +76,9 @@ static inline void evenkeel_class(uint64_t id, const char *name) { EVENKEEL_TELL
 static inline void evenkeel_attribute(uint64_t id, const char *name, int64_t value) {
     EVENKEEL_TELL(attribute(id, name, UINT64_MAX, value));
 }
+
+/* What a traceparent is, its form says: it travels as a class does, and an interval has both. */
+static inline void evenkeel_trace(uint64_t id, const char *traceparent) { EVENKEEL_TELL(class_(id, traceparent, UINT64_MAX)); }
 
 #undef EVENKEEL_TELL
 

@@ -1,5 +1,7 @@
 //! `evenkeel spans`.
 
+mod join;
+
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::atomic::Ordering::Relaxed;
@@ -27,7 +29,8 @@ use crate::{signals, values};
 Examples:
   evenkeel spans traces.json
   evenkeel spans --otlp --for 60s -o shop.keel
-  OTEL_EXPORTER_OTLP_ENDPOINT=http://127.0.0.1:4318 OTEL_EXPORTER_OTLP_PROTOCOL=http/protobuf python3 checkout.py
+  OTEL_EXPORTER_OTLP_ENDPOINT=http://127.0.0.1:4317 OTEL_EXPORTER_OTLP_PROTOCOL=grpc python3 checkout.py
+  evenkeel spans traces.json --trace-id cart.keel
   evenkeel spans monday.json -o monday.keel && evenkeel compare monday.keel tuesday.keel
 
 Files: OTLP as protobuf or JSON (of the Collector's file exporter, too), or Jaeger's JSON; compressed by gzip or not.")]
@@ -35,8 +38,9 @@ pub struct Arguments {
     /// Files of spans; spans of one trace may lie in several
     #[arg(value_name = "FILE", required_unless_present = "otlp")]
     files: Vec<PathBuf>,
-    /// Take spans as they come, by OTLP over HTTP, until Ctrl-C or the end of --for; on loopback unless an address is given
-    #[arg(long, value_name = "ADDRESS", num_args = 0..=1, default_missing_value = "127.0.0.1:4318", conflicts_with = "files")]
+    /// Take spans as they come, by OTLP over gRPC or HTTP, until Ctrl-C or the end of --for; at loopback's ports 4317 and 4318 unless an
+    /// address is given, or several with commas; each takes both
+    #[arg(long, value_name = "ADDRESS", num_args = 0..=1, default_missing_value = LOOPBACK, conflicts_with = "files")]
     otlp: Option<String>,
     /// Take spans for so long; needs --otlp
     #[arg(long = "for", value_name = "DURATION", value_parser = values::duration)]
@@ -44,6 +48,10 @@ pub struct Arguments {
     /// A trace to which no span has come for so long is complete; needs --otlp [default: 5s]
     #[arg(long, value_name = "DURATION", value_parser = values::duration)]
     grace: Option<Duration>,
+    /// Go on from the spans into the functions of a process that was profiled meanwhile (`evenkeel profile --waits -o RECORDING`), by the
+    /// trace and span that its intervals name (evenkeel_trace in evenkeel.h, or a label that is a traceparent); any number
+    #[arg(long, value_name = "RECORDING")]
+    trace_id: Vec<PathBuf>,
     /// Record to a file, for `evenkeel report`, `compare`, `merge` and `export`
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
@@ -51,6 +59,8 @@ pub struct Arguments {
     view: View,
 }
 
+/// Where OTLP is expected: over gRPC, and over HTTP.
+const LOOPBACK: &str = "127.0.0.1:4317,127.0.0.1:4318";
 /// Requests after which what is held back is analysed.
 const PASS: usize = 512;
 /// Requests whose trace is named in a recording, at most: names are kept in memory by whoever reads it.
@@ -104,16 +114,22 @@ fn record(arguments: &Arguments, path: &std::path::Path) -> Result<(), Failure> 
         sites: 0,
         requests: 0,
     };
+    let mut traces = Traces::default();
     match &arguments.otlp {
-        Some(address) => receive(arguments, address, &mut recording)?,
-        None => read_files(&arguments.files, &mut recording)?,
+        Some(address) => receive(arguments, address, &mut recording, &mut traces)?,
+        None => read_files(&arguments.files, &mut recording, &mut traces)?,
     }
+    recording.converter.processes = join::load(&arguments.trace_id, &traces)?;
+    recording.add(traces.finish());
     recording.finish()
 }
 
-fn read_files(files: &[PathBuf], recording: &mut Recording) -> Result<(), Failure> {
+fn read_files(
+    files: &[PathBuf],
+    recording: &mut Recording,
+    traces: &mut Traces,
+) -> Result<(), Failure> {
     recording.meta.target = format!("spans of {}", report::names(files));
-    let mut traces = Traces::default();
     for file in files {
         let spans = recording.converter.counts.spans;
         let reading = Reading::of_spans(file);
@@ -129,27 +145,31 @@ fn read_files(files: &[PathBuf], recording: &mut Recording) -> Result<(), Failur
             );
         }
     }
-    recording.add(traces.finish());
     Ok(())
 }
 
-fn receive(arguments: &Arguments, address: &str, recording: &mut Recording) -> Result<(), Failure> {
-    let receiver = Receiver::listen(address).map_err(|why| {
+fn receive(
+    arguments: &Arguments,
+    address: &str,
+    recording: &mut Recording,
+    traces: &mut Traces,
+) -> Result<(), Failure> {
+    let addresses: Vec<&str> = address.split(',').collect();
+    let receiver = Receiver::listen(&addresses).map_err(|why| {
         Failure::Usage(format!(
-            "cannot listen on {address}: {why}; another program may have the port: give another ADDRESS"
+            "cannot listen on {why}; another program may have the port: give another ADDRESS"
         ))
     })?;
     let interrupted = signals::interrupts()?;
-    let listening = receiver
-        .address()
-        .map_or(address.to_owned(), |known| known.to_string());
+    let listening = receiver.addresses().iter();
+    let listening = listening.map(|address| format!("http://{address}"));
+    let listening = listening.collect::<Vec<_>>().join(" and ");
     eprintln!(
-        "evenkeel: taking spans at http://{listening} (OTEL_EXPORTER_OTLP_ENDPOINT, with OTEL_EXPORTER_OTLP_PROTOCOL=http/protobuf); Ctrl-C ends"
+        "evenkeel: taking spans at {listening} (OTEL_EXPORTER_OTLP_ENDPOINT; OTLP over gRPC or HTTP); Ctrl-C ends"
     );
     recording.meta.target = format!("spans by OTLP at {listening}");
     let started = Instant::now();
     let mut looked = started;
-    let mut traces = Traces::default();
     let is_over = || {
         interrupted.load(Relaxed)
             || arguments
@@ -161,14 +181,14 @@ fn receive(arguments: &Arguments, address: &str, recording: &mut Recording) -> R
         receiver.take(LOOK, &mut recording.converter, &mut |span, into| {
             traces.add(span, now, &mut into.counts);
         });
-        if looked.elapsed() >= LOOK {
+        // What processes did for the traces is known when all have come.
+        if arguments.trace_id.is_empty() && looked.elapsed() >= LOOK {
             looked = Instant::now();
             let grace_ns = arguments.grace.unwrap_or(GRACE).as_nanos() as u64;
             let now = started.elapsed().as_nanos() as u64;
             recording.add(traces.quiet(now.saturating_sub(grace_ns)));
         }
     }
-    recording.add(traces.finish());
     Ok(())
 }
 
@@ -242,6 +262,12 @@ impl Recording {
             "evenkeel: {} spans in {} traces: {} requests; {} spans were waited for by nobody",
             counts.spans, counts.traces, counts.requests, counts.asynchronous
         );
+        for process in &self.converter.processes.all {
+            eprintln!(
+                "evenkeel: {} of the intervals of {} are joined to spans on critical paths",
+                process.fate.joined, process.name
+            );
+        }
         if counts.requests == 0 {
             for warning in &self.meta.warnings {
                 eprintln!("evenkeel: {warning}");

@@ -8,7 +8,18 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 use serde_json::Value;
+use support::build::{program, program_with};
 use support::run::{Place, eventually, signal};
+
+#[path = "programs/expect.rs"]
+#[allow(dead_code)] // only what is asked of a tree
+mod expect;
+#[path = "waits/planted.rs"]
+#[allow(dead_code)] // only what is asked of a tree
+mod planted;
+
+use expect::quiet;
+use planted::{mean_ticks, path};
 
 #[path = "../../profiler/spans/tests/support/mod.rs"]
 mod shop;
@@ -110,6 +121,138 @@ fn what_is_no_trace_is_refused() {
     }
 }
 
+/// What a program says of its requests, or an argument of its function does, leads from their spans into its functions: the planted one explains
+/// what varies, and what is not joined is said.
+#[test]
+fn a_finding_goes_from_the_service_into_the_function() {
+    let cases = [
+        ("annotated", program("traced"), "annotated,within=handle"),
+        (
+            "silent",
+            program_with("traced", "silent", &["-DSILENT"]),
+            "handle,label=text:0",
+        ),
+    ];
+    for (name, program, interval) in cases {
+        let place = Place::new();
+        let options = [
+            "--interval",
+            interval,
+            "--waits",
+            "--plant",
+            "every",
+            "--max-overhead",
+            "100%",
+        ];
+        let _quiet = quiet();
+        place
+            .profile(&options, &program, &["320", "spans.json"])
+            .ended(0);
+        let joined = place
+            .run([
+                "spans",
+                "spans.json",
+                "--trace-id",
+                "run.keel",
+                "--json",
+                "-o",
+                "joined.keel",
+            ])
+            .ended(0)
+            .said(&[
+                "run.keel: 320 intervals, 320 of which name a trace, 300 one that is here",
+                "280 of the intervals of run.keel are joined",
+            ]);
+        let found: Value = serde_json::from_str(&joined.stdout).unwrap();
+        assert_eq!(found["intervals"], 300, "{name}");
+        assert_eq!(found["closure"]["max_abs_error_ticks"], 0, "{name}");
+        let warnings = found["warnings"].to_string();
+        assert!(
+            warnings.contains("20 intervals of run.keel name spans that are missing"),
+            "{warnings}"
+        );
+        let first = &found["findings"][0];
+        assert_eq!(first["function"], "shop: look_up()", "{name}: {first:#}");
+        let span = ["gate: GET /buy", "gate: call shop", "shop: GET /price"];
+        let service = path(&found["tree"], &span);
+        let part = 280.0 / 300.0;
+        for (function, ticks) in [
+            ("shop: look_up()", 1_087_500.0),
+            ("shop: render()", 200_000.0),
+        ] {
+            let ticks = ticks * part;
+            let mean = mean_ticks(path(service, &[function]));
+            assert!(
+                mean >= 0.99 * ticks,
+                "{name}: {mean} of {ticks} in {function}"
+            );
+        }
+        assert!(mean_ticks(path(service, &["shop: call stock"])) >= 0.99 * 400_000.0);
+        // The recording of both is one like any other.
+        let again = place.run(["report", "joined.keel", "--json"]).ended(0);
+        let again: Value = serde_json::from_str(&again.stdout).unwrap();
+        assert_eq!(again["tree"], found["tree"], "{name}");
+
+        // Single intervals name their spans, and are exported below them.
+        let run = place
+            .run(["report", "run.keel", "--json", "--timeline", "max"])
+            .ended(0);
+        let run: Value = serde_json::from_str(&run.stdout).unwrap();
+        let slowest = &run["timelines"][0];
+        let number = u64::from_str_radix(slowest["trace_id"].as_str().unwrap(), 16).unwrap();
+        let span_id = format!("{:016x}", number << 8 | 3);
+        assert_eq!(slowest["span_id"], span_id.as_str(), "{name}");
+        let class = if name == "annotated" {
+            "price"
+        } else {
+            "(no label)"
+        };
+        assert_eq!(slowest["class"], class);
+        let shown = place
+            .run(["report", "run.keel", "--timeline", "max"])
+            .ended(0);
+        assert!(shown.stdout.contains(&span_id), "{}", shown.stdout);
+        let exported = place
+            .run(["export", "run.keel", "--format", "otlp"])
+            .ended(0);
+        assert!(
+            exported
+                .stdout
+                .contains(&format!(r#""parentSpanId":"{span_id}""#))
+        );
+    }
+}
+
+/// What cannot be joined at all is refused, with what to do.
+#[test]
+fn recordings_that_name_no_span() {
+    let place = Place::new();
+    let (spans, _) = shop::shop(5, 1, |_| 0);
+    std::fs::write(place.file("spans.json"), shop::json(&spans)).unwrap();
+    place
+        .run(["spans", "spans.json", "-o", "spans.keel"])
+        .ended(0);
+    let recordings =
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../profiler/session/tests/recordings");
+    let cases = [
+        ("postgres-rows.keel", "evenkeel_trace"),
+        ("postgres-transaction.keel", "--waits"),
+    ];
+    for (name, said) in cases {
+        let path = recordings.join(name);
+        let words = ["spans", "spans.json", "--trace-id", path.to_str().unwrap()];
+        place.run(words).ended(2).said(&[name, said]);
+    }
+    for (name, said) in [
+        ("spans.keel", "is one of spans"),
+        ("missing.keel", "missing.keel"),
+    ] {
+        let words = ["spans", "spans.json", "--trace-id", name];
+        let code = if name == "missing.keel" { 1 } else { 2 };
+        place.run(words).ended(code).said(&[said]);
+    }
+}
+
 /// Ends with its place.
 struct Service(Child);
 
@@ -157,7 +300,7 @@ fn sdks() -> Option<PathBuf> {
 }
 
 /// A checkout goes from `frontend` to `cart` and on to `stock`, then to `payment`, whose lookups miss their cache at times: that is found, by
-/// name, from spans as they come.
+/// name, from spans as they come, over gRPC and HTTP.
 #[test]
 fn the_culprit_of_a_real_shop_is_found() {
     let Some(sdks) = sdks() else { return };
@@ -192,6 +335,12 @@ fn the_culprit_of_a_real_shop_is_found() {
         std::fs::copy(from, sdks.join(script)).unwrap();
     }
     let start = |program: &Path, script: &str, name: &str, port: u16, callees: &[(&str, u16)]| {
+        // Either protocol, at the same address.
+        let protocol = if name == "payment" {
+            "grpc"
+        } else {
+            "http/protobuf"
+        };
         let callees = callees
             .iter()
             .map(|(callee, port)| format!("{callee}={port}"));
@@ -200,6 +349,7 @@ fn the_culprit_of_a_real_shop_is_found() {
             .args([name, &port.to_string()])
             .args(callees)
             .env("OTEL_EXPORTER_OTLP_ENDPOINT", &address)
+            .env("OTEL_EXPORTER_OTLP_PROTOCOL", protocol)
             .stdin(Stdio::null())
             .spawn();
         Service(child.unwrap())

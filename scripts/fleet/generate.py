@@ -30,7 +30,7 @@ def copy(database, fleet, table, query):
     os.makedirs(f"{fleet}/{table}", exist_ok=True)
     database.execute(
         f"COPY ({query}) TO '{fleet}/{table}' (FORMAT parquet, PARTITION_BY (day, host), "
-        f"KV_METADATA {{'evenkeel.schema_version': '1', 'evenkeel.table': '{table}'}})"
+        f"KV_METADATA {{'evenkeel.schema_version': '2', 'evenkeel.table': '{table}'}})"
     )
 
 

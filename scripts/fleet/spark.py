@@ -7,6 +7,7 @@ Spark knows (hdfs://, s3a://). Wants a Python with pyspark and a Java runtime, a
 """
 
 import argparse
+import concurrent.futures
 import datetime
 import decimal
 import json
@@ -30,6 +31,11 @@ except ImportError:
 SQL = pathlib.Path(__file__).resolve().parent.parent.parent / "sql"
 QUESTIONS = ("shares", "factors", "tails", "classes", "groups")
 TABLES = ("intervals", "nodes", "times", "moments")
+# Of the schema that `evenkeel export` writes into each file's metadata (profiler/export/src/columns/schema.rs).
+VERSION_KEY = "evenkeel.schema_version"
+SCHEMA_VERSION = 2
+# Files whose ends are read at a time: a store over a network takes a while to answer each.
+READS_AT_A_TIME = 16
 # What an answer rests on: without rows there, an empty answer would say that nothing varies.
 NEEDS = {"tails": "intervals"}
 SETTINGS = {
@@ -118,6 +124,28 @@ def connect(given, directory):
         raise Failure(f"no Spark at {where} ({line(error)}): see whether it runs, and whether it is of this pyspark's version") from error
 
 
+def check_versions(spark, paths):
+    """Refuses files of a later version of the schema than this script knows, as evenkeel-fleet does; their ends are read by Java, several at a time."""
+    hadoop, parquet = spark._jvm.org.apache.hadoop, spark._jvm.org.apache.parquet
+    configuration = spark._jsc.hadoopConfiguration()
+    skip_row_groups = parquet.format.converter.ParquetMetadataConverter.SKIP_ROW_GROUPS
+
+    def check(path):
+        file = parquet.hadoop.util.HadoopInputFile.fromPath(hadoop.fs.Path(path), configuration)
+        metadata = parquet.hadoop.ParquetFileReader.readFooter(file, skip_row_groups)
+        version = metadata.getFileMetaData().getKeyValueMetaData().get(VERSION_KEY)
+        if version is None or not version.isdigit():
+            raise Failure(f"{path} is no table of evenkeel's (it does not say which version it has): remove it, and export its recording again")
+        if int(version) > SCHEMA_VERSION:
+            raise Failure(
+                f"{path} has version {version} of the tables' schema, this script knows {SCHEMA_VERSION}: use that of the evenkeel that wrote it, or a newer one"
+            )
+
+    with concurrent.futures.ThreadPoolExecutor(READS_AT_A_TIME) as pool:
+        # A list: what one of them raises is raised here.
+        list(pool.map(check, paths))
+
+
 def open_tables(spark, directory):
     """Makes each table a view of its name."""
     # Hadoop's default file system may be another one.
@@ -131,7 +159,9 @@ def open_tables(spark, directory):
             raise Failure(
                 f"{directory} has no table {table}: name the directory that `evenkeel export --format parquet -o DIR` wrote to"
             ) from error
-        if any(re.search("/host=[^/]*%25[89A-F]", file) for file in files.inputFiles()):
+        paths = files.inputFiles()
+        check_versions(spark, paths)
+        if any(re.search("/host=[^/]*%25[89A-F]", path) for path in paths):
             # Spark takes each escaped byte of a folder's name for a character.
             files = files.withColumn("host", F.decode(F.encode("host", "ISO-8859-1"), "UTF-8"))
         files.createOrReplaceTempView(table)

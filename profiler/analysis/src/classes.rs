@@ -4,6 +4,7 @@ use rustc_hash::FxHashMap;
 
 use crate::paths::Paths;
 use crate::sql;
+use crate::trace_context::TraceContext;
 use crate::vectors::Vector;
 use evenkeel_wire::LabelValue;
 
@@ -20,6 +21,15 @@ const CACHE_MAX: usize = 1 << 12;
 
 const UNLABELLED_ID: usize = 0;
 const OTHER_ID: usize = 1;
+
+/// What a label says of its interval.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Labelled {
+    /// Its class; nothing where the label is about something else.
+    pub class: Option<usize>,
+    /// The span that it works for.
+    pub trace: Option<TraceContext>,
+}
 
 /// Numbers classes by their normalised label.
 #[derive(Debug)]
@@ -47,6 +57,26 @@ impl Default for ClassTable {
 }
 
 impl ClassTable {
+    /// What a label says. The class is that of the label without its `traceparent`, which no two intervals share.
+    pub(crate) fn read(&mut self, label: LabelValue<'_>) -> Labelled {
+        let context = match label {
+            LabelValue::Text(text) => TraceContext::find(text).map(|found| (text, found)),
+            LabelValue::None | LabelValue::Integer(_) => None,
+        };
+        let Some((text, (trace, place))) = context else {
+            return Labelled {
+                class: Some(self.class_of(label)),
+                trace: None,
+            };
+        };
+        let rest = [&text[..place.start], &text[place.end..]].concat();
+        let is_blank = rest.trim_ascii().is_empty();
+        Labelled {
+            class: (!is_blank).then(|| self.class_of(LabelValue::Text(&rest))),
+            trace: Some(trace),
+        }
+    }
+
     /// The class of a label, an index below [`CLASSES_MAX`] + 2.
     pub(crate) fn class_of(&mut self, label: LabelValue<'_>) -> usize {
         match label {
@@ -283,6 +313,28 @@ mod tests {
         );
         let quoted = class(&mut table, "SELECT \"col 1\" FROM t");
         assert_ne!(class(&mut table, "SELECT \"col 2\" FROM t"), quoted);
+    }
+
+    #[test]
+    fn traces_are_no_part_of_a_class() {
+        let mut table = ClassTable::default();
+        let mut read = |text: &str| table.read(LabelValue::Text(text.as_bytes()));
+        let (one, other) = (
+            read(
+                "SELECT 1 /*traceparent='00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01'*/",
+            ),
+            read(
+                "SELECT 2 /*traceparent='00-5bf92f3577b34da6a3ce929d0e0e4736-10f067aa0ba902b7-01'*/",
+            ),
+        );
+        assert_eq!(
+            (one.class, one.trace.unwrap().span),
+            (other.class, 0x00f0_67aa_0ba9_02b7)
+        );
+        assert_eq!(read("SELECT 3").class, one.class);
+        let alone = read("00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01");
+        assert_eq!((alone.class, alone.trace), (None, one.trace));
+        assert_eq!(table.name(one.class.unwrap()), "select ?");
     }
 
     proptest::proptest! {

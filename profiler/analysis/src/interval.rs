@@ -1,5 +1,7 @@
 //! What an interval is to the rest of the analysis, and why one is left out.
 
+use crate::trace_context::TraceContext;
+
 /// Width of a latency in ticks; longer intervals are malformed (34 hours at 2.3 GHz): sums of squares must fit.
 pub const LATENCY_BITS: u32 = 48;
 
@@ -98,6 +100,8 @@ pub struct Finished {
     pub class: u16,
     /// Its attributes.
     pub attributes: AttributeValues,
+    /// The span that it works for.
+    pub trace: Option<TraceContext>,
 }
 
 /// What a thread works for.

@@ -285,6 +285,90 @@ impl JointRound {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::accumulate::Accumulator;
+    use crate::blocks::Blocks;
+    use crate::paths::ROOT;
+    use crate::sums::NodeSums;
+
+    /// Two intervals, of 100 and 200 ticks, by path: inclusive and exclusive ticks in each.
+    fn sums_of(paths: &Paths, nodes: &[(u32, [i128; 2], [i128; 2])]) -> Sums {
+        let latency = [100, 200];
+        let dot = |a: [i128; 2], b: [i128; 2]| a[0] * b[0] + a[1] * b[1];
+        let mut sums = Sums {
+            intervals: 2,
+            latency: 300,
+            latency_squared: dot(latency, latency),
+            nodes: vec![NodeSums::default(); paths.all().len()],
+            pairs: vec![0; paths.pairs()],
+            ..Sums::default()
+        };
+        for &(node, inclusive, exclusive) in nodes {
+            let at = &mut sums.nodes[node as usize];
+            (at.inclusive, at.exclusive) = (inclusive.iter().sum(), exclusive.iter().sum());
+            (at.inclusive_squared, at.exclusive_squared) =
+                (dot(inclusive, inclusive), dot(exclusive, exclusive));
+            (at.inclusive_latency, at.exclusive_latency) =
+                (dot(inclusive, latency), dot(exclusive, latency));
+            at.calls = 2;
+            if node != ROOT {
+                let above = paths.get(node).parent;
+                let (_, _, of_above) = nodes.iter().find(|(at, ..)| *at == above).unwrap();
+                sums.pairs[paths.pair_with_body(node)] = dot(inclusive, *of_above);
+            }
+        }
+        sums
+    }
+
+    /// A minute of a round that timed `g` in `f`, which another round did not: what `f` spent in `g` is its own.
+    #[test]
+    fn sums_come_to_the_paths_of_all() {
+        let (mut deep, mut shallow) = (Paths::default(), Paths::default());
+        let f = deep.child(ROOT, 0).unwrap();
+        let g = deep.child(f, 1).unwrap();
+        assert_eq!(shallow.child(ROOT, 0), Some(f));
+        let root = (ROOT, [100, 200], [40, 50]);
+        let of_deep = sums_of(
+            &deep,
+            &[root, (f, [60, 150], [20, 100]), (g, [40, 50], [40, 50])],
+        );
+        let of_shallow = sums_of(&shallow, &[root, (f, [60, 150], [60, 150])]);
+        let detail = |paths: &Paths, sums: &Sums| Detail {
+            paths: paths.clone(),
+            sums: Accumulator {
+                blocks: Blocks::of(sums.clone()),
+                ..Accumulator::default()
+            },
+            ..Detail::default()
+        };
+        let details = [detail(&deep, &of_deep), detail(&shallow, &of_shallow)];
+        let shapes = details.iter().map(Shape::of).collect();
+        let round = |own: Option<Detail>| JointRound {
+            round: 0,
+            selection: Selection::default(),
+            at: 0,
+            paths: deep.clone(),
+            detail: own.map(Box::new),
+        };
+        let joint = Joint {
+            common: Common::of_recordings(&[shapes], &SiteTable::default()),
+            rounds: vec![round(Some(detail(&deep, &of_deep))), round(None)],
+            ..Joint::default()
+        };
+        let class = ClassSums {
+            intervals: 2,
+            latency: 300,
+            latency_squared: 50_000,
+            nodes: vec![(90, 14_000), (0, 0), (120, 22_000), (90, 14_000)],
+        };
+        let mut onto = joint.detail().paths;
+        let (sums, classes) = joint.place_sums(0, of_deep.clone(), vec![class.clone()], &mut onto);
+        assert_eq!(sums, of_shallow, "as if nobody had timed g");
+        assert_eq!(classes[0].nodes, [(90, 14_000), (0, 0), (210, 36_000)]);
+        assert_eq!((classes[0].intervals, classes[0].latency), (2, 300));
+        // A round whose sums are on those paths already.
+        let (sums, classes) = joint.place_sums(1, of_deep.clone(), vec![class.clone()], &mut onto);
+        assert_eq!((sums, &classes[0].nodes), (of_deep, &class.nodes));
+    }
 
     #[test]
     fn a_selection_is_what_was_logged() {

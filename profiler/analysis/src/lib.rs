@@ -70,6 +70,7 @@ mod summary;
 pub mod sums;
 mod switched_out;
 mod timelines;
+pub mod trace_context;
 pub mod unseen;
 mod vectors;
 mod waits;

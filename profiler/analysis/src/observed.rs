@@ -5,10 +5,12 @@
 //! profile. So whatever is summed over the columns is what the profile says.
 
 use crate::classes::ClassSums;
+pub use crate::critical::path::Piece;
 use crate::interval::Finished;
 use crate::paths::Paths;
 use crate::projection::Projection;
 use crate::sums::Sums;
+use crate::trace_context::TraceContext;
 use crate::vectors::Vector;
 
 /// An interval that was added to the sums of its round.
@@ -24,6 +26,11 @@ pub struct Observed {
     pub begin: u64,
     /// Its latency, ticks.
     pub latency: i64,
+    /// The span that it works for.
+    pub trace: Option<TraceContext>,
+    /// Its critical path, from its end to its beginning without gaps; empty unless waits were followed, it works for a span, and paths are
+    /// wanted ([`crate::Analysis::observe_pieces`]).
+    pub pieces: Vec<Piece>,
     /// What it spent, the root first, parents before children. Exclusive ticks add up to the latency.
     pub spent: Vec<Spent>,
 }
@@ -44,7 +51,7 @@ pub struct Spent {
 impl Observed {
     /// The same on fewer paths. `place`: of a node the one that has its own time, and whether that is itself, or the node is left
     /// out below it.
-    pub(crate) fn onto(self, place: impl Fn(u32) -> (u32, bool)) -> Observed {
+    pub(crate) fn onto(mut self, place: impl Fn(u32) -> (u32, bool)) -> Observed {
         let mut spent: Vec<Spent> = Vec::with_capacity(self.spent.len());
         for at in &self.spent {
             let (own, is_kept) = place(at.node);
@@ -54,6 +61,9 @@ impl Observed {
             } else if let Some(above) = spent.iter_mut().find(|above| above.node == own) {
                 above.exclusive += at.exclusive;
             }
+        }
+        for piece in &mut self.pieces {
+            (piece.node, _) = place(piece.node);
         }
         Observed { spent, ..self }
     }
@@ -75,6 +85,8 @@ pub struct ObservedMinute {
 /// Intervals that are handed on.
 #[derive(Debug, Default)]
 pub(crate) struct Observing {
+    /// With the paths of those that work for a span.
+    pub pieces: bool,
     /// Those that were added, on the paths of their round.
     pub pending: Vec<Observed>,
     /// Those before, on the paths of the round that they count in.
@@ -85,7 +97,15 @@ pub(crate) struct Observing {
 
 impl Observing {
     /// Hands on an interval that was added to a round.
-    pub(crate) fn add(&mut self, round: usize, id: u64, finished: &Finished, vector: &Vector<'_>) {
+    pub(crate) fn add(
+        &mut self,
+        round: usize,
+        id: u64,
+        finished: &Finished,
+        vector: &Vector<'_>,
+        pieces: &[Piece],
+    ) {
+        let wants_pieces = self.pieces && finished.trace.is_some();
         let spent = vector.entries.iter().map(|entry| Spent {
             node: entry.node,
             calls: entry.calls,
@@ -98,6 +118,8 @@ impl Observing {
             class: finished.class.into(),
             begin: finished.subject.begin,
             latency: vector.latency,
+            trace: finished.trace,
+            pieces: wants_pieces.then(|| pieces.to_vec()).unwrap_or_default(),
             spent: spent.collect(),
         });
     }

@@ -55,6 +55,12 @@ fn timeline(tree: &VarianceTree<'_>, inputs: &Inputs<'_>, pick: Pick, kept: &Kep
         begin_ns: ns(kept.begin),
         latency_ns: kept.latency as f64 / inputs.options.ticks_per_ns,
         attributes: attributes.collect(),
+        trace_id: kept
+            .trace
+            .map_or_else(String::new, |it| format!("{:032x}", it.trace)),
+        span_id: kept
+            .trace
+            .map_or_else(String::new, |it| format!("{:016x}", it.span)),
         lanes: threads.iter().enumerate().map(lane).collect(),
         spans,
         is_cut: kept.is_cut,

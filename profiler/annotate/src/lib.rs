@@ -7,6 +7,8 @@
 //! # let (request, rows) = (7, 12);
 //! evenkeel_annotate::begin(request); // this thread works for it
 //! evenkeel_annotate::class(request, "checkout");
+//! # let header = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
+//! evenkeel_annotate::trace(request, header); // the span of a distributed trace that it works for
 //! evenkeel_annotate::enqueue(request); // just before it is put into a queue
 //! // ... on another thread:
 //! evenkeel_annotate::dequeue(request);
@@ -112,6 +114,14 @@ pub fn class(id: u64, name: &str) {
     if let Some(found) = found() {
         (found.class)(id, name.as_ptr().cast(), name.len() as u64);
     }
+}
+
+/// The span of a distributed trace that the interval works for, as W3C's `traceparent`, which a request's header of that name has and
+/// OpenTelemetry's propagators write: set while it runs.
+#[inline]
+pub fn trace(id: u64, traceparent: &str) {
+    // What a traceparent is, its form says: it travels as a class does, and an interval has both.
+    class(id, traceparent);
 }
 
 /// A number that may explain the interval's latency: set while it runs.

@@ -15,6 +15,7 @@ fn annotations_reach_the_agent() {
         evenkeel_annotate::dequeue(9);
         evenkeel_annotate::end(7);
         evenkeel_annotate::class(7, "checkout");
+        evenkeel_annotate::trace(7, "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01");
         evenkeel_annotate::attribute(7, "rows", -3);
         return;
     }
@@ -38,6 +39,7 @@ fn annotations_reach_the_agent() {
         "dequeue 9",
         "end 7",
         "class 7 checkout",
+        "class 7 00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01",
         "attribute 7 rows -3",
     ];
     assert!(

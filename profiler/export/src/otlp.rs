@@ -1,6 +1,7 @@
 //! OpenTelemetry's JSON (<https://opentelemetry.io/docs/specs/otlp/#json-protobuf-encoding>): one request of the trace service, on one
 //! line, as the Collector's file receiver, its HTTP endpoint `/v1/traces` and Jaeger's upload take it. Each critical path is a
-//! trace; its calls are spans, and so are its waits, with what was done meanwhile below them.
+//! trace; its calls are spans, and so are its waits, with what was done meanwhile below them. One that works for a span of a trace (`evenkeel_trace`) is
+//! below that span, in that trace.
 
 use std::io::Write;
 
@@ -74,7 +75,7 @@ fn trace(export: &Export<'_>, path: &Timeline, stacks: &Stacks<'_>) -> Vec<Value
         &path.class
     };
     let end_ns = export.moment_ns(path, whole(path.latency_ns));
-    let mut spans = vec![json!({
+    let mut root = json!({
         "traceId": ids.trace(),
         "spanId": ids.span(0),
         "name": name,
@@ -82,7 +83,11 @@ fn trace(export: &Export<'_>, path: &Timeline, stacks: &Stacks<'_>) -> Vec<Value
         "startTimeUnixNano": begin_ns.to_string(),
         "endTimeUnixNano": end_ns.to_string(),
         "attributes": interval,
-    })];
+    });
+    if !path.span_id.is_empty() {
+        root["parentSpanId"] = path.span_id.as_str().into();
+    }
+    let mut spans = vec![root];
     for (at, slice) in slices(path, stacks).iter().enumerate() {
         spans.push(json!({
             "traceId": ids.trace(),
@@ -130,20 +135,26 @@ fn number(key: &str, value: i64) -> Value {
 }
 
 /// Identifiers: the same in every export of a recording, and others in another one.
-struct Ids {
+struct Ids<'a> {
     seed: u64,
     interval: u64,
+    /// The trace that the interval works for; empty where none is known.
+    trace: &'a str,
 }
 
-impl Ids {
-    fn of(begin_ns: u64, path: &Timeline) -> Ids {
+impl<'a> Ids<'a> {
+    fn of(begin_ns: u64, path: &'a Timeline) -> Ids<'a> {
         Ids {
             seed: mix(begin_ns ^ whole(path.latency_ns).rotate_left(32)),
             interval: path.id,
+            trace: &path.trace_id,
         }
     }
 
     fn trace(&self) -> String {
+        if !self.trace.is_empty() {
+            return self.trace.to_owned();
+        }
         let second = mix(self.seed ^ self.interval);
         format!("{:016x}{:016x}", self.seed, second | 1)
     }

@@ -359,6 +359,24 @@ fn csv_comes_back() {
     assert_eq!(at, lines.len());
 }
 
+/// An interval that works for a span is below it, in its trace.
+#[test]
+fn otlp_goes_on_below_the_span() {
+    let mut profile = profile("postgres-rows");
+    let (trace, span) = ("4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7");
+    profile.timelines.truncate(1);
+    profile.timelines[0].trace_id = trace.to_owned();
+    profile.timelines[0].span_id = span.to_owned();
+    let file: Value =
+        serde_json::from_slice(&written("otlp", &profile, Weight::Variance).unwrap()).unwrap();
+    let spans = file["resourceSpans"][0]["scopeSpans"][0]["spans"]
+        .as_array()
+        .unwrap();
+    assert!(spans.len() > 1 && spans.iter().all(|it| it["traceId"] == trace));
+    let below = |it: &&Value| it["parentSpanId"] == span;
+    assert_eq!(spans.iter().filter(below).count(), 1);
+}
+
 /// Identifiers are what the definition asks for; each span lies within its parent; the interval is its trace's only root.
 #[test]
 fn otlp_is_traces() {

@@ -1,8 +1,15 @@
 //! What a store says when it refuses, and what to do about it.
 
-/// What the store said, in a few words: the code and message in its answer, where it has them.
+use std::error::Error as _;
+
+/// What the store said, in a few words: the code and message in its answer, where it has them, else what the connection met at last.
 pub(crate) fn said(error: &object_store::Error) -> String {
     let whole = error.to_string();
+    let mut causes = std::iter::successors(error.source(), |cause| cause.source());
+    let distrust = causes.find(|cause| cause.to_string().contains(CERTIFICATE));
+    if let Some(distrust) = distrust {
+        return distrust.to_string();
+    }
     let element = |name: &str| {
         let (_, rest) = whole.split_once(&format!("<{name}>"))?;
         Some(rest.split_once("</")?.0.trim().to_owned())
@@ -14,6 +21,9 @@ pub(crate) fn said(error: &object_store::Error) -> String {
     }
 }
 
+/// In what is said of a server that cannot show who it is.
+const CERTIFICATE: &str = "certificate";
+
 /// What to do about it.
 pub(crate) fn advice(said: &str) -> &'static str {
     let has = |words: &[&str]| words.iter().any(|word| said.contains(word));
@@ -22,10 +32,15 @@ pub(crate) fn advice(said: &str) -> &'static str {
     } else if has(&[
         "InvalidAccessKeyId",
         "SignatureDoesNotMatch",
-        "ExpiredToken",
         "InvalidToken",
     ]) {
         "see AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, and for a temporary key AWS_SESSION_TOKEN"
+    } else if has(&["ExpiredToken", "TokenRefreshRequired", "RequestExpired"]) {
+        "the temporary key is no longer valid: get a new one, and set AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN"
+    } else if has(&["RequestTimeTooSkewed"]) {
+        "this machine's clock is wrong: set it"
+    } else if has(&[CERTIFICATE]) {
+        "the store does not show who it is: see AWS_ENDPOINT_URL; where an authority of one's own vouches for it, have this machine trust that, or name its certificate's file by SSL_CERT_FILE"
     } else if has(&["AccessDenied", "403"]) {
         "the key may not read it: its owner has to allow s3:ListBucket on the bucket and s3:GetObject on its objects"
     } else if has(&[

@@ -3,19 +3,15 @@
 mod support;
 
 use std::ffi::OsStr;
-use std::fs::{self, File};
+use std::fs;
 use std::path::Path;
-use std::sync::Arc;
 
-use datafusion::arrow::array::RecordBatch;
-use datafusion::parquet::arrow::ArrowWriter;
-use datafusion::parquet::file::metadata::KeyValue;
-use datafusion::parquet::file::properties::WriterProperties;
-use evenkeel_export::columns::schema::{Table, VERSION_KEY};
+use evenkeel_export::columns::schema::Table;
 use serde_json::Value;
 use support::planted::Planted;
 use support::{
-    QUESTIONS, STRANGE, duckdb, evenkeel, export, fleet, planted, rows, run, same, source,
+    QUESTIONS, STRANGE, duckdb, empty_file, evenkeel, export, fleet, planted, rows, run, same,
+    source,
 };
 
 #[test]
@@ -231,6 +227,35 @@ fn what_cannot_be_answered_is_said() {
     assert!(!written.exists());
 }
 
+/// Tables of an earlier version lack columns of this one: they are read beside it.
+#[test]
+fn tables_of_an_earlier_version_are_read() {
+    let place = tempfile::tempdir().unwrap();
+    let recording = source("profiler/session/tests/recordings/apache-request.keel");
+    export(place.path(), &recording, "tables");
+    let tables = place.path().join("tables");
+    let alone = rows(&tables, &["-q", "tails"]);
+    let earlier = tables.join("intervals/day=2023-11-13/host=earlier");
+    fs::create_dir_all(&earlier).unwrap();
+    let columns = ["trace_id", "span_id"];
+    empty_file(
+        &earlier.join("run.parquet"),
+        Table::Intervals,
+        &columns,
+        Some("1"),
+    );
+    assert_eq!(rows(&tables, &["-q", "tails"]), alone);
+    let query = place.path().join("query.sql");
+    fs::write(
+        &query,
+        "SELECT COUNT(*) - COUNT(trace_id) AS untraced, COUNT(span_id) AS traced FROM intervals",
+    )
+    .unwrap();
+    let counted = rows(&tables, &["--sql", query.to_str().unwrap()]);
+    assert_eq!(counted[0]["traced"], 0);
+    assert!(counted[0]["untraced"].as_u64().unwrap() > 0);
+}
+
 #[test]
 fn tables_of_another_version_and_damaged_ones_are_refused() {
     let place = tempfile::tempdir().unwrap();
@@ -239,22 +264,11 @@ fn tables_of_another_version_and_damaged_ones_are_refused() {
     export(place.path(), &sums, "sums");
     let tables = place.path().join("sums");
     let another = tables.join("moments/day=2023-11-14/host=db1/another.parquet");
-    let schema = Table::Moments.schema();
     for (version, said) in [
-        (Some("99"), "schema, this program knows 1"),
+        (Some("99"), "schema, this program knows 2"),
         (None, "which version"),
     ] {
-        let mut properties = WriterProperties::builder();
-        if let Some(version) = version {
-            let pair = KeyValue::new(VERSION_KEY.to_owned(), version.to_owned());
-            properties = properties.set_key_value_metadata(Some(vec![pair]));
-        }
-        let bare = Arc::new(schema.as_ref().clone().with_metadata(Default::default()));
-        let file = File::create(&another).unwrap();
-        let mut writer =
-            ArrowWriter::try_new(file, bare.clone(), Some(properties.build())).unwrap();
-        writer.write(&RecordBatch::new_empty(bare)).unwrap();
-        writer.close().unwrap();
+        empty_file(&another, Table::Moments, &[], version);
         refused(&tables, &[], &["another.parquet", said]);
     }
     fs::write(&another, "no columns").unwrap();

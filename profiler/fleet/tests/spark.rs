@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use cluster::Cluster;
+use evenkeel_export::columns::schema::Table;
 use serde_json::Value;
 use support::{QUESTIONS, Said, planted, python, rows, run, same, source};
 
@@ -151,4 +152,11 @@ fn a_cluster_answers_as_the_embedded_engine() {
         &["--sql", query.to_str().unwrap()],
         &["query.sql cannot be answered", "fewer days"],
     );
+
+    let later = tables.join("moments/day=2023-11-14/host=later");
+    fs::create_dir(&later).unwrap();
+    for (version, said) in [(Some("99"), "has version 99"), (None, "which version")] {
+        support::empty_file(&later.join("run.parquet"), Table::Moments, &[], version);
+        spark.refused(&tables, &["shares"], &["host=later/run.parquet", said]);
+    }
 }

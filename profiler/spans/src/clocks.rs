@@ -14,7 +14,7 @@ use crate::span::{Kind, Span};
 /// Calls remembered between two clocks, at most; then every other one is forgotten.
 const CALLS_MAX: usize = 1 << 10;
 /// Part of the calls that must break the bound for the clocks to be corrected: a few do because a caller gave up waiting.
-const BROKEN_MIN: f64 = 0.1;
+pub(crate) const BROKEN_MIN: f64 = 0.1;
 
 /// What is known of pairs of clocks.
 #[derive(Debug, Default)]
@@ -103,7 +103,8 @@ impl Clocks {
     }
 }
 
-fn median(shifts_ns: &mut [i64]) -> i64 {
+/// The median; 0 of nothing.
+pub(crate) fn median(shifts_ns: &mut [i64]) -> i64 {
     if shifts_ns.is_empty() {
         return 0;
     }

@@ -1,6 +1,6 @@
 //! From traces to the records of intervals.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use evenkeel_analysis::sites::{Kind as SiteKind, Site, SiteTable};
 use evenkeel_wire::record::DURATION_BITS;
@@ -10,7 +10,9 @@ use foldhash::fast::RandomState;
 
 use crate::clocks::Clocks;
 use crate::counts::Counts;
-use crate::critical::{self, Call};
+use crate::critical;
+use crate::join::steps::{Step, What, steps};
+use crate::join::{Function, Joined, Processes};
 use crate::names::Names;
 use crate::span::{Kind, Span};
 use crate::tree::Forest;
@@ -33,6 +35,16 @@ pub struct Request {
     pub records: Vec<Record>,
 }
 
+/// A call of an operation or function by another.
+#[derive(Clone, Debug, Default)]
+struct Called {
+    caller: u32,
+    callee: u32,
+    kind: SiteKind,
+    file: Option<String>,
+    line: Option<u32>,
+}
+
 /// Makes requests of traces.
 #[derive(Debug, Default)]
 pub struct Converter {
@@ -42,10 +54,12 @@ pub struct Converter {
     pub counts: Counts,
     /// What is known of the hosts' clocks.
     pub clocks: Clocks,
+    /// Profiled processes whose functions go into the paths; before the first conversion.
+    pub processes: Processes,
     /// By caller's operation and callee's.
     sites: HashMap<(u32, u32), u32, RandomState>,
-    /// By site: caller, callee, kind.
-    calls: Vec<(u32, u32, SiteKind)>,
+    /// By site.
+    calls: Vec<Called>,
     /// By operation: longest chain of calls below it that was met.
     heights: Vec<u32>,
 }
@@ -60,18 +74,29 @@ impl Converter {
             forest.observe(&mut self.clocks);
         }
         self.clocks.settle();
+        self.processes.observe(&forests);
         let mut requests = Vec::with_capacity(forests.len());
         for forest in &mut forests {
             forest.align(&self.clocks);
+            let joined = self.processes.of(forest);
+            let mut on_path = HashSet::default();
             for &root in &forest.roots {
-                requests.extend(self.request(forest, root));
+                requests.extend(self.request(forest, root, &joined, &mut on_path));
             }
+            self.processes.count(forest, |span| on_path.contains(&span));
         }
         requests.sort_by_key(|request| request.end_ns);
         requests
     }
 
-    fn request(&mut self, forest: &Forest, root: u32) -> Option<Request> {
+    /// `on_path` gets the spans of `joined` that are on the request's path.
+    fn request(
+        &mut self,
+        forest: &Forest,
+        root: u32,
+        joined: &Joined,
+        on_path: &mut HashSet<u32, RandomState>,
+    ) -> Option<Request> {
         let span = &forest.spans[root as usize];
         if (span.end_ns - span.start_ns) >> DURATION_BITS != 0 {
             self.counts.too_long += 1;
@@ -79,24 +104,27 @@ impl Converter {
         }
         self.counts.requests += 1;
         let path = critical::path(forest, root, &mut self.counts);
-        self.note_heights(forest, &path);
+        let are_joined = path.iter().filter(|call| joined.contains_key(&call.span));
+        on_path.extend(are_joined.map(|call| call.span));
+        let path = steps(&path, joined, &self.processes);
+        let operations: Vec<u32> = path
+            .iter()
+            .map(|step| self.operation(forest, step))
+            .collect();
+        self.note_heights(&operations, &path);
         let mut records = Vec::with_capacity(path.len() + 8);
         records.push(Record::marker(Marker::Begin, span.start_ns, STAMP));
         let label = self.names.of_operation(span.operation).as_bytes();
         records.extend(label.chunks(LABEL_CHUNK).map(Record::from_label_chunk));
         // Calls are recorded when they return: the path from its end is in that order.
-        for (at, call) in path.iter().enumerate().rev() {
-            let called = &forest.spans[call.span as usize];
+        for (at, step) in path.iter().enumerate().rev() {
             let caller = match at {
                 0 => NOBODY,
-                _ => forest.spans[path[call.within as usize].span as usize].operation,
+                _ => operations[step.within as usize],
             };
-            let site = self.site(caller, called);
-            records.push(Record::new(
-                call.start_ns,
-                call.end_ns - call.start_ns,
-                site,
-            ));
+            let site = self.site(caller, operations[at], forest, step.what);
+            let duration_ns = step.end_ns - step.start_ns;
+            records.push(Record::new(step.start_ns, duration_ns, site));
         }
         records.push(Record::marker(Marker::End, span.end_ns, STAMP));
         Some(Request {
@@ -106,26 +134,65 @@ impl Converter {
         })
     }
 
-    fn site(&mut self, caller: u32, called: &Span) -> u32 {
-        let calls = &mut self.calls;
-        *self
-            .sites
-            .entry((caller, called.operation))
-            .or_insert_with(|| {
-                // Of a client's time what its server does not explain is spent on the way, or in a service that is not traced.
-                let kind = match called.kind {
-                    Kind::Client => SiteKind::Socket,
-                    _ => SiteKind::Call,
-                };
-                calls.push((caller, called.operation, kind));
-                calls.len() as u32 - 1
-            })
+    /// The operation of a step; of a function, in the service whose span it works for.
+    fn operation(&mut self, forest: &Forest, step: &Step) -> u32 {
+        match step.what {
+            What::Span(span) => forest.spans[span as usize].operation,
+            What::Function {
+                process,
+                function,
+                span,
+            } => {
+                let Function { name, is_call, .. } =
+                    &self.processes.all[process].functions[function as usize];
+                let of_service = forest.spans[span as usize].operation;
+                self.names.function(of_service, name, *is_call)
+            }
+        }
     }
 
-    fn note_heights(&mut self, forest: &Forest, path: &[Call]) {
+    fn site(&mut self, caller: u32, callee: u32, forest: &Forest, what: What) -> u32 {
+        let Converter {
+            sites,
+            calls,
+            processes,
+            ..
+        } = self;
+        *sites.entry((caller, callee)).or_insert_with(|| {
+            let called = match what {
+                What::Span(span) => Called {
+                    // Of a client's time what its server does not explain is spent on the way, or in a service that is not traced.
+                    kind: match forest.spans[span as usize].kind {
+                        Kind::Client => SiteKind::Socket,
+                        _ => SiteKind::Call,
+                    },
+                    ..Called::default()
+                },
+                What::Function {
+                    process, function, ..
+                } => {
+                    let function = &processes.all[process].functions[function as usize];
+                    Called {
+                        kind: function.kind,
+                        file: function.file.clone(),
+                        line: function.line,
+                        ..Called::default()
+                    }
+                }
+            };
+            calls.push(Called {
+                caller,
+                callee,
+                ..called
+            });
+            calls.len() as u32 - 1
+        })
+    }
+
+    fn note_heights(&mut self, operations: &[u32], path: &[Step]) {
         let mut below = vec![0; path.len()];
         for (at, call) in path.iter().enumerate().rev() {
-            let operation = forest.spans[call.span as usize].operation as usize;
+            let operation = operations[at] as usize;
             if self.heights.len() <= operation {
                 self.heights.resize(operation + 1, 0);
             }
@@ -144,13 +211,14 @@ impl Converter {
             operation => self.names.of_operation(operation),
         };
         let height = |operation: u32| self.heights.get(operation as usize).copied().unwrap_or(0);
-        let site = |&(caller, callee, kind): &(u32, u32, SiteKind)| Site {
-            callee: name(callee).to_owned(),
-            caller: name(caller).to_owned(),
-            site: format!("{} > {}", name(caller), name(callee)),
-            kind,
-            height: height(callee),
-            ..Site::default()
+        let site = |called: &Called| Site {
+            callee: name(called.callee).to_owned(),
+            caller: name(called.caller).to_owned(),
+            site: format!("{} > {}", name(called.caller), name(called.callee)),
+            file: called.file.clone(),
+            line: called.line,
+            kind: called.kind,
+            height: height(called.callee),
         };
         SiteTable {
             root: INTERVAL.to_owned(),
@@ -163,6 +231,7 @@ impl Converter {
     pub fn warnings(&self) -> Vec<String> {
         let mut warnings = self.counts.warnings();
         warnings.extend(self.clocks.corrections(&self.names));
+        warnings.extend(self.processes.warnings());
         if self.names.beyond > 0 {
             warnings.push(format!(
                 "{} spans are of more operations than are told apart and count as their service's other operations: their names hold what \

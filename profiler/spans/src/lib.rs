@@ -2,7 +2,8 @@
 //!
 //! ```text
 //! files, OTLP over HTTP > [read]: spans > [traces]: one trace each > [clocks]: hosts' clocks brought together
-//!   > [tree]: who called whom > [critical]: the request's critical path > records, as a profiled process would write them
+//!   > [tree]: who called whom > [critical]: the request's critical path > [join]: functions of profiled processes in it
+//!   > records, as a profiled process would write them
 //! ```
 //! One request (the root span of a trace) is one interval; its class is the operation it asks for. Its critical path through the spans is
 //! nested calls, without gap or overlap, so it is written in the records that the agent writes for a thread, and everything behind that
@@ -15,6 +16,7 @@ mod clocks;
 pub mod convert;
 mod counts;
 pub mod critical;
+pub mod join;
 mod names;
 pub mod read;
 pub mod receive;

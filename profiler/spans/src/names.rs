@@ -70,6 +70,26 @@ impl Names {
         number
     }
 
+    /// The number of a function of the process that an operation's service is; `is_call`: it is none of the states that the time of a process is in
+    /// where it is no function's.
+    pub fn function(&mut self, operation: u32, name: &str, is_call: bool) -> u32 {
+        let service = self.of_operation(operation).split(": ").next();
+        let service = service.unwrap_or_default().to_owned();
+        let call = if is_call && !name.contains('(') {
+            "()"
+        } else {
+            ""
+        };
+        let whole = cut(format!("{service}: {name}{call}"));
+        let is_known = self.operations.numbers.contains_key(&whole);
+        if is_known || self.operations.names.len() < OPERATIONS_MAX {
+            return self.operations.number(whole);
+        }
+        self.beyond += 1;
+        let other = cut(format!("{service}: other operations"));
+        self.operations.number(other)
+    }
+
     /// The number of a clock: of a service's instance, or of a host.
     pub fn clock(&mut self, name: &str) -> u32 {
         if self.clocks.names.len() < CLOCKS_MAX || self.clocks.numbers.contains_key(name) {

@@ -1,37 +1,111 @@
-//! Spans as they come: OTLP over HTTP (`POST /v1/traces`, protobuf or JSON, gzip or not), the protocol that every SDK and the Collector
-//! speak. gRPC is not: the message says what to set.
+//! Spans as they come: OTLP over gRPC and over HTTP (protobuf or JSON), compressed by gzip or not, both at the same port: the first bytes of a
+//! connection say whether it is HTTP/1.1 or HTTP/2.
+//!
+//! The network is a thread's of its own; what came is read by whoever asks for it ([`Receiver::take`]), and only then its sender is answered: one that
+//! sends faster than is read waits.
 
-use std::io::Read;
-use std::net::{SocketAddr, ToSocketAddrs};
+mod answers;
+
+use std::fmt::Display;
+use std::future::Future;
+use std::io;
+use std::net::{SocketAddr, TcpListener, ToSocketAddrs};
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
 use std::time::Duration;
 
-use tiny_http::{Header, Method, Request, Response, Server};
+use http_body_util::{BodyExt, LengthLimitError, Limited};
+use hyper::body::{Bytes, Incoming};
+use hyper::service::service_fn;
+use hyper::{Request, Response};
+use hyper_util::rt::{TokioExecutor, TokioIo};
+use hyper_util::server::conn::auto;
+use tokio::sync::{Semaphore, oneshot};
 
 use crate::convert::Converter;
 use crate::read;
 use crate::span::Span;
+use answers::{Body, Protocol, Refusal};
 
 /// Largest message taken, as it comes.
-const BODY_MAX: u64 = 1 << 26;
+const BODY_MAX: usize = 1 << 26;
+/// Messages held at a time.
+const MESSAGES_MAX: usize = 16;
+/// Bytes before a message of gRPC: whether it is compressed, and its length in four bytes, the highest first.
+const GRPC_PREFIX: usize = 5;
+
+/// A message that came whole, or what was wrong with it.
+struct Message {
+    /// What is to be read; nothing where it was damaged on the way.
+    body: Option<Bytes>,
+    /// To be told when it was read.
+    is_read: oneshot::Sender<()>,
+}
+
+/// What all connections share.
+struct Shared {
+    messages: mpsc::Sender<Message>,
+    room: Semaphore,
+}
 
 /// Listens for spans.
 pub struct Receiver {
-    server: Server,
+    messages: Mutex<mpsc::Receiver<Message>>,
+    addresses: Vec<SocketAddr>,
+    /// Ends the thread by being dropped.
+    ending: Option<oneshot::Sender<()>>,
+    thread: Option<JoinHandle<()>>,
 }
 
 impl Receiver {
-    /// Listens on an address.
+    /// Listens on all of these addresses.
     ///
     /// # Errors
-    /// What the system says.
-    pub fn listen(address: impl ToSocketAddrs) -> Result<Receiver, String> {
-        let server = Server::http(address).map_err(|error| error.to_string())?;
-        Ok(Receiver { server })
+    /// One cannot be listened on.
+    pub fn listen<A: ToSocketAddrs + Display>(addresses: &[A]) -> io::Result<Receiver> {
+        let bind = |address: &A| {
+            let named =
+                |error: io::Error| io::Error::new(error.kind(), format!("{address}: {error}"));
+            let listener = TcpListener::bind(address).map_err(named)?;
+            listener.set_nonblocking(true)?;
+            Ok(listener)
+        };
+        let listeners = addresses.iter().map(bind);
+        let listeners = listeners.collect::<io::Result<Vec<TcpListener>>>()?;
+        let addresses = listeners.iter().map(TcpListener::local_addr);
+        let addresses = addresses.collect::<io::Result<Vec<SocketAddr>>>()?;
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_io()
+            .build()?;
+        let (messages, taken) = mpsc::channel();
+        let shared = Arc::new(Shared {
+            messages,
+            room: Semaphore::new(MESSAGES_MAX),
+        });
+        let (ending, ended) = oneshot::channel::<()>();
+        let serve = move || {
+            runtime.block_on(async {
+                for listener in listeners {
+                    tokio::spawn(accept(listener, Arc::clone(&shared)));
+                }
+                let _ = ended.await;
+            });
+        };
+        let thread = std::thread::Builder::new()
+            .name("otlp".to_owned())
+            .spawn(serve)?;
+        Ok(Receiver {
+            messages: Mutex::new(taken),
+            addresses,
+            ending: Some(ending),
+            thread: Some(thread),
+        })
     }
 
     /// Where it listens.
-    pub fn address(&self) -> Option<SocketAddr> {
-        self.server.server_addr().to_ip()
+    pub fn addresses(&self) -> &[SocketAddr] {
+        &self.addresses
     }
 
     /// Takes what comes within some time; returns when a message was taken or the time is up.
@@ -41,65 +115,94 @@ impl Receiver {
         into: &mut Converter,
         take: &mut dyn FnMut(Span, &mut Converter),
     ) {
-        if let Ok(Some(request)) = self.server.recv_timeout(within) {
-            answer(request, into, take);
+        let messages = self.messages.lock().expect("nobody panicked with it");
+        let message = match messages.recv_timeout(within) {
+            Ok(message) => message,
+            Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => return,
+        };
+        match message.body {
+            Some(body) => read::content(&body, into, take),
+            None => into.counts.damaged += 1,
+        }
+        // The sender that went away has its answer.
+        let _ = message.is_read.send(());
+    }
+}
+
+impl Drop for Receiver {
+    fn drop(&mut self) {
+        drop(self.ending.take());
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
         }
     }
 }
 
-fn answer(mut request: Request, into: &mut Converter, take: &mut dyn FnMut(Span, &mut Converter)) {
-    let header = |name: &'static str| {
-        let headers = request.headers().iter();
-        let mut named = headers.filter(|header| header.field.equiv(name));
-        named.next().map(|header| header.value.to_string())
-    };
-    let content = header("Content-Type").unwrap_or_default();
-    let packing = header("Content-Encoding").unwrap_or_default();
-    let refuse = |request: Request, code: u16, why: &str| {
-        // The sender that went away has its answer.
-        let _ = request.respond(Response::from_string(format!("{why}\n")).with_status_code(code));
-    };
-    if content.starts_with("application/grpc") {
-        return refuse(
-            request,
-            415,
-            "gRPC is not understood: set OTEL_EXPORTER_OTLP_PROTOCOL=http/protobuf",
-        );
-    }
-    if request.method() != &Method::Post || !request.url().ends_with("/v1/traces") {
-        return refuse(request, 404, "traces are taken at POST /v1/traces");
-    }
-    if !matches!(packing.as_str(), "" | "identity" | "gzip") {
-        return refuse(
-            request,
-            415,
-            "gzip, or no compression, is understood: set OTEL_EXPORTER_OTLP_COMPRESSION=gzip",
-        );
-    }
-    let mut body = Vec::new();
-    let read_all = request
-        .as_reader()
-        .take(BODY_MAX + 1)
-        .read_to_end(&mut body);
-    if read_all.is_err() {
-        into.counts.damaged += 1;
+async fn accept(listener: TcpListener, shared: Arc<Shared>) {
+    let Ok(listener) = tokio::net::TcpListener::from_std(listener) else {
         return;
-    }
-    if body.len() as u64 > BODY_MAX {
-        into.counts.damaged += 1;
-        return refuse(
-            request,
-            413,
-            "a message is too large: export smaller batches",
-        );
-    }
-    read::content(&body, into, take);
-    // An empty ExportTraceServiceResponse, in the language of the request.
-    let is_json = content.starts_with("application/json");
-    let (kind, body) = match is_json {
-        true => ("application/json", "{}"),
-        false => ("application/x-protobuf", ""),
     };
-    let header = Header::from_bytes("Content-Type", kind).expect("a header");
-    let _ = request.respond(Response::from_string(body).with_header(header));
+    loop {
+        // One that went away at once, or no descriptor left: others may come.
+        let Ok((stream, _)) = listener.accept().await else {
+            tokio::task::yield_now().await;
+            continue;
+        };
+        let shared = Arc::clone(&shared);
+        tokio::spawn(async move {
+            let service = service_fn(|request| respond(request, Arc::clone(&shared)));
+            let connections = auto::Builder::new(TokioExecutor::new());
+            // What ends badly is the sender's to repeat.
+            let _ = connections
+                .serve_connection(TokioIo::new(stream), service)
+                .await;
+        });
+    }
+}
+
+/// Answers a request when what it brought was read.
+async fn respond(
+    request: Request<Incoming>,
+    shared: Arc<Shared>,
+) -> Result<Response<Body>, std::convert::Infallible> {
+    let protocol = match Protocol::of(&request) {
+        Ok(protocol) => protocol,
+        Err(refusal) => return Ok(refusal.response()),
+    };
+    // It is never closed.
+    let _room = shared.room.acquire().await;
+    let body = Limited::new(request.into_body(), BODY_MAX).collect().await;
+    let body = match body {
+        Ok(body) => message(protocol, body.to_bytes()),
+        Err(error) if error.is::<LengthLimitError>() => {
+            hand_on(None, &shared).await;
+            return Ok(Refusal::too_large(protocol).response());
+        }
+        Err(_) => None,
+    };
+    let is_whole = body.is_some();
+    hand_on(body, &shared).await;
+    Ok(match is_whole {
+        true => protocol.accepted(),
+        false => Refusal::damaged(protocol).response(),
+    })
+}
+
+/// What is to be read of a body. Whether it is compressed shows.
+fn message(protocol: Protocol, body: Bytes) -> Option<Bytes> {
+    if protocol != Protocol::Grpc {
+        return Some(body);
+    }
+    let length: [u8; 4] = body.get(1..GRPC_PREFIX)?.try_into().ok()?;
+    let length = usize::try_from(u32::from_be_bytes(length)).ok()?;
+    (body.len() == GRPC_PREFIX + length).then(|| body.slice(GRPC_PREFIX..))
+}
+
+/// Waits until a message was read, or nobody is there any more who would.
+fn hand_on(body: Option<Bytes>, shared: &Shared) -> impl Future<Output = ()> + use<> {
+    let (is_read, was_read) = oneshot::channel();
+    let _ = shared.messages.send(Message { body, is_read });
+    async {
+        let _ = was_read.await;
+    }
 }

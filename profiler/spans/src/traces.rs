@@ -41,6 +41,11 @@ impl Traces {
         }
     }
 
+    /// Whether spans of this trace have come, and it is open.
+    pub fn has(&self, trace: u128) -> bool {
+        self.open.contains_key(&trace)
+    }
+
     /// Spans of traces that are open.
     pub fn spans(&self) -> usize {
         self.open.values().map(|open| open.spans.len()).sum()

@@ -17,6 +17,8 @@ pub struct Forest {
     pub children: Vec<Vec<u32>>,
     /// Spans that begin a request.
     pub roots: Vec<u32>,
+    /// By span: what was added to its times to bring them to the root's clock.
+    pub offsets_ns: Vec<i64>,
 }
 
 impl Forest {
@@ -43,6 +45,7 @@ impl Forest {
             of_one.sort_by_key(|&at| spans[at as usize].start_ns);
         }
         let mut forest = Forest {
+            offsets_ns: vec![0; spans.len()],
             spans,
             children,
             roots,
@@ -52,6 +55,11 @@ impl Forest {
         counts.traces += 1;
         counts.rootless += u64::from(forest.roots.is_empty());
         forest
+    }
+
+    /// The trace.
+    pub fn trace(&self) -> u128 {
+        self.spans.first().map_or(0, |span| span.trace)
     }
 
     /// Where nothing began the trace, a service that was called from outside of what is recorded did: all others must lie within
@@ -100,6 +108,7 @@ impl Forest {
             for &child in &self.children[at as usize] {
                 let its_clock = self.spans[child as usize].clock;
                 let offset = offset_ns + clocks.offset_ns(own_clock, its_clock);
+                self.offsets_ns[child as usize] = offset;
                 let span = &mut self.spans[child as usize];
                 span.start_ns = span.start_ns.saturating_add_signed(offset);
                 span.end_ns = span.end_ns.saturating_add_signed(offset);

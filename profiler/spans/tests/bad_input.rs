@@ -124,13 +124,41 @@ fn cut_files() {
         .chunks(5)
         .flat_map(|some| [json(some), b"\n".to_vec()].concat())
         .collect();
-    for whole in [frames.clone(), lines, gzip(&frames)] {
+    // Where a file ends between two messages nothing shows that there were more.
+    let ends = |parts: Vec<Vec<u8>>| -> Vec<usize> {
+        let lengths = parts.iter().map(Vec::len);
+        lengths
+            .scan(0, |end, length| {
+                *end += length;
+                Some(*end)
+            })
+            .collect()
+    };
+    let ends_of_frames = ends(
+        spans
+            .chunks(5)
+            .map(|some| framed(&protobuf(some)))
+            .collect(),
+    );
+    let ends_of_lines = ends(
+        spans
+            .chunks(5)
+            .map(|some| [json(some), b"\n".to_vec()].concat())
+            .collect(),
+    );
+    let ends_of_lines = ends_of_lines.iter().flat_map(|&end| [end - 1, end]);
+    for (whole, between) in [
+        (frames.clone(), ends_of_frames),
+        (lines, ends_of_lines.collect()),
+        (gzip(&frames), Vec::new()),
+    ] {
         let (all, counts) = read(&whole);
         assert_eq!((all, counts.damaged), (4, 0));
         let mut most = 0;
-        for length in (1..whole.len()).step_by(13) {
+        for length in (1..whole.len()).step_by(13).chain(between.clone()) {
             let (some, counts) = read(&whole[..length]);
             assert!(some <= 4 && counts.spans <= spans.len() as u64);
+            assert_eq!(counts.damaged == 0, between.contains(&length), "{length}");
             most = most.max(some);
         }
         assert!(most >= 1, "some of a cut file is used");

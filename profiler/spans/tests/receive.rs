@@ -1,4 +1,4 @@
-//! Spans as they come, by OTLP over HTTP.
+//! Spans as they come, by OTLP over gRPC and HTTP.
 
 mod support;
 
@@ -8,6 +8,10 @@ use std::time::Duration;
 
 use evenkeel_spans::receive::Receiver;
 use evenkeel_spans::{Converter, Traces};
+use http_body_util::{BodyExt, Full};
+use hyper::Request;
+use hyper::body::Bytes;
+use hyper_util::rt::{TokioExecutor, TokioIo};
 use support::*;
 
 /// What is answered to a request as it stands.
@@ -17,14 +21,155 @@ fn ask(
     traces: &mut Traces,
     request: &[u8],
 ) -> String {
-    let mut stream = TcpStream::connect(receiver.address().unwrap()).unwrap();
+    let mut stream = TcpStream::connect(receiver.addresses()[0]).unwrap();
     stream.write_all(request).unwrap();
-    receiver.take(Duration::from_secs(60), converter, &mut |span, into| {
-        traces.add(span, 0, &mut into.counts);
+    // What is refused is answered without being handed on.
+    let answer = std::thread::spawn(move || {
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        answer
     });
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer).unwrap();
-    answer
+    while !answer.is_finished() {
+        receiver.take(Duration::from_millis(10), converter, &mut |span, into| {
+            traces.add(span, 0, &mut into.counts);
+        });
+    }
+    answer.join().unwrap()
+}
+
+/// What is answered to a call of gRPC: the status and the message, wherever they stand, and the body.
+fn call(
+    receiver: &Receiver,
+    converter: &mut Converter,
+    traces: &mut Traces,
+    (method, encoding): (&str, &str),
+    body: Vec<u8>,
+) -> (String, String, Vec<u8>) {
+    let address = receiver.addresses()[0];
+    let request = Request::post(format!("http://{address}{method}"))
+        .header("content-type", "application/grpc")
+        .header("te", "trailers")
+        .header("grpc-encoding", encoding)
+        .body(Full::new(Bytes::from(body)))
+        .unwrap();
+    let answer = std::thread::spawn(move || {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_io()
+            .build();
+        runtime.unwrap().block_on(async {
+            let stream = tokio::net::TcpStream::connect(address).await.unwrap();
+            let io = TokioIo::new(stream);
+            let made = hyper::client::conn::http2::handshake(TokioExecutor::new(), io).await;
+            let (mut sender, connection) = made.unwrap();
+            tokio::spawn(connection);
+            let answer = sender.send_request(request).await.unwrap();
+            assert_eq!(answer.status(), 200);
+            let (head, body) = answer.into_parts();
+            let body = body.collect().await.unwrap();
+            let trailers = body.trailers().cloned().unwrap_or_default();
+            let text = |name: &str| {
+                let value = head.headers.get(name).or(trailers.get(name));
+                value.map_or(String::new(), |value| value.to_str().unwrap().to_owned())
+            };
+            (
+                text("grpc-status"),
+                text("grpc-message"),
+                body.to_bytes().to_vec(),
+            )
+        })
+    });
+    while !answer.is_finished() {
+        receiver.take(Duration::from_millis(10), converter, &mut |span, into| {
+            traces.add(span, 0, &mut into.counts);
+        });
+    }
+    answer.join().unwrap()
+}
+
+/// A message behind its length, as gRPC has it.
+fn prefixed(message: &[u8], is_packed: bool) -> Vec<u8> {
+    let length = u32::try_from(message.len()).unwrap().to_be_bytes();
+    [&[u8::from(is_packed)], &length[..], message].concat()
+}
+
+const EXPORT: &str = "/opentelemetry.proto.collector.trace.v1.TraceService/Export";
+
+/// gRPC at the same port: packed or not; what is wrong is answered by its status, and counted.
+#[test]
+fn grpc_is_spoken() {
+    let receiver = Receiver::listen(&["127.0.0.1:0"]).unwrap();
+    let (mut converter, mut traces) = (Converter::default(), Traces::default());
+    let (spans, _) = shop(2, 1, |_| 0);
+    let (one, two) = spans.split_at(spans.len() / 2);
+    let mut call = |method: &str, encoding: &str, body: Vec<u8>| {
+        call(
+            &receiver,
+            &mut converter,
+            &mut traces,
+            (method, encoding),
+            body,
+        )
+    };
+    let accepted = ("0".to_owned(), String::new(), vec![0; 5]);
+    assert_eq!(
+        call(EXPORT, "identity", prefixed(&protobuf(one), false)),
+        accepted
+    );
+    assert_eq!(
+        call(EXPORT, "gzip", prefixed(&gzip(&protobuf(two)), true)),
+        accepted
+    );
+    assert_eq!(
+        call(EXPORT, "identity", prefixed(b"", false)),
+        accepted,
+        "nothing"
+    );
+    let refused = [
+        (
+            "/opentelemetry.proto.collector.metrics.v1.MetricsService/Export",
+            "identity",
+            "12",
+            "metrics",
+        ),
+        (EXPORT, "zstd", "12", "gzip"),
+    ];
+    for (method, encoding, status, said) in refused {
+        let (found, message, _) = call(method, encoding, prefixed(b"", false));
+        assert!(
+            found == status && message.contains(said),
+            "{found} {message}"
+        );
+    }
+    let cut = prefixed(&protobuf(one), false);
+    let (found, message, _) = call(EXPORT, "identity", cut[..cut.len() - 9].to_vec());
+    assert!(
+        found == "3" && message.contains("whole"),
+        "{found} {message}"
+    );
+    assert_eq!(converter.counts.damaged, 1);
+    assert_eq!(converter.convert(traces.finish()).len(), 2);
+}
+
+/// Several addresses, each for both protocols; one that is taken is named.
+#[test]
+fn several_addresses() {
+    let receiver = Receiver::listen(&["127.0.0.1:0", "127.0.0.1:0"]).unwrap();
+    let [first, second] = receiver.addresses() else {
+        panic!("{:?}", receiver.addresses());
+    };
+    assert_ne!(first.port(), second.port());
+    let taken = second.to_string();
+    let error = Receiver::listen(&[taken.as_str()])
+        .err()
+        .unwrap()
+        .to_string();
+    assert!(error.contains(&taken), "{error}");
+    let taken = *first;
+    drop(receiver);
+    assert!(
+        TcpStream::connect(taken).is_err(),
+        "nobody listens any more"
+    );
 }
 
 fn post(headers: &str, body: &[u8]) -> Vec<u8> {
@@ -37,7 +182,7 @@ fn post(headers: &str, body: &[u8]) -> Vec<u8> {
 
 #[test]
 fn every_way_to_send() {
-    let receiver = Receiver::listen("127.0.0.1:0").unwrap();
+    let receiver = Receiver::listen(&["127.0.0.1:0"]).unwrap();
     let (mut converter, mut traces) = (Converter::default(), Traces::default());
     let (spans, _) = shop(5, 1, |_| 0);
     let of = |number: u128| -> Vec<Made> {
@@ -72,7 +217,7 @@ fn every_way_to_send() {
         (
             post("Content-Type: application/grpc\r\n", b"x"),
             "415",
-            "http/protobuf",
+            "HTTP/2",
         ),
         (post("Content-Encoding: zstd\r\n", b"x"), "415", "gzip"),
         (

@@ -225,7 +225,7 @@ pub enum Event<'a> {
         /// The interval's key.
         key: u64,
     },
-    /// The interval with this key is of the class that the label names.
+    /// The interval with this key is of the class that the label names or, where the label is W3C's `traceparent`, works for that span.
     Class {
         /// The interval's key; 0 for the one that is open on the thread and stays there.
         key: u64,

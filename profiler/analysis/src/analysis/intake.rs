@@ -141,8 +141,10 @@ impl Intake {
         let follows_waits = matches!(source, Source::Past(_));
         let wanted = self.wanted == Some(id);
         let known = detail.paths.all().len();
-        self.path
-            .begin(follows_waits && (wanted || detail.keep.keeps(latency)));
+        let observes = self.observed.as_ref().is_some_and(|it| it.pieces);
+        let is_observed = observes && finished.trace.is_some();
+        let keeps = || wanted || is_observed || detail.keep.keeps(latency);
+        self.path.begin(follows_waits && keeps());
         spend(
             &mut source,
             subject,
@@ -164,7 +166,8 @@ impl Intake {
         sums.add(&vector, finished.class.into(), paths);
         sums.self_cost.add(true, subject.begin, latency);
         if let Some(observed) = &mut self.observed {
-            observed.add(selected.unwrap_or(round), id, finished, &vector);
+            let pieces = &self.path.pieces;
+            observed.add(selected.unwrap_or(round), id, finished, &vector, pieces);
         }
         if let Some(recent) = &mut self.recent
             && self.plans.newest() == Some(round)
@@ -206,6 +209,7 @@ fn kept(finished: &Finished, id: u64, latency: i64) -> Kept {
         class: finished.class,
         thread: finished.subject.thread,
         attributes: finished.attributes.clone(),
+        trace: finished.trace,
         ..Kept::default()
     }
 }

@@ -56,6 +56,14 @@ impl Analysis {
         self.intake.observed = Some(Observing::default());
     }
 
+    /// The same with the critical path of each that works for a span of a trace.
+    pub fn observe_pieces(&mut self) {
+        self.intake.observed = Some(Observing {
+            pieces: true,
+            ..Observing::default()
+        });
+    }
+
     /// The intervals that were added since this was last asked, in order of their numbers.
     pub fn take_observed(&mut self) -> Vec<Observed> {
         self.intake.place_observed();

@@ -8,6 +8,7 @@ use std::collections::VecDeque;
 use rustc_hash::FxHashMap;
 
 use crate::interval::AttributeValues;
+use crate::trace_context::TraceContext;
 
 /// Intervals known at a time, at most, ended ones included that may still be looked at.
 pub(crate) const INSTANCES_MAX: usize = 1 << 18;
@@ -27,6 +28,8 @@ pub struct Instance {
     pub probed: bool,
     /// Its class.
     pub class: u16,
+    /// The span that it works for.
+    pub trace: Option<TraceContext>,
 }
 
 /// A segment that is over.
@@ -76,6 +79,14 @@ impl KeyedIntervals {
         let last = self.instances.get_mut(&key).and_then(VecDeque::back_mut);
         if let Some(open) = last.filter(|last| last.end.is_none()) {
             open.class = class;
+        }
+    }
+
+    /// The open interval of this key works for this span.
+    pub(crate) fn set_trace(&mut self, key: u64, trace: TraceContext) {
+        let last = self.instances.get_mut(&key).and_then(VecDeque::back_mut);
+        if let Some(open) = last.filter(|last| last.end.is_none()) {
+            open.trace = Some(trace);
         }
     }
 
@@ -217,6 +228,7 @@ mod tests {
             generation: 1,
             probed: true,
             class,
+            trace: None,
         }
     }
 

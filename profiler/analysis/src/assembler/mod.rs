@@ -263,6 +263,10 @@ impl Assembler {
                 self.past.keyed.classify(key, class);
                 None
             }
+            Happened::Trace(key, trace) => {
+                self.past.keyed.set_trace(key, trace);
+                None
+            }
             Happened::Attribute(key, attribute, value) => {
                 self.past.keyed.set_attribute(key, attribute, value);
                 None
@@ -287,6 +291,7 @@ impl Assembler {
                     probed: instance.probed,
                     class: instance.class,
                     attributes,
+                    trace: instance.trace,
                 })
             }
             Happened::Ended(finished) => Some(finished),

@@ -12,6 +12,7 @@ use super::wakes::{Release, ReleaseIndex};
 use crate::attributes::AttributeTable;
 use crate::classes::ClassTable;
 use crate::interval::{AttributeValues, Finished, Reason, Serving, Subject};
+use crate::trace_context::TraceContext;
 
 /// Takes an interval that stayed on its thread as soon as it has ended, with what the thread did.
 pub type TakeAtOnce<'a> = &'a mut dyn FnMut(&mut Timeline, &Finished);
@@ -93,6 +94,8 @@ pub enum Happened {
     Begin(u64, Instance),
     /// The interval with this key is of this class.
     Classify(u64, u16),
+    /// The interval with this key works for this span.
+    Trace(u64, TraceContext),
     /// The interval with this key has this value of this attribute.
     Attribute(u64, u16, i64),
     /// The interval with this key ends under this generation of the plan.
@@ -121,6 +124,8 @@ struct Home {
     begin_mark: u64,
     /// The plan.
     stamp: Stamp,
+    /// The span that it works for.
+    trace: Option<TraceContext>,
 }
 
 /// What is known of one thread.
@@ -183,9 +188,12 @@ impl Sink for Reading<'_, '_> {
             Event::Begin { at, stamp } => self.begin(at, stamp),
             // A call inside the interval has its label.
             Event::Label(label) | Event::Class { key: 0, label } => {
-                if let Some(home) = self.reader.home {
-                    let class = self.inbox.classes.class_of(label);
-                    self.inbox.serials.classify(home.serial, class as u16);
+                if let Some(home) = &mut self.reader.home {
+                    let labelled = self.inbox.classes.read(label);
+                    home.trace = labelled.trace.or(home.trace);
+                    if let Some(class) = labelled.class {
+                        self.inbox.serials.classify(home.serial, class as u16);
+                    }
                 }
             }
             Event::End {
@@ -214,6 +222,7 @@ impl Reading<'_, '_> {
             begin: at,
             begin_mark: timeline.push_mark(at, What::Turn, &[]),
             stamp,
+            trace: None,
         };
         *home = Some(begun);
         timeline.serving = Serving::Interval(begun.serial);
@@ -250,6 +259,7 @@ impl Reading<'_, '_> {
             probed: home.stamp.probed,
             class: self.inbox.serials.class_of(home.serial),
             attributes: AttributeValues::new(),
+            trace: home.trace,
         };
         match &mut self.inbox.at_once {
             Some(take) => take(timeline, &finished),
@@ -346,12 +356,14 @@ impl Reading<'_, '_> {
                 stamp,
                 label,
             } => {
+                let labelled = self.inbox.classes.read(label);
                 let instance = Instance {
                     begin: at,
                     end: None,
                     generation: stamp.generation,
                     probed: stamp.probed,
-                    class: self.inbox.classes.class_of(label) as u16,
+                    class: labelled.class.unwrap_or_default() as u16,
+                    trace: labelled.trace,
                 };
                 self.pend(at, Happened::Begin(key, instance));
                 self.turn(at, key);
@@ -371,8 +383,13 @@ impl Reading<'_, '_> {
             }
             Event::Class { key, label } => {
                 let time = timeline.latest();
-                let class = self.inbox.classes.class_of(label) as u16;
-                self.pend(time, Happened::Classify(key, class));
+                let labelled = self.inbox.classes.read(label);
+                if let Some(class) = labelled.class {
+                    self.pend(time, Happened::Classify(key, class as u16));
+                }
+                if let Some(trace) = labelled.trace {
+                    self.pend(time, Happened::Trace(key, trace));
+                }
             }
             Event::Attribute { key, name, value } => {
                 let time = timeline.latest();

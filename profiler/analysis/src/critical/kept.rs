@@ -3,6 +3,7 @@
 
 use super::path::{Path, Piece};
 use crate::interval::AttributeValues;
+use crate::trace_context::TraceContext;
 
 /// Slowest intervals kept.
 pub const SLOWEST: usize = 16;
@@ -24,6 +25,8 @@ pub struct Kept {
     pub thread: u64,
     /// Its attributes.
     pub attributes: AttributeValues,
+    /// The span that it works for.
+    pub trace: Option<TraceContext>,
     /// From the end to the beginning.
     pub pieces: Vec<Piece>,
     /// Pieces near the beginning were left out.

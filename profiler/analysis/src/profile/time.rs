@@ -57,6 +57,12 @@ pub struct Timeline {
     /// Its attributes, by name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub attributes: BTreeMap<String, i64>,
+    /// The trace that it works for, in hexadecimal; empty where none is known.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub trace_id: String,
+    /// The span of that trace.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub span_id: String,
     /// The threads of the path, the one on which it ended first.
     pub lanes: Vec<String>,
     /// In order of time, without gaps or overlaps.

@@ -223,6 +223,8 @@ impl Columns {
         let day = begin_us.div_euclid(DAY_US);
         self.written.intervals += 1;
         self.open_files(run, day)?;
+        let trace_id = interval.trace.map(|it| format!("{:032x}", it.trace));
+        let span_id = interval.trace.map(|it| format!("{:016x}", it.span));
         let exported = &self.runs[run];
         let (intervals, times) = self.files.get_mut(&(run, day)).expect("just opened");
         intervals.push(&[
@@ -234,6 +236,8 @@ impl Columns {
             self.ticks_per_ns.into(),
             interval.latency.into(),
             (bucket_start(interval.latency as u64) as i64).into(),
+            trace_id.as_deref().into(),
+            span_id.as_deref().into(),
         ])?;
         for spent in &interval.spent {
             times.push(&[

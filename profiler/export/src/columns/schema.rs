@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use arrow_schema::{DataType, Field, Schema, SchemaRef, TimeUnit};
 
-/// Version of the tables, in every file's metadata under [`VERSION_KEY`].
-pub const SCHEMA_VERSION: u32 = 1;
+/// Version of the tables, in every file's metadata under [`VERSION_KEY`]. 2: the traces of intervals.
+pub const SCHEMA_VERSION: u32 = 2;
 /// Where a file says which version its table has.
 pub const VERSION_KEY: &str = "evenkeel.schema_version";
 /// Where a file says which table it is of.
@@ -57,6 +57,8 @@ const INTERVALS: &[Column] = &[
     ("ticks_per_ns", Number, REQUIRED),
     ("latency_ticks", Integer, REQUIRED),
     ("bucket_ticks", Integer, REQUIRED),
+    ("trace_id", Text, OPTIONAL),
+    ("span_id", Text, OPTIONAL),
 ];
 
 const NODES: &[Column] = &[

@@ -8,9 +8,17 @@ pub mod planted;
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
+use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::Arc;
 
+use datafusion::arrow::array::RecordBatch;
+use datafusion::arrow::datatypes::SchemaBuilder;
+use datafusion::parquet::arrow::ArrowWriter;
+use datafusion::parquet::file::metadata::KeyValue;
+use datafusion::parquet::file::properties::WriterProperties;
+use evenkeel_export::columns::schema::{Table, VERSION_KEY};
 use planted::Planted;
 use serde_json::Value;
 
@@ -53,6 +61,23 @@ pub fn run(command: &mut Command) -> Said {
         stdout: String::from_utf8(output.stdout).unwrap(),
         stderr: String::from_utf8(output.stderr).unwrap(),
     }
+}
+
+/// A file of a table without rows and without some of its columns, that says this version or none.
+pub fn empty_file(path: &Path, table: Table, without: &[&str], version: Option<&str>) {
+    let pair = version.map(|version| KeyValue::new(VERSION_KEY.to_owned(), version.to_owned()));
+    let properties =
+        WriterProperties::builder().set_key_value_metadata(pair.map(|pair| vec![pair]));
+    let schema = table.schema();
+    let mut fields = SchemaBuilder::new();
+    let kept = schema.fields().iter();
+    kept.filter(|field| !without.contains(&field.name().as_str()))
+        .for_each(|field| fields.push(field.clone()));
+    let bare = Arc::new(fields.finish());
+    let file = File::create(path).unwrap();
+    let mut writer = ArrowWriter::try_new(file, bare.clone(), Some(properties.build())).unwrap();
+    writer.write(&RecordBatch::new_empty(bare)).unwrap();
+    writer.close().unwrap();
 }
 
 pub fn fleet<A: AsRef<OsStr>>(arguments: impl IntoIterator<Item = A>) -> Said {

@@ -95,6 +95,8 @@ fn waited_for(line: &mut WaitedFor) {
 
 fn timeline(timeline: &mut Timeline) {
     clean(&mut timeline.class);
+    clean(&mut timeline.trace_id);
+    clean(&mut timeline.span_id);
     timeline.attributes = std::mem::take(&mut timeline.attributes)
         .into_iter()
         .map(|(name, value)| (fit::plain(&name), value))

@@ -34,8 +34,12 @@ fn one(timeline: &Timeline, style: &Style) -> String {
     let attributes: String = attributes
         .map(|(name, value)| format!(", {name} {value}"))
         .collect();
+    let trace = match timeline.trace_id.as_str() {
+        "" => String::new(),
+        trace => format!(", trace {trace} span {}", timeline.span_id),
+    };
     let remark = format!(
-        "interval {}{class}, {}{attributes}, on {lanes} {}{}",
+        "interval {}{class}, {}{attributes}{trace}, on {lanes} {}{}",
         timeline.id,
         units::duration(timeline.latency_ns),
         if lanes == 1 { "thread" } else { "threads" },

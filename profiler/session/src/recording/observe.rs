@@ -78,6 +78,12 @@ impl Observation {
         Ok(Observation { recordings })
     }
 
+    /// Intervals that work for a span of a trace are handed on with their critical paths, where waits were followed.
+    pub fn with_paths_in_time(mut self) -> Observation {
+        self.recordings.pieces = true;
+        self
+    }
+
     /// Whether the recordings hold sums and no intervals.
     pub fn is_of_sums(&self) -> bool {
         let metas = self.recordings.metas();
@@ -164,7 +170,10 @@ impl Observation {
         let (path, _) = metas[0];
         let basis = first.analysis.basis(&first.sites);
         let mut replay = self.recordings.reopen(path)?;
-        replay.observe();
+        match self.recordings.pieces {
+            true => replay.observe_pieces(),
+            false => replay.observe(),
+        }
         let replayed = replay.next_observed(None, &mut |analysis| {
             for observed in analysis.take_observed() {
                 let round = observed.round;

@@ -34,6 +34,8 @@ struct Keeps {
     path_of: Option<u64>,
     /// All of them are handed on.
     all: bool,
+    /// With the critical paths of those that work for a span of a trace.
+    pieces: bool,
 }
 
 /// Reads a recording.
@@ -89,6 +91,11 @@ impl Replay {
     /// Hands on every interval by itself, to be taken by [`Analysis::take_observed`].
     pub(super) fn observe(&mut self) {
         self.keeps.all = true;
+    }
+
+    /// The same with critical paths ([`Analysis::observe_pieces`]).
+    pub(super) fn observe_pieces(&mut self) {
+        (self.keeps.all, self.keeps.pieces) = (true, true);
     }
 
     /// The same as [`next`](Replay::next), while somebody looks on.
@@ -280,7 +287,9 @@ impl<'t> Reading<'t> {
             if let Some(id) = keeps.path_of {
                 analysis.keep_interval(id);
             }
-            if keeps.all {
+            if keeps.pieces {
+                analysis.observe_pieces();
+            } else if keeps.all {
                 analysis.observe();
             }
             analysis.log_rounds();

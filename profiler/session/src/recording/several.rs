@@ -18,6 +18,8 @@ pub(super) struct Recordings {
     all: Vec<Part>,
     /// The only one that is wanted, if it is.
     only: Option<Replayed>,
+    /// Intervals that are handed on come with their critical paths.
+    pub(super) pieces: bool,
     progress: Progress,
 }
 
@@ -126,6 +128,7 @@ pub(super) fn scout(
         paths: paths.to_vec(),
         all,
         only,
+        pieces: false,
         progress: progress.clone(),
     })
 }
@@ -212,8 +215,10 @@ impl Recordings {
         if let Some(id) = kept {
             analysis.keep_interval(id);
         }
-        if observer.is_some() {
-            analysis.observe();
+        match &observer {
+            Some(_) if self.pieces => analysis.observe_pieces(),
+            Some(_) => analysis.observe(),
+            None => {}
         }
         let meta = union.meta();
         let mut rest = self.all.iter().peekable();

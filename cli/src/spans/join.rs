@@ -1,0 +1,193 @@
+//! `evenkeel spans --trace-id RECORDING`: what profiled processes did for spans.
+
+use std::path::{Path, PathBuf};
+use std::slice;
+
+use evenkeel_analysis::factors::described::described;
+use evenkeel_analysis::not_opened::NotOpened;
+use evenkeel_analysis::parts::VarianceTree;
+use evenkeel_analysis::paths::ROOT;
+use evenkeel_analysis::sites::Kind;
+use evenkeel_session::recording::{Interval, Observation, Recorded, Started};
+use evenkeel_spans::Traces;
+use evenkeel_spans::join::{Function, Piece, Process, Processes, Work};
+
+use crate::output::Failure;
+use crate::progress::Reading;
+use crate::report::{self, Ranking};
+
+/// Reads what the processes of these recordings did for the traces that have come.
+pub fn load(recordings: &[PathBuf], traces: &Traces) -> Result<Processes, Failure> {
+    let all = recordings.iter().map(|path| process(path, traces));
+    Ok(Processes {
+        all: all.collect::<Result<_, _>>()?,
+    })
+}
+
+fn process(path: &Path, traces: &Traces) -> Result<Process, Failure> {
+    let recordings = slice::from_ref(&path.to_owned()).to_vec();
+    let reading = Reading::of(&recordings);
+    let observation = Observation::open_counted(&recordings, &reading.progress())?;
+    let observation = observation.with_paths_in_time();
+    let recorded = observation.recordings();
+    let started = recorded.iter().map(|one| usable(path, one));
+    let started: Vec<Started> = started.collect::<Result<_, _>>()?;
+    let ticks_per_ns = observation.ticks_per_ns();
+    let mut met = Met::default();
+    let replayed = observation.replay(&mut |interval| {
+        let clock = Clock {
+            started: started[interval.recording],
+            ticks_per_ns,
+        };
+        met.add(interval, clock, traces);
+        Ok(())
+    })?;
+    let name = report::names(&recordings);
+    if met.traced == 0 {
+        return Err(Failure::Usage(format!(
+            "none of the {} intervals of {name} names a trace: call evenkeel_trace(id, traceparent) in the program (include/evenkeel.h), or \
+             take a function's argument that is a traceparent for the label (--interval HANDLER,label=text:FUNCTION:N)",
+            met.intervals
+        )));
+    }
+    let profile = report::profile_of(&replayed, &recordings, &Ranking::default())?;
+    let hidden = NotOpened::of(&profile.unpatched);
+    let analysis = &replayed.analysis;
+    let functions = analysis.with_tree(&replayed.sites, |tree| Functions::of(tree, &hidden));
+    drop(reading);
+    let functions = functions.unwrap_or_default();
+    eprintln!(
+        "evenkeel: {name}: {} intervals, {} of which name a trace, {} one that is here",
+        met.intervals,
+        met.traced,
+        met.works.len()
+    );
+    let mut process = Process::new(name, functions.all);
+    for (trace, mut work, nodes) in met.works {
+        for (piece, node) in work.pieces.iter_mut().zip(nodes) {
+            piece.function = functions.of_node.get(node as usize).copied().flatten();
+        }
+        process.works.entry(trace).or_default().push(work);
+    }
+    Ok(process)
+}
+
+/// When a recording began; an error where what its intervals did when is not in it.
+fn usable(path: &Path, recorded: &Recorded) -> Result<Started, Failure> {
+    let meta = &recorded.meta;
+    let lacks = match meta.started {
+        _ if meta.spans => "is one of spans: name that of a process that was profiled",
+        _ if meta.summary => "holds sums (--summary) and no single intervals: record it without",
+        _ if !meta.waits => {
+            "was recorded without --waits, and does not say what an interval did when: record it with --waits"
+        }
+        None => "does not say when it was made (an earlier version wrote it): record it anew",
+        Some(started) => return Ok(started),
+    };
+    Err(Failure::Usage(format!("{} {lacks}", path.display())))
+}
+
+/// A recording's clock.
+#[derive(Clone, Copy)]
+struct Clock {
+    started: Started,
+    ticks_per_ns: f64,
+}
+
+impl Clock {
+    /// A moment in nanoseconds since 1970.
+    fn unix_ns(&self, ticks: u64) -> u64 {
+        let passed = (i128::from(ticks) - i128::from(self.started.ticks)) as f64;
+        let passed_ns = (passed / self.ticks_per_ns).round() as i64;
+        self.started.unix_ns.saturating_add_signed(passed_ns)
+    }
+}
+
+/// Intervals of a recording.
+#[derive(Default)]
+struct Met {
+    intervals: u64,
+    /// Those that name a trace.
+    traced: u64,
+    /// Those whose trace is there: the trace, the work, and the node of each of its pieces.
+    works: Vec<(u128, Work, Vec<u32>)>,
+}
+
+impl Met {
+    fn add(&mut self, interval: Interval<'_>, clock: Clock, traces: &Traces) {
+        let observed = interval.observed;
+        self.intervals += 1;
+        let Some(context) = observed.trace else {
+            return;
+        };
+        self.traced += 1;
+        if !traces.has(context.trace) {
+            return;
+        }
+        // From the end to the beginning.
+        let in_time = || observed.pieces.iter().rev();
+        let pieces = in_time().map(|piece| Piece {
+            from_ns: clock.unix_ns(piece.from),
+            to_ns: clock.unix_ns(piece.to),
+            function: None,
+        });
+        let work = Work {
+            span: context.span,
+            begin_ns: clock.unix_ns(observed.begin),
+            end_ns: clock.unix_ns(observed.begin.saturating_add_signed(observed.latency)),
+            pieces: pieces.collect(),
+        };
+        let nodes = in_time().map(|piece| piece.node).collect();
+        self.works.push((context.trace, work, nodes));
+    }
+}
+
+/// The functions of a recording.
+#[derive(Default)]
+struct Functions {
+    all: Vec<Function>,
+    /// By node: which has its own time; nothing for the interval's.
+    of_node: Vec<Option<u32>>,
+}
+
+impl Functions {
+    fn of(tree: &VarianceTree<'_>, hidden: &NotOpened) -> Functions {
+        let mut functions = Functions {
+            all: Vec::new(),
+            of_node: vec![None; tree.paths.all().len()],
+        };
+        // By node: itself, above what has its own time.
+        let mut calls: Vec<Option<u32>> = functions.of_node.clone();
+        let mut described = described(tree, hidden).into_iter().peekable();
+        for node in 0..calls.len() as u32 {
+            let above = calls[tree.paths.get(node).parent as usize];
+            let Some(one) = described.next_if(|one| one.node == node) else {
+                // Met only in intervals that were left out.
+                (calls[node as usize], functions.of_node[node as usize]) = (above, above);
+                continue;
+            };
+            let mut add = |parent, name: String, is_call, kind| {
+                functions.all.push(Function {
+                    parent,
+                    name,
+                    is_call,
+                    kind,
+                    file: one.file.clone(),
+                    line: one.line,
+                });
+                Some(functions.all.len() as u32 - 1)
+            };
+            let mut own = None;
+            if node != ROOT {
+                let is_call = tree.state(node).is_none();
+                own = add(above, one.name.clone(), is_call, one.kind);
+                calls[node as usize] = own;
+            }
+            if one.own_kind == Kind::NotOpened {
+                own = add(own, one.own_name.clone(), false, Kind::Call);
+            }
+            functions.of_node[node as usize] = own;
+        }
+        functions
+    }
+}

@@ -1,0 +1,66 @@
+//! The clock of a profiled process beside that of its service's spans.
+//!
+//! Both are usually of one machine, whose time of day the recording knows from its beginning; speeds and steps of that clock come between. Of a span and
+//! the interval that works for it one lies within the other: a library makes the span around the handler, or the handler makes it. Where more than
+//! `BROKEN_MIN` of them do neither, the recording's times are shifted by the median of the shifts that centre one in the other
+//! (as `crate::clocks` does it between hosts).
+
+use super::Work;
+use crate::clocks::{BROKEN_MIN, median};
+use crate::span::Span;
+
+/// Pairs remembered, at most: the first.
+const PAIRS_MAX: usize = 1 << 16;
+
+/// What is known of a process's clock.
+#[derive(Debug, Default)]
+pub(super) struct Clock {
+    pairs: u64,
+    broken: u64,
+    shifts_ns: Vec<i64>,
+    correction_ns: i64,
+}
+
+impl Clock {
+    /// Takes in a span and the interval that works for it.
+    pub(super) fn observe(&mut self, span: &Span, work: &Work) {
+        let before = span.start_ns as i64 - work.begin_ns as i64;
+        let after = span.end_ns as i64 - work.end_ns as i64;
+        self.pairs += 1;
+        self.broken += u64::from((before > 0) == (after > 0) && before != 0 && after != 0);
+        if self.shifts_ns.len() < PAIRS_MAX {
+            self.shifts_ns.push(before + (after - before) / 2);
+        }
+    }
+
+    /// Decides on a correction.
+    pub(super) fn settle(&mut self) {
+        let is_broken = self.broken as f64 > BROKEN_MIN * self.pairs as f64;
+        self.correction_ns = match is_broken {
+            true => median(&mut self.shifts_ns.clone()),
+            false => 0,
+        };
+    }
+
+    /// What to add to its times.
+    pub(super) fn correction_ns(&self) -> i64 {
+        self.correction_ns
+    }
+
+    /// The correction in words, if there is one.
+    pub(super) fn correction(&self, name: &str) -> Option<String> {
+        let way = if self.correction_ns < 0 {
+            "ahead of"
+        } else {
+            "behind"
+        };
+        (self.correction_ns != 0).then(|| {
+            format!(
+                "The clock of {name} is {:.3} ms {way} that of its spans, by {} intervals of which {} neither contain their span nor lie within it: its times were corrected by that.",
+                self.correction_ns.unsigned_abs() as f64 / 1e6,
+                self.pairs,
+                self.broken
+            )
+        })
+    }
+}
