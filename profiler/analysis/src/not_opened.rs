@@ -14,6 +14,9 @@ const BODY: &str = "body of ";
 /// What follows the name of a function of which not all calls are timed.
 const NOT_OPENED: &str = " (not opened)";
 
+/// A call through a pointer. It has no code of its own: what is in none of the functions that it was found to call is in others.
+const POINTER: &str = "(indirect)";
+
 /// Functions of which not all calls are timed.
 #[derive(Clone, Debug, Default)]
 pub struct NotOpened {
@@ -34,7 +37,9 @@ impl NotOpened {
     /// Whether a function's own time, by its name, is not known to be its own.
     pub fn is(&self, name: &str) -> bool {
         let function = name.strip_prefix(BODY).map(without_library);
-        function.is_some_and(|function| self.functions.contains(function))
+        function.is_some_and(|function| {
+            function.starts_with(POINTER) || self.functions.contains(function)
+        })
     }
 }
 
@@ -48,9 +53,7 @@ pub fn renamed(name: &str) -> String {
 pub fn separate(profile: &mut Profile) {
     let not_opened = NotOpened::of(&profile.unpatched);
     let mut functions = not_opened.functions.clone();
-    if functions.is_empty() {
-        return;
-    }
+    functions.insert(POINTER.to_owned());
     // The interval's own function may be named with its library.
     let root = &profile.tree.name;
     if functions.contains(without_library(root)) {
@@ -206,6 +209,28 @@ mod tests {
         separate(&mut profile);
         let path = format!("root > {name} [root+0x1] > {name} (not opened)");
         assert_eq!(profile.factors[0].paths, [path]);
+    }
+
+    #[test]
+    fn a_call_through_a_pointer_has_no_code_of_its_own() {
+        let mut profile = Profile::default();
+        profile.tree.children = vec![body("(indirect)")];
+        profile.factors = vec![Factor {
+            functions: vec!["body of (indirect) at work+0x1".to_owned()],
+            paths: vec!["root > (indirect) [work+0x1] > body of (indirect)".to_owned()],
+            what: Kind::Body,
+            ..Factor::default()
+        }];
+        separate(&mut profile);
+        let own = &profile.tree.children[0];
+        assert_eq!(
+            (own.name.as_str(), own.kind),
+            ("(indirect) (not opened)", Kind::NotOpened)
+        );
+        let factor = &profile.factors[0];
+        assert_eq!(factor.functions, ["(indirect) at work+0x1 (not opened)"]);
+        let path = "root > (indirect) [work+0x1] > (indirect) (not opened)";
+        assert_eq!(factor.paths, [path]);
     }
 
     #[test]

@@ -2,7 +2,6 @@
 //! (dissertation 2.3.2.1, equation 2.1), and its variance is the sum of their variances and covariances (equation 2.2).
 
 use crate::classes::ClassTable;
-use crate::not_opened;
 use crate::paths::{PROBES, Paths, ROOT};
 use crate::sites::{Kind, Site, SiteTable};
 use crate::states::State;
@@ -178,8 +177,6 @@ impl<'a> VarianceTree<'a> {
                 Some(state) => state.kind(),
                 None => self.site(node).map_or(Kind::Call, |site| site.kind),
             },
-            // A call through a pointer has no code of its own: what is in none of the functions that it was found to call is in others.
-            Part::Body(node) if self.is_indirect(node) => Kind::NotOpened,
             Part::Body(_) => Kind::Body,
         }
     }
@@ -191,7 +188,6 @@ impl<'a> VarianceTree<'a> {
                 let name = self.name(Part::Call(node));
                 match self.state(node) {
                     Some(state) => format!("{name}, {}", state.remainder()),
-                    None if self.is_indirect(node) => not_opened::renamed(&name),
                     None if node == ROOT || self.is_opened(node) => format!("body of {name}"),
                     // Beside what it waited for; which calls it made is not known.
                     None => format!("{name} itself"),
@@ -222,7 +218,7 @@ impl<'a> VarianceTree<'a> {
                 format!("{INDIRECT} at {}", site.site)
             }
             (Part::Body(node), _) if self.is_indirect(node) => {
-                not_opened::renamed(&self.function(Part::Call(node)))
+                format!("body of {}", self.function(Part::Call(node)))
             }
             _ => self.name(part),
         }
