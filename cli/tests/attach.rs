@@ -18,7 +18,7 @@ use serde_json::Value;
 use support::build::{EVENKEEL, own_program, program};
 use support::run::{
     Place, Run, as_nobody, eventually, finish, finish_hearing, has_opened_all, intervals_so_far,
-    is_root, signal,
+    lacks_root, signal,
 };
 use support::servers::{
     assert_consistent, assert_unhooked, installed, make_pgbench_tables, pgbench, postgres_options,
@@ -160,8 +160,7 @@ fn the_session_is_killed_at_any_moment() {
 /// Processes of others, and those whose rights are more than their user's: refused to whoever is not root.
 #[test]
 fn whose_rights_are_others() {
-    if !is_root() {
-        eprintln!("skipped: only root can run programs as somebody else");
+    if lacks_root("run programs as somebody else") {
         return;
     }
     let place = Place::new();

@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use support::build::{own_program, program};
-use support::run::{Place, Run, finish, is_root};
+use support::run::{Place, Run, finish, lacks_root};
 
 /// Profiles the stages program with these options and fails.
 #[track_caller]
@@ -246,8 +246,8 @@ fn a_static_program() {
 
 #[test]
 fn a_setuid_program() {
-    if !is_root() {
-        return; // only root can give a file away
+    if lacks_root("give a file away") {
+        return;
     }
     let place = Place::new();
     let path = executable(&place, "setuid", &std::fs::read(program("stages")).unwrap());

@@ -17,7 +17,7 @@ use expect::{number, quiet};
 use planted::{Planted, assert_at_least, assert_partition, path};
 use serde_json::Value;
 use support::build::{EVENKEEL, agent, program};
-use support::run::{Place, as_nobody, finish, is_root};
+use support::run::{Place, as_nobody, finish, lacks_root};
 
 const OUTSIDE: &str = "thread outside of intervals";
 const WAITS: &str = "waits: something unannounced";
@@ -82,8 +82,8 @@ fn a_recording_knows_who_woke_whom() {
 /// A user who may not ask who woke whom sees the same time as blocked on what was not seen, and reads why.
 #[test]
 fn without_permission_the_report_says_what_it_could_not_see() {
-    if !is_root() {
-        return; // needs a second user
+    if lacks_root("act as somebody else") {
+        return;
     }
     let place = Place::new();
     let open = |name: &str| {
@@ -114,7 +114,8 @@ fn without_permission_the_report_says_what_it_could_not_see() {
     let fetch = path(&profile["tree"], &["run_interval", "fetch"]);
     assert_at_least(fetch, PLANTED_TICKS);
     if text.contains("context switches") {
-        return; // not even those may be read here
+        eprintln!("left out: {text}");
+        return;
     }
     // Nine tenths of the work, of which the sleep is the rest when the waiter has come to it.
     let off = path(fetch, &["off the processor"]);

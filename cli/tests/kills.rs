@@ -10,7 +10,7 @@ use std::process::{Child, Command, Stdio};
 
 use support::build::{own_program, program};
 use support::run::{
-    Place, Run, eventually, finish, finish_hearing, has_opened_all, intervals_so_far, is_root,
+    Place, Run, eventually, finish, finish_hearing, has_opened_all, intervals_so_far, lacks_root,
     runs, signal,
 };
 use support::servers::assert_unhooked;
@@ -301,8 +301,8 @@ fn it_becomes_another_program() {
 
 #[test]
 fn it_changes_its_root() {
-    if !is_root() {
-        return; // chroot needs root
+    if lacks_root("change the root directory") {
+        return;
     }
     let root = tempfile::tempdir().unwrap();
     let place = Place::new();

@@ -350,6 +350,15 @@ pub fn is_root() -> bool {
     unsafe { libc::geteuid() == 0 }
 }
 
+/// Whether a test has to be passed by because only root can do this; then it is said.
+pub fn lacks_root(to: &str) -> bool {
+    let lacks = !is_root();
+    if lacks {
+        eprintln!("skipped: only root can {to}");
+    }
+    lacks
+}
+
 fn shared_memory() -> BTreeSet<String> {
     let entries = std::fs::read_dir("/dev/shm").into_iter().flatten();
     entries

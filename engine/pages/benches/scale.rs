@@ -1,4 +1,5 @@
-//! Questions about dirty pages, of pools of very different sizes with as many dirty pages: none may take longer in the larger ones.
+//! What is asked of a pool about its dirty pages, in pools of very different sizes with equally many dirty pages: no answer may take longer in a
+//! larger pool.
 //!
 //! `cargo bench -p evenkeel-pages --bench scale`
 
@@ -11,8 +12,9 @@ use evenkeel_disk::faults::FaultDisk;
 use evenkeel_log::{LogError, Lsn};
 use evenkeel_pages::{LogBarrier, PageError, Pool, PoolSettings};
 
+/// Sizes of the pools.
 const FRAMES: [usize; 3] = [1_000, 30_000, 1_000_000];
-/// A batch of them.
+/// Dirty pages in each pool: as many as are written in one batch.
 const DIRTY: usize = 64;
 
 struct NoLog;

@@ -14,6 +14,7 @@ use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
+use evenkeel_locks::rng::Rng;
 use evenkeel_store::{
     ColumnType, FlushPolicy, Scan, Schema, Settings, Store, StoreError, Table, TransactionOptions,
     Value,
@@ -62,7 +63,7 @@ fn work(directory: &Path, size_mb: u64, before_mb: u64) -> Result<(), StoreError
         .column("number", ColumnType::Int)
         .column("text", ColumnType::Text);
     let table = store.create_table(schema.primary_key(["id"]).index("by_number", ["number"]))?;
-    let mut random = 1;
+    let mut random = Rng::new(1);
     log_until(&store, &table, before_mb << 20, &mut random)?;
     // What was dirty before the first is in the file after the second.
     store.checkpoint()?;
@@ -83,7 +84,7 @@ fn work(directory: &Path, size_mb: u64, before_mb: u64) -> Result<(), StoreError
 }
 
 /// Changes rows until the store has logged so many bytes.
-fn log_until(store: &Store, table: &Table, bytes: u64, random: &mut u64) -> Result<(), StoreError> {
+fn log_until(store: &Store, table: &Table, bytes: u64, random: &mut Rng) -> Result<(), StoreError> {
     while store.statistics().log.record_bytes < bytes {
         let mut txn = store.begin(TransactionOptions::default());
         for _ in 0..STATEMENTS {
@@ -97,16 +98,13 @@ fn log_until(store: &Store, table: &Table, bytes: u64, random: &mut u64) -> Resu
 fn change(
     txn: &mut evenkeel_store::Transaction,
     table: &Table,
-    random: &mut u64,
+    random: &mut Rng,
 ) -> Result<(), StoreError> {
-    *random = random
-        .wrapping_mul(6364136223846793005)
-        .wrapping_add(1442695040888963407);
-    let id = Value::Int((*random >> 33) as i64 % ROWS);
-    if *random >> 29 & 7 == 0 {
+    let id = Value::Int(random.below(ROWS as u64) as i64);
+    if random.below(8) == 0 {
         txn.delete(table, &[id]).map(drop)
     } else {
-        let number = Value::Int((*random >> 20) as i64 & 0xFFFF);
+        let number = Value::Int(random.below(1 << 16) as i64);
         txn.put(table, &[id, number, "x".repeat(300).into()])
             .map(drop)
     }

@@ -4,6 +4,7 @@
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
+use evenkeel_locks::rng::Rng;
 use evenkeel_store::{
     ColumnType, FlushPolicy, Schema, Settings, Store, StoreError, Table, TransactionOptions, Value,
 };
@@ -79,7 +80,7 @@ fn measure(store: &Store, table: &Table, writes: bool, threads: u64, time: Durat
         for thread in 0..threads {
             let (stop, count) = (&stop, &count);
             scope.spawn(move || {
-                let mut random = thread + 1;
+                let mut random = Rng::new(thread + 1);
                 while !stop.load(Ordering::Relaxed) {
                     if transaction(store, table, writes, &mut random).is_ok() {
                         count.fetch_add(1, Ordering::Relaxed);
@@ -97,14 +98,11 @@ fn transaction(
     store: &Store,
     table: &Table,
     writes: bool,
-    random: &mut u64,
+    random: &mut Rng,
 ) -> Result<(), StoreError> {
     let mut txn = store.begin(TransactionOptions::default());
     for _ in 0..STATEMENTS {
-        *random = random
-            .wrapping_mul(6364136223846793005)
-            .wrapping_add(1442695040888963407);
-        let key = [Value::Int((*random >> 33) as i64 % ROWS)];
+        let key = [Value::Int(random.below(ROWS as u64) as i64)];
         if writes {
             let mut row = txn
                 .get_for_update(table, &key)?

@@ -3,11 +3,13 @@
 
 mod support;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use std::time::Duration;
 
 use evenkeel_disk::faults::FaultDisk;
+use evenkeel_locks::rng::Rng;
 use evenkeel_store::{
     Change, ColumnType, DeadlockPolicy, FlushPolicy, Observer, Replacement, Scan, ScheduleKind,
     Schema, Settings, Store, StoreError, Table, Trace, Transaction, TransactionOptions, Victim,
@@ -322,10 +324,64 @@ fn the_background_thread_tidies_up_and_takes_checkpoints() {
     assert_eq!(check(&store), [step]);
 }
 
-/// Each client has keys of its own, interleaved with the others' in the same nodes, which split and merge all the time.
+/// A client with keys of its own, which no other has; it knows what their rows hold.
+struct Owner {
+    number: i64,
+    clients: i64,
+    random: Rng,
+    own: BTreeMap<i64, i64>,
+}
+
+impl Owner {
+    fn key(&mut self) -> i64 {
+        1000 + self.random.below(400) as i64 * self.clients + self.number
+    }
+
+    /// Puts rows, or deletes them, and finds others as they should be; what it has then.
+    fn work(
+        &mut self,
+        txn: &mut Transaction,
+        rows: &Table,
+        deleting: bool,
+    ) -> Result<BTreeMap<i64, i64>, StoreError> {
+        let mut changed = self.own.clone();
+        for _ in 0..20 {
+            let key = self.key();
+            if deleting {
+                let is_there = changed.remove(&key).is_some();
+                assert_eq!(txn.delete(rows, &[key.into()])?, is_there);
+            } else {
+                let value = self.random.below(50) as i64;
+                let padding = "z".repeat(self.random.below(300) as usize);
+                txn.put(rows, &[key.into(), value.into(), padding.into()])?;
+                changed.insert(key, value);
+            }
+            let key = self.key();
+            let found = txn.get(rows, &[key.into()])?.map(|row| row.int(1));
+            assert_eq!(found, changed.get(&key).copied());
+        }
+        Ok(changed)
+    }
+
+    /// A transaction, committed or rolled back; one that others made fail changes nothing.
+    fn transaction(&mut self, store: &Store, rows: &Table, round: i64) {
+        let mut txn = store.begin(TransactionOptions::default());
+        let done = self.work(&mut txn, rows, round % 20 >= 10);
+        let done = done.and_then(|changed| match round % 7 {
+            6 => txn.rollback().map(|()| None),
+            _ => txn.commit().map(|()| Some(changed)),
+        });
+        match done {
+            Ok(Some(changed)) => self.own = changed,
+            Ok(None) => {}
+            Err(error) => assert!(error.is_retryable(), "{error}"),
+        }
+    }
+}
+
+/// The clients' keys are interleaved in the same nodes, which split and merge all the time.
 #[test]
 fn clients_find_their_own_rows_whatever_happens_to_the_nodes_around_them() {
-    use std::collections::BTreeMap;
     let clients = 4;
     let disk = FaultDisk::new();
     let mut settings = small_settings(2);
@@ -333,56 +389,14 @@ fn clients_find_their_own_rows_whatever_happens_to_the_nodes_around_them() {
     let store = open(&disk, settings.clone()).unwrap();
     let (rows, _) = &set_up(&store, clients);
     let client = |number: i64| {
-        let store = &store;
-        let mut own: BTreeMap<i64, i64> = BTreeMap::new();
-        let mut random = number as u64;
-        let mut draw = |end: u64| {
-            random = random
-                .wrapping_mul(6364136223846793005)
-                .wrapping_add(1442695040888963407);
-            (random >> 33) % end
+        let mut owner = Owner {
+            number,
+            clients,
+            random: Rng::new(number as u64),
+            own: BTreeMap::new(),
         };
         for round in 0..60 {
-            let deleting = round % 20 >= 10;
-            let mut changed = own.clone();
-            let mut work = |txn: &mut Transaction| {
-                for _ in 0..20 {
-                    let key = 1000 + draw(400) as i64 * clients + number;
-                    let value = draw(50) as i64;
-                    if deleting {
-                        assert_eq!(
-                            txn.delete(rows, &[key.into()])?,
-                            changed.remove(&key).is_some()
-                        );
-                    } else {
-                        txn.put(
-                            rows,
-                            &[
-                                key.into(),
-                                value.into(),
-                                "z".repeat(draw(300) as usize).into(),
-                            ],
-                        )?;
-                        changed.insert(key, value);
-                    }
-                    let key = 1000 + draw(400) as i64 * clients + number;
-                    let found = txn.get(rows, &[key.into()])?.map(|row| row.int(1));
-                    assert_eq!(found, changed.get(&key).copied());
-                }
-                Ok::<(), StoreError>(())
-            };
-            let mut txn = store.begin(TransactionOptions::default());
-            match work(&mut txn).and_then(|()| {
-                if round % 7 == 6 {
-                    txn.rollback().map(|()| false)
-                } else {
-                    txn.commit().map(|()| true)
-                }
-            }) {
-                Ok(true) => own = changed,
-                Ok(false) => {}
-                Err(error) => assert!(error.is_retryable(), "{error}"),
-            }
+            owner.transaction(&store, rows, round);
             if round % clients == number {
                 store.tidy().unwrap();
             }
@@ -390,7 +404,7 @@ fn clients_find_their_own_rows_whatever_happens_to_the_nodes_around_them() {
                 store.checkpoint().unwrap();
             }
         }
-        own
+        owner.own
     };
     let expected: BTreeMap<i64, i64> = std::thread::scope(|scope| {
         let threads: Vec<_> = (0..clients)
@@ -402,10 +416,8 @@ fn clients_find_their_own_rows_whatever_happens_to_the_nodes_around_them() {
             .collect()
     });
 
-    for store in [
-        store.clone(),
-        open(&disk.after_power_failure(5), settings).unwrap(),
-    ] {
+    let recovered = open(&disk.after_power_failure(5), settings).unwrap();
+    for store in [store.clone(), recovered] {
         let table = store.table("numbers").unwrap();
         let mut txn = store.begin(TransactionOptions::default());
         let own = Scan::between(
@@ -413,12 +425,8 @@ fn clients_find_their_own_rows_whatever_happens_to_the_nodes_around_them() {
             std::ops::Bound::Unbounded,
         );
         let found = txn.scan(&table, &own).unwrap();
-        assert!(
-            found
-                .iter()
-                .map(|row| (row.int(0), row.int(1)))
-                .eq(expected.clone())
-        );
+        let found = found.iter().map(|row| (row.int(0), row.int(1)));
+        assert!(found.eq(expected.clone()));
         check(&store);
     }
 }

@@ -6,7 +6,7 @@ use evenkeel_wire::plan::KEY_RETURNED;
 use evenkeel_wire::{Kind, Label, Role};
 use harness::events::Event;
 use harness::plan::{Hook, Hooks};
-use harness::{How, run};
+use harness::{How, Run, run};
 
 const HOOKS: [Hook<'static>; 8] = [
     Hook {
@@ -29,6 +29,12 @@ const HOOKS: [Hook<'static>; 8] = [
     Hook::new("inside", Role::Inner),
 ];
 
+/// Main and the thread that it creates, as indices of the run's streams.
+struct Threads {
+    main: usize,
+    other: usize,
+}
+
 #[test]
 fn roles() {
     let how = How {
@@ -40,91 +46,90 @@ fn roles() {
     assert_eq!(run.stdout(), "3\n");
     let threads = run.threads();
     let index = run.by_tid();
-    let (main, other) = (index[&threads[0].tid], index[&threads[1].tid]);
-    // The interval: begun by main, worked for by main, then by the other, who ends it.
-    let begun = run.streams[main]
-        .events
-        .iter()
-        .find_map(|event| match event {
-            Event::Begin { key, label, .. } => Some((*key, label.clone())),
-            _ => None,
-        });
+    let threads = Threads {
+        main: index[&threads[0].tid],
+        other: index[&threads[1].tid],
+    };
+    assert_interval_moves(&run, &threads);
+    assert_task_is_handed_over(&run, &threads);
+    assert_lock_is_released_inside(&run, &threads);
+    // Calls outside of any interval of their thread's own are recorded, and named ones like any other: on the other thread
+    // get, request_runs, lock_acquire, lock_release and request_ends.
+    let calls = run.streams[threads.other].events.iter();
+    let calls = calls.filter(|event| matches!(event, Event::Call { .. }));
+    assert_eq!(calls.count(), 5);
+}
+
+/// Begun by main, worked for by main, then by the other, who ends it.
+#[track_caller]
+fn assert_interval_moves(run: &Run, threads: &Threads) {
+    let mut events = run.streams[threads.main].events.iter();
+    let begun = events.find_map(|event| match event {
+        Event::Begin { key, label, .. } => Some((*key, label.clone())),
+        _ => None,
+    });
     let (key, label) = begun.unwrap_or_else(|| panic!("main begins it: {:#?}", run.streams));
     assert_eq!(label, "select");
     let works = |thread: usize| -> Vec<u64> {
         let events = run.streams[thread].events.iter();
-        events
-            .filter_map(|event| match event {
-                Event::Work { key, .. } => Some(*key),
-                _ => None,
-            })
-            .collect()
-    };
-    assert_eq!((works(main), works(other)), (vec![key], vec![key, 0]));
-    assert!(
-        run.streams[other]
-            .events
-            .iter()
-            .any(|event| matches!(event, Event::End { key: ended, .. } if *ended == key))
-    );
-    // The task: the pointer that one puts and the other is returned. The same number is another key than the interval's only by
-    // its kind.
-    let task = |thread: usize, enqueue: bool| {
-        run.streams[thread]
-            .events
-            .iter()
-            .find_map(|event| match event {
-                Event::Enqueue {
-                    object: (Kind::Task, key),
-                    ..
-                } if enqueue => Some(*key),
-                Event::Dequeue {
-                    object: (Kind::Task, key),
-                    ..
-                } if !enqueue => Some(*key),
-                _ => None,
-            })
-    };
-    assert_eq!(task(main, true), task(other, false));
-    assert!(task(main, true).is_some());
-    // The lock: waited for by the other, released by main, inside of the call `inside`, which was open then.
-    // (main, whom nobody kept waiting, may have taken long enough to look as if it had waited.)
-    let (waiter, wait) = run
-        .waits(Kind::Named)
-        .find(|&(thread, _)| thread == other)
-        .unwrap();
-    let wake = run.assert_woken(Kind::Named, waiter, wait, main);
-    assert!(wait.start < wake.at && wake.at <= wait.end);
-    let opens = run.streams[main]
-        .events
-        .iter()
-        .find_map(|event| match event {
-            Event::Wake {
-                object: (Kind::Named, _),
-                opens,
-                ..
-            } => Some(opens.clone()),
+        let works = events.filter_map(|event| match event {
+            Event::Work { key, .. } => Some(*key),
             _ => None,
         });
+        works.collect()
+    };
+    assert_eq!(works(threads.main), [key]);
+    assert_eq!(works(threads.other), [key, 0]);
+    let mut events = run.streams[threads.other].events.iter();
+    assert!(events.any(|event| matches!(event, Event::End { key: ended, .. } if *ended == key)));
+}
+
+/// The pointer that one puts and the other is returned. The same number is another key than the interval's only by its kind.
+#[track_caller]
+fn assert_task_is_handed_over(run: &Run, threads: &Threads) {
+    let task = |thread: usize, enqueue: bool| {
+        let mut events = run.streams[thread].events.iter();
+        events.find_map(|event| match event {
+            Event::Enqueue {
+                object: (Kind::Task, key),
+                ..
+            } if enqueue => Some(*key),
+            Event::Dequeue {
+                object: (Kind::Task, key),
+                ..
+            } if !enqueue => Some(*key),
+            _ => None,
+        })
+    };
+    assert_eq!(task(threads.main, true), task(threads.other, false));
+    assert!(task(threads.main, true).is_some());
+}
+
+/// Waited for by the other, released by main, inside of the call `inside`, which was open then. (main, whom nobody kept waiting, may
+/// have taken long enough to look as if it had waited.)
+#[track_caller]
+fn assert_lock_is_released_inside(run: &Run, threads: &Threads) {
+    let mut waits = run.waits(Kind::Named);
+    let (waiter, wait) = waits.find(|&(thread, _)| thread == threads.other).unwrap();
+    let wake = run.assert_woken(Kind::Named, waiter, wait, threads.main);
+    assert!(wait.start < wake.at && wake.at <= wait.end);
+    let mut events = run.streams[threads.main].events.iter();
+    let opens = events.find_map(|event| match event {
+        Event::Wake {
+            object: (Kind::Named, _),
+            opens,
+            ..
+        } => Some(opens.clone()),
+        _ => None,
+    });
     let opens = opens.unwrap();
     assert_eq!(opens.len(), 1, "{opens:?}");
-    let inside = run.streams[main]
-        .events
-        .iter()
-        .find_map(|event| match event {
-            Event::Call { probe, start, end } if *probe == opens[0].probe => Some((*start, *end)),
-            _ => None,
-        });
+    let mut events = run.streams[threads.main].events.iter();
+    let inside = events.find_map(|event| match event {
+        Event::Call { probe, start, end } if *probe == opens[0].probe => Some((*start, *end)),
+        _ => None,
+    });
     let (start, end) = inside.expect("the call ended later and was recorded");
     assert_eq!(start, opens[0].start);
     assert!(start < wake.at && wake.at < end);
-    // Calls outside of any interval of their thread's own are recorded, and named ones like any other: on the other thread
-    // get, request_runs, lock_acquire, lock_release and request_ends.
-    let calls = run.streams[other].events.iter();
-    assert_eq!(
-        calls
-            .filter(|event| matches!(event, Event::Call { .. }))
-            .count(),
-        5
-    );
 }

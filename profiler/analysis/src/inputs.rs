@@ -52,7 +52,7 @@ impl Default for Options {
 pub struct Inputs<'a> {
     /// The round it rests on.
     pub round: &'a Detail,
-    /// Its index.
+    /// The round's index, from 0.
     pub round_index: usize,
     /// What the others have found, with their index, the newest first.
     pub elsewhere: Vec<(usize, RoundFindings)>,
@@ -74,7 +74,7 @@ pub struct Inputs<'a> {
     pub cost: ProbeCost,
     /// Who the probes are.
     pub sites: &'a SiteTable,
-    /// What is wanted.
+    /// How to make the profile.
     pub options: &'a Options,
     /// Intervals were followed across threads.
     pub follows_waits: bool,

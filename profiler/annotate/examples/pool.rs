@@ -9,6 +9,8 @@
 
 use std::sync::mpsc::channel;
 
+use evenkeel_wire::now_ticks;
+
 /// Requests in a group.
 const GROUP: u64 = 4;
 /// Ticks of the time stamp counter a request takes.
@@ -50,9 +52,7 @@ fn main() {
 /// Busy for [`SERVICE_TICKS`].
 #[inline(never)]
 fn handle(request: u64) -> u64 {
-    // SAFETY: every x86-64 processor has it.
-    let now = || unsafe { core::arch::x86_64::_rdtsc() };
-    let begin = now();
-    while now() - begin < SERVICE_TICKS {}
+    let begin = now_ticks();
+    while now_ticks() - begin < SERVICE_TICKS {}
     request * request
 }

@@ -27,9 +27,9 @@ pub fn runtime() -> Result<Runtime, Error> {
 
 /// Runs futures to their end.
 pub enum Executor {
-    /// That never wait, but do their waiting inside.
+    /// For futures that are complete at the first look, because all waiting is done inside of the call.
     Direct,
-    /// With connections that are waited for.
+    /// For connections whose answers are waited for.
     Runtime(Runtime),
 }
 

@@ -40,7 +40,7 @@ impl Minute {
         out.bytes
     }
 
-    /// A minute from bytes; nothing where they are none, or of a later version.
+    /// A minute from bytes; nothing where they are damaged, or of a later version.
     pub fn read(bytes: &[u8]) -> Option<Minute> {
         let mut from = Reading { rest: bytes };
         (from.take::<u64>()? == FORMAT).then_some(())?;

@@ -62,7 +62,7 @@ pub struct Target {
     /// Where it is, for messages.
     place: String,
     tables: OnceLock<Arc<Tables>>,
-    // Removed behind the store.
+    // Fields are dropped in their order: the directory goes after the store is closed.
     _temporary: Option<tempfile::TempDir>,
 }
 

@@ -8,30 +8,35 @@ use evenkeel_workloads::tpcc::{CustomerBy, Line, Mix, NewOrder, Request, Scale, 
 use super::SMALL;
 use crate::assert_fraction;
 
-#[test]
-fn inputs_follow_the_specification() {
+const DRAWS: usize = 40_000;
+
+fn drawn() -> (Tpcc, Vec<Request>) {
     let tpcc = Tpcc::new(Scale::full(4), Mix::Standard, 11);
     let mut terminal = tpcc.client(0);
-    let draws = 40_000;
-    let requests: Vec<_> = (0..draws).map(|_| tpcc.next(&mut terminal)).collect();
+    let requests = (0..DRAWS).map(|_| tpcc.next(&mut terminal)).collect();
+    (tpcc, requests)
+}
+
+#[test]
+fn transactions_are_drawn_as_often_as_the_specification_asks() {
+    let (tpcc, requests) = drawn();
     for (kind, transaction) in tpcc.transactions().iter().enumerate() {
         let count = requests
             .iter()
             .filter(|request| tpcc.transaction_type(request) == kind)
             .count();
-        assert_fraction(transaction.name, count, draws, transaction.fraction);
+        assert_fraction(transaction.name, count, DRAWS, transaction.fraction);
     }
+}
 
-    let orders: Vec<_> = requests
-        .iter()
-        .filter_map(|r| {
-            if let Request::NewOrder(o) = r {
-                Some(o)
-            } else {
-                None
-            }
-        })
-        .collect();
+#[test]
+fn orders_follow_the_specification() {
+    let (_, requests) = drawn();
+    let orders = requests.iter().filter_map(|request| match request {
+        Request::NewOrder(order) => Some(order),
+        _ => None,
+    });
+    let orders: Vec<&NewOrder> = orders.collect();
     let lines: Vec<&Line> = orders.iter().flat_map(|order| &order.lines).collect();
     let invalid = |order: &&&NewOrder| order.lines.iter().any(|line| line.i > 100_000);
     assert_fraction(
@@ -73,17 +78,16 @@ fn inputs_follow_the_specification() {
     assert!(orders.iter().all(
         |order| order.all_local() == order.lines.iter().all(|line| line.supply_w == order.at.w)
     ));
+}
 
-    let payments: Vec<_> = requests
-        .iter()
-        .filter_map(|r| {
-            if let Request::Payment(p) = r {
-                Some(p)
-            } else {
-                None
-            }
-        })
-        .collect();
+#[test]
+fn payments_follow_the_specification() {
+    let (_, requests) = drawn();
+    let payments = requests.iter().filter_map(|request| match request {
+        Request::Payment(payment) => Some(payment),
+        _ => None,
+    });
+    let payments: Vec<_> = payments.collect();
     let remote = payments
         .iter()
         .filter(|payment| payment.customer_at.w != payment.at.w)
