@@ -12,7 +12,7 @@ use crate::clocks::Clocks;
 use crate::counts::Counts;
 use crate::critical;
 use crate::join::steps::{Step, What, steps};
-use crate::join::{Function, Joined, Processes};
+use crate::join::{Joined, Processes};
 use crate::names::Names;
 use crate::span::{Kind, Span};
 use crate::tree::Forest;
@@ -56,6 +56,8 @@ pub struct Converter {
     pub clocks: Clocks,
     /// Profiled processes whose functions go into the paths; before the first conversion.
     pub processes: Processes,
+    /// By process, function and the span's operation: the function's.
+    functions: HashMap<(usize, u32, u32), u32, RandomState>,
     /// By caller's operation and callee's.
     sites: HashMap<(u32, u32), u32, RandomState>,
     /// By site.
@@ -83,7 +85,8 @@ impl Converter {
             for &root in &forest.roots {
                 requests.extend(self.request(forest, root, &joined, &mut on_path));
             }
-            self.processes.count(forest, |span| on_path.contains(&span));
+            let is_on_path = |span| on_path.contains(&span);
+            self.processes.count(&joined, is_on_path);
         }
         requests.sort_by_key(|request| request.end_ns);
         requests
@@ -104,7 +107,9 @@ impl Converter {
         }
         self.counts.requests += 1;
         let path = critical::path(forest, root, &mut self.counts);
-        let are_joined = path.iter().filter(|call| joined.contains_key(&call.span));
+        let are_joined = path
+            .iter()
+            .filter(|call| joined.stretches.contains_key(&call.span));
         on_path.extend(are_joined.map(|call| call.span));
         let path = steps(&path, joined, &self.processes);
         let operations: Vec<u32> = path
@@ -143,10 +148,18 @@ impl Converter {
                 function,
                 span,
             } => {
-                let Function { name, is_call, .. } =
-                    &self.processes.all[process].functions[function as usize];
-                let of_service = forest.spans[span as usize].operation;
-                self.names.function(of_service, name, *is_call)
+                let of_span = forest.spans[span as usize].operation;
+                let Converter {
+                    names,
+                    functions,
+                    processes,
+                    ..
+                } = self;
+                let number = functions.entry((process, function, of_span));
+                *number.or_insert_with(|| {
+                    let function = &processes.all[process].functions[function as usize];
+                    names.function(of_span, &function.name, function.is_call)
+                })
             }
         }
     }
