@@ -14,11 +14,12 @@
 mod clock;
 pub(crate) mod steps;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use evenkeel_analysis::sites::Kind as SiteKind;
 use foldhash::fast::RandomState;
 
+use crate::critical::Call;
 use crate::span::Kind;
 use crate::tree::Forest;
 use clock::{Clock, Pair};
@@ -108,6 +109,22 @@ pub(crate) struct Joined {
     workers: Vec<(usize, Option<u32>)>,
 }
 
+impl Joined {
+    /// Whether a path goes through one of these operations in a span for which nothing was recorded: its time there would be the service's own where
+    /// that of others is its functions'. A profile never mixes intervals with different probes, and so this one.
+    pub fn lacks(
+        &self,
+        forest: &Forest,
+        path: &[Call],
+        opened: &HashSet<u32, RandomState>,
+    ) -> bool {
+        let is_opened = |span: u32| opened.contains(&forest.spans[span as usize].operation);
+        let mut spans = path.iter().map(|call| call.span);
+        !opened.is_empty()
+            && spans.any(|span| is_opened(span) && !self.stretches.contains_key(&span))
+    }
+}
+
 impl Process {
     /// A process without intervals.
     pub fn new(name: String, functions: Vec<Function>) -> Process {
@@ -186,12 +203,17 @@ impl Processes {
         joined
     }
 
-    /// Counts what became of the intervals of a trace; `is_on_path` says it of a span.
-    pub(crate) fn count(&mut self, joined: &Joined, is_on_path: impl Fn(u32) -> bool) {
+    /// Counts what became of the intervals of a trace, of which these are the paths.
+    pub(crate) fn count(&mut self, joined: &Joined, paths: &[Vec<Call>]) {
+        if joined.workers.is_empty() {
+            return;
+        }
+        let on_paths: HashSet<u32, RandomState> =
+            paths.iter().flatten().map(|call| call.span).collect();
         for &(process, span) in &joined.workers {
             let fate = &mut self.all[process].fate;
             let count = match span {
-                Some(span) if is_on_path(span) => &mut fate.joined,
+                Some(span) if on_paths.contains(&span) => &mut fate.joined,
                 Some(_) => &mut fate.off_path,
                 None => &mut fate.without_span,
             };
