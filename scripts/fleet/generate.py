@@ -1,10 +1,10 @@
 """Makes the tables of a fleet out of those of one recording, to try engines at its size.
 
-    generate.py TABLES FLEET --hosts 1000 --minutes 1440
+    generate.py TABLES FLEET --hosts 1000 --minutes 1440 --intervals 10000000
 
 Each host has each minute of TABLES' moments in turn, every sum several times over, as if the same intervals had happened so often: sums of
 a host still belong together exactly. One host of twenty has a slower clock behind the same ticks, so that everything takes a quarter longer there, and one of ten
-runs another build. Intervals and times are those of TABLES, on the first host alone.
+runs another build. Intervals and their times are those of TABLES as often as it takes to have --intervals of them, on each host in turn.
 """
 
 import argparse
@@ -47,7 +47,14 @@ def hosts_query(hosts, minutes):
         FROM range({hosts}) AS h CROSS JOIN range({minutes}) AS m"""
 
 
-def generate(tables, fleet, hosts, minutes):
+def copies_query(hosts, copies):
+    """Copies of the recording's intervals: of which host, and how many that host has before."""
+    return f"""
+        SELECT h.*, c.range // {hosts} AS before
+        FROM range({copies}) AS c JOIN ({hosts_query(hosts, 1)}) AS h ON h.host = 'host' || lpad(CAST(c.range % {hosts} AS VARCHAR), 6, '0')"""
+
+
+def generate(tables, fleet, hosts, minutes, intervals):
     database = duckdb.connect()
     database.execute("SET TimeZone = 'UTC'")
     moments, nodes = files(tables, "moments"), files(tables, "nodes")
@@ -76,12 +83,17 @@ def generate(tables, fleet, hosts, minutes):
         FROM (SELECT DISTINCT host, build, strftime(minute, '%Y-%m-%d') AS day FROM ({hosts_query(hosts, minutes)})) AS h
         CROSS JOIN (SELECT * FROM {nodes} QUALIFY ROW_NUMBER() OVER (PARTITION BY node) = 1) AS r""",
     )
-    for table in ("intervals", "times"):
+    one, past = database.execute(f"SELECT COUNT(*), MAX(interval) + 1 FROM {files(tables, 'intervals')}").fetchone()
+    copies = max(1, -(-intervals // max(one, 1)))
+    number = f"h.before * {past or 1} + r.interval AS interval"
+    slower = {"intervals": ", r.ticks_per_ns / h.slower AS ticks_per_ns, h.build AS build", "times": ""}
+    for table, replaced in slower.items():
         copy(
             database,
             fleet,
             table,
-            f"SELECT * REPLACE ('host000000' AS host, '2023-11-15' AS day) FROM {files(tables, table)}",
+            f"""SELECT r.* REPLACE ({number}, h.host AS run, h.host AS host, '2023-11-15' AS day{replaced})
+            FROM ({copies_query(hosts, copies)}) AS h CROSS JOIN {files(tables, table)} AS r""",
         )
     return database.execute(
         f"SELECT COUNT(*), SUM(intervals) FILTER (class IS NULL) FROM {files(fleet, 'moments')}"
@@ -94,11 +106,12 @@ def main():
     parser.add_argument("fleet", help="directory that does not exist")
     parser.add_argument("--hosts", type=int, default=1000)
     parser.add_argument("--minutes", type=int, default=1440)
+    parser.add_argument("--intervals", type=int, default=0, help="with their times, at least; those of TABLES once, unless more are asked for")
     arguments = parser.parse_args()
     if os.path.exists(arguments.fleet):
         raise SystemExit(f"generate.py: {arguments.fleet} exists: name another directory")
     began = time.monotonic()
-    rows, intervals = generate(arguments.tables, arguments.fleet, arguments.hosts, arguments.minutes)
+    rows, intervals = generate(arguments.tables, arguments.fleet, arguments.hosts, arguments.minutes, arguments.intervals)
     folder = os.walk(f"{arguments.fleet}/moments")
     size = sum(os.path.getsize(os.path.join(at, name)) for at, _, names in folder for name in names)
     print(f"{rows} rows of moments over {intervals} intervals, {size} bytes, in {time.monotonic() - began:.1f} s")

@@ -2,22 +2,27 @@
 
     measure.py FLEET [--fleet-program target/fleet/release/evenkeel-fleet] [--spark target/spark/bin/python [--master spark://HOST:7077]] [--rounds 3]
 
-Prints a row an engine, number of threads and question: the median of the rounds, rows and bytes of the tables that the question reads a second, and the
-largest resident size (of Spark without a cluster, the larger of its two processes). Spark's start is part of its time. Run it on a machine that does nothing else.
+Prints a row an engine, number of threads and question: the median of the rounds, the processor's seconds of that round (which others on the machine change
+little), rows and bytes of the tables that the question reads a second, and the largest resident size (of Spark without a cluster, that of both its
+processes). Spark's start is part of its time; what its workers on a cluster use is not counted. Run it on a machine that does nothing else.
 """
 
 import argparse
 import glob
 import os
 import pathlib
-import statistics
+import re
 import subprocess
 import sys
+import threading
 import time
 
 import duckdb
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+# How often processes that a command starts are looked at, and how often at most after it ended.
+LOOK_S = 0.1
+LOOKS_AFTER = 100
 # What each question reads most of.
 READS = {"tails": ("intervals", "times")}
 
@@ -34,13 +39,45 @@ database.execute(open(question).read()).fetchall()
 
 
 def run(command):
-    """Seconds and the largest resident size in bytes of a command."""
+    """Seconds, the processor's seconds, and the largest resident size in bytes of a command and what it starts."""
     began = time.monotonic()
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, start_new_session=True)
+    started, is_over = {}, threading.Event()
+    watcher = threading.Thread(target=watch, args=(process.pid, started, is_over))
+    watcher.start()
     _, status, usage = os.wait4(process.pid, 0)
+    seconds = time.monotonic() - began
+    is_over.set()
+    watcher.join()
     if status:
         sys.exit(f"measure.py: failed: {command[0]} (status {status})")
-    return time.monotonic() - began, usage.ru_maxrss * 1024
+    processor = usage.ru_utime + usage.ru_stime + sum(processor for processor, _ in started.values())
+    resident = usage.ru_maxrss * 1024 + sum(resident for _, resident in started.values())
+    return seconds, processor, resident
+
+
+def watch(session, started, is_over):
+    """Of the processes of a session but the first, by number: the processor's seconds and the largest resident size, as last seen; until it is over and they ended."""
+    ticks = os.sysconf("SC_CLK_TCK")
+    patience = LOOKS_AFTER
+    while patience:
+        alive = False
+        for folder in glob.glob("/proc/[0-9]*"):
+            try:
+                words = pathlib.Path(folder, "stat").read_text().rpartition(")")[2].split()
+                number = int(folder.removeprefix("/proc/"))
+                if int(words[3]) != session or number == session:
+                    continue
+                peak = re.search(r"VmHWM:\s+(\d+)", pathlib.Path(folder, "status").read_text())
+                if peak:
+                    alive = True
+                    started[number] = ((int(words[11]) + int(words[12])) / ticks, int(peak[1]) * 1024)
+            except (OSError, IndexError):
+                # It has ended.
+                continue
+        if is_over.is_set():
+            patience = patience - 1 if alive else 0
+        time.sleep(LOOK_S)
 
 
 def size(fleet, tables):
@@ -68,19 +105,22 @@ def main():
     parser.add_argument("--spark", metavar="PYTHON")
     parser.add_argument("--master")
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--questions", nargs="*", help="these alone")
     arguments = parser.parse_args()
     fleet = os.path.abspath(arguments.fleet)
-    print("| engine | threads | question | s | rows/s | MB/s | MB resident |\n|---|---|---|---|---|---|---|")
+    print("| engine | threads | question | s | processor s | rows/s | MB/s | MB resident |\n|---|---|---|---|---|---|---|---|")
     processors = sorted({1, os.cpu_count() or 1})
     for file in sorted((ROOT / "sql").glob("*.sql")):
+        if arguments.questions and file.stem not in arguments.questions:
+            continue
         rows, size_bytes = size(fleet, READS.get(file.stem, ("moments",)))
         for threads in processors:
             for engine, command in engines(arguments, fleet, file, threads).items():
                 rounds = [run(command) for _ in range(arguments.rounds)]
-                seconds = statistics.median(taken for taken, _ in rounds)
-                resident = max(resident for _, resident in rounds)
+                seconds, processor, _ = sorted(rounds)[len(rounds) // 2]
+                resident = max(resident for *_, resident in rounds)
                 print(
-                    f"| {engine} | {threads} | {file.stem} | {seconds:.2f} | {rows / seconds:,.0f} "
+                    f"| {engine} | {threads} | {file.stem} | {seconds:.2f} | {processor:.2f} | {rows / seconds:,.0f} "
                     f"| {size_bytes / seconds / 1e6:.1f} | {resident / 1e6:.0f} |",
                     flush=True,
                 )

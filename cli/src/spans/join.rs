@@ -30,13 +30,14 @@ fn process(path: &Path, traces: &Traces) -> Result<Process, Failure> {
     let observation = Observation::open_counted(&recordings, &reading.progress())?;
     let observation = observation.with_paths_in_time();
     let recorded = observation.recordings();
-    let started = recorded.iter().map(|one| usable(path, one));
-    let started: Vec<Started> = started.collect::<Result<_, _>>()?;
+    for one in &recorded {
+        usable(path, one)?;
+    }
     let ticks_per_ns = observation.ticks_per_ns();
     let mut met = Met::default();
     let replayed = observation.replay(&mut |interval| {
         let clock = Clock {
-            started: started[interval.recording],
+            started: recorded[interval.recording].meta.started,
             ticks_per_ns,
         };
         met.add(interval, clock, traces);
@@ -48,6 +49,11 @@ fn process(path: &Path, traces: &Traces) -> Result<Process, Failure> {
             "none of the {} intervals of {name} names a trace: call evenkeel_trace(id, traceparent) in the program (include/evenkeel.h), or \
              take a function's argument that is a traceparent for the label (--interval HANDLER,label=text:FUNCTION:N)",
             met.intervals
+        )));
+    }
+    if recorded.iter().any(|one| one.meta.started.is_none()) {
+        return Err(Failure::Usage(format!(
+            "{name} does not say when it was made (an earlier version wrote it): record it anew"
         )));
     }
     let profile = report::profile_of(&replayed, &recordings, &Ranking::default())?;
@@ -72,17 +78,18 @@ fn process(path: &Path, traces: &Traces) -> Result<Process, Failure> {
     Ok(process)
 }
 
-/// When a recording began; an error where what its intervals did when is not in it.
-fn usable(path: &Path, recorded: &Recorded) -> Result<Started, Failure> {
+/// # Errors
+/// What its intervals did when is not in the recording.
+fn usable(path: &Path, recorded: &Recorded) -> Result<(), Failure> {
     let meta = &recorded.meta;
-    let lacks = match meta.started {
-        _ if meta.spans => "is one of spans: name that of a process that was profiled",
-        _ if meta.summary => "holds sums (--summary) and no single intervals: record it without",
-        _ if !meta.waits => {
-            "was recorded without --waits, and does not say what an interval did when: record it with --waits"
-        }
-        None => "does not say when it was made (an earlier version wrote it): record it anew",
-        Some(started) => return Ok(started),
+    let lacks = if meta.spans {
+        "is one of spans: name that of a process that was profiled"
+    } else if meta.summary {
+        "holds sums (--summary) and no single intervals: record it without"
+    } else if !meta.waits {
+        "was recorded without --waits, and does not say what an interval did when: record it with --waits"
+    } else {
+        return Ok(());
     };
     Err(Failure::Usage(format!("{} {lacks}", path.display())))
 }
@@ -90,16 +97,17 @@ fn usable(path: &Path, recorded: &Recorded) -> Result<Started, Failure> {
 /// A recording's clock.
 #[derive(Clone, Copy)]
 struct Clock {
-    started: Started,
+    /// Without it, times are since the processor was started.
+    started: Option<Started>,
     ticks_per_ns: f64,
 }
 
 impl Clock {
     /// A moment in nanoseconds since 1970.
     fn unix_ns(&self, ticks: u64) -> u64 {
-        let passed = (i128::from(ticks) - i128::from(self.started.ticks)) as f64;
-        let passed_ns = (passed / self.ticks_per_ns).round() as i64;
-        self.started.unix_ns.saturating_add_signed(passed_ns)
+        let (begun, unix_ns) = self.started.map_or((0, 0), |it| (it.ticks, it.unix_ns));
+        let passed = (i128::from(ticks) - i128::from(begun)) as f64;
+        unix_ns.saturating_add_signed((passed / self.ticks_per_ns).round() as i64)
     }
 }
 

@@ -119,7 +119,11 @@ impl Observing {
             begin: finished.subject.begin,
             latency: vector.latency,
             trace: finished.trace,
-            pieces: wants_pieces.then(|| pieces.to_vec()).unwrap_or_default(),
+            pieces: if wants_pieces {
+                pieces.to_vec()
+            } else {
+                Vec::new()
+            },
             spent: spent.collect(),
         });
     }

@@ -10,9 +10,9 @@ use foldhash::fast::RandomState;
 
 use crate::clocks::Clocks;
 use crate::counts::Counts;
-use crate::critical;
+use crate::critical::{self, Call};
 use crate::join::steps::{Step, What, steps};
-use crate::join::{Function, Joined, Processes};
+use crate::join::{Joined, Processes};
 use crate::names::Names;
 use crate::span::{Kind, Span};
 use crate::tree::Forest;
@@ -56,6 +56,8 @@ pub struct Converter {
     pub clocks: Clocks,
     /// Profiled processes whose functions go into the paths; before the first conversion.
     pub processes: Processes,
+    /// By process, function and the span's operation: the function's.
+    functions: HashMap<(usize, u32, u32), u32, RandomState>,
     /// By caller's operation and callee's.
     sites: HashMap<(u32, u32), u32, RandomState>,
     /// By site.
@@ -75,38 +77,35 @@ impl Converter {
         }
         self.clocks.settle();
         self.processes.observe(&forests);
-        let mut requests = Vec::with_capacity(forests.len());
+        let mut found = Vec::with_capacity(forests.len());
         for forest in &mut forests {
             forest.align(&self.clocks);
             let joined = self.processes.of(forest);
-            let mut on_path = HashSet::default();
-            for &root in &forest.roots {
-                requests.extend(self.request(forest, root, &joined, &mut on_path));
+            let roots = forest.roots.iter();
+            let paths = roots.filter_map(|&root| path(forest, root, &mut self.counts));
+            let paths: Vec<Vec<Call>> = paths.collect();
+            self.processes.count(&joined, &paths);
+            found.push((joined, paths));
+        }
+        let opened = opened(&forests, &found);
+        let mut requests = Vec::with_capacity(forests.len());
+        for (forest, (joined, paths)) in forests.iter().zip(&found) {
+            for path in paths {
+                if joined.lacks(forest, path, &opened) {
+                    self.counts.not_joined += 1;
+                } else {
+                    requests.push(self.request(forest, path, joined));
+                }
             }
-            self.processes.count(forest, |span| on_path.contains(&span));
         }
         requests.sort_by_key(|request| request.end_ns);
         requests
     }
 
-    /// `on_path` gets the spans of `joined` that are on the request's path.
-    fn request(
-        &mut self,
-        forest: &Forest,
-        root: u32,
-        joined: &Joined,
-        on_path: &mut HashSet<u32, RandomState>,
-    ) -> Option<Request> {
-        let span = &forest.spans[root as usize];
-        if (span.end_ns - span.start_ns) >> DURATION_BITS != 0 {
-            self.counts.too_long += 1;
-            return None;
-        }
+    fn request(&mut self, forest: &Forest, path: &[Call], joined: &Joined) -> Request {
         self.counts.requests += 1;
-        let path = critical::path(forest, root, &mut self.counts);
-        let are_joined = path.iter().filter(|call| joined.contains_key(&call.span));
-        on_path.extend(are_joined.map(|call| call.span));
-        let path = steps(&path, joined, &self.processes);
+        let span = &forest.spans[path[0].span as usize];
+        let path = steps(path, joined, &self.processes);
         let operations: Vec<u32> = path
             .iter()
             .map(|step| self.operation(forest, step))
@@ -127,11 +126,11 @@ impl Converter {
             records.push(Record::new(step.start_ns, duration_ns, site));
         }
         records.push(Record::marker(Marker::End, span.end_ns, STAMP));
-        Some(Request {
+        Request {
             trace: span.trace,
             end_ns: span.end_ns,
             records,
-        })
+        }
     }
 
     /// The operation of a step; of a function, in the service whose span it works for.
@@ -143,10 +142,18 @@ impl Converter {
                 function,
                 span,
             } => {
-                let Function { name, is_call, .. } =
-                    &self.processes.all[process].functions[function as usize];
-                let of_service = forest.spans[span as usize].operation;
-                self.names.function(of_service, name, *is_call)
+                let of_span = forest.spans[span as usize].operation;
+                let Converter {
+                    names,
+                    functions,
+                    processes,
+                    ..
+                } = self;
+                let number = functions.entry((process, function, of_span));
+                *number.or_insert_with(|| {
+                    let function = &processes.all[process].functions[function as usize];
+                    names.function(of_span, &function.name, function.is_call)
+                })
             }
         }
     }
@@ -241,4 +248,25 @@ impl Converter {
         }
         warnings
     }
+}
+
+/// The critical path of a request, the request first; nothing where it is too long for a record.
+fn path(forest: &Forest, root: u32, counts: &mut Counts) -> Option<Vec<Call>> {
+    let span = &forest.spans[root as usize];
+    if (span.end_ns - span.start_ns) >> DURATION_BITS != 0 {
+        counts.too_long += 1;
+        return None;
+    }
+    Some(critical::path(forest, root, counts))
+}
+
+/// Operations into whose functions a process leads, somewhere on the paths.
+fn opened(forests: &[Forest], found: &[(Joined, Vec<Vec<Call>>)]) -> HashSet<u32, RandomState> {
+    let all = forests.iter().zip(found);
+    all.flat_map(|(forest, (joined, paths))| {
+        let spans = paths.iter().flatten().map(|call| call.span);
+        let spans = spans.filter(|span| joined.stretches.contains_key(span));
+        spans.map(|span| forest.spans[span as usize].operation)
+    })
+    .collect()
 }

@@ -33,6 +33,8 @@ pub struct Counts {
     pub failed: u64,
     /// Requests.
     pub requests: u64,
+    /// Requests that go through an operation into whose functions a recording leads, and of which it has no interval.
+    pub not_joined: u64,
     /// Requests that take longer than a record can hold (two hours).
     pub too_long: u64,
 }
@@ -72,6 +74,10 @@ impl Counts {
             (
                 self.cycles,
                 "spans call themselves in a circle and were left out: the program that wrote them is at fault",
+            ),
+            (
+                self.not_joined,
+                "requests were left out: of an operation into whose functions --trace-id leads they have no interval (sampled out to stay within --max-overhead, lost, or in another process of the service)",
             ),
             (
                 self.too_long,

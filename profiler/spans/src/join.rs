@@ -14,14 +14,15 @@
 mod clock;
 pub(crate) mod steps;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use evenkeel_analysis::sites::Kind as SiteKind;
 use foldhash::fast::RandomState;
 
+use crate::critical::Call;
 use crate::span::Kind;
 use crate::tree::Forest;
-use clock::Clock;
+use clock::{Clock, Pair};
 
 /// A function of a profiled process, at a call path.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -99,8 +100,30 @@ pub struct Processes {
 /// A stretch of a critical path, of the process with this index.
 pub(crate) type Stretch = (usize, Piece);
 
-/// By span: what was done for it, in order of time, on the request's clock.
-pub(crate) type Joined = HashMap<u32, Vec<Stretch>, RandomState>;
+/// What was done for the spans of a trace.
+#[derive(Debug, Default)]
+pub(crate) struct Joined {
+    /// By span: in order of time, on the request's clock.
+    pub stretches: HashMap<u32, Vec<Stretch>, RandomState>,
+    /// Of each interval its process, and the span that it worked for where that is there.
+    workers: Vec<(usize, Option<u32>)>,
+}
+
+impl Joined {
+    /// Whether a path goes through one of these operations in a span for which nothing was recorded: its time there would be the service's own where
+    /// that of others is its functions'. A profile never mixes intervals with different probes, and so this one.
+    pub fn lacks(
+        &self,
+        forest: &Forest,
+        path: &[Call],
+        opened: &HashSet<u32, RandomState>,
+    ) -> bool {
+        let is_opened = |span: u32| opened.contains(&forest.spans[span as usize].operation);
+        let mut spans = path.iter().map(|call| call.span);
+        !opened.is_empty()
+            && spans.any(|span| is_opened(span) && !self.stretches.contains_key(&span))
+    }
+}
 
 impl Process {
     /// A process without intervals.
@@ -144,55 +167,77 @@ impl Process {
 impl Processes {
     /// Learns how far the clocks of processes and spans are apart. Times of the spans are as they came.
     pub(crate) fn observe(&mut self, forests: &[Forest]) {
-        for process in &mut self.all {
-            for forest in forests {
-                for work in process.works.get(&forest.trace()).into_iter().flatten() {
-                    if let Some(span) = worker(forest, work.span) {
-                        process.clock.observe(&forest.spans[span as usize], work);
-                    }
-                }
+        for forest in forests {
+            let works = self.works(forest).into_iter();
+            let pairs = works.filter_map(|(process, work, span)| {
+                let span = &forest.spans[span? as usize];
+                Some((process, Pair::of(span, work)))
+            });
+            for (process, pair) in pairs.collect::<Vec<_>>() {
+                self.all[process].clock.observe(pair);
             }
-            process.clock.settle();
         }
+        self.all
+            .iter_mut()
+            .for_each(|process| process.clock.settle());
     }
 
     /// What was done for the spans of a trace.
     pub(crate) fn of(&self, forest: &Forest) -> Joined {
         let mut joined = Joined::default();
-        for (at, process) in self.all.iter().enumerate() {
-            for work in process.works.get(&forest.trace()).into_iter().flatten() {
-                let Some(span) = worker(forest, work.span) else {
-                    continue;
-                };
-                let offset_ns = process.clock.correction_ns() + forest.offsets_ns[span as usize];
-                let moved = |ns: u64| ns.saturating_add_signed(offset_ns);
-                let pieces = work.pieces.iter().map(|piece| {
-                    let piece = Piece {
-                        from_ns: moved(piece.from_ns),
-                        to_ns: moved(piece.to_ns),
-                        ..*piece
-                    };
-                    (at, piece)
-                });
-                joined.entry(span).or_default().extend(pieces);
-            }
+        for (process, work, span) in self.works(forest) {
+            joined.workers.push((process, span));
+            let Some(span) = span else { continue };
+            let clock = &self.all[process].clock;
+            let offset_ns = clock.correction_ns() + forest.offsets_ns[span as usize];
+            let moved = |ns: u64| ns.saturating_add_signed(offset_ns);
+            let pieces = work.pieces.iter().map(|piece| Piece {
+                from_ns: moved(piece.from_ns),
+                to_ns: moved(piece.to_ns),
+                ..*piece
+            });
+            let stretches = joined.stretches.entry(span).or_default();
+            stretches.extend(pieces.map(|piece| (process, piece)));
         }
-        joined.values_mut().for_each(in_order);
+        joined.stretches.values_mut().for_each(in_order);
         joined
     }
 
-    /// Counts what became of the intervals of a trace; `is_on_path` says it of a span.
-    pub(crate) fn count(&mut self, forest: &Forest, is_on_path: impl Fn(u32) -> bool) {
-        for process in &mut self.all {
-            for work in process.works.get(&forest.trace()).into_iter().flatten() {
-                let count = match worker(forest, work.span) {
-                    Some(span) if is_on_path(span) => &mut process.fate.joined,
-                    Some(_) => &mut process.fate.off_path,
-                    None => &mut process.fate.without_span,
-                };
-                *count += 1;
-            }
+    /// Counts what became of the intervals of a trace, of which these are the paths.
+    pub(crate) fn count(&mut self, joined: &Joined, paths: &[Vec<Call>]) {
+        if joined.workers.is_empty() {
+            return;
         }
+        let on_paths: HashSet<u32, RandomState> =
+            paths.iter().flatten().map(|call| call.span).collect();
+        for &(process, span) in &joined.workers {
+            let fate = &mut self.all[process].fate;
+            let count = match span {
+                Some(span) if on_paths.contains(&span) => &mut fate.joined,
+                Some(_) => &mut fate.off_path,
+                None => &mut fate.without_span,
+            };
+            *count += 1;
+        }
+    }
+
+    /// Intervals that work for a trace, each with its process and the span that did its work, where that is there.
+    fn works(&self, forest: &Forest) -> Vec<(usize, &Work, Option<u32>)> {
+        let of_trace = |process: &'_ Process| process.works.contains_key(&forest.trace());
+        if !self.all.iter().any(of_trace) {
+            return Vec::new();
+        }
+        let ids = (0..).zip(&forest.spans).map(|(at, span)| (span.id, at));
+        let ids: HashMap<u64, u32, RandomState> = ids.collect();
+        let mut works = Vec::new();
+        for (at, process) in self.all.iter().enumerate() {
+            let of_trace = process.works.get(&forest.trace()).into_iter().flatten();
+            works.extend(of_trace.map(|work| {
+                let named = ids.get(&work.span);
+                (at, work, named.map(|&named| worker(forest, named)))
+            }));
+        }
+        works
     }
 
     /// What the user should know.
@@ -212,13 +257,13 @@ fn in_order(stretches: &mut Vec<Stretch>) {
     });
 }
 
-/// The span of a trace that has this number and did the work: of a call to another service, the one by which that answers.
-fn worker(forest: &Forest, id: u64) -> Option<u32> {
-    let named = forest.spans.iter().position(|span| span.id == id)?;
+/// The span that did the work of one that was named: of a call to another service, the one by which that answers.
+fn worker(forest: &Forest, named: u32) -> u32 {
+    let callees = &forest.children[named as usize];
     let is_answer = |&&callee: &&u32| forest.spans[callee as usize].kind == Kind::Server;
-    let answer = match forest.spans[named].kind {
-        Kind::Client => forest.children[named].iter().find(is_answer),
+    let answer = match forest.spans[named as usize].kind {
+        Kind::Client => callees.iter().find(is_answer),
         _ => None,
     };
-    Some(answer.copied().unwrap_or(named as u32))
+    answer.copied().unwrap_or(named)
 }

@@ -239,6 +239,28 @@ fn a_finding_goes_into_the_function() {
     );
 }
 
+/// Where an operation is split into functions, requests of which nothing was recorded are left out: those that go through it, and no others.
+#[test]
+fn requests_that_were_not_recorded_are_left_out() {
+    let (spans, truths) = shop(REQUESTS, 5, |_| 0);
+    let (mut process, _) = process(&spans, 0, "POST /pay");
+    process
+        .works
+        .retain(|trace, _| (*trace as u64).is_multiple_of(3));
+    let is_kept = |(at, truth): &(usize, &Truth)| (at + 1) % 3 == 0 || truth.balance == 0;
+    let kept = truths.iter().enumerate().filter(is_kept).count() as u64;
+    let (found, converter) = profile(&spans, process);
+    assert_eq!((found.intervals, converter.counts.requests), (kept, kept));
+    assert_eq!(converter.counts.not_joined, REQUESTS - kept);
+    let left_out = format!("{} requests were left out", REQUESTS - kept);
+    assert!(
+        converter
+            .warnings()
+            .iter()
+            .any(|it| it.starts_with(&left_out))
+    );
+}
+
 /// What cannot be joined is said, and the spans' profile is what it was.
 #[test]
 fn what_is_not_joined_is_said() {

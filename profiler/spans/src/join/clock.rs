@@ -12,6 +12,32 @@ use crate::span::Span;
 /// Pairs remembered, at most: the first.
 const PAIRS_MAX: usize = 1 << 16;
 
+/// A span and the interval that works for it: how much later the one begins and ends than the other.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Pair {
+    begin_ns: i64,
+    end_ns: i64,
+}
+
+impl Pair {
+    pub(super) fn of(span: &Span, work: &Work) -> Pair {
+        Pair {
+            begin_ns: span.start_ns as i64 - work.begin_ns as i64,
+            end_ns: span.end_ns as i64 - work.end_ns as i64,
+        }
+    }
+
+    /// Neither lies within the other.
+    fn is_broken(self) -> bool {
+        self.begin_ns.signum() * self.end_ns.signum() > 0
+    }
+
+    /// What centres the interval in the span.
+    fn shift_ns(self) -> i64 {
+        self.begin_ns + (self.end_ns - self.begin_ns) / 2
+    }
+}
+
 /// What is known of a process's clock.
 #[derive(Debug, Default)]
 pub(super) struct Clock {
@@ -23,13 +49,11 @@ pub(super) struct Clock {
 
 impl Clock {
     /// Takes in a span and the interval that works for it.
-    pub(super) fn observe(&mut self, span: &Span, work: &Work) {
-        let before = span.start_ns as i64 - work.begin_ns as i64;
-        let after = span.end_ns as i64 - work.end_ns as i64;
+    pub(super) fn observe(&mut self, pair: Pair) {
         self.pairs += 1;
-        self.broken += u64::from((before > 0) == (after > 0) && before != 0 && after != 0);
+        self.broken += u64::from(pair.is_broken());
         if self.shifts_ns.len() < PAIRS_MAX {
-            self.shifts_ns.push(before + (after - before) / 2);
+            self.shifts_ns.push(pair.shift_ns());
         }
     }
 

@@ -40,7 +40,7 @@ pub fn steps(path: &[Call], joined: &Joined, processes: &Processes) -> Vec<Step>
         start_ns: call.start_ns,
         end_ns: call.end_ns,
     };
-    if joined.is_empty() {
+    if joined.stretches.is_empty() {
         return path.iter().map(|call| as_step(call, call.within)).collect();
     }
     let mut steps: Vec<Step> = Vec::with_capacity(2 * path.len());
@@ -87,7 +87,7 @@ struct Open {
 impl Open {
     /// Fills its own time from `from_ns` on with functions, those that were last first.
     fn fill(&self, from_ns: u64, joined: &Joined, processes: &Processes, steps: &mut Vec<Step>) {
-        let Some(stretches) = joined.get(&self.span) else {
+        let Some(stretches) = joined.stretches.get(&self.span) else {
             return;
         };
         let mut chain = Chain {
