@@ -5,7 +5,7 @@ mod support;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, ChildStderr, Command, Stdio};
 
 use serde_json::Value;
 use support::build::{program, program_with};
@@ -206,35 +206,38 @@ fn a_finding_goes_from_the_service_into_the_function() {
         let again = place.run(["report", "joined.keel", "--json"]).ended(0);
         let again: Value = serde_json::from_str(&again.stdout).unwrap();
         assert_eq!(again["tree"], found["tree"], "{name}");
-
-        // Single intervals name their spans, and are exported below them.
-        let run = place
-            .run(["report", "run.keel", "--json", "--timeline", "max"])
-            .ended(0);
-        let run: Value = serde_json::from_str(&run.stdout).unwrap();
-        let slowest = &run["timelines"][0];
-        let number = u64::from_str_radix(slowest["trace_id"].as_str().unwrap(), 16).unwrap();
-        let span_id = format!("{:016x}", number << 8 | 3);
-        assert_eq!(slowest["span_id"], span_id.as_str(), "{name}");
-        let class = if name == "annotated" {
-            "price"
-        } else {
-            "(no label)"
-        };
-        assert_eq!(slowest["class"], class);
-        let shown = place
-            .run(["report", "run.keel", "--timeline", "max"])
-            .ended(0);
-        assert!(shown.stdout.contains(&span_id), "{}", shown.stdout);
-        let exported = place
-            .run(["export", "run.keel", "--format", "otlp"])
-            .ended(0);
-        assert!(
-            exported
-                .stdout
-                .contains(&format!(r#""parentSpanId":"{span_id}""#))
-        );
+        single_intervals_name_their_spans(&place, name);
     }
+}
+
+/// Single intervals name their spans, and are exported below them. `case`: which program ran.
+fn single_intervals_name_their_spans(place: &Place, case: &str) {
+    let run = place
+        .run(["report", "run.keel", "--json", "--timeline", "max"])
+        .ended(0);
+    let run: Value = serde_json::from_str(&run.stdout).unwrap();
+    let slowest = &run["timelines"][0];
+    let number = u64::from_str_radix(slowest["trace_id"].as_str().unwrap(), 16).unwrap();
+    let span_id = format!("{:016x}", number << 8 | 3);
+    assert_eq!(slowest["span_id"], span_id.as_str(), "{case}");
+    let class = if case == "annotated" {
+        "price"
+    } else {
+        "(no label)"
+    };
+    assert_eq!(slowest["class"], class);
+    let shown = place
+        .run(["report", "run.keel", "--timeline", "max"])
+        .ended(0);
+    assert!(shown.stdout.contains(&span_id), "{}", shown.stdout);
+    let exported = place
+        .run(["export", "run.keel", "--format", "otlp"])
+        .ended(0);
+    assert!(
+        exported
+            .stdout
+            .contains(&format!(r#""parentSpanId":"{span_id}""#))
+    );
 }
 
 /// The numbers before and after some words.
@@ -336,6 +339,18 @@ fn sdks() -> Option<PathBuf> {
     None
 }
 
+/// What a profiler printed that was ended by Ctrl-C, and what it said.
+fn interrupted(mut profiler: Child, mut said: BufReader<ChildStderr>) -> (Value, String) {
+    signal(profiler.id() as i32, libc::SIGINT);
+    let (mut printed, mut rest) = (String::new(), String::new());
+    let mut output = profiler.stdout.take().unwrap();
+    output.read_to_string(&mut printed).unwrap();
+    said.read_to_string(&mut rest).unwrap();
+    assert!(profiler.wait().unwrap().success(), "{rest}");
+    let found = serde_json::from_str(&printed).unwrap_or_else(|_| panic!("{rest}"));
+    (found, rest)
+}
+
 /// A checkout goes from `frontend` to `cart` and on to `stock`, then to `payment`, whose lookups miss their cache at times: that is found, by
 /// name, from spans as they come, over gRPC and HTTP.
 #[test]
@@ -417,18 +432,7 @@ fn the_culprit_of_a_real_shop_is_found() {
     for port in [frontend, cart, stock, payment] {
         assert!(get(port, "/end"));
     }
-    signal(profiler.id() as i32, libc::SIGINT);
-    let mut printed = String::new();
-    profiler
-        .stdout
-        .take()
-        .unwrap()
-        .read_to_string(&mut printed)
-        .unwrap();
-    let mut rest = String::new();
-    said.read_to_string(&mut rest).unwrap();
-    assert!(profiler.wait().unwrap().success(), "{rest}");
-    let found: Value = serde_json::from_str(&printed).unwrap_or_else(|_| panic!("{rest}"));
+    let (found, rest) = interrupted(profiler, said);
     assert_eq!(found["intervals"], 160, "{rest}");
     assert_eq!(found["closure"]["max_abs_error_ticks"], 0);
     let first = &found["findings"][0];
