@@ -253,7 +253,7 @@ mod tests {
         separate(&mut profile);
         let renamed = format!("{root} (not opened)");
         assert_eq!(profile.tree.children[0].name, renamed);
-        assert_eq!(profile.factors[0].functions, [renamed.clone()]);
+        assert_eq!(profile.factors[0].functions, [renamed.as_str()]);
         assert_eq!(profile.factors[0].paths, [format!("{root} > {renamed}")]);
     }
 
