@@ -5,7 +5,7 @@ use std::error::Error as _;
 /// What the store said, in a few words: the code and message in its answer, where it has them, else what the connection met at last.
 pub(crate) fn said(error: &object_store::Error) -> String {
     let whole = error.to_string();
-    let mut causes = std::iter::successors(error.source(), |cause| cause.source());
+    let mut causes = std::iter::successors(error.source(), |&cause| cause.source());
     let distrust = causes.find(|cause| cause.to_string().contains(CERTIFICATE));
     if let Some(distrust) = distrust {
         return distrust.to_string();
