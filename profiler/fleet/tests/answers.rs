@@ -244,7 +244,7 @@ fn tables_of_an_earlier_version_are_read() {
         &columns,
         Some("1"),
     );
-    assert_eq!(rows(&tables, &["-q", "tails"]), alone);
+    same(&rows(&tables, &["-q", "tails"]), &alone, "tails");
     let query = place.path().join("query.sql");
     fs::write(
         &query,
