@@ -6,6 +6,7 @@ use std::time::Duration;
 use crate::closure::{NONE, Vector, largest_closed, raise, smallest_closed};
 use crate::delay::GroupCommitDelay;
 use crate::error::LogError;
+use crate::limits::STREAMS_MAX;
 use crate::record::{Depends, Lsn, NewRecord, encode};
 use crate::settings::LogSettings;
 use crate::statistics::LogStatistics;
@@ -172,12 +173,19 @@ impl State {
         let active = self.settings.active_streams;
         // With its header and padding.
         let batch_bytes = (self.open.bytes.len() + 2 * self.settings.block_bytes) as u64;
-        let has_room = |stream: &usize| {
-            let collecting = self.streams[*stream].collecting.bytes.len() as u64;
-            left(*stream) >= batch_bytes + collecting
+        let has_room = |stream: usize| {
+            let collecting = self.streams[stream].collecting.bytes.len() as u64;
+            left(stream) >= batch_bytes + collecting
         };
-        let any_has_room = (0..active).any(|stream| has_room(&stream));
-        let is_choice = |stream: &usize| has_room(stream) || !any_has_room;
+        // Read once: others write meanwhile.
+        let mut is_choice = [false; STREAMS_MAX];
+        for (stream, is_choice) in is_choice[..active].iter_mut().enumerate() {
+            *is_choice = has_room(stream);
+        }
+        if !is_choice.contains(&true) {
+            is_choice = [true; STREAMS_MAX];
+        }
+        let is_choice = |&stream: &usize| is_choice[stream];
         let free = (0..active)
             .map(|offset| (self.next_stream + offset) % active)
             .filter(is_choice)
@@ -320,6 +328,39 @@ impl Stream {
         match level {
             Level::Written => self.written,
             Level::Durable => self.durable,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use super::*;
+
+    /// Another thread takes the last room while a stream is chosen: whatever it reads when, there is a stream.
+    #[test]
+    fn room_that_goes_meanwhile_leaves_a_choice() {
+        for reads_with_room in 0..=8 {
+            let settings = LogSettings {
+                active_streams: 2,
+                ..LogSettings::default()
+            };
+            let mut state = State::new(settings, 2, Lsn::ZERO, &NONE);
+            state
+                .streams
+                .iter_mut()
+                .for_each(|stream| stream.busy = true);
+            let reads = Cell::new(0);
+            let left = |_| {
+                reads.set(reads.get() + 1);
+                if reads.get() <= reads_with_room {
+                    u64::MAX
+                } else {
+                    0
+                }
+            };
+            assert!(state.choose(left) < 2);
         }
     }
 }
