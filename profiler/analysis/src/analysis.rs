@@ -146,14 +146,17 @@ impl Analysis {
         newest.map_or(0, |detail| detail.paths.all().len())
     }
 
-    /// Whether a probe was called in the newest round.
-    pub fn was_called(&self, probe: u32) -> bool {
+    /// Whether a probe was called in the round of a generation of the plan: the newest may be one in which calls are trapped.
+    pub fn was_called(&self, generation: u32, probe: u32) -> bool {
         let Intake { rounds, plans, .. } = &self.intake;
-        let newest = plans.newest().and_then(|round| rounds.detail(round));
-        newest.is_some_and(|detail| {
+        let is_called = |detail: &Detail| {
             let mut paths = detail.paths.all().iter();
             paths.any(|path| path.probe == Some(probe))
-        })
+        };
+        // Of a round whose sums were dropped nobody knows.
+        plans
+            .of(generation)
+            .is_some_and(|round| rounds.sums(round).is_none_or(is_called))
     }
 
     /// Takes the next records of a thread, in the order of its ring. `thread` is any key that is unique among the

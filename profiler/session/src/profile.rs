@@ -303,10 +303,12 @@ impl Session<'_> {
             }
             self.sink.sites_written = self.plan.sites.sites.len();
         }
-        let change = self.continuity.change(generation, &self.plan, |probe| {
-            let analysis = self.sink.analysis.as_ref();
-            analysis.is_some_and(|analysis| analysis.was_called(probe))
-        });
+        let change = self
+            .continuity
+            .change(generation, &self.plan, |since, probe| {
+                let analysis = self.sink.analysis.as_ref();
+                analysis.is_some_and(|analysis| analysis.was_called(since, probe))
+            });
         self.sink.plan_changed(&change);
         match &mut self.sink.analysis {
             Some(analysis) => analysis.plan_changed(change),

@@ -16,12 +16,12 @@ pub struct Continuity {
 
 impl Continuity {
     /// What the analysis has to know of the plan of `generation`. It continues the one before unless a probe was taken out
-    /// that `was_called`.
+    /// that `was_called` under that one's generation.
     pub fn change(
         &mut self,
         generation: u32,
         plan: &Plan,
-        was_called: impl Fn(u32) -> bool,
+        was_called: impl Fn(u32, u32) -> bool,
     ) -> PlanChange {
         let planted: BTreeSet<u32> = plan.planted().collect();
         let mut change = PlanChange {
@@ -35,7 +35,8 @@ impl Continuity {
             return change;
         }
         let mut taken_out = self.planted.difference(&planted).copied();
-        if !taken_out.any(was_called) {
+        let since = self.generation.unwrap_or_default();
+        if !taken_out.any(|probe| was_called(since, probe)) {
             change.continues = self.generation;
             change.added = planted.difference(&self.planted).copied().collect();
         }
