@@ -14,7 +14,11 @@ seconds="${2:-15}"
 rows="${ROWS:-4}"
 clients="${CLIENTS:-64}"
 loads="${LOADS:-50 90 100}"
-bin=$(ls -d /usr/lib/postgresql/*/bin | tail -n 1)
+bin=$(ls -d /usr/lib/postgresql/*/bin 2>/dev/null | tail -n 1 || true)
+[ -n "$bin" ] || {
+    echo "scripts/hot-rows.sh: no PostgreSQL: scripts/install.sh postgresql" >&2
+    exit 2
+}
 scratch=$(mktemp -d "${TMPDIR:-/tmp}/hot-rows.XXXXXX")
 chmod 777 "$scratch"
 server=""
@@ -32,7 +36,10 @@ as=()
 "${as[@]}" "$bin/initdb" -D "$scratch/data" -A trust -U postgres >"$scratch/install.log"
 "${as[@]}" "$bin/postgres" -D "$scratch/data" -k "$scratch" -c listen_addresses= -c max_connections=$((clients + 10)) >"$scratch/server.log" 2>&1 &
 server=$!
-until "$bin/pg_isready" -q -h "$scratch"; do sleep 0.1; done
+until "$bin/pg_isready" -q -h "$scratch"; do
+    kill -0 "$server" 2>/dev/null || { cat "$scratch/server.log" >&2; exit 1; }
+    sleep 0.1
+done
 "$bin/psql" -q -h "$scratch" -U postgres -c "create table hot (id int primary key, v int) with (fillfactor = 10);
     create table many (id int primary key, v int); insert into hot select g, 0 from generate_series(1, $rows) g;
     insert into many select g, 0 from generate_series(1, 100000) g" -c "vacuum analyze" postgres

@@ -1,7 +1,6 @@
 //! `evenkeel spans --trace-id RECORDING`: what profiled processes did for spans.
 
 use std::path::{Path, PathBuf};
-use std::slice;
 
 use evenkeel_analysis::factors::described::described;
 use evenkeel_analysis::not_opened::NotOpened;
@@ -25,7 +24,7 @@ pub fn load(recordings: &[PathBuf], traces: &Traces) -> Result<Processes, Failur
 }
 
 fn process(path: &Path, traces: &Traces) -> Result<Process, Failure> {
-    let recordings = slice::from_ref(&path.to_owned()).to_vec();
+    let recordings = [path.to_owned()];
     let reading = Reading::of(&recordings);
     let observation = Observation::open_counted(&recordings, &reading.progress())?;
     let observation = observation.with_paths_in_time();

@@ -171,70 +171,47 @@ fn a_dispatcher_that_begins_late() {
     }
 }
 
+/// The profile of a program whose `serve` changes once all is opened, and that ends when all is opened again, with `inner` among it.
+fn across_a_change(name: &str, block: &str) -> Value {
+    let place = Place::new();
+    let (change, enough) = (place.file("change"), place.file("enough"));
+    let _quiet = quiet();
+    let hear = move |line: &str| {
+        if has_opened_all(line) {
+            let has_changed = line.contains("inner");
+            std::fs::write(if has_changed { &enough } else { &change }, "").unwrap();
+        }
+    };
+    let options = ["--interval", "serve"];
+    let (run, _) = place.profile_hearing(&options, &program(name), &[block], hear);
+    run.ended(0);
+    closed(place.json("run.json"))
+}
+
+/// A function is in the tree, or was found in a round that the report does not rest on.
+#[track_caller]
+fn assert_found(profile: &Value, name: &str) {
+    let seen = profile["seen_elsewhere"].as_array().into_iter().flatten();
+    let mut paths = seen.map(|path| path["path"].as_str().unwrap());
+    let is_found = !named(profile, name).is_empty() || paths.any(|path| path.contains(name));
+    assert!(is_found, "{name}: {:#}", profile["tree"]);
+}
+
 /// What runs after the first rest was not there when the search began: inner, one call below late.
 #[test]
 fn a_load_that_changes() {
-    let place = Place::new();
-    let (change, enough) = (place.file("change"), place.file("enough"));
-    let profile = {
-        let _quiet = quiet();
-        let hear = move |line: &str| {
-            if has_opened_all(line) {
-                let is_late = line.contains("inner");
-                std::fs::write(if is_late { &enough } else { &change }, "").unwrap();
-            }
-        };
-        let program = program("phases");
-        let options = ["--interval", "serve"];
-        let (run, _) = place.profile_hearing(&options, &program, &["20000"], hear);
-        run.ended(0);
-        closed(place.json("run.json"))
-    };
-    let late = named(&profile, "late");
-    let seen = profile["seen_elsewhere"].as_array().cloned();
-    let found = |name: &str| {
-        let ends = |path: &Value| path["path"].as_str().unwrap().contains(name);
-        !named(&profile, name).is_empty() || seen.iter().flatten().any(ends)
-    };
-    assert!(!late.is_empty(), "{:#}", profile["tree"]);
-    for name in ["early", "inner"] {
-        assert!(found(name), "{name}: {:#} {seen:?}", profile["tree"]);
-    }
+    let profile = across_a_change("phases", "20000");
+    assert!(!named(&profile, "late").is_empty(), "{:#}", profile["tree"]);
+    assert_found(&profile, "early");
+    assert_found(&profile, "inner");
 }
 
-/// A call that cost too much while intervals were short is timed again when they are slow: what is slow is below it.
+/// A call that cost too much while intervals were short is timed again when they are slow: what is slow is below it, and not serve's own.
 #[test]
 fn intervals_that_become_slow() {
-    let place = Place::new();
-    let (change, enough) = (place.file("change"), place.file("enough"));
-    let profile = {
-        let _quiet = quiet();
-        let hear = move |line: &str| {
-            if has_opened_all(line) {
-                let is_slow = change.exists();
-                std::fs::write(if is_slow { &enough } else { &change }, "").unwrap();
-            }
-        };
-        let (run, _) = place.profile_hearing(
-            &["--interval", "serve"],
-            &program("slower"),
-            &["2000"],
-            hear,
-        );
-        run.ended(0);
-        closed(place.json("run.json"))
-    };
-    let seen = profile["seen_elsewhere"].as_array().cloned();
-    for name in ["work", "inner"] {
-        let ends = |path: &Value| path["path"].as_str().unwrap().contains(name);
-        let found = named(&profile, name);
-        let is_there = found.iter().any(|node| number(node, "share") > 0.9);
-        assert!(
-            is_there || seen.iter().flatten().any(ends),
-            "{name}: {:#} {seen:?}",
-            profile["tree"]
-        );
-    }
+    let profile = across_a_change("slower", "2000");
+    assert_found(&profile, "work");
+    assert_found(&profile, "inner");
     for own in named(&profile, "body of serve") {
         assert!(number(own, "share") < 0.1, "{own:#}");
     }

@@ -49,7 +49,7 @@ impl Transaction {
             let node = Node(&leaf);
             let lacks = match node.search(key) {
                 Ok(slot) if !node.entry(slot).ghost => break false,
-                Ok(slot) => self.revive(tree, leaf, slot, entry)?,
+                Ok(slot) => self.write_value(tree, leaf, slot, entry)?.map(Lack::Room),
                 Err(slot) => self.insert_at(tree, leaf, slot, entry)?,
             };
             match lacks {
@@ -69,23 +69,28 @@ impl Transaction {
         Ok(inserted)
     }
 
-    /// Makes the ghost in a leaf's slot live again, with a new value; or what that lacks.
-    fn revive(
+    /// Replaces the value in a leaf's slot, and makes a ghost there live again; or how many bytes the leaf lacks for that.
+    fn write_value(
         &mut self,
         tree: Tree,
         mut leaf: PageWrite<'_>,
         slot: usize,
         entry: Entry<'_>,
-    ) -> Result<Option<Lack>, StoreError> {
+    ) -> Result<Option<usize>, StoreError> {
         let Entry { key, value, .. } = entry;
         let node = Node(&leaf);
-        let old = node.entry(slot).value;
+        let Entry {
+            value: old, ghost, ..
+        } = node.entry(slot);
         let growth = value.len().saturating_sub(old.len());
         if growth > self.store.storage.free_in_leaf(node, key) {
-            return Ok(Some(Lack::Room(growth)));
+            return Ok(Some(growth));
         }
         let (at, removed, with) = difference(old, value);
-        let undo = splice_undo(tree, key, old, (at, removed, with), true);
+        if !ghost && removed == 0 && with.is_empty() {
+            return Ok(None);
+        }
+        let undo = splice_undo(tree, key, old, (at, removed, with), ghost);
         let change = Change::Splice {
             slot: slot as u16,
             ghost: false,
@@ -167,36 +172,24 @@ impl Transaction {
         self.reserve_log(
             key.len() + value.len() + entry_bytes_max(store.storage.pool.body_bytes()),
         )?;
+        let entry = Entry {
+            key,
+            value,
+            ghost: false,
+        };
         loop {
-            let mut leaf = tree.leaf_to_write(&store.storage.pool, key)?;
+            let leaf = tree.leaf_to_write(&store.storage.pool, key)?;
             let node = Node(&leaf);
             let slot = match node.search(key) {
                 Ok(slot) if !node.entry(slot).ghost => slot,
                 _ => return Ok(None),
             };
             let old = node.entry(slot).value;
-            let growth = value.len().saturating_sub(old.len());
-            if growth > store.storage.free_in_leaf(node, key) {
-                drop(leaf);
-                tree.make_room(&store.storage, key, 0, growth)?;
-                continue;
-            }
             let kept = needs(old).then(|| old.to_vec());
-            let (at, removed, with) = difference(old, value);
-            if removed > 0 || !with.is_empty() {
-                let undo = splice_undo(tree, key, old, (at, removed, with), false);
-                let change = Change::Splice {
-                    slot: slot as u16,
-                    ghost: false,
-                    at,
-                    removed,
-                    with,
-                };
-                let lens = (old.len(), value.len());
-                self.change(&mut leaf, &change, &undo)?;
-                self.keep_room(tree, key, lens);
+            match self.write_value(tree, leaf, slot, entry)? {
+                None => return Ok(Some(kept)),
+                Some(bytes) => tree.make_room(&store.storage, key, 0, bytes)?,
             }
-            return Ok(Some(kept));
         }
     }
 

@@ -17,7 +17,7 @@ pub(crate) mod patience;
 #[cfg(test)]
 mod simulated;
 mod step;
-pub mod taken_out;
+mod taken_out;
 mod thinning;
 
 use std::collections::HashMap;

@@ -55,14 +55,8 @@ impl Names {
             service
         };
         let whole = cut(format!("{service}: {}", general(name)));
-        let is_known = self.operations.numbers.contains_key(&whole);
-        let number = if is_known || self.operations.names.len() < OPERATIONS_MAX {
-            self.operations.number(whole)
-        } else {
-            self.beyond += 1;
-            return self
-                .operations
-                .number(cut(format!("{service}: other operations")));
+        let Some(number) = self.bounded(whole) else {
+            return self.other(service);
         };
         if self.known.len() < 4 * OPERATIONS_MAX {
             self.known.insert(key, number);
@@ -81,10 +75,19 @@ impl Names {
             ""
         };
         let whole = cut(format!("{service}: {name}{call}"));
+        let number = self.bounded(whole);
+        number.unwrap_or_else(|| self.other(&service))
+    }
+
+    /// The number of an operation or function by its whole name; nothing where there are too many.
+    fn bounded(&mut self, whole: String) -> Option<u32> {
         let is_known = self.operations.numbers.contains_key(&whole);
-        if is_known || self.operations.names.len() < OPERATIONS_MAX {
-            return self.operations.number(whole);
-        }
+        let has_room = is_known || self.operations.names.len() < OPERATIONS_MAX;
+        has_room.then(|| self.operations.number(whole))
+    }
+
+    /// The number of what is beyond the bound in a service.
+    fn other(&mut self, service: &str) -> u32 {
         self.beyond += 1;
         let other = cut(format!("{service}: other operations"));
         self.operations.number(other)

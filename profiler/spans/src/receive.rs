@@ -32,6 +32,8 @@ use answers::{Body, Protocol, Refusal};
 const BODY_MAX: usize = 1 << 26;
 /// Messages held at a time.
 const MESSAGES_MAX: usize = 16;
+/// How long to wait where no connection can be taken: no descriptor may be left.
+const REST: Duration = Duration::from_millis(10);
 /// Bytes before a message of gRPC: whether it is compressed, and its length in four bytes, the highest first.
 const GRPC_PREFIX: usize = 5;
 
@@ -77,6 +79,7 @@ impl Receiver {
         let addresses = addresses.collect::<io::Result<Vec<SocketAddr>>>()?;
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_io()
+            .enable_time()
             .build()?;
         let (messages, taken) = mpsc::channel();
         let shared = Arc::new(Shared {
@@ -145,7 +148,7 @@ async fn accept(listener: TcpListener, shared: Arc<Shared>) {
     loop {
         // One that went away at once, or no descriptor left: others may come.
         let Ok((stream, _)) = listener.accept().await else {
-            tokio::task::yield_now().await;
+            tokio::time::sleep(REST).await;
             continue;
         };
         let shared = Arc::clone(&shared);

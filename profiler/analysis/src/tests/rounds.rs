@@ -70,6 +70,8 @@ fn a_round_goes_on_after_calls_were_trapped() {
         ..PlanChange::default()
     });
     analysis.push(1, &under(2, 2000, &[leaf(A, 999)]));
+    // A plan without a would not go on with it.
+    assert!(analysis.was_called(1, A) && !analysis.was_called(1, B));
     analysis.plan_changed(continues(3, 1, &[]));
     analysis.push(1, &under(3, 3000, &[leaf(A, 10)]));
     let profile = analysis.profile(&sites(&[("a", "r+1", 0)]), &options());
