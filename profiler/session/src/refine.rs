@@ -6,7 +6,7 @@
 //!
 //! Score and threshold are the paper's (equations 2.3 and 2.4). What is deviated from, and why: a node's contribution is
 //! the larger of Var(X)/Var(L) and |Cov(X, L)|/Var(L), so that a function which varies little by itself but always
-//! together with the rest is opened, too. And it has to be told apart from chance ([`patience`]).
+//! together with the rest is opened, too. And it has to be told apart from chance (`patience`).
 
 mod closing;
 mod cost;
