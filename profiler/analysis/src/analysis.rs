@@ -326,6 +326,7 @@ impl Analysis {
             run,
             names,
             joint,
+            plans,
             ..
         } = &self.intake;
         let alone = [round_index];
@@ -344,6 +345,7 @@ impl Analysis {
             kept: joint.as_ref().map_or(kept, |joint| joint.kept),
             rounds: by_round,
             elsewhere: others.elsewhere,
+            planted_throughout: plans.planted_throughout(rested_on),
             together: others.together,
             classes: &self.assembler.classes,
             attributes: &self.assembler.attributes,

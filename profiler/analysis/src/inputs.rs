@@ -1,5 +1,7 @@
 //! What a profile is made of, and how.
 
+use std::collections::BTreeSet;
+
 use rustc_hash::FxHashMap;
 
 use crate::assembler::reader::Lost;
@@ -56,6 +58,8 @@ pub struct Inputs<'a> {
     pub round_index: usize,
     /// What the others have found, with their index, the newest first.
     pub elsewhere: Vec<(usize, RoundFindings)>,
+    /// Probes that were planted all the time in the rounds that it rests on; nothing where that is not known.
+    pub planted_throughout: Option<BTreeSet<u32>>,
     /// Where `round` is the sums of several.
     pub together: Option<&'a Together>,
     /// Counts over the whole run.

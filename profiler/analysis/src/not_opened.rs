@@ -127,8 +127,12 @@ fn rename(node: &mut Node, change: &impl Fn(&mut Node)) {
         .for_each(|child| rename(child, change));
 }
 
-/// The function that a site, `caller+0x1f` or `library.so!caller-0x1f`, lies in; the callee may stand before it, as `callee at ..`.
+/// The function that a site, `caller+0x1f` or `library.so!caller-0x1f`, lies in; the callee may stand before it, as `callee at ..`. Of a hook
+/// at a function's entry, `.. called by caller`.
 fn caller(site: &str) -> Option<&str> {
+    if let Some((_, function)) = site.rsplit_once(" called by ") {
+        return Some(without_library(function));
+    }
     let site = site.rsplit_once(" at ").map_or(site, |(_, site)| site);
     let end = site.rfind("+0x").or_else(|| site.rfind("-0x"))?;
     Some(without_library(&site[..end]))
@@ -179,7 +183,12 @@ mod tests {
 
     #[test]
     fn calls_that_are_not_timed_make_the_time_not_opened() {
-        for site in ["work+0x10", "libwork.so.1!work-0x10", "memcpy at work+0x10"] {
+        for site in [
+            "work+0x10",
+            "libwork.so.1!work-0x10",
+            "memcpy at work+0x10",
+            "entry of memcpy called by work",
+        ] {
             let profile = with(site, true);
             assert_eq!(profile.tree.children[0].kind, Kind::NotOpened);
             assert_eq!(profile.tree.children[0].name, "work (not opened)");

@@ -4,6 +4,8 @@
 //! that explained much of the variance then is part of the answer: it stays in the report, with the round that saw it and
 //! its error there. Nothing is added up over rounds whose probes differ.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use crate::detail::Detail;
 use crate::moments::fraction;
 use crate::parts::{Part, VarianceTree};
@@ -97,6 +99,53 @@ impl RoundFindings {
         let same = |&&other: &&u32| is_same_step(path, others.paths.get(other));
         others.children(above).iter().find(same).copied()
     }
+}
+
+/// A call that another round has timed and the reported one has not, or not all the time: it may have been made there, too.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Untimed {
+    /// Its probe.
+    pub probe: u32,
+    /// Who calls it, a node of the reported tree whose other calls are timed: what the call takes is in its own time.
+    pub caller: u32,
+    /// Index of the newest round that timed it.
+    pub round: usize,
+}
+
+/// The calls that `chosen`, the tree of the reported round, has in its functions' own time: others have timed them, and they were not
+/// `planted` all the time in that one. Each probe once. `others`: as for [`seen_elsewhere`].
+pub fn untimed(
+    chosen: &VarianceTree<'_>,
+    planted: &BTreeSet<u32>,
+    others: &[(usize, RoundFindings)],
+) -> Vec<Untimed> {
+    let mut found: BTreeMap<u32, Untimed> = BTreeMap::new();
+    for (round, findings) in others {
+        let nodes = findings.paths.all();
+        // By node of the other round, the same one in `chosen`. Callers stand before whom they call.
+        let mut same: Vec<Option<u32>> = vec![None; nodes.len()];
+        same[ROOT as usize] = Some(ROOT);
+        for (node, path) in nodes.iter().enumerate().skip(1) {
+            let Some(caller) = same[path.parent as usize] else {
+                continue;
+            };
+            let children = chosen.children(caller).iter();
+            let is_same = |&&other: &&u32| is_same_step(path, chosen.paths.get(other));
+            same[node] = children.clone().find(is_same).copied();
+            let unplanted = path.probe.filter(|probe| !planted.contains(probe));
+            if let (Some(probe), None) = (unplanted, same[node])
+                && chosen.is_opened(caller)
+            {
+                let round = *round;
+                found.entry(probe).or_insert(Untimed {
+                    probe,
+                    caller,
+                    round,
+                });
+            }
+        }
+    }
+    found.into_values().collect()
 }
 
 fn is_same_step(a: &Path, b: &Path) -> bool {

@@ -5,6 +5,8 @@
 //! never called. Such a plan **continues** the round of the one before it, until the first interval that calls one of the
 //! added probes: with it the new round begins. What was learned before is then not lost to a change that led nowhere.
 
+use std::collections::BTreeSet;
+
 use crate::paths::Path;
 
 /// A change of the plan.
@@ -20,6 +22,9 @@ pub struct PlanChange {
     pub added: Vec<u32>,
     /// Calls are being trapped: its intervals are counted, and that is all.
     pub trapping: bool,
+    /// Ids of the probes that the last plan without traps had and this one has not, or the other way round, ascending. Nothing where
+    /// that is not known: it traps calls, or the recording is of before it was kept.
+    pub toggled: Option<Vec<u32>>,
 }
 
 #[derive(Debug)]
@@ -28,6 +33,10 @@ struct Plan {
     round: usize,
     /// Until one of these is called it shares its round with an earlier plan.
     added: Vec<u32>,
+    /// As [`PlanChange::trapping`].
+    traps: bool,
+    /// As [`PlanChange::toggled`].
+    toggled: Option<Vec<u32>>,
 }
 
 /// All plans of a run, in order.
@@ -57,7 +66,29 @@ impl Plans {
             first_generation: change.generation,
             round,
             added,
+            traps: change.trapping,
+            toggled: change.toggled,
         });
+    }
+
+    /// Ids of the probes that were planted under all plans of these rounds; nothing where that is not known.
+    pub fn planted_throughout(&self, rounds: &[usize]) -> Option<BTreeSet<u32>> {
+        let mut planted = BTreeSet::new();
+        let mut throughout: Option<BTreeSet<u32>> = None;
+        for plan in self.plans.iter().filter(|plan| !plan.traps) {
+            for &probe in plan.toggled.as_ref()? {
+                if !planted.remove(&probe) {
+                    planted.insert(probe);
+                }
+            }
+            if rounds.contains(&plan.round) {
+                throughout = Some(match throughout {
+                    Some(before) => &before & &planted,
+                    None => planted.clone(),
+                });
+            }
+        }
+        throughout
     }
 
     /// The round of the newest plan.
@@ -130,6 +161,38 @@ mod tests {
             children: 0,
             crossings: 0,
         }
+    }
+
+    /// Probe 7 is there from the second plan on, which goes on with the first one's round, but for the third; 3 always, 9 at the end.
+    #[test]
+    fn what_was_planted_throughout_a_round_is_known() {
+        let toggles = |generation, continues, toggled: &[u32]| PlanChange {
+            toggled: Some(toggled.to_vec()),
+            ..change(generation, continues, &[])
+        };
+        let mut plans = Plans::default();
+        plans.add(toggles(1, None, &[3]), 0);
+        plans.add(toggles(2, Some(1), &[7]), 0);
+        let traps = PlanChange {
+            trapping: true,
+            ..change(3, None, &[])
+        };
+        plans.add(traps, 1);
+        plans.add(toggles(4, None, &[7]), 2);
+        plans.add(toggles(5, None, &[7, 9]), 3);
+        let throughout = |rounds: &[usize]| {
+            let probes = plans.planted_throughout(rounds);
+            probes.map(|probes| probes.into_iter().collect::<Vec<_>>())
+        };
+        assert_eq!(throughout(&[0]), Some(vec![3]));
+        assert_eq!(throughout(&[2]), Some(vec![3]));
+        assert_eq!(throughout(&[3]), Some(vec![3, 7, 9]));
+        assert_eq!(throughout(&[2, 3]), Some(vec![3]));
+        plans.add(change(6, None, &[]), 4);
+        assert!(
+            plans.planted_throughout(&[3]).is_none(),
+            "one of them does not say"
+        );
     }
 
     #[test]

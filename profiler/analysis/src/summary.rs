@@ -16,7 +16,7 @@ use crate::inputs::Inputs;
 use crate::interval::Reason;
 use crate::moments::{fraction, mean, standard_deviation};
 use crate::other_rounds;
-use crate::parts::VarianceTree;
+use crate::parts::{Part, VarianceTree};
 use crate::paths::PROBES;
 use crate::profile::{Bin, Closure, Overhead, PROFILE_VERSION, Profile, Unpatched};
 use crate::self_cost::Measured;
@@ -108,6 +108,7 @@ fn explain(profile: &mut Profile, inputs: &Inputs<'_>, total: &Sums) {
         attribute_lines::attributes(total, blocks, inputs.attributes, ticks_per_ns);
     profile.tree = shares::tree(&tree, blocks, histogram, ticks_per_ns);
     profile.unpatched = hidden(inputs);
+    profile.unpatched.extend(untimed(inputs, &tree));
     if inputs.follows_waits {
         profile.time_spent = breakdown::summary(&tree, ticks_per_ns);
         profile.waits = waits::waits(&tree, &round.waits, ticks_per_ns);
@@ -139,6 +140,34 @@ fn hidden(inputs: &Inputs<'_>) -> Vec<Unpatched> {
         site: format!("{} at {}", site.callee, site.site),
         reason: reason.clone(),
         hides_time: true,
+    });
+    unpatched.collect()
+}
+
+/// Calls that another round has timed, and that stand as their callers' own here.
+fn untimed(inputs: &Inputs<'_>, tree: &VarianceTree<'_>) -> Vec<Unpatched> {
+    let Some(planted) = &inputs.planted_throughout else {
+        return Vec::new();
+    };
+    let calls = other_rounds::untimed(tree, planted, &inputs.elsewhere);
+    let unpatched = calls.into_iter().filter_map(|call| {
+        let site = inputs.sites.sites.get(call.probe as usize)?;
+        let place = match site.site.as_str() {
+            "" => format!(
+                "entry of {} called by {}",
+                site.callee,
+                tree.name(Part::Call(call.caller))
+            ),
+            place => format!("{} at {place}", site.callee),
+        };
+        Some(Unpatched {
+            site: place,
+            reason: format!(
+                "not timed all the time in the round that this rests on; round {} has timed it",
+                call.round + 1
+            ),
+            hides_time: true,
+        })
     });
     unpatched.collect()
 }

@@ -3,8 +3,9 @@
 use evenkeel_wire::record::{Marker, Record};
 
 use super::trace::*;
-use crate::ProbeCost;
 use crate::plans::PlanChange;
+use crate::profile::Unpatched;
+use crate::{Analysis, ProbeCost};
 
 const A: u32 = 0;
 const B: u32 = 1;
@@ -107,4 +108,41 @@ fn what_an_earlier_round_found_stays_in_the_report() {
     assert_eq!((seen.round, seen.intervals), (1, 400));
     near(seen.share, 1.0);
     near(seen.mean_ns, 9.0);
+}
+
+/// Four hundred intervals time a, called by the root; then ten time b as well, and the report rests on the many. With b planted in both
+/// rounds it was not called in the first; otherwise its time may be the root's own there, and that is said with the round that timed it.
+#[test]
+fn a_call_that_only_another_round_timed_may_hide_in_its_callers_time() {
+    let table = sites(&[("a", "r+1", 0), ("b", "r+2", 0)]);
+    for (from_the_start, hidden) in [(vec![A], Some("b at r+2")), (vec![A, B], None)] {
+        let mut analysis = Analysis::new(ProbeCost::default());
+        let changes = [(1, from_the_start.clone()), (2, vec![A, B])];
+        let mut before: Vec<u32> = Vec::new();
+        for (generation, planted) in changes {
+            let toggled = planted.iter().copied();
+            let toggled = toggled.filter(|probe| !before.contains(probe)).collect();
+            analysis.plan_changed(PlanChange {
+                generation,
+                probes: 2,
+                toggled: Some(toggled),
+                ..PlanChange::default()
+            });
+            before = planted;
+        }
+        for at in 0..400 {
+            let steps = [work(20), leaf(A, 10 + 2 * (at % 10))];
+            analysis.push(1, &under(1, 1000 * at, &steps));
+        }
+        for at in 400..410 {
+            let steps = [leaf(B, 20), leaf(A, 10 + 2 * (at % 10))];
+            analysis.push(1, &under(2, 1000 * at, &steps));
+        }
+        let profile = analysis.profile(&table, &options());
+        assert_eq!((profile.round, profile.intervals), (1, 400));
+        let unpatched = profile.unpatched.first().map(|call| call.site.as_str());
+        assert_eq!(unpatched, hidden, "{:?}", profile.unpatched);
+        let says_where = |call: &Unpatched| call.hides_time && call.reason.contains("round 2");
+        assert!(profile.unpatched.iter().all(says_where));
+    }
 }

@@ -34,6 +34,8 @@ impl Continuity {
             change.trapping = true;
             return change;
         }
+        let toggled = self.planted.symmetric_difference(&planted).copied();
+        change.toggled = Some(toggled.collect());
         let mut taken_out = self.planted.difference(&planted).copied();
         let since = self.generation.unwrap_or_default();
         if !taken_out.any(|probe| was_called(since, probe)) {

@@ -8,19 +8,23 @@ use super::{OFFS, WOKEN_BY, starts_at_a_time, varint};
 
 /// What a plan is beside its generation and its number of probes.
 pub(super) fn change(body: &[u8]) -> Option<PlanChange> {
+    let [trapping, continues, added @ ..] = &numbers(body)?[..] else {
+        return None;
+    };
+    Some(PlanChange {
+        trapping: *trapping != 0,
+        continues: (*continues != 0).then_some(*continues),
+        added: added.to_vec(),
+        ..PlanChange::default()
+    })
+}
+
+/// Numbers, as many as there are.
+pub(super) fn numbers(body: &[u8]) -> Option<Vec<u32>> {
     let (words, []) = body.as_chunks::<4>() else {
         return None;
     };
-    let [trapping, continues, added @ ..] = words else {
-        return None;
-    };
-    let continues = u32::from_le_bytes(*continues);
-    Some(PlanChange {
-        trapping: u32::from_le_bytes(*trapping) != 0,
-        continues: (continues != 0).then_some(continues),
-        added: added.iter().map(|&id| u32::from_le_bytes(id)).collect(),
-        ..PlanChange::default()
-    })
+    Some(words.iter().map(|&word| u32::from_le_bytes(word)).collect())
 }
 
 /// Two numbers, and nothing else.
@@ -117,5 +121,38 @@ mod tests {
         assert_eq!(u64::from(body[last_why]), WOKEN_BY + 3);
         body[last_why] = 8;
         assert_eq!(super::spans(&body), None);
+    }
+
+    /// A plan comes back as it was recorded: of the next chunks, what it continues and adds, what was toggled, and its numbers.
+    #[test]
+    fn plans_come_back() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("a.keel");
+        let plan = PlanChange {
+            generation: 7,
+            probes: 3,
+            continues: Some(5),
+            added: vec![1 << 20, 4],
+            trapping: false,
+            toggled: Some(vec![2, 4, 1 << 20]),
+        };
+        let mut writer = Writer::create(&path).unwrap();
+        writer.plan_changed(&plan);
+        writer.finish(&Meta::default()).unwrap();
+        let mut chunks = Chunks::open(&path, &Progress::default()).unwrap();
+        let mut body = |tag| match chunks.next().unwrap() {
+            Chunk::Body(found, body) if found == tag => body,
+            _ => panic!("a chunk {}", char::from(tag)),
+        };
+        let beside = change(&body(b'C')).unwrap();
+        let toggled = numbers(&body(b'O'));
+        let [generation, probes] = words(&body(b'R')).unwrap();
+        let read = PlanChange {
+            generation,
+            probes,
+            toggled,
+            ..beside
+        };
+        assert_eq!(read, plan);
     }
 }

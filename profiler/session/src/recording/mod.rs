@@ -10,6 +10,7 @@
 //! R  round: first generation (u32), probes (u32)
 //! C  what the next R is beside: trapping (u32: 0 or 1), the generation it continues (u32, 0 for none), then each probe it
 //!        adds to that (u32)
+//! O  beside the next R, too: each probe (u32) that the last plan without traps had and this one has not, or the other way round. Optional
 //! D  records of a thread: key (u64), number (u32), then each as variable-length integers
 //!        start, as the difference to the previous record's (zigzag) | duration | id
 //! E  thread ended: key (u64)
@@ -154,7 +155,9 @@ impl Meta {
         }
         profile.sampled_out = self.sampled_out;
         profile.intervals_seen += self.sampled_out;
-        // Beside what the analysis has left out.
+        // The session knows why a call was not timed; the analysis, only that it was not.
+        let is_known = |site: &str| self.unpatched.iter().any(|known| known.site == site);
+        profile.unpatched.retain(|call| !is_known(&call.site));
         profile.unpatched.extend(self.unpatched.iter().cloned());
         let unopened = self.unopened.as_ref();
         profile.unseen = unopened.map(|unopened| unseen::unseen(profile, unopened));

@@ -201,6 +201,10 @@ impl<'t> Reading<'t> {
             b'S' => put_site(&mut self.sites, json::<SiteEntry>(body)?),
             b'R' => self.take_round(body).ok_or("a round of odd length")?,
             b'C' => self.beside = bodies::change(body).ok_or("a change of odd length")?,
+            b'O' => {
+                let toggled = bodies::numbers(body).ok_or("probes of odd length")?;
+                self.beside.toggled = Some(toggled);
+            }
             b'D' => self.take_records(body).ok_or("records of odd length")?,
             b'E' => self.take_end(body).ok_or("a thread of odd length")?,
             b'T' => {

@@ -86,6 +86,10 @@ impl Writer {
             self.body = words.flat_map(|word| word.to_le_bytes()).collect();
             self.chunk(b'C');
         }
+        if let Some(toggled) = &change.toggled {
+            self.body = toggled.iter().flat_map(|id| id.to_le_bytes()).collect();
+            self.chunk(b'O');
+        }
         self.body = [change.generation, change.probes]
             .map(u32::to_le_bytes)
             .concat();
