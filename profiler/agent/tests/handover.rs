@@ -79,6 +79,7 @@ handed_over! {
     socketpair: "socketpair", Socket, "thread", "process";
     unix_socket: "unix", Socket, "thread", "process";
     tcp_socket: "tcp", Socket, "thread", "process";
+    tcp_socket_under_a_number_of_another: "tcp-again", Socket, "thread", "process";
     accept: "accept", Socket, "thread", "process";
     event: "event", Event, "thread", "process";
     signal: "signal", Signal, "thread", "process";

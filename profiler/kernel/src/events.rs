@@ -44,8 +44,11 @@ pub struct KernelEvents {
     /// Read but not handed on: others may still come that are older.
     pending: Vec<Event>,
     last: Reading,
+    is_paused: bool,
     /// Records that the kernel had no room for.
     pub lost: u64,
+    /// Records that it wrote.
+    pub read: u64,
 }
 
 impl KernelEvents {
@@ -69,7 +72,9 @@ impl KernelEvents {
             traces,
             pending: Vec::new(),
             last: Reading::now(),
+            is_paused: false,
             lost: 0,
+            read: 0,
         })
     }
 
@@ -78,16 +83,50 @@ impl KernelEvents {
         self.tracepoints.is_some()
     }
 
+    /// Ceases to watch until [`KernelEvents::resume`]: each switch and each wake-up costs who makes it about a microsecond, which nobody
+    /// has to pay while nothing is recorded.
+    pub fn pause(&mut self) {
+        if !self.is_paused {
+            // Where the system refuses, it is watched on.
+            self.is_paused = self.set_watching(false).is_ok();
+        }
+    }
+
+    /// Watches again. The first event handed on is [`What::Resumed`].
+    pub fn resume(&mut self) {
+        if self.is_paused {
+            let time = Reading::now().time_ns;
+            self.is_paused = self.set_watching(true).is_err();
+            self.pending.push(Event {
+                pid: 0,
+                tid: 0,
+                time,
+                what: What::Resumed,
+            });
+        }
+    }
+
+    fn set_watching(&self, watching: bool) -> io::Result<()> {
+        let mut rings = self.switches.iter().chain(&self.traces);
+        rings.try_for_each(|ring| ring.set_watching(watching))
+    }
+
     /// Hands on the events up to about a millisecond ago, in order of time, times in ticks.
     pub fn drain(&mut self, sink: &mut impl FnMut(Event)) {
         let now = Reading::now();
-        let KernelEvents { pending, lost, .. } = self;
+        let KernelEvents {
+            pending,
+            lost,
+            read: records,
+            ..
+        } = self;
         let mut read = |rings: &mut [Ring], samples| {
             for ring in rings {
                 ring.read(|kind, misc, body| {
+                    *records += 1;
                     let event = parse(kind, misc, body, samples);
-                    if let Some(What::Lost(records)) = event.map(|event| event.what) {
-                        *lost += records;
+                    if let Some(What::Lost(number)) = event.map(|event| event.what) {
+                        *lost += number;
                     }
                     pending.extend(event);
                 });

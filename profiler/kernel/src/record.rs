@@ -39,6 +39,8 @@ pub enum What {
     MajorFault,
     /// So many records were lost: the buffer was full.
     Lost(u64),
+    /// Of no thread: what happened before was not watched ([`crate::KernelEvents::pause`]), and is from now on.
+    Resumed,
 }
 
 /// Bits of a tracepoint's `common_flags`: in a hard or a soft interrupt (`TRACE_FLAG_HARDIRQ`, `TRACE_FLAG_SOFTIRQ`).

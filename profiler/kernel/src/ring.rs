@@ -61,6 +61,21 @@ impl Ring {
         Ok(())
     }
 
+    /// Begins or ceases to write, with all events that write into it, those that processes have inherited included.
+    pub fn set_watching(&self, watching: bool) -> io::Result<()> {
+        let request = match watching {
+            true => ioctls::ENABLE,
+            false => ioctls::DISABLE,
+        };
+        for event in self.guests.iter().chain([&self.event]) {
+            // SAFETY: an event; no flags.
+            if unsafe { request(event.as_raw_fd(), 0) } < 0 {
+                return Err(io::Error::last_os_error());
+            }
+        }
+        Ok(())
+    }
+
     /// Hands on every record: type, flags, and what follows its header.
     pub fn read(&mut self, mut sink: impl FnMut(u32, u16, &[u8])) {
         let page = self.base.cast::<perf_event_mmap_page>();

@@ -99,7 +99,7 @@ impl Spans {
                 }
                 Some(span)
             }
-            What::Lost(_) => {
+            What::Lost(_) | What::Resumed => {
                 // Who is said to be away may have come back.
                 self.away.clear();
                 self.uninterruptible.clear();
@@ -182,21 +182,20 @@ mod tests {
         );
     }
 
-    /// Away since 10; what is lost at 20 may be its return, so that the one seen at 90 ends another absence.
+    /// Away since 10; what is lost, or not watched, until 20 may be its return, so that the one seen at 90 ends another absence.
     #[test]
-    fn what_was_lost_makes_no_long_sleeps() {
-        let mut spans = Spans::default();
-        let mut push = |time, what| spans.push(&event(5, time, what));
-        let events = [(10, BLOCKS), (20, What::Lost(3)), (90, What::SwitchedIn)];
-        for (time, what) in events {
-            assert_eq!(push(time, what), None);
+    fn what_was_not_seen_makes_no_long_sleeps() {
+        for unseen in [What::Lost(3), What::Resumed] {
+            let mut spans = Spans::default();
+            let mut push = |time, what| spans.push(&event(5, time, what));
+            for (time, what) in [(10, BLOCKS), (20, unseen), (90, What::SwitchedIn)] {
+                assert_eq!(push(time, what), None);
+            }
+            assert_eq!(push(100, BLOCKS), None);
+            assert_eq!(push(110, What::SwitchedIn), None);
+            let starts: Vec<_> = spans.flush().map(|span| span.start).collect();
+            assert_eq!(starts, [100]);
         }
-        assert_eq!(push(100, BLOCKS), None);
-        assert_eq!(push(110, What::SwitchedIn), None);
-        assert_eq!(
-            spans.flush().map(|span| span.start).collect::<Vec<_>>(),
-            [100]
-        );
     }
 
     /// Three sleeps of which no signal ends the first two: 10-20 for a page, 30-40 for something else; and 50-60, long before the

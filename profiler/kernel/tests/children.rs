@@ -3,10 +3,11 @@
 
 use evenkeel_wire::now_ticks;
 use std::collections::BTreeSet;
+use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use evenkeel_kernel::{Cause, KernelEvents, Span, Spans, Watched};
+use evenkeel_kernel::{Cause, KernelEvents, Span, Spans, Watched, What};
 
 fn watch() -> Option<KernelEvents> {
     match KernelEvents::watch(Watched::Children) {
@@ -200,4 +201,39 @@ fn a_disk_is_distinguished_from_a_pause() {
     let cause = |cause| spans.iter().filter(move |span| span.cause == cause).count();
     assert!(cause(Cause::Uninterruptible) > 0, "{spans:#?}");
     assert!(cause(Cause::Blocked) > 0, "{spans:#?}");
+}
+
+/// A shell that sleeps time and again, and says so: while it is not watched it leaves nothing, and afterwards it is seen again. Its
+/// processes of then are watched, too.
+#[test]
+fn nothing_is_reported_while_it_is_not_watched() {
+    let Some(mut events) = watch() else { return };
+    let mut shell = Command::new("sh")
+        .args(["-c", "while sleep 0.001; do echo slept || exit; done"])
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("sh");
+    let mut lines = BufReader::new(shell.stdout.take().expect("a pipe")).lines();
+    let mut found_after_ten_sleeps = |events: &mut KernelEvents| {
+        for line in lines.by_ref().take(10) {
+            assert_eq!(line.expect("a line"), "slept");
+        }
+        // What the kernel has not handed on yet.
+        std::thread::sleep(Duration::from_millis(10));
+        let mut found = Vec::new();
+        events.drain(&mut |event| found.push(event.what));
+        found
+    };
+    assert!(found_after_ten_sleeps(&mut events).len() > 10);
+    events.pause();
+    events.pause();
+    found_after_ten_sleeps(&mut events);
+    assert_eq!(found_after_ten_sleeps(&mut events), []);
+    events.resume();
+    events.resume();
+    let found = found_after_ten_sleeps(&mut events);
+    assert_eq!(found[0], What::Resumed);
+    assert!(found.len() > 10 && !found[1..].contains(&What::Resumed));
+    shell.kill().expect("kill");
+    shell.wait().expect("wait");
 }

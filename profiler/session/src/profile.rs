@@ -259,9 +259,13 @@ impl Session<'_> {
         let work = Work {
             records: self.drain.read,
             probe_ns,
+            kernel_ns: self.kernel.as_ref().map_or(0.0, Kernel::cost_ns),
             in_flight,
         };
-        self.duty_cycle.turn(&self.arena, work);
+        let records = self.duty_cycle.turn(&self.arena, work);
+        if let Some(kernel) = &mut self.kernel {
+            kernel.watch_while(records);
+        }
     }
 
     /// The calibrated cost of a probe.

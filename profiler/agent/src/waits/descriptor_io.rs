@@ -10,7 +10,7 @@ use evenkeel_wire::now_ticks;
 use libc::{iovec, mmsghdr, msghdr, off_t, size_t, sockaddr, socklen_t, ssize_t, timespec};
 
 use super::descriptor::Descriptor;
-use super::descriptors::{closing, describe, describe_known};
+use super::descriptors::{closing, describe, describe_known, made};
 use super::objects::Object;
 use super::releasing::{record_if_waited_for, record_release};
 use super::sockets;
@@ -148,11 +148,11 @@ interpose! {
     }
 
     fn accept(number: c_int, from: *mut sockaddr, len: *mut socklen_t) -> c_int = |real| {
-        take(number, || real(number, from, len))
+        made(take(number, || real(number, from, len)))
     }
 
     fn accept4(number: c_int, from: *mut sockaddr, len: *mut socklen_t, flags: c_int) -> c_int = |real| {
-        take(number, || real(number, from, len, flags))
+        made(take(number, || real(number, from, len, flags)))
     }
 
     fn eventfd_read(number: c_int, value: *mut u64) -> c_int = |real| {

@@ -3,12 +3,16 @@
 //! What was found out is kept by number and compared with the inode, which costs one system call and finds a number that
 //! leads elsewhere now. Event, signal and timer descriptors share one inode: they are forgotten when their number is
 //! closed or made anew by a function of the C library.
+//!
+//! A server reads and writes sockets several times a statement, and the comparison would cost it a system call each time: a socket's is
+//! made once in [`TRUSTED_TICKS`]. Meanwhile its number can come to lead elsewhere unnoticed only by system calls made past the C
+//! library's functions, by which it is closed, and made anew.
 
 use core::ffi::c_int;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::*};
 
 use evenkeel_patch::kernel;
-use evenkeel_wire::Kind;
+use evenkeel_wire::{Kind, now_ticks};
 
 use super::descriptor::Descriptor;
 use super::fdinfo::FdInfo;
@@ -19,9 +23,14 @@ use crate::next::interpose;
 /// Numbers remembered.
 const KNOWN_MAX: usize = 4096;
 
+/// How long a socket is not looked at again, in ticks (some ten milliseconds).
+const TRUSTED_TICKS: u64 = 30_000_000;
+
 struct Known {
     /// [`tag`] of the file; 0: nothing is known.
     file: AtomicU64,
+    /// When the number was last seen to lead there.
+    seen_ticks: AtomicU64,
     kind: AtomicU32,
     input: AtomicU64,
     output: AtomicU64,
@@ -30,6 +39,7 @@ struct Known {
 static KNOWN: [Known; KNOWN_MAX] = [const {
     Known {
         file: AtomicU64::new(0),
+        seen_ticks: AtomicU64::new(0),
         kind: AtomicU32::new(0),
         input: AtomicU64::new(0),
         output: AtomicU64::new(0),
@@ -37,6 +47,16 @@ static KNOWN: [Known; KNOWN_MAX] = [const {
 }; KNOWN_MAX];
 
 impl Known {
+    /// What the number led to a moment ago, if that was a socket.
+    fn trusted(&self, now: u64) -> Option<Descriptor> {
+        if now.wrapping_sub(self.seen_ticks.load(Relaxed)) > TRUSTED_TICKS {
+            return None;
+        }
+        let file = self.file.load(Acquire);
+        let found = self.get(file).filter(|_| file != 0)?;
+        (found.kind == Kind::Socket).then_some(found)
+    }
+
     fn get(&self, file: u64) -> Option<Descriptor> {
         if self.file.load(Acquire) != file {
             return None;
@@ -61,10 +81,16 @@ impl Known {
 
 /// What `number` leads to. `None`: nothing that threads wait for, as far as is known.
 pub fn describe(number: c_int) -> Option<Descriptor> {
+    let (known, now) = (known(number), now_ticks());
+    if let Some(found) = known.and_then(|known| known.trusted(now)) {
+        return Some(found);
+    }
     let status = kernel::file_status(number)?;
     let file = tag(&status);
-    let known = known(number);
-    if let Some(found) = known.and_then(|known| known.get(file)) {
+    if let Some(known) = known
+        && let Some(found) = known.get(file)
+    {
+        known.seen_ticks.store(now, Relaxed);
         return Some(found);
     }
     let found = match status.st_mode & libc::S_IFMT {
@@ -77,6 +103,7 @@ pub fn describe(number: c_int) -> Option<Descriptor> {
     };
     if let Some(known) = known {
         known.set(file, found);
+        known.seen_ticks.store(now, Relaxed);
     }
     Some(found)
 }
@@ -166,13 +193,23 @@ fn remember_pair(ends: &[c_int; 2]) {
     }
 }
 
+/// Two descriptors were made.
+///
+/// # Safety
+/// `ends` points to two numbers.
+unsafe fn forget_both(ends: *const c_int) {
+    // SAFETY: the caller's.
+    let ends = unsafe { *ends.cast::<[c_int; 2]>() };
+    ends.into_iter().for_each(forget);
+}
+
 /// `number` is about to be closed, after which it may be another's.
 pub fn closing(number: c_int) {
     forget(number);
 }
 
 /// The result of a function that makes a descriptor.
-fn made(number: c_int) -> c_int {
+pub fn made(number: c_int) -> c_int {
     forget(number);
     number
 }
@@ -190,6 +227,14 @@ interpose! {
         made(real(clock, flags))
     }
 
+    fn socket(domain: c_int, kind: c_int, protocol: c_int) -> c_int = |real| {
+        made(real(domain, kind, protocol))
+    }
+
+    fn dup(from: c_int) -> c_int = |real| {
+        made(real(from))
+    }
+
     fn dup2(from: c_int, to: c_int) -> c_int = |real| {
         made(real(from, to))
     }
@@ -198,11 +243,33 @@ interpose! {
         made(real(from, to, flags))
     }
 
+    fn pipe(ends: *mut c_int) -> c_int = |real| {
+        let result = real(ends);
+        if result == 0 {
+            // SAFETY: the call filled in two numbers.
+            unsafe { forget_both(ends) };
+        }
+        result
+    }
+
+    fn pipe2(ends: *mut c_int, flags: c_int) -> c_int = |real| {
+        let result = real(ends, flags);
+        if result == 0 {
+            // SAFETY: the call filled in two numbers.
+            unsafe { forget_both(ends) };
+        }
+        result
+    }
+
     fn socketpair(domain: c_int, kind: c_int, protocol: c_int, ends: *mut c_int) -> c_int = |real| {
         let result = real(domain, kind, protocol, ends);
-        if result == 0 && super::switch::table().is_some() {
+        if result == 0 {
             // SAFETY: the call filled in two numbers.
-            remember_pair(unsafe { &*ends.cast() });
+            unsafe { forget_both(ends) };
+            if super::switch::table().is_some() {
+                // SAFETY: as above.
+                remember_pair(unsafe { &*ends.cast() });
+            }
         }
         result
     }

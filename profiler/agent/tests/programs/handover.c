@@ -192,6 +192,17 @@ static void give_end_of_file(void) { close(ends[1]); }
 
 static void make_pair(void) { CHECK(socketpair(AF_UNIX, SOCK_STREAM, 0, ends) == 0); }
 static void make_tcp(void) { at_loopback(connected); }
+/* One number has just led to another connection, and nobody was seen to close it: the C library did inside of fclose. */
+static void make_tcp_again(void) {
+    char byte;
+    make_tcp();
+    int before = ends[0];
+    CHECK(send(ends[1], "x", 1, 0) == 1 && recv(before, &byte, 1, 0) == 1);
+    CHECK(fclose(fdopen(before, "r")) == 0);
+    ends[1] = socket(AF_INET, SOCK_STREAM, 0);
+    CHECK(ends[1] == before && connect(ends[1], (void *)&address, address_len) == 0);
+    CHECK((ends[0] = accept(number, 0, 0)) >= 0);
+}
 static void make_unix(void) {
     snprintf(name, sizeof name, "/tmp/evenkeel-handover-%d", getpid());
     at_path(connected);
@@ -324,6 +335,7 @@ static const struct {
     {"socketpair", make_pair, get_byte, put_byte},
     {"unix", make_unix, wait_receive, give_send},
     {"tcp", make_tcp, wait_receive, give_send},
+    {"tcp-again", make_tcp_again, wait_receive, give_send},
     {"accept", make_listener, wait_accept, give_connect},
     {"event", make_event, wait_event, give_event},
     {"signal", make_signal, wait_signal, give_signal},

@@ -14,7 +14,7 @@ use std::sync::atomic::Ordering::Release;
 use std::time::Instant;
 
 use evenkeel_analysis::self_cost::Measured;
-use evenkeel_wire::now_ticks;
+use evenkeel_wire::{Mode, now_ticks};
 
 use crate::arena::Arena;
 use bypass::BypassWindows;
@@ -26,8 +26,10 @@ use sampling::SamplingWindows;
 pub struct Work {
     /// Records read so far in all.
     pub records: u64,
-    /// What the target spends on each.
+    /// What the target spends on each, nanoseconds.
     pub probe_ns: f64,
+    /// What it spent on the kernel's records so far in all, nanoseconds.
+    pub kernel_ns: f64,
     /// Intervals being recorded.
     pub in_flight: u64,
 }
@@ -78,24 +80,25 @@ impl DutyCycle {
         }
     }
 
-    /// Lets the agents see what to do now.
-    pub fn turn(&mut self, arena: &Arena, work: Work) {
+    /// Lets the agents see what to do now. Whether anything is recorded.
+    pub fn turn(&mut self, arena: &Arena, work: Work) -> bool {
         let (control, now) = (arena.control(), Instant::now());
         let random = (now_ticks().wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as u32;
         let mode = match &mut self.windows {
             Windows::Bypass(windows) => {
-                if let Some(skip) = self.limiter.decide(now, work.records, work.probe_ns) {
+                if let Some(skip) = self.limiter.decide(now, work) {
                     control.skip_65536.store(skip, Release);
                 }
                 windows.turn(now, random)
             }
             Windows::Sampling(windows) => {
-                let excess = || self.limiter.excess(now, work.records, work.probe_ns);
+                let excess = || self.limiter.excess(now, work);
                 let (mode, skip) = windows.turn(now, random, work.in_flight, excess);
                 control.skip_65536.store(skip, Release);
                 mode
             }
         };
         control.mode.store(mode as u32, Release);
+        mode != Mode::Count
     }
 }

@@ -9,6 +9,10 @@ use evenkeel_kernel::{Cause, KernelEvents, Span, Spans, Watched};
 use super::sink::RecordSink;
 use crate::drain::Drain;
 
+/// What a record of the kernel's costs the target, nanoseconds: MariaDB's system time was 6 to 8 us longer a transaction with them, each of
+/// which has some six.
+const RECORD_NS: f64 = 1000.0;
+
 /// The kernel's events of a session.
 #[derive(Debug)]
 pub struct Kernel {
@@ -40,6 +44,19 @@ impl Kernel {
     /// Records that the kernel had no room for.
     pub fn lost(&self) -> u64 {
         self.events.lost
+    }
+
+    /// Watches while anything is recorded, and not between.
+    pub fn watch_while(&mut self, recording: bool) {
+        match recording {
+            true => self.events.resume(),
+            false => self.events.pause(),
+        }
+    }
+
+    /// What its records have cost the target so far, nanoseconds.
+    pub fn cost_ns(&self) -> f64 {
+        self.events.read as f64 * RECORD_NS
     }
 
     /// Hands on when the threads that have rings did not run, and why.

@@ -14,6 +14,7 @@ use std::time::{Duration, Instant};
 use evenkeel_analysis::self_cost::Measured;
 use rustix::time::{ClockId, clock_gettime};
 
+use super::Work;
 use super::spare::SpareTime;
 
 /// How often the fraction is set anew.
@@ -40,6 +41,7 @@ struct Spent {
     at: Instant,
     draining: Duration,
     records: u64,
+    kernel_ns: f64,
 }
 
 /// Decides which fraction of the intervals is recorded.
@@ -75,6 +77,7 @@ impl OverheadLimiter {
             at: now,
             draining: Duration::ZERO,
             records: 0,
+            kernel_ns: 0.0,
         };
         OverheadLimiter {
             budget,
@@ -109,21 +112,23 @@ impl OverheadLimiter {
     }
 
     /// How many times the budget was spent since this was last asked. As in [`OverheadLimiter::decide`].
-    pub fn excess(&mut self, now: Instant, records: u64, probe_ns: f64) -> f64 {
-        self.cost_since(now, records, probe_ns) / self.budget.max(1e-9)
+    pub fn excess(&mut self, now: Instant, work: Work) -> f64 {
+        self.cost_since(now, work) / self.budget.max(1e-9)
     }
 
     /// Processor seconds a second that were spent since the last time.
-    fn cost_since(&mut self, now: Instant, records: u64, probe_ns: f64) -> f64 {
+    fn cost_since(&mut self, now: Instant, work: Work) -> f64 {
         let elapsed = now.duration_since(self.last.at).as_secs_f64();
         let draining = (self.draining - self.last.draining).as_secs_f64() * self.part_taken(now);
-        let probing = (records - self.last.records) as f64 * probe_ns * 1e-9;
+        let probing = (work.records - self.last.records) as f64 * work.probe_ns;
+        let in_target = 1e-9 * (probing + work.kernel_ns - self.last.kernel_ns);
         self.last = Spent {
             at: now,
             draining: self.draining,
-            records,
+            records: work.records,
+            kernel_ns: work.kernel_ns,
         };
-        (draining + probing) / elapsed.max(1e-9)
+        (draining + in_target) / elapsed.max(1e-9)
     }
 
     /// Of the time that drains take, the part that they take from others: at least [`TAKEN_AT_LEAST`].
@@ -133,13 +138,12 @@ impl OverheadLimiter {
         spare.map_or(1.0, |spare| spare.taken(now, used).max(TAKEN_AT_LEAST))
     }
 
-    /// The fraction of intervals not to record, in 1/65536, when it is time to set it. `records`: read so far in all;
-    /// `probe_ns`: what the target spends on each.
-    pub fn decide(&mut self, now: Instant, records: u64, probe_ns: f64) -> Option<u32> {
+    /// The fraction of intervals not to record, in 1/65536, when it is time to set it.
+    pub fn decide(&mut self, now: Instant, work: Work) -> Option<u32> {
         if now.duration_since(self.last.at) < PERIOD {
             return None;
         }
-        let cost = self.cost_since(now, records, probe_ns);
+        let cost = self.cost_since(now, work);
         let wanted = self.recorded * self.budget / cost.max(1e-9);
         let wanted = wanted.min(self.recorded * GROWTH_MAX);
         self.recorded = wanted.clamp(RECORDED_AT_LEAST, self.recorded_max);
@@ -159,6 +163,15 @@ mod tests {
 
     const SECOND: Duration = Duration::from_secs(1);
 
+    fn work(records: u64, probe_ns: f64) -> Work {
+        Work {
+            records,
+            probe_ns,
+            kernel_ns: 0.0,
+            in_flight: 0,
+        }
+    }
+
     /// Twice the budget: every second interval. Half of it then: a tenth more each time, until all are recorded after eight
     /// (1.1^8 > 2).
     #[test]
@@ -167,10 +180,13 @@ mod tests {
         let mut limiter = OverheadLimiter::with_budget(0.06, start);
         limiter.draining = Duration::from_millis(100);
         // 100 ms of draining and a million records of 20 ns: 0.12 of a processor.
-        assert_eq!(limiter.decide(start + SECOND, 1_000_000, 20.0), Some(32768));
+        assert_eq!(
+            limiter.decide(start + SECOND, work(1_000_000, 20.0)),
+            Some(32768)
+        );
         let skipped = |limiter: &mut OverheadLimiter, second| {
             limiter.draining += Duration::from_millis(30);
-            limiter.decide(start + second * SECOND, 1_000_000, 20.0)
+            limiter.decide(start + second * SECOND, work(1_000_000, 20.0))
         };
         // 45 % and 39.5 % are left out then.
         assert_eq!(skipped(&mut limiter, 2), Some(29491));
@@ -190,9 +206,12 @@ mod tests {
             ..OverheadLimiter::with_budget(0.06, start)
         };
         assert_eq!(limiter.limit_by_slowdown(0.02), 1.0);
-        assert_eq!(limiter.decide(start + SECOND, 0, 0.0), Some(0));
+        assert_eq!(limiter.decide(start + SECOND, work(0, 0.0)), Some(0));
         assert_eq!(limiter.limit_by_slowdown(0.06), 0.5);
-        assert_eq!(limiter.decide(start + 2 * SECOND, 0, 0.0), Some(32768));
+        assert_eq!(
+            limiter.decide(start + 2 * SECOND, work(0, 0.0)),
+            Some(32768)
+        );
     }
 
     /// 4.2 % ±1 were measured, 3 % are allowed: one error above it, which is chance as often as not. ±0.5 is not, but three pairs
@@ -213,11 +232,25 @@ mod tests {
         assert_eq!(limiter.told_apart(measured(0.042, 0.005, 3)), None);
         let slowed = limiter.told_apart(measured(0.042, 0.005, 20)).unwrap();
         assert!(limiter.limit_by_slowdown(slowed) < 0.72);
-        limiter.decide(start + SECOND, 0, 0.0);
+        limiter.decide(start + SECOND, work(0, 0.0));
         let slowed = limiter.told_apart(measured(0.02, 0.004, 30));
         assert_eq!(limiter.limit_by_slowdown(slowed.unwrap_or(0.0)), 1.0);
-        let left_out = (2..8).map(|second| limiter.decide(start + second * SECOND, 0, 0.0));
+        let left_out = (2..8).map(|second| limiter.decide(start + second * SECOND, work(0, 0.0)));
         assert_eq!(left_out.last(), Some(Some(0)));
+    }
+
+    /// A tenth of a processor goes to the kernel's records, 0.05 are allowed: twice as much.
+    #[test]
+    fn what_the_kernel_writes_is_of_the_budget() {
+        let start = Instant::now();
+        let mut limiter = OverheadLimiter::with_budget(0.05, start);
+        let switches = Work {
+            kernel_ns: 1e8,
+            ..work(0, 0.0)
+        };
+        let excess = limiter.excess(start + SECOND, switches);
+        assert!((excess - 2.0).abs() < 1e-9, "{excess}");
+        assert_eq!(limiter.excess(start + 2 * SECOND, switches), 0.0);
     }
 
     #[test]
@@ -225,7 +258,14 @@ mod tests {
         let start = Instant::now();
         let mut limiter = OverheadLimiter::with_budget(0.0, start);
         limiter.draining = SECOND;
-        assert_eq!(limiter.decide(start + SECOND, 0, 0.0), Some(65536 - 64));
-        assert_eq!(limiter.decide(start + SECOND, 0, 0.0), None, "too early");
+        assert_eq!(
+            limiter.decide(start + SECOND, work(0, 0.0)),
+            Some(65536 - 64)
+        );
+        assert_eq!(
+            limiter.decide(start + SECOND, work(0, 0.0)),
+            None,
+            "too early"
+        );
     }
 }
