@@ -9,11 +9,16 @@ use perf_event_open_sys::ioctls;
 
 use crate::clock::Reading;
 use crate::record::{Event, Samples, What, parse};
-use crate::ring::Ring;
+use crate::ring::{PAGES_MIN, Ring};
 use crate::tracepoints::Tracepoints;
 
 /// How long the kernel may take between an event's time and its record.
 const LATE_NS: u64 = 1_000_000;
+/// Pages of all buffers together, where the system allows so many: 32 MB.
+const PAGES_TOGETHER: usize = 8192;
+/// Pages of one buffer, at most. A server with ten thousand transactions a second makes 5 MB of records a second, and whoever reads them
+/// may have to wait for a processor.
+const PAGES_MAX: usize = 1024;
 /// Of all switches those of threads in `TASK_UNINTERRUPTIBLE`: the kernel writes no record of the others.
 const UNINTERRUPTIBLE: &CStr = c"prev_state == 2";
 
@@ -58,7 +63,7 @@ impl KernelEvents {
     /// The system does not allow it.
     pub fn watch(whom: Watched) -> Result<KernelEvents, Unavailable> {
         let switches = each_processor(|processor| {
-            let mut ring = Ring::map(open(&mut switch_event(), whom, processor)?)?;
+            let mut ring = Ring::map(open(&mut switch_event(), whom, processor)?, pages())?;
             ring.admit(open_faults(whom, processor)?)?;
             Ok(ring)
         })?;
@@ -148,11 +153,22 @@ impl KernelEvents {
     }
 }
 
-fn each_processor(mut open: impl FnMut(i32) -> io::Result<Ring>) -> io::Result<Vec<Ring>> {
+/// Pages of each buffer, of which a processor has two.
+fn pages() -> usize {
+    let each = PAGES_TOGETHER / (2 * processors().max(1) as usize);
+    // The largest power of two that is not more.
+    let each = 1 << each.max(1).ilog2();
+    each.clamp(PAGES_MIN, PAGES_MAX)
+}
+
+fn processors() -> i32 {
     // SAFETY: no arguments that matter.
-    let processors = unsafe { libc::sysconf(libc::_SC_NPROCESSORS_CONF) } as i32;
+    unsafe { libc::sysconf(libc::_SC_NPROCESSORS_CONF) as i32 }
+}
+
+fn each_processor(mut open: impl FnMut(i32) -> io::Result<Ring>) -> io::Result<Vec<Ring>> {
     let mut rings = Vec::new();
-    for processor in 0..processors {
+    for processor in 0..processors() {
         match open(processor) {
             Ok(ring) => rings.push(ring),
             // It is off line.
@@ -200,11 +216,8 @@ fn open_faults(whom: Watched, processor: i32) -> io::Result<OwnedFd> {
 
 /// Wake-ups and uninterruptible sleeps on one processor, in one buffer.
 fn trace(tracepoints: Tracepoints, whom: Watched, processor: i32) -> io::Result<Ring> {
-    let mut ring = Ring::map(open(
-        &mut trace_event(tracepoints.waking.id),
-        whom,
-        processor,
-    )?)?;
+    let waking = open(&mut trace_event(tracepoints.waking.id), whom, processor)?;
+    let mut ring = Ring::map(waking, pages())?;
     let switch = open(&mut trace_event(tracepoints.switch_id), whom, processor)?;
     // SAFETY: an event, and a text that outlives the call; the kernel does not write to it.
     if unsafe { ioctls::SET_FILTER(switch.as_raw_fd(), UNINTERRUPTIBLE.as_ptr().cast_mut()) } < 0 {

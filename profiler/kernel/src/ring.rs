@@ -10,13 +10,14 @@ use perf_event_open_sys::ioctls;
 
 const PAGE: usize = 4096;
 /// Pages of records: with the page before them, what an unprivileged user may lock (`perf_event_mlock_kb`).
-const PAGES: usize = 128;
-const BYTES: usize = PAGES * PAGE;
+pub const PAGES_MIN: usize = 128;
 
 /// A buffer, unmapped when dropped.
 #[derive(Debug)]
 pub struct Ring {
     base: *mut u8,
+    /// Length of the records, a power of two.
+    bytes: usize,
     /// The event whose buffer it is; it lives as long as the buffer.
     event: OwnedFd,
     /// Others that write into it.
@@ -25,14 +26,28 @@ pub struct Ring {
 }
 
 impl Ring {
-    /// Maps the buffer of an event.
-    pub fn map(event: OwnedFd) -> io::Result<Ring> {
+    /// Maps the buffer of an event: this many pages of records, a power of two, or [`PAGES_MIN`] where the system allows no more.
+    pub fn map(event: OwnedFd, pages: usize) -> io::Result<Ring> {
+        let (wanted, least) = (pages * PAGE, PAGES_MIN * PAGE);
+        let mapped = Ring::map_bytes(&event, wanted).map(|base| (base, wanted));
+        let (base, bytes) =
+            mapped.or_else(|_| Ring::map_bytes(&event, least).map(|base| (base, least)))?;
+        Ok(Ring {
+            base,
+            bytes,
+            event,
+            guests: Vec::new(),
+            record: Vec::new(),
+        })
+    }
+
+    fn map_bytes(event: &OwnedFd, bytes: usize) -> io::Result<*mut u8> {
         let protection = libc::PROT_READ | libc::PROT_WRITE;
         // SAFETY: a fresh mapping.
         let base = unsafe {
             libc::mmap(
                 ptr::null_mut(),
-                PAGE + BYTES,
+                PAGE + bytes,
                 protection,
                 libc::MAP_SHARED,
                 event.as_raw_fd(),
@@ -42,12 +57,7 @@ impl Ring {
         if base == libc::MAP_FAILED {
             return Err(io::Error::last_os_error());
         }
-        Ok(Ring {
-            base: base.cast(),
-            event,
-            guests: Vec::new(),
-            record: Vec::new(),
-        })
+        Ok(base.cast())
     }
 
     /// Lets another event of the same processor write into the buffer: what an unprivileged user may lock is one buffer each.
@@ -109,8 +119,8 @@ impl Ring {
 
     /// Copies from a position that may wrap around the buffer's end.
     fn copy(&self, from: u64, into: &mut [u8]) {
-        let start = from as usize % BYTES;
-        let first = into.len().min(BYTES - start);
+        let start = from as usize % self.bytes;
+        let first = into.len().min(self.bytes - start);
         let (head, rest) = into.split_at_mut(first);
         // SAFETY: both parts lie inside the mapping, and the kernel does not write between tail and head.
         unsafe {
@@ -124,6 +134,6 @@ impl Ring {
 impl Drop for Ring {
     fn drop(&mut self) {
         // SAFETY: the mapping made in `map`.
-        unsafe { libc::munmap(self.base.cast(), PAGE + BYTES) };
+        unsafe { libc::munmap(self.base.cast(), PAGE + self.bytes) };
     }
 }
