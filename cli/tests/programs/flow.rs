@@ -136,8 +136,9 @@ fn generators_on_another_stack() {
     };
     // A probe at every call site, those that nothing leads to by name included.
     let every = ["--plant", "every"];
-    let profile = measured_once(&every, "generator", "handle_request", 16_000);
-    assert_complete(&profile, 16_000);
+    let intervals = 16_000;
+    let profile = measured_once(&every, "generator", "handle_request", intervals);
+    assert_complete(&profile, intervals);
     let produce = the(&profile, "produce");
     assert_eq!(number(produce, "calls_mean"), 1.0);
     planted.assert_share(&profile, &[produce], 1.0);
