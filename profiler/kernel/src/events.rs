@@ -92,8 +92,11 @@ impl KernelEvents {
     /// has to pay while nothing is recorded.
     pub fn pause(&mut self) {
         if !self.is_paused {
-            // Where the system refuses, it is watched on.
             self.is_paused = self.set_watching(false).is_ok();
+            if !self.is_paused {
+                // Where the system refuses, all is watched on.
+                let _ = self.set_watching(true);
+            }
         }
     }
 
