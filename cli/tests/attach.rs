@@ -238,7 +238,7 @@ fn descriptors_that_were_registered_before() {
 }
 
 /// A wait that no function of the C library announces, in a process that ran before anybody watched: only switches of the machine's threads,
-/// all of them, tell that it slept. Nothing of the sleep is the function's own time.
+/// all of them, tell that it slept. So each interval has its sleep, which is none of the function's own time.
 #[test]
 fn sleeps_that_only_the_kernel_sees() {
     let working = Working::start(program("raw_futex"), &["1000"]);
@@ -259,14 +259,13 @@ fn sleeps_that_only_the_kernel_sees() {
         eprintln!("left out: {text}");
         return;
     }
-    let sleeps = nodes(&profile["tree"], "waits: something unannounced");
-    assert_eq!(sleeps.len(), 1, "{:#}", profile["tree"]);
-    let work = nodes(sleeps[0], "produce");
-    let calls: f64 = work
+    let names = ["off the processor", "waits: something unannounced"];
+    let sleeps: f64 = names
         .iter()
+        .flat_map(|name| nodes(&profile["tree"], name))
         .filter_map(|node| node["calls_mean"].as_f64())
         .sum();
-    assert!((calls - 1.0).abs() < 0.1, "{calls} calls: {:#}", sleeps[0]);
+    assert!(sleeps > 0.9, "{sleeps} sleeps: {:#}", profile["tree"]);
 }
 
 /// The wait is followed to the thread that ends it, and into what that does; in one session after another.

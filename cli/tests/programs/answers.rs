@@ -493,6 +493,20 @@ fn what_hides_behind_a_pointer_is_said_by_name() {
     assert_eq!(named(&profile, "body of handle").len(), 0);
 }
 
+/// A function that is hooked at its entry, and whose only call lies under that hook: the search goes on in the function that it leads to.
+#[test]
+fn what_goes_on_in_another_function_is_followed() {
+    let planted = Planted {
+        mean: 30e3,
+        variance: 4e8,
+    };
+    let (profile, intervals) = measured_quietly(&planted, "thunk", "run_interval", 8_000);
+    assert_complete(&profile, intervals);
+    let work = below(the(&profile, "thunk"), "work");
+    assert_eq!(calls(&work), 1.0, "{:#}", profile["tree"]);
+    planted.assert_share(&profile, &work, 1.0);
+}
+
 /// An import that the search had no reason to follow is of a library like any other, and none of the C library's: what would show
 /// it is a lower threshold, and never --waits.
 #[test]
