@@ -237,6 +237,37 @@ fn descriptors_that_were_registered_before() {
     assert_work_is_followed(own_program("epolls", include_str!("attach/epolls.c")));
 }
 
+/// A wait that no function of the C library announces, in a process that ran before anybody watched: only switches of the machine's threads,
+/// all of them, tell that it slept. So each interval has its sleep, which is none of the function's own time.
+#[test]
+fn sleeps_that_only_the_kernel_sees() {
+    let working = Working::start(program("raw_futex"), &["1000"]);
+    let options = ["--interval", "run_interval", "--waits", "--plant", "every"];
+    let options = [
+        &options[..],
+        &["--max-overhead", "100%", "--json", "run.json"],
+    ]
+    .concat();
+    let enough = |line: &str| intervals_so_far(line).is_some_and(|intervals| intervals >= 200);
+    working.attached_until(&options, enough).ended(0);
+    let profile = working.place.json("run.json");
+    working.end().ended(0);
+    let warnings = profile["warnings"].as_array().unwrap();
+    let texts = warnings.iter().filter_map(Value::as_str);
+    let mut texts = texts.filter(|text| text.contains("the kernel does not report"));
+    if let Some(text) = texts.next() {
+        eprintln!("left out: {text}");
+        return;
+    }
+    let names = ["off the processor", "waits: something unannounced"];
+    let sleeps: f64 = names
+        .iter()
+        .flat_map(|name| nodes(&profile["tree"], name))
+        .filter_map(|node| node["calls_mean"].as_f64())
+        .sum();
+    assert!(sleeps > 0.9, "{sleeps} sleeps: {:#}", profile["tree"]);
+}
+
 /// The wait is followed to the thread that ends it, and into what that does; in one session after another.
 fn assert_work_is_followed(program: PathBuf) {
     let working = Working::start(program, &[]);

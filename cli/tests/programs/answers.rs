@@ -493,6 +493,39 @@ fn what_hides_behind_a_pointer_is_said_by_name() {
     assert_eq!(named(&profile, "body of handle").len(), 0);
 }
 
+/// A function that is hooked at its entry, and whose only call lies under that hook: the search goes on in the function that it leads to.
+#[test]
+fn what_goes_on_in_another_function_is_followed() {
+    let planted = Planted {
+        mean: 30e3,
+        variance: 4e8,
+    };
+    let (profile, intervals) = measured_quietly(&planted, "thunk", "run_interval", 8_000);
+    assert_complete(&profile, intervals);
+    let work = below(the(&profile, "thunk"), "work");
+    assert_eq!(calls(&work), 1.0, "{:#}", profile["tree"]);
+    planted.assert_share(&profile, &work, 1.0);
+}
+
+/// An import that the search had no reason to follow is of a library like any other, and none of the C library's: what would show
+/// it is a lower threshold, and never --waits.
+#[test]
+fn an_import_that_was_not_opened_is_not_taken_for_the_c_library() {
+    let _quiet = quiet();
+    let library = program("imported");
+    let beside = format!("-Wl,-rpath,{}", library.parent().unwrap().display());
+    let options = [library.to_str().unwrap(), &beside];
+    let program = program_with("importer", "linked", &options);
+    let options = ["--interval", "imported!handle", "--threshold", "100%"];
+    let place = Place::new();
+    place.profile(&options, &program, &["1600"]).ended(0);
+    let profile = closed(place.json("run.json"));
+    let unseen = profile["unseen"].as_array().unwrap();
+    let of_look_up = unseen.iter().find(|unseen| unseen["name"] == "look_up");
+    let why = of_look_up.unwrap_or_else(|| panic!("{unseen:#?}"))["why"].as_str();
+    assert!(why.unwrap().contains("--threshold"), "{why:?}");
+}
+
 /// Slow intervals are many tiny calls, more than a ring holds. Those are timed no longer, so that the slow ones are kept: without
 /// that the mean would be that of the fast ones, a thirtieth.
 #[test]

@@ -74,12 +74,18 @@ pub enum Samples {
 
 /// The event that a record is of. `body`: what follows its header. Nothing for records of other kinds.
 ///
+/// A switch has one kind of record where some threads are watched, and another, longer one where all of the machine are.
+///
 /// All events are opened with `PERF_SAMPLE_TID | PERF_SAMPLE_TIME`, and `sample_id_all`, so that records that are no samples
 /// end with those fields, too.
 pub fn parse(kind: u32, misc: u16, body: &[u8], samples: Samples) -> Option<Event> {
     let mut fields = Fields(body);
     match kind {
-        bindings::PERF_RECORD_SWITCH => {
+        bindings::PERF_RECORD_SWITCH | bindings::PERF_RECORD_SWITCH_CPU_WIDE => {
+            if kind == bindings::PERF_RECORD_SWITCH_CPU_WIDE {
+                // Process and thread on the other side of the switch, of which the kernel tells in a record of its own.
+                let _other = fields.u64()?;
+            }
             let out = u32::from(misc) & bindings::PERF_RECORD_MISC_SWITCH_OUT != 0;
             let preempted = u32::from(misc) & bindings::PERF_RECORD_MISC_SWITCH_OUT_PREEMPT != 0;
             let what = if out {
@@ -166,6 +172,18 @@ mod tests {
         let event = parse(0);
         assert_eq!((event.pid, event.tid, event.time), (7, 8, 500));
         assert_eq!(event.what, What::SwitchedIn);
+    }
+
+    /// As seen on the same kernel where every thread is watched: the other thread, 0 for an idle processor, goes before.
+    #[test]
+    fn switches_of_everybody() {
+        let body = bytes(&[0, 0, 7, 8, 500, 0]);
+        let parse = |misc| parse(15, misc, &body, Samples::MajorFaults).unwrap();
+        let event = parse(0x2000);
+        assert_eq!((event.pid, event.tid, event.time), (7, 8, 500));
+        assert_eq!(event.what, What::SwitchedOut { preempted: false });
+        assert_eq!(parse(0x6000).what, What::SwitchedOut { preempted: true });
+        assert_eq!(parse(0).what, What::SwitchedIn);
     }
 
     /// Thread 8 wakes thread 99; the same from an interrupt that struck while it ran.

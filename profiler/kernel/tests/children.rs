@@ -3,14 +3,18 @@
 
 use evenkeel_wire::now_ticks;
 use std::collections::BTreeSet;
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use evenkeel_kernel::{Cause, KernelEvents, Span, Spans, Watched, What};
 
 fn watch() -> Option<KernelEvents> {
-    match KernelEvents::watch(Watched::Children) {
+    watch_whom(Watched::Children)
+}
+
+fn watch_whom(whom: Watched) -> Option<KernelEvents> {
+    match KernelEvents::watch(whom) {
         Ok(events) => Some(events),
         Err(error) => {
             assert!(error.to_string().contains("perf_event_paranoid"), "{error}");
@@ -95,6 +99,45 @@ fn spinners_on_one_processor_are_preempted() {
         let preempted = span.cause == Cause::Preempted;
         assert!(!preempted || span.ready == span.start && span.by_tid.is_none());
     }
+}
+
+/// The same of loops that were there before anybody watched, as those of a server that is attached to: then every thread of the machine
+/// is watched, and the kernel writes its records in another form.
+#[test]
+fn spinners_that_ran_already_are_preempted() {
+    let loops = "read _; i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done";
+    let begun = || {
+        let mut shell = Command::new("taskset");
+        shell.args(["-c", "0", "sh", "-c", loops]);
+        shell.stdin(Stdio::piped()).spawn().expect("taskset")
+    };
+    let mut children = [begun(), begun()];
+    let mut events = watch_whom(Watched::Everybody);
+    for child in &mut children {
+        let mut input = child.stdin.take().expect("it is piped");
+        input.write_all(b"go\n").expect("it reads");
+    }
+    let mut preempted = BTreeSet::new();
+    let mut spans = Spans::default();
+    let mut drain = |events: &mut Option<KernelEvents>| {
+        if let Some(events) = events {
+            events.drain(&mut |event| {
+                let span = spans.push(&event);
+                let span = span.filter(|span| span.cause == Cause::Preempted);
+                preempted.extend(span.map(|span| span.tid));
+            });
+        }
+    };
+    for child in &mut children {
+        while child.try_wait().expect("wait").is_none() {
+            drain(&mut events);
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+    std::thread::sleep(Duration::from_millis(10));
+    drain(&mut events);
+    let both = children.iter().all(|child| preempted.contains(&child.id()));
+    assert!(events.is_none() || both, "{preempted:?}");
 }
 
 /// One end of a pipe waits for the other: where wakers may be read, it is the writer.

@@ -12,13 +12,14 @@ pub fn shortened(name: &str, width: usize) -> String {
 }
 
 /// Names with a separator between them, in at most `width` columns: whole, else without modules, else without the traits that
-/// methods are of, else without their types; at last the middle gives way.
+/// methods are of, else without what C++ functions take, else without the types that they are of; at last the middle gives way.
 pub fn joined<S: AsRef<str>>(names: &[S], separator: &str, width: usize) -> String {
-    let attempts: [fn(&str) -> String; 4] = [
+    let attempts: [fn(&str) -> String; 5] = [
         str::to_owned,
         without_modules,
         |name| without_traits(&without_modules(name)),
-        |name| without_type(&without_traits(&without_modules(name))),
+        |name| without_parameters(&without_traits(&without_modules(name))),
+        |name| without_type(&without_parameters(&without_traits(&without_modules(name)))),
     ];
     let mut last = String::new();
     for shorten in attempts {
@@ -113,6 +114,37 @@ fn unwrapped(name: &str, type_of: fn(&str) -> Option<&str>) -> String {
         }
     }
     out + rest
+}
+
+/// `Type::f` of `Type::f(int) const`. Two classes' methods of one name are told apart by the class, and what stands behind the
+/// parameters, as ` (not opened)`, is no part of them.
+fn without_parameters(name: &str) -> String {
+    let mut depth = 0;
+    let mut open = None;
+    let mut before = ' ';
+    for (at, c) in name.char_indices() {
+        match c {
+            '(' if depth == 0 && before != ' ' && !name[..at].ends_with("operator") => {
+                open = Some(at);
+            }
+            ')' if depth == 1 && open.is_some() => {
+                let (start, rest) = (open.take().unwrap_or(at), &name[at + 1..]);
+                if rest.is_empty() || rest.starts_with(' ') {
+                    let rest = rest.strip_prefix(" const").unwrap_or(rest);
+                    return format!("{}{rest}", &name[..start]);
+                }
+            }
+            _ => {}
+        }
+        match c {
+            '<' | '(' | '[' | '{' => depth += 1,
+            '>' if before == '-' => {}
+            '>' | ')' | ']' | '}' => depth -= 1,
+            _ => {}
+        }
+        before = c;
+    }
+    name.to_owned()
 }
 
 /// The function alone, `…::f`, with the closure in it.
@@ -235,6 +267,40 @@ mod tests {
         assert_eq!(shortened(of_a_trait, 15), "Key<T>::fmt");
         let argument = "f<int>::g(std::vector<A as B>)";
         assert_eq!(without_traits(argument), argument);
+    }
+
+    /// As Squid's names are: without their classes both would be `…::match(ACLChecklist*)`.
+    #[test]
+    fn parameters_give_way_before_classes_do() {
+        let names = [
+            "ACLStrategised<char const*>::match(ACLChecklist*)",
+            "Acl::InnerNode::match(ACLChecklist*)",
+        ];
+        assert_eq!(
+            joined(&names, " called by ", 68),
+            "ACLStrategised<char const*>::match called by Acl::InnerNode::match"
+        );
+        for (name, expected) in [
+            (
+                "Store::get(int) const (not opened)",
+                "Store::get (not opened)",
+            ),
+            ("body of Store::get()", "body of Store::get"),
+            (
+                "f(int)::{lambda(int)#1}::operator()(int) const",
+                "f(int)::{lambda(int)#1}::operator()",
+            ),
+            ("Call::operator()", "Call::operator()"),
+            (
+                "(anonymous namespace)::f(void (*)(int))",
+                "(anonymous namespace)::f",
+            ),
+            ("(indirect) at f()+0x12", "(indirect) at f()+0x12"),
+            ("0x1e4360 (not opened)", "0x1e4360 (not opened)"),
+            ("Smart::operator->(int)", "Smart::operator->"),
+        ] {
+            assert_eq!(without_parameters(name), expected);
+        }
     }
 
     #[test]

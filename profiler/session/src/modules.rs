@@ -1,5 +1,6 @@
 //! The ELF files of the target, loaded once each.
 
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -39,6 +40,8 @@ fn has_other_root(pid: u32) -> bool {
 pub struct Modules {
     sources: Option<DebugSources>,
     entries: Vec<Entry>,
+    /// What each module defines for the loader: read once, since hundreds of imports may be asked for.
+    exported: Vec<HashSet<String>>,
     /// What there is to say about debug files that could not be used.
     pub notes: Vec<String>,
 }
@@ -125,12 +128,20 @@ impl Modules {
     /// it. That may be the importing module itself: a library without `-Bsymbolic` calls its own exported functions
     /// through its own linkage table.
     pub fn definition(&mut self, arena: &Arena, name: &str) -> Option<Location> {
-        let defines = |&index: &usize| evenkeel_symbols::exports(&Self::path(arena, index), name);
-        let index = (0..arena.modules().len()).find(defines)?;
+        let index = self.defining(arena, name)?;
         if !Self::may_open(arena, index) {
             return None;
         }
         let module = self.get(arena, index).ok()?;
         Some(Location::new(index, module.find(name).ok()?))
+    }
+
+    /// That module, also where its functions are not opened.
+    pub fn defining(&mut self, arena: &Arena, name: &str) -> Option<usize> {
+        for index in self.exported.len()..arena.modules().len() {
+            let names = evenkeel_symbols::exported(&Self::path(arena, index));
+            self.exported.push(names);
+        }
+        self.exported.iter().position(|names| names.contains(name))
     }
 }

@@ -22,6 +22,8 @@ use crate::modules::Modules;
 
 /// Why a call in a hooked entry is not timed.
 const UNDER_ENTRY: &str = "it lies under the hook at the function's entry; to time it, name the interval by its call, as caller>function";
+/// The same of a function that is no interval's.
+const UNDER_INNER_ENTRY: &str = "it lies under the hook at the function's entry; what its callee calls is timed as if the function called it";
 /// Why an entry is not hooked.
 const OVER_SITE: &str = "a call in its first instructions is timed already";
 
@@ -185,9 +187,16 @@ impl Plan {
             }
         };
         if self.is_claimed(place, site.len) {
+            let holder = module.function_at(site.address);
+            let entry = holder.map(|holder| Location::new(index, holder.entry));
+            let entry = entry.and_then(|entry| self.by_place.get(&entry));
+            let reason = match entry.map(|&id| self.probes[id as usize].role) {
+                Some(Role::Inner) => UNDER_INNER_ENTRY,
+                _ => UNDER_ENTRY,
+            };
             self.note_unpatched(
                 qualified(arena, index, module, site.address),
-                UNDER_ENTRY.to_owned(),
+                reason.to_owned(),
                 true,
             );
             return None;
@@ -335,6 +344,14 @@ impl Plan {
         )?;
         self.want(arena, id, Wanted::On);
         Some(id)
+    }
+
+    /// Whether an instruction lies under the hook at its function's entry.
+    pub(crate) fn is_under_entry(&self, function: Location, address: u64) -> bool {
+        let probe = self.by_place.get(&function);
+        let is_hooked = probe.is_some_and(|&id| self.probes[id as usize].form == Form::Entry);
+        let len = self.claimed.get(&function).copied().unwrap_or(0);
+        is_hooked && (function.address..function.address + u64::from(len)).contains(&address)
     }
 
     /// Whether another probe replaces or displaces some of these bytes: two changes of one instruction destroy each other.

@@ -186,8 +186,8 @@ fn visit(
     };
     for child in &node.children {
         if is_state(child) {
-            // A wait of no timed call is one of a call that is not timed.
-            if is_open && child.kind != Kind::Preempted {
+            // A wait of no timed call is one of a call that is not timed. What probes cost is no function's time.
+            if is_open && !matches!(child.kind, Kind::Preempted | Kind::Probe) {
                 look_into_own_time(child, &inside, state, found);
             }
             // What others did while this one waited: none of this one's calls, but perhaps of functions that they were seen in.
@@ -377,6 +377,22 @@ mod tests {
         assert!(!asks(&preempted), "no call is to blame");
         profile.tree.children[0].children.push(state_of(Kind::Lock));
         assert!(asks(&profile));
+    }
+
+    /// What the probes cost, 30 % here, is below the root beside its functions' time; Squid's were searched for pointers because of it.
+    #[test]
+    fn what_probes_cost_is_no_reason_to_look_into_a_function() {
+        let (mut profile, probes) = example();
+        profile.tree.children.push(Node {
+            kind: Kind::Probe,
+            ..body(0.3)
+        });
+        let mut known = Known::default();
+        known.function_mut(at(0xf)).pointers = Pointers::Unexplored { next: 0 };
+        let scope = [at(0xf)];
+        let state = State::of(&probes, &scope, &known);
+        let list = steps(&candidates(&profile.tree, 5, &LIMITS, &state));
+        assert!(!list.contains(&Step::DiscoverIn(at(0xf))), "{list:?}");
     }
 
     /// Below b, which nobody opened, another thread's call of d while b waited: both are worth opening, d for its 30 %.

@@ -1,19 +1,22 @@
-//! Whether a library defines a function, without reading its code.
+//! What a library defines for others, without reading its code.
 
+use std::collections::HashSet;
 use std::path::Path;
 
 use object::read::elf::ElfFile64;
 use object::{LittleEndian, Object, ObjectSymbol, ReadCache};
 
-/// Whether the loader would find the function `name` in the ELF file at `path`. False also for files that cannot be read.
-pub fn exports(path: &Path, name: &str) -> bool {
+/// Names that the ELF file at `path` defines for the loader, without versions. None of files that cannot be read.
+pub fn exported(path: &Path) -> HashSet<String> {
     let Ok(file) = std::fs::File::open(path) else {
-        return false;
+        return HashSet::new();
     };
     let cache = ReadCache::new(file);
     let Ok(elf) = ElfFile64::<LittleEndian, _>::parse(&cache) else {
-        return false;
+        return HashSet::new();
     };
     elf.dynamic_symbols()
-        .any(|symbol| !symbol.is_undefined() && symbol.name() == Ok(name))
+        .filter(|symbol| !symbol.is_undefined())
+        .filter_map(|symbol| symbol.name().ok().map(str::to_owned))
+        .collect()
 }

@@ -62,7 +62,7 @@ mod variables;
 pub use calls::split_call;
 pub use debug_files::{DebugNote, DebugSources};
 pub use debuginfod::Debuginfod;
-pub use exports::exports;
+pub use exports::exported;
 pub use find::{Candidate, FindError};
 pub use functions::{Function, FunctionKind};
 pub use inferred::Fingerprint;

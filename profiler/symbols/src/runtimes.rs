@@ -6,7 +6,7 @@ use object::LittleEndian;
 use object::read::elf::{ElfFile64, FileHeader};
 
 use crate::arch::confining;
-use crate::exports;
+use crate::exported;
 use crate::frames::Frames;
 use crate::load::Image;
 
@@ -80,5 +80,8 @@ pub fn may_confine_itself(path: &Path) -> bool {
             confining::may_confine(code, text.addresses.start, functions)
         }
     });
-    confines && !SANITIZERS_DEFINE.iter().any(|name| exports(path, name))
+    confines && {
+        let names = exported(path);
+        !SANITIZERS_DEFINE.iter().any(|&name| names.contains(name))
+    }
 }

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use evenkeel_analysis::Analysis;
 use evenkeel_analysis::analysis::Look;
 use evenkeel_analysis::warnings::Warning;
-use evenkeel_symbols::{Module, Site};
+use evenkeel_symbols::{Callee, Module, Site};
 use evenkeel_wire::{Form, Role, Wanted};
 
 use super::Session;
@@ -383,6 +383,7 @@ impl Session<'_> {
                 .plan
                 .add_site(&mut self.arena, function.module, &module, &site);
             let Some(id) = id.filter(|&id| !self.steps.known.probe(id).taken_out.is_out()) else {
+                any |= self.note_under_entry(function, &site);
                 continue;
             };
             any = true;
@@ -406,6 +407,23 @@ impl Session<'_> {
             (true, false) => Calls::Opened,
         };
         planted || was == Calls::NotOpened
+    }
+
+    /// Whether a call lies under the hook at its function's entry, as the jump of a function that does nothing but go on in another. It is
+    /// not timed, but the calls of the function that it leads to can be, below this one.
+    fn note_under_entry(&mut self, function: Location, site: &Site) -> bool {
+        let Callee::Function(callee) = site.callee else {
+            return false;
+        };
+        if !self.plan.is_under_entry(function, site.address) {
+            return false;
+        }
+        let callee = Location::new(function.module, callee);
+        let through = &mut self.steps.known.function_mut(function).through;
+        if !through.contains(&callee) {
+            through.push(callee);
+        }
+        true
     }
 
     /// A call through a pointer that is too short to be timed where it is.

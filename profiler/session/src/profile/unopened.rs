@@ -10,7 +10,6 @@ use evenkeel_wire::Role;
 use super::Session;
 use crate::location::Location;
 use crate::modules::Modules;
-use crate::plan::Planned;
 use crate::refine::known::{Calls, Pointers};
 
 /// One sentence for each reason: what hides there, and what would show it.
@@ -41,12 +40,31 @@ impl Session<'_> {
         for (probe, callees) in probes {
             let refused = self.why_refused(probe, &callees, &refused);
             let of_callees = callees.iter().find_map(|&callee| self.why_unopened(callee));
-            let planned = probe.map(|id| &self.plan.probes()[id as usize]);
-            let unknown = planned.filter(|_| callees.is_empty()).map(why_unknown);
+            let unknown = probe.filter(|_| callees.is_empty());
+            let unknown = unknown.and_then(|id| self.why_unknown(id));
             let why = of_callees.or(unknown).map(str::to_owned).or(refused);
             all.extend(why.map(|why| Unopened { probe, why }));
         }
         all
+    }
+
+    /// The same for a call of which the search has not asked whom it leads to. An import is followed only when it is opened, so until
+    /// then it may be of any library, or of the program itself.
+    fn why_unknown(&mut self, probe: u32) -> Option<&'static str> {
+        let Some(import) = &self.plan.probes()[probe as usize].import else {
+            return Some(NO_CALLEE);
+        };
+        let name = import.split('@').next().unwrap_or(import);
+        let Some(module) = self.modules.defining(&self.arena, name) else {
+            return Some(NO_CALLEE);
+        };
+        if !Modules::may_open(&self.arena, module) {
+            return Some(SYSTEM);
+        }
+        match self.modules.definition(&self.arena, name) {
+            Some(callee) => self.why_unopened(callee),
+            None => Some(NO_CALLEE),
+        }
     }
 
     /// What was refused in the functions that a call leads to. One through a pointer is named by that, so that the sentence names whom it
@@ -128,15 +146,6 @@ fn refused_by_function(unpatched: &[Unpatched]) -> BTreeMap<String, String> {
         .into_iter()
         .map(|(function, refused)| (function.to_owned(), in_words(refused)))
         .collect()
-}
-
-/// Why it is not known whom a call leads to.
-fn why_unknown(planned: &Planned) -> &'static str {
-    if planned.import.is_some() {
-        SYSTEM
-    } else {
-        NO_CALLEE
-    }
 }
 
 #[cfg(test)]

@@ -73,7 +73,7 @@ int main(int argc, char **argv) {
     }
     struct design design = {.state = 1};
     uint64_t checksum = CHECKSUM_START;
-    for (unsigned long i = 0; i < count; i++) {
+    for (unsigned long i = 0; more(i, &count); i++) {
         checksum = mix(checksum, run_interval(draw(&design) & 1 ? 900000 : 300000));
     }
     put(&request, END);
