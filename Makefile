@@ -58,13 +58,14 @@ install-fleet: fleet
 	install -D -m 755 target/fleet/release/evenkeel-fleet "$(DESTDIR)$(PREFIX)/bin/evenkeel-fleet"
 
 # Everything about it: format, lints, licenses, its answers beside DuckDB's and those of a cluster of Spark, and tables in a store with the
-# protocol of S3.
+# protocol of S3. FLEET_PROFILE=release tests what `make fleet` builds, and builds the engine once for both.
+FLEET_PROFILE ?= dev
 test-fleet:
 	scripts/install.sh duckdb spark s3 lint
 	$(CARGO) fmt --manifest-path profiler/fleet/Cargo.toml --check
 	$(CARGO) build -p evenkeel -p evenkeel-agent
-	$(CARGO) clippy --locked --manifest-path $(FLEET) --all-targets -- -D warnings
-	$(CARGO) test --locked --manifest-path $(FLEET)
+	$(CARGO) clippy --locked --manifest-path $(FLEET) --profile $(FLEET_PROFILE) --all-targets -- -D warnings
+	$(CARGO) test --locked --manifest-path $(FLEET) --profile $(FLEET_PROFILE)
 	$(CARGO) deny --manifest-path profiler/fleet/Cargo.toml --config deny.toml --log-level error check bans licenses sources
 
 # What a change must pass beside the tests: format, lints (with those on what the oldest supported compiler lacks, and no function of more than
