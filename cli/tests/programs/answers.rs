@@ -207,13 +207,15 @@ fn a_load_that_changes() {
 }
 
 /// A call that cost too much while intervals were short is timed again when they are slow: what is slow is below it, and not serve's own.
+/// The report may rest on the many short ones, in which what varies is noise, of serve's own as well; but never with the slow ones' time.
 #[test]
 fn intervals_that_become_slow() {
     let profile = across_a_change("slower", "2000");
     assert_found(&profile, "work");
     assert_found(&profile, "inner");
     for own in named(&profile, "body of serve") {
-        assert!(number(own, "share") < 0.1, "{own:#}");
+        let is_short = number(own, "mean_ns") * ticks_per_ns() < 0.1 * 20e3;
+        assert!(is_short || number(own, "share") < 0.1, "{own:#}");
     }
 }
 

@@ -21,12 +21,17 @@ const ERRORS_MIN: f64 = 2.0;
 /// Paths kept of one round, and paths reported of all together, largest first.
 pub const PATHS_MAX: usize = 16;
 
+/// Of calls that a round did not time, those are said to hide in it that took this fraction of the time in another, or of the variance.
+const TAKEN_MIN: f64 = 0.01;
+
 /// The paths that explained much of a round's variance.
 #[derive(Clone, Debug)]
 pub struct RoundFindings {
     paths: Paths,
     intervals: u64,
     found: Vec<Found>,
+    /// By node: whether it took [`TAKEN_MIN`].
+    took: Vec<bool>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -48,6 +53,12 @@ impl RoundFindings {
         let share = |sums: &Sums, node| {
             fraction(sums.inclusive_latency_moment(node), sums.latency_moment())
         };
+        let took = |node| {
+            let time = total.node(node).inclusive as f64;
+            time >= TAKEN_MIN * total.latency as f64
+                || whole > 0.0 && share(&total, node).abs() >= TAKEN_MIN
+        };
+        let took = (ROOT..round.paths.all().len() as u32).map(took).collect();
         let mut nodes: Vec<u32> = (ROOT + 1..round.paths.all().len() as u32)
             .filter(|&node| whole > 0.0 && round.paths.get(node).probe.is_some())
             .filter(|&node| share(&total, node).abs() >= share_min)
@@ -68,6 +79,7 @@ impl RoundFindings {
             found: found.collect(),
             paths: round.paths.clone(),
             intervals: total.intervals,
+            took,
         }
     }
 
@@ -112,8 +124,8 @@ pub struct Untimed {
     pub round: usize,
 }
 
-/// The calls that `chosen`, the tree of the reported round, has in its functions' own time: others have timed them, and they were not
-/// `planted` all the time in that one. Each probe once. `others`: as for [`seen_elsewhere`].
+/// The calls that `chosen`, the tree of the reported round, has in its functions' own time: others have timed them, where they took
+/// something, and they were not `planted` all the time in that one. Each probe once. `others`: as for [`seen_elsewhere`].
 pub fn untimed(
     chosen: &VarianceTree<'_>,
     planted: &BTreeSet<u32>,
@@ -133,6 +145,7 @@ pub fn untimed(
             let is_same = |&&other: &&u32| is_same_step(path, chosen.paths.get(other));
             same[node] = children.clone().find(is_same).copied();
             let unplanted = path.probe.filter(|probe| !planted.contains(probe));
+            let unplanted = unplanted.filter(|_| findings.took[node]);
             if let (Some(probe), None) = (unplanted, same[node])
                 && chosen.is_opened(caller)
             {

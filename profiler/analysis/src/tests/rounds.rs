@@ -115,7 +115,13 @@ fn what_an_earlier_round_found_stays_in_the_report() {
 #[test]
 fn a_call_that_only_another_round_timed_may_hide_in_its_callers_time() {
     let table = sites(&[("a", "r+1", 0), ("b", "r+2", 0)]);
-    for (from_the_start, hidden) in [(vec![A], Some("b at r+2")), (vec![A, B], None)] {
+    let cases = [
+        (vec![A], 20, Some("b at r+2")),
+        (vec![A, B], 20, None),
+        // Next to nothing of some forty ticks.
+        (vec![A], 0, None),
+    ];
+    for (from_the_start, ticks, hidden) in cases {
         let mut analysis = Analysis::new(ProbeCost::default());
         let changes = [(1, from_the_start.clone()), (2, vec![A, B])];
         let mut before: Vec<u32> = Vec::new();
@@ -135,7 +141,7 @@ fn a_call_that_only_another_round_timed_may_hide_in_its_callers_time() {
             analysis.push(1, &under(1, 1000 * at, &steps));
         }
         for at in 400..410 {
-            let steps = [leaf(B, 20), leaf(A, 10 + 2 * (at % 10))];
+            let steps = [work(20), leaf(B, ticks), leaf(A, 10 + 2 * (at % 10))];
             analysis.push(1, &under(2, 1000 * at, &steps));
         }
         let profile = analysis.profile(&table, &options());
