@@ -4,16 +4,19 @@
 //! good part of the intervals of the largest, or that is precise all the same because what it measures hardly varies. A few
 //! thousand intervals of a server whose stalls come once a second say nothing, however deep they look. Only where a newer round surely
 //! finds a third of the variance inside of a call that such a round did not look into, it is the better answer, whatever its errors: a
-//! program may be over before its deepest round is long.
+//! program may be over before its deepest round is long. And a round whose slow intervals lost their records is passed over for one that kept
+//! them: it says little of what makes intervals slow.
 //!
 //! Sums go on growing in at most four rounds: the one a profile would rest on, the largest, the newest, and the one before it, whose last
 //! intervals may still be on their way. All others are **retired**: their sums stay, in fewer blocks, to be taken together with
 //! those of the round that a profile rests on ([`crate::combine`]), as long as there is room, and the paths that explained much
 //! ([`crate::other_rounds`]): what refinement has found is reported, even where the last round could not see it again.
 
+use crate::assembler::reader::Lost;
 use crate::combine::{Combined, basis, combine};
 use crate::detail::Detail;
 use crate::evidence;
+use crate::moments::mean;
 use crate::observed::Basis;
 use crate::other_rounds::{RoundFindings, SHARE_MIN};
 use crate::parts::VarianceTree;
@@ -30,6 +33,8 @@ const PART_ENOUGH: u64 = 50;
 const PART_GOOD: u64 = 3;
 /// ... unless no share that a report would show is farther from the truth than this (one standard error).
 const ERROR_ENOUGH: f64 = 0.03;
+/// Intervals that lost their records slant a round if they change its mean by this fraction.
+const SLANTED_MIN: f64 = 0.1;
 /// A newer round of at least so many intervals is taken instead ...
 const INTERVALS_DEEPER: u64 = 150;
 /// ... where it finds this fraction of the variance inside of what was not opened.
@@ -47,6 +52,8 @@ struct Round {
     plans: u32,
     intervals: u64,
     detail: Option<Box<Detail>>,
+    /// Intervals that lost their records.
+    lost: Lost,
     /// Its sums once nothing is added any more, in fewer blocks.
     retired: Option<Box<Detail>>,
     /// What it had found when it was retired.
@@ -75,6 +82,7 @@ impl Rounds {
             plans: 1,
             intervals: 0,
             detail: summed.then(Box::default),
+            lost: Lost::default(),
             retired: None,
             found: None,
         });
@@ -91,6 +99,11 @@ impl Rounds {
     pub fn go_on(&mut self, round: usize, probes: u32) {
         self.rounds[round].probes = probes;
         self.rounds[round].plans += 1;
+    }
+
+    /// So many intervals of a round have lost their records up to now.
+    pub fn set_lost(&mut self, round: usize, lost: Lost) {
+        self.rounds[round].lost = lost;
     }
 
     /// Whether a round still has its sums.
@@ -228,6 +241,7 @@ impl Rounds {
         let is_deeper = |round: &Round| {
             round.intervals >= INTERVALS_DEEPER
                 && self.is_part(round)
+                && !round.is_slanted()
                 && round
                     .found()
                     .is_some_and(|found| found.splits(&tree, SHARE_DEEPER))
@@ -244,7 +258,13 @@ impl Rounds {
     /// Index of the last round that is enough, else of the last that has at least half as many as the largest (the
     /// newest probes say most), among those that still have their sums.
     fn precise(&self) -> Option<usize> {
-        let most = self.rounds[self.largest()?].intervals;
+        let is_straight = |(_, round): &(usize, &Round)| !round.is_slanted();
+        let straight: Vec<usize> = self.kept().filter(is_straight).map(|(at, _)| at).collect();
+        let is_some = |&at: &usize| self.rounds[at].intervals >= INTERVALS_FEW;
+        // Where none is, the report says what was lost.
+        let any = straight.iter().any(is_some);
+        let kept = || self.kept().filter(|(at, _)| !any || straight.contains(at));
+        let most = kept().map(|(_, round)| round.intervals).max()?;
         let is_good = |round: &Round| {
             round.intervals >= INTERVALS_ENOUGH && PART_GOOD * round.intervals >= most
         };
@@ -252,7 +272,7 @@ impl Rounds {
             |round: &Round| round.intervals >= INTERVALS_FEW && round.error() <= ERROR_ENOUGH;
         let is_enough =
             |round: &Round| self.is_part(round) && (is_good(round) || is_precise(round));
-        let kept = || self.kept().rev();
+        let kept = || kept().rev();
         let half = |round: &Round| 2 * round.intervals >= most;
         let enough = kept().find(|(_, round)| is_enough(round));
         enough
@@ -274,6 +294,21 @@ impl Rounds {
 }
 
 impl Round {
+    /// Whether the intervals that lost their records would change the mean: those that fill a ring are the long ones.
+    fn is_slanted(&self) -> bool {
+        let detail = self.detail.as_deref();
+        let Some(detail) = detail.filter(|_| self.lost.intervals > 0) else {
+            return false;
+        };
+        let total = detail.sums.blocks.total();
+        let kept = mean(total.latency, total.intervals);
+        let all = mean(
+            total.latency + i128::from(self.lost.ticks),
+            total.intervals + self.lost.intervals,
+        );
+        (all - kept).abs() > SLANTED_MIN * kept
+    }
+
     /// The largest error among the shares that a report would show.
     fn error(&self) -> f64 {
         self.detail.as_deref().map_or(f64::INFINITY, |detail| {
@@ -322,6 +357,22 @@ mod tests {
     fn kept(rounds: &Rounds) -> Vec<bool> {
         let kept = rounds.rounds.iter().map(|round| round.detail.is_some());
         kept.collect()
+    }
+
+    /// Of a round that is the better by its number some intervals lost their records, all of what is known of their time: it is chosen only
+    /// where the other has lost as much.
+    #[test]
+    fn a_round_that_lost_its_slow_intervals_is_passed_over() {
+        let mut rounds = rounds(&[5000, 300]);
+        assert_eq!(rounds.best(), Some(1));
+        let lost = Lost {
+            intervals: 30,
+            ticks: 1 << 30,
+        };
+        rounds.set_lost(1, lost);
+        assert_eq!(rounds.best(), Some(0));
+        rounds.set_lost(0, lost);
+        assert_eq!(rounds.best(), Some(1));
     }
 
     #[test]

@@ -96,7 +96,25 @@ impl Intake {
             self.run.discarded[reason as usize] += 1;
         }
         let lost = assembler.lost().values().copied();
-        self.run.lost = lost.fold(Lost::default(), Lost::and);
+        let lost = lost.fold(Lost::default(), Lost::and);
+        if lost != self.run.lost {
+            self.run.lost = lost;
+            self.place_lost(assembler);
+        }
+    }
+
+    /// Intervals that lost their records are missing in the rounds of their plans.
+    fn place_lost(&mut self, assembler: &Assembler) {
+        let mut by_round: FxHashMap<usize, Lost> = FxHashMap::default();
+        for (&plan, &lost) in assembler.lost() {
+            if let Some(round) = self.plans.of(plan) {
+                let sum = by_round.entry(round).or_default();
+                *sum = sum.and(lost);
+            }
+        }
+        for (round, lost) in by_round {
+            self.rounds.set_lost(round, lost);
+        }
     }
 
     pub(super) fn take(&mut self, finished: &Finished, source: Source<'_>) {
