@@ -79,17 +79,6 @@ pub enum Error {
         /// The file.
         path: PathBuf,
     },
-    /// One run was to be counted twice: a recording, and a copy of it or what it was merged into.
-    #[error(
-        "{} and {} hold the same run (same host, build, command and beginning): its intervals would count twice; name one of them",
-        one.display(), other.display()
-    )]
-    SameRun {
-        /// The first.
-        one: PathBuf,
-        /// Another.
-        other: PathBuf,
-    },
     /// A merged recording would replace one of those it is made of.
     #[error("{} is one of the recordings to merge: give -o another name", path.display())]
     MergedIntoItself {
