@@ -8,7 +8,7 @@
 //! is not above the present one is stale. Free slots hold `sp == u64::MAX`, and the top is raised before a slot is
 //! filled, so a signal handler that runs hooked code in between sees a consistent stack.
 //!
-//! Dropped frames are of calls that were left; [`crate::leaving`] records them.
+//! Dropped frames are of calls that were left; `crate::leaving` records them.
 //!
 //! A call-site hook returns to a constant, so losing its frame costs a record and nothing else. Hooks of entries and
 //! tail jumps keep the return address in the frame: when such a frame looks stale it is stashed among the **orphaned frames**, where a

@@ -1,11 +1,11 @@
 //! Findings: what a person reads first. Factors overlap, and a chain of callers and callees that wait in one place is a factor each;
 //! a finding is one cause, and no two share any time.
 //!
-//! 1. Each node's own time belongs to a *context*: the chain of functions that explain something ([`causes`]). So a chain of callers
+//! 1. Each node's own time belongs to a *context*: the chain of functions that explain something (`causes`). So a chain of callers
 //!    and callees ends in one function, that of its wait; the C library below it is part of it, and so is whatever those do
 //!    that it waits for. Several call sites of one function in one caller are one.
 //! 2. The shares Cov(x, L) / Var(L) of own times add up to 1. Contexts that have enough are findings, smaller ones fall to their
-//!    caller ([`partition`]). A share takes in half of each covariance with the rest, so covariances within a finding
+//!    caller (`partition`). A share takes in half of each covariance with the rest, so covariances within a finding
 //!    are its own.
 //! 3. A finding says how much (share, part of the tail), how often, in which classes, and whom it waits for (`holders`). Factors are
 //!    assigned to the findings in which their nodes' time lies.
