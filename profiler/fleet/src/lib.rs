@@ -10,6 +10,10 @@
 //! answer     rows of an answer, and those as JSON
 //! overview   how many hosts, builds and intervals there are
 //! reply      an answer with what it answers: as text, JSON and a page
+//! progress   how far an answer is, in words
+//! line       the line on a terminal that says it
+//! memory     how much memory the engine may take
+//! interrupt  Ctrl-C
 //! terminal   rows as a table
 //! error      what can be wrong, and what to do
 //! ```
@@ -20,8 +24,12 @@
 pub mod answer;
 pub mod error;
 mod files;
+pub mod interrupt;
+pub mod line;
+pub mod memory;
 pub mod overview;
 pub mod place;
+pub mod progress;
 pub mod questions;
 mod refused;
 pub mod reply;
