@@ -6,6 +6,7 @@
 //! refused    what a store says when it refuses, and what to do about it
 //! files      the files of a table, checked
 //! tables     tables, opened for questions
+//! shared     what a query needs several times, computed once
 //! questions  the files of sql/, and how their answers are shown
 //! answer     rows of an answer, and those as JSON
 //! overview   how many hosts, builds and intervals there are
@@ -34,5 +35,6 @@ pub mod questions;
 mod refused;
 pub mod reply;
 mod s3;
+mod shared;
 pub mod tables;
 pub mod terminal;

@@ -6,7 +6,6 @@ use std::sync::{Arc, Mutex};
 use datafusion::catalog::memory::DataSourceExec;
 use datafusion::datasource::physical_plan::FileScanConfig;
 use datafusion::physical_plan::ExecutionPlan;
-use datafusion::physical_plan::metrics::MetricsSet;
 use evenkeel_report::units;
 
 /// What is done, and how much of it.
@@ -100,7 +99,7 @@ impl Read {
         let scan = plan.downcast_ref::<DataSourceExec>();
         let scan = scan.and_then(|scan| scan.data_source().downcast_ref::<FileScanConfig>());
         let Some(scan) = scan else { return };
-        let metrics = plan.metrics().unwrap_or_else(MetricsSet::new);
+        let metrics = plan.metrics().unwrap_or_default();
         let files = metrics.sum_by_name("files_processed");
         let of: usize = scan.file_groups.iter().map(|group| group.len()).sum();
         self.files += files.map_or(0, |files| files.as_usize()) as u64;

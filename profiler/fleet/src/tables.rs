@@ -23,6 +23,7 @@ use crate::error::Error;
 use crate::files;
 use crate::place::{Opened, Place};
 use crate::progress::Progress;
+use crate::shared;
 
 /// Columns that are in the names of folders, in their order.
 const PARTITIONS: [&str; 2] = ["day", "host"];
@@ -109,9 +110,13 @@ impl Fleet {
         let frame = frame.map_err(failed)?;
         let columns = frame.schema().fields().iter();
         let columns = columns.map(|field| field.name().clone()).collect();
-        let task = Arc::new(frame.task_ctx());
-        let plan = frame.create_physical_plan().await.map_err(failed)?;
+        let (state, plan) = frame.into_parts();
+        let shared = shared::shared(&self.context, plan, name, &self.progress).await;
+        let (plan, _kept) = shared.map_err(failed)?;
+        self.progress.planning(name);
+        let plan = state.create_physical_plan(&plan).await.map_err(failed)?;
         self.progress.answering(name, Arc::clone(&plan));
+        let task = self.context.task_ctx();
         let batches = physical_plan::collect(plan, task).await.map_err(failed)?;
         Answer::new(columns, &batches).map_err(|error| failed(error.into()))
     }
