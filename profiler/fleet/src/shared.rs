@@ -19,13 +19,14 @@ use futures::TryStreamExt;
 
 use crate::progress::Progress;
 
-/// Of the engine's rules those that bring conditions to where rows come from, so that what is left out of an answer is not computed either.
-/// That of columns is not among them: it would take from each copy what that one does not need, so that they were no longer the same.
-const RULES: [&str; 4] = [
-    "simplify_expressions",
-    "eliminate_filter",
-    "propagate_empty_relation",
-    "push_down_filter",
+/// Of the engine's rules those that are left to the end, when the copies of a group may differ: they take from each what that one does not need, or
+/// give names of their own. The others bring conditions to where rows come from, so that what is left out of an answer is not computed either.
+const LATER_RULES: [&str; 5] = [
+    "optimize_projections",
+    "common_sub_expression_eliminate",
+    "extract_leaf_expressions",
+    "push_down_leaf_projections",
+    "single_distinct_aggregation_to_group_by",
 ];
 
 /// A plan in which rows of groups that it would have computed several times are tables, and the memory that these take.
@@ -71,7 +72,7 @@ fn prepared(state: &SessionState, plan: LogicalPlan) -> Result<LogicalPlan, Data
         .analyzer()
         .execute_and_check(plan, options, |_, _| {})?;
     let rules = state.optimizers().iter();
-    let rules = rules.filter(|rule| RULES.contains(&rule.name()));
+    let rules = rules.filter(|rule| !LATER_RULES.contains(&rule.name()));
     let optimizer = Optimizer::with_rules(rules.cloned().collect());
     optimizer.optimize(plan, state, |_, _| {})
 }
