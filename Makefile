@@ -58,7 +58,8 @@ install-fleet: fleet
 	install -D -m 755 target/fleet/release/evenkeel-fleet "$(DESTDIR)$(PREFIX)/bin/evenkeel-fleet"
 
 # Everything about it: format, lints, licenses, its answers beside DuckDB's and those of a cluster of Spark, and tables in a store with the
-# protocol of S3. FLEET_PROFILE=release tests what `make fleet` builds, and builds the engine once for both.
+# protocol of S3. FLEET_PROFILE=release optimises as `make fleet` does, but builds the engine anew: tests unwind where the program aborts, and
+# features of what the tests use beside it change some of what the engine uses.
 FLEET_PROFILE ?= dev
 test-fleet:
 	scripts/install.sh duckdb spark s3 lint

@@ -124,14 +124,17 @@ def connect(given, directory):
         raise Failure(f"no Spark at {where} ({line(error)}): see whether it runs, and whether it is of this pyspark's version") from error
 
 
-def check_versions(spark, paths):
+def check_versions(spark, addresses):
     """Refuses files of a later version of the schema than this script knows, as evenkeel-fleet does; their ends are read by Java, several at a time."""
     hadoop, parquet = spark._jvm.org.apache.hadoop, spark._jvm.org.apache.parquet
     configuration = spark._jsc.hadoopConfiguration()
     skip_row_groups = parquet.format.converter.ParquetMetadataConverter.SKIP_ROW_GROUPS
 
-    def check(path):
-        file = parquet.hadoop.util.HadoopInputFile.fromPath(hadoop.fs.Path(path), configuration)
+    def check(address):
+        # An address is escaped; by its text, a folder's own % would be looked for as %25.
+        path = hadoop.fs.Path(spark._jvm.java.net.URI(address))
+        file = parquet.hadoop.util.HadoopInputFile.fromPath(path, configuration)
+        path = path.toString()
         metadata = parquet.hadoop.ParquetFileReader.readFooter(file, skip_row_groups)
         version = metadata.getFileMetaData().getKeyValueMetaData().get(VERSION_KEY)
         if version is None or not version.isdigit():
@@ -143,7 +146,7 @@ def check_versions(spark, paths):
 
     with concurrent.futures.ThreadPoolExecutor(READS_AT_A_TIME) as pool:
         # A list: what one of them raises is raised here.
-        list(pool.map(check, paths))
+        list(pool.map(check, addresses))
 
 
 def open_tables(spark, directory):

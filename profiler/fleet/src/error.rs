@@ -150,7 +150,9 @@ fn explained(error: &DataFusionError) -> String {
         DataFusionError::ArrowError(..) if said.to_lowercase().contains("overflow") => {
             "the sums are too large for 38 digits together: ask for fewer days or hosts"
         }
-        DataFusionError::ResourcesExhausted(_) => "ask for fewer days or hosts",
+        DataFusionError::ResourcesExhausted(_) => {
+            "its memory is what --memory says, or 60 % of what is free: let it have more, or fewer --threads; DuckDB and Spark go through tables that exceed memory (docs/src/fleet.md)"
+        }
         DataFusionError::NotImplemented(_) => "this engine cannot do that: write it otherwise",
         _ => "see whether the tables can be read, and whether other questions are answered",
     };

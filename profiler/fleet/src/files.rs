@@ -13,6 +13,7 @@ use object_store::{ObjectMeta, ObjectStore};
 
 use crate::error::Error;
 use crate::place::{Opened, Place};
+use crate::progress::Progress;
 
 /// Files whose ends are read at a time: a store over a network takes a while to answer each.
 const READS_AT_A_TIME: usize = 16;
@@ -44,9 +45,17 @@ pub(crate) async fn are_unfinished(place: &Place, opened: &Opened) -> Result<boo
 ///
 /// # Errors
 /// There are none, or one cannot be read, or is of a later version.
-pub(crate) async fn look(place: &Place, opened: &Opened, table: Table) -> Result<Files, Error> {
+pub(crate) async fn look(
+    place: &Place,
+    opened: &Opened,
+    table: Table,
+    progress: &Progress,
+) -> Result<Files, Error> {
     let top = opened.root.clone().join(table.name());
-    let listed = opened.store.list(Some(&top)).try_collect::<Vec<_>>().await;
+    progress.finding(table.name());
+    let listed = opened.store.list(Some(&top));
+    let listed = listed.inspect_ok(|_| progress.file_done());
+    let listed = listed.try_collect::<Vec<_>>().await;
     let mut listed =
         listed.map_err(|source| Error::store(format!("{place}/{}", table.name()), source))?;
     let mut hosts = BTreeSet::new();
@@ -64,8 +73,11 @@ pub(crate) async fn look(place: &Place, opened: &Opened, table: Table) -> Result
             advice: place.how_to_add(),
         });
     }
+    progress.looking(table.name(), listed.len() as u64);
     let rows = stream::iter(listed).map(|object| check(place, opened, object));
-    let rows: Vec<u64> = rows.buffer_unordered(READS_AT_A_TIME).try_collect().await?;
+    let rows = rows.buffer_unordered(READS_AT_A_TIME);
+    let rows = rows.inspect_ok(|_| progress.file_done());
+    let rows: Vec<u64> = rows.try_collect().await?;
     Ok(Files {
         rows: rows.iter().sum(),
         hosts,

@@ -6,10 +6,15 @@
 //! refused    what a store says when it refuses, and what to do about it
 //! files      the files of a table, checked
 //! tables     tables, opened for questions
+//! shared     what a query needs several times, computed once
 //! questions  the files of sql/, and how their answers are shown
 //! answer     rows of an answer, and those as JSON
 //! overview   how many hosts, builds and intervals there are
 //! reply      an answer with what it answers: as text, JSON and a page
+//! progress   how far an answer is, in words
+//! line       the line on a terminal that says it
+//! memory     how much memory the engine may take
+//! interrupt  Ctrl-C
 //! terminal   rows as a table
 //! error      what can be wrong, and what to do
 //! ```
@@ -20,11 +25,16 @@
 pub mod answer;
 pub mod error;
 mod files;
+pub mod interrupt;
+pub mod line;
+pub mod memory;
 pub mod overview;
 pub mod place;
+pub mod progress;
 pub mod questions;
 mod refused;
 pub mod reply;
 mod s3;
+mod shared;
 pub mod tables;
 pub mod terminal;

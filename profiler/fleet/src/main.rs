@@ -6,17 +6,21 @@ use std::io::{self, IsTerminal, Write};
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::sync::Arc;
 use std::thread;
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Parser, ValueEnum};
 use evenkeel_fleet::error::Error;
+use evenkeel_fleet::line::{Line, Screen};
 use evenkeel_fleet::overview::Overview;
 use evenkeel_fleet::place::Place;
 use evenkeel_fleet::questions::{self, QUESTIONS, Question};
 use evenkeel_fleet::reply::Reply;
-use evenkeel_fleet::tables::Fleet;
+use evenkeel_fleet::tables::{Fleet, Means};
 use evenkeel_fleet::terminal::Layout;
+use evenkeel_fleet::{interrupt, memory};
+use tempfile::TempDir;
 
 /// Ask the recordings of many hosts: which call paths vary, and who differs from the others
 ///
@@ -56,6 +60,10 @@ struct Arguments {
     /// Threads of the engine [default: one a processor]
     #[arg(long, value_name = "N")]
     threads: Option<NonZeroUsize>,
+    /// Memory that the engine's joins, groups and sorts may keep, such as 8GiB; groups and sorts that exceed it go to files in TMPDIR [default:
+    /// 60 % of what is free]
+    #[arg(long, value_name = "SIZE", value_parser = memory::parse)]
+    memory: Option<u64>,
 }
 
 const EXAMPLES: &str = "\
@@ -72,7 +80,7 @@ Examples:
 Credentials for s3:// come from the environment alone: AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN, AWS_REGION; for stores other
 than Amazon's AWS_ENDPOINT_URL, with AWS_ALLOW_HTTP=true where that is not https; AWS_SKIP_SIGNATURE=true for public buckets.
 
-Exit codes: 0 there is an answer; 2 there is none, and standard error says why.";
+Exit codes: 0 there is an answer; 2 there is none, and standard error says why; 130 it was interrupted (Ctrl-C), 143 terminated.";
 
 /// Knows the questions by their list.
 fn question_parser() -> impl TypedValueParser<Value = &'static Question> {
@@ -133,10 +141,19 @@ fn run(arguments: Arguments) -> Result<(), Error> {
         .enable_all()
         .build()
         .map_err(Error::Start)?;
+    // Removed at the end. Without it, the engine has its memory alone.
+    let spill = TempDir::with_prefix("evenkeel-fleet-").ok();
+    let means = Means {
+        threads,
+        memory_bytes: arguments.memory.unwrap_or_else(memory::allowed),
+        spill: spill.as_ref().map(|spill| spill.path().to_owned()),
+    };
+    let screen = Arc::new(Screen::default());
+    interrupt::heed(Arc::clone(&screen), means.spill.clone()).map_err(Error::Start)?;
     // On a thread of the engine's, for its stack.
     let answered = runtime.spawn(async move {
         let asked = asked(&arguments)?;
-        answer(&arguments, &asked, threads).await
+        answer(&arguments, &asked, &means, &screen).await
     });
     let text = match runtime.block_on(answered) {
         Ok(text) => text?,
@@ -176,14 +193,21 @@ fn asked(arguments: &Arguments) -> Result<Asked, Error> {
     Ok(Asked::Question(question, by))
 }
 
-async fn answer(arguments: &Arguments, asked: &Asked, threads: usize) -> Result<String, Error> {
+async fn answer(
+    arguments: &Arguments,
+    asked: &Asked,
+    means: &Means,
+    screen: &Arc<Screen>,
+) -> Result<String, Error> {
     let place = arguments.place()?;
-    let fleet = Fleet::open(&place, threads).await?;
+    let progress = Arc::default();
+    let _line = Line::of(&progress, screen);
+    let fleet = Fleet::open(&place, means, progress).await?;
     let warning = fleet.is_unfinished().then(|| {
         format!("an export to {place} was killed while its files took their places: the next export completes it, until then a part is missing")
     });
     if let Some(warning) = &warning {
-        eprintln!("evenkeel: {warning}");
+        screen.print(&format!("evenkeel: {warning}"));
     }
     let reply = match *asked {
         Asked::Query(ref name, ref sql) => Reply::to_query(&fleet, name, sql).await?,

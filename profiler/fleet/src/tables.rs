@@ -1,6 +1,7 @@
 //! Tables as `evenkeel export --format parquet` writes them, opened for questions.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use datafusion::arrow::datatypes::DataType;
@@ -10,6 +11,10 @@ use datafusion::datasource::listing::{
 };
 use datafusion::error::DataFusionError;
 use datafusion::execution::context::SQLOptions;
+use datafusion::execution::disk_manager::{DiskManagerBuilder, DiskManagerMode};
+use datafusion::execution::memory_pool::GreedyMemoryPool;
+use datafusion::execution::runtime_env::RuntimeEnvBuilder;
+use datafusion::physical_plan;
 use datafusion::prelude::{SessionConfig, SessionContext};
 use evenkeel_export::columns::schema::Table;
 
@@ -17,30 +22,51 @@ use crate::answer::Answer;
 use crate::error::Error;
 use crate::files;
 use crate::place::{Opened, Place};
+use crate::progress::Progress;
+use crate::shared;
 
 /// Columns that are in the names of folders, in their order.
 const PARTITIONS: [&str; 2] = ["day", "host"];
 
+/// What the engine may use.
+#[derive(Clone, Debug)]
+pub struct Means {
+    /// Threads.
+    pub threads: usize,
+    /// Bytes of memory that its joins, groups and sorts may keep.
+    pub memory_bytes: u64,
+    /// Where it puts what exceeds that, if it can be put anywhere.
+    pub spill: Option<PathBuf>,
+}
+
 /// Tables that can be asked.
 pub struct Fleet {
     context: SessionContext,
+    progress: Arc<Progress>,
     rows: BTreeMap<Table, u64>,
     is_unfinished: bool,
 }
 
 impl Fleet {
-    /// Opens the tables of a place for an engine of so many threads.
+    /// Opens the tables of a place for an engine with these means, and tells how far that, and then each answer, is.
     ///
     /// # Errors
     /// The place cannot be read, or what is in it is not those tables.
-    pub async fn open(place: &Place, threads: usize) -> Result<Fleet, Error> {
+    pub async fn open(
+        place: &Place,
+        means: &Means,
+        progress: Arc<Progress>,
+    ) -> Result<Fleet, Error> {
         let opened = place.open()?;
         let is_unfinished = files::are_unfinished(place, &opened).await?;
-        let context = SessionContext::new_with_config(config(threads));
+        let context = means.context().map_err(|source| Error::Sql {
+            query: "the tables".to_owned(),
+            source: Box::new(source),
+        })?;
         context.register_object_store(opened.url.as_ref(), Arc::clone(&opened.store));
         let mut rows = BTreeMap::new();
         for table in Table::ALL {
-            let found = files::look(place, &opened, table).await?;
+            let found = files::look(place, &opened, table, &progress).await?;
             rows.insert(table, found.rows);
             let registered = register(&context, &opened, table, &found.hosts).await;
             registered.map_err(|source| Error::Sql {
@@ -50,6 +76,7 @@ impl Fleet {
         }
         Ok(Fleet {
             context,
+            progress,
             rows,
             is_unfinished,
         })
@@ -78,12 +105,38 @@ impl Fleet {
             .with_allow_ddl(false)
             .with_allow_dml(false)
             .with_allow_statements(false);
+        self.progress.planning(name);
         let frame = self.context.sql_with_options(sql, only_queries).await;
         let frame = frame.map_err(failed)?;
         let columns = frame.schema().fields().iter();
         let columns = columns.map(|field| field.name().clone()).collect();
-        let batches = frame.collect().await.map_err(failed)?;
+        let (state, plan) = frame.into_parts();
+        let shared = shared::shared(&self.context, plan, name, &self.progress).await;
+        let (plan, _kept) = shared.map_err(failed)?;
+        self.progress.planning(name);
+        let plan = state.create_physical_plan(&plan).await.map_err(failed)?;
+        self.progress.answering(name, Arc::clone(&plan));
+        let task = self.context.task_ctx();
+        let batches = physical_plan::collect(plan, task).await.map_err(failed)?;
         Answer::new(columns, &batches).map_err(|error| failed(error.into()))
+    }
+}
+
+impl Means {
+    fn context(&self) -> Result<SessionContext, DataFusionError> {
+        let most = usize::try_from(self.memory_bytes).unwrap_or(usize::MAX);
+        let disk = DiskManagerBuilder::default().with_mode(match &self.spill {
+            Some(directory) => DiskManagerMode::Directories(vec![directory.clone()]),
+            None => DiskManagerMode::Disabled,
+        });
+        let runtime = RuntimeEnvBuilder::new()
+            .with_memory_pool(Arc::new(GreedyMemoryPool::new(most)))
+            .with_disk_manager_builder(disk)
+            .build_arc()?;
+        Ok(SessionContext::new_with_config_rt(
+            config(self.threads),
+            runtime,
+        ))
     }
 }
 
