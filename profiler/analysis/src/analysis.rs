@@ -344,8 +344,12 @@ impl Analysis {
             lost,
             kept: joint.as_ref().map_or(kept, |joint| joint.kept),
             rounds: by_round,
+            // A look at what happens now is compared with no other round.
+            planted_throughout: match others.elsewhere.is_empty() {
+                true => None,
+                false => plans.planted_throughout(rested_on),
+            },
             elsewhere: others.elsewhere,
-            planted_throughout: plans.planted_throughout(rested_on),
             together: others.together,
             classes: &self.assembler.classes,
             attributes: &self.assembler.attributes,

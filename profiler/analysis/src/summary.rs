@@ -108,7 +108,15 @@ fn explain(profile: &mut Profile, inputs: &Inputs<'_>, total: &Sums) {
         attribute_lines::attributes(total, blocks, inputs.attributes, ticks_per_ns);
     profile.tree = shares::tree(&tree, blocks, histogram, ticks_per_ns);
     profile.unpatched = hidden(inputs);
-    profile.unpatched.extend(untimed(inputs, &tree));
+    for call in untimed(inputs, &tree) {
+        if profile
+            .unpatched
+            .iter()
+            .all(|known| known.site != call.site)
+        {
+            profile.unpatched.push(call);
+        }
+    }
     if inputs.follows_waits {
         profile.time_spent = breakdown::summary(&tree, ticks_per_ns);
         profile.waits = waits::waits(&tree, &round.waits, ticks_per_ns);
