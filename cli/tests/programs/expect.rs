@@ -164,6 +164,12 @@ impl Truth {
         self.rows.iter().map(|row| row[column]).sum::<f64>() / self.rows.len() as f64
     }
 
+    /// The greatest of a column.
+    #[allow(dead_code)] // for the answers alone
+    pub fn longest(&self, column: usize) -> f64 {
+        self.rows.iter().map(|row| row[column]).fold(0.0, f64::max)
+    }
+
     fn moments(rows: &[&Vec<f64>]) -> Moments {
         let (columns, count) = (rows[0].len(), rows.len() as f64);
         let mean: Vec<f64> = (0..columns)
