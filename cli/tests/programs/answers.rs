@@ -549,3 +549,64 @@ fn slow_intervals_of_many_calls_are_kept() {
     let reported = profile["unpatched"].to_string() + &profile["warnings"].to_string();
     assert!(reported.contains("lost records"), "{reported}");
 }
+
+/// The culprit of `around`: no function calls both what begins the interval and what ends it.
+const AROUND: Planted = Planted {
+    mean: 40e3,
+    variance: 4e8,
+};
+
+/// What an interval between two calls does is found in the functions that were active at both.
+#[test]
+fn what_runs_between_two_calls_is_opened() {
+    let name = "open_request..close_request";
+    let (profile, _) = measured_quietly(&AROUND, "around", name, 8_000);
+    let compute = below(the(&profile, "work"), "compute");
+    AROUND.assert_share(&profile, &compute, 1.0);
+    let body = named(&profile, &format!("body of {name}"));
+    assert!(
+        body.iter().all(|body| number(body, "share") < 0.1),
+        "{:#}",
+        profile["tree"]
+    );
+}
+
+/// The same where the program says itself where its intervals begin and end, and nobody says which functions they run in.
+#[test]
+fn what_runs_in_an_annotated_interval_is_opened() {
+    let header = Path::new(env!("CARGO_MANIFEST_DIR")).join("../include");
+    let include = format!("-I{}", header.display());
+    let options = ["-DANNOTATED", include.as_str()];
+    let program = program_with("around", "around_annotated", &options);
+    let place = Place::new();
+    let _quiet = quiet();
+    let options = ["--interval", "annotated", "--waits"];
+    let (run, _) = place.profile_until_opened(&options, &program, &["8000"]);
+    run.ended(0);
+    let profile = closed(place.json("run.json"));
+    let work = below(the(&profile, "work"), "compute");
+    let ticks: f64 = work
+        .iter()
+        .map(|node| number(node, "mean_ns") * ticks_per_ns())
+        .sum();
+    assert!(ticks > 0.9 * AROUND.mean, "{:#}", profile["tree"]);
+}
+
+/// What a function of the C library calls back is timed below it.
+#[test]
+fn what_is_called_back_by_the_c_library_is_opened() {
+    let planted = Planted {
+        mean: 30e3,
+        variance: 2.25e8,
+    };
+    let (profile, _) = measured("callback", "handle", 8_000);
+    let weigh = named(&profile, "weigh");
+    assert!(!weigh.is_empty(), "{:#}", profile["tree"]);
+    let share: f64 = weigh.iter().map(|node| number(node, "share")).sum();
+    assert!(
+        share > 0.9 - planted.noise(&profile),
+        "{:#}",
+        profile["tree"]
+    );
+    assert_eq!(below(the(&profile, "qsort"), "weigh").len(), weigh.len());
+}

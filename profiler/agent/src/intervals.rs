@@ -12,7 +12,7 @@ use evenkeel_wire::{Form, Mode, Open, Probe, Record, Role, Stamp};
 
 use crate::arena::{self, Arena};
 use crate::labels::Found;
-use crate::{code_state, rings, sampling, waits};
+use crate::{code_state, rings, sampling, stack_copies, waits};
 
 /// Whether the call's return is to be intercepted; if so its frame was pushed. The thread is ready (see
 /// [`crate::boundaries`]), and the role is not one with a key.
@@ -37,10 +37,19 @@ pub fn enter(probe: &Probe, role: Role, registers: &Registers, after: u64, arena
     if role == Role::End {
         // What is still in flight at the interval's end is reported as that.
         thread.drop_stale(registers.sp());
+        if thread.open && thread.sampled {
+            stack_copies::copy_at_end(thread, registers.caller(), now_ticks());
+        }
         return thread.open && push_now(thread, registers, after);
     }
     let whole = role == Role::Whole;
-    if is_nested(thread, role) || !begin(thread, arena, probe, registers) || !whole {
+    if is_nested(thread, role) || !begin(thread, arena, probe, registers) {
+        return false;
+    }
+    if !whole {
+        if thread.sampled {
+            stack_copies::copy_at_begin(thread, registers.caller(), now_ticks());
+        }
         return false;
     }
     thread.root = thread.top;

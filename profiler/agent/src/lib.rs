@@ -47,6 +47,7 @@ mod plan;
 mod rings;
 mod sampling;
 mod signals;
+mod stack_copies;
 mod threads;
 mod unwinders;
 mod verdict;

@@ -93,6 +93,8 @@ pub struct Thread {
     pub reported_dropped: u64,
     /// When the thread's stack may be copied again, ticks.
     pub copy_ticks: u64,
+    /// Its stack was copied where an interval began, and is to be where it ends.
+    pub copied_at_begin: bool,
     /// Key of the interval that the thread works for; 0 for none.
     pub work: u64,
     /// How many of `announced` are in use.

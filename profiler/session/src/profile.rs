@@ -1,6 +1,7 @@
 //! The loop of a session: start, judge, drain, refine, report.
 
 mod attach;
+mod calling_back;
 mod continuity;
 mod diagnosis;
 mod duty_cycle;
@@ -12,11 +13,11 @@ mod planting;
 mod refining;
 mod settings;
 mod sink;
+mod stacks;
 mod steps;
 mod trapping;
 mod unnamed;
 mod unopened;
-mod wakers;
 
 pub use settings::{Event, IntervalSelector, Observer, Outcome, Planting, Settings, Subject};
 
@@ -138,7 +139,7 @@ fn start<'a>(settings: &'a Settings, observer: &mut dyn Observer) -> Result<Sess
         steps: steps::Steps::default(),
         watch: diagnosis::Watch::default(),
         filters: filters::Filters::default(),
-        wakers: wakers::Wakers::default(),
+        stacks: stacks::CopiedStacks::default(),
         judged: 0,
         passed: diagnosis::Passed::default(),
         interval: None,
@@ -173,7 +174,7 @@ struct Session<'a> {
     /// The target's processes, while there are no intervals.
     watch: diagnosis::Watch,
     filters: filters::Filters,
-    wakers: wakers::Wakers,
+    stacks: stacks::CopiedStacks,
     /// Entries of the module table that have their verdict.
     judged: usize,
     passed: diagnosis::Passed,
@@ -213,7 +214,7 @@ impl Session<'_> {
                 self.attach(observer)?;
                 self.give_up_waiting()?;
                 if self.hooked.is_some() {
-                    self.note_wakers();
+                    self.note_stacks();
                     self.refine(observer);
                     self.show(observer);
                 }

@@ -186,8 +186,13 @@ fn visit(
     };
     for child in &node.children {
         if is_state(child) {
-            // A wait of no timed call is one of a call that is not timed. What probes cost is no function's time.
-            if is_open && !matches!(child.kind, Kind::Preempted | Kind::Probe) {
+            // A wait of no timed call is one of a call that is not timed. What probes cost, and what passes in a queue or while the
+            // thread is busy for others, is no function's time.
+            let is_no_call = matches!(
+                child.kind,
+                Kind::Preempted | Kind::Probe | Kind::Queued | Kind::Turn
+            );
+            if is_open && !is_no_call {
                 look_into_own_time(child, &inside, state, found);
             }
             // What others did while this one waited: none of this one's calls, but perhaps of functions that they were seen in.
@@ -247,7 +252,10 @@ fn step_of(
         }
         _ => {}
     }
-    is_open || through_pointer
+    // What is called through a pointer, or called back by the C library, is timed at its own entry.
+    let was_followed =
+        planned.import.is_some() && state.known.probe(id).callees != Callees::AsCoded;
+    is_open || through_pointer || was_followed
 }
 
 /// The part of a node that is no timed call's.

@@ -48,7 +48,7 @@ pub use event::{Decoder, Event, LabelValue, Object, Open, Stamp};
 pub use plan::{Displaced, Form, Label, Piece, Probe, Refusal, Role, Wanted};
 pub use record::{Marker, Record};
 pub use ring::{RingHeader, RingState};
-pub use stacks::{CopyState, STACKS_LEN, StackCopy};
+pub use stacks::{CopiedAt, CopyState, STACKS_LEN, StackCopy};
 pub use waiters::{WAITERS_LEN, Waiters};
 pub use waits::Kind;
 

@@ -1,6 +1,8 @@
-//! Copies of stacks: of threads that release something for which others wait while none of their calls is timed. An agent copies
-//! words and unwinds nothing; the session, which has the tables for that, finds the functions that were active.
+//! Copies of stacks: of threads that release something for which others wait while none of their calls is timed, and of those on which
+//! an interval begins or ends that is no single call. An agent copies words and unwinds nothing; the session, which has the tables for that,
+//! finds the functions that were active.
 
+use core::ops::Range;
 use core::sync::atomic::{AtomicU32, AtomicU64};
 
 /// Copies that can wait for the session at a time.
@@ -20,13 +22,41 @@ pub enum CopyState {
     Full = 2,
 }
 
+/// What a thread was doing when its stack was copied.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub enum CopiedAt {
+    /// It released something.
+    Release = 0,
+    /// An interval began.
+    Begin = 1,
+    /// An interval ended.
+    End = 2,
+}
+
+impl CopiedAt {
+    /// The copies that are for this, so that there is room for where an interval ends if there was for where it began.
+    pub const fn places(self) -> Range<usize> {
+        const PART: usize = STACKS_LEN / 3;
+        match self {
+            CopiedAt::Begin => 0..PART,
+            CopiedAt::End => PART..2 * PART,
+            CopiedAt::Release => 2 * PART..STACKS_LEN,
+        }
+    }
+}
+
 /// One of them.
 #[repr(C, align(64))]
 pub struct StackCopy {
     /// A [`CopyState`].
     pub state: AtomicU32,
+    /// A [`CopiedAt`].
+    pub at: AtomicU32,
     /// The process.
     pub pid: AtomicU32,
+    /// The thread.
+    pub tid: AtomicU32,
     /// Instruction pointer, stack pointer and frame pointer of the thread.
     pub registers: [AtomicU64; 3],
     /// Words that were there to be copied.

@@ -4,6 +4,8 @@ use core::ffi::{CStr, c_char};
 use core::sync::atomic::Ordering::*;
 
 use evenkeel_patch::Thread;
+use evenkeel_patch::arch::here;
+use evenkeel_patch::thread::current;
 use evenkeel_wire::now_ticks;
 use evenkeel_wire::record::LABEL_MAX;
 use evenkeel_wire::{Event, Kind, LabelValue, Mode};
@@ -13,7 +15,7 @@ use super::objects::named_by_user;
 use super::switch::table;
 use crate::errno::keeping_errno;
 use crate::intervals::{Beginning, beginning};
-use crate::{arena, code_state, plan, rings};
+use crate::{arena, code_state, plan, rings, stack_copies};
 
 /// The table that annotated programs look for. New functions are added at its end.
 #[repr(C)]
@@ -44,13 +46,21 @@ pub static evenkeel_annotations_1: Annotations = Annotations {
 
 extern "C" fn begin(id: u64) {
     if table().is_some() {
-        keeping_errno(|| begin_interval(named_by_user(id), now_ticks(), LabelValue::None));
+        keeping_errno(|| {
+            let now = now_ticks();
+            begin_interval(named_by_user(id), now, LabelValue::None);
+            stack_copies::copy_at_begin(current(), here::registers(), now);
+        });
     }
 }
 
 extern "C" fn end(id: u64) {
     if table().is_some() {
-        keeping_errno(|| end_interval(named_by_user(id), now_ticks()));
+        keeping_errno(|| {
+            let now = now_ticks();
+            stack_copies::copy_at_end_anywhere(current(), here::registers(), now);
+            end_interval(named_by_user(id), now);
+        });
     }
 }
 

@@ -22,6 +22,7 @@ use super::switch::table;
 use super::waiting::{self, SLEPT_TICKS_MIN};
 use crate::arena::Arena;
 use crate::labels::Found;
+use crate::stack_copies;
 
 fn lock(address: u64) -> Object {
     Object::at(Kind::Named, address as *const u8, true)
@@ -65,6 +66,9 @@ pub fn enter(probe: &Probe, role: Role, registers: &Registers, arena: Arena) -> 
         }
         Role::Enqueue => enqueue_task(key(value), now),
         Role::Work if !returned => work_for(key(value), now),
+        Role::EndKeyed => {
+            stack_copies::copy_at_end_anywhere(thread::current(), registers.caller(), now);
+        }
         _ => {}
     }
     let thread = thread::current();
@@ -77,6 +81,7 @@ fn begin(probe: &Probe, registers: &Registers, arena: Arena, value: u64, now: u6
     let mut buffer = [0; LABEL_MAX];
     let label = Found::read(probe, registers, arena).copied(&mut buffer);
     begin_interval(key(value), now, label);
+    stack_copies::copy_at_begin(thread::current(), registers.caller(), now);
 }
 
 /// It returns `result`.

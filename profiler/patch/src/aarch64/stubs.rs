@@ -10,12 +10,19 @@ pub struct Registers {
     pub return_slot: u64,
     /// The stack pointer at the call.
     pub stack: u64,
+    /// x29: the caller's frame pointer.
+    pub frame: u64,
 }
 
 impl Registers {
     /// The stack pointer at the call: stands for the frame.
     pub fn sp(&self) -> u64 {
         self.stack
+    }
+
+    /// Instruction pointer, stack pointer and frame pointer of the caller, as they are once the call has returned.
+    pub fn caller(&self) -> [u64; 3] {
+        [self.return_slot, self.stack, self.frame]
     }
 
     /// The integer or pointer that a function returned.

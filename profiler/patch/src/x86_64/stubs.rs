@@ -39,6 +39,11 @@ impl Registers {
         &raw const self.return_slot as u64
     }
 
+    /// Instruction pointer, stack pointer and frame pointer of the caller, as they are once the call has returned.
+    pub fn caller(&self) -> [u64; 3] {
+        [self.return_slot, self.sp() + 8, self.rbp]
+    }
+
     /// The integer or pointer that a function returned (System V ABI 3.2.3).
     pub fn result(&self) -> u64 {
         self.rax

@@ -9,6 +9,7 @@ use evenkeel_symbols::{Callee, Module, Site};
 use evenkeel_wire::{Form, Role, Wanted};
 
 use super::Session;
+use super::calling_back;
 use super::trapping::is_discovered_only;
 use super::{Event, Observer, Planting};
 use crate::location::Location;
@@ -20,6 +21,9 @@ use crate::refine::{self, Candidate, Closing, Cost, State, Step, Worth};
 /// Probes planted at a time, those that never run included. They cost the target nothing while it does not run them; to
 /// plant one takes about 20 us, its trampoline 300 bytes.
 const PLANTED_MAX: usize = 1 << 14;
+
+/// Functions in which intervals are found to run, at most.
+const SCOPE_MAX: usize = 64;
 
 impl Session<'_> {
     /// Called often; acts when the present round is ripe.
@@ -139,13 +143,23 @@ impl Session<'_> {
         2 * first.elapsed() > limit.saturating_sub(idle)
     }
 
-    /// Takes in what threads were in that held intervals up.
-    pub(super) fn note_wakers(&mut self) {
-        if !self.settings.waits || !self.refines() {
+    /// Takes in what threads were in that held intervals up, or on which intervals began and ended.
+    pub(super) fn note_stacks(&mut self) {
+        if !self.refines() {
             return;
         }
-        for function in self.wakers.find(&self.arena, &mut self.modules) {
+        let seen = self.stacks.take(&self.arena, &mut self.modules);
+        for function in seen.wakers {
             if self.steps.known.add_waker(function) {
+                self.steps.settled = false;
+            }
+        }
+        let Some((_, scope)) = &mut self.interval else {
+            return;
+        };
+        for function in seen.around {
+            if scope.len() < SCOPE_MAX && !scope.contains(&function) {
+                scope.push(function);
                 self.steps.settled = false;
             }
         }
@@ -162,13 +176,31 @@ impl Session<'_> {
         let is_news = !next.is_empty() || (rests && !self.steps.rest_reported);
         if is_news {
             let first = self.steps.first_interval;
+            let next: Vec<Candidate> = next.iter().map(|step| self.named(step)).collect();
             observer.event(&Event::Ranking {
                 profile: &look.profile,
-                next,
+                next: &next,
                 seconds: first.map_or(0.0, |first| first.elapsed().as_secs_f64()),
             });
             self.steps.rest_reported = next.is_empty();
         }
+    }
+
+    /// A step under the name of what it opens, where that is a function in which the interval runs.
+    fn named(&mut self, candidate: &Candidate) -> Candidate {
+        let mut named = candidate.clone();
+        if let Step::Open(function) = candidate.step
+            && self.runs_in(function)
+            && let Some(name) = self.name_of(function)
+        {
+            named.name = name;
+        }
+        named
+    }
+
+    fn runs_in(&self, function: Location) -> bool {
+        let scope = self.interval.as_ref().map(|(_, scope)| scope);
+        scope.is_some_and(|scope| scope.contains(&function))
     }
 
     pub(super) fn refines(&self) -> bool {
@@ -448,7 +480,23 @@ impl Session<'_> {
         let name = import.split('@').next().unwrap_or(&import);
         if let Some(callee) = self.modules.definition(&self.arena, name) {
             self.open_below(id, callee);
+        } else if calling_back::calls_back(name) {
+            for function in self.handed_on(id) {
+                self.time_through_pointer(id, function);
+            }
         }
+    }
+
+    /// Functions whose address is computed where a call is made: what it may be given to call back.
+    fn handed_on(&mut self, id: u32) -> Vec<Location> {
+        let holder = self.plan.probes()[id as usize].holder;
+        let Ok(module) = self.modules.get(&self.arena, holder.module) else {
+            return Vec::new();
+        };
+        let entries = module.addresses_in(holder.address).into_iter();
+        entries
+            .map(|entry| Location::new(holder.module, entry))
+            .collect()
     }
 
     /// Opens a function whose calls are to lie below a probe.

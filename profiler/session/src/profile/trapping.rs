@@ -93,25 +93,29 @@ impl Session<'_> {
             let again = Again::first(Instant::now());
             self.steps.known.probe_mut(id).callees = Callees::Sought(again);
             for callee in self.plan.seen(&self.arena, id) {
-                if !Modules::may_open(&self.arena, callee.module) {
-                    continue;
-                }
-                let Ok(module) = self.modules.get(&self.arena, callee.module) else {
-                    continue;
-                };
-                match self.plan.add_entry(&mut self.arena, callee, &module) {
-                    Some(entry) => {
-                        self.plan.want(&self.arena, entry, Wanted::On);
-                        let probe = id;
-                        self.steps.entries.push(ThroughPointer {
-                            probe,
-                            callee,
-                            entry,
-                        });
-                    }
-                    None => self.open_below(id, callee),
-                }
+                self.time_through_pointer(id, callee);
             }
+        }
+    }
+
+    /// Times a function that is called through a pointer below a probe, at its entry or else by the calls that it makes.
+    pub(super) fn time_through_pointer(&mut self, probe: u32, callee: Location) {
+        if !Modules::may_open(&self.arena, callee.module) {
+            return;
+        }
+        let Ok(module) = self.modules.get(&self.arena, callee.module) else {
+            return;
+        };
+        match self.plan.add_entry(&mut self.arena, callee, &module) {
+            Some(entry) => {
+                self.plan.want(&self.arena, entry, Wanted::On);
+                self.steps.entries.push(ThroughPointer {
+                    probe,
+                    callee,
+                    entry,
+                });
+            }
+            None => self.open_below(probe, callee),
         }
     }
 

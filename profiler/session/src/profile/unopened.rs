@@ -7,10 +7,11 @@ use evenkeel_analysis::unseen::Unopened;
 use evenkeel_symbols::Unpatchable;
 use evenkeel_wire::Role;
 
-use super::Session;
+use super::{IntervalSelector, Session, calling_back};
 use crate::location::Location;
 use crate::modules::Modules;
 use crate::refine::known::{Calls, Pointers};
+use crate::spec::Shape;
 
 /// One sentence for each reason: what hides there, and what would show it.
 const NOT_OPENED: &str = "the calls that it makes were not timed: it did not explain enough, or not surely, while there was time to go on; profile for longer (--for), lower --threshold, or name it as --interval";
@@ -20,6 +21,8 @@ const NO_ROOM: &str =
 const POINTERS: &str =
     "it calls through pointers that were not all looked at: profile for longer (--for)";
 const SYSTEM: &str = "it is in the C library or the loader, which are not opened: what it waits for is all that can be said (--waits)";
+const SYSTEM_CALLING_BACK: &str = "it is in the C library, which is not opened; the function of the program that it calls back was not found, or to time it would cost more than --max-overhead: name that one as --interval";
+const NOWHERE: &str = "which functions it runs in was not found out, as no stack of a thread could be followed where it begins and ends: name one of them with within=FUNCTION";
 const NO_CALLEE: &str = "whom it calls was not found out: profile for longer (--for), or install the debug symbols of what it calls";
 
 impl Session<'_> {
@@ -40,12 +43,23 @@ impl Session<'_> {
         for (probe, callees) in probes {
             let refused = self.why_refused(probe, &callees, &refused);
             let of_callees = callees.iter().find_map(|&callee| self.why_unopened(callee));
+            let nowhere = (probe.is_none() && self.runs_nowhere()).then_some(NOWHERE);
+            let of_callees = nowhere.or(of_callees);
             let unknown = probe.filter(|_| callees.is_empty());
             let unknown = unknown.and_then(|id| self.why_unknown(id));
             let why = of_callees.or(unknown).map(str::to_owned).or(refused);
             all.extend(why.map(|why| Unopened { probe, why }));
         }
         all
+    }
+
+    /// Whether the interval is what lies between two calls, and nobody knows in which functions.
+    fn runs_nowhere(&self) -> bool {
+        let IntervalSelector::Spec(spec) = &self.settings.selector else {
+            return false; // a preset knows them
+        };
+        let is_call = matches!(spec.shape, Shape::Call(_));
+        self.refines() && !is_call && spec.within.is_empty() && !self.stacks.have_shown_around()
     }
 
     /// The same for a call of which the search has not asked whom it leads to. An import is followed only when it is opened, so until
@@ -59,7 +73,12 @@ impl Session<'_> {
             return Some(NO_CALLEE);
         };
         if !Modules::may_open(&self.arena, module) {
-            return Some(SYSTEM);
+            let calls_back = calling_back::calls_back(name);
+            return Some(if calls_back {
+                SYSTEM_CALLING_BACK
+            } else {
+                SYSTEM
+            });
         }
         match self.modules.definition(&self.arena, name) {
             Some(callee) => self.why_unopened(callee),
@@ -89,7 +108,7 @@ impl Session<'_> {
         })
     }
 
-    fn name_of(&mut self, function: Location) -> Option<String> {
+    pub(super) fn name_of(&mut self, function: Location) -> Option<String> {
         let module = self.modules.get(&self.arena, function.module).ok()?;
         Some(module.name(function.address))
     }

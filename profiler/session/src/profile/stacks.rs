@@ -1,0 +1,166 @@
+//! What threads were in that held intervals up, or on which intervals began and ended that are no single call: their stacks, copied by
+//! the agents, are unwound here, and refinement may open the functions that were active.
+
+use std::collections::HashMap;
+use std::os::unix::ffi::OsStrExt;
+use std::sync::atomic::Ordering::*;
+
+use evenkeel_attach::{CodeAddress, Stacks};
+use evenkeel_wire::{CopiedAt, CopyState, StackCopy};
+
+use crate::arena::Arena;
+use crate::location::Location;
+use crate::modules::Modules;
+
+/// Processes of which the code is remembered; a server may have hundreds, of the same program.
+const PROCESSES_MAX: usize = 8;
+/// Threads of which it is remembered where an interval began; one that ends leaves its own behind.
+const BEGUN_MAX: usize = 256;
+
+/// What copies of stacks have shown.
+#[derive(Default)]
+pub struct Seen {
+    /// Functions that were active on threads that held others up, none of whose calls were timed.
+    pub wakers: Vec<Location>,
+    /// Functions that were active where an interval began or ended, and in which it ran.
+    pub around: Vec<Location>,
+}
+
+/// The code of processes whose stacks were unwound, and where intervals began whose ends are still to come.
+#[derive(Default)]
+pub struct CopiedStacks {
+    code: HashMap<u32, Stacks>,
+    /// By process and thread.
+    begun: HashMap<(u32, u32), Vec<Location>>,
+    /// Whether it was ever seen in which functions an interval runs.
+    has_around: bool,
+}
+
+impl CopiedStacks {
+    /// What agents have copied since.
+    pub fn take(&mut self, arena: &Arena, modules: &mut Modules) -> Seen {
+        let mut seen = Seen::default();
+        let full = |copy: &&StackCopy| copy.state.load(Acquire) == CopyState::Full as u32;
+        // Where an interval began is known before where it ended.
+        let mut copies: Vec<&StackCopy> = arena.stacks().iter().filter(full).collect();
+        copies.sort_by_key(|copy| copy.at.load(Relaxed) == CopiedAt::End as u32);
+        for copy in copies {
+            let calls = self.calls(copy);
+            let (at, pid, tid) = (
+                copy.at.load(Relaxed),
+                copy.pid.load(Relaxed),
+                copy.tid.load(Relaxed),
+            );
+            copy.state.store(CopyState::Free as u32, Release);
+            let calls = calls.iter();
+            let active: Vec<Location> = calls
+                .filter_map(|call| function_of(call, arena, modules))
+                .collect();
+            if at == CopiedAt::Release as u32 {
+                seen.wakers.extend(active);
+            } else if at == CopiedAt::Begin as u32 {
+                if self.begun.len() >= BEGUN_MAX {
+                    self.begun.clear();
+                }
+                self.begun.insert((pid, tid), active);
+            } else {
+                // None where it began on another thread.
+                let begun = self.begun.remove(&(pid, tid)).unwrap_or_default();
+                let around = around(&begun, &active);
+                self.has_around |= !around.is_empty();
+                seen.around.extend(around);
+            }
+        }
+        seen
+    }
+
+    /// Whether any have shown in which functions an interval runs.
+    pub fn have_shown_around(&self) -> bool {
+        self.has_around
+    }
+
+    /// Where the calls were made that a copy shows, innermost first.
+    fn calls(&mut self, copy: &StackCopy) -> Vec<CodeAddress> {
+        let pid = copy.pid.load(Relaxed);
+        let len = (copy.len.load(Relaxed) as usize).min(copy.words.len());
+        let words: Vec<u64> = copy.words[..len]
+            .iter()
+            .map(|word| word.load(Relaxed))
+            .collect();
+        let registers = [0, 1, 2].map(|i: usize| copy.registers[i].load(Relaxed));
+        if self.code.len() >= PROCESSES_MAX && !self.code.contains_key(&pid) {
+            self.code.clear();
+        }
+        if let std::collections::hash_map::Entry::Vacant(entry) = self.code.entry(pid) {
+            let Ok(stacks) = Stacks::of(pid as i32) else {
+                return Vec::new();
+            };
+            entry.insert(stacks);
+        }
+        let code = self.code.get_mut(&pid);
+        let calls = code.map(|stacks| stacks.calls(registers, &words));
+        calls.unwrap_or_default()
+    }
+}
+
+/// The functions that an interval runs in, by those that were active where it began and where it ended, innermost first: the innermost one
+/// of both, and what had to return to it, or was called by it. What lies further out runs none of it. All, if nothing is common to
+/// both: the copies do not go so far.
+fn around(begun: &[Location], ended: &[Location]) -> Vec<Location> {
+    let common = begun.iter().find(|&function| ended.contains(function));
+    let up_to_common = |active: &[Location]| -> Vec<Location> {
+        let end = active.iter().position(|function| Some(function) == common);
+        active[..end.map_or(active.len(), |end| end + 1)].to_vec()
+    };
+    let mut all = up_to_common(begun);
+    for function in up_to_common(ended) {
+        if !all.contains(&function) {
+            all.push(function);
+        }
+    }
+    all
+}
+
+/// The function that an address lies in, if its calls may be timed.
+fn function_of(call: &CodeAddress, arena: &Arena, modules: &mut Modules) -> Option<Location> {
+    let present = arena.modules();
+    let index = present.iter().position(|module| {
+        match (call.file.build_id.as_deref(), module.build_id()) {
+            (Some(wanted), Some(present)) => wanted == present,
+            _ => module.path() == call.file.path.as_os_str().as_bytes(),
+        }
+    })?;
+    if !Modules::may_open(arena, index) {
+        return None;
+    }
+    let module = modules.get(arena, index).ok()?;
+    let function = module.function_at(call.address)?;
+    Some(Location::new(index, function.entry))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(addresses: &[u64]) -> Vec<Location> {
+        let addresses = addresses.iter();
+        addresses.map(|&at| Location::new(0, at)).collect()
+    }
+
+    #[test]
+    fn an_interval_runs_in_what_is_active_at_both_ends_and_below() {
+        // main > loop > serve > read > begin, and main > loop > serve > finish > close > end
+        let found = around(&at(&[4, 3, 2, 1]), &at(&[6, 5, 3, 2, 1]));
+        assert_eq!(found, at(&[4, 3, 6, 5]));
+        // One function calls both.
+        assert_eq!(around(&at(&[3, 2, 1]), &at(&[3, 2, 1])), at(&[3]));
+        // It began in a call of a function that is active again where it ends.
+        assert_eq!(
+            around(&at(&[3, 4, 2, 1]), &at(&[5, 4, 2, 1])),
+            at(&[3, 4, 5])
+        );
+        // Nothing is known of what is further out.
+        assert_eq!(around(&at(&[4, 3]), &at(&[6])), at(&[4, 3, 6]));
+        assert!(around(&[], &[]).is_empty());
+    }
+}
