@@ -127,7 +127,7 @@ pub fn peek(addresses: &[MaybeUninit<u64>], words: &mut [MaybeUninit<u64>]) -> O
 /// Copies words from `address` on, as far as there is memory; how many.
 pub fn copy_words(address: u64, into: &[AtomicU64]) -> usize {
     const PAGE: u64 = 4096;
-    const PIECES: usize = 4;
+    const PIECES: usize = 5;
     let end = address + size_of_val(into) as u64;
     // A piece is copied whole or not at all.
     let mut remote = [const { MaybeUninit::<libc::iovec>::uninit() }; PIECES];

@@ -8,7 +8,7 @@ use core::sync::atomic::{AtomicU32, AtomicU64};
 /// Copies that can wait for the session at a time.
 pub const STACKS_LEN: usize = 16;
 /// Words of a stack that are copied, from the stack pointer upwards.
-pub const STACK_WORDS: usize = 1016;
+pub const STACK_WORDS: usize = 2040;
 
 /// What is in a [`StackCopy`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -186,21 +186,15 @@ impl Session<'_> {
         }
     }
 
-    /// A step under the name of what it opens, where that is a function in which the interval runs.
+    /// A step under the name of the function that it looks into, whatever the time was that gave reason to it.
     fn named(&mut self, candidate: &Candidate) -> Candidate {
         let mut named = candidate.clone();
-        if let Step::Open(function) = candidate.step
-            && self.runs_in(function)
+        if let Step::Open(function) | Step::DiscoverIn(function) = candidate.step
             && let Some(name) = self.name_of(function)
         {
             named.name = name;
         }
         named
-    }
-
-    fn runs_in(&self, function: Location) -> bool {
-        let scope = self.interval.as_ref().map(|(_, scope)| scope);
-        scope.is_some_and(|scope| scope.contains(&function))
     }
 
     pub(super) fn refines(&self) -> bool {

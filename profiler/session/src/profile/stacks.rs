@@ -26,11 +26,11 @@ pub struct Seen {
     pub around: Vec<Location>,
 }
 
-/// The code of processes whose stacks were unwound, and where intervals began whose ends are still to come.
+/// The code of processes whose stacks were unwound, and where intervals began.
 #[derive(Default)]
 pub struct CopiedStacks {
     code: HashMap<u32, Stacks>,
-    /// By process and thread.
+    /// By process and thread, the last.
     begun: HashMap<(u32, u32), Vec<Location>>,
     /// Whether it was ever seen in which functions an interval runs.
     has_around: bool,
@@ -64,9 +64,9 @@ impl CopiedStacks {
                 }
                 self.begun.insert((pid, tid), active);
             } else {
-                // None where it began on another thread.
-                let begun = self.begun.remove(&(pid, tid)).unwrap_or_default();
-                let around = around(&begun, &active);
+                // Of this interval or another on the thread; none where it began on another thread.
+                let begun = self.begun.get(&(pid, tid));
+                let around = around(begun.map_or(&[], Vec::as_slice), &active);
                 self.has_around |= !around.is_empty();
                 seen.around.extend(around);
             }
