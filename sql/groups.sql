@@ -3,6 +3,8 @@
 -- them with SELECT * FROM (this query) WHERE dimension = 'host', and the others are not computed.
 -- Of the periods, "after" begins when the newest build was first seen; with a single build, with the last day. For any other moment, write it
 -- as "begins".
+-- The boundary is named before the moments that it is joined to: of a join without a condition DataFusion keeps the first table, and makes a batch of
+-- each of its rows.
 -- z is the difference in standard errors; beyond 3, and with hundreds of members beyond 4, it is hardly chance.
 WITH builds AS (
     SELECT build, MIN(minute) AS first_minute FROM moments GROUP BY build
@@ -31,7 +33,7 @@ members AS (
     UNION ALL
     SELECT 'period' AS dimension, CASE WHEN minute >= begins THEN 'after' ELSE 'before' END AS member,
         ticks_per_ns, node, intervals, inclusive, inclusive_squared, exclusive
-    FROM moments CROSS JOIN boundary
+    FROM boundary CROSS JOIN moments
     WHERE class IS NULL AND other IS NULL
 ),
 clocks AS (

@@ -121,6 +121,68 @@ fn what_is_no_trace_is_refused() {
     }
 }
 
+/// What cannot be used is named and counted, in a file and as it comes, where its sender hears it, too; the rest is analysed.
+#[test]
+fn what_cannot_be_used_is_said() {
+    let place = Place::new();
+    let (spans, _) = shop::shop(20, 1, |_| 0);
+    let good = String::from_utf8(shop::json(&spans)).unwrap();
+    let trace = |number: usize| format!("{:032x}", spans[0].trace + number as u128);
+    let bad = good
+        .replace(&trace(3), "no-hexadecimal-digits-in-this-id")
+        .replace(&trace(4), &"0".repeat(32));
+    let left_out = spans
+        .iter()
+        .filter(|span| [trace(3), trace(4)].contains(&format!("{:032x}", span.trace)));
+    let wrong = format!(
+        "{} spans have a trace id or a span id that is none",
+        left_out.count()
+    );
+    std::fs::write(place.file("bad.json"), &bad).unwrap();
+    let run = place.run(["spans", "--json", "bad.json"]).ended(0);
+    let found: Value = serde_json::from_str(&run.stdout).unwrap();
+    assert_eq!(found["intervals"], 18);
+    assert!(
+        found["warnings"].to_string().contains(&wrong),
+        "{}",
+        found["warnings"]
+    );
+
+    let words = ["spans", "--otlp", "127.0.0.1:0", "--json"];
+    let mut profiler = place.evenkeel(words).spawn().unwrap();
+    let mut said = BufReader::new(profiler.stderr.take().unwrap());
+    let mut line = String::new();
+    said.read_line(&mut line).unwrap();
+    let address = line.split_once("http://").unwrap().1;
+    let address = address.split_whitespace().next().unwrap();
+    let sent = [
+        ("application/json", bad.as_str(), "200", "rejectedSpans"),
+        ("application/json", &good[..300], "400", "damaged"),
+        ("text/plain", "{}", "415", "application/json"),
+    ];
+    for (kind, body, code, expected) in sent {
+        let mut stream = TcpStream::connect(address).unwrap();
+        let length = body.len();
+        let head = format!(
+            "POST /v1/traces HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Type: {kind}\r\nContent-Length: {length}\r\n\r\n"
+        );
+        stream.write_all(head.as_bytes()).unwrap();
+        stream.write_all(body.as_bytes()).unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        assert!(
+            answer.contains(code) && answer.contains(expected),
+            "{answer}"
+        );
+    }
+    let (found, rest) = interrupted(profiler, said);
+    assert_eq!(found["intervals"], 18, "{rest}");
+    let warnings = found["warnings"].to_string();
+    for expected in ["1 documents are damaged", &wrong] {
+        assert!(warnings.contains(expected), "{expected}: {warnings}");
+    }
+}
+
 /// What a program says of its requests, or an argument of its function does, leads from their spans into its functions: the planted one explains
 /// what varies, and what is not joined is said.
 #[test]

@@ -13,10 +13,10 @@ use datafusion::execution::SessionState;
 use datafusion::execution::memory_pool::{MemoryConsumer, MemoryReservation};
 use datafusion::logical_expr::{LogicalPlan, LogicalPlanBuilder, ident};
 use datafusion::optimizer::Optimizer;
-use datafusion::physical_plan;
-use datafusion::prelude::SessionContext;
+use datafusion::physical_plan::{self, ExecutionPlan};
 use futures::TryStreamExt;
 
+use crate::kept::Kept;
 use crate::progress::Progress;
 
 /// Of the engine's rules those that are left to the end, when the copies of a group may differ: they take from each what that one does not need, or
@@ -29,19 +29,67 @@ const LATER_RULES: [&str; 5] = [
     "single_distinct_aggregation_to_group_by",
 ];
 
+/// The rows of a query. Where memory does not hold what would be computed once beside the rest of the query, it is computed as often as it is needed,
+/// which takes less memory and more time.
+///
+/// # Errors
+/// The plan is wrong, or its rows cannot be computed even so.
+pub(crate) async fn collect(
+    state: &SessionState,
+    plan: LogicalPlan,
+    name: &str,
+    progress: &Progress,
+) -> Result<Vec<RecordBatch>, DataFusionError> {
+    let (with_tables, memory) = shared(state, plan.clone(), name, progress).await?;
+    match collect_apart(state, &with_tables, name, progress).await {
+        Err(error) if is_memory_short(&error) && memory.size() > 0 => {
+            drop((with_tables, memory));
+            collect_apart(state, &plan, name, progress).await
+        }
+        answered => answered,
+    }
+}
+
+/// The rows of a plan as the engine computes it by itself.
+async fn collect_apart(
+    state: &SessionState,
+    plan: &LogicalPlan,
+    name: &str,
+    progress: &Progress,
+) -> Result<Vec<RecordBatch>, DataFusionError> {
+    let plan = physical(state, plan, name, progress).await?;
+    physical_plan::collect(plan, state.task_ctx()).await
+}
+
+/// How the engine goes about a plan.
+async fn physical(
+    state: &SessionState,
+    plan: &LogicalPlan,
+    name: &str,
+    progress: &Progress,
+) -> Result<Arc<dyn ExecutionPlan>, DataFusionError> {
+    progress.planning(name);
+    let plan = state.create_physical_plan(plan).await?;
+    progress.answering(name, Arc::clone(&plan));
+    Ok(plan)
+}
+
+fn is_memory_short(error: &DataFusionError) -> bool {
+    matches!(error.find_root(), DataFusionError::ResourcesExhausted(_))
+}
+
 /// A plan in which rows of groups that it would have computed several times are tables, and the memory that these take.
 ///
 /// # Errors
 /// The plan is wrong, or its rows cannot be computed.
-pub(crate) async fn shared(
-    context: &SessionContext,
+async fn shared(
+    state: &SessionState,
     plan: LogicalPlan,
     name: &str,
     progress: &Progress,
 ) -> Result<(LogicalPlan, MemoryReservation), DataFusionError> {
-    let state = context.state();
-    let kept = MemoryConsumer::new("rows that are needed several times");
-    let mut kept = kept.register(&context.runtime_env().memory_pool);
+    let memory = MemoryConsumer::new("rows that are needed several times");
+    let memory = memory.register(&state.runtime_env().memory_pool);
     // A plan that is only shown is shown as the engine has it; what recursion reads changes while it runs.
     let is_as_it_is = plan.exists(|plan| {
         Ok(matches!(
@@ -50,20 +98,31 @@ pub(crate) async fn shared(
         ))
     })?;
     if is_as_it_is {
-        return Ok((plan, kept));
+        return Ok((plan, memory));
     }
-    let mut plan = prepared(&state, plan)?;
-    let mut too_large = Vec::new();
+    let mut plan = prepared(state, plan)?;
+    let mut apart = Vec::new();
     for number in 0.. {
-        let Some(part) = repeated(&plan, &too_large)? else {
+        let Some(part) = repeated(&plan, &apart)? else {
             break;
         };
-        match rows(context, &part, name, progress, &mut kept).await? {
-            Some(rows) => plan = replaced(plan, &part, &table(&part, rows, number)?)?,
-            None => too_large.push(part),
+        let before = memory.size();
+        let rows = match rows(state, &part, name, progress, &memory).await {
+            Ok(rows) => Some(rows),
+            // It may find room where nothing is kept for others.
+            Err(error) if is_memory_short(&error) => None,
+            Err(error) => return Err(error),
+        };
+        // Rows that are not of the plan's types, which the engine lets pass, make no table.
+        match rows.and_then(|rows| table(&part, rows, number).ok()) {
+            Some(table) => plan = replaced(plan, &part, &table)?,
+            None => {
+                memory.resize(before);
+                apart.push(part);
+            }
         }
     }
-    Ok((plan, kept))
+    Ok((plan, memory))
 }
 
 fn prepared(state: &SessionState, plan: LogicalPlan) -> Result<LogicalPlan, DataFusionError> {
@@ -108,38 +167,32 @@ fn repeated(
 
 /// Whether it has the same rows wherever it stands: neither chance nor a row outside of it is in it.
 fn is_constant(part: &LogicalPlan) -> Result<bool, DataFusionError> {
-    let varies = part.exists(|part| {
-        let mut is_volatile = false;
+    let mut varies = false;
+    part.apply_with_subqueries(|part| {
+        varies |= part.contains_outer_reference();
         part.apply_expressions(|expression| {
-            is_volatile |= expression.is_volatile();
+            varies |= expression.is_volatile();
             Ok(TreeNodeRecursion::Continue)
-        })?;
-        Ok(is_volatile || part.contains_outer_reference())
+        })
     })?;
     Ok(!varies)
 }
 
-/// Its rows; none where memory does not hold them.
+/// Its rows, and that they take this memory.
 async fn rows(
-    context: &SessionContext,
+    state: &SessionState,
     part: &LogicalPlan,
     name: &str,
     progress: &Progress,
-    kept: &mut MemoryReservation,
-) -> Result<Option<Vec<RecordBatch>>, DataFusionError> {
-    let before = kept.size();
-    let plan = context.state().create_physical_plan(part).await?;
-    progress.answering(name, Arc::clone(&plan));
-    let mut stream = physical_plan::execute_stream(plan, context.task_ctx())?;
-    let mut rows = Vec::new();
+    memory: &MemoryReservation,
+) -> Result<Vec<RecordBatch>, DataFusionError> {
+    let plan = physical(state, part, name, progress).await?;
+    let mut stream = physical_plan::execute_stream(plan, state.task_ctx())?;
+    let mut kept = Kept::default();
     while let Some(batch) = stream.try_next().await? {
-        if kept.try_grow(batch.get_array_memory_size()).is_err() {
-            kept.resize(before);
-            return Ok(None);
-        }
-        rows.push(batch);
+        kept.push(batch, memory)?;
     }
-    Ok(Some(rows))
+    Ok(kept.into_rows())
 }
 
 /// A table of these rows, whose columns are called as those of the plan that they are of.
@@ -188,55 +241,4 @@ fn replaced(
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use datafusion::execution::memory_pool::GreedyMemoryPool;
-    use datafusion::execution::runtime_env::RuntimeEnvBuilder;
-    use datafusion::prelude::SessionConfig;
-
-    const TABLE: &str =
-        "CREATE TABLE calls AS SELECT * FROM (VALUES ('a', 1), ('a', 2), ('b', 5)) AS c (name, ns)";
-
-    /// Groups that are left in a query's plan, and how many rows it has.
-    fn left(sql: &str, memory_bytes: usize) -> (usize, usize) {
-        let runtime = RuntimeEnvBuilder::new();
-        let runtime = runtime.with_memory_pool(Arc::new(GreedyMemoryPool::new(memory_bytes)));
-        let config = SessionConfig::new().with_target_partitions(1);
-        let context = SessionContext::new_with_config_rt(config, runtime.build_arc().unwrap());
-        let mut threads = tokio::runtime::Builder::new_current_thread();
-        threads.build().unwrap().block_on(async {
-            context.sql(TABLE).await.unwrap();
-            let plan = context.sql(sql).await.unwrap().into_unoptimized_plan();
-            let progress = Progress::default();
-            let (plan, _kept) = shared(&context, plan, "it", &progress).await.unwrap();
-            let mut groups = 0;
-            plan.apply(|part| {
-                groups += usize::from(matches!(part, LogicalPlan::Aggregate(_)));
-                Ok(TreeNodeRecursion::Continue)
-            })
-            .unwrap();
-            let frame = context.execute_logical_plan(plan).await.unwrap();
-            (groups, frame.count().await.unwrap())
-        })
-    }
-
-    #[test]
-    fn groups_that_are_needed_twice_are_computed_once() {
-        let sql = "WITH sums AS (SELECT name, SUM(ns) AS ns FROM calls GROUP BY name), \
-                   whole AS (SELECT SUM(ns) AS ns FROM sums) \
-                   SELECT a.name FROM sums AS a JOIN sums AS b ON a.name = b.name, whole AS c, whole AS d WHERE c.ns = d.ns";
-        assert_eq!(left(sql, 1 << 20), (0, 2));
-        let wide = "WITH sums AS (SELECT name, SUM(ns) AS ns FROM calls GROUP BY name) SELECT * FROM sums UNION ALL SELECT * FROM sums";
-        assert_eq!(left(wide, 1 << 20), (0, 4));
-    }
-
-    #[test]
-    fn what_is_not_the_same_stays_apart() {
-        let chance = "WITH sums AS (SELECT name, MAX(ns + random()) AS ns FROM calls GROUP BY name) SELECT * FROM sums UNION ALL SELECT * FROM sums";
-        assert_eq!(left(chance, 1 << 20), (2, 4));
-        let others = "SELECT MAX(ns) FROM calls WHERE name = 'a' UNION ALL SELECT MAX(ns) FROM calls WHERE name = 'b'";
-        assert_eq!(left(others, 1 << 20), (2, 2));
-        let once = "SELECT name, SUM(ns) FROM calls GROUP BY name";
-        assert_eq!(left(once, 1 << 20), (1, 2));
-    }
-}
+mod tests;

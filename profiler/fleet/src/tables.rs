@@ -14,7 +14,6 @@ use datafusion::execution::context::SQLOptions;
 use datafusion::execution::disk_manager::{DiskManagerBuilder, DiskManagerMode};
 use datafusion::execution::memory_pool::GreedyMemoryPool;
 use datafusion::execution::runtime_env::RuntimeEnvBuilder;
-use datafusion::physical_plan;
 use datafusion::prelude::{SessionConfig, SessionContext};
 use evenkeel_export::columns::schema::Table;
 
@@ -111,13 +110,8 @@ impl Fleet {
         let columns = frame.schema().fields().iter();
         let columns = columns.map(|field| field.name().clone()).collect();
         let (state, plan) = frame.into_parts();
-        let shared = shared::shared(&self.context, plan, name, &self.progress).await;
-        let (plan, _kept) = shared.map_err(failed)?;
-        self.progress.planning(name);
-        let plan = state.create_physical_plan(&plan).await.map_err(failed)?;
-        self.progress.answering(name, Arc::clone(&plan));
-        let task = self.context.task_ctx();
-        let batches = physical_plan::collect(plan, task).await.map_err(failed)?;
+        let batches = shared::collect(&state, plan, name, &self.progress).await;
+        let batches = batches.map_err(failed)?;
         Answer::new(columns, &batches).map_err(|error| failed(error.into()))
     }
 }

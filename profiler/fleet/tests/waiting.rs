@@ -100,6 +100,15 @@ fn short_memory_ends_in_words() {
         let all = rows(&tables, &["-q", question]);
         let few = rows(&tables, &["-q", question, "--memory", "64MiB"]);
         same(&few, &all, question);
+        // Whatever there is: the same numbers, or none.
+        for memory in ["64k", "1MiB", "8MiB", "24MiB"] {
+            let words = ["--json", "-q", question, "--memory", memory].map(OsStr::new);
+            let said = fleet([tables.as_os_str()].into_iter().chain(words));
+            match said.code {
+                Some(0) => same(&said.rows(), &all, question),
+                _ => said.refuses(2, &[question, "cannot be answered", "--memory"]),
+            }
+        }
     }
     let said = fleet([tables.as_os_str(), "--memory".as_ref(), "much".as_ref()]);
     said.refuses(2, &["8GiB"]);

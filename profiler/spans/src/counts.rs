@@ -9,8 +9,12 @@ pub struct Counts {
     pub damaged: u64,
     /// Spans read.
     pub spans: u64,
-    /// Spans without a number, or whose end is before their start.
+    /// Spans without a time, or whose end is before their start.
     pub invalid: u64,
+    /// Spans whose trace's, own or parent's number is not as their format writes it, or 0 where it may not be.
+    pub wrong_ids: u64,
+    /// Spans of OTLP's JSON whose numbers are in base64.
+    pub base64_ids: u64,
     /// Spans that were there before.
     pub duplicates: u64,
     /// Spans that came when their trace was dealt with.
@@ -40,6 +44,11 @@ pub struct Counts {
 }
 
 impl Counts {
+    /// Spans that say nothing by what is wrong in them, whatever comes with them.
+    pub fn unusable(&self) -> u64 {
+        self.invalid + self.wrong_ids + self.base64_ids
+    }
+
     /// What the user should know of, each with its number and what to do.
     pub fn warnings(&self) -> Vec<String> {
         let all = [
@@ -49,7 +58,15 @@ impl Counts {
             ),
             (
                 self.invalid,
-                "spans without a number, or with an end before their start, were left out: the program that wrote them is at fault",
+                "spans without a time, or with an end before their start, were left out: the program that wrote them is at fault",
+            ),
+            (
+                self.wrong_ids,
+                "spans have a trace id or a span id that is none, and were left out: OTLP's are 16 and 8 bytes, in JSON 32 and 16 hexadecimal digits (in Jaeger's JSON up to so many), and not all zeros; the program that wrote them is at fault",
+            ),
+            (
+                self.base64_ids,
+                "spans have their ids in base64, and were left out: protobuf's own mapping to JSON writes that, OTLP's JSON has them in hexadecimal; have them written so (opentelemetry-cpp: JsonBytesMappingKind::kHexId), or as protobuf",
             ),
             (
                 self.duplicates,

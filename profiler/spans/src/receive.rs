@@ -5,6 +5,7 @@
 //! sends faster than is read waits.
 
 mod answers;
+mod message;
 
 use std::fmt::Display;
 use std::future::Future;
@@ -24,9 +25,9 @@ use hyper_util::server::conn::auto;
 use tokio::sync::{Semaphore, oneshot};
 
 use crate::convert::Converter;
-use crate::read;
 use crate::span::Span;
 use answers::{Body, Protocol, Refusal};
+use message::{Message, Read};
 
 /// Largest message taken, as it comes.
 const BODY_MAX: usize = 1 << 26;
@@ -36,14 +37,6 @@ const MESSAGES_MAX: usize = 16;
 const REST: Duration = Duration::from_millis(10);
 /// Bytes before a message of gRPC: whether it is compressed, and its length in four bytes, the highest first.
 const GRPC_PREFIX: usize = 5;
-
-/// A message that came whole, or what was wrong with it.
-struct Message {
-    /// What is to be read; nothing where it was damaged on the way.
-    body: Option<Bytes>,
-    /// To be told when it was read.
-    is_read: oneshot::Sender<()>,
-}
 
 /// What all connections share.
 struct Shared {
@@ -123,12 +116,7 @@ impl Receiver {
             Ok(message) => message,
             Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => return,
         };
-        match message.body {
-            Some(body) => read::content(&body, into, take),
-            None => into.counts.damaged += 1,
-        }
-        // The sender that went away has its answer.
-        let _ = message.is_read.send(());
+        message.read(into, take);
     }
 }
 
@@ -176,23 +164,25 @@ async fn respond(
     let _room = shared.room.acquire().await;
     let body = Limited::new(request.into_body(), BODY_MAX).collect().await;
     let body = match body {
-        Ok(body) => message(protocol, body.to_bytes()),
+        Ok(body) => whole(protocol, body.to_bytes()),
         Err(error) if error.is::<LengthLimitError>() => {
-            hand_on(None, &shared).await;
+            hand_on(protocol, None, &shared).await;
             return Ok(Refusal::too_large(protocol).response());
         }
         Err(_) => None,
     };
     let is_whole = body.is_some();
-    hand_on(body, &shared).await;
-    Ok(match is_whole {
-        true => protocol.accepted(),
-        false => Refusal::damaged(protocol).response(),
+    let read = hand_on(protocol, body, &shared).await;
+    Ok(match read {
+        _ if !is_whole => Refusal::cut(protocol).response(),
+        Read::Damaged => Refusal::damaged(protocol).response(),
+        Read::Taken { without } => protocol.accepted(without),
+        Read::Unread => Refusal::unread(protocol).response(),
     })
 }
 
 /// What is to be read of a body. Whether it is compressed shows.
-fn message(protocol: Protocol, body: Bytes) -> Option<Bytes> {
+fn whole(protocol: Protocol, body: Bytes) -> Option<Bytes> {
     if protocol != Protocol::Grpc {
         return Some(body);
     }
@@ -202,10 +192,12 @@ fn message(protocol: Protocol, body: Bytes) -> Option<Bytes> {
 }
 
 /// Waits until a message was read, or nobody is there any more who would.
-fn hand_on(body: Option<Bytes>, shared: &Shared) -> impl Future<Output = ()> + use<> {
-    let (is_read, was_read) = oneshot::channel();
-    let _ = shared.messages.send(Message { body, is_read });
-    async {
-        let _ = was_read.await;
-    }
+fn hand_on(
+    protocol: Protocol,
+    body: Option<Bytes>,
+    shared: &Shared,
+) -> impl Future<Output = Read> + use<> {
+    let (message, read) = Message::new(protocol.encoding(), body);
+    let _ = shared.messages.send(message);
+    async { read.await.unwrap_or(Read::Unread) }
 }

@@ -40,8 +40,3 @@ pub struct Span {
     /// It failed.
     pub failed: bool,
 }
-
-/// The number of a trace or span as text has it, in hexadecimal; 0 for anything else.
-pub(crate) fn hexadecimal(text: &str) -> u128 {
-    u128::from_str_radix(text, 16).unwrap_or(0)
-}

@@ -30,7 +30,7 @@ impl Traces {
     pub fn add(&mut self, span: Span, now: u64, counts: &mut Counts) {
         counts.spans += 1;
         counts.failed += u64::from(span.failed);
-        if span.id == 0 || span.start_ns == 0 || span.end_ns < span.start_ns {
+        if span.start_ns == 0 || span.end_ns < span.start_ns {
             counts.invalid += 1;
         } else if self.done.contains(&span.trace) {
             counts.late += 1;

@@ -81,8 +81,13 @@ fn broken_traces() {
     let (requests, counts) = read(&json(&broken));
     assert_eq!(requests, 9);
     assert_eq!(
-        (counts.rootless, counts.invalid, counts.duplicates),
-        (1, 2, 1),
+        (
+            counts.rootless,
+            counts.invalid,
+            counts.wrong_ids,
+            counts.duplicates
+        ),
+        (1, 1, 1, 1),
         "{counts:?}"
     );
     assert!(counts.cycles > 1, "{counts:?}");
@@ -110,6 +115,108 @@ fn broken_traces() {
     .concat();
     let (requests, counts) = read(&lines);
     assert_eq!((requests, counts.damaged), (10, 1));
+}
+
+/// Spans whose numbers are none are left out and counted, in every format; the other traces are what they were.
+#[test]
+fn wrong_numbers() {
+    let (spans, _) = shop(10, 1, |_| 0);
+    let replaced = |bytes: &[u8], from: &str, to: &str| {
+        let text = String::from_utf8(bytes.to_vec()).unwrap();
+        assert!(text.contains(from), "{from} in {text}");
+        text.replace(from, to).into_bytes()
+    };
+    let of_one = spans.iter().filter(|span| span.trace == spans[0].trace);
+    let of_one = of_one.count() as u64;
+    let trace = format!("{:032x}", spans[0].trace);
+    let zeros = "0".repeat(32);
+    let not_hexadecimal = trace.replace('1', "x");
+    for wrong in ["", "1", &zeros, &not_hexadecimal, &trace[1..]] {
+        let (requests, counts) = read(&replaced(&json(&spans), &trace, wrong));
+        let found = (requests, counts.traces, counts.wrong_ids, counts.base64_ids);
+        assert_eq!(found, (9, 9, of_one, 0), "{wrong}: {counts:?}");
+        assert_eq!(counts.spans, spans.len() as u64);
+        let warnings = counts.warnings().join("\n");
+        let said = format!("{of_one} spans have a trace id or a span id that is none");
+        assert!(warnings.contains(&said), "{warnings}");
+    }
+    let (requests, counts) = read(&replaced(&json(&spans), &trace, "AAAAAAAAAAEAAAAAAAAAAQ=="));
+    assert_eq!(
+        (requests, counts.wrong_ids),
+        (9, of_one),
+        "only one of the two is in base64"
+    );
+
+    // Jaeger's may be short.
+    for (other, requests, wrong_ids) in [("7", 10, 0), ("0", 9, of_one), ("g", 9, of_one)] {
+        let (found, counts) = read(&replaced(&jaeger(&spans), &trace, other));
+        assert_eq!((found, counts.wrong_ids), (requests, wrong_ids), "{other}");
+    }
+
+    let mut without = spans.clone();
+    let is_of_one = |span: &&mut Made| span.trace == spans[0].trace;
+    without
+        .iter_mut()
+        .filter(is_of_one)
+        .for_each(|span| span.trace = 0);
+    let (requests, counts) = read(&protobuf(&without));
+    assert_eq!((requests, counts.wrong_ids), (9, of_one));
+}
+
+/// OTLP's JSON as protobuf's own mapping writes it.
+#[test]
+fn numbers_in_base64() {
+    let spans = |trace: &str, id: &str| {
+        format!(
+            r#"{{"resourceSpans":[{{"scopeSpans":[{{"spans":[{{"traceId":"{trace}","spanId":"{id}","name":"a","startTimeUnixNano":"1","endTimeUnixNano":"9"}}]}}]}}]}}"#
+        )
+    };
+    let (requests, counts) =
+        read(spans("5b8efff798038103d269b633813fc60c", "eee19b7ec3c1b174").as_bytes());
+    assert_eq!((requests, counts.base64_ids), (1, 0));
+    let (requests, counts) = read(spans("W47/95gDgQPSabYzgT/GDA==", "7uGbfsPBsXQ=").as_bytes());
+    assert_eq!((requests, counts.base64_ids, counts.wrong_ids), (0, 1, 0));
+    let warnings = counts.warnings().join("\n");
+    assert!(
+        warnings.contains("base64") && warnings.contains("hexadecimal"),
+        "{warnings}"
+    );
+}
+
+/// A message whose first bytes are those of an empty line and of a brace or bracket, by its length, is none of JSON's.
+#[test]
+fn lengths_that_look_like_json() {
+    let mut lengths = Vec::new();
+    for length in 1..60 {
+        let name: &'static str = "n".repeat(length).leak();
+        let span = Made {
+            trace: 1,
+            id: 1,
+            parent: 0,
+            service: "a",
+            name,
+            kind: 2,
+            start: 10,
+            end: 20,
+            failed: false,
+        };
+        let message = protobuf(&[span]);
+        lengths.push(message[1]);
+        let (requests, counts) = read(&message);
+        assert_eq!((requests, counts.damaged), (1, 0), "{message:?}");
+        let (requests, counts) = read(&framed(&message));
+        assert_eq!((requests, counts.damaged), (1, 0), "{message:?}");
+    }
+    assert!(
+        [b'{', b'['].iter().all(|length| lengths.contains(length)),
+        "{lengths:?}"
+    );
+    // Behind an empty line, JSON is what it is.
+    let (spans, _) = shop(2, 1, |_| 0);
+    for begin in ["\n", "\n\n  "] {
+        let (requests, counts) = read(&[begin.as_bytes(), &json(&spans)].concat());
+        assert_eq!((requests, counts.damaged), (2, 0), "{begin:?}");
+    }
 }
 
 /// Files cut anywhere: what comes before is used, and that something is missing is counted.

@@ -20,13 +20,13 @@ fn ask(
     converter: &mut Converter,
     traces: &mut Traces,
     request: &[u8],
-) -> String {
+) -> Vec<u8> {
     let mut stream = TcpStream::connect(receiver.addresses()[0]).unwrap();
     stream.write_all(request).unwrap();
     // What is refused is answered without being handed on.
     let answer = std::thread::spawn(move || {
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer).unwrap();
+        let mut answer = Vec::new();
+        stream.read_to_end(&mut answer).unwrap();
         answer
     });
     while !answer.is_finished() {
@@ -146,8 +146,43 @@ fn grpc_is_spoken() {
         found == "3" && message.contains("whole"),
         "{found} {message}"
     );
-    assert_eq!(converter.counts.damaged, 1);
+    let (found, message, _) = call(EXPORT, "identity", prefixed(b"no spans at all", false));
+    assert!(
+        found == "3" && message.contains("damaged"),
+        "{found} {message}"
+    );
+    let (found, _, body) = call(
+        EXPORT,
+        "identity",
+        prefixed(&protobuf(&[without(one)]), false),
+    );
+    assert_eq!(
+        (found.as_str(), body[0], body[4] as usize),
+        ("0", 0, body.len() - 5)
+    );
+    assert_eq!(rejected(&body[5..]), 1);
+    assert_eq!(
+        (converter.counts.damaged, converter.counts.wrong_ids),
+        (2, 1)
+    );
     assert_eq!(converter.convert(traces.finish()).len(), 2);
+}
+
+/// The first of some spans, of no trace.
+fn without(spans: &[Made]) -> Made {
+    Made {
+        trace: 0,
+        ..spans[0].clone()
+    }
+}
+
+/// How many spans an answer in protobuf says that it has not taken: field 1 of field 1.
+fn rejected(answer: &[u8]) -> u8 {
+    let [0x0a, length, 0x08, rejected, 0x12, ..] = answer else {
+        panic!("{answer:?}");
+    };
+    assert_eq!(usize::from(*length), answer.len() - 2);
+    *rejected
 }
 
 /// Several addresses, each for both protocols; one that is taken is named.
@@ -202,7 +237,10 @@ fn every_way_to_send() {
             "Content-Type: application/x-protobuf\r\n",
             &protobuf(&of(1)),
         ),
-        post("Content-Type: application/json\r\n", &json(&of(2))),
+        post(
+            "Content-Type: Application/JSON; charset=utf-8\r\n",
+            &json(&of(2)),
+        ),
         post(
             "Content-Type: application/x-protobuf\r\nContent-Encoding: gzip\r\n",
             &gzip(&protobuf(&of(3))),
@@ -211,7 +249,8 @@ fn every_way_to_send() {
     ];
     for request in sent {
         let answer = ask(&receiver, &mut converter, &mut traces, &request);
-        assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+        let (head, _) = parts(&answer);
+        assert!(head.starts_with("http/1.1 200"), "{head}");
     }
     let refused = [
         (
@@ -219,7 +258,26 @@ fn every_way_to_send() {
             "415",
             "HTTP/2",
         ),
-        (post("Content-Encoding: zstd\r\n", b"x"), "415", "gzip"),
+        (
+            post(
+                "Content-Type: application/json\r\nContent-Encoding: zstd\r\n",
+                b"x",
+            ),
+            "415",
+            "gzip",
+        ),
+        (post("", b"x"), "415", "application/x-protobuf"),
+        (post("Content-Type: \r\n", b"x"), "415", "application/json"),
+        (
+            post("Content-Type: text/plain\r\n", b"{}"),
+            "415",
+            "application/json",
+        ),
+        (
+            post("Content-Type: application/jsonl\r\n", b"{}"),
+            "415",
+            "application/json",
+        ),
         (
             b"GET /metrics HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n".to_vec(),
             "404",
@@ -228,10 +286,105 @@ fn every_way_to_send() {
     ];
     for (request, code, said) in refused {
         let answer = ask(&receiver, &mut converter, &mut traces, &request);
+        let answer = String::from_utf8_lossy(&answer);
         assert!(answer.contains(code) && answer.contains(said), "{answer}");
     }
     assert_eq!(converter.counts.damaged, 0);
     assert_eq!(converter.convert(traces.finish()).len(), 4);
+}
+
+/// The head of an answer, and what it says.
+fn parts(answer: &[u8]) -> (String, &[u8]) {
+    let at = answer.windows(4).position(|end| end == b"\r\n\r\n");
+    let (head, body) = answer.split_at(at.unwrap() + 4);
+    (
+        String::from_utf8(head.to_vec()).unwrap().to_lowercase(),
+        body,
+    )
+}
+
+/// Damaged messages are refused for good, in the encoding of the request, and counted; a message that lacks what it may lack is taken.
+#[test]
+fn damaged_messages_are_refused() {
+    let receiver = Receiver::listen(&["127.0.0.1:0"]).unwrap();
+    let (mut converter, mut traces) = (Converter::default(), Traces::default());
+    let (spans, _) = shop(2, 1, |_| 0);
+    let as_json = "Content-Type: application/json\r\n";
+    let as_protobuf = "Content-Type: application/x-protobuf\r\n";
+    let packed = gzip(&json(&spans));
+    let damaged: [(&str, &[u8]); 12] = [
+        (as_json, b""),
+        (as_json, b"{"),
+        (as_json, b"no spans"),
+        (as_json, b"[]"),
+        (as_json, b"{\"resourceSpans\":7}"),
+        (as_json, b"{}{}"),
+        (as_json, &json(&spans)[..200]),
+        (as_json, &protobuf(&spans)),
+        (as_json, &packed[..packed.len() / 2]),
+        (as_protobuf, b"no spans"),
+        (as_protobuf, &json(&spans)),
+        (as_protobuf, &protobuf(&spans[..1])[..40]),
+    ];
+    for (number, (kind, body)) in (1..).zip(damaged) {
+        let answer = ask(&receiver, &mut converter, &mut traces, &post(kind, body));
+        let (head, said) = parts(&answer);
+        let of = String::from_utf8_lossy(body);
+        assert!(head.starts_with("http/1.1 400"), "{of}: {head}");
+        assert!(head.contains(&kind.to_lowercase()), "{of}: {head}");
+        if kind == as_json {
+            let said: serde_json::Value = serde_json::from_slice(said).unwrap();
+            assert_eq!(said["code"], 3, "{of}");
+            assert!(
+                said["message"].as_str().unwrap().contains("damaged"),
+                "{of}"
+            );
+        } else {
+            // Status: its code, then its message behind the length.
+            let [0x08, 3, 0x12, length, message @ ..] = said else {
+                panic!("{of}: {said:?}");
+            };
+            assert_eq!(usize::from(*length), message.len());
+            assert!(message.starts_with(b"a message is damaged"), "{of}");
+        }
+        assert_eq!(converter.counts.damaged, number, "{of}");
+    }
+    assert_eq!(converter.counts.spans, 0);
+    // Nothing, and fields of later versions, are no damage.
+    let empty: [(&str, &[u8]); 4] = [
+        (as_json, b"{}"),
+        (as_json, b" {\"resourceSpans\":[],\"later\":1} "),
+        (as_protobuf, b""),
+        (as_protobuf, b"\x12\x01x"),
+    ];
+    for (kind, body) in empty {
+        let answer = ask(&receiver, &mut converter, &mut traces, &post(kind, body));
+        assert!(parts(&answer).0.starts_with("http/1.1 200"), "{body:?}");
+    }
+    assert_eq!(converter.counts.damaged, 12);
+
+    // Spans that cannot be used are left out, as is said to the sender; the others are taken.
+    let mut some = spans.clone();
+    some.push(without(&spans));
+    let answer = ask(
+        &receiver,
+        &mut converter,
+        &mut traces,
+        &post(as_json, &json(&some)),
+    );
+    let (head, said) = parts(&answer);
+    let said: serde_json::Value = serde_json::from_slice(said).unwrap();
+    assert!(head.starts_with("http/1.1 200"), "{head}");
+    assert_eq!(said["partialSuccess"]["rejectedSpans"], "1");
+    let answer = ask(
+        &receiver,
+        &mut converter,
+        &mut traces,
+        &post(as_protobuf, &protobuf(&[without(&spans)])),
+    );
+    assert_eq!(rejected(parts(&answer).1), 1);
+    assert_eq!(converter.counts.wrong_ids, 2);
+    assert_eq!(converter.convert(traces.finish()).len(), 2);
 }
 
 /// A trace is complete when nothing of it has come for a while; what comes then is late.

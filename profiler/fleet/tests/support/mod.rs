@@ -42,6 +42,15 @@ pub struct Said {
 }
 
 impl Said {
+    /// Rows that were answered as JSON.
+    pub fn rows(&self) -> Vec<Value> {
+        let mut all: Value = serde_json::from_str(&self.stdout).unwrap();
+        match all["rows"].take() {
+            Value::Array(rows) => rows,
+            other => panic!("{other:#}"),
+        }
+    }
+
     /// It was refused with this exit code and these words, and nothing was answered.
     #[track_caller]
     pub fn refuses(&self, code: i32, expected: &[&str]) {
@@ -145,11 +154,7 @@ pub fn rows(tables: &Path, words: &[&str]) -> Vec<Value> {
             .chain(words.iter().map(OsStr::new)),
     );
     assert_eq!(said.code, Some(0), "{}", said.stderr);
-    let mut all: Value = serde_json::from_str(&said.stdout).unwrap();
-    match all["rows"].take() {
-        Value::Array(rows) => rows,
-        other => panic!("{other:#}"),
-    }
+    said.rows()
 }
 
 /// Rows by what is text in them: numbers differ in their last digits, and so may the order of rows.

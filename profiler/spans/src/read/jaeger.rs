@@ -6,9 +6,10 @@ use std::collections::HashMap;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
+use super::ids::Ids;
 use super::otlp;
 use crate::convert::Converter;
-use crate::span::{Kind, Span, hexadecimal};
+use crate::span::{Kind, Span};
 
 /// One trace.
 #[derive(Deserialize)]
@@ -91,6 +92,14 @@ pub fn take(trace: &Trace<'_>, into: &mut Converter, take: &mut dyn FnMut(Span, 
         };
         let (service, clock) = otlp::place(attribute);
         let cause = span.references.first();
+        let parent = cause.map_or("", |cause| cause.id.as_ref());
+        let ids = match Ids::of_jaeger(&span.trace, &span.id, parent) {
+            Ok(ids) => ids,
+            Err(unusable) => {
+                unusable.count(&mut into.counts);
+                continue;
+            }
+        };
         let kind = match text(&span.tags, "span.kind") {
             Some("server") => Kind::Server,
             Some("client") => Kind::Client,
@@ -108,9 +117,9 @@ pub fn take(trace: &Trace<'_>, into: &mut Converter, take: &mut dyn FnMut(Span, 
         };
         let start_ns = span.start_us.saturating_mul(1000);
         let taken = Span {
-            trace: hexadecimal(&span.trace),
-            id: hexadecimal(&span.id) as u64,
-            parent: cause.map_or(0, |cause| hexadecimal(&cause.id)) as u64,
+            trace: ids.trace,
+            id: ids.id,
+            parent: ids.parent,
             operation: into.names.operation(service, &span.name),
             clock: into.names.clock(&clock),
             kind,

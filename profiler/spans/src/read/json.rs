@@ -4,9 +4,10 @@ use std::borrow::Cow;
 
 use serde::Deserialize;
 
+use super::ids::Ids;
 use super::{jaeger, otlp};
 use crate::convert::Converter;
-use crate::span::{Kind, Span, hexadecimal};
+use crate::span::{Kind, Span};
 
 /// A document of either kind.
 #[derive(Deserialize)]
@@ -157,6 +158,17 @@ pub fn read(
     }
 }
 
+/// Reads the one message that a body is. As OTLP has it, what is not known in it is passed over.
+pub fn message(bytes: &[u8], into: &mut Converter, take: &mut dyn FnMut(Span, &mut Converter)) {
+    into.counts.documents += 1;
+    // An array would be taken for the fields of a message, one after the other.
+    let is_object = bytes.trim_ascii_start().starts_with(b"{");
+    match serde_json::from_slice::<Document<'_>>(bytes) {
+        Ok(document) if is_object => of_otlp(document.otlp.iter().flatten(), into, take),
+        _ => into.counts.damaged += 1,
+    }
+}
+
 fn hand_on(
     document: Document<'_>,
     into: &mut Converter,
@@ -164,7 +176,18 @@ fn hand_on(
 ) {
     let Document { otlp, jaeger } = document;
     into.counts.damaged += u64::from(otlp.is_none() && jaeger.is_none());
-    for resource in otlp.iter().flatten() {
+    of_otlp(otlp.iter().flatten(), into, take);
+    for trace in jaeger.iter().flatten() {
+        jaeger::take(trace, into, take);
+    }
+}
+
+fn of_otlp<'a>(
+    resources: impl Iterator<Item = &'a ResourceSpans<'a>>,
+    into: &mut Converter,
+    take: &mut dyn FnMut(Span, &mut Converter),
+) {
+    for resource in resources {
         let attributes = &resource.resource.attributes;
         let attribute = |name: &str| {
             let known = attributes.iter().find(|known| known.key == name);
@@ -173,10 +196,18 @@ fn hand_on(
         let (service, clock) = otlp::place(attribute);
         let clock = into.names.clock(&clock);
         for span in resource.scope_spans.iter().flat_map(|scope| &scope.spans) {
+            let parent = span.parent_span_id.as_deref().unwrap_or_default();
+            let ids = match Ids::of_otlp(&span.trace_id, &span.span_id, parent) {
+                Ok(ids) => ids,
+                Err(unusable) => {
+                    unusable.count(&mut into.counts);
+                    continue;
+                }
+            };
             let span = Span {
-                trace: hexadecimal(&span.trace_id),
-                id: hexadecimal(&span.span_id) as u64,
-                parent: span.parent_span_id.as_deref().map_or(0, hexadecimal) as u64,
+                trace: ids.trace,
+                id: ids.id,
+                parent: ids.parent,
                 operation: into.names.operation(service, &span.name),
                 clock,
                 kind: span.kind.kind(),
@@ -187,8 +218,5 @@ fn hand_on(
             };
             take(span, into);
         }
-    }
-    for trace in jaeger.iter().flatten() {
-        jaeger::take(trace, into, take);
     }
 }

@@ -1,5 +1,6 @@
 //! Files of spans, whatever their format: OTLP as protobuf or JSON, one message or many, Jaeger's JSON; compressed by gzip or not.
 
+mod ids;
 mod jaeger;
 mod json;
 mod otlp;
@@ -10,6 +11,15 @@ use std::path::Path;
 
 use crate::convert::Converter;
 use crate::span::Span;
+
+/// How a message is encoded, which its sender says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Encoding {
+    /// OTLP as JSON.
+    Json,
+    /// OTLP as protobuf.
+    Protobuf,
+}
 
 /// Largest file or message that is unpacked.
 const UNPACKED_MAX: u64 = 1 << 33;
@@ -29,7 +39,30 @@ pub fn file(
     Ok(())
 }
 
-/// Reads what a file or a message holds.
+/// Reads the message that a sender sent, packed by gzip or not. What is wrong with it is counted; of a damaged one nothing may be used.
+pub fn message(
+    bytes: &[u8],
+    encoding: Encoding,
+    into: &mut Converter,
+    take: &mut dyn FnMut(Span, &mut Converter),
+) {
+    let unpacked = is_packed(bytes).then(|| unpack(bytes));
+    let bytes = match &unpacked {
+        Some((_, Packed::Cut)) => {
+            into.counts.documents += 1;
+            into.counts.damaged += 1;
+            return;
+        }
+        Some((bytes, Packed::Whole)) => bytes,
+        None => bytes,
+    };
+    match encoding {
+        Encoding::Json => json::message(bytes, into, take),
+        Encoding::Protobuf => protobuf::message(bytes, into, take),
+    }
+}
+
+/// Reads what a file holds.
 pub fn content(bytes: &[u8], into: &mut Converter, take: &mut dyn FnMut(Span, &mut Converter)) {
     content_in_steps(bytes, into, take, &mut |_, _| {});
 }
@@ -40,12 +73,10 @@ fn content_in_steps(
     take: &mut dyn FnMut(Span, &mut Converter),
     progress: &mut dyn FnMut(u64, u64),
 ) {
-    if bytes.starts_with(&[0x1f, 0x8b]) {
-        let mut unpacked = Vec::new();
-        let mut unpacking = flate2::read::MultiGzDecoder::new(bytes).take(UNPACKED_MAX);
+    if is_packed(bytes) {
         // What could be unpacked of a file that was cut is read all the same.
-        let whole = unpacking.read_to_end(&mut unpacked).is_ok();
-        into.counts.damaged += u64::from(!whole);
+        let (unpacked, packed) = unpack(bytes);
+        into.counts.damaged += u64::from(packed == Packed::Cut);
         return content_in_steps(&unpacked, into, take, progress);
     }
     let of = bytes.len() as u64;
@@ -53,7 +84,31 @@ fn content_in_steps(
     let first = bytes.iter().find(|byte| !byte.is_ascii_whitespace());
     match first {
         None => {}
-        Some(b'{' | b'[') => json::read(bytes, into, take, &mut is_left),
+        Some(b'{' | b'[') if !protobuf::is_message(bytes) => {
+            json::read(bytes, into, take, &mut is_left)
+        }
         Some(_) => protobuf::read(bytes, into, take, &mut is_left),
+    }
+}
+
+/// Whether all that was packed is there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Packed {
+    Whole,
+    Cut,
+}
+
+/// Whether gzip packed it.
+fn is_packed(bytes: &[u8]) -> bool {
+    bytes.starts_with(&[0x1f, 0x8b])
+}
+
+/// What could be unpacked.
+fn unpack(bytes: &[u8]) -> (Vec<u8>, Packed) {
+    let mut unpacked = Vec::new();
+    let mut unpacking = flate2::read::MultiGzDecoder::new(bytes).take(UNPACKED_MAX);
+    match unpacking.read_to_end(&mut unpacked) {
+        Ok(_) => (unpacked, Packed::Whole),
+        Err(_) => (unpacked, Packed::Cut),
     }
 }

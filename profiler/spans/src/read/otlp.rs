@@ -3,6 +3,7 @@
 
 use prost::Message;
 
+use super::ids::Ids;
 use crate::convert::Converter;
 use crate::span::{Kind, Span};
 
@@ -123,10 +124,17 @@ pub fn take(
     let clock = into.names.clock(&clock);
     for span in from.scope_spans.iter().flat_map(|scope| &scope.spans) {
         let name = String::from_utf8_lossy(&span.name);
+        let ids = match Ids::of_bytes(&span.trace_id, &span.span_id, &span.parent_span_id) {
+            Ok(ids) => ids,
+            Err(unusable) => {
+                unusable.count(&mut into.counts);
+                continue;
+            }
+        };
         let span = Span {
-            trace: number(&span.trace_id),
-            id: number(&span.span_id) as u64,
-            parent: number(&span.parent_span_id) as u64,
+            trace: ids.trace,
+            id: ids.id,
+            parent: ids.parent,
             operation: into.names.operation(service, &name),
             clock,
             kind: kind(span.kind),
@@ -140,12 +148,4 @@ pub fn take(
         };
         take(span, into);
     }
-}
-
-/// Bytes, the highest first, as a number.
-fn number(bytes: &[u8]) -> u128 {
-    bytes
-        .iter()
-        .take(16)
-        .fold(0, |number, &byte| number << 8 | u128::from(byte))
 }

@@ -24,14 +24,22 @@ pub fn read(
     while let Some((length, message)) = rest.split_first_chunk::<4>().filter(|_| is_framed(rest)) {
         let length = u32::from_be_bytes(*length) as usize;
         let cut = message.len().min(length);
-        one(&message[..cut], into, take);
+        self::message(&message[..cut], into, take);
         into.counts.damaged += u64::from(cut < length);
         rest = &message[cut..];
         is_left(rest.len());
     }
     if !rest.is_empty() {
-        one(rest, into, take);
+        message(rest, into, take);
     }
+}
+
+/// Whether what looks like JSON behind an empty line is a message: its first byte is that of a line's end, and the second, the length of its
+/// first `ResourceSpans`, that of a brace or bracket where there are 123 or 91 bytes.
+pub fn is_message(mut bytes: &[u8]) -> bool {
+    let is_length = matches!(bytes, [b'\n', b'{' | b'[', ..]);
+    let body = field(&mut bytes).flatten().filter(|_| is_length);
+    body.is_some_and(|body| ResourceSpans::decode(body).is_ok())
 }
 
 /// Whether a length comes first: its first byte is 0 for anything below 16 MB, which begins no message.
@@ -39,8 +47,12 @@ fn is_framed(bytes: &[u8]) -> bool {
     bytes[0] < 8
 }
 
-/// One message, one service's spans after the other, so that what comes before damage is used.
-fn one(mut message: &[u8], into: &mut Converter, take: &mut dyn FnMut(Span, &mut Converter)) {
+/// Reads one message, one service's spans after the other, so that what comes before damage is used.
+pub fn message(
+    mut message: &[u8],
+    into: &mut Converter,
+    take: &mut dyn FnMut(Span, &mut Converter),
+) {
     into.counts.documents += 1;
     while message.has_remaining() {
         let Some(body) = field(&mut message) else {
