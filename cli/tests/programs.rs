@@ -15,5 +15,7 @@ mod flow;
 mod left;
 #[path = "programs/measure.rs"]
 mod measure;
+#[path = "programs/reached.rs"]
+mod reached;
 #[path = "programs/unharmed.rs"]
 mod unharmed;

@@ -500,114 +500,23 @@ fn what_hides_behind_a_pointer_is_said_by_name() {
     assert_eq!(named(&profile, "body of handle").len(), 0);
 }
 
-/// A function that is hooked at its entry, and whose only call lies under that hook: the search goes on in the function that it leads to.
-#[test]
-fn what_goes_on_in_another_function_is_followed() {
-    let planted = Planted {
-        mean: 30e3,
-        variance: 4e8,
-    };
-    let (profile, intervals) = measured_quietly(&planted, "thunk", "run_interval", 8_000);
-    assert_complete(&profile, intervals);
-    let work = below(the(&profile, "thunk"), "work");
-    assert_eq!(calls(&work), 1.0, "{:#}", profile["tree"]);
-    planted.assert_share(&profile, &work, 1.0);
-}
-
-/// An import that the search had no reason to follow is of a library like any other, and none of the C library's: what would show
-/// it is a lower threshold, and never --waits.
-#[test]
-fn an_import_that_was_not_opened_is_not_taken_for_the_c_library() {
-    let _quiet = quiet();
-    let library = program("imported");
-    let beside = format!("-Wl,-rpath,{}", library.parent().unwrap().display());
-    let options = [library.to_str().unwrap(), &beside];
-    let program = program_with("importer", "linked", &options);
-    let options = ["--interval", "imported!handle", "--threshold", "100%"];
-    let place = Place::new();
-    place.profile(&options, &program, &["1600"]).ended(0);
-    let profile = closed(place.json("run.json"));
-    let unseen = profile["unseen"].as_array().unwrap();
-    let of_look_up = unseen.iter().find(|unseen| unseen["name"] == "look_up");
-    let why = of_look_up.unwrap_or_else(|| panic!("{unseen:#?}"))["why"].as_str();
-    assert!(why.unwrap().contains("--threshold"), "{why:?}");
-}
-
 /// Slow intervals are many tiny calls, more than a ring holds. Those are timed no longer, so that the slow ones are kept: without
 /// that the mean would be that of the fast ones, a thirtieth of what it is at least.
 #[test]
 fn slow_intervals_of_many_calls_are_kept() {
-    // A slow machine stops some of the slow ones for many times what they take, and its profile rests on few intervals: the mean of
-    // all that the program did says nothing of those.
-    const AT_LEAST_TICKS: f64 = 620_000.0;
-    let (profile, _, truth) = with_truth("crowded", "run_interval", 500);
-    let ratio = number(&profile, "mean_ns") * ticks_per_ns() / AT_LEAST_TICKS;
-    assert!(ratio > 0.5, "{ratio}: {:#}", profile["rounds"]);
-    let longest = number(&profile["percentiles_ns"], "max") * ticks_per_ns();
-    assert!(longest < 1.01 * truth.longest(0), "{longest} ticks");
+    // What the program promises: a slow machine stops some intervals for many times what they take, and those whose calls are timed take
+    // longer, so that the durations of the whole run are others than those of a round.
+    const MEAN_AT_LEAST_TICKS: f64 = 620_000.0;
+    const SLOW_AT_LEAST_TICKS: f64 = 6_000_000.0;
+    let (profile, _, truth) = with_truth("crowded", "run_interval", 2000);
+    let mean = number(&profile, "mean_ns") * ticks_per_ns();
+    let rounds = &profile["rounds"];
+    assert!(mean > 0.8 * MEAN_AT_LEAST_TICKS, "{mean} ticks: {rounds:#}");
+    // The median of the slow ones. Were half of them lost, it would be the time of a fast one.
+    let percentile = |name| number(&profile["percentiles_ns"], name) * ticks_per_ns();
+    assert!(percentile("p95") >= SLOW_AT_LEAST_TICKS, "{rounds:#}");
+    assert!(percentile("max") < 1.01 * truth.quantile(0, 1.0));
     assert!(number(the(&profile, "work"), "share") > 0.9);
     let reported = profile["unpatched"].to_string() + &profile["warnings"].to_string();
     assert!(reported.contains("lost records"), "{reported}");
-}
-
-/// The culprit of `around`: no function calls both what begins the interval and what ends it.
-const AROUND: Planted = Planted {
-    mean: 40e3,
-    variance: 4e8,
-};
-
-/// What an interval between two calls does is found in the functions that were active at both.
-#[test]
-fn what_runs_between_two_calls_is_opened() {
-    let name = "open_request..close_request";
-    let (profile, _) = measured_quietly(&AROUND, "around", name, 8_000);
-    let compute = below(the(&profile, "work"), "compute");
-    AROUND.assert_share(&profile, &compute, 1.0);
-    let body = named(&profile, &format!("body of {name}"));
-    assert!(
-        body.iter().all(|body| number(body, "share") < 0.1),
-        "{:#}",
-        profile["tree"]
-    );
-}
-
-/// The same where the program says itself where its intervals begin and end, and nobody says which functions they run in.
-#[test]
-fn what_runs_in_an_annotated_interval_is_opened() {
-    let header = Path::new(env!("CARGO_MANIFEST_DIR")).join("../include");
-    let include = format!("-I{}", header.display());
-    let options = ["-DANNOTATED", include.as_str()];
-    let program = program_with("around", "around_annotated", &options);
-    let place = Place::new();
-    let _quiet = quiet();
-    // On a busy machine nearly all of the variance is that of preemption.
-    let options = ["--interval", "annotated", "--waits", "--threshold", "0.01%"];
-    let (run, _) = place.profile_until_opened(&options, &program, &["8000"]);
-    run.ended(0);
-    let profile = closed(place.json("run.json"));
-    let work = below(the(&profile, "work"), "compute");
-    let ticks: f64 = work
-        .iter()
-        .map(|node| number(node, "mean_ns") * ticks_per_ns())
-        .sum();
-    assert!(ticks > 0.9 * AROUND.mean, "{:#}", profile["tree"]);
-}
-
-/// What a function of the C library calls back is timed below it.
-#[test]
-fn what_is_called_back_by_the_c_library_is_opened() {
-    let planted = Planted {
-        mean: 30e3,
-        variance: 2.25e8,
-    };
-    let (profile, _) = measured("callback", "handle", 8_000);
-    let weigh = named(&profile, "weigh");
-    assert!(!weigh.is_empty(), "{:#}", profile["tree"]);
-    let share: f64 = weigh.iter().map(|node| number(node, "share")).sum();
-    assert!(
-        share > 0.9 - planted.noise(&profile),
-        "{:#}",
-        profile["tree"]
-    );
-    assert_eq!(below(the(&profile, "qsort"), "weigh").len(), weigh.len());
 }

@@ -164,10 +164,12 @@ impl Truth {
         self.rows.iter().map(|row| row[column]).sum::<f64>() / self.rows.len() as f64
     }
 
-    /// The greatest of a column.
+    /// A quantile of a column, 0 to 1.
     #[allow(dead_code)] // for the answers alone
-    pub fn longest(&self, column: usize) -> f64 {
-        self.rows.iter().map(|row| row[column]).fold(0.0, f64::max)
+    pub fn quantile(&self, column: usize, q: f64) -> f64 {
+        let mut sorted: Vec<f64> = self.rows.iter().map(|row| row[column]).collect();
+        sorted.sort_by(f64::total_cmp);
+        sorted[((sorted.len() - 1) as f64 * q) as usize]
     }
 
     fn moments(rows: &[&Vec<f64>]) -> Moments {

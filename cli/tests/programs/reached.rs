@@ -1,0 +1,104 @@
+//! How far the search goes: through functions that go on in another, between two calls, into what is called back; and what it says of what it
+//! had no reason to follow.
+
+use std::path::Path;
+
+use super::expect::{Planted, below, named, number, quiet, the, ticks_per_ns};
+use super::measure::{assert_complete, calls, closed, measured, measured_quietly};
+use crate::support::build::{program, program_with};
+use crate::support::run::Place;
+
+/// A function that is hooked at its entry, and whose only call lies under that hook: the search goes on in the function that it leads to.
+#[test]
+fn what_goes_on_in_another_function_is_followed() {
+    let planted = Planted {
+        mean: 30e3,
+        variance: 4e8,
+    };
+    let (profile, intervals) = measured_quietly(&planted, "thunk", "run_interval", 8_000);
+    assert_complete(&profile, intervals);
+    let work = below(the(&profile, "thunk"), "work");
+    assert_eq!(calls(&work), 1.0, "{:#}", profile["tree"]);
+    planted.assert_share(&profile, &work, 1.0);
+}
+
+/// An import that the search had no reason to follow is of a library like any other, and none of the C library's: what would show
+/// it is a lower threshold, and never --waits.
+#[test]
+fn an_import_that_was_not_opened_is_not_taken_for_the_c_library() {
+    let _quiet = quiet();
+    let library = program("imported");
+    let beside = format!("-Wl,-rpath,{}", library.parent().unwrap().display());
+    let options = [library.to_str().unwrap(), &beside];
+    let program = program_with("importer", "linked", &options);
+    let options = ["--interval", "imported!handle", "--threshold", "100%"];
+    let place = Place::new();
+    place.profile(&options, &program, &["1600"]).ended(0);
+    let profile = closed(place.json("run.json"));
+    let unseen = profile["unseen"].as_array().unwrap();
+    let of_look_up = unseen.iter().find(|unseen| unseen["name"] == "look_up");
+    let why = of_look_up.unwrap_or_else(|| panic!("{unseen:#?}"))["why"].as_str();
+    assert!(why.unwrap().contains("--threshold"), "{why:?}");
+}
+
+/// The culprit of `around`: no function calls both what begins the interval and what ends it.
+const AROUND: Planted = Planted {
+    mean: 40e3,
+    variance: 4e8,
+};
+
+/// What an interval between two calls does is found in the functions that were active at both.
+#[test]
+fn what_runs_between_two_calls_is_opened() {
+    let name = "open_request..close_request";
+    let (profile, _) = measured_quietly(&AROUND, "around", name, 8_000);
+    let compute = below(the(&profile, "work"), "compute");
+    AROUND.assert_share(&profile, &compute, 1.0);
+    let body = named(&profile, &format!("body of {name}"));
+    assert!(
+        body.iter().all(|body| number(body, "share") < 0.1),
+        "{:#}",
+        profile["tree"]
+    );
+}
+
+/// The same where the program says itself where its intervals begin and end, and nobody says which functions they run in.
+#[test]
+fn what_runs_in_an_annotated_interval_is_opened() {
+    let header = Path::new(env!("CARGO_MANIFEST_DIR")).join("../include");
+    let include = format!("-I{}", header.display());
+    let options = ["-DANNOTATED", include.as_str()];
+    let program = program_with("around", "around_annotated", &options);
+    let place = Place::new();
+    let _quiet = quiet();
+    // On a busy machine nearly all of the variance is that of preemption.
+    let options = ["--interval", "annotated", "--waits", "--threshold", "0.01%"];
+    let (run, _) = place.profile_until_opened(&options, &program, &["8000"]);
+    run.ended(0);
+    let profile = closed(place.json("run.json"));
+    let work = below(the(&profile, "work"), "compute");
+    let ticks: f64 = work
+        .iter()
+        .map(|node| number(node, "mean_ns") * ticks_per_ns())
+        .sum();
+    assert!(ticks > 0.9 * AROUND.mean, "{:#}", profile["tree"]);
+}
+
+/// What a function of the C library calls back is timed below it.
+#[test]
+fn what_is_called_back_by_the_c_library_is_opened() {
+    let planted = Planted {
+        mean: 30e3,
+        variance: 2.25e8,
+    };
+    let (profile, _) = measured("callback", "handle", 8_000);
+    let weigh = named(&profile, "weigh");
+    assert!(!weigh.is_empty(), "{:#}", profile["tree"]);
+    let share: f64 = weigh.iter().map(|node| number(node, "share")).sum();
+    assert!(
+        share > 0.9 - planted.noise(&profile),
+        "{:#}",
+        profile["tree"]
+    );
+    assert_eq!(below(the(&profile, "qsort"), "weigh").len(), weigh.len());
+}
