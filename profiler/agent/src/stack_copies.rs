@@ -54,10 +54,14 @@ pub fn copy_at_end(thread: &mut Thread, registers: [u64; 3], now: u64) {
     }
 }
 
-/// The same where an interval ends that may have begun on another thread: then too, if it is time for that.
+/// The same where an interval ends that may have begun on another thread: also if it is time for a copy of this one's.
 pub fn copy_at_end_anywhere(thread: &mut Thread, registers: [u64; 3], now: u64) {
-    thread.copied_at_begin |= is_due(thread, now);
-    copy_at_end(thread, registers, now);
+    if is_due(thread, now) {
+        thread.copied_at_begin = false;
+        copy(thread, CopiedAt::End, registers, now);
+    } else {
+        copy_at_end(thread, registers, now);
+    }
 }
 
 fn claim(state: &AtomicU32) -> bool {

@@ -5,8 +5,6 @@
 
 use std::collections::{HashMap, HashSet};
 
-use crate::arch::scan;
-use crate::flow::Flow;
 use crate::functions::FunctionKind;
 use crate::module::Module;
 use crate::names::Inferred;
@@ -154,17 +152,8 @@ impl<'m> Search<'m> {
 
     fn computed(&mut self, entry: u64) -> &HashSet<u64> {
         let module = self.module;
-        self.computed.entry(entry).or_insert_with(|| {
-            let mut flow = Flow::default();
-            for part in module
-                .function(entry)
-                .into_iter()
-                .flat_map(|function| &function.parts)
-            {
-                scan::scan(module.code(part), part, 0, &mut flow);
-            }
-            flow.computed.into_iter().collect()
-        })
+        let computed = || module.computed_in(entry).into_iter().collect();
+        self.computed.entry(entry).or_insert_with(computed)
     }
 
     fn refers_to(&mut self, entry: u64, strings: &[String]) -> bool {

@@ -204,14 +204,19 @@ impl Module {
         stubs
     }
 
-    /// Entries of functions whose address is computed in a function's code: what it may hand on to be called, ascending.
-    pub fn addresses_in(&self, function: u64) -> Vec<u64> {
+    /// Addresses that are computed in a function's code, in its order.
+    pub(crate) fn computed_in(&self, function: u64) -> Vec<u64> {
         let mut flow = Flow::default();
         let function = self.function(function);
         for part in function.into_iter().flat_map(|function| &function.parts) {
             scan::scan(self.code(part), part, 0, &mut flow);
         }
-        let mut entries = flow.computed;
+        flow.computed
+    }
+
+    /// Entries of functions whose address is computed in a function's code: what it may hand on to be called, ascending.
+    pub fn addresses_in(&self, function: u64) -> Vec<u64> {
+        let mut entries = self.computed_in(function);
         entries.retain(|address| self.address_taken.binary_search(address).is_ok());
         entries.sort_unstable();
         entries.dedup();
