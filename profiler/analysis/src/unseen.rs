@@ -16,6 +16,9 @@ pub const SHARE_MIN: f64 = 0.005;
 /// Lines of a report, at most.
 const LINES_MAX: usize = 8;
 
+/// Why nothing more is known of what another thread did.
+const IN_NO_TIMED_CALL: &str = "what that thread did was in no call that is timed: profile for longer (--for), or name a function of it with within=FUNCTION";
+
 /// Why the time at a call is not split further, or that of a function's own.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Unopened {
@@ -32,56 +35,62 @@ pub fn unseen(profile: &Profile, unopened: &[Unopened]) -> Vec<Unseen> {
         .map(|unopened| (unopened.probe, unopened.why.as_str()))
         .collect();
     let mut found: Vec<Unseen> = Vec::new();
-    visit(
-        &profile.tree,
-        &mut |node, why| {
-            let name = node.name.as_str();
-            let at = found
-                .iter()
-                .position(|other| other.name == name && other.why == why);
-            let at = at.unwrap_or_else(|| {
-                found.push(Unseen {
-                    name: name.to_owned(),
-                    why: why.to_owned(),
-                    ..Unseen::default()
-                });
-                found.len() - 1
+    let mut add = |node: &Node, why: &str| {
+        let name = node.name.as_str();
+        let at = found
+            .iter()
+            .position(|other| other.name == name && other.why == why);
+        let at = at.unwrap_or_else(|| {
+            found.push(Unseen {
+                name: name.to_owned(),
+                why: why.to_owned(),
+                ..Unseen::default()
             });
-            found[at].share += node.share;
-            // As if they erred together.
-            found[at].se += node.se;
-        },
-        &reasons,
-        profile.tree.probe,
-    );
+            found.len() - 1
+        });
+        found[at].share += node.share;
+        // As if they erred together.
+        found[at].se += node.se;
+    };
+    let tree = &profile.tree;
+    if let Some(why) = reasons
+        .get(&tree.probe)
+        .filter(|_| tree.children.is_empty())
+    {
+        add(tree, why);
+    }
+    visit(tree, &mut add, &reasons);
     found.retain(|unseen| unseen.share.abs() >= SHARE_MIN);
     found.sort_by(|a, b| b.share.abs().total_cmp(&a.share.abs()));
     found.truncate(LINES_MAX);
     found
 }
 
-/// Calls `found` for each node whose time hides something. `call`: the probe of the call in which it is.
-fn visit<'a>(
-    node: &'a Node,
-    found: &mut impl FnMut(&'a Node, &str),
-    reasons: &HashMap<Option<u32>, &str>,
-    call: Option<u32>,
-) {
-    if let Some(why) = by_kind(node) {
-        found(node, why);
-    } else if node.children.is_empty() && matches!(node.kind, Kind::Call | Kind::Body) {
-        let call = if node.kind == Kind::Body {
-            call
-        } else {
-            node.probe
-        };
-        if let Some(why) = reasons.get(&call) {
-            found(node, why);
+/// Calls `found` for each node below `parent` whose time hides something.
+fn visit(parent: &Node, found: &mut impl FnMut(&Node, &str), reasons: &HashMap<Option<u32>, &str>) {
+    for child in &parent.children {
+        if let Some(why) = by_kind(child).or_else(|| by_place(child, parent, reasons)) {
+            found(child, why);
         }
+        visit(child, found, reasons);
     }
-    for child in &node.children {
-        visit(child, found, reasons, node.probe);
-    }
+}
+
+/// Why a leaf is not split further, where what it is a part of tells.
+fn by_place<'a>(
+    node: &Node,
+    parent: &Node,
+    reasons: &HashMap<Option<u32>, &'a str>,
+) -> Option<&'a str> {
+    let call = match (node.kind, parent.kind) {
+        _ if !node.children.is_empty() => return None,
+        (Kind::Call, _) => node.probe,
+        // What a thread did while the interval waited for it.
+        (Kind::Body, Kind::Others | Kind::Helper) => return Some(IN_NO_TIMED_CALL),
+        (Kind::Body, _) if parent.kind == Kind::Call || parent.probe.is_some() => parent.probe,
+        _ => return None,
+    };
+    reasons.get(&call).copied()
 }
 
 /// Time of which the kind says that it is not known.
@@ -111,6 +120,35 @@ mod tests {
             children,
             ..Node::default()
         }
+    }
+
+    /// What is left of a wait is no time of the interval's functions, and what another thread did is its own.
+    #[test]
+    fn what_is_left_of_a_wait_has_not_the_reason_of_the_interval() {
+        let rest = |share| node("rest", Kind::Body, None, share, vec![]);
+        let woken = node("woken", Kind::Woken, None, 0.5, vec![rest(0.3)]);
+        let others = node("theirs", Kind::Others, None, 0.2, vec![rest(0.2)]);
+        let own = node("body of root", Kind::Body, None, 0.1, vec![]);
+        let profile = Profile {
+            tree: node("root", Kind::Call, None, 1.0, vec![woken, others, own]),
+            ..Profile::default()
+        };
+        let of_root = Unopened {
+            probe: None,
+            why: "pointers".into(),
+        };
+        let found = unseen(&profile, &[of_root]);
+        let found: Vec<_> = found
+            .iter()
+            .map(|unseen| (unseen.name.as_str(), unseen.share, unseen.why.as_str()))
+            .collect();
+        assert_eq!(
+            found,
+            [
+                ("rest", 0.2, IN_NO_TIMED_CALL),
+                ("body of root", 0.1, "pointers")
+            ]
+        );
     }
 
     /// root > a (some of its calls are not timed) > b (not opened), from two places, and c, a leaf that makes no calls.
