@@ -147,6 +147,7 @@ fn nobody_at_the_url_is_reported() {
     ] {
         assert!(
             matches!(error, Error::Connect { .. })
+                && error.to_string().contains("127.0.0.1:1/nothing")
                 && error.to_string().contains("check that the server runs"),
             "{error}"
         );

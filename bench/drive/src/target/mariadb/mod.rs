@@ -96,11 +96,11 @@ impl Target {
                 "{url} names no database; write mysql://user:password@host:3306/database"
             )));
         }
-        let place = format!(
-            "{}/{}",
-            options.ip_or_hostname(),
-            options.db_name().unwrap_or_default()
-        );
+        let server = match options.socket() {
+            Some(socket) => socket.to_owned(),
+            None => format!("{}:{}", options.ip_or_hostname(), options.tcp_port()),
+        };
+        let place = format!("{server}/{}", options.db_name().unwrap_or_default());
         let mut target = Target {
             options: finished(OptsBuilder::from_opts(options)),
             name: format!("MariaDB at {place}"),

@@ -74,13 +74,14 @@ impl Target {
         let config = parsed.map_err(|error| {
             Error::Setting(format!("{url} is no PostgreSQL URL ({error}); write postgres://user:password@host:5432/database"))
         })?;
+        let place = place(&config);
         let mut target = Target {
             config,
-            name: "PostgreSQL".to_owned(),
+            name: format!("PostgreSQL at {place}"),
             session_settings: settings.to_vec(),
             private: None,
         };
-        target.name = format!("PostgreSQL {} at {}", target.version()?, target.place());
+        target.name = format!("PostgreSQL {} at {place}", target.version()?);
         Ok(target)
     }
 
@@ -96,16 +97,10 @@ impl Target {
 
     /// The variables of PostgreSQL's own clients.
     pub(super) fn environment(&self) -> Vec<(&'static str, String)> {
-        let host = match self.config.get_hosts().first() {
-            Some(tokio_postgres::config::Host::Tcp(host)) => host.clone(),
-            Some(tokio_postgres::config::Host::Unix(path)) => path.display().to_string(),
-            None => String::new(),
-        };
-        let port = self.config.get_ports().first().copied().unwrap_or(5432);
         let text = |text: Option<&str>| text.unwrap_or_default().to_owned();
         let mut variables = vec![
-            ("PGHOST", host),
-            ("PGPORT", port.to_string()),
+            ("PGHOST", host(&self.config)),
+            ("PGPORT", port(&self.config).to_string()),
             ("PGUSER", text(self.config.get_user())),
             ("PGDATABASE", text(self.config.get_dbname())),
         ];
@@ -127,16 +122,6 @@ impl Target {
         })
     }
 
-    /// Host and database, without a password.
-    fn place(&self) -> String {
-        let host = match self.config.get_hosts().first() {
-            Some(tokio_postgres::config::Host::Tcp(host)) => host.clone(),
-            Some(tokio_postgres::config::Host::Unix(path)) => path.display().to_string(),
-            None => String::new(),
-        };
-        format!("{host}/{}", self.config.get_dbname().unwrap_or_default())
-    }
-
     async fn open(&self) -> Result<Client, Error> {
         let connected = self.config.connect(NoTls).await;
         let (client, connection) = connected.map_err(|error| Error::Connect {
@@ -149,6 +134,25 @@ impl Target {
         });
         Ok(client)
     }
+}
+
+/// Name of the host, or the directory of the socket.
+fn host(config: &Config) -> String {
+    match config.get_hosts().first() {
+        Some(tokio_postgres::config::Host::Tcp(host)) => host.clone(),
+        Some(tokio_postgres::config::Host::Unix(path)) => path.display().to_string(),
+        None => String::new(),
+    }
+}
+
+fn port(config: &Config) -> u16 {
+    config.get_ports().first().copied().unwrap_or(5432)
+}
+
+/// Server and database, without a password.
+fn place(config: &Config) -> String {
+    let database = config.get_dbname().unwrap_or_default();
+    format!("{}:{}/{database}", host(config), port(config))
 }
 
 impl SqlTarget for Target {
