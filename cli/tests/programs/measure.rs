@@ -62,11 +62,20 @@ pub fn measured_all(name: &str, interval: &str, intervals: u64) -> (Value, u64) 
 
 /// The same with any options.
 pub fn measured_with(options: &[&str], name: &str, interval: &str, intervals: u64) -> (Value, u64) {
-    let program = program(name);
+    measured_program(options, &program(name), interval, intervals)
+}
+
+/// The same of an executable.
+pub fn measured_program(
+    options: &[&str],
+    program: &Path,
+    interval: &str,
+    intervals: u64,
+) -> (Value, u64) {
     let place = Place::new();
     let _quiet = quiet();
     let options = [&["--interval", interval], options].concat();
-    let (run, ran) = place.profile_until_opened(&options, &program, &[&intervals.to_string()]);
+    let (run, ran) = place.profile_until_opened(&options, program, &[&intervals.to_string()]);
     run.ended(0);
     (closed(place.json("run.json")), ran)
 }

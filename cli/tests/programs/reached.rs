@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use super::expect::{Planted, below, named, number, quiet, the, ticks_per_ns};
-use super::measure::{assert_complete, calls, closed, measured, measured_quietly};
+use super::measure::{assert_complete, calls, closed, measured_program, measured_quietly};
 use crate::support::build::{program, program_with};
 use crate::support::run::Place;
 
@@ -20,6 +20,24 @@ fn what_goes_on_in_another_function_is_followed() {
     let work = below(the(&profile, "thunk"), "work");
     assert_eq!(calls(&work), 1.0, "{:#}", profile["tree"]);
     planted.assert_share(&profile, &work, 1.0);
+}
+
+/// A jump that cannot be redirected, short or conditional, leads to a function that is timed at its entry, below the one that jumps.
+#[test]
+fn jumps_that_cannot_be_redirected_are_followed() {
+    let planted = Planted {
+        mean: 30e3,
+        variance: 4e8,
+    };
+    let (profile, intervals) = measured_quietly(&planted, "jumps_on", "run_interval", 8_000);
+    assert_complete(&profile, intervals);
+    for (function, share) in [("slow", 6.25 / 4.0), ("quick", 0.25 / 4.0)] {
+        let found = below(the(&profile, "decide"), function);
+        assert!((calls(&found) - 0.5).abs() < 0.05, "{:#}", profile["tree"]);
+        assert_eq!(calls(&below(found[0], "vary")), calls(&found));
+        planted.assert_share(&profile, &found, share);
+    }
+    assert_eq!(named(&profile, "decide (not opened)").len(), 0);
 }
 
 /// An import that the search had no reason to follow is of a library like any other, and none of the C library's: what would show
@@ -84,21 +102,26 @@ fn what_runs_in_an_annotated_interval_is_opened() {
     assert!(ticks > 0.9 * AROUND.mean, "{:#}", profile["tree"]);
 }
 
-/// What a function of the C library calls back is timed below it.
+/// What a function of the C library calls back is timed below it, whether its caller names that function or was given it.
 #[test]
 fn what_is_called_back_by_the_c_library_is_opened() {
     let planted = Planted {
         mean: 30e3,
         variance: 2.25e8,
     };
-    let (profile, _) = measured("callback", "handle", 8_000);
-    let weigh = named(&profile, "weigh");
-    assert!(!weigh.is_empty(), "{:#}", profile["tree"]);
-    let share: f64 = weigh.iter().map(|node| number(node, "share")).sum();
-    assert!(
-        share > 0.9 - planted.noise(&profile),
-        "{:#}",
-        profile["tree"]
-    );
-    assert_eq!(below(the(&profile, "qsort"), "weigh").len(), weigh.len());
+    for program in [
+        program("callback"),
+        program_with("callback", "given", &["-DGIVEN"]),
+    ] {
+        let (profile, _) = measured_program(&[], &program, "handle", 8_000);
+        let weigh = named(&profile, "weigh");
+        assert!(!weigh.is_empty(), "{:#}", profile["tree"]);
+        let share: f64 = weigh.iter().map(|node| number(node, "share")).sum();
+        assert!(
+            share > 0.9 - planted.noise(&profile),
+            "{:#}",
+            profile["tree"]
+        );
+        assert_eq!(below(the(&profile, "qsort"), "weigh").len(), weigh.len());
+    }
 }

@@ -4,6 +4,7 @@ use core::cell::UnsafeCell;
 use core::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::*};
 
 use evenkeel_patch::arch::stubs::Boundaries;
+use evenkeel_patch::arch::trap::argument;
 use evenkeel_patch::shadow::Shadow;
 use evenkeel_patch::{Patcher, Plan, kernel};
 use evenkeel_wire::now_ticks;
@@ -361,9 +362,16 @@ pub fn on_trap(context: &mut libc::ucontext_t) -> bool {
         return false;
     };
     arena.control().traps.fetch_add(1, Relaxed);
-    if let Some(callee) = callee {
-        note(process, probe, callee);
+    if probe.callbacks == 0 {
+        callee
+            .into_iter()
+            .for_each(|callee| note(process, probe, callee));
+        return true;
     }
+    let handed_on = (0..u8::BITS as usize).filter(|argument| probe.callbacks >> argument & 1 == 1);
+    handed_on
+        .filter_map(|number| argument(context, number))
+        .for_each(|function| note(process, probe, function));
     true
 }
 

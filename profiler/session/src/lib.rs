@@ -20,6 +20,7 @@
 pub mod agent;
 pub mod arena;
 mod attached;
+mod calling_back;
 pub mod carried;
 pub mod clock;
 pub mod drain;

@@ -15,6 +15,7 @@ use evenkeel_wire::plan::UNDER_ENTRY as UNDER_ENTRY_MODULE;
 use evenkeel_wire::{Displaced, Form, Operand, Probe, Role, Wanted};
 
 use crate::arena::Arena;
+use crate::calling_back;
 use crate::interval::{Boundary, Meaning, Place, site_name};
 use crate::kinds;
 use crate::location::Location;
@@ -232,6 +233,9 @@ impl Plan {
             probe.len = site.len;
             probe.bytes = site.bytes;
             probe.operand = site.operand.unwrap_or_default();
+            if let Callee::Import(name) = &site.callee {
+                probe.callbacks = calling_back::callbacks(name);
+            }
         })?;
         let (callees, import) = match &site.callee {
             Callee::Function(entry) => (vec![Location::new(index, *entry)], None),

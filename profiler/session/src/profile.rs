@@ -1,7 +1,6 @@
 //! The loop of a session: start, judge, drain, refine, report.
 
 mod attach;
-mod calling_back;
 mod continuity;
 mod diagnosis;
 mod duty_cycle;
@@ -9,6 +8,7 @@ mod ending;
 mod filters;
 mod judge;
 mod kernel;
+mod opening;
 mod planting;
 mod refining;
 mod settings;

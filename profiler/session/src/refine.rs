@@ -27,6 +27,7 @@ use evenkeel_analysis::profile::Node;
 use evenkeel_analysis::sites::Kind;
 use evenkeel_wire::Form;
 
+use crate::calling_back;
 use crate::location::Location;
 use crate::plan::Planned;
 
@@ -239,12 +240,16 @@ fn step_of(
         planned.form,
         Form::IndirectCall | Form::ShortIndirectCall | Form::IndirectJump
     );
+    let calls_back = planned
+        .import
+        .as_deref()
+        .is_some_and(calling_back::calls_back);
     match state.known.probe(id).callees {
         Callees::AsCoded if planned.callees.is_empty() && through_pointer => {
             found(node, Step::Discover(id));
         }
         // What it calls now may be another function than when it was trapped.
-        Callees::Sought(again) if through_pointer && again.is_due(state.now) => {
+        Callees::Sought(again) if (through_pointer || calls_back) && again.is_due(state.now) => {
             found(own_time(node), Step::Discover(id));
         }
         Callees::AsCoded if planned.import.is_some() && node.kind == Kind::Call => {

@@ -214,15 +214,6 @@ impl Module {
         flow.computed
     }
 
-    /// Entries of functions whose address is computed in a function's code: what it may hand on to be called, ascending.
-    pub fn addresses_in(&self, function: u64) -> Vec<u64> {
-        let mut entries = self.computed_in(function);
-        entries.retain(|address| self.address_taken.binary_search(address).is_ok());
-        entries.sort_unstable();
-        entries.dedup();
-        entries
-    }
-
     /// Entries of functions whose address is stored or computed somewhere, ascending: what a pointer can call.
     pub fn address_taken(&self) -> &[u64] {
         &self.address_taken

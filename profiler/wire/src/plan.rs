@@ -174,7 +174,10 @@ pub struct Probe {
     pub label_argument: u8,
     /// Which argument is the key of a [`Role::Acquire`] and its like, or [`KEY_RETURNED`].
     pub key_argument: u8,
-    _align: [u8; 2],
+    /// Arguments of the call that are functions which it calls back, a bit each, the lowest for the first: while discovering, these are
+    /// noted in place of the callee.
+    pub callbacks: u8,
+    _align: u8,
     /// Address of the variable in the module's file that points to the label, for [`Label::Variable`].
     pub label_variable: u64,
     /// The instruction's bytes in the file.

@@ -7,6 +7,12 @@ pub fn breakpoint_address(context: &libc::ucontext_t) -> u64 {
     context.uc_mcontext.pc
 }
 
+/// An argument of the call at a breakpoint, 0 for the first; `None` for one that is on the stack (AAPCS64, section 6.8.2).
+pub fn argument(context: &libc::ucontext_t, number: usize) -> Option<u64> {
+    let registers = context.uc_mcontext.regs.get(..8)?;
+    registers.get(number).copied()
+}
+
 /// A site in this process.
 #[derive(Clone, Copy)]
 pub struct Site<'a> {

@@ -24,6 +24,22 @@ const REGISTERS: [i32; 16] = [
     libc::REG_R15,
 ];
 
+/// Those of a call's integer arguments, in their order (System V ABI, section 3.2.3).
+const ARGUMENTS: [i32; 6] = [
+    libc::REG_RDI,
+    libc::REG_RSI,
+    libc::REG_RDX,
+    libc::REG_RCX,
+    libc::REG_R8,
+    libc::REG_R9,
+];
+
+/// An argument of the call at a breakpoint, 0 for the first; `None` for one that is on the stack.
+pub fn argument(context: &libc::ucontext_t, number: usize) -> Option<u64> {
+    let register = *ARGUMENTS.get(number)?;
+    Some(context.uc_mcontext.gregs[register as usize] as u64)
+}
+
 /// The address of the breakpoint a thread has just executed.
 pub fn breakpoint_address(context: &libc::ucontext_t) -> u64 {
     context.uc_mcontext.gregs[libc::REG_RIP as usize] as u64 - 1

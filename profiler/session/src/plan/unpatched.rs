@@ -74,12 +74,11 @@ impl Plan {
         }
     }
 
-    /// Keeps that a call through a pointer hides time, instead of that whom it calls is yet to be found out.
-    pub(crate) fn note_hidden(&mut self, id: u32, reason: String) {
-        let site = self.sites.sites[id as usize].site.clone();
+    /// Keeps that a call hides time, instead of that whom it calls is timed at its entry, or yet to be found out.
+    pub(crate) fn note_hidden(&mut self, site: &str, reason: String) {
         self.unpatched
             .retain(|noted| noted.hides_time || noted.site != site);
-        self.note_unpatched(site, reason, true);
+        self.note_unpatched(site.to_owned(), reason, true);
     }
 }
 

@@ -5,22 +5,13 @@ use std::time::{Duration, Instant};
 use evenkeel_analysis::Analysis;
 use evenkeel_analysis::analysis::Look;
 use evenkeel_analysis::warnings::Warning;
-use evenkeel_symbols::{Callee, Module, Site};
 use evenkeel_wire::{Form, Role, Wanted};
 
 use super::Session;
-use super::calling_back;
-use super::trapping::is_discovered_only;
 use super::{Event, Observer, Planting};
-use crate::location::Location;
-use crate::plan::qualified;
-use crate::refine::known::{Again, Callees, Calls, Pointers};
+use crate::refine::known::{Again, Calls};
 use crate::refine::patience::{Patience, SURE_ERRORS, part_since_long};
 use crate::refine::{self, Candidate, Closing, Cost, State, Step, Worth};
-
-/// Probes planted at a time, those that never run included. They cost the target nothing while it does not run them; to
-/// plant one takes about 20 us, its trampoline 300 bytes.
-const PLANTED_MAX: usize = 1 << 14;
 
 /// Functions in which intervals are found to run, at most.
 const SCOPE_MAX: usize = 64;
@@ -388,137 +379,6 @@ impl Session<'_> {
         progress
     }
 
-    /// Times the calls that a function makes: all of them, since which of them run is not known before, and those that do
-    /// not cost nothing. False if it was known before, and nothing more was planted.
-    pub(super) fn open(&mut self, function: Location) -> bool {
-        let now = Instant::now();
-        let Ok(module) = self.modules.get(&self.arena, function.module) else {
-            self.steps.known.function_mut(function).calls = Calls::NoneToTime;
-            return true;
-        };
-        let was = self.steps.known.function(function).calls;
-        let (mut planted, mut any, mut crowded) = (false, false, false);
-        for site in module.call_sites(function.address) {
-            if is_discovered_only(&site) {
-                any = true;
-                self.note_pointer(function, &module, &site);
-                continue;
-            }
-            let room = self.plan.planted().count() < PLANTED_MAX;
-            let id = self
-                .plan
-                .add_site(&mut self.arena, function.module, &module, &site);
-            let Some(id) = id.filter(|&id| !self.steps.known.probe(id).taken_out.is_out()) else {
-                any |= self.note_under_entry(function, &site);
-                continue;
-            };
-            any = true;
-            crowded |= !room;
-            if room && self.plan.probes()[id as usize].wanted == Wanted::Off {
-                planted = true;
-                self.plan.want(&self.arena, id, Wanted::On);
-            }
-        }
-        let again = match was {
-            Calls::PartiallyOpened(again) => again.later(now),
-            _ => Again::first(now),
-        };
-        self.steps.known.function_mut(function).calls = match (any, crowded) {
-            (false, _) => Calls::NoneToTime,
-            (true, true) => Calls::PartiallyOpened(again),
-            // What had to make room once may have to again: then it is tried later and later.
-            (true, false) if matches!(was, Calls::PartiallyOpened(_)) => {
-                Calls::PartiallyOpened(again)
-            }
-            (true, false) => Calls::Opened,
-        };
-        planted || was == Calls::NotOpened
-    }
-
-    /// Whether a call lies under the hook at its function's entry, as the jump of a function that does nothing but go on in another. It is
-    /// not timed, but the calls of the function that it leads to can be, below this one.
-    fn note_under_entry(&mut self, function: Location, site: &Site) -> bool {
-        let Callee::Function(callee) = site.callee else {
-            return false;
-        };
-        if !self.plan.is_under_entry(function, site.address) {
-            return false;
-        }
-        let callee = Location::new(function.module, callee);
-        let through = &mut self.steps.known.function_mut(function).through;
-        if !through.contains(&callee) {
-            through.push(callee);
-        }
-        true
-    }
-
-    /// A call through a pointer that is too short to be timed where it is.
-    fn note_pointer(&mut self, function: Location, module: &Module, site: &Site) {
-        let pointers = &mut self.steps.known.function_mut(function).pointers;
-        if *pointers == Pointers::None {
-            *pointers = Pointers::Unexplored { next: 0 };
-        }
-        if let Some(reason) = site.unpatchable() {
-            let site = qualified(&self.arena, function.module, module, site.address);
-            self.plan.note_unpatched(site, reason.to_string(), false);
-        }
-    }
-
-    /// Finds where an import leads.
-    fn follow(&mut self, id: u32) {
-        let now = Instant::now();
-        self.steps.known.probe_mut(id).callees = Callees::Sought(Again::first(now));
-        let Some(import) = self.plan.probes()[id as usize].import.clone() else {
-            return;
-        };
-        let name = import.split('@').next().unwrap_or(&import);
-        if let Some(callee) = self.modules.definition(&self.arena, name) {
-            self.open_below(id, callee);
-        } else if calling_back::calls_back(name) {
-            for function in self.handed_on(id) {
-                self.time_through_pointer(id, function);
-            }
-        }
-    }
-
-    /// Functions whose address is computed where a call is made: what it may be given to call back.
-    fn handed_on(&mut self, id: u32) -> Vec<Location> {
-        let holder = self.plan.probes()[id as usize].holder;
-        let Ok(module) = self.modules.get(&self.arena, holder.module) else {
-            return Vec::new();
-        };
-        let entries = module.addresses_in(holder.address).into_iter();
-        entries
-            .map(|entry| Location::new(holder.module, entry))
-            .collect()
-    }
-
-    /// Opens a function whose calls are to lie below a probe.
-    pub(super) fn open_below(&mut self, id: u32, callee: Location) {
-        let Ok(module) = self.modules.get(&self.arena, callee.module) else {
-            return;
-        };
-        let planned = &self.plan.probes()[id as usize];
-        if is_timed(planned.form) {
-            let height = module.height(callee.address).unwrap_or(0);
-            self.plan.add_callee(id, callee, height);
-        } else {
-            let through = &mut self.steps.known.function_mut(planned.holder).through;
-            if !through.contains(&callee) {
-                through.push(callee);
-                // What it does itself, and in calls of it that cannot be timed, stands in the caller's own time.
-                let reason = format!(
-                    "a call through a pointer too short to be redirected, to {}, whose entry cannot be hooked either",
-                    module.name(callee.address)
-                );
-                self.plan.note_hidden(id, reason);
-            }
-        }
-        if self.steps.known.function(callee).calls == Calls::NotOpened {
-            self.open(callee);
-        }
-    }
-
     /// Records fewer intervals where those that are recorded take longer than the user allows: by what was measured, where that
     /// is told apart from chance, or by what is estimated.
     fn limit_by_cost(&mut self, look: &Look) {
@@ -532,9 +392,4 @@ impl Session<'_> {
             recorded,
         });
     }
-}
-
-/// Whether calls of this form are timed where they are.
-fn is_timed(form: Form) -> bool {
-    !matches!(form, Form::ShortIndirectCall | Form::IndirectJump)
 }

@@ -2,6 +2,8 @@
 
 use std::time::{Duration, Instant};
 
+use evenkeel_symbols::Unpatchable;
+
 use crate::location::Location;
 use crate::refine::Candidate;
 use crate::refine::known::Known;
@@ -22,7 +24,7 @@ pub struct Steps {
     /// While calls are trapped.
     pub(super) trapping: Option<Trapping>,
     /// Hooked entries whose agents may yet refuse them.
-    pub(super) entries: Vec<ThroughPointer>,
+    pub(super) entries: Vec<AtEntry>,
     /// Functions whose calls had to make room since the last look: what their own time is without them is not known yet.
     pub(super) closed: Vec<Location>,
     /// Functions that a person may be asked about.
@@ -100,12 +102,26 @@ pub struct Trapping {
     pub(super) met: Option<Instant>,
 }
 
-/// A function found to be called through a pointer.
+/// A function that is timed at its entry, because what leads to it cannot be timed where it is, or not by whom it leads to.
 #[derive(Clone, Copy, Debug)]
-pub struct ThroughPointer {
-    /// The call's probe.
-    pub(super) probe: u32,
+pub struct AtEntry {
+    pub(super) below: Below,
     pub(super) callee: Location,
     /// The probe at the callee's entry.
     pub(super) entry: u32,
+}
+
+/// What leads to a function that is timed at its entry.
+#[derive(Clone, Copy, Debug)]
+pub enum Below {
+    /// A call through a pointer, or one of the C library that calls back, with a probe of its own.
+    Probe(u32),
+    /// A jump in another function that cannot be redirected.
+    Jump {
+        /// The function.
+        holder: Location,
+        /// Where it jumps.
+        site: Location,
+        reason: Unpatchable,
+    },
 }

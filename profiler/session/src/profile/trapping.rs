@@ -1,5 +1,5 @@
-//! Learning whom calls through pointers call: they are trapped for a moment, and the functions that were met are timed at their
-//! entries, or else by their own calls.
+//! Learning whom calls through pointers call, and what the C library is given to call back: the calls are trapped for a moment, and the
+//! functions that were met are timed at their entries, or else by their own calls.
 
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
@@ -9,10 +9,9 @@ use evenkeel_symbols::{Callee, Site};
 use evenkeel_wire::{Form, Refusal, Wanted};
 
 use super::Session;
-use super::steps::{ThroughPointer, Trapping};
+use super::steps::{Below, Trapping};
 use crate::arena::Arena;
 use crate::location::Location;
-use crate::modules::Modules;
 use crate::refine::known::{Again, Callees, Pointers};
 use crate::refine::patience::{INTERVALS_ENOUGH, INTERVALS_TO_FOLLOW};
 
@@ -93,29 +92,8 @@ impl Session<'_> {
             let again = Again::first(Instant::now());
             self.steps.known.probe_mut(id).callees = Callees::Sought(again);
             for callee in self.plan.seen(&self.arena, id) {
-                self.time_through_pointer(id, callee);
+                self.time_at_entry(Below::Probe(id), callee);
             }
-        }
-    }
-
-    /// Times a function that is called through a pointer below a probe, at its entry or else by the calls that it makes.
-    pub(super) fn time_through_pointer(&mut self, probe: u32, callee: Location) {
-        if !Modules::may_open(&self.arena, callee.module) {
-            return;
-        }
-        let Ok(module) = self.modules.get(&self.arena, callee.module) else {
-            return;
-        };
-        match self.plan.add_entry(&mut self.arena, callee, &module) {
-            Some(entry) => {
-                self.plan.want(&self.arena, entry, Wanted::On);
-                self.steps.entries.push(ThroughPointer {
-                    probe,
-                    callee,
-                    entry,
-                });
-            }
-            None => self.open_below(probe, callee),
         }
     }
 
@@ -125,14 +103,13 @@ impl Session<'_> {
         let refused =
             |arena: &Arena, id: u32| arena.probes()[id as usize].refused.load(Relaxed) != none;
         for pending in std::mem::take(&mut self.steps.entries) {
-            let ThroughPointer {
-                probe,
-                callee,
-                entry,
-            } = pending;
-            if refused(&self.arena, entry) {
-                self.open_below(probe, callee);
-            } else if self.arena.probes()[entry as usize].planted.load(Relaxed) == 0 {
+            if refused(&self.arena, pending.entry) {
+                self.open_below(pending.below, pending.callee);
+            } else if self.arena.probes()[pending.entry as usize]
+                .planted
+                .load(Relaxed)
+                == 0
+            {
                 self.steps.entries.push(pending);
             }
         }

@@ -7,7 +7,8 @@ use evenkeel_analysis::unseen::Unopened;
 use evenkeel_symbols::Unpatchable;
 use evenkeel_wire::Role;
 
-use super::{IntervalSelector, Session, calling_back};
+use super::{IntervalSelector, Session};
+use crate::calling_back;
 use crate::location::Location;
 use crate::modules::Modules;
 use crate::refine::known::{Calls, Pointers};

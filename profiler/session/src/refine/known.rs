@@ -82,7 +82,7 @@ pub struct FunctionState {
     pub own_without: Option<f64>,
     /// To time its calls would have cost more than they explain.
     pub too_costly: bool,
-    /// Functions that it calls through those and that cannot be hooked at their entries: their calls lie below its own.
+    /// Functions that it calls where that cannot be timed, and that cannot be hooked at their entries: their calls lie below its own.
     pub through: Vec<Location>,
 }
 
@@ -90,6 +90,15 @@ impl FunctionState {
     /// Whether at least some of its calls are timed.
     pub fn is_open(&self) -> bool {
         matches!(self.calls, Calls::Opened | Calls::PartiallyOpened(_))
+    }
+
+    /// That the calls of another function lie below its own. False if that is known.
+    pub(crate) fn calls_through(&mut self, callee: Location) -> bool {
+        let is_new = !self.through.contains(&callee);
+        if is_new {
+            self.through.push(callee);
+        }
+        is_new
     }
 }
 

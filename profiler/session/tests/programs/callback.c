@@ -1,4 +1,5 @@
-// A function of the C library calls a function of the program back, which has the planted variance.
+// A function of the C library calls a function of the program back, which has the planted variance. With -DGIVEN the caller does not
+// know which: it hands on a pointer.
 // build: gcc -O2 -g callback.c
 //
 // Interval: handle > qsort > compare > weigh, of four numbers in order: four comparisons (a merge sort, or an insertion sort after
@@ -19,9 +20,15 @@ FUNCTION int compare(const void *a, const void *b) {
     return left < right ? -1 : left > right;
 }
 
+#ifdef GIVEN
+static int (*volatile order)(const void *, const void *) = compare;
+#else
+#define order compare
+#endif
+
 FUNCTION uint64_t handle(uint64_t value) {
     uint64_t numbers[4] = {value, value + 1, value + 2, value + 3};
-    qsort(numbers, 4, sizeof numbers[0], compare);
+    qsort(numbers, 4, sizeof numbers[0], order);
     return numbers[0] + 1;
 }
 

@@ -1,0 +1,231 @@
+//! Opening a function: the calls that it makes are timed where they are, at the entries of those whom they lead to, or else by the calls
+//! that these make.
+
+use std::time::Instant;
+
+use evenkeel_symbols::{Callee, Module, Site, Unpatchable};
+use evenkeel_wire::{Form, Wanted};
+
+use super::Session;
+use super::steps::{AtEntry, Below};
+use super::trapping::is_discovered_only;
+use crate::calling_back;
+use crate::location::Location;
+use crate::modules::Modules;
+use crate::plan::qualified;
+use crate::refine::known::{Again, Callees, Calls, Pointers};
+
+/// Probes planted at a time, those that never run included. They cost the target nothing while it does not run them; to
+/// plant one takes about 20 us, its trampoline 300 bytes.
+const PLANTED_MAX: usize = 1 << 14;
+
+impl Session<'_> {
+    /// Times the calls that a function makes: all of them, since which of them run is not known before, and those that do
+    /// not cost nothing. False if it was known before, and nothing more was planted.
+    pub(super) fn open(&mut self, function: Location) -> bool {
+        let now = Instant::now();
+        let Ok(module) = self.modules.get(&self.arena, function.module) else {
+            self.steps.known.function_mut(function).calls = Calls::NoneToTime;
+            return true;
+        };
+        let was = self.steps.known.function(function).calls;
+        let (mut planted, mut any, mut crowded) = (false, false, false);
+        for site in module.call_sites(function.address) {
+            if is_discovered_only(&site) {
+                any = true;
+                self.note_pointer(function, &module, &site);
+                continue;
+            }
+            let room = self.plan.planted().count() < PLANTED_MAX;
+            if let Some((callee, reason)) = self.jumps_to(function, &site) {
+                any = true;
+                crowded |= !room;
+                planted |= room && self.time_jump(function, &module, &site, callee, reason);
+                continue;
+            }
+            let id = self
+                .plan
+                .add_site(&mut self.arena, function.module, &module, &site);
+            let Some(id) = id.filter(|&id| !self.steps.known.probe(id).taken_out.is_out()) else {
+                any |= self.note_under_entry(function, &site);
+                continue;
+            };
+            any = true;
+            crowded |= !room;
+            if room && self.plan.probes()[id as usize].wanted == Wanted::Off {
+                planted = true;
+                self.plan.want(&self.arena, id, Wanted::On);
+            }
+        }
+        let again = match was {
+            Calls::PartiallyOpened(again) => again.later(now),
+            _ => Again::first(now),
+        };
+        self.steps.known.function_mut(function).calls = match (any, crowded) {
+            (false, _) => Calls::NoneToTime,
+            (true, true) => Calls::PartiallyOpened(again),
+            // What had to make room once may have to again: then it is tried later and later.
+            (true, false) if matches!(was, Calls::PartiallyOpened(_)) => {
+                Calls::PartiallyOpened(again)
+            }
+            (true, false) => Calls::Opened,
+        };
+        planted || was == Calls::NotOpened
+    }
+
+    /// The function in which another goes on by a jump that cannot be redirected, and why it cannot.
+    fn jumps_to(&mut self, function: Location, site: &Site) -> Option<(Location, Unpatchable)> {
+        let reason = site.form.err()?;
+        let is_jump = matches!(
+            reason,
+            Unpatchable::ShortTailJump | Unpatchable::ConditionalTailJump
+        );
+        let callee = match &site.callee {
+            _ if !is_jump => None,
+            Callee::Function(entry) => Some(Location::new(function.module, *entry)),
+            Callee::Import(name) => {
+                let name = name.split('@').next().unwrap_or(name);
+                self.modules.definition(&self.arena, name)
+            }
+            Callee::Pointer => None,
+        };
+        Some((callee?, reason))
+    }
+
+    /// Times whom such a jump leads to. False if it was timed before.
+    fn time_jump(
+        &mut self,
+        holder: Location,
+        module: &Module,
+        site: &Site,
+        callee: Location,
+        reason: Unpatchable,
+    ) -> bool {
+        let name = qualified(&self.arena, holder.module, module, site.address);
+        self.plan.note_unpatched(name, reason.to_string(), false);
+        let site = Location::new(holder.module, site.address);
+        let jump = Below::Jump {
+            holder,
+            site,
+            reason,
+        };
+        self.time_at_entry(jump, callee)
+    }
+
+    /// Times a function at its entry, or else by the calls that it makes. False if it was timed before, or may not be.
+    pub(super) fn time_at_entry(&mut self, below: Below, callee: Location) -> bool {
+        if !Modules::may_open(&self.arena, callee.module) {
+            return false;
+        }
+        let Ok(module) = self.modules.get(&self.arena, callee.module) else {
+            return false;
+        };
+        let Some(entry) = self.plan.add_entry(&mut self.arena, callee, &module) else {
+            return self.open_below(below, callee);
+        };
+        if self.steps.known.probe(entry).taken_out.is_out() {
+            return false;
+        }
+        self.steps.entries.push(AtEntry {
+            below,
+            callee,
+            entry,
+        });
+        let is_new = self.plan.probes()[entry as usize].wanted == Wanted::Off;
+        if is_new {
+            self.plan.want(&self.arena, entry, Wanted::On);
+        }
+        is_new
+    }
+
+    /// Whether a call lies under the hook at its function's entry, as the jump of a function that does nothing but go on in another. It is
+    /// not timed, but the calls of the function that it leads to can be, below this one.
+    fn note_under_entry(&mut self, function: Location, site: &Site) -> bool {
+        let Callee::Function(callee) = site.callee else {
+            return false;
+        };
+        if !self.plan.is_under_entry(function, site.address) {
+            return false;
+        }
+        let known = self.steps.known.function_mut(function);
+        known.calls_through(Location::new(function.module, callee));
+        true
+    }
+
+    /// A call through a pointer that is too short to be timed where it is.
+    fn note_pointer(&mut self, function: Location, module: &Module, site: &Site) {
+        let pointers = &mut self.steps.known.function_mut(function).pointers;
+        if *pointers == Pointers::None {
+            *pointers = Pointers::Unexplored { next: 0 };
+        }
+        if let Some(reason) = site.unpatchable() {
+            let site = qualified(&self.arena, function.module, module, site.address);
+            self.plan.note_unpatched(site, reason.to_string(), false);
+        }
+    }
+
+    /// Finds where an import leads.
+    pub(super) fn follow(&mut self, id: u32) {
+        let now = Instant::now();
+        self.steps.known.probe_mut(id).callees = Callees::Sought(Again::first(now));
+        let Some(import) = self.plan.probes()[id as usize].import.clone() else {
+            return;
+        };
+        let name = import.split('@').next().unwrap_or(&import);
+        if let Some(callee) = self.modules.definition(&self.arena, name) {
+            self.open_below(Below::Probe(id), callee);
+        } else if calling_back::calls_back(name) {
+            self.discover(&[id]);
+        }
+    }
+
+    /// Opens a function whose calls are to lie below what leads to it. False if it was open before.
+    pub(super) fn open_below(&mut self, below: Below, callee: Location) -> bool {
+        let Ok(module) = self.modules.get(&self.arena, callee.module) else {
+            return false;
+        };
+        match below {
+            Below::Probe(id) if is_timed(self.plan.probes()[id as usize].form) => {
+                let height = module.height(callee.address).unwrap_or(0);
+                self.plan.add_callee(id, callee, height);
+            }
+            _ => self.open_through(below, callee, &module),
+        }
+        self.steps.known.function(callee).calls == Calls::NotOpened && self.open(callee)
+    }
+
+    /// The calls of a function that is timed neither where it is called nor at its entry lie below its caller's. What it does itself, and in
+    /// calls of it that cannot be timed, stands in the caller's own time.
+    fn open_through(&mut self, below: Below, callee: Location, module: &Module) {
+        let (holder, site, what) = match below {
+            Below::Probe(id) => (
+                self.plan.probes()[id as usize].holder,
+                self.plan.sites.sites[id as usize].site.clone(),
+                "a call through a pointer too short to be redirected".to_owned(),
+            ),
+            Below::Jump {
+                holder,
+                site,
+                reason,
+            } => (holder, self.site_named(site), reason.to_string()),
+        };
+        if self.steps.known.function_mut(holder).calls_through(callee) {
+            let name = module.name(callee.address);
+            let reason = format!("{what}, to {name}, whose entry cannot be hooked either");
+            self.plan.note_hidden(&site, reason);
+        }
+    }
+
+    /// `caller+0x1f`.
+    fn site_named(&mut self, site: Location) -> String {
+        match self.modules.get(&self.arena, site.module) {
+            Ok(module) => qualified(&self.arena, site.module, &module, site.address),
+            Err(_) => format!("{:#x}", site.address),
+        }
+    }
+}
+
+/// Whether calls of this form are timed where they are.
+fn is_timed(form: Form) -> bool {
+    !matches!(form, Form::ShortIndirectCall | Form::IndirectJump)
+}
