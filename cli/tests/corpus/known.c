@@ -57,16 +57,20 @@ static int confine(void) {
 }
 #endif
 
+#define INTERVALS 400
+#define TEXT(number) #number
+#define DONE(number) TEXT(number) " intervals\n"
+
 int main(void) {
 #if defined FILTER && !defined LATE
     if (confine()) return 3;
 #endif
-    for (unsigned n = 0; n < 400; n++) {
+    for (unsigned n = 0; n < INTERVALS; n++) {
 #ifdef LATE
-        if (n == 200 && confine()) return 3;
+        if (n == INTERVALS / 2 && confine()) return 3;
 #endif
         run_interval(n);
     }
-    static const char done[] = "400 intervals\n";
+    static const char done[] = DONE(INTERVALS);
     return write(1, done, sizeof done - 1) != sizeof done - 1;
 }

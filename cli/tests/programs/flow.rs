@@ -58,10 +58,12 @@ fn errors_that_leave_the_interval_by_an_exception() {
 
 #[test]
 fn children_of_fork() {
-    let profile = measured_once(&[], "fork", "handle_request", 60);
-    // 60 in the parent, 5 in each of 20 executed and 20 serving children. The interval in whose middle a child was forked
+    const INTERVALS: u64 = 60;
+    const CHILDREN: u64 = INTERVALS / 3;
+    let profile = measured_once(&[], "fork", "handle_request", INTERVALS);
+    // Beside the parent's five in each executed and each serving child. The interval in whose middle a child was forked
     // is its parent's: the child that returns from it too has not begun it, so its copy is neither seen nor discarded.
-    assert_complete(&profile, 60 + 20 * 5 + 20 * 5);
+    assert_complete(&profile, INTERVALS + 5 * CHILDREN + 5 * CHILDREN);
     assert_eq!(number(the(&profile, "spawn"), "calls_mean"), 1.0);
 }
 
