@@ -339,7 +339,7 @@ impl Module {
     }
 
     /// Whether the stack at `address` is that at the function's entry, as far as frame descriptions say.
-    pub(crate) fn stack_is_as_called(&self, address: u64) -> bool {
+    pub fn stack_is_as_called(&self, address: u64) -> bool {
         let at = self
             .frames
             .partition_point(|frame| frame.range.end <= address);

@@ -92,7 +92,8 @@ impl Session<'_> {
         Some((callee?, reason))
     }
 
-    /// Times whom such a jump leads to. False if it was timed before.
+    /// Times whom such a jump leads to. False if it was timed before. Where frame descriptions do not say that nothing is on the stack, as in
+    /// assembly, an entry may be more than a function's, and only the calls behind it are timed.
     fn time_jump(
         &mut self,
         holder: Location,
@@ -103,13 +104,15 @@ impl Session<'_> {
     ) -> bool {
         let name = qualified(&self.arena, holder.module, module, site.address);
         self.plan.note_unpatched(name, reason.to_string(), false);
-        let site = Location::new(holder.module, site.address);
         let jump = Below::Jump {
             holder,
-            site,
+            site: Location::new(holder.module, site.address),
             reason,
         };
-        self.time_at_entry(jump, callee)
+        match module.stack_is_as_called(site.address) {
+            true => self.time_at_entry(jump, callee),
+            false => self.open_below(jump, callee),
+        }
     }
 
     /// Times a function at its entry, or else by the calls that it makes. False if it was timed before, or may not be.
@@ -179,7 +182,8 @@ impl Session<'_> {
         }
     }
 
-    /// Opens a function whose calls are to lie below what leads to it. False if it was open before.
+    /// Opens a function whose calls are to lie below what leads to it; behind a jump it is the search that does so, where the time of the
+    /// function that jumps is worth it. False if nothing was opened.
     pub(super) fn open_below(&mut self, below: Below, callee: Location) -> bool {
         let Ok(module) = self.modules.get(&self.arena, callee.module) else {
             return false;
@@ -189,7 +193,11 @@ impl Session<'_> {
                 let height = module.height(callee.address).unwrap_or(0);
                 self.plan.add_callee(id, callee, height);
             }
-            _ => self.open_through(below, callee, &module),
+            Below::Probe(_) => self.open_through(below, callee, &module),
+            Below::Jump { .. } => {
+                self.open_through(below, callee, &module);
+                return false;
+            }
         }
         self.steps.known.function(callee).calls == Calls::NotOpened && self.open(callee)
     }
