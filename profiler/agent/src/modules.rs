@@ -16,6 +16,8 @@ pub const LOADED_MAX: usize = 192;
 pub struct Modules {
     list: [LoadedModule; LOADED_MAX],
     len: usize,
+    /// What a pass has found so far. Not on the stack: a thread may have only a few kilobytes of one.
+    fresh: [LoadedModule; LOADED_MAX],
     /// glibc's counts of loads and unloads when the list was made.
     changes: (u64, u64),
 }
@@ -52,8 +54,15 @@ impl Modules {
         Modules {
             list: [none; LOADED_MAX],
             len: 0,
+            fresh: [none; LOADED_MAX],
             changes: (0, 0),
         }
+    }
+
+    /// None seen, again.
+    pub fn forget(&mut self) {
+        self.len = 0;
+        self.changes = (0, 0);
     }
 
     /// As last seen.
@@ -94,11 +103,9 @@ impl Modules {
         arena: Arena,
         then: &mut dyn FnMut(&[LoadedModule]),
     ) -> Option<usize> {
-        let fresh = Modules::new().list;
         let mut pass = Pass {
             modules: self,
             arena,
-            fresh,
             len: 0,
             executable: None,
             total: 0,
@@ -118,8 +125,7 @@ impl Modules {
 struct Pass<'a> {
     modules: &'a mut Modules,
     arena: Arena,
-    /// What is found, and how many of it.
-    fresh: [LoadedModule; LOADED_MAX],
+    /// How many were found.
     len: usize,
     executable: Option<usize>,
     /// How many files the loader will report, and has.
@@ -143,7 +149,7 @@ impl Pass<'_> {
         let Some(index) = index else {
             return;
         };
-        self.fresh[self.len] = LoadedModule {
+        self.modules.fresh[self.len] = LoadedModule {
             index: index as u32,
             bias: seen.bias,
             low: seen.low,
@@ -157,7 +163,7 @@ impl Pass<'_> {
 
     /// The loader has reported all: the list is replaced at once, as trap handlers look at it.
     fn end(&mut self) {
-        self.modules.list = self.fresh;
+        self.modules.list = self.modules.fresh;
         self.modules.len = self.len;
         publish_biases(self.modules.list());
         (self.then)(self.modules.list());

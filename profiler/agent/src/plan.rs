@@ -79,7 +79,7 @@ pub fn renew() -> bool {
     // SAFETY: the lock is held.
     let process = unsafe { &mut *PROCESS.0.get() };
     process.patcher.renew();
-    process.modules = Modules::new();
+    process.modules.forget();
     code_state::set_applied(0);
     LOOK_AGAIN_TICKS.store(0, Relaxed);
     unlock();
