@@ -132,18 +132,6 @@ fn a_wrapper_that_clears_the_environment() {
 }
 
 #[test]
-fn a_library_loaded_by_a_relative_path() {
-    let place = Place::new();
-    let library = format!("{FOREVER}FUNCTION void plugin_work(void) {{ sink++; }}\n");
-    compile(&place, &library, &["-shared", "-fPIC", "-o", "relative.so"]);
-    let program = "#include <dlfcn.h>\nint main(void) { void *plugin = dlopen(\"./relative.so\", RTLD_NOW);\n\
-                   void (*work)(void) = (void (*)(void))dlsym(plugin, \"plugin_work\"); for (;;) work(); }";
-    compile(&place, program, &["-o", "loader"]);
-    profiled(&place, "relative.so!plugin_work", &["./loader"])
-        .said(&["relative.so was loaded by a relative path", "whole path"]);
-}
-
-#[test]
 fn an_outermost_call_that_does_not_return() {
     let recursive = own_program(
         "recursive_loop",

@@ -59,6 +59,22 @@ fn an_import_that_was_not_opened_is_not_taken_for_the_c_library() {
     assert!(why.unwrap().contains("--threshold"), "{why:?}");
 }
 
+/// A library that the loader found relative to the working folder is opened as any other.
+#[test]
+fn a_library_with_a_relative_path_is_seen() {
+    let _quiet = quiet();
+    let library = program("imported");
+    let folder = format!("-L{}", library.parent().unwrap().display());
+    let options = [folder.as_str(), "-l:imported", "-Wl,-rpath,."];
+    let program = program_with("importer", "relative", &options);
+    let place = Place::new();
+    std::fs::copy(&library, place.file("imported")).unwrap();
+    let options = ["--interval", "imported!handle", "--threshold", "100%"];
+    place.profile(&options, &program, &["1600"]).ended(0);
+    let profile = closed(place.json("run.json"));
+    assert_eq!(calls(&[the(&profile, "look_up")]), 1.0);
+}
+
 /// The culprit of `around`: no function calls both what begins the interval and what ends it.
 const AROUND: Planted = Planted {
     mean: 40e3,

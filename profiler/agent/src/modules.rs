@@ -8,6 +8,7 @@ use evenkeel_wire::control::path_hash;
 use evenkeel_wire::{Fixed, MODULES_MAX, Module, ModuleState};
 
 use crate::arena::Arena;
+use crate::waits::memory;
 
 /// Modules of one process; further ones are not seen.
 pub const LOADED_MAX: usize = 192;
@@ -233,7 +234,14 @@ fn describe<'a>(
         &name[..len.max(0) as usize]
     } else {
         // SAFETY: the loader's zero-terminated name.
-        unsafe { CStr::from_ptr(info.dlpi_name) }.to_bytes()
+        let path = unsafe { CStr::from_ptr(info.dlpi_name) }.to_bytes();
+        // Relative to a directory that may be another by now; the kernel's page has a name without a directory.
+        if !path.starts_with(b"/") && path.contains(&b'/') {
+            let len = memory::path_at(low, name);
+            &name[..len]
+        } else {
+            path
+        }
     };
     // A path by descriptor is that of another agent.
     if !path.starts_with(b"/") || path.starts_with(b"/proc/self/fd/") {

@@ -110,6 +110,30 @@ fn read_maps(address: u64) -> Option<Range> {
     found
 }
 
+/// Copies the path of the file that is mapped at `address`, and says how long it is: 0 where there is none, or no room for it.
+pub fn path_at(address: u64, path: &mut [u8]) -> usize {
+    let Some(file) = kernel::open(c"/proc/self/maps") else {
+        return 0;
+    };
+    let mut lines = Lines::new(file);
+    let mut len = 0;
+    while let Some(line) = lines.next() {
+        let Some(range) = parse(line) else { break };
+        if !(range.low..range.high).contains(&address) {
+            continue;
+        }
+        let start = line.iter().position(|&byte| byte == b'/');
+        let found = start.map_or(&[][..], |start| &line[start..]);
+        if let Some(room) = path.get_mut(..found.len()) {
+            room.copy_from_slice(found);
+            len = found.len();
+        }
+        break;
+    }
+    kernel::close(file);
+    len
+}
+
 fn hole(low: u64, high: u64) -> Option<Range> {
     Some(Range {
         low,

@@ -37,7 +37,7 @@ mod fdinfo;
 mod files;
 pub mod futexes;
 pub mod groups;
-mod memory;
+pub mod memory;
 mod mix;
 mod mutexes;
 pub mod named;
