@@ -2,7 +2,7 @@
 //!
 //! Time is not seen where nothing below a call is timed though it makes calls, where some of a function's calls are not timed, so that
 //! their time is in its own, and where nobody knows what a thread waited for. The first two only whoever chose the probes can tell:
-//! they come as [`Unopened`].
+//! they come as [`Unopened`]. A wait in such a place hides, too: for what it waits is known, but not in which of the calls.
 
 use std::collections::HashMap;
 
@@ -26,17 +26,21 @@ pub struct Unopened {
     pub probe: Option<u32>,
     /// What hides there, and what would show it.
     pub why: String,
+    /// Whether waits in it tell all the same what it does, as those of the C library's functions do.
+    #[serde(default)]
+    pub waits_tell: bool,
 }
+
+type Reasons<'a> = HashMap<Option<u32>, &'a Unopened>;
 
 /// Lists what the profile's tree does not show, largest share first.
 pub fn unseen(profile: &Profile, unopened: &[Unopened]) -> Vec<Unseen> {
-    let reasons: HashMap<Option<u32>, &str> = unopened
+    let reasons: Reasons<'_> = unopened
         .iter()
-        .map(|unopened| (unopened.probe, unopened.why.as_str()))
+        .map(|unopened| (unopened.probe, unopened))
         .collect();
     let mut found: Vec<Unseen> = Vec::new();
-    let mut add = |node: &Node, why: &str| {
-        let name = node.name.as_str();
+    let mut add = |name: &str, share: f64, se: f64, why: &str| {
         let at = found
             .iter()
             .position(|other| other.name == name && other.why == why);
@@ -48,16 +52,16 @@ pub fn unseen(profile: &Profile, unopened: &[Unopened]) -> Vec<Unseen> {
             });
             found.len() - 1
         });
-        found[at].share += node.share;
+        found[at].share += share;
         // As if they erred together.
-        found[at].se += node.se;
+        found[at].se += se;
     };
     let tree = &profile.tree;
-    if let Some(why) = reasons
+    if let Some(unopened) = reasons
         .get(&tree.probe)
         .filter(|_| tree.children.is_empty())
     {
-        add(tree, why);
+        add(&tree.name, tree.share, tree.se, &unopened.why);
     }
     visit(tree, &mut add, &reasons);
     found.retain(|unseen| unseen.share.abs() >= SHARE_MIN);
@@ -66,22 +70,21 @@ pub fn unseen(profile: &Profile, unopened: &[Unopened]) -> Vec<Unseen> {
     found
 }
 
-/// Calls `found` for each node below `parent` whose time hides something.
-fn visit(parent: &Node, found: &mut impl FnMut(&Node, &str), reasons: &HashMap<Option<u32>, &str>) {
+/// Calls `found` with the name, the share, its error and the reason of each node below `parent` whose time hides something.
+fn visit(parent: &Node, found: &mut impl FnMut(&str, f64, f64, &str), reasons: &Reasons<'_>) {
     for child in &parent.children {
         if let Some(why) = by_kind(child).or_else(|| by_place(child, parent, reasons)) {
-            found(child, why);
+            found(&child.name, child.share, child.se, why);
+        } else if let Some(why) = in_no_known_call(child, parent, reasons) {
+            let name = format!("{} in {}", child.name, parent.name);
+            found(&name, without_others(child), child.se, why);
         }
         visit(child, found, reasons);
     }
 }
 
 /// Why a leaf is not split further, where what it is a part of tells.
-fn by_place<'a>(
-    node: &Node,
-    parent: &Node,
-    reasons: &HashMap<Option<u32>, &'a str>,
-) -> Option<&'a str> {
+fn by_place<'a>(node: &Node, parent: &Node, reasons: &Reasons<'a>) -> Option<&'a str> {
     let call = match (node.kind, parent.kind) {
         _ if !node.children.is_empty() => return None,
         (Kind::Call, _) => node.probe,
@@ -90,7 +93,38 @@ fn by_place<'a>(
         (Kind::Body, _) if parent.kind == Kind::Call || parent.probe.is_some() => parent.probe,
         _ => return None,
     };
-    reasons.get(&call).copied()
+    reasons.get(&call).map(|unopened| unopened.why.as_str())
+}
+
+/// Why it is not known in which call a thread waited.
+fn in_no_known_call<'a>(node: &Node, parent: &Node, reasons: &Reasons<'a>) -> Option<&'a str> {
+    if node.probe.is_some() || !is_wait(node.kind) {
+        return None;
+    }
+    if matches!(parent.kind, Kind::Others | Kind::Helper) {
+        return Some(IN_NO_TIMED_CALL);
+    }
+    let is_call = parent.kind == Kind::Call || parent.probe.is_some();
+    let unopened = reasons.get(&parent.probe).filter(|_| is_call)?;
+    (!unopened.waits_tell).then_some(&unopened.why)
+}
+
+fn is_wait(kind: Kind) -> bool {
+    matches!(
+        kind,
+        Kind::Lock | Kind::Io | Kind::Client | Kind::Timer | Kind::Event | Kind::Socket
+    )
+}
+
+/// The share of a wait without what others did meanwhile and what it took to run again: wherever it waited, those are told.
+fn without_others(wait: &Node) -> f64 {
+    let told = wait.children.iter().filter(|child| {
+        matches!(
+            child.kind,
+            Kind::Others | Kind::Helper | Kind::Woken | Kind::Queued | Kind::Preempted
+        )
+    });
+    wait.share - told.map(|child| child.share).sum::<f64>()
 }
 
 /// Time of which the kind says that it is not known.
@@ -136,6 +170,7 @@ mod tests {
         let of_root = Unopened {
             probe: None,
             why: "pointers".into(),
+            waits_tell: false,
         };
         let found = unseen(&profile, &[of_root]);
         let found: Vec<_> = found
@@ -147,6 +182,40 @@ mod tests {
             [
                 ("rest", 0.2, IN_NO_TIMED_CALL),
                 ("body of root", 0.1, "pointers")
+            ]
+        );
+    }
+
+    /// root > a (not opened), which sleeps and waits for another thread, which sleeps; root > b of the C library, which sleeps.
+    #[test]
+    fn a_wait_in_what_is_not_opened_is_listed() {
+        let timer = |share| node("waits: timer", Kind::Timer, None, share, vec![]);
+        let theirs = node("theirs", Kind::Others, None, 0.2, vec![timer(0.15)]);
+        let lock = node("waits: mutex", Kind::Lock, None, 0.2, vec![theirs]);
+        let a = node("a", Kind::Call, Some(1), 0.5, vec![timer(0.3), lock]);
+        let b = node("b", Kind::Timer, Some(2), 0.4, vec![timer(0.4)]);
+        let profile = Profile {
+            tree: node("root", Kind::Call, None, 1.0, vec![a, b]),
+            ..Profile::default()
+        };
+        let unopened = |probe, why: &str, waits_tell| Unopened {
+            probe: Some(probe),
+            why: why.into(),
+            waits_tell,
+        };
+        let found = unseen(
+            &profile,
+            &[unopened(1, "closed", false), unopened(2, "system", true)],
+        );
+        let found: Vec<_> = found
+            .iter()
+            .map(|unseen| (unseen.name.as_str(), unseen.share, unseen.why.as_str()))
+            .collect();
+        assert_eq!(
+            found,
+            [
+                ("waits: timer in a", 0.3, "closed"),
+                ("waits: timer in theirs", 0.15, IN_NO_TIMED_CALL)
             ]
         );
     }
@@ -167,6 +236,7 @@ mod tests {
         let because = |probe, why: &str| Unopened {
             probe,
             why: why.into(),
+            waits_tell: false,
         };
         let unopened = [because(Some(1), "room"), because(Some(2), "closed")];
         let found = unseen(&profile, &unopened);

@@ -49,7 +49,11 @@ impl Session<'_> {
             let unknown = probe.filter(|_| callees.is_empty());
             let unknown = unknown.and_then(|id| self.why_unknown(id));
             let why = of_callees.or(unknown).map(str::to_owned).or(refused);
-            all.extend(why.map(|why| Unopened { probe, why }));
+            all.extend(why.map(|why| Unopened {
+                probe,
+                waits_tell: why == SYSTEM,
+                why,
+            }));
         }
         all
     }
