@@ -75,6 +75,30 @@ fn a_library_with_a_relative_path_is_seen() {
     assert_eq!(calls(&[the(&profile, "look_up")]), 1.0);
 }
 
+/// A call through a pointer that lies under the hook of its function: what would show more is said, and shows it.
+#[test]
+fn a_pointer_under_the_hook_is_said_to_be_unseen() {
+    let place = Place::new();
+    let program = program("under_entry_pointer");
+    place
+        .profile(&["--interval", "handle_request"], &program, &["8000"])
+        .ended(0);
+    let profile = closed(place.json("run.json"));
+    let unseen = profile["unseen"].as_array().unwrap();
+    let why = unseen.iter().filter_map(|unseen| unseen["why"].as_str());
+    assert!(
+        why.clone().any(|why| why.contains("caller>function")),
+        "{unseen:#?}"
+    );
+    let planted = Planted {
+        mean: 30e3,
+        variance: 4e8,
+    };
+    let interval = "main>handle_request";
+    let (found, _) = measured_quietly(&planted, "under_entry_pointer", interval, 8_000);
+    assert_eq!(calls(&[the(&found, "choose")]), 1.0);
+}
+
 /// The culprit of `around`: no function calls both what begins the interval and what ends it.
 const AROUND: Planted = Planted {
     mean: 40e3,

@@ -236,20 +236,24 @@ fn step_of(
             Calls::NoneToTime => {}
         }
     }
-    let through_pointer = matches!(
-        planned.form,
-        Form::IndirectCall | Form::ShortIndirectCall | Form::IndirectJump
-    );
+    let through_pointer = match planned.form {
+        // Through the slot of an import, as in a library compiled with `-fno-plt`, it is a call of that import.
+        Form::IndirectCall => planned.import.is_none(),
+        Form::ShortIndirectCall | Form::IndirectJump => true,
+        _ => false,
+    };
+    // What lies under the hook at the function's entry cannot be trapped.
+    let can_be_trapped = through_pointer && !planned.is_fixed;
     let calls_back = planned
         .import
         .as_deref()
         .is_some_and(calling_back::calls_back);
     match state.known.probe(id).callees {
-        Callees::AsCoded if planned.callees.is_empty() && through_pointer => {
+        Callees::AsCoded if planned.callees.is_empty() && can_be_trapped => {
             found(node, Step::Discover(id));
         }
         // What it calls now may be another function than when it was trapped.
-        Callees::Sought(again) if (through_pointer || calls_back) && again.is_due(state.now) => {
+        Callees::Sought(again) if (can_be_trapped || calls_back) && again.is_due(state.now) => {
             found(own_time(node), Step::Discover(id));
         }
         Callees::AsCoded if planned.import.is_some() && node.kind == Kind::Call => {
@@ -479,5 +483,16 @@ mod tests {
         let state = State::of(&probes, &[], &known);
         let steps = steps(&candidates(&profile.tree, 5, &LIMITS, &state));
         assert!(steps.contains(&Step::Open(at(0x9))));
+    }
+
+    #[test]
+    fn a_call_through_the_slot_of_an_import_is_one_of_the_import() {
+        let (profile, mut probes) = example();
+        probes[2].import = Some("q".into());
+        let mut known = Known::default();
+        known.function_mut(at(0xa)).calls = Calls::Opened;
+        let state = State::of(&probes, &[], &known);
+        let steps = steps(&candidates(&profile.tree, 5, &LIMITS, &state));
+        assert!(steps.contains(&Step::Follow(2)) && !steps.contains(&Step::Discover(2)));
     }
 }

@@ -25,6 +25,7 @@ const SYSTEM: &str = "it is in the C library or the loader, which are not opened
 const SYSTEM_CALLING_BACK: &str = "it is in the C library, which is not opened; the function of the program that it calls back was not found, or to time it would cost more than --max-overhead: name that one as --interval";
 const NOWHERE: &str = "which functions it runs in was not found out, as no stack of a thread could be followed where it begins and ends: name one of them with within=FUNCTION";
 const NO_CALLEE: &str = "whom it calls was not found out: profile for longer (--for), or install the debug symbols of what it calls";
+const UNDER_ENTRY: &str = "whom it calls cannot be found out, as it lies under the hook at the function's entry: name the interval by its call, as caller>function";
 
 impl Session<'_> {
     /// Calls whose inside was not timed, or not all of it, each with the reason.
@@ -70,8 +71,13 @@ impl Session<'_> {
     /// The same for a call of which the search has not asked whom it leads to. An import is followed only when it is opened, so until
     /// then it may be of any library, or of the program itself.
     fn why_unknown(&mut self, probe: u32) -> Option<&'static str> {
-        let Some(import) = &self.plan.probes()[probe as usize].import else {
-            return Some(NO_CALLEE);
+        let planned = &self.plan.probes()[probe as usize];
+        let Some(import) = &planned.import else {
+            return Some(if planned.is_fixed {
+                UNDER_ENTRY
+            } else {
+                NO_CALLEE
+            });
         };
         let name = import.split('@').next().unwrap_or(import);
         let Some(module) = self.modules.defining(&self.arena, name) else {
