@@ -40,6 +40,8 @@ mod intervals;
 mod join;
 mod labels;
 mod libraries;
+mod lines;
+mod maps;
 mod masks;
 mod modules;
 mod next;

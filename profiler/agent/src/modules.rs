@@ -8,7 +8,7 @@ use evenkeel_wire::control::path_hash;
 use evenkeel_wire::{Fixed, MODULES_MAX, Module, ModuleState};
 
 use crate::arena::Arena;
-use crate::waits::memory;
+use crate::maps;
 
 /// Modules of one process; further ones are not seen.
 pub const LOADED_MAX: usize = 192;
@@ -237,7 +237,7 @@ fn describe<'a>(
         let path = unsafe { CStr::from_ptr(info.dlpi_name) }.to_bytes();
         // Relative to a directory that may be another by now; the kernel's page has a name without a directory.
         if !path.starts_with(b"/") && path.contains(&b'/') {
-            let len = memory::path_at(low, name);
+            let len = maps::path_at(low, name);
             &name[..len]
         } else {
             path

@@ -4,7 +4,7 @@ use core::ffi::{CStr, c_int};
 
 use evenkeel_patch::kernel;
 
-use super::memory::Lines;
+use crate::lines::Lines;
 
 const FOLDER: &[u8] = b"/proc/self/fdinfo/";
 /// Digits of the largest number.

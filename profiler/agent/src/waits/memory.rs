@@ -10,6 +10,8 @@ use evenkeel_patch::kernel;
 use evenkeel_wire::now_ticks;
 
 use super::mix::mix;
+use crate::lines::Lines;
+use crate::maps::{self, bounds, hexadecimal};
 
 /// Ranges remembered.
 const KNOWN_MAX: usize = 16;
@@ -90,7 +92,7 @@ pub fn after_fork_in_child() {
 
 /// The range that holds `address`. `None` where the system does not let us look.
 fn read_maps(address: u64) -> Option<Range> {
-    let file = kernel::open(c"/proc/self/maps")?;
+    let file = kernel::open(maps::OWN)?;
     let mut lines = Lines::new(file);
     let mut below = 0;
     let found = loop {
@@ -110,30 +112,6 @@ fn read_maps(address: u64) -> Option<Range> {
     found
 }
 
-/// Copies the path of the file that is mapped at `address`, and says how long it is: 0 where there is none, or no room for it.
-pub fn path_at(address: u64, path: &mut [u8]) -> usize {
-    let Some(file) = kernel::open(c"/proc/self/maps") else {
-        return 0;
-    };
-    let mut lines = Lines::new(file);
-    let mut len = 0;
-    while let Some(line) = lines.next() {
-        let Some(range) = parse(line) else { break };
-        if !(range.low..range.high).contains(&address) {
-            continue;
-        }
-        let start = line.iter().position(|&byte| byte == b'/');
-        let found = start.map_or(&[][..], |start| &line[start..]);
-        if let Some(room) = path.get_mut(..found.len()) {
-            room.copy_from_slice(found);
-            len = found.len();
-        }
-        break;
-    }
-    kernel::close(file);
-    len
-}
-
 fn hole(low: u64, high: u64) -> Option<Range> {
     Some(Range {
         low,
@@ -147,8 +125,7 @@ fn hole(low: u64, high: u64) -> Option<Range> {
 /// `7f00a000-7f00b000 rw-s 00003000 00:01 1044 /dev/zero (deleted)`
 fn parse(line: &[u8]) -> Option<Range> {
     let mut fields = line.split(|&byte| byte == b' ');
-    let mut bounds = fields.next()?.split(|&byte| byte == b'-');
-    let (low, high) = (hexadecimal(bounds.next()?)?, hexadecimal(bounds.next()?)?);
+    let (low, high) = bounds(fields.next()?)?;
     let shared = fields.next()?.get(3) == Some(&b's');
     let offset = hexadecimal(fields.next()?)?;
     let mut device = fields.next()?.split(|&byte| byte == b':');
@@ -163,55 +140,4 @@ fn parse(line: &[u8]) -> Option<Range> {
         offset: offset.wrapping_sub(low),
         expires_ticks: 0,
     })
-}
-
-fn hexadecimal(digits: &[u8]) -> Option<u64> {
-    digits.iter().try_fold(0u64, |value, &digit| {
-        let digit = char::from(digit).to_digit(16)?;
-        Some(value << 4 | u64::from(digit))
-    })
-}
-
-/// The lines of a file, up to a length; what is longer is cut.
-pub struct Lines {
-    file: i32,
-    buffer: [u8; 1024],
-    /// Bytes in the buffer, and of these, those already given out.
-    filled: usize,
-    given: usize,
-}
-
-impl Lines {
-    /// From its present position on.
-    pub fn new(file: i32) -> Lines {
-        Lines {
-            file,
-            buffer: [0; 1024],
-            filled: 0,
-            given: 0,
-        }
-    }
-
-    /// The next one, without its end.
-    pub fn next(&mut self) -> Option<&[u8]> {
-        loop {
-            let rest = &self.buffer[self.given..self.filled];
-            if let Some(len) = rest.iter().position(|&byte| byte == b'\n') {
-                let start = self.given;
-                self.given += len + 1;
-                return Some(&self.buffer[start..start + len]);
-            }
-            self.buffer.copy_within(self.given..self.filled, 0);
-            self.filled -= self.given;
-            self.given = 0;
-            if self.filled == self.buffer.len() {
-                self.filled = 512; // the names of mappings are not needed
-            }
-            let read = kernel::read(self.file, &mut self.buffer[self.filled..]);
-            if read == 0 {
-                return None;
-            }
-            self.filled += read;
-        }
-    }
 }

@@ -37,7 +37,7 @@ mod fdinfo;
 mod files;
 pub mod futexes;
 pub mod groups;
-pub mod memory;
+mod memory;
 mod mix;
 mod mutexes;
 pub mod named;
