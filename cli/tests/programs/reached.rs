@@ -40,6 +40,22 @@ fn jumps_that_cannot_be_redirected_are_followed() {
     assert_eq!(named(&profile, "decide (not opened)").len(), 0);
 }
 
+/// What goes on in the middle of another function makes calls that are not found, and the report says so.
+#[test]
+fn what_goes_on_inside_another_function_is_not_seen() {
+    let planted = Planted {
+        mean: 30e3,
+        variance: 4e8,
+    };
+    let (profile, intervals) = measured_quietly(&planted, "jumps_inside", "run_interval", 8_000);
+    assert_complete(&profile, intervals);
+    planted.assert_share(&profile, &[the(&profile, "enter")], 1.0);
+    let unseen = profile["unseen"].as_array().unwrap();
+    let of_enter = unseen.iter().find(|unseen| unseen["name"] == "enter");
+    let why = of_enter.unwrap_or_else(|| panic!("{unseen:#?}"))["why"].as_str();
+    assert!(why.unwrap().contains("by a jump"), "{why:?}");
+}
+
 /// An import that the search had no reason to follow is of a library like any other, and none of the C library's: what would show
 /// it is a lower threshold, and never --waits.
 #[test]

@@ -35,7 +35,7 @@ impl Lines {
             self.filled -= self.given;
             self.given = 0;
             if self.filled == self.buffer.len() {
-                self.filled = 512; // the names of mappings are not needed
+                self.filled = 512; // the end of so long a line is lost
             }
             let read = kernel::read(self.file, &mut self.buffer[self.filled..]);
             if read == 0 {

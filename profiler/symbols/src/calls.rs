@@ -1,7 +1,8 @@
 //! The call sites of a function, and finding those that a user means by caller and callee.
 
-use crate::arch::callsites;
+use crate::arch::{callsites, scan};
 use crate::find::FindError;
+use crate::flow::{Flow, TransferKind};
 use crate::module::Module;
 use crate::sites::{Callee, Site};
 
@@ -12,6 +13,25 @@ impl Module {
         self.function(entry)
             .map(|function| callsites::call_sites(self, function))
             .unwrap_or_default()
+    }
+
+    /// Whether the function at `entry` goes on in the middle of another by a jump, as interpreters written in assembly do: the calls that it
+    /// makes from there are none of its call sites.
+    pub fn jumps_into_another(&self, entry: u64) -> bool {
+        let Some(function) = self.function(entry) else {
+            return false;
+        };
+        let mut flow = Flow::default();
+        for part in &function.parts {
+            scan::scan(self.code(part), part, 0, &mut flow);
+        }
+        flow.transfers.iter().any(|transfer| {
+            let target = transfer.target;
+            transfer.kind != TransferKind::Call
+                && !function.contains(target)
+                && self.callee_at(target).is_none()
+                && self.function_at(target).is_some()
+        })
     }
 
     /// The call sites at which `caller` calls `callee`, ascending by address.

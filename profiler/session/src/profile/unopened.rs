@@ -21,6 +21,7 @@ const NO_ROOM: &str =
     "some of the calls that it makes had to make room for others: raise --max-probes";
 const POINTERS: &str =
     "it calls through pointers that were not all looked at: profile for longer (--for)";
+const ELSEWHERE: &str = "it goes on in the middle of another function by a jump, as what is written in assembly does (an interpreter): which calls it makes there is not known; name a function that it calls as --interval";
 const SYSTEM: &str = "it is in the C library or the loader, which are not opened: what it waits for is all that can be said (--waits)";
 const SYSTEM_CALLING_BACK: &str = "it is in the C library, which is not opened; the function of the program that it calls back was not found, or to time it would cost more than --max-overhead: name that one as --interval";
 const NOWHERE: &str = "which functions it runs in was not found out, as no stack of a thread could be followed where it begins and ends: name one of them with within=FUNCTION";
@@ -142,6 +143,11 @@ impl Session<'_> {
             }
             (Calls::PartiallyOpened(_), _) => Some(NO_ROOM),
             (_, Pointers::Unexplored { .. }) => Some(POINTERS),
+            (Calls::NoneToTime, _) => {
+                let module = self.modules.get(&self.arena, function.module).ok()?;
+                let goes_on = module.jumps_into_another(function.address);
+                goes_on.then_some(ELSEWHERE)
+            }
             _ => None,
         }
     }
