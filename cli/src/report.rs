@@ -102,6 +102,14 @@ impl View {
 
     /// Shows the profile of the recordings.
     pub fn show(&self, recordings: &[PathBuf]) -> Result<(), Failure> {
+        let is_output =
+            |path: &&PathBuf| path.extension().is_some_and(|it| it == "json") && !path.exists();
+        if let Some(path) = recordings.iter().find(is_output).filter(|_| self.json) {
+            let path = path.display();
+            return Err(Failure::Usage(format!(
+                "{path} is no recording: here --json prints to standard output; write --json > {path}"
+            )));
+        }
         let profile = load(recordings, &self.ranking, &self.timeline)?.profile;
         if let Some(path) = &self.html {
             output::write(path, &html::render(&profile))?;

@@ -324,3 +324,12 @@ fn a_command_that_fails_after_it_was_profiled() {
     run.said(&["failed with exit code 7"]);
     assert_eq!(place.json("run.json")["intervals_seen"], 3000);
 }
+
+/// `--json` takes a file when a program is profiled, and none when a recording is reported.
+#[test]
+fn a_report_as_json_goes_to_standard_output() {
+    let place = Place::new();
+    let words = ["out.json is no recording", "write --json > out.json"];
+    let arguments = ["report", "run.keel", "--json", "out.json"];
+    place.run(arguments).ended(2).said(&words);
+}

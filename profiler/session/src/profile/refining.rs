@@ -99,7 +99,7 @@ impl Session<'_> {
         let closings = self.closings(&look, patience.is_round_cheap() || !next.is_empty());
         self.steps.follows = self.refines() && Patience::is_led_by(&next);
         let makes_room = self.has_room_for(&too_costly, &closings);
-        let may_find_more = patience.is_early() && self.may_find_more(&look);
+        let may_find_more = self.may_find_more(&look, &patience);
         let is_undecided =
             self.refines() && (patience.is_early_look || may_find_more || makes_room);
         self.report_steps(&look, &next, !has_new && !is_undecided, observer);
@@ -238,11 +238,17 @@ impl Session<'_> {
     }
 
     /// Whether there is something to open that may yet turn out to contribute enough.
-    fn may_find_more(&self, look: &Look) -> bool {
+    fn may_find_more(&self, look: &Look, patience: &Patience) -> bool {
         let state = self.state(Instant::now());
         let root_height = self.plan.sites.root_height;
         let limits = &self.settings.limits;
-        !refine::candidates(&look.round, root_height, limits, &state).is_empty()
+        let is_too_costly = |step| match step {
+            Step::Open(function) => self.steps.known.function(function).too_costly,
+            _ => false,
+        };
+        refine::candidates(&look.round, root_height, limits, &state)
+            .iter()
+            .any(|candidate| patience.waits_for(candidate) && !is_too_costly(candidate.step))
     }
 
     /// Probes to take out; those that only make room, `if_room_is_needed`.

@@ -174,9 +174,18 @@ fn refused_by_function(unpatched: &[Unpatched]) -> BTreeMap<String, String> {
             *entry = (entry.0 + 1, &unpatched.reason);
         }
     }
-    let in_words = |(count, reason): (usize, &str)| match count {
-        1 => format!("a call in it cannot be timed: {reason}"),
-        many => format!("{many} calls in it cannot be timed: {reason}"),
+    let in_words = |(count, reason): (usize, &str)| {
+        let calls = match count {
+            1 => "a call".to_owned(),
+            many => format!("{many} calls"),
+        };
+        let is_through_pointer = through_pointers.iter().any(|pointer| pointer == reason);
+        let remedy = if is_through_pointer {
+            ": profile for longer (--for)"
+        } else {
+            ""
+        };
+        format!("{calls} in it cannot be timed: {reason}{remedy}")
     };
     by_function
         .into_iter()

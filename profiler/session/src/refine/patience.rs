@@ -34,6 +34,8 @@ const INTERVAL_SECONDS_ENOUGH: f64 = 160.0;
 pub(crate) const SURE_ERRORS: f64 = 2.0;
 /// As long as the search is not older, everything is opened.
 const EARLY: Duration = Duration::from_secs(5);
+/// As long as the search is not older, what may explain much is looked at soon again, until it surely does or does not.
+const UNSURE: Duration = Duration::from_secs(30);
 /// A contribution for which a round is ended at any time.
 pub(super) const MUCH: f64 = 0.1;
 /// A contribution that is followed at once to where it comes from.
@@ -108,6 +110,12 @@ impl Patience {
         self.searched < EARLY
     }
 
+    /// Whether a step that is not taken yet is worth being looked at again soon.
+    pub(crate) fn waits_for(&self, step: &Candidate) -> bool {
+        let may_be_much = step.contribution >= MUCH && !step.again;
+        self.is_early() || (self.searched < UNSURE && may_be_much)
+    }
+
     /// Whether the round is not missed.
     pub(crate) fn is_round_cheap(&self) -> bool {
         !self.is_late && (self.is_early() || self.part_since_long <= PART_LITTLE)
@@ -139,19 +147,18 @@ mod tests {
     use crate::location::Location;
     use crate::refine::Step;
 
-    fn admits(seconds: u64, part_of_run: f64, contribution: f64, se: f64, again: bool) -> bool {
-        let patience = Patience {
+    fn after(seconds: u64, part_of_run: f64) -> Patience {
+        Patience {
             searched: Duration::from_secs(seconds),
             part_of_run,
             part_since_long: part_of_run,
             is_late: false,
             is_early_look: false,
-        };
-        admitted_by(patience, contribution, se, again)
+        }
     }
 
-    fn admitted_by(patience: Patience, contribution: f64, se: f64, again: bool) -> bool {
-        let candidate = Candidate {
+    fn step(contribution: f64, se: f64, again: bool) -> Candidate {
+        Candidate {
             step: Step::Open(Location::new(0, 1)),
             name: String::new(),
             contribution,
@@ -160,8 +167,27 @@ mod tests {
             score: 1.0,
             calls: 1.0,
             again,
+        }
+    }
+
+    fn admits(seconds: u64, part_of_run: f64, contribution: f64, se: f64, again: bool) -> bool {
+        admitted_by(after(seconds, part_of_run), contribution, se, again)
+    }
+
+    fn admitted_by(patience: Patience, contribution: f64, se: f64, again: bool) -> bool {
+        patience.admits(&step(contribution, se, again), 0.01)
+    }
+
+    /// What may explain much, and is not sure, is no reason to rest for half a minute; what was looked into before, and what is little, for
+    /// five seconds.
+    #[test]
+    fn what_may_be_much_is_waited_for() {
+        let waits = |seconds, contribution, again| {
+            after(seconds, 1.0).waits_for(&step(contribution, 0.9, again))
         };
-        patience.admits(&candidate, 0.01)
+        assert!(waits(4, 0.02, false) && waits(4, 0.5, true));
+        assert!(waits(10, 0.5, false) && !waits(10, 0.02, false) && !waits(10, 0.5, true));
+        assert!(!waits(31, 0.5, false));
     }
 
     #[test]
