@@ -116,15 +116,15 @@ fn is_wait(kind: Kind) -> bool {
     )
 }
 
-/// The share of a wait without what others did meanwhile and what it took to run again: wherever it waited, those are told.
+/// The share of a wait without what others did meanwhile and what it took to run again: wherever it waited, that is known.
 fn without_others(wait: &Node) -> f64 {
-    let told = wait.children.iter().filter(|child| {
+    let known = wait.children.iter().filter(|child| {
         matches!(
             child.kind,
             Kind::Others | Kind::Helper | Kind::Woken | Kind::Queued | Kind::Preempted
         )
     });
-    wait.share - told.map(|child| child.share).sum::<f64>()
+    wait.share - known.map(|child| child.share).sum::<f64>()
 }
 
 /// Time of which the kind says that it is not known.
