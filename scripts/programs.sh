@@ -132,7 +132,7 @@ import json, random, zlib
 random.seed(1)
 text = bytes(random.choices(b"abcdefgh ", k=200000))
 turn = "len(json.dumps(list(range(200)))) + len(zlib.compress(text[:n]))"
-print(sum(eval(turn, {"json": json, "zlib": zlib, "text": text, "n": random.randrange(200000)}) for _ in range(1500)))
+print(sum(eval(turn, {"json": json, "zlib": zlib, "text": text, "n": random.randrange(200000)}) for _ in range(4000)))
 END
     compared PyRun_StringFlags "$scratch/python.log" /usr/bin/python3 "$scratch/load.py"
     row "CPython $(version_of python3)" PyRun_StringFlags "\`zlib.compress\` of texts of random length" 'deflate|compress' "$scratch/python.log"
