@@ -1,53 +1,67 @@
 //! Every program prints the same and ends the same without the profiler, with it, and with every call site hooked; and its
 //! recording says what the profile said.
 
+use std::path::Path;
+
 use serde_json::Value;
 
-use crate::support::build::program;
+use crate::support::build::{program, program_with};
 use crate::support::run::{Place, Run, finish};
 
 /// Three runs: profiled and recorded, until there is nothing left to open; of just so many intervals bare, and with every call site
 /// hooked.
 fn check(name: &str, interval: &str, block: u64) {
+    check_built(&program(name), interval, block);
+}
+
+/// The same of an executable.
+fn check_built(program: &Path, interval: &str, block: u64) {
     let place = Place::new();
     let options = ["--interval", interval];
     let (profiled, intervals) =
-        place.profile_until_opened(&options, &program(name), &[&block.to_string()]);
-    check_against_bare(&place, name, interval, intervals, &profiled);
+        place.profile_until_opened(&options, program, &[&block.to_string()]);
+    check_against_bare(&place, program, interval, intervals, &profiled);
 }
 
 /// The same where the number of intervals is given: children of such a program are part of its answer.
 fn check_counted(name: &str, interval: &str, intervals: u64) {
     let place = Place::new();
     let options = ["--interval", interval];
-    let profiled = place.profile(&options, &program(name), &[&intervals.to_string()]);
-    check_against_bare(&place, name, interval, intervals, &profiled);
+    let program = program(name);
+    let profiled = place.profile(&options, &program, &[&intervals.to_string()]);
+    check_against_bare(&place, &program, interval, intervals, &profiled);
 }
 
-fn check_against_bare(place: &Place, name: &str, interval: &str, intervals: u64, profiled: &Run) {
+fn check_against_bare(
+    place: &Place,
+    program: &Path,
+    interval: &str,
+    intervals: u64,
+    profiled: &Run,
+) {
     let count = intervals.to_string();
-    let bare = finish(place.command(program(name)).arg(&count).spawn().unwrap()).ended(0);
+    let bare = finish(place.command(program).arg(&count).spawn().unwrap()).ended(0);
     assert_same(&bare, profiled, "profiled");
-    assert_recorded(place, name);
-    let every = every_site_hooked(place, name, interval, intervals);
+    assert_recorded(place);
+    let every = every_site_hooked(place, program, interval, intervals);
     assert_same(&bare, &every, "every call site hooked");
     assert_eq!(
         place.json("run.json")["closure"]["max_abs_error_ticks"],
         0,
-        "{name}: every call site hooked"
+        "every call site hooked"
     );
 }
 
 /// The profile adds up, and its recording says the same.
-fn assert_recorded(place: &Place, name: &str) {
+fn assert_recorded(place: &Place) {
     let profile = place.json("run.json");
     assert_eq!(
         profile["closure"]["max_abs_error_ticks"], 0,
-        "{name}: vectors add up to latencies"
+        "vectors add up to latencies"
     );
     assert!(
         profile["intervals_seen"].as_u64().unwrap() > 0,
-        "{name}: intervals were seen"
+        "intervals were seen"
     );
 
     let replayed = place.run(["report", "run.keel", "--json"]).ended(0);
@@ -56,14 +70,14 @@ fn assert_recorded(place: &Place, name: &str) {
     differences("", &profile, &replayed, &mut differing);
     assert!(
         differing.is_empty(),
-        "{name}: a recording says what the profile said, but for {differing:#?}"
+        "a recording says what the profile said, but for {differing:#?}"
     );
 }
 
-fn every_site_hooked(place: &Place, name: &str, interval: &str, intervals: u64) -> Run {
+fn every_site_hooked(place: &Place, program: &Path, interval: &str, intervals: u64) -> Run {
     place.profile(
         &["--interval", interval, "--plant", "every"],
-        &program(name),
+        program,
         &[&intervals.to_string()],
     )
 }
@@ -121,7 +135,6 @@ unharmed! {
     shared_size: "handle_request", 800;
     signals: "run_interval", 10000;
     sigtrap: "run_interval", 8000;
-    small_stacks: "serve>run_interval", 2000;
     stackargs: "run_interval", 10000;
     stages: "run_interval", 800;
     tail: "main>run_interval", 4000;
@@ -145,11 +158,19 @@ fn coroutines() {
     let program = program("coroutines");
     let bare = finish(place.command(&program).arg("8000").spawn().unwrap()).ended(0);
     let profiled = place.profile(&["--interval", "run_interval"], &program, &["8000"]);
-    let every = every_site_hooked(&place, "coroutines", "run_interval", 8000);
+    let every = every_site_hooked(&place, &program, "run_interval", 8000);
     for run in [profiled, every] {
         let run = run.ended(2).said(&["user-level stacks"]);
         assert_eq!(bare.stdout, run.stdout);
     }
+}
+
+/// Threads with the smallest stacks that there are: what the profiler needs of them leaves the program enough.
+#[test]
+fn small_stacks() {
+    let smallest = ["-DSTACK_SIZE=PTHREAD_STACK_MIN"];
+    let program = program_with("threads", "small_stacks", &smallest);
+    check_built(&program, "serve>run_interval", 2016);
 }
 
 #[test]

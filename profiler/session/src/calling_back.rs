@@ -1,5 +1,7 @@
 //! Functions of the C library that call functions of the program back: what these do stands below the call of the former.
 
+use evenkeel_symbols::unversioned;
+
 /// By name (POSIX.1-2024, and what glibc adds), with the arguments that are functions, 0 for the first. `fts_read` has them from
 /// `fts_open`, and calls them itself.
 const CALLING_BACK: [(&str, &[u8]); 24] = [
@@ -42,7 +44,7 @@ pub fn callbacks(import: &str) -> u8 {
 }
 
 fn arguments(import: &str) -> Option<&'static [u8]> {
-    let name = import.split('@').next().unwrap_or(import);
+    let name = unversioned(import);
     let found = CALLING_BACK.iter().find(|(function, _)| *function == name);
     found.map(|(_, arguments)| *arguments)
 }

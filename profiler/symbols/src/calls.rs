@@ -1,8 +1,8 @@
 //! The call sites of a function, and finding those that a user means by caller and callee.
 
-use crate::arch::{callsites, scan};
+use crate::arch::callsites;
 use crate::find::FindError;
-use crate::flow::{Flow, TransferKind};
+use crate::flow::TransferKind;
 use crate::module::Module;
 use crate::sites::{Callee, Site};
 
@@ -21,11 +21,7 @@ impl Module {
         let Some(function) = self.function(entry) else {
             return false;
         };
-        let mut flow = Flow::default();
-        for part in &function.parts {
-            scan::scan(self.code(part), part, 0, &mut flow);
-        }
-        flow.transfers.iter().any(|transfer| {
+        self.flow_of(function).transfers.iter().any(|transfer| {
             let target = transfer.target;
             transfer.kind != TransferKind::Call
                 && !function.contains(target)

@@ -9,6 +9,7 @@ use crate::functions::FunctionKind;
 use crate::module::Module;
 use crate::names::Inferred;
 use crate::sites::Callee;
+use crate::symbols::unversioned;
 
 /// What is known of a function without a symbol. Functions are named by their symbol, by the import's name, or by a name that a
 /// fingerprint before this one has inferred. Calls are direct ones and tail calls.
@@ -70,8 +71,7 @@ impl<'m> Search<'m> {
         let mut stubs: HashMap<&str, Vec<u64>> = HashMap::new();
         for (&stub, callee) in &module.stubs {
             if let Callee::Import(name) = callee {
-                let name = name.split('@').next().unwrap_or_default();
-                stubs.entry(name).or_default().push(stub);
+                stubs.entry(unversioned(name)).or_default().push(stub);
             }
         }
         Search {

@@ -74,4 +74,5 @@ pub use names::INFERRED;
 pub use runtimes::{is_go, may_confine_itself, sanitizer_runtimes};
 pub use section::section;
 pub use sites::{Callee, Caller, Site};
+pub use symbols::unversioned;
 pub use unpatchable::Unpatchable;

@@ -206,12 +206,18 @@ impl Module {
 
     /// Addresses that are computed in a function's code, in its order.
     pub(crate) fn computed_in(&self, function: u64) -> Vec<u64> {
+        self.function(function)
+            .map(|function| self.flow_of(function).computed)
+            .unwrap_or_default()
+    }
+
+    /// What the scan of a function alone finds; its parts have no index there.
+    pub(crate) fn flow_of(&self, function: &Function) -> Flow {
         let mut flow = Flow::default();
-        let function = self.function(function);
-        for part in function.into_iter().flat_map(|function| &function.parts) {
+        for part in &function.parts {
             scan::scan(self.code(part), part, 0, &mut flow);
         }
-        flow.computed
+        flow
     }
 
     /// Entries of functions whose address is stored or computed somewhere, ascending: what a pointer can call.

@@ -4,6 +4,11 @@ use object::{LittleEndian, Object, ObjectSymbol, elf};
 
 use crate::load::{Elf, Image};
 
+/// A symbol's name without its version: `qsort` of `qsort@GLIBC_2.2.5`.
+pub fn unversioned(name: &str) -> &str {
+    name.split_once('@').map_or(name, |(name, _)| name)
+}
+
 /// A name of an address inside the code.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Symbol {
@@ -81,8 +86,7 @@ impl Symbols {
             elf::STB_WEAK => Binding::Weak,
             _ => Binding::Global,
         };
-        let name = symbol.name().unwrap_or_default();
-        let name = name.split('@').next().unwrap_or_default();
+        let name = unversioned(symbol.name().unwrap_or_default());
         if name.is_empty() {
             return;
         }

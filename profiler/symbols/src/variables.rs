@@ -4,6 +4,7 @@ use object::{Object, ObjectSymbol, elf};
 
 use crate::demangle::demangle;
 use crate::load::Elf;
+use crate::symbols::unversioned;
 
 /// Size of a pointer, bytes.
 const POINTER_BYTES: u64 = 8;
@@ -15,8 +16,7 @@ pub fn find(file: &Elf<'_>, name: &str) -> Option<u64> {
         .filter(|symbol| symbol.elf_symbol().st_type() == elf::STT_OBJECT)
         .filter(|symbol| symbol.size() == POINTER_BYTES && !symbol.is_undefined())
         .filter(|symbol| {
-            let linked = symbol.name().unwrap_or_default();
-            let linked = linked.split('@').next().unwrap_or_default();
+            let linked = unversioned(symbol.name().unwrap_or_default());
             linked == name || name.contains("::") && demangle(linked) == name
         });
     Some(named.next()?.address())

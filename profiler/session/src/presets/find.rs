@@ -1,7 +1,6 @@
 //! Finding functions in a stripped binary without guessing: by their exported names, and by whom they call.
 
-use evenkeel_symbols::Module;
-use evenkeel_symbols::{Callee, Site};
+use evenkeel_symbols::{Callee, Module, Site, unversioned};
 
 use crate::interval::{Boundary, Meaning, Place, sites_of_callers};
 
@@ -61,7 +60,7 @@ pub fn only_one(module: &Module, caller: &str, callees: &[&str]) -> Result<u64, 
 /// The one function that calls all of these functions of other libraries.
 pub fn only_caller_of_imports(module: &Module, imports: &[&str]) -> Result<u64, String> {
     let calls = |site: &Site, import: &str| match &site.callee {
-        Callee::Import(name) => name.split('@').next() == Some(import),
+        Callee::Import(name) => unversioned(name) == import,
         _ => false,
     };
     let found: Vec<u64> = module

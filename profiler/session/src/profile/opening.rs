@@ -3,7 +3,7 @@
 
 use std::time::Instant;
 
-use evenkeel_symbols::{Callee, Module, Site, Unpatchable};
+use evenkeel_symbols::{Callee, Module, Site, Unpatchable, unversioned};
 use evenkeel_wire::{Form, Wanted};
 
 use super::Session;
@@ -83,8 +83,8 @@ impl Session<'_> {
         let callee = match &site.callee {
             _ if !is_jump => None,
             Callee::Function(entry) => Some(Location::new(function.module, *entry)),
-            Callee::Import(name) => {
-                let name = name.split('@').next().unwrap_or(name);
+            Callee::Import(import) => {
+                let name = unversioned(import);
                 self.modules.definition(&self.arena, name)
             }
             Callee::Pointer => None,
@@ -174,7 +174,7 @@ impl Session<'_> {
         let Some(import) = self.plan.probes()[id as usize].import.clone() else {
             return;
         };
-        let name = import.split('@').next().unwrap_or(&import);
+        let name = unversioned(&import);
         if let Some(callee) = self.modules.definition(&self.arena, name) {
             self.open_below(Below::Probe(id), callee);
         } else if calling_back::calls_back(name) {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use evenkeel_analysis::profile::Unpatched;
 use evenkeel_analysis::unseen::Unopened;
-use evenkeel_symbols::Unpatchable;
+use evenkeel_symbols::{Unpatchable, unversioned};
 use evenkeel_wire::Role;
 
 use super::{IntervalSelector, Session};
@@ -80,7 +80,7 @@ impl Session<'_> {
                 NO_CALLEE
             });
         };
-        let name = import.split('@').next().unwrap_or(import);
+        let name = unversioned(import);
         let Some(module) = self.modules.defining(&self.arena, name) else {
             return Some(NO_CALLEE);
         };
