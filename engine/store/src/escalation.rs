@@ -12,21 +12,18 @@
 //! * A ghost is not removed while its row may come back: [`crate::purge`] locks the table, too.
 //! * An insertion does not meet a scan's gaps: it may leave out the gap's lock under `X` on the table only.
 
-mod state;
-
 use std::collections::HashMap;
 
 use evenkeel_locks::Mode;
 use evenkeel_pages::PageId;
 use foldhash::fast::RandomState;
 
+use crate::covering::{Wait, covers_parts};
 use crate::error::StoreError;
 use crate::locking::{LockDuration, LockKind, LockName};
 use crate::table::Table;
 use crate::transaction::{Isolation, Transaction};
 use crate::tree::Tree;
-use state::covers_parts;
-pub(crate) use state::{Escalation, Wait};
 
 /// The locks of one table.
 #[derive(Default)]

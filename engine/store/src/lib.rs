@@ -49,7 +49,7 @@
 //! | `key`, `row`, `schema`, `catalog` | values as bytes that compare as they do; rows as entries of trees; tables as rows |
 //! | `overflow` | rows longer than a page takes, in chunks |
 //! | `tree` | nodes with fences, latch coupling, splits and merges as one log record each |
-//! | `locking`, `escalation` | what is locked: rows, gaps below keys, unique values; why ghosts; when whole tables |
+//! | `locking`, `covering`, `escalation` | what is locked: rows, gaps below keys, unique values; why ghosts; when whole tables |
 //! | `entries`, `indexes`, `read`, `write`, `cursor` | statements: lock, then latch, then log, then change |
 //! | `transaction`, `commit`, `undo`, `record` | begin to end; what a record holds; taking changes back |
 //! | `kept_room` | room in leaves that taking back may need |
@@ -80,6 +80,7 @@ mod checkpointer;
 mod claim;
 mod codec;
 mod commit;
+mod covering;
 mod cursor;
 mod entries;
 mod error;

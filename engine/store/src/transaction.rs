@@ -7,8 +7,8 @@ use evenkeel_locks::{LockError, Mode, TxnId, TxnOptions};
 use evenkeel_log::{Depends, Lsn, NewRecord};
 use evenkeel_pages::PageWrite;
 
+use crate::covering::{Escalation, Wait};
 use crate::error::StoreError;
-use crate::escalation::{Escalation, Wait};
 use crate::ghosts::Ghost;
 use crate::inner::StoreInner;
 use crate::kept_room::TreeKey;

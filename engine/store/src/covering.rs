@@ -18,7 +18,7 @@ pub(crate) struct Escalation {
     /// The mode of the table's lock.
     pub(crate) covers: Option<Mode>,
     /// The table.
-    pub(super) table: Option<LockName>,
+    pub(crate) table: Option<LockName>,
     /// With so many locks.
     at: usize,
     /// The least number.
@@ -52,13 +52,13 @@ impl Escalation {
     }
 
     /// The transaction has `locks` now.
-    pub(super) fn put_off(&mut self, locks: usize) {
+    pub(crate) fn put_off(&mut self, locks: usize) {
         self.at = self.at_least.max(locks + locks / 4 + 1);
     }
 }
 
 /// Whether a table's lock in `held` makes one of a part of it in `mode` needless.
-pub(super) fn covers_parts(held: Mode, mode: Mode) -> bool {
+pub(crate) fn covers_parts(held: Mode, mode: Mode) -> bool {
     match held {
         Mode::X => true,
         Mode::S | Mode::SIX => matches!(mode, Mode::S | Mode::IS),
