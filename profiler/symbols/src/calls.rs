@@ -3,14 +3,16 @@
 use crate::arch::callsites;
 use crate::find::FindError;
 use crate::flow::TransferKind;
+use crate::functions::FunctionKind;
 use crate::module::Module;
 use crate::sites::{Callee, Site};
 
 impl Module {
     /// The calls and tail calls of the function at `entry`, cold parts included, ascending by address. Empty if no
-    /// function begins there.
+    /// function begins there, or one of GHC's (Haskell), whose jumps leave no return address.
     pub fn call_sites(&self, entry: u64) -> Vec<Site> {
         self.function(entry)
+            .filter(|function| function.kind != FunctionKind::Haskell)
             .map(|function| callsites::call_sites(self, function))
             .unwrap_or_default()
     }

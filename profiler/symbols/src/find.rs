@@ -88,6 +88,14 @@ pub enum FindError {
         /// What was asked for.
         name: String,
     },
+    /// The function is GHC's.
+    #[error(
+        "{name} is code of GHC (Haskell), which is jumped to and returns by a jump, so that no call of it ends; name a function of C that the work goes through, also in a library: LIBRARY!FUNCTION, or profile it with GHC's own profiler"
+    )]
+    Haskell {
+        /// What was asked for.
+        name: String,
+    },
     /// The caller does not call the callee.
     #[error("{caller} does not call {callee}{}", calls(called))]
     NoSuchCall {
@@ -168,7 +176,7 @@ impl Module {
             text: text.to_owned(),
         })?;
         match self.function_at(address) {
-            Some(function) if function.entry == address => Ok(address),
+            Some(function) if function.entry == address => self.ordinary(text, address),
             Some(function) => {
                 let (entry, name) = (function.entry, self.name(function.entry));
                 Err(FindError::NotAnEntry {
@@ -220,10 +228,6 @@ impl Module {
 
     /// The single ordinary function among `addresses`.
     fn only(&self, name: &str, addresses: Vec<u64>) -> Result<u64, FindError> {
-        let is_ordinary = |address: &u64| {
-            self.function(*address)
-                .is_some_and(|function| function.kind != FunctionKind::Resolver)
-        };
         match *addresses {
             [] => {
                 let closest = match self.inferred.entry(name) {
@@ -235,10 +239,7 @@ impl Module {
                     closest,
                 })
             }
-            [address] if is_ordinary(&address) => Ok(address),
-            [_] => Err(FindError::Indirect {
-                name: name.to_owned(),
-            }),
+            [address] => self.ordinary(name, address),
             _ => {
                 let candidates = addresses.iter().map(|&address| Candidate {
                     address,
@@ -250,6 +251,16 @@ impl Module {
                     candidates: candidates.collect(),
                 })
             }
+        }
+    }
+
+    /// The function at `entry`, if calls of it begin and end there.
+    fn ordinary(&self, name: &str, entry: u64) -> Result<u64, FindError> {
+        let name = name.to_owned();
+        match self.function(entry).map(|function| function.kind) {
+            Some(FunctionKind::Resolver) | None => Err(FindError::Indirect { name }),
+            Some(FunctionKind::Haskell) => Err(FindError::Haskell { name }),
+            Some(FunctionKind::Ordinary | FunctionKind::Fragment) => Ok(entry),
         }
     }
 

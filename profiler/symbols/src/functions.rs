@@ -32,6 +32,8 @@ pub enum FunctionKind {
     Resolver,
     /// A part of a function that could not be found: it is jumped to, not called.
     Fragment,
+    /// Code of the Haskell compiler GHC: control comes by a jump and leaves by one, and no return address is on the processor's stack.
+    Haskell,
 }
 
 /// A function: its entry, and the code that belongs to it.
@@ -64,6 +66,7 @@ pub(crate) struct Part {
     name: PartName,
     begins_called: bool,
     resolver: bool,
+    haskell: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -122,6 +125,7 @@ pub(crate) fn parts(image: &Image, symbols: &Symbols, frames: &[Frame]) -> Vec<P
         name: PartName::None,
         begins_called: true,
         resolver: false,
+        haskell: false,
     };
     for frame in frames
         .iter()
@@ -146,6 +150,7 @@ pub(crate) fn parts(image: &Image, symbols: &Symbols, frames: &[Frame]) -> Vec<P
             .end
             .max(symbol.address.saturating_add(symbol.size));
         part.resolver |= symbol.kind == SymbolKind::Resolver;
+        part.haskell |= symbol.kind == SymbolKind::Haskell;
         let cold = cold_parent(&symbol.name).is_some();
         if part.name != PartName::Function {
             part.name = if cold {
@@ -329,6 +334,7 @@ fn collect(parts: Vec<Part>, owner: &[Option<usize>], is_entry: &[bool]) -> Func
         let cold = !part.begins_called || part.name == PartName::Cold;
         let kind = match part {
             part if part.resolver => FunctionKind::Resolver,
+            part if part.haskell => FunctionKind::Haskell,
             _ if cold && !is_entry[index] => FunctionKind::Fragment,
             _ => FunctionKind::Ordinary,
         };

@@ -100,6 +100,8 @@ pub(crate) struct Image {
     pub(crate) path: PathBuf,
     /// It holds code of the Go compiler.
     pub(crate) go: bool,
+    /// Some of it is code of the Haskell compiler GHC.
+    pub(crate) haskell: bool,
     data: Vec<u8>,
     /// Sections with instructions, ascending.
     pub(crate) text: Vec<Text>,
@@ -146,6 +148,7 @@ impl Image {
         Ok(Image {
             path: path.to_owned(),
             go,
+            haskell: is_haskell(&elf),
             text,
             segments,
             start,
@@ -273,6 +276,16 @@ fn is_go(elf: &Elf<'_>) -> bool {
     [".gopclntab", ".data.rel.ro.gopclntab", ".go.buildinfo"]
         .into_iter()
         .any(|name| elf.section_by_name(name).is_some())
+}
+
+/// Whether GHC compiled a part of it, as the compilers' notes say (`.comment`).
+fn is_haskell(elf: &Elf<'_>) -> bool {
+    let note = elf.section_by_name(".comment");
+    let note = note.and_then(|section| section.data().ok());
+    note.is_some_and(|note| {
+        note.split(|&byte| byte == 0)
+            .any(|by| by.starts_with(b"GHC "))
+    })
 }
 
 /// An executable without a loader. A shared library has no loader either, but is not an executable: it is distinguished from a

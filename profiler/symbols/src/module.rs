@@ -246,6 +246,7 @@ impl Module {
         match function.kind {
             FunctionKind::Resolver => return Err(Unpatchable::Resolver),
             FunctionKind::Fragment => return Err(Unpatchable::Fragment),
+            FunctionKind::Haskell => return Err(Unpatchable::Haskell),
             FunctionKind::Ordinary if entry == self.image.start => {
                 return Err(Unpatchable::ProgramStart);
             }

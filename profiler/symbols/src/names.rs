@@ -59,13 +59,12 @@ impl NameIndex {
     }
 
     pub(crate) fn closest(&self, name: &str) -> Vec<String> {
-        spelling::closest(
-            name,
-            self.by_name
-                .keys()
-                .chain(self.by_short_name.keys())
-                .map(|name| &**name),
-        )
+        let all = || self.by_name.keys().chain(self.by_short_name.keys());
+        let closest = spelling::closest(name, all().map(|name| &**name));
+        if !closest.is_empty() {
+            return closest;
+        }
+        spelling::containing(name, self.by_name.keys().map(|name| &**name))
     }
 }
 

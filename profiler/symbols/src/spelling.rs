@@ -3,6 +3,23 @@
 /// Suggestions at most.
 const SUGGESTIONS_MAX: usize = 5;
 
+/// Shorter identifiers are in too many names.
+const IDENTIFIER_MIN: usize = 4;
+
+/// The shortest of the names that contain the last identifier of `wanted`, where that is written with dots: `_D3app6handleFmZm` of D,
+/// `camlApp__handle_92` of OCaml for `app.handle`.
+pub(crate) fn containing<'n>(wanted: &str, names: impl Iterator<Item = &'n str>) -> Vec<String> {
+    let last = wanted.rsplit_once('.').map(|(_, last)| last);
+    let Some(last) = last.filter(|last| last.len() >= IDENTIFIER_MIN) else {
+        return Vec::new();
+    };
+    let mut found: Vec<&str> = names.filter(|name| name.contains(last)).collect();
+    found.sort_unstable_by_key(|name| (name.len(), *name));
+    found.dedup();
+    let first = found.into_iter().take(SUGGESTIONS_MAX);
+    first.map(str::to_owned).collect()
+}
+
 /// The names closest to `wanted` by edit distance, the closest first, equally close ones in alphabetical order. A
 /// name is close if at most a third of the wanted one is wrong, or if it differs only in case.
 pub(crate) fn closest<'n>(wanted: &str, names: impl Iterator<Item = &'n str>) -> Vec<String> {
@@ -50,6 +67,15 @@ fn bounded_distance(a: &[u8], b: &[u8], limit: usize) -> Option<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn names_of_another_language_contain_what_was_written() {
+        let names = ["_D3app6handleFmZm", "camlApp__handle_92", "app_init"];
+        let found = containing("app.handle", names.into_iter());
+        assert_eq!(found, ["_D3app6handleFmZm", "camlApp__handle_92"]);
+        assert!(containing("app.runs", names.into_iter()).is_empty());
+        assert!(containing("handle", names.into_iter()).is_empty());
+    }
 
     #[test]
     fn closest_first() {

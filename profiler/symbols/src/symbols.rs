@@ -9,6 +9,13 @@ pub fn unversioned(name: &str) -> &str {
     name.split_once('@').map_or(name, |(name, _)| name)
 }
 
+/// Whether a module's symbol of this name, where GHC compiled a part of the module, is code of GHC's own: its labels end so, and what its
+/// runtime has in its language Cmm begins so (ghc/compiler/GHC/Cmm/CLabel.hs).
+fn is_haskell(name: &str) -> bool {
+    const ENDS: [&str; 5] = ["_info", "_entry", "_fast", "_slow", "_ret"];
+    name.starts_with("stg_") || ENDS.iter().any(|end| name.ends_with(end))
+}
+
 /// A name of an address inside the code.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Symbol {
@@ -28,6 +35,8 @@ pub(crate) enum SymbolKind {
     Function,
     /// A function that chooses another one at load time.
     Resolver,
+    /// Code of the Haskell compiler.
+    Haskell,
     /// A place in assembly code: names an address, but does not say that a function begins there.
     Label,
 }
@@ -90,6 +99,10 @@ impl Symbols {
         if name.is_empty() {
             return;
         }
+        let kind = match kind {
+            SymbolKind::Function if image.haskell && is_haskell(name) => SymbolKind::Haskell,
+            kind => kind,
+        };
         let file = file.filter(|_| binding == Binding::Local);
         let (address, size) = (symbol.address(), symbol.size());
         self.all.push(Symbol {

@@ -49,6 +49,9 @@ pub enum Unpatchable {
     /// A part of a function.
     #[error("a part of another function: it is jumped to, not called")]
     Fragment,
+    /// Code of the Haskell compiler.
+    #[error("code of GHC (Haskell), which is jumped to and returns by a jump")]
+    Haskell,
     /// The first instruction of the program.
     #[error("the program's first instruction, which nobody calls")]
     ProgramStart,

@@ -2,8 +2,10 @@
 
 mod fixture;
 
-use evenkeel_symbols::{Callee, FunctionKind, Module, Unpatchable};
-use fixture::{Workshop, load};
+use std::process::Command;
+
+use evenkeel_symbols::{Callee, FindError, FunctionKind, Module, Unpatchable};
+use fixture::{Workshop, load, run};
 
 #[test]
 fn heights_match_those_worked_out_by_hand() {
@@ -153,4 +155,35 @@ fn the_start_of_a_program_is_not_displaced() {
     let start = module.find("_start").unwrap();
     assert_eq!(module.displaced(start), Err(Unpatchable::ProgramStart));
     assert_eq!(module.displaced(start + 1), Err(Unpatchable::NoEntry));
+}
+
+/// What GHC compiled finds no return address where it is entered, and nothing of it is changed. In a program that it had no part in, names
+/// that end alike are functions like any other.
+#[test]
+fn haskell_is_refused_by_name() {
+    let workshop = Workshop::new();
+    let program = workshop.build("haskell", &["haskell.s", "empty_main.c"], &[]);
+    let module = load(&program);
+    let named = || FindError::Haskell {
+        name: "Main_work_info".into(),
+    };
+    assert_eq!(module.find("Main_work_info"), Err(named()));
+    let all = module.functions().iter();
+    let of_haskell: Vec<_> = all
+        .filter(|function| function.kind == FunctionKind::Haskell)
+        .collect();
+    assert_eq!(of_haskell.len(), 2);
+    for function in of_haskell {
+        assert_eq!(module.displaced(function.entry), Err(Unpatchable::Haskell));
+        assert_eq!(module.call_sites(function.entry), []);
+        assert!(module.find(&format!("{:#x}", function.entry)).is_err());
+    }
+    assert!(module.find("main").is_ok());
+
+    let without = workshop.path("without");
+    let mut remove = Command::new("objcopy");
+    run(remove
+        .args(["--remove-section", ".comment"])
+        .args([&program, &without]));
+    assert!(load(&without).find("Main_work_info").is_ok());
 }
