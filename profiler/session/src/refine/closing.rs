@@ -4,7 +4,8 @@ use std::collections::HashMap;
 
 use evenkeel_analysis::profile::{Node, Profile};
 
-use super::{Limits, State};
+use super::patience::MUCH;
+use super::{Limits, State, cost};
 
 /// Even a probe that explains much is taken out if it alone makes intervals longer by this part: what is measured then is no
 /// longer the program.
@@ -24,7 +25,9 @@ pub struct Closing {
 
 /// Probes to take out, so that those that run stay within the limits on their number and their cost.
 ///
-/// Only probes go that explain little: whose callee was not opened and whose contribution is below the threshold. What
+/// Only probes go that explain little: whose callee was not opened and whose contribution is below the threshold, or, where they are
+/// costly, whose own variance is not [`MUCH`], the measure by which such calls are opened ([`super::cost`]): the parts of a loop all grow
+/// with its turns, and their caller says in one line, of many more intervals, what they say in many. What
 /// explains much stays even if it is costly (up to `COST_MAX`): then fewer intervals are recorded instead, since a culprit
 /// that was found must not become its caller's own time again. A probe that did not run, or hardly ever, costs nothing, and stays
 /// for when the load changes. `round`: what explains much in all of the round, though not of late, stays, too.
@@ -35,23 +38,25 @@ pub(crate) fn to_close(
     state: &State<'_>,
     planted: &[u32],
 ) -> Vec<Closing> {
-    let [mut worth, mut before]: [HashMap<u32, (f64, f64)>; 2] = Default::default();
+    let [mut worth, mut before]: [HashMap<u32, Worth>; 2] = Default::default();
     measure(&profile.tree, &mut worth);
     measure(round, &mut before);
     let cost_of = |id: u32| {
-        worth.get(&id).map_or(0.0, |&(_, calls)| {
-            calls * profile.overhead.probe_ns / profile.mean_ns.max(1.0)
+        worth.get(&id).map_or(0.0, |worth| {
+            worth.calls * profile.overhead.probe_ns / profile.mean_ns.max(1.0)
         })
     };
-    let worth_of = |id: u32| {
-        let of = |worth: &HashMap<u32, (f64, f64)>| worth.get(&id).map_or(0.0, |worth| worth.0);
-        of(&worth).max(of(&before))
+    let most_of = |id: u32, of: fn(&Worth) -> f64| {
+        let [now, all] = [&worth, &before].map(|worth| worth.get(&id).map_or(0.0, of));
+        now.max(all)
     };
+    let worth_of = |id: u32| most_of(id, |worth| worth.contribution);
+    let variance_of = |id: u32| most_of(id, |worth| worth.variance);
     let opened = |id: u32| {
         let callees = &state.probes[id as usize].callees;
         callees.iter().any(|&callee| state.known.is_open(callee))
     };
-    let runs = |id: &u32| worth.get(id).is_some_and(|&(_, calls)| calls >= CALLS_MIN);
+    let runs = |id: &u32| worth.get(id).is_some_and(|worth| worth.calls >= CALLS_MIN);
     let mut order: Vec<u32> = planted.iter().copied().filter(runs).collect();
     // Least worth for its cost first, the costly ones first among equals.
     order.sort_by(|&a, &b| {
@@ -68,7 +73,9 @@ pub(crate) fn to_close(
     for id in order {
         let explains = worth_of(id) >= limits.threshold;
         let costs = cost_of(id) > even_part;
-        let over_budget = excess_cost > 0.0 && costs && (!explains || cost_of(id) > COST_MAX);
+        let is_much = variance_of(id) >= MUCH || cost::is_little(cost_of(id), limits);
+        let over_budget =
+            excess_cost > 0.0 && costs && (!explains || !is_much || cost_of(id) > COST_MAX);
         let surplus = excess_probes > 0 && !explains && !opened(id);
         if over_budget || surplus {
             excess_cost -= cost_of(id);
@@ -79,12 +86,22 @@ pub(crate) fn to_close(
     closed
 }
 
-/// Contribution and calls an interval, by probe.
-fn measure(node: &Node, worth: &mut HashMap<u32, (f64, f64)>) {
+/// What a probe tells, over all paths to it.
+#[derive(Default)]
+struct Worth {
+    /// The larger of its variance and its covariance with the latency, of the latency's variance.
+    contribution: f64,
+    variance: f64,
+    /// In an interval.
+    calls: f64,
+}
+
+fn measure(node: &Node, worth: &mut HashMap<u32, Worth>) {
     if let Some(id) = node.probe {
         let entry = worth.entry(id).or_default();
-        entry.0 += node.variance_fraction.max(node.share.abs());
-        entry.1 += node.calls_mean;
+        entry.contribution += node.variance_fraction.max(node.share.abs());
+        entry.variance += node.variance_fraction;
+        entry.calls += node.calls_mean;
     }
     node.children.iter().for_each(|child| measure(child, worth));
 }
@@ -122,6 +139,23 @@ mod tests {
         // b is called 30 times: 30 % of the latency are its probe's.
         profile.tree.children[0].children[0].calls_mean = 30.0;
         assert_eq!(closed(&profile, &LIMITS), [goes(1, true)]);
+    }
+
+    /// Three functions of a loop are called three times each, 3 % of the latency, and vary together: each is a third of the covariance with it,
+    /// and a ninth of the variance if there is nothing else. One that is a tenth stays, one that is less goes, whatever its covariance.
+    #[test]
+    fn parts_of_a_loop_that_cost_much_are_closed() {
+        let mut profile = example().0;
+        profile.overhead.estimated_fraction = 0.3;
+        let c = &mut profile.tree.children[1];
+        (c.share, c.calls_mean) = (0.33, 3.0);
+        c.variance_fraction = 0.11;
+        assert_eq!(closed(&profile, &LIMITS), []);
+        profile.tree.children[1].variance_fraction = 0.08;
+        assert_eq!(closed(&profile, &LIMITS), [goes(3, true)]);
+        // So rarely called that it costs little, it stays for the threshold's sake.
+        profile.tree.children[1].calls_mean = 0.3;
+        assert_eq!(closed(&profile, &LIMITS), []);
     }
 
     /// c is called in one interval of two: its 0.5 % are less than a fourth of the 3 % that four may cost. To take it out would help nothing,

@@ -35,10 +35,14 @@ impl Cost {
     /// Whether a step is worth what it costs at the least: one timed call in each of those that it looks into.
     pub(super) fn admits(&self, candidate: &Candidate, limits: &Limits) -> bool {
         let more = candidate.calls * self.of_a_call;
-        let is_little = more <= PART_LITTLE * limits.overhead_max;
         let is_within = self.spent + more <= limits.overhead_max;
-        is_little || is_within || candidate.variance >= MUCH
+        is_little(more, limits) || is_within || candidate.variance >= MUCH
     }
+}
+
+/// Whether so much, a fraction of the latency, is not weighed.
+pub(super) fn is_little(cost: f64, limits: &Limits) -> bool {
+    cost <= PART_LITTLE * limits.overhead_max
 }
 
 #[cfg(test)]
