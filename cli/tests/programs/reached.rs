@@ -37,7 +37,9 @@ fn jumps_that_cannot_be_redirected_are_followed() {
     for (function, share) in [("slow", 1.25), ("quick", -0.25)] {
         let found = below(the(&profile, "decide"), function);
         assert!((calls(&found) - 0.5).abs() < 0.05, "{:#}", profile["tree"]);
-        assert_eq!(calls(&below(found[0], "vary")), calls(&found));
+        let inside = below(found[0], "vary");
+        let seen = (&profile["tree"], &profile["rounds"]);
+        assert_eq!(calls(&inside), calls(&found), "{seen:#?}");
         planted.assert_share(&profile, &found, share);
     }
     assert_eq!(named(&profile, "decide (not opened)").len(), 0);

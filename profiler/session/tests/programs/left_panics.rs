@@ -128,15 +128,15 @@ fn pace(done: u64, at: &mut [u64; 4]) {
     }
 }
 
-/// See spin.h: until the count is done, and then as many again until the file is there.
-fn more(done: u64, count: &mut u64, block: u64) -> bool {
+/// See spin.h: until the count is done, and then as many again until the file is there, and once more.
+fn more(done: u64, count: &mut u64, block: u64, is_last: &mut bool) -> bool {
     if done < *count {
         return true;
     }
-    let until = std::env::var_os("UNTIL");
-    if until.map_or(true, |path| std::path::Path::new(&path).exists()) {
+    let Some(until) = std::env::var_os("UNTIL").filter(|_| !*is_last) else {
         return false;
-    }
+    };
+    *is_last = std::path::Path::new(&until).exists();
     *count += block;
     true
 }
@@ -144,8 +144,8 @@ fn more(done: u64, count: &mut u64, block: u64) -> bool {
 fn main() {
     let block: u64 = std::env::args().nth(1).map_or(16_000, |count| count.parse().unwrap());
     let (mut count, mut done, mut sum) = (block, 0, 0);
-    let mut at = [0; 4];
-    while more(done, &mut count, block) {
+    let (mut at, mut is_last) = ([0; 4], false);
+    while more(done, &mut count, block, &mut is_last) {
         pace(done, &mut at);
         // 5 and 16 have no common factor: sixteen in a row are each choice once.
         sum += handle_request((5 * done % 16) as u32);
