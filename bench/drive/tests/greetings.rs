@@ -34,6 +34,38 @@ fn mariadb_greeting() -> impl Strategy<Value = Vec<u8>> {
     })
 }
 
+/// A greeting that is whole and right, but for the length of the scramble that it says follows.
+fn greeting_with_scramble_of(length: u8) -> Vec<u8> {
+    let fixed = [
+        b"\x0a10.11.6-MariaDB\0".as_slice(),
+        &[1, 0, 0, 0],
+        b"saltsalt\0",
+        // Capabilities, collation, status, more capabilities.
+        &[0xfe, 0xf7, 45, 2, 0, 0xff, 0x81],
+        &[length],
+        &[0; 10],
+        b"saltsaltsalt\0",
+        b"mysql_native_password\0",
+    ]
+    .concat();
+    let size = u8::try_from(fixed.len()).expect("it is short");
+    [vec![size, 0, 0, 0], fixed].concat()
+}
+
+/// A whole greeting with some bytes changed, and all that follows cut off.
+fn changed_greeting() -> impl Strategy<Value = Vec<u8>> {
+    let changes = proptest::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..6);
+    (changes, any::<prop::sample::Index>()).prop_map(|(changes, end)| {
+        let mut greeting = greeting_with_scramble_of(21);
+        for (at, byte) in changes {
+            let at = at.index(greeting.len());
+            greeting[at] = byte;
+        }
+        greeting.truncate(1 + end.index(greeting.len()));
+        greeting
+    })
+}
+
 /// An answer to a startup packet: the kind of a message, its length, and a body.
 fn postgres_answer() -> impl Strategy<Value = Vec<u8>> {
     let kind = prop_oneof![Just(b'R'), Just(b'S'), Just(b'E'), Just(b'Z'), any::<u8>()];
@@ -44,11 +76,25 @@ fn postgres_answer() -> impl Strategy<Value = Vec<u8>> {
     proptest::collection::vec(message, 0..3).prop_map(|messages| messages.concat())
 }
 
+/// No server is there behind the greeting, so each is refused; lengths from 128 are negative to a parser that takes them as signed.
+#[test]
+fn scrambles_of_any_length_are_refused() {
+    for length in [0, 7, 8, 21, 127, 128, 131, 135, 136, 255] {
+        let url = format!(
+            "mysql://root@127.0.0.1:{}/test",
+            greeter(greeting_with_scramble_of(length))
+        );
+        let refused = mariadb::Target::at(&url, &[]).map(|_| ());
+        let error = refused.expect_err("nobody answers").to_string();
+        assert!(!error.is_empty(), "a scramble of {length} bytes");
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
     #[test]
-    fn of_a_mariadb(greeting in mariadb_greeting()) {
+    fn of_a_mariadb(greeting in prop_oneof![mariadb_greeting(), changed_greeting()]) {
         let url = format!("mysql://root@127.0.0.1:{}/test", greeter(greeting));
         let refused = mariadb::Target::at(&url, &[]);
         prop_assert!(refused.is_err_and(|error| !error.to_string().is_empty()));
