@@ -1,4 +1,4 @@
-//! TPC-C, TATP, SEATS, Epinions, YCSB, lock microbenchmark and HTAP mix over one transaction interface.
+//! TPC-C, TATP, SEATS, Epinions, YCSB, sysbench, lock microbenchmark and HTAP mix over one transaction interface.
 //!
 //! A workload is written once, against [`interface`]: it declares tables and statements, generates its data and
 //! inputs from a seed, executes transactions through [`interface::Transaction`], and checks what must hold at the
@@ -11,6 +11,7 @@
 //! | [`tatp`] | TATP | specification 1.0 |
 //! | [`seats`], [`epinions`] | SEATS, Epinions | OLTP-Bench, VLDB 2013 |
 //! | [`ycsb`] | YCSB A to F | SoCC 2010 |
+//! | [`sysbench`] | `oltp_read_write` | sysbench 1.0 |
 //! | [`micro`] | lock microbenchmark | dissertation 4.6.1 |
 //!
 //! [`named`] makes them from names and settings; [`random`] has the generators; [`sql`] writes declarations as SQL.
@@ -131,6 +132,7 @@ pub mod random;
 pub mod reference;
 pub mod seats;
 pub mod sql;
+pub mod sysbench;
 pub mod tatp;
 pub mod tpcc;
 pub mod ycsb;

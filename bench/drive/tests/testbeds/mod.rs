@@ -19,7 +19,7 @@ use evenkeel_drive::testbed::{Setting, Testbed};
 use evenkeel_workloads::named::Settings;
 
 /// Every workload with options that make it small.
-pub const SMALL: [(&str, &[(&str, &str)]); 12] = [
+pub const SMALL: [(&str, &[(&str, &str)]); 13] = [
     ("tpcc", &[("customers", "30"), ("items", "200")]),
     ("htap", &[("customers", "30"), ("items", "200")]),
     ("tatp", &[("subscribers", "300")]),
@@ -38,6 +38,7 @@ pub const SMALL: [(&str, &[(&str, &str)]); 12] = [
     ("ycsb-d", &[("records", "300")]),
     ("ycsb-e", &[("records", "300")]),
     ("ycsb-f", &[("records", "300")]),
+    ("sysbench", &[("records", "300")]),
     ("micro", &[("records", "200")]),
 ];
 

@@ -75,6 +75,8 @@ pub(crate) enum Factor {
     Of(f64),
     /// More than one: drawn, or said, without a number.
     More,
+    /// Not in the paper: what was found is said, and claims nothing.
+    Unsaid,
 }
 
 /// All three in numbers.
@@ -198,9 +200,9 @@ pub(crate) fn comparison(
     Ok(answer.map(|json| (line(&words), json)))
 }
 
-/// The claims, and what is missing for others.
+/// The claims, and what else there is to say: what is missing for others, and what the paper does not have.
 fn claims(json: &Value, said: &[Said]) -> (Vec<Claim>, Vec<String>) {
-    let (mut claims, mut lacking) = (Vec::new(), Vec::new());
+    let (mut claims, mut remarks) = (Vec::new(), Vec::new());
     for one in said {
         // Behind the baseline stands the baseline measured again.
         let configuration = &json["configurations"][one.configuration + 1];
@@ -208,24 +210,29 @@ fn claims(json: &Value, said: &[Said]) -> (Vec<Claim>, Vec<String>) {
         for (of, factor) in of.zip(one.factors) {
             let Some(factor) = factor else { continue };
             let what = format!("{}, {}", one.what, of.words());
-            match ratio(configuration, of) {
-                Some((found, interval)) => claims.push(match factor {
-                    Factor::Of(paper) => Claim::factor(what, paper, found, interval),
-                    Factor::More => Claim::more(what, found, interval),
-                }),
-                None => lacking.push(format!(
+            match (ratio(configuration, of), factor) {
+                (Some((found, interval)), Factor::Of(paper)) => {
+                    claims.push(Claim::factor(what, paper, found, interval));
+                }
+                (Some((found, interval)), Factor::More) => {
+                    claims.push(Claim::more(what, found, interval));
+                }
+                (Some((found, [low, high])), Factor::Unsaid) => remarks.push(format!(
+                    "{what}, not in the paper: {found:.2} ({low:.2} to {high:.2})."
+                )),
+                (None, _) => remarks.push(format!(
                     "No {what}: the queue of one of the two still grew at the end."
                 )),
             }
         }
         if configuration["consistency"].is_array() {
-            lacking.push(format!(
+            remarks.push(format!(
                 "The data under {} were wrong at the end: {}.",
                 configuration["name"], configuration["consistency"]
             ));
         }
     }
-    (claims, lacking)
+    (claims, remarks)
 }
 
 /// The baseline over a configuration, with its interval, which reaches 1 if the two are not told apart from the baseline measured
@@ -273,15 +280,17 @@ mod tests {
         ]})
     }
 
-    const SAID: [Said; 1] = [Said {
-        configuration: 1,
-        what: "FIFO over VATS",
-        factors: numbers(2.0, 8.0, 2.0),
-    }];
+    fn said(factors: [Option<Factor>; 3]) -> [Said; 1] {
+        [Said {
+            configuration: 1,
+            what: "FIFO over VATS",
+            factors,
+        }]
+    }
 
     #[test]
     fn a_factor_is_the_baseline_over_the_configuration() {
-        let (claims, lacking) = claims(&measured(true), &SAID);
+        let (claims, lacking) = claims(&measured(true), &said(numbers(2.0, 8.0, 2.0)));
         let [mean, variance] = &claims[..] else {
             panic!("{claims:?}")
         };
@@ -297,10 +306,20 @@ mod tests {
 
     #[test]
     fn what_is_not_told_apart_is_no_effect_for_sure() {
-        let (claims, _) = claims(&measured(false), &SAID);
+        let (claims, _) = claims(&measured(false), &said(numbers(2.0, 8.0, 2.0)));
         assert_eq!(claims[0].low, 1.0);
         assert_ne!(claims[0].verdict, Verdict::Differs);
         assert_eq!(claims[1].verdict, Verdict::CannotTell, "{:?}", claims[1]);
+    }
+
+    #[test]
+    fn what_the_paper_does_not_have_claims_nothing() {
+        let (claims, remarks) = claims(&measured(true), &said([Some(Factor::Unsaid); 3]));
+        assert!(claims.is_empty(), "{claims:?}");
+        assert_eq!(
+            remarks[0],
+            "FIFO over VATS, mean, not in the paper: 2.00 (1.82 to 2.22)."
+        );
     }
 
     #[test]

@@ -20,6 +20,7 @@ use crate::epinions::{self, Epinions};
 use crate::interface::Workload;
 use crate::micro::{self, Micro};
 use crate::seats::{self, Seats};
+use crate::sysbench::{self, Sysbench};
 use crate::tatp::Tatp;
 use crate::tpcc::{Mix, Scale, Tpcc};
 use crate::ycsb::{self, Core, Ycsb};
@@ -84,6 +85,7 @@ pub fn build<V: Visitor>(
         "tatp" => visitor.visit(tatp(reader, scale, seed)?),
         "seats" => visitor.visit(seats(reader, scale, seed)?),
         "epinions" => visitor.visit(epinions(reader, scale, seed)?),
+        "sysbench" => visitor.visit(sysbench(reader, scale, seed)?),
         "micro" => visitor.visit(micro(reader, scale, seed)?),
         _ => visitor.visit(ycsb(reader, scale, core(name), seed)?),
     })
@@ -149,6 +151,32 @@ fn micro(mut reader: Reader<'_>, scale: i64, seed: u64) -> Result<Micro, Setting
     };
     reader.finish()?;
     Ok(Micro::new(options))
+}
+
+fn sysbench(mut reader: Reader<'_>, scale: i64, seed: u64) -> Result<Sysbench, SettingsError> {
+    let standard = sysbench::Options::default();
+    let records = standard.records * scale;
+    let mut count = |option, default| reader.number(option, default, 0..=1000);
+    let options = sysbench::Options {
+        point_selects: count("point-selects", standard.point_selects)?,
+        ranges: count("ranges", standard.ranges)?,
+        index_updates: count("index-updates", standard.index_updates)?,
+        other_updates: count("non-index-updates", standard.other_updates)?,
+        replaced: count("delete-inserts", standard.replaced)?,
+        records: reader.number("records", records, 1..=1_000_000_000)?,
+        range_size: reader.number("range-size", standard.range_size, 1..=1_000_000)?,
+        hot: reader.number("hot", standard.hot, 0.0..=1.0)?,
+        seed,
+    };
+    reader.finish()?;
+    if options.statements() == 0 {
+        return Err(SettingsError::Value {
+            option: "point-selects".to_owned(),
+            value: "0".to_owned(),
+            expected: "one statement at least, of whichever kind".to_owned(),
+        });
+    }
+    Ok(Sysbench::new(options))
 }
 
 fn ycsb(mut reader: Reader<'_>, scale: i64, core: Core, seed: u64) -> Result<Ycsb, SettingsError> {
@@ -267,7 +295,7 @@ mod tests {
             for option in options(name) {
                 // 1000 is a value for all numbers but these.
                 let value = match option.name {
-                    "theta" | "exclusive" => "0.5",
+                    "theta" | "exclusive" | "hot" => "0.5",
                     "ordered" => "true",
                     _ => "1000",
                 };

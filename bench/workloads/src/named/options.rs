@@ -18,6 +18,7 @@ pub fn options(name: &str) -> &'static [OptionHelp] {
         "tatp" => &TATP,
         "seats" => &SEATS,
         "epinions" => &EPINIONS,
+        "sysbench" => &SYSBENCH,
         "micro" => &MICRO,
         name if NAMES.contains(&name) => &YCSB,
         _ => &[],
@@ -63,6 +64,31 @@ const YCSB: [OptionHelp; 2] = [
         "records of 1 kB, 100000 times the scale unless set",
     ),
     option("theta", "exponent of Zipf's law, 0.99 unless set"),
+];
+const SYSBENCH: [OptionHelp; 8] = [
+    option("records", "rows, 10000 times the scale unless set"),
+    option(
+        "point-selects",
+        "rows that a transaction reads by id, 10 unless set",
+    ),
+    option(
+        "ranges",
+        "ranges that it reads in each of four ways, 1 unless set",
+    ),
+    option("range-size", "rows of a range, 100 unless set"),
+    option(
+        "index-updates",
+        "changes of the indexed column, 1 unless set",
+    ),
+    option("non-index-updates", "changes of the text, 1 unless set"),
+    option(
+        "delete-inserts",
+        "rows deleted and inserted again, 1 unless set",
+    ),
+    option(
+        "hot",
+        "probability that an id is in the hundredth in the middle, 0.75 unless set",
+    ),
 ];
 const MICRO: [OptionHelp; 5] = [
     option("records", "records, 20000 times the scale unless set"),

@@ -3,6 +3,7 @@
 mod epinions;
 mod micro;
 mod seats;
+mod sysbench;
 mod tatp;
 mod tpcc;
 mod ycsb;
