@@ -59,11 +59,11 @@ impl Of {
 
 /// What the paper says of a configuration: by which factor a quantity is lower than the baseline's.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Said {
+pub(crate) struct Said<'a> {
     /// Place behind the baseline, from 1.
     pub(crate) configuration: usize,
     /// `FCFS over VATS`.
-    pub(crate) what: &'static str,
+    pub(crate) what: &'a str,
     /// Mean, variance, p99.
     pub(crate) factors: [Option<Factor>; 3],
 }
@@ -280,7 +280,7 @@ mod tests {
         ]})
     }
 
-    fn said(factors: [Option<Factor>; 3]) -> [Said; 1] {
+    fn said(factors: [Option<Factor>; 3]) -> [Said<'static>; 1] {
         [Said {
             configuration: 1,
             what: "FIFO over VATS",
