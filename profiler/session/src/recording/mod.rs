@@ -168,6 +168,11 @@ impl Meta {
         profile.names.clone_from(&self.names);
         profile.outside.clone_from(&self.outside);
         let few_recorded = Warning::few_recorded(profile);
+        if let Some(Warning::OnlyCounted(_)) = few_recorded {
+            // The analysis knows records only.
+            let none = Warning::NoIntervals.to_string();
+            profile.warnings.retain(|warning| *warning != none);
+        }
         profile
             .warnings
             .extend(few_recorded.iter().map(ToString::to_string));
