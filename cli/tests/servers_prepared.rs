@@ -12,7 +12,7 @@ use evenkeel_servers::{MariaDb, Options};
 use serde_json::Value;
 use support::build::EVENKEEL;
 use support::servers::{
-    ProfiledPostgres, Profiler, assert_ends, count, installed, make_pgbench_tables, pgbench,
+    ProfiledPostgres, Profiler, assert_ends, count, installed, make_pgbench_tables, nodes, pgbench,
 };
 
 /// Intervals by class.
@@ -70,6 +70,42 @@ fn postgres_executes_what_was_prepared() {
             assert!(update(classes) > TRANSACTIONS / 2, "{mode}: {classes:#?}");
             assert!(update(classes) <= TRANSACTIONS, "{mode}: {classes:#?}");
         }
+    }
+}
+
+/// Outside of a transaction a statement is committed when it has been executed, by a call of its own in the extended protocol: it is part of the
+/// statement in all of them.
+#[test]
+fn postgres_commits_what_was_prepared() {
+    const STATEMENTS: u64 = 2 * 300;
+    const EVERY_CALL: [&str; 4] = ["--plant", "every", "--max-overhead", "100%"];
+    for mode in ["simple", "extended", "prepared"] {
+        let Some(profiled) = ProfiledPostgres::start(&EVERY_CALL, &[("fsync", "off")]) else {
+            return;
+        };
+        make_pgbench_tables(&profiled.server);
+        let folder = tempfile::tempdir().unwrap();
+        let script = folder.path().join("insert.sql");
+        let insert = "INSERT INTO pgbench_history VALUES (1, 1, 1, 0, now());\n";
+        std::fs::write(&script, insert).unwrap();
+        let file = script.to_str().expect("a path of letters");
+        let load = ["-M", mode, "-f", file, "-c", "2", "-t", "300"];
+        assert_eq!(pgbench(&profiled.server, &load), STATEMENTS);
+        let profiled = profiled.finish();
+        let profile = profiled.profile();
+        let inserts = classes(profile);
+        let mut inserts = inserts.iter();
+        let inserts = inserts.find(|(name, _)| name.starts_with("insert into pgbench_history"));
+        assert!(*inserts.expect("the statement's class").1 > 0, "{mode}");
+        let commits: f64 = nodes(profile)
+            .iter()
+            .filter(|(path, _)| {
+                path.last()
+                    .is_some_and(|name| name == "CommitTransactionCommand")
+            })
+            .map(|(_, node)| node["calls_mean"].as_f64().unwrap_or_default())
+            .sum();
+        assert!(commits > 0.5, "{mode}: {commits}: {:#}", profile["tree"]);
     }
 }
 

@@ -27,7 +27,11 @@ extern "C" fn enter_short(id: u32, registers: &mut Registers, after: u64) -> u32
     let Some((probe, role)) = probe(arena, id) else {
         return 0;
     };
-    if !SHORT_WAYS || role.is_keyed() || !is_ready(role, registers.sp(), arena) {
+    if !SHORT_WAYS || role.is_keyed() {
+        return NOT_SHORT;
+    }
+    intervals::end_before_step(role, registers.sp());
+    if !is_ready(role, registers.sp(), arena) {
         return NOT_SHORT;
     }
     intervals::enter(probe, role, registers, after, arena).into()
@@ -68,7 +72,7 @@ fn is_ready(role: Role, sp: u64, arena: Arena) -> bool {
         return false;
     }
     thread.drop_stale(sp);
-    if intervals::is_nested(thread, role) {
+    if intervals::goes_on(thread, role) {
         return true;
     }
     let recordable = rings::is_own(thread) && thread.end_watched;
@@ -89,6 +93,7 @@ fn enter_long(id: u32, registers: &mut Registers, after: u64) -> bool {
         return named::enter(probe, role, registers, arena)
             && intervals::push_now(thread::current(), registers, after);
     }
+    intervals::end_before_step(role, registers.sp());
     if role.begins() && !make_ready(role, registers.sp(), arena) {
         return false;
     }
@@ -103,7 +108,7 @@ fn make_ready(role: Role, sp: u64, arena: Arena) -> bool {
         return false;
     }
     thread.drop_stale(sp);
-    if intervals::is_nested(thread, role) {
+    if intervals::goes_on(thread, role) {
         return true;
     }
     plan::poll(arena);

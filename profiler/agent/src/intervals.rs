@@ -26,6 +26,7 @@ pub fn enter(probe: &Probe, role: Role, registers: &Registers, after: u64, arena
         return thread.open && thread.active != 0 && push_now(thread, registers, after);
     }
     if role == Role::Label {
+        thread.past_label = true;
         if thread.open && thread.sampled && !thread.labelled {
             let found = Found::read(probe, registers, arena);
             thread.labelled = found.records() == 0 || rings::classify(thread, &found);
@@ -43,7 +44,7 @@ pub fn enter(probe: &Probe, role: Role, registers: &Registers, after: u64, arena
         return thread.open && push_now(thread, registers, after);
     }
     let whole = role == Role::Whole;
-    if is_nested(thread, role) || !begin(thread, arena, probe, registers) {
+    if goes_on(thread, role) || !begin(thread, arena, probe, registers) {
         return false;
     }
     if !whole {
@@ -62,8 +63,24 @@ pub fn enter(probe: &Probe, role: Role, registers: &Registers, after: u64, arena
 
 /// Whether this is a call of an interval inside of it: in a recursion the outermost call is the interval. Stale frames have
 /// been dropped.
-pub fn is_nested(thread: &Thread, role: Role) -> bool {
+fn is_nested(thread: &Thread, role: Role) -> bool {
     role == Role::Whole && thread.open && root_is_alive(thread)
+}
+
+/// Whether a call that may begin an interval belongs to the one that is open: it is inside of it, or one more step before what that
+/// interval is about. Stale frames have been dropped.
+pub fn goes_on(thread: &Thread, role: Role) -> bool {
+    is_nested(thread, role) || (role == Role::Step && thread.open && !thread.past_label)
+}
+
+/// Ends the open interval where the first step of the next one begins. That is before the thread looks for a new plan, so that
+/// the interval is one of the plan that it began with.
+pub fn end_before_step(role: Role, sp: u64) {
+    let thread = thread::current();
+    if role == Role::Step && thread.open && thread.past_label {
+        thread.drop_stale(sp);
+        finish(thread, now_ticks());
+    }
 }
 
 /// Pushes the frame of a boundary call that begins now.
@@ -108,7 +125,7 @@ fn begin(thread: &mut Thread, arena: Arena, probe: &Probe, registers: &Registers
     thread.dropped = rings::dropped(thread);
     thread.root = core::ptr::null_mut();
     let beginning = beginning(thread, arena);
-    thread.labelled = false;
+    (thread.labelled, thread.past_label) = (false, false);
     thread.sampled = matches!(beginning, Beginning::Recorded(_));
     let Beginning::Recorded(stamp) = beginning else {
         beginning.count(thread);
@@ -122,9 +139,12 @@ fn begin(thread: &mut Thread, arena: Arena, probe: &Probe, registers: &Registers
         return true;
     };
     let label = Found::read(probe, registers, arena);
-    thread.open = rings::begin(thread, stamp, &label);
-    thread.active = (thread.open && stamp.probed) as u64;
-    thread.open
+    // One for which the ring has no room is missed, once: it is followed to its end like those that are counted only.
+    thread.sampled = rings::begin(thread, stamp, &label);
+    thread.open = true;
+    let probed = thread.sampled && stamp.probed;
+    thread.active = u64::from(probed || (!thread.sampled && waits::recording()));
+    true
 }
 
 /// What becomes of an interval that begins now, one that stays on its thread or one with a key.

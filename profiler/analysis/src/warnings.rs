@@ -124,6 +124,11 @@ pub enum Warning {
         /// Standard error of the first factor's share of the variance.
         se: f64,
     },
+    /// Every interval was counted, and none recorded.
+    #[error(
+        "{0} intervals were counted and none was recorded, to stay within --max-overhead: give --max-overhead more room, or profile for longer"
+    )]
+    OnlyCounted(u64),
     /// Threads found no ring.
     #[error("{threads} threads were not recorded: {}; free memory or run fewer threads", if *.no_memory { "no shared memory was left" } else { "too many started at once" })]
     ThreadsWithoutRing {
@@ -218,10 +223,13 @@ pub enum Warning {
 }
 
 impl Warning {
-    /// [`Warning::FewRecorded`], if it holds for this profile.
+    /// [`Warning::FewRecorded`] or [`Warning::OnlyCounted`], if it holds for this profile.
     pub fn few_recorded(profile: &Profile) -> Option<Warning> {
         let left = profile.sampled_out + profile.discarded;
         let recorded = profile.intervals_seen.saturating_sub(left);
+        if recorded == 0 && profile.sampled_out > 0 {
+            return Some(Warning::OnlyCounted(profile.sampled_out));
+        }
         let se = profile.factors.first().map_or(0.0, |factor| factor.se);
         let is_small = recorded as f64 <= RECORDED_FEW * profile.intervals_seen as f64;
         (is_small && profile.sampled_out > 0 && se > SE_HIGH).then_some(Warning::FewRecorded {
@@ -261,5 +269,7 @@ mod tests {
         assert_eq!(Warning::few_recorded(&profile(9_000, 0.01)), None);
         assert_eq!(Warning::few_recorded(&profile(5_000, 0.04)), None);
         assert_eq!(Warning::few_recorded(&profile(0, 0.04)), None);
+        let only_counted = Warning::few_recorded(&profile(9_900, 0.0));
+        assert_eq!(only_counted, Some(Warning::OnlyCounted(9_900)));
     }
 }

@@ -69,6 +69,8 @@ pub struct Thread {
     pub sampled: bool,
     /// The open interval has been given its label by a call inside of it.
     pub labelled: bool,
+    /// The open interval has come to a call that may give it its label, whether it did or not.
+    pub past_label: bool,
     /// The thread has passed a gate.
     pub admitted: bool,
     /// The thread has ended, or could not be set up: nothing is recorded any more.

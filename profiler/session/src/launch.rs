@@ -1,5 +1,7 @@
 //! Starting the command with the agent preloaded, and stopping it.
 
+mod stopping;
+
 use std::ffi::OsString;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
@@ -11,9 +13,11 @@ use evenkeel_wire::ARENA_VARIABLE;
 use crate::agent::Agent;
 use crate::arena::Arena;
 use crate::error::Error;
+use stopping::Stopping;
+pub(crate) use stopping::children;
 
-/// How long a command that was asked to stop may take before it is killed.
-const STOP_LIMIT: Duration = Duration::from_secs(30);
+/// How often to look whom else to ask to end.
+const LOOK_PERIOD: Duration = Duration::from_millis(20);
 
 /// What to run.
 #[derive(Clone, Debug, Default)]
@@ -161,34 +165,24 @@ impl Target {
     /// Asks everything that runs to stop, waits, and kills what does not. `meanwhile` runs all along.
     pub fn stop(&mut self, signal: i32, mut meanwhile: impl FnMut()) {
         let started = Instant::now();
-        let mut sent = 0;
+        let mut stopping = Stopping::default();
+        let own = std::process::id() as i32;
+        let mut look = Duration::ZERO;
         while self.is_running() {
             let elapsed = started.elapsed();
-            if sent == 0 {
-                self.signal(signal);
-                sent = 1;
-            } else if sent == 1 && elapsed > STOP_LIMIT {
-                self.signal(libc::SIGKILL);
-                sent = 2;
-            } else if sent == 2 && elapsed > 2 * STOP_LIMIT {
+            if stopping.is_over(elapsed) {
                 return;
+            }
+            if elapsed >= look {
+                let below = |everything| stopping::below(own, signal, everything);
+                for (pid, signal) in stopping.due(elapsed, signal, below) {
+                    // SAFETY: plain signals to processes that descend from this one.
+                    unsafe { libc::kill(pid, signal) };
+                }
+                look = elapsed + LOOK_PERIOD;
             }
             meanwhile();
             std::thread::sleep(Duration::from_millis(2));
-        }
-    }
-
-    /// Signals the command; if it has ended, the children it left to us.
-    fn signal(&self, signal: i32) {
-        // SAFETY: plain signals to processes that are ours to wait for.
-        unsafe {
-            if self.status.is_none() {
-                libc::kill(self.pid(), signal);
-                return;
-            }
-            for orphan in children() {
-                libc::kill(orphan, signal);
-            }
         }
     }
 
@@ -200,13 +194,4 @@ impl Target {
             None => Ending::Exited(status.code().unwrap_or(0)),
         })
     }
-}
-
-/// Processes whose parent this is.
-fn children() -> Vec<i32> {
-    let list = std::fs::read_to_string(format!("/proc/self/task/{}/children", std::process::id()))
-        .unwrap_or_default();
-    list.split_ascii_whitespace()
-        .filter_map(|pid| pid.parse().ok())
-        .collect()
 }

@@ -418,6 +418,10 @@ impl Session<'_> {
             },
             unopened: None,
             names: Vec::new(),
+            outside: match &self.settings.selector {
+                IntervalSelector::Preset(_, known) => known.outside.to_owned(),
+                IntervalSelector::Spec(_) => String::new(),
+            },
             warnings: self.warnings.iter().map(ToString::to_string).collect(),
             complete,
             host: host(),

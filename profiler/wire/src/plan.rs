@@ -73,11 +73,14 @@ pub enum Role {
     BeginKeyed = 11,
     /// The interval of this key ends when this call returns.
     EndKeyed = 12,
+    /// One step of several before what the interval is about, which is a [`Role::Label`]: the interval begins with the first of them. One
+    /// that has come to its label ends where the next one's first step begins, unless it has met a [`Role::End`] before.
+    Step = 13,
 }
 
 impl Role {
     /// All roles; a role's discriminant is its index here.
-    pub const ALL: [Role; 13] = [
+    pub const ALL: [Role; 14] = [
         Role::Inner,
         Role::Whole,
         Role::Begin,
@@ -91,6 +94,7 @@ impl Role {
         Role::Work,
         Role::BeginKeyed,
         Role::EndKeyed,
+        Role::Step,
     ];
 
     /// The role of a [`Probe`].
@@ -103,12 +107,12 @@ impl Role {
 
     /// Whether an interval begins with the call, one that ends on the thread that began it.
     pub fn begins(self) -> bool {
-        matches!(self, Role::Whole | Role::Begin)
+        matches!(self, Role::Whole | Role::Begin | Role::Step)
     }
 
     /// Whether it is about a lock, a task or an interval with a key.
     pub fn is_keyed(self) -> bool {
-        self as u8 >= Role::Acquire as u8
+        (Role::Acquire as u8..=Role::EndKeyed as u8).contains(&(self as u8))
     }
 }
 

@@ -9,6 +9,7 @@ pub(crate) fn profile(profile: &Profile) -> Profile {
     let mut profile = profile.clone();
     clean(&mut profile.target);
     clean(&mut profile.interval);
+    clean(&mut profile.outside);
     profile.discarded_by_reason = profile
         .discarded_by_reason
         .into_iter()

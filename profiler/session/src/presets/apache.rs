@@ -18,6 +18,7 @@ pub const APACHE: Preset = Preset {
         name: "request",
         help: "one request, from its header to its last byte handed to the system",
         keyed: false,
+        outside: "the TLS handshake of a connection, and its wait for a worker, which come before its request",
         find: request,
     }],
 };

@@ -1,5 +1,7 @@
 //! Finding functions in a stripped binary without guessing: by their exported names, and by whom they call.
 
+use std::collections::BTreeSet;
+
 use evenkeel_symbols::{Callee, Module, Site, unversioned};
 
 use crate::interval::{Boundary, Meaning, Place, sites_of_callers};
@@ -26,33 +28,38 @@ pub fn sites_in(module: &Module, caller: u64, callee: u64) -> Vec<Site> {
         .collect()
 }
 
-/// The one callee of `caller` that calls all of `callees`.
-pub fn only_one(module: &Module, caller: &str, callees: &[&str]) -> Result<u64, String> {
-    let wanted: Vec<u64> = callees
-        .iter()
-        .map(|name| function(module, name))
-        .collect::<Result<_, _>>()?;
-    let mut found: Vec<u64> = module
-        .call_sites(function(module, caller)?)
+/// Functions of the module that `caller` calls directly.
+pub fn callees(module: &Module, caller: u64) -> BTreeSet<u64> {
+    module
+        .call_sites(caller)
         .into_iter()
         .filter_map(|site| match site.callee {
             Callee::Function(entry) => Some(entry),
             _ => None,
         })
+        .collect()
+}
+
+/// The one callee of `caller` that calls all of `called`.
+pub fn only_one(module: &Module, caller: &str, called: &[&str]) -> Result<u64, String> {
+    let wanted: Vec<u64> = called
+        .iter()
+        .map(|name| function(module, name))
+        .collect::<Result<_, _>>()?;
+    let found: Vec<u64> = callees(module, function(module, caller)?)
+        .into_iter()
         .filter(|&entry| {
             wanted
                 .iter()
                 .all(|&callee| !sites_in(module, entry, callee).is_empty())
         })
         .collect();
-    found.sort_unstable();
-    found.dedup();
     match found[..] {
         [entry] => Ok(entry),
         _ => Err(format!(
             "{} functions called by {caller} call {}, not one",
             found.len(),
-            callees.join(" and ")
+            called.join(" and ")
         )),
     }
 }

@@ -18,6 +18,7 @@ pub const MEMCACHED: Preset = Preset {
         name: "event",
         help: "what a worker does for a connection that became ready: usually one request",
         keyed: false,
+        outside: "the wait for a worker that serves another connection, and for what is read from a disk (extstore): the answer that follows is the next event",
         find: event,
     }],
 };

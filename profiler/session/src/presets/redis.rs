@@ -14,12 +14,22 @@ pub const REDIS: Preset = Preset {
     stop_signal: libc::SIGTERM,
     functions: "",
     version: None,
-    intervals: &[KnownInterval {
-        name: "command",
-        help: "one command, from its parsed arguments to its reply in the client's buffer",
-        keyed: false,
-        find: command,
-    }],
+    intervals: &[
+        KnownInterval {
+            name: "command",
+            help: "one command, from its parsed arguments to its reply in the client's buffer",
+            keyed: false,
+            outside: "the command's wait for its turn, the append only file's write and fsync, and sending the reply: --interval turn has them",
+            find: command,
+        },
+        KnownInterval {
+            name: "turn",
+            help: "one turn of the event loop: commands of all clients that are ready, the append only file, replies",
+            keyed: false,
+            outside: "a command's wait for the turn before its own",
+            find: turn,
+        },
+    ],
 };
 
 /// `processCommand` (server.c) is called with the client whose command has been read. Debian's `redis-server` is a link to
@@ -29,6 +39,25 @@ fn command(module: &Module) -> Result<Interval, String> {
     Ok(Interval {
         name: "command".to_owned(),
         boundaries: at_function(module, process, Meaning::of(Role::Whole)),
+        scope: vec![process],
+        clients: Vec::new(),
+        height: height(module, process) + 1,
+    })
+}
+
+/// The event loop calls `afterSleep` when it has waited for its clients, and `beforeSleep` when it is about to wait again; the latter
+/// writes and syncs the append only file and sends replies (server.c, ae.c). Both are called through pointers, by `aeProcessEvents`.
+fn turn(module: &Module) -> Result<Interval, String> {
+    let at = |name: &str, role| -> Result<_, String> {
+        let meaning = Meaning::of(role);
+        Ok(at_function(module, function(module, name)?, meaning))
+    };
+    let mut boundaries = at("afterSleep", Role::Begin)?;
+    boundaries.extend(at("beforeSleep", Role::End)?);
+    let process = function(module, "aeProcessEvents")?;
+    Ok(Interval {
+        name: "turn".to_owned(),
+        boundaries,
         scope: vec![process],
         clients: Vec::new(),
         height: height(module, process) + 1,

@@ -10,7 +10,7 @@ use std::path::Path;
 use std::sync::atomic::Ordering::*;
 
 use evenkeel_analysis::Analysis;
-use evenkeel_symbols::{Callee, FindError};
+use evenkeel_symbols::{Callee, DebugSources, FindError, Module};
 use evenkeel_wire::{Frozen, Role};
 
 use super::{IntervalSelector, Session};
@@ -47,6 +47,7 @@ impl Session<'_> {
         let (error, program, others) = self.passed.take()?;
         let reason = self
             .in_a_library(&error)
+            .or_else(|| self.in_an_opened_library(&error))
             .or_else(|| self.without_agent())
             .map(|reason| reason.to_string())
             .or_else(|| self.without_names(&error, &program));
@@ -91,6 +92,9 @@ impl Session<'_> {
 
     fn reason(&mut self) -> Reason {
         let control = self.arena.control();
+        if self.interval.is_none() && self.watch.lacks_room {
+            return Reason::NoAddressSpace;
+        }
         let launched = matches!(self.target, Target::Launched(_));
         if launched && control.processes.load(Relaxed) == 0 {
             return self.without_agent().unwrap_or(Reason::NeverLoaded);
@@ -172,6 +176,33 @@ impl Session<'_> {
         }
         alike.truncate(ALIKE_MAX);
         (closest.is_empty() && !alike.is_empty()).then_some(Reason::AlikeInLibrary { names: alike })
+    }
+
+    /// The interval's function is in a library that the program opened at run time: by then its agent had left, as the program does not
+    /// have the function, and announced no more.
+    fn in_an_opened_library(&self, error: &Error) -> Option<Reason> {
+        let Error::NotFound {
+            source: FindError::NoSuchFunction { name, .. },
+            ..
+        } = error
+        else {
+            return None;
+        };
+        let count = self.arena.modules().len();
+        let announced: Vec<_> = (0..count)
+            .map(|at| Modules::path(&self.arena, at))
+            .collect();
+        let mapped = self.watch.mapped.iter().map(Path::new);
+        let mut opened = mapped
+            .filter(|path| !announced.iter().any(|known| known == path))
+            .take(LIBRARIES_MAX);
+        let library = opened.find(|path| {
+            Module::load(path, &DebugSources::none()).is_ok_and(|module| module.find(name).is_ok())
+        })?;
+        Some(Reason::InLibrary {
+            name: name.clone(),
+            library: library.file_name()?.to_string_lossy().into_owned(),
+        })
     }
 
     /// A program of the target runs without the agent.

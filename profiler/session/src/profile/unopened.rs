@@ -39,7 +39,12 @@ impl Session<'_> {
             .probes()
             .iter()
             .enumerate()
-            .filter(|(_, planned)| planned.role == Role::Inner)
+            .filter(|(_, planned)| {
+                matches!(
+                    planned.role,
+                    Role::Inner | Role::Label | Role::Gate | Role::End
+                )
+            })
             .map(|(id, planned)| (Some(id as u32), planned.callees.clone()))
             .chain([(None, scope.unwrap_or_default())])
             .collect();

@@ -108,6 +108,9 @@ pub struct Meta {
     /// Where the names of functions are that have none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub names: Vec<String>,
+    /// What a client may wait for that is in no interval, where a preset knows.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub outside: String,
     /// What the user should know.
     pub warnings: Vec<String>,
     /// Whether this is the last word: the run ended and was not cut.
@@ -163,7 +166,13 @@ impl Meta {
         profile.unseen = unopened.map(|unopened| unseen::unseen(profile, unopened));
         not_opened::separate(profile);
         profile.names.clone_from(&self.names);
+        profile.outside.clone_from(&self.outside);
         let few_recorded = Warning::few_recorded(profile);
+        if let Some(Warning::OnlyCounted(_)) = few_recorded {
+            // The analysis knows records only.
+            let none = Warning::NoIntervals.to_string();
+            profile.warnings.retain(|warning| *warning != none);
+        }
         profile
             .warnings
             .extend(few_recorded.iter().map(ToString::to_string));
@@ -189,6 +198,9 @@ impl Meta {
             if !self.warnings.contains(warning) {
                 self.warnings.push(warning.clone());
             }
+        }
+        if self.outside.is_empty() {
+            self.outside.clone_from(&other.outside);
         }
         self.complete &= other.complete;
         for (mine, other) in [

@@ -4,6 +4,10 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::PathBuf;
 
+use evenkeel_wire::ARENA_BYTES;
+
+use crate::launch::children;
+
 /// Processes looked at, at most.
 const PROCESSES_MAX: usize = 256;
 
@@ -20,6 +24,8 @@ pub struct Process {
     pub has_agent: bool,
     /// Its environment names the agent.
     pub names_agent: bool,
+    /// Its limit of address space leaves less than the shared memory of a session takes.
+    pub lacks_room: bool,
     /// Processor time that it used.
     pub used_seconds: f64,
 }
@@ -57,23 +63,22 @@ impl Process {
             has_agent: files.iter().any(|file| file.ends_with(agent)),
             files,
             names_agent,
+            lacks_room: room(pid).is_some_and(|bytes| bytes < ARENA_BYTES as u64),
             used_seconds: used_seconds(pid)?,
         })
     }
 }
 
-fn children(pid: i32) -> Vec<i32> {
-    let threads = fs::read_dir(format!("/proc/{pid}/task"));
-    let threads = threads.into_iter().flatten().flatten();
-    let lists =
-        threads.filter_map(|thread| fs::read_to_string(thread.path().join("children")).ok());
-    lists
-        .flat_map(|list| {
-            let pids = list.split_ascii_whitespace();
-            pids.filter_map(|pid| pid.parse().ok())
-                .collect::<Vec<i32>>()
-        })
-        .collect()
+/// Address space that a limited process may still take, bytes (setrlimit(2), RLIMIT_AS).
+fn room(pid: i32) -> Option<u64> {
+    let limits = fs::read_to_string(format!("/proc/{pid}/limits")).ok()?;
+    let limits = limits
+        .lines()
+        .find_map(|line| line.strip_prefix("Max address space"))?;
+    let limit: u64 = limits.split_ascii_whitespace().next()?.parse().ok()?;
+    let sizes = fs::read_to_string(format!("/proc/{pid}/statm")).ok()?;
+    let pages: u64 = sizes.split_ascii_whitespace().next()?.parse().ok()?;
+    Some(limit.saturating_sub(pages * rustix::param::page_size() as u64))
 }
 
 /// User and system time: fields 14 and 15 of proc_pid_stat(5), counted behind the name, which may hold anything.
@@ -102,6 +107,28 @@ mod tests {
         let before = this.used_seconds;
         while used_seconds(own).unwrap() <= before {
             std::hint::black_box(fs::read("/proc/self/maps").ok());
+        }
+    }
+    /// Two shells that wait to be told to go on, one with a limit of a gigabyte, which is less than the shared memory takes.
+    #[test]
+    fn limits_of_address_space_leave_less_room() {
+        use std::io::Read as _;
+        use std::process::{Command, Stdio};
+        for (limit, lacks_room) in [("1000000", true), ("unlimited", false)] {
+            let mut shell = Command::new("sh")
+                .args(["-c", &format!("ulimit -v {limit} && echo && read line")])
+                .stdin(Stdio::piped())
+                .stdout(Stdio::piped())
+                .spawn()
+                .expect("a shell");
+            let mut ready = [0];
+            let stdout = shell.stdout.as_mut().expect("a pipe");
+            stdout.read_exact(&mut ready).expect("the shell is ready");
+            let room = room(shell.id() as i32);
+            drop(shell.stdin.take());
+            let _ = shell.wait();
+            let lacks = room.is_some_and(|bytes| bytes < ARENA_BYTES as u64);
+            assert_eq!(lacks, lacks_room, "{limit}: {room:?}");
         }
     }
 }

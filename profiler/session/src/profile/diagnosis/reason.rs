@@ -3,7 +3,7 @@
 use std::fmt::{self, Display};
 use std::path::PathBuf;
 
-use evenkeel_wire::ARENA_VARIABLE;
+use evenkeel_wire::{ARENA_BYTES, ARENA_VARIABLE};
 
 /// Part of a processor from which processes are called busy.
 const BUSY: f64 = 0.05;
@@ -49,6 +49,8 @@ pub enum Reason {
         /// Processes with the agent.
         processes: u32,
     },
+    /// A process had too little address space left for the agent.
+    NoAddressSpace,
     /// None of a preset's programs ran.
     NoProgram {
         /// Their names.
@@ -121,6 +123,11 @@ impl Display for Reason {
             Reason::NoLibrary { library, processes } => write!(
                 f,
                 "no library {library} was loaded by the {processes} processes with the agent; check its name with ldd or /proc/PID/maps"
+            ),
+            Reason::NoAddressSpace => write!(
+                f,
+                "a process of the command has too little address space left for the agent, and runs without it: its limit (ulimit -v, systemd: LimitAS=) leaves less than the {} GB that profiling reserves, most of which is never used; lift the limit for the profile",
+                (ARENA_BYTES >> 30) + 1
             ),
             Reason::NoProgram { programs } => write!(
                 f,

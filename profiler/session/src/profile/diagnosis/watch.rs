@@ -26,6 +26,10 @@ pub struct Watch {
     strangers: BTreeMap<PathBuf, bool>,
     /// Files that are mapped and whose names begin as the interval's library's.
     libraries: BTreeSet<String>,
+    /// Libraries that processes with the agent have mapped, those that were opened at run time among them.
+    pub mapped: BTreeSet<String>,
+    /// A process had less address space left than the agent takes.
+    pub lacks_room: bool,
     /// Intervals that have begun and not ended.
     pub in_flight: u64,
 }
@@ -49,6 +53,8 @@ impl Default for Watch {
             suspects: BTreeSet::new(),
             strangers: BTreeMap::new(),
             libraries: BTreeSet::new(),
+            mapped: BTreeSet::new(),
+            lacks_room: false,
             in_flight: 0,
         }
     }
@@ -70,6 +76,7 @@ impl Watch {
     fn take(&mut self, now: Instant, processes: &[Process], library: Option<&str>) {
         let before = std::mem::take(&mut self.suspects);
         for process in processes {
+            self.lacks_room |= process.lacks_room;
             if process.has_agent {
                 self.use_of(now, process);
                 let named = process.files.iter().filter(|file| {
@@ -77,6 +84,8 @@ impl Watch {
                     library.is_some_and(|library| name.to_string_lossy().starts_with(library))
                 });
                 self.libraries.extend(named.cloned());
+                let libraries = process.files.iter().filter(|file| file.contains(".so"));
+                self.mapped.extend(libraries.cloned());
                 continue;
             }
             let suspect = (process.pid, process.program.clone());
@@ -135,6 +144,7 @@ mod tests {
             files: BTreeSet::from(["/srv/libwork.so.1".to_owned()]),
             has_agent,
             names_agent: false,
+            lacks_room: false,
             used_seconds,
         }
     }
@@ -162,5 +172,6 @@ mod tests {
         let mapped = watch.unannounced("libwork.so");
         assert_eq!(mapped.as_deref(), Some("/srv/libwork.so.1"));
         assert_eq!(watch.unannounced("libother.so"), None);
+        assert!(watch.mapped.contains("/srv/libwork.so.1"));
     }
 }
