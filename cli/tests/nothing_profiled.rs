@@ -186,3 +186,21 @@ fn a_library_opened_where_code_may_not_be_changed() {
         "MemoryDenyWriteExecute=no",
     ]);
 }
+
+/// Each interval begins on the first thread and ends on the second, which has begun none. No longjmp is to blame.
+#[test]
+fn intervals_that_end_on_another_thread() {
+    let program = own_program(
+        "ends_elsewhere",
+        "// build: gcc -O1 -g -pthread ends_elsewhere.c\n#include <pthread.h>\n#include <sched.h>\n\
+         static volatile int turn;\n\
+         __attribute__((noinline)) void begin_work(void) { turn = 1; }\n\
+         __attribute__((noinline)) void end_work(void) { turn = 0; }\n\
+         static void *ends(void *none) { for (;;) { while (!turn) sched_yield(); end_work(); } return none; }\n\
+         int main(void) { pthread_t thread; pthread_create(&thread, 0, ends, 0);\n\
+         for (;;) { begin_work(); while (turn) sched_yield(); } }\n",
+    );
+    let run = profiled(&Place::new(), "begin_work..end_work", &[text(&program)]);
+    let run = run.said(&["on others that had begun none", "key=0:0"]);
+    assert!(!run.stderr.contains("longjmp"), "{}", run.stderr);
+}

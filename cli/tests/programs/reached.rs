@@ -6,7 +6,9 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 
 use super::expect::{Planted, below, named, number, quiet, the, ticks_per_ns};
-use super::measure::{assert_complete, calls, closed, measured_program, measured_quietly};
+use super::measure::{
+    assert_complete, calls, closed, measured_program, measured_quietly, quietest,
+};
 use crate::support::build::{program, program_with};
 use crate::support::run::Place;
 
@@ -59,6 +61,24 @@ fn what_goes_on_inside_another_function_is_not_seen() {
     assert!(why.contains("by a jump"), "{why}");
 }
 
+/// Code that was made at run time is in no file to be opened. To profile for longer would show no more, and is not advised.
+#[test]
+fn generated_code_is_said_to_be_that() {
+    let planted = Planted {
+        mean: 30e3,
+        variance: 4e8,
+    };
+    let (profile, intervals) = measured_quietly(&planted, "generated", "run_interval", 8_000);
+    assert_complete(&profile, intervals);
+    let unseen = profile["unseen"].to_string();
+    assert!(
+        unseen.contains("JIT") && !unseen.contains("--for"),
+        "{unseen}"
+    );
+    // What runs there is not the interval's own code.
+    assert_eq!(named(&profile, "body of run_interval").len(), 0);
+}
+
 /// What the report says of a function that it does not see into.
 fn why_unseen<'p>(profile: &'p Value, name: &str) -> &'p str {
     let unseen = profile["unseen"].as_array().unwrap();
@@ -98,6 +118,28 @@ fn a_library_with_a_relative_path_is_seen() {
     place.profile(&options, &program, &["1600"]).ended(0);
     let profile = closed(place.json("run.json"));
     assert_eq!(calls(&[the(&profile, "look_up")]), 1.0);
+}
+
+/// A function that is hooked at its entry, and whose first instructions, under the hook, are a call: whom it calls is timed, below it.
+#[test]
+fn a_call_under_the_hook_at_an_inner_entry_is_timed() {
+    let planted = Planted {
+        mean: 30e3,
+        variance: 4e8,
+    };
+    for (variant, option) in [("imported", "-g"), ("direct", "-Wl,-Bsymbolic")] {
+        let library = program_with("wrapped", variant, &[option]);
+        let beside = format!("-Wl,-rpath,{}", library.parent().unwrap().display());
+        let options = [library.to_str().unwrap(), &beside];
+        let program = program_with("importer", &format!("of-{variant}"), &options);
+        let interval = format!("{}!handle", library.file_name().unwrap().to_str().unwrap());
+        let measure = || measured_program(&[], &program, &interval, 8_000);
+        let (profile, _) = quietest(measure, |(profile, _)| planted.noise(profile));
+        let work = below(the(&profile, "wrap"), "work");
+        assert_eq!(calls(&work), 1.0, "{variant}: {:#}", profile["tree"]);
+        planted.assert_share(&profile, &work, 1.0);
+        assert_eq!(named(&profile, "wrap (not opened)").len(), 0, "{variant}");
+    }
 }
 
 /// `under_entry` whose call goes through a pointer.

@@ -1,13 +1,15 @@
 //! What each program's intervals wait for, and what was done meanwhile, with every call timed. Structure and counts are exact;
 //! times are only bounded from below, by what the program plants, because other work on the machine makes every wait longer.
 
+use std::path::Path;
+
 use serde_json::Value;
 
 use super::expect::number;
 use super::planted::{
     EVERY_CALL, Planted, assert_about_once, assert_at_least, assert_partition, path,
 };
-use crate::support::build::program;
+use crate::support::build::{program, program_with};
 use crate::support::run::Run;
 
 const OUTSIDE: &str = "thread outside of intervals";
@@ -46,20 +48,29 @@ fn assert_waits_for(profile: &Value, caller: &str, lock: &str, wait: &str, work:
 }
 
 /// The background thread holds the mutex for 600,000 ticks in the mean, in hold. Recorded in windows, as the budget allows.
-#[test]
-fn a_mutex_held_by_a_background_thread() {
-    let (profile, _) = Planted::at(&program("waits_mutex"), "run_interval")
+#[track_caller]
+fn assert_waits_for_a_mutex(program: &Path, lock: &str) {
+    let (profile, _) = Planted::at(program, "run_interval")
         .options(&EVERY_CALL)
         .measured();
     let work = ["hold_locked", "hold"];
-    assert_waits_for(
-        &profile,
-        "take",
-        "pthread_mutex_lock",
-        "waits: mutex",
-        &work,
-    );
+    assert_waits_for(&profile, "take", lock, "waits: mutex", &work);
     assert_eq!(outermost(holder(&profile, "mutex")), "hold_locked");
+}
+
+#[test]
+fn a_mutex_held_by_a_background_thread() {
+    assert_waits_for_a_mutex(&program("waits_mutex"), "pthread_mutex_lock");
+}
+
+/// The same under its names of C11, under which the C library has the same functions once more.
+#[test]
+fn a_mutex_of_c11() {
+    let names = [
+        "-Dpthread_mutex_lock=mtx_lock",
+        "-Dpthread_mutex_unlock=mtx_unlock",
+    ];
+    assert_waits_for_a_mutex(&program_with("waits_mutex", "c11", &names), "mtx_lock");
 }
 
 /// The last thread works for 600,000 ticks in the mean while the interval waits for the middle thread and that one for it.
@@ -118,13 +129,29 @@ fn semaphores_between_processes() {
     assert_eq!(outermost(holder(&profile, "semaphore")), "answer");
 }
 
-/// Three waits an interval, two of them ended for nothing: 2 x 150,000 ticks in prepare and 600,000 in finish, all within
-/// await's waits for the condition.
 #[test]
 fn a_condition_with_spurious_wake_ups() {
-    let (profile, _) = Planted::new("waits_condition", "run_interval").measured();
-    let (lock, wait) = ("pthread_cond_wait", "waits: condition variable");
-    let blocked = path(&profile["tree"], &["run_interval", "await", lock, wait]);
+    assert_waits_for_a_condition(&program("waits_condition"), "pthread_cond_wait");
+}
+
+#[test]
+fn a_condition_of_c11() {
+    let names = [
+        "-Dpthread_mutex_lock=mtx_lock",
+        "-Dpthread_mutex_unlock=mtx_unlock",
+        "-Dpthread_cond_wait=cnd_wait",
+        "-Dpthread_cond_signal=cnd_signal",
+    ];
+    assert_waits_for_a_condition(&program_with("waits_condition", "c11", &names), "cnd_wait");
+}
+
+/// Three waits an interval, two of them ended for nothing: 2 x 150,000 ticks in prepare and 600,000 in finish, all within
+/// await's waits for the condition.
+#[track_caller]
+fn assert_waits_for_a_condition(program: &Path, call: &str) {
+    let (profile, _) = Planted::every(program, "run_interval").measured();
+    let wait = "waits: condition variable";
+    let blocked = path(&profile["tree"], &["run_interval", "await", call, wait]);
     assert_partition(blocked);
     // A preempted waiter may find its wait over; more than there are can not be seen.
     let waits = number(blocked, "calls_mean");

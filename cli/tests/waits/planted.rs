@@ -28,8 +28,13 @@ pub struct Planted {
 impl Planted {
     /// The C program of a name, [`INTERVALS`] intervals, every one recorded with every call.
     pub fn new(name: &str, interval: &str) -> Planted {
+        Planted::every(&program(name), interval)
+    }
+
+    /// The executable at a path, the same.
+    pub fn every(program: &Path, interval: &str) -> Planted {
         let every = [EVERY_CALL, EVERY_INTERVAL].concat();
-        Planted::at(&program(name), interval).options(&every)
+        Planted::at(program, interval).options(&every)
     }
 
     /// The executable at a path, [`INTERVALS`] intervals.

@@ -8,7 +8,7 @@ use core::sync::atomic::{AtomicU64, Ordering::*};
 use evenkeel_patch::arch::stubs::{Registers, restore_return};
 use evenkeel_patch::{Frame, Thread, thread};
 use evenkeel_wire::now_ticks;
-use evenkeel_wire::{Form, Mode, Open, Probe, Record, Role, Stamp};
+use evenkeel_wire::{Control, Form, Mode, Open, Probe, Record, Role, Stamp};
 
 use crate::arena::{self, Arena};
 use crate::labels::Found;
@@ -40,6 +40,9 @@ pub fn enter(probe: &Probe, role: Role, registers: &Registers, after: u64, arena
         thread.drop_stale(registers.sp());
         if thread.open && thread.sampled {
             stack_copies::copy_at_end(thread, registers.caller(), now_ticks());
+        }
+        if !thread.open {
+            note_end_elsewhere();
         }
         return thread.open && push_now(thread, registers, after);
     }
@@ -266,6 +269,14 @@ fn finish(thread: &mut Thread, now: u64) {
     let dropped = rings::dropped(thread).wrapping_sub(thread.dropped);
     if dropped == 0 || rings::write(thread, Record::gap(now, dropped)) {
         rings::write(thread, Record::end_of_interval(now, code_state::applied()));
+    }
+}
+
+/// An interval ends on a thread on which none is open: perhaps it was begun by another.
+fn note_end_elsewhere() {
+    let counter = &arena::get().control().ends_elsewhere;
+    if counter.load(Relaxed) < Control::ENDS_ELSEWHERE_MAX {
+        counter.fetch_add(1, Relaxed);
     }
 }
 

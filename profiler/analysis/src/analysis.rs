@@ -15,6 +15,7 @@ use crate::combine::Together;
 use crate::detail::Detail;
 use crate::evidence::{self, Recent};
 use crate::inputs::{self, Options};
+use crate::interval::Reason;
 use crate::joint::RoundLog;
 use crate::other_rounds::RoundFindings;
 use crate::parts::VarianceTree;
@@ -220,6 +221,11 @@ impl Analysis {
     /// Intervals seen so far in the whole run, those left out included.
     pub fn intervals_seen(&self) -> u64 {
         self.intake.run.seen
+    }
+
+    /// Of those, how many were left out because another began on their thread before they ended there.
+    pub fn intervals_left_early(&self) -> u64 {
+        self.intake.run.discarded[Reason::LeftEarly as usize]
     }
 
     /// The profile of the last round with enough intervals, and of those that can be taken together with it. Sites that could not be timed, and warnings of the

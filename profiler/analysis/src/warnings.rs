@@ -192,6 +192,18 @@ pub enum Warning {
          is not supported: choose an --interval that stays on one stack"
     )]
     StacksSwitched(u64),
+    /// Intervals were left out, and ends were met on threads that had begun none.
+    #[error(
+        "{left} intervals are left out because they did not end on the thread on which they began, and {ends} ends or more were met on threads \
+         that had begun none: if intervals go on on another thread, what is reported is no sample of all; say by which value they are told \
+         apart: key=0:0 (argument 0 of both functions, or returned:0)"
+    )]
+    EndedElsewhere {
+        /// Intervals left out.
+        left: u64,
+        /// Ends, as far as they were counted.
+        ends: u64,
+    },
     /// So many calls were suspended on another stack from one interval to the next.
     #[error(
         "{0} calls were suspended on another stack (coroutines) from one interval to the next: they are not timed, and what ran on that stack \

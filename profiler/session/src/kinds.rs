@@ -24,7 +24,9 @@ const LOCKS: &[&str] = &[
     "semop",
     "semtimedop",
     "mtx_lock",
+    "mtx_timedlock",
     "cnd_wait",
+    "cnd_timedwait",
     // PostgreSQL
     "LWLockAcquire",
     "LWLockAcquireOrWait",

@@ -1,5 +1,6 @@
 //! The plan of probes: what is planted, under which id, and what the reports call it.
 
+mod discovered;
 mod unpatched;
 
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -24,7 +25,8 @@ use crate::modules::Modules;
 /// Why a call in a hooked entry is not timed.
 const UNDER_ENTRY: &str = "it lies under the hook at the function's entry; to time it, name the interval by its call, as caller>function";
 /// The same of a function that is no interval's.
-const UNDER_INNER_ENTRY: &str = "it lies under the hook at the function's entry; what its callee calls is timed as if the function called it";
+const UNDER_INNER_ENTRY: &str =
+    "it lies under the hook at the function's entry, and whom it calls is not opened or not known";
 /// Why an entry is not hooked.
 const OVER_SITE: &str = "a call in its first instructions is timed already";
 
@@ -451,17 +453,6 @@ impl Plan {
     /// Lets agents see the changes. The new generation, if there were any.
     pub fn publish(&mut self, arena: &Arena) -> Option<u32> {
         std::mem::take(&mut self.dirty).then(|| arena.control().generation.fetch_add(1, AcqRel) + 1)
-    }
-
-    /// Callees that discovery has met at a probe.
-    pub fn seen(&self, arena: &Arena, id: u32) -> Vec<Location> {
-        let seen = arena.probes()[id as usize]
-            .seen
-            .iter()
-            .map(|seen| seen.load(Relaxed));
-        seen.filter(|&seen| seen != 0 && seen != u64::MAX)
-            .map(|seen| Location::new((seen >> 48) as usize, seen & ((1 << 48) - 1)))
-            .collect()
     }
 }
 

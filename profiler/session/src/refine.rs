@@ -19,25 +19,25 @@ mod simulated;
 mod step;
 mod taken_out;
 mod thinning;
+mod visit;
 
 use std::collections::HashMap;
 use std::time::Instant;
 
 use evenkeel_analysis::profile::Node;
-use evenkeel_analysis::sites::Kind;
-use evenkeel_wire::Form;
 
-use crate::calling_back;
 use crate::location::Location;
 use crate::plan::Planned;
 
 pub use closing::Closing;
 pub(crate) use closing::to_close;
 pub(crate) use cost::Cost;
-use known::{Callees, Calls, Known, Pointers};
+use known::Known;
 use patience::Patience;
+use step::Turns;
 pub use step::{Candidate, Step};
 pub(crate) use thinning::to_thin;
+use visit::visit;
 
 /// Limits of a session.
 #[derive(Clone, Copy, Debug)]
@@ -111,33 +111,39 @@ pub fn candidates(
     state: &State<'_>,
 ) -> Vec<Candidate> {
     let mut found: HashMap<Step, Candidate> = HashMap::new();
-    visit(tree, state.scope, state, &mut |node, step| {
-        let by_share = (node.share.abs(), node.se);
-        let by_variance = (node.variance_fraction, node.variance_se);
-        let (contribution, se) = if by_variance.0 >= by_share.0 {
-            by_variance
-        } else {
-            by_share
-        };
-        let height = f64::from(root_height.saturating_sub(node.height));
-        let score = height.powi(limits.specificity as i32) * contribution;
-        let candidate = found.entry(step).or_insert_with(|| Candidate {
-            step,
-            name: node.name.clone(),
-            contribution: 0.0,
-            variance: 0.0,
-            se: 0.0,
-            score: 0.0,
-            calls: 0.0,
-            again: state.known.was_taken(step),
-        });
-        candidate.contribution += contribution;
-        candidate.variance += node.variance_fraction;
-        candidate.calls += node.calls_mean;
-        // Paths take time from each other rather than err together.
-        candidate.se = candidate.se.hypot(se);
-        candidate.score += score;
-    });
+    visit(
+        tree,
+        state.scope,
+        Turns::ONCE,
+        state,
+        &mut |node, turns, step| {
+            let by_share = (node.share.abs(), node.se);
+            let by_variance = (node.variance_fraction, node.variance_se);
+            let (contribution, se) = if by_variance.0 >= by_share.0 {
+                by_variance
+            } else {
+                by_share
+            };
+            let height = f64::from(root_height.saturating_sub(node.height));
+            let score = height.powi(limits.specificity as i32) * contribution;
+            let candidate = found.entry(step).or_insert_with(|| Candidate {
+                step,
+                name: node.name.clone(),
+                contribution: 0.0,
+                same_work: 0.0,
+                se: 0.0,
+                score: 0.0,
+                calls: 0.0,
+                again: state.known.was_taken(step),
+            });
+            candidate.contribution += contribution;
+            candidate.same_work += node.variance_fraction * (1.0 - turns.explained);
+            candidate.calls += turns.mean;
+            // Paths take time from each other rather than err together.
+            candidate.se = candidate.se.hypot(se);
+            candidate.score += score;
+        },
+    );
     let mut list: Vec<Candidate> = found
         .into_values()
         .map(|candidate| Candidate {
@@ -158,171 +164,14 @@ fn sort(list: &mut [Candidate]) {
     });
 }
 
-/// Calls `found` for each node that some step would explain. `holders`: the functions whose calls may lie directly below a
-/// node that is no call itself.
-fn visit(
-    node: &Node,
-    holders: &[Location],
-    state: &State<'_>,
-    found: &mut impl FnMut(&Node, Step),
-) {
-    if node.kind == Kind::Client {
-        return; // think time has nothing to open
-    }
-    if node.kind == Kind::Body {
-        look_into_own_time(node, holders, state, found);
-        return;
-    }
-    let planned = node.probe.and_then(|id| state.probes.get(id as usize));
-    let callees = planned.map_or(&[][..], |planned| &planned.callees);
-    let callees = if node.probe.is_some() {
-        callees
-    } else {
-        holders
-    };
-    let inside = state.known.with_called_through(callees);
-    let is_open = match (node.probe, planned) {
-        (Some(id), Some(planned)) => step_of(node, id, planned, state, found),
-        _ => true,
-    };
-    for child in &node.children {
-        if is_state(child) {
-            // A wait of no timed call is one of a call that is not timed. What probes cost, and what passes in a queue or while the
-            // thread is busy for others, is no function's time.
-            let is_no_call = matches!(
-                child.kind,
-                Kind::Preempted | Kind::Probe | Kind::Queued | Kind::Turn
-            );
-            if is_open && !is_no_call {
-                look_into_own_time(child, &inside, state, found);
-            }
-            // What others did while this one waited: none of this one's calls, but perhaps of functions that they were seen in.
-            let theirs: &[Location] = match child.kind {
-                Kind::Others | Kind::Helper => state.known.wakers(),
-                _ => &[],
-            };
-            visit(child, theirs, state, found);
-        } else if is_open {
-            // A call that none of these functions makes itself came through one of their pointers.
-            if let Some(planned) = child.probe.and_then(|id| state.probes.get(id as usize))
-                && planned.form != Form::Entry
-                && !is_state(node)
-                && !inside.contains(&planned.holder)
-            {
-                discover_in(child, &inside, state, found);
-            }
-            visit(child, &inside, state, found);
-        }
-    }
-    // A function of which no timed call has run has no body of its own in the tree.
-    if is_open && node.children.is_empty() {
-        look_into_own_time(node, &inside, state, found);
-    }
-}
-
-/// The step that would explain a call, if there is one; whether the calls that it makes are timed.
-fn step_of(
-    node: &Node,
-    id: u32,
-    planned: &Planned,
-    state: &State<'_>,
-    found: &mut impl FnMut(&Node, Step),
-) -> bool {
-    let mut is_open = false;
-    for &callee in &planned.callees {
-        match state.known.function(callee).calls {
-            Calls::Opened | Calls::PartiallyOpened(_) => is_open = true,
-            Calls::NotOpened => found(node, Step::Open(callee)),
-            Calls::NoneToTime => {}
-        }
-    }
-    let through_pointer = match planned.form {
-        // Through the slot of an import, as in a library compiled with `-fno-plt`, it is a call of that import.
-        Form::IndirectCall => planned.import.is_none(),
-        Form::ShortIndirectCall | Form::IndirectJump => true,
-        _ => false,
-    };
-    // What lies under the hook at the function's entry cannot be trapped.
-    let can_be_trapped = through_pointer && !planned.is_fixed;
-    let calls_back = planned
-        .import
-        .as_deref()
-        .is_some_and(calling_back::calls_back);
-    match state.known.probe(id).callees {
-        Callees::AsCoded if planned.callees.is_empty() && can_be_trapped => {
-            found(node, Step::Discover(id));
-        }
-        // What it calls now may be another function than when it was trapped.
-        Callees::Sought(again) if (can_be_trapped || calls_back) && again.is_due(state.now) => {
-            found(own_time(node), Step::Discover(id));
-        }
-        Callees::AsCoded if planned.import.is_some() && node.kind == Kind::Call => {
-            found(node, Step::Follow(id));
-        }
-        _ => {}
-    }
-    // What is called through a pointer, or called back by the C library, is timed at its own entry.
-    let was_followed =
-        planned.import.is_some() && state.known.probe(id).callees != Callees::AsCoded;
-    is_open || through_pointer || was_followed
-}
-
-/// The part of a node that is no timed call's.
-fn own_time(node: &Node) -> &Node {
-    let body = node.children.iter().find(|child| child.kind == Kind::Body);
-    body.unwrap_or(node)
-}
-
-/// Whether a node is no call but what a thread did, or did not do, as its waits and the work of others in them.
-fn is_state(node: &Node) -> bool {
-    node.probe.is_none() && node.kind != Kind::Body
-}
-
-/// What these functions do outside of their timed calls may be calls that are not timed yet.
-fn look_into_own_time(
-    node: &Node,
-    functions: &[Location],
-    state: &State<'_>,
-    found: &mut impl FnMut(&Node, Step),
-) {
-    discover_in(node, functions, state, found);
-    for &function in functions {
-        match state.known.function(function).calls {
-            Calls::PartiallyOpened(again) if again.is_due(state.now) => {
-                found(node, Step::Open(function));
-            }
-            // One that is called through a pointer, and cannot be hooked at its entry.
-            Calls::NotOpened => found(node, Step::Open(function)),
-            _ => {}
-        }
-    }
-}
-
-/// Short calls through pointers in these functions may be what the node's time goes to.
-fn discover_in(
-    node: &Node,
-    functions: &[Location],
-    state: &State<'_>,
-    found: &mut impl FnMut(&Node, Step),
-) {
-    for &function in functions {
-        let is_time = match state.known.function(function).pointers {
-            Pointers::None => false,
-            Pointers::Unexplored { .. } => true,
-            Pointers::Explored(again) => again.is_due(state.now),
-        };
-        if is_time {
-            found(node, Step::DiscoverIn(function));
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use evenkeel_analysis::profile::Profile;
+    use evenkeel_analysis::sites::Kind;
+    use evenkeel_wire::Form;
 
     use super::example::{LIMITS, at, body, example, node, planned};
-    use super::known::Again;
+    use super::known::{Again, Callees, Calls, Pointers};
     use super::*;
 
     fn steps(list: &[Candidate]) -> Vec<Step> {

@@ -74,11 +74,18 @@ pub struct Control {
     pub calls_suspended: AtomicU64,
     /// Calls that were left in a way that only their stale frames showed: neither by the unwinder nor by `longjmp`.
     pub calls_left_unseen: AtomicU64,
+    /// Ends of intervals without a key on threads that had none open, up to [`Control::ENDS_ELSEWHERE_MAX`].
+    pub ends_elsewhere: AtomicU64,
     /// 1: the session has seen from outside that a process installed a filter of system calls which its agent did not notice.
     /// All agents make no system calls any more.
     pub filter_seen: AtomicU32,
     /// Processes whose code stays as it is, by [`Frozen`].
     pub frozen: [AtomicU32; Frozen::COUNT],
+}
+
+impl Control {
+    /// So many ends on other threads are counted; from then on the counter is only read, which costs threads that share it nothing.
+    pub const ENDS_ELSEWHERE_MAX: u64 = 1000;
 }
 
 /// Why the code of a process cannot be changed any more.

@@ -20,20 +20,25 @@ fn object(condition: *const pthread_cond_t) -> Object {
 
 /// Waits: releases the mutex, waits for the condition, acquires the mutex. The thread is counted in for both, as it
 /// may be the one or the other that keeps it.
-fn wait(
+pub fn wait(
     condition: *const pthread_cond_t,
     mutex: *const pthread_mutex_t,
     real: impl FnOnce() -> c_int,
+    ended: impl FnOnce(&c_int) -> Ended,
 ) -> c_int {
     let Some(table) = table() else { return real() };
     let mutex = mutexes::object(mutex);
     record_if_waited_for(table, mutex);
-    waiting(table, &[object(condition), mutex], real, |&result| {
-        Ended::by_number(result)
-    })
+    waiting(table, &[object(condition), mutex], real, ended)
 }
 
-fn wake(condition: *const pthread_cond_t, real: impl FnOnce() -> c_int) -> c_int {
+/// Of functions that return an error number.
+fn by_number(result: &c_int) -> Ended {
+    Ended::by_number(*result)
+}
+
+/// Wakes one or all.
+pub fn wake(condition: *const pthread_cond_t, real: impl FnOnce() -> c_int) -> c_int {
     match table() {
         None => real(),
         Some(table) => releasing(table, object(condition), real),
@@ -42,15 +47,15 @@ fn wake(condition: *const pthread_cond_t, real: impl FnOnce() -> c_int) -> c_int
 
 interpose! {
     fn pthread_cond_wait @ CONDITIONS (condition: *mut pthread_cond_t, mutex: *mut pthread_mutex_t) -> c_int = |real| {
-        wait(condition, mutex, || real(condition, mutex))
+        wait(condition, mutex, || real(condition, mutex), by_number)
     }
 
     fn pthread_cond_timedwait @ CONDITIONS (condition: *mut pthread_cond_t, mutex: *mut pthread_mutex_t, limit: *const timespec) -> c_int = |real| {
-        wait(condition, mutex, || real(condition, mutex, limit))
+        wait(condition, mutex, || real(condition, mutex, limit), by_number)
     }
 
     fn pthread_cond_clockwait(condition: *mut pthread_cond_t, mutex: *mut pthread_mutex_t, clock: clockid_t, limit: *const timespec) -> c_int = |real| {
-        wait(condition, mutex, || real(condition, mutex, clock, limit))
+        wait(condition, mutex, || real(condition, mutex, clock, limit), by_number)
     }
 
     fn pthread_cond_signal @ CONDITIONS (condition: *mut pthread_cond_t) -> c_int = |real| {

@@ -9,14 +9,14 @@
 //!   memory      which file an address belongs to
 //!   descriptors   what a file descriptor leads to (`descriptor`, `fdinfo`); `sockets` the other end of a connection
 //!   registered    which descriptor an event of epoll_wait is of
-//! mutexes rwlocks conditions semaphores barriers spins futexes     what waits: one file a kind,
+//! mutexes rwlocks conditions c11 semaphores barriers spins futexes     what waits: one file a kind,
 //! creation children signalling descriptor_io polls queues          each with the C library's functions it stands before
 //! sleeps files
 //! annotations   include/evenkeel.h
 //! named         functions that the user named
 //! ```
 //!
-//! **What is not seen**: the C library's calls of its own functions (standard I/O, C11 threads and mutexes, resolvers), system
+//! **What is not seen**: the C library's calls of its own functions (standard I/O, C11 threads, resolvers), system
 //! calls made past it, writers who wait for room by `epoll`, and signals sent to process groups. Such waits are
 //! recorded where they block in a function above and stay without a waker; the kernel's wake-ups show them where
 //! the session may read those. A wait on a spin lock that begins in the nanoseconds of its release, and one that is
@@ -27,6 +27,7 @@
 
 pub mod annotations;
 mod barriers;
+mod c11;
 mod children;
 mod conditions;
 pub mod creation;

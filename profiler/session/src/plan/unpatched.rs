@@ -13,6 +13,10 @@ use crate::arena::Arena;
 const MADE_ROOM: &str =
     "it made room for others that tell more; a higher --max-probes times it, too";
 
+/// Why a call is not timed where it is, though its time is known.
+const AT_CALLEES_ENTRY: &str =
+    "it lies under the hook at the function's entry; whom it calls is timed at the entry instead";
+
 impl Plan {
     /// Everything that could not be planted, with the agents' refusals.
     pub fn unpatched(&self, arena: &Arena) -> Vec<Unpatched> {
@@ -71,6 +75,14 @@ impl Plan {
         };
         if self.is_noted.insert(unpatched.clone()) {
             self.unpatched.push(unpatched);
+        }
+    }
+
+    /// Keeps that whom a call leads to is timed at its entry, instead of that the call hides time.
+    pub(crate) fn note_at_entry(&mut self, site: &str) {
+        for noted in self.unpatched.iter_mut().filter(|noted| noted.site == site) {
+            noted.hides_time = false;
+            AT_CALLEES_ENTRY.clone_into(&mut noted.reason);
         }
     }
 

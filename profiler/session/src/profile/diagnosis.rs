@@ -11,7 +11,7 @@ use std::sync::atomic::Ordering::*;
 
 use evenkeel_analysis::Analysis;
 use evenkeel_symbols::{Callee, DebugSources, FindError, Module};
-use evenkeel_wire::{Frozen, Role};
+use evenkeel_wire::{Control, Frozen, Role};
 
 use super::{IntervalSelector, Session};
 use crate::error::Error;
@@ -90,6 +90,14 @@ impl Session<'_> {
         module.names_elsewhere()
     }
 
+    /// Of those intervals that were left, so many, why: their ends may have been met on other threads.
+    pub(super) fn ends_elsewhere(&self, left: u64) -> Option<Reason> {
+        let ends = self.arena.control().ends_elsewhere.load(Relaxed);
+        let (name, _) = self.interval.clone()?;
+        let enough = (left / 2).clamp(1, Control::ENDS_ELSEWHERE_MAX);
+        (ends >= enough).then_some(Reason::EndsElsewhere { name, ends })
+    }
+
     fn reason(&mut self) -> Reason {
         let control = self.arena.control();
         if self.interval.is_none() && self.watch.lacks_room {
@@ -102,6 +110,10 @@ impl Session<'_> {
         let Some((name, _)) = self.interval.clone() else {
             return self.no_module();
         };
+        let ends = self.arena.control().ends_elsewhere.load(Relaxed);
+        if ends > 2 * self.watch.in_flight {
+            return Reason::EndsElsewhere { name, ends };
+        }
         if self.watch.in_flight > 0 {
             return Reason::NeverEnded {
                 name,

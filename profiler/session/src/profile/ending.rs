@@ -3,8 +3,8 @@
 use std::sync::atomic::Ordering::*;
 use std::time::Duration;
 
-use evenkeel_analysis::Options;
 use evenkeel_analysis::warnings::Warning;
+use evenkeel_analysis::{Analysis, Options};
 use evenkeel_wire::{Control, Frozen};
 
 use super::kernel::Kernel;
@@ -16,6 +16,9 @@ use crate::target::Target;
 
 /// After so long the kernel has written all its records.
 const KERNEL_LATE: Duration = Duration::from_millis(5);
+
+/// So many intervals that were left, and as many ends on threads that had begun none, are no mistakes of the target's.
+const LEFT_FEW: u64 = 20;
 
 impl Session<'_> {
     /// `interrupted`: whether the user ended the run.
@@ -62,6 +65,12 @@ impl Session<'_> {
         let switched = self.arena.control().intervals_switched.load(Relaxed);
         if 2 * switched > analysis.intervals_seen() {
             return Err(stacks_switched(switched));
+        }
+        let left = analysis.intervals_left_early();
+        if 2 * left > analysis.intervals_seen()
+            && let Some(reason) = self.ends_elsewhere(left)
+        {
+            return Err(Error::NothingProfiled(reason.to_string()));
         }
         // The clock's speed as recorded, so that a replay says the same to the last digit.
         let options = Options {
@@ -144,6 +153,16 @@ impl Session<'_> {
         warn(deep > 0, Warning::NestedTooDeeply(deep));
         let switched = control.intervals_switched.load(Relaxed);
         warn(switched > 0, Warning::StacksSwitched(switched));
+        let left = self
+            .sink
+            .analysis
+            .as_ref()
+            .map_or(0, Analysis::intervals_left_early);
+        let ends = control.ends_elsewhere.load(Relaxed);
+        warn(
+            left >= LEFT_FEW && ends >= LEFT_FEW,
+            Warning::EndedElsewhere { left, ends },
+        );
         let suspended = control.calls_suspended.load(Relaxed);
         warn(suspended > 0, Warning::CallsSuspended(suspended));
         let left = control.calls_left_unseen.load(Relaxed);

@@ -46,10 +46,13 @@ impl Session<'_> {
             let id = self
                 .plan
                 .add_site(&mut self.arena, function.module, &module, &site);
-            let Some(id) = id.filter(|&id| !self.steps.known.probe(id).taken_out.is_out()) else {
-                any |= self.note_under_entry(function, &site);
+            let Some(id) = id else {
+                any |= room && self.time_under_entry(function, &module, &site);
                 continue;
             };
+            if self.steps.known.probe(id).taken_out.is_out() {
+                continue;
+            }
             any = true;
             crowded |= !room;
             if room && self.plan.probes()[id as usize].wanted == Wanted::Off {
@@ -141,17 +144,36 @@ impl Session<'_> {
         is_new
     }
 
-    /// Whether a call lies under the hook at its function's entry, as the jump of a function that does nothing but go on in another. It is
-    /// not timed, but the calls of the function that it leads to can be, below this one.
-    fn note_under_entry(&mut self, function: Location, site: &Site) -> bool {
-        let Callee::Function(callee) = site.callee else {
-            return false;
-        };
+    /// A call that lies under the hook at its function's entry, which carries it out, is not timed where it is: whom it leads to is timed
+    /// at the entry, or else by the calls that it makes. So is the jump of a function that does nothing but go on in another, if frame
+    /// descriptions say that nothing is on the stack. False if it does not lie there, or leads to what is not opened.
+    fn time_under_entry(&mut self, function: Location, module: &Module, site: &Site) -> bool {
         if !self.plan.is_under_entry(function, site.address) {
             return false;
         }
-        let known = self.steps.known.function_mut(function);
-        known.calls_through(Location::new(function.module, callee));
+        let callee = match &site.callee {
+            Callee::Function(entry) => Some(Location::new(function.module, *entry)),
+            Callee::Import(import) => {
+                let name = unversioned(import);
+                self.modules.definition(&self.arena, name)
+            }
+            Callee::Pointer => None,
+        };
+        let is_open = |callee: &Location| Modules::may_open(&self.arena, callee.module);
+        let Some(callee) = callee.filter(is_open) else {
+            return false;
+        };
+        let name = qualified(&self.arena, function.module, module, site.address);
+        self.plan.note_at_entry(&name);
+        let below = Below::UnderEntry {
+            holder: function,
+            site: Location::new(function.module, site.address),
+        };
+        let is_call = site.form != Ok(Form::TailJump);
+        match is_call || module.stack_is_as_called(site.address) {
+            true => self.time_at_entry(below, callee),
+            false => self.open_below(below, callee),
+        };
         true
     }
 
@@ -194,7 +216,7 @@ impl Session<'_> {
                 self.plan.add_callee(id, callee, height);
             }
             Below::Probe(_) => self.open_through(below, callee, &module),
-            Below::Jump { .. } => {
+            Below::Jump { .. } | Below::UnderEntry { .. } => {
                 self.open_through(below, callee, &module);
                 return false;
             }
@@ -216,6 +238,11 @@ impl Session<'_> {
                 site,
                 reason,
             } => (holder, self.site_named(site), reason.to_string()),
+            Below::UnderEntry { holder, site } => (
+                holder,
+                self.site_named(site),
+                "a call under the hook at the function's entry".to_owned(),
+            ),
         };
         if self.steps.known.function_mut(holder).calls_through(callee) {
             let name = module.name(callee.address);
@@ -234,6 +261,6 @@ impl Session<'_> {
 }
 
 /// Whether calls of this form are timed where they are.
-fn is_timed(form: Form) -> bool {
+pub(super) fn is_timed(form: Form) -> bool {
     !matches!(form, Form::ShortIndirectCall | Form::IndirectJump)
 }

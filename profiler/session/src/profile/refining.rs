@@ -229,9 +229,15 @@ impl Session<'_> {
 
     /// Takes note of what would cost too much. Whether what is taken out makes room for some of it.
     fn has_room_for(&mut self, too_costly: &[Step], closings: &[Closing]) -> bool {
+        let known = &mut self.steps.known;
         for step in too_costly {
-            if let Step::Open(function) = *step {
-                self.steps.known.function_mut(function).too_costly = true;
+            match *step {
+                Step::Open(function) | Step::DiscoverIn(function) => {
+                    known.function_mut(function).too_costly = true;
+                }
+                Step::Discover(probe) | Step::Follow(probe) => {
+                    known.probe_mut(probe).too_costly = true;
+                }
             }
         }
         !too_costly.is_empty() && closings.iter().any(|closing| closing.over_budget)
@@ -243,8 +249,10 @@ impl Session<'_> {
         let root_height = self.plan.sites.root_height;
         let limits = &self.settings.limits;
         let is_too_costly = |step| match step {
-            Step::Open(function) => self.steps.known.function(function).too_costly,
-            _ => false,
+            Step::Open(function) | Step::DiscoverIn(function) => {
+                self.steps.known.function(function).too_costly
+            }
+            Step::Discover(probe) | Step::Follow(probe) => self.steps.known.probe(probe).too_costly,
         };
         refine::candidates(&look.round, root_height, limits, &state)
             .iter()

@@ -124,4 +124,11 @@ pub enum Below {
         site: Location,
         reason: Unpatchable,
     },
+    /// A call that lies under the hook at its function's entry.
+    UnderEntry {
+        /// The function.
+        holder: Location,
+        /// Where it calls.
+        site: Location,
+    },
 }

@@ -9,6 +9,7 @@ use evenkeel_symbols::{Callee, Site};
 use evenkeel_wire::{Form, Refusal, Wanted};
 
 use super::Session;
+use super::opening::is_timed;
 use super::steps::{Below, Trapping};
 use crate::arena::Arena;
 use crate::location::Location;
@@ -91,9 +92,20 @@ impl Session<'_> {
             self.plan.want(&self.arena, id, then);
             let again = Again::first(Instant::now());
             self.steps.known.probe_mut(id).callees = Callees::Sought(again);
+            self.note_generated(id);
             for callee in self.plan.seen(&self.arena, id) {
                 self.time_at_entry(Below::Probe(id), callee);
             }
+        }
+    }
+
+    /// What a call that is too short to be timed leads to in no file is not its function's own code.
+    fn note_generated(&mut self, id: u32) {
+        let form = self.plan.probes()[id as usize].form;
+        if !is_timed(form) && self.plan.leads_nowhere(&self.arena, id) {
+            let site = self.plan.sites.sites[id as usize].site.clone();
+            let reason = "a call through a pointer too short to be redirected, into code that lies in no file (made at run time, or loaded by dlmopen)";
+            self.plan.note_hidden(&site, reason.to_owned());
         }
     }
 

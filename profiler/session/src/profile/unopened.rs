@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use evenkeel_analysis::profile::Unpatched;
 use evenkeel_analysis::unseen::Unopened;
 use evenkeel_symbols::{Unpatchable, unversioned};
-use evenkeel_wire::Role;
+use evenkeel_wire::{Form, Role};
 
 use super::{IntervalSelector, Session};
 use crate::calling_back;
@@ -26,6 +26,7 @@ const SYSTEM: &str = "it is in the C library or the loader, which are not opened
 const SYSTEM_CALLING_BACK: &str = "it is in the C library, which is not opened; the function of the program that it calls back was not found, or to time it would cost more than --max-overhead: name that one as --interval";
 const NOWHERE: &str = "which functions it runs in was not found out, as no stack of a thread could be followed where it begins and ends: name one of them with within=FUNCTION";
 const NO_CALLEE: &str = "whom it calls was not found out: profile for longer (--for), or install the debug symbols of what it calls";
+const IN_NO_FILE: &str = "it leads to code that lies in no file which the loader names, made at run time (a JIT compiler) or loaded into a namespace of its own (dlmopen), which is not opened: name a function that this code calls as --interval";
 const UNDER_ENTRY: &str = "whom it calls cannot be found out, as it lies under the hook at the function's entry: name the interval by its call, as caller>function";
 
 impl Session<'_> {
@@ -79,10 +80,12 @@ impl Session<'_> {
     fn why_unknown(&mut self, probe: u32) -> Option<&'static str> {
         let planned = &self.plan.probes()[probe as usize];
         let Some(import) = &planned.import else {
-            return Some(if planned.is_fixed {
-                UNDER_ENTRY
-            } else {
-                NO_CALLEE
+            let leads_nowhere = self.plan.leads_nowhere(&self.arena, probe);
+            return Some(match planned.is_fixed {
+                true => UNDER_ENTRY,
+                false if leads_nowhere => IN_NO_FILE,
+                false if self.steps.known.probe(probe).too_costly => TOO_COSTLY,
+                false => NO_CALLEE,
             });
         };
         let name = unversioned(import);
@@ -130,6 +133,17 @@ impl Session<'_> {
         Some(module.name(function.address))
     }
 
+    /// Whether a call through a pointer that is too short to be timed was met to lead into no file.
+    fn calls_into_no_file(&self, function: Location) -> bool {
+        let mut probes = self.plan.probes().iter().enumerate();
+        probes.any(|(id, planned)| {
+            let is_short = matches!(planned.form, Form::ShortIndirectCall | Form::IndirectJump);
+            is_short
+                && planned.holder == function
+                && self.plan.leads_nowhere(&self.arena, id as u32)
+        })
+    }
+
     fn why_unopened(&mut self, function: Location) -> Option<&'static str> {
         if !Modules::may_open(&self.arena, function.module) {
             return Some(SYSTEM);
@@ -147,12 +161,14 @@ impl Session<'_> {
                 makes_calls.then_some(why)
             }
             (Calls::PartiallyOpened(_), _) => Some(NO_ROOM),
+            (_, Pointers::Unexplored { .. }) if known.too_costly => Some(TOO_COSTLY),
             (_, Pointers::Unexplored { .. }) => Some(POINTERS),
             (Calls::NoneToTime, _) => {
                 let module = self.modules.get(&self.arena, function.module).ok()?;
                 let goes_on = module.jumps_into_another(function.address);
                 goes_on.then_some(ELSEWHERE)
             }
+            _ if self.calls_into_no_file(function) => Some(IN_NO_FILE),
             _ => None,
         }
     }

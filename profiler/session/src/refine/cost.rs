@@ -3,7 +3,11 @@
 //! Below a loop each call that is timed costs as often as the loop turns. Where the budget is spent, further probes there do not make the
 //! profile deeper but smaller: fewer intervals are recorded, to keep their mean within `--max-overhead`, and what a loop does is split
 //! into parts that all grow with its turns, of which none explains much. So such a step has to explain much by the paper's
-//! own measure, the variance of the function's time; together with the rest every part of a loop varies.
+//! own measure, the variance of the function's time; together with the rest every part of a loop varies. And what it explains must not be
+//! how often the loop turns: that is known where the call is timed already, and whatever is called in it grows with that, too.
+//!
+//! However much it explains, a step is not taken that would leave less than one interval in [`EXCEEDED_AT_MOST`] to be recorded: one level
+//! below the other, each explains most of the one above and costs as much, and what is left is too few to tell what varies from chance.
 
 use evenkeel_analysis::profile::Profile;
 
@@ -13,6 +17,9 @@ use super::step::Candidate;
 
 /// The part of `--max-overhead` up to which a step is not weighed.
 const PART_LITTLE: f64 = 0.125;
+
+/// Probes may cost so many times `--max-overhead` for what explains much.
+const EXCEEDED_AT_MOST: f64 = 4.0;
 
 /// What probes cost now, as fractions of the latency.
 #[derive(Clone, Copy, Debug, Default)]
@@ -36,7 +43,8 @@ impl Cost {
     pub(super) fn admits(&self, candidate: &Candidate, limits: &Limits) -> bool {
         let more = candidate.calls * self.of_a_call;
         let is_within = self.spent + more <= limits.overhead_max;
-        is_little(more, limits) || is_within || candidate.variance >= MUCH
+        let is_bearable = self.spent + more <= EXCEEDED_AT_MOST * limits.overhead_max;
+        is_little(more, limits) || is_within || (is_bearable && candidate.same_work >= MUCH)
     }
 }
 
@@ -52,7 +60,7 @@ mod tests {
     use crate::refine::step::Step;
 
     /// A step into calls, so many in an interval of 400 us, while the probes cost `spent`: 18 ns each. 3 % are allowed.
-    fn admits(spent: f64, calls: f64, variance: f64) -> bool {
+    fn admits(spent: f64, calls: f64, same_work: f64) -> bool {
         let cost = Cost {
             spent,
             of_a_call: 18.0 / 400e3,
@@ -61,7 +69,7 @@ mod tests {
             step: Step::Open(at(1)),
             name: String::new(),
             contribution: 0.3,
-            variance,
+            same_work,
             se: 0.01,
             score: 1.0,
             calls,
@@ -77,6 +85,13 @@ mod tests {
         assert!(!admits(0.02, 450.0, 0.08));
         assert!(admits(0.005, 450.0, 0.08));
         assert!(admits(0.09, 450.0, 0.2));
+    }
+
+    /// 14 % would be spent: more than four times 3 %.
+    #[test]
+    fn one_interval_in_four_stays_to_be_recorded() {
+        assert!(admits(0.09, 600.0, 0.9));
+        assert!(!admits(0.12, 450.0, 0.9));
     }
 
     #[test]

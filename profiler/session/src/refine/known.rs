@@ -121,6 +121,8 @@ pub struct ProbeState {
     pub callees: Callees,
     /// It was taken out for what it cost.
     pub taken_out: TakenOut,
+    /// To find out whom it calls, and to time those, would have cost more than it explains.
+    pub too_costly: bool,
 }
 
 /// All functions and probes of which something was learned.

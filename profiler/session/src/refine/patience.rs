@@ -162,7 +162,7 @@ mod tests {
             step: Step::Open(Location::new(0, 1)),
             name: String::new(),
             contribution,
-            variance: contribution,
+            same_work: contribution,
             se,
             score: 1.0,
             calls: 1.0,

@@ -3,18 +3,20 @@
 //! A share of `s` that is seen in what amounts to `n` independent intervals errs by about sqrt(s / n): Cov(X, L) of a function
 //! with Var(X) = s Var(L). Servers whose stalls come in bursts have few independent intervals a second, however many they serve.
 
+mod program;
+
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
-use evenkeel_analysis::profile::Node;
-use evenkeel_wire::Form;
+use evenkeel_analysis::profile::{Node, Profile};
 
-use super::example::{LIMITS, at, planned};
+use super::example::{LIMITS, at};
 use super::known::{Calls, Known};
 use super::patience::{Patience, is_enough, is_enough_to_follow, look_after, part_since_long};
-use super::{Cost, Limits, State, Step, worth_a_round};
+use super::{Cost, Limits, State, Step, to_close, worth_a_round};
 use crate::location::Location;
 use crate::plan::Planned;
+use program::{LOOP, Program, ROOT};
 
 const SIMULATED: Limits = Limits {
     probes_max: 1000,
@@ -28,49 +30,6 @@ const SETTLED: f64 = 5.0;
 const STEP: f64 = 0.01;
 /// Intervals a second, however few of them are independent.
 const SERVED: f64 = 10_000.0;
-/// The interval's function.
-const ROOT: u64 = 1;
-
-/// Who calls whom, each function once, and the share of each function's own time by phase of the load.
-struct Program {
-    calls: Vec<(u64, u64)>,
-    own: HashMap<u64, [f64; 2]>,
-}
-
-impl Program {
-    /// A chain of so many calls, whose last function has `culprit`, beside functions of a share of one in a hundred below
-    /// each other, each of which makes two small calls, and a chain that has a share in the second phase alone.
-    fn new(depth: u64, culprit: [f64; 2], late: [f64; 2]) -> Program {
-        let (mut calls, mut own) = (Vec::new(), HashMap::new());
-        for (first, shares) in [(100, culprit), (200, late)] {
-            calls.push((ROOT, first));
-            calls.extend((first + 1..first + depth).map(|callee| (callee - 1, callee)));
-            own.insert(first + depth - 1, shares);
-        }
-        for small in 300..320 {
-            calls.push((ROOT, small));
-            own.insert(small, [0.004, 0.004]);
-            for below in [10 * small, 10 * small + 1] {
-                calls.push((small, below));
-                own.insert(below, [0.003, 0.003]);
-            }
-        }
-        Program { calls, own }
-    }
-
-    fn share(&self, function: u64, phase: usize) -> f64 {
-        let below = self.calls.iter().filter(|(caller, _)| *caller == function);
-        let below: f64 = below.map(|&(_, callee)| self.share(callee, phase)).sum();
-        below + self.own.get(&function).map_or(0.0, |shares| shares[phase])
-    }
-
-    fn probes(&self) -> Vec<Planned> {
-        let callees = self.calls.iter().map(|&(_, callee)| at(callee));
-        callees
-            .map(|callee| planned(Some(callee), Form::Call))
-            .collect()
-    }
-}
 
 /// Normal numbers, the same ones each time.
 struct Noise(u64);
@@ -139,11 +98,11 @@ impl Search {
         }
         for probe in 0..self.program.calls.len() {
             let (caller, callee) = self.program.calls[probe];
-            if caller != function {
+            if caller != function || self.known.probe(probe as u32).taken_out.is_out() {
                 continue;
             }
             let share = self.program.share(callee, phase);
-            let spread = (share.max(1e-4) / self.rate).sqrt();
+            let spread = (share.max(1e-4) / (self.rate * self.recorded())).sqrt();
             let error = self.noise.normal() * spread * look.sqrt();
             let erred = self.erred.entry(callee).or_default();
             *erred += error;
@@ -157,8 +116,10 @@ impl Search {
                     probe: Some(probe as u32),
                     share,
                     se,
-                    variance_fraction: share.max(0.0),
+                    variance_fraction: self.program.variance(callee, share),
                     variance_se: se,
+                    calls_mean: self.program.calls_of(callee),
+                    calls_explained: Some(self.program.explained),
                     children,
                     ..Node::default()
                 });
@@ -167,12 +128,57 @@ impl Search {
         seen
     }
 
+    /// What the probes cost that are planted now.
+    fn cost(&self) -> Cost {
+        let timed = self
+            .program
+            .calls
+            .iter()
+            .enumerate()
+            .filter(|(probe, (caller, _))| {
+                let is_out = self.known.probe(*probe as u32).taken_out.is_out();
+                self.known.is_open(at(*caller)) && !is_out
+            });
+        let calls: f64 = timed
+            .map(|(_, (_, callee))| self.program.calls_of(*callee))
+            .sum();
+        Cost {
+            spent: calls * self.program.of_a_call,
+            of_a_call: self.program.of_a_call,
+        }
+    }
+
+    /// The part of the intervals that is recorded, so that the mean over all stays within the budget.
+    fn recorded(&self) -> f64 {
+        (SIMULATED.overhead_max / self.cost().spent.max(1e-9)).min(1.0)
+    }
+
+    /// Takes probes out that cost too much.
+    fn close(&mut self, trees: &[Node; 2], cost: Cost) {
+        let mut profile = Profile {
+            tree: trees[0].clone(),
+            mean_ns: 1.0,
+            ..Profile::default()
+        };
+        profile.overhead.probe_ns = cost.of_a_call;
+        profile.overhead.estimated_fraction = cost.spent;
+        let state = State::of(&self.probes, &[], &self.known);
+        let planted: Vec<u32> = (0..self.probes.len() as u32)
+            .filter(|&id| !self.known.probe(id).taken_out.is_out())
+            .collect();
+        let closings = to_close(&profile, &trees[1], &SIMULATED, &state, &planted);
+        for closing in closings.iter().filter(|closing| closing.over_budget) {
+            self.known.probe_mut(closing.id).taken_out.at(1.0);
+        }
+    }
+
     /// How long the next look takes.
     fn look_length(&self) -> f64 {
         let searched = Duration::from_secs_f64(self.seconds);
         let mut lengths = (1..).map(|steps| f64::from(steps) * STEP);
+        let recorded = self.recorded();
         let is_ripe = |&length: &f64| {
-            let seen = (length * self.served).round() as u64;
+            let seen = (length * self.served * recorded).round() as u64;
             let age = Duration::from_secs_f64(length);
             match self.follows {
                 true => is_enough_to_follow(seen, age),
@@ -212,8 +218,10 @@ impl Search {
             known: &self.known,
             now: Instant::now(),
         };
-        let (trees, cost) = ([&trees[0], &trees[1]], Cost::default());
-        let next = worth_a_round(&trees, 20, &SIMULATED, &state, &patience, cost).steps;
+        let cost = self.cost();
+        let both = [&trees[0], &trees[1]];
+        let next = worth_a_round(&both, 20, &SIMULATED, &state, &patience, cost).steps;
+        self.close(&trees, cost);
         let opened: Vec<Location> = next
             .iter()
             .filter_map(|candidate| match candidate.step {
@@ -372,4 +380,48 @@ fn small_shares_are_opened_when_they_are_known() {
         .for_each(|own| own[0] *= 1.2);
     precise.run(4.0, 0);
     assert_eq!(opened(&precise), 20, "1.2 % each");
+}
+
+/// How often the loop turns is the cause, and is known where its one call is timed. What is called in each turn is not gone into: it costs
+/// twice the budget, level by level, and says the same. So half of the intervals are recorded, most of them in one round.
+#[test]
+fn a_loop_is_not_gone_into_for_how_often_it_turns() {
+    for seed in 1..20 {
+        let mut search = Search::new(Program::looping(0.99), 1300.0, seed);
+        search.served = 1300.0;
+        search.run(15.0, 0);
+        assert!(search.is_found(LOOP), "seed {seed}");
+        assert!(
+            !search.is_found(LOOP + 1),
+            "seed {seed}: {:?}",
+            search.begun
+        );
+        assert!(
+            search.recorded() > 0.5,
+            "seed {seed}: {}",
+            search.recorded()
+        );
+        assert!(search.round > 10.0, "seed {seed}: {:?}", search.begun);
+    }
+}
+
+/// Turns that take longer are followed down, as long as one interval in four is recorded: the fourth level would leave less.
+#[test]
+fn slow_turns_are_followed_within_bounds() {
+    for seed in 1..20 {
+        let mut search = Search::new(Program::looping(0.0), 1300.0, seed);
+        search.served = 1300.0;
+        search.run(30.0, 0);
+        assert!(search.is_found(LOOP + 1), "seed {seed}: {:?}", search.begun);
+        assert!(
+            !search.is_found(LOOP + 4),
+            "seed {seed}: {:?}",
+            search.begun
+        );
+        assert!(
+            search.recorded() > 0.24,
+            "seed {seed}: {}",
+            search.recorded()
+        );
+    }
 }

@@ -1,5 +1,7 @@
 //! What refinement may do next.
 
+use evenkeel_analysis::profile::Node;
+
 use crate::location::Location;
 
 /// Something to do.
@@ -24,8 +26,8 @@ pub struct Candidate {
     pub name: String,
     /// Fraction of Var(L) that it may explain.
     pub contribution: f64,
-    /// The same by the paper's measure alone, Var(X)/Var(L).
-    pub variance: f64,
+    /// The same by the paper's measure alone, Var(X)/Var(L), without what is explained by how often the calls are made.
+    pub same_work: f64,
     /// Standard error of the contribution.
     pub se: f64,
     /// specificity x contribution.
@@ -34,4 +36,29 @@ pub struct Candidate {
     pub calls: f64,
     /// The same step was taken before.
     pub again: bool,
+}
+
+/// How often an interval comes by a place in the tree: as often as the call is made in which it lies.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Turns {
+    /// On average.
+    pub(super) mean: f64,
+    /// The part of the variance of its time that this explains.
+    pub(super) explained: f64,
+}
+
+impl Turns {
+    /// Directly in the interval.
+    pub(super) const ONCE: Turns = Turns {
+        mean: 1.0,
+        explained: 0.0,
+    };
+
+    /// In a call.
+    pub(super) fn of(call: &Node) -> Turns {
+        Turns {
+            mean: call.calls_mean,
+            explained: call.calls_explained.unwrap_or(0.0),
+        }
+    }
 }

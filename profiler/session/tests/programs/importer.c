@@ -9,7 +9,7 @@ int main(int argc, char **argv) {
     unsigned long count = intervals(argc, argv, 1600);
     struct design design = {.state = 5};
     uint64_t checksum = CHECKSUM_START;
-    for (unsigned long i = 0; i < count; i++) {
+    for (unsigned long i = 0; more(i, &count); i++) {
         checksum = mix(checksum, handle(draw(&design)));
     }
     print_result("importer", count, checksum);

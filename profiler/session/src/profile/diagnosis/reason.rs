@@ -77,6 +77,13 @@ pub enum Reason {
         /// Its function calls itself.
         recursive: bool,
     },
+    /// Intervals began on one thread, and their ends were met on others.
+    EndsElsewhere {
+        /// The interval.
+        name: String,
+        /// Ends that were met so; many more are not counted.
+        ends: u64,
+    },
     /// Nobody has called the interval's function where it is hooked.
     NotCalled {
         /// The interval.
@@ -146,6 +153,10 @@ impl Display for Reason {
                 in_flight,
                 recursive,
             } => never_ended(f, name, *in_flight, *recursive),
+            Reason::EndsElsewhere { name, ends } => write!(
+                f,
+                "the interval {name} never ended on the thread on which it began, but {ends} times or more on others that had begun none: where intervals go on on another thread, say by which value they are told apart, as --interval 'BEGIN..END,key=0:0' (argument 0 of both, or returned:0), and name the functions that work for them in between with --work FUNCTION,key=0; else begin them with another function, which is called before each of those ends"
+            ),
             Reason::NotCalled {
                 name,
                 processes,

@@ -1,0 +1,32 @@
+//! Whom traps have met behind calls through pointers.
+
+use std::sync::atomic::Ordering::Relaxed;
+
+use super::Plan;
+use crate::arena::Arena;
+use crate::location::Location;
+
+/// What an agent writes for a callee that lies in none of the files that the loader names.
+const NO_FILE: u64 = u64::MAX;
+
+impl Plan {
+    /// Callees that discovery has met at a probe.
+    pub fn seen(&self, arena: &Arena, id: u32) -> Vec<Location> {
+        let in_files = words(arena, id).filter(|&seen| seen != 0 && seen != NO_FILE);
+        let locations = in_files.map(|seen| {
+            let address = seen & ((1 << 48) - 1);
+            Location::new((seen >> 48) as usize, address)
+        });
+        locations.collect()
+    }
+
+    /// Whether it has met one that lies in none of the files that the loader names.
+    pub(crate) fn leads_nowhere(&self, arena: &Arena, id: u32) -> bool {
+        words(arena, id).any(|seen| seen == NO_FILE)
+    }
+}
+
+fn words(arena: &Arena, id: u32) -> impl Iterator<Item = u64> {
+    let seen = arena.probes()[id as usize].seen.iter();
+    seen.map(|seen| seen.load(Relaxed))
+}
