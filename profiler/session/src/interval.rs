@@ -79,6 +79,8 @@ pub struct Interval {
     pub boundaries: Vec<Boundary>,
     /// Functions whose calls are timed first.
     pub scope: Vec<u64>,
+    /// What a client may wait for that is in no interval, and what shows it, where a preset knows: the report says so.
+    pub outside: &'static str,
     /// Call sites whose time is the client's.
     pub clients: Vec<Site>,
     /// Height of the root in the static call graph.
@@ -120,6 +122,7 @@ mod tests {
             name: String::new(),
             boundaries: of.iter().map(boundary).collect(),
             scope: Vec::new(),
+            outside: "",
             clients: Vec::new(),
             height: 0,
         };

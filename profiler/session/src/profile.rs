@@ -143,6 +143,7 @@ fn start<'a>(settings: &'a Settings, observer: &mut dyn Observer) -> Result<Sess
         judged: 0,
         passed: diagnosis::Passed::default(),
         interval: None,
+        outside: "",
         server: None,
         summed: None,
         started: Instant::now(),
@@ -179,6 +180,8 @@ struct Session<'a> {
     judged: usize,
     passed: diagnosis::Passed,
     interval: Option<(String, Vec<Location>)>,
+    /// What a client may wait for that is in no interval.
+    outside: &'static str,
     /// When sums were last recorded, where they are.
     summed: Option<Instant>,
     /// Version of the server, once it was looked for.
@@ -418,10 +421,7 @@ impl Session<'_> {
             },
             unopened: None,
             names: Vec::new(),
-            outside: match &self.settings.selector {
-                IntervalSelector::Preset(_, known) => known.outside.to_owned(),
-                IntervalSelector::Spec(_) => String::new(),
-            },
+            outside: self.outside.to_owned(),
             warnings: self.warnings.iter().map(ToString::to_string).collect(),
             complete,
             host: host(),

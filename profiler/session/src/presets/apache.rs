@@ -18,7 +18,6 @@ pub const APACHE: Preset = Preset {
         name: "request",
         help: "one request, from its header to its last byte handed to the system",
         keyed: false,
-        outside: "the TLS handshake of a connection, and its wait for a worker, which come before its request",
         find: request,
     }],
 };
@@ -31,6 +30,7 @@ fn request(module: &Module) -> Result<Interval, String> {
         name: "request".to_owned(),
         boundaries: at_function(module, process, Meaning::of(Role::Whole)),
         scope: vec![process],
+        outside: "the TLS handshake of a connection, and its wait for a worker, which come before its request",
         clients: Vec::new(),
         height: height(module, process) + 1,
     })

@@ -19,14 +19,12 @@ pub const MARIADB: Preset = Preset {
             name: "statement",
             help: "one command of a client: a query, or the execution of a prepared statement",
             keyed: false,
-            outside: "making a connection; in a pool of threads, the wait for one",
             find: statement,
         },
         KnownInterval {
             name: "transaction",
             help: "from BEGIN to COMMIT or ROLLBACK, with the client's think time as a node of its own",
             keyed: false,
-            outside: "making a connection, and statements that are a transaction of their own",
             find: transaction,
         },
     ],
@@ -52,6 +50,7 @@ fn statement(module: &Module) -> Result<Interval, String> {
         name: "statement".to_owned(),
         boundaries,
         scope: vec![dispatch],
+        outside: "making a connection; in a pool of threads, the wait for one",
         clients: Vec::new(),
         height: height(module, dispatch) + 1,
     })
@@ -88,6 +87,7 @@ fn transaction(module: &Module) -> Result<Interval, String> {
         name: "transaction".to_owned(),
         boundaries,
         scope: vec![command],
+        outside: "making a connection, and statements that are a transaction of their own",
         clients: module
             .call_sites(command)
             .into_iter()

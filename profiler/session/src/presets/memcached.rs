@@ -18,7 +18,6 @@ pub const MEMCACHED: Preset = Preset {
         name: "event",
         help: "what a worker does for a connection that became ready: usually one request",
         keyed: false,
-        outside: "the wait for a worker that serves another connection, and for what is read from a disk (extstore): the answer that follows is the next event",
         find: event,
     }],
 };
@@ -31,6 +30,7 @@ fn event(module: &Module) -> Result<Interval, String> {
         name: "event".to_owned(),
         boundaries: at_function(module, drive, Meaning::of(Role::Whole)),
         scope: vec![drive],
+        outside: "the wait for a worker that serves another connection, and for what is read from a disk (extstore): the answer that follows is the next event",
         clients: Vec::new(),
         height: height(module, drive) + 1,
     })

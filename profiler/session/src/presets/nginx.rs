@@ -19,7 +19,6 @@ pub const NGINX: Preset = Preset {
         name: "request",
         help: "one request, from its creation to its end, however many others the event loop serves meanwhile",
         keyed: true,
-        outside: "the TLS handshake of a connection (SSL_do_handshake), and its wait for a worker that serves another, which come before its request; what stream and mail hand on is no request",
         find: request,
     }],
 };
@@ -47,6 +46,7 @@ fn request(module: &Module) -> Result<Interval, String> {
         name: "request".to_owned(),
         boundaries,
         scope: vec![process, phases],
+        outside: "the TLS handshake of a connection (SSL_do_handshake), and its wait for a worker that serves another, which come before its request; what stream and mail hand on is no request",
         clients: Vec::new(),
         height: height(module, process) + 1,
     })

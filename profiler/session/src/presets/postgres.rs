@@ -22,18 +22,20 @@ pub const POSTGRES: Preset = Preset {
             name: "statement",
             help: "one SQL statement: a simple query, or from its first message to the client's next turn (extended protocol)",
             keyed: false,
-            outside: "making a connection: a process, and authentication",
             find: statement,
         },
         KnownInterval {
             name: "transaction",
             help: "from begin to commit or rollback, with the client's think time as a node of its own",
             keyed: false,
-            outside: "making a connection: a process, and authentication",
             find: transaction,
         },
     ],
 };
+
+const CONNECTION: &str = "making a connection: a process, and authentication";
+const MESSAGES: &str = "making a connection, and of the extended protocol all but the execution: this build does not show where its messages \
+     begin, so that parsing, planning and the commit outside of a transaction are not timed";
 
 /// `exec_simple_query` (tcop/postgres.c) is static: the function that PostgresMain calls and that calls pg_parse_query
 /// and PortalRun. With the extended protocol a statement is several messages.
@@ -42,11 +44,19 @@ fn statement(module: &Module) -> Result<Interval, String> {
     let main = function(module, "PostgresMain")?;
     let text = Meaning::of(Role::Whole).labelled(Label::Text, 0);
     let mut boundaries = at_sites(sites_in(module, main, simple), text);
-    boundaries.extend(extended(module, main, simple)?);
+    let (of_messages, timed_first, outside) = match extended(module, main, simple) {
+        Some(boundaries) => (boundaries, main, CONNECTION),
+        None => {
+            let portal = function(module, "PortalRun")?;
+            (executions(module, main, simple, portal), portal, MESSAGES)
+        }
+    };
+    boundaries.extend(of_messages);
     Ok(Interval {
         name: "statement".to_owned(),
         boundaries,
-        scope: vec![simple, main],
+        scope: vec![simple, timed_first],
+        outside,
         clients: sites_in(module, main, function(module, "pq_getbyte")?),
         height: height(module, main),
     })
@@ -54,53 +64,66 @@ fn statement(module: &Module) -> Result<Interval, String> {
 
 /// A statement of the extended protocol begins with the first of Parse, Bind and Execute: each begins with start_xact_command, the
 /// function that both exec_simple_query and PostgresMain call and that calls StartTransactionCommand. It is what PortalRun
-/// executes, which is called with `debug_query_string` set to the portal's source text, in every version. What it did is committed, outside of
-/// a transaction, with the Sync that follows, after which ReadyForQuery tells the client that it is its turn; the next statement of a
-/// pipeline begins without.
+/// executes. What it did is committed, outside of a transaction, with the Sync that follows, after which ReadyForQuery tells the client that
+/// it is its turn; the next statement of a pipeline begins without.
 ///
-/// The functions of the messages are static, and called by PostgresMain alone, into which most compilers put them.
-fn extended(module: &Module, main: u64, simple: u64) -> Result<Vec<Boundary>, String> {
-    let of_main = callees(module, main);
+/// The functions of the messages are static, and called by PostgresMain alone, into which most compilers put them. Nothing where they have
+/// put start_xact_command into its callers, too.
+fn extended(module: &Module, main: u64, simple: u64) -> Option<Vec<Boundary>> {
     let of_simple = callees(module, simple);
-    let begin = function(module, "StartTransactionCommand")?;
+    let begin = function(module, "StartTransactionCommand").ok()?;
     let starts =
         |entry: &u64| of_simple.contains(entry) && !sites_in(module, *entry, begin).is_empty();
-    let mut messages: Vec<u64> = of_main
+    let messages = messages(module, main, simple);
+    let of_messages = messages
         .iter()
-        .copied()
-        .filter(|&entry| {
-            let callers = module.callers_of(entry);
-            entry != simple && callers.iter().all(|caller| caller.function == main)
-        })
-        .collect();
-    messages.push(main);
-    let sites_of = |callee: u64| -> Vec<Site> {
-        let of_messages = messages.iter();
-        of_messages
-            .flat_map(|&message| sites_in(module, message, callee))
-            .collect()
-    };
-    let executed = Meaning::of(Role::Label);
-    let executed = match module.variable("debug_query_string") {
-        Some(text) => executed.labelled_by(text),
-        None => executed,
-    };
-    let candidates: BTreeSet<u64> = messages
-        .iter()
-        .flat_map(|&message| callees(module, message))
-        .filter(starts)
-        .collect();
+        .flat_map(|&message| callees(module, message));
+    let candidates: BTreeSet<u64> = of_messages.filter(starts).collect();
     let [start] = Vec::from_iter(candidates)[..] else {
-        return Err("no single function begins a message's transaction".to_owned());
+        return None;
     };
-    let mut boundaries = at_sites(sites_of(start), Meaning::of(Role::Step));
-    boundaries.extend(at_sites(sites_of(function(module, "PortalRun")?), executed));
-    let ready = sites_in(module, main, function(module, "ReadyForQuery")?);
+    let sites_of = |callee| sites_among(module, &messages, callee);
+    let ready = sites_in(module, main, function(module, "ReadyForQuery").ok()?);
     if ready.is_empty() {
-        return Err("PostgresMain does not call ReadyForQuery".to_owned());
+        return None;
     }
+    let mut boundaries = at_sites(sites_of(start), Meaning::of(Role::Step));
+    let portal = function(module, "PortalRun").ok()?;
+    boundaries.extend(at_sites(sites_of(portal), executed(module, Role::Label)));
     boundaries.extend(at_sites(ready, Meaning::of(Role::End)));
-    Ok(boundaries)
+    Some(boundaries)
+}
+
+/// Executions of the extended protocol alone: PortalRun, called for a message.
+fn executions(module: &Module, main: u64, simple: u64, portal: u64) -> Vec<Boundary> {
+    let sites = sites_among(module, &messages(module, main, simple), portal);
+    at_sites(sites, executed(module, Role::Whole))
+}
+
+/// PostgresMain and the functions of messages that it has not within itself: those that it alone calls, but for simple queries.
+fn messages(module: &Module, main: u64, simple: u64) -> Vec<u64> {
+    let is_own = |&entry: &u64| {
+        let callers = module.callers_of(entry);
+        entry != simple && callers.iter().all(|caller| caller.function == main)
+    };
+    let mut messages: Vec<u64> = callees(module, main).into_iter().filter(is_own).collect();
+    messages.push(main);
+    messages
+}
+
+fn sites_among(module: &Module, callers: &[u64], callee: u64) -> Vec<Site> {
+    let sites = callers
+        .iter()
+        .flat_map(|&caller| sites_in(module, caller, callee));
+    sites.collect()
+}
+
+/// What PortalRun means where it is called for a message: `debug_query_string` has been set to the portal's source text, in every version.
+fn executed(module: &Module, role: Role) -> Meaning {
+    match module.variable("debug_query_string") {
+        Some(text) => Meaning::of(role).labelled_by(text),
+        None => Meaning::of(role),
+    }
 }
 
 /// StartTransaction, CommitTransaction and AbortTransaction (access/transam/xact.c) are static: called from
@@ -137,6 +160,7 @@ fn transaction(module: &Module) -> Result<Interval, String> {
         name: "transaction".to_owned(),
         boundaries,
         scope: vec![main],
+        outside: CONNECTION,
         clients: think,
         height: height(module, main),
     })

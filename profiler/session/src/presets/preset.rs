@@ -34,8 +34,6 @@ pub struct KnownInterval {
     pub help: &'static str,
     /// It has a key wherever it is hooked, so that threads have to be followed to see it at all.
     pub keyed: bool,
-    /// What a client may wait for that is in no interval, and what shows it: the report says so.
-    pub outside: &'static str,
     pub(super) find: fn(&Module) -> Result<Interval, String>,
 }
 

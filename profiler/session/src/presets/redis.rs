@@ -19,14 +19,12 @@ pub const REDIS: Preset = Preset {
             name: "command",
             help: "one command, from its parsed arguments to its reply in the client's buffer",
             keyed: false,
-            outside: "the command's wait for its turn, the append only file's write and fsync, and sending the reply: --interval turn has them",
             find: command,
         },
         KnownInterval {
             name: "turn",
             help: "one turn of the event loop: commands of all clients that are ready, the append only file, replies",
             keyed: false,
-            outside: "a command's wait for the turn before its own",
             find: turn,
         },
     ],
@@ -40,6 +38,7 @@ fn command(module: &Module) -> Result<Interval, String> {
         name: "command".to_owned(),
         boundaries: at_function(module, process, Meaning::of(Role::Whole)),
         scope: vec![process],
+        outside: "the command's wait for its turn, the append only file's write and fsync, and sending the reply: --interval turn has them",
         clients: Vec::new(),
         height: height(module, process) + 1,
     })
@@ -59,6 +58,7 @@ fn turn(module: &Module) -> Result<Interval, String> {
         name: "turn".to_owned(),
         boundaries,
         scope: vec![process],
+        outside: "a command's wait for the turn before its own",
         clients: Vec::new(),
         height: height(module, process) + 1,
     })

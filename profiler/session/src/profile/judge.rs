@@ -133,6 +133,7 @@ impl Session<'_> {
         if self.interval.is_none() {
             self.plan = Plan::new(&interval.name, interval.height);
             self.interval = Some((interval.name.clone(), Vec::new()));
+            self.outside = interval.outside;
         }
         self.plant(index, &interval.name, &interval.boundaries)?;
         for client in &interval.clients {
