@@ -45,7 +45,8 @@ pub struct Arguments {
     /// Take spans for so long; needs --otlp
     #[arg(long = "for", value_name = "DURATION", value_parser = values::duration)]
     duration: Option<Duration>,
-    /// A trace to which no span has come for so long is complete; needs --otlp [default: 5s]
+    /// A trace to which no span has come for so long is complete, and six times as long where its root or another span is missing; needs
+    /// --otlp [default: 10s]
     #[arg(long, value_name = "DURATION", value_parser = values::duration)]
     grace: Option<Duration>,
     /// Go on from the spans into the functions of a process that was profiled meanwhile (`evenkeel profile --waits -o RECORDING`), by the
@@ -65,8 +66,11 @@ const LOOPBACK: &str = "127.0.0.1:4317,127.0.0.1:4318";
 const PASS: usize = 512;
 /// Requests whose trace is named in a recording, at most: names are kept in memory by whoever reads it.
 const NAMED_MAX: u64 = 200_000;
-/// A trace to which no span has come for so long is complete.
-const GRACE: Duration = Duration::from_secs(5);
+/// A trace to which no span has come for so long is complete. Longer than OpenTelemetry's SDKs keep spans back (the batch processor's 5 s): those of
+/// two services come up to so long apart.
+const GRACE: Duration = Duration::from_secs(10);
+/// Where a span is missing, so many times as long: a root comes when its request has ended, which the spans below it do not wait for.
+const GRACES_LACKING: u32 = 6;
 /// How often traces are looked at that may be complete.
 const LOOK: Duration = Duration::from_millis(250);
 
@@ -184,9 +188,13 @@ fn receive(
         // What processes did for the traces is known when all have come.
         if arguments.trace_id.is_empty() && looked.elapsed() >= LOOK {
             looked = Instant::now();
-            let grace_ns = arguments.grace.unwrap_or(GRACE).as_nanos() as u64;
             let now = started.elapsed().as_nanos() as u64;
-            recording.add(traces.quiet(now.saturating_sub(grace_ns)));
+            let ago = |time: Duration| {
+                now.saturating_sub(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX))
+            };
+            let grace = arguments.grace.unwrap_or(GRACE);
+            let lacking = grace.saturating_mul(GRACES_LACKING);
+            recording.add(traces.quiet(ago(grace), ago(lacking)));
         }
     }
     Ok(())
