@@ -1,8 +1,9 @@
 //! `evenkeel spans`.
 
 mod join;
+mod scratch;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
@@ -18,6 +19,7 @@ use crate::output::Failure;
 use crate::progress::Reading;
 use crate::report::{self, View};
 use crate::{signals, values};
+use scratch::Scratch;
 
 /// Find out why requests that cross several services vary: from the spans of their traces
 ///
@@ -84,26 +86,35 @@ pub fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
         ));
     }
     arguments.view.check()?;
-    let kept = arguments.output.clone();
-    let path = kept.clone().unwrap_or_else(|| {
-        let name = format!("evenkeel-spans-{}.keel", std::process::id());
-        std::env::temp_dir().join(name)
-    });
-    let recorded = record(&arguments, &path);
-    let shown = recorded.and_then(|()| arguments.view.show(std::slice::from_ref(&path)));
-    match kept {
-        Some(path) if shown.is_ok() => {
-            eprintln!("evenkeel: the recording is in {}", path.display());
-        }
-        Some(_) => {}
-        None => {
-            let _ = std::fs::remove_file(&path);
-        }
+    if let Some(path) = &arguments.output {
+        show(&arguments, path)?;
+        eprintln!("evenkeel: the recording is in {}", path.display());
+        return Ok(ExitCode::SUCCESS);
     }
-    shown.map(|()| ExitCode::SUCCESS)
+    let directory = std::env::temp_dir();
+    let scratch = Scratch::new().map_err(|source| Failure::Write {
+        path: directory.clone(),
+        source,
+    })?;
+    show(&arguments, scratch.path()).inspect_err(|failure| {
+        let path = scratch.path().display().to_string();
+        if failure.to_string().contains(&path) {
+            eprintln!(
+                "evenkeel: {path} was the recording, in {} (TMPDIR): name a file for it by -o, on a disk with room",
+                directory.display()
+            );
+        }
+    })?;
+    Ok(ExitCode::SUCCESS)
 }
 
-fn record(arguments: &Arguments, path: &std::path::Path) -> Result<(), Failure> {
+/// Records to a file, and shows what is in it.
+fn show(arguments: &Arguments, path: &Path) -> Result<(), Failure> {
+    record(arguments, path)?;
+    arguments.view.show(&[path.to_owned()])
+}
+
+fn record(arguments: &Arguments, path: &Path) -> Result<(), Failure> {
     let mut recording = Recording {
         writer: Writer::create(path)?,
         converter: Converter::default(),
