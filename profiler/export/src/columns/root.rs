@@ -2,7 +2,7 @@
 //! make numbers that mean nothing.
 
 use std::fs::{self, File};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::record::{Field, Row};
@@ -24,14 +24,17 @@ pub fn root(directory: &Path) -> Option<String> {
                     .filter(|path| path.is_dir())
                     .map(|path| (path, depth + 1)),
             );
-        } else if let Some(root) = paths.filter(is_table).find_map(|file| root_of(&file)) {
+        } else if let Some(root) = paths
+            .filter(|path| is_table(path))
+            .find_map(|file| root_of(&file))
+        {
             return Some(root);
         }
     }
     None
 }
 
-fn is_table(path: &PathBuf) -> bool {
+fn is_table(path: &Path) -> bool {
     path.extension()
         .is_some_and(|extension| extension == "parquet")
 }
