@@ -1,8 +1,9 @@
 //! `evenkeel spans`.
 
 mod join;
+mod scratch;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
@@ -18,6 +19,7 @@ use crate::output::Failure;
 use crate::progress::Reading;
 use crate::report::{self, View};
 use crate::{signals, values};
+use scratch::Scratch;
 
 /// Find out why requests that cross several services vary: from the spans of their traces
 ///
@@ -45,7 +47,8 @@ pub struct Arguments {
     /// Take spans for so long; needs --otlp
     #[arg(long = "for", value_name = "DURATION", value_parser = values::duration)]
     duration: Option<Duration>,
-    /// A trace to which no span has come for so long is complete; needs --otlp [default: 5s]
+    /// A trace to which no span has come for so long is complete, and six times as long where its root or another span is missing; needs
+    /// --otlp [default: 10s]
     #[arg(long, value_name = "DURATION", value_parser = values::duration)]
     grace: Option<Duration>,
     /// Go on from the spans into the functions of a process that was profiled meanwhile (`evenkeel profile --waits -o RECORDING`), by the
@@ -65,8 +68,11 @@ const LOOPBACK: &str = "127.0.0.1:4317,127.0.0.1:4318";
 const PASS: usize = 512;
 /// Requests whose trace is named in a recording, at most: names are kept in memory by whoever reads it.
 const NAMED_MAX: u64 = 200_000;
-/// A trace to which no span has come for so long is complete.
-const GRACE: Duration = Duration::from_secs(5);
+/// A trace to which no span has come for so long is complete. Longer than OpenTelemetry's SDKs keep spans back (the batch processor's 5 s): those of
+/// two services come up to so long apart.
+const GRACE: Duration = Duration::from_secs(10);
+/// Where a span is missing, so many times as long: a root comes when its request has ended, which the spans below it do not wait for.
+const GRACES_LACKING: u32 = 6;
 /// How often traces are looked at that may be complete.
 const LOOK: Duration = Duration::from_millis(250);
 
@@ -80,26 +86,35 @@ pub fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
         ));
     }
     arguments.view.check()?;
-    let kept = arguments.output.clone();
-    let path = kept.clone().unwrap_or_else(|| {
-        let name = format!("evenkeel-spans-{}.keel", std::process::id());
-        std::env::temp_dir().join(name)
-    });
-    let recorded = record(&arguments, &path);
-    let shown = recorded.and_then(|()| arguments.view.show(std::slice::from_ref(&path)));
-    match kept {
-        Some(path) if shown.is_ok() => {
-            eprintln!("evenkeel: the recording is in {}", path.display());
-        }
-        Some(_) => {}
-        None => {
-            let _ = std::fs::remove_file(&path);
-        }
+    if let Some(path) = &arguments.output {
+        show(&arguments, path)?;
+        eprintln!("evenkeel: the recording is in {}", path.display());
+        return Ok(ExitCode::SUCCESS);
     }
-    shown.map(|()| ExitCode::SUCCESS)
+    let directory = std::env::temp_dir();
+    let scratch = Scratch::new().map_err(|source| Failure::Write {
+        path: directory.clone(),
+        source,
+    })?;
+    show(&arguments, scratch.path()).inspect_err(|failure| {
+        let path = scratch.path().display().to_string();
+        if failure.to_string().contains(&path) {
+            eprintln!(
+                "evenkeel: {path} was the recording, in {} (TMPDIR): name a file for it by -o, on a disk with room",
+                directory.display()
+            );
+        }
+    })?;
+    Ok(ExitCode::SUCCESS)
 }
 
-fn record(arguments: &Arguments, path: &std::path::Path) -> Result<(), Failure> {
+/// Records to a file, and shows what is in it.
+fn show(arguments: &Arguments, path: &Path) -> Result<(), Failure> {
+    record(arguments, path)?;
+    arguments.view.show(&[path.to_owned()])
+}
+
+fn record(arguments: &Arguments, path: &Path) -> Result<(), Failure> {
     let mut recording = Recording {
         writer: Writer::create(path)?,
         converter: Converter::default(),
@@ -184,9 +199,13 @@ fn receive(
         // What processes did for the traces is known when all have come.
         if arguments.trace_id.is_empty() && looked.elapsed() >= LOOK {
             looked = Instant::now();
-            let grace_ns = arguments.grace.unwrap_or(GRACE).as_nanos() as u64;
             let now = started.elapsed().as_nanos() as u64;
-            recording.add(traces.quiet(now.saturating_sub(grace_ns)));
+            let ago = |time: Duration| {
+                now.saturating_sub(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX))
+            };
+            let grace = arguments.grace.unwrap_or(GRACE);
+            let lacking = grace.saturating_mul(GRACES_LACKING);
+            recording.add(traces.quiet(ago(grace), ago(lacking)));
         }
     }
     Ok(())

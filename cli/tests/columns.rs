@@ -286,6 +286,26 @@ fn what_tables_cannot_hold_is_said() {
         place.run(all).ended(2).said(&[said]);
     }
     assert!(!place.file("t").exists());
+    // Another interval's, whichever came first: together they would have shares of nothing.
+    let [first, other] = ["postgres-rows", "redis-command"]
+        .map(|name| source(&format!("profiler/session/tests/recordings/{name}.keel")));
+    for (first, other, said) in [
+        (&first, &other, ["interval statement", "of command"]),
+        (&other, &first, ["interval command", "of statement"]),
+    ] {
+        let to = said[0];
+        let words = ["export", "--format", "parquet", "-o", to];
+        let export = |file: &PathBuf| {
+            let mut words: Vec<&str> = words.to_vec();
+            words.push(file.to_str().unwrap());
+            place.run(words)
+        };
+        export(first).ended(0);
+        let before = parquet_files(&place.file(to));
+        export(other).ended(2).said(&said);
+        assert_eq!(parquet_files(&place.file(to)), before);
+        export(first).ended(0);
+    }
     std::fs::copy(place.file("a.keel"), place.file("b.keel")).unwrap();
     let twice = [
         "export", "--format", "parquet", "-o", "t", "a.keel", "b.keel",

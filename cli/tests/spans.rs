@@ -183,6 +183,27 @@ fn what_cannot_be_used_is_said() {
     }
 }
 
+/// A recording that nobody asked for is gone with the program, even if that is killed.
+#[test]
+fn a_killed_program_leaves_no_recording() {
+    let place = Place::new();
+    std::fs::create_dir(place.file("scratch")).unwrap();
+    let words = ["spans", "--otlp", "127.0.0.1:0"];
+    let mut command = place.evenkeel(words);
+    let mut profiler = command
+        .env("TMPDIR", place.file("scratch"))
+        .spawn()
+        .unwrap();
+    let mut said = BufReader::new(profiler.stderr.take().unwrap());
+    let mut line = String::new();
+    said.read_line(&mut line).unwrap();
+    assert!(line.contains("taking spans"), "{line}");
+    profiler.kill().unwrap();
+    profiler.wait().unwrap();
+    let left = std::fs::read_dir(place.file("scratch")).unwrap();
+    assert_eq!(left.count(), 0);
+}
+
 /// What a program says of its requests, or an argument of its function does, leads from their spans into its functions: the planted one explains
 /// what varies, and what is not joined is said.
 #[test]

@@ -39,6 +39,7 @@ impl Reply {
         by: Option<&'static str>,
     ) -> Result<Reply, Error> {
         needs(fleet, question)?;
+        of_one_interval(fleet, question).await?;
         let sql = match by {
             Some(dimension) => question.of_dimension(dimension),
             None => question.sql.to_owned(),
@@ -142,6 +143,24 @@ fn needs(fleet: &Fleet, question: &Question) -> Result<(), Error> {
             }
         },
     })
+}
+
+/// # Errors
+/// The tables are of several intervals, of which the questions have no answer: earlier versions exported them to one directory.
+async fn of_one_interval(fleet: &Fleet, question: &Question) -> Result<(), Error> {
+    const QUERY: &str = "SELECT DISTINCT path FROM nodes WHERE depth = 0";
+    let found = fleet.ask(question.name, QUERY).await?;
+    let names = found.rows.iter().filter_map(|row| row.first()?.as_str());
+    let mut names: Vec<&str> = names.collect();
+    names.sort_unstable();
+    if names.len() < 2 {
+        return Ok(());
+    }
+    Err(Error::Usage(format!(
+        "the tables are of several intervals ({}), and shares are of one interval's latency: export the recordings of each to a directory of its own, or \
+         ask by --sql",
+        names.join(", ")
+    )))
 }
 
 /// What the page calls a way of writing.

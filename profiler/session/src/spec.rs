@@ -174,7 +174,6 @@ impl std::str::FromStr for IntervalSpec {
             shape,
             label: None,
             within: Vec::new(),
-            outside: "",
             clients: Vec::new(),
             key: None,
             name: None,

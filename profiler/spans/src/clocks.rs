@@ -27,11 +27,36 @@ pub struct Clocks {
 struct Pair {
     calls: u64,
     broken: u64,
-    /// Shifts that would centre the callee, of some of the calls.
-    shifts_ns: Vec<i64>,
+    /// Some of the calls.
+    shifts: Vec<Shifts>,
     /// Every so many calls, one is remembered.
     stride: u64,
     correction_ns: i64,
+    /// The calls break the order of things whatever the correction: there are several clocks of this name.
+    is_several: bool,
+}
+
+/// By how much the callee of a call may be shifted to lie within its caller, ns: from the least to the most. The middle centres it.
+#[derive(Clone, Copy, Debug)]
+struct Shifts {
+    least_ns: i64,
+    most_ns: i64,
+}
+
+impl Shifts {
+    fn middle_ns(self) -> i64 {
+        self.least_ns + (self.most_ns - self.least_ns) / 2
+    }
+
+    fn has(self, shift_ns: i64) -> bool {
+        self.lacks_ns(shift_ns) == 0
+    }
+
+    /// How far a shift is from those that will do.
+    fn lacks_ns(self, shift_ns: i64) -> i64 {
+        let above_ns = shift_ns.saturating_sub(self.most_ns);
+        self.least_ns.saturating_sub(shift_ns).max(above_ns).max(0)
+    }
 }
 
 impl Clocks {
@@ -43,14 +68,16 @@ impl Clocks {
             return;
         }
         let pair = self.pairs.entry((parent.clock, child.clock)).or_default();
-        let before = parent.start_ns as i64 - child.start_ns as i64;
-        let after = parent.end_ns as i64 - child.end_ns as i64;
+        let shifts = Shifts {
+            least_ns: parent.start_ns as i64 - child.start_ns as i64,
+            most_ns: parent.end_ns as i64 - child.end_ns as i64,
+        };
         pair.stride = pair.stride.max(1);
         if pair.calls.is_multiple_of(pair.stride) {
-            pair.shifts_ns.push(before + (after - before) / 2);
-            if pair.shifts_ns.len() == CALLS_MAX {
+            pair.shifts.push(shifts);
+            if pair.shifts.len() == CALLS_MAX {
                 let mut at = 0;
-                pair.shifts_ns.retain(|_| {
+                pair.shifts.retain(|_| {
                     at += 1;
                     at % 2 == 1
                 });
@@ -58,18 +85,25 @@ impl Clocks {
             }
         }
         pair.calls += 1;
-        pair.broken += u64::from(before > 0 || after < 0);
+        pair.broken += u64::from(!shifts.has(0));
     }
 
     /// Decides on corrections, from all that was observed.
     pub fn settle(&mut self) {
         for pair in self.pairs.values_mut() {
-            let broken = pair.broken as f64 > BROKEN_MIN * pair.calls as f64;
-            pair.correction_ns = if broken {
-                median(&mut pair.shifts_ns.clone())
-            } else {
-                0
-            };
+            let is_broken = pair.broken as f64 > BROKEN_MIN * pair.calls as f64;
+            (pair.correction_ns, pair.is_several) = (0, false);
+            if is_broken {
+                let shifts = pair.shifts.iter();
+                let middles = shifts.clone().map(|shifts| shifts.middle_ns());
+                let shift_ns = median(&mut middles.collect::<Vec<_>>());
+                // The true shift will do for every call, and the median is off it by as much as the way there may differ from the way back.
+                let halves = shifts.clone().map(|one| one.middle_ns() - one.least_ns);
+                let doubt_ns = median(&mut halves.collect::<Vec<_>>());
+                let unmended = shifts.filter(|one| one.lacks_ns(shift_ns) > doubt_ns);
+                pair.correction_ns = shift_ns;
+                pair.is_several = unmended.count() as f64 > BROKEN_MIN * pair.shifts.len() as f64;
+            }
         }
     }
 
@@ -90,8 +124,15 @@ impl Clocks {
         corrected.sort_by_key(|(_, pair)| std::cmp::Reverse(pair.correction_ns.abs()));
         let sentences = corrected.iter().map(|((from, to), pair)| {
             let way = if pair.correction_ns < 0 { "ahead of" } else { "behind" };
+            let several = match pair.is_several {
+                true => {
+                    " Many of them break it even so: it goes by several clocks, or by one that was set meanwhile. Have each instance of it name its host \
+                     (host.name, or service.instance.id, in OTEL_RESOURCE_ATTRIBUTES), by which clocks are told apart."
+                }
+                false => "",
+            };
             format!(
-                "The clock of {} is {:.3} ms {way} that of {}, by {} calls of which {} break the order of things: its times were corrected by that.",
+                "The clock of {} is {:.3} ms {way} that of {}, by {} calls of which {} break the order of things: its times were corrected by that.{several}",
                 names.of_clock(*to),
                 pair.correction_ns.unsigned_abs() as f64 / 1e6,
                 names.of_clock(*from),
@@ -110,4 +151,41 @@ pub(crate) fn median(shifts_ns: &mut [i64]) -> i64 {
     }
     let middle = shifts_ns.len() / 2;
     *shifts_ns.select_nth_unstable(middle).1
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Calls of 10 ms, of which the callee's are 8: where it is ahead by 50 ms in all, the correction mends all of them; where only three of four instances
+    /// are, and all go by one name, it does not, and that is said.
+    #[test]
+    fn clocks_that_go_by_one_name() {
+        const MS: u64 = 1_000_000;
+        for (exact, is_said) in [(1, false), (4, true)] {
+            let (mut clocks, mut names) = (Clocks::default(), Names::default());
+            let [from, to] = ["front", "cart"].map(|name| names.clock(name));
+            for number in 0..100 {
+                let begin = (1000 + 100 * number) * MS;
+                let ahead = if exact > 1 && number % exact == 0 {
+                    0
+                } else {
+                    50 * MS
+                };
+                let span = |clock, start_ns, end_ns| Span {
+                    clock,
+                    start_ns,
+                    end_ns,
+                    ..Span::default()
+                };
+                let parent = span(from, begin, begin + 10 * MS);
+                let child = span(to, begin + ahead + MS, begin + ahead + 9 * MS);
+                clocks.observe(&parent, &child);
+            }
+            clocks.settle();
+            assert_eq!(clocks.offset_ns(from, to), -50_000_000);
+            let said = clocks.corrections(&names).join("\n");
+            assert_eq!(said.contains("service.instance.id"), is_said, "{said}");
+        }
+    }
 }

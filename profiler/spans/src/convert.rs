@@ -239,13 +239,7 @@ impl Converter {
         let mut warnings = self.counts.warnings();
         warnings.extend(self.clocks.corrections(&self.names));
         warnings.extend(self.processes.warnings());
-        if self.names.beyond > 0 {
-            warnings.push(format!(
-                "{} spans are of more operations than are told apart and count as their service's other operations: their names hold what \
-                 differs from request to request",
-                self.names.beyond
-            ));
-        }
+        warnings.extend(self.names.warnings());
         warnings
     }
 }

@@ -7,9 +7,11 @@ pub struct Counts {
     pub documents: u64,
     /// Of them, those that are damaged, cut or of no known format. What came before in the same file is used.
     pub damaged: u64,
+    /// Lists of Zipkin's spans, whose format is not read.
+    pub zipkin: u64,
     /// Spans read.
     pub spans: u64,
-    /// Spans without a time, or whose end is before their start.
+    /// Spans without a time, whose end is before their start, or later than clocks go.
     pub invalid: u64,
     /// Spans whose trace's, own or parent's number is not as their format writes it, or 0 where it may not be.
     pub wrong_ids: u64,
@@ -57,8 +59,12 @@ impl Counts {
                 "documents are damaged, cut off or of no known format, and were left out: OTLP (protobuf, JSON) and Jaeger's JSON are read",
             ),
             (
+                self.zipkin,
+                "lists of spans are in Zipkin's JSON, which is not read, and were left out: have the Collector take them (its zipkin receiver) and write OTLP (otlp or file exporter)",
+            ),
+            (
                 self.invalid,
-                "spans without a time, or with an end before their start, were left out: the program that wrote them is at fault",
+                "spans without a time, with an end before their start or after the year 2262 were left out: the program that wrote them is at fault",
             ),
             (
                 self.wrong_ids,

@@ -1,11 +1,21 @@
 //! Names of operations and clocks, numbered.
+//!
+//! Careless instrumentations write into names what differs from request to request. An operation that is many names is found only if they are
+//! brought together, and must not take the room of other services: what looks like an identifier in an address is left out always, numbers
+//! elsewhere where a service has many names ([`NUMBERED_MAX`]), and beyond a bound its operations are one.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use foldhash::fast::RandomState;
 
 /// Operations told apart, at most. Beyond it an operation is "other operations" of its service.
 pub const OPERATIONS_MAX: usize = 1 << 12;
+/// Operations of one service told apart, at most: the tree has room for the pairs of some 500 calls of one caller.
+pub const OF_SERVICE_MAX: usize = 1 << 8;
+/// Operations of one service until numbers in their names are left out.
+const NUMBERED_MAX: usize = 1 << 6;
+/// Services that have "other operations", at most; any further have them together.
+const OTHERS_MAX: usize = 1 << 12;
 /// Clocks told apart, at most; any further are taken for one.
 pub const CLOCKS_MAX: usize = 1 << 16;
 /// Bytes of a name, at most.
@@ -20,8 +30,14 @@ pub struct Names {
     clocks: Table,
     /// By service and raw name: the number. Making a name costs more than looking it up.
     known: HashMap<(Box<str>, Box<str>), u32, RandomState>,
-    /// Spans of operations beyond [`OPERATIONS_MAX`].
+    /// By service: how many operations are told apart.
+    of_service: HashMap<Box<str>, usize, RandomState>,
+    /// Spans of operations beyond [`OPERATIONS_MAX`] or [`OF_SERVICE_MAX`].
     pub beyond: u64,
+    /// Services that have "other operations".
+    others: BTreeSet<String>,
+    /// Services in whose names numbers are left out.
+    without_numbers: BTreeSet<String>,
 }
 
 #[derive(Debug, Default)]
@@ -54,12 +70,36 @@ impl Names {
         } else {
             service
         };
-        let whole = cut(format!("{service}: {}", general(name)));
-        let Some(number) = self.bounded(whole) else {
+        let Some(number) = self.named(service, &general(name)) else {
             return self.other(service);
         };
         if self.known.len() < 4 * OPERATIONS_MAX {
             self.known.insert(key, number);
+        }
+        number
+    }
+
+    /// The number of an operation by its general name; nothing where there are too many.
+    fn named(&mut self, service: &str, name: &str) -> Option<u32> {
+        let mut whole = cut(format!("{service}: {name}"));
+        if let Some(&number) = self.operations.numbers.get(&whole) {
+            return Some(number);
+        }
+        let count = self.of_service.get(service).copied().unwrap_or(0);
+        if count >= NUMBERED_MAX {
+            let without = without_numbers(name);
+            if without != name {
+                note(&mut self.without_numbers, service);
+                whole = cut(format!("{service}: {without}"));
+            }
+        }
+        if count >= OF_SERVICE_MAX {
+            return self.operations.numbers.get(&whole).copied();
+        }
+        let before = self.operations.names.len();
+        let number = self.bounded(whole);
+        if self.operations.names.len() > before {
+            self.of_service.insert(Box::from(service), count + 1);
         }
         number
     }
@@ -89,8 +129,33 @@ impl Names {
     /// The number of what is beyond the bound in a service.
     fn other(&mut self, service: &str) -> u32 {
         self.beyond += 1;
+        let service = match note(&mut self.others, service) {
+            true => service,
+            false => "other services",
+        };
         let other = cut(format!("{service}: other operations"));
         self.operations.number(other)
+    }
+
+    /// What the user should know of names.
+    pub fn warnings(&self) -> Vec<String> {
+        let mut warnings = Vec::new();
+        if !self.without_numbers.is_empty() {
+            warnings.push(format!(
+                "Operations of {} have more than {NUMBERED_MAX} names, which hold what differs from request to request: numbers in any further are left out \
+                 (\"?\"). Have the program name its spans without them",
+                some(&self.without_numbers)
+            ));
+        }
+        if self.beyond > 0 {
+            warnings.push(format!(
+                "{} spans of {} are of more operations than are told apart and count as their service's other operations: their names hold what \
+                 differs from request to request. Have the program name its spans without it",
+                self.beyond,
+                some(&self.others)
+            ));
+        }
+        warnings
     }
 
     /// The number of a clock: of a service's instance, or of a host.
@@ -110,6 +175,25 @@ impl Names {
     /// Name of a clock.
     pub fn of_clock(&self, number: u32) -> &str {
         &self.clocks.names[number as usize]
+    }
+}
+
+/// Remembers a service, unless there are too many.
+fn note(services: &mut BTreeSet<String>, service: &str) -> bool {
+    if services.contains(service) {
+        return true;
+    }
+    services.len() < OTHERS_MAX && services.insert(service.to_owned())
+}
+
+/// Some of these, and how many more there are.
+fn some(services: &BTreeSet<String>) -> String {
+    const SAID: usize = 4;
+    let named = services.iter().take(SAID).map(String::as_str);
+    let named = named.collect::<Vec<_>>().join(", ");
+    match services.len().saturating_sub(SAID) {
+        0 => named,
+        more => format!("{named} and {more} more services"),
     }
 }
 
@@ -137,6 +221,26 @@ fn general(name: &str) -> String {
         parts.collect::<Vec<_>>().join("/")
     });
     words.collect::<Vec<_>>().join(" ")
+}
+
+/// A name with each part that holds a digit left out: what numbers and identifiers are made of, wherever they stand.
+fn without_numbers(name: &str) -> String {
+    let is_part = |letter: char| letter.is_alphanumeric();
+    let mut without = String::with_capacity(name.len());
+    let mut rest = name;
+    while !rest.is_empty() {
+        let part = rest.find(|letter| !is_part(letter)).unwrap_or(rest.len());
+        let (part, behind) = rest.split_at(part);
+        without.push_str(if part.bytes().any(|byte| byte.is_ascii_digit()) {
+            "?"
+        } else {
+            part
+        });
+        let next = behind.find(is_part).unwrap_or(behind.len());
+        without.push_str(&behind[..next]);
+        rest = &behind[next..];
+    }
+    without
 }
 
 fn is_identifier(part: &str) -> bool {
@@ -169,16 +273,59 @@ mod tests {
         }
     }
 
+    /// A service with as many names as requests takes the room of no other, and its names are brought together.
     #[test]
     fn names_are_bounded() {
         let mut names = Names::default();
         for n in 0..2 * OPERATIONS_MAX {
-            let number = names.operation("a", &format!("x{n}"));
-            assert!((number as usize) <= OPERATIONS_MAX);
+            names.operation("users", &format!("load user-{n} of {n}"));
         }
-        assert_eq!(names.beyond as usize, OPERATIONS_MAX);
-        let other = names.operation("a", "one more");
-        assert_eq!(names.of_operation(other), "a: other operations");
+        let user = names.operation("users", "load user-x7 of 9");
+        assert_eq!(names.of_operation(user), "users: load user-? of ?");
+        assert_eq!(
+            (names.operations.names.len(), names.beyond),
+            (NUMBERED_MAX + 1, 0)
+        );
+        let known = names.operation("users", "load user-3 of 3");
+        assert_eq!(names.of_operation(known), "users: load user-3 of 3");
+
+        // Letters alone: nothing tells them from names.
+        let word = |n: usize| -> String {
+            let digits = format!("{n}");
+            digits
+                .bytes()
+                .map(|digit| char::from(digit - b'0' + b'a'))
+                .collect()
+        };
+        for n in 0..2 * OPERATIONS_MAX {
+            names.operation("words", &word(n));
+        }
+        let other = names.operation("words", "one more");
+        assert_eq!(names.of_operation(other), "words: other operations");
+        assert_eq!(
+            names.beyond as usize,
+            2 * OPERATIONS_MAX - OF_SERVICE_MAX + 1
+        );
+        let lookup = names.operation("payment", "lookup 1");
+        assert_eq!(names.of_operation(lookup), "payment: lookup 1");
+        let said = names.warnings().join("\n");
+        assert!(
+            said.contains("Operations of users have") && said.contains("spans of words are"),
+            "{said}"
+        );
+
+        // As many services as requests.
+        for n in 0..3 * OPERATIONS_MAX {
+            names.operation(&format!("pod-{n}"), "x");
+        }
+        assert!(names.operations.names.len() <= OPERATIONS_MAX + OTHERS_MAX + 1);
+        let last = names.operation("one more", "x");
+        assert_eq!(names.of_operation(last), "other services: other operations");
+    }
+
+    #[test]
+    fn names_are_cut() {
+        let mut names = Names::default();
         let long = names.operation("", &"é".repeat(500));
         assert!(names.of_operation(long).len() <= NAME_MAX);
     }

@@ -107,7 +107,7 @@ impl Forest {
             let own_clock = self.spans[at as usize].clock;
             for &child in &self.children[at as usize] {
                 let its_clock = self.spans[child as usize].clock;
-                let offset = offset_ns + clocks.offset_ns(own_clock, its_clock);
+                let offset = offset_ns.saturating_add(clocks.offset_ns(own_clock, its_clock));
                 self.offsets_ns[child as usize] = offset;
                 let span = &mut self.spans[child as usize];
                 span.start_ns = span.start_ns.saturating_add_signed(offset);

@@ -40,6 +40,52 @@ fn path(spans: Vec<Span>) -> (Vec<(u64, u64, u64)>, Counts) {
     (calls.collect(), counts)
 }
 
+/// Jaeger writes OpenTelemetry's links as references, too. Of trace 1 span 1 takes up messages of two other traces, and is a root; span 2 names a
+/// message first, and the span that called it then; span 3 follows from 1 and nothing else.
+#[test]
+fn links_are_no_parents() {
+    let reference = |kind: &str, trace: &str, span: &str| {
+        format!(r#"{{"refType":"{kind}","traceID":"{trace}","spanID":"{span}"}}"#)
+    };
+    let span = |id: &str, start: u64, duration: u64, references: &[String]| {
+        format!(
+            r#"{{"traceID":"0001","spanID":"{id}","operationName":"op {id}","references":[{}],"startTime":{start},"duration":{duration}}}"#,
+            references.join(",")
+        )
+    };
+    let spans = [
+        span(
+            "1",
+            100,
+            50,
+            &[
+                reference("FOLLOWS_FROM", "7", "70"),
+                reference("CHILD_OF", "8", "80"),
+            ],
+        ),
+        span(
+            "2",
+            110,
+            20,
+            &[
+                reference("FOLLOWS_FROM", "7", "1"),
+                reference("CHILD_OF", "1", "1"),
+            ],
+        ),
+        span("3", 135, 5, &[reference("FOLLOWS_FROM", "1", "1")]),
+    ];
+    let document = format!(
+        r#"{{"data":[{{"traceID":"0001","spans":[{}]}}]}}"#,
+        spans.join(",")
+    );
+    let mut found = Vec::new();
+    let mut converter = Converter::default();
+    read::content(document.as_bytes(), &mut converter, &mut |span, _| {
+        found.push((span.id, span.parent, span.follows));
+    });
+    assert_eq!(found, [(1, 0, false), (2, 1, false), (3, 1, true)]);
+}
+
 /// By hand: 1 calls 2 (100 to 300) and 3 (120 to 500) at once, then 4 (500 to 800), which begins a moment before 3 ends; 5 goes on after 1.
 #[test]
 fn critical_paths() {
@@ -181,6 +227,90 @@ fn numbers_in_base64() {
         warnings.contains("base64") && warnings.contains("hexadecimal"),
         "{warnings}"
     );
+}
+
+/// Times at the ends of what 64 bits hold, by clocks that are as far apart, are left out or analysed, and nothing overflows. The second trace lasts
+/// longer than a record can say.
+#[test]
+fn times_of_all_sizes() {
+    let (first, last) = (1, i64::MAX as u64);
+    let far = |clock, span: Span| Span { clock, ..span };
+    let traces = [
+        vec![
+            span(1, 0, last - 9, last),
+            far(1, span(2, 1, first, first + 5)),
+        ],
+        vec![
+            span(1, 0, first, last),
+            far(2, span(2, 1, last - 5, last)),
+            far(1, span(3, 2, 3, 4)),
+        ],
+        vec![
+            span(1, 0, 5, last + 1),
+            span(2, 0, 7, u64::MAX),
+            span(3, 0, u64::MAX, u64::MAX),
+        ],
+        vec![span(1, 0, 5, 5), span(2, 1, 5, 5)],
+    ];
+    let (mut converter, mut sorted) = (Converter::default(), Traces::default());
+    for clock in ["a", "b", "c"] {
+        converter.names.clock(clock);
+    }
+    converter.names.operation("a", "b");
+    for (number, spans) in (1..).zip(traces) {
+        for one in spans {
+            sorted.add(
+                Span {
+                    trace: number,
+                    ..one
+                },
+                0,
+                &mut converter.counts,
+            );
+        }
+    }
+    let requests = converter.convert(sorted.finish());
+    let counts = converter.counts;
+    assert_eq!(
+        (requests.len(), counts.invalid, counts.too_long),
+        (2, 3, 1),
+        "{counts:?}"
+    );
+    assert!(!converter.warnings().is_empty());
+}
+
+/// Zipkin's spans are known by their names, a list as a whole; what is beside them is read.
+#[test]
+fn zipkin_is_named() {
+    let (spans, _) = shop(3, 1, |_| 0);
+    let zipkin = br#"[
+        {"traceId": "5b8efff798038103", "id": "eee19b7ec3c1b174", "name": "get /", "timestamp": 1, "duration": 5},
+        {"id": "1", "parentId": "eee19b7ec3c1b174", "traceId": "5b8efff798038103"}
+    ]
+    "#;
+    let (requests, counts) = read(&[zipkin, &json(&spans)[..]].concat());
+    assert_eq!((requests, counts.zipkin, counts.damaged), (3, 1, 0));
+    assert!(counts.warnings().join("\n").contains("Zipkin's JSON"));
+    let (_, counts) = read(b"[]");
+    assert_eq!((counts.zipkin, counts.damaged), (0, 1));
+}
+
+/// What has no value is null in protobuf's mapping to JSON and in what Go writes: as good as left out.
+#[test]
+fn nulls_are_nothing() {
+    let otlp = r#"{"resourceSpans":[
+        {"resource":null,"scopeSpans":null},
+        {"resource":{"attributes":null},"scopeSpans":[{"scope":null,"spans":null}]},
+        {"resource":{"attributes":[{"key":"service.name","value":null}]},"scopeSpans":[{"spans":[{"traceId":"5b8efff798038103d269b633813fc60c",
+        "spanId":"eee19b7ec3c1b174","parentSpanId":null,"name":"a","kind":null,"startTimeUnixNano":"1","endTimeUnixNano":"9","attributes":null,
+        "links":null,"status":null}]}]}]}"#;
+    let jaeger = r#"{"data":[{"traceID":"1","spans":[{"traceID":"1","spanID":"1","operationName":"a","references":null,"startTime":1,
+        "duration":9,"tags":null,"logs":null,"processID":"p1","warnings":null}],"processes":{"p1":{"serviceName":"s","tags":null}}},
+        {"traceID":"2","spans":null,"processes":null}],"errors":null}"#;
+    for text in [otlp, jaeger] {
+        let (requests, counts) = read(text.as_bytes());
+        assert_eq!((requests, counts.damaged), (1, 0), "{text}");
+    }
 }
 
 /// A message whose first bytes are those of an empty line and of a brace or bracket, by its length, is none of JSON's.

@@ -176,12 +176,21 @@ fn formats_agree() {
         .chunks(9)
         .flat_map(|some| framed(&protobuf(some)))
         .collect();
+    // As the Collector's file exporter packs them: each by itself, behind its packed length.
+    let packed = |write: fn(&[Made]) -> Vec<u8>| -> Vec<u8> {
+        let some = spans.chunks(8);
+        some.flat_map(|some| framed(&zstandard(&write(some))))
+            .collect()
+    };
     let halves = spans.split_at(spans.len() / 2);
-    let cases: [(&str, Vec<Vec<u8>>); 7] = [
+    let cases: [(&str, Vec<Vec<u8>>); 10] = [
         ("lines", vec![lines]),
         ("protobuf", vec![protobuf(&spans)]),
         ("frames", vec![frames.clone()]),
         ("gzip", vec![gzip(&frames)]),
+        ("zstandard", vec![zstandard(&frames)]),
+        ("packed frames", vec![packed(protobuf)]),
+        ("packed JSON", vec![packed(json)]),
         ("jaeger", vec![jaeger(&spans)]),
         ("two files", vec![json(halves.0), protobuf(halves.1)]),
         (

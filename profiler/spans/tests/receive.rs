@@ -403,8 +403,8 @@ fn traces_come_to_their_end() {
         .count();
     add(&json(&spans[..count]), 10, &mut converter, &mut traces);
     add(&json(&spans[count..]), 20, &mut converter, &mut traces);
-    assert_eq!(traces.quiet(10).len(), 0);
-    assert_eq!(traces.quiet(11).len(), 1);
+    assert_eq!(traces.quiet(10, 10).len(), 0);
+    assert_eq!(traces.quiet(11, 11).len(), 1);
     add(&json(&spans[..1]), 30, &mut converter, &mut traces);
     assert_eq!(converter.counts.late, 1);
     assert_eq!(

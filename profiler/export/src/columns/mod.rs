@@ -5,6 +5,7 @@
 //! identity  names of runs and call paths that are the same in every export
 //! moments   sums by class and minute
 //! rows      rows gathered to columns, and written
+//! root      which interval the tables of a directory are of
 //! place     files that appear all at once, or not at all
 //! ```
 //!
@@ -14,6 +15,7 @@
 mod identity;
 mod moments;
 pub mod place;
+mod root;
 mod rows;
 pub mod schema;
 
@@ -70,6 +72,19 @@ pub enum Error {
     Twice {
         /// Its host.
         host: String,
+    },
+    /// The directory has tables of another interval.
+    #[error(
+        "{} has tables of the interval {there}, and these recordings are of {here}: shares are of one interval's latency; export them to a directory of their own",
+        path.display()
+    )]
+    OtherInterval {
+        /// Which.
+        path: PathBuf,
+        /// The interval of its tables.
+        there: String,
+        /// That of the recordings.
+        here: String,
     },
     /// The directory cannot be written.
     #[error("cannot write below {}: {source}; check the directory and the free space", path.display())]
@@ -267,8 +282,19 @@ impl Columns {
     /// Everything was added: the files take their places. `nodes` are those of all the intervals together.
     ///
     /// # Errors
-    /// The directory cannot be written; then it is as it was before.
+    /// The directory has tables of another interval, or cannot be written; then it is as it was before.
     pub fn finish(mut self, nodes: &[DescribedNode]) -> Result<Written, Error> {
+        let here = nodes.iter().find(|node| node.depth == 0);
+        let here = here.map(|node| self.ids.text(node.node).to_owned());
+        if let (Some(there), Some(here)) = (root::root(&self.directory), here)
+            && there != here
+        {
+            return Err(Error::OtherInterval {
+                path: self.directory,
+                there,
+                here,
+            });
+        }
         let finished = self.write_rest(nodes).and_then(|()| self.staged.finish());
         match finished {
             Ok(()) => Ok(self.written),

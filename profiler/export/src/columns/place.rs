@@ -34,9 +34,8 @@ impl Staged {
     /// Of the file system.
     pub fn begin(target: &Path) -> io::Result<Staged> {
         fs::create_dir_all(target)?;
-        // One at a time, so that a folder without a lock is nobody's.
-        let turn = File::open(target)?;
-        flock(&turn, FlockOperation::LockExclusive)?;
+        // So that a folder without a lock is nobody's.
+        let _turn = turn(target)?;
         finish_all(target)?;
         remove_abandoned(target)?;
         let nanoseconds = std::time::UNIX_EPOCH
@@ -75,6 +74,8 @@ impl Staged {
         for file in files(&self.folder)? {
             File::open(self.folder.join(file))?.sync_all()?;
         }
+        // Who moves files finds them where they are, and none is removed under another's hands.
+        let _turn = turn(&self.target)?;
         let done = self.target.join(format!("{DONE}{}", self.name));
         fs::rename(&self.folder, &done)?;
         File::open(&self.target)?.sync_all()?;
@@ -86,6 +87,13 @@ impl Drop for Staged {
     fn drop(&mut self) {
         let _ = fs::remove_dir_all(&self.folder);
     }
+}
+
+/// Waits until no other export begins or takes its place, and keeps others waiting until it is dropped.
+fn turn(target: &Path) -> io::Result<File> {
+    let turn = File::open(target)?;
+    flock(&turn, FlockOperation::LockExclusive)?;
+    Ok(turn)
 }
 
 /// Moves what exports have written to its place, where they were stopped before they could.
@@ -190,6 +198,31 @@ mod tests {
                 assert_eq!(fs::read_to_string(target.path().join(file)).unwrap(), text);
             }
         }
+    }
+
+    /// Many at once, of the same run and of others: each succeeds, and each file is there.
+    #[test]
+    fn exports_at_once() {
+        const EXPORTS: usize = 40;
+        let target = tempfile::tempdir().unwrap();
+        let export = |who: usize| {
+            for number in 0..EXPORTS {
+                let staged = Staged::begin(target.path())?;
+                for place in ["a/same", &format!("b/{who}"), &format!("c/{who}-{number}")] {
+                    staged.create(Path::new(place))?.write_all(b"text")?;
+                }
+                staged.finish()?;
+            }
+            io::Result::Ok(())
+        };
+        std::thread::scope(|scope| {
+            let export = &export;
+            let all = [0, 1, 2, 3].map(|who| scope.spawn(move || export(who)));
+            for one in all {
+                one.join().unwrap().unwrap();
+            }
+        });
+        assert_eq!(found(target.path()).len(), 1 + 4 + 4 * EXPORTS);
     }
 
     /// Killed before the rename: the next export removes what is left. Killed after it: whoever is next finishes.

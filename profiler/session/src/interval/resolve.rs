@@ -27,6 +27,7 @@ pub fn resolve(spec: &IntervalSpec, module: &Module) -> Result<Interval, Error> 
     let height = heights.max().unwrap_or(0) + 1;
     Ok(Interval {
         name: name(spec),
+        outside: "",
         clients: clients(spec, module)?,
         boundaries,
         scope,

@@ -7,16 +7,20 @@ use serde::Deserialize;
 use serde::de::IgnoredAny;
 
 use super::ids::Ids;
+use super::json::or_default;
 use super::otlp;
 use crate::convert::Converter;
 use crate::span::{Kind, Span};
 
+/// Of a reference to a span that does not wait.
+const FOLLOWS_FROM: &str = "FOLLOWS_FROM";
+
 /// One trace.
 #[derive(Deserialize)]
 pub struct Trace<'a> {
-    #[serde(borrow, default)]
+    #[serde(borrow, default, deserialize_with = "or_default")]
     spans: Vec<JaegerSpan<'a>>,
-    #[serde(borrow, default)]
+    #[serde(borrow, default, deserialize_with = "or_default")]
     processes: HashMap<Cow<'a, str>, Process<'a>>,
 }
 
@@ -28,13 +32,13 @@ struct JaegerSpan<'a> {
     id: Cow<'a, str>,
     #[serde(borrow, default, rename = "operationName")]
     name: Cow<'a, str>,
-    #[serde(borrow, default)]
+    #[serde(borrow, default, deserialize_with = "or_default")]
     references: Vec<Reference<'a>>,
     #[serde(default, rename = "startTime")]
     start_us: u64,
     #[serde(default, rename = "duration")]
     duration_us: u64,
-    #[serde(borrow, default)]
+    #[serde(borrow, default, deserialize_with = "or_default")]
     tags: Vec<Tag<'a>>,
     #[serde(borrow, default, rename = "processID")]
     process: Cow<'a, str>,
@@ -44,6 +48,8 @@ struct JaegerSpan<'a> {
 struct Reference<'a> {
     #[serde(borrow, default, rename = "refType")]
     kind: Cow<'a, str>,
+    #[serde(borrow, default, rename = "traceID")]
+    trace: Cow<'a, str>,
     #[serde(borrow, default, rename = "spanID")]
     id: Cow<'a, str>,
 }
@@ -68,8 +74,21 @@ enum Value<'a> {
 struct Process<'a> {
     #[serde(borrow, default, rename = "serviceName")]
     service: Cow<'a, str>,
-    #[serde(borrow, default)]
+    #[serde(borrow, default, deserialize_with = "or_default")]
     tags: Vec<Tag<'a>>,
+}
+
+impl JaegerSpan<'_> {
+    /// The span that caused it: as Jaeger has it, the first that it is a child of, or else that it follows from, in its own trace. References into
+    /// other traces are links, of one that takes up many messages for one; OpenTelemetry's links are written as references, too.
+    fn cause(&self) -> Option<&Reference<'_>> {
+        let bare = |id: &str| id.trim_start_matches('0').to_ascii_lowercase();
+        let trace = bare(&self.trace);
+        let is_own = |one: &&Reference<'_>| one.trace.is_empty() || bare(&one.trace) == trace;
+        let mut own = self.references.iter().filter(is_own);
+        let child_of = own.clone().find(|one| one.kind != FOLLOWS_FROM);
+        child_of.or_else(|| own.next())
+    }
 }
 
 /// Text of a tag.
@@ -91,7 +110,7 @@ pub fn take(trace: &Trace<'_>, into: &mut Converter, take: &mut dyn FnMut(Span, 
             (None, _) => None,
         };
         let (service, clock) = otlp::place(attribute);
-        let cause = span.references.first();
+        let cause = span.cause();
         let parent = cause.map_or("", |cause| cause.id.as_ref());
         let ids = match Ids::of_jaeger(&span.trace, &span.id, parent) {
             Ok(ids) => ids,
@@ -125,7 +144,7 @@ pub fn take(trace: &Trace<'_>, into: &mut Converter, take: &mut dyn FnMut(Span, 
             kind,
             start_ns,
             end_ns: start_ns.saturating_add(span.duration_us.saturating_mul(1000)),
-            follows: cause.is_some_and(|cause| cause.kind == "FOLLOWS_FROM"),
+            follows: cause.is_some_and(|cause| cause.kind == FOLLOWS_FROM),
             failed: span.tags.iter().any(failed),
         };
         take(taken, into);

@@ -2,7 +2,8 @@
 
 use std::borrow::Cow;
 
-use serde::Deserialize;
+use serde::de::IgnoredAny;
+use serde::{Deserialize, Deserializer};
 
 use super::ids::Ids;
 use super::{jaeger, otlp};
@@ -20,11 +21,12 @@ struct Document<'a> {
 
 #[derive(Deserialize)]
 struct ResourceSpans<'a> {
-    #[serde(borrow, default)]
+    #[serde(borrow, default, deserialize_with = "or_default")]
     resource: Resource<'a>,
     #[serde(
         borrow,
         default,
+        deserialize_with = "or_default",
         rename = "scopeSpans",
         alias = "scope_spans",
         alias = "instrumentationLibrarySpans"
@@ -34,7 +36,7 @@ struct ResourceSpans<'a> {
 
 #[derive(Default, Deserialize)]
 struct Resource<'a> {
-    #[serde(borrow, default)]
+    #[serde(borrow, default, deserialize_with = "or_default")]
     attributes: Vec<KeyValue<'a>>,
 }
 
@@ -42,7 +44,7 @@ struct Resource<'a> {
 struct KeyValue<'a> {
     #[serde(borrow)]
     key: Cow<'a, str>,
-    #[serde(borrow, default)]
+    #[serde(borrow, default, deserialize_with = "or_default")]
     value: AnyValue<'a>,
 }
 
@@ -54,7 +56,7 @@ struct AnyValue<'a> {
 
 #[derive(Deserialize)]
 struct ScopeSpans<'a> {
-    #[serde(borrow, default)]
+    #[serde(borrow, default, deserialize_with = "or_default")]
     spans: Vec<JsonSpan<'a>>,
 }
 
@@ -75,7 +77,7 @@ struct JsonSpan<'a> {
     start_time_unix_nano: Word<'a>,
     #[serde(borrow, default)]
     end_time_unix_nano: Word<'a>,
-    #[serde(borrow, default)]
+    #[serde(borrow, default, deserialize_with = "or_default")]
     status: Status<'a>,
 }
 
@@ -85,13 +87,22 @@ struct Status<'a> {
     code: Word<'a>,
 }
 
+/// A field's value, or its default where it is null, as protobuf's mapping to JSON has it; Go writes empty lists so, too.
+pub(super) fn or_default<'de, D, T>(value: D) -> Result<T, D::Error>
+where
+    D: Deserializer<'de>,
+    T: Default + Deserialize<'de>,
+{
+    Option::deserialize(value).map(Option::unwrap_or_default)
+}
+
 /// A number, as such or as text, or a name: writers differ.
 #[derive(Deserialize)]
 #[serde(untagged)]
 enum Word<'a> {
     Number(u64),
     Text(#[serde(borrow)] Cow<'a, str>),
-    Other(serde::de::IgnoredAny),
+    Other(IgnoredAny),
 }
 
 impl Default for Word<'_> {
@@ -149,13 +160,35 @@ pub fn read(
                 rest = &rest[at..];
             }
             Some(Err(_)) => {
-                into.counts.damaged += 1;
-                let line = rest.iter().skip(at).position(|&byte| byte == b'\n');
-                rest = line.map_or(&[], |line| &rest[at + line + 1..]);
+                rest = match zipkin(rest) {
+                    Some(length) => {
+                        into.counts.zipkin += 1;
+                        &rest[length..]
+                    }
+                    None => {
+                        into.counts.damaged += 1;
+                        let line = rest.iter().skip(at).position(|&byte| byte == b'\n');
+                        line.map_or(&[], |line| &rest[at + line + 1..])
+                    }
+                };
             }
         }
         is_left(rest.len());
     }
+}
+
+/// How long a list of Zipkin's spans is that comes first; nothing where none does.
+fn zipkin(bytes: &[u8]) -> Option<usize> {
+    #[derive(Deserialize)]
+    struct ZipkinSpan {
+        #[serde(rename = "traceId")]
+        _trace: IgnoredAny,
+        #[serde(rename = "id")]
+        _id: IgnoredAny,
+    }
+    let mut lists = serde_json::Deserializer::from_slice(bytes).into_iter::<Vec<ZipkinSpan>>();
+    let spans = lists.next()?.ok()?;
+    (!spans.is_empty()).then(|| lists.byte_offset())
 }
 
 /// Reads the one message that a body is. As OTLP has it, what is not known in it is passed over.

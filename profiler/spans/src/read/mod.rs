@@ -1,16 +1,19 @@
-//! Files of spans, whatever their format: OTLP as protobuf or JSON, one message or many, Jaeger's JSON; compressed by gzip or not.
+//! Files of spans, whatever their format: OTLP as protobuf or JSON, one message or many, Jaeger's JSON; compressed by gzip or Zstandard, or not.
 
+mod framed;
 mod ids;
 mod jaeger;
 mod json;
 mod otlp;
+mod packed;
 mod protobuf;
 
-use std::io::{self, Read};
+use std::io;
 use std::path::Path;
 
 use crate::convert::Converter;
 use crate::span::Span;
+use packed::Packed;
 
 /// How a message is encoded, which its sender says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,9 +23,6 @@ pub enum Encoding {
     /// OTLP as protobuf.
     Protobuf,
 }
-
-/// Largest file or message that is unpacked.
-const UNPACKED_MAX: u64 = 1 << 33;
 
 /// Reads a file; each span goes to `take`. `progress` hears after each document how many bytes of how many have been read.
 ///
@@ -39,14 +39,14 @@ pub fn file(
     Ok(())
 }
 
-/// Reads the message that a sender sent, packed by gzip or not. What is wrong with it is counted; of a damaged one nothing may be used.
+/// Reads the message that a sender sent, packed or not. What is wrong with it is counted; of a damaged one nothing may be used.
 pub fn message(
     bytes: &[u8],
     encoding: Encoding,
     into: &mut Converter,
     take: &mut dyn FnMut(Span, &mut Converter),
 ) {
-    let unpacked = is_packed(bytes).then(|| unpack(bytes));
+    let unpacked = packed::unpack(bytes);
     let bytes = match &unpacked {
         Some((_, Packed::Cut)) => {
             into.counts.documents += 1;
@@ -73,12 +73,15 @@ fn content_in_steps(
     take: &mut dyn FnMut(Span, &mut Converter),
     progress: &mut dyn FnMut(u64, u64),
 ) {
-    if is_packed(bytes) {
-        // What could be unpacked of a file that was cut is read all the same.
-        let (unpacked, packed) = unpack(bytes);
-        into.counts.damaged += u64::from(packed == Packed::Cut);
-        return content_in_steps(&unpacked, into, take, progress);
-    }
+    // Once: what is packed in what was packed may go on without an end. What could be unpacked of a file that was cut is read all the same.
+    let unpacked = packed::unpack(bytes);
+    let bytes = match &unpacked {
+        Some((unpacked, packed)) => {
+            into.counts.damaged += u64::from(*packed == Packed::Cut);
+            &unpacked[..]
+        }
+        None => bytes,
+    };
     let of = bytes.len() as u64;
     let mut is_left = |left: usize| progress(of - left as u64, of);
     let first = bytes.iter().find(|byte| !byte.is_ascii_whitespace());
@@ -87,28 +90,6 @@ fn content_in_steps(
         Some(b'{' | b'[') if !protobuf::is_message(bytes) => {
             json::read(bytes, into, take, &mut is_left)
         }
-        Some(_) => protobuf::read(bytes, into, take, &mut is_left),
-    }
-}
-
-/// Whether all that was packed is there.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Packed {
-    Whole,
-    Cut,
-}
-
-/// Whether gzip packed it.
-fn is_packed(bytes: &[u8]) -> bool {
-    bytes.starts_with(&[0x1f, 0x8b])
-}
-
-/// What could be unpacked.
-fn unpack(bytes: &[u8]) -> (Vec<u8>, Packed) {
-    let mut unpacked = Vec::new();
-    let mut unpacking = flate2::read::MultiGzDecoder::new(bytes).take(UNPACKED_MAX);
-    match unpacking.read_to_end(&mut unpacked) {
-        Ok(_) => (unpacked, Packed::Whole),
-        Err(_) => (unpacked, Packed::Cut),
+        Some(_) => framed::read(bytes, into, take, &mut is_left),
     }
 }

@@ -292,3 +292,16 @@ pub fn gzip(bytes: &[u8]) -> Vec<u8> {
     packing.write_all(bytes).unwrap();
     packing.finish().unwrap()
 }
+
+/// A frame of Zstandard (RFC 8878, section 3.1.1) whose blocks are not compressed: its size in four bytes, then blocks of at most 128 KiB.
+pub fn zstandard(bytes: &[u8]) -> Vec<u8> {
+    let size = u32::try_from(bytes.len()).unwrap().to_le_bytes();
+    let mut frame = [&[0x28, 0xb5, 0x2f, 0xfd, 0xa0], &size[..]].concat();
+    let mut blocks = bytes.chunks(128 << 10).peekable();
+    while let Some(block) = blocks.next() {
+        let head = (block.len() as u32) << 3 | u32::from(blocks.peek().is_none());
+        frame.extend_from_slice(&head.to_le_bytes()[..3]);
+        frame.extend_from_slice(block);
+    }
+    frame
+}
