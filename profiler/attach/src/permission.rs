@@ -1,8 +1,10 @@
 //! Whether a process may be traced and is of a kind that can be attached to, before it is touched.
 
-use std::fs;
+use std::fs::{self, File};
+use std::os::unix::fs::FileExt;
 
 use crate::error::Refused;
+use crate::tracer::Memory;
 use crate::{arch, process};
 
 /// Checks everything that can be known beforehand.
@@ -21,19 +23,19 @@ pub fn check(pid: i32) -> Result<(), Refused> {
     }
     of_a_process(pid)?;
     traced(pid)?;
-    // What the system says of a process it says to those alone who may trace it.
+    // Reading what a process has mapped takes fewer rights than tracing it, which opening its memory takes.
     process::mappings(pid).map_err(|_| not_permitted(pid))?;
+    Memory::open(pid).map_err(|_| not_permitted(pid))?;
+    of_this_machine(pid)?;
     fit(pid)
 }
 
 fn ended(pid: i32) -> Result<(), Refused> {
-    let others = process::threads(pid).map_or(0, |threads| threads.len().saturating_sub(1));
+    let has_others = process::threads(pid).is_ok_and(|threads| threads.len() > 1);
     match process::status(pid, "PPid") {
-        Some(_) if others > 0 => unfit(
+        Some(_) if has_others => unfit(
             pid,
-            format!(
-                "its first thread has ended ({others} others go on), and what the system tells of a process it tells of the first; start it with `evenkeel profile`"
-            ),
+            "its first thread has ended while others go on, and what the system tells of a process it tells of the first; start it with `evenkeel profile`",
         ),
         Some(parent) => unfit(
             pid,
@@ -66,6 +68,20 @@ fn of_a_process(pid: i32) -> Result<(), Refused> {
 fn unfit<T>(pid: i32, why: impl Into<String>) -> Result<T, Refused> {
     let why = why.into();
     Err(Refused::Unfit { pid, why })
+}
+
+/// Whether its program is a 64-bit one.
+fn of_this_machine(pid: i32) -> Result<(), Refused> {
+    /// The magic number and the class of an ELF file for 32 bits, `ELFCLASS32` (elf(5)).
+    const OF_32_BITS: [u8; 5] = *b"\x7fELF\x01";
+    let mut begin = [0; OF_32_BITS.len()];
+    let program = File::open(process::program(pid)).map_err(|_| not_permitted(pid))?;
+    // One that is shorter is no program, which is said later.
+    let _ = program.read_exact_at(&mut begin, 0);
+    if begin == OF_32_BITS {
+        return unfit(pid, "it is a 32-bit program; use a 64-bit build of it");
+    }
+    Ok(())
 }
 
 fn traced(pid: i32) -> Result<(), Refused> {

@@ -54,7 +54,9 @@ impl Process {
         Some(Process {
             pid,
             program: fs::read_link(format!("/proc/{pid}/exe")).ok()?,
-            has_agent: files.iter().any(|file| file.ends_with(agent)),
+            has_agent: files
+                .iter()
+                .any(|file| file.ends_with(agent) || evenkeel_attach::is_agent(file)),
             files,
             names_agent,
             used_seconds: used_seconds(pid)?,

@@ -75,6 +75,13 @@ pub enum Reason {
         /// Its function calls itself.
         recursive: bool,
     },
+    /// The process stands still.
+    Stopped {
+        /// The interval.
+        name: String,
+        /// Its number.
+        pid: i32,
+    },
     /// Nobody has called the interval's function where it is hooked.
     NotCalled {
         /// The interval.
@@ -139,6 +146,10 @@ impl Display for Reason {
                 in_flight,
                 recursive,
             } => never_ended(f, name, *in_flight, *recursive),
+            Reason::Stopped { name, pid } => write!(
+                f,
+                "the interval {name} never ended while it was profiled: process {pid} is stopped (SIGSTOP, or Ctrl-Z in its shell); let it go on (kill -CONT {pid}) and profile it then"
+            ),
             Reason::NotCalled {
                 name,
                 processes,
