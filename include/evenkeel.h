@@ -67,18 +67,18 @@ __attribute__((constructor, unused)) static void evenkeel_find(void) {
             evenkeel_found->call;                \
     } while (0)
 
-static inline void evenkeel_begin(uint64_t id) { EVENKEEL_TELL(begin(id)); }
-static inline void evenkeel_end(uint64_t id) { EVENKEEL_TELL(end(id)); }
-static inline void evenkeel_work(uint64_t id) { EVENKEEL_TELL(work(id)); }
-static inline void evenkeel_enqueue(uint64_t task) { EVENKEEL_TELL(enqueue(task)); }
-static inline void evenkeel_dequeue(uint64_t task) { EVENKEEL_TELL(dequeue(task)); }
-static inline void evenkeel_class(uint64_t id, const char *name) { EVENKEEL_TELL(class_(id, name, UINT64_MAX)); }
-static inline void evenkeel_attribute(uint64_t id, const char *name, int64_t value) {
+static __inline__ void evenkeel_begin(uint64_t id) { EVENKEEL_TELL(begin(id)); }
+static __inline__ void evenkeel_end(uint64_t id) { EVENKEEL_TELL(end(id)); }
+static __inline__ void evenkeel_work(uint64_t id) { EVENKEEL_TELL(work(id)); }
+static __inline__ void evenkeel_enqueue(uint64_t task) { EVENKEEL_TELL(enqueue(task)); }
+static __inline__ void evenkeel_dequeue(uint64_t task) { EVENKEEL_TELL(dequeue(task)); }
+static __inline__ void evenkeel_class(uint64_t id, const char *name) { EVENKEEL_TELL(class_(id, name, UINT64_MAX)); }
+static __inline__ void evenkeel_attribute(uint64_t id, const char *name, int64_t value) {
     EVENKEEL_TELL(attribute(id, name, UINT64_MAX, value));
 }
 
 /* What a traceparent is, its form says: it travels as a class does, and an interval has both. */
-static inline void evenkeel_trace(uint64_t id, const char *traceparent) { EVENKEEL_TELL(class_(id, traceparent, UINT64_MAX)); }
+static __inline__ void evenkeel_trace(uint64_t id, const char *traceparent) { EVENKEEL_TELL(class_(id, traceparent, UINT64_MAX)); }
 
 #undef EVENKEEL_TELL
 

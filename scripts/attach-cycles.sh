@@ -168,7 +168,9 @@ start_postgresql() {
     mkdir -p "$scratch/data"
     [ "$(id -u)" -ne 0 ] || chown postgres "$scratch/data"
     as postgres "$bin/initdb" -D "$scratch/data" -A trust -U postgres >"$scratch/install.log" 2>&1
-    as postgres "$bin/postgres" -D "$scratch/data" -p "$port" -k "$scratch" -c listen_addresses= >"$scratch/server.log" 2>&1 &
+    # Without checkpoints on a run of more than five minutes: the checkpointer opens a descriptor for each file of a table then.
+    as postgres "$bin/postgres" -D "$scratch/data" -p "$port" -k "$scratch" -c listen_addresses= -c checkpoint_timeout=1d \
+        -c max_wal_size=4GB >"$scratch/server.log" 2>&1 &
     for _ in $(seq 100); do
         "$bin/pg_isready" -q -h "$scratch" -p "$port" && break
         sleep 0.1

@@ -1,6 +1,8 @@
 //! `evenkeel doctor`.
 
 use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Args;
@@ -39,11 +41,13 @@ const CAP_SYS_PTRACE: u64 = 1 << 19;
 /// Looks, and says.
 pub fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     let rights = rights();
+    // Kernels without Yama have no such file, and no such limits.
+    let scope = number("/proc/sys/kernel/yama/ptrace_scope").unwrap_or(0);
     let [events, wakers] = kernel_events();
     let findings = [
         ("agent", agent()),
         ("changing code of running threads", barrier()),
-        ("attaching", attaching(rights)),
+        ("attaching", attaching(rights, scope)),
         ("kernel's events", events),
         ("who ends a sleep", wakers),
         ("names of functions", names()),
@@ -54,15 +58,45 @@ pub fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     let Some(pid) = arguments.pid else {
         return Ok(ExitCode::SUCCESS);
     };
-    if let Some(finding) = names_of(pid) {
-        finding.print(&format!("names of process {pid}"))?;
+    let (findings, code) = of_process(pid);
+    for (name, finding) in findings {
+        finding.print(&format!("{name}process {pid}"))?;
     }
-    let (finding, code) = match evenkeel_attach::check(pid) {
-        Ok(()) => (Good("it can be attached to".to_owned()), ExitCode::SUCCESS),
-        Err(why) => (Missing(why.to_string()), ExitCode::from(2)),
-    };
-    finding.print(&format!("process {pid}"))?;
     Ok(code)
+}
+
+/// What is to be said of a process, with what goes before its number, and whether it can be attached to.
+fn of_process(pid: i32) -> (Vec<(&'static str, Finding)>, ExitCode) {
+    let refused = |why: String| (vec![("", Missing(why))], ExitCode::from(2));
+    if let Err(why) = evenkeel_attach::check(pid) {
+        return refused(why.to_string());
+    }
+    let module = match Module::load(&program(pid), &DebugSources::from_environment()) {
+        Ok(module) => module,
+        // Not for programs that are static, for another C library, or Go's, though they may be traced.
+        Err(why) => return refused(why.to_string()),
+    };
+    let names = match module.names_elsewhere() {
+        None => Good("they are there".to_owned()),
+        Some(text) => Missing(text),
+    };
+    let attachable = Good("it can be attached to".to_owned());
+    (
+        vec![("names of ", names), ("", attachable)],
+        ExitCode::SUCCESS,
+    )
+}
+
+/// The program of a process, under its own name if that is still the same file.
+fn program(pid: i32) -> PathBuf {
+    let link = evenkeel_attach::process::program(pid);
+    let is_same = |named: &PathBuf| {
+        let (Ok(one), Ok(other)) = (fs::metadata(named), fs::metadata(&link)) else {
+            return false;
+        };
+        (one.dev(), one.ino()) == (other.dev(), other.ino())
+    };
+    fs::read_link(&link).ok().filter(is_same).unwrap_or(link)
 }
 
 impl Finding {
@@ -109,14 +143,16 @@ fn barrier() -> Finding {
     }
 }
 
-fn attaching(rights: u64) -> Finding {
-    if rights & CAP_SYS_PTRACE != 0 {
-        return Good("to processes of every user".to_owned());
-    }
-    match number("/proc/sys/kernel/yama/ptrace_scope").unwrap_or(0) {
-        0 => Good("to processes of this user; run evenkeel as root for those of others".to_owned()),
-        3 => Missing("kernel.yama.ptrace_scope is 3: nobody may trace until the machine starts again; `evenkeel profile` works".to_owned()),
-        scope => Missing(format!(
+fn attaching(rights: u64, scope: i64) -> Finding {
+    match scope {
+        3.. => Missing(format!(
+            "kernel.yama.ptrace_scope is {scope}: nobody may trace, root included, until the machine starts again; `evenkeel profile` works"
+        )),
+        _ if rights & CAP_SYS_PTRACE != 0 => Good("to processes of every user".to_owned()),
+        ..=0 => {
+            Good("to processes of this user; run evenkeel as root for those of others".to_owned())
+        }
+        1..=2 => Missing(format!(
             "kernel.yama.ptrace_scope is {scope}: run evenkeel as root (sudo), or `sysctl kernel.yama.ptrace_scope=0`; `evenkeel profile` works without"
         )),
     }
@@ -159,12 +195,24 @@ fn names() -> Finding {
     }
 }
 
-/// Whether the program of a process has its names; nothing where its file cannot be read, which attaching says.
-fn names_of(pid: i32) -> Option<Finding> {
-    let program = fs::read_link(format!("/proc/{pid}/exe")).ok()?;
-    let module = Module::load(&program, &DebugSources::from_environment()).ok()?;
-    Some(match module.names_elsewhere() {
-        None => Good("they are there".to_owned()),
-        Some(text) => Missing(text),
-    })
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_may_attach() {
+        let says = |rights, scope| match attaching(rights, scope) {
+            Good(text) => format!("ok {text}"),
+            Missing(text) => format!("missing {text}"),
+        };
+        assert!(says(0, 0).starts_with("ok to processes of this user"));
+        assert!(says(CAP_SYS_PTRACE, 0).starts_with("ok to processes of every user"));
+        assert!(
+            says(0, 1).starts_with("missing kernel.yama.ptrace_scope is 1: run evenkeel as root")
+        );
+        assert!(says(CAP_SYS_PTRACE, 2).starts_with("ok to processes of every user"));
+        for rights in [0, CAP_SYS_PTRACE] {
+            assert!(says(rights, 3).starts_with("missing kernel.yama.ptrace_scope is 3: nobody"));
+        }
+    }
 }

@@ -26,6 +26,8 @@ mod simulate;
 mod spans;
 mod tune;
 mod values;
+#[cfg(test)]
+mod written;
 
 use std::process::ExitCode;
 

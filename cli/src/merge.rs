@@ -44,7 +44,7 @@ pub fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     let seen = merged.analysis.intervals_seen();
     if merged.cut {
         eprintln!(
-            "evenkeel: one of {} ends early (the profiler was killed): what was drained is merged",
+            "evenkeel: one of {} ends early (the profiler was killed, found no room for it, or is still at work): what was drained is merged",
             report::names(&recordings)
         );
     }

@@ -215,16 +215,22 @@ impl Options {
         advice::add(&mut profile);
         let style = output::style(output::stderr_is_terminal(), &self.tail, false, self.k);
         eprint!("{}", terminal::render(&profile, &style));
-        if let Some(path) = &self.json {
-            output::write(path, &json::render(&profile))?;
-        }
-        if let Some(path) = &self.html {
-            output::write(path, &html::render(&profile))?;
-            eprintln!("evenkeel: the report is in {}", path.display());
-        }
         if let Some(path) = &self.output {
             eprintln!("evenkeel: the recording is in {}", path.display());
         }
+        // Where there is no room for one of them, there may be for the other.
+        let page = self
+            .html
+            .as_ref()
+            .map_or(Ok(()), |path| -> Result<(), Failure> {
+                output::write(path, &html::render(&profile))?;
+                eprintln!("evenkeel: the report is in {}", path.display());
+                Ok(())
+            });
+        if let Some(path) = &self.json {
+            output::write(path, &json::render(&profile))?;
+        }
+        page?;
         Ok(exit_code(ending))
     }
 

@@ -248,7 +248,7 @@ fn finished(
     advice::add(&mut profile);
     if replayed.cut {
         profile.warnings.push(
-            "the recording ends early (the profiler was killed): what was drained is shown"
+            "the recording ends early (the profiler was killed, found no room for it, or is still at work): what was drained is shown"
                 .to_owned(),
         );
     }

@@ -1,5 +1,5 @@
-//! `evenkeel attach`: to programs with a known answer, to real servers, again and again, and to what must be refused. Whatever
-//! happens, the target does what it would have done.
+//! `evenkeel attach`: to programs with a known answer, to real servers, again and again. Whatever happens, the target does
+//! what it would have done. What must be refused: `attach_refused.rs`.
 
 mod support;
 #[path = "attach/working.rs"]
@@ -347,41 +347,6 @@ fn a_session_at_a_time() {
     signal(pid, libc::SIGINT);
     first.join().unwrap().ended(0);
     assert!(working.end().ended(0).stdout.contains(" 0 wrong"));
-}
-
-#[test]
-fn what_cannot_be_attached_to_is_refused_and_unharmed() {
-    let place = Place::new();
-    let gone = i32::MAX.to_string();
-    place
-        .run(["attach", &gone, "--interval", "x"])
-        .ended(2)
-        .said(&["there is no process"]);
-    place
-        .run(["attach", "--name", "no-such-server", "--interval", "x"])
-        .ended(2)
-        .said(&["no process is named no-such-server"]);
-    let nothing = place.run(["attach", "--interval", "x"]);
-    nothing.ended(2).said(&["PID", "--name", "--unit"]);
-    place
-        .run(["attach", &gone, "--name", "x", "--interval", "x"])
-        .ended(2)
-        .said(&["cannot be used with"]);
-    let source = "// build: gcc -O1 -static fixed.c\n#include <fcntl.h>\n#include <stdlib.h>\n#include <unistd.h>\n\
-        int main(void) { close(open(getenv(\"READY\"), O_CREAT | O_WRONLY, 0600)); for (;;) pause(); }\n";
-    let fixed = Working::start(own_program("fixed", source), &[]);
-    fixed
-        .attached(&["--interval", "main"])
-        .ended(2)
-        .said(&["static"]);
-    let traced = Working::threads();
-    // SAFETY: seizing a child of ours; it runs on.
-    let seized = unsafe { libc::ptrace(libc::PTRACE_SEIZE, traced.pid() as i32, 0, 0) };
-    assert_eq!(seized, 0);
-    traced
-        .attached(&["--interval", "run_interval"])
-        .ended(2)
-        .said(&["traces it already"]);
 }
 
 #[test]

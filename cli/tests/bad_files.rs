@@ -30,6 +30,28 @@ fn results_that_cannot_be_written() {
     }
 }
 
+/// Where there is no room for one result there may be for the other.
+#[test]
+fn one_result_that_cannot_be_written() {
+    let place = Place::new();
+    let program = program("stages");
+    let run = place.run([
+        "profile",
+        "--interval",
+        "run_interval",
+        "--json",
+        "/dev/full",
+        "--html",
+        "run.html",
+        "--",
+        program.to_str().unwrap(),
+        "400",
+    ]);
+    run.ended(2).said(&["/dev/full"]);
+    let page = std::fs::read_to_string(place.file("run.html")).unwrap();
+    assert!(page.contains("</html>"), "{page}");
+}
+
 #[test]
 fn a_full_disk_does_not_end_the_run() {
     // /dev/full takes a file's opening and no byte.

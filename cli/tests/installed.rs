@@ -132,3 +132,43 @@ fn the_lock_managers_library_is_found_by_pkg_config() {
         assert_eq!(shared, name == "kv", "{needed}");
     }
 }
+
+/// The installed headers are taken by compilers as strict as their users', of whichever standard.
+#[test]
+fn headers_are_of_every_standard() {
+    let place = Place::new();
+    let include = install(&place).join("include");
+    let includes =
+        "#include <evenkeel.h>\n#include <evenkeel_locks.h>\nint main(void) { return 0; }\n";
+    let c = (
+        "strict.c",
+        ["cc", "clang"],
+        &["c89", "c99", "c11", "c17", "c2x"][..],
+    );
+    let cpp = (
+        "strict.cc",
+        ["c++", "clang++"],
+        &["c++98", "c++11", "c++14", "c++17", "c++20", "c++2b"][..],
+    );
+    for (file, compilers, standards) in [c, cpp] {
+        std::fs::write(place.file(file), includes).unwrap();
+        for (compiler, standard) in compilers
+            .iter()
+            .flat_map(|compiler| standards.iter().map(move |standard| (compiler, standard)))
+        {
+            let mut command = Command::new(compiler);
+            command.args(["-Wall", "-Wextra", "-pedantic", "-Werror", "-Wconversion"]);
+            command.arg(format!("-std={standard}"));
+            command.arg("-I").arg(&include).arg("-fsyntax-only");
+            let Ok(compiled) = command.arg(place.file(file)).output() else {
+                eprintln!("skipped: there is no {compiler}");
+                continue;
+            };
+            let why = String::from_utf8_lossy(&compiled.stderr);
+            assert!(
+                compiled.status.success(),
+                "{compiler} -std={standard}\n{why}"
+            );
+        }
+    }
+}

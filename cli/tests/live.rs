@@ -5,7 +5,7 @@ mod support;
 use std::process::Command;
 
 use support::build::{EVENKEEL, agent, program};
-use support::run::{Place, eventually};
+use support::run::{Place, eventually, signal};
 
 /// A terminal in which a command runs.
 struct Tmux {
@@ -181,6 +181,30 @@ fn ctrl_c_ends_with_the_report() {
     tmux.press("C-c");
     let screen = tmux.shows(&["ended with 0"]);
     assert!(!screen.contains("q report"), "{screen}");
+}
+
+/// As a shell stops it, takes the terminal for itself and writes on it, before `fg`.
+#[test]
+fn a_view_that_was_stopped_is_whole_again() {
+    let tmux = Tmux::start("", "");
+    tmux.shows(&["1 Findings", "mean "]);
+    let pane = tmux.run(&["display-message", "-p", "#{pane_pid} #{pane_tty}"]);
+    let (pane, tty) = pane.trim().split_once(' ').unwrap();
+    let name = |pid: &String| std::fs::read_to_string(format!("/proc/{pid}/comm"));
+    let mut ours = descendants(pane).into_iter();
+    let profiler = ours.find(|pid| name(pid).is_ok_and(|name| name.trim_end() == "evenkeel"));
+    let profiler = profiler.unwrap().parse().unwrap();
+    signal(profiler, libc::SIGSTOP);
+    let script = format!("stty -F {tty} sane; printf '\\033[Hrubbish' > {tty}");
+    let shell = Command::new("sh").args(["-c", &script]).status().unwrap();
+    assert!(shell.success());
+    tmux.shows(&["rubbish"]);
+    signal(profiler, libc::SIGCONT);
+    let gone = || !tmux.screen().contains("rubbish");
+    assert!(eventually(gone), "{}", tmux.screen());
+    // One key, without Enter.
+    let report = tmux.quit();
+    assert!(report.contains("VARIANCE TREE"), "{report}");
 }
 
 /// Neither goes on unseen: not the profiler, and not the program whose course nobody can end any more, be the hang-up's signal ignored.

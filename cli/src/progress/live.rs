@@ -8,10 +8,12 @@ use evenkeel_live::{Action, Offer, Screen, View};
 use evenkeel_report::advice;
 use evenkeel_session::profile::Planting;
 use evenkeel_session::{Event, Observer, Settings, Subject};
+use signal_hook::consts::SIGCONT;
 
 use super::diverted::{self, Diverted};
 use super::session;
 use crate::output::{self, Failure};
+use crate::signals;
 
 /// How often there is a new profile, ...
 const PERIOD: Duration = Duration::from_secs(1);
@@ -24,6 +26,8 @@ pub struct LiveProgress {
     diverted: Option<Diverted>,
     view: View,
     interrupted: Arc<AtomicBool>,
+    /// This process was stopped, and goes on (SIGCONT).
+    continued: Arc<AtomicBool>,
     /// When the last profile was asked for, and how long it took.
     asked: Option<Instant>,
     took: Duration,
@@ -58,6 +62,8 @@ impl LiveProgress {
         let refused = |error: std::io::Error| {
             Failure::Usage(format!("the terminal cannot be taken over: {error}"))
         };
+        let continued = Arc::new(AtomicBool::new(false));
+        signal_hook::flag::register(SIGCONT, Arc::clone(&continued)).map_err(signals::refused)?;
         let colour = output::style(true, "p99", false, 0).colour;
         let diverted = is_command.then(Diverted::begin).transpose();
         let diverted = diverted.map_err(refused)?;
@@ -73,6 +79,7 @@ impl LiveProgress {
             diverted,
             view: View::new(colour, settings.planting == Planting::Manual),
             interrupted: Arc::clone(interrupted),
+            continued,
             asked: None,
             took: Duration::ZERO,
             drawn: Instant::now(),
@@ -109,6 +116,10 @@ impl LiveProgress {
         let Some(screen) = &mut self.screen else {
             return;
         };
+        let is_back = self.continued.swap(false, Ordering::Relaxed);
+        if is_back && screen.retake().is_err() {
+            return self.terminal_is_gone();
+        }
         let Ok((keys, resized)) = screen.keys() else {
             return self.terminal_is_gone();
         };
@@ -120,7 +131,7 @@ impl LiveProgress {
                 None => {}
             }
         }
-        if resized || !keys.is_empty() || self.drawn.elapsed() >= PERIOD {
+        if is_back || resized || !keys.is_empty() || self.drawn.elapsed() >= PERIOD {
             self.draw();
         }
     }

@@ -1,4 +1,5 @@
 //! A program to attach to.
+#![allow(dead_code)] // each test binary uses a part
 
 use std::fs;
 use std::path::PathBuf;

@@ -99,7 +99,7 @@ impl AgentFile {
     fn base(&self, mappings: &[Mapping], memory: &Memory) -> Option<u64> {
         let agents = mappings
             .iter()
-            .filter(|mapping| mapping.offset == 0 && is_agent(mapping));
+            .filter(|mapping| mapping.offset == 0 && is_agent(&mapping.path));
         let bases = agents.map(|mapping| mapping.range.start);
         bases
             .into_iter()
@@ -107,9 +107,10 @@ impl AgentFile {
     }
 }
 
-fn is_agent(mapping: &Mapping) -> bool {
-    let name = process::file_name(&mapping.path);
-    name == PRELOADED || name == format!("memfd:{NAME}")
+/// Whether a mapped file of this path is an agent, preloaded or handed over.
+pub fn is_agent(path: &str) -> bool {
+    let name = process::file_name(path);
+    name == PRELOADED || name.strip_prefix("memfd:") == Some(NAME)
 }
 
 /// The build id of the ELF file that is mapped at `base`.
@@ -304,7 +305,7 @@ fn load(
     let older = target
         .mappings
         .iter()
-        .filter(|mapping| mapping.offset == 0 && is_agent(mapping))
+        .filter(|mapping| mapping.offset == 0 && is_agent(&mapping.path))
         .count();
     let path = format!("/proc/self/fd/{}{descriptor}\0", "./".repeat(older));
     let at = visit.data();

@@ -1,7 +1,6 @@
 //! The ELF files that a process has mapped: where their symbols lie in it, and how its stacks are unwound.
 
 use std::fs::{self, File};
-use std::io;
 use std::ops::{Deref, Range};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -10,6 +9,8 @@ use memmap2::Mmap;
 use object::read::elf::ElfFile64;
 use object::{LittleEndian, Object, ObjectSection, ObjectSegment, ObjectSymbol};
 
+use crate::error::Refused;
+use crate::permission::not_permitted;
 use crate::process::{self, Mapping};
 
 /// An ELF file of the supported kind.
@@ -53,20 +54,33 @@ pub struct Loaded {
 /// The files of a process, its program first.
 ///
 /// # Errors
-/// It has ended, or may not be looked at.
-pub fn loaded(pid: i32) -> io::Result<Vec<Loaded>> {
-    let program = fs::read_link(process::program(pid))?;
-    let files = Mapped::all(pid, &process::mappings(pid)?);
-    let mut loaded: Vec<Loaded> = files
-        .iter()
-        .map(|file| Loaded {
-            path: PathBuf::from(&file.path),
-            build_id: file.build_id(),
-        })
-        .collect();
-    let first = loaded.iter().position(|file| file.path == program);
-    loaded.swap(0, first.ok_or(io::ErrorKind::NotFound)?);
-    Ok(loaded)
+/// It has ended, or may not be looked at; or its program is none that can be read.
+pub fn loaded(pid: i32) -> Result<Vec<Loaded>, Refused> {
+    let link = || fs::read_link(process::program(pid)).map_err(|_| not_permitted(pid));
+    let mut program = link()?;
+    loop {
+        let mappings = process::mappings(pid).map_err(|_| not_permitted(pid))?;
+        let mut loaded: Vec<Loaded> = Mapped::all(pid, &mappings)
+            .iter()
+            .map(|file| Loaded {
+                path: PathBuf::from(&file.path),
+                build_id: file.build_id(),
+            })
+            .collect();
+        if let Some(first) = loaded.iter().position(|file| file.path == program) {
+            loaded.swap(0, first);
+            return Ok(loaded);
+        }
+        // It may have become another one in between (exec).
+        let before = std::mem::replace(&mut program, link()?);
+        if before == program {
+            let why = format!(
+                "what it runs, {}, cannot be read as a program of this machine; run evenkeel as root, and where that file can be read",
+                program.display()
+            );
+            return Err(Refused::Unfit { pid, why });
+        }
+    }
 }
 
 /// A function that a file exports.

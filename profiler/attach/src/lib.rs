@@ -39,7 +39,7 @@ mod visit;
 #[cfg(test)]
 mod damaged;
 
-pub use agent::{AgentFile, Injected, State, inject, poll, state};
+pub use agent::{AgentFile, Injected, State, inject, is_agent, poll, state};
 pub use error::Refused;
 pub use files::{Loaded, loaded};
 pub use permission::check;

@@ -1,8 +1,10 @@
 //! Whether a process may be traced and is of a kind that can be attached to, before it is touched.
 
-use std::fs;
+use std::fs::{self, File};
+use std::os::unix::fs::FileExt;
 
 use crate::error::Refused;
+use crate::tracer::Memory;
 use crate::{arch, process};
 
 /// Checks everything that can be known beforehand.
@@ -14,20 +16,72 @@ pub fn check(pid: i32) -> Result<(), Refused> {
         return Err(Refused::Architecture(std::env::consts::ARCH));
     }
     if process::started(pid).is_none() {
-        return Err(Refused::Gone { pid });
+        return ended(pid);
     }
     if pid == std::process::id() as i32 {
         return unfit(pid, "it is evenkeel itself");
     }
+    of_a_process(pid)?;
     traced(pid)?;
-    // What the system says of a process it says to those alone who may trace it.
+    // Reading what a process has mapped takes fewer rights than tracing it, which opening its memory takes.
     process::mappings(pid).map_err(|_| not_permitted(pid))?;
+    Memory::open(pid).map_err(|_| not_permitted(pid))?;
+    of_this_machine(pid)?;
     fit(pid)
+}
+
+fn ended(pid: i32) -> Result<(), Refused> {
+    let has_others = process::threads(pid).is_ok_and(|threads| threads.len() > 1);
+    match process::status(pid, "PPid") {
+        Some(_) if has_others => unfit(
+            pid,
+            "its first thread has ended while others go on, and what the system tells of a process it tells of the first; start it with `evenkeel profile`",
+        ),
+        Some(parent) => unfit(
+            pid,
+            format!(
+                "it has ended, and is listed until its parent, process {parent}, has asked how"
+            ),
+        ),
+        None => Err(Refused::Gone { pid }),
+    }
+}
+
+/// Whether the number is that of a process, with a program of its own: `/proc` has threads, too, those of the kernel among them.
+fn of_a_process(pid: i32) -> Result<(), Refused> {
+    let leader = process::status(pid, "Tgid").and_then(|text| text.parse().ok());
+    if let Some(leader) = leader.filter(|&leader: &i32| leader != pid) {
+        return unfit(
+            pid,
+            format!("it is a thread of process {leader}; give that number"),
+        );
+    }
+    if process::is_of_kernel(pid) {
+        return unfit(
+            pid,
+            "it is a thread of the kernel; give the number of a program's process",
+        );
+    }
+    Ok(())
 }
 
 fn unfit<T>(pid: i32, why: impl Into<String>) -> Result<T, Refused> {
     let why = why.into();
     Err(Refused::Unfit { pid, why })
+}
+
+/// Whether its program is a 64-bit one.
+fn of_this_machine(pid: i32) -> Result<(), Refused> {
+    /// The magic number and the class of an ELF file for 32 bits, `ELFCLASS32` (elf(5)).
+    const OF_32_BITS: [u8; 5] = *b"\x7fELF\x01";
+    let mut begin = [0; OF_32_BITS.len()];
+    let program = File::open(process::program(pid)).map_err(|_| not_permitted(pid))?;
+    // One that is shorter is no program, which is said later.
+    let _ = program.read_exact_at(&mut begin, 0);
+    if begin == OF_32_BITS {
+        return unfit(pid, "it is a 32-bit program; use a 64-bit build of it");
+    }
+    Ok(())
 }
 
 fn traced(pid: i32) -> Result<(), Refused> {
@@ -77,29 +131,138 @@ fn fit(pid: i32) -> Result<(), Refused> {
     Ok(())
 }
 
-/// Why the system refuses this process to us.
+/// Why the system refuses this process to us; or that it has ended meanwhile.
 pub fn not_permitted(pid: i32) -> Refused {
-    let refused = |why: String| Refused::NotPermitted { pid, why };
-    // SAFETY: no arguments.
-    let own = unsafe { libc::geteuid() };
+    if process::started(pid).is_none() {
+        return Refused::Gone { pid };
+    }
     let owner = process::status(pid, "Uid");
-    let owner = owner.and_then(|ids| ids.split_ascii_whitespace().next()?.parse::<u32>().ok());
-    if own == 0 {
-        return refused("even root lacks CAP_SYS_PTRACE here (a container?); give it to the container (--cap-add SYS_PTRACE), or run evenkeel on the host".to_owned());
-    }
-    if owner.is_some_and(|owner| owner != own) {
-        return refused(format!(
-            "it runs as user {}; run evenkeel as root (sudo evenkeel attach {pid} ...)",
-            owner.unwrap_or_default()
-        ));
-    }
+    let owner = owner.and_then(|ids| ids.split_ascii_whitespace().next()?.parse().ok());
     let scope = fs::read_to_string("/proc/sys/kernel/yama/ptrace_scope").unwrap_or_default();
-    match scope.trim() {
-        "1" | "2" => refused(format!(
-            "kernel.yama.ptrace_scope is {}; run evenkeel as root (sudo), or `sysctl kernel.yama.ptrace_scope=0`",
-            scope.trim()
-        )),
-        "3" => refused("kernel.yama.ptrace_scope is 3, which lets nobody trace until the machine starts again; start the program with `evenkeel profile`".to_owned()),
-        _ => refused("its program changes its rights (setuid, setgid or file capabilities), or it has forbidden it (PR_SET_DUMPABLE); run evenkeel as root (sudo)".to_owned()),
+    let capabilities = process::status(std::process::id() as i32, "CapEff").unwrap_or_default();
+    let rights = Rights {
+        // SAFETY: no arguments.
+        user: unsafe { libc::geteuid() },
+        may_trace: u64::from_str_radix(&capabilities, 16)
+            .is_ok_and(|capabilities| capabilities & CAP_SYS_PTRACE != 0),
+        scope: scope.trim(),
+    };
+    let why = rights.lacking(pid, owner);
+    Refused::NotPermitted { pid, why }
+}
+
+/// A bit of CapEff in /proc/PID/status (include/uapi/linux/capability.h).
+const CAP_SYS_PTRACE: u64 = 1 << 19;
+
+/// What decides whether this process may trace another.
+struct Rights<'a> {
+    user: u32,
+    /// It has CAP_SYS_PTRACE.
+    may_trace: bool,
+    /// As in kernel.yama.ptrace_scope; nothing where there is none.
+    scope: &'a str,
+}
+
+impl Rights<'_> {
+    /// What they lack for a process of `owner`, and what to do.
+    fn lacking(&self, pid: i32, owner: Option<u32>) -> String {
+        if self.scope == "3" {
+            return "kernel.yama.ptrace_scope is 3, which lets nobody trace, root included, until the machine starts again; start the program with `evenkeel profile`".to_owned();
+        }
+        if self.may_trace {
+            return "the system refuses it to CAP_SYS_PTRACE, too: a security module does (SELinux, AppArmor: `dmesg`, /var/log/audit), or the process is outside of this user namespace; run evenkeel as root of the machine".to_owned();
+        }
+        if self.user == 0 {
+            return "even root lacks CAP_SYS_PTRACE here (a container?); give it to the container (--cap-add SYS_PTRACE), or run evenkeel on the host".to_owned();
+        }
+        match owner.filter(|&owner| owner != self.user) {
+            Some(owner) => format!(
+                "it runs as user {owner}; run evenkeel as root (sudo evenkeel attach {pid} ...)"
+            ),
+            None if ["1", "2"].contains(&self.scope) => format!(
+                "kernel.yama.ptrace_scope is {}; run evenkeel as root (sudo), or `sysctl kernel.yama.ptrace_scope=0`",
+                self.scope
+            ),
+            None => "its program changes its rights (setuid, setgid or file capabilities), or it has forbidden it (PR_SET_DUMPABLE); run evenkeel as root (sudo)".to_owned(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What this machine's kernel does not have is not tried, but what would be said of it is.
+    #[test]
+    fn what_is_lacking_is_what_would_help() {
+        let lacking = |user, may_trace, scope, owner| {
+            let rights = Rights {
+                user,
+                may_trace,
+                scope,
+            };
+            rights.lacking(4711, Some(owner))
+        };
+        for (user, may_trace, scope, owner, words) in [
+            (
+                1000,
+                false,
+                "1",
+                1000,
+                "ptrace_scope is 1; run evenkeel as root",
+            ),
+            (
+                1000,
+                false,
+                "2",
+                1000,
+                "ptrace_scope is 2; run evenkeel as root",
+            ),
+            (1000, false, "1", 0, "it runs as user 0"),
+            (1000, false, "", 1000, "setuid"),
+            (1000, false, "0", 1000, "setuid"),
+            (0, false, "1", 0, "even root lacks CAP_SYS_PTRACE"),
+            (0, true, "1", 0, "a security module"),
+            // Nobody may: not the user, nor root.
+            (1000, false, "3", 0, "lets nobody trace"),
+            (0, true, "3", 1000, "lets nobody trace"),
+        ] {
+            let text = lacking(user, may_trace, scope, owner);
+            assert!(text.contains(words), "{user} {may_trace} {scope}: {text}");
+        }
+    }
+
+    #[test]
+    fn threads_are_no_processes() {
+        let own = std::process::id() as i32;
+        let (done, wait) = std::sync::mpsc::channel::<()>();
+        let (send, tid) = std::sync::mpsc::channel();
+        let thread = std::thread::spawn(move || {
+            // SAFETY: no arguments.
+            let _ = send.send(unsafe { libc::gettid() });
+            let _ = wait.recv();
+        });
+        let tid = tid.recv().expect("the thread's number");
+        let refused = check(tid).expect_err("a thread is no process").to_string();
+        assert!(
+            refused.contains(&format!("a thread of process {own}")),
+            "{refused}"
+        );
+        drop(done);
+        thread.join().expect("the thread ends");
+    }
+
+    #[test]
+    fn what_has_ended_but_is_listed() {
+        let mut child = std::process::Command::new("true").spawn().expect("true");
+        let pid = child.id() as i32;
+        while process::started(pid).is_some() {
+            std::thread::yield_now();
+        }
+        let refused = check(pid).expect_err("it has ended").to_string();
+        assert!(refused.contains("it has ended"), "{refused}");
+        child.wait().expect("it has ended");
+        let refused = check(pid).expect_err("it is gone").to_string();
+        assert!(refused.contains("there is no process"), "{refused}");
     }
 }

@@ -121,6 +121,16 @@ pub fn started(pid: i32) -> Option<u64> {
     fields.nth(18)?.parse().ok()
 }
 
+/// Whether the kernel runs it, for itself (`PF_KTHREAD` of include/linux/sched.h).
+pub(crate) fn is_of_kernel(pid: i32) -> bool {
+    const OF_KERNEL: u64 = 0x0020_0000;
+    let text = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    let flags = text
+        .rsplit_once(") ")
+        .and_then(|(_, rest)| rest.split(' ').nth(6)?.parse().ok());
+    flags.is_some_and(|flags: u64| flags & OF_KERNEL != 0)
+}
+
 fn parent(pid: i32) -> Option<i32> {
     status(pid, "PPid")?.parse().ok()
 }

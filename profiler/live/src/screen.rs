@@ -36,12 +36,24 @@ impl Screen {
         let opened = execute!(tty, EnterAlternateScreen)
             .and_then(|()| Terminal::new(CrosstermBackend::new(tty)));
         if opened.is_err() {
-            let _ = disable_raw_mode();
+            restore();
         }
         Ok(Screen {
             terminal: opened?,
             tty: watched,
         })
+    }
+
+    /// Takes the terminal over again, after a shell has had it: this process was stopped and goes on.
+    ///
+    /// # Errors
+    /// The terminal is gone.
+    pub fn retake(&mut self) -> io::Result<()> {
+        // What is raw by crossterm's books would be left as the shell has made it.
+        disable_raw_mode()?;
+        enable_raw_mode()?;
+        execute!(self.terminal.backend_mut(), EnterAlternateScreen)?;
+        self.terminal.clear()
     }
 
     /// Draws a view, in the size that the terminal has now.

@@ -117,33 +117,43 @@ impl Attached {
 }
 
 /// Announces the files of a process as its agent would, so that all is judged before a thread is stopped. The index of its
-/// program; `None` when the table is full or the process is gone.
-pub fn announce(arena: &mut Arena, pid: i32) -> Option<usize> {
-    let files = evenkeel_attach::loaded(pid).ok()?;
+/// program; `None` when the table is full.
+///
+/// # Errors
+/// The process is gone, or may not be looked at.
+pub fn announce(arena: &mut Arena, pid: i32) -> Result<Option<usize>, Refused> {
+    let files = evenkeel_attach::loaded(pid)?;
     let mut program = None;
     for (at, file) in files.iter().enumerate() {
-        let index = enter(arena, pid, file)?;
+        let Some(index) = enter(arena, pid, file) else {
+            return Ok(None);
+        };
         if at == 0 {
             arena.modules()[index].executable.store(1, Release);
             program = Some(index);
         }
     }
-    program
+    Ok(program)
+}
+
+/// Takes hold of the table of modules. Agents hold it for microseconds; from one that was killed with it, it is taken over, but not at
+/// once: a process in a namespace of its own has a number there that is nobody's here.
+fn own_modules(arena: &Arena) {
+    const LOOKS: u32 = 1000;
+    let own = std::process::id() as i32;
+    let owner = &arena.control().modules_owner;
+    let mut looks = 0;
+    while let Err(other) = owner.compare_exchange(0, own, AcqRel, Relaxed) {
+        looks += 1;
+        if looks > LOOKS && process::started(other).is_none() {
+            let _ = owner.compare_exchange(other, 0, Relaxed, Relaxed);
+        }
+        std::thread::sleep(Duration::from_micros(50));
+    }
 }
 
 fn enter(arena: &mut Arena, pid: i32, file: &Loaded) -> Option<usize> {
-    let own = std::process::id() as i32;
-    let owner = |arena: &Arena, from, to| {
-        arena
-            .control()
-            .modules_owner
-            .compare_exchange(from, to, AcqRel, Relaxed)
-            .is_ok()
-    };
-    while !owner(arena, 0, own) {
-        // Agents hold it for microseconds; one that was killed with it gives it up to the next agent.
-        std::thread::sleep(Duration::from_micros(50));
-    }
+    own_modules(arena);
     let path = file.path.as_os_str().as_bytes();
     let hash = path_hash(path);
     let known =
@@ -169,6 +179,27 @@ fn enter(arena: &mut Arena, pid: i32, file: &Loaded) -> Option<usize> {
             module.state.store(ModuleState::Announced as u32, Release);
         })
     });
-    owner(arena, own, 0);
+    arena.control().modules_owner.store(0, Release);
     index
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A process that was killed with the table in its hands, and that nobody has waited for yet, does not keep it.
+    #[test]
+    fn what_a_killed_process_held_is_taken_over() {
+        let arena = Arena::create().expect("memory");
+        let mut child = std::process::Command::new("sleep")
+            .arg("60")
+            .spawn()
+            .expect("sleep");
+        let owner = &arena.control().modules_owner;
+        owner.store(child.id() as i32, Release);
+        child.kill().expect("it runs");
+        own_modules(&arena);
+        assert_eq!(owner.load(Acquire), std::process::id() as i32);
+        child.wait().expect("it was killed");
+    }
 }

@@ -3,6 +3,7 @@
 use std::sync::atomic::Ordering::*;
 
 use evenkeel_analysis::warnings::Warning;
+use evenkeel_attach::Refused;
 use evenkeel_wire::ModuleState;
 
 use super::{Event, Observer, Session};
@@ -21,9 +22,13 @@ impl Session<'_> {
             let Some(pid) = target.next(&self.arena) else {
                 return Ok(());
             };
-            let root = target.pid();
-            let Some(program) = attached::announce(&mut self.arena, pid) else {
-                continue;
+            let program = match attached::announce(&mut self.arena, pid) {
+                Ok(Some(program)) => program,
+                Ok(None) => continue,
+                Err(why) => {
+                    self.not_attached(pid, why, observer)?;
+                    continue;
+                }
             };
             self.judge(observer)?;
             let wanted = self.arena.modules()[program].state.load(Acquire);
@@ -38,15 +43,26 @@ impl Session<'_> {
                     pid,
                     stood_still: injected.stood_still,
                 }),
-                Err(why) if pid == root => return Err(why.into()),
-                // It may have ended meanwhile; otherwise the report must say what it lacks.
-                Err(_) if evenkeel_attach::process::started(pid).is_none() => {}
-                Err(why) => {
-                    observer.event(&Event::NotAttached { why: &why });
-                    self.warnings.push(Warning::NotAttached(why.to_string()));
-                }
+                Err(why) => self.not_attached(pid, why, observer)?,
             }
         }
+    }
+
+    /// It may have ended meanwhile; otherwise the report must say what it lacks. Without the process that was named there is none.
+    fn not_attached(
+        &mut self,
+        pid: i32,
+        why: Refused,
+        observer: &mut dyn Observer,
+    ) -> Result<(), Error> {
+        if pid == self.target.pid() {
+            return Err(why.into());
+        }
+        if evenkeel_attach::process::started(pid).is_some() {
+            observer.event(&Event::NotAttached { why: &why });
+            self.warnings.push(Warning::NotAttached(why.to_string()));
+        }
+        Ok(())
     }
 
     /// Sees to it that the hooks are out of all processes that are attached to.

@@ -124,6 +124,11 @@ impl Session<'_> {
         if let Some(reason) = self.boundary_refused(&name) {
             return reason;
         }
+        let pid = self.target.pid();
+        let state = evenkeel_attach::process::status(pid, "State").unwrap_or_default();
+        if state.starts_with('T') {
+            return Reason::Stopped { name, pid };
+        }
         Reason::NotCalled {
             name,
             processes: self.arena.control().processes_hooked.load(Relaxed),

@@ -60,7 +60,9 @@ impl Process {
         Some(Process {
             pid,
             program: fs::read_link(format!("/proc/{pid}/exe")).ok()?,
-            has_agent: files.iter().any(|file| file.ends_with(agent)),
+            has_agent: files
+                .iter()
+                .any(|file| file.ends_with(agent) || evenkeel_attach::is_agent(file)),
             files,
             names_agent,
             lacks_room: room(pid).is_some_and(|bytes| bytes < ARENA_BYTES as u64),

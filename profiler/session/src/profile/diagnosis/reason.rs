@@ -84,6 +84,13 @@ pub enum Reason {
         /// Ends that were met so; many more are not counted.
         ends: u64,
     },
+    /// The process stands still.
+    Stopped {
+        /// The interval.
+        name: String,
+        /// Its number.
+        pid: i32,
+    },
     /// Nobody has called the interval's function where it is hooked.
     NotCalled {
         /// The interval.
@@ -156,6 +163,10 @@ impl Display for Reason {
             Reason::EndsElsewhere { name, ends } => write!(
                 f,
                 "the interval {name} never ended on the thread on which it began, but {ends} times or more on others that had begun none: where intervals go on on another thread, say by which value they are told apart, as --interval 'BEGIN..END,key=0:0' (argument 0 of both, or returned:0), and name the functions that work for them in between with --work FUNCTION,key=0; else begin them with another function, which is called before each of those ends"
+            ),
+            Reason::Stopped { name, pid } => write!(
+                f,
+                "the interval {name} never ended while it was profiled: process {pid} is stopped (SIGSTOP, or Ctrl-Z in its shell); let it go on (kill -CONT {pid}) and profile it then"
             ),
             Reason::NotCalled {
                 name,
