@@ -127,7 +127,7 @@ fn a_call_under_the_hook_at_an_inner_entry_is_timed() {
         mean: 30e3,
         variance: 4e8,
     };
-    for (variant, option) in [("imported", "-g"), ("direct", "-Wl,-Bsymbolic")] {
+    for (variant, option) in [("wrapping-import", "-g"), ("wrapping", "-Wl,-Bsymbolic")] {
         let library = program_with("wrapped", variant, &[option]);
         let beside = format!("-Wl,-rpath,{}", library.parent().unwrap().display());
         let options = [library.to_str().unwrap(), &beside];

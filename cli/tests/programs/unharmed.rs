@@ -150,6 +150,20 @@ fn fork() {
     check_counted("fork", "handle_request", 60);
 }
 
+/// A child of a process in which another thread held the lock of the loader's list of files does not wait for that lock, which nobody
+/// holds any more; and that it is left as it was is said.
+#[test]
+fn fork_while_listed() {
+    let place = Place::new();
+    let program = program("fork_while_listed");
+    let bare = finish(place.command(&program).arg("5").spawn().unwrap()).ended(0);
+    let profiled = place.profile(&["--interval", "run_interval"], &program, &["5"]);
+    assert_same(&bare, &profiled, "profiled");
+    profiled.said(&["were forked while another thread was opening or closing a library"]);
+    let every = every_site_hooked(&place, &program, "run_interval", 5);
+    assert_same(&bare, &every, "every call site hooked");
+}
+
 /// Four intervals are open at a time on one thread, each on a stack of its own, and change places inside of a call. That is refused by
 /// name; the program runs as ever.
 #[test]

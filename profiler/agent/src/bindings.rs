@@ -14,6 +14,7 @@ use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::*};
 use evenkeel_patch::kernel::system_call;
 
 use crate::arch::relocations::FUNCTIONS;
+use crate::loader;
 use crate::next::{self, Next};
 
 /// Which functions.
@@ -107,7 +108,7 @@ fn each_import(choose: Choose<'_>) {
     }
     IS_INCOMPLETE.store(false, Relaxed);
     // SAFETY: the callback casts back what is passed here.
-    unsafe { libc::dl_iterate_phdr(Some(visit), (&raw const choose).cast_mut().cast()) };
+    unsafe { loader::each_file(visit, (&raw const choose).cast_mut().cast()) };
 }
 
 #[derive(Default)]

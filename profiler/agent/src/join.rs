@@ -9,7 +9,8 @@ use crate::arena::{self, Arena};
 use crate::threads::Handlers;
 use crate::verdict::{is_over, verdict};
 use crate::{
-    bound, boundaries, calibrate, code_state, confinement, plan, rings, signals, threads, waits,
+    bound, boundaries, calibrate, code_state, confinement, loader, plan, rings, signals, threads,
+    waits,
 };
 
 /// Finds the session and stays with it if this process is wanted; otherwise leaves no trace but this library.
@@ -103,11 +104,14 @@ fn after_fork_in_child() {
     thread.after_fork();
     rings::discard_records(thread);
     thread.retry_ticks = 0;
+    let is_free = loader::is_free_after_fork();
+    if !is_free {
+        code_state::set_frozen(true);
+    }
     if !code_state::detached() {
-        arena::get()
-            .control()
-            .processes_hooked
-            .fetch_add(1, Relaxed);
+        let control = arena::get().control();
+        control.processes_hooked.fetch_add(1, Relaxed);
+        control.frozen[Frozen::Loader as usize].fetch_add(u32::from(!is_free), Relaxed);
         waits::creation::after_fork_in_child();
     }
 }

@@ -13,6 +13,7 @@
 //!             waits      threads wait for and wake each other; annotations
 //!             rings      the thread's ring
 //!             plan       bring the code in line with the plan (evenkeel-patch does the work)
+//!             modules    which files are mapped (loader: their list, and its lock)
 //!             code_state which plan the code follows, whether it may still change, whether the session is over
 //! confinement            the program gives up system calls, or may not be changed: the code stays as it is
 //! signals, threads       breakpoints of ours, masks that would hide them; fork and the end of threads
@@ -41,6 +42,7 @@ mod join;
 mod labels;
 mod libraries;
 mod lines;
+mod loader;
 mod maps;
 mod masks;
 mod modules;

@@ -8,7 +8,7 @@ use evenkeel_wire::control::path_hash;
 use evenkeel_wire::{Fixed, MODULES_MAX, Module, ModuleState};
 
 use crate::arena::Arena;
-use crate::maps;
+use crate::{loader, maps};
 
 /// Modules of one process; further ones are not seen.
 pub const LOADED_MAX: usize = 192;
@@ -93,8 +93,8 @@ impl Modules {
         }
         let mut counts = (0u64, 0u64);
         // SAFETY: the callback writes one pair.
-        unsafe { libc::dl_iterate_phdr(Some(first), (&raw mut counts).cast()) };
-        counts != self.changes
+        unsafe { loader::each_file(first, (&raw mut counts).cast()) };
+        counts != (0, 0) && counts != self.changes
     }
 
     /// Looks again, announcing what the arena does not know, and calls `then` with the list while the loader's lock keeps
@@ -115,8 +115,8 @@ impl Modules {
         };
         // SAFETY: the callbacks cast back what is passed here.
         unsafe {
-            libc::dl_iterate_phdr(Some(count), (&raw mut pass.total).cast());
-            libc::dl_iterate_phdr(Some(visit), (&raw mut pass).cast());
+            loader::each_file(count, (&raw mut pass.total).cast());
+            loader::each_file(visit, (&raw mut pass).cast());
         }
         pass.executable
     }

@@ -14,7 +14,7 @@ use crate::arena::{self, Arena};
 use crate::code_state::{applied, detached, is_frozen};
 use crate::modules::Modules;
 use crate::verdict::{is_over, nap, verdict};
-use crate::{bound, code_state, waits};
+use crate::{bound, code_state, loader, waits};
 
 /// How often a busy thread asks whether libraries were loaded, in ticks (some tens of milliseconds).
 const MODULES_PERIOD_TICKS: u64 = 100_000_000;
@@ -52,6 +52,7 @@ pub fn prepare(arena: Arena, boundaries: Boundaries) -> Option<usize> {
     // SAFETY: called by the loader, before there is a second thread.
     let process = unsafe { &mut *PROCESS.0.get() };
     let mut executable = None;
+    loader::find_lock();
     if process.patcher.prepare(boundaries) {
         executable = process.modules.refresh(arena, &mut |_| {});
     }

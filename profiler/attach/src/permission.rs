@@ -133,7 +133,8 @@ fn fit(pid: i32) -> Result<(), Refused> {
 
 /// Why the system refuses this process to us; or that it has ended meanwhile.
 pub fn not_permitted(pid: i32) -> Refused {
-    if process::started(pid).is_none() {
+    // One that is just ending has given up its memory before it counts as ended.
+    if process::started(pid).is_none() || process::status(pid, "VmSize").is_none() {
         return Refused::Gone { pid };
     }
     let owner = process::status(pid, "Uid");

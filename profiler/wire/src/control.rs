@@ -100,11 +100,13 @@ pub enum Frozen {
     WriteExecute = 2,
     /// It may install a filter by an instruction of its own ([`Fixed::Unseen`]), and so is treated as if it had.
     Unseen = 3,
+    /// It was forked while another thread of its parent held the lock of the loader's list of files, which belongs to nobody there.
+    Loader = 4,
 }
 
 impl Frozen {
     /// How many reasons there are.
-    pub const COUNT: usize = 4;
+    pub const COUNT: usize = 5;
 }
 
 /// Why the code of a process may be changed before its first instruction only.

@@ -205,6 +205,10 @@ fn frozen(control: &Control) -> impl Iterator<Item = Warning> {
             Frozen::Unseen,
             "have instructions of their own that may install a filter of system calls (seccomp), and so were left alone from their start on",
         ),
+        (
+            Frozen::Loader,
+            "were forked while another thread was opening or closing a library, so that the loader cannot be asked there what is mapped",
+        ),
     ];
     let counted = reasons.map(|(why, text)| (control.frozen[why as usize].load(Relaxed), text));
     let frozen = counted.into_iter().filter(|&(processes, _)| processes > 0);
