@@ -198,10 +198,11 @@ fn whose_rights_are_others() {
     assert!(changed.wait().unwrap().success());
 }
 
-/// Attached to and left while the program forks, makes threads, loads libraries or is sent signals without pause.
+/// Attached to and left while the program forks, makes threads, loads libraries, is sent signals, or forks beside a thread that loads libraries, without
+/// pause.
 #[test]
 fn in_the_middle_of_storms() {
-    for storm in ["forks", "threads", "libraries", "signals"] {
+    for storm in ["forks", "threads", "libraries", "signals", "beside"] {
         let working = Working::start(
             own_program("storm", include_str!("attach/storm.c")),
             &[storm],

@@ -1,7 +1,7 @@
 // A program that does without pause what attaching could be disturbed by, beside threads whose intervals are checked.
 // build: gcc -O1 -g -pthread storm.c
 //
-// storm WHAT: WHAT is one of forks, threads, libraries, signals; makes the file that READY names when all run; until the file that UNTIL names is there. Prints "intervals" and "wrong". An
+// storm WHAT: WHAT is one of forks, threads, libraries, signals, beside (forks beside a thread that opens libraries); makes the file that READY names when all run; until the file that UNTIL names is there. Prints "intervals" and "wrong". An
 // interval is wrong if its sum is; a child if it does not end with 7; a signal if its handler meets a changed errno.
 #include <dlfcn.h>
 #include <errno.h>
@@ -92,6 +92,13 @@ static void one_library(void) {
     dlclose(library);
 }
 
+static void *libraries(void *unused) {
+    while (!over) {
+        one_library();
+    }
+    return unused;
+}
+
 static void one_signal(void) {
     pthread_kill(workers[storms % WORKERS], storms % 2 ? SIGUSR1 : SIGUSR2);
     if (storms % 8 == 0) {
@@ -107,12 +114,18 @@ int main(int argc, char **argv) {
     for (int i = 0; i < WORKERS; i++) {
         pthread_create(&workers[i], 0, work, 0);
     }
+    pthread_t opener;
+    int is_beside = what[0] == 'b';
+    if (is_beside) {
+        pthread_create(&opener, 0, libraries, 0);
+    }
     if (getenv("READY")) {
         close(open(getenv("READY"), O_CREAT | O_WRONLY, 0600));
     }
     while (access(until, F_OK)) {
         storms++;
         switch (what[0]) {
+        case 'b':
         case 'f': one_fork(); break;
         case 't': one_thread(); break;
         case 'l': one_library(); break;
@@ -123,6 +136,9 @@ int main(int argc, char **argv) {
     over = 1;
     for (int i = 0; i < WORKERS; i++) {
         pthread_join(workers[i], 0);
+    }
+    if (is_beside) {
+        pthread_join(opener, 0);
     }
     printf("%llu storms, %llu intervals, %llu wrong\n", (unsigned long long)storms, (unsigned long long)done, (unsigned long long)wrong);
     return 0;
