@@ -8,7 +8,7 @@
 //! | a row's text changed | 1 |
 //! | a row deleted, and inserted with other values | 1 |
 //!
-//! Ids are drawn as by its default, three of four from a hundredth of the rows ([`special`]); the counts, and the length of a range, are
+//! Ids are drawn as by its default, three of four from a hundredth of the rows (`special.rs`); the counts, and the length of a range, are
 //! options as they are there, so that its read-only and write-only loads are had as well. Unlike there, it is one table (its own default),
 //! and rows are read in the order of the index in place of that of the text: the server's sort of a hundred rows is left out.
 

@@ -8,7 +8,7 @@ use evenkeel_wire::{Form, Wanted};
 
 use super::Session;
 use super::steps::{AtEntry, Below};
-use super::trapping::is_discovered_only;
+use super::trapping::{is_discovered_only, is_timed};
 use crate::calling_back;
 use crate::location::Location;
 use crate::modules::Modules;
@@ -258,9 +258,4 @@ impl Session<'_> {
             Err(_) => format!("{:#x}", site.address),
         }
     }
-}
-
-/// Whether calls of this form are timed where they are.
-pub(super) fn is_timed(form: Form) -> bool {
-    !matches!(form, Form::ShortIndirectCall | Form::IndirectJump)
 }

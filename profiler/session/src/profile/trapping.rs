@@ -9,7 +9,6 @@ use evenkeel_symbols::{Callee, Site};
 use evenkeel_wire::{Form, Refusal, Wanted};
 
 use super::Session;
-use super::opening::is_timed;
 use super::steps::{Below, Trapping};
 use crate::arena::Arena;
 use crate::location::Location;
@@ -136,6 +135,11 @@ fn is_enough(ran: Duration, met: Option<Duration>, intervals: u64) -> bool {
         }
         None => ran >= DISCOVERY_AT_MOST || (ran >= DISCOVERY && intervals >= INTERVALS_ENOUGH),
     }
+}
+
+/// Whether calls of this form are timed where they are.
+pub(super) fn is_timed(form: Form) -> bool {
+    !matches!(form, Form::ShortIndirectCall | Form::IndirectJump)
 }
 
 /// Whether a call through a pointer can be discovered but not timed where it is.

@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde::de::IgnoredAny;
 
 use super::ids::Ids;
-use super::json::or_default;
+use super::nulls::or_default;
 use super::otlp;
 use crate::convert::Converter;
 use crate::span::{Kind, Span};

@@ -2,10 +2,11 @@
 
 use std::borrow::Cow;
 
+use serde::Deserialize;
 use serde::de::IgnoredAny;
-use serde::{Deserialize, Deserializer};
 
 use super::ids::Ids;
+use super::nulls::or_default;
 use super::{jaeger, otlp};
 use crate::convert::Converter;
 use crate::span::{Kind, Span};
@@ -85,15 +86,6 @@ struct JsonSpan<'a> {
 struct Status<'a> {
     #[serde(borrow, default)]
     code: Word<'a>,
-}
-
-/// A field's value, or its default where it is null, as protobuf's mapping to JSON has it; Go writes empty lists so, too.
-pub(super) fn or_default<'de, D, T>(value: D) -> Result<T, D::Error>
-where
-    D: Deserializer<'de>,
-    T: Default + Deserialize<'de>,
-{
-    Option::deserialize(value).map(Option::unwrap_or_default)
 }
 
 /// A number, as such or as text, or a name: writers differ.

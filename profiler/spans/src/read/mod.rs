@@ -4,6 +4,7 @@ mod framed;
 mod ids;
 mod jaeger;
 mod json;
+mod nulls;
 mod otlp;
 mod packed;
 mod protobuf;
