@@ -412,6 +412,10 @@ impl Target {
             let threads =
                 process::threads(self.pid).map_err(|_| Refused::Gone { pid: self.pid })?;
             for tid in threads {
+                // One that does not stop in time has taken some of it.
+                if began.elapsed() > SEARCH_LIMIT {
+                    break;
+                }
                 let since = Instant::now();
                 let tracee = match Tracee::stop(tid) {
                     Ok(Some(tracee)) => tracee,
@@ -430,9 +434,6 @@ impl Target {
                         return visit.map_err(|why| Refused::Failed { pid: self.pid, why });
                     }
                     Err(danger) => why = danger,
-                }
-                if began.elapsed() > SEARCH_LIMIT {
-                    break;
                 }
             }
             std::thread::sleep(SEARCH_PAUSE);

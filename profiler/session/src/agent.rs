@@ -31,7 +31,7 @@ impl Agent {
     /// # Errors
     /// It is in none of these places, or this program's own file cannot be read.
     pub fn find() -> Result<Agent, Error> {
-        if let Some(path) = std::env::var_os(VARIABLE) {
+        if let Some(path) = std::env::var_os(VARIABLE).filter(|path| !path.is_empty()) {
             return Ok(Agent::Named(PathBuf::from(path)));
         }
         if let Some(carried) = Carried::find(SECTION, AGENT)? {
