@@ -224,6 +224,22 @@ fn in_the_middle_of_storms() {
 
 /// With waits the C library's functions are replaced in what runs already, and in the version that was bound: the oldest ones take a
 /// condition variable for something else, and follow it nowhere.
+/// It cannot open the agent's library: that would wait for ever. The child goes on, and its parent is profiled.
+#[test]
+fn forked_while_a_library_was_opened() {
+    let reason = "forked while another thread of its parent was opening or closing a library";
+    let working = Working::start(own_program("listed", include_str!("attach/listed.c")), &[]);
+    let child = fs::read_to_string(working.place.file("ready")).unwrap();
+    let mut alone = working.place.evenkeel(["attach", &child]);
+    alone.args(["--interval", "run_interval"]);
+    let alone = finish(alone.spawn().unwrap());
+    alone.ended(2).said(&[reason]);
+    let both = working.attached(&["--interval", "run_interval", "--for", "2s"]);
+    both.ended(0).said(&[reason]);
+    let run = working.end().ended(0);
+    assert!(run.stdout.contains("the child ended with 7"), "{run:?}");
+}
+
 #[test]
 fn condition_variables_in_the_middle_of_their_life() {
     assert_work_is_followed(own_program(

@@ -150,6 +150,8 @@ fn as_run(at: usize, recorded: &Recorded) -> Result<Run, Failure> {
         identity: words.map(String::as_str).join("\n"),
         host: meta.host.clone(),
         build: meta.build.clone(),
+        program: meta.program().to_owned(),
+        interval: meta.root.clone(),
         started: meta.started.map(|started| (started.ticks, started.unix_ns)),
     })
 }

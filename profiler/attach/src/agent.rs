@@ -14,6 +14,7 @@ use crate::arch::registers::Registers;
 use crate::error::Refused;
 use crate::files::Mapped;
 use crate::handover::hand_over;
+use crate::loader_lock;
 use crate::permission::{self, not_permitted};
 use crate::process::{self, Mapping};
 use crate::safe_point::SafePoints;
@@ -26,6 +27,8 @@ const NAME: &str = "evenkeel-agent";
 const PRELOADED: &str = "libevenkeel_agent.so";
 /// How long a thread at a safe point is looked for.
 const SEARCH_LIMIT: Duration = Duration::from_secs(1);
+/// Why an agent is not loaded into a child that could never open a library.
+const FORKED_WHILE_LOADING: &str = "it was forked while another thread of its parent was opening or closing a library; in such a child whoever opens a library waits for ever, Evenkeel or the program itself; restart it, or start its server with `evenkeel profile`";
 /// Pause between two looks at the threads.
 const SEARCH_PAUSE: Duration = Duration::from_millis(1);
 
@@ -164,6 +167,12 @@ pub fn inject(pid: i32, agent: &AgentFile, arena: BorrowedFd<'_>) -> Result<Inje
     permission::check(pid)?;
     let target = Target::open(pid)?;
     let base = agent.base(&target.mappings, &target.memory);
+    if base.is_none() && loader_lock::is_abandoned(pid, &target.mappings, &target.memory) {
+        return Err(Refused::Unfit {
+            pid,
+            why: FORKED_WHILE_LOADING.to_owned(),
+        });
+    }
     let mut visit = target.visit()?;
     let joined = join(&mut visit, &target, agent, base, arena);
     let stood_still = visit.end();

@@ -10,6 +10,7 @@
 //! files       the ELF files that are mapped: symbols, unwind tables
 //! tracer      one stopped thread
 //! safe_point  is it safe to call functions here?                       (unwinds its stack)
+//! loader_lock would the loader wait for ever?
 //! stacks      the functions that were active on a copy of a stack
 //! visit       a stopped thread that calls functions, and goes on
 //! handover    descriptors into the process
@@ -29,6 +30,7 @@ mod arch;
 mod error;
 mod files;
 mod handover;
+mod loader_lock;
 mod permission;
 pub mod process;
 mod safe_point;

@@ -12,7 +12,7 @@ use evenkeel_analysis::factors::described::described;
 use evenkeel_analysis::not_opened::NotOpened;
 use evenkeel_analysis::profile::{Node, Profile};
 use evenkeel_analysis::sites::Kind;
-use evenkeel_export::columns::schema::{SCHEMA_VERSION, Table, VERSION_KEY};
+use evenkeel_export::columns::schema::{PROGRAM_KEY, SCHEMA_VERSION, Table, VERSION_KEY};
 use evenkeel_export::columns::{Columns, Error, Run, Written};
 use evenkeel_session::recording::Observation;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
@@ -52,6 +52,8 @@ fn export(paths: &[PathBuf], to: &Path) -> Result<(Profile, Written), Error> {
         .map(|(number, one)| Run {
             identity: format!("{number} {}", one.meta.interval),
             host: format!("db{number}"),
+            program: one.meta.program().to_owned(),
+            interval: one.meta.root.clone(),
             build: one.meta.build,
             started: Some((middle, MIDNIGHT_NS)),
         });
@@ -328,7 +330,34 @@ fn the_schema_is_that_of_its_version() {
     }
 }
 
-/// The version is in the metadata of every file.
+/// Another interval's tables, and those of a server that calls its intervals alike, are refused, and the directory stays as it is.
+#[test]
+fn a_directory_is_of_one_interval_of_one_program() {
+    let folder = tempfile::tempdir().unwrap();
+    export(&[recording("postgres-rows")], folder.path()).unwrap();
+    let before = files(folder.path());
+    let refused = |name: &str| {
+        let error = export(&[recording(name)], folder.path()).unwrap_err();
+        assert_eq!(files(folder.path()), before, "{name}");
+        error.to_string()
+    };
+    let program = refused("mariadb-rows");
+    assert!(
+        program.contains("tables of the program postgres, "),
+        "{program}"
+    );
+    assert!(
+        program.contains("these recordings are of mariadbd"),
+        "{program}"
+    );
+    let interval = refused("postgres-transaction");
+    assert!(
+        interval.contains("tables of the interval statement, "),
+        "{interval}"
+    );
+}
+
+/// The version is in the metadata of every file, and the program.
 #[test]
 fn files_say_their_version() {
     let folder = tempfile::tempdir().unwrap();
@@ -338,8 +367,11 @@ fn files_say_their_version() {
     for path in found {
         let builder = ParquetRecordBatchReaderBuilder::try_new(File::open(path).unwrap()).unwrap();
         let said = builder.metadata().file_metadata().key_value_metadata();
-        let version = said.unwrap().iter().find(|it| it.key == VERSION_KEY);
-        let version = version.and_then(|it| it.value.clone());
-        assert_eq!(version, Some(SCHEMA_VERSION.to_string()));
+        let value = |key: &str| {
+            let mut pairs = said.unwrap().iter();
+            pairs.find(|pair| pair.key == key)?.value.clone()
+        };
+        assert_eq!(value(VERSION_KEY), Some(SCHEMA_VERSION.to_string()));
+        assert_eq!(value(PROGRAM_KEY).as_deref(), Some("redis-server"));
     }
 }

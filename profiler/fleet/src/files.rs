@@ -6,7 +6,7 @@ use std::sync::Arc;
 use datafusion::parquet::arrow::async_reader::{AsyncFileReader, ParquetObjectReader};
 use datafusion::parquet::errors::ParquetError;
 use datafusion::parquet::file::metadata::ParquetMetaData;
-use evenkeel_export::columns::schema::{SCHEMA_VERSION, Table, VERSION_KEY};
+use evenkeel_export::columns::schema::{PROGRAM_KEY, SCHEMA_VERSION, Table, VERSION_KEY};
 use futures::{StreamExt, TryStreamExt, stream};
 use object_store::path::Path as Key;
 use object_store::{ObjectMeta, ObjectStore};
@@ -28,6 +28,8 @@ pub(crate) struct Files {
     pub rows: u64,
     /// Hosts, as their folders are called.
     pub hosts: BTreeSet<String>,
+    /// Programs; files of earlier versions do not say theirs.
+    pub programs: BTreeSet<String>,
 }
 
 /// Whether an export was killed when some of its files had taken their places.
@@ -74,13 +76,14 @@ pub(crate) async fn look(
         });
     }
     progress.looking(table.name(), listed.len() as u64);
-    let rows = stream::iter(listed).map(|object| check(place, opened, object));
-    let rows = rows.buffer_unordered(READS_AT_A_TIME);
-    let rows = rows.inspect_ok(|_| progress.file_done());
-    let rows: Vec<u64> = rows.try_collect().await?;
+    let said = stream::iter(listed).map(|object| check(place, opened, object));
+    let said = said.buffer_unordered(READS_AT_A_TIME);
+    let said = said.inspect_ok(|_| progress.file_done());
+    let said: Vec<Said> = said.try_collect().await?;
     Ok(Files {
-        rows: rows.iter().sum(),
+        rows: said.iter().map(|file| file.rows).sum(),
         hosts,
+        programs: said.into_iter().filter_map(|file| file.program).collect(),
     })
 }
 
@@ -95,18 +98,26 @@ fn host(top: &Key, file: &Key) -> Option<String> {
     host.map(str::to_owned)
 }
 
-/// Rows of a file whose version is known.
-async fn check(place: &Place, opened: &Opened, object: ObjectMeta) -> Result<u64, Error> {
+/// What a file says of itself.
+struct Said {
+    rows: u64,
+    program: Option<String>,
+}
+
+/// Looks at a file, whose version must be known.
+async fn check(place: &Place, opened: &Opened, object: ObjectMeta) -> Result<Said, Error> {
     let name = place.name(&opened.root, &object.location);
     let metadata = match read_end(&opened.store, object).await {
         Ok(metadata) => metadata,
         Err(error) => return Err(Error::of_file(name, error)),
     };
     let about = metadata.file_metadata();
-    let pairs = about.key_value_metadata().into_iter().flatten();
-    let version = pairs
-        .filter(|pair| pair.key == VERSION_KEY)
-        .find_map(|pair| pair.value.as_ref()?.parse::<u32>().ok());
+    let value = |key: &str| {
+        let mut pairs = about.key_value_metadata().into_iter().flatten();
+        let pair = pairs.find(|pair| pair.key == key)?;
+        pair.value.clone().filter(|value| !value.is_empty())
+    };
+    let version = value(VERSION_KEY).and_then(|version| version.parse::<u32>().ok());
     match version {
         None => Err(Error::Damaged {
             file: name,
@@ -117,7 +128,10 @@ async fn check(place: &Place, opened: &Opened, object: ObjectMeta) -> Result<u64
             found,
             known: SCHEMA_VERSION,
         }),
-        Some(_) => Ok(u64::try_from(about.num_rows()).unwrap_or_default()),
+        Some(_) => Ok(Said {
+            rows: u64::try_from(about.num_rows()).unwrap_or_default(),
+            program: value(PROGRAM_KEY),
+        }),
     }
 }
 

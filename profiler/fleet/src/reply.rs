@@ -39,7 +39,7 @@ impl Reply {
         by: Option<&'static str>,
     ) -> Result<Reply, Error> {
         needs(fleet, question)?;
-        of_one_interval(fleet, question).await?;
+        are_of_one_subject(fleet, question).await?;
         let sql = match by {
             Some(dimension) => question.of_dimension(dimension),
             None => question.sql.to_owned(),
@@ -146,19 +146,22 @@ fn needs(fleet: &Fleet, question: &Question) -> Result<(), Error> {
 }
 
 /// # Errors
-/// The tables are of several intervals, of which the questions have no answer: earlier versions exported them to one directory.
-async fn of_one_interval(fleet: &Fleet, question: &Question) -> Result<(), Error> {
+/// The tables are of several intervals or programs, of which the questions have no answer: earlier versions exported them to one directory.
+async fn are_of_one_subject(fleet: &Fleet, question: &Question) -> Result<(), Error> {
     const QUERY: &str = "SELECT DISTINCT path FROM nodes WHERE depth = 0";
     let found = fleet.ask(question.name, QUERY).await?;
     let names = found.rows.iter().filter_map(|row| row.first()?.as_str());
     let mut names: Vec<&str> = names.collect();
     names.sort_unstable();
-    if names.len() < 2 {
-        return Ok(());
-    }
+    let programs: Vec<&str> = fleet.programs().iter().map(String::as_str).collect();
+    let (what, names) = match (names.len(), programs.len()) {
+        (..2, ..2) => return Ok(()),
+        (..2, _) => ("programs", programs),
+        _ => ("intervals", names),
+    };
     Err(Error::Usage(format!(
-        "the tables are of several intervals ({}), and shares are of one interval's latency: export the recordings of each to a directory of its own, or \
-         ask by --sql",
+        "the tables are of several {what} ({}), and shares are of one interval's latency in one program: export the recordings of each to a directory \
+         of its own, or ask by --sql",
         names.join(", ")
     )))
 }

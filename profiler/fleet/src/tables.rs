@@ -43,6 +43,7 @@ pub struct Fleet {
     context: SessionContext,
     progress: Arc<Progress>,
     rows: BTreeMap<Table, u64>,
+    programs: BTreeSet<String>,
     is_unfinished: bool,
 }
 
@@ -64,9 +65,11 @@ impl Fleet {
         })?;
         context.register_object_store(opened.url.as_ref(), Arc::clone(&opened.store));
         let mut rows = BTreeMap::new();
+        let mut programs = BTreeSet::new();
         for table in Table::ALL {
             let found = files::look(place, &opened, table, &progress).await?;
             rows.insert(table, found.rows);
+            programs.extend(found.programs);
             let registered = register(&context, &opened, table, &found.hosts).await;
             registered.map_err(|source| Error::Sql {
                 query: format!("the table {}", table.name()),
@@ -77,6 +80,7 @@ impl Fleet {
             context,
             progress,
             rows,
+            programs,
             is_unfinished,
         })
     }
@@ -84,6 +88,11 @@ impl Fleet {
     /// Whether an export to the place was killed when some of its files had taken their places.
     pub fn is_unfinished(&self) -> bool {
         self.is_unfinished
+    }
+
+    /// File names of the programs that the tables are of, as far as they say so.
+    pub fn programs(&self) -> &BTreeSet<String> {
+        &self.programs
     }
 
     /// Rows of a table.

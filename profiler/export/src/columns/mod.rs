@@ -5,7 +5,7 @@
 //! identity  names of runs and call paths that are the same in every export
 //! moments   sums by class and minute
 //! rows      rows gathered to columns, and written
-//! root      which interval the tables of a directory are of
+//! subject   of which interval and program the tables of a directory are
 //! place     files that appear all at once, or not at all
 //! ```
 //!
@@ -15,9 +15,9 @@
 mod identity;
 mod moments;
 pub mod place;
-mod root;
 mod rows;
 pub mod schema;
+mod subject;
 
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
@@ -39,6 +39,7 @@ use self::moments::{Moments, NodeSums};
 use self::place::Staged;
 use self::rows::{Cell, Rows};
 use self::schema::Table;
+use self::subject::Subject;
 
 /// How the user asks for it.
 pub const NAME: &str = "parquet";
@@ -58,6 +59,10 @@ pub struct Run {
     pub host: String,
     /// Build id of the program; empty where that is not known.
     pub build: String,
+    /// File name of the program; empty where that is not known.
+    pub program: String,
+    /// Its interval, as call paths begin with it; empty where that is not known.
+    pub interval: String,
     /// When it began: on the clock of its intervals, and in nanoseconds since 1970. Without it its first interval begins in 1970.
     pub started: Option<(u64, u64)>,
 }
@@ -73,15 +78,17 @@ pub enum Error {
         /// Its host.
         host: String,
     },
-    /// The directory has tables of another interval.
+    /// The directory has tables of another interval, or of another program.
     #[error(
-        "{} has tables of the interval {there}, and these recordings are of {here}: shares are of one interval's latency; export them to a directory of their own",
+        "{} has tables of the {what} {there}, and these recordings are of {here}: shares are of one interval's latency in one program; export them to a directory of their own",
         path.display()
     )]
-    OtherInterval {
+    Other {
         /// Which.
         path: PathBuf,
-        /// The interval of its tables.
+        /// Interval or program.
+        what: &'static str,
+        /// That of its tables.
         there: String,
         /// That of the recordings.
         here: String,
@@ -133,11 +140,13 @@ impl Columns {
     /// Begins an export of runs, whose clock has `ticks_per_ns`, to a directory.
     ///
     /// # Errors
-    /// Two runs are one, or the directory cannot be written.
+    /// Two runs are one, the directory has tables of another interval or program, or cannot be written.
     pub fn begin(directory: &Path, runs: Vec<Run>, ticks_per_ns: f64) -> Result<Columns, Error> {
         let mut names = BTreeSet::new();
         let mut exported = Vec::new();
+        let there = Subject::of_tables(directory);
         for run in runs {
+            there.check(&run, directory)?;
             let name = format!("{:016x}", hash(run.identity.as_bytes()));
             if !names.insert(name.clone()) {
                 return Err(Error::Twice { host: run.host });
@@ -282,18 +291,12 @@ impl Columns {
     /// Everything was added: the files take their places. `nodes` are those of all the intervals together.
     ///
     /// # Errors
-    /// The directory has tables of another interval, or cannot be written; then it is as it was before.
+    /// The directory has tables of another interval or program by now, or cannot be written; then it is as it was before.
     pub fn finish(mut self, nodes: &[DescribedNode]) -> Result<Written, Error> {
-        let here = nodes.iter().find(|node| node.depth == 0);
-        let here = here.map(|node| self.ids.text(node.node).to_owned());
-        if let (Some(there), Some(here)) = (root::root(&self.directory), here)
-            && there != here
-        {
-            return Err(Error::OtherInterval {
-                path: self.directory,
-                there,
-                here,
-            });
+        // Another export may have been there first.
+        let there = Subject::of_tables(&self.directory);
+        for exported in &self.runs {
+            there.check(&exported.run, &self.directory)?;
         }
         let finished = self.write_rest(nodes).and_then(|()| self.staged.finish());
         match finished {
@@ -442,7 +445,8 @@ impl Exported {
             folder_value(&self.run.host),
             self.name
         );
-        Rows::new(table, staged.create(Path::new(&place))?)
+        let file = staged.create(Path::new(&place))?;
+        Rows::new(table, &self.run.program, file)
     }
 
     /// A moment in microseconds since 1970.

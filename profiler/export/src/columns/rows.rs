@@ -16,7 +16,7 @@ use parquet::errors::ParquetError;
 use parquet::file::metadata::KeyValue;
 use parquet::file::properties::WriterProperties;
 
-use super::schema::{SCHEMA_VERSION, SUM_DIGITS, TABLE_KEY, Table, VERSION_KEY};
+use super::schema::{PROGRAM_KEY, SCHEMA_VERSION, SUM_DIGITS, TABLE_KEY, Table, VERSION_KEY};
 
 /// Rows gathered before they are handed to the writer.
 const BATCH_ROWS: usize = 1 << 13;
@@ -141,16 +141,17 @@ pub struct Rows {
 }
 
 impl Rows {
-    /// A file of a table.
+    /// A file of a table, with rows of this program.
     ///
     /// # Errors
     /// The file cannot be written.
-    pub fn new(table: Table, file: File) -> io::Result<Rows> {
+    pub fn new(table: Table, program: &str, file: File) -> io::Result<Rows> {
         let schema = table.schema();
         let said = |key: &str, value: String| KeyValue::new(key.to_owned(), value);
         let metadata = vec![
             said(VERSION_KEY, SCHEMA_VERSION.to_string()),
             said(TABLE_KEY, table.name().to_owned()),
+            said(PROGRAM_KEY, program.to_owned()),
         ];
         let properties = WriterProperties::builder()
             .set_compression(Compression::SNAPPY)

@@ -10,6 +10,8 @@ use arrow_schema::{DataType, Field, Schema, SchemaRef, TimeUnit};
 pub const SCHEMA_VERSION: u32 = 2;
 /// Where a file says which version its table has.
 pub const VERSION_KEY: &str = "evenkeel.schema_version";
+/// Where a file says which program its rows are of; files of earlier versions do not.
+pub const PROGRAM_KEY: &str = "evenkeel.program";
 /// Where a file says which table it is of.
 pub(crate) const TABLE_KEY: &str = "evenkeel.table";
 /// Digits of a sum: all of 128 bits.

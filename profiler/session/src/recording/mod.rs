@@ -139,6 +139,12 @@ pub struct Started {
 }
 
 impl Meta {
+    /// File name of the program.
+    pub fn program(&self) -> &str {
+        let word = self.target.split_whitespace().next().unwrap_or_default();
+        word.rsplit('/').next().unwrap_or(word)
+    }
+
     /// Adds to a profile what is not in the records.
     pub fn complete(&self, profile: &mut Profile) {
         for (reason, count) in [

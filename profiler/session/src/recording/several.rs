@@ -140,8 +140,8 @@ fn check(parts: &[Part]) -> Result<(), Error> {
     let pairs = [
         (
             "programs",
-            program(&first.meta).to_owned(),
-            program(&last.meta).to_owned(),
+            first.meta.program().to_owned(),
+            last.meta.program().to_owned(),
         ),
         (
             "intervals",
@@ -173,12 +173,6 @@ fn check(parts: &[Part]) -> Result<(), Error> {
         }
     }
     Ok(())
-}
-
-/// File name of the program.
-fn program(meta: &Meta) -> &str {
-    let word = meta.target.split_whitespace().next().unwrap_or_default();
-    word.rsplit('/').next().unwrap_or(word)
 }
 
 impl Recordings {

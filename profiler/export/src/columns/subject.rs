@@ -1,0 +1,104 @@
+//! What a directory's tables are about: an interval of a program. Shares, tails and factors are of one interval's latency: of the tables of two,
+//! or of two servers that call theirs alike, every engine would make numbers that mean nothing.
+
+use std::fs::{self, File};
+use std::path::Path;
+
+use parquet::file::reader::{FileReader, SerializedFileReader};
+use parquet::record::{Field, Row};
+
+use super::schema::{PROGRAM_KEY, Table};
+use super::{Error, Run};
+
+/// Folders above a table's files: day and host.
+const DEPTH: u32 = 2;
+
+/// Interval and program, as far as files say so.
+#[derive(Debug, Default)]
+pub struct Subject {
+    interval: Option<String>,
+    program: Option<String>,
+}
+
+impl Subject {
+    /// That of the tables of a directory, if it has any. All its files are of one, so that the first tells.
+    pub fn of_tables(directory: &Path) -> Subject {
+        first_file(directory)
+            .and_then(|file| Subject::of(&file))
+            .unwrap_or_default()
+    }
+
+    /// A damaged file is for whoever reads it to refuse.
+    fn of(file: &Path) -> Option<Subject> {
+        let reader = SerializedFileReader::new(File::open(file).ok()?).ok()?;
+        let about = reader.metadata().file_metadata().key_value_metadata();
+        let mut pairs = about.into_iter().flatten();
+        let program = pairs
+            .find(|pair| pair.key == PROGRAM_KEY)
+            .and_then(|pair| pair.value.clone());
+        let rows = reader.get_row_iter(None).ok()?;
+        let interval = rows
+            .map_while(Result::ok)
+            .find_map(|row| path_of_root(&row));
+        Some(Subject { interval, program })
+    }
+
+    /// Whether a run's rows may lie beside those of the directory.
+    ///
+    /// # Errors
+    /// They are of another interval, or of another program.
+    pub fn check(&self, run: &Run, directory: &Path) -> Result<(), Error> {
+        let pairs = [
+            ("program", &self.program, &run.program),
+            ("interval", &self.interval, &run.interval),
+        ];
+        for (what, there, here) in pairs {
+            let there = there.as_deref().unwrap_or_default();
+            if there != here && !there.is_empty() && !here.is_empty() {
+                return Err(Error::Other {
+                    path: directory.to_owned(),
+                    what,
+                    there: there.to_owned(),
+                    here: here.clone(),
+                });
+            }
+        }
+        Ok(())
+    }
+}
+
+fn first_file(directory: &Path) -> Option<std::path::PathBuf> {
+    let mut open = vec![(directory.join(Table::Nodes.name()), 0)];
+    while let Some((path, depth)) = open.pop() {
+        let entries = fs::read_dir(&path).ok()?.flatten();
+        let mut paths = entries.map(|entry| entry.path());
+        if depth < DEPTH {
+            open.extend(
+                paths
+                    .filter(|path| path.is_dir())
+                    .map(|path| (path, depth + 1)),
+            );
+        } else if let Some(file) = paths.find(|path| is_table(path)) {
+            return Some(file);
+        }
+    }
+    None
+}
+
+fn is_table(path: &Path) -> bool {
+    path.extension()
+        .is_some_and(|extension| extension == "parquet")
+}
+
+/// The path that has none above it is the interval's.
+fn path_of_root(row: &Row) -> Option<String> {
+    match (column(row, "depth")?, column(row, "path")?) {
+        (Field::Int(0) | Field::Long(0), Field::Str(path)) => Some(path.clone()),
+        _ => None,
+    }
+}
+
+fn column<'a>(row: &'a Row, name: &str) -> Option<&'a Field> {
+    let mut columns = row.get_column_iter();
+    columns.find_map(|(known, field)| (known == name).then_some(field))
+}
