@@ -1,6 +1,8 @@
 //! `evenkeel attach`: to programs with a known answer, to real servers, again and again. Whatever happens, the target does
 //! what it would have done. What must be refused: `attach_refused.rs`.
 
+#[path = "attach/replaced.rs"]
+mod replaced;
 mod support;
 #[path = "attach/working.rs"]
 mod working;
@@ -171,7 +173,9 @@ fn whose_rights_are_others() {
     }
     let copied = |file: &Path, mode: u32| -> PathBuf {
         let copy = folder.join(file.file_name().unwrap());
-        fs::copy(file, &copy).unwrap();
+        // By another process: what is open here for writing while another test forks could not be run.
+        let mut cp = place.command("cp");
+        finish(cp.arg(file).arg(&copy).spawn().unwrap()).ended(0);
         fs::set_permissions(&copy, Permissions::from_mode(mode)).unwrap();
         copy
     };

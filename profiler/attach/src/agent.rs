@@ -29,6 +29,8 @@ const PRELOADED: &str = "libevenkeel_agent.so";
 const SEARCH_LIMIT: Duration = Duration::from_secs(1);
 /// Why an agent is not loaded into a child that could never open a library.
 const FORKED_WHILE_LOADING: &str = "it was forked while another thread of its parent was opening or closing a library; in such a child whoever opens a library waits for ever, Evenkeel or the program itself; restart it, or start its server with `evenkeel profile`";
+/// Why nothing can be called in a process.
+const NO_GLIBC: &str = "it has no glibc (it is statically linked, built for musl, or its libraries cannot be read); use a build that is dynamically linked with glibc";
 /// Pause between two looks at the threads.
 const SEARCH_PAUSE: Duration = Duration::from_millis(1);
 
@@ -407,8 +409,21 @@ impl Target {
         };
         found().ok_or_else(|| Refused::Unfit {
             pid: self.pid,
-            why: "it has no glibc (it is statically linked, built for musl, or its libraries cannot be read); use a build that is dynamically linked with glibc".to_owned(),
+            why: match self.unread_c_library() {
+                Some(library) => format!("it needs its C library, {library}"),
+                None => NO_GLIBC.to_owned(),
+            },
         })
+    }
+
+    /// A C library that is mapped and could not be read, and why.
+    fn unread_c_library(&self) -> Option<String> {
+        let is_read = |path: &str| self.files.iter().any(|file| file.path == path);
+        let mut libraries = self.mappings.iter().filter(|mapping| {
+            mapping.executable && process::file_name(&mapping.path).starts_with("libc")
+        });
+        let unread = libraries.find(|mapping| !is_read(&mapping.path))?;
+        Some(unread.unreadable())
     }
 
     /// Stops a thread at a safe point.

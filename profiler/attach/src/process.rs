@@ -23,6 +23,19 @@ pub struct Mapping {
     pub path: String,
 }
 
+impl Mapping {
+    /// What there is to say of a file that cannot be read: its name, and why.
+    pub(crate) fn unreadable(&self) -> String {
+        let name = file_name(&self.path);
+        match self.path.ends_with(" (deleted)") {
+            true => format!(
+                "{name}, which was replaced since the process loaded it and which only root can still read: run evenkeel as root"
+            ),
+            false => format!("{name}, which cannot be read: run evenkeel as root"),
+        }
+    }
+}
+
 /// The mappings of a process, ascending.
 ///
 /// # Errors

@@ -98,6 +98,8 @@ pub struct SafePoints {
     files: Vec<Code>,
     /// Code of no file, where an agent's trampolines lie.
     anonymous: Vec<std::ops::Range<u64>>,
+    /// Code of files that cannot be read, and their names.
+    unread: Vec<(std::ops::Range<u64>, String)>,
 }
 
 struct Code {
@@ -158,16 +160,21 @@ impl SafePoints {
                 exports,
             }
         };
-        let files = files.iter().map(code).collect();
-        let anonymous = mappings
-            .iter()
-            .filter(|mapping| mapping.executable && mapping.path.is_empty());
+        let files: Vec<Code> = files.iter().map(code).collect();
+        let executable = || mappings.iter().filter(|mapping| mapping.executable);
+        let anonymous = executable().filter(|mapping| mapping.path.is_empty());
         let anonymous = anonymous.map(|mapping| mapping.range.clone()).collect();
+        let is_read = |at| files.iter().any(|file| file.range.contains(&at));
+        let unread =
+            executable().filter(|one| one.path.starts_with('/') && !is_read(one.range.start));
+        let unread = unread.map(|one| (one.range.clone(), one.unreadable()));
+        let unread = unread.collect();
         SafePoints {
             unwinder,
             cache: CacheNative::new(),
             files,
             anonymous,
+            unread,
         }
     }
 
@@ -290,7 +297,12 @@ impl SafePoints {
                 None => break,
             }
         }
-        Err("it was in code of no file".to_owned())
+        let at = address.address_for_lookup();
+        let unread = self.unread.iter().find(|(range, _)| range.contains(&at));
+        Err(match unread {
+            Some((_, file)) => format!("it was inside of {file}"),
+            None => "it was in code of no file".to_owned(),
+        })
     }
 
     /// Whether a frame is one of an agent's: below a function that waits it holds nothing, else it may.

@@ -4,7 +4,7 @@ mod support;
 
 use std::ffi::OsStr;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use evenkeel_export::columns::schema::Table;
@@ -228,16 +228,13 @@ fn what_cannot_be_answered_is_said() {
     assert!(!written.exists());
 }
 
-/// An earlier version exported recordings of any intervals to one directory. A query of one's own may tell them apart.
-#[test]
-fn tables_of_several_intervals_are_refused() {
-    let place = tempfile::tempdir().unwrap();
-    for name in ["postgres-rows", "redis-command"] {
+/// Exports two recordings, and puts the tables of both into one directory.
+fn mixed(place: &Path, names: [&str; 2]) -> PathBuf {
+    for name in names {
         let recording = format!("profiler/session/tests/recordings/{name}.keel");
-        export(place.path(), &source(&recording), name);
+        export(place, &source(&recording), name);
     }
-    let tables = place.path().join("postgres-rows");
-    let other = place.path().join("redis-command");
+    let [tables, other] = names.map(|name| place.join(name));
     for table in Table::ALL.map(|table| other.join(table.name())) {
         let copied = Command::new("cp")
             .arg("-r")
@@ -246,17 +243,32 @@ fn tables_of_several_intervals_are_refused() {
             .status();
         assert!(copied.unwrap().success());
     }
-    for words in [&["-q", "shares"][..], &["--by", "host"]] {
-        refused(
-            &tables,
-            words,
-            &["(command, statement)", "a directory of its own"],
-        );
+    tables
+}
+
+/// An earlier version exported recordings of any intervals and programs to one directory. A query of one's own may tell them apart.
+#[test]
+fn tables_of_several_intervals_or_programs_are_refused() {
+    for (names, said) in [
+        (
+            ["postgres-rows", "redis-command"],
+            "intervals (command, statement)",
+        ),
+        (
+            ["postgres-rows", "mariadb-rows"],
+            "programs (mariadbd, postgres)",
+        ),
+    ] {
+        let place = tempfile::tempdir().unwrap();
+        let tables = mixed(place.path(), names);
+        for words in [&["-q", "shares"][..], &["--by", "host"]] {
+            refused(&tables, words, &[said, "a directory of its own"]);
+        }
+        let query = place.path().join("query.sql");
+        fs::write(&query, "SELECT COUNT(*) AS n FROM nodes WHERE depth = 0").unwrap();
+        let counted = rows(&tables, &["--sql", query.to_str().unwrap()]);
+        assert_eq!(counted[0]["n"], 2);
     }
-    let query = place.path().join("query.sql");
-    fs::write(&query, "SELECT COUNT(*) AS n FROM nodes WHERE depth = 0").unwrap();
-    let counted = rows(&tables, &["--sql", query.to_str().unwrap()]);
-    assert_eq!(counted[0]["n"], 2);
 }
 
 /// Tables of an earlier version lack columns of this one: they are read beside it.

@@ -10,6 +10,9 @@ use evenkeel_symbols::DebugSources;
 use evenkeel_symbols::LoadError;
 use evenkeel_symbols::Module;
 
+use evenkeel_attach::process;
+use evenkeel_wire::control::Module as Announced;
+
 use crate::arena::Arena;
 use crate::location::Location;
 use crate::presets::PRESETS;
@@ -25,6 +28,36 @@ const NEVER_OPENED: &[&str] = &[
     "libgcc_s",
     "libevenkeel_agent",
 ];
+
+/// The kernel's mark behind the name of a file that has none any more.
+const DELETED: &str = " (deleted)";
+
+/// Whether the file has been replaced, or removed, since it was loaded.
+fn was_replaced(module: &Announced) -> bool {
+    module.path().ends_with(DELETED.as_bytes())
+}
+
+fn replaced(module: &Announced) -> LoadError {
+    let path = String::from_utf8_lossy(module.path()).into_owned();
+    let path = path.trim_end_matches(DELETED).into();
+    LoadError::Replaced { path }
+}
+
+/// Where a file that was replaced or removed is still there, since a process has it mapped: as its program, or, for which the kernel wants
+/// more rights, by a mapping.
+fn kept_by_process(module: &Announced) -> Option<PathBuf> {
+    if !was_replaced(module) {
+        return None;
+    }
+    if module.executable.load(Acquire) != 0 {
+        return Some(format!("/proc/{}/exe", module.pid).into());
+    }
+    let mappings = process::mappings(module.pid as i32).ok()?;
+    let mut code = mappings.iter().filter(|mapping| mapping.executable);
+    let code = code.find(|mapping| mapping.path.as_bytes() == module.path())?;
+    let (from, to) = (code.range.start, code.range.end);
+    Some(format!("/proc/{}/map_files/{from:x}-{to:x}", module.pid).into())
+}
 
 /// Whether a path means another file to the process than it does here (chroot, containers).
 fn has_other_root(pid: u32) -> bool {
@@ -62,13 +95,8 @@ impl Modules {
         if path.exists() && !has_other_root(module.pid) {
             return path;
         }
-        // A program that was replaced since it was started is still there under its process.
-        let program = PathBuf::from(format!("/proc/{}/exe", module.pid));
-        if module.path().ends_with(b" (deleted)")
-            && module.executable.load(Acquire) != 0
-            && program.exists()
-        {
-            return program;
+        if let Some(kept) = kept_by_process(module).filter(|kept| kept.exists()) {
+            return kept;
         }
         let inside = PathBuf::from(format!("/proc/{}/root{}", module.pid, path.display()));
         if inside.exists() { inside } else { path }
@@ -77,7 +105,8 @@ impl Modules {
     /// File name of module `index`.
     pub fn name(arena: &Arena, index: usize) -> String {
         let path = String::from_utf8_lossy(arena.modules()[index].path()).into_owned();
-        path.rsplit('/').next().unwrap_or(&path).to_owned()
+        let path = path.trim_end_matches(DELETED);
+        path.rsplit('/').next().unwrap_or(path).to_owned()
     }
 
     /// Whether functions of module `index` may be opened.
@@ -96,7 +125,8 @@ impl Modules {
         }
         if let Entry::Unread = self.entries[index] {
             let program = Self::name(arena, index);
-            self.entries[index] = self.read(&Self::path(arena, index), &program);
+            let module = &arena.modules()[index];
+            self.entries[index] = self.read(&Self::path(arena, index), &program, module);
         }
         match &self.entries[index] {
             Entry::Loaded(module) => Ok(module.clone()),
@@ -105,14 +135,24 @@ impl Modules {
         }
     }
 
-    fn read(&mut self, path: &Path, program: &str) -> Entry {
+    fn read(&mut self, path: &Path, program: &str, announced: &Announced) -> Entry {
         let sources = self
             .sources
             .get_or_insert_with(DebugSources::from_environment);
-        match Module::load(path, sources) {
+        let is_same = |module: &Module| match announced.build_id() {
+            Some(id) => module.build_id().starts_with(id),
+            None => true,
+        };
+        let loaded = match Module::load(path, sources) {
+            Ok(module) if !is_same(&module) => Err(replaced(announced)),
+            Err(LoadError::Unreadable { .. }) if was_replaced(announced) => {
+                Err(replaced(announced))
+            }
+            loaded => loaded,
+        };
+        match loaded {
             Ok(mut module) => {
-                // A program that was replaced since it was started has the kernel's mark behind its name.
-                let program = Path::new(program.trim_end_matches(" (deleted)"));
+                let program = Path::new(program);
                 if let Some(preset) = PRESETS.iter().find(|preset| preset.fits(program)) {
                     module.infer_names(&preset.fingerprints());
                 }
@@ -120,7 +160,13 @@ impl Modules {
                 self.notes.extend(notes);
                 Entry::Loaded(Rc::new(module))
             }
-            Err(error) => Entry::Failed(Arc::new(error)),
+            Err(error) => {
+                if let LoadError::Replaced { .. } = error {
+                    self.notes
+                        .push(format!("{error}: none of its functions are opened"));
+                }
+                Entry::Failed(Arc::new(error))
+            }
         }
     }
 

@@ -24,6 +24,12 @@ pub enum LoadError {
         /// What the system said.
         source: std::io::Error,
     },
+    /// Another file has the name by now, or none.
+    #[error("{} was replaced since the process loaded it, and what was loaded cannot be read; run evenkeel as root, or start the server anew", path.display())]
+    Replaced {
+        /// The file.
+        path: PathBuf,
+    },
     /// The file is something else.
     #[error("{} is not an ELF file; name the program itself", path.display())]
     NotElf {
