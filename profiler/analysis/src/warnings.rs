@@ -2,6 +2,7 @@
 
 use thiserror::Error;
 
+use crate::paths::DEPTH_MAX;
 use crate::profile::Profile;
 
 /// Intervals below which shares are rough.
@@ -82,8 +83,9 @@ pub enum Warning {
     FewBlocks(usize),
     /// Calls beyond the bounds of the tree were counted as their caller's own time.
     #[error(
-        "{0} calls lie beyond the bounds of the tree (very deep recursion, very many paths, long chains of waits) and count as their caller's own \
-         time, or that of the wait; use fewer probes"
+        "{0} calls lie beyond the bounds of the tree (more than {depth} calls deep, very many paths, long chains of waits) and count as their \
+         caller's own time, or that of the wait: what varies there may lie further in; fewer probes leave room, or, of spans, fewer levels that \
+         only call the next", depth = DEPTH_MAX
     )]
     Folded(u64),
     /// Records were dropped that a critical path might have led to.
