@@ -49,8 +49,8 @@ impl Subject {
     /// They are of another interval, or of another program.
     pub fn check(&self, run: &Run, directory: &Path) -> Result<(), Error> {
         let pairs = [
-            ("program", &self.program, &run.program),
             ("interval", &self.interval, &run.interval),
+            ("program", &self.program, &run.program),
         ];
         for (what, there, here) in pairs {
             let there = there.as_deref().unwrap_or_default();
