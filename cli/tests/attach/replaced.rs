@@ -6,7 +6,9 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use super::support::build::EVENKEEL;
-use super::support::run::{Place, Run, as_nobody, eventually, finish, lacks_root};
+use super::support::run::{
+    Place, Run, as_nobody, eventually, finish, finish_hearing, has_opened_all, lacks_root, signal,
+};
 
 /// `handle` varies by `slow`. In the newer version everything lies elsewhere.
 const LIBRARY: &str = "
@@ -102,8 +104,14 @@ impl Upgraded {
         assert!(eventually(|| self.place.file("ready").exists()));
         self.library(&["-DNEWER"]);
         let mut attach = self.place.command(self.place.file("evenkeel"));
-        attach.args(["attach", &program.id().to_string(), "--for", "4s"]);
-        let run = finish(as_user(attach.args(options)).spawn().unwrap());
+        attach.args(["attach", &program.id().to_string(), "--for", "1m"]);
+        let session = as_user(attach.args(options)).spawn().unwrap();
+        let of_session = session.id() as i32;
+        let run = finish_hearing(session, move |line| {
+            if has_opened_all(line) {
+                signal(of_session, libc::SIGINT);
+            }
+        });
         fs::write(self.place.file("enough"), "").unwrap();
         finish(program).ended(0);
         run
