@@ -384,12 +384,8 @@ impl Target {
 
     /// A function of the C library.
     fn function(&self, name: &str) -> Option<u64> {
-        let of_c_library = self.files.iter().filter(|file| {
-            let name = process::file_name(&file.path);
-            ["libc.so", "libc-2.", "libdl.so", "libdl-2."]
-                .iter()
-                .any(|stem| name.starts_with(stem))
-        });
+        let files = self.files.iter();
+        let of_c_library = files.filter(|file| process::is_c_library(&file.path));
         of_c_library.filter_map(|file| file.function(name)).next()
     }
 
@@ -419,9 +415,10 @@ impl Target {
     /// A C library that is mapped and could not be read, and why.
     fn unread_c_library(&self) -> Option<String> {
         let is_read = |path: &str| self.files.iter().any(|file| file.path == path);
-        let mut libraries = self.mappings.iter().filter(|mapping| {
-            mapping.executable && process::file_name(&mapping.path).starts_with("libc")
-        });
+        let mut libraries = self
+            .mappings
+            .iter()
+            .filter(|mapping| mapping.executable && process::is_c_library(&mapping.path));
         let unread = libraries.find(|mapping| !is_read(&mapping.path))?;
         Some(unread.unreadable())
     }

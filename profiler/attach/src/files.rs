@@ -104,10 +104,9 @@ impl Mapped {
         let parts: Vec<&Mapping> = parts.iter().filter(|part| !part.path.is_empty()).collect();
         let code = parts.iter().find(|part| part.executable)?;
         let (first, last) = (parts.first()?, parts.last()?);
-        // A file that was replaced or lies in memory is reached by its mapping, for which the system wants more rights.
-        let range = &code.range;
-        let by_mapping = format!("/proc/{pid}/map_files/{:x}-{:x}", range.start, range.end);
-        let file = if code.path.ends_with(" (deleted)") {
+        // A file that was replaced or lies in memory is reached by its mapping.
+        let by_mapping = code.file(pid);
+        let file = if code.path.ends_with(process::DELETED) {
             File::open(by_mapping)
         } else {
             File::open(process::readable(pid, &code.path)).or_else(|_| File::open(by_mapping))

@@ -37,16 +37,14 @@ pub fn is_abandoned(pid: i32, mappings: &[Mapping], memory: &Memory) -> bool {
 
 /// Who holds a lock in the loader's memory.
 fn owners(mappings: &[Mapping], memory: &Memory) -> Vec<u32> {
-    let is_loader = |mapping: &&Mapping| {
-        let name = process::file_name(&mapping.path);
-        mapping.writable && (name.starts_with("ld-linux") || name.starts_with("ld-2."))
-    };
     let of_mapping = |mapping: &Mapping| {
         let mut bytes = vec![0; (mapping.range.end - mapping.range.start) as usize];
         let read = memory.read(mapping.range.start, &mut bytes);
         read.map(|()| owners_in(&bytes)).unwrap_or_default()
     };
-    let loaders = mappings.iter().filter(is_loader);
+    let loaders = mappings
+        .iter()
+        .filter(|mapping| mapping.writable && process::is_loader(&mapping.path));
     loaders.flat_map(of_mapping).collect()
 }
 

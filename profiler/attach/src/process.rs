@@ -23,11 +23,20 @@ pub struct Mapping {
     pub path: String,
 }
 
+/// The kernel's mark behind the name of a file that has none any more.
+pub const DELETED: &str = " (deleted)";
+
 impl Mapping {
+    /// Where the file can be read that the process `pid` has mapped here, whatever has its name now. The system wants more rights for it.
+    pub fn file(&self, pid: i32) -> PathBuf {
+        let Range { start, end } = self.range;
+        PathBuf::from(format!("/proc/{pid}/map_files/{start:x}-{end:x}"))
+    }
+
     /// What there is to say of a file that cannot be read: its name, and why.
     pub(crate) fn unreadable(&self) -> String {
         let name = file_name(&self.path);
-        match self.path.ends_with(" (deleted)") {
+        match self.path.ends_with(DELETED) {
             true => format!(
                 "{name}, which was replaced since the process loaded it and which only root can still read: run evenkeel as root"
             ),
@@ -209,7 +218,7 @@ pub fn named(wanted: &str) -> Vec<i32> {
 
 /// A path of the process, as this one can read it: the other may have another root directory.
 pub fn readable(pid: i32, path: &str) -> PathBuf {
-    let path = path.strip_suffix(" (deleted)").unwrap_or(path);
+    let path = path.strip_suffix(DELETED).unwrap_or(path);
     PathBuf::from(format!("/proc/{pid}/root{path}"))
 }
 
@@ -220,16 +229,36 @@ pub fn program(pid: i32) -> PathBuf {
 
 /// The last part of a path.
 pub fn file_name(path: &str) -> &str {
-    let path = path.strip_suffix(" (deleted)").unwrap_or(path);
+    let path = path.strip_suffix(DELETED).unwrap_or(path);
     Path::new(path)
         .file_name()
         .and_then(|name| name.to_str())
         .unwrap_or_default()
 }
 
+/// Whether a file is the dynamic loader.
+pub(crate) fn is_loader(path: &str) -> bool {
+    let name = file_name(path);
+    name.starts_with("ld-linux") || name.starts_with("ld-2.")
+}
+
+/// Whether a file is the C library, or was a part of it before glibc 2.34.
+pub(crate) fn is_c_library(path: &str) -> bool {
+    const STEMS: [&str; 4] = ["libc.so", "libc-2.", "libdl.so", "libdl-2."];
+    let name = file_name(path);
+    STEMS.iter().any(|stem| name.starts_with(stem))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_c_library_is_told_from_others() {
+        assert!(is_c_library("/lib/x86_64-linux-gnu/libc.so.6 (deleted)"));
+        assert!(is_c_library("/lib/libc-2.28.so"));
+        assert!(!is_c_library("/usr/lib/libcrypto.so.3 (deleted)"));
+    }
 
     #[test]
     fn a_line_of_maps() {

@@ -126,7 +126,7 @@ fn role(file: &Mapped) -> Role {
     };
     if is("libc") || is("libpthread") || is("libdl") {
         Role::CLibrary
-    } else if name.starts_with("ld-linux") || name.starts_with("ld-2.") {
+    } else if process::is_loader(&file.path) {
         Role::Loader
     } else if name.contains(".so") && file.function(MALLOC).is_some() {
         Role::Allocator

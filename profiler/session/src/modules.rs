@@ -6,11 +6,10 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Acquire;
 
+use evenkeel_attach::process::{self, DELETED};
 use evenkeel_symbols::DebugSources;
 use evenkeel_symbols::LoadError;
 use evenkeel_symbols::Module;
-
-use evenkeel_attach::process;
 use evenkeel_wire::control::Module as Announced;
 
 use crate::arena::Arena;
@@ -29,9 +28,6 @@ const NEVER_OPENED: &[&str] = &[
     "libevenkeel_agent",
 ];
 
-/// The kernel's mark behind the name of a file that has none any more.
-const DELETED: &str = " (deleted)";
-
 /// Whether the file has been replaced, or removed, since it was loaded.
 fn was_replaced(module: &Announced) -> bool {
     module.path().ends_with(DELETED.as_bytes())
@@ -49,14 +45,14 @@ fn kept_by_process(module: &Announced) -> Option<PathBuf> {
     if !was_replaced(module) {
         return None;
     }
+    let pid = module.pid as i32;
     if module.executable.load(Acquire) != 0 {
-        return Some(format!("/proc/{}/exe", module.pid).into());
+        return Some(process::program(pid));
     }
-    let mappings = process::mappings(module.pid as i32).ok()?;
+    let mappings = process::mappings(pid).ok()?;
     let mut code = mappings.iter().filter(|mapping| mapping.executable);
     let code = code.find(|mapping| mapping.path.as_bytes() == module.path())?;
-    let (from, to) = (code.range.start, code.range.end);
-    Some(format!("/proc/{}/map_files/{from:x}-{to:x}", module.pid).into())
+    Some(code.file(pid))
 }
 
 /// Whether a path means another file to the process than it does here (chroot, containers).
