@@ -126,52 +126,75 @@ pub(crate) fn unsuccessful(command: &str, why: &str) -> String {
     format!("`{command}` gave no result: {}.", why.trim_end_matches('.'))
 }
 
-/// Rounds of a comparison, and for how long each configuration is measured in one, s. With five rounds up to four configurations can be
-/// told apart from the baseline measured twice.
+/// Rounds of a comparison, and for how long each configuration is measured in one, s, where its command does not say. With five
+/// rounds up to four configurations can be told apart from the baseline measured twice.
 fn rounds(effort: Effort) -> (u32, f64) {
     effort.pick((5, 2.5), (12, 30.0))
+}
+
+/// Place of a comparison's own options in its command, behind `evenkeel bench compare`.
+const BEHIND_COMPARE: usize = 3;
+
+/// A command, with `--rounds` and `--for` where it does not say how many and how long.
+fn in_rounds(effort: Effort, command: &str) -> Vec<String> {
+    let (rounds, length_s) = rounds(effort);
+    let mut words = words(command);
+    if behind(&words, "--rounds").is_none() {
+        let of_comparison = ["--rounds".to_owned(), rounds.to_string()];
+        words.splice(BEHIND_COMPARE..BEHIND_COMPARE, of_comparison);
+    }
+    if behind(&words, "--for").is_none() {
+        words.extend(["--for".to_owned(), format!("{length_s}s")]);
+    }
+    words
+}
+
+/// What stands behind an option of a command.
+fn behind<'a>(words: &'a [String], name: &str) -> Option<&'a str> {
+    let mut pairs = words.windows(2);
+    let pair = pairs.find(|pair| pair[0] == name)?;
+    Some(&pair[1])
 }
 
 /// How long comparisons by these commands take.
 pub(crate) fn takes(effort: Effort, commands: &[&str]) -> Duration {
     commands
         .iter()
-        .map(|command| taken(effort, &words(command)))
+        .map(|command| taken(&in_rounds(effort, command)))
         .sum()
 }
 
-fn taken(effort: Effort, words: &[String]) -> Duration {
-    let (rounds, length_s) = rounds(effort);
-    let behind = |name: &str| {
-        words
-            .windows(2)
-            .find(|pair| pair[0] == name)
-            .map(|pair| &pair[1])
+/// How long a comparison takes whose command says how many rounds of which length it has.
+fn taken(words: &[String]) -> Duration {
+    let number = |name: &str| -> Option<f64> {
+        let number = behind(words, name)?.trim_end_matches('s').parse();
+        number.ok()
     };
+    let (rounds, length_s) = (
+        number("--rounds").unwrap_or_default(),
+        number("--for").unwrap_or_default(),
+    );
     let own: Vec<&String> = words
         .windows(2)
         .filter(|pair| pair[0] == "--with")
         .map(|pair| &pair[1])
         .collect();
-    let common_server = behind("--target").is_some();
+    let common_server = behind(words, "--target").is_some();
     let servers = own
         .iter()
         .filter(|own| common_server || own.contains("--target"))
         .count() as f64;
-    let (configurations, warehouses) = (
-        own.len() as f64,
-        behind("--scale").map_or(1.0, |scale| scale.parse().unwrap_or(1.0)),
-    );
+    let (configurations, warehouses) = (own.len() as f64, number("--scale").unwrap_or(1.0));
     let run_s = |length_s: f64| length_s + WARM_UP_S.max(WARM_UP_PART * length_s) + BESIDE_A_RUN_S;
     let set_up_s = SETTING_UP_S + WAREHOUSE_S * warehouses;
     // The baseline is there twice; the saturation is measured on a store of its own.
-    let saturation_s = if behind("--load").is_some() {
+    let saturation_s = if behind(words, "--load").is_some() {
         set_up_s + run_s(SATURATION_S.max(SATURATION_PART * length_s))
     } else {
         0.0
     };
     let round_s = (configurations + 1.0) * run_s(length_s) + saturation_s;
-    let all_s = f64::from(rounds) * round_s
+    let all_s = rounds * round_s
         + (configurations + 1.0) * set_up_s
         + (servers + 1.0) * SERVER_S * f64::from(u8::from(servers > 0.0));
     Duration::from_secs_f64(all_s)
@@ -184,18 +207,9 @@ pub(crate) fn comparison(
     context: &Context<'_>,
     command: &str,
 ) -> Result<Result<(String, Value), String>, Error> {
-    let (rounds, length_s) = rounds(context.effort);
-    let mut words = words(command);
-    let expected = taken(context.effort, &words);
-    // Behind `evenkeel bench compare`, and behind the workload.
-    let place = 3;
-    let of_comparison = [
-        "--rounds".to_owned(),
-        rounds.to_string(),
-        "--json".to_owned(),
-    ];
-    words.splice(place..place, of_comparison);
-    words.extend(["--for".to_owned(), format!("{length_s}s")]);
+    let mut words = in_rounds(context.effort, command);
+    let expected = taken(&words);
+    words.insert(BEHIND_COMPARE, "--json".to_owned());
     let answer = printed(context, &words, expected)?;
     Ok(answer.map(|json| (line(&words), json)))
 }
@@ -286,6 +300,18 @@ mod tests {
             what: "FIFO over VATS",
             factors,
         }]
+    }
+
+    /// Three runs of 6 s with 1.2 s before and 0.2 s beside, eight times; and what is set up.
+    #[test]
+    fn a_command_may_say_its_rounds() {
+        let command = "evenkeel bench compare --rounds 8 --with a --with b tpcc --for 6s";
+        let words = in_rounds(Effort::Full, command);
+        assert_eq!(line(&words), command);
+        assert_eq!(taken(&words).as_secs_f64().round(), 185.0);
+        let by_effort = in_rounds(Effort::Quick, "evenkeel bench compare --with a tpcc");
+        let command = "evenkeel bench compare --rounds 5 --with a tpcc --for 2.5s";
+        assert_eq!(line(&by_effort), command);
     }
 
     #[test]
