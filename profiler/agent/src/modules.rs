@@ -223,15 +223,8 @@ fn describe<'a>(
         return None;
     }
     let path = if executable {
-        // SAFETY: a buffer of the length passed.
-        let len = unsafe {
-            libc::readlink(
-                c"/proc/self/exe".as_ptr(),
-                name.as_mut_ptr().cast(),
-                name.len(),
-            )
-        };
-        &name[..len.max(0) as usize]
+        let len = program(low, name);
+        &name[..len]
     } else {
         // SAFETY: the loader's zero-terminated name.
         let path = unsafe { CStr::from_ptr(info.dlpi_name) }.to_bytes();
@@ -269,6 +262,25 @@ fn describe<'a>(
         build_id,
         executable,
     })
+}
+
+/// The path of the program whose code lies at `code`, and how long it is: the kernel's own link, but where that leads to the loader, which was
+/// named to run the program (`ld-linux-x86-64.so.2 ./server`, as some wrappers do).
+fn program(code: u64, path: &mut [u8; 512]) -> usize {
+    let link = c"/proc/self/exe".as_ptr();
+    // SAFETY: a buffer of the length passed.
+    let len = unsafe { libc::readlink(link, path.as_mut_ptr().cast(), path.len()) };
+    let len = len.max(0) as usize;
+    if is_loader(&path[..len]) {
+        maps::path_at(code, path)
+    } else {
+        len
+    }
+}
+
+fn is_loader(path: &[u8]) -> bool {
+    let name = path.rsplit(|&byte| byte == b'/').next().unwrap_or(path);
+    name.starts_with(b"ld-linux") || name.starts_with(b"ld-2.")
 }
 
 /// The NT_GNU_BUILD_ID note among `notes` (gABI, "Note Section").

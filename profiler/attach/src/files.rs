@@ -2,11 +2,12 @@
 
 use std::fs::{self, File};
 use std::ops::{Deref, Range};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use memmap2::Mmap;
-use object::read::elf::ElfFile64;
+use object::elf::{DF_1_PIE, DT_FLAGS_1, ET_EXEC};
+use object::read::elf::{Dyn as _, ElfFile64, FileHeader as _, ProgramHeader as _};
 use object::{LittleEndian, Object, ObjectSection, ObjectSegment, ObjectSymbol};
 
 use crate::error::Refused;
@@ -60,16 +61,14 @@ pub fn loaded(pid: i32) -> Result<Vec<Loaded>, Refused> {
     let mut program = link()?;
     loop {
         let mappings = process::mappings(pid).map_err(|_| not_permitted(pid))?;
-        let mut loaded: Vec<Loaded> = Mapped::all(pid, &mappings)
-            .iter()
-            .map(|file| Loaded {
+        let mut files = Mapped::all(pid, &mappings);
+        if let Some(first) = program_among(&files, &program) {
+            files.swap(0, first);
+            let loaded = files.iter().map(|file| Loaded {
                 path: PathBuf::from(&file.path),
                 build_id: file.build_id(),
-            })
-            .collect();
-        if let Some(first) = loaded.iter().position(|file| file.path == program) {
-            loaded.swap(0, first);
-            return Ok(loaded);
+            });
+            return Ok(loaded.collect());
         }
         // It may have become another one in between (exec).
         let before = std::mem::replace(&mut program, link()?);
@@ -81,6 +80,24 @@ pub fn loaded(pid: i32) -> Result<Vec<Loaded>, Refused> {
             return Err(Refused::Unfit { pid, why });
         }
     }
+}
+
+/// Which of the files is the program. What the kernel has started may be the loader, where that was named to run the program
+/// (`ld-linux-x86-64.so.2 ./server`, as some wrappers do).
+fn program_among(files: &[Mapped], started: &Path) -> Option<usize> {
+    let is_loader = started.to_str().is_some_and(process::is_loader);
+    let behind_loader = is_loader.then(|| files.iter().position(Mapped::is_program));
+    let as_started = || {
+        files
+            .iter()
+            .position(|file| started == Path::new(&file.path))
+    };
+    behind_loader.flatten().or_else(as_started)
+}
+
+/// Whether a mapping is of no file: one between those of a file belongs to that. So does its code, if the program moved it to huge pages.
+fn is_of_no_file(mapping: &Mapping) -> bool {
+    mapping.path.is_empty() || mapping.path.starts_with("/anon_hugepage")
 }
 
 /// A function that a file exports.
@@ -95,15 +112,26 @@ pub struct Export {
 impl Mapped {
     /// The files with code among these mappings, as far as they can be read.
     pub fn all(pid: i32, mappings: &[Mapping]) -> Vec<Mapped> {
-        let files = mappings.chunk_by(|a, b| a.path == b.path || b.path.is_empty());
-        let named = files.filter(|parts| parts[0].path.starts_with('/'));
-        named.filter_map(|parts| Mapped::open(pid, parts)).collect()
+        let started = fs::read_link(process::program(pid)).unwrap_or_default();
+        let mut files: Vec<Vec<&Mapping>> = Vec::new();
+        for mapping in mappings.iter().filter(|mapping| !is_of_no_file(mapping)) {
+            match files.last_mut() {
+                Some(parts) if parts[0].path == mapping.path => parts.push(mapping),
+                _ => files.push(vec![mapping]),
+            }
+        }
+        let named = files.iter().filter(|parts| parts[0].path.starts_with('/'));
+        named
+            .filter_map(|parts| Mapped::open(pid, parts, &started))
+            .collect()
     }
 
-    fn open(pid: i32, parts: &[Mapping]) -> Option<Mapped> {
-        let parts: Vec<&Mapping> = parts.iter().filter(|part| !part.path.is_empty()).collect();
-        let code = parts.iter().find(|part| part.executable)?;
-        let (first, last) = (parts.first()?, parts.last()?);
+    /// Of the program itself any part will do: its code may have been moved.
+    fn open(pid: i32, parts: &[&Mapping], started: &Path) -> Option<Mapped> {
+        let (first, last) = (*parts.first()?, *parts.last()?);
+        let is_program = started == Path::new(&first.path);
+        let code = parts.iter().copied().find(|part| part.executable);
+        let code = code.or(is_program.then_some(first))?;
         // A file that was replaced or lies in memory is reached by its mapping.
         let by_mapping = code.file(pid);
         let file = if code.path.ends_with(process::DELETED) {
@@ -117,7 +145,7 @@ impl Mapped {
         let segment = elf.segments().find(|segment| {
             let (offset, bytes) = segment.file_range();
             (offset & !4095..offset.saturating_add(bytes)).contains(&code.offset)
-                && matches!(segment.flags(), object::SegmentFlags::Elf { p_flags, .. } if (p_flags & object::elf::PF_X).0 != 0)
+                && (!code.executable || matches!(segment.flags(), object::SegmentFlags::Elf { p_flags, .. } if (p_flags & object::elf::PF_X).0 != 0))
         })?;
         let bias = code.range.start.wrapping_sub(
             segment
@@ -131,6 +159,21 @@ impl Mapped {
             bias,
             file: Arc::new(file),
         })
+    }
+
+    /// Whether it was linked as a program, at a fixed place or not, and not as a library (gABI, `ET_EXEC`; `DF_1_PIE` of GNU and LLVM).
+    fn is_program(&self) -> bool {
+        let Some(elf) = self.elf() else {
+            return false;
+        };
+        let of_tables = elf
+            .elf_program_headers()
+            .iter()
+            .filter_map(|header| header.dynamic(LittleEndian, elf.data()).ok().flatten())
+            .flatten();
+        let mut flags = of_tables.filter(|entry| entry.d_tag(LittleEndian) == DT_FLAGS_1);
+        elf.elf_header().e_type(LittleEndian) == ET_EXEC
+            || flags.any(|entry| entry.d_val(LittleEndian) & u64::from(DF_1_PIE.0) != 0)
     }
 
     fn elf(&self) -> Option<Elf<'_>> {

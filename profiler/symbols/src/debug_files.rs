@@ -66,6 +66,14 @@ pub enum DebugNote {
         /// Why it cannot be used.
         what: String,
     },
+    /// The symbols in the file's own `.gnu_debugdata` cannot be used.
+    #[error("the symbols in .gnu_debugdata of {} cannot be used: {what}", path.display())]
+    UnusableSection {
+        /// The file.
+        path: PathBuf,
+        /// Why they cannot be used.
+        what: String,
+    },
     /// The servers were to be asked, but were not or did not answer.
     #[error("no debug file from debuginfod: {what}")]
     Debuginfod {

@@ -18,7 +18,8 @@
 //! ```
 //!
 //! Nothing is assumed of a file: whatever its bytes are, reading it ends with a module or with a [`LoadError`] that says what to do.
-//! Names that a stripped file lacks come from its debug file (found as debuggers find it, see [`DebugSources`]), and for what has none
+//! Names that a stripped file lacks come from its debug file (found as debuggers find it, see [`DebugSources`]), or from the symbols that
+//! Fedora's kin leave in it (`.gnu_debugdata`), and for what has none
 //! anywhere from a [`Fingerprint`].
 //!
 //! What knows instructions, relocations or the layout of a frame is in `arch`, a directory for each architecture with the same
@@ -47,6 +48,7 @@ mod launch;
 mod lines;
 mod load;
 mod meaning;
+mod mini_debug;
 mod module;
 mod names;
 mod real_names;

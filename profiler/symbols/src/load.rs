@@ -74,6 +74,12 @@ pub enum LoadError {
         /// The file.
         path: PathBuf,
     },
+    /// Its code cannot be found.
+    #[error("{} has lost its table of sections (sstrip and some packers remove it), by which its code is found; use a build without that, strip may have been at it", path.display())]
+    NoSections {
+        /// The file.
+        path: PathBuf,
+    },
     /// The file contradicts itself.
     #[error("{} is damaged or incomplete ({what}); install or build it again", path.display())]
     Corrupt {
@@ -137,6 +143,11 @@ impl Image {
         if interpreter(&elf).is_some_and(|loader| loader.windows(7).any(|part| part == b"ld-musl"))
         {
             return Err(LoadError::Musl {
+                path: path.to_owned(),
+            });
+        }
+        if elf.elf_header().e_shoff(LittleEndian) == 0 {
+            return Err(LoadError::NoSections {
                 path: path.to_owned(),
             });
         }

@@ -18,7 +18,7 @@ use crate::relocations::{self, Relocations, Slot};
 use crate::sites::{Callee, Caller};
 use crate::symbols::Symbols;
 use crate::unpatchable::Unpatchable;
-use crate::{callee_rules, demangle, imports, variables};
+use crate::{callee_rules, demangle, imports, mini_debug, variables};
 
 /// Everything that is known about an ELF file without running it. All addresses are virtual addresses of the file.
 #[derive(Debug)]
@@ -380,9 +380,23 @@ fn read_symbols(
                 what,
             }),
         }
+    } else if let Err(what) = add_mini_debug(elf, image, &mut symbols) {
+        notes.push(DebugNote::UnusableSection {
+            path: image.path.clone(),
+            what,
+        });
     }
     symbols.finish();
     symbols
+}
+
+/// As GDB: what the file carries itself counts where there is no debug file.
+fn add_mini_debug(elf: &Elf<'_>, image: &Image, symbols: &mut Symbols) -> Result<(), String> {
+    if let Some(file) = mini_debug::read(elf)? {
+        let within = Elf::parse(&*file).map_err(|error| error.to_string())?;
+        symbols.add(&within, image);
+    }
+    Ok(())
 }
 
 /// Where branches lead that lead just behind the start of a part, but not to the start of another one.

@@ -122,6 +122,58 @@ fn by_link_with_its_checksum() {
     assert_eq!(module.notes(), [DebugNote::OtherBuild { path }]);
 }
 
+/// A stripped program that carries its symbols as Fedora's do: `.gnu_debugdata`, with what xz compressed.
+fn with_symbols_within(workshop: &Workshop, contents: &Path) -> PathBuf {
+    let program = workshop.build("bare", &["one.c", "two.c"], &["-O1", "-Wl,--build-id"]);
+    let bare = workshop.strip(&program);
+    let carrying = workshop.path("carrying");
+    let section = format!("--add-section=.gnu_debugdata={}", contents.display());
+    run(Command::new("objcopy")
+        .arg(section)
+        .arg(bare)
+        .arg(&carrying));
+    carrying
+}
+
+fn symbols_alone(workshop: &Workshop) -> PathBuf {
+    let program = workshop.build("whole", &["one.c", "two.c"], &["-O1", "-Wl,--build-id"]);
+    let symbols = workshop.path("symbols");
+    let keep = ["--only-keep-debug", "--strip-debug"];
+    run(Command::new("objcopy")
+        .args(keep)
+        .arg(&program)
+        .arg(&symbols));
+    run(Command::new("xz").arg(&symbols));
+    workshop.path("symbols.xz")
+}
+
+#[test]
+fn symbols_that_the_file_carries_itself() {
+    let workshop = Workshop::new();
+    let module = load(&with_symbols_within(&workshop, &symbols_alone(&workshop)));
+    assert_eq!(module.notes(), []);
+    // One in each source file.
+    let helpers = module.functions().iter();
+    let helpers = helpers.filter(|function| module.name(function.entry) == "helper");
+    assert_eq!(helpers.count(), 2);
+    assert!(module.debug_file().is_none());
+}
+
+#[test]
+fn carried_symbols_that_are_cut_off_are_said() {
+    let workshop = Workshop::new();
+    let whole = std::fs::read(symbols_alone(&workshop)).unwrap();
+    let part = workshop.path("part.xz");
+    std::fs::write(&part, &whole[..whole.len() / 2]).unwrap();
+    let carrying = with_symbols_within(&workshop, &part);
+    let module = load(&carrying);
+    let [DebugNote::UnusableSection { path, .. }] = module.notes() else {
+        panic!("{:?}", module.notes())
+    };
+    assert_eq!(*path, carrying);
+    assert!(module.find("helper").is_err());
+}
+
 /// A client that is a script. Another process writes it: a file that this one had open for writing might still be so
 /// in a child that a test beside it has just forked, and then could not be executed.
 fn client(workshop: &Workshop, script: &str, limit: Duration) -> DebugSources {

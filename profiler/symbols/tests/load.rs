@@ -49,6 +49,8 @@ fn each_kind_of_wrong_file_is_named() {
     assert!(matches!(changed(4, &[1]), LoadError::Not64Bit { .. }));
     // e_shoff is at 40.
     assert!(matches!(changed(40, &[0xff; 8]), LoadError::Corrupt { .. }));
+    // No table of sections, and no entries of it from 58 on.
+    assert!(matches!(changed(40, &[0; 8]), LoadError::NoSections { .. }));
 
     let path = workshop.path("cut");
     for len in [4, 19, 63, bytes.len() / 2] {
