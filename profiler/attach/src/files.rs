@@ -173,7 +173,7 @@ impl Mapped {
             .flatten();
         let mut flags = of_tables.filter(|entry| entry.d_tag(LittleEndian) == DT_FLAGS_1);
         elf.elf_header().e_type(LittleEndian) == ET_EXEC
-            || flags.any(|entry| entry.d_val(LittleEndian) & u64::from(DF_1_PIE.0) != 0)
+            || flags.any(|entry| entry.d_val(LittleEndian) & DF_1_PIE.0 != 0)
     }
 
     fn elf(&self) -> Option<Elf<'_>> {
