@@ -4,6 +4,7 @@
 //! it changes slowly, and of two at the same time in any case. What is left shows in the baseline's two runs of each round: see
 //! `paired` for intervals, and for when a configuration is told apart from them.
 
+mod saturations;
 mod table;
 
 use evenkeel_report::units;
@@ -250,6 +251,7 @@ pub fn json(comparisons: &Comparisons) -> String {
         .collect();
     let object = json!({
         "rounds": comparisons.rounds(),
+        "saturations_per_s": saturations::by_round(comparisons),
         "configurations": configurations,
     });
     format!("{object}\n")

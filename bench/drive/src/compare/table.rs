@@ -5,7 +5,7 @@ use std::fmt::Write;
 use evenkeel_report::units;
 use serde_json::Value;
 
-use super::{Compared, Comparisons, METRICS, Ratio};
+use super::{Compared, Comparisons, METRICS, Ratio, saturations};
 use crate::paired;
 use crate::report::Report;
 use crate::table::GROWS;
@@ -37,7 +37,7 @@ pub fn table(comparisons: &Comparisons) -> String {
         "{}, {} rounds of {:.1} s\n\n{}\n{}\n\
          Ratios are to `{}` in the same round: median (95 % interval over rounds). Below 1 is better for latencies.\n\
          {}\n\
-         In all rounds: {} arrivals unfinished, {} rejected, {} transactions given up{}.\n{}\n",
+         {}In all rounds: {} arrivals unfinished, {} rejected, {} transactions given up{}.\n{}\n",
         first.workload,
         comparisons.rounds(),
         first.measured_s,
@@ -45,6 +45,7 @@ pub fn table(comparisons: &Comparisons) -> String {
         grid("ratio", &ratio_rows),
         all[0].name,
         told_apart(comparisons, &ratios),
+        saturations::apart(comparisons).unwrap_or_default(),
         counts(|round| round.unfinished),
         counts(|round| round.rejected),
         counts(|round| round.given_up),
