@@ -113,6 +113,9 @@ impl Mapped {
     /// The files with code among these mappings, as far as they can be read.
     pub fn all(pid: i32, mappings: &[Mapping]) -> Vec<Mapped> {
         let started = fs::read_link(process::program(pid)).unwrap_or_default();
+        let is_started = |mapping: &Mapping| started == Path::new(&mapping.path);
+        let mut code = mappings.iter().filter(|mapping| mapping.executable);
+        let has_moved = !code.any(is_started);
         let mut files: Vec<Vec<&Mapping>> = Vec::new();
         for mapping in mappings.iter().filter(|mapping| !is_of_no_file(mapping)) {
             match files.last_mut() {
@@ -122,16 +125,15 @@ impl Mapped {
         }
         let named = files.iter().filter(|parts| parts[0].path.starts_with('/'));
         named
-            .filter_map(|parts| Mapped::open(pid, parts, &started))
+            .filter_map(|parts| Mapped::open(pid, parts, has_moved && is_started(parts[0])))
             .collect()
     }
 
-    /// Of the program itself any part will do: its code may have been moved.
-    fn open(pid: i32, parts: &[&Mapping], started: &Path) -> Option<Mapped> {
+    /// `has_moved`: its code lies there no longer, and any part will do to find out where it was.
+    fn open(pid: i32, parts: &[&Mapping], has_moved: bool) -> Option<Mapped> {
         let (first, last) = (*parts.first()?, *parts.last()?);
-        let is_program = started == Path::new(&first.path);
         let code = parts.iter().copied().find(|part| part.executable);
-        let code = code.or(is_program.then_some(first))?;
+        let code = code.or(has_moved.then_some(first))?;
         // A file that was replaced or lies in memory is reached by its mapping.
         let by_mapping = code.file(pid);
         let file = if code.path.ends_with(process::DELETED) {
