@@ -21,8 +21,8 @@ use serde_json::Value;
 
 use support::build::{EVENKEEL, own_program, program};
 use support::run::{
-    Place, Run, as_nobody, eventually, finish, finish_hearing, has_opened_all, intervals_so_far,
-    lacks_root, signal,
+    Place, Run, as_nobody, eventually, finish, finish_hearing, has_opened_all, interrupted_once,
+    intervals_so_far, lacks_root, signal,
 };
 use support::servers::{
     assert_consistent, assert_unhooked, installed, make_pgbench_tables, pgbench, postgres_options,
@@ -437,12 +437,8 @@ fn a_postgresql_under_load_and_its_backends_to_come() {
                     "--json",
                     "run.json",
                 ]);
-                let session = session.spawn().unwrap();
-                let pid = session.id() as i32;
-                finish_hearing(session, move |line| {
-                    if intervals_so_far(line).is_some_and(|intervals| intervals > 100) {
-                        signal(pid, libc::SIGINT);
-                    }
+                interrupted_once(session.spawn().unwrap(), |line| {
+                    intervals_so_far(line).is_some_and(|intervals| intervals > 100)
                 })
             };
             // However they end, the load does.

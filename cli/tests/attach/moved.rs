@@ -2,14 +2,13 @@
 
 use std::fs;
 use std::path::PathBuf;
-use std::process::Command;
 
 use evenkeel_symbols::section;
 use serde_json::Value;
 
 use super::nodes;
 use super::support::build::own_program;
-use super::support::run::{Place, Run, finish_hearing, has_opened_all, signal};
+use super::support::run::{Place, finish_hearing, has_opened_all};
 use super::working::Working;
 
 fn program() -> PathBuf {
@@ -24,17 +23,6 @@ fn by_its_loader() -> [PathBuf; 2] {
     [String::from_utf8(loader).unwrap().into(), program]
 }
 
-/// Until it has opened all.
-fn followed(mut session: Command) -> Run {
-    let session = session.spawn().unwrap();
-    let pid = session.id() as i32;
-    finish_hearing(session, move |line| {
-        if has_opened_all(line) {
-            signal(pid, libc::SIGINT);
-        }
-    })
-}
-
 fn assert_found(profile: &Value) {
     for function in ["quick", "slow"] {
         let found = nodes(&profile["tree"], function);
@@ -46,9 +34,9 @@ fn assert_found(profile: &Value) {
 fn assert_attached(command: PathBuf, arguments: &[&str]) {
     let working = Working::start(command, arguments);
     let options = ["--interval", "run_interval", "--json", "run.json"];
-    followed(working.attach(&options)).ended(0);
-    fs::write(working.place.file("enough"), "").unwrap();
+    working.attached_until(&options, has_opened_all).ended(0);
     assert_found(&working.place.json("run.json"));
+    working.end().ended(0);
 }
 
 fn assert_profiled(command: &[&str]) {
@@ -56,9 +44,15 @@ fn assert_profiled(command: &[&str]) {
     let options = ["--interval", "run_interval", "--json", "run.json", "--"];
     let mut session = place.evenkeel(["profile"]);
     session.args(options).args(command);
+    let enough = place.file("enough");
     session.env("READY", place.file("ready"));
-    session.env("UNTIL", place.file("enough"));
-    followed(session);
+    session.env("UNTIL", &enough);
+    finish_hearing(session.spawn().unwrap(), move |line| {
+        if has_opened_all(line) {
+            fs::write(&enough, "").unwrap();
+        }
+    })
+    .ended(0);
     assert_found(&place.json("run.json"));
 }
 

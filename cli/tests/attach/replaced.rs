@@ -7,7 +7,7 @@ use std::process::Command;
 
 use super::support::build::EVENKEEL;
 use super::support::run::{
-    Place, Run, as_nobody, eventually, finish, finish_hearing, has_opened_all, lacks_root, signal,
+    Place, Run, as_nobody, eventually, finish, has_opened_all, interrupted_once, lacks_root,
 };
 
 /// `handle` varies by `slow`. In the newer version everything lies elsewhere.
@@ -106,12 +106,7 @@ impl Upgraded {
         let mut attach = self.place.command(self.place.file("evenkeel"));
         attach.args(["attach", &program.id().to_string(), "--for", "1m"]);
         let session = as_user(attach.args(options)).spawn().unwrap();
-        let of_session = session.id() as i32;
-        let run = finish_hearing(session, move |line| {
-            if has_opened_all(line) {
-                signal(of_session, libc::SIGINT);
-            }
-        });
+        let run = interrupted_once(session, has_opened_all);
         fs::write(self.place.file("enough"), "").unwrap();
         finish(program).ended(0);
         run

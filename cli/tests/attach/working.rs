@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::process::{Child, Command};
 
 use crate::support::build::own_program;
-use crate::support::run::{Place, Run, eventually, finish, finish_hearing, signal};
+use crate::support::run::{Place, Run, eventually, finish, interrupted_once};
 
 /// A program that works until its place has the file `enough`.
 pub struct Working {
@@ -53,13 +53,7 @@ impl Working {
 
     /// A session that is interrupted once it says something like this.
     pub fn attached_until(&self, options: &[&str], said: fn(&str) -> bool) -> Run {
-        let session = self.attach(options).spawn().unwrap();
-        let pid = session.id() as i32;
-        finish_hearing(session, move |line| {
-            if said(line) {
-                signal(pid, libc::SIGINT);
-            }
-        })
+        interrupted_once(self.attach(options).spawn().unwrap(), said)
     }
 
     /// Lets it end.

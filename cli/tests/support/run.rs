@@ -270,6 +270,17 @@ pub fn finish(child: Child) -> Run {
     finish_hearing(child, |_| ())
 }
 
+/// The same for a session, which is interrupted once it says something like this.
+#[track_caller]
+pub fn interrupted_once(session: Child, said: fn(&str) -> bool) -> Run {
+    let pid = session.id() as i32;
+    finish_hearing(session, move |line| {
+        if said(line) {
+            signal(pid, libc::SIGINT);
+        }
+    })
+}
+
 /// The same; `hear` is given each line of standard error as it comes.
 #[track_caller]
 pub fn finish_hearing(mut child: Child, mut hear: impl FnMut(&str) + Send + 'static) -> Run {

@@ -264,23 +264,18 @@ fn describe<'a>(
     })
 }
 
-/// The path of the program whose code lies at `code`, and how long it is: the kernel's own link, but where that leads to the loader, which was
-/// named to run the program (`ld-linux-x86-64.so.2 ./server`, as some wrappers do).
+/// The path of the program whose code lies at `code`, and how long it is: the kernel's own link, but where the kernel has started the loader
+/// itself, which was named to run the program (`ld-linux-x86-64.so.2 ./server`, as some wrappers do), and so has loaded none for it
+/// (getauxval(3), `AT_BASE`).
 fn program(code: u64, path: &mut [u8; 512]) -> usize {
+    // SAFETY: looks up a value.
+    if unsafe { libc::getauxval(libc::AT_BASE) } == 0 {
+        return maps::path_at(code, path);
+    }
     let link = c"/proc/self/exe".as_ptr();
     // SAFETY: a buffer of the length passed.
     let len = unsafe { libc::readlink(link, path.as_mut_ptr().cast(), path.len()) };
-    let len = len.max(0) as usize;
-    if is_loader(&path[..len]) {
-        maps::path_at(code, path)
-    } else {
-        len
-    }
-}
-
-fn is_loader(path: &[u8]) -> bool {
-    let name = path.rsplit(|&byte| byte == b'/').next().unwrap_or(path);
-    name.starts_with(b"ld-linux") || name.starts_with(b"ld-2.")
+    len.max(0) as usize
 }
 
 /// The NT_GNU_BUILD_ID note among `notes` (gABI, "Note Section").
