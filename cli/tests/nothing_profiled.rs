@@ -1,11 +1,11 @@
-//! When nothing was profiled the reason is said, after having looked: one small program for each.
+//! When nothing was profiled, or not all, the reason is said, after having looked: one small program for each.
 
 mod support;
 
 use std::path::Path;
 
 use support::build::own_program;
-use support::run::{Place, Run, finish};
+use support::run::{Place, Run, finish, interrupted_once};
 
 /// Programs that run until they are stopped.
 const FOREVER: &str = "#include <stdint.h>\n#define FUNCTION __attribute__((noinline, noclone))\nvolatile uint64_t sink;\n";
@@ -203,4 +203,31 @@ fn intervals_that_end_on_another_thread() {
     let run = profiled(&Place::new(), "begin_work..end_work", &[text(&program)]);
     let run = run.said(&["on others that had begun none", "key=0:0"]);
     assert!(!run.stderr.contains("longjmp"), "{}", run.stderr);
+}
+
+/// A server that starts its own program anew with an environment of its own, as nginx does to upgrade it: what the new one does is missing.
+#[test]
+fn a_program_that_starts_itself_without_the_agent() {
+    let renewed = own_program(
+        "renewed",
+        &format!(
+            "// build: gcc -O1 -g renewed.c\n#include <unistd.h>\n{FOREVER}\
+             FUNCTION void work(void) {{ for (int i = 0; i < 1000; i++) sink++; }}\n\
+             int main(int c, char **v) {{\n\
+             char *words[] = {{v[0], \"anew\", 0}}, *none[] = {{0}};\n\
+             if (c == 1 && fork() == 0) {{ execve(v[0], words, none); _exit(1); }}\n\
+             for (;;) work(); }}\n"
+        ),
+    );
+    let place = Place::new();
+    let options = ["--interval", "work", "--json", "run.json", "--"];
+    let mut session = place.evenkeel(["profile"]);
+    session.args(options).arg(&renewed);
+    let said = |line: &str| line.contains("renewed runs without the agent");
+    interrupted_once(session.spawn().unwrap(), said).said(&["cleared its environment"]);
+    let warnings = place.json("run.json")["warnings"].to_string();
+    assert!(
+        warnings.contains("intervals are missing: ") && warnings.contains("renewed runs without"),
+        "{warnings}"
+    );
 }

@@ -132,7 +132,7 @@ pub fn message(event: &Event<'_>) -> Option<String> {
                 "attached to process {pid} ({name}), one thread of which stood still for {still_ms:.1} ms"
             )
         }
-        Event::NotAttached { why } => why.to_string(),
+        Event::LeftOut { why } => (*why).to_owned(),
         Event::Hooked { seconds } => {
             format!("profiling (the first process was ready after {seconds:.1} s)")
         }

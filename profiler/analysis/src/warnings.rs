@@ -226,6 +226,9 @@ pub enum Warning {
     /// A running process could not be attached to, for this reason.
     #[error("nothing is known of one process: {0}")]
     NotAttached(String),
+    /// Processes of the command that have the interval's functions run without the agent, for this reason.
+    #[error("intervals are missing: {0}")]
+    Unprofiled(String),
     /// The hooks of an idle process could not be taken out at once, for this reason.
     #[error(
         "hooks stay in an idle process until its next interval, at which it takes them out: {0}"

@@ -143,6 +143,11 @@ impl Target {
         self.child.id() as i32
     }
 
+    /// The command, and what it has left behind: a server that put itself into the background.
+    pub fn roots(&self) -> Vec<i32> {
+        stopping::children(std::process::id() as i32)
+    }
+
     /// Whether the command, or anything it left behind, still runs. Reaps what has ended.
     pub fn is_running(&mut self) -> bool {
         loop {

@@ -172,7 +172,7 @@ struct Session<'a> {
     period: Duration,
     continuity: Continuity,
     steps: steps::Steps,
-    /// The target's processes, while there are no intervals.
+    /// The target's processes.
     watch: diagnosis::Watch,
     filters: filters::Filters,
     stacks: stacks::CopiedStacks,
@@ -209,7 +209,7 @@ impl Session<'_> {
             if slow {
                 last_slow = Instant::now();
                 self.tick(observer);
-                self.watch_processes();
+                self.watch_processes(observer);
                 self.filters.watch(&self.arena);
                 if !self.target.is_running() || interrupted.load(Relaxed) || self.time_is_up() {
                     return Ok(());

@@ -59,8 +59,9 @@ impl Session<'_> {
             return Err(why.into());
         }
         if evenkeel_attach::process::started(pid).is_some() {
-            observer.event(&Event::NotAttached { why: &why });
-            self.warnings.push(Warning::NotAttached(why.to_string()));
+            let why = why.to_string();
+            observer.event(&Event::LeftOut { why: &why });
+            self.warnings.push(Warning::NotAttached(why));
         }
         Ok(())
     }

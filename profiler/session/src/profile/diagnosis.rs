@@ -1,4 +1,4 @@
-//! Why nothing was profiled. No user is advised to put a server under load that was not looked at: while no interval ends, the target's
+//! Why nothing was profiled, or not all. No user is advised to put a server under load that was not looked at: the target's
 //! processes are looked at now and then ([`watch`]), and at the end the reason is drawn from what was seen.
 
 mod passed;
@@ -10,10 +10,11 @@ use std::path::Path;
 use std::sync::atomic::Ordering::*;
 
 use evenkeel_analysis::Analysis;
+use evenkeel_analysis::warnings::Warning;
 use evenkeel_symbols::{Callee, DebugSources, FindError, Module};
 use evenkeel_wire::{Control, Frozen, Role};
 
-use super::{IntervalSelector, Session};
+use super::{Event, IntervalSelector, Observer, Session};
 use crate::error::Error;
 use crate::launch::Ending;
 use crate::modules::Modules;
@@ -28,18 +29,39 @@ const LIBRARIES_MAX: usize = 64;
 const ALIKE_MAX: usize = 3;
 
 impl Session<'_> {
-    /// Looks at the target's processes, as long as no interval has ended.
-    pub(super) fn watch_processes(&mut self) {
+    /// Looks at the target's processes, if it is time, and says whose intervals are missing. Of those that ran before, what was left out was
+    /// said when they were attached to.
+    pub(super) fn watch_processes(&mut self, observer: &mut dyn Observer) {
         let analysis = self.sink.analysis.as_ref();
         if analysis.is_none_or(|analysis| analysis.intervals_seen() == 0) {
-            let library = match &self.settings.selector {
-                IntervalSelector::Spec(spec) => spec.library.as_deref(),
-                IntervalSelector::Preset(..) => None,
-            };
-            self.watch.look(self.target.pid(), library);
             // Later its thread may be gone.
             self.watch.in_flight = analysis.map_or(0, Analysis::in_flight);
         }
+        if !self.watch.is_due() {
+            return;
+        }
+        let library = match &self.settings.selector {
+            IntervalSelector::Spec(spec) => spec.library.as_deref(),
+            IntervalSelector::Preset(..) => None,
+        };
+        let (roots, file) = match &self.target {
+            Target::Launched(target) => (target.roots(), self.interval_file()),
+            Target::Attached(target) => (vec![target.pid()], None),
+        };
+        for (program, is_named) in self.watch.look(roots, library, file.as_deref()) {
+            let why = Reason::without_agent(program, is_named).to_string();
+            observer.event(&Event::LeftOut { why: &why });
+            self.warnings.push(Warning::Unprofiled(why));
+        }
+    }
+
+    /// The file that has the interval's functions, as its processes have it mapped.
+    fn interval_file(&self) -> Option<String> {
+        let (_, locations) = self.interval.as_ref()?;
+        let boundary = self.plan.probes().first().map(|probe| probe.holder.module);
+        let within = locations.first().map(|location| location.module);
+        let file = &self.arena.modules()[within.or(boundary)?];
+        Some(String::from_utf8_lossy(file.path()).into_owned())
     }
 
     /// What is said where the interval's function is in no program that the agent was loaded into.
@@ -229,11 +251,7 @@ impl Session<'_> {
             return None;
         }
         let (program, is_named) = self.watch.stranger()?;
-        Some(if is_named {
-            Reason::AgentRefused { program }
-        } else {
-            Reason::EnvironmentCleared { program }
-        })
+        Some(Reason::without_agent(program, is_named))
     }
 
     /// No process could hook the interval's boundaries.

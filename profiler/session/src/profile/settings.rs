@@ -10,7 +10,6 @@ use crate::launch::{CommandLine, Ending};
 use crate::presets::{KnownInterval, Preset};
 use crate::refine::{Candidate, Limits};
 use crate::spec::{IntervalSpec, NamedCall};
-use evenkeel_attach::Refused;
 
 /// Which interval to profile.
 #[derive(Clone, Debug)]
@@ -112,10 +111,10 @@ pub enum Event<'a> {
         /// How long one of its threads stood still.
         stood_still: Duration,
     },
-    /// A running process was left as it is.
-    NotAttached {
+    /// A process whose intervals would count was left as it is.
+    LeftOut {
         /// Why, and what to do.
-        why: &'a Refused,
+        why: &'a str,
     },
     /// The first process is hooked.
     Hooked {

@@ -31,9 +31,8 @@ pub struct Process {
 }
 
 impl Process {
-    /// `pid` and what descends from it; those that may not be looked at are left out. `agent`: the agent's file name.
-    pub fn tree(pid: i32, agent: &str) -> Vec<Process> {
-        let mut numbers = vec![pid];
+    /// These and what descends from them; those that may not be looked at are left out. `agent`: the agent's file name.
+    pub fn trees(mut numbers: Vec<i32>, agent: &str) -> Vec<Process> {
         let mut at = 0;
         while at < numbers.len() && numbers.len() < PROCESSES_MAX {
             numbers.extend(children(numbers[at]));
@@ -100,7 +99,7 @@ mod tests {
     #[test]
     fn this_process() {
         let own = std::process::id() as i32;
-        let processes = Process::tree(own, "libevenkeel_agent.so");
+        let processes = Process::trees(vec![own], "libevenkeel_agent.so");
         let this = &processes[0];
         assert_eq!(this.pid, own);
         assert!(!this.has_agent && !this.names_agent);

@@ -104,6 +104,17 @@ pub enum Reason {
     },
 }
 
+impl Reason {
+    /// Why a program runs without the agent; `is_named`: by its environment.
+    pub(super) fn without_agent(program: PathBuf, is_named: bool) -> Reason {
+        if is_named {
+            Reason::AgentRefused { program }
+        } else {
+            Reason::EnvironmentCleared { program }
+        }
+    }
+}
+
 impl Display for Reason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -113,7 +124,7 @@ impl Display for Reason {
             ),
             Reason::EnvironmentCleared { program } => write!(
                 f,
-                "{} runs without the agent: what started it cleared its environment (env -i, sudo, su), and LD_PRELOAD with it; give that program itself as the command, or let LD_PRELOAD and {ARENA_VARIABLE} through",
+                "{} runs without the agent: what started it cleared its environment (env -i, sudo, su, a server that upgrades its own program), and LD_PRELOAD with it; give that program itself as the command, or let LD_PRELOAD and {ARENA_VARIABLE} through",
                 program.display()
             ),
             Reason::AgentRefused { program } => write!(

@@ -1,4 +1,5 @@
-//! Looking at the target's processes while no interval ends.
+//! Looking at the target's processes: while no interval ends, for the reason; later, for those whose intervals are missing, since a server may
+//! start its program anew with an environment of its own (nginx, to upgrade it).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -10,6 +11,9 @@ use crate::agent;
 /// First look, and the longest time between two: it is doubled each time.
 const FIRST_LOOK: Duration = Duration::from_millis(200);
 const LOOKS_APART_MAX: Duration = Duration::from_secs(2);
+
+/// A look takes no more than this part of the time to the next.
+const LOOK_PART: u32 = 1000;
 
 /// What was seen so far.
 #[derive(Debug)]
@@ -24,6 +28,8 @@ pub struct Watch {
     suspects: BTreeSet<(i32, PathBuf)>,
     /// Programs that ran without it for two looks, and whether their environment names it.
     strangers: BTreeMap<PathBuf, bool>,
+    /// Those of them that have the interval's file.
+    without_agent: BTreeSet<PathBuf>,
     /// Files that are mapped and whose names begin as the interval's library's.
     libraries: BTreeSet<String>,
     /// Libraries that processes with the agent have mapped, those that were opened at run time among them.
@@ -52,6 +58,7 @@ impl Default for Watch {
             hooked: BTreeMap::new(),
             suspects: BTreeSet::new(),
             strangers: BTreeMap::new(),
+            without_agent: BTreeSet::new(),
             libraries: BTreeSet::new(),
             mapped: BTreeSet::new(),
             lacks_room: false,
@@ -61,19 +68,36 @@ impl Default for Watch {
 }
 
 impl Watch {
-    /// Looks at `pid` and what descends from it, if it is time. `library`: the one in which the interval is to lie.
-    pub fn look(&mut self, pid: i32, library: Option<&str>) {
-        let now = Instant::now();
-        if now < self.next {
-            return;
-        }
-        self.next = now + self.apart;
-        self.apart = (2 * self.apart).min(LOOKS_APART_MAX);
-        let processes = Process::tree(pid, &self.agent);
-        self.take(now, &processes, library);
+    /// Whether it is time for a look.
+    pub fn is_due(&self) -> bool {
+        Instant::now() >= self.next
     }
 
-    fn take(&mut self, now: Instant, processes: &[Process], library: Option<&str>) {
+    /// Looks at these processes and at what descends from them. `library`: the one in which the interval is to lie; `file`: that which has its
+    /// functions. Returns the programs that have it and run without the agent, as far as they were not known, each with whether its
+    /// environment names the agent.
+    pub fn look(
+        &mut self,
+        roots: Vec<i32>,
+        library: Option<&str>,
+        file: Option<&str>,
+    ) -> Vec<(PathBuf, bool)> {
+        let now = Instant::now();
+        let processes = Process::trees(roots, &self.agent);
+        let found = self.take(now, &processes, library, file);
+        self.next = now + self.apart.max(LOOK_PART * now.elapsed());
+        self.apart = (2 * self.apart).min(LOOKS_APART_MAX);
+        found
+    }
+
+    fn take(
+        &mut self,
+        now: Instant,
+        processes: &[Process],
+        library: Option<&str>,
+        file: Option<&str>,
+    ) -> Vec<(PathBuf, bool)> {
+        let mut found = Vec::new();
         let before = std::mem::take(&mut self.suspects);
         for process in processes {
             self.lacks_room |= process.lacks_room;
@@ -91,10 +115,15 @@ impl Watch {
             let suspect = (process.pid, process.program.clone());
             if before.contains(&suspect) {
                 let program = process.program.clone();
-                self.strangers.insert(program, process.names_agent);
+                self.strangers.insert(program.clone(), process.names_agent);
+                let has_file = file.is_some_and(|file| process.files.contains(file));
+                if has_file && self.without_agent.insert(program.clone()) {
+                    found.push((program, process.names_agent));
+                }
             }
             self.suspects.insert(suspect);
         }
+        found
     }
 
     fn use_of(&mut self, now: Instant, process: &Process) {
@@ -159,15 +188,22 @@ mod tests {
             process(2, false, 0.0),
             process(3, false, 0.0),
         ];
-        watch.take(start, &first, Some("libwork.so"));
+        let take = |watch: &mut Watch, at: u64, processes: &[Process]| {
+            let at = start + Duration::from_secs(at);
+            watch.take(at, processes, Some("libwork.so"), Some("/srv/libwork.so.1"))
+        };
+        assert!(take(&mut watch, 0, &first).is_empty());
         assert_eq!((watch.busy(), watch.stranger()), (None, None));
         let second = [
             process(1, true, 1.5),
             process(2, true, 0.0),
             process(3, false, 0.0),
         ];
-        watch.take(start + Duration::from_secs(2), &second, Some("libwork.so"));
-        assert_eq!(watch.busy(), Some(0.25));
+        let stranger = ("/bin/3".into(), false);
+        assert_eq!(take(&mut watch, 2, &second), [stranger]);
+        // It is said once.
+        assert!(take(&mut watch, 4, &second).is_empty());
+        assert_eq!(watch.busy(), Some(0.125));
         assert_eq!(watch.stranger(), Some(("/bin/3".into(), false)));
         let mapped = watch.unannounced("libwork.so");
         assert_eq!(mapped.as_deref(), Some("/srv/libwork.so.1"));
