@@ -1,7 +1,7 @@
 # The two commands of README.md, and what they need; installing and packaging.
 CARGO ?= cargo
 
-.PHONY: demo install install-built package book test test-suites fleet install-fleet test-fleet lint audit bench
+.PHONY: demo install install-built package book test test-suites test-programs fleet install-fleet test-fleet lint audit bench
 
 # Installs what is missing, builds, profiles a private PostgreSQL under pgbench, shows the result.
 demo:
@@ -61,6 +61,12 @@ install-fleet: fleet
 # protocol of S3. FLEET_PROFILE=release optimises as `make fleet` does, but builds the engine anew: tests unwind where the program aborts, and
 # features of what the tests use beside it change some of what the engine uses.
 FLEET_PROFILE ?= dev
+# Real programs, each with a cause that is known: six minutes, on a machine that does nothing else.
+test-programs:
+	$(CARGO) build --release -p evenkeel -p evenkeel-agent
+	$(CARGO) build --release -p evenkeel-servers --example mariadb
+	scripts/programs.sh
+
 test-fleet:
 	scripts/install.sh duckdb spark s3 lint
 	$(CARGO) fmt --manifest-path profiler/fleet/Cargo.toml --check

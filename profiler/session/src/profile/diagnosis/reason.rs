@@ -124,7 +124,7 @@ impl Display for Reason {
             ),
             Reason::EnvironmentCleared { program } => write!(
                 f,
-                "{} runs without the agent: what started it cleared its environment (env -i, sudo, su, a server that upgrades its own program), and LD_PRELOAD with it; give that program itself as the command, or let LD_PRELOAD and {ARENA_VARIABLE} through",
+                "{} runs without the agent: what started it cleared its environment (env -i, sudo, su, a server that upgrades its own program), and LD_PRELOAD with it; give that program itself as the command, let LD_PRELOAD and {ARENA_VARIABLE} through, or attach to it (evenkeel attach PID)",
                 program.display()
             ),
             Reason::AgentRefused { program } => write!(
