@@ -33,7 +33,8 @@ impl Session<'_> {
     /// said when they were attached to.
     pub(super) fn watch_processes(&mut self, observer: &mut dyn Observer) {
         let analysis = self.sink.analysis.as_ref();
-        if analysis.is_none_or(|analysis| analysis.intervals_seen() == 0) {
+        let none_ended = analysis.is_none_or(|analysis| analysis.intervals_seen() == 0);
+        if none_ended {
             // Later its thread may be gone.
             self.watch.in_flight = analysis.map_or(0, Analysis::in_flight);
         }
@@ -48,7 +49,8 @@ impl Session<'_> {
             Target::Launched(target) => (target.roots(), self.interval_file()),
             Target::Attached(target) => (vec![target.pid()], None),
         };
-        for (program, is_named) in self.watch.look(roots, library, file.as_deref()) {
+        let found = self.watch.look(roots, none_ended, library, file.as_deref());
+        for (program, is_named) in found {
             let why = Reason::without_agent(program, is_named).to_string();
             observer.event(&Event::LeftOut { why: &why });
             self.warnings.push(Warning::Unprofiled(why));

@@ -31,20 +31,8 @@ pub struct Process {
 }
 
 impl Process {
-    /// These and what descends from them; those that may not be looked at are left out. `agent`: the agent's file name.
-    pub fn trees(mut numbers: Vec<i32>, agent: &str) -> Vec<Process> {
-        let mut at = 0;
-        while at < numbers.len() && numbers.len() < PROCESSES_MAX {
-            numbers.extend(children(numbers[at]));
-            at += 1;
-        }
-        let processes = numbers.into_iter();
-        processes
-            .filter_map(|pid| Process::read(pid, agent))
-            .collect()
-    }
-
-    fn read(pid: i32, agent: &str) -> Option<Process> {
+    /// What the system says of it, if it may be looked at. `agent`: the agent's file name.
+    pub fn read(pid: i32, agent: &str) -> Option<Process> {
         let maps = fs::read_to_string(format!("/proc/{pid}/maps")).ok()?;
         let files: BTreeSet<String> = maps
             .lines()
@@ -70,6 +58,50 @@ impl Process {
     }
 }
 
+/// The numbers of these processes and of what descends from them.
+pub fn trees(mut numbers: Vec<i32>) -> Vec<i32> {
+    let mut at = 0;
+    while at < numbers.len() && numbers.len() < PROCESSES_MAX {
+        numbers.extend(children(numbers[at]));
+        at += 1;
+    }
+    numbers
+}
+
+/// One program in one process: another process has begun at another time, and another program has its environment at another place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Life {
+    started: u64,
+    environment: u64,
+}
+
+impl Life {
+    /// Of the process that has this number now: fields 22 and 50 of proc_pid_stat(5).
+    pub fn of(pid: i32) -> Option<Life> {
+        let stat = Stat::read(pid)?;
+        Some(Life {
+            started: stat.field(22)?,
+            environment: stat.field(50)?,
+        })
+    }
+}
+
+/// The fields of proc_pid_stat(5).
+struct Stat(String);
+
+impl Stat {
+    fn read(pid: i32) -> Option<Stat> {
+        Some(Stat(fs::read_to_string(format!("/proc/{pid}/stat")).ok()?))
+    }
+
+    /// By its number there, behind the name, which may hold anything.
+    fn field(&self, number: usize) -> Option<u64> {
+        let behind = &self.0[self.0.rfind(')')? + 1..];
+        let mut fields = behind.split_ascii_whitespace().skip(number - 3);
+        fields.next()?.parse().ok()
+    }
+}
+
 /// Address space that a limited process may still take, bytes (setrlimit(2), RLIMIT_AS).
 fn room(pid: i32) -> Option<u64> {
     let limits = fs::read_to_string(format!("/proc/{pid}/limits")).ok()?;
@@ -82,13 +114,11 @@ fn room(pid: i32) -> Option<u64> {
     Some(limit.saturating_sub(pages * rustix::param::page_size() as u64))
 }
 
-/// User and system time: fields 14 and 15 of proc_pid_stat(5), counted behind the name, which may hold anything.
+/// User and system time: fields 14 and 15 of proc_pid_stat(5).
 fn used_seconds(pid: i32) -> Option<f64> {
-    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    let behind = &stat[stat.rfind(')')? + 1..];
-    let fields: Vec<&str> = behind.split_ascii_whitespace().collect();
-    let ticks = |field: usize| fields.get(field - 3)?.parse::<f64>().ok();
-    Some((ticks(14)? + ticks(15)?) / rustix::param::clock_ticks_per_second() as f64)
+    let stat = Stat::read(pid)?;
+    let ticks = stat.field(14)? + stat.field(15)?;
+    Some(ticks as f64 / rustix::param::clock_ticks_per_second() as f64)
 }
 
 #[cfg(test)]
@@ -99,8 +129,8 @@ mod tests {
     #[test]
     fn this_process() {
         let own = std::process::id() as i32;
-        let processes = Process::trees(vec![own], "libevenkeel_agent.so");
-        let this = &processes[0];
+        assert_eq!(trees(vec![own])[0], own);
+        let this = Process::read(own, "libevenkeel_agent.so").unwrap();
         assert_eq!(this.pid, own);
         assert!(!this.has_agent && !this.names_agent);
         let program = this.program.to_str().unwrap();
@@ -110,6 +140,34 @@ mod tests {
             std::hint::black_box(fs::read("/proc/self/maps").ok());
         }
     }
+
+    /// A shell becomes another program where it is told to.
+    #[test]
+    fn another_program_is_another_life() {
+        use std::io::{Read as _, Write as _};
+        use std::process::{Command, Stdio};
+        let mut shell = Command::new("sh")
+            .args(["-c", "echo && read line && exec cat"])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("a shell");
+        let (mut stdin, mut stdout) = (shell.stdin.take().unwrap(), shell.stdout.take().unwrap());
+        let mut answer = [0];
+        stdout.read_exact(&mut answer).expect("the shell is ready");
+        let as_shell = Life::of(shell.id() as i32).unwrap();
+        assert_eq!(Life::of(shell.id() as i32), Some(as_shell));
+        stdin.write_all(b"go\n").unwrap();
+        // A shell reads from a pipe byte by byte, so that what follows is the program's.
+        stdin.write_all(b"a").unwrap();
+        stdout.read_exact(&mut answer).expect("cat is there");
+        let as_cat = Life::of(shell.id() as i32).unwrap();
+        assert_eq!(as_cat.started, as_shell.started);
+        assert_ne!(as_cat, as_shell);
+        drop(stdin);
+        let _ = shell.wait();
+    }
+
     /// Two shells that wait to be told to go on, one with a limit of a gigabyte, which is less than the shared memory takes.
     #[test]
     fn limits_of_address_space_leave_less_room() {

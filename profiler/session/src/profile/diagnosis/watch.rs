@@ -5,15 +5,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use super::processes::Process;
+use super::processes::{Life, Process, trees};
 use crate::agent;
 
 /// First look, and the longest time between two: it is doubled each time.
 const FIRST_LOOK: Duration = Duration::from_millis(200);
 const LOOKS_APART_MAX: Duration = Duration::from_secs(2);
-
-/// A look takes no more than this part of the time to the next.
-const LOOK_PART: u32 = 1000;
 
 /// What was seen so far.
 #[derive(Debug)]
@@ -24,6 +21,8 @@ pub struct Watch {
     agent: String,
     /// Processes with the agent.
     hooked: BTreeMap<i32, Used>,
+    /// Those of them that ran at the last look. Nothing changes in them: only what is new is looked at while intervals end.
+    known: BTreeMap<i32, Life>,
     /// Processes without it at the last look, with the program: one that has just begun has loaded nothing yet.
     suspects: BTreeSet<(i32, PathBuf)>,
     /// Programs that ran without it for two looks, and whether their environment names it.
@@ -56,6 +55,7 @@ impl Default for Watch {
             apart: FIRST_LOOK,
             agent: agent::file_name(),
             hooked: BTreeMap::new(),
+            known: BTreeMap::new(),
             suspects: BTreeSet::new(),
             strangers: BTreeMap::new(),
             without_agent: BTreeSet::new(),
@@ -73,21 +73,41 @@ impl Watch {
         Instant::now() >= self.next
     }
 
-    /// Looks at these processes and at what descends from them. `library`: the one in which the interval is to lie; `file`: that which has its
-    /// functions. Returns the programs that have it and run without the agent, as far as they were not known, each with whether its
+    /// Looks at these processes and at what descends from them: at `all`, or at what was not known to have the agent. `library`: the one in
+    /// which the interval is to lie; `file`: that which has its functions. Returns the programs that have it and run without the agent, as far as they were not known, each with whether its
     /// environment names the agent.
     pub fn look(
         &mut self,
         roots: Vec<i32>,
+        all: bool,
         library: Option<&str>,
         file: Option<&str>,
     ) -> Vec<(PathBuf, bool)> {
         let now = Instant::now();
-        let processes = Process::trees(roots, &self.agent);
+        let processes = self.read(roots, all);
         let found = self.take(now, &processes, library, file);
-        self.next = now + self.apart.max(LOOK_PART * now.elapsed());
+        self.next = now + self.apart;
         self.apart = (2 * self.apart).min(LOOKS_APART_MAX);
         found
+    }
+
+    fn read(&mut self, roots: Vec<i32>, all: bool) -> Vec<Process> {
+        let before = std::mem::take(&mut self.known);
+        let mut processes = Vec::new();
+        for pid in trees(roots) {
+            // First: what it becomes meanwhile is new at the next look.
+            let Some(life) = Life::of(pid) else {
+                continue;
+            };
+            let is_known = !all && before.get(&pid) == Some(&life);
+            let process = (!is_known).then(|| Process::read(pid, &self.agent));
+            let process = process.flatten();
+            if is_known || process.as_ref().is_some_and(|process| process.has_agent) {
+                self.known.insert(pid, life);
+            }
+            processes.extend(process);
+        }
+        processes
     }
 
     fn take(
