@@ -24,16 +24,17 @@ fn the_changed_stage_shows_as_the_change() {
         .run(["compare", "before.keel", "after.keel", "--json"])
         .ended(0);
     let compared: Value = serde_json::from_str(&compared.stdout).unwrap();
-    // 40,000 + 60,000 ticks before, 40,000 + 460,000 after. The mean has, too, what others do with the processors in the longest of them.
-    let median = compared["latency"]
+    // Of four intervals one takes 160,000 ticks before and 960,000 after, and one 120,000 and 920,000; what others do with the processors is
+    // in the mean, for it takes milliseconds from a few.
+    let p90 = compared["latency"]
         .as_array()
         .unwrap()
         .iter()
-        .find(|line| line["name"] == "p50")
+        .find(|line| line["name"] == "p90")
         .unwrap();
     assert!(
-        number(median, "after_ns") > 2.0 * number(median, "before_ns"),
-        "{median}"
+        number(p90, "after_ns") > 2.0 * number(p90, "before_ns"),
+        "{p90}"
     );
 
     let same = place
