@@ -2,18 +2,18 @@
 # Installs what Evenkeel's demo, tests and benchmarks need and this Debian or Ubuntu machine lacks.
 #
 #   scripts/install.sh [postgresql] [mariadb] [apache] [nginx] [redis] [memcached] [mariadb-VERSION] [postgresql-VERSION]
-#     [duckdb] [spark] [s3] [test] [lint] [package]
+#     [mysql-sid] [duckdb] [spark] [s3] [test] [lint] [package]
 #
 # mariadb-10.2.11 (which schedules locks by VATS), mariadb-11.4.5 and postgresql-15.13 (which has its symbols) are builds beside the
-# system's, from Maven's central repository: into /var/cache/evenkeel for root, else ${XDG_CACHE_HOME:-~/.cache}/evenkeel. Nothing of ours needs them but what names
-# them. A C and C++ compiler and make are always included; "test" means everything the tests use, "lint" what `make lint` does, "package" what
+# system's, from Maven's central repository: into /var/cache/evenkeel for root, else ${XDG_CACHE_HOME:-~/.cache}/evenkeel. mysql-sid is Debian's
+# unstable release with its MySQL, a root directory there, for root alone. Nothing of ours needs them but what names them. A C and C++ compiler and make are always included; "test" means everything the tests use, "lint" what `make lint` does, "package" what
 # `make package` does.
 # Says nothing and needs no rights when nothing is missing. The packages' own services are kept
 # from starting: Evenkeel runs private servers of its own.
 set -eu
 
 usage() {
-    echo "usage: scripts/install.sh [postgresql] [mariadb] [apache] [nginx] [redis] [memcached] [mariadb-10.2.11] [mariadb-11.4.5] [postgresql-15.13] [duckdb] [spark] [s3] [test] [lint] [package]" >&2
+    echo "usage: scripts/install.sh [postgresql] [mariadb] [apache] [nginx] [redis] [memcached] [mariadb-10.2.11] [mariadb-11.4.5] [postgresql-15.13] [mysql-sid] [duckdb] [spark] [s3] [test] [lint] [package]" >&2
     exit 2
 }
 
@@ -77,8 +77,22 @@ unpack_release() {
     rm -rf "$new"
 }
 
+# A root directory with MySQL in it, complete or not at all.
+make_mysql_root() {
+    mkdir -p "$cache"
+    rm -rf "$cache/new.mysql-sid"
+    echo "installing Debian's unstable release with MySQL into $cache/mysql-sid" >&2
+    if ! debootstrap --variant=minbase --include=mysql-server sid "$cache/new.mysql-sid" http://deb.debian.org/debian >"$cache/mysql-sid.log" 2>&1; then
+        tail -n 20 "$cache/mysql-sid.log" >&2
+        fail "debootstrap could not install it (its last lines are above)"
+    fi
+    mv "$cache/new.mysql-sid" "$cache/mysql-sid"
+    rm -f "$cache/mysql-sid.log"
+}
+
 missing=""
 releases=""
+roots=""
 zig=""
 pythons=""
 want() {
@@ -179,6 +193,13 @@ check() {
         python3 -c 'import ensurepip, venv' 2>/dev/null || want python3-venv
         [ -x target/zig/bin/cargo-zigbuild ] || zig=wanted
         ;;
+    mysql-sid)
+        if ! [ -x "$cache/mysql-sid/usr/sbin/mysqld" ]; then
+            [ "$(id -u)" -eq 0 ] || fail "mysql-sid is a root directory: only root can make and use one"
+            has debootstrap || want debootstrap
+            roots=wanted
+        fi
+        ;;
     mariadb-[0-9]* | postgresql-[0-9]*)
         if ! [ -d "$cache/$1/bin" ]; then
             has mvn || want maven
@@ -194,6 +215,7 @@ finish() {
     for release in $releases; do
         unpack_release "$release"
     done
+    [ -z "$roots" ] || make_mysql_root
     for python in $pythons; do
         make_python "$python"
     done
