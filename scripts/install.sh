@@ -156,6 +156,7 @@ check() {
         has clang || want clang
         has pkg-config || want pkgconf
         has tmux || want tmux
+        check programs
         check postgresql
         check mariadb
         check apache
@@ -167,6 +168,14 @@ check() {
         check postgresql-15.13
         check readers
         check duckdb
+        ;;
+    # Of scripts/programs.sh, what the tests run.
+    programs)
+        has sqlite3 || want sqlite3
+        has php || want php-cli
+        has curl || want curl
+        has named || want bind9
+        has dig || want bind9-dnsutils
         ;;
     # Runs the questions of sql/ beside the engine of our own; a package of PyPI.
     duckdb) want_python duckdb ;;

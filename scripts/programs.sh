@@ -77,7 +77,7 @@ package() {
     sudo=""
     [ "$(id -u)" -eq 0 ] || sudo=sudo
     # Debian's services are not to be started.
-    $sudo env DEBIAN_FRONTEND=noninteractive RUNLEVEL=1 apt-get -q -y install --no-install-recommends "$@" >&2
+    $sudo env DEBIAN_FRONTEND=noninteractive RUNLEVEL=1 apt-get -q -y -o DPkg::Lock::Timeout=600 install --no-install-recommends "$@" >&2
 }
 
 version_of() {

@@ -243,7 +243,7 @@ impl Analysis {
             };
             return self.profile_of(Some((at, base)), others, sites, options);
         }
-        let combined = rounds.combined(sites);
+        let combined = rounds.combined(&self.intake.plans, sites);
         let mut others = Others {
             elsewhere: rounds.found_elsewhere(at),
             together: None,

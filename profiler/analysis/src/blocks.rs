@@ -15,6 +15,10 @@ pub const BLOCKS_MAX: usize = 64;
 const CELLS_MAX: usize = 1 << 22;
 /// ... but not fewer than this: errors have to rest on something.
 const BLOCKS_FEW: usize = 16;
+/// Blocks of each of several rounds that are taken together, at least, ...
+const BLOCKS_OF_A_ROUND: usize = 8;
+/// ... and of all of them, at most.
+const BLOCKS_JOINED_MAX: usize = 2 * BLOCKS_MAX;
 /// Numbers kept of one node.
 const NODE_CELLS: usize = 9;
 
@@ -50,13 +54,27 @@ impl Blocks {
         }
     }
 
-    /// The blocks of several rounds, in order of time, as at most [`BLOCKS_MAX`].
-    pub fn joined(parts: impl IntoIterator<Item = Sums>) -> Blocks {
-        let mut joined = Blocks {
-            blocks: parts.into_iter().collect(),
+    /// These blocks.
+    pub fn in_order(blocks: impl IntoIterator<Item = Sums>) -> Blocks {
+        Blocks {
+            blocks: blocks.into_iter().collect(),
             length: 1,
-        };
-        joined.coarsen(BLOCKS_MAX);
+        }
+    }
+
+    /// The blocks of several rounds, in order of time: of each its part of [`BLOCKS_MAX`], and not fewer than [`BLOCKS_OF_A_ROUND`], as
+    /// far as it has them. The load may have been another in each, and what a short one tells of its own is not to rest on a single block.
+    pub fn joined(rounds: impl IntoIterator<Item = Blocks>) -> Blocks {
+        let mut rounds: Vec<Blocks> = rounds.into_iter().collect();
+        let all: u64 = rounds.iter().map(Blocks::intervals).sum();
+        for round in &mut rounds {
+            let part = BLOCKS_MAX as u64 * round.intervals() / all.max(1);
+            round.coarsen((part as usize).max(BLOCKS_OF_A_ROUND));
+        }
+        let mut joined = Blocks::in_order(rounds.into_iter().flat_map(|round| round.blocks));
+        if joined.blocks.len() > BLOCKS_JOINED_MAX {
+            joined.coarsen(BLOCKS_JOINED_MAX);
+        }
         joined
     }
 

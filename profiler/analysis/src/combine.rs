@@ -8,9 +8,10 @@
 //!
 //! **Which rounds.** The round that a profile rests on knows most (`rounds.rs`). Others are added to it, those with most intervals
 //! first, as long as no path is lost that explains anything: each has to be smaller than the error of the round's largest
-//! shares, and than what makes a finding. And a round is added only if it agrees: mean and variance of the latency and the shares
-//! of the larger paths differ by no more than their errors. The load may have changed, and then its sums are another
-//! program's.
+//! shares, and than what makes a finding. A round **agrees** if mean and variance of the latency and the shares of the larger paths differ
+//! by no more than their errors. Where one does not, the load has changed: its intervals are intervals all the same, and the question
+//! is why latency varies over all of them. It is added if all of them together still say something surely, and the profile says so. What a
+//! few outliers in it would decide, it would not.
 
 use crate::blocks::Blocks;
 use crate::common_paths::{Common, NodeShape, Shape};
@@ -21,6 +22,7 @@ use crate::moments::fraction;
 use crate::observed::Basis;
 use crate::other_rounds::SHARE_MIN;
 use crate::paths::{PROBES, ROOT};
+use crate::plans::Plans;
 use crate::sites::SiteTable;
 use crate::sums::Sums;
 
@@ -34,6 +36,8 @@ const COMPARED_MAX: usize = 8;
 const LOST_AT_LEAST: f64 = 0.005;
 /// All paths that are lost, as a multiple of what one may have.
 const LOST_TOGETHER: f64 = 2.0;
+/// What rounds of several loads together say is sure if no share is farther from the truth (one standard error).
+const ERROR_SURE: f64 = 0.1;
 
 /// Rounds taken together.
 #[derive(Debug)]
@@ -49,7 +53,9 @@ pub struct Combined {
 pub struct Together {
     /// Their indices, ascending.
     pub rounds: Vec<usize>,
-    /// Rounds whose paths would fit and whose latencies do not agree, with their intervals.
+    /// Those of them whose latencies do not agree with the others', with their intervals.
+    pub differing: Vec<(usize, u64)>,
+    /// Rounds whose paths would fit, and whose latencies do not agree, with their intervals: they would make nothing surer.
     pub disagreeing: Vec<(usize, u64)>,
     /// Probes of calls that are left out below functions of which other calls are not: their time stands as the functions' own.
     pub hidden: Vec<u32>,
@@ -66,15 +72,20 @@ struct Candidate<'a> {
     shape: &'a Shape,
 }
 
-/// The round `base` with all of `others` that fit; nothing if none does.
-pub fn combine(base: Indexed<'_>, others: &[Indexed<'_>], sites: &SiteTable) -> Option<Combined> {
-    let error = evidence::largest_error(&base.1.paths, &base.1.sums.blocks, SHARE_MIN);
+/// The round `base` with all of `others` that fit; nothing if none does. `plans`: which probes were planted in them.
+pub fn combine(
+    base: Indexed<'_>,
+    others: &[Indexed<'_>],
+    plans: &Plans,
+    sites: &SiteTable,
+) -> Option<Combined> {
+    let error = largest_error(base.1);
     let lost_max = error.clamp(LOST_AT_LEAST, FINDING_MIN);
     let mut order: Vec<Indexed<'_>> = others.to_vec();
     let intervals = |detail: &Detail| detail.sums.blocks.intervals();
     order.sort_by_key(|(_, detail)| std::cmp::Reverse(intervals(detail)));
     order.insert(0, base);
-    let shapes: Vec<Shape> = order.iter().map(|(_, detail)| Shape::of(detail)).collect();
+    let shapes: Vec<Shape> = order.iter().map(|&round| shape(round, plans)).collect();
     let candidates = order.iter().zip(&shapes);
     let mut candidates = candidates.map(|(&(index, detail), shape)| Candidate {
         index,
@@ -83,40 +94,59 @@ pub fn combine(base: Indexed<'_>, others: &[Indexed<'_>], sites: &SiteTable) -> 
     });
     let base = candidates.next()?;
     let mut chosen = vec![base];
-    let mut disagreeing = Vec::new();
+    let (mut differing, mut disagreeing) = (Vec::new(), Vec::new());
     for other in candidates {
         let mut wider = chosen.clone();
         wider.push(other);
         if is_lost(&common(&wider, sites), base.shape, lost_max) {
             continue;
         }
+        let round = (other.index, intervals(other.detail));
         if agree(base, other, sites) {
             chosen = wider;
+        } else if largest_error(&together(&mut wider, sites)) <= error.max(ERROR_SURE) {
+            chosen = wider;
+            differing.push(round);
         } else {
-            disagreeing.push((other.index, intervals(other.detail)));
+            disagreeing.push(round);
         }
     }
     if chosen.len() == 1 && disagreeing.is_empty() {
         return None;
     }
-    chosen.sort_by_key(|round| round.index);
+    differing.sort_unstable();
     disagreeing.sort_unstable();
-    let common = common(&chosen, sites);
-    let mut detail = common.detail();
-    common.add(chosen.iter().map(|round| round.detail), &mut detail);
     Some(Combined {
-        detail,
+        detail: together(&mut chosen, sites),
         together: Together {
             rounds: chosen.iter().map(|round| round.index).collect(),
+            differing,
             disagreeing,
-            hidden: hidden(&common, base.shape),
+            hidden: hidden(&common(&chosen, sites), base.shape),
         },
     })
 }
 
+fn shape((index, detail): Indexed<'_>, plans: &Plans) -> Shape {
+    Shape::of(detail).planted(plans.planted_throughout(&[index]))
+}
+
+/// The sums of these rounds, in order of time.
+fn together(rounds: &mut [Candidate<'_>], sites: &SiteTable) -> Detail {
+    rounds.sort_by_key(|round| round.index);
+    let common = common(rounds, sites);
+    let mut detail = common.detail();
+    common.add(rounds.iter().map(|round| round.detail), &mut detail);
+    detail
+}
+
+fn largest_error(detail: &Detail) -> f64 {
+    evidence::largest_error(&detail.paths, &detail.sums.blocks, SHARE_MIN)
+}
+
 /// Which intervals of these rounds count, and on which paths: those of their [`Combined::detail`].
-pub(crate) fn basis(rounds: &[Indexed<'_>], sites: &SiteTable) -> Basis {
-    let shapes: Vec<Shape> = rounds.iter().map(|(_, detail)| Shape::of(detail)).collect();
+pub(crate) fn basis(rounds: &[Indexed<'_>], plans: &Plans, sites: &SiteTable) -> Basis {
+    let shapes: Vec<Shape> = rounds.iter().map(|&round| shape(round, plans)).collect();
     let shapes: Vec<&Shape> = shapes.iter().collect();
     let common = Common::of(&shapes, sites);
     let mut paths = common.paths();
@@ -185,7 +215,7 @@ fn agree(a: Candidate<'_>, b: Candidate<'_>, sites: &SiteTable) -> bool {
     let [a, b] = [a, b].map(|round| {
         let projection = common.projection(&round.detail.paths, &mut paths);
         let parts = round.detail.sums.blocks.blocks().iter();
-        Blocks::joined(parts.map(|sums| projection.sums(sums, &paths)))
+        Blocks::in_order(parts.map(|sums| projection.sums(sums, &paths)))
     });
     let (total_a, total_b) = (a.total(), b.total());
     let share = |sums: &Sums, node| {

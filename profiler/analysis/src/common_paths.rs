@@ -4,6 +4,8 @@
 //! through such a probe would stand directly below that probe's caller in another: it is left out below that caller everywhere, since
 //! only part of it could be shown. So each path that remains is the same in all rounds.
 
+use std::collections::BTreeSet;
+
 use rustc_hash::FxHashSet;
 
 use crate::blocks::Blocks;
@@ -14,7 +16,6 @@ use crate::paths::{PROBES, Paths, ROOT};
 use crate::projection::{Projection, step_of};
 use crate::sites::SiteTable;
 use crate::states::State;
-use crate::sums::Sums;
 
 /// Where a probe would have been called so often and never was, it was not timed.
 const CALLS_EXPECTED: f64 = 10.0;
@@ -27,6 +28,8 @@ pub struct Shape {
     /// By node.
     pub nodes: Vec<NodeShape>,
     intervals: u64,
+    /// Ids of the probes that were planted all the time, as far as that is known.
+    planted: BTreeSet<u32>,
 }
 
 /// What a round has summed at a node.
@@ -53,15 +56,28 @@ impl Shape {
             paths: round.paths.clone(),
             nodes: (0..round.paths.all().len() as u32).map(node).collect(),
             intervals: total.intervals,
+            planted: BTreeSet::new(),
+        }
+    }
+
+    /// The same of a round in which these probes were planted all the time: those that were never called were timed, too.
+    pub fn planted(self, planted: Option<BTreeSet<u32>>) -> Shape {
+        Shape {
+            planted: planted.unwrap_or_default(),
+            ..self
         }
     }
 
     /// The same with other numbers of probes and classes (those beyond the ends keep theirs), and without the probes that are
     /// `untimed` by their new ids: what such a probe calls is called by its caller, as if it were not timed.
     pub fn renamed(&self, probes: &[u32], classes: &[usize], untimed: &[bool]) -> Shape {
+        let id_of = |probe: u32| probes.get(probe as usize).copied().unwrap_or(probe);
+        let is_untimed = |probe: u32| untimed.get(probe as usize) == Some(&true);
+        let planted = self.planted.iter().map(|&probe| id_of(probe));
         let mut renamed = Shape {
             intervals: self.intervals,
             nodes: self.nodes[..self.nodes.len().min(2)].to_vec(),
+            planted: planted.filter(|&probe| !is_untimed(probe)).collect(),
             ..Shape::default()
         };
         // Those of the root and of what probes cost are in all paths.
@@ -69,14 +85,14 @@ impl Shape {
         for (path, sums) in self.paths.all().iter().zip(&self.nodes).skip(to.len()) {
             let above = to[path.parent as usize];
             let step = step_of(path).map(|step| match (path.probe, path.state) {
-                (Some(probe), _) => probes.get(probe as usize).copied().unwrap_or(probe),
+                (Some(probe), _) => id_of(probe),
                 (None, Some(State::Other(class))) => {
                     let id = classes.get(usize::from(class)).map(|&id| id as u16);
                     State::Other(id.unwrap_or(class)).step()
                 }
                 _ => step,
             });
-            let is_untimed = step.is_some_and(|step| untimed.get(step as usize) == Some(&true));
+            let is_untimed = step.is_some_and(is_untimed);
             let node = match is_untimed {
                 true => above,
                 false => above
@@ -222,7 +238,7 @@ impl Common {
 
     /// Adds the sums of some of the rounds to `onto`, which is [`Common::detail`] with what was added before.
     pub fn add<'a>(&self, rounds: impl IntoIterator<Item = &'a Detail>, onto: &mut Detail) {
-        let mut blocks: Vec<Sums> = onto.sums.blocks.blocks().to_vec();
+        let mut blocks: Vec<Blocks> = vec![onto.sums.blocks.clone()];
         for round in rounds {
             let projection = self.projection(&round.paths, &mut onto.paths);
             let sums = &mut onto.sums;
@@ -237,7 +253,8 @@ impl Common {
             projection.add_kept(&round.keep, &mut onto.keep);
             onto.paths.count_folded(round.paths.folded());
             let of_round = round.sums.blocks.blocks().iter();
-            blocks.extend(of_round.map(|sums| projection.sums(sums, &onto.paths)));
+            let of_round = of_round.map(|sums| projection.sums(sums, &onto.paths));
+            blocks.push(Blocks::in_order(of_round));
         }
         onto.sums.blocks = Blocks::joined(blocks);
     }
@@ -259,8 +276,8 @@ fn map(from: &Paths, onto: &mut Paths, keeps: impl Fn(u32, u32) -> bool) -> Vec<
     map
 }
 
-/// By probe id: whether it was not timed in all of the rounds. Which probes a round had that were never called is inferred: every site
-/// of an opened function is planted, unless it was taken out again, and then calls are missing.
+/// By probe id: whether it was not timed in all of the rounds. Where it is not known which probes a round had that were never called, it is
+/// inferred: every site of an opened function is planted, unless it was taken out again, and then calls are missing.
 fn left_out(rounds: &[&Shape], sites: &SiteTable) -> Vec<bool> {
     let seen: Vec<Seen<'_>> = rounds.iter().map(|round| Seen::of(round, sites)).collect();
     let probes = seen.iter().map(|seen| seen.calls.len()).max().unwrap_or(0);
@@ -271,6 +288,7 @@ fn left_out(rounds: &[&Shape], sites: &SiteTable) -> Vec<bool> {
             let is_timed = |seen: &Seen<'_>| {
                 let expected = calls * fraction(seen.intervals, intervals);
                 seen.called(probe) > 0.0
+                    || seen.planted.contains(&(probe as u32))
                     || (expected < CALLS_EXPECTED && seen.opened.contains(caller(sites, probe)))
             };
             calls > 0.0 && !seen.iter().all(is_timed)
@@ -285,10 +303,12 @@ struct Seen<'a> {
     calls: Vec<f64>,
     /// Functions whose calls were timed.
     opened: FxHashSet<&'a str>,
+    /// Probes that were planted all the time.
+    planted: &'a BTreeSet<u32>,
 }
 
 impl<'a> Seen<'a> {
-    fn of(round: &Shape, sites: &'a SiteTable) -> Seen<'a> {
+    fn of(round: &'a Shape, sites: &'a SiteTable) -> Seen<'a> {
         let calls = round.calls();
         let called = (0..calls.len()).filter(|&probe| calls[probe] > 0.0);
         let opened = called.map(|probe| caller(sites, probe));
@@ -296,6 +316,7 @@ impl<'a> Seen<'a> {
             intervals: round.intervals as f64,
             opened: opened.filter(|caller| !caller.is_empty()).collect(),
             calls,
+            planted: &round.planted,
         }
     }
 

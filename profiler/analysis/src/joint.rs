@@ -39,6 +39,8 @@ pub struct Scouted {
     pub classes: Vec<String>,
     /// Intervals kept in all of its rounds.
     pub kept: u64,
+    /// Intervals of rounds that count, and whose latencies differ from those of the others.
+    pub differing: u64,
     /// Intervals of rounds that have timed the same, and whose latencies are others.
     pub disagreeing: u64,
     /// Counts over the whole run.
@@ -103,6 +105,8 @@ pub(crate) struct Joint {
     hidden: Vec<u32>,
     /// Intervals kept in all rounds of all recordings.
     pub kept: u64,
+    /// [`Scouted::differing`] of all.
+    differing: u64,
     /// [`Scouted::disagreeing`] of all.
     disagreeing: u64,
     /// Counts over all recordings.
@@ -152,6 +156,7 @@ impl Joint {
             untimed: untimed.to_vec(),
             hidden,
             kept: parts.iter().map(|(scouted, ..)| scouted.kept).sum(),
+            differing: parts.iter().map(|(scouted, ..)| scouted.differing).sum(),
             disagreeing: parts.iter().map(|(scouted, ..)| scouted.disagreeing).sum(),
             ..Joint::default()
         }
@@ -161,6 +166,7 @@ impl Joint {
     pub fn together(&self) -> Together {
         Together {
             rounds: vec![JOINT_ROUND],
+            differing: vec![(JOINT_ROUND, self.differing)],
             disagreeing: vec![(JOINT_ROUND, self.disagreeing)],
             hidden: self.hidden.clone(),
         }

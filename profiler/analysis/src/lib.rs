@@ -49,6 +49,7 @@ mod inputs;
 mod interval;
 mod jackknife;
 pub mod joint;
+mod loud;
 pub mod minutes;
 mod moments;
 pub mod not_opened;

@@ -83,21 +83,25 @@ impl RoundFindings {
         }
     }
 
-    /// Whether a path that surely explains this fraction leads into a call of `tree` of which no calls are timed there.
-    pub fn splits(&self, tree: &VarianceTree<'_>, least: f64) -> bool {
+    /// Whether a path that surely explains this fraction leads into a call of `tree` of which no calls are timed there, and which has at least
+    /// `share` of the variance there.
+    pub fn splits(&self, tree: &VarianceTree<'_>, least: f64, share: f64) -> bool {
         let sure = |found: &&Found| found.share - ERRORS_MIN * found.se >= least;
+        let whole = tree.total.latency_moment();
+        let has_share = |node| fraction(tree.total.inclusive_latency_moment(node), whole) >= share;
         let mut large = self.found.iter().filter(sure);
-        large.any(|found| self.is_inside_unopened(found.node, tree))
+        large.any(|found| self.unopened_above(found.node, tree).is_some_and(has_share))
     }
 
-    fn is_inside_unopened(&self, node: u32, tree: &VarianceTree<'_>) -> bool {
+    /// The call of `tree` into which a path leads that is not there, if no calls of it are timed there.
+    fn unopened_above(&self, node: u32, tree: &VarianceTree<'_>) -> Option<u32> {
         if node == ROOT || self.counterpart(node, tree).is_some() {
-            return false;
+            return None;
         }
         let parent = self.paths.get(node).parent;
         match self.counterpart(parent, tree) {
-            Some(there) => !tree.is_opened(there),
-            None => self.is_inside_unopened(parent, tree),
+            Some(there) => (!tree.is_opened(there)).then_some(there),
+            None => self.unopened_above(parent, tree),
         }
     }
 

@@ -4,7 +4,8 @@
 //! good part of the intervals of the largest, or that is precise all the same because what it measures hardly varies. A few
 //! thousand intervals of a server whose stalls come once a second say nothing, however deep they look. Only where a newer round surely
 //! finds a third of the variance inside of a call that such a round did not look into, it is the better answer, whatever its errors: a
-//! program may be over before its deepest round is long. And a round whose slow intervals lost their records is passed over for one that kept
+//! program may be over before its deepest round is long. Where the load has changed on the way, the newest round may be of its quietest
+//! part: the profile then rests on the newest of the rounds that hold most of what varies ([`crate::loud`]). And a round whose slow intervals lost their records is passed over for one that kept
 //! them: it says little of what makes intervals slow.
 //!
 //! Sums go on growing in at most four rounds: the one a profile would rest on, the largest, the newest, and the one before it, whose last
@@ -16,10 +17,12 @@ use crate::assembler::reader::Lost;
 use crate::combine::{Combined, basis, combine};
 use crate::detail::Detail;
 use crate::evidence;
+use crate::loud::Spread;
 use crate::moments::mean;
 use crate::observed::Basis;
 use crate::other_rounds::{RoundFindings, SHARE_MIN};
 use crate::parts::VarianceTree;
+use crate::plans::Plans;
 use crate::profile;
 use crate::sites::SiteTable;
 
@@ -33,6 +36,8 @@ const PART_ENOUGH: u64 = 50;
 const PART_GOOD: u64 = 3;
 /// ... unless no share that a report would show is farther from the truth than this (one standard error).
 const ERROR_ENOUGH: f64 = 0.03;
+/// A round under another load is taken for what varies most if no share is farther from the truth than this.
+const ERROR_LOUD: f64 = 0.1;
 /// Intervals that lost their records slant a round if they change its mean by this fraction.
 const SLANTED_MIN: f64 = 0.1;
 /// A newer round of at least so many intervals is taken instead ...
@@ -163,7 +168,7 @@ impl Rounds {
     }
 
     /// The chosen round together with others of compatible plans; nothing where there are none.
-    pub fn combined(&self, sites: &SiteTable) -> Option<Combined> {
+    pub fn combined(&self, plans: &Plans, sites: &SiteTable) -> Option<Combined> {
         let (at, base) = self.chosen()?;
         let others = self
             .rounds
@@ -174,14 +179,14 @@ impl Rounds {
             .filter_map(|(at, round)| Some((at, round.sums()?)))
             .filter(|(_, detail)| detail.sums.blocks.intervals() >= INTERVALS_ENOUGH)
             .collect();
-        combine((at, base), &others, sites)
+        combine((at, base), &others, plans, sites)
     }
 
     /// Which intervals a profile rests on: those of the chosen round, and of the rounds that [`Rounds::combined`] takes together with it.
-    pub fn basis(&self, sites: &SiteTable) -> Option<Basis> {
+    pub fn basis(&self, plans: &Plans, sites: &SiteTable) -> Option<Basis> {
         let (at, _) = self.chosen()?;
         let together = self
-            .combined(sites)
+            .combined(plans, sites)
             .map(|combined| combined.together.rounds);
         let together = together.filter(|rounds| rounds.len() > 1);
         let Some(together) = together else {
@@ -189,7 +194,7 @@ impl Rounds {
         };
         let sums = |&at: &usize| Some((at, self.rounds[at].sums()?));
         let rounds: Vec<_> = together.iter().filter_map(sums).collect();
-        Some(basis(&rounds, sites))
+        Some(basis(&rounds, plans, sites))
     }
 
     fn bound_retired(&mut self) {
@@ -227,12 +232,32 @@ impl Rounds {
     /// The round a profile rests on.
     fn best(&self) -> Option<usize> {
         let precise = self.precise()?;
-        Some(self.deeper(precise).unwrap_or(precise))
+        if let Some(deeper) = self.deeper(precise, 0.0) {
+            return Some(deeper);
+        }
+        let Some(louder) = self.louder(precise) else {
+            return Some(precise);
+        };
+        Some(self.deeper(louder, SHARE_DEEPER).unwrap_or(louder))
     }
 
-    /// Index of the newest round that finds most of the variance where an older one did not look.
-    fn deeper(&self, than: usize) -> Option<usize> {
-        let detail = self.rounds[than].detail.as_deref()?;
+    /// Index of the newest round that holds most of what varies, in another state of the load ([`crate::loud`]), and surely says what it is.
+    fn louder(&self, than: usize) -> Option<usize> {
+        let base = self.rounds[than].spread()?;
+        let is_louder = |round: &Round| {
+            round.intervals >= INTERVALS_DEEPER
+                && self.is_part(round)
+                && !round.is_slanted()
+                && round.spread().is_some_and(|spread| spread.is_louder(&base))
+                && round.error() <= ERROR_LOUD
+        };
+        let mut newer = self.rounds.iter().enumerate().rev();
+        newer.find(|(_, round)| is_louder(round)).map(|(at, _)| at)
+    }
+
+    /// Index of the newest round that finds most of the variance where an older one did not look, though it had this share of its own there.
+    fn deeper(&self, than: usize, share: f64) -> Option<usize> {
+        let detail = self.rounds[than].sums()?;
         let (total, sites) = (detail.sums.blocks.total(), SiteTable::default());
         let tree = VarianceTree::new(&detail.paths, &total, &sites);
         // Retired ones, too: a search that goes on has made the newest of few intervals.
@@ -244,7 +269,7 @@ impl Rounds {
                 && !round.is_slanted()
                 && round
                     .found()
-                    .is_some_and(|found| found.splits(&tree, SHARE_DEEPER))
+                    .is_some_and(|found| found.splits(&tree, SHARE_DEEPER, share))
         };
         newer.find(|(_, round)| is_deeper(round)).map(|(at, _)| at)
     }
@@ -311,9 +336,14 @@ impl Round {
 
     /// The largest error among the shares that a report would show.
     fn error(&self) -> f64 {
-        self.detail.as_deref().map_or(f64::INFINITY, |detail| {
+        self.sums().map_or(f64::INFINITY, |detail| {
             evidence::largest_error(&detail.paths, &detail.sums.blocks, SHARE_MIN)
         })
+    }
+
+    fn spread(&self) -> Option<Spread> {
+        let detail = self.sums()?;
+        Some(Spread::of(&detail.sums.blocks))
     }
 
     fn found(&self) -> Option<RoundFindings> {

@@ -93,6 +93,17 @@ pub enum Warning {
         "{0} records of long intervals were dropped to bound memory, so that some time is \"not seen\"; choose a shorter interval or fewer probes"
     )]
     Dropped(u64),
+    /// So many of the intervals that the profile rests on are of rounds whose latencies differ from those of the others.
+    #[error(
+        "{intervals} of {kept} recorded intervals have latencies that differ from those of the others by more than chance: the load or the program has \
+         changed on the way, and this profile is of all of it; to tell one state from another, profile each by itself"
+    )]
+    LoadChanged {
+        /// Of those rounds.
+        intervals: u64,
+        /// Of all.
+        kept: u64,
+    },
     /// So many of the recorded intervals are of rounds whose latencies differ from those of the round that the profile rests on.
     #[error(
         "{intervals} of {kept} recorded intervals are left out: their latencies differ from those of the others by more than chance, so the load \

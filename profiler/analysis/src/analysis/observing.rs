@@ -90,7 +90,7 @@ impl Analysis {
 
     /// Which intervals a profile rests on, and on which paths; nothing where there are none.
     pub fn basis(&self, sites: &SiteTable) -> Option<Basis> {
-        self.intake.rounds.basis(sites)
+        self.intake.rounds.basis(&self.intake.plans, sites)
     }
 
     /// Call paths of a round; nothing where its sums were dropped.
@@ -111,7 +111,7 @@ impl Analysis {
     ) -> Option<T> {
         let rounds = &self.intake.rounds;
         let (_, base) = rounds.chosen()?;
-        let combined = rounds.combined(sites);
+        let combined = rounds.combined(&self.intake.plans, sites);
         let combined = combined
             .as_ref()
             .filter(|all| all.together.rounds.len() > 1);

@@ -14,11 +14,15 @@ impl Analysis {
     /// What has to be known of a recording before it is taken together with others ([`crate::joint`]); nothing if it has no interval.
     pub fn scouted(&self, sites: &SiteTable) -> Option<Scouted> {
         let Intake {
-            rounds, run, log, ..
+            rounds,
+            plans,
+            run,
+            log,
+            ..
         } = &self.intake;
         let log = log.as_ref()?;
         let (chosen, base) = rounds.chosen()?;
-        let together = rounds.combined(sites).map(|all| all.together);
+        let together = rounds.combined(plans, sites).map(|all| all.together);
         let together = together.unwrap_or_default();
         let others = together.rounds.iter().filter(|&&round| round != chosen);
         let others = others.filter_map(|&round| Some((round, rounds.sums(round)?)));
@@ -27,7 +31,7 @@ impl Analysis {
             .map(|(round, detail)| ScoutedRound {
                 round,
                 selection: log.selection(round),
-                shape: Shape::of(detail),
+                shape: Shape::of(detail).planted(plans.planted_throughout(&[round])),
             })
             .collect();
         let paths = counting.iter().flat_map(|round| round.shape.paths.all());
@@ -36,6 +40,7 @@ impl Analysis {
             probes: rounds.probes(chosen),
             classes: self.assembler.classes.names().to_vec(),
             kept: rounds.list().iter().map(|round| round.intervals).sum(),
+            differing: together.differing.iter().map(|round| round.1).sum(),
             disagreeing: together.disagreeing.iter().map(|round| round.1).sum(),
             run: *run,
             rounds: counting,

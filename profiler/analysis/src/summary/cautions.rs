@@ -19,7 +19,7 @@ pub(super) fn cautions(profile: &Profile, inputs: &Inputs<'_>, total: &Sums) -> 
         .chain(probe_share(total))
         .chain(few_blocks(profile, inputs))
         .chain(bounded(inputs))
-        .chain(disagreeing(inputs))
+        .chain(loads(inputs))
         .collect()
 }
 
@@ -113,12 +113,22 @@ fn bounded(inputs: &Inputs<'_>) -> Vec<Warning> {
     found.into_iter().flatten().collect()
 }
 
-/// Rounds of another load than the profile's.
-fn disagreeing(inputs: &Inputs<'_>) -> Option<Warning> {
+/// Rounds of several loads, which the profile is of or not.
+fn loads(inputs: &Inputs<'_>) -> Vec<Warning> {
     let kept = inputs.kept;
-    let rounds = inputs.together.iter();
-    let rounds = rounds.flat_map(|together| &together.disagreeing);
-    let intervals = rounds.map(|&(_, intervals)| intervals).sum();
-    (fraction(intervals as f64, kept as f64) >= warnings::DISAGREEING_HIGH)
-        .then_some(Warning::RoundsDisagree { intervals, kept })
+    let Some(together) = inputs.together else {
+        return Vec::new();
+    };
+    let many = |rounds: &[(usize, u64)]| {
+        let intervals: u64 = rounds.iter().map(|&(_, intervals)| intervals).sum();
+        let part = fraction(intervals as f64, kept as f64);
+        (part >= warnings::DISAGREEING_HIGH).then_some(intervals)
+    };
+    let differing = many(&together.differing);
+    let disagreeing = many(&together.disagreeing);
+    differing
+        .map(|intervals| Warning::LoadChanged { intervals, kept })
+        .into_iter()
+        .chain(disagreeing.map(|intervals| Warning::RoundsDisagree { intervals, kept }))
+        .collect()
 }

@@ -254,12 +254,37 @@ fn nothing_that_tells_is_given_up() {
     assert!(child(other, "below").share > 0.4);
 }
 
-/// The culprit takes twice as long in the second round: another load. It is not averaged away, and the report says so.
+/// The culprit takes twice as long in the second round: another load. The profile is of both, and says so.
 #[test]
-fn rounds_under_another_load_are_left_out() {
+fn rounds_under_another_load_count_too() {
     let profile = two_rounds(2, 30);
+    assert_eq!((profile.intervals, profile.round), (5000, 2));
+    assert_eq!(profile.rounds_together, [1, 2]);
+    let said = |warning: &String| {
+        warning.starts_with("2000 of 5000 recorded intervals have latencies that differ")
+    };
+    assert!(profile.warnings.iter().any(said), "{:?}", profile.warnings);
+}
+
+/// Ten intervals of the first round take a hundred times as long, in one call or the other: those few would decide what all are said to do,
+/// and the round is left out.
+#[test]
+fn a_few_outliers_of_another_round_decide_nothing() {
+    let mut analysis = two_rounds_of(&[Vec::new(), Vec::new()], 1, 30);
+    for number in 0..5000u64 {
+        let is_second = number >= 2000;
+        let mut steps = steps_of(number, 1, 30, is_second);
+        match number % 400 {
+            7 if !is_second => steps.push(leaf(CULPRIT, 100_000)),
+            207 if !is_second => steps.push(call(OTHER, [work(100_000)])),
+            _ => {}
+        }
+        let generation = 1 + u64::from(is_second);
+        analysis.push(1, &under(generation, 1_000_000 * number, &steps));
+    }
+    analysis.ended();
+    let profile = analysis.profile(&three_calls(), &Options::default());
     assert_eq!((profile.intervals, profile.round), (3000, 2));
-    assert!(profile.rounds_together.is_empty());
     let said =
         |warning: &String| warning.starts_with("2000 of 5000 recorded intervals are left out");
     assert!(profile.warnings.iter().any(said), "{:?}", profile.warnings);

@@ -113,7 +113,7 @@ fn loss_that_depends_on_the_latency_is_reported() {
     );
 }
 
-/// The same, and then a plan under which nothing is lost: of 1,500 intervals of 2,000 ticks, which are of another round.
+/// The same, and then a plan under which nothing is lost: of 1,500 intervals of 2,000 ticks, all in a call that was not timed before.
 #[test]
 fn what_was_lost_before_the_plan_is_not_missing_in_it() {
     let mut analysis = started(ProbeCost::default());
@@ -140,6 +140,7 @@ fn what_was_lost_before_the_plan_is_not_missing_in_it() {
         let at = 2_000_000 + 10_000 * n;
         [
             marker(Marker::Begin, at),
+            Record::new(at, 2_000 + n % 7, A),
             marker(Marker::End, at + 2_000 + n % 7),
         ]
     };

@@ -50,8 +50,8 @@ impl Session<'_> {
             Target::Attached(target) => (vec![target.pid()], None),
         };
         let found = self.watch.look(roots, none_ended, library, file.as_deref());
-        for (program, is_named) in found {
-            let why = Reason::without_agent(program, is_named).to_string();
+        for (program, absence) in found {
+            let why = Reason::without_agent(program, absence).to_string();
             observer.event(&Event::LeftOut { why: &why });
             self.warnings.push(Warning::Unprofiled(why));
         }
@@ -252,8 +252,8 @@ impl Session<'_> {
         if let Target::Attached(_) = self.target {
             return None;
         }
-        let (program, is_named) = self.watch.stranger()?;
-        Some(Reason::without_agent(program, is_named))
+        let (program, absence) = self.watch.stranger()?;
+        Some(Reason::without_agent(program, absence))
     }
 
     /// No process could hook the interval's boundaries.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use evenkeel_wire::ARENA_BYTES;
 
@@ -22,8 +22,8 @@ pub struct Process {
     pub files: BTreeSet<String>,
     /// The agent is among them.
     pub has_agent: bool,
-    /// Its environment names the agent.
-    pub names_agent: bool,
+    /// Why it has no agent, if it has none.
+    pub absence: Absence,
     /// Its limit of address space leaves less than the shared memory of a session takes.
     pub lacks_room: bool,
     /// Processor time that it used.
@@ -39,11 +39,6 @@ impl Process {
             .filter_map(|line| Some(line[line.find('/')?..].to_owned()))
             .collect();
         let environment = fs::read(format!("/proc/{pid}/environ")).ok()?;
-        let mut variables = environment.split(|&byte| byte == 0);
-        let names_agent = variables.any(|variable| {
-            let text = String::from_utf8_lossy(variable);
-            text.starts_with("LD_PRELOAD=") && text.contains(agent)
-        });
         Some(Process {
             pid,
             program: fs::read_link(format!("/proc/{pid}/exe")).ok()?,
@@ -51,10 +46,37 @@ impl Process {
                 .iter()
                 .any(|file| file.ends_with(agent) || evenkeel_attach::is_agent(file)),
             files,
-            names_agent,
+            absence: Absence::of(pid, &environment, agent),
             lacks_room: room(pid).is_some_and(|bytes| bytes < ARENA_BYTES as u64),
             used_seconds: used_seconds(pid)?,
         })
+    }
+}
+
+/// Why a process has no agent, as far as its environment and its root directory tell.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Absence {
+    /// Its environment does not name the agent.
+    NotNamed,
+    /// The agent is not where the environment names it, since the process has another root directory.
+    NotInRoot(PathBuf),
+    /// It is there, and was not loaded.
+    Refused,
+}
+
+impl Absence {
+    fn of(pid: i32, environment: &[u8], agent: &str) -> Absence {
+        let mut variables = environment.split(|&byte| byte == 0);
+        let preloaded = variables.find_map(|variable| variable.strip_prefix(b"LD_PRELOAD="));
+        let preloaded = String::from_utf8_lossy(preloaded.unwrap_or_default());
+        let mut files = preloaded.split([':', ' ']);
+        let Some(named) = files.find(|file| file.ends_with(agent)) else {
+            return Absence::NotNamed;
+        };
+        match Path::new(&format!("/proc/{pid}/root{named}")).try_exists() {
+            Ok(false) => Absence::NotInRoot(named.into()),
+            _ => Absence::Refused,
+        }
     }
 }
 
@@ -132,13 +154,28 @@ mod tests {
         assert_eq!(trees(vec![own])[0], own);
         let this = Process::read(own, "libevenkeel_agent.so").unwrap();
         assert_eq!(this.pid, own);
-        assert!(!this.has_agent && !this.names_agent);
+        assert!(!this.has_agent);
+        assert_eq!(this.absence, Absence::NotNamed);
         let program = this.program.to_str().unwrap();
         assert!(this.files.contains(program), "{:?}", this.files);
         let before = this.used_seconds;
         while used_seconds(own).unwrap() <= before {
             std::hint::black_box(fs::read("/proc/self/maps").ok());
         }
+    }
+
+    #[test]
+    fn why_it_has_no_agent() {
+        let own = std::process::id() as i32;
+        let absence =
+            |environment: &str| Absence::of(own, environment.as_bytes(), "libevenkeel_agent.so");
+        assert_eq!(absence("A=1\0LD_PRELOAD=/lib/other.so"), Absence::NotNamed);
+        let place = tempfile::tempdir().unwrap();
+        let agent = place.path().join("libevenkeel_agent.so");
+        let environment = format!("A=1\0LD_PRELOAD=/lib/other.so:{}\0B=2", agent.display());
+        assert_eq!(absence(&environment), Absence::NotInRoot(agent.clone()));
+        fs::write(&agent, "").unwrap();
+        assert_eq!(absence(&environment), Absence::Refused);
     }
 
     /// A shell becomes another program where it is told to.

@@ -5,6 +5,8 @@ use std::path::PathBuf;
 
 use evenkeel_wire::{ARENA_BYTES, ARENA_VARIABLE};
 
+use super::processes::Absence;
+
 /// Part of a processor from which processes are called busy.
 const BUSY: f64 = 0.05;
 /// Part of a processor up to which they are called idle: what timers take. A server that answers some requests a second takes more.
@@ -24,6 +26,13 @@ pub enum Reason {
     AgentRefused {
         /// Its file.
         program: PathBuf,
+    },
+    /// A program runs without the agent, whose file is not in its root directory.
+    AgentNotInRoot {
+        /// Its file.
+        program: PathBuf,
+        /// The agent's.
+        agent: PathBuf,
     },
     /// The function is in a library.
     InLibrary {
@@ -105,12 +114,12 @@ pub enum Reason {
 }
 
 impl Reason {
-    /// Why a program runs without the agent; `is_named`: by its environment.
-    pub(super) fn without_agent(program: PathBuf, is_named: bool) -> Reason {
-        if is_named {
-            Reason::AgentRefused { program }
-        } else {
-            Reason::EnvironmentCleared { program }
+    /// Why a program runs without the agent.
+    pub(super) fn without_agent(program: PathBuf, absence: Absence) -> Reason {
+        match absence {
+            Absence::NotNamed => Reason::EnvironmentCleared { program },
+            Absence::NotInRoot(agent) => Reason::AgentNotInRoot { program, agent },
+            Absence::Refused => Reason::AgentRefused { program },
         }
     }
 }
@@ -131,6 +140,12 @@ impl Display for Reason {
                 f,
                 "{} runs without the agent, though its environment names it: it is statically linked, has rights of its own (setuid, file capabilities), or may not read the agent's file; check them with file, getcap and ls -l",
                 program.display()
+            ),
+            Reason::AgentNotInRoot { program, agent } => write!(
+                f,
+                "{} runs without the agent: it has another root directory (chroot, a container), in which there is no {}; make it visible there (mount --bind, a volume), or start the program plain and attach to it (evenkeel attach PID)",
+                program.display(),
+                agent.display()
             ),
             Reason::InLibrary { name, library } => {
                 write!(

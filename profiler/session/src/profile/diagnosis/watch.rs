@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use super::processes::{Life, Process, trees};
+use super::processes::{Absence, Life, Process, trees};
 use crate::agent;
 
 /// First look, and the longest time between two: it is doubled each time.
@@ -25,8 +25,8 @@ pub struct Watch {
     known: BTreeMap<i32, Life>,
     /// Processes without it at the last look, with the program: one that has just begun has loaded nothing yet.
     suspects: BTreeSet<(i32, PathBuf)>,
-    /// Programs that ran without it for two looks, and whether their environment names it.
-    strangers: BTreeMap<PathBuf, bool>,
+    /// Programs that ran without it for two looks, and why.
+    strangers: BTreeMap<PathBuf, Absence>,
     /// Those of them that have the interval's file.
     without_agent: BTreeSet<PathBuf>,
     /// Files that are mapped and whose names begin as the interval's library's.
@@ -74,15 +74,15 @@ impl Watch {
     }
 
     /// Looks at these processes and at what descends from them: at `all`, or at what was not known to have the agent. `library`: the one in
-    /// which the interval is to lie; `file`: that which has its functions. Returns the programs that have it and run without the agent, as far as they were not known, each with whether its
-    /// environment names the agent.
+    /// which the interval is to lie; `file`: that which has its functions. Returns the programs that have it and run without the agent, as far as they were not known, each with
+    /// the reason.
     pub fn look(
         &mut self,
         roots: Vec<i32>,
         all: bool,
         library: Option<&str>,
         file: Option<&str>,
-    ) -> Vec<(PathBuf, bool)> {
+    ) -> Vec<(PathBuf, Absence)> {
         let now = Instant::now();
         let processes = self.read(roots, all);
         let found = self.take(now, &processes, library, file);
@@ -116,7 +116,7 @@ impl Watch {
         processes: &[Process],
         library: Option<&str>,
         file: Option<&str>,
-    ) -> Vec<(PathBuf, bool)> {
+    ) -> Vec<(PathBuf, Absence)> {
         let mut found = Vec::new();
         let before = std::mem::take(&mut self.suspects);
         for process in processes {
@@ -135,10 +135,11 @@ impl Watch {
             let suspect = (process.pid, process.program.clone());
             if before.contains(&suspect) {
                 let program = process.program.clone();
-                self.strangers.insert(program.clone(), process.names_agent);
+                let absence = &process.absence;
+                self.strangers.insert(program.clone(), absence.clone());
                 let has_file = file.is_some_and(|file| process.files.contains(file));
                 if has_file && self.without_agent.insert(program.clone()) {
-                    found.push((program, process.names_agent));
+                    found.push((program, absence.clone()));
                 }
             }
             self.suspects.insert(suspect);
@@ -166,10 +167,10 @@ impl Watch {
         (!parts.is_empty()).then(|| parts.iter().sum())
     }
 
-    /// A program that runs without the agent, and whether its environment names it.
-    pub fn stranger(&self) -> Option<(PathBuf, bool)> {
-        let (program, &is_named) = self.strangers.first_key_value()?;
-        Some((program.clone(), is_named))
+    /// A program that runs without the agent, and why.
+    pub fn stranger(&self) -> Option<(PathBuf, Absence)> {
+        let (program, absence) = self.strangers.first_key_value()?;
+        Some((program.clone(), absence.clone()))
     }
 
     /// A mapped file of this library, which no agent has announced.
@@ -192,7 +193,7 @@ mod tests {
             program: format!("/bin/{pid}").into(),
             files: BTreeSet::from(["/srv/libwork.so.1".to_owned()]),
             has_agent,
-            names_agent: false,
+            absence: Absence::NotNamed,
             lacks_room: false,
             used_seconds,
         }
@@ -219,12 +220,12 @@ mod tests {
             process(2, true, 0.0),
             process(3, false, 0.0),
         ];
-        let stranger = ("/bin/3".into(), false);
+        let stranger = ("/bin/3".into(), Absence::NotNamed);
         assert_eq!(take(&mut watch, 2, &second), [stranger]);
         // It is said once.
         assert!(take(&mut watch, 4, &second).is_empty());
         assert_eq!(watch.busy(), Some(0.125));
-        assert_eq!(watch.stranger(), Some(("/bin/3".into(), false)));
+        assert_eq!(watch.stranger(), Some(("/bin/3".into(), Absence::NotNamed)));
         let mapped = watch.unannounced("libwork.so");
         assert_eq!(mapped.as_deref(), Some("/srv/libwork.so.1"));
         assert_eq!(watch.unannounced("libother.so"), None);
