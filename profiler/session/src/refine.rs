@@ -33,7 +33,7 @@ pub use closing::Closing;
 pub(crate) use closing::to_close;
 pub(crate) use cost::Cost;
 use known::Known;
-use patience::Patience;
+use patience::{MUCH, Patience};
 use step::Turns;
 pub use step::{Candidate, Step};
 pub(crate) use thinning::to_thin;
@@ -146,14 +146,29 @@ pub fn candidates(
     );
     let mut list: Vec<Candidate> = found
         .into_values()
-        .map(|candidate| Candidate {
-            contribution: candidate.contribution - state.known.seen_without(candidate.step),
-            ..candidate
-        })
+        .filter_map(|candidate| anew(candidate, state))
         .filter(|c| c.contribution >= limits.threshold)
         .collect();
     sort(&mut list);
     list
+}
+
+/// A step that was taken before, if it is time to take it again, or if there is much more for it to explain than it had left: then the load
+/// has changed, and it is as if it had never been taken.
+fn anew(mut candidate: Candidate, state: &State<'_>) -> Option<Candidate> {
+    let left = state.known.left_by(candidate.step);
+    if candidate.again {
+        let is_news = left.is_some_and(|left| candidate.contribution - left >= MUCH);
+        if !is_news && !state.known.is_due(candidate.step, state.now) {
+            return None;
+        }
+        candidate.again = !is_news;
+    }
+    // Time of calls that have made room is no reason to time them again. Whom calls through pointers lead to may have changed.
+    if matches!(candidate.step, Step::Open(_)) {
+        candidate.contribution -= left.unwrap_or(0.0);
+    }
+    Some(candidate)
 }
 
 fn sort(list: &mut [Candidate]) {
@@ -218,6 +233,31 @@ mod tests {
         state.now = start + std::time::Duration::from_secs(5);
         let list = candidates(&profile.tree, 5, &LIMITS, &state);
         assert!(!steps(&list).contains(&Step::Open(at(0xa))));
+    }
+
+    /// Whom a calls through pointers was looked for a moment ago, and may explain 90 % now (b and p are called by none of its own calls). 85 %
+    /// were left then: nothing to look for. Of 5 % that were left it is another load, and no step of before.
+    #[test]
+    fn time_that_was_not_there_before_is_looked_into_at_once() {
+        let (profile, probes) = example();
+        let start = Instant::now();
+        let after = |left| {
+            let mut known = Known::default();
+            let function = known.function_mut(at(0xa));
+            function.calls = Calls::Opened;
+            function.pointers = Pointers::Explored(Again::first(start));
+            function.own_explored = left;
+            let mut state = State::of(&probes, &[], &known);
+            state.now = start;
+            let list = candidates(&profile.tree, 5, &LIMITS, &state);
+            let found = list
+                .into_iter()
+                .find(|c| c.step == Step::DiscoverIn(at(0xa)));
+            found.map(|candidate| candidate.again)
+        };
+        assert_eq!(after(None), None, "what was left is not known yet");
+        assert_eq!(after(Some(0.85)), None);
+        assert_eq!(after(Some(0.05)), Some(false));
     }
 
     /// With waits, what a's untimed calls wait for is no time of a's own: 30 % in waits, directly below it.

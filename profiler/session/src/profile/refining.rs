@@ -91,7 +91,7 @@ impl Session<'_> {
             return;
         }
         self.open_below_refused_entries();
-        self.measure_closed(&look);
+        self.measure_left(&look);
         let Worth {
             steps: next,
             too_costly,
@@ -268,22 +268,23 @@ impl Session<'_> {
         closings
     }
 
-    /// Takes note of what the own time of functions contributes whose calls have made room: that it is not small is no news.
-    fn measure_closed(&mut self, look: &Look) {
-        let closed = std::mem::take(&mut self.steps.closed);
-        if closed.is_empty() {
+    /// Takes note of what is left of the time that steps were to explain, or of functions whose calls have made room: that it is not small is
+    /// no news.
+    fn measure_left(&mut self, look: &Look) {
+        let unmeasured = std::mem::take(&mut self.steps.unmeasured);
+        if unmeasured.is_empty() {
             return;
         }
         // As if the time for a second look had come.
         let state = self.state(Instant::now() + Duration::from_secs(1 << 20));
         let root_height = self.plan.sites.root_height;
         let all = refine::candidates(&look.round, root_height, &self.settings.limits, &state);
-        for function in closed {
-            let own = all.iter().find(|c| c.step == Step::Open(function));
-            let own = own.map_or(0.0, |c| {
+        for step in unmeasured {
+            let left = all.iter().find(|candidate| candidate.step == step);
+            let left = left.map_or(0.0, |c| {
                 c.contribution + (SURE_ERRORS * c.se).min(c.contribution)
             });
-            self.steps.known.function_mut(function).own_without = Some(own);
+            self.steps.known.set_left(step, left);
         }
     }
 
@@ -345,8 +346,9 @@ impl Session<'_> {
             known.calls = Calls::PartiallyOpened(Again::first(Instant::now()));
         }
         known.own_without = None;
-        if !self.steps.closed.contains(&holder) {
-            self.steps.closed.push(holder);
+        let opening = Step::Open(holder);
+        if !self.steps.unmeasured.contains(&opening) {
+            self.steps.unmeasured.push(opening);
         }
     }
 
@@ -389,6 +391,9 @@ impl Session<'_> {
                     true
                 }
             };
+            if matches!(candidate.step, Step::Discover(_) | Step::DiscoverIn(_)) {
+                self.steps.unmeasured.push(candidate.step);
+            }
         }
         progress
     }

@@ -5,9 +5,9 @@ use std::time::{Duration, Instant};
 use evenkeel_symbols::Unpatchable;
 
 use crate::location::Location;
-use crate::refine::Candidate;
 use crate::refine::known::Known;
 use crate::refine::patience::{is_enough, is_enough_to_follow, look_after};
+use crate::refine::{Candidate, Step};
 
 /// Once nothing is left to do, how often to look again; at once where calls are met that were not made before.
 const SETTLED_PERIOD: Duration = Duration::from_secs(5);
@@ -25,8 +25,8 @@ pub struct Steps {
     pub(super) trapping: Option<Trapping>,
     /// Hooked entries whose agents may yet refuse them.
     pub(super) entries: Vec<AtEntry>,
-    /// Functions whose calls had to make room since the last look: what their own time is without them is not known yet.
-    pub(super) closed: Vec<Location>,
+    /// Steps that were taken, and functions whose calls had to make room (to open them), since the last look: what they left is not known yet.
+    pub(super) unmeasured: Vec<Step>,
     /// Functions that a person may be asked about.
     pub(super) offered: Vec<Candidate>,
     pub(super) settled: bool,
@@ -46,7 +46,7 @@ impl Default for Steps {
             first_interval: None,
             trapping: None,
             entries: Vec::new(),
-            closed: Vec::new(),
+            unmeasured: Vec::new(),
             offered: Vec::new(),
             settled: false,
             follows: false,

@@ -80,6 +80,8 @@ pub struct FunctionState {
     /// What its own time contributed when it was first looked at after calls had made room: their time is in it, and no reason to
     /// time them again.
     pub own_without: Option<f64>,
+    /// The same after its short calls through pointers had been trapped: time of those that were not met.
+    pub own_explored: Option<f64>,
     /// To time its calls would have cost more than they explain.
     pub too_costly: bool,
     /// Functions that it calls where that cannot be timed, and that cannot be hooked at their entries: their calls lie below its own.
@@ -121,6 +123,8 @@ pub struct ProbeState {
     pub callees: Callees,
     /// It was taken out for what it cost.
     pub taken_out: TakenOut,
+    /// What its own time contributed when it was first looked at after it had been found out whom it calls.
+    pub own_explored: Option<f64>,
     /// To find out whom it calls, and to time those, would have cost more than it explains.
     pub too_costly: bool,
 }
@@ -201,15 +205,42 @@ impl Known {
         }
     }
 
-    /// What of a step's contribution was seen when nothing more was to be found there.
-    pub(crate) fn seen_without(&self, step: Step) -> f64 {
+    /// What of a step's contribution was left when it had been taken, once that was seen.
+    pub(crate) fn left_by(&self, step: Step) -> Option<f64> {
         match step {
-            Step::Open(function) => {
-                let known = self.functions.get(&function);
-                known.and_then(|state| state.own_without).unwrap_or(0.0)
-            }
-            _ => 0.0,
+            Step::Open(function) => self.functions.get(&function)?.own_without,
+            Step::DiscoverIn(function) => self.functions.get(&function)?.own_explored,
+            Step::Discover(probe) | Step::Follow(probe) => self.probes.get(&probe)?.own_explored,
         }
+    }
+
+    /// Takes note of what is left.
+    pub(crate) fn set_left(&mut self, step: Step, contribution: f64) {
+        let left = match step {
+            Step::Open(function) => &mut self.function_mut(function).own_without,
+            Step::DiscoverIn(function) => &mut self.function_mut(function).own_explored,
+            Step::Discover(probe) | Step::Follow(probe) => &mut self.probe_mut(probe).own_explored,
+        };
+        *left = Some(contribution);
+    }
+
+    /// Whether it is time to take a step once more that was taken.
+    pub(crate) fn is_due(&self, step: Step, now: Instant) -> bool {
+        let again = match step {
+            Step::Open(function) => match self.function(function).calls {
+                Calls::PartiallyOpened(again) => Some(again),
+                _ => None,
+            },
+            Step::DiscoverIn(function) => match self.function(function).pointers {
+                Pointers::Explored(again) => Some(again),
+                _ => None,
+            },
+            Step::Discover(probe) | Step::Follow(probe) => match self.probe(probe).callees {
+                Callees::Sought(again) => Some(again),
+                _ => None,
+            },
+        };
+        again.is_none_or(|again| again.is_due(now))
     }
 
     /// Probes that are being trapped.

@@ -112,7 +112,7 @@ fn step_of(
             found(node, turns, Step::Discover(id));
         }
         // What it calls now may be another function than when it was trapped.
-        Callees::Sought(again) if (can_be_trapped || calls_back) && again.is_due(state.now) => {
+        Callees::Sought(_) if can_be_trapped || calls_back => {
             found(own_time(node), turns, Step::Discover(id));
         }
         Callees::AsCoded if planned.import.is_some() && node.kind == Kind::Call => {
@@ -148,7 +148,7 @@ fn look_into_own_time(
     discover_in(node, functions, turns, state, found);
     for &function in functions {
         match state.known.function(function).calls {
-            Calls::PartiallyOpened(again) if again.is_due(state.now) => {
+            Calls::PartiallyOpened(_) => {
                 found(node, turns, Step::Open(function));
             }
             // One that is called through a pointer, and cannot be hooked at its entry.
@@ -167,12 +167,7 @@ fn discover_in(
     found: &mut impl FnMut(&Node, Turns, Step),
 ) {
     for &function in functions {
-        let is_time = match state.known.function(function).pointers {
-            Pointers::None => false,
-            Pointers::Unexplored { .. } => true,
-            Pointers::Explored(again) => again.is_due(state.now),
-        };
-        if is_time {
+        if state.known.function(function).pointers != Pointers::None {
             found(node, turns, Step::DiscoverIn(function));
         }
     }
