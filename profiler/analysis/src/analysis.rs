@@ -346,11 +346,15 @@ impl Analysis {
         summary::profile(&inputs::Inputs {
             round,
             round_index,
+            // A look at what happens now is compared with no other round.
+            louder: match others.elsewhere.is_empty() {
+                true => None,
+                false => rounds.louder_than(round, rested_on),
+            },
             run,
             lost,
             kept: joint.as_ref().map_or(kept, |joint| joint.kept),
             rounds: by_round,
-            // A look at what happens now is compared with no other round.
             planted_throughout: match others.elsewhere.is_empty() {
                 true => None,
                 false => plans.planted_throughout(rested_on),

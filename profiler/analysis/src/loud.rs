@@ -30,6 +30,25 @@ impl Spread {
         spread
     }
 
+    /// Both together.
+    pub fn and(self, other: Spread) -> Spread {
+        Spread {
+            intervals: self.intervals + other.intervals,
+            latency: self.latency + other.latency,
+            squares: self.squares + other.squares,
+        }
+    }
+
+    /// How many intervals there are.
+    pub fn intervals(&self) -> f64 {
+        self.intervals
+    }
+
+    /// Standard deviation of the latency, ticks.
+    pub fn standard_deviation(&self) -> f64 {
+        (self.moment() / (self.intervals - 1.0).max(1.0)).sqrt()
+    }
+
     /// Sum of squared distances from the mean.
     fn moment(&self) -> f64 {
         (self.squares - self.latency * self.latency / self.intervals.max(1.0)).max(0.0)

@@ -5,7 +5,7 @@
 //! thousand intervals of a server whose stalls come once a second say nothing, however deep they look. Only where a newer round surely
 //! finds a third of the variance inside of a call that such a round did not look into, it is the better answer, whatever its errors: a
 //! program may be over before its deepest round is long. Where the load has changed on the way, the newest round may be of its quietest
-//! part: the profile then rests on the newest of the rounds that hold most of what varies ([`crate::loud`]). And a round whose slow intervals lost their records is passed over for one that kept
+//! part: the profile then rests on the newest of the rounds of its later half that hold most of what varies ([`crate::loud`]). And a round whose slow intervals lost their records is passed over for one that kept
 //! them: it says little of what makes intervals slow.
 //!
 //! Sums go on growing in at most four rounds: the one a profile would rest on, the largest, the newest, and the one before it, whose last
@@ -56,6 +56,8 @@ struct Round {
     probes: u32,
     plans: u32,
     intervals: u64,
+    /// When the last of them began, ticks; 0 where that is not known.
+    until: u64,
     detail: Option<Box<Detail>>,
     /// Intervals that lost their records.
     lost: Lost,
@@ -69,6 +71,8 @@ struct Round {
 #[derive(Debug, Default)]
 pub struct Rounds {
     rounds: Vec<Round>,
+    /// When the first interval began, ticks.
+    since: Option<u64>,
 }
 
 impl Rounds {
@@ -86,6 +90,7 @@ impl Rounds {
             probes,
             plans: 1,
             intervals: 0,
+            until: 0,
             detail: summed.then(Box::default),
             lost: Lost::default(),
             retired: None,
@@ -131,8 +136,11 @@ impl Rounds {
         self.rounds[round].sums()
     }
 
-    /// Counts a kept interval of a round.
-    pub fn count(&mut self, round: usize) {
+    /// Counts a kept interval of a round that began at `begin`, ticks.
+    pub fn count(&mut self, round: usize, begin: u64) {
+        let since = self.since.unwrap_or(begin);
+        self.since = Some(since.min(begin));
+        self.rounds[round].until = self.rounds[round].until.max(begin);
         self.rounds[round].intervals += 1;
         let intervals = self.rounds[round].intervals;
         let may_be_best = intervals == INTERVALS_ENOUGH || intervals.is_power_of_two();
@@ -244,15 +252,31 @@ impl Rounds {
     /// Index of the newest round that holds most of what varies, in another state of the load ([`crate::loud`]), and surely says what it is.
     fn louder(&self, than: usize) -> Option<usize> {
         let base = self.rounds[than].spread()?;
-        let is_louder = |round: &Round| {
-            round.intervals >= INTERVALS_DEEPER
-                && self.is_part(round)
-                && !round.is_slanted()
-                && round.spread().is_some_and(|spread| spread.is_louder(&base))
-                && round.error() <= ERROR_LOUD
-        };
         let mut newer = self.rounds.iter().enumerate().rev();
-        newer.find(|(_, round)| is_louder(round)).map(|(at, _)| at)
+        newer
+            .find(|(_, round)| {
+                self.is_part(round) && !self.is_past(round) && round.is_surely_louder(&base)
+            })
+            .map(|(at, _)| at)
+    }
+
+    /// Whether a round ended in the first half of the run: what came up to then may have been the beginning, in which caches fill and data are
+    /// loaded.
+    fn is_past(&self, round: &Round) -> bool {
+        let ends = self.rounds.iter().map(|round| round.until);
+        let (since, until) = (self.since.unwrap_or(0), ends.max().unwrap_or(0));
+        2 * round.until.saturating_sub(since) < until.saturating_sub(since)
+    }
+
+    /// Intervals of rounds that surely varied more than those of `detail`, and are none of `rested_on`; and their standard deviation, ticks.
+    pub fn louder_than(&self, detail: &Detail, rested_on: &[usize]) -> Option<(u64, f64)> {
+        let base = Spread::of(&detail.sums.blocks);
+        let others = self.rounds.iter().enumerate();
+        let others = others.filter(|(at, _)| !rested_on.contains(at));
+        let louder = others.filter(|(_, round)| round.is_surely_louder(&base));
+        let spreads = louder.filter_map(|(_, round)| round.spread());
+        let all = spreads.reduce(Spread::and)?;
+        Some((all.intervals() as u64, all.standard_deviation()))
     }
 
     /// Index of the newest round that finds most of the variance where an older one did not look, though it had this share of its own there.
@@ -341,6 +365,14 @@ impl Round {
         })
     }
 
+    /// Whether these intervals surely vary more than those.
+    fn is_surely_louder(&self, than: &Spread) -> bool {
+        self.intervals >= INTERVALS_DEEPER
+            && !self.is_slanted()
+            && self.spread().is_some_and(|spread| spread.is_louder(than))
+            && self.error() <= ERROR_LOUD
+    }
+
     fn spread(&self) -> Option<Spread> {
         let detail = self.sums()?;
         Some(Spread::of(&detail.sums.blocks))
@@ -379,7 +411,7 @@ mod tests {
         let mut rounds = Rounds::default();
         for (at, &count) in intervals.iter().enumerate() {
             rounds.begin(at as u32, true);
-            (0..count).for_each(|_| rounds.count(at));
+            (0..count).for_each(|_| rounds.count(at, 0));
         }
         rounds
     }
@@ -437,7 +469,7 @@ mod tests {
             let cost = ProbeCost::default();
             let vector = vectoriser.complete(latency, cost, &mut detail.paths);
             detail.sums.blocks.add(&vector, &detail.paths);
-            rounds.count(at);
+            rounds.count(at, 0);
         }
     }
 

@@ -104,6 +104,20 @@ pub enum Warning {
         /// Of all.
         kept: u64,
     },
+    /// Other rounds than those that the profile rests on varied more.
+    #[error(
+        "{intervals} recorded intervals that are not in this profile varied more (standard deviation {:.1} µs, here {:.1} µs), as when data are loaded, \
+         or while not all of what this profile shows was timed; what they spent their time in, as far as it was known then, is under FOUND IN OTHER \
+         ROUNDS; profile again while they are made to find out more", .sd_ns / 1e3, .profile_sd_ns / 1e3
+    )]
+    VariedMore {
+        /// Those intervals.
+        intervals: u64,
+        /// Their standard deviation, ns.
+        sd_ns: f64,
+        /// The profile's, ns.
+        profile_sd_ns: f64,
+    },
     /// So many of the recorded intervals are of rounds whose latencies differ from those of the round that the profile rests on.
     #[error(
         "{intervals} of {kept} recorded intervals are left out: their latencies differ from those of the others by more than chance, so the load \

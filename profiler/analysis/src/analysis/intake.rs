@@ -144,7 +144,7 @@ impl Intake {
         let Some(detail) = sums_of(&mut self.joint, &mut self.rounds, (round, selected)) else {
             // A latecomer of a round whose sums were dropped.
             if finished.probed {
-                self.rounds.count(round);
+                self.rounds.count(round, finished.subject.begin);
             }
             return Ok(());
         };
@@ -195,7 +195,7 @@ impl Intake {
         if follows_waits {
             detail.add_waits(&self.path, kept(finished, id, latency), wanted);
         }
-        self.rounds.count(round);
+        self.rounds.count(round, subject.begin);
         self.note(id, round);
         Ok(())
     }

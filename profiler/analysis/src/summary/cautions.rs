@@ -20,6 +20,7 @@ pub(super) fn cautions(profile: &Profile, inputs: &Inputs<'_>, total: &Sums) -> 
         .chain(few_blocks(profile, inputs))
         .chain(bounded(inputs))
         .chain(loads(inputs))
+        .chain(louder(profile, inputs))
         .collect()
 }
 
@@ -131,4 +132,14 @@ fn loads(inputs: &Inputs<'_>) -> Vec<Warning> {
         .into_iter()
         .chain(disagreeing.map(|intervals| Warning::RoundsDisagree { intervals, kept }))
         .collect()
+}
+
+/// Rounds that varied more than what the profile rests on.
+fn louder(profile: &Profile, inputs: &Inputs<'_>) -> Option<Warning> {
+    let (intervals, ticks) = inputs.louder?;
+    Some(Warning::VariedMore {
+        intervals,
+        sd_ns: ticks / inputs.options.ticks_per_ns,
+        profile_sd_ns: profile.sd_ns,
+    })
 }

@@ -266,6 +266,52 @@ fn rounds_under_another_load_count_too() {
     assert!(profile.warnings.iter().any(said), "{:?}", profile.warnings);
 }
 
+/// The first `loud` of 5,000 intervals call what takes long; the others, under another plan, do not. That call is planted in both, which
+/// is known or not, and one more in the second.
+fn calming_down(loud: u64, is_known: bool) -> Profile {
+    let mut analysis = Analysis::new(ProbeCost::default());
+    for (generation, toggled) in [(1, vec![CULPRIT, OTHER]), (2, vec![BELOW])] {
+        analysis.plan_changed(PlanChange {
+            generation,
+            toggled: is_known.then_some(toggled),
+            ..PlanChange::default()
+        });
+    }
+    let is_culprit = |step: &Step| matches!(step, Step::Call(inner) if inner.probe == CULPRIT);
+    for number in 0..5000u64 {
+        let is_calm = number >= loud;
+        let mut steps = steps_of(number, 1, 30, is_calm);
+        steps.retain(|step| !is_calm || !is_culprit(step));
+        let generation = 1 + u64::from(is_calm);
+        analysis.push(1, &under(generation, 1_000_000 * number, &steps));
+    }
+    analysis.ended();
+    analysis.profile(&three_calls(), &Options::default())
+}
+
+/// What varied is what the profile is of, together with all other intervals; it would not be, were it not known what was planted.
+#[test]
+fn the_calm_after_is_not_all_that_is_reported() {
+    let profile = calming_down(3000, true);
+    assert_eq!((profile.intervals, profile.round), (5000, 1));
+    assert!(child(&profile.tree, "culprit").share > 0.99);
+    let said = |warning: &String| warning.contains("changed on the way");
+    assert!(profile.warnings.iter().any(said), "{:?}", profile.warnings);
+    let profile = calming_down(3000, false);
+    assert_eq!((profile.intervals, profile.round), (3000, 1));
+}
+
+/// What varied in the first fifth of the run alone, as while data are loaded, is not what the profile is of, and is not kept quiet.
+#[test]
+fn how_it_began_is_said_and_not_reported() {
+    let profile = calming_down(1000, false);
+    assert_eq!((profile.intervals, profile.round), (4000, 2));
+    let said = |warning: &String| {
+        warning.starts_with("1000 recorded intervals that are not in this profile varied more")
+    };
+    assert!(profile.warnings.iter().any(said), "{:?}", profile.warnings);
+}
+
 /// Ten intervals of the first round take a hundred times as long, in one call or the other: those few would decide what all are said to do,
 /// and the round is left out.
 #[test]
