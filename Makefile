@@ -61,7 +61,7 @@ install-fleet: fleet
 # protocol of S3. FLEET_PROFILE=release optimises as `make fleet` does, but builds the engine anew: tests unwind where the program aborts, and
 # features of what the tests use beside it change some of what the engine uses.
 FLEET_PROFILE ?= dev
-# Real programs, each with a cause that is known: six minutes, on a machine that does nothing else.
+# Real programs, each with a cause that is known, under three loads: half an hour, on a machine that does nothing else.
 test-programs:
 	$(CARGO) build --release -p evenkeel -p evenkeel-agent
 	$(CARGO) build --release -p evenkeel-servers --example mariadb

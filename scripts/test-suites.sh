@@ -105,11 +105,12 @@ wrapper() {
     cat >"$file" <<END
 #!/bin/sh
 case " \$* " in *" --bootstrap "* | *" --help "* | *" --version "*) exec "$program" "\$@" ;; esac
-(
+# No child of the server, of which tests look for those that it forks.
+( (
     while [ "\$(readlink /proc/\$\$/exe)" = "$(readlink -f /bin/sh)" ]; do sleep 0.02; done
     log=\$(mktemp "$scratch/attached.XXXXXX")
     "$evenkeel" attach \$\$ $* >"\$log" 2>&1 || echo "exit status \$?" >>"\$log"
-) </dev/null >/dev/null 2>&1 &
+) </dev/null >/dev/null 2>&1 & )
 exec "$program" "\$@"
 END
     chmod 755 "$file"
