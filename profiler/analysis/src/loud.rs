@@ -7,6 +7,8 @@ use crate::blocks::Blocks;
 
 /// A round is louder than another from this ratio of their variances on: twice the standard deviation.
 const LOUDER_MIN: f64 = 4.0;
+/// From this ratio on, four times the standard deviation, it is no chance: waits of ten transactions for one another differ by less.
+const FAR_MIN: f64 = 16.0;
 
 /// How the latencies of a round are spread.
 #[derive(Clone, Copy, Debug, Default)]
@@ -56,8 +58,16 @@ impl Spread {
 
     /// Whether these intervals vary more than those, each of them and all together.
     pub fn is_louder(&self, than: &Spread) -> bool {
-        let (own, other) = (self.moment(), than.moment());
-        own > other && own * than.intervals >= LOUDER_MIN * other * self.intervals
+        self.moment() > than.moment() && self.is_wider(than)
+    }
+
+    fn is_wider(&self, than: &Spread) -> bool {
+        self.moment() * than.intervals >= LOUDER_MIN * than.moment() * self.intervals
+    }
+
+    /// Whether these intervals vary so much more, each of them, that the load has to be another.
+    pub fn is_far_wider(&self, than: &Spread) -> bool {
+        self.moment() * than.intervals > FAR_MIN * than.moment() * self.intervals
     }
 }
 
@@ -87,5 +97,7 @@ mod tests {
         assert!(spread(&[100.0, 106.0], 20.0).is_louder(&quiet));
         assert!(!spread(&[10.0, 16.0], 5.0).is_louder(&quiet), "too few");
         assert!(!Spread::default().is_louder(&Spread::default()));
+        assert!(!spread(&[10.0, 18.0], 9.0).is_far_wider(&quiet));
+        assert!(spread(&[10.0, 20.0], 9.0).is_far_wider(&quiet));
     }
 }

@@ -86,11 +86,22 @@ impl RoundFindings {
     /// Whether a path that surely explains this fraction leads into a call of `tree` of which no calls are timed there, and which has at least
     /// `share` of the variance there.
     pub fn splits(&self, tree: &VarianceTree<'_>, least: f64, share: f64) -> bool {
-        let sure = |found: &&Found| found.share - ERRORS_MIN * found.se >= least;
         let whole = tree.total.latency_moment();
         let has_share = |node| fraction(tree.total.inclusive_latency_moment(node), whole) >= share;
-        let mut large = self.found.iter().filter(sure);
+        let mut large = self.large(least);
         large.any(|found| self.unopened_above(found.node, tree).is_some_and(has_share))
+    }
+
+    /// Whether a path that surely explains this fraction is not in `tree`.
+    pub fn adds(&self, tree: &VarianceTree<'_>, least: f64) -> bool {
+        let mut large = self.large(least);
+        large.any(|found| self.counterpart(found.node, tree).is_none())
+    }
+
+    /// The paths that surely explain this fraction.
+    fn large(&self, least: f64) -> impl Iterator<Item = &Found> {
+        let sure = move |found: &&Found| found.share - ERRORS_MIN * found.se >= least;
+        self.found.iter().filter(sure)
     }
 
     /// The call of `tree` into which a path leads that is not there, if no calls of it are timed there.

@@ -243,10 +243,32 @@ impl Rounds {
         if let Some(deeper) = self.deeper(precise, 0.0) {
             return Some(deeper);
         }
-        let Some(louder) = self.louder(precise) else {
-            return Some(precise);
+        let base = match self.louder(precise) {
+            Some(louder) => self.deeper(louder, SHARE_DEEPER).unwrap_or(louder),
+            None => precise,
         };
-        Some(self.deeper(louder, SHARE_DEEPER).unwrap_or(louder))
+        Some(self.finer(base).unwrap_or(base))
+    }
+
+    /// Index of the newest round, not of a far quieter state of the load, that finds most of the variance in a call which an older one did not time.
+    fn finer(&self, than: usize) -> Option<usize> {
+        let detail = self.rounds[than].sums()?;
+        let base = Spread::of(&detail.sums.blocks);
+        let (total, sites) = (detail.sums.blocks.total(), SiteTable::default());
+        let tree = VarianceTree::new(&detail.paths, &total, &sites);
+        let mut newer = self.rounds.iter().enumerate().skip(than + 1).rev();
+        let is_finer = |round: &Round| {
+            round.intervals >= INTERVALS_DEEPER
+                && self.is_part(round)
+                && !round.is_slanted()
+                && round
+                    .spread()
+                    .is_some_and(|spread| !base.is_far_wider(&spread))
+                && round
+                    .found()
+                    .is_some_and(|found| found.adds(&tree, SHARE_DEEPER))
+        };
+        newer.find(|(_, round)| is_finer(round)).map(|(at, _)| at)
     }
 
     /// Index of the newest round that holds most of what varies, in another state of the load ([`crate::loud`]), and surely says what it is.

@@ -281,9 +281,13 @@ impl Session<'_> {
         let all = refine::candidates(&look.round, root_height, &self.settings.limits, &state);
         for step in unmeasured {
             let left = all.iter().find(|candidate| candidate.step == step);
-            let left = left.map_or(0.0, |c| {
-                c.contribution + (SURE_ERRORS * c.se).min(c.contribution)
-            });
+            let left = left.map_or(0.0, at_most);
+            // More than there was to be explained is of another load, which began meanwhile.
+            let before = match step {
+                Step::Open(_) => None,
+                _ => self.steps.known.left_by(step),
+            };
+            let left = before.map_or(left, |before| left.min(before));
             self.steps.known.set_left(step, left);
         }
     }
@@ -392,6 +396,9 @@ impl Session<'_> {
                 }
             };
             if matches!(candidate.step, Step::Discover(_) | Step::DiscoverIn(_)) {
+                self.steps
+                    .known
+                    .set_left(candidate.step, at_most(candidate));
                 self.steps.unmeasured.push(candidate.step);
             }
         }
@@ -411,4 +418,9 @@ impl Session<'_> {
             recorded,
         });
     }
+}
+
+/// What a step may explain at most.
+fn at_most(candidate: &Candidate) -> f64 {
+    candidate.contribution + (SURE_ERRORS * candidate.se).min(candidate.contribution)
 }
