@@ -6,7 +6,7 @@
 //!
 //! **Which paths are shared** says [`crate::common_paths`].
 //!
-//! **Which rounds.** The round that a profile rests on knows most (`rounds.rs`). Others are added to it, those with most intervals
+//! **Which rounds.** The round that a profile rests on knows most (`rounds/choice.rs`). Others are added to it, those with most intervals
 //! first, as long as no path is lost that explains anything: each has to be smaller than the error of the round's largest
 //! shares, and than what makes a finding. A round **agrees** if mean and variance of the latency and the shares of the larger paths differ
 //! by no more than their errors. Where one does not, the load has changed: its intervals are intervals all the same, and the question
