@@ -106,6 +106,12 @@ pub struct Tracee {
     gone: bool,
     /// A signal that it has yet to get.
     signal: i32,
+    /// How it was let run.
+    how: libc::c_uint,
+    /// It runs functions of ours, and no SIGSTOP, which cannot be blocked, is to end them: the process stops afterwards.
+    holds_stops: bool,
+    /// A SIGSTOP was kept from it.
+    held_stop: bool,
 }
 
 impl Tracee {
@@ -124,6 +130,9 @@ impl Tracee {
             stopped: false,
             gone: false,
             signal: 0,
+            how: libc::PTRACE_CONT,
+            holds_stops: false,
+            held_stop: false,
         };
         request(libc::PTRACE_INTERRUPT, tid, 0)?;
         loop {
@@ -142,9 +151,15 @@ impl Tracee {
     /// It is gone.
     pub fn go(&mut self, how: libc::c_uint, signal: i32) -> io::Result<()> {
         request(how, self.tid, signal as usize)?;
+        self.how = how;
         self.stopped = false;
         self.signal = 0;
         Ok(())
+    }
+
+    /// From now on the process stops for SIGSTOP only when this is dropped.
+    pub fn hold_stops(&mut self) {
+        self.holds_stops = true;
     }
 
     /// Asks it to stop, before it executes another instruction of the program's if it is stopped now.
@@ -164,7 +179,15 @@ impl Tracee {
             let answer =
                 unsafe { libc::waitpid(self.tid, &mut status, libc::__WALL | libc::WNOHANG) };
             if answer == self.tid {
-                return self.stopped_with(status);
+                let stop = self.stopped_with(status);
+                if !self.holds_stops || stop != Stop::Signal(libc::SIGSTOP) {
+                    return stop;
+                }
+                self.held_stop = true;
+                if self.go(self.how, 0).is_err() {
+                    self.gone = true;
+                    return Stop::Gone;
+                }
             }
             if answer < 0 {
                 self.gone = true;
@@ -271,6 +294,11 @@ impl Drop for Tracee {
             return;
         }
         self.make_system_call_again();
+        // One that came after it waits still, since all others were blocked, and then the process is to go on.
+        if self.held_stop && !self.waits_for(libc::SIGCONT) {
+            // SAFETY: a system call whose arguments are numbers.
+            unsafe { libc::kill(self.tid, libc::SIGSTOP) };
+        }
         let _ = request(libc::PTRACE_DETACH, self.tid, self.signal as usize);
     }
 }
@@ -288,14 +316,25 @@ impl Tracee {
 
     /// Whether a signal waits that the thread will get.
     fn has_signals(&self) -> bool {
-        let set = |name| {
-            let text = process::status(self.tid, name)?;
-            u64::from_str_radix(&text, 16).ok()
-        };
-        match (set("SigPnd"), set("ShdPnd"), set("SigBlk")) {
-            (Some(own), Some(shared), Some(blocked)) => (own | shared) & !blocked != 0,
+        match (self.pending(), self.signals("SigBlk")) {
+            (Some(pending), Some(blocked)) => pending & !blocked != 0,
             _ => true,
         }
+    }
+
+    /// Whether this one does, blocked or not.
+    fn waits_for(&self, signal: i32) -> bool {
+        let pending = self.pending().unwrap_or(0);
+        pending & 1 << (signal - 1) != 0
+    }
+
+    fn pending(&self) -> Option<u64> {
+        Some(self.signals("SigPnd")? | self.signals("ShdPnd")?)
+    }
+
+    fn signals(&self, name: &str) -> Option<u64> {
+        let text = process::status(self.tid, name)?;
+        u64::from_str_radix(&text, 16).ok()
     }
 }
 

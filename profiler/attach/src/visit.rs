@@ -83,7 +83,7 @@ impl<'a> Visit<'a> {
     /// # Errors
     /// The system refuses; the thread is as it was.
     pub fn begin(
-        tracee: Tracee,
+        mut tracee: Tracee,
         original: Registers,
         memory: &'a Memory,
         functions: Functions,
@@ -94,6 +94,7 @@ impl<'a> Visit<'a> {
         let vectors = tracee.vectors().map_err(said)?;
         let mask = tracee.mask().map_err(said)?;
         let signal = harmless(tracee.tid, mask);
+        tracee.hold_stops();
         let mut visit = Visit {
             tracee,
             memory,
@@ -381,6 +382,48 @@ mod tests {
         // SAFETY: the end of this process.
         unsafe { libc::kill(libc::getpid(), libc::SIGKILL) };
         Ok(())
+    }
+
+    /// A child that counts, and a visit of it that is stopped by `signals` before a function is called. How far it has counted half a second
+    /// after the visit, and once more later.
+    fn counts_after(signals: &[i32]) -> Result<(u64, u64), Box<dyn Error>> {
+        let counting = shared();
+        // SAFETY: the child counts and nothing else.
+        let pid = unsafe { libc::fork() };
+        if pid == 0 {
+            loop {
+                counting.count.fetch_add(1, Ordering::SeqCst);
+            }
+        }
+        let target = Target::open(pid)?;
+        let functions = target.functions()?;
+        let tracee = Tracee::stop(pid)?.ok_or("it does not stop")?;
+        let original = Registers::read(pid)?;
+        let mut visit = Visit::begin(tracee, original, &target.memory, functions, Instant::now())?;
+        for &signal in signals {
+            // SAFETY: a child of ours.
+            unsafe { libc::kill(pid, signal) };
+            let arguments = [libc::SYS_getppid as u64, 0, 0, 0, 0, 0];
+            visit.call_on_own_stack(functions.syscall, arguments)?;
+        }
+        visit.end();
+        let count = |after| {
+            std::thread::sleep(Duration::from_millis(after));
+            counting.count.load(Ordering::SeqCst)
+        };
+        let counts = (count(500), count(200));
+        // SAFETY: the process that was made for this.
+        unsafe { libc::kill(pid, libc::SIGKILL) };
+        Ok(counts)
+    }
+
+    /// A process that is stopped (SIGSTOP) while functions are called in it stands still afterwards, unless it is told to go on before.
+    #[test]
+    fn who_is_stopped_meanwhile_is_stopped_afterwards() {
+        let (before, after) = counts_after(&[libc::SIGSTOP]).unwrap();
+        assert_eq!(before, after, "it goes on");
+        let (before, after) = counts_after(&[libc::SIGSTOP, libc::SIGCONT]).unwrap();
+        assert_ne!(before, after, "it stands still");
     }
 
     /// Nothing is left on the way that the program would stumble over.
