@@ -14,7 +14,7 @@
 #
 # A file of scripts/programs/ says what one program is:
 #   title options cause among   its name, which interval to profile, what varies, and which functions that is, a pattern of grep -E
-#   seconds                     how long to profile, if not half a minute
+#   seconds, needs_root         how long to profile, if not half a minute; whether only root can start it
 #   prepare                     installs it, and writes what it needs to $place
 # and, if it is a server that goes on until it is stopped,
 #   serve WORDS..               starts it in the foreground, as the command that WORDS end with
@@ -133,7 +133,10 @@ profile_program() {
 # Puts a server under load until it is stopped. Requests that fail once one was answered are counted.
 put_under_load() {
     until turn plain; do sleep 0.2; done
-    fill
+    fill || {
+        touch "$place/unfilled"
+        exit 1
+    }
     began=$(date +%s)
     while :; do
         kind=slow
@@ -173,6 +176,7 @@ profile_server() {
     fi
     wait "$client" 2>/dev/null || true
     children=""
+    [ ! -e "$place/unfilled" ] || remark="$remark; the load could not begin ($(tail -n 1 "$log.load"))"
 }
 
 failed=0
@@ -196,9 +200,15 @@ for load in ${loads:-after before changes}; do
         remark=""
         version="${program#*-}"
         fill() { :; }
+        needs_root=""
         unset -f serve run 2>/dev/null || true
         # shellcheck source=/dev/null # one of scripts/programs/
         . "$here/scripts/programs/${program%%-*}.sh"
+        if [ -n "$needs_root" ] && [ "$(id -u)" -ne 0 ]; then
+            echo "scripts/programs.sh: $program was not run: only root can" >&2
+            failed=1
+            continue
+        fi
         prepare
         if command -v serve >/dev/null; then profile_server; else profile_program; fi
         row

@@ -7,6 +7,13 @@ prepare() {
     package haproxy haproxy
     package curl curl
     title="HAProxy $(version_of haproxy)"
+    frontend "http-request return status 404 if { path -m beg /slow } { path -m reg ^/slow/b/(a|aa)+b\$ }"
+}
+
+# Writes the settings of a server that answers by itself: frontend RULE WORDS-AFTER-BIND..
+frontend() {
+    rules=$1
+    shift
     cat >"$place/cfg" <<CFG
 global
     tune.pattern.cache-size 0
@@ -16,8 +23,8 @@ defaults
     timeout server 10s
     timeout connect 1s
 frontend f
-    bind 127.0.0.1:$port
-    http-request return status 404 if { path -m beg /slow } { path -m reg ^/slow/b/(a|aa)+b\$ }
+    bind 127.0.0.1:$port $*
+    $rules
     http-request return status 200
 CFG
 }
@@ -25,8 +32,6 @@ CFG
 serve() { "$@" /usr/sbin/haproxy -db -f "$place/cfg"; }
 
 turn() {
-    set -- "$1" "http://127.0.0.1:$port"
-    set -- "$1" "$2/fast/[1-7]" "$2/$1/b/aaaaaaaaaaaaaaaaaaaaaaaa[1-1]"
-    shift
-    curl -sf -o /dev/null "$@"
+    at="http://127.0.0.1:$port"
+    curl -sf -o /dev/null "$at/fast/[1-7]" "$at/$1/b/aaaaaaaaaaaaaaaaaaaaaaaa[1-1]"
 }

@@ -2,6 +2,7 @@
 # one statement of eight reads a table of 20,000 rows.
 options='--interval dispatch_command'
 cause="one statement of eight reads a table of 20,000 rows"
+needs_root=yes
 among='Iterator|row_search|rnd_next|ha_rnd|Item_func_like|evaluate'
 
 prepare() {

@@ -343,22 +343,21 @@ impl Analysis {
         };
         let by_round = rounds.list();
         let kept = by_round.iter().map(|round| round.intervals).sum();
+        // A look at what happens now is compared with no other round.
+        let compares = !others.elsewhere.is_empty();
         summary::profile(&inputs::Inputs {
             round,
             round_index,
-            // A look at what happens now is compared with no other round.
-            louder: match others.elsewhere.is_empty() {
-                true => None,
-                false => rounds.louder_than(round, rested_on),
-            },
+            louder: compares
+                .then(|| rounds.louder_than(round, rested_on))
+                .flatten(),
             run,
             lost,
             kept: joint.as_ref().map_or(kept, |joint| joint.kept),
             rounds: by_round,
-            planted_throughout: match others.elsewhere.is_empty() {
-                true => None,
-                false => plans.planted_throughout(rested_on),
-            },
+            planted_throughout: compares
+                .then(|| plans.planted_throughout(rested_on))
+                .flatten(),
             elsewhere: others.elsewhere,
             together: others.together,
             classes: &self.assembler.classes,

@@ -79,7 +79,7 @@ pub fn combine(
     plans: &Plans,
     sites: &SiteTable,
 ) -> Option<Combined> {
-    let error = largest_error(base.1);
+    let error = evidence::largest_error(base.1, SHARE_MIN);
     let lost_max = error.clamp(LOST_AT_LEAST, FINDING_MIN);
     let mut order: Vec<Indexed<'_>> = others.to_vec();
     let intervals = |detail: &Detail| detail.sums.blocks.intervals();
@@ -102,9 +102,13 @@ pub fn combine(
             continue;
         }
         let round = (other.index, intervals(other.detail));
+        let is_sure = |wider: &mut [Candidate<'_>]| {
+            let all = together(wider, sites);
+            evidence::largest_error(&all, SHARE_MIN) <= error.max(ERROR_SURE)
+        };
         if agree(base, other, sites) {
             chosen = wider;
-        } else if largest_error(&together(&mut wider, sites)) <= error.max(ERROR_SURE) {
+        } else if is_sure(&mut wider) {
             chosen = wider;
             differing.push(round);
         } else {
@@ -138,10 +142,6 @@ fn together(rounds: &mut [Candidate<'_>], sites: &SiteTable) -> Detail {
     let mut detail = common.detail();
     common.add(rounds.iter().map(|round| round.detail), &mut detail);
     detail
-}
-
-fn largest_error(detail: &Detail) -> f64 {
-    evidence::largest_error(&detail.paths, &detail.sums.blocks, SHARE_MIN)
 }
 
 /// Which intervals of these rounds count, and on which paths: those of their [`Combined::detail`].

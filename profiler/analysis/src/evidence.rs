@@ -4,10 +4,11 @@
 //! single parts only. The jackknife is the same; the sums are in floating point, which is enough for an error.
 
 use crate::blocks::Blocks;
+use crate::detail::Detail;
 use crate::jackknife::delete_block_variance;
 use crate::moments::fraction;
 use crate::parts::{Part, VarianceTree};
-use crate::paths::{Paths, ROOT};
+use crate::paths::ROOT;
 use crate::profile::Node;
 use crate::sums::Sums;
 use crate::vectors::{Entry, Vector};
@@ -150,9 +151,10 @@ fn node(tree: &VarianceTree<'_>, part: Part, blocks_of: &impl Fn(Part) -> Vec<Pa
 
 /// The largest error among the shares of at least `share_min` that call paths have by themselves: how far from the truth the
 /// picture may be that a round gives.
-pub fn largest_error(paths: &Paths, blocks: &Blocks, share_min: f64) -> f64 {
+pub fn largest_error(round: &Detail, share_min: f64) -> f64 {
+    let blocks = &round.sums.blocks;
     let total = blocks.total();
-    let nodes = 0..paths.all().len() as u32;
+    let nodes = 0..round.paths.all().len() as u32;
     let parts = nodes.map(Part::Body);
     let listed = parts.filter(|&part| PartSums::of(&total, part).fractions()[0].abs() >= share_min);
     listed

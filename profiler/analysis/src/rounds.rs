@@ -255,7 +255,7 @@ impl Round {
 mod tests {
     use super::*;
 
-    fn rounds(intervals: &[u64]) -> Rounds {
+    pub(super) fn rounds(intervals: &[u64]) -> Rounds {
         let mut rounds = Rounds::default();
         for (at, &count) in intervals.iter().enumerate() {
             rounds.begin(at as u32, true);

@@ -228,7 +228,7 @@ mod tests {
         let list = candidates(&profile.tree, 5, &LIMITS, &state);
         assert_eq!(list[0].step, Step::Open(at(0xa)));
         // 18 % of it were its own, or those calls', when they made room: they are no news.
-        known.function_mut(at(0xa)).own_without = Some(0.18);
+        known.set_left(Step::Open(at(0xa)), Some(0.18));
         let mut state = State::of(&probes, &[], &known);
         state.now = start + std::time::Duration::from_secs(5);
         let list = candidates(&profile.tree, 5, &LIMITS, &state);
@@ -246,7 +246,7 @@ mod tests {
             let function = known.function_mut(at(0xa));
             function.calls = Calls::Opened;
             function.pointers = Pointers::Explored(Again::first(start));
-            function.own_explored = left;
+            known.set_left(Step::DiscoverIn(at(0xa)), left);
             let mut state = State::of(&probes, &[], &known);
             state.now = start;
             let list = candidates(&profile.tree, 5, &LIMITS, &state);

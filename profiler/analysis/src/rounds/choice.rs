@@ -16,7 +16,7 @@ use crate::detail::Detail;
 use crate::evidence;
 use crate::loud::Spread;
 use crate::moments::mean;
-use crate::other_rounds::SHARE_MIN;
+use crate::other_rounds::{RoundFindings, SHARE_MIN};
 use crate::parts::VarianceTree;
 use crate::sites::SiteTable;
 
@@ -49,25 +49,42 @@ impl Rounds {
         Some(self.finer(base).unwrap_or(base))
     }
 
+    /// Index of the newest round that finds most of the variance where an older one did not look, though it had this share of its own there.
+    fn deeper(&self, than: usize, share: f64) -> Option<usize> {
+        self.newer(than, |tree, _, found| {
+            found.splits(tree, SHARE_DEEPER, share)
+        })
+    }
+
     /// Index of the newest round, not of a far quieter state of the load, that finds most of the variance in a call which an older one did not time.
     fn finer(&self, than: usize) -> Option<usize> {
+        let base = self.rounds[than].spread()?;
+        self.newer(than, |tree, round, found| {
+            let spread = round.spread();
+            let is_far_quieter = spread.is_none_or(|spread| base.is_far_wider(&spread));
+            !is_far_quieter && found.adds(tree, SHARE_DEEPER)
+        })
+    }
+
+    /// Index of the newest round after another that says enough and `is_better`, by the other one's tree, itself and what it has found.
+    fn newer(
+        &self,
+        than: usize,
+        is_better: impl Fn(&VarianceTree<'_>, &Round, &RoundFindings) -> bool,
+    ) -> Option<usize> {
         let detail = self.rounds[than].sums()?;
-        let base = Spread::of(&detail.sums.blocks);
         let (total, sites) = (detail.sums.blocks.total(), SiteTable::default());
         let tree = VarianceTree::new(&detail.paths, &total, &sites);
+        // Retired ones, too: a search that goes on has made the newest of few intervals.
         let mut newer = self.rounds.iter().enumerate().skip(than + 1).rev();
-        let is_finer = |round: &Round| {
-            round.intervals >= INTERVALS_DEEPER
-                && self.is_part(round)
-                && !round.is_slanted()
-                && round
-                    .spread()
-                    .is_some_and(|spread| !base.is_far_wider(&spread))
+        let is_it = |round: &Round| {
+            self.is_part(round)
+                && round.says_enough()
                 && round
                     .found()
-                    .is_some_and(|found| found.adds(&tree, SHARE_DEEPER))
+                    .is_some_and(|found| is_better(&tree, round, &found))
         };
-        newer.find(|(_, round)| is_finer(round)).map(|(at, _)| at)
+        newer.find(|(_, round)| is_it(round)).map(|(at, _)| at)
     }
 
     /// Index of the newest round that holds most of what varies, in another state of the load ([`crate::loud`]), and surely says what it is.
@@ -98,25 +115,6 @@ impl Rounds {
         let spreads = louder.filter_map(|(_, round)| round.spread());
         let all = spreads.reduce(Spread::and)?;
         Some((all.intervals() as u64, all.standard_deviation()))
-    }
-
-    /// Index of the newest round that finds most of the variance where an older one did not look, though it had this share of its own there.
-    fn deeper(&self, than: usize, share: f64) -> Option<usize> {
-        let detail = self.rounds[than].sums()?;
-        let (total, sites) = (detail.sums.blocks.total(), SiteTable::default());
-        let tree = VarianceTree::new(&detail.paths, &total, &sites);
-        // Retired ones, too: a search that goes on has made the newest of few intervals.
-        let newer = self.rounds.iter().enumerate().skip(than + 1).rev();
-        let mut newer = newer.filter(|(_, round)| round.sums().is_some());
-        let is_deeper = |round: &Round| {
-            round.intervals >= INTERVALS_DEEPER
-                && self.is_part(round)
-                && !round.is_slanted()
-                && round
-                    .found()
-                    .is_some_and(|found| found.splits(&tree, SHARE_DEEPER, share))
-        };
-        newer.find(|(_, round)| is_deeper(round)).map(|(at, _)| at)
     }
 
     /// Whether a round is more than a moment beside the largest.
@@ -153,7 +151,7 @@ impl Rounds {
 
 impl Round {
     /// Whether the intervals that lost their records would change the mean: those that fill a ring are the long ones.
-    pub(super) fn is_slanted(&self) -> bool {
+    fn is_slanted(&self) -> bool {
         let detail = self.detail.as_deref();
         let Some(detail) = detail.filter(|_| self.lost.intervals > 0) else {
             return false;
@@ -168,21 +166,25 @@ impl Round {
     }
 
     /// The largest error among the shares that a report would show.
-    pub(super) fn error(&self) -> f64 {
+    fn error(&self) -> f64 {
         self.sums().map_or(f64::INFINITY, |detail| {
-            evidence::largest_error(&detail.paths, &detail.sums.blocks, SHARE_MIN)
+            evidence::largest_error(detail, SHARE_MIN)
         })
     }
 
+    /// Whether it has its sums, of enough intervals to be taken instead of others.
+    fn says_enough(&self) -> bool {
+        self.intervals >= INTERVALS_DEEPER && self.sums().is_some() && !self.is_slanted()
+    }
+
     /// Whether these intervals surely vary more than those.
-    pub(super) fn is_surely_louder(&self, than: &Spread) -> bool {
-        self.intervals >= INTERVALS_DEEPER
-            && !self.is_slanted()
+    fn is_surely_louder(&self, than: &Spread) -> bool {
+        self.says_enough()
             && self.spread().is_some_and(|spread| spread.is_louder(than))
             && self.error() <= ERROR_LOUD
     }
 
-    pub(super) fn spread(&self) -> Option<Spread> {
+    fn spread(&self) -> Option<Spread> {
         let detail = self.sums()?;
         Some(Spread::of(&detail.sums.blocks))
     }
@@ -194,16 +196,8 @@ mod tests {
 
     use super::*;
     use crate::assembler::reader::Lost;
+    use crate::rounds::tests::rounds;
     use crate::vectors::{ProbeCost, Segment, Vectoriser};
-
-    fn rounds(intervals: &[u64]) -> Rounds {
-        let mut rounds = Rounds::default();
-        for (at, &count) in intervals.iter().enumerate() {
-            rounds.begin(at as u32, true);
-            (0..count).for_each(|_| rounds.count(at, 0));
-        }
-        rounds
-    }
 
     /// Of a round that is the better by its number some intervals lost their records, all of what is known of their time: it is chosen only
     /// where the other has lost as much.

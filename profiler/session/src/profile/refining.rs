@@ -288,7 +288,7 @@ impl Session<'_> {
                 _ => self.steps.known.left_by(step),
             };
             let left = before.map_or(left, |before| left.min(before));
-            self.steps.known.set_left(step, left);
+            self.steps.known.set_left(step, Some(left));
         }
     }
 
@@ -349,8 +349,8 @@ impl Session<'_> {
         if known.calls == Calls::Opened {
             known.calls = Calls::PartiallyOpened(Again::first(Instant::now()));
         }
-        known.own_without = None;
         let opening = Step::Open(holder);
+        self.steps.known.set_left(opening, None);
         if !self.steps.unmeasured.contains(&opening) {
             self.steps.unmeasured.push(opening);
         }
@@ -396,9 +396,8 @@ impl Session<'_> {
                 }
             };
             if matches!(candidate.step, Step::Discover(_) | Step::DiscoverIn(_)) {
-                self.steps
-                    .known
-                    .set_left(candidate.step, at_most(candidate));
+                let left = Some(at_most(candidate));
+                self.steps.known.set_left(candidate.step, left);
                 self.steps.unmeasured.push(candidate.step);
             }
         }

@@ -77,11 +77,6 @@ pub struct FunctionState {
     pub calls: Calls,
     /// Its short calls through pointers.
     pub pointers: Pointers,
-    /// What its own time contributed when it was first looked at after calls had made room: their time is in it, and no reason to
-    /// time them again.
-    pub own_without: Option<f64>,
-    /// The same after its short calls through pointers had been trapped: time of those that were not met.
-    pub own_explored: Option<f64>,
     /// To time its calls would have cost more than they explain.
     pub too_costly: bool,
     /// Functions that it calls where that cannot be timed, and that cannot be hooked at their entries: their calls lie below its own.
@@ -123,8 +118,6 @@ pub struct ProbeState {
     pub callees: Callees,
     /// It was taken out for what it cost.
     pub taken_out: TakenOut,
-    /// What its own time contributed when it was first looked at after it had been found out whom it calls.
-    pub own_explored: Option<f64>,
     /// To find out whom it calls, and to time those, would have cost more than it explains.
     pub too_costly: bool,
 }
@@ -136,6 +129,8 @@ pub struct Known {
     probes: HashMap<u32, ProbeState>,
     /// Functions that were active on threads that held others up, none of whose calls were timed.
     wakers: Vec<Location>,
+    /// What steps left of the time that they were to explain: time of calls that had to make room, or were not met.
+    left: HashMap<Step, f64>,
 }
 
 /// Functions of [`Known::wakers`], at most.
@@ -207,21 +202,15 @@ impl Known {
 
     /// What of a step's contribution was left when it had been taken, once that was seen.
     pub(crate) fn left_by(&self, step: Step) -> Option<f64> {
-        match step {
-            Step::Open(function) => self.functions.get(&function)?.own_without,
-            Step::DiscoverIn(function) => self.functions.get(&function)?.own_explored,
-            Step::Discover(probe) | Step::Follow(probe) => self.probes.get(&probe)?.own_explored,
-        }
+        self.left.get(&step).copied()
     }
 
-    /// Takes note of what is left.
-    pub(crate) fn set_left(&mut self, step: Step, contribution: f64) {
-        let left = match step {
-            Step::Open(function) => &mut self.function_mut(function).own_without,
-            Step::DiscoverIn(function) => &mut self.function_mut(function).own_explored,
-            Step::Discover(probe) | Step::Follow(probe) => &mut self.probe_mut(probe).own_explored,
+    /// Takes note of what is left, a contribution; of nothing until it is seen.
+    pub(crate) fn set_left(&mut self, step: Step, contribution: Option<f64>) {
+        match contribution {
+            Some(contribution) => self.left.insert(step, contribution),
+            None => self.left.remove(&step),
         };
-        *left = Some(contribution);
     }
 
     /// Whether it is time to take a step once more that was taken.
