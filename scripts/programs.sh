@@ -184,11 +184,11 @@ failed=0
 [ $# -gt 0 ] || set -- $programs
 for load in ${loads:-after before changes}; do
     case $load in
-    after) printf '\n%s\n' "**The load begins three seconds after the profile**" ;;
-    before) printf '\n%s\n' "**The load was there before the profile**" ;;
-    changes) printf '\n%s\n' "**The load changes every ten seconds**" ;;
+    after) title="The load begins three seconds after the profile" ;;
+    before) title="The load was there before the profile" ;;
+    changes) title="The load changes every ten seconds" ;;
     esac
-    printf '\n| program | interval | known cause | first factors (share of variance) | among them | first after | intervals |\n|---|---|---|---|---|---|---|\n'
+    printf '\n## %s\n\n| program | interval | known cause | first factors (share of variance) | among them | first after | intervals |\n|---|---|---|---|---|---|---|\n' "$title"
     for program in "$@"; do
         place="$scratch/$program-$load"
         log="$place.log"
