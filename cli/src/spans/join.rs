@@ -7,7 +7,7 @@ use evenkeel_analysis::not_opened::NotOpened;
 use evenkeel_analysis::parts::VarianceTree;
 use evenkeel_analysis::paths::ROOT;
 use evenkeel_analysis::sites::Kind;
-use evenkeel_session::recording::{Interval, Observation, Recorded, Started};
+use evenkeel_recording::{Interval, Observation, Recorded, Started};
 use evenkeel_spans::Traces;
 use evenkeel_spans::join::{Function, Piece, Process, Processes, Work};
 

@@ -14,7 +14,7 @@ use evenkeel_analysis::profile::{Node, Profile};
 use evenkeel_analysis::sites::Kind;
 use evenkeel_export::columns::schema::{PROGRAM_KEY, SCHEMA_VERSION, Table, VERSION_KEY};
 use evenkeel_export::columns::{Columns, Error, Run, Written};
-use evenkeel_session::recording::Observation;
+use evenkeel_recording::Observation;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 
 /// Of one round, of several taken together, with waits and without.
@@ -29,7 +29,7 @@ const RECORDINGS: [&str; 7] = [
 ];
 
 fn recording(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../session/tests/recordings/{name}.keel"))
+    Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../recording/tests/recordings/{name}.keel"))
 }
 
 /// The beginning of the 15th of November 2023, UTC.

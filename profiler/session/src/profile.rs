@@ -40,10 +40,10 @@ use crate::lease::Lease;
 use crate::location::Location;
 use crate::modules::Modules;
 use crate::plan::Plan;
-use crate::recording::{Meta, Writer};
 use crate::target::Target;
 use continuity::Continuity;
 use duty_cycle::{DutyCycle, Work};
+use evenkeel_recording::{Meta, Writer};
 use kernel::Kernel;
 use sink::RecordSink;
 

@@ -10,7 +10,7 @@ use evenkeel_wire::Record;
 
 use crate::clock::unix_ns;
 use crate::drain::Sink;
-use crate::recording::Writer;
+use evenkeel_recording::Writer;
 
 /// Longest name of a thread, in characters.
 const NAME_MAX: usize = 48;

@@ -6,23 +6,23 @@ use evenkeel_analysis::joint::Scouted;
 use evenkeel_analysis::sites::SiteTable;
 use evenkeel_analysis::{Analysis, ProbeCost};
 
-use super::Meta;
+use crate::Meta;
 
 /// A recording after its first replay.
-pub(super) struct Part {
-    pub(super) path: PathBuf,
-    pub(super) meta: Meta,
-    pub(super) sites: SiteTable,
-    pub(super) scouted: Option<Scouted>,
+pub(crate) struct Part {
+    pub(crate) path: PathBuf,
+    pub(crate) meta: Meta,
+    pub(crate) sites: SiteTable,
+    pub(crate) scouted: Option<Scouted>,
     /// It ends before its time.
-    pub(super) cut: bool,
+    pub(crate) cut: bool,
     /// It is one of those that are wanted.
-    pub(super) wanted: bool,
+    pub(crate) wanted: bool,
 }
 
 impl Part {
     /// Begins it in an analysis of several. `clock`: as in the translation of its records.
-    pub(super) fn begin(&self, analysis: &mut Analysis, clock: Option<u64>) {
+    pub(crate) fn begin(&self, analysis: &mut Analysis, clock: Option<u64>) {
         let scouted = self.scouted.as_ref();
         analysis.begin_recording(self.cost(clock), scouted.unwrap_or(&Scouted::default()));
         if self.meta.waits {

@@ -6,7 +6,7 @@ use evenkeel_symbols::Site;
 use evenkeel_wire::{Displaced, Label, Role};
 
 pub use resolve::resolve;
-pub(crate) use resolve::{resolve_named, site_name, sites_of_callers};
+pub use resolve::{resolve_named, site_name, sites_of_callers};
 
 /// Where a boundary is hooked.
 #[derive(Clone, Debug)]
@@ -48,7 +48,7 @@ impl Meaning {
     }
 
     /// With the text to which the pointer variable at this address points as label.
-    pub(crate) const fn labelled_by(mut self, variable: u64) -> Meaning {
+    pub const fn labelled_by(mut self, variable: u64) -> Meaning {
         self.label = (Label::Variable, 0);
         self.label_variable = variable;
         self

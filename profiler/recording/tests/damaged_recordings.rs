@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 use evenkeel_analysis::plans::PlanChange;
 use evenkeel_analysis::sites::Site;
 use evenkeel_analysis::{Analysis, Options};
-use evenkeel_session::recording::{Meta, Replay, Writer};
+use evenkeel_recording::{Meta, Replay, Writer};
 use evenkeel_wire::{Event, Record, Stamp};
 use proptest::prelude::*;
 

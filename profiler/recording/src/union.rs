@@ -4,19 +4,19 @@ use evenkeel_analysis::Analysis;
 use evenkeel_analysis::joint::Scouted;
 use evenkeel_analysis::sites::SiteTable;
 
-use super::Meta;
-use super::identity::{Identities, Timed};
-use super::part::Part;
-use super::translation::{Translation, clock, ratio};
+use crate::Meta;
+use crate::identity::{Identities, Timed};
+use crate::part::Part;
+use crate::translation::{Translation, clock, ratio};
 
 /// Sites named in a warning, at most.
 const NAMED_MAX: usize = 3;
 
 /// Recordings that are taken together.
-pub(super) struct Union<'a> {
-    pub(super) parts: Vec<&'a Part>,
+pub(crate) struct Union<'a> {
+    pub(crate) parts: Vec<&'a Part>,
     /// Call sites of all.
-    pub(super) sites: SiteTable,
+    pub(crate) sites: SiteTable,
     /// By recording: its probes among the call sites of all.
     probes: Vec<Vec<u32>>,
     /// By recording that has intervals: the call sites that it timed.
@@ -26,13 +26,13 @@ pub(super) struct Union<'a> {
 }
 
 /// The recording whose clock is that of all. One without intervals may not even say what it is of.
-pub(super) fn first<'a>(parts: &[&'a Part]) -> &'a Part {
+pub(crate) fn first<'a>(parts: &[&'a Part]) -> &'a Part {
     let mut useful = parts.iter().filter(|part| part.scouted.is_some());
     useful.next().unwrap_or(&parts[0])
 }
 
 impl<'a> Union<'a> {
-    pub(super) fn of(parts: Vec<&'a Part>) -> Union<'a> {
+    pub(crate) fn of(parts: Vec<&'a Part>) -> Union<'a> {
         let first = first(&parts);
         let mut useful = parts.iter().filter(|part| part.scouted.is_some());
         let by_address = useful.all(|part| part.meta.build == first.meta.build);
@@ -63,7 +63,7 @@ impl<'a> Union<'a> {
     }
 
     /// What explains them.
-    pub(super) fn meta(&self) -> Meta {
+    pub(crate) fn meta(&self) -> Meta {
         let first = first(&self.parts);
         let mut meta = first.meta.clone();
         let others = self
@@ -77,7 +77,7 @@ impl<'a> Union<'a> {
     }
 
     /// An analysis of all of them, in their order.
-    pub(super) fn analysis(&self) -> Analysis {
+    pub(crate) fn analysis(&self) -> Analysis {
         let renumbered = self.parts.iter().zip(&self.probes);
         let renumbered: Vec<(&Scouted, &[u32])> = renumbered
             .filter_map(|(part, probes)| Some((part.scouted.as_ref()?, &probes[..])))
@@ -86,7 +86,7 @@ impl<'a> Union<'a> {
     }
 
     /// From the records of a recording to those of all. `ticks_per_ns`: of the common clock.
-    pub(super) fn translation(&self, at: usize, ticks_per_ns: f64) -> Translation {
+    pub(crate) fn translation(&self, at: usize, ticks_per_ns: f64) -> Translation {
         let own = self.parts[at].meta.ticks_per_ns;
         Translation {
             probes: self.probes[at].clone(),

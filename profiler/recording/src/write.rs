@@ -11,10 +11,10 @@ use evenkeel_analysis::plans::PlanChange;
 use evenkeel_analysis::sites::Site;
 use evenkeel_wire::Record;
 
-use super::{
+use crate::error::Error;
+use crate::{
     MAGIC, Meta, OFFS, SiteEntry, VERSION, VERSION_OF_ONE, WOKEN_BY, starts_at_a_time, varint,
 };
-use crate::error::Error;
 
 /// A recording being written. Errors are kept until [`Writer::finish`], so that a full disk does not end a run.
 pub struct Writer {
@@ -208,7 +208,7 @@ impl Writer {
 }
 
 /// What stands before a chunk's body.
-pub(super) fn chunk_head(tag: u8, body: &[u8]) -> [u8; 9] {
+pub(crate) fn chunk_head(tag: u8, body: &[u8]) -> [u8; 9] {
     let mut crc = crc32fast::Hasher::new();
     crc.update(&[tag]);
     crc.update(body);

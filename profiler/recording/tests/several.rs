@@ -4,9 +4,8 @@ use std::path::{Path, PathBuf};
 
 use evenkeel_analysis::Options;
 use evenkeel_analysis::profile::{Node, Profile};
-use evenkeel_session::Error;
-use evenkeel_session::recording::{
-    Observation, Progress, Replayed, merge, replay_files, replay_some,
+use evenkeel_recording::{
+    Error, Observation, Progress, Replayed, merge, replay_files, replay_some,
 };
 
 fn recording(name: &str) -> PathBuf {

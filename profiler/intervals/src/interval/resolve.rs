@@ -116,7 +116,7 @@ fn name(spec: &IntervalSpec) -> String {
 ///
 /// # Errors
 /// As [`resolve`].
-pub(crate) fn resolve_named(named: &NamedCall, module: &Module) -> Result<Vec<Boundary>, Error> {
+pub fn resolve_named(named: &NamedCall, module: &Module) -> Result<Vec<Boundary>, Error> {
     let mut boundaries = Vec::new();
     let meaning = Meaning::of(named.role).keyed(named.key);
     for point in &named.points {
@@ -171,7 +171,7 @@ fn places(point: &Point, module: &Module) -> Result<(Vec<Place>, Option<u64>), F
 }
 
 /// Every direct call of `entry` in its module.
-pub(crate) fn sites_of_callers(module: &Module, entry: u64) -> Vec<Site> {
+pub fn sites_of_callers(module: &Module, entry: u64) -> Vec<Site> {
     let mut sites = Vec::new();
     for caller in module.callers_of(entry) {
         sites.extend(
@@ -245,7 +245,7 @@ fn common_callers(module: &Module, begins: &[u64], ends: &[u64]) -> Vec<u64> {
 }
 
 /// `function+0x1f`, as reports name a call site.
-pub(crate) fn site_name(module: &Module, address: u64) -> String {
+pub fn site_name(module: &Module, address: u64) -> String {
     match module.function_at(address) {
         Some(function) => {
             let name = module.name(function.entry);

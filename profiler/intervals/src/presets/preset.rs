@@ -45,7 +45,7 @@ impl Preset {
     }
 
     /// Version of the program at `path`, as its file says; nothing where it does not.
-    pub(crate) fn version_of(&self, path: &Path) -> Option<String> {
+    pub fn version_of(&self, path: &Path) -> Option<String> {
         version::find(&std::fs::read(path).ok()?, self.version?)
     }
 

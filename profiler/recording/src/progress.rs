@@ -32,7 +32,7 @@ impl Progress {
     }
 
     /// These files will be read once more than was known.
-    pub(super) fn expect(&self, paths: &[PathBuf]) {
+    pub(crate) fn expect(&self, paths: &[PathBuf]) {
         if let Some(shared) = &self.0 {
             let lengths = paths.iter().filter_map(|path| fs::metadata(path).ok());
             let more = lengths.map(|metadata| metadata.len()).sum();
@@ -59,7 +59,7 @@ impl fmt::Debug for Progress {
 }
 
 /// A file whose bytes count.
-pub(super) struct Counted {
+pub(crate) struct Counted {
     pub file: File,
     pub progress: Progress,
 }

@@ -9,7 +9,7 @@ use std::path::Path;
 use evenkeel_analysis::Options;
 use evenkeel_analysis::profile::{Node, Profile};
 use evenkeel_analysis::sites::Kind;
-use evenkeel_session::recording::Replay;
+use evenkeel_recording::Replay;
 
 fn replayed() -> Profile {
     let path =

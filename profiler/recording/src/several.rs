@@ -5,26 +5,26 @@ use std::path::{Path, PathBuf};
 use evenkeel_analysis::Analysis;
 use evenkeel_analysis::sites::SiteTable;
 
-use super::Meta;
-use super::part::Part;
-use super::progress::Progress;
-use super::read::{Replay, Replayed};
-use super::union::{self, Union};
+use crate::Meta;
 use crate::error::Error;
+use crate::part::Part;
+use crate::progress::Progress;
+use crate::read::{Replay, Replayed};
+use crate::union::{self, Union};
 
 /// Recordings after their first replay.
-pub(super) struct Recordings {
+pub(crate) struct Recordings {
     paths: Vec<PathBuf>,
     all: Vec<Part>,
     /// The only one that is wanted, if it is.
     only: Option<Replayed>,
     /// Intervals that are handed on come with their critical paths.
-    pub(super) pieces: bool,
+    pub(crate) pieces: bool,
     progress: Progress,
 }
 
 /// Sees an analysis as it goes: the number of the recording at hand, the call sites of all, and the analysis.
-pub(super) type Observer<'a> = dyn FnMut(u64, &SiteTable, &mut Analysis) -> Result<(), Error> + 'a;
+pub(crate) type Observer<'a> = dyn FnMut(u64, &SiteTable, &mut Analysis) -> Result<(), Error> + 'a;
 
 /// What explains each recording of the files, in their order.
 ///
@@ -80,7 +80,7 @@ pub fn replay_some(
 ///
 /// # Errors
 /// As [`replay_files`].
-pub(super) fn scout(
+pub(crate) fn scout(
     paths: &[PathBuf],
     kept: Option<u64>,
     wanted: &dyn Fn(&Meta) -> bool,
@@ -181,7 +181,7 @@ impl Recordings {
     }
 
     /// What explains each recording that is wanted, and the file that it is in.
-    pub(super) fn metas(&self) -> Vec<(&Path, &Meta)> {
+    pub(crate) fn metas(&self) -> Vec<(&Path, &Meta)> {
         let parts = self.parts().into_iter();
         parts
             .map(|part| (part.path.as_path(), &part.meta))
@@ -189,17 +189,17 @@ impl Recordings {
     }
 
     /// The only recording that is wanted, as it was replayed for the first time.
-    pub(super) fn only(&self) -> Option<&Replayed> {
+    pub(crate) fn only(&self) -> Option<&Replayed> {
         self.only.as_ref()
     }
 
     /// The recording whose clock is that of all. One without intervals may not even say what it is of.
-    pub(super) fn first(&self) -> &Meta {
+    pub(crate) fn first(&self) -> &Meta {
         &union::first(&self.parts()).meta
     }
 
     /// All of them taken together. `observer` sees the analysis as it goes, with the number of the recording.
-    pub(super) fn together(
+    pub(crate) fn together(
         &self,
         kept: Option<u64>,
         mut observer: Option<&mut Observer<'_>>,
@@ -253,12 +253,12 @@ impl Recordings {
     }
 
     /// Opens one of the files once more.
-    pub(super) fn reopen(&self, path: &Path) -> Result<Replay, Error> {
+    pub(crate) fn reopen(&self, path: &Path) -> Result<Replay, Error> {
         Replay::open_counted(path, &self.progress)
     }
 }
 
-pub(super) fn changed(path: &Path) -> Error {
+pub(crate) fn changed(path: &Path) -> Error {
     Error::File {
         path: path.to_owned(),
         source: std::io::Error::other("it was changed while it was read"),

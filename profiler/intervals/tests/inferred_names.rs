@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use evenkeel_session::presets::Preset;
+use evenkeel_intervals::presets::Preset;
 use evenkeel_symbols::{DebugSources, Module};
 
 /// Official builds with symbols, as scripts/install.sh puts them into its cache: preset, program, names found at least.

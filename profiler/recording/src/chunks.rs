@@ -4,15 +4,15 @@ use std::fs::File;
 use std::io::{BufReader, Read};
 use std::path::{Path, PathBuf};
 
-use super::progress::{Counted, Progress};
-use super::{MAGIC, VERSION};
 use crate::error::Error;
+use crate::progress::{Counted, Progress};
+use crate::{MAGIC, VERSION};
 
 /// Longest body of a chunk; anything longer is damage.
 const BODY_MAX: usize = 1 << 28;
 
 /// A recording, read from its beginning.
-pub(super) struct Chunks {
+pub(crate) struct Chunks {
     path: PathBuf,
     file: BufReader<Counted>,
     /// Where the next chunk begins, in bytes.
@@ -20,7 +20,7 @@ pub(super) struct Chunks {
 }
 
 /// A chunk as it was found.
-pub(super) enum Chunk {
+pub(crate) enum Chunk {
     Body(u8, Vec<u8>),
     End,
     Cut,
@@ -31,7 +31,7 @@ impl Chunks {
     ///
     /// # Errors
     /// The file is no recording, or one of a newer version.
-    pub(super) fn open(path: &Path, progress: &Progress) -> Result<Chunks, Error> {
+    pub(crate) fn open(path: &Path, progress: &Progress) -> Result<Chunks, Error> {
         let named = |source| Error::File {
             path: path.to_owned(),
             source,
@@ -62,7 +62,7 @@ impl Chunks {
         })
     }
 
-    pub(super) fn path(&self) -> &Path {
+    pub(crate) fn path(&self) -> &Path {
         &self.path
     }
 
@@ -70,7 +70,7 @@ impl Chunks {
     ///
     /// # Errors
     /// It is damaged, or the file cannot be read.
-    pub(super) fn next(&mut self) -> Result<Chunk, Error> {
+    pub(crate) fn next(&mut self) -> Result<Chunk, Error> {
         let mut head = [0; 9];
         match self.fill(&mut head)? {
             0 => return Ok(Chunk::End),
@@ -114,7 +114,7 @@ impl Chunks {
     }
 
     /// What is wrong with the chunk read last, or the next.
-    pub(super) fn damaged(&self, what: &str) -> Error {
+    pub(crate) fn damaged(&self, what: &str) -> Error {
         Error::DamagedRecording {
             path: self.path.clone(),
             at: self.at,

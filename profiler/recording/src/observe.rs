@@ -9,12 +9,12 @@ use evenkeel_analysis::observed::{Observed, ObservedMinute};
 use evenkeel_analysis::paths::Paths;
 use evenkeel_analysis::sites::SiteTable;
 
-use super::Meta;
-use super::progress::Progress;
-use super::read::Replayed;
-use super::several::{Recordings, scout};
-use super::translation::clock;
+use crate::Meta;
 use crate::error::Error;
+use crate::progress::Progress;
+use crate::read::Replayed;
+use crate::several::{Recordings, scout};
+use crate::translation::clock;
 
 /// Recordings that have been replayed once.
 pub struct Observation {
@@ -61,10 +61,10 @@ pub struct Minute<'a> {
 }
 
 impl Observation {
-    /// Replays the recordings of the files for the first time, as [`super::replay_files`] does.
+    /// Replays the recordings of the files for the first time, as [`crate::replay_files`] does.
     ///
     /// # Errors
-    /// As [`super::replay_files`].
+    /// As [`crate::replay_files`].
     pub fn open(paths: &[PathBuf]) -> Result<Observation, Error> {
         Observation::open_counted(paths, &Progress::default())
     }
@@ -114,7 +114,7 @@ impl Observation {
     }
 
     /// Replays them again; `each` is given every interval that their profile rests on. What is returned is what
-    /// [`super::replay_files`] returns.
+    /// [`crate::replay_files`] returns.
     ///
     /// # Errors
     /// A file cannot be read, or has changed; and what `each` returns.
@@ -194,7 +194,7 @@ impl Observation {
             }
             Ok(())
         })?;
-        replayed.ok_or_else(|| super::several::changed(path))
+        replayed.ok_or_else(|| crate::several::changed(path))
     }
 }
 

@@ -3,7 +3,7 @@
 use evenkeel_analysis::SwitchedOut;
 use evenkeel_wire::{Marker, Record};
 
-use super::starts_at_a_time;
+use crate::starts_at_a_time;
 
 /// Keys of threads are numbers of the system, which several machines share: above these bits stands whose they are.
 const KEY_BITS: u32 = 54;

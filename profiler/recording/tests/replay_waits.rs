@@ -16,7 +16,7 @@ use std::path::Path;
 use evenkeel_analysis::Options;
 use evenkeel_analysis::profile::{Node, Profile};
 use evenkeel_analysis::sites::Kind;
-use evenkeel_session::recording::Replay;
+use evenkeel_recording::Replay;
 
 /// The profile of a recording with `seen` intervals, of which `closed` were recorded to their end.
 #[track_caller]

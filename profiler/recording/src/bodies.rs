@@ -1,13 +1,13 @@
-//! What chunks hold, decoded: the other side of `super::write`. Nothing comes of a body that is damaged.
+//! What chunks hold, decoded: the other side of `crate::write`. Nothing comes of a body that is damaged.
 
 use evenkeel_analysis::SwitchedOut;
 use evenkeel_analysis::plans::PlanChange;
 use evenkeel_wire::Record;
 
-use super::{OFFS, WOKEN_BY, starts_at_a_time, varint};
+use crate::{OFFS, WOKEN_BY, starts_at_a_time, varint};
 
 /// What a plan is beside its generation and its number of probes.
-pub(super) fn change(body: &[u8]) -> Option<PlanChange> {
+pub(crate) fn change(body: &[u8]) -> Option<PlanChange> {
     let [trapping, continues, added @ ..] = &numbers(body)?[..] else {
         return None;
     };
@@ -20,7 +20,7 @@ pub(super) fn change(body: &[u8]) -> Option<PlanChange> {
 }
 
 /// Numbers, as many as there are.
-pub(super) fn numbers(body: &[u8]) -> Option<Vec<u32>> {
+pub(crate) fn numbers(body: &[u8]) -> Option<Vec<u32>> {
     let (words, []) = body.as_chunks::<4>() else {
         return None;
     };
@@ -28,13 +28,13 @@ pub(super) fn numbers(body: &[u8]) -> Option<Vec<u32>> {
 }
 
 /// Two numbers, and nothing else.
-pub(super) fn words(body: &[u8]) -> Option<[u32; 2]> {
+pub(crate) fn words(body: &[u8]) -> Option<[u32; 2]> {
     let word = |at: usize| Some(u32::from_le_bytes(body.get(at..at + 4)?.try_into().ok()?));
     (body.len() == 8).then_some([word(0)?, word(4)?])
 }
 
 /// Decodes a chunk of records; the thread's key.
-pub(super) fn records(body: &[u8], into: &mut Vec<Record>) -> Option<u64> {
+pub(crate) fn records(body: &[u8], into: &mut Vec<Record>) -> Option<u64> {
     let thread = u64::from_le_bytes(body.get(..8)?.try_into().ok()?);
     let count = u32::from_le_bytes(body.get(8..12)?.try_into().ok()?);
     let mut rest = &body[12..];
@@ -57,7 +57,7 @@ pub(super) fn records(body: &[u8], into: &mut Vec<Record>) -> Option<u64> {
 }
 
 /// Decodes when a thread did not run; the thread's key.
-pub(super) fn spans(body: &[u8]) -> Option<(u64, Vec<SwitchedOut>)> {
+pub(crate) fn spans(body: &[u8]) -> Option<(u64, Vec<SwitchedOut>)> {
     let thread = u64::from_le_bytes(body.get(..8)?.try_into().ok()?);
     let count = u32::from_le_bytes(body.get(8..12)?.try_into().ok()?);
     let mut rest = &body[12..];
@@ -87,9 +87,9 @@ pub(super) fn spans(body: &[u8]) -> Option<(u64, Vec<SwitchedOut>)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::recording::chunks::{Chunk, Chunks};
-    use crate::recording::progress::Progress;
-    use crate::recording::{Meta, Writer};
+    use crate::chunks::{Chunk, Chunks};
+    use crate::progress::Progress;
+    use crate::{Meta, Writer};
 
     /// When threads did not run comes back as it was recorded; a word that no version has is damage.
     #[test]

@@ -5,12 +5,12 @@ use std::io::{BufWriter, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-use super::chunks::{Chunk, Chunks};
-use super::progress::Progress;
-use super::read::Replayed;
-use super::several::replay_some;
-use super::{MAGIC, VERSION};
+use crate::chunks::{Chunk, Chunks};
 use crate::error::Error;
+use crate::progress::Progress;
+use crate::read::Replayed;
+use crate::several::replay_some;
+use crate::{MAGIC, VERSION};
 
 /// Writes the recordings of `paths` to one file and returns what they are together. The file is there whole or not at all. `progress`
 /// counts what is read.
@@ -71,6 +71,6 @@ fn write(
 }
 
 fn put(file: &mut impl Write, tag: u8, body: &[u8]) -> std::io::Result<()> {
-    file.write_all(&super::write::chunk_head(tag, body))?;
+    file.write_all(&crate::write::chunk_head(tag, body))?;
     file.write_all(body)
 }

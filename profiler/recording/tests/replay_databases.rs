@@ -17,7 +17,7 @@ use std::path::Path;
 
 use evenkeel_analysis::Options;
 use evenkeel_analysis::profile::{Node, Profile};
-use evenkeel_session::recording::Replay;
+use evenkeel_recording::Replay;
 
 /// The profile of a recording, with the critical path of an interval near the 99th percentile.
 fn replayed(name: &str) -> Profile {

@@ -8,11 +8,11 @@ use evenkeel_analysis::plans::PlanChange;
 use evenkeel_analysis::sites::SiteTable;
 use evenkeel_wire::Record;
 
-use super::chunks::{Chunk, Chunks};
-use super::progress::Progress;
-use super::translation::Translation;
-use super::{Meta, SiteEntry, bodies, put_site};
+use crate::chunks::{Chunk, Chunks};
 use crate::error::Error;
+use crate::progress::Progress;
+use crate::translation::Translation;
+use crate::{Meta, SiteEntry, bodies, put_site};
 
 /// A recording, replayed.
 #[derive(Debug)]
@@ -58,7 +58,7 @@ impl Replay {
     }
 
     /// The same; what is read of it counts.
-    pub(super) fn open_counted(path: &Path, progress: &Progress) -> Result<Replay, Error> {
+    pub(crate) fn open_counted(path: &Path, progress: &Progress) -> Result<Replay, Error> {
         Ok(Replay {
             chunks: Chunks::open(path, progress)?,
             keeps: Keeps::default(),
@@ -71,17 +71,17 @@ impl Replay {
         self.keeps.path_of = Some(id);
     }
 
-    pub(super) fn path(&self) -> &Path {
+    pub(crate) fn path(&self) -> &Path {
         self.chunks.path()
     }
 
     /// The interval whose critical path is kept.
-    pub(super) fn kept(&self) -> Option<u64> {
+    pub(crate) fn kept(&self) -> Option<u64> {
         self.keeps.path_of
     }
 
     /// Replays the next recording of the file, into `joint` if that is there; nothing after the last one.
-    pub(super) fn next(
+    pub(crate) fn next(
         &mut self,
         joint: Option<(Analysis, &Translation)>,
     ) -> Result<Option<Replayed>, Error> {
@@ -89,17 +89,17 @@ impl Replay {
     }
 
     /// Hands on every interval by itself, to be taken by [`Analysis::take_observed`].
-    pub(super) fn observe(&mut self) {
+    pub(crate) fn observe(&mut self) {
         self.keeps.all = true;
     }
 
     /// The same with critical paths ([`Analysis::observe_pieces`]).
-    pub(super) fn observe_pieces(&mut self) {
+    pub(crate) fn observe_pieces(&mut self) {
         (self.keeps.all, self.keeps.pieces) = (true, true);
     }
 
     /// The same as [`next`](Replay::next), while somebody looks on.
-    pub(super) fn next_observed(
+    pub(crate) fn next_observed(
         &mut self,
         joint: Option<(Analysis, &Translation)>,
         observer: Observer<'_>,
@@ -138,7 +138,7 @@ impl Replay {
     }
 
     /// Passes over the next recording of the file; what explains it, nothing after the last one.
-    pub(super) fn next_meta(&mut self) -> Result<Option<Meta>, Error> {
+    pub(crate) fn next_meta(&mut self) -> Result<Option<Meta>, Error> {
         if self.is_at_end {
             return Ok(None);
         }
@@ -324,7 +324,7 @@ fn json<T: serde::de::DeserializeOwned>(body: &[u8]) -> Result<T, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::recording::Writer;
+    use crate::Writer;
     use evenkeel_wire::Marker;
 
     fn sample(path: &Path) -> Meta {

@@ -28,6 +28,7 @@
 
 mod bodies;
 mod chunks;
+mod error;
 mod identity;
 mod merge;
 mod observe;
@@ -40,6 +41,7 @@ mod union;
 mod varint;
 mod write;
 
+pub use error::Error;
 pub use merge::merge;
 pub use observe::{Interval, Minute, Observation, Recorded};
 pub use progress::Progress;
