@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use evenkeel_analysis::factors::described::described;
-use evenkeel_analysis::not_opened::NotOpened;
+use evenkeel_analysis::findings::factors::described::described;
+use evenkeel_analysis::findings::not_opened::NotOpened;
 use evenkeel_export::columns::{Columns, Error, Run, hash};
 use evenkeel_recording::{Minute, Observation, Recorded, Replayed};
 

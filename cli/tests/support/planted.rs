@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use evenkeel_analysis::Analysis;
-use evenkeel_analysis::plans::PlanChange;
+use evenkeel_analysis::rounds::plans::PlanChange;
 use evenkeel_analysis::sites::Site;
 use evenkeel_recording::{Meta, Started, Writer};
 use evenkeel_wire::{Marker, Record};

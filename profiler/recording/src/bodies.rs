@@ -1,7 +1,7 @@
 //! What chunks hold, decoded: the other side of `crate::write`. Nothing comes of a body that is damaged.
 
 use evenkeel_analysis::SwitchedOut;
-use evenkeel_analysis::plans::PlanChange;
+use evenkeel_analysis::rounds::plans::PlanChange;
 use evenkeel_wire::Record;
 
 use crate::{OFFS, WOKEN_BY, starts_at_a_time, varint};

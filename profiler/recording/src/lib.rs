@@ -21,7 +21,7 @@
 //! N  a thread's name: key (u64), then text
 //! J  another recording begins, as if in a file of its own (`evenkeel merge`); from version 4 on
 //! T  when the minute of the next U began, on the wall clock: nanoseconds since 1970 (u64). Optional
-//! U  sums of a minute, instead of records (`evenkeel profile --summary`): see `evenkeel_analysis::minutes`; from version 5 on
+//! U  sums of a minute, instead of records (`evenkeel profile --summary`): see `evenkeel_analysis::fleet::minutes`; from version 5 on
 //! ```
 //! All numbers are little-endian. Readers skip tags they do not know. A file that ends inside a chunk was cut by a crash:
 //! what comes before is good.
@@ -51,11 +51,11 @@ pub use write::Writer;
 
 use evenkeel_analysis::Off;
 use evenkeel_analysis::ProbeCost;
-use evenkeel_analysis::not_opened;
+use evenkeel_analysis::findings::not_opened;
+use evenkeel_analysis::findings::unseen::{self, Unopened};
+use evenkeel_analysis::findings::warnings::Warning;
 use evenkeel_analysis::profile::{Profile, Unpatched};
 use evenkeel_analysis::sites::{Site, SiteTable};
-use evenkeel_analysis::unseen::{self, Unopened};
-use evenkeel_analysis::warnings::Warning;
 use evenkeel_wire::{Marker, Record};
 use serde::{Deserialize, Serialize};
 

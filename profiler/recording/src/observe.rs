@@ -4,10 +4,10 @@
 use std::path::PathBuf;
 
 use evenkeel_analysis::Analysis;
-use evenkeel_analysis::classes::ClassTable;
-use evenkeel_analysis::observed::{Observed, ObservedMinute};
-use evenkeel_analysis::paths::Paths;
+use evenkeel_analysis::fleet::observed::{Observed, ObservedMinute};
+use evenkeel_analysis::intervals::classes::ClassTable;
 use evenkeel_analysis::sites::SiteTable;
+use evenkeel_analysis::sums::paths::Paths;
 
 use crate::Meta;
 use crate::error::Error;

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use evenkeel_analysis::joint::Scouted;
+use evenkeel_analysis::fleet::joint::Scouted;
 use evenkeel_analysis::sites::SiteTable;
 use evenkeel_analysis::{Analysis, ProbeCost};
 

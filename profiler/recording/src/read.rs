@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use evenkeel_analysis::Analysis;
-use evenkeel_analysis::minutes::Minute;
-use evenkeel_analysis::plans::PlanChange;
+use evenkeel_analysis::fleet::minutes::Minute;
+use evenkeel_analysis::rounds::plans::PlanChange;
 use evenkeel_analysis::sites::SiteTable;
 use evenkeel_wire::Record;
 

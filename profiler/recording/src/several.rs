@@ -1,4 +1,4 @@
-//! Several recordings replayed as one ([`evenkeel_analysis::joint`] says how).
+//! Several recordings replayed as one ([`evenkeel_analysis::fleet::joint`] says how).
 
 use std::path::{Path, PathBuf};
 

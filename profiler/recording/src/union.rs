@@ -1,7 +1,7 @@
 //! What several recordings have in common: one table of call sites, the paths that all of them timed, one clock.
 
 use evenkeel_analysis::Analysis;
-use evenkeel_analysis::joint::Scouted;
+use evenkeel_analysis::fleet::joint::Scouted;
 use evenkeel_analysis::sites::SiteTable;
 
 use crate::Meta;

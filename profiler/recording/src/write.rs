@@ -6,8 +6,8 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use evenkeel_analysis::SwitchedOut;
-use evenkeel_analysis::minutes::Minute;
-use evenkeel_analysis::plans::PlanChange;
+use evenkeel_analysis::fleet::minutes::Minute;
+use evenkeel_analysis::rounds::plans::PlanChange;
 use evenkeel_analysis::sites::Site;
 use evenkeel_wire::Record;
 

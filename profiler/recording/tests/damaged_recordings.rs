@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::OnceLock;
 
-use evenkeel_analysis::plans::PlanChange;
+use evenkeel_analysis::rounds::plans::PlanChange;
 use evenkeel_analysis::sites::Site;
 use evenkeel_analysis::{Analysis, Options};
 use evenkeel_recording::{Meta, Replay, Writer};

@@ -25,7 +25,7 @@ use std::sync::Arc as Shared;
 use std::sync::atomic::{AtomicBool, Ordering::*};
 use std::time::{Duration, Instant};
 
-use evenkeel_analysis::warnings::Warning;
+use evenkeel_analysis::findings::warnings::Warning;
 use evenkeel_analysis::{Analysis, Options, ProbeCost};
 use evenkeel_kernel::Watched;
 use evenkeel_wire::Mode;

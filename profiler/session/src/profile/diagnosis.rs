@@ -10,7 +10,7 @@ use std::path::Path;
 use std::sync::atomic::Ordering::*;
 
 use evenkeel_analysis::Analysis;
-use evenkeel_analysis::warnings::Warning;
+use evenkeel_analysis::findings::warnings::Warning;
 use evenkeel_symbols::{Callee, DebugSources, FindError, Module};
 use evenkeel_wire::{Control, Frozen, Role};
 

@@ -3,7 +3,7 @@
 use std::sync::atomic::Ordering::*;
 use std::time::Duration;
 
-use evenkeel_analysis::warnings::Warning;
+use evenkeel_analysis::findings::warnings::Warning;
 use evenkeel_analysis::{Analysis, Options};
 use evenkeel_wire::{Control, Frozen};
 

@@ -92,7 +92,7 @@ pub struct Settings {
     pub k: usize,
     /// Where to record.
     pub recording: Option<PathBuf>,
-    /// Record sums only, those of so long at a time ([`evenkeel_analysis::minutes`]).
+    /// Record sums only, those of so long at a time ([`evenkeel_analysis::fleet::minutes`]).
     pub summary: Option<Duration>,
 }
 

@@ -5,7 +5,7 @@ use std::time::SystemTime;
 
 use evenkeel_analysis::Analysis;
 use evenkeel_analysis::SwitchedOut;
-use evenkeel_analysis::plans::PlanChange;
+use evenkeel_analysis::rounds::plans::PlanChange;
 use evenkeel_wire::Record;
 
 use crate::clock::unix_ns;

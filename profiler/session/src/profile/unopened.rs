@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use evenkeel_analysis::findings::unseen::Unopened;
 use evenkeel_analysis::profile::Unpatched;
-use evenkeel_analysis::unseen::Unopened;
 use evenkeel_symbols::{Unpatchable, unversioned};
 use evenkeel_wire::{Form, Role};
 
