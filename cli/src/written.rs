@@ -147,5 +147,8 @@ fn the_reference_has_every_option() {
     options(&Cli::command(), &mut wanted);
     wanted.retain(|one| one != "--help" && one != "--version");
     wanted.retain(|one| !named.contains(&one.as_str()));
-    assert!(wanted.is_empty(), "docs/src/reference/options.md: {wanted:?}");
+    assert!(
+        wanted.is_empty(),
+        "docs/src/reference/options.md: {wanted:?}"
+    );
 }

@@ -100,8 +100,8 @@ fn pages_of_the_book_lead_to_no_file_outside_of_it() {
     for document in &documents()[1..] {
         for link in links(document) {
             let page = link.split('#').next().unwrap();
-            let target = document.parent().unwrap().join(page);
-            let inside = target.canonicalize().unwrap().starts_with(&book);
+            let target = document.parent().unwrap().join(page).canonicalize();
+            let inside = target.is_ok_and(|target| target.starts_with(&book));
             assert!(inside, "{link} in {}", document.display());
         }
     }
@@ -209,10 +209,9 @@ fn commands_on_recordings_work() {
             String::from_utf8_lossy(&output.stdout),
             String::from_utf8_lossy(&output.stderr),
         );
-        assert!(
-            output.status.success() && out.contains("transaction"),
-            "{line}\n{out}\n{err}"
-        );
+        // What the recordings are of.
+        let is_theirs = out.contains("transaction") || out.contains("  statement  in ");
+        assert!(output.status.success() && is_theirs, "{line}\n{out}\n{err}");
     }
 }
 

@@ -214,7 +214,7 @@ mod tests {
         assert_eq!(claim.verdict, Verdict::Agrees);
         assert_eq!(finding.verdict(), Verdict::Direction);
         assert!(
-            finding.why.ends_with("this build: fil_flush."),
+            finding.why.ends_with("this build): fil_flush."),
             "{}",
             finding.why
         );
