@@ -5,10 +5,10 @@ use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
 use evenkeel_analysis::profile::Profile;
+use evenkeel_recording::Meta;
 use evenkeel_report::compare::Comparison;
 use evenkeel_report::compare::groups::{Group, Groups};
 use evenkeel_report::json;
-use evenkeel_session::recording::{self, Meta};
 
 use crate::output::{self, Failure};
 use crate::report::{self, Ranking};
@@ -120,7 +120,7 @@ pub fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
 
 fn groups(arguments: &Arguments, by: By) -> Result<ExitCode, Failure> {
     let paths = &arguments.recordings;
-    let metas = recording::attributes(paths)?;
+    let metas = evenkeel_recording::attributes(paths)?;
     let mut names: Vec<String> = metas.iter().map(|meta| by.of(meta)).collect();
     names.sort();
     names.dedup();

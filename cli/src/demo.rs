@@ -8,12 +8,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use clap::Args;
+use evenkeel_intervals::presets::Preset;
 use evenkeel_report::{advice, html, terminal};
 use evenkeel_servers::{Length, Options, Pgbench, PostgreSql, Script, ServerError};
 use evenkeel_session::agent::Agent;
 use evenkeel_session::carried::Carried;
 use evenkeel_session::launch::CommandLine;
-use evenkeel_session::presets::Preset;
 use evenkeel_session::profile::{IntervalSelector, Planting};
 use evenkeel_session::refine::Limits;
 use evenkeel_session::{Observer, Outcome, Settings, Subject};

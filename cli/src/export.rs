@@ -10,7 +10,7 @@ use clap::builder::PossibleValue;
 use evenkeel_analysis::Pick;
 use evenkeel_export::columns as tables;
 use evenkeel_export::{Export, FORMATS, Format, Started, Weight};
-use evenkeel_session::recording::Meta;
+use evenkeel_recording::Meta;
 
 use crate::output::{self, Failure};
 use crate::report::{self, Ranking};

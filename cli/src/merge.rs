@@ -4,7 +4,6 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Args;
-use evenkeel_session::recording;
 
 use crate::output::Failure;
 use crate::progress::Reading;
@@ -39,7 +38,7 @@ pub fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
         ));
     }
     let reading = Reading::of(&recordings);
-    let merged = recording::merge(&recordings, &output, &reading.progress())?;
+    let merged = evenkeel_recording::merge(&recordings, &output, &reading.progress())?;
     drop(reading);
     let seen = merged.analysis.intervals_seen();
     if merged.cut {

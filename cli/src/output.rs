@@ -9,9 +9,15 @@ use thiserror::Error;
 /// What ends a command early.
 #[derive(Debug, Error)]
 pub enum Failure {
-    /// A session or a recording.
+    /// A session.
     #[error(transparent)]
     Session(#[from] evenkeel_session::Error),
+    /// A recording.
+    #[error(transparent)]
+    Recording(#[from] evenkeel_recording::Error),
+    /// An interval.
+    #[error(transparent)]
+    Interval(#[from] evenkeel_intervals::Error),
     /// A private server.
     #[error(transparent)]
     Server(#[from] evenkeel_servers::ServerError),

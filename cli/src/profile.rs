@@ -8,12 +8,12 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use clap::Args;
+use evenkeel_intervals::presets::{PRESETS, Preset};
+use evenkeel_intervals::spec::{NamedCall, Role};
 use evenkeel_report::{advice, html, json, terminal};
 use evenkeel_session::launch::{CommandLine, Ending};
-use evenkeel_session::presets::{PRESETS, Preset};
 use evenkeel_session::profile::{IntervalSelector, Planting};
 use evenkeel_session::refine::Limits;
-use evenkeel_session::spec::{NamedCall, Role};
 use evenkeel_session::{Outcome, Settings, Subject};
 
 use crate::output::{self, Failure};

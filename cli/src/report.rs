@@ -7,8 +7,8 @@ use clap::Args;
 use evenkeel_analysis::Options;
 use evenkeel_analysis::Pick;
 use evenkeel_analysis::profile::Profile;
+use evenkeel_recording::{Meta, Replayed, replay_some};
 use evenkeel_report::{advice, html, json, terminal};
-use evenkeel_session::recording::{Meta, Replayed, replay_some};
 
 use crate::output::{self, Failure};
 use crate::progress::Reading;

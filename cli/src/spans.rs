@@ -9,8 +9,8 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
 use clap::Args;
-use evenkeel_analysis::plans::PlanChange;
-use evenkeel_session::recording::{Meta, Started, Writer};
+use evenkeel_analysis::rounds::plans::PlanChange;
+use evenkeel_recording::{Meta, Started, Writer};
 use evenkeel_spans::convert::INTERVAL;
 use evenkeel_spans::receive::Receiver;
 use evenkeel_spans::{Converter, Request, Traces, read};

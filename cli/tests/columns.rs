@@ -80,7 +80,7 @@ fn sql_says_what_the_report_says() {
     let place = Place::new();
     let Some(duckdb) = duckdb(&place) else { return };
     for name in SERVERS {
-        let from = source(&format!("profiler/session/tests/recordings/{name}.keel"));
+        let from = source(&format!("profiler/recording/tests/recordings/{name}.keel"));
         let file = format!("{name}.keel");
         std::fs::copy(from, place.file(&file)).unwrap();
         export(&place, &[&file], name);
@@ -288,7 +288,7 @@ fn what_tables_cannot_hold_is_said() {
     assert!(!place.file("t").exists());
     // Another interval's, whichever came first: together they would have shares of nothing.
     let [first, other] = ["postgres-rows", "redis-command"]
-        .map(|name| source(&format!("profiler/session/tests/recordings/{name}.keel")));
+        .map(|name| source(&format!("profiler/recording/tests/recordings/{name}.keel")));
     for (first, other, said) in [
         (&first, &other, ["interval statement", "of command"]),
         (&other, &first, ["interval command", "of statement"]),

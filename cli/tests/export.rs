@@ -10,7 +10,7 @@ use support::run::Place;
 /// A place with a recording without waits, `plain.keel`, and one with them, `waits.keel`.
 fn place() -> Place {
     let recordings =
-        Path::new(env!("CARGO_MANIFEST_DIR")).join("../profiler/session/tests/recordings");
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../profiler/recording/tests/recordings");
     let place = Place::new();
     for (name, recording) in [
         ("plain.keel", "postgres-transaction.keel"),

@@ -178,7 +178,7 @@ fn run(line: &str) -> Output {
 fn run_script(script: &str) -> Output {
     let folder = tempfile::tempdir().unwrap();
     let recordings =
-        Path::new(env!("CARGO_MANIFEST_DIR")).join("../profiler/session/tests/recordings");
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../profiler/recording/tests/recordings");
     for (name, recording) in [
         ("before.keel", "postgres-transaction.keel"),
         ("after.keel", "postgres-transaction.keel"),

@@ -56,7 +56,7 @@ fn sql(path: &str) -> PathBuf {
 type Said = (String, String);
 
 fn mixed_postgres(server: &RunningPostgreSql) -> Said {
-    let script = sql("../profiler/session/tests/sql/mixed.sql");
+    let script = sql("../profiler/recording/tests/sql/mixed.sql");
     let mut psql = server.client("psql");
     // From its folder, so that messages name the file alike.
     psql.current_dir(script.parent().unwrap());

@@ -357,7 +357,7 @@ fn recordings_that_name_no_span() {
         .run(["spans", "spans.json", "-o", "spans.keel"])
         .ended(0);
     let recordings =
-        Path::new(env!("CARGO_MANIFEST_DIR")).join("../profiler/session/tests/recordings");
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../profiler/recording/tests/recordings");
     let cases = [
         ("postgres-rows.keel", "evenkeel_trace"),
         ("postgres-transaction.keel", "--waits"),

@@ -178,7 +178,7 @@ const LARGE: usize = 13 << 20;
 /// A recording that is large because it says again and again where a site is, which changes nothing.
 fn large_recording() -> Vec<u8> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("../profiler/session/tests/recordings/postgres-transaction.keel");
+        .join("../profiler/recording/tests/recordings/postgres-transaction.keel");
     let recording = std::fs::read(path).unwrap();
     let length = |at: usize| {
         let body = recording[at + 1..at + 5].try_into().unwrap();
@@ -284,7 +284,7 @@ fn long_reading_says_how_much_is_left() {
 fn a_full_disk() {
     let place = Place::new();
     let recording = Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("../profiler/session/tests/recordings/postgres-rows.keel");
+        .join("../profiler/recording/tests/recordings/postgres-rows.keel");
     std::fs::copy(recording, place.file("run.keel")).unwrap();
     for arguments in [
         "report run.keel",

@@ -9,8 +9,8 @@ use std::time::Instant;
 
 use evenkeel_analysis::profile::Profile;
 use evenkeel_drive::target::Target;
+use evenkeel_intervals::presets::Preset;
 use evenkeel_report::advice;
-use evenkeel_session::presets::Preset;
 use evenkeel_session::profile::{IntervalSelector, Planting};
 use evenkeel_session::refine::Limits;
 use evenkeel_session::{Event, Observer, Settings, Subject};
@@ -110,7 +110,7 @@ impl Watched {
     /// # Errors
     /// [`Error::Setting`] if it cannot be read.
     pub fn selector(&self) -> Result<IntervalSelector, Error> {
-        let wrong = |error: evenkeel_session::Error| Error::Setting(error.to_string());
+        let wrong = |error: evenkeel_intervals::Error| Error::Setting(error.to_string());
         let preset = match self.kind {
             Kind::Postgres => "postgres",
             _ => "mariadb",

@@ -3,10 +3,10 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use evenkeel_analysis::factors::described::described;
-use evenkeel_analysis::not_opened::NotOpened;
+use evenkeel_analysis::findings::factors::described::described;
+use evenkeel_analysis::findings::not_opened::NotOpened;
 use evenkeel_export::columns::{Columns, Error, Run, hash};
-use evenkeel_session::recording::{Minute, Observation, Recorded, Replayed};
+use evenkeel_recording::{Minute, Observation, Recorded, Replayed};
 
 use crate::output::Failure;
 use crate::progress::Reading;
@@ -72,7 +72,7 @@ fn add_intervals(observation: &Observation, columns: &mut Columns) -> Result<Rep
                 interval.sites,
                 interval.classes,
             )
-            .map_err(as_session)
+            .map_err(as_recording)
     });
     Ok(replayed?)
 }
@@ -100,7 +100,7 @@ fn add_minutes(
         } = minute;
         columns
             .add_minute(of, began, &observed, paths, sites, classes)
-            .map_err(as_session)
+            .map_err(as_recording)
     })?;
     if undated > 0 {
         reading.say(&format!(
@@ -115,10 +115,10 @@ fn add_minutes(
     Ok(replayed)
 }
 
-fn as_session(error: Error) -> evenkeel_session::Error {
+fn as_recording(error: Error) -> evenkeel_recording::Error {
     match error {
-        Error::Io { path, source } => evenkeel_session::Error::File { path, source },
-        error => evenkeel_session::Error::File {
+        Error::Io { path, source } => evenkeel_recording::Error::File { path, source },
+        error => evenkeel_recording::Error::File {
             path: PathBuf::new(),
             source: std::io::Error::other(error),
         },
@@ -131,11 +131,12 @@ fn as_run(at: usize, recorded: &Recorded) -> Result<Run, Failure> {
     let begun = match meta.started {
         Some(started) => format!("{}", started.unix_ns),
         None => {
-            let bytes =
-                std::fs::read(&recorded.path).map_err(|source| evenkeel_session::Error::File {
+            let bytes = std::fs::read(&recorded.path).map_err(|source| {
+                evenkeel_recording::Error::File {
                     path: recorded.path.clone(),
                     source,
-                })?;
+                }
+            })?;
             format!("{:x} {at}", hash(&bytes))
         }
     };

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use evenkeel_session::recording::Progress;
+use evenkeel_recording::Progress;
 
 use super::Line;
 

@@ -2,12 +2,12 @@
 
 use std::path::{Path, PathBuf};
 
-use evenkeel_analysis::factors::described::described;
-use evenkeel_analysis::not_opened::NotOpened;
-use evenkeel_analysis::parts::VarianceTree;
-use evenkeel_analysis::paths::ROOT;
+use evenkeel_analysis::findings::factors::described::described;
+use evenkeel_analysis::findings::not_opened::NotOpened;
 use evenkeel_analysis::sites::Kind;
-use evenkeel_session::recording::{Interval, Observation, Recorded, Started};
+use evenkeel_analysis::sums::parts::VarianceTree;
+use evenkeel_analysis::sums::paths::ROOT;
+use evenkeel_recording::{Interval, Observation, Recorded, Started};
 use evenkeel_spans::Traces;
 use evenkeel_spans::join::{Function, Piece, Process, Processes, Work};
 

@@ -8,15 +8,15 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::time::{Duration, Instant};
 
 use evenkeel_analysis::{Analysis, Options, ProbeCost};
+use evenkeel_intervals::interval::{self, Interval};
+use evenkeel_intervals::presets::Preset;
 use evenkeel_session::arena::Arena;
 use evenkeel_session::clock::TickClock;
 use evenkeel_session::drain::{Drain, Sink};
-use evenkeel_session::interval::{self, Interval};
 use evenkeel_session::launch::{CommandLine, Target};
 use evenkeel_session::lease::Lease;
 use evenkeel_session::modules::Modules;
 use evenkeel_session::plan::Plan;
-use evenkeel_session::presets::Preset;
 use evenkeel_symbols::{Callee, Module};
 use evenkeel_wire::{Form, Mode, ModuleState, Probe, Record, Role, Wanted};
 use serde_json::{Value, json};

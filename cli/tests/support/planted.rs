@@ -3,9 +3,9 @@
 use std::path::Path;
 
 use evenkeel_analysis::Analysis;
-use evenkeel_analysis::plans::PlanChange;
+use evenkeel_analysis::rounds::plans::PlanChange;
 use evenkeel_analysis::sites::Site;
-use evenkeel_session::recording::{Meta, Started, Writer};
+use evenkeel_recording::{Meta, Started, Writer};
 use evenkeel_wire::{Marker, Record};
 
 /// 22:13:20 of the 14th of November 2023, UTC.

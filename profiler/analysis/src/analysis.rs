@@ -6,26 +6,26 @@ mod recordings;
 
 use evenkeel_wire::Record;
 
-use crate::accumulate::Accumulator;
-use crate::assembler::Assembler;
-use crate::assembler::reader::{Crowded, Lost};
-use crate::assembler::spans::SwitchedOut;
-use crate::blocks::Blocks;
-use crate::combine::Together;
-use crate::detail::Detail;
-use crate::evidence::{self, Recent};
+use crate::fleet::joint::RoundLog;
 use crate::inputs::{self, Options};
-use crate::interval::Reason;
-use crate::joint::RoundLog;
-use crate::other_rounds::RoundFindings;
-use crate::parts::VarianceTree;
-use crate::plans::PlanChange;
+use crate::intervals::assembler::Assembler;
+use crate::intervals::assembler::reader::{Crowded, Lost};
+use crate::intervals::assembler::spans::SwitchedOut;
+use crate::intervals::interval::Reason;
 use crate::profile::{Node, Profile};
-use crate::self_cost::Measured;
+use crate::rounds::combine::Together;
+use crate::rounds::evidence::{self, Recent};
+use crate::rounds::other_rounds::RoundFindings;
+use crate::rounds::plans::PlanChange;
 use crate::sites::SiteTable;
 use crate::summary;
 use crate::sums::Sums;
-use crate::vectors::ProbeCost;
+use crate::sums::accumulate::Accumulator;
+use crate::sums::blocks::Blocks;
+use crate::sums::detail::Detail;
+use crate::sums::parts::VarianceTree;
+use crate::sums::self_cost::Measured;
+use crate::sums::vectors::ProbeCost;
 use intake::Intake;
 
 /// Of the paths that rounds taken together do not share, those with smaller shares are not listed.
@@ -45,7 +45,7 @@ pub struct Analysis {
 pub struct Look {
     /// What came since the last look, where that is of the same round, as a profile of one block: without errors.
     pub profile: Profile,
-    /// Shares of the same, with their errors (`crate::evidence`).
+    /// Shares of the same, with their errors (`crate::rounds::evidence`).
     pub recent: Node,
     /// Shares over all of the newest round, with their errors.
     pub round: Node,
@@ -85,7 +85,7 @@ impl Analysis {
         }
     }
 
-    /// From now on intervals are followed across threads (see `crate::assembler`, also for what the caller has to do). To
+    /// From now on intervals are followed across threads (see `crate::intervals::assembler`, also for what the caller has to do). To
     /// be called before the first record.
     pub fn follow_waits(&mut self) {
         self.assembler.follow_waits();
@@ -212,7 +212,7 @@ impl Analysis {
         self.assembler.in_flight() as u64
     }
 
-    /// Calls and marks that are kept to be looked at, of all threads; bounded (see [`crate::assembler`]).
+    /// Calls and marks that are kept to be looked at, of all threads; bounded (see [`crate::intervals::assembler`]).
     #[cfg(test)]
     pub(crate) fn records_kept(&self) -> usize {
         self.assembler.kept()

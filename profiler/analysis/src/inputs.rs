@@ -4,17 +4,17 @@ use std::collections::BTreeSet;
 
 use rustc_hash::FxHashMap;
 
-use crate::assembler::reader::Lost;
-use crate::attributes::AttributeTable;
-use crate::classes::ClassTable;
-use crate::combine::Together;
-use crate::counts::RunCounts;
-use crate::detail::Detail;
-use crate::other_rounds::RoundFindings;
-use crate::pick::Pick;
+use crate::intervals::assembler::reader::Lost;
+use crate::intervals::attributes::AttributeTable;
+use crate::intervals::classes::ClassTable;
+use crate::intervals::counts::RunCounts;
+use crate::intervals::pick::Pick;
 use crate::profile::Round;
+use crate::rounds::combine::Together;
+use crate::rounds::other_rounds::RoundFindings;
 use crate::sites::SiteTable;
-use crate::vectors::ProbeCost;
+use crate::sums::detail::Detail;
+use crate::sums::vectors::ProbeCost;
 
 /// How to make a profile.
 #[derive(Clone, Debug)]

@@ -1,16 +1,17 @@
 //! Pure functions from records to a variance profile: no I/O, no clock, no symbols, no threads.
 //!
-//! The way of a record (`../../../ARCHITECTURE.md` draws it whole): threads' records become intervals (`assembler`),
-//! an interval becomes a vector over call paths (`vectors`, [`paths`]), vectors are summed in exact, mergeable sums
-//! ([`sums`], in time-ordered `blocks`; [`histogram`], [`classes`], [`self_cost`]), one set for each round of
-//! refinement (`rounds`, told apart by [`plans`]; `combine` takes those together that have timed the same, on their `common_paths`, `other_rounds` keeps what
-//! others found; [`joint`] takes several recordings together, [`minutes`] keeps sums alone, [`observed`] hands
-//! intervals on one by one). The sums become a [`profile::Profile`]: variance tree and shares ([`parts`], `shares`), factors
-//! ([`factors`]), what of them is one cause ([`findings`]), slow beside fast ([`cohorts`]), classes (`summary`), `attributes`, errors
-//! (`jackknife`), and what to know before trusting them ([`warnings`]).
+//! ```text
+//! analysis     takes records in, keeps rounds apart, makes profiles
+//! intervals    records of threads, assembled into intervals; their classes and attributes
+//! critical     the critical path of an interval through threads; states beside calls
+//! sums         an interval as a vector over call paths; vectors as exact, mergeable sums
+//! rounds       which rounds of refinement a profile rests on
+//! summary      sums as a profile: tree, shares, errors, classes, cautions
+//! findings     the factors of a profile, and the causes that group them; what was not seen; warnings
+//! fleet        several recordings together; sums by minute; intervals one by one
+//! ```
 //!
-//! Where waits are followed, `critical` makes the vectors out of what all threads did, with `states` beside the calls; `waits`,
-//! `timelines` and `breakdown` show what only it knows.
+//! `ARCHITECTURE.md` draws the way of a record through these directories.
 //!
 //! ```
 //! use evenkeel_analysis::{Analysis, Options, ProbeCost, sites::SiteTable};
@@ -27,61 +28,23 @@
 //! assert_eq!((profile.intervals, profile.mean_ns), (1, 80.0));
 //! ```
 
-mod accumulate;
 pub mod analysis;
-mod assembler;
-mod attribute_lines;
-mod attributes;
-mod blocks;
-mod breakdown;
-pub mod classes;
-pub mod cohorts;
-mod combine;
-mod common_paths;
-mod counts;
 mod critical;
-mod detail;
-mod evidence;
-pub mod factors;
 pub mod findings;
-pub mod histogram;
+pub mod fleet;
 mod inputs;
-mod interval;
-mod jackknife;
-pub mod joint;
-mod loud;
-pub mod minutes;
-mod moments;
-pub mod not_opened;
-pub mod observed;
-mod other_rounds;
-pub mod parts;
-pub mod paths;
-mod pick;
-pub mod plans;
+pub mod intervals;
 pub mod profile;
-mod projection;
-mod rounds;
-pub mod self_cost;
-mod shares;
+pub mod rounds;
 pub mod sites;
-mod sql;
-mod states;
 mod summary;
 pub mod sums;
-mod switched_out;
-mod timelines;
-pub mod trace_context;
-pub mod unseen;
-mod vectors;
-mod waits;
-pub mod warnings;
 
 #[cfg(test)]
 mod tests;
 
 pub use analysis::Analysis;
-pub use assembler::spans::{Off, SwitchedOut};
 pub use inputs::Options;
-pub use pick::Pick;
-pub use vectors::ProbeCost;
+pub use intervals::assembler::spans::{Off, SwitchedOut};
+pub use intervals::pick::Pick;
+pub use sums::vectors::ProbeCost;

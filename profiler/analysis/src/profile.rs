@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::cohorts::model::Cohorts;
+use crate::findings::cohorts::model::Cohorts;
 pub use crate::findings::model::{Finding, Trade, Uncovered};
 use crate::sites::Kind;
 
@@ -193,7 +193,7 @@ pub struct Factor {
     pub kind: FactorKind,
     /// One function, or two in order of name. A function's own time is `body of NAME`.
     pub functions: Vec<String>,
-    /// Only calls from this function are summed ([`crate::factors`] says when). Without it all, or all that are no factor of
+    /// Only calls from this function are summed ([`crate::findings::factors`] says when). Without it all, or all that are no factor of
     /// their own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub caller: Option<String>,
@@ -228,7 +228,7 @@ pub struct Caller {
 /// A call path. `children` includes the body (`kind: body`, or `not_opened` where not every call is timed) where the node has timed calls.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Node {
-    /// Function called, `body of NAME`, or the interval's name at the root. Where time is no call's, words (`crate::states`).
+    /// Function called, `body of NAME`, or the interval's name at the root. Where time is no call's, words (`crate::critical::states`).
     pub name: String,
     /// Call site, empty at the root and for bodies.
     pub site: String,
@@ -248,7 +248,7 @@ pub struct Node {
     pub calls_mean: f64,
     /// Var(X) / Var(L): the paper's contribution of this node.
     pub variance_fraction: f64,
-    /// Its standard error, where refinement looks (`crate::evidence`); a report's tree does without.
+    /// Its standard error, where refinement looks (`crate::rounds::evidence`); a report's tree does without.
     #[serde(skip)]
     pub variance_se: f64,
     /// Cov(X, L) / Var(L); children add up to their parent, the root is 1.
@@ -264,7 +264,7 @@ pub struct Node {
     /// Height of the function in the static call graph.
     pub height: u32,
     /// Signed covariances among the children, as 2 Cov / Var(L), largest magnitude first; indices into `children`.
-    /// Those below `crate::shares::COVARIANCE_MIN` in magnitude are left out.
+    /// Those below `crate::sums::shares::COVARIANCE_MIN` in magnitude are left out.
     pub covariances: Vec<Covariance>,
     /// Calls below, largest share first; the body among them.
     pub children: Vec<Node>,
@@ -303,7 +303,7 @@ pub struct Unpatched {
     pub site: String,
     /// Why, in words.
     pub reason: String,
-    /// It runs, or may, and its time stands in its caller's own: that is no own code then ([`crate::not_opened`]).
+    /// It runs, or may, and its time stands in its caller's own: that is no own code then ([`crate::findings::not_opened`]).
     #[serde(default)]
     pub hides_time: bool,
 }

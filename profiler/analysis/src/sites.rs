@@ -45,7 +45,7 @@ pub enum Kind {
     Probe,
     /// Time of a function outside all of its timed calls.
     Body,
-    /// The same where calls that run are not timed ([`crate::not_opened`]).
+    /// The same where calls that run are not timed ([`crate::findings::not_opened`]).
     NotOpened,
 }
 

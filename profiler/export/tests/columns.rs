@@ -8,13 +8,13 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::{Decimal128Type, Int64Type};
 use arrow_array::{Array, RecordBatch};
 use evenkeel_analysis::Options;
-use evenkeel_analysis::factors::described::described;
-use evenkeel_analysis::not_opened::NotOpened;
+use evenkeel_analysis::findings::factors::described::described;
+use evenkeel_analysis::findings::not_opened::NotOpened;
 use evenkeel_analysis::profile::{Node, Profile};
 use evenkeel_analysis::sites::Kind;
 use evenkeel_export::columns::schema::{PROGRAM_KEY, SCHEMA_VERSION, Table, VERSION_KEY};
 use evenkeel_export::columns::{Columns, Error, Run, Written};
-use evenkeel_session::recording::Observation;
+use evenkeel_recording::Observation;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 
 /// Of one round, of several taken together, with waits and without.
@@ -29,7 +29,7 @@ const RECORDINGS: [&str; 7] = [
 ];
 
 fn recording(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../session/tests/recordings/{name}.keel"))
+    Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../recording/tests/recordings/{name}.keel"))
 }
 
 /// The beginning of the 15th of November 2023, UTC.

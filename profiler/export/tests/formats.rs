@@ -1,4 +1,4 @@
-//! Every format, of a recording of a real server with waits (`session/tests/recordings/postgres-rows.keel`), opened by its real
+//! Every format, of a recording of a real server with waits (`recording/tests/recordings/postgres-rows.keel`), opened by its real
 //! reader where there is one on this machine, and else checked by what its definition asks for.
 
 use std::collections::HashSet;
@@ -9,7 +9,7 @@ use evenkeel_analysis::Options;
 use evenkeel_analysis::profile::{Node, Profile};
 use evenkeel_export::weights::leaves;
 use evenkeel_export::{Error, Export, FORMATS, Started, Weight, named};
-use evenkeel_session::recording::Replay;
+use evenkeel_recording::Replay;
 use serde_json::Value;
 
 const STARTED: Started = Started {
@@ -18,7 +18,7 @@ const STARTED: Started = Started {
 };
 
 fn profile(recording: &str) -> Profile {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../session/tests/recordings");
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../recording/tests/recordings");
     let replayed = Replay::open(&folder.join(format!("{recording}.keel")))
         .unwrap()
         .run()

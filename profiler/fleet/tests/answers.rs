@@ -21,7 +21,7 @@ fn answers_are_those_of_duckdb() {
     let mut fleets = vec!["planted"];
     planted(place.path());
     for name in ["postgres-transaction", "mariadb-rows", "apache-request"] {
-        let recording = format!("profiler/session/tests/recordings/{name}.keel");
+        let recording = format!("profiler/recording/tests/recordings/{name}.keel");
         export(place.path(), &source(&recording), name);
         fleets.push(name);
     }
@@ -231,7 +231,7 @@ fn what_cannot_be_answered_is_said() {
 /// Exports two recordings, and puts the tables of both into one directory.
 fn mixed(place: &Path, names: [&str; 2]) -> PathBuf {
     for name in names {
-        let recording = format!("profiler/session/tests/recordings/{name}.keel");
+        let recording = format!("profiler/recording/tests/recordings/{name}.keel");
         export(place, &source(&recording), name);
     }
     let [tables, other] = names.map(|name| place.join(name));
@@ -275,7 +275,7 @@ fn tables_of_several_intervals_or_programs_are_refused() {
 #[test]
 fn tables_of_an_earlier_version_are_read() {
     let place = tempfile::tempdir().unwrap();
-    let recording = source("profiler/session/tests/recordings/apache-request.keel");
+    let recording = source("profiler/recording/tests/recordings/apache-request.keel");
     export(place.path(), &recording, "tables");
     let tables = place.path().join("tables");
     let alone = rows(&tables, &["-q", "tails"]);

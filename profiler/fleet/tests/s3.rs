@@ -137,7 +137,7 @@ fn tables_of_a_bucket_are_those_of_the_directory() {
 #[test]
 fn what_a_store_refuses_is_said() {
     let place = tempfile::tempdir().unwrap();
-    let recording = source("profiler/session/tests/recordings/apache-request.keel");
+    let recording = source("profiler/recording/tests/recordings/apache-request.keel");
     export(place.path(), &recording, "tables");
     let tables = place.path().join("tables");
     let Some(mut store) = Store::start(&tables) else {
@@ -306,7 +306,7 @@ fn a_file_that_ends_too_early() {
 #[test]
 fn a_table_that_was_cut() {
     let place = tempfile::tempdir().unwrap();
-    let recording = source("profiler/session/tests/recordings/apache-request.keel");
+    let recording = source("profiler/recording/tests/recordings/apache-request.keel");
     export(place.path(), &recording, "tables");
     let tables = place.path().join("tables");
     let moments = files_below(&tables.join("moments")).remove(0);

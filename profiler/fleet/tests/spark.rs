@@ -114,7 +114,7 @@ fn a_cluster_answers_as_the_embedded_engine() {
         return;
     };
     planted(place.path());
-    let recording = source("profiler/session/tests/recordings/postgres-transaction.keel");
+    let recording = source("profiler/recording/tests/recordings/postgres-transaction.keel");
     support::export(place.path(), &recording, "postgres");
     for name in ["planted", "postgres"] {
         let tables = place.path().join(name);

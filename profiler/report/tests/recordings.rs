@@ -4,12 +4,12 @@ use std::path::Path;
 
 use evenkeel_analysis::Options;
 use evenkeel_analysis::profile::{Finding, Profile};
+use evenkeel_recording::Replay;
 use evenkeel_report::advice;
 use evenkeel_report::terminal::{Style, render};
-use evenkeel_session::recording::Replay;
 
 fn replayed(name: &str) -> Profile {
-    let recordings = Path::new(env!("CARGO_MANIFEST_DIR")).join("../session/tests/recordings");
+    let recordings = Path::new(env!("CARGO_MANIFEST_DIR")).join("../recording/tests/recordings");
     let replayed = Replay::open(&recordings.join(name)).unwrap().run().unwrap();
     let options = Options {
         ticks_per_ns: replayed.meta.ticks_per_ns,

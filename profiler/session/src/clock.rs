@@ -4,7 +4,7 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use evenkeel_wire::now_ticks;
 
-use crate::recording::Started;
+use evenkeel_recording::Started;
 
 /// Nanoseconds since 1970.
 pub fn unix_ns(time: SystemTime) -> u64 {

@@ -9,7 +9,7 @@ use evenkeel_symbols::LaunchError;
 use evenkeel_symbols::LoadError;
 use thiserror::Error;
 
-/// Why a session or a recording failed.
+/// Why a session failed.
 #[derive(Debug, Error)]
 pub enum Error {
     /// The command does not exist.
@@ -60,110 +60,26 @@ pub enum Error {
     /// The system refused shared memory.
     #[error("cannot make shared memory: {0}; check the limits (ulimit -v, ulimit -f, cgroup)")]
     Arena(std::io::Error),
-    /// Recordings that are to be taken together are not of the same.
-    #[error(
-        "{} and {} cannot be taken together: {what}; merge recordings of the same interval of the same program, recorded alike",
-        one.display(), other.display()
-    )]
-    Different {
-        /// The first.
-        one: PathBuf,
-        /// Another.
-        other: PathBuf,
-        /// What differs.
-        what: String,
-    },
-    /// One recording was to be counted twice.
-    #[error("{} is named twice: its intervals would count twice", path.display())]
-    Twice {
-        /// The file.
-        path: PathBuf,
-    },
-    /// A merged recording would replace one of those it is made of.
-    #[error("{} is one of the recordings to merge: give -o another name", path.display())]
-    MergedIntoItself {
-        /// The file.
-        path: PathBuf,
-    },
-    /// The interval's specification cannot be read.
-    #[error("the interval {text:?} cannot be read: {what}")]
-    BadSpec {
-        /// As typed.
-        text: String,
-        /// What is wrong and how it is written.
-        what: String,
-    },
-    /// The interval's functions are not in the program.
-    #[error("in {}: {source}", path.display())]
-    NotFound {
-        /// The program or library.
-        path: PathBuf,
-        /// What is not there.
-        source: FindError,
-    },
-    /// The preset does not fit the program.
-    #[error("{} is not a program that the preset {preset} knows: {what}; name the interval with --interval", path.display())]
-    PresetMismatch {
-        /// The program.
-        path: PathBuf,
-        /// The preset.
-        preset: &'static str,
-        /// What was looked for.
-        what: String,
-    },
-    /// No such preset.
-    #[error("there is no preset {name}; there are: {known}")]
-    NoPreset {
-        /// As typed.
-        name: String,
-        /// All of them.
-        known: String,
-    },
     /// The agent was not loaded, or no process had the interval's functions.
     #[error("{0}")]
     NothingProfiled(String),
-    /// The interval's boundary cannot be hooked.
-    #[error(
-        "the interval's boundary at {site} cannot be hooked: {reason}; name another function, or a call site as caller>callee"
-    )]
-    BoundaryRefused {
-        /// The call site or function.
-        site: String,
-        /// Why it cannot be hooked.
-        reason: String,
-    },
-    /// A file cannot be read or written.
-    #[error("{}: {source}", path.display())]
-    File {
-        /// The file.
-        path: PathBuf,
-        /// What the system said.
-        source: std::io::Error,
-    },
-    /// Not a recording.
-    #[error("{} is not a recording; recordings are made by evenkeel profile -o FILE", path.display())]
-    NotARecording {
-        /// The file.
-        path: PathBuf,
-    },
-    /// A recording of the future.
-    #[error("{} has recording format {found}, and this evenkeel reads up to {known}; update evenkeel", path.display())]
-    NewerRecording {
-        /// The file.
-        path: PathBuf,
-        /// Its version.
-        found: u32,
-        /// Ours.
-        known: u32,
-    },
-    /// A damaged recording.
-    #[error("{} is damaged at byte {at}: {what}; copy it again, or record again", path.display())]
-    DamagedRecording {
-        /// The file.
-        path: PathBuf,
-        /// Where the damage begins.
-        at: u64,
-        /// What is wrong.
-        what: String,
-    },
+    /// A recording cannot be read or written.
+    #[error(transparent)]
+    Recording(#[from] evenkeel_recording::Error),
+    /// The interval cannot be found in the program.
+    #[error(transparent)]
+    Interval(#[from] evenkeel_intervals::Error),
+}
+
+impl Error {
+    /// The function that the program lacks, with names spelt alike, if that is what went wrong.
+    pub(crate) fn missing_function(&self) -> Option<(&str, &[String])> {
+        match self {
+            Error::Interval(evenkeel_intervals::Error::NotFound {
+                source: FindError::NoSuchFunction { name, closest },
+                ..
+            }) => Some((name, closest)),
+            _ => None,
+        }
+    }
 }

@@ -14,7 +14,7 @@ use evenkeel_wire::control::Module as Announced;
 
 use crate::arena::Arena;
 use crate::location::Location;
-use crate::presets::PRESETS;
+use evenkeel_intervals::presets::PRESETS;
 
 /// Files of the system whose inside is not opened: the loader and the C library, which hold locks that hooks must not
 /// meet, and whose blocking functions are leaves that say what they are.

@@ -16,11 +16,11 @@ use evenkeel_wire::plan::UNDER_ENTRY as UNDER_ENTRY_MODULE;
 use evenkeel_wire::{Displaced, Form, Operand, Probe, Role, Wanted};
 
 use crate::arena::Arena;
-use crate::calling_back;
-use crate::interval::{Boundary, Meaning, Place, site_name};
-use crate::kinds;
 use crate::location::Location;
 use crate::modules::Modules;
+use evenkeel_intervals::calling_back;
+use evenkeel_intervals::interval::{Boundary, Meaning, Place, site_name};
+use evenkeel_intervals::kinds;
 
 /// Why a call in a hooked entry is not timed.
 const UNDER_ENTRY: &str = "it lies under the hook at the function's entry; to time it, name the interval by its call, as caller>function";

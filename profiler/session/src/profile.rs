@@ -25,7 +25,7 @@ use std::sync::Arc as Shared;
 use std::sync::atomic::{AtomicBool, Ordering::*};
 use std::time::{Duration, Instant};
 
-use evenkeel_analysis::warnings::Warning;
+use evenkeel_analysis::findings::warnings::Warning;
 use evenkeel_analysis::{Analysis, Options, ProbeCost};
 use evenkeel_kernel::Watched;
 use evenkeel_wire::Mode;
@@ -40,10 +40,10 @@ use crate::lease::Lease;
 use crate::location::Location;
 use crate::modules::Modules;
 use crate::plan::Plan;
-use crate::recording::{Meta, Writer};
 use crate::target::Target;
 use continuity::Continuity;
 use duty_cycle::{DutyCycle, Work};
+use evenkeel_recording::{Meta, Writer};
 use kernel::Kernel;
 use sink::RecordSink;
 

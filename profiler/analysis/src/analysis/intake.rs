@@ -2,23 +2,23 @@
 
 use rustc_hash::FxHashMap;
 
-use crate::assembler::reader::Lost;
-use crate::assembler::timeline::Timeline;
-use crate::assembler::{Assembler, Past};
-use crate::counts::RunCounts;
 use crate::critical::kept::Kept;
 use crate::critical::path::Path;
 use crate::critical::walk::Walk;
-use crate::detail::Detail;
-use crate::evidence::Recent;
-use crate::interval::{Finished, Reason, Subject};
-use crate::joint::{JOINT_ROUND, Joint, RoundLog};
-use crate::minutes::Written;
-use crate::observed::Observing;
-use crate::paths::Paths;
-use crate::plans::Plans;
+use crate::fleet::joint::{JOINT_ROUND, Joint, RoundLog};
+use crate::fleet::minutes::Written;
+use crate::fleet::observed::Observing;
+use crate::intervals::assembler::reader::Lost;
+use crate::intervals::assembler::timeline::Timeline;
+use crate::intervals::assembler::{Assembler, Past};
+use crate::intervals::counts::RunCounts;
+use crate::intervals::interval::{Finished, Reason, Subject};
 use crate::rounds::Rounds;
-use crate::vectors::{ProbeCost, Segment, Vectoriser};
+use crate::rounds::evidence::Recent;
+use crate::rounds::plans::Plans;
+use crate::sums::detail::Detail;
+use crate::sums::paths::Paths;
+use crate::sums::vectors::{ProbeCost, Segment, Vectoriser};
 
 /// Where an interval's time is found.
 pub(super) enum Source<'a> {

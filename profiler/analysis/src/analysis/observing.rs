@@ -1,14 +1,14 @@
-//! What somebody needs who sums intervals by himself ([`crate::observed`]).
+//! What somebody needs who sums intervals by himself ([`crate::fleet::observed`]).
 
 use super::Analysis;
 use super::intake::Intake;
-use crate::classes::ClassTable;
-use crate::joint::JOINT_ROUND;
-use crate::minutes::RoundMinute;
-use crate::observed::{Basis, Observed, ObservedMinute, Observing};
-use crate::parts::VarianceTree;
-use crate::paths::Paths;
+use crate::fleet::joint::JOINT_ROUND;
+use crate::fleet::minutes::RoundMinute;
+use crate::fleet::observed::{Basis, Observed, ObservedMinute, Observing};
+use crate::intervals::classes::ClassTable;
 use crate::sites::SiteTable;
+use crate::sums::parts::VarianceTree;
+use crate::sums::paths::Paths;
 
 impl Intake {
     /// Brings the intervals that were added to the paths of the round that they count in: of several recordings those of all.

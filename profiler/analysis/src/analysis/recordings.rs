@@ -4,14 +4,14 @@ use std::iter;
 
 use super::Analysis;
 use super::intake::Intake;
-use crate::common_paths::Shape;
-use crate::joint::{JOINT_ROUND, Joint, Scouted, ScoutedRound};
-use crate::minutes::{Minute, Renamed};
+use crate::fleet::joint::{JOINT_ROUND, Joint, Scouted, ScoutedRound};
+use crate::fleet::minutes::{Minute, Renamed};
+use crate::rounds::common_paths::Shape;
 use crate::sites::SiteTable;
-use crate::vectors::ProbeCost;
+use crate::sums::vectors::ProbeCost;
 
 impl Analysis {
-    /// What has to be known of a recording before it is taken together with others ([`crate::joint`]); nothing if it has no interval.
+    /// What has to be known of a recording before it is taken together with others ([`crate::fleet::joint`]); nothing if it has no interval.
     pub fn scouted(&self, sites: &SiteTable) -> Option<Scouted> {
         let Intake {
             rounds,

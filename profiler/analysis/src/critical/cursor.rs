@@ -2,11 +2,11 @@
 
 use evenkeel_wire::{Kind, Record};
 
-use crate::assembler::Thread;
-use crate::assembler::timeline::{Mark, Timeline};
-use crate::assembler::wakes::Release;
-use crate::interval::Serving;
-use crate::vectors::Place;
+use crate::intervals::assembler::Thread;
+use crate::intervals::assembler::timeline::{Mark, Timeline};
+use crate::intervals::assembler::wakes::Release;
+use crate::intervals::interval::Serving;
+use crate::sums::vectors::Place;
 
 /// Calls looked at to find those that were running at a mark without open calls, at most.
 const SCAN_MAX: u64 = 1 << 12;

@@ -2,8 +2,8 @@
 //! percentile can be shown.
 
 use super::path::{Path, Piece};
-use crate::interval::AttributeValues;
-use crate::trace_context::TraceContext;
+use crate::intervals::interval::AttributeValues;
+use crate::intervals::trace_context::TraceContext;
 
 /// Slowest intervals kept.
 pub const SLOWEST: usize = 16;

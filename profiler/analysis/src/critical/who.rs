@@ -3,9 +3,9 @@
 use evenkeel_wire::{Kind, Object};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::moments::co_moment;
-use crate::paths::{Paths, ROOT};
-use crate::states::State;
+use crate::critical::states::State;
+use crate::sums::moments::co_moment;
+use crate::sums::paths::{Paths, ROOT};
 
 /// Combinations kept apart, at most; all others are counted together.
 pub const ROWS_MAX: usize = 1 << 12;

@@ -7,9 +7,9 @@
 use rustc_hash::FxHashMap;
 
 use super::plumbing::{is_plumbing, is_unnamed};
-use crate::parts::{Part, VarianceTree};
-use crate::paths::{PROBES, ROOT};
-use crate::states::State;
+use crate::critical::states::State;
+use crate::sums::parts::{Part, VarianceTree};
+use crate::sums::paths::{PROBES, ROOT};
 
 /// The interval itself: what stays here is in no finding.
 pub const TOP: u32 = 0;

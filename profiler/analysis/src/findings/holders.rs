@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use super::causes::Causes;
 use super::model::{Holder, Meanwhile};
 use super::plumbing::{is_plumbing, is_unnamed};
-use crate::parts::{Part, VarianceTree};
-use crate::states::State;
+use crate::critical::states::State;
+use crate::sums::parts::{Part, VarianceTree};
 
 /// A function is what they do if so much of their time is in it.
 const MOST: f64 = 0.5;

@@ -13,21 +13,26 @@
 //! Negative covariances that matter are [`Trade`]s, and beside the findings.
 
 pub(crate) mod causes;
+pub mod cohorts;
+pub mod factors;
 mod holders;
 pub(crate) mod model;
+pub mod not_opened;
 pub(crate) mod partition;
 pub mod plumbing;
+pub mod unseen;
+pub mod warnings;
 
 use std::collections::BTreeMap;
 
-use crate::classes::{ClassSums, ClassTable};
-use crate::detail::Detail;
-use crate::factors::Ranked;
-use crate::moments::{co_moment, fraction};
-use crate::parts::{Part, VarianceTree};
-use crate::paths::{PROBES, ROOT};
-use crate::shares::TAILS;
+use crate::findings::factors::Ranked;
+use crate::intervals::classes::{ClassSums, ClassTable};
 use crate::sites::Kind;
+use crate::sums::detail::Detail;
+use crate::sums::moments::{co_moment, fraction};
+use crate::sums::parts::{Part, VarianceTree};
+use crate::sums::paths::{PROBES, ROOT};
+use crate::sums::shares::TAILS;
 use causes::{Causes, TOP};
 use partition::{Measured, Partition};
 
@@ -177,7 +182,7 @@ impl Builder<'_> {
         let path = |node| self.tree.path(Part::Call(node));
         entered
             .into_iter()
-            .take(crate::factors::PATHS_MAX)
+            .take(crate::findings::factors::PATHS_MAX)
             .map(path)
             .collect()
     }

@@ -11,7 +11,7 @@ use crate::sites::Kind;
 pub struct Finding {
     /// `LWLockAcquireOrWait called by XLogFlush`.
     pub headline: String,
-    /// The function that explains most; where the time is no function's doing, what it is (`crate::states`).
+    /// The function that explains most; where the time is no function's doing, what it is (`crate::critical::states`).
     pub function: String,
     /// The nearest function above it that explains something; absent where that is the interval.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -42,7 +42,7 @@ pub struct Finding {
     pub meanwhile: Option<Meanwhile>,
     /// The factors that are parts of it; indices into [`crate::profile::Profile::factors`].
     pub factors: Vec<usize>,
-    /// Paths to the function, largest share first, at most [`crate::factors::PATHS_MAX`].
+    /// Paths to the function, largest share first, at most [`crate::findings::factors::PATHS_MAX`].
     pub paths: Vec<String>,
     /// What helps, where its server is known; filled in by whoever knows it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 
 use super::causes::{Causes, TOP};
-use crate::jackknife::Replicates;
+use crate::sums::jackknife::Replicates;
 
 /// A share counts where it exceeds this many of its standard errors.
 const ERRORS_MIN: f64 = 2.0;

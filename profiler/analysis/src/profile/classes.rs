@@ -77,7 +77,7 @@ pub struct Attribute {
     pub correlation_se: f64,
     /// Latency for one more of it, by least squares.
     pub slope_ns: Option<f64>,
-    /// By value, ascending; empty where there are more than `crate::attributes::VALUES_MAX`.
+    /// By value, ascending; empty where there are more than `crate::intervals::attributes::VALUES_MAX`.
     pub values: Vec<AttributeValue>,
 }
 

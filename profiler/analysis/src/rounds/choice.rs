@@ -9,16 +9,16 @@
 //! time, it is the better answer, whatever its errors: a program may be over before its deepest round is long.
 //!
 //! Where the load has changed on the way, the newest round may be of its quietest part: the profile then rests on the newest of the rounds
-//! of the run's later half that hold most of what varies ([`crate::loud`]).
+//! of the run's later half that hold most of what varies ([`crate::rounds::loud`]).
 
 use super::{INTERVALS_DEEPER, INTERVALS_ENOUGH, Round, Rounds};
-use crate::detail::Detail;
-use crate::evidence;
-use crate::loud::Spread;
-use crate::moments::mean;
-use crate::other_rounds::{RoundFindings, SHARE_MIN};
-use crate::parts::VarianceTree;
+use crate::rounds::evidence;
+use crate::rounds::loud::Spread;
+use crate::rounds::other_rounds::{RoundFindings, SHARE_MIN};
 use crate::sites::SiteTable;
+use crate::sums::detail::Detail;
+use crate::sums::moments::mean;
+use crate::sums::parts::VarianceTree;
 
 /// A round has to have [`INTERVALS_ENOUGH`], or so many where intervals are long, and all of them say the same, ...
 const INTERVALS_FEW: u64 = 40;
@@ -87,7 +87,7 @@ impl Rounds {
         newer.find(|(_, round)| is_it(round)).map(|(at, _)| at)
     }
 
-    /// Index of the newest round that holds most of what varies, in another state of the load ([`crate::loud`]), and surely says what it is.
+    /// Index of the newest round that holds most of what varies, in another state of the load ([`crate::rounds::loud`]), and surely says what it is.
     fn louder(&self, than: usize) -> Option<usize> {
         let base = self.rounds[than].spread()?;
         let mut newer = self.rounds.iter().enumerate().rev();
@@ -195,9 +195,9 @@ mod tests {
     use evenkeel_wire::Record;
 
     use super::*;
-    use crate::assembler::reader::Lost;
+    use crate::intervals::assembler::reader::Lost;
     use crate::rounds::tests::rounds;
-    use crate::vectors::{ProbeCost, Segment, Vectoriser};
+    use crate::sums::vectors::{ProbeCost, Segment, Vectoriser};
 
     /// Of a round that is the better by its number some intervals lost their records, all of what is known of their time: it is chosen only
     /// where the other has lost as much.

@@ -1,12 +1,12 @@
 //! Which reasons for caution a profile has.
 
+use crate::findings::warnings::{self, Warning};
 use crate::inputs::Inputs;
-use crate::interval::Reason;
-use crate::moments::fraction;
-use crate::paths::{PROBES, ROOT};
+use crate::intervals::interval::Reason;
 use crate::profile::Profile;
 use crate::sums::Sums;
-use crate::warnings::{self, Warning};
+use crate::sums::moments::fraction;
+use crate::sums::paths::{PROBES, ROOT};
 
 /// All of them: of the sample first, then of what was left out of it, of what profiling cost, and of what is rough.
 pub(super) fn cautions(profile: &Profile, inputs: &Inputs<'_>, total: &Sums) -> Vec<Warning> {

@@ -1,10 +1,10 @@
 //! Classes of intervals: what of the variance lies between them and within each.
 
-use crate::classes::{ClassSums, ClassTable};
 use crate::inputs::Inputs;
-use crate::moments::{co_moment, fraction, mean, standard_deviation};
-use crate::parts::{Part, VarianceTree};
+use crate::intervals::classes::{ClassSums, ClassTable};
 use crate::profile::{Class, ClassPath, Classes};
+use crate::sums::moments::{co_moment, fraction, mean, standard_deviation};
+use crate::sums::parts::{Part, VarianceTree};
 
 /// Paths listed of one class, at most.
 const CLASS_PATHS_MAX: usize = 8;

@@ -8,15 +8,15 @@ use proptest::prelude::*;
 use super::properties::traces;
 use super::rounds::under;
 use super::trace::*;
-use crate::common_paths::{Common, Shape};
-use crate::detail::Detail;
-use crate::paths::{Paths, ROOT};
-use crate::plans::PlanChange;
 use crate::profile::Profile;
-use crate::projection::step_of;
+use crate::rounds::common_paths::{Common, Shape};
+use crate::rounds::plans::PlanChange;
 use crate::sites::SiteTable;
 use crate::sums::NodeSums;
-use crate::vectors::{ProbeCost, Segment, Vectoriser};
+use crate::sums::detail::Detail;
+use crate::sums::paths::{Paths, ROOT};
+use crate::sums::projection::step_of;
+use crate::sums::vectors::{ProbeCost, Segment, Vectoriser};
 use crate::{Analysis, Options};
 
 /// Probes at one depth have ids from this times the depth on.

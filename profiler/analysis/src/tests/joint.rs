@@ -5,10 +5,10 @@ use proptest::prelude::*;
 use super::combine::{Numbers, push_two_rounds, three_calls, two_rounds_of};
 use super::properties::{costs, traces};
 use super::trace::*;
-use crate::joint::Scouted;
+use crate::fleet::joint::Scouted;
 use crate::profile::{Node, Profile};
 use crate::sites::SiteTable;
-use crate::vectors::ProbeCost;
+use crate::sums::vectors::ProbeCost;
 use crate::{Analysis, Options};
 
 /// Intervals that begin at these moments.

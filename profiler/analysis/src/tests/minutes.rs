@@ -5,12 +5,12 @@ use proptest::prelude::*;
 use super::joint::{exact_of, joint_of};
 use super::properties::{costs, traces};
 use super::trace::*;
-use crate::joint::Scouted;
-use crate::minutes::Minute;
+use crate::fleet::joint::Scouted;
+use crate::fleet::minutes::Minute;
 use crate::profile::Profile;
 use crate::sites::SiteTable;
 use crate::sums::Sums;
-use crate::vectors::ProbeCost;
+use crate::sums::vectors::ProbeCost;
 use crate::{Analysis, Options};
 
 /// An analysis of the intervals, and what a recording of sums has of it: a minute after each part.

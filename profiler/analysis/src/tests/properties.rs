@@ -4,13 +4,13 @@ use evenkeel_wire::record::{MARKER_FIRST, Record};
 use proptest::prelude::*;
 
 use super::trace::*;
-use crate::assembler::Assembler;
-use crate::blocks::Blocks;
-use crate::parts::{Part, VarianceTree, pair_moment};
-use crate::paths::{Paths, ROOT};
+use crate::intervals::assembler::Assembler;
 use crate::profile::Node;
 use crate::sums::Sums;
-use crate::vectors::{ProbeCost, Segment, Vector, Vectoriser};
+use crate::sums::blocks::Blocks;
+use crate::sums::parts::{Part, VarianceTree, pair_moment};
+use crate::sums::paths::{Paths, ROOT};
+use crate::sums::vectors::{ProbeCost, Segment, Vector, Vectoriser};
 
 /// Steps of a few levels: own time, and calls of six probes.
 fn steps() -> impl Strategy<Value = Vec<Step>> {
@@ -222,7 +222,7 @@ proptest! {
         let (mean_a, mean_b) = (a as f64 / n, b as f64 / n);
         let direct: f64 = values.iter().map(|&(a, b)| (a as f64 - mean_a) * (b as f64 - mean_b)).sum();
         let scale: f64 = values.iter().map(|&(a, b)| ((a as f64 - mean_a) * (b as f64 - mean_b)).abs()).sum();
-        let computed = crate::moments::co_moment(values.len() as u64, products, a, b);
+        let computed = crate::sums::moments::co_moment(values.len() as u64, products, a, b);
         prop_assert!((computed - direct).abs() <= 1e-9 * (1.0 + scale), "{} {}", computed, direct);
     }
 }

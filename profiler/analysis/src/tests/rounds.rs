@@ -3,8 +3,8 @@
 use evenkeel_wire::record::{Marker, Record};
 
 use super::trace::*;
-use crate::plans::PlanChange;
 use crate::profile::Unpatched;
+use crate::rounds::plans::PlanChange;
 use crate::{Analysis, ProbeCost};
 
 const A: u32 = 0;

@@ -6,7 +6,7 @@ use evenkeel_wire::Stamp;
 use evenkeel_wire::record::{Marker, Record};
 
 use super::trace::*;
-use crate::interval::Reason;
+use crate::intervals::interval::Reason;
 use crate::{Analysis, ProbeCost};
 
 const A: u32 = 0;

@@ -2,11 +2,11 @@
 
 use std::collections::HashMap;
 
-use evenkeel_analysis::classes::ClassTable;
-use evenkeel_analysis::parts::{Part, VarianceTree};
-use evenkeel_analysis::paths::Paths;
+use evenkeel_analysis::intervals::classes::ClassTable;
 use evenkeel_analysis::sites::SiteTable;
 use evenkeel_analysis::sums::Sums;
+use evenkeel_analysis::sums::parts::{Part, VarianceTree};
+use evenkeel_analysis::sums::paths::Paths;
 
 /// FNV-1a, 64 bits (Fowler, Noll, Vo; draft-eastlake-fnv): fixed for ever, unlike the hashes of libraries.
 pub fn hash(bytes: &[u8]) -> u64 {

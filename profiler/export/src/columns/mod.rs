@@ -25,12 +25,12 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, UNIX_EPOCH};
 
-use evenkeel_analysis::classes::ClassTable;
-use evenkeel_analysis::factors::described::DescribedNode;
-use evenkeel_analysis::histogram::bucket_start;
-use evenkeel_analysis::observed::{Observed, ObservedMinute};
-use evenkeel_analysis::paths::{Paths, ROOT};
+use evenkeel_analysis::findings::factors::described::DescribedNode;
+use evenkeel_analysis::fleet::observed::{Observed, ObservedMinute};
+use evenkeel_analysis::intervals::classes::ClassTable;
 use evenkeel_analysis::sites::{Kind, SiteTable};
+use evenkeel_analysis::sums::histogram::bucket_start;
+use evenkeel_analysis::sums::paths::{Paths, ROOT};
 use thiserror::Error;
 
 pub use self::identity::hash;

@@ -5,9 +5,9 @@
 
 use std::collections::BTreeMap;
 
-use evenkeel_analysis::classes::ClassSums;
-use evenkeel_analysis::observed::{Observed, Spent};
-use evenkeel_analysis::paths::{Paths, ROOT};
+use evenkeel_analysis::fleet::observed::{Observed, Spent};
+use evenkeel_analysis::intervals::classes::ClassSums;
+use evenkeel_analysis::sums::paths::{Paths, ROOT};
 use evenkeel_analysis::sums::{NodeSums as ProfileSums, Sums};
 
 /// Sums at one node: of X, X², X L, x, x², x L, N, N² and N X, where X is inclusive ticks, x exclusive ticks, N calls, L the latency.

@@ -1,6 +1,6 @@
 //! The slowest beside the middle.
 
-use evenkeel_analysis::cohorts::{Cohorts, Difference};
+use evenkeel_analysis::findings::cohorts::{Cohorts, Difference};
 use evenkeel_analysis::profile::Profile;
 
 use super::style::{Style, place, title};

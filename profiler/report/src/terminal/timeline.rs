@@ -1,6 +1,6 @@
 //! The critical path of single intervals, drawn across threads: a lane for each thread, and below the spans in order of time.
 
-use evenkeel_analysis::classes::UNLABELLED;
+use evenkeel_analysis::intervals::classes::UNLABELLED;
 use evenkeel_analysis::profile::{Profile, Span, Timeline};
 use evenkeel_analysis::sites::Kind;
 

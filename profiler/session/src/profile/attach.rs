@@ -2,7 +2,7 @@
 
 use std::sync::atomic::Ordering::*;
 
-use evenkeel_analysis::warnings::Warning;
+use evenkeel_analysis::findings::warnings::Warning;
 use evenkeel_attach::Refused;
 use evenkeel_wire::ModuleState;
 

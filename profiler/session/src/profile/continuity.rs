@@ -1,8 +1,8 @@
-//! Whether a new plan goes on with the round of an earlier one (see [`evenkeel_analysis::plans`]).
+//! Whether a new plan goes on with the round of an earlier one (see [`evenkeel_analysis::rounds::plans`]).
 
 use std::collections::BTreeSet;
 
-use evenkeel_analysis::plans::PlanChange;
+use evenkeel_analysis::rounds::plans::PlanChange;
 use evenkeel_wire::Wanted;
 
 use crate::plan::Plan;

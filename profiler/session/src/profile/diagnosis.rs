@@ -10,7 +10,7 @@ use std::path::Path;
 use std::sync::atomic::Ordering::*;
 
 use evenkeel_analysis::Analysis;
-use evenkeel_analysis::warnings::Warning;
+use evenkeel_analysis::findings::warnings::Warning;
 use evenkeel_symbols::{Callee, DebugSources, FindError, Module};
 use evenkeel_wire::{Control, Frozen, Role};
 
@@ -106,7 +106,8 @@ impl Session<'_> {
 
     /// Where the names are that a stripped program lacks.
     fn without_names(&mut self, error: &Error, program: &Path) -> Option<String> {
-        let is_bare = matches!(error, Error::NotFound { source: FindError::NoSuchFunction { closest, .. }, .. } if closest.is_empty());
+        let missing = error.missing_function();
+        let is_bare = missing.is_some_and(|(_, closest)| closest.is_empty());
         let count = self.arena.modules().len();
         let mut programs = (0..count).filter(|&at| Modules::path(&self.arena, at) == program);
         let index = programs.next().filter(|_| is_bare)?;
@@ -187,13 +188,7 @@ impl Session<'_> {
 
     /// The interval's function is in a library, where it was not looked for, or one that is spelt alike.
     fn in_a_library(&mut self, error: &Error) -> Option<Reason> {
-        let Error::NotFound {
-            source: FindError::NoSuchFunction { name, closest },
-            ..
-        } = error
-        else {
-            return None;
-        };
+        let (name, closest) = error.missing_function()?;
         let mut alike = Vec::new();
         for index in 0..self.arena.modules().len().min(LIBRARIES_MAX) {
             let is_library = self.arena.modules()[index].executable.load(Relaxed) == 0;
@@ -206,7 +201,7 @@ impl Session<'_> {
             let library = Modules::name(&self.arena, index);
             match module.find(name) {
                 Ok(_) => {
-                    let name = name.clone();
+                    let name = name.to_owned();
                     return Some(Reason::InLibrary { name, library });
                 }
                 Err(FindError::NoSuchFunction { closest, .. }) => {
@@ -222,13 +217,7 @@ impl Session<'_> {
     /// The interval's function is in a library that the program opened at run time: by then its agent had left, as the program does not
     /// have the function, and announced no more.
     fn in_an_opened_library(&self, error: &Error) -> Option<Reason> {
-        let Error::NotFound {
-            source: FindError::NoSuchFunction { name, .. },
-            ..
-        } = error
-        else {
-            return None;
-        };
+        let (name, _) = error.missing_function()?;
         let count = self.arena.modules().len();
         let announced: Vec<_> = (0..count)
             .map(|at| Modules::path(&self.arena, at))
@@ -241,7 +230,7 @@ impl Session<'_> {
             Module::load(path, &DebugSources::none()).is_ok_and(|module| module.find(name).is_ok())
         })?;
         Some(Reason::InLibrary {
-            name: name.clone(),
+            name: name.to_owned(),
             library: library.file_name()?.to_string_lossy().into_owned(),
         })
     }

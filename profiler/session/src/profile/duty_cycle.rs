@@ -13,7 +13,7 @@ mod spare;
 use std::sync::atomic::Ordering::Release;
 use std::time::Instant;
 
-use evenkeel_analysis::self_cost::Measured;
+use evenkeel_analysis::sums::self_cost::Measured;
 use evenkeel_wire::{Mode, now_ticks};
 
 use crate::arena::Arena;

@@ -3,7 +3,7 @@
 use std::sync::atomic::Ordering::*;
 use std::time::Duration;
 
-use evenkeel_analysis::warnings::Warning;
+use evenkeel_analysis::findings::warnings::Warning;
 use evenkeel_analysis::{Analysis, Options};
 use evenkeel_wire::{Control, Frozen};
 
@@ -11,8 +11,8 @@ use super::kernel::Kernel;
 use super::{Outcome, Session};
 use crate::error::Error;
 use crate::launch::Ending;
-use crate::recording::Meta;
 use crate::target::Target;
+use evenkeel_recording::Meta;
 
 /// After so long the kernel has written all its records.
 const KERNEL_LATE: Duration = Duration::from_millis(5);

@@ -8,10 +8,10 @@ use evenkeel_wire::{Fixed, ModuleState, Role};
 
 use super::{Event, IntervalSelector, Observer, Session};
 use crate::error::Error;
-use crate::interval::{self, Boundary, Interval};
 use crate::location::Location;
 use crate::modules::Modules;
 use crate::plan::Plan;
+use evenkeel_intervals::interval::{self, Boundary, Interval};
 
 impl Session<'_> {
     /// Gives every newly announced module its verdict; a process waits for that of its executable.
@@ -165,10 +165,11 @@ impl Session<'_> {
                 .plan
                 .add_boundary(&mut self.arena, index, &module, boundary)
             {
-                return Err(Error::BoundaryRefused {
+                return Err(evenkeel_intervals::Error::BoundaryRefused {
                     site: name.to_owned(),
                     reason: "the plan is full".to_owned(),
-                });
+                }
+                .into());
             }
             if boundary.meaning.role == Role::Gate {
                 self.arena.control().gated.store(1, Release);
@@ -199,11 +200,5 @@ impl Session<'_> {
 
 /// Errors that only say that this program is not the one: a child may be.
 fn passing(error: &Error) -> bool {
-    matches!(
-        error,
-        Error::NotFound {
-            source: evenkeel_symbols::FindError::NoSuchFunction { .. },
-            ..
-        } | Error::Unreadable(_)
-    )
+    error.missing_function().is_some() || matches!(error, Error::Unreadable(_))
 }

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use evenkeel_analysis::warnings::Warning;
+use evenkeel_analysis::findings::warnings::Warning;
 use evenkeel_analysis::{Off, SwitchedOut};
 use evenkeel_kernel::{Cause, KernelEvents, Span, Spans, Watched};
 

@@ -9,11 +9,11 @@ use evenkeel_wire::{Form, Wanted};
 use super::Session;
 use super::steps::{AtEntry, Below};
 use super::trapping::{is_discovered_only, is_timed};
-use crate::calling_back;
 use crate::location::Location;
 use crate::modules::Modules;
 use crate::plan::qualified;
 use crate::refine::known::{Again, Callees, Calls, Pointers};
+use evenkeel_intervals::calling_back;
 
 /// Probes planted at a time, those that never run included. They cost the target nothing while it does not run them; to
 /// plant one takes about 20 us, its trampoline 300 bytes.

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use evenkeel_analysis::Analysis;
 use evenkeel_analysis::analysis::Look;
-use evenkeel_analysis::warnings::Warning;
+use evenkeel_analysis::findings::warnings::Warning;
 use evenkeel_wire::{Form, Role, Wanted};
 
 use super::Session;

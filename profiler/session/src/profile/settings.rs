@@ -7,9 +7,9 @@ use evenkeel_analysis::profile::Profile;
 
 use crate::error::Error;
 use crate::launch::{CommandLine, Ending};
-use crate::presets::{KnownInterval, Preset};
 use crate::refine::{Candidate, Limits};
-use crate::spec::{IntervalSpec, NamedCall};
+use evenkeel_intervals::presets::{KnownInterval, Preset};
+use evenkeel_intervals::spec::{IntervalSpec, NamedCall};
 
 /// Which interval to profile.
 #[derive(Clone, Debug)]
@@ -92,7 +92,7 @@ pub struct Settings {
     pub k: usize,
     /// Where to record.
     pub recording: Option<PathBuf>,
-    /// Record sums only, those of so long at a time ([`evenkeel_analysis::minutes`]).
+    /// Record sums only, those of so long at a time ([`evenkeel_analysis::fleet::minutes`]).
     pub summary: Option<Duration>,
 }
 

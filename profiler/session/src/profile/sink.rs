@@ -5,12 +5,12 @@ use std::time::SystemTime;
 
 use evenkeel_analysis::Analysis;
 use evenkeel_analysis::SwitchedOut;
-use evenkeel_analysis::plans::PlanChange;
+use evenkeel_analysis::rounds::plans::PlanChange;
 use evenkeel_wire::Record;
 
 use crate::clock::unix_ns;
 use crate::drain::Sink;
-use crate::recording::Writer;
+use evenkeel_recording::Writer;
 
 /// Longest name of a thread, in characters.
 const NAME_MAX: usize = 48;

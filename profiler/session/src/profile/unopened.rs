@@ -2,17 +2,17 @@
 
 use std::collections::BTreeMap;
 
+use evenkeel_analysis::findings::unseen::Unopened;
 use evenkeel_analysis::profile::Unpatched;
-use evenkeel_analysis::unseen::Unopened;
 use evenkeel_symbols::{Unpatchable, unversioned};
 use evenkeel_wire::{Form, Role};
 
 use super::{IntervalSelector, Session};
-use crate::calling_back;
 use crate::location::Location;
 use crate::modules::Modules;
 use crate::refine::known::{Calls, Pointers};
-use crate::spec::Shape;
+use evenkeel_intervals::calling_back;
+use evenkeel_intervals::spec::Shape;
 
 /// One sentence for each reason: what hides there, and what would show it.
 const NOT_OPENED: &str = "the calls that it makes were not timed: it did not explain enough, or not surely, while there was time to go on; profile for longer (--for), lower --threshold, or name it as --interval";

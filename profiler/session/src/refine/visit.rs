@@ -7,9 +7,9 @@ use evenkeel_wire::Form;
 use super::State;
 use super::known::{Callees, Calls, Pointers};
 use super::step::{Step, Turns};
-use crate::calling_back;
 use crate::location::Location;
 use crate::plan::Planned;
+use evenkeel_intervals::calling_back;
 
 /// Calls `found` for each node that some step would explain. `holders`: the functions whose calls may lie directly below a
 /// node that is no call itself. `turns`: of the call in which the node lies.

@@ -4,8 +4,8 @@ use evenkeel_wire::record::Record;
 
 use super::super::cursor::{Cursor, Enclosing, Frame, Role};
 use super::{Next, STEPS_MAX, Walk};
-use crate::interval::Reason;
-use crate::vectors::Place;
+use crate::intervals::interval::Reason;
+use crate::sums::vectors::Place;
 
 impl<'a> Walk<'a> {
     /// Enters calls that are open at `cursor.at`, outermost first: start and probe. Says whether all of them nest.

@@ -30,12 +30,12 @@ use rustc_hash::FxHashSet;
 
 use super::cursor::{Cursor, Ending, Item, Moment, Role};
 use super::path::Path;
-use crate::assembler::Past;
-use crate::assembler::timeline::{Mark, What};
-use crate::interval::{Reason, Serving, Subject};
-use crate::paths::Paths;
-use crate::states::State;
-use crate::vectors::{Place, Vectoriser};
+use crate::critical::states::State;
+use crate::intervals::assembler::Past;
+use crate::intervals::assembler::timeline::{Mark, What};
+use crate::intervals::interval::{Reason, Serving, Subject};
+use crate::sums::paths::Paths;
+use crate::sums::vectors::{Place, Vectoriser};
 
 /// Waits followed into one another, at most: a lock whose holder waits for a lock whose holder waits ...
 pub const HOPS_MAX: usize = 12;

@@ -4,12 +4,12 @@ use evenkeel_wire::Object;
 
 use super::super::cursor::{Cursor, Enclosing, Role, running_at};
 use super::{Next, Walk};
-use crate::assembler::Thread;
-use crate::assembler::timeline::{Mark, What};
-use crate::assembler::wakes::Release;
-use crate::interval::{Reason, Serving};
-use crate::states::State;
-use crate::vectors::Place;
+use crate::critical::states::State;
+use crate::intervals::assembler::Thread;
+use crate::intervals::assembler::timeline::{Mark, What};
+use crate::intervals::assembler::wakes::Release;
+use crate::intervals::interval::{Reason, Serving};
+use crate::sums::vectors::Place;
 
 impl<'a> Walk<'a> {
     /// Where the outermost call of a cursor hangs.

@@ -4,9 +4,9 @@ use super::super::cursor::{Cursor, Enclosing};
 use super::super::path::Piece;
 use super::waits::ended_sleep;
 use super::{Next, Walk};
-use crate::assembler::spans::Off;
-use crate::states::State;
-use crate::vectors::Place;
+use crate::critical::states::State;
+use crate::intervals::assembler::spans::Off;
+use crate::sums::vectors::Place;
 
 impl<'a> Walk<'a> {
     /// Spends the innermost frame's time, or a part of it, on the way down to `target`.

@@ -7,9 +7,9 @@ use evenkeel_wire::{Kind, Object};
 use super::super::cursor::{Cursor, Enclosing, Ending, Endings, Frame, Moment, Role};
 use super::super::who::{Holder, WAITER_CALLS_MAX, WaitSeen};
 use super::{HOPS_MAX, Next, Walk};
-use crate::assembler::spans::SwitchedOut;
-use crate::states::State;
-use crate::vectors::Place;
+use crate::critical::states::State;
+use crate::intervals::assembler::spans::SwitchedOut;
+use crate::sums::vectors::Place;
 
 impl<'a> Walk<'a> {
     pub(super) fn meet_wait(

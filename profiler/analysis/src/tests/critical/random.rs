@@ -6,8 +6,8 @@ use proptest::prelude::*;
 
 use super::super::trace::{self, PAYLOAD, options, started};
 use super::streams::*;
-use crate::assembler::spans::{Off, SwitchedOut};
 use crate::critical::walk::HOPS_MAX;
+use crate::intervals::assembler::spans::{Off, SwitchedOut};
 use crate::profile::{Node, Profile};
 use crate::{Analysis, Options, Pick, ProbeCost};
 
@@ -287,7 +287,7 @@ fn any_record() -> impl Strategy<Value = Record> {
 /// kept stays within the bounds, and time that was dropped is said to be unseen.
 #[test]
 fn memory_is_bounded() {
-    use crate::assembler::timeline::CALLS_MAX;
+    use crate::intervals::assembler::timeline::CALLS_MAX;
     let mut analysis = following();
     analysis.push(1, &stream().begin_keyed(1000, 9, "never ends").0);
     analysis.push(3, &stream().begin(1000, "long").0);

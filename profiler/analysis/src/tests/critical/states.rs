@@ -5,8 +5,8 @@ use evenkeel_wire::record::{Marker, Record};
 
 use super::super::trace::{near, options};
 use super::streams::*;
-use crate::assembler::spans::{Off, SwitchedOut};
-use crate::interval::Reason;
+use crate::intervals::assembler::spans::{Off, SwitchedOut};
+use crate::intervals::interval::Reason;
 use crate::profile::Activity;
 
 fn off(start: u64, end: u64, off: Off) -> SwitchedOut {

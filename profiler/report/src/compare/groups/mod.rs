@@ -233,7 +233,7 @@ fn warnings(groups: &[Group]) -> Vec<String> {
     let mut warnings = Vec::new();
     let few: Vec<&str> = groups
         .iter()
-        .filter(|group| group.intervals < evenkeel_analysis::warnings::INTERVALS_FEW)
+        .filter(|group| group.intervals < evenkeel_analysis::findings::warnings::INTERVALS_FEW)
         .map(|group| group.name.as_str())
         .collect();
     if !few.is_empty() {

@@ -2,8 +2,6 @@
 
 use std::path::{Path, PathBuf};
 
-use evenkeel_symbols::FindError;
-
 use crate::error::Error;
 
 /// Further programs that an error names, at most.
@@ -20,7 +18,10 @@ impl Passed {
     /// One more. `is_command`: it is what the command has become. A program that has names spelt alike is meant, else the command: what
     /// it starts are tools, and the last of them tells nothing.
     pub fn add(&mut self, error: Error, program: PathBuf, is_command: bool) {
-        let alike = |error: &Error| matches!(error, Error::NotFound { source: FindError::NoSuchFunction { closest, .. }, .. } if !closest.is_empty());
+        let alike = |error: &Error| {
+            let missing = error.missing_function();
+            missing.is_some_and(|(_, closest)| !closest.is_empty())
+        };
         let replaces = match &self.likely {
             None => true,
             Some((likely, _)) => alike(&error) || (is_command && !alike(likely)),
@@ -66,6 +67,8 @@ fn in_words(others: &[PathBuf]) -> String {
 
 #[cfg(test)]
 mod tests {
+    use evenkeel_symbols::FindError;
+
     use super::*;
 
     fn passed(programs: &[(&str, &[&str], bool)]) -> (String, String) {
@@ -76,10 +79,10 @@ mod tests {
                 closest: closest.iter().map(|&name| name.to_owned()).collect(),
             };
             let path = PathBuf::from(path);
-            let error = Error::NotFound {
+            let error = Error::from(evenkeel_intervals::Error::NotFound {
                 path: path.clone(),
                 source,
-            };
+            });
             passed.add(error, path, is_command);
         }
         let (error, _, others) = passed.take().unwrap();

@@ -11,7 +11,7 @@
 
 use std::time::{Duration, Instant};
 
-use evenkeel_analysis::self_cost::Measured;
+use evenkeel_analysis::sums::self_cost::Measured;
 use rustix::time::{ClockId, clock_gettime};
 
 use super::Work;

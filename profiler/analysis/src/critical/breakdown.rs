@@ -1,0 +1,132 @@
+//! What an interval's time is, in a few words for the head of a report: running, blocked on others' work, idle by design ...
+//!
+//! The rule, from the root down (the time at each node itself is sorted, so the parts add up to the latency):
+//! - **Running**: calls of the interval's own threads, helpers included. Time inside a call that by its name waits for a lock
+//!   counts as running, too: where waits are followed, what it blocks is a wait below it.
+//! - **Off the processor**: woken or preempted, and not running.
+//! - **Blocked on others' work**: whatever other threads did between the beginning of a wait and the wake that ended it,
+//!   their own waits included; and waits for locks of which nobody was seen to end them: somebody held them.
+//! - **Queued**: handed over and not taken up, or the thread works for other intervals first.
+//! - **Device**: calls and waits for files, and other sleeps that no signal could have ended, where the kernel reports how threads
+//!   sleep.
+//! - **Fault**: pages that had to be read.
+//! - **Outside**: waits for bytes and events that no thread of the target was seen to send: clients, other servers.
+//! - **Asleep**: blocked, and neither a call announced for what nor was anybody seen to end it.
+//! - **Idle by design**: timers, waits for a task (while nothing was enqueued there is nothing to do), and everything below
+//!   a call that waits for the client. What comes between two intervals is in none of them and not counted at all.
+//! - **Unknown**: not recorded.
+
+use crate::critical::states::{State, object_kind};
+use crate::profile::{Activity, TimeSpent};
+use crate::sites::Kind;
+use crate::sums::moments::fraction;
+use crate::sums::parts::{Part, VarianceTree};
+use crate::sums::paths::{PROBES, ROOT};
+use evenkeel_wire::Kind as Object;
+
+/// What is said of a node, and of what lies below it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Verdict {
+    own: Activity,
+    /// Everything below is that as well, unless it says more.
+    below: Option<Activity>,
+}
+
+/// The summary, without lines of no time.
+pub fn summary(tree: &VarianceTree<'_>, ticks_per_ns: f64) -> Vec<TimeSpent> {
+    let sums = tree.total;
+    let mut totals = [(0i128, 0.0); Activity::ALL.len()];
+    let mut verdicts: Vec<Option<Verdict>> = vec![None; tree.paths.all().len()];
+    for node in tree.nodes() {
+        let above = match node {
+            ROOT => None,
+            _ => verdicts[tree.paths.get(node).parent as usize].and_then(|above| above.below),
+        };
+        let verdict = verdict(tree, node, above);
+        verdicts[node as usize] = Some(verdict);
+        let total = &mut totals[verdict.own as usize];
+        total.0 += sums.node(node).exclusive;
+        total.1 += sums.exclusive_latency_moment(node);
+    }
+    let line = |activity: Activity| {
+        let (ticks, moment) = totals[activity as usize];
+        TimeSpent {
+            activity,
+            mean_ns: ticks as f64 / sums.intervals.max(1) as f64 / ticks_per_ns,
+            fraction: fraction(ticks as f64, sums.latency as f64),
+            share: fraction(moment, sums.latency_moment()),
+        }
+    };
+    let all = Activity::ALL.into_iter().map(line);
+    all.filter(|line| line.mean_ns != 0.0).collect()
+}
+
+fn verdict(tree: &VarianceTree<'_>, node: u32, above: Option<Activity>) -> Verdict {
+    let simply = |activity| Verdict {
+        own: above.unwrap_or(activity),
+        below: above,
+    };
+    if node == ROOT || node == PROBES {
+        return simply(Activity::Running);
+    }
+    let Some(state) = tree.paths.get(node).state else {
+        return match tree.kind(Part::Call(node)) {
+            Kind::Io => simply(Activity::Device),
+            Kind::Event | Kind::Socket => simply(Activity::Outside),
+            Kind::Client | Kind::Timer | Kind::Idle => Verdict {
+                own: above.unwrap_or(Activity::Idle),
+                below: above.or(Some(Activity::Idle)),
+            },
+            _ => simply(Activity::Running),
+        };
+    };
+    match state {
+        // A wait below others' work is a part of it.
+        _ if above.is_some_and(|above| above != Activity::Queued) => simply(Activity::Blocked),
+        // Only those that another thread ended are recorded.
+        State::Waits(Object::Unannounced) => Verdict {
+            own: Activity::Blocked,
+            below: None,
+        },
+        State::Waits(object) => wait(object_kind(object)),
+        State::Other(_) | State::Background => Verdict {
+            own: above.unwrap_or(Activity::Blocked),
+            below: Some(above.unwrap_or(Activity::Blocked)),
+        },
+        State::Helper => Verdict {
+            own: Activity::Running,
+            below: None,
+        },
+        State::Woken | State::Preempted => simply_own(Activity::OffProcessor),
+        State::Asleep => simply_own(Activity::Asleep),
+        State::Device => simply_own(Activity::Device),
+        State::Fault => simply_own(Activity::Fault),
+        State::Queued => simply_own(Activity::Queued),
+        State::Turn => Verdict {
+            own: Activity::Queued,
+            below: Some(Activity::Queued),
+        },
+        State::Unseen => simply_own(Activity::Unknown),
+    }
+}
+
+fn simply_own(activity: Activity) -> Verdict {
+    Verdict {
+        own: activity,
+        below: Some(activity),
+    }
+}
+
+/// A wait of the interval's own: who ended it, if anybody was seen, is below and blocked it, unless waiting is the purpose.
+fn wait(kind: Kind) -> Verdict {
+    let own = match kind {
+        Kind::Io => Activity::Device,
+        Kind::Timer | Kind::Idle | Kind::Client => Activity::Idle,
+        Kind::Socket | Kind::Event => Activity::Outside,
+        _ => Activity::Blocked,
+    };
+    Verdict {
+        own,
+        below: (own == Activity::Idle).then_some(Activity::Idle),
+    }
+}

@@ -1,0 +1,222 @@
+//! What an interval's time can be other than a call: the special nodes of the variance tree (`variance.md` sections 1, 2).
+//!
+//! A critical path crosses threads. Where it leaves the calls of the interval's own thread, a node says how: a wait hangs under
+//! the call that blocked, the thread that ended the wait hangs under the wait, that thread's calls under it, and so on:
+//! ```text
+//! root > XLogFlush > LWLockAcquireOrWait > (waits: semaphore) > (other interval: update ..) > XLogWrite > issue_xlog_fsync
+//! ```
+
+use evenkeel_wire::Kind as Object;
+
+use crate::intervals::switched_out::Off;
+use crate::sites::Kind;
+
+/// Steps of a call path below this are probe ids, the others are [`State::step`]s.
+pub const CALL_STEPS: u32 = 1 << evenkeel_wire::record::PROBE_ID_BITS;
+
+/// A special step of a call path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum State {
+    /// The thread above waits for an object. Its own time: nobody that was seen ended the wait, or it was not followed further.
+    Waits(Object),
+    /// Work of a thread that served another interval, of this class; an index into the run's classes.
+    Other(u16),
+    /// Work of a thread that served no interval.
+    Background,
+    /// Work of another thread for the same interval.
+    Helper,
+    /// What was waited for had come, the thread did not run yet.
+    Woken,
+    /// A task (or the interval itself) was handed over and not yet taken up.
+    Queued,
+    /// The interval's thread did something else: other intervals, or its loop.
+    Turn,
+    /// Ready to run, but the processor was taken from it, or not yet given to it. From kernel events.
+    Preempted,
+    /// Blocked inside a call that announces no wait, and nobody of the target was seen to end it. From kernel events.
+    Asleep,
+    /// The same so that no signal could end it: for a device. Only where the kernel reports how threads sleep.
+    Device,
+    /// Blocked until a page was there that the thread had touched. From kernel events.
+    Fault,
+    /// Records of this time were dropped or lost, or left out because the path became too long.
+    Unseen,
+}
+
+const TAG_SHIFT: u32 = 12;
+const PAYLOAD_MASK: u32 = (1 << TAG_SHIFT) - 1;
+
+impl State {
+    /// What a thread's time is that did not run, where nothing else says it.
+    pub fn of_off(off: Off) -> State {
+        match off {
+            Off::Blocked => State::Asleep,
+            Off::Preempted => State::Preempted,
+            Off::Device => State::Device,
+            Off::Fault => State::Fault,
+        }
+    }
+
+    /// The step as [`crate::sums::paths::Paths::child`] takes it: a number that no probe has.
+    pub fn step(self) -> u32 {
+        let (tag, payload) = match self {
+            State::Waits(object) => (0, object as u32),
+            State::Other(class) => (1, u32::from(class) & PAYLOAD_MASK),
+            State::Background => (2, 0),
+            State::Helper => (3, 0),
+            State::Woken => (4, 0),
+            State::Queued => (5, 0),
+            State::Turn => (6, 0),
+            State::Preempted => (7, 0),
+            State::Asleep => (8, 0),
+            State::Unseen => (9, 0),
+            State::Device => (10, 0),
+            State::Fault => (11, 0),
+        };
+        CALL_STEPS + (tag << TAG_SHIFT | payload)
+    }
+
+    /// The state of a step; nothing for calls.
+    pub fn of_step(step: u32) -> Option<State> {
+        let code = step.checked_sub(CALL_STEPS)?;
+        let payload = code & PAYLOAD_MASK;
+        Some(match code >> TAG_SHIFT {
+            0 => State::Waits(Object::from_payload(payload.into())?),
+            1 => State::Other(payload as u16),
+            2 => State::Background,
+            3 => State::Helper,
+            4 => State::Woken,
+            5 => State::Queued,
+            6 => State::Turn,
+            7 => State::Preempted,
+            8 => State::Asleep,
+            9 => State::Unseen,
+            10 => State::Device,
+            11 => State::Fault,
+            _ => return None,
+        })
+    }
+
+    /// Its kind in the tree.
+    pub fn kind(self) -> Kind {
+        match self {
+            State::Waits(object) => object_kind(object),
+            State::Other(_) | State::Background => Kind::Others,
+            State::Helper => Kind::Helper,
+            State::Woken => Kind::Woken,
+            State::Queued => Kind::Queued,
+            State::Turn => Kind::Turn,
+            State::Preempted => Kind::Preempted,
+            State::Asleep => Kind::Asleep,
+            State::Device => Kind::Io,
+            State::Fault => Kind::Fault,
+            State::Unseen => Kind::Unseen,
+        }
+    }
+
+    /// What its own time is where there is more below it, to go behind its name.
+    pub fn remainder(self) -> &'static str {
+        match self {
+            State::Waits(_) => "not explained",
+            State::Other(_) | State::Background | State::Helper | State::Turn => "in no timed call",
+            _ => "otherwise",
+        }
+    }
+
+    /// Its name in the tree. `class` names the class of [`State::Other`].
+    pub fn name<'a>(self, class: impl Fn(usize) -> &'a str) -> String {
+        match self {
+            State::Waits(object) => format!("waits: {}", object_name(object)),
+            State::Other(id) => format!("other interval: {}", class(id.into())),
+            State::Background => "thread outside of intervals".into(),
+            State::Helper => "another thread of this interval".into(),
+            State::Woken => "woken, not yet running".into(),
+            State::Queued => "queued".into(),
+            State::Turn => "waiting for its turn".into(),
+            State::Preempted => "ready, no processor".into(),
+            State::Asleep => "off the processor".into(),
+            State::Device => "device".into(),
+            State::Fault => "page fault".into(),
+            State::Unseen => "not seen".into(),
+        }
+    }
+}
+
+/// What a wait for such an object is in the tree.
+pub fn object_kind(object: Object) -> Kind {
+    match object {
+        Object::Mutex
+        | Object::ReadWrite
+        | Object::Condition
+        | Object::Semaphore
+        | Object::Barrier
+        | Object::Spin
+        | Object::Join
+        | Object::Futex
+        | Object::Child
+        | Object::Named
+        | Object::Thread
+        | Object::Interval => Kind::Lock,
+        Object::Pipe | Object::Socket | Object::MessageQueue => Kind::Socket,
+        Object::Event | Object::Signal | Object::Poll | Object::Unannounced => Kind::Event,
+        Object::Timer => Kind::Timer,
+        Object::File => Kind::Io,
+        Object::Task => Kind::Idle,
+    }
+}
+
+/// What an object is called.
+pub fn object_name(object: Object) -> &'static str {
+    match object {
+        Object::Mutex => "mutex",
+        Object::ReadWrite => "read-write lock",
+        Object::Condition => "condition variable",
+        Object::Semaphore => "semaphore",
+        Object::Barrier => "barrier",
+        Object::Spin => "spin lock",
+        Object::Join => "end of a thread",
+        Object::Futex => "futex",
+        Object::Pipe => "pipe",
+        Object::Socket => "socket",
+        Object::Event => "event descriptor",
+        Object::Signal => "signal",
+        Object::MessageQueue => "message queue",
+        Object::Poll => "any of several descriptors",
+        Object::Timer => "timer",
+        Object::File => "file",
+        Object::Child => "end of a process",
+        Object::Named => "named lock",
+        Object::Task => "task",
+        Object::Thread => "start of a thread",
+        Object::Interval => "interval",
+        Object::Unannounced => "something unannounced",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn steps_come_back() {
+        let waits = Object::ALL.into_iter().map(State::Waits);
+        let others = [
+            State::Other(0),
+            State::Other(257),
+            State::Background,
+            State::Helper,
+            State::Woken,
+            State::Queued,
+            State::Turn,
+            State::Preempted,
+            State::Asleep,
+            State::Device,
+            State::Fault,
+            State::Unseen,
+        ];
+        for state in waits.chain(others) {
+            assert_eq!(State::of_step(state.step()), Some(state));
+        }
+        assert_eq!(State::of_step(CALL_STEPS - 1), None, "a probe");
+    }
+}

@@ -1,0 +1,111 @@
+//! The tree as a table: what a node is to whoever sums factors by himself, in SQL.
+//!
+//! Each node has two parts, what it is with everything below it and its own time ([`Part`]); a factor is a function's, and so is a part.
+//! Which parts are half of a factor, and whose, is decided here, so that a query need only add up.
+
+use super::functions::Functions;
+use super::is_ranked;
+use crate::findings::not_opened::{NotOpened, renamed};
+use crate::sites::Kind;
+use crate::sums::parts::{Part, VarianceTree};
+use crate::sums::paths::ROOT;
+
+/// A node of the tree.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct DescribedNode {
+    /// The node.
+    pub node: u32,
+    /// The node above; nothing at the root.
+    pub parent: Option<u32>,
+    /// Calls from the root.
+    pub depth: u32,
+    /// As in [`crate::profile::Factor::paths`].
+    pub path: String,
+    /// As [`crate::profile::Node::name`].
+    pub name: String,
+    /// Call site; empty where it has none.
+    pub site: String,
+    /// Source file of the call.
+    pub file: Option<String>,
+    /// Line of the call.
+    pub line: Option<u32>,
+    /// What the time is spent on.
+    pub kind: Kind,
+    /// The function whose variance it is part of.
+    pub function: String,
+    /// Height of the function in the static call graph, raised above those seen below it; at the root, above all.
+    pub height: u32,
+    /// It can be a factor, or half of one.
+    pub is_ranked: bool,
+    /// It lies below another call of its function: its variance is part of that one's.
+    pub is_nested: bool,
+    /// Calls below it, or states, have been timed: its own time is a part beside them.
+    pub has_children: bool,
+    /// Name of its own time where it has children.
+    pub own_name: String,
+    /// The same as a function.
+    pub own_function: String,
+    /// What its own time is spent on.
+    pub own_kind: Kind,
+    /// Its own time can be a factor, or half of one.
+    pub is_own_ranked: bool,
+}
+
+/// All nodes that were taken, parents before children.
+pub fn described(tree: &VarianceTree<'_>, not_opened: &NotOpened) -> Vec<DescribedNode> {
+    let functions = Functions::of(tree);
+    let describe = |node: u32| {
+        let (call, own) = (Part::Call(node), Part::Body(node));
+        let has_children = !tree.children(node).is_empty();
+        let site = tree.site(node);
+        let (own_name, own_kind) = own_name(tree, node, has_children, not_opened);
+        let own_function = match () {
+            () if !has_children => functions.name(functions.id(call)),
+            () if own_kind == Kind::NotOpened => own_name.clone(),
+            () => functions.name(functions.id(own)),
+        };
+        DescribedNode {
+            node,
+            parent: (node != ROOT).then(|| tree.paths.get(node).parent),
+            depth: tree.paths.get(node).depth,
+            path: tree.path(call),
+            name: tree.name(call),
+            site: site.map_or_else(String::new, |site| site.site.clone()),
+            file: site.and_then(|site| site.file.clone()),
+            line: site.and_then(|site| site.line),
+            kind: tree.kind(call),
+            function: functions.name(functions.id(call)),
+            height: match node {
+                ROOT => functions.root_height(tree),
+                _ => functions.height(functions.id(call)),
+            },
+            is_ranked: node != ROOT && is_ranked(tree, call),
+            is_nested: functions.is_nested(tree, call),
+            has_children,
+            own_name,
+            own_function,
+            own_kind,
+            is_own_ranked: has_children && is_ranked(tree, own),
+        }
+    };
+    tree.nodes().map(describe).collect()
+}
+
+/// What a node's own time is called, and its kind; a node without timed calls is its own time.
+fn own_name(
+    tree: &VarianceTree<'_>,
+    node: u32,
+    has_children: bool,
+    not_opened: &NotOpened,
+) -> (String, Kind) {
+    let call = Part::Call(node);
+    if !has_children {
+        return (tree.name(call), tree.kind(call));
+    }
+    let own = Part::Body(node);
+    let name = tree.name(own);
+    match tree.kind(own) {
+        Kind::Body if not_opened.is(&name) => (renamed(&name), Kind::NotOpened),
+        kind => (name, kind),
+    }
+}

@@ -1,0 +1,45 @@
+//! What is counted over a whole run.
+
+use crate::intervals::assembler::reader::Lost;
+use crate::intervals::interval::Reason;
+
+/// Counts over the whole run, all rounds.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct RunCounts {
+    /// Intervals seen to their end or to the loss that cost them.
+    pub seen: u64,
+    /// Left out, by index into [`Reason::ALL`].
+    pub discarded: [u64; Reason::ALL.len()],
+    /// Vectors whose closure was checked.
+    pub closure_checked: u64,
+    /// Largest closure error, ticks.
+    pub closure_error_max: u64,
+    /// Where waits are followed: calls, marks and releases dropped to stay within the bounds.
+    pub dropped: u64,
+    /// Of the intervals that lost records, how long they took.
+    pub lost: Lost,
+}
+
+impl RunCounts {
+    /// Adds those of another run.
+    pub fn add(&mut self, other: &RunCounts) {
+        self.seen += other.seen;
+        for (mine, other) in self.discarded.iter_mut().zip(other.discarded) {
+            *mine += other;
+        }
+        self.closure_checked += other.closure_checked;
+        self.closure_error_max = self.closure_error_max.max(other.closure_error_max);
+        self.dropped += other.dropped;
+    }
+
+    /// Counts the check of a vector's closure (`variance.md`, section 3): its times add up to the latency, or the interval is left out.
+    pub(crate) fn check_closure(&mut self, error: u64) -> Result<(), Reason> {
+        self.closure_checked += 1;
+        self.closure_error_max = self.closure_error_max.max(error);
+        if error == 0 {
+            Ok(())
+        } else {
+            Err(Reason::Malformed)
+        }
+    }
+}

@@ -1,0 +1,117 @@
+//! What an interval is to the rest of the analysis, and why one is left out.
+
+use crate::intervals::trace_context::TraceContext;
+
+/// Width of a latency in ticks; longer intervals are malformed (34 hours at 2.3 GHz): sums of squares must fit.
+pub const LATENCY_BITS: u32 = 48;
+
+/// Why an interval was left out: one that lost anything is discarded and never patched up (dissertation 2.3.3.1 assumes
+/// complete traces; a patched vector would not close).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Reason {
+    /// Another interval began on the thread before this one ended.
+    LeftEarly,
+    /// The agent reported a gap.
+    RecordsLost,
+    /// The agent gave it up: its calls could not be followed to another stack.
+    Abandoned,
+    /// It ended under another plan than it began.
+    PlanChanged,
+    /// Its calls do not nest.
+    Malformed,
+    /// It has more calls than are kept of one thread.
+    TooManyCalls,
+    /// It began under a plan older than the first round.
+    BeforeFirstRound,
+    /// No end of it was recorded, and too many like it were open.
+    NeverEnded,
+}
+
+impl Reason {
+    /// All reasons; a reason's discriminant is its index here.
+    pub const ALL: [Reason; 8] = [
+        Reason::LeftEarly,
+        Reason::RecordsLost,
+        Reason::Abandoned,
+        Reason::PlanChanged,
+        Reason::Malformed,
+        Reason::TooManyCalls,
+        Reason::BeforeFirstRound,
+        Reason::NeverEnded,
+    ];
+
+    /// The reason in words, as the profile shows it.
+    pub fn text(self) -> &'static str {
+        match self {
+            Reason::LeftEarly => "left early (longjmp, exception or error)",
+            Reason::RecordsLost => "records lost",
+            Reason::Abandoned => "its stack was switched (coroutines, ucontext)",
+            Reason::PlanChanged => "plan changed under it",
+            Reason::Malformed => "malformed records",
+            Reason::TooManyCalls => "too many calls to keep",
+            Reason::BeforeFirstRound => "began before the first round",
+            Reason::NeverEnded => "end never seen",
+        }
+    }
+}
+
+/// The calls of an interval do not nest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Malformed;
+
+/// Attributes of an interval by number ([`crate::intervals::attributes::AttributeTable`]), each once, with its last value.
+pub type AttributeValues = Vec<(u16, i64)>;
+
+/// Where an interval lies.
+#[derive(Clone, Copy, Debug)]
+pub struct Subject {
+    /// Begin, ticks.
+    pub begin: u64,
+    /// End, ticks.
+    pub end: u64,
+    /// What a thread serves that works for it.
+    pub serving: Serving,
+    /// For an interval that stays on its thread, the number of the mark at its beginning.
+    pub begin_mark: Option<u64>,
+    /// The thread on which it ended.
+    pub thread: u64,
+    /// Number of the mark there.
+    pub mark: u64,
+}
+
+impl Subject {
+    /// Latency in ticks; nothing where it is negative or wider than [`LATENCY_BITS`].
+    pub fn latency(&self) -> Option<i64> {
+        let ticks = self.end.checked_sub(self.begin)?;
+        (ticks >> LATENCY_BITS == 0).then_some(ticks as i64)
+    }
+}
+
+/// An interval that has ended.
+#[derive(Clone, Debug)]
+pub struct Finished {
+    /// Where it lies.
+    pub subject: Subject,
+    /// Generation of the plan under which it began.
+    pub generation: u32,
+    /// Whether its probes were on.
+    pub probed: bool,
+    /// Its class.
+    pub class: u16,
+    /// Its attributes.
+    pub attributes: AttributeValues,
+    /// The span that it works for.
+    pub trace: Option<TraceContext>,
+}
+
+/// What a thread works for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Serving {
+    /// No interval.
+    #[default]
+    Nobody,
+    /// An interval that stays on the thread, by its serial number.
+    Interval(u64),
+    /// An interval with a key.
+    Keyed(u64),
+}

@@ -1,0 +1,251 @@
+//! Rounds of compatible plans, taken together.
+//!
+//! Each step of refinement begins a round, and most steps open what explains little: nearly all that the rounds have timed they have in
+//! common. A node's inclusive time does not depend on whether the calls below it are timed, so the sums of several rounds
+//! add up on the call paths that they share ([`crate::sums::projection`]), exactly, and the shares rest on all their intervals.
+//!
+//! **Which paths are shared** says [`crate::rounds::common_paths`].
+//!
+//! **Which rounds.** The round that a profile rests on knows most (`rounds/choice.rs`). Others are added to it, those with most intervals
+//! first, as long as no path is lost that explains anything: each has to be smaller than the error of the round's largest
+//! shares, and than what makes a finding. A round **agrees** if mean and variance of the latency and the shares of the larger paths differ
+//! by no more than their errors. Where one does not, the load has changed: its intervals are intervals all the same, and the question
+//! is why latency varies over all of them. It is added if all of them together still say something surely, and the profile says so. What a
+//! few outliers in it would decide, it would not.
+
+use crate::findings::FINDING_MIN;
+use crate::fleet::observed::Basis;
+use crate::rounds::common_paths::{Common, NodeShape, Shape};
+use crate::rounds::evidence;
+use crate::rounds::other_rounds::SHARE_MIN;
+use crate::rounds::plans::Plans;
+use crate::sites::SiteTable;
+use crate::sums::Sums;
+use crate::sums::blocks::Blocks;
+use crate::sums::detail::Detail;
+use crate::sums::moments::fraction;
+use crate::sums::paths::{PROBES, ROOT};
+
+/// Standard errors by which what is compared may differ: of a dozen that are compared, one differs so much once in forty times.
+const ERRORS_MAX: f64 = 3.0;
+/// Paths compared have at least this share, ...
+const COMPARED_MIN: f64 = 0.05;
+/// ... and are at most so many.
+const COMPARED_MAX: usize = 8;
+/// A path with a smaller share is not missed in any case.
+const LOST_AT_LEAST: f64 = 0.005;
+/// All paths that are lost, as a multiple of what one may have.
+const LOST_TOGETHER: f64 = 2.0;
+/// What rounds of several loads together say is sure if no share is farther from the truth (one standard error).
+const ERROR_SURE: f64 = 0.1;
+
+/// Rounds taken together.
+#[derive(Debug)]
+pub struct Combined {
+    /// Their call paths and sums.
+    pub detail: Detail,
+    /// Which they are.
+    pub together: Together,
+}
+
+/// Which rounds were taken together, and what that hides.
+#[derive(Clone, Debug, Default)]
+pub struct Together {
+    /// Their indices, ascending.
+    pub rounds: Vec<usize>,
+    /// Those of them whose latencies do not agree with the others', with their intervals.
+    pub differing: Vec<(usize, u64)>,
+    /// Rounds whose paths would fit, and whose latencies do not agree, with their intervals: they would make nothing surer.
+    pub disagreeing: Vec<(usize, u64)>,
+    /// Probes of calls that are left out below functions of which other calls are not: their time stands as the functions' own.
+    pub hidden: Vec<u32>,
+}
+
+/// A round with its index.
+pub type Indexed<'a> = (usize, &'a Detail);
+
+/// A round that may be taken together with others.
+#[derive(Clone, Copy)]
+struct Candidate<'a> {
+    index: usize,
+    detail: &'a Detail,
+    shape: &'a Shape,
+}
+
+/// The round `base` with all of `others` that fit; nothing if none does. `plans`: which probes were planted in them.
+pub fn combine(
+    base: Indexed<'_>,
+    others: &[Indexed<'_>],
+    plans: &Plans,
+    sites: &SiteTable,
+) -> Option<Combined> {
+    let error = evidence::largest_error(base.1, SHARE_MIN);
+    let lost_max = error.clamp(LOST_AT_LEAST, FINDING_MIN);
+    let mut order: Vec<Indexed<'_>> = others.to_vec();
+    let intervals = |detail: &Detail| detail.sums.blocks.intervals();
+    order.sort_by_key(|(_, detail)| std::cmp::Reverse(intervals(detail)));
+    order.insert(0, base);
+    let shapes: Vec<Shape> = order.iter().map(|&round| shape(round, plans)).collect();
+    let candidates = order.iter().zip(&shapes);
+    let mut candidates = candidates.map(|(&(index, detail), shape)| Candidate {
+        index,
+        detail,
+        shape,
+    });
+    let base = candidates.next()?;
+    let mut chosen = vec![base];
+    let (mut differing, mut disagreeing) = (Vec::new(), Vec::new());
+    for other in candidates {
+        let mut wider = chosen.clone();
+        wider.push(other);
+        if is_lost(&common(&wider, sites), base.shape, lost_max) {
+            continue;
+        }
+        let round = (other.index, intervals(other.detail));
+        let is_sure = |wider: &mut [Candidate<'_>]| {
+            let all = together(wider, sites);
+            evidence::largest_error(&all, SHARE_MIN) <= error.max(ERROR_SURE)
+        };
+        if agree(base, other, sites) {
+            chosen = wider;
+        } else if is_sure(&mut wider) {
+            chosen = wider;
+            differing.push(round);
+        } else {
+            disagreeing.push(round);
+        }
+    }
+    if chosen.len() == 1 && disagreeing.is_empty() {
+        return None;
+    }
+    differing.sort_unstable();
+    disagreeing.sort_unstable();
+    Some(Combined {
+        detail: together(&mut chosen, sites),
+        together: Together {
+            rounds: chosen.iter().map(|round| round.index).collect(),
+            differing,
+            disagreeing,
+            hidden: hidden(&common(&chosen, sites), base.shape),
+        },
+    })
+}
+
+fn shape((index, detail): Indexed<'_>, plans: &Plans) -> Shape {
+    Shape::of(detail).planted(plans.planted_throughout(&[index]))
+}
+
+/// The sums of these rounds, in order of time.
+fn together(rounds: &mut [Candidate<'_>], sites: &SiteTable) -> Detail {
+    rounds.sort_by_key(|round| round.index);
+    let common = common(rounds, sites);
+    let mut detail = common.detail();
+    common.add(rounds.iter().map(|round| round.detail), &mut detail);
+    detail
+}
+
+/// Which intervals of these rounds count, and on which paths: those of their [`Combined::detail`].
+pub(crate) fn basis(rounds: &[Indexed<'_>], plans: &Plans, sites: &SiteTable) -> Basis {
+    let shapes: Vec<Shape> = rounds.iter().map(|&round| shape(round, plans)).collect();
+    let shapes: Vec<&Shape> = shapes.iter().collect();
+    let common = Common::of(&shapes, sites);
+    let mut paths = common.paths();
+    let placed: Vec<_> = rounds
+        .iter()
+        .map(|&(index, detail)| (index, common.projection(&detail.paths, &mut paths)))
+        .collect();
+    Basis::of_rounds(paths, &placed)
+}
+
+fn common(rounds: &[Candidate<'_>], sites: &SiteTable) -> Common {
+    let shapes: Vec<&Shape> = rounds.iter().map(|round| round.shape).collect();
+    Common::of(&shapes, sites)
+}
+
+/// The paths that are left out though what is above them is not.
+fn first_left_out(common: &Common, shape: &Shape) -> (Vec<u32>, Vec<bool>) {
+    let paths = &shape.paths;
+    let mut onto = common.paths();
+    let projection = common.projection(paths, &mut onto);
+    let nodes = (ROOT + 1..).zip(paths.all().iter().skip(1));
+    let first = nodes.filter(|&(node, path)| {
+        projection.node(node).is_none() && projection.node(path.parent).is_some()
+    });
+    let mut has_calls = vec![false; paths.all().len()];
+    for (node, path) in (0..).zip(paths.all()).skip(1) {
+        let is_kept = projection.node(node).is_some() && node != PROBES;
+        has_calls[path.parent as usize] |= is_kept;
+    }
+    (first.map(|(node, _)| node).collect(), has_calls)
+}
+
+/// Whether a path is left out that explains something.
+fn is_lost(common: &Common, base: &Shape, lost_max: f64) -> bool {
+    let mut together = 0.0;
+    for node in first_left_out(common, base).0 {
+        let NodeShape {
+            share, variance, ..
+        } = base.nodes[node as usize];
+        if share.abs().max(variance) > lost_max {
+            return true;
+        }
+        together += share.abs();
+    }
+    together > LOST_TOGETHER * lost_max
+}
+
+/// As [`Together::hidden`].
+pub(crate) fn hidden(common: &Common, base: &Shape) -> Vec<u32> {
+    let (left_out, has_calls) = first_left_out(common, base);
+    let paths = &base.paths;
+    let shown = left_out
+        .into_iter()
+        .filter(|&node| has_calls[paths.get(node).parent as usize])
+        .filter(|&node| base.nodes[node as usize].share.abs() >= LOST_AT_LEAST);
+    let mut probes: Vec<u32> = shown.filter_map(|node| paths.get(node).probe).collect();
+    probes.sort_unstable();
+    probes.dedup();
+    probes
+}
+
+/// Whether two rounds may be of the same program under the same load.
+fn agree(a: Candidate<'_>, b: Candidate<'_>, sites: &SiteTable) -> bool {
+    let common = common(&[a, b], sites);
+    let mut paths = common.paths();
+    let [a, b] = [a, b].map(|round| {
+        let projection = common.projection(&round.detail.paths, &mut paths);
+        let parts = round.detail.sums.blocks.blocks().iter();
+        Blocks::in_order(parts.map(|sums| projection.sums(sums, &paths)))
+    });
+    let (total_a, total_b) = (a.total(), b.total());
+    let share = |sums: &Sums, node| {
+        let moment = sums.inclusive_latency_moment(node);
+        fraction(moment, sums.latency_moment())
+    };
+    let larger = |node: u32| {
+        let shares = [&total_a, &total_b].map(|sums| share(sums, node).abs());
+        shares[0].max(shares[1])
+    };
+    let mut nodes: Vec<u32> = (ROOT + 1..paths.all().len() as u32)
+        .filter(|&node| node != PROBES && larger(node) >= COMPARED_MIN)
+        .collect();
+    nodes.sort_by(|&x, &y| larger(y).total_cmp(&larger(x)));
+    nodes.truncate(COMPARED_MAX);
+    let statistics = |sums: &Sums| {
+        let count = sums.intervals.max(1) as f64;
+        let variance = (sums.latency_moment() / count).max(f64::MIN_POSITIVE);
+        let latency = [sums.latency as f64 / count, variance.ln()];
+        let shares = nodes.iter().map(|&node| share(sums, node));
+        latency.into_iter().chain(shares).collect()
+    };
+    let (a, b) = (
+        a.jackknife(&total_a, statistics),
+        b.jackknife(&total_b, statistics),
+    );
+    (0..a.whole.len()).all(|at| {
+        let error = a.standard_error(at).hypot(b.standard_error(at));
+        // What differs by less than the last digits of a sum does not differ.
+        let rounding = 1e-9 * a.whole[at].abs();
+        (a.whole[at] - b.whole[at]).abs() <= ERRORS_MAX * error + rounding
+    })
+}

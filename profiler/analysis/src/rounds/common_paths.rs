@@ -1,0 +1,332 @@
+//! The call paths that several rounds share.
+//!
+//! A probe that one of the rounds did not time is left out of all, with what lies below it. A path that in one round is reached
+//! through such a probe would stand directly below that probe's caller in another: it is left out below that caller everywhere, since
+//! only part of it could be shown. So each path that remains is the same in all rounds.
+
+use std::collections::BTreeSet;
+
+use rustc_hash::FxHashSet;
+
+use crate::critical::states::State;
+use crate::critical::who::WaitSums;
+use crate::sites::SiteTable;
+use crate::sums::blocks::Blocks;
+use crate::sums::detail::Detail;
+use crate::sums::moments::fraction;
+use crate::sums::paths::{PROBES, Paths, ROOT};
+use crate::sums::projection::{Projection, step_of};
+
+/// Where a probe would have been called so often and never was, it was not timed.
+const CALLS_EXPECTED: f64 = 10.0;
+
+/// What a round has met, without its sums: enough to find the paths that it shares with others.
+#[derive(Clone, Debug, Default)]
+pub struct Shape {
+    /// Its call paths.
+    pub paths: Paths,
+    /// By node.
+    pub nodes: Vec<NodeShape>,
+    intervals: u64,
+    /// Ids of the probes that were planted all the time, as far as that is known.
+    planted: BTreeSet<u32>,
+}
+
+/// What a round has summed at a node.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct NodeShape {
+    calls: i128,
+    /// Inclusive share of the variance.
+    pub share: f64,
+    /// Variance of the inclusive time, as a fraction of that of the latency.
+    pub variance: f64,
+}
+
+impl Shape {
+    /// A round's.
+    pub fn of(round: &Detail) -> Shape {
+        let total = round.sums.blocks.total();
+        let whole = total.latency_moment();
+        let node = |node| NodeShape {
+            calls: total.node(node).calls,
+            share: fraction(total.inclusive_latency_moment(node), whole),
+            variance: fraction(total.inclusive_moment(node), whole),
+        };
+        Shape {
+            paths: round.paths.clone(),
+            nodes: (0..round.paths.all().len() as u32).map(node).collect(),
+            intervals: total.intervals,
+            planted: BTreeSet::new(),
+        }
+    }
+
+    /// The same of a round in which these probes were planted all the time: those that were never called were timed, too.
+    pub fn planted(self, planted: Option<BTreeSet<u32>>) -> Shape {
+        Shape {
+            planted: planted.unwrap_or_default(),
+            ..self
+        }
+    }
+
+    /// The same with other numbers of probes and classes (those beyond the ends keep theirs), and without the probes that are
+    /// `untimed` by their new ids: what such a probe calls is called by its caller, as if it were not timed.
+    pub fn renamed(&self, probes: &[u32], classes: &[usize], untimed: &[bool]) -> Shape {
+        let id_of = |probe: u32| probes.get(probe as usize).copied().unwrap_or(probe);
+        let is_untimed = |probe: u32| untimed.get(probe as usize) == Some(&true);
+        let planted = self.planted.iter().map(|&probe| id_of(probe));
+        let mut renamed = Shape {
+            intervals: self.intervals,
+            nodes: self.nodes[..self.nodes.len().min(2)].to_vec(),
+            planted: planted.filter(|&probe| !is_untimed(probe)).collect(),
+            ..Shape::default()
+        };
+        // Those of the root and of what probes cost are in all paths.
+        let mut to: Vec<Option<u32>> = (0..renamed.nodes.len() as u32).map(Some).collect();
+        for (path, sums) in self.paths.all().iter().zip(&self.nodes).skip(to.len()) {
+            let above = to[path.parent as usize];
+            let step = step_of(path).map(|step| match (path.probe, path.state) {
+                (Some(probe), _) => id_of(probe),
+                (None, Some(State::Other(class))) => {
+                    let id = classes.get(usize::from(class)).map(|&id| id as u16);
+                    State::Other(id.unwrap_or(class)).step()
+                }
+                _ => step,
+            });
+            let is_untimed = step.is_some_and(is_untimed);
+            let node = match is_untimed {
+                true => above,
+                false => above
+                    .zip(step)
+                    .and_then(|(above, step)| renamed.paths.again(above, step)),
+            };
+            to.push(node);
+            let Some(node) = node.filter(|_| !is_untimed) else {
+                continue;
+            };
+            let nodes = renamed.nodes.len().max(node as usize + 1);
+            renamed.nodes.resize(nodes, NodeShape::default());
+            renamed.nodes[node as usize].add(sums);
+        }
+        renamed
+    }
+
+    /// By probe: calls.
+    fn calls(&self) -> Vec<f64> {
+        let mut calls: Vec<f64> = Vec::new();
+        for (path, node) in self.paths.all().iter().zip(&self.nodes) {
+            let Some(probe) = path.probe.filter(|_| node.calls > 0) else {
+                continue;
+            };
+            let length = calls.len().max(probe as usize + 1);
+            calls.resize(length, 0.0);
+            calls[probe as usize] += node.calls as f64;
+        }
+        calls
+    }
+}
+
+impl NodeShape {
+    fn add(&mut self, other: &NodeShape) {
+        self.calls += other.calls;
+        self.share += other.share;
+        self.variance += other.variance;
+    }
+}
+
+/// The call paths that some rounds share.
+#[derive(Debug, Default)]
+pub struct Common {
+    /// All of their paths, without those that go through a probe that is left out.
+    all: Paths,
+    /// By probe id: not timed in all of them.
+    left_out: Vec<bool>,
+    /// Steps that would come to stand below the callers of these probes: a node of `all`, and the step from there.
+    ambiguous: FxHashSet<(u32, u32)>,
+}
+
+impl Common {
+    /// Those of rounds of one recording.
+    pub fn of(rounds: &[&Shape], sites: &SiteTable) -> Common {
+        Common::without(rounds, left_out(rounds, sites))
+    }
+
+    /// Those of rounds of several recordings, whose probes have one numbering. What each leaves out by itself is left out of all; that
+    /// a recording calls much what another never calls says nothing of what they timed.
+    pub fn of_recordings(recordings: &[Vec<Shape>], sites: &SiteTable) -> Common {
+        let mut all_left_out: Vec<bool> = Vec::new();
+        for rounds in recordings {
+            let rounds: Vec<&Shape> = rounds.iter().collect();
+            let left_out = left_out(&rounds, sites);
+            let probes = all_left_out.len().max(left_out.len());
+            all_left_out.resize(probes, false);
+            for (of_all, of_one) in all_left_out.iter_mut().zip(left_out) {
+                *of_all |= of_one;
+            }
+        }
+        let rounds: Vec<&Shape> = recordings.iter().flatten().collect();
+        Common::without(&rounds, all_left_out)
+    }
+
+    fn without(rounds: &[&Shape], left_out: Vec<bool>) -> Common {
+        let is_out = |step: u32| left_out.get(step as usize) == Some(&true);
+        let mut all = Paths::default();
+        let maps: Vec<Vec<Option<u32>>> = rounds
+            .iter()
+            .map(|round| map(&round.paths, &mut all, |_, step| !is_out(step)))
+            .collect();
+        let mut ambiguous: FxHashSet<(u32, u32)> = FxHashSet::default();
+        for (round, map) in rounds.iter().zip(&maps) {
+            let mut caller: Vec<Option<u32>> = vec![None; map.len()];
+            for (node, path) in round.paths.all().iter().enumerate().skip(1) {
+                let above = path.parent as usize;
+                let Some(step) = step_of(path) else { continue };
+                if is_out(step) {
+                    caller[node] = map[above].or(caller[above]);
+                } else if let Some(caller) = caller[above] {
+                    ambiguous.insert((caller, step));
+                }
+            }
+        }
+        Common {
+            all,
+            left_out,
+            ambiguous,
+        }
+    }
+
+    /// Whether the rounds have timed the same: nothing is left out.
+    pub fn is_all(&self) -> bool {
+        !self.left_out.contains(&true)
+    }
+
+    /// The paths.
+    pub fn paths(&self) -> Paths {
+        let mut paths = Paths::default();
+        let keeps = |above, step| !self.ambiguous.contains(&(above, step));
+        map(&self.all, &mut paths, keeps);
+        paths
+    }
+
+    /// No sums yet, over the paths.
+    pub fn detail(&self) -> Detail {
+        Detail {
+            paths: self.paths(),
+            waits: WaitSums::without(self.left_out.clone()),
+            ..Detail::default()
+        }
+    }
+
+    /// From the paths of one of the rounds to `onto`, which are [`Common::paths`].
+    pub fn projection<'a>(&self, from: &'a Paths, onto: &mut Paths) -> Projection<'a> {
+        let is_out = |step: &u32| self.left_out.get(*step as usize) == Some(&true);
+        // Of each node: which it is among all, and among those that remain.
+        let mut among_all = vec![Some(ROOT), Some(PROBES)];
+        let mut to = among_all.clone();
+        for path in from.all().iter().skip(to.len()) {
+            let above = path.parent as usize;
+            let step = step_of(path).filter(|step| !is_out(step));
+            let step = among_all[above].zip(step);
+            let node = step.and_then(|(above, step)| self.all.find(above, step));
+            among_all.push(node);
+            let remains =
+                node.is_some() && step.is_some_and(|step| !self.ambiguous.contains(&step));
+            let place = to[above].zip(step).filter(|_| remains);
+            to.push(place.and_then(|(above, (_, step))| onto.again(above, step)));
+        }
+        Projection::new(from, to)
+    }
+
+    /// Adds the sums of some of the rounds to `onto`, which is [`Common::detail`] with what was added before.
+    pub fn add<'a>(&self, rounds: impl IntoIterator<Item = &'a Detail>, onto: &mut Detail) {
+        let mut blocks: Vec<Blocks> = vec![onto.sums.blocks.clone()];
+        for round in rounds {
+            let projection = self.projection(&round.paths, &mut onto.paths);
+            let sums = &mut onto.sums;
+            projection.add_histogram(&round.sums.histogram, &mut sums.histogram);
+            let classes = sums.classes.len().max(round.sums.classes.len());
+            sums.classes.resize(classes, Default::default());
+            for (onto, class) in sums.classes.iter_mut().zip(&round.sums.classes) {
+                projection.add_class(class, onto);
+            }
+            sums.self_cost.merge(&round.sums.self_cost);
+            onto.waits.merge(&round.waits);
+            projection.add_kept(&round.keep, &mut onto.keep);
+            onto.paths.count_folded(round.paths.folded());
+            let of_round = round.sums.blocks.blocks().iter();
+            let of_round = of_round.map(|sums| projection.sums(sums, &onto.paths));
+            blocks.push(Blocks::in_order(of_round));
+        }
+        onto.sums.blocks = Blocks::joined(blocks);
+    }
+}
+
+/// Which node of `onto` each node of `from` is: those below a step that is not kept are none. `keeps`: whether a step, from this node of
+/// `from`, is.
+fn map(from: &Paths, onto: &mut Paths, keeps: impl Fn(u32, u32) -> bool) -> Vec<Option<u32>> {
+    let mut map: Vec<Option<u32>> = vec![Some(ROOT), Some(PROBES)];
+    for path in from.all().iter().skip(map.len()) {
+        let above = map[path.parent as usize];
+        let step = step_of(path).filter(|&step| keeps(path.parent, step));
+        map.push(
+            above
+                .zip(step)
+                .and_then(|(above, step)| onto.again(above, step)),
+        );
+    }
+    map
+}
+
+/// By probe id: whether it was not timed in all of the rounds. Where it is not known which probes a round had that were never called, it is
+/// inferred: every site of an opened function is planted, unless it was taken out again, and then calls are missing.
+fn left_out(rounds: &[&Shape], sites: &SiteTable) -> Vec<bool> {
+    let seen: Vec<Seen<'_>> = rounds.iter().map(|round| Seen::of(round, sites)).collect();
+    let probes = seen.iter().map(|seen| seen.calls.len()).max().unwrap_or(0);
+    let intervals: f64 = seen.iter().map(|seen| seen.intervals).sum();
+    (0..probes)
+        .map(|probe| {
+            let calls: f64 = seen.iter().map(|seen| seen.called(probe)).sum();
+            let is_timed = |seen: &Seen<'_>| {
+                let expected = calls * fraction(seen.intervals, intervals);
+                seen.called(probe) > 0.0
+                    || seen.planted.contains(&(probe as u32))
+                    || (expected < CALLS_EXPECTED && seen.opened.contains(caller(sites, probe)))
+            };
+            calls > 0.0 && !seen.iter().all(is_timed)
+        })
+        .collect()
+}
+
+/// What a round has called.
+struct Seen<'a> {
+    intervals: f64,
+    /// By probe.
+    calls: Vec<f64>,
+    /// Functions whose calls were timed.
+    opened: FxHashSet<&'a str>,
+    /// Probes that were planted all the time.
+    planted: &'a BTreeSet<u32>,
+}
+
+impl<'a> Seen<'a> {
+    fn of(round: &'a Shape, sites: &'a SiteTable) -> Seen<'a> {
+        let calls = round.calls();
+        let called = (0..calls.len()).filter(|&probe| calls[probe] > 0.0);
+        let opened = called.map(|probe| caller(sites, probe));
+        Seen {
+            intervals: round.intervals as f64,
+            opened: opened.filter(|caller| !caller.is_empty()).collect(),
+            calls,
+            planted: &round.planted,
+        }
+    }
+
+    fn called(&self, probe: usize) -> f64 {
+        self.calls.get(probe).copied().unwrap_or_default()
+    }
+}
+
+/// The function that a probe's call lies in, empty where it is none's.
+fn caller(sites: &SiteTable, probe: usize) -> &str {
+    let site = sites.sites.get(probe);
+    site.map_or("", |site| site.caller.as_str())
+}

@@ -1,0 +1,328 @@
+//! How sure shares of the variance are, at little cost: what refinement decides on, and by what rounds are compared.
+//!
+//! A profile's errors ([`crate::sums::jackknife`]) take sums of pairs along and are made once. Refinement looks often, and asks of
+//! single parts only. The jackknife is the same; the sums are in floating point, which is enough for an error.
+
+use crate::profile::Node;
+use crate::sums::Sums;
+use crate::sums::blocks::Blocks;
+use crate::sums::detail::Detail;
+use crate::sums::jackknife::delete_block_variance;
+use crate::sums::moments::fraction;
+use crate::sums::parts::{Part, VarianceTree};
+use crate::sums::paths::ROOT;
+use crate::sums::vectors::{Entry, Vector};
+
+/// Blocks of what came since the last look, at most.
+const BLOCKS_MAX: usize = 32;
+/// Parts with smaller shares have the share itself for an error.
+const SHARE_REPORTED_MIN: f64 = 5e-4;
+
+/// Sums of one part's time T and of the latency L over some intervals.
+#[derive(Clone, Copy, Debug, Default)]
+struct PartSums {
+    intervals: f64,
+    latency: f64,
+    latency_squared: f64,
+    /// Sums of T, T^2 and T L.
+    part: Moments,
+}
+
+/// Sums of T, T^2 and T L.
+type Moments = [f64; 3];
+
+impl PartSums {
+    fn of(sums: &Sums, part: Part) -> PartSums {
+        let node = sums.node(part.node());
+        let part = match part {
+            Part::Call(_) => [
+                node.inclusive,
+                node.inclusive_squared,
+                node.inclusive_latency,
+            ],
+            Part::Body(_) => [
+                node.exclusive,
+                node.exclusive_squared,
+                node.exclusive_latency,
+            ],
+        };
+        PartSums {
+            intervals: sums.intervals as f64,
+            latency: sums.latency as f64,
+            latency_squared: sums.latency_squared as f64,
+            part: part.map(|sum| sum as f64),
+        }
+    }
+
+    fn combine(self, other: PartSums, with: impl Fn(f64, f64) -> f64) -> PartSums {
+        let [a, b, c] = [0, 1, 2].map(|at| with(self.part[at], other.part[at]));
+        PartSums {
+            intervals: with(self.intervals, other.intervals),
+            latency: with(self.latency, other.latency),
+            latency_squared: with(self.latency_squared, other.latency_squared),
+            part: [a, b, c],
+        }
+    }
+
+    /// Cov(T, L) / Var(L), and Var(T) / Var(L).
+    fn fractions(&self) -> [f64; 2] {
+        let moment = |products: f64, a: f64, b: f64| products - a * b / self.intervals.max(1.0);
+        let whole = moment(self.latency_squared, self.latency, self.latency);
+        let [time, squared, with_latency] = self.part;
+        [
+            fraction(moment(with_latency, time, self.latency), whole),
+            fraction(moment(squared, time, time), whole),
+        ]
+    }
+}
+
+/// Standard errors of a part's two fractions, by leaving out each block; nothing is known from fewer than two.
+fn errors(blocks: &[PartSums]) -> [f64; 2] {
+    if blocks.len() < 2 {
+        return [f64::INFINITY; 2];
+    }
+    let whole = blocks.iter().fold(PartSums::default(), |sum, &block| {
+        sum.combine(block, |a, b| a + b)
+    });
+    let sizes: Vec<u64> = blocks.iter().map(|block| block.intervals as u64).collect();
+    let without: Vec<[f64; 2]> = blocks
+        .iter()
+        .map(|&block| whole.combine(block, |a, b| a - b).fractions())
+        .collect();
+    [0, 1].map(|at| {
+        let without: Vec<f64> = without.iter().map(|fractions| fractions[at]).collect();
+        delete_block_variance(whole.fractions()[at], &sizes, &without).sqrt()
+    })
+}
+
+/// Names, fractions and their errors, and calls, of a tree whose intervals were summed in blocks; all else that a node has is left out.
+pub fn of_round(tree: &VarianceTree<'_>, blocks: &Blocks) -> Node {
+    let of_part = |part| {
+        let blocks = blocks.blocks().iter();
+        blocks.map(|sums| PartSums::of(sums, part)).collect()
+    };
+    node(tree, Part::Call(ROOT), &of_part)
+}
+
+/// The same of what came since the last look.
+pub fn of_recent(tree: &VarianceTree<'_>, recent: &Recent) -> Node {
+    let of_part = |part| {
+        let blocks = recent.blocks.iter();
+        blocks.map(|block| block.part(part)).collect()
+    };
+    node(tree, Part::Call(ROOT), &of_part)
+}
+
+fn node(tree: &VarianceTree<'_>, part: Part, blocks_of: &impl Fn(Part) -> Vec<PartSums>) -> Node {
+    let [share, variance_fraction] = PartSums::of(tree.total, part).fractions();
+    let is_reported = share.abs().max(variance_fraction) >= SHARE_REPORTED_MIN;
+    let [se, variance_se] = if is_reported {
+        errors(&blocks_of(part))
+    } else {
+        [share.abs(), variance_fraction]
+    };
+    let is_call = matches!(part, Part::Call(_));
+    let parts = match part {
+        Part::Call(node) => tree.parts(node),
+        Part::Body(_) => Vec::new(),
+    };
+    let calls = if is_call {
+        tree.total.node(part.node()).calls as f64
+    } else {
+        0.0
+    };
+    Node {
+        name: tree.name(part),
+        calls_mean: calls / tree.total.intervals.max(1) as f64,
+        probe: tree.paths.get(part.node()).probe.filter(|_| is_call),
+        kind: tree.kind(part),
+        height: tree.height(part),
+        share,
+        se,
+        variance_fraction,
+        variance_se,
+        children: parts
+            .into_iter()
+            .map(|part| node(tree, part, blocks_of))
+            .collect(),
+        ..Node::default()
+    }
+}
+
+/// The largest error among the shares of at least `share_min` that call paths have by themselves: how far from the truth the
+/// picture may be that a round gives.
+pub fn largest_error(round: &Detail, share_min: f64) -> f64 {
+    let blocks = &round.sums.blocks;
+    let total = blocks.total();
+    let nodes = 0..round.paths.all().len() as u32;
+    let parts = nodes.map(Part::Body);
+    let listed = parts.filter(|&part| PartSums::of(&total, part).fractions()[0].abs() >= share_min);
+    listed
+        .map(|part| {
+            let blocks = blocks.blocks().iter();
+            errors(
+                &blocks
+                    .map(|sums| PartSums::of(sums, part))
+                    .collect::<Vec<_>>(),
+            )[0]
+        })
+        .fold(0.0, f64::max)
+}
+
+/// What came since refinement looked last, in at most `BLOCKS_MAX` blocks of consecutive intervals.
+#[derive(Debug, Default)]
+pub struct Recent {
+    /// The round of which these are intervals.
+    round: Option<usize>,
+    /// Intervals of a full block.
+    length: u64,
+    blocks: Vec<Block>,
+}
+
+#[derive(Debug, Default)]
+struct Block {
+    intervals: u64,
+    latency: f64,
+    latency_squared: f64,
+    /// By node: of inclusive and of exclusive time.
+    nodes: Vec<[Moments; 2]>,
+}
+
+impl Recent {
+    /// Begins anew: all that was there was looked at.
+    pub fn clear(&mut self) {
+        self.blocks.clear();
+        self.length = 1;
+    }
+
+    /// Adds an interval of the newest round.
+    pub fn add(&mut self, round: usize, vector: &Vector<'_>) {
+        if self.round != Some(round) {
+            self.round = Some(round);
+            self.clear();
+        }
+        let is_full = |block: &Block| block.intervals >= self.length;
+        if self.blocks.last().is_none_or(is_full) {
+            if self.blocks.len() == BLOCKS_MAX {
+                self.halve();
+            }
+            self.blocks.push(Block::default());
+        }
+        let newest = self.blocks.last_mut().expect("just made");
+        newest.add(vector);
+    }
+
+    fn halve(&mut self) {
+        let mut old = std::mem::take(&mut self.blocks).into_iter();
+        while let (Some(mut first), Some(second)) = (old.next(), old.next()) {
+            first.merge(&second);
+            self.blocks.push(first);
+        }
+        self.length *= 2;
+    }
+}
+
+impl Block {
+    fn add(&mut self, vector: &Vector<'_>) {
+        let latency = vector.latency as f64;
+        self.intervals += 1;
+        self.latency += latency;
+        self.latency_squared += latency * latency;
+        let of = |ticks: i64| {
+            let ticks = ticks as f64;
+            [ticks, ticks * ticks, ticks * latency]
+        };
+        for entry in vector.entries {
+            let Entry {
+                node,
+                inclusive,
+                exclusive,
+                ..
+            } = *entry;
+            add(self.node(node), &[of(inclusive), of(exclusive)]);
+        }
+    }
+
+    fn node(&mut self, node: u32) -> &mut [Moments; 2] {
+        let at = node as usize;
+        if self.nodes.len() <= at {
+            self.nodes.resize(at + 1, Default::default());
+        }
+        &mut self.nodes[at]
+    }
+
+    fn merge(&mut self, other: &Block) {
+        self.intervals += other.intervals;
+        self.latency += other.latency;
+        self.latency_squared += other.latency_squared;
+        for (at, moments) in other.nodes.iter().enumerate() {
+            add(self.node(at as u32), moments);
+        }
+    }
+
+    fn part(&self, part: Part) -> PartSums {
+        let [inclusive, exclusive] = match self.nodes.get(part.node() as usize) {
+            Some(&moments) => moments,
+            None => Default::default(),
+        };
+        PartSums {
+            intervals: self.intervals as f64,
+            latency: self.latency,
+            latency_squared: self.latency_squared,
+            part: match part {
+                Part::Call(_) => inclusive,
+                Part::Body(_) => exclusive,
+            },
+        }
+    }
+}
+
+fn add(to: &mut [Moments; 2], more: &[Moments; 2]) {
+    for (to, more) in to.iter_mut().flatten().zip(more.iter().flatten()) {
+        *to += more;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn block(values: &[(f64, f64)]) -> PartSums {
+        let add = |sums: PartSums, &(time, latency): &(f64, f64)| {
+            let one = PartSums {
+                intervals: 1.0,
+                latency,
+                latency_squared: latency * latency,
+                part: [time, time * time, time * latency],
+            };
+            sums.combine(one, |a, b| a + b)
+        };
+        values.iter().fold(PartSums::default(), add)
+    }
+
+    /// T = 1, 3 with L = 2, 6: Var(T) = 2, Var(L) = 8, Cov = 4.
+    #[test]
+    fn fractions_of_a_part() {
+        assert_eq!(block(&[(1.0, 2.0), (3.0, 6.0)]).fractions(), [0.5, 0.25]);
+    }
+
+    /// Half of the latency in every block: the share is known exactly. One stall in one of four blocks: without it the share is
+    /// another, and the error says so.
+    #[test]
+    fn one_stall_is_no_evidence() {
+        let steady = block(&[(1.0, 2.0), (3.0, 6.0), (2.0, 4.0)]);
+        assert!(errors(&[steady; 4])[0] < 1e-9);
+        let stalled = block(&[(1.0, 2.0), (1000.0, 1003.0), (2.0, 4.0)]);
+        let [share, _] = [steady, steady, steady, stalled]
+            .into_iter()
+            .fold(PartSums::default(), |a, b| a.combine(b, |a, b| a + b))
+            .fractions();
+        let [error, _] = errors(&[steady, steady, steady, stalled]);
+        assert!(share > 0.99 && share - 2.0 * error < 0.3, "{share} {error}");
+    }
+
+    #[test]
+    fn one_block_says_nothing() {
+        assert_eq!(errors(&[block(&[(1.0, 2.0)])]), [f64::INFINITY; 2]);
+    }
+}

@@ -1,0 +1,300 @@
+//! Rounds of refinement: each has its own call paths and its own sums, since its probes differ.
+//!
+//! A profile rests on one of them, and on others of compatible plans; which one says `choice`.
+//!
+//! Sums go on growing in at most four rounds: the one a profile would rest on, the largest, the newest, and the one before it, whose last
+//! intervals may still be on their way. All others are **retired**: their sums stay, in fewer blocks, to be taken together with
+//! those of the round that a profile rests on ([`crate::rounds::combine`]), as long as there is room, and the paths that explained much
+//! ([`crate::rounds::other_rounds`]): what refinement has found is reported, even where the last round could not see it again.
+
+mod choice;
+pub(crate) mod combine;
+pub(crate) mod common_paths;
+pub(crate) mod evidence;
+pub(crate) mod loud;
+pub(crate) mod other_rounds;
+pub mod plans;
+
+use crate::fleet::observed::Basis;
+use crate::intervals::assembler::reader::Lost;
+use crate::profile;
+use crate::rounds::combine::{Combined, basis, combine};
+use crate::rounds::other_rounds::{RoundFindings, SHARE_MIN};
+use crate::rounds::plans::Plans;
+use crate::sites::SiteTable;
+use crate::sums::detail::Detail;
+
+/// Intervals a round needs for a profile to rest on it: as many as refinement wants to see before it acts on a round.
+pub const INTERVALS_ENOUGH: u64 = 300;
+/// ... or so many where it has looked deeper than others.
+const INTERVALS_DEEPER: u64 = 150;
+
+/// Blocks of a retired round, at most.
+const BLOCKS_RETIRED: usize = 16;
+/// Numbers kept of all retired rounds together, 16 bytes each: the smallest rounds go first.
+const CELLS_RETIRED_MAX: usize = 1 << 23;
+
+/// One round.
+#[derive(Debug)]
+struct Round {
+    probes: u32,
+    plans: u32,
+    intervals: u64,
+    /// When the last of them began, ticks; 0 where that is not known.
+    until: u64,
+    detail: Option<Box<Detail>>,
+    /// Intervals that lost their records.
+    lost: Lost,
+    /// Its sums once nothing is added any more, in fewer blocks.
+    retired: Option<Box<Detail>>,
+    /// What it had found when it was retired.
+    found: Option<RoundFindings>,
+}
+
+/// All rounds of a run, in order.
+#[derive(Debug, Default)]
+pub struct Rounds {
+    rounds: Vec<Round>,
+    /// When the first interval began, ticks.
+    since: Option<u64>,
+}
+
+impl Rounds {
+    /// Begins a round and returns its index. One that is not `summed` is counted only: calls are being trapped in it.
+    pub fn begin(&mut self, probes: u32, summed: bool) -> usize {
+        let previous = self.rounds.iter().rposition(|round| round.detail.is_some());
+        let needed = [self.best(), self.largest(), previous];
+        for (at, round) in self.rounds.iter_mut().enumerate() {
+            if !needed.contains(&Some(at)) {
+                round.retire();
+            }
+        }
+        self.bound_retired();
+        self.rounds.push(Round {
+            probes,
+            plans: 1,
+            intervals: 0,
+            until: 0,
+            detail: summed.then(Box::default),
+            lost: Lost::default(),
+            retired: None,
+            found: None,
+        });
+        self.rounds.len() - 1
+    }
+
+    /// Begins the only round of several recordings taken together: with this many probes, and these sums.
+    pub fn begin_joint(&mut self, probes: u32, detail: Detail) {
+        let round = self.begin(probes, true);
+        self.rounds[round].detail = Some(Box::new(detail));
+    }
+
+    /// A round goes on with another number of probes, of which those that are new were never called.
+    pub fn go_on(&mut self, round: usize, probes: u32) {
+        self.rounds[round].probes = probes;
+        self.rounds[round].plans += 1;
+    }
+
+    /// So many intervals of a round have lost their records up to now.
+    pub fn set_lost(&mut self, round: usize, lost: Lost) {
+        self.rounds[round].lost = lost;
+    }
+
+    /// Whether a round still has its sums.
+    pub fn has_sums(&self, round: usize) -> bool {
+        self.rounds[round].detail.is_some()
+    }
+
+    /// Sums of a round; nothing where they were dropped.
+    pub fn detail_mut(&mut self, round: usize) -> Option<&mut Detail> {
+        self.rounds[round].detail.as_deref_mut()
+    }
+
+    /// Sums of a round; nothing where they were dropped.
+    pub fn detail(&self, round: usize) -> Option<&Detail> {
+        self.rounds[round].detail.as_deref()
+    }
+
+    /// Sums of a round, those included to which nothing is added any more.
+    pub fn sums(&self, round: usize) -> Option<&Detail> {
+        self.rounds[round].sums()
+    }
+
+    /// Counts a kept interval of a round that began at `begin`, ticks.
+    pub fn count(&mut self, round: usize, begin: u64) {
+        let since = self.since.unwrap_or(begin);
+        self.since = Some(since.min(begin));
+        self.rounds[round].until = self.rounds[round].until.max(begin);
+        self.rounds[round].intervals += 1;
+        let intervals = self.rounds[round].intervals;
+        let may_be_best = intervals == INTERVALS_ENOUGH || intervals.is_power_of_two();
+        if may_be_best && intervals >= INTERVALS_ENOUGH && self.best() == Some(round) {
+            // The largest may yet say more, should this one turn out to be less precise than it looks.
+            let largest = self.largest();
+            let earlier = self.rounds[..round].iter_mut().enumerate();
+            for (_, other) in earlier.filter(|&(at, _)| Some(at) != largest) {
+                other.retire();
+            }
+            self.bound_retired();
+        }
+    }
+
+    /// Counts kept intervals of a round that were summed elsewhere. The round and those before it are begun if they were not.
+    pub fn count_summed(&mut self, round: usize, probes: u32, intervals: u64) {
+        while self.rounds.len() <= round {
+            self.begin(probes, true);
+        }
+        let counted = &mut self.rounds[round];
+        (counted.probes, counted.intervals) = (probes, counted.intervals + intervals);
+    }
+
+    /// Probes planted in a round.
+    pub fn probes(&self, round: usize) -> u32 {
+        self.rounds[round].probes
+    }
+
+    /// Index of the round a profile rests on, and its sums.
+    pub fn chosen(&self) -> Option<(usize, &Detail)> {
+        let at = self.best()?;
+        Some((at, self.rounds[at].sums()?))
+    }
+
+    /// The chosen round together with others of compatible plans; nothing where there are none.
+    pub fn combined(&self, plans: &Plans, sites: &SiteTable) -> Option<Combined> {
+        let (at, base) = self.chosen()?;
+        let others = self
+            .rounds
+            .iter()
+            .enumerate()
+            .filter(|&(other, _)| other != at);
+        let others: Vec<_> = others
+            .filter_map(|(at, round)| Some((at, round.sums()?)))
+            .filter(|(_, detail)| detail.sums.blocks.intervals() >= INTERVALS_ENOUGH)
+            .collect();
+        combine((at, base), &others, plans, sites)
+    }
+
+    /// Which intervals a profile rests on: those of the chosen round, and of the rounds that [`Rounds::combined`] takes together with it.
+    pub fn basis(&self, plans: &Plans, sites: &SiteTable) -> Option<Basis> {
+        let (at, _) = self.chosen()?;
+        let together = self
+            .combined(plans, sites)
+            .map(|combined| combined.together.rounds);
+        let together = together.filter(|rounds| rounds.len() > 1);
+        let Some(together) = together else {
+            return Some(Basis::of_round(at));
+        };
+        let sums = |&at: &usize| Some((at, self.rounds[at].sums()?));
+        let rounds: Vec<_> = together.iter().filter_map(sums).collect();
+        Some(basis(&rounds, plans, sites))
+    }
+
+    fn bound_retired(&mut self) {
+        let cells = |round: &Round| round.retired.as_deref().map_or(0, Detail::cells);
+        while self.rounds.iter().map(cells).sum::<usize>() > CELLS_RETIRED_MAX {
+            let retired = self
+                .rounds
+                .iter_mut()
+                .filter(|round| round.retired.is_some());
+            if let Some(smallest) = retired.min_by_key(|round| round.intervals) {
+                smallest.retired = None;
+            }
+        }
+    }
+
+    /// The list for the profile.
+    pub fn list(&self) -> Vec<profile::Round> {
+        let line = |round: &Round| profile::Round {
+            probes: round.probes,
+            plans: round.plans,
+            intervals: round.intervals,
+        };
+        self.rounds.iter().map(line).collect()
+    }
+
+    /// What each round but `chosen` has found, with its index, the newest first.
+    pub fn found_elsewhere(&self, chosen: usize) -> Vec<(usize, RoundFindings)> {
+        let others = self.rounds.iter().enumerate().rev();
+        others
+            .filter(|&(at, _)| at != chosen)
+            .filter_map(|(at, round)| Some((at, round.found()?)))
+            .collect()
+    }
+
+    /// Index of the round with the most intervals, the last of several.
+    fn largest(&self) -> Option<usize> {
+        let largest = self.kept().max_by_key(|(_, round)| round.intervals);
+        largest.map(|(at, _)| at)
+    }
+
+    /// Rounds that still have their sums, with their index.
+    fn kept(&self) -> impl DoubleEndedIterator<Item = (usize, &Round)> {
+        let rounds = self.rounds.iter().enumerate();
+        rounds.filter(|(_, round)| round.detail.is_some())
+    }
+}
+
+impl Round {
+    fn found(&self) -> Option<RoundFindings> {
+        let detail = self.detail.as_deref();
+        let found = || detail.map(|detail| RoundFindings::of(detail, SHARE_MIN));
+        self.found.clone().or_else(found)
+    }
+
+    /// Its sums, retired or not.
+    fn sums(&self) -> Option<&Detail> {
+        self.detail.as_deref().or(self.retired.as_deref())
+    }
+
+    fn retire(&mut self) {
+        if let Some(mut detail) = self.detail.take() {
+            self.found = Some(RoundFindings::of(&detail, SHARE_MIN));
+            if detail.sums.blocks.intervals() >= INTERVALS_DEEPER {
+                detail.sums.blocks.coarsen(BLOCKS_RETIRED);
+                self.retired = Some(detail);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    pub(super) fn rounds(intervals: &[u64]) -> Rounds {
+        let mut rounds = Rounds::default();
+        for (at, &count) in intervals.iter().enumerate() {
+            rounds.begin(at as u32, true);
+            (0..count).for_each(|_| rounds.count(at, 0));
+        }
+        rounds
+    }
+
+    fn kept(rounds: &Rounds) -> Vec<bool> {
+        let kept = rounds.rounds.iter().map(|round| round.detail.is_some());
+        kept.collect()
+    }
+
+    #[test]
+    fn sums_of_at_most_four_rounds_are_kept() {
+        assert_eq!(kept(&rounds(&[5000, 300, 10])), [true, true, true]);
+        assert_eq!(
+            kept(&rounds(&[50, 20, 30, 40, 1])),
+            [true, false, false, true, true]
+        );
+        assert_eq!(
+            kept(&rounds(&[5000, 300, 10, 10, 10])),
+            [true, true, false, true, true]
+        );
+    }
+
+    /// Calls were trapped for a moment: the round before is kept, to go on.
+    #[test]
+    fn a_round_without_sums_replaces_none() {
+        let mut rounds = rounds(&[5000, 10]);
+        rounds.begin(2, false);
+        rounds.begin(2, false);
+        assert_eq!(kept(&rounds), [true, true, false, false]);
+        assert_eq!(rounds.chosen().map(|(at, _)| at), Some(0));
+    }
+}

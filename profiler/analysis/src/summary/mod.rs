@@ -1,0 +1,228 @@
+//! From the sums of a round to the profile.
+
+pub(crate) mod attribute_lines;
+mod cautions;
+mod classes;
+
+use std::collections::BTreeMap;
+
+use crate::critical::breakdown;
+use crate::critical::timelines;
+use crate::critical::waits;
+use crate::findings;
+use crate::findings::cohorts;
+use crate::findings::factors::{self, Selection};
+use crate::inputs::Inputs;
+use crate::intervals::counts::RunCounts;
+use crate::intervals::interval::Reason;
+use crate::profile::{Bin, Closure, Overhead, PROFILE_VERSION, Profile, Unpatched};
+use crate::rounds::other_rounds;
+use crate::sums::Sums;
+use crate::sums::histogram::Histogram;
+use crate::sums::moments::{fraction, mean, standard_deviation};
+use crate::sums::parts::{Part, VarianceTree};
+use crate::sums::paths::PROBES;
+use crate::sums::self_cost::Measured;
+use crate::sums::shares;
+use crate::sums::vectors::ProbeCost;
+
+/// Percentiles of the profile, by name.
+const PERCENTILES: [(&str, f64); 5] = [
+    ("p50", 0.5),
+    ("p90", 0.9),
+    ("p95", 0.95),
+    ("p99", 0.99),
+    ("p999", 0.999),
+];
+
+/// The profile.
+pub fn profile(inputs: &Inputs<'_>) -> Profile {
+    let total = inputs.round.sums.blocks.total();
+    let mut profile = latency(inputs, &total);
+    explain(&mut profile, inputs, &total);
+    profile.warnings = cautions::cautions(&profile, inputs, &total)
+        .iter()
+        .map(ToString::to_string)
+        .collect();
+    profile
+}
+
+/// What was profiled and how the latency is distributed, without what explains it.
+fn latency(inputs: &Inputs<'_>, total: &Sums) -> Profile {
+    let Inputs { run, options, .. } = *inputs;
+    let sums = &inputs.round.sums;
+    let ticks_per_ns = options.ticks_per_ns;
+    let sd_ns = standard_deviation(total.latency_moment(), total.intervals) / ticks_per_ns;
+    Profile {
+        version: PROFILE_VERSION,
+        target: options.target.clone(),
+        interval: options.interval.clone(),
+        intervals: total.intervals,
+        discarded: run.discarded.iter().sum(),
+        discarded_by_reason: discarded_by_reason(run),
+        intervals_seen: run.seen,
+        mean_ns: mean(total.latency, total.intervals) / ticks_per_ns,
+        sd_ns,
+        variance_ns2: sd_ns * sd_ns,
+        percentiles_ns: percentiles(&sums.histogram, ticks_per_ns),
+        histogram: bins(&sums.histogram, ticks_per_ns),
+        closure: Closure {
+            max_abs_error_ticks: run.closure_error_max,
+            intervals: run.closure_checked,
+        },
+        overhead: overhead(total, inputs.cost, sums.self_cost.measured(), ticks_per_ns),
+        round: inputs.round_index + 1,
+        rounds: inputs.rounds.clone(),
+        rounds_together: rounds_together(inputs),
+        ..Profile::default()
+    }
+}
+
+/// What explains the latency: tree, factors, findings, classes and, where waits are followed, what the time was.
+fn explain(profile: &mut Profile, inputs: &Inputs<'_>, total: &Sums) {
+    let Inputs { round, options, .. } = *inputs;
+    let (blocks, histogram) = (&round.sums.blocks, &round.sums.histogram);
+    let ticks_per_ns = options.ticks_per_ns;
+    let tree = VarianceTree::new(&round.paths, total, inputs.sites).with_classes(inputs.classes);
+    let selection = Selection {
+        k: options.k,
+        threshold: options.threshold,
+        exponent: options.specificity,
+    };
+    let ranked = factors::factors(&tree, blocks, selection);
+    (profile.findings, profile.uncovered) = findings::findings(
+        &tree,
+        round,
+        inputs.classes,
+        &ranked,
+        options.threshold,
+        ticks_per_ns,
+    );
+    profile.factors = ranked.into_iter().map(|ranked| ranked.factor).collect();
+    profile.trades = factors::trades(&tree, blocks, options.threshold.max(findings::FINDING_MIN));
+    profile.cohorts = cohorts::cohorts(&tree, histogram, ticks_per_ns);
+    profile.seen_elsewhere =
+        other_rounds::seen_elsewhere(&tree, &inputs.elsewhere, inputs.sites, ticks_per_ns);
+    profile.classes = classes::classes(&tree, inputs);
+    profile.attributes =
+        attribute_lines::attributes(total, blocks, inputs.attributes, ticks_per_ns);
+    profile.tree = shares::tree(&tree, blocks, histogram, ticks_per_ns);
+    profile.unpatched = hidden(inputs);
+    for call in untimed(inputs, &tree) {
+        if profile
+            .unpatched
+            .iter()
+            .all(|known| known.site != call.site)
+        {
+            profile.unpatched.push(call);
+        }
+    }
+    if inputs.follows_waits {
+        profile.time_spent = breakdown::summary(&tree, ticks_per_ns);
+        profile.waits = waits::waits(&tree, &round.waits, ticks_per_ns);
+        profile.timelines = timelines::timelines(&tree, inputs);
+    }
+}
+
+/// Numbers of the rounds that a profile rests on, where they are several.
+fn rounds_together(inputs: &Inputs<'_>) -> Vec<usize> {
+    let together = inputs.together.filter(|together| together.rounds.len() > 1);
+    together.map_or_else(Vec::new, |together| {
+        together.rounds.iter().map(|index| index + 1).collect()
+    })
+}
+
+/// Calls that not all rounds taken together have timed, and whose time stands as their callers' own.
+fn hidden(inputs: &Inputs<'_>) -> Vec<Unpatched> {
+    let reason = match rounds_together(inputs)[..] {
+        // Several recordings: their rounds are not listed.
+        [] => "not timed in all rounds of the recordings taken together: look at each recording by itself".to_owned(),
+        _ => format!(
+            "not timed in all of the rounds taken together; by itself, round {} shows it (FOUND IN OTHER ROUNDS)",
+            inputs.round_index + 1
+        ),
+    };
+    let probes = inputs.together.iter().flat_map(|together| &together.hidden);
+    let sites = probes.filter_map(|&probe| inputs.sites.sites.get(probe as usize));
+    let unpatched = sites.map(|site| Unpatched {
+        site: format!("{} at {}", site.callee, site.site),
+        reason: reason.clone(),
+        hides_time: true,
+    });
+    unpatched.collect()
+}
+
+/// Calls that another round has timed, and that stand as their callers' own here.
+fn untimed(inputs: &Inputs<'_>, tree: &VarianceTree<'_>) -> Vec<Unpatched> {
+    let Some(planted) = &inputs.planted_throughout else {
+        return Vec::new();
+    };
+    let calls = other_rounds::untimed(tree, planted, &inputs.elsewhere);
+    let unpatched = calls.into_iter().filter_map(|call| {
+        let site = inputs.sites.sites.get(call.probe as usize)?;
+        let place = match site.site.as_str() {
+            "" => format!(
+                "entry of {} called by {}",
+                site.callee,
+                tree.name(Part::Call(call.caller))
+            ),
+            place => format!("{} at {place}", site.callee),
+        };
+        Some(Unpatched {
+            site: place,
+            reason: format!(
+                "not timed all the time in the round that this rests on; round {} has timed it",
+                call.round + 1
+            ),
+            hides_time: true,
+        })
+    });
+    unpatched.collect()
+}
+
+fn discarded_by_reason(run: &RunCounts) -> BTreeMap<String, u64> {
+    let counted = Reason::ALL
+        .iter()
+        .zip(run.discarded)
+        .filter(|&(_, count)| count > 0);
+    counted
+        .map(|(reason, count)| (reason.text().to_owned(), count))
+        .collect()
+}
+
+fn percentiles(histogram: &Histogram, ticks_per_ns: f64) -> BTreeMap<String, f64> {
+    let named = PERCENTILES
+        .iter()
+        .map(|&(name, quantile)| (name, histogram.quantile(quantile)));
+    let max = ("max", histogram.latency_max() as f64);
+    named
+        .chain([max])
+        .map(|(name, ticks)| (name.to_owned(), ticks / ticks_per_ns))
+        .collect()
+}
+
+fn bins(histogram: &Histogram, ticks_per_ns: f64) -> Vec<Bin> {
+    let ns = |ticks: u64| ticks as f64 / ticks_per_ns;
+    histogram
+        .bins()
+        .map(|(from, to, count)| Bin {
+            from_ns: ns(from),
+            to_ns: ns(to),
+            count,
+        })
+        .collect()
+}
+
+fn overhead(
+    total: &Sums,
+    cost: ProbeCost,
+    measured: Option<Measured>,
+    ticks_per_ns: f64,
+) -> Overhead {
+    Overhead {
+        probe_ns: cost.ticks() / ticks_per_ns,
+        estimated_fraction: fraction(total.node(PROBES).inclusive as f64, total.latency as f64),
+        measured_fraction: measured.map(|measured| measured.fraction),
+        measured_se: measured.and_then(|measured| measured.se),
+    }
+}

@@ -1,0 +1,260 @@
+//! The variance tree's elements: each node is the sum of its parts, its timed calls and its body
+//! (dissertation 2.3.2.1, equation 2.1), and its variance is the sum of their variances and covariances (equation 2.2).
+
+use crate::critical::states::State;
+use crate::intervals::classes::ClassTable;
+use crate::sites::{Kind, Site, SiteTable};
+use crate::sums::Sums;
+use crate::sums::paths::{PROBES, Paths, ROOT};
+
+/// Name of a site's callee that is not known before the call.
+const INDIRECT: &str = "(indirect)";
+
+/// An element of the variance tree.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Part {
+    /// A call path with everything below it.
+    Call(u32),
+    /// The time at a call path itself, outside its timed calls.
+    Body(u32),
+}
+
+impl Part {
+    /// The node whose time, or whose body's time, this is.
+    pub fn node(self) -> u32 {
+        match self {
+            Part::Call(node) | Part::Body(node) => node,
+        }
+    }
+
+    /// (n - 1) times the sample variance, ticks^2.
+    pub fn moment(self, sums: &Sums) -> f64 {
+        match self {
+            Part::Call(node) => sums.inclusive_moment(node),
+            Part::Body(node) => sums.exclusive_moment(node),
+        }
+    }
+
+    /// (n - 1) times the sample covariance with the latency, ticks^2.
+    pub(crate) fn latency_moment(self, sums: &Sums) -> f64 {
+        match self {
+            Part::Call(node) => sums.inclusive_latency_moment(node),
+            Part::Body(node) => sums.exclusive_latency_moment(node),
+        }
+    }
+
+    /// Sum over intervals, ticks.
+    pub fn sum(self, sums: &Sums) -> i128 {
+        match self {
+            Part::Call(node) => sums.node(node).inclusive,
+            Part::Body(node) => sums.node(node).exclusive,
+        }
+    }
+}
+
+/// (n - 1) times the sample covariance of two parts of one node, ticks^2.
+pub(crate) fn pair_moment(sums: &Sums, paths: &Paths, a: Part, b: Part) -> f64 {
+    match (a, b) {
+        (Part::Call(a), Part::Call(b)) => sums.pair_moment(paths, a, b),
+        (Part::Call(call), Part::Body(_)) | (Part::Body(_), Part::Call(call)) => {
+            sums.body_pair_moment(paths, call)
+        }
+        (Part::Body(_), Part::Body(_)) => unreachable!("a node has one body"),
+    }
+}
+
+/// The call paths that were taken, with their names.
+#[derive(Debug)]
+pub struct VarianceTree<'a> {
+    /// All call paths.
+    pub paths: &'a Paths,
+    /// Sums over all intervals.
+    pub total: &'a Sums,
+    sites: &'a SiteTable,
+    classes: Option<&'a ClassTable>,
+    children: Vec<Vec<u32>>,
+}
+
+impl<'a> VarianceTree<'a> {
+    /// The tree of the paths with calls in `total`: a path may have been met only in intervals that were left out.
+    pub fn new(paths: &'a Paths, total: &'a Sums, sites: &'a SiteTable) -> VarianceTree<'a> {
+        let mut children = vec![Vec::new(); paths.all().len()];
+        for (node, path) in paths.all().iter().enumerate().skip(1) {
+            if total.node(node as u32).calls > 0 {
+                children[path.parent as usize].push(node as u32);
+            }
+        }
+        VarianceTree {
+            paths,
+            total,
+            sites,
+            classes: None,
+            children,
+        }
+    }
+
+    /// The same tree, with names for the classes of other intervals.
+    pub fn with_classes(self, classes: &'a ClassTable) -> VarianceTree<'a> {
+        VarianceTree {
+            classes: Some(classes),
+            ..self
+        }
+    }
+
+    /// What a node is where it is no call.
+    pub fn state(&self, node: u32) -> Option<State> {
+        self.paths.get(node).state
+    }
+
+    /// Name of a class of intervals.
+    pub fn class(&self, id: usize) -> &'a str {
+        self.classes.map_or("", |classes| classes.name(id))
+    }
+
+    /// Name of the function that a probe calls.
+    pub fn callee(&self, probe: u32) -> String {
+        match self.sites.sites.get(probe as usize) {
+            Some(site) => site.callee.clone(),
+            None => format!("probe {probe}"),
+        }
+    }
+
+    /// Call site of a probe; empty where it has none.
+    pub fn call_site(&self, probe: u32) -> &'a str {
+        let site = self.sites.sites.get(probe as usize);
+        site.map_or("", |site| site.site.as_str())
+    }
+
+    /// Timed calls made by a node.
+    pub fn children(&self, node: u32) -> &[u32] {
+        &self.children[node as usize]
+    }
+
+    /// Whether calls made by a node itself are timed; else it is a leaf of the tree, however much it waited.
+    pub fn is_opened(&self, node: u32) -> bool {
+        let mut children = self.children(node).iter();
+        children.any(|&child| child != PROBES && self.state(child).is_none())
+    }
+
+    /// Parts of a node: its timed calls, then its body. A node without timed calls has none: it is its own body.
+    pub fn parts(&self, node: u32) -> Vec<Part> {
+        let calls = self.children(node).iter().map(|&child| Part::Call(child));
+        let body = (!self.children(node).is_empty()).then_some(Part::Body(node));
+        calls.chain(body).collect()
+    }
+
+    /// Every node that was taken, parents before children, the root first.
+    pub fn nodes(&self) -> impl Iterator<Item = u32> + '_ {
+        let taken = |&node: &u32| node == ROOT || self.total.node(node).calls > 0;
+        (0..self.paths.all().len() as u32).filter(taken)
+    }
+
+    /// Every part of the tree, the root first.
+    pub(crate) fn all_parts(&self) -> Vec<Part> {
+        let below = self.nodes().flat_map(|node| self.parts(node));
+        std::iter::once(Part::Call(ROOT)).chain(below).collect()
+    }
+
+    /// Site of a node's call; nothing at the root, at `PROBES`, and for a probe id the table does not know.
+    pub fn site(&self, node: u32) -> Option<&'a Site> {
+        self.sites.sites.get(self.paths.get(node).probe? as usize)
+    }
+
+    /// Height of a part's function in the static call graph; 0 for bodies: nothing is below them.
+    pub fn height(&self, part: Part) -> u32 {
+        match part {
+            Part::Call(ROOT) => self.sites.root_height,
+            Part::Call(node) => self.site(node).map_or(0, |site| site.height),
+            Part::Body(_) => 0,
+        }
+    }
+
+    /// What a part's time is spent on.
+    pub fn kind(&self, part: Part) -> Kind {
+        match part {
+            Part::Call(PROBES) => Kind::Probe,
+            Part::Call(node) => match self.state(node) {
+                Some(state) => state.kind(),
+                None => self.site(node).map_or(Kind::Call, |site| site.kind),
+            },
+            Part::Body(_) => Kind::Body,
+        }
+    }
+
+    /// Name of a part, as [`crate::profile::Node::name`].
+    pub fn name(&self, part: Part) -> String {
+        match part {
+            Part::Body(node) => {
+                let name = self.name(Part::Call(node));
+                match self.state(node) {
+                    Some(state) => format!("{name}, {}", state.remainder()),
+                    None if node == ROOT || self.is_opened(node) => format!("body of {name}"),
+                    // Beside what it waited for; which calls it made is not known.
+                    None => format!("{name} itself"),
+                }
+            }
+            Part::Call(ROOT) => self.sites.root.clone(),
+            Part::Call(PROBES) => "probes".to_owned(),
+            Part::Call(node) => {
+                let path = self.paths.get(node);
+                match path.state {
+                    Some(state) => state.name(|class| self.class(class)),
+                    None => self.callee(path.probe.unwrap_or_default()),
+                }
+            }
+        }
+    }
+
+    /// Whether a node's callee is not known before the call.
+    pub(crate) fn is_indirect(&self, node: u32) -> bool {
+        self.site(node).is_some_and(|site| site.callee == INDIRECT)
+    }
+
+    /// Name of the function a part stands for in factors, which sum over a function's nodes: unlike [`Self::name`] it
+    /// does not take all indirect calls for one function.
+    pub fn function(&self, part: Part) -> String {
+        match (part, self.site(part.node())) {
+            (Part::Call(node), Some(site)) if self.is_indirect(node) => {
+                format!("{INDIRECT} at {}", site.site)
+            }
+            (Part::Body(node), _) if self.is_indirect(node) => {
+                format!("body of {}", self.function(Part::Call(node)))
+            }
+            _ => self.name(part),
+        }
+    }
+
+    /// Path from the root: `root > f [f+0x10] > g [g+0x2f]`, `> body of g` after it for a body.
+    pub fn path(&self, part: Part) -> String {
+        let mut path = match part {
+            Part::Body(node) => {
+                return format!("{} > {}", self.path(Part::Call(node)), self.name(part));
+            }
+            Part::Call(ROOT) => return self.name(part),
+            Part::Call(node) => self.path(Part::Call(self.paths.get(node).parent)),
+        };
+        path.push_str(" > ");
+        path.push_str(&self.step(part));
+        path
+    }
+
+    /// Path of two parts of one node, in order of name: `root > f [f+0x10] > {body of f, g [f+0x2f]}`.
+    pub(crate) fn pair_path(&self, a: Part, b: Part) -> String {
+        let above = match a {
+            Part::Body(node) => node,
+            Part::Call(node) => self.paths.get(node).parent,
+        };
+        let (a, b) = (self.step(a), self.step(b));
+        let (first, second) = if a <= b { (a, b) } else { (b, a) };
+        format!("{} > {{{first}, {second}}}", self.path(Part::Call(above)))
+    }
+
+    fn step(&self, part: Part) -> String {
+        match (part, self.site(part.node())) {
+            (Part::Call(_), Some(site)) if !site.site.is_empty() => {
+                format!("{} [{}]", site.callee, site.site)
+            }
+            _ => self.name(part),
+        }
+    }
+}

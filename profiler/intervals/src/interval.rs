@@ -1,0 +1,143 @@
+//! An interval, resolved in a module: which instructions begin and end it, and what passing them means.
+
+mod resolve;
+
+use evenkeel_symbols::Site;
+use evenkeel_wire::{Displaced, Label, Role};
+
+pub use resolve::resolve;
+pub use resolve::{resolve_named, site_name, sites_of_callers};
+
+/// Where a boundary is hooked.
+#[derive(Clone, Debug)]
+pub enum Place {
+    /// At a call site.
+    Site(Site),
+    /// At a function's entry.
+    Entry(u64, Box<Displaced>),
+}
+
+/// What passing a hooked place means.
+#[derive(Clone, Copy, Debug)]
+pub struct Meaning {
+    /// What happens there.
+    pub role: Role,
+    /// Kind and index of the argument that labels the interval.
+    pub label: (Label, u8),
+    /// Address in the module's file of the variable that points to the label, for `Label::Variable`.
+    pub label_variable: u64,
+    /// Index of the argument that is the key of an interval, task or lock, or `KEY_RETURNED`.
+    pub key: u8,
+}
+
+impl Meaning {
+    /// Of a place without label and key.
+    pub const fn of(role: Role) -> Meaning {
+        Meaning {
+            role,
+            label: (Label::None, 0),
+            label_variable: 0,
+            key: 0,
+        }
+    }
+
+    /// With a label.
+    pub const fn labelled(mut self, kind: Label, argument: u8) -> Meaning {
+        self.label = (kind, argument);
+        self
+    }
+
+    /// With the text to which the pointer variable at this address points as label.
+    pub const fn labelled_by(mut self, variable: u64) -> Meaning {
+        self.label = (Label::Variable, 0);
+        self.label_variable = variable;
+        self
+    }
+
+    /// With a key.
+    pub const fn keyed(mut self, argument: u8) -> Meaning {
+        self.key = argument;
+        self
+    }
+}
+
+/// One hooked boundary.
+#[derive(Clone, Debug)]
+pub struct Boundary {
+    /// The call site or function that is hooked.
+    pub place: Place,
+    /// What it means.
+    pub meaning: Meaning,
+}
+
+/// An interval in a module.
+#[derive(Clone, Debug)]
+pub struct Interval {
+    /// Name for reports.
+    pub name: String,
+    /// Everything to hook before the first interval.
+    pub boundaries: Vec<Boundary>,
+    /// Functions whose calls are timed first.
+    pub scope: Vec<u64>,
+    /// What a client may wait for that is in no interval, and what shows it, where a preset knows: the report says so.
+    pub outside: &'static str,
+    /// Call sites whose time is the client's.
+    pub clients: Vec<Site>,
+    /// Height of the root in the static call graph.
+    pub height: u32,
+}
+
+impl Interval {
+    /// The interval as it is hooked where threads are followed, with waits, and where they are not.
+    ///
+    /// One whose workers are announced may move: followed, it begins and ends by its key, on whichever threads that is.
+    /// Otherwise it is what lies between its beginning and its end on one thread.
+    pub fn hooked(mut self, waits: bool) -> Interval {
+        let works = |boundary: &Boundary| boundary.meaning.role == Role::Work;
+        if !waits {
+            self.boundaries.retain(|boundary| !works(boundary));
+        } else if self.boundaries.iter().any(works) {
+            for boundary in &mut self.boundaries {
+                boundary.meaning.role = match boundary.meaning.role {
+                    Role::Begin => Role::BeginKeyed,
+                    Role::End => Role::EndKeyed,
+                    role => role,
+                };
+            }
+        }
+        self
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn roles(of: &[Role], waits: bool) -> Vec<Role> {
+        let boundary = |&role: &Role| Boundary {
+            place: Place::Entry(0, Box::default()),
+            meaning: Meaning::of(role),
+        };
+        let interval = Interval {
+            name: String::new(),
+            boundaries: of.iter().map(boundary).collect(),
+            scope: Vec::new(),
+            outside: "",
+            clients: Vec::new(),
+            height: 0,
+        };
+        let hooked = interval.hooked(waits).boundaries.into_iter();
+        hooked.map(|boundary| boundary.meaning.role).collect()
+    }
+
+    #[test]
+    fn what_may_move_is_followed_by_its_key() {
+        let moves = [Role::Begin, Role::End, Role::Work];
+        let keyed = [Role::BeginKeyed, Role::EndKeyed, Role::Work];
+        assert_eq!(roles(&moves, true), keyed);
+        assert_eq!(roles(&moves, false), [Role::Begin, Role::End]);
+        let stays = [Role::Begin, Role::End, Role::Gate];
+        assert_eq!(roles(&stays, true), stays);
+        assert_eq!(roles(&[Role::Whole], true), [Role::Whole]);
+    }
+}

@@ -1,0 +1,158 @@
+//! What chunks hold, decoded: the other side of `crate::write`. Nothing comes of a body that is damaged.
+
+use evenkeel_analysis::SwitchedOut;
+use evenkeel_analysis::rounds::plans::PlanChange;
+use evenkeel_wire::Record;
+
+use crate::{OFFS, WOKEN_BY, starts_at_a_time, varint};
+
+/// What a plan is beside its generation and its number of probes.
+pub(crate) fn change(body: &[u8]) -> Option<PlanChange> {
+    let [trapping, continues, added @ ..] = &numbers(body)?[..] else {
+        return None;
+    };
+    Some(PlanChange {
+        trapping: *trapping != 0,
+        continues: (*continues != 0).then_some(*continues),
+        added: added.to_vec(),
+        ..PlanChange::default()
+    })
+}
+
+/// Numbers, as many as there are.
+pub(crate) fn numbers(body: &[u8]) -> Option<Vec<u32>> {
+    let (words, []) = body.as_chunks::<4>() else {
+        return None;
+    };
+    Some(words.iter().map(|&word| u32::from_le_bytes(word)).collect())
+}
+
+/// Two numbers, and nothing else.
+pub(crate) fn words(body: &[u8]) -> Option<[u32; 2]> {
+    let word = |at: usize| Some(u32::from_le_bytes(body.get(at..at + 4)?.try_into().ok()?));
+    (body.len() == 8).then_some([word(0)?, word(4)?])
+}
+
+/// Decodes a chunk of records; the thread's key.
+pub(crate) fn records(body: &[u8], into: &mut Vec<Record>) -> Option<u64> {
+    let thread = u64::from_le_bytes(body.get(..8)?.try_into().ok()?);
+    let count = u32::from_le_bytes(body.get(8..12)?.try_into().ok()?);
+    let mut rest = &body[12..];
+    let mut previous = 0u64;
+    into.clear();
+    for _ in 0..count {
+        let start = previous.wrapping_add(varint::unzigzag(varint::take(&mut rest)?) as u64);
+        let duration = varint::take(&mut rest)?;
+        let record = Record::new(
+            start,
+            duration,
+            u32::try_from(varint::take(&mut rest)?).ok()?,
+        );
+        if starts_at_a_time(&record) {
+            previous = start;
+        }
+        into.push(record);
+    }
+    rest.is_empty().then_some(thread)
+}
+
+/// Decodes when a thread did not run; the thread's key.
+pub(crate) fn spans(body: &[u8]) -> Option<(u64, Vec<SwitchedOut>)> {
+    let thread = u64::from_le_bytes(body.get(..8)?.try_into().ok()?);
+    let count = u32::from_le_bytes(body.get(8..12)?.try_into().ok()?);
+    let mut rest = &body[12..];
+    let mut previous = 0u64;
+    let mut spans = Vec::new();
+    for _ in 0..count {
+        let start = previous.wrapping_add(varint::unzigzag(varint::take(&mut rest)?) as u64);
+        let end = start.wrapping_add(varint::take(&mut rest)?);
+        let why = varint::take(&mut rest)?;
+        let by = match why / WOKEN_BY {
+            0 => None,
+            1 => Some(varint::take(&mut rest)?),
+            _ => return None,
+        };
+        let off = *OFFS.get((why % WOKEN_BY) as usize)?;
+        spans.push(SwitchedOut {
+            start,
+            end,
+            off,
+            by,
+        });
+        previous = start;
+    }
+    rest.is_empty().then_some((thread, spans))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::chunks::{Chunk, Chunks};
+    use crate::progress::Progress;
+    use crate::{Meta, Writer};
+
+    /// When threads did not run comes back as it was recorded; a word that no version has is damage.
+    #[test]
+    fn spans_come_back() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("a.keel");
+        let whys = OFFS
+            .into_iter()
+            .flat_map(|off| [(off, None), (off, Some(7 << 32 | 1))]);
+        let span = |(at, (off, by)): (u64, (_, _))| SwitchedOut {
+            start: 5000 + 10 * at,
+            end: 5007 + 10 * at,
+            off,
+            by,
+        };
+        let spans: Vec<_> = (0..).zip(whys).map(span).collect();
+        let mut writer = Writer::create(&path).unwrap();
+        writer.switched_out(9, &spans);
+        writer.finish(&Meta::default()).unwrap();
+        let chunk = Chunks::open(&path, &Progress::default())
+            .unwrap()
+            .next()
+            .unwrap();
+        let Chunk::Body(b'K', mut body) = chunk else {
+            panic!("the first chunk");
+        };
+        assert_eq!(super::spans(&body), Some((9, spans)));
+        let last_why = body.len() - 6; // before the key's five bytes
+        assert_eq!(u64::from(body[last_why]), WOKEN_BY + 3);
+        body[last_why] = 8;
+        assert_eq!(super::spans(&body), None);
+    }
+
+    /// A plan comes back as it was recorded: of the next chunks, what it continues and adds, what was toggled, and its numbers.
+    #[test]
+    fn plans_come_back() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("a.keel");
+        let plan = PlanChange {
+            generation: 7,
+            probes: 3,
+            continues: Some(5),
+            added: vec![1 << 20, 4],
+            trapping: false,
+            toggled: Some(vec![2, 4, 1 << 20]),
+        };
+        let mut writer = Writer::create(&path).unwrap();
+        writer.plan_changed(&plan);
+        writer.finish(&Meta::default()).unwrap();
+        let mut chunks = Chunks::open(&path, &Progress::default()).unwrap();
+        let mut body = |tag| match chunks.next().unwrap() {
+            Chunk::Body(found, body) if found == tag => body,
+            _ => panic!("a chunk {}", char::from(tag)),
+        };
+        let beside = change(&body(b'C')).unwrap();
+        let toggled = numbers(&body(b'O'));
+        let [generation, probes] = words(&body(b'R')).unwrap();
+        let read = PlanChange {
+            generation,
+            probes,
+            toggled,
+            ..beside
+        };
+        assert_eq!(read, plan);
+    }
+}

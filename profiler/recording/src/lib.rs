@@ -1,0 +1,262 @@
+//! Recordings: one file, written as the run goes, readable up to where it ends.
+//!
+//! ```text
+//! 0   magic "EVENKEEL", version (u32), zero (u32)
+//! 16  chunk, chunk, ...
+//!
+//! chunk:  tag (u8) | length of the body (u32) | CRC-32 of tag and body (u32) | body
+//! M  meta: JSON, see `Meta`; the last one counts
+//! S  site: JSON of a probe, in order of ids; a repeated id replaces the first
+//! R  round: first generation (u32), probes (u32)
+//! C  what the next R is beside: trapping (u32: 0 or 1), the generation it continues (u32, 0 for none), then each probe it
+//!        adds to that (u32)
+//! O  beside the next R, too: each probe (u32) that the last plan without traps had and this one has not, or the other way round. Optional
+//! D  records of a thread: key (u64), number (u32), then each as variable-length integers
+//!        start, as the difference to the previous record's (zigzag) | duration | id
+//! E  thread ended: key (u64)
+//! P  pass ended: all rings have been read once more (this and the next two: with waits)
+//! K  when a thread did not run: key (u64), number (u32), then each as variable-length integers
+//!        start, as the difference to the previous one's (zigzag) | length | why
+//!    why: 0 blocked, 1 preempted, 2 blocked for a device, 3 for a page; plus 4: and the key of who woke it follows
+//! N  a thread's name: key (u64), then text
+//! J  another recording begins, as if in a file of its own (`evenkeel merge`); from version 4 on
+//! T  when the minute of the next U began, on the wall clock: nanoseconds since 1970 (u64). Optional
+//! U  sums of a minute, instead of records (`evenkeel profile --summary`): see `evenkeel_analysis::fleet::minutes`; from version 5 on
+//! ```
+//! All numbers are little-endian. Readers skip tags they do not know. A file that ends inside a chunk was cut by a crash:
+//! what comes before is good.
+
+mod bodies;
+mod chunks;
+mod error;
+mod identity;
+mod merge;
+mod observe;
+mod part;
+mod progress;
+mod read;
+mod several;
+mod translation;
+mod union;
+mod varint;
+mod write;
+
+pub use error::Error;
+pub use merge::merge;
+pub use observe::{Interval, Minute, Observation, Recorded};
+pub use progress::Progress;
+pub use read::{Replay, Replayed};
+pub use several::{attributes, replay_files, replay_some};
+pub use write::Writer;
+
+use evenkeel_analysis::Off;
+use evenkeel_analysis::ProbeCost;
+use evenkeel_analysis::findings::not_opened;
+use evenkeel_analysis::findings::unseen::{self, Unopened};
+use evenkeel_analysis::findings::warnings::Warning;
+use evenkeel_analysis::profile::{Profile, Unpatched};
+use evenkeel_analysis::sites::{Site, SiteTable};
+use evenkeel_wire::{Marker, Record};
+use serde::{Deserialize, Serialize};
+
+/// First bytes of a recording.
+pub const MAGIC: &[u8; 8] = b"EVENKEEL";
+/// The newest version of the format that this program reads. 2: records of waits, passes. 3: why a thread did not run in more than
+/// two words, and who woke it. 4: several recordings in one file. 5: sums instead of records.
+pub const VERSION: u32 = 5;
+/// The version of a file of one recording.
+const VERSION_OF_ONE: u32 = 3;
+
+/// What explains the records.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Meta {
+    /// The command.
+    pub target: String,
+    /// The interval's name.
+    pub interval: String,
+    /// Root of the site table.
+    pub root: String,
+    /// Its height.
+    pub root_height: u32,
+    /// Speed of the clock.
+    pub ticks_per_ns: f64,
+    /// Calibrated cost of a probe outside its record, 1/256 tick.
+    pub outer_256: u32,
+    /// Inside its record.
+    pub inner_256: u32,
+    /// Intervals that could not begin because a ring was full.
+    #[serde(default)]
+    pub missed: u64,
+    /// Intervals counted and not recorded, to stay within the budget.
+    #[serde(default)]
+    pub sampled_out: u64,
+    /// Intervals that could not begin because the plan was being changed.
+    #[serde(default)]
+    pub unplanned: u64,
+    /// Intervals were followed across threads.
+    #[serde(default, rename = "edges")]
+    pub waits: bool,
+    /// It has sums instead of records.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub summary: bool,
+    /// Its intervals are requests that spans report (`evenkeel spans`), not what an agent saw.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub spans: bool,
+    /// Sites that could not be timed.
+    pub unpatched: Vec<Unpatched>,
+    /// Calls whose inside was not timed when the run ended, if it did.
+    #[serde(default)]
+    pub unopened: Option<Vec<Unopened>>,
+    /// Where the names of functions are that have none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub names: Vec<String>,
+    /// What a client may wait for that is in no interval, where a preset knows.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub outside: String,
+    /// What the user should know.
+    pub warnings: Vec<String>,
+    /// Whether this is the last word: the run ended and was not cut.
+    pub complete: bool,
+    /// Name of the machine; empty where the file does not say, as those of earlier versions.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub host: String,
+    /// Build id of the file that has the interval's functions, in hexadecimal; empty where it has none or the file does not say.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub build: String,
+    /// Version of the server, as its file says; empty where no preset knows how to find it or the file does not say.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub server: String,
+    /// When that was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub started: Option<Started>,
+}
+
+/// The beginning of a session, in two clocks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Started {
+    /// The records' clock.
+    pub ticks: u64,
+    /// Nanoseconds since 1970.
+    pub unix_ns: u64,
+}
+
+impl Meta {
+    /// File name of the program.
+    pub fn program(&self) -> &str {
+        let word = self.target.split_whitespace().next().unwrap_or_default();
+        word.rsplit('/').next().unwrap_or(word)
+    }
+
+    /// Adds to a profile what is not in the records.
+    pub fn complete(&self, profile: &mut Profile) {
+        for (reason, count) in [
+            ("the ring was full at the beginning", self.missed),
+            ("plan changed under it", self.unplanned),
+        ] {
+            if count > 0 {
+                let reasons = &mut profile.discarded_by_reason;
+                *reasons.entry(reason.to_owned()).or_default() += count;
+                profile.discarded += count;
+                profile.intervals_seen += count;
+            }
+        }
+        if self.spans {
+            // What services do with their time, spans do not say.
+            profile.time_spent.clear();
+        }
+        profile.sampled_out = self.sampled_out;
+        profile.intervals_seen += self.sampled_out;
+        // The session knows why a call was not timed; the analysis, only that it was not.
+        let is_known = |site: &str| self.unpatched.iter().any(|known| known.site == site);
+        profile.unpatched.retain(|call| !is_known(&call.site));
+        profile.unpatched.extend(self.unpatched.iter().cloned());
+        let unopened = self.unopened.as_ref();
+        profile.unseen = unopened.map(|unopened| unseen::unseen(profile, unopened));
+        not_opened::separate(profile);
+        profile.names.clone_from(&self.names);
+        profile.outside.clone_from(&self.outside);
+        let few_recorded = Warning::few_recorded(profile);
+        if let Some(Warning::OnlyCounted(_)) = few_recorded {
+            // The analysis knows records only.
+            let none = Warning::NoIntervals.to_string();
+            profile.warnings.retain(|warning| *warning != none);
+        }
+        profile
+            .warnings
+            .extend(few_recorded.iter().map(ToString::to_string));
+        profile.warnings.extend(self.warnings.iter().cloned());
+    }
+
+    /// Takes in what is known of another recording, whose profile is added to this one's.
+    pub(crate) fn merge(&mut self, other: &Meta) {
+        self.missed += other.missed;
+        self.sampled_out += other.sampled_out;
+        self.unplanned += other.unplanned;
+        for unpatched in &other.unpatched {
+            if !self.unpatched.contains(unpatched) {
+                self.unpatched.push(unpatched.clone());
+            }
+        }
+        for name in &other.names {
+            if !self.names.contains(name) {
+                self.names.push(name.clone());
+            }
+        }
+        for warning in &other.warnings {
+            if !self.warnings.contains(warning) {
+                self.warnings.push(warning.clone());
+            }
+        }
+        if self.outside.is_empty() {
+            self.outside.clone_from(&other.outside);
+        }
+        self.complete &= other.complete;
+        for (mine, other) in [
+            (&mut self.host, &other.host),
+            (&mut self.build, &other.build),
+            (&mut self.server, &other.server),
+        ] {
+            if !other.is_empty() && !mine.split(", ").any(|one| one == other) {
+                let between = if mine.is_empty() { "" } else { ", " };
+                *mine = format!("{mine}{between}{other}");
+            }
+        }
+    }
+
+    /// The calibrated cost.
+    pub fn cost(&self) -> ProbeCost {
+        ProbeCost {
+            outer_256: self.outer_256,
+            inner_256: self.inner_256,
+        }
+    }
+}
+
+/// A site with its id.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+struct SiteEntry {
+    id: u32,
+    #[serde(flatten)]
+    site: Site,
+}
+
+/// Whether a record's `start` is a time, near those of its neighbours, and not a text or a key.
+fn starts_at_a_time(record: &Record) -> bool {
+    !matches!(
+        record.as_marker(),
+        Some(Marker::Label | Marker::Object | Marker::Attribute)
+    )
+}
+
+/// Why a thread did not run, by its number in a recording.
+const OFFS: [Off; 4] = [Off::Blocked, Off::Preempted, Off::Device, Off::Fault];
+/// Added to that number: the key of the thread that woke it follows.
+const WOKEN_BY: u64 = 4;
+
+fn put_site(table: &mut SiteTable, entry: SiteEntry) {
+    let id = entry.id as usize;
+    if table.sites.len() <= id {
+        table.sites.resize(id + 1, Site::default());
+    }
+    table.sites[id] = entry.site;
+}

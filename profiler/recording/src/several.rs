@@ -1,0 +1,266 @@
+//! Several recordings replayed as one ([`evenkeel_analysis::fleet::joint`] says how).
+
+use std::path::{Path, PathBuf};
+
+use evenkeel_analysis::Analysis;
+use evenkeel_analysis::sites::SiteTable;
+
+use crate::Meta;
+use crate::error::Error;
+use crate::part::Part;
+use crate::progress::Progress;
+use crate::read::{Replay, Replayed};
+use crate::union::{self, Union};
+
+/// Recordings after their first replay.
+pub(crate) struct Recordings {
+    paths: Vec<PathBuf>,
+    all: Vec<Part>,
+    /// The only one that is wanted, if it is.
+    only: Option<Replayed>,
+    /// Intervals that are handed on come with their critical paths.
+    pub(crate) pieces: bool,
+    progress: Progress,
+}
+
+/// Sees an analysis as it goes: the number of the recording at hand, the call sites of all, and the analysis.
+pub(crate) type Observer<'a> = dyn FnMut(u64, &SiteTable, &mut Analysis) -> Result<(), Error> + 'a;
+
+/// What explains each recording of the files, in their order.
+///
+/// # Errors
+/// A file cannot be read.
+pub fn attributes(paths: &[PathBuf]) -> Result<Vec<Meta>, Error> {
+    let mut all = Vec::new();
+    for path in paths {
+        let mut replay = Replay::open(path)?;
+        while let Some(meta) = replay.next_meta()? {
+            all.push(meta);
+        }
+    }
+    Ok(all)
+}
+
+impl Replay {
+    /// Replays everything; where the file is of several recordings, all together ([`replay_files`]).
+    ///
+    /// # Errors
+    /// The file is damaged.
+    pub fn run(self) -> Result<Replayed, Error> {
+        replay_files(&[self.path().to_owned()], self.kept())
+    }
+}
+
+/// Replays recordings together, each file of one or several. `kept`: the interval whose critical path is kept in any case.
+///
+/// # Errors
+/// A file cannot be read, or they are not of the same.
+pub fn replay_files(paths: &[PathBuf], kept: Option<u64>) -> Result<Replayed, Error> {
+    replay_some(paths, kept, &|_| true, &Progress::default())
+}
+
+/// The same of those recordings only that are `wanted`; `progress` counts what is read.
+///
+/// # Errors
+/// As [`replay_files`].
+pub fn replay_some(
+    paths: &[PathBuf],
+    kept: Option<u64>,
+    wanted: &dyn Fn(&Meta) -> bool,
+    progress: &Progress,
+) -> Result<Replayed, Error> {
+    let mut scouted = scout(paths, kept, wanted, false, progress)?;
+    match scouted.only.take() {
+        Some(replayed) => Ok(replayed),
+        None => scouted.together(kept, None),
+    }
+}
+
+/// Replays each recording of the files for the first time. `again`: they will be read a second time in any case.
+///
+/// # Errors
+/// As [`replay_files`].
+pub(crate) fn scout(
+    paths: &[PathBuf],
+    kept: Option<u64>,
+    wanted: &dyn Fn(&Meta) -> bool,
+    again: bool,
+    progress: &Progress,
+) -> Result<Recordings, Error> {
+    let mut all: Vec<Part> = Vec::new();
+    let mut only = None;
+    progress.expect(paths);
+    let mut again = again || paths.len() > 1;
+    if again {
+        progress.expect(paths);
+    }
+    for (at, path) in paths.iter().enumerate() {
+        if paths[..at].contains(path) {
+            return Err(Error::Twice { path: path.clone() });
+        }
+        let mut replay = Replay::open_counted(path, progress)?;
+        if let Some(id) = kept {
+            replay.keep_interval(id);
+        }
+        while let Some(replayed) = replay.next(None)? {
+            let part = Part {
+                path: path.clone(),
+                meta: replayed.meta.clone(),
+                sites: replayed.sites.clone(),
+                scouted: replayed.analysis.scouted(&replayed.sites),
+                cut: replayed.cut,
+                wanted: wanted(&replayed.meta),
+            };
+            if part.wanted {
+                let is_first = all.iter().all(|part| !part.wanted);
+                only = is_first.then_some(replayed);
+            }
+            all.push(part);
+            check(&all)?;
+            // One file that holds several.
+            if only.is_none() && !again {
+                again = true;
+                progress.expect(paths);
+            }
+        }
+    }
+    Ok(Recordings {
+        paths: paths.to_vec(),
+        all,
+        only,
+        pieces: false,
+        progress: progress.clone(),
+    })
+}
+
+/// Whether the newest recording may be taken together with the first.
+fn check(parts: &[Part]) -> Result<(), Error> {
+    let (first, last) = (&parts[0], &parts[parts.len() - 1]);
+    let with = |option: bool| if option { "with" } else { "without" };
+    let pairs = [
+        (
+            "programs",
+            first.meta.program().to_owned(),
+            last.meta.program().to_owned(),
+        ),
+        (
+            "intervals",
+            first.meta.interval.clone(),
+            last.meta.interval.clone(),
+        ),
+        (
+            "options",
+            format!(
+                "{} --waits, {} --summary",
+                with(first.meta.waits),
+                with(first.meta.summary)
+            ),
+            format!(
+                "{} --waits, {} --summary",
+                with(last.meta.waits),
+                with(last.meta.summary)
+            ),
+        ),
+    ];
+    for (what, one, other) in pairs {
+        // A recording that was cut before its first word says nothing.
+        if one != other && !last.meta.root.is_empty() && !first.meta.root.is_empty() {
+            return Err(Error::Different {
+                one: first.path.clone(),
+                other: last.path.clone(),
+                what: format!("their {what} differ ({one}, {other})"),
+            });
+        }
+    }
+    Ok(())
+}
+
+impl Recordings {
+    fn parts(&self) -> Vec<&Part> {
+        self.all.iter().filter(|part| part.wanted).collect()
+    }
+
+    /// What explains each recording that is wanted, and the file that it is in.
+    pub(crate) fn metas(&self) -> Vec<(&Path, &Meta)> {
+        let parts = self.parts().into_iter();
+        parts
+            .map(|part| (part.path.as_path(), &part.meta))
+            .collect()
+    }
+
+    /// The only recording that is wanted, as it was replayed for the first time.
+    pub(crate) fn only(&self) -> Option<&Replayed> {
+        self.only.as_ref()
+    }
+
+    /// The recording whose clock is that of all. One without intervals may not even say what it is of.
+    pub(crate) fn first(&self) -> &Meta {
+        &union::first(&self.parts()).meta
+    }
+
+    /// All of them taken together. `observer` sees the analysis as it goes, with the number of the recording.
+    pub(crate) fn together(
+        &self,
+        kept: Option<u64>,
+        mut observer: Option<&mut Observer<'_>>,
+    ) -> Result<Replayed, Error> {
+        let union = Union::of(self.parts());
+        let mut analysis = union.analysis();
+        if let Some(id) = kept {
+            analysis.keep_interval(id);
+        }
+        match &observer {
+            Some(_) if self.pieces => analysis.observe_pieces(),
+            Some(_) => analysis.observe(),
+            None => {}
+        }
+        let meta = union.meta();
+        let mut rest = self.all.iter().peekable();
+        let mut at = 0;
+        for path in &self.paths {
+            let mut replay = self.reopen(path)?;
+            while let Some(part) = rest.next_if(|part| part.path == *path) {
+                if !part.wanted {
+                    replay.next_meta()?;
+                    continue;
+                }
+                let translation = union.translation(at, meta.ticks_per_ns);
+                part.begin(&mut analysis, translation.clock);
+                let joint = Some((std::mem::take(&mut analysis), &translation));
+                let next = match &mut observer {
+                    Some(observer) => {
+                        let at = at as u64;
+                        replay.next_observed(joint, &mut |analysis| {
+                            observer(at, &union.sites, analysis)
+                        })?
+                    }
+                    None => replay.next(joint)?,
+                };
+                match next {
+                    Some(replayed) => analysis = replayed.analysis,
+                    // It was there before, so another has changed the file.
+                    None => return Err(changed(path)),
+                }
+                at += 1;
+            }
+        }
+        Ok(Replayed {
+            meta,
+            cut: union.parts.iter().any(|part| part.cut),
+            sites: union.sites,
+            analysis,
+        })
+    }
+
+    /// Opens one of the files once more.
+    pub(crate) fn reopen(&self, path: &Path) -> Result<Replay, Error> {
+        Replay::open_counted(path, &self.progress)
+    }
+}
+
+pub(crate) fn changed(path: &Path) -> Error {
+    Error::File {
+        path: path.to_owned(),
+        source: std::io::Error::other("it was changed while it was read"),
+    }
+}
