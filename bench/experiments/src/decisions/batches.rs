@@ -17,7 +17,7 @@ use crate::verdict::Claim;
 const PAPERS_FACTOR: f64 = 80.0;
 /// Readers that wait.
 const READERS: [usize; 5] = [4, 8, 10, 12, 16];
-/// Those of which the claim is made: the paper's factor is the greatest that it saw.
+/// The factors of the claim: the paper's is the greatest that it saw.
 const CLAIMED: usize = 16;
 
 /// Figure 4.18.
@@ -25,7 +25,7 @@ pub const EXPERIMENT: Experiment = Experiment {
     id: "figure-4.18",
     item: "Figure 4.18, scheduling overhead with and without the batch heuristic",
     says: "The approximation costs up to 80 times less than the exact choice of a batch, with 100 to 900 clients.",
-    method: "The lock manager's decision under bLDSF with 4 to 16 readers waiting, beside the exact choice: of all batches the one with the greatest union of dependency sets over f(its size), each set a word of bits. The paper does not say how many readers its queues had; the exact choice is exponential in them. That the claim is made of 16 was chosen after the factors of all had been seen: it shows the direction, and not the size. The interval is the least and the greatest of 15 rounds.",
+    method: "The lock manager's decision under bLDSF with 4 to 16 readers waiting, compared with the exact choice. That is the batch with the greatest union of dependency sets over f(its size), each set a word of bits. The paper does not say how many readers its queues had; the exact choice is exponential in them. That the claim is made of 16 was chosen after the factors of all had been seen: it shows the direction, and not the size. The interval is the smallest and the greatest of 15 rounds.",
     command: "cargo bench -p evenkeel-locks --bench decisions",
     takes: |effort| effort.seconds(2, 2),
     run,
