@@ -8,11 +8,11 @@ use evenkeel_wire::{Form, Wanted};
 
 use super::Session;
 use super::steps::{AtEntry, Below};
-use super::trapping::{is_discovered_only, is_timed};
+use super::trapping::is_discovered_only;
 use crate::calling_back;
 use crate::location::Location;
 use crate::modules::Modules;
-use crate::plan::qualified;
+use crate::plan::{is_timed, qualified};
 use crate::refine::known::{Again, Callees, Calls, Pointers};
 
 /// Probes planted at a time, those that never run included. They cost the target nothing while it does not run them; to
