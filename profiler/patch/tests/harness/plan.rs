@@ -3,6 +3,7 @@
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering::*};
 
+use evenkeel_patch::arch::stubs::Boundaries;
 use evenkeel_patch::arch::trap::Carried;
 use evenkeel_patch::{LoadedModule, Patcher, Plan};
 use evenkeel_symbols::{Module, Site};
@@ -32,6 +33,11 @@ pub struct Harness {
 
 impl Harness {
     pub fn new(library: &Library) -> &'static mut Harness {
+        Harness::with(library, RECORDING)
+    }
+
+    /// With boundaries of the test's own.
+    pub fn with(library: &Library, boundaries: Boundaries) -> &'static mut Harness {
         let harness = Box::new(Harness {
             // Trap handlers read them: they never move.
             probes: Vec::with_capacity(256),
@@ -41,16 +47,11 @@ impl Harness {
             module: library.module(),
         });
         let harness = Box::leak(harness);
-        assert!(harness.patcher.prepare(RECORDING));
+        assert!(harness.patcher.prepare(boundaries));
         let mut used = INSTALL.lock().unwrap();
         RIGS[*used].store(harness, Release);
         *used += 1;
-        unsafe {
-            let mut action: libc::sigaction = std::mem::zeroed();
-            action.sa_sigaction = on_trap as *const () as usize;
-            action.sa_flags = libc::SA_SIGINFO | libc::SA_RESTART | libc::SA_NODEFER;
-            libc::sigaction(libc::SIGTRAP, &action, std::ptr::null_mut());
-        }
+        answer_traps();
         harness
     }
 
@@ -204,6 +205,19 @@ impl Harness {
     }
 }
 
+/// Breakpoints are answered from now on.
+pub fn answer_traps() {
+    unsafe {
+        let mut action: libc::sigaction = std::mem::zeroed();
+        action.sa_sigaction = on_trap as *const () as usize;
+        action.sa_flags = libc::SA_SIGINFO | libc::SA_RESTART | libc::SA_NODEFER;
+        libc::sigaction(libc::SIGTRAP, &action, std::ptr::null_mut());
+    }
+}
+
+/// What is done where an instruction fails that was carried out for the program.
+pub static ON_FAILURE: AtomicPtr<()> = AtomicPtr::new(std::ptr::null_mut());
+
 extern "C" fn on_trap(_: libc::c_int, _: *mut libc::siginfo_t, context: *mut libc::c_void) {
     for harness in RIGS
         .iter()
@@ -219,7 +233,8 @@ extern "C" fn on_trap(_: libc::c_int, _: *mut libc::siginfo_t, context: *mut lib
             TRAPS.fetch_add(1, Relaxed);
             if let Carried::Faulted(fault) = carried {
                 FAILED.store(fault.address, Relaxed);
-                return;
+                let then: fn() = unsafe { std::mem::transmute(ON_FAILURE.load(Relaxed)) };
+                return then();
             }
             if let Carried::On(Some(callee)) = carried {
                 evenkeel_patch::discovery::note_callee(
