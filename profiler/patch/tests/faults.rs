@@ -184,13 +184,13 @@ fn an_inner_hook_that_fails_is_left() {
     let thread = thread::current();
     let (ring, top) = (thread.ring, thread.top);
     let before = LEFT.load(Relaxed);
-    thread.ring = 0x10 as *mut _;
+    thread.ring = std::ptr::without_provenance_mut(0x10);
     check(&library);
     assert!(LEFT.load(Relaxed) > before + 50, "behind calls");
     thread::current().ring = ring;
     check(&library);
     let before = LEFT.load(Relaxed);
-    thread::current().top = 0x10 as *mut _;
+    thread::current().top = std::ptr::without_provenance_mut(0x10);
     check(&library);
     assert!(LEFT.load(Relaxed) > before + 50, "before calls");
     thread::current().top = top;
