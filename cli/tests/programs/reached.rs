@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::expect::{Planted, below, named, number, quiet, the, ticks_per_ns};
 use super::measure::{
-    assert_complete, calls, closed, measured_program, measured_quietly, quietest,
+    assert_complete, calls, closed, measured, measured_program, measured_quietly, quietest,
 };
 use crate::support::build::{program, program_with};
 use crate::support::run::Place;
@@ -58,6 +58,16 @@ fn what_goes_on_inside_another_function_is_not_seen() {
     assert_complete(&profile, intervals);
     planted.assert_share(&profile, &[the(&profile, "enter")], 1.0);
     let why = why_unseen(&profile, "enter");
+    assert!(why.contains("by a jump"), "{why}");
+}
+
+/// The same of a function that makes calls where it is, too.
+#[test]
+fn what_goes_on_elsewhere_beside_its_calls_is_not_seen() {
+    let program = program_with("jumps_inside", "calls_too", &["-DCALLS_TOO"]);
+    let (profile, _) = measured_program(&[], &program, "run_interval", 8_000);
+    assert_eq!(calls(&[the(&profile, "look")]), 1.0);
+    let why = why_unseen(&profile, "body of enter");
     assert!(why.contains("by a jump"), "{why}");
 }
 
@@ -231,4 +241,19 @@ fn what_is_called_back_by_the_c_library_is_opened() {
         );
         assert_eq!(below(the(&profile, "qsort"), "weigh").len(), weigh.len());
     }
+}
+
+/// The least number of instructions in one of `interpreter`'s intervals.
+const INSTRUCTIONS: u64 = 1_000_000;
+
+/// A process follows a plan at its next interval, and an interpreter's interval makes millions of calls. Fewer are trapped in the whole
+/// run than one interval makes; what they show is a sample, and the report says so.
+#[test]
+fn an_interpreters_dispatch_is_sampled() {
+    let (profile, _) = measured("interpreter", "run_interval", 100);
+    let traps = profile["overhead"]["traps"].as_u64().unwrap();
+    assert!(0 < traps && traps < INSTRUCTIONS, "{traps}");
+    assert!(number(&profile["overhead"], "trapping_fraction") > 0.0);
+    let warnings = profile["warnings"].to_string();
+    assert!(warnings.contains("only a sample of them"), "{warnings}");
 }

@@ -6,7 +6,7 @@ use core::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::*};
 use evenkeel_patch::arch::stubs::Boundaries;
 use evenkeel_patch::arch::trap::argument;
 use evenkeel_patch::shadow::Shadow;
-use evenkeel_patch::{Patcher, Plan, kernel};
+use evenkeel_patch::{Patcher, Plan, kernel, trap_budget};
 use evenkeel_wire::now_ticks;
 use evenkeel_wire::{Control, Fixed, Frozen, Probe, Wanted};
 
@@ -363,17 +363,44 @@ pub fn on_trap(context: &mut libc::ucontext_t) -> bool {
         return false;
     };
     arena.control().traps.fetch_add(1, Relaxed);
+    learn(process, context, probe, callee);
+    if !trap_budget::may_stay(arena.control(), probe) {
+        withdraw(arena, probe);
+    }
+    true
+}
+
+/// Takes the breakpoint of a call out at once, even in the middle of an interval: its traps have cost enough. Does nothing while another
+/// thread changes the code, or forks; the next trap tries again.
+fn withdraw(arena: Arena, probe: &Probe) {
+    if is_frozen() || kernel::is_confined() || !try_lock() {
+        return;
+    }
+    // SAFETY: the lock is held.
+    let Process { patcher, modules } = unsafe { &mut *PROCESS.0.get() };
+    let mut probes = arena.probes().iter();
+    let id = probes.position(|one| core::ptr::eq(one, probe));
+    let mut loaded = modules.list().iter();
+    let module = loaded.find(|module| module.index == probe.module);
+    if let (Some(id), Some(module)) = (id, module) {
+        // SAFETY: the module stays mapped, for this thread is about to go on in it.
+        unsafe { patcher.withdraw(&plan_of(arena), id as u32, module) };
+    }
+    unlock();
+}
+
+/// Notes the callee of a trapped call, or the functions that it passes on to be called back.
+fn learn(process: &Process, context: &libc::ucontext_t, probe: &Probe, callee: Option<u64>) {
     if probe.callbacks == 0 {
         callee
             .into_iter()
             .for_each(|callee| note(process, probe, callee));
-        return true;
+        return;
     }
     let handed_on = (0..u8::BITS as usize).filter(|argument| probe.callbacks >> argument & 1 == 1);
     handed_on
         .filter_map(|number| argument(context, number))
         .for_each(|function| note(process, probe, function));
-    true
 }
 
 fn note(process: &Process, probe: &Probe, callee: u64) {

@@ -265,6 +265,29 @@ impl Patcher {
         }
     }
 
+    /// Whether a site's instruction is replaced by a breakpoint to learn whom it calls.
+    pub(crate) fn is_trapped(&self, id: u32) -> bool {
+        // SAFETY: ids in plans are in the table.
+        unsafe { (*self.patched.add(id as usize)).now == Wanted::Discover as u32 }
+    }
+
+    /// Takes the breakpoint of one site out.
+    ///
+    /// # Safety
+    /// As for [`Patcher::apply`].
+    pub(crate) unsafe fn untrap(&mut self, plan: &Plan<'_>, id: u32, module: &LoadedModule) {
+        let alone = code::alone(self.process);
+        // SAFETY: the caller's contract.
+        if let Ok(change) = unsafe { self.change(plan, id, module, Wanted::Off as u32, alone) } {
+            // SAFETY: `id` is in the table.
+            unsafe { (*self.patched.add(id as usize)).now = Wanted::Off as u32 };
+            plan.probes[id as usize].planted.fetch_sub(1, Relaxed);
+            self.batch[self.batch_len] = change;
+            self.batch_len += 1;
+            self.flush(alone);
+        }
+    }
+
     /// Puts the original code back everywhere. Trampolines stay: threads may be inside.
     ///
     /// # Safety
