@@ -134,6 +134,7 @@ pub fn message(event: &Event<'_>) -> Option<String> {
             let still_ms = stood_still.as_secs_f64() * 1e3;
             let so_many = match processes {
                 1 => String::new(),
+                2 => " and another".to_owned(),
                 _ => format!(" and {} others", processes - 1),
             };
             format!(

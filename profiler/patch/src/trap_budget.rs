@@ -47,3 +47,52 @@ impl Patcher {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A call that the session wants trapped, and so many traps left for all.
+    fn granted(left: i64) -> (Box<Control>, Box<Probe>) {
+        // SAFETY: all zeros are a control page and a probe.
+        let (control, mut probe): (Box<Control>, Box<Probe>) =
+            unsafe { (Box::new(core::mem::zeroed()), Box::new(core::mem::zeroed())) };
+        control.traps_left.store(left, Relaxed);
+        probe.form = Form::ShortIndirectCall as u8;
+        probe.wanted.store(Wanted::Discover as u32, Relaxed);
+        (control, probe)
+    }
+
+    fn traps(control: &Control, probe: &Probe) -> u32 {
+        (1..).find(|_| !may_stay(control, probe)).expect("it ends")
+    }
+
+    #[test]
+    fn a_call_is_left_alone_when_it_has_had_its_part() {
+        let (control, probe) = granted(1_000_000);
+        assert_eq!(traps(&control, &probe), SITE_TRAPS_MAX);
+        assert_eq!(probe.wanted.load(Relaxed), Wanted::Off as u32);
+        // Another process still has its breakpoint.
+        assert!(!may_stay(&control, &probe));
+        assert_eq!(
+            control.traps_left.load(Relaxed),
+            1_000_000 - i64::from(SITE_TRAPS_MAX)
+        );
+    }
+
+    #[test]
+    fn all_are_left_alone_when_no_traps_are_left() {
+        let (control, probe) = granted(10);
+        assert_eq!(traps(&control, &probe), 10);
+        let (_, other) = granted(0);
+        assert!(!may_stay(&control, &other));
+    }
+
+    #[test]
+    fn a_hook_that_is_a_breakpoint_stays() {
+        let (control, mut probe) = granted(0);
+        probe.form = Form::Entry as u8;
+        probe.wanted.store(Wanted::On as u32, Relaxed);
+        assert!(may_stay(&control, &probe));
+    }
+}

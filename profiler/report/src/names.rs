@@ -11,14 +11,14 @@ pub fn shortened(name: &str, width: usize) -> String {
     joined(&[name], "", width)
 }
 
-/// Names with a separator between them, in at most `width` columns: whole, else without modules, else without the traits that
+/// Names with a separator between them, in at most `width` columns: whole, else without modules and libraries, else without the traits that
 /// methods are of, else without what C++ functions take, else without what templates are made with and functions return, else without
 /// the types that they are of; at last the middle gives way.
 pub fn joined<S: AsRef<str>>(names: &[S], separator: &str, width: usize) -> String {
     // Each goes on with what the one before has left.
     let attempts: [fn(&str) -> String; 6] = [
         str::to_owned,
-        without_modules,
+        |name| without_modules(without_library(name)),
         without_traits,
         without_parameters,
         |name| without_return_type(&without_arguments(name)),
@@ -33,6 +33,14 @@ pub fn joined<S: AsRef<str>>(names: &[S], separator: &str, width: usize) -> Stri
         }
     }
     fit::middle(&names.join(separator), width)
+}
+
+/// `function` of `library.so!function`.
+fn without_library(name: &str) -> &str {
+    match name.split_once('!') {
+        Some((library, function)) if library.contains(".so") && !library.contains(' ') => function,
+        _ => name,
+    }
 }
 
 /// Every path in a name from its first type on, or, where it names no type, its last two segments: `Owner::wait`, `ready::complete`,
@@ -391,6 +399,17 @@ mod tests {
         ] {
             assert_eq!(without_return_type(name), expected);
         }
+    }
+
+    #[test]
+    fn libraries_give_way() {
+        let name = "ngx_http_lua_module.so!ngx_http_lua_content_handler";
+        assert_eq!(shortened(name, 51), name);
+        assert_eq!(shortened(name, 50), "ngx_http_lua_content_handler");
+        assert_eq!(
+            without_library("ACL::operator!(int)"),
+            "ACL::operator!(int)"
+        );
     }
 
     #[test]

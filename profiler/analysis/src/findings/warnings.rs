@@ -265,9 +265,9 @@ pub enum Warning {
         /// The copies.
         copies: String,
     },
-    /// So many calls through pointers are made so often that not all were looked at.
+    /// Calls through pointers are made so often, from this number of call sites, that only a sample was followed.
     #[error(
-        "{0} calls through pointers are made so often that only a sample of them was followed to the functions they call, to stay within \
+        "calls through pointers are made so often, from {0} call sites, that only a sample of them was followed to the functions they call, to stay within \
          --max-overhead: functions that are called rarely may be missing below them; raise --max-overhead, or choose an --interval further down"
     )]
     CalleesSampled(u64),

@@ -22,6 +22,8 @@ pub use allowance::Allowance;
 
 /// How long calls through pointers are trapped once one was met, at the least: a trap costs microseconds.
 const DISCOVERY: Duration = Duration::from_millis(100);
+/// ... how long where agents left some of them alone for a while, ...
+const SAMPLED: Duration = Duration::from_millis(300);
 /// ... and how long where intervals are rare, of which the slow ones are a few, with callees of their own; or as long as none is met,
 /// which costs nothing: processes follow a plan at their next interval, and where many wait for a lock or a processor that may take a
 /// while.
@@ -73,6 +75,8 @@ impl Session<'_> {
                 is_sampled: false,
             });
         }
+        // Before processes follow the plan.
+        self.grant_traps();
     }
 
     /// Grants the target further traps.
@@ -176,12 +180,10 @@ impl Session<'_> {
 
 /// Whether calls were trapped for long enough, for so long in all and since one was met, in so many intervals; all of them or a sample.
 fn is_enough(ran: Duration, met: Option<Duration>, intervals: u64, is_sampled: bool) -> bool {
+    // A sample takes longer to show the same.
+    let least = if is_sampled { SAMPLED } else { DISCOVERY };
     match met {
-        // A sample takes longer to show the same.
-        Some(met) if is_sampled => met >= DISCOVERY_AT_MOST,
-        Some(met) => {
-            met >= DISCOVERY_AT_MOST || (met >= DISCOVERY && intervals >= INTERVALS_TO_FOLLOW)
-        }
+        Some(met) => met >= DISCOVERY_AT_MOST || (met >= least && intervals >= INTERVALS_TO_FOLLOW),
         None => ran >= DISCOVERY_AT_MOST || (ran >= DISCOVERY && intervals >= INTERVALS_ENOUGH),
     }
 }
@@ -220,7 +222,7 @@ mod tests {
                 true,
             )
         };
-        assert!(!sampled(900) && sampled(1000));
+        assert!(!sampled(299) && sampled(300));
         assert!(enough(100, None, 300) && !enough(900, None, 90) && enough(1000, None, 0));
     }
 }
