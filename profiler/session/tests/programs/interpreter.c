@@ -1,7 +1,7 @@
 // An interpreter whose every instruction is a call through a pointer too short to be redirected.
 // build: gcc -O1 -g interpreter.c
 //
-// Interval: run_interval > interpret, which carries out 1,000,000 or 3,000,000 instructions by a balanced design: each a
+// Interval: run_interval > interpret, which carries out 200,000 or 600,000 instructions by a balanced design: each a
 // `call *%rax` of `add` or `shift`. A trap costs a thousand times an instruction.
 #include "spin.h"
 
@@ -27,10 +27,10 @@ FUNCTION uint64_t interpret(uint64_t instructions) {
     return value;
 }
 
-FUNCTION uint64_t run_interval(unsigned choice) { return interpret(choice & 1 ? 3000000 : 1000000); }
+FUNCTION uint64_t run_interval(unsigned choice) { return interpret(choice & 1 ? 600000 : 200000); }
 
 int main(int argc, char **argv) {
-    unsigned long count = intervals(argc, argv, 400);
+    unsigned long count = intervals(argc, argv, 3000);
     struct design design = {.state = 5};
     uint64_t checksum = CHECKSUM_START;
     for (unsigned long i = 0; more(i, &count); i++) {
