@@ -232,10 +232,10 @@ fn claims(json: &Value, said: &[Said]) -> (Vec<Claim>, Vec<String>) {
                     claims.push(Claim::more(what, found, interval));
                 }
                 (Some((found, [low, high])), Factor::Unsaid) => remarks.push(format!(
-                    "{what}, not in the paper: {found:.2} ({low:.2} to {high:.2})."
+                    "Not in the paper: {what} {found:.2} ({low:.2} to {high:.2})."
                 )),
                 (None, _) => remarks.push(format!(
-                    "No {what}: the queue of one of the two still grew at the end."
+                    "No result for {what}: the queue of one of the two still grew at the end."
                 )),
             }
         }
@@ -271,7 +271,7 @@ pub(crate) fn itself(json: &Value) -> String {
         None => format!("{} unknown", of.words()),
     };
     format!(
-        "`{}` beside itself: {}, {}.",
+        "Noise, `{}` against itself: {}, {}.",
         json["configurations"][0]["name"].as_str().unwrap_or("?"),
         number(Of::Mean),
         number(Of::P99)
@@ -344,7 +344,7 @@ mod tests {
         assert!(claims.is_empty(), "{claims:?}");
         assert_eq!(
             remarks[0],
-            "FIFO over VATS, mean, not in the paper: 2.00 (1.82 to 2.22)."
+            "Not in the paper: FIFO over VATS, mean 2.00 (1.82 to 2.22)."
         );
     }
 
@@ -353,7 +353,7 @@ mod tests {
         let text = itself(&measured(false));
         assert_eq!(
             text,
-            "`--schedule fifo` beside itself: mean 2.00, p99 unknown."
+            "Noise, `--schedule fifo` against itself: mean 2.00, p99 unknown."
         );
     }
 }

@@ -22,7 +22,7 @@ pub const EXPERIMENT: Experiment = Experiment {
     id: "figure-2.3",
     item: "Figure 2.3, profiling overhead, and number of runs",
     says: "Overhead below 6 % with up to 100 instrumented children and below 14 % with 500, in latency and throughput; DTrace's is 10 to 20 times as much. Tens of runs where a naive search needs more than 10^15 (2e15 nodes in MySQL's static call graph, 4.5e14 of them leaves).",
-    method: "Mean latency of a private MariaDB under TPC-C, 8 clients in a closed loop, with 100 and 500 call sites below the statement planted (all timed, without the budget that `evenkeel profile` keeps to), over that without. The profiler's own process shares the two processors with server and load. Runs of a naive search are the functions that call something in the tree of direct calls below the statement (calls through pointers are not known in a binary, so it is smaller than one of the source); the search's are the rounds of tables 2.1 and 2.2.",
+    method: "Mean latency of a private MariaDB under TPC-C, with 8 clients in a closed loop. It is compared with and without hooks on 100 and 500 call sites below the statement. All of them are timed, without the budget of `evenkeel profile`. The profiler's own process shares the two processors with server and load. A naive search needs a run for each function with callees in the tree of direct calls below the statement. Calls through pointers are not known in a binary, so this tree is smaller than the source's. The search's own runs are the rounds of tables 2.1 and 2.2.",
     command: COMMAND,
     takes,
     run,
@@ -98,7 +98,7 @@ fn beside_uprobes() -> String {
             }
         },
     };
-    format!("Not measured beside uprobes, which stand for DTrace: {reason}.")
+    format!("Not compared with uprobes, which replace DTrace here: {reason}.")
 }
 
 #[cfg(test)]
