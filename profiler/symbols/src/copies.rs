@@ -116,9 +116,7 @@ fn each_unit<R: Reader<Offset = usize>>(dwarf: &Dwarf<R>, mut each: impl FnMut(U
 fn origin_of<R: Reader<Offset = usize>>(unit: UnitRef<'_, R>, entry: u64) -> Option<Origin> {
     let mut cursor = unit.entries();
     loop {
-        let Some(die) = cursor.next_dfs().ok()? else {
-            return None;
-        };
+        let die = cursor.next_dfs().ok()??;
         if die.tag() == gimli::DW_TAG_subprogram {
             let low = die.attr_value(DW_AT_low_pc);
             let low = low.and_then(|low| unit.attr_address(low).ok().flatten());
