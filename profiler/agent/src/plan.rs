@@ -7,7 +7,7 @@ use evenkeel_patch::arch::fault;
 use evenkeel_patch::arch::stubs::Boundaries;
 use evenkeel_patch::arch::trap::{Carried, argument, step_back};
 use evenkeel_patch::shadow::Shadow;
-use evenkeel_patch::{Patcher, Plan, kernel, thread};
+use evenkeel_patch::{Patcher, Plan, kernel, thread, trap_budget};
 use evenkeel_wire::now_ticks;
 use evenkeel_wire::{Control, Fixed, Frozen, Probe, Wanted};
 
@@ -368,17 +368,41 @@ pub fn on_trap(context: &mut libc::ucontext_t) -> Breakpoint {
         Carried::On(callee) => callee,
         Carried::Faulted(fault) => return Breakpoint::Failed(fault),
     };
+    learn(process, context, probe, callee);
+    if !trap_budget::may_stay(arena.control(), probe) {
+        withdraw(arena, probe);
+    }
+    Breakpoint::CarriedOut
+}
+
+/// Takes the breakpoint of a call out at once, even in the middle of an interval: its traps have cost enough. Does nothing while another
+/// thread changes the code, or forks; the next trap tries again.
+fn withdraw(arena: Arena, probe: &Probe) {
+    if is_frozen() || kernel::is_confined() || !try_lock() {
+        return;
+    }
+    // SAFETY: the lock is held.
+    let Process { patcher, modules } = unsafe { &mut *PROCESS.0.get() };
+    let mut probes = arena.probes().iter();
+    if let Some(id) = probes.position(|one| core::ptr::eq(one, probe)) {
+        // SAFETY: the call's module stays mapped, for this thread is about to go on in it.
+        unsafe { patcher.untrap(&plan_of(arena), id as u32, modules.list()) };
+    }
+    unlock();
+}
+
+/// Notes the callee of a trapped call, or the functions that it passes on to be called back.
+fn learn(process: &Process, context: &libc::ucontext_t, probe: &Probe, callee: Option<u64>) {
     if probe.callbacks == 0 {
         callee
             .into_iter()
             .for_each(|callee| note(process, probe, callee));
-        return Breakpoint::CarriedOut;
+        return;
     }
     let handed_on = (0..u8::BITS as usize).filter(|argument| probe.callbacks >> argument & 1 == 1);
     handed_on
         .filter_map(|number| argument(context, number))
         .for_each(|function| note(process, probe, function));
-    Breakpoint::CarriedOut
 }
 
 /// A thread's instruction has failed. If it is one of ours and there is a way on, the thread takes it, the hooks are taken out, and the

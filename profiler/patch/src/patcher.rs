@@ -296,6 +296,25 @@ impl Patcher {
         *site = Site::ABSENT;
     }
 
+    /// Takes the breakpoint of one site out that is trapped to learn its callees; does nothing where it is not, or its module is none of these.
+    ///
+    /// # Safety
+    /// As for [`Patcher::apply`]. May be called in the handler of SIGTRAP.
+    pub unsafe fn untrap(&mut self, plan: &Plan<'_>, id: u32, modules: &[LoadedModule]) {
+        if self.site(id).stands != Stands::Trapped {
+            return;
+        }
+        let alone = code::alone(self.process);
+        let index = plan.probes[id as usize].module;
+        if index == UNDER_ENTRY {
+            self.withdraw_copy(plan, id, alone);
+        } else if let Some(module) = modules.iter().find(|module| module.index == index) {
+            // SAFETY: the caller's contract.
+            unsafe { self.bring_one(plan, id, module, Wanted::Off as u32, alone) };
+            self.flush(alone);
+        }
+    }
+
     /// Puts the original code back everywhere. Trampolines stay: threads may be inside.
     ///
     /// # Safety

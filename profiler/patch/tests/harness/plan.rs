@@ -199,6 +199,18 @@ impl Harness {
         unsafe { patcher.apply(&Plan { probes, displaced }, modules) }
     }
 
+    /// Takes the breakpoint of a trapped call out, as agents do when its traps have cost enough.
+    pub fn withdraw(&mut self, id: usize) {
+        let Harness {
+            probes,
+            displaced,
+            patcher,
+            loaded,
+            ..
+        } = self;
+        unsafe { patcher.untrap(&Plan { probes, displaced }, id as u32, core::slice::from_ref(loaded)) };
+    }
+
     pub fn set(&mut self, ids: &[usize], wanted: Wanted) -> usize {
         self.want(ids, wanted);
         self.apply()
