@@ -60,7 +60,7 @@ fn claims(outcomes: &[Outcome]) -> String {
     text
 }
 
-/// How many of which verdict, and with how much effort.
+/// The count of each verdict, and the effort.
 #[must_use]
 pub fn summary(outcomes: &[Outcome]) -> String {
     let count = |verdict: Verdict| {

@@ -9,7 +9,6 @@ use core::sync::atomic::Ordering::*;
 
 use evenkeel_wire::{Control, Form, Probe, Wanted};
 
-use crate::module::LoadedModule;
 use crate::patcher::{Patcher, Plan};
 
 /// Traps of one call before its breakpoint is taken out: by then its frequent callees are known, and other calls need traps, too.
@@ -39,12 +38,9 @@ impl Patcher {
     /// Puts the original instruction of a call back that is trapped. Does nothing where it is not.
     ///
     /// # Safety
-    /// As for [`Patcher::apply`]; the probe is of this module. May be called in the handler of SIGTRAP.
-    pub unsafe fn withdraw(&mut self, plan: &Plan<'_>, id: u32, module: &LoadedModule) {
-        if self.is_trapped(id) {
-            // SAFETY: the caller's contract.
-            unsafe { self.untrap(plan, id, module) };
-        }
+    /// As for [`Patcher::apply`]; the call's code is mapped. May be called in the handler of SIGTRAP.
+    pub unsafe fn withdraw(&mut self, plan: &Plan<'_>, id: u32) {
+        self.untrap_at_once(plan, id);
     }
 }
 

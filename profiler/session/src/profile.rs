@@ -437,6 +437,7 @@ impl Session<'_> {
             unopened: None,
             names: Vec::new(),
             outside: self.outside.to_owned(),
+            failed: self.failed(),
             warnings: self.warning_texts(),
             complete,
             host: host(),

@@ -1,4 +1,4 @@
-//! A transaction's age beside the time that remains to it: figure 3.2.
+//! A transaction's age and its remaining time: figure 3.2.
 
 use std::time::Duration;
 

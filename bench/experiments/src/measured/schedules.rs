@@ -6,8 +6,8 @@ use super::{Factor, Said, compared, numbers, takes};
 use crate::Error;
 use crate::experiment::{Context, Effort, Experiment, Finding};
 
-/// Two comparisons: each configuration's saturation is measured in turn, and that of RS is so low that beside it neither of the others would
-/// have a queue.
+/// Two comparisons: each configuration's saturation is measured in turn, and that of RS is so low that the others
+/// would have no queue.
 const VATS: &str = "evenkeel bench compare --with '--schedule fifo' --with '--schedule vats' tpcc --load 95% --clients 64 --round-trip 500us";
 const RS: &str = "evenkeel bench compare --with '--schedule fifo' --with '--schedule rs' tpcc --load 95% --clients 64 --round-trip 500us";
 

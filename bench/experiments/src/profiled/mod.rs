@@ -17,7 +17,7 @@ use crate::command::{line, words, written};
 use crate::experiment::{Context, Effort, Finding};
 use crate::verdict::{Claim, Verdict};
 
-/// A function of the paper's table, and what it is called here.
+/// A function of the paper's table, and its name here.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Source {
     /// As the paper names it.

@@ -12,7 +12,8 @@ use crate::verdict::{Claim, Verdict};
 
 /// Everything is timed, whatever it costs: `evenkeel profile` itself stays within a budget.
 const COMMAND: &str = "evenkeel bench compare --with '' --with '--plant 100' --with '--plant 500' tpcc --target mariadb --clients 8 --no-check";
-/// Call sites of each configuration behind the baseline, with the greatest overhead that the paper has with so many children.
+/// Call sites of each configuration after the baseline, with the greatest overhead in the paper for this number of
+/// children.
 const SITES: [(u32, f64); 2] = [(100, 1.06), (500, 1.14)];
 /// Where the kernel's uprobes are set, and a tool that does so.
 const UPROBES: &str = "/sys/kernel/tracing/uprobe_events";
@@ -40,7 +41,7 @@ fn run(context: &Context) -> Result<Finding, Error> {
         Ok((command, json)) => {
             commands.push(command);
             for (at, (sites, paper)) in SITES.into_iter().enumerate() {
-                // Behind the baseline stands the baseline measured again.
+                // After the baseline comes its repetition.
                 let ratio = measured::ratio(&json["configurations"][at + 2], Of::Mean);
                 match ratio {
                     Some((over, [low, high])) => {
@@ -67,7 +68,7 @@ fn run(context: &Context) -> Result<Finding, Error> {
     })
 }
 
-/// The latency with so many call sites over that without, beside the paper's greatest.
+/// The latency with this many call sites over that without, and the paper's greatest.
 fn cost(sites: u32, paper: f64, found: f64, [low, high]: [f64; 2]) -> Claim {
     Claim {
         what: format!("latency with {sites} call sites over without (at most)"),
@@ -83,7 +84,7 @@ fn cost(sites: u32, paper: f64, found: f64, [low, high]: [f64; 2]) -> Claim {
     }
 }
 
-/// Why DTrace's like is not beside it, or who measures it.
+/// Why there is no comparison with DTrace's like, or which tool measures it.
 fn beside_uprobes() -> String {
     let bpftrace = Command::new("bpftrace").arg("--version").output();
     let reason = match bpftrace {

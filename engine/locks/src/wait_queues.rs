@@ -1,4 +1,4 @@
-//! The contended part of a lock manager: what its one graph lock protects.
+//! The wait queues of a lock manager, by object, and the transactions in them: protected by its one graph lock.
 
 use std::hash::Hash;
 
@@ -13,11 +13,11 @@ use crate::owner::Owner;
 use crate::rng::Rng;
 use crate::table::{Locks, Table};
 
-/// Of so many calls into the graph one is timed: reading the clock would be a large part of the cost of the metrics.
+/// One call in this many is timed: reading the clock would be a large part of the cost of the metrics.
 pub(crate) const TIMED_ONE_IN: u64 = 8;
 
 /// Objects and transactions in the wait-for graph, by their places there.
-pub(crate) struct Contended<K> {
+pub(crate) struct WaitQueues<K> {
     pub(crate) core: Contention,
     objects: Vec<Option<(K, u64)>>,
     owners: Vec<Option<Owner>>,
@@ -36,9 +36,9 @@ pub(crate) enum Entered {
     Waiting,
 }
 
-impl<K: Hash + Eq + Clone> Contended<K> {
-    pub(crate) fn new(rules: Rules, metrics: bool) -> Contended<K> {
-        Contended {
+impl<K: Hash + Eq + Clone> WaitQueues<K> {
+    pub(crate) fn new(rules: Rules, metrics: bool) -> WaitQueues<K> {
+        WaitQueues {
             core: Contention::new(rules),
             objects: Vec::new(),
             owners: Vec::new(),
@@ -134,7 +134,7 @@ impl<K: Hash + Eq + Clone> Contended<K> {
         self.core.set_rules(rules, now_ns, &mut self.effects);
     }
 
-    /// Has the object of `queue` leave with the next [`Contended::settle`] if nobody waits for it.
+    /// Has the object of `queue` leave with the next [`WaitQueues::settle`] if nobody waits for it.
     pub(crate) fn touch(&mut self, queue: QueueIndex) {
         self.effects.touched.push(queue);
     }
@@ -153,8 +153,8 @@ impl<K: Hash + Eq + Clone> Contended<K> {
             .is_some_and(|txn| self.core.cancel(txn, now_ns, &mut self.effects))
     }
 
-    /// Delivers to other transactions how the calls since the last time ended their waits, and takes objects and
-    /// transactions out of the graph that are not contended any more.
+    /// Delivers to other transactions how their waits ended, and takes objects and transactions without contention
+    /// out of the graph.
     pub(crate) fn settle(&mut self, table: &Table<K>, caller: Option<&Owner>, now_ns: u64) {
         let mut effects = std::mem::take(&mut self.effects);
         for granted in effects.granted.drain(..) {
@@ -218,7 +218,7 @@ impl<K: Hash + Eq + Clone> Contended<K> {
         table.shard(hash).free(&key, hash, granted);
     }
 
-    /// Everybody who waits, and for whom.
+    /// All waits, with the blockers of each.
     pub(crate) fn waits(&self, now_ns: u64) -> Vec<Wait<K>> {
         let txns = self.core.graph().txns();
         txns.filter_map(|(txn, node)| self.wait(txn, node, now_ns))

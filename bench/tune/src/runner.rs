@@ -7,22 +7,22 @@ use std::time::{Duration, Instant};
 
 use evenkeel_analysis::profile::Profile;
 use evenkeel_drive::progress::Progress;
-use evenkeel_drive::settings::Settings;
+use evenkeel_drive::settings::BenchmarkSettings;
 use evenkeel_drive::target::Target;
-use evenkeel_drive::testbed::Testbed;
+use evenkeel_drive::testbed::{NotSet, Testbed};
 use evenkeel_drive::{RoundLoad, Watcher, measure, set};
 
 use crate::command;
 use crate::error::{During, Error};
-use crate::knobs::{Kind, Needs};
+use crate::knobs::{Needs, TargetKind};
 use crate::objective::Run;
 use crate::profiled::{Probing, Watched, pid_of, run_of};
-use crate::race::{Arm, Bed, Outcome, Setting};
+use crate::race::{Arm, Outcome, Runner, Setting};
 use crate::server::{Failure, Server};
 
 /// What puts the target under load.
 #[derive(Clone, Debug)]
-pub enum Load {
+pub enum LoadSource {
     /// A workload of the load driver's; the settings say the rest.
     Workload,
     /// A command in a shell, with the variables by which it finds the server, and the interval whose latency counts.
@@ -38,9 +38,9 @@ pub enum Load {
 pub enum Changed {
     /// A server.
     Server(Box<Server>),
-    /// The embedded store, which is opened with them: its data by what it is laid out with.
+    /// The embedded store, which is opened with them; each layout has its data.
     Store {
-        /// Directories by layout, made as they are needed.
+        /// Directories by layout, made on demand.
         data: BTreeMap<String, tempfile::TempDir>,
     },
 }
@@ -51,14 +51,24 @@ enum Setup {
     Set(Testbed),
 }
 
+impl Setup {
+    fn target(&mut self) -> Option<&mut Target> {
+        match self {
+            Setup::Bare(target) => Some(target),
+            Setup::Set(testbed) => Some(testbed.on()),
+            Setup::Empty => None,
+        }
+    }
+}
+
 /// A target under its load.
-pub struct Harness<'a> {
-    settings: &'a Settings,
-    load: &'a Load,
+pub struct TargetRunner<'a> {
+    settings: &'a BenchmarkSettings,
+    load: &'a LoadSource,
     /// How intervals are found; of servers only.
     interval: Option<&'a str>,
     pid: Option<i32>,
-    kind: Kind,
+    kind: TargetKind,
     setup: Setup,
     changed: Changed,
     /// Every run of this round begins with a fresh start of the server, since some must.
@@ -78,18 +88,19 @@ pub struct Harness<'a> {
 const ATTEMPTS: usize = 10;
 /// What a change of settings and a first guess of a run's overhead cost.
 const CHANGE_COST: Duration = Duration::from_secs(1);
+const NOT_OPEN: &str = "the target is not open";
 
-impl<'a> Harness<'a> {
+impl<'a> TargetRunner<'a> {
     /// An opened target.
     pub fn new(
-        (settings, load): (&'a Settings, &'a Load),
-        (kind, interval, pid): (Kind, Option<&'a str>, Option<i32>),
+        (settings, load): (&'a BenchmarkSettings, &'a LoadSource),
+        (kind, interval, pid): (TargetKind, Option<&'a str>, Option<i32>),
         (target, changed): (Option<Target>, Changed),
         progress: &'a dyn Progress,
         interrupted: &'a AtomicBool,
-    ) -> Harness<'a> {
+    ) -> TargetRunner<'a> {
         let run = settings.length + settings.warmup.unwrap_or(settings.length / 5);
-        Harness {
+        TargetRunner {
             settings,
             load,
             interval,
@@ -114,7 +125,7 @@ impl<'a> Harness<'a> {
     /// What the target or the command says.
     pub fn prepare(&mut self) -> Result<(), Error> {
         match self.load {
-            Load::Workload => {
+            LoadSource::Workload => {
                 if let Err(Failure::Refused(why)) = self.apply(&[]) {
                     return Err(Error::Setting(why));
                 }
@@ -127,7 +138,7 @@ impl<'a> Harness<'a> {
                 }
                 Ok(())
             }
-            Load::Command { prepare, run } => {
+            LoadSource::Command { prepare, run } => {
                 let variables = self.target()?.environment();
                 if let Some(prepare) = prepare {
                     self.progress.step("preparing");
@@ -151,13 +162,10 @@ impl<'a> Harness<'a> {
     /// The target, on whatever setup.
     ///
     /// # Errors
-    /// There is none, since it could not be opened again.
+    /// It could not be opened again.
     pub fn target(&mut self) -> Result<&mut Target, Error> {
-        match &mut self.setup {
-            Setup::Bare(target) => Ok(target),
-            Setup::Set(testbed) => Ok(testbed.on()),
-            Setup::Empty => Err(Error::Setting("the target is not open".to_owned())),
-        }
+        let target = self.setup.target();
+        target.ok_or_else(|| Error::Setting(NOT_OPEN.to_owned()))
     }
 
     /// The server; none where the target is the store.
@@ -198,14 +206,9 @@ impl<'a> Harness<'a> {
                         other => other,
                     };
                 }
-                let target = match &mut self.setup {
-                    Setup::Bare(target) => target,
-                    Setup::Set(testbed) => testbed.on(),
-                    Setup::Empty => {
-                        return Err(Error::Setting("the target is not open".to_owned()).into());
-                    }
-                };
-                server.apply(target, settings, fresh)
+                let target = self.setup.target();
+                let target = target.ok_or_else(|| Error::Setting(NOT_OPEN.to_owned()))?;
+                server.apply(target, settings, fresh, self.interrupted)
             }
         }
     }
@@ -215,14 +218,14 @@ impl<'a> Harness<'a> {
     /// # Errors
     /// See [`Server::restore`].
     pub fn restore(&mut self) -> Result<(), Error> {
-        let target = match &mut self.setup {
-            Setup::Bare(target) => target,
-            Setup::Set(testbed) => testbed.on(),
-            Setup::Empty => return Ok(()),
+        let Changed::Server(server) = &mut self.changed else {
+            return Ok(());
         };
-        match &mut self.changed {
-            Changed::Server(server) => server.restore(target),
-            Changed::Store { .. } => Ok(()),
+        self.progress.heading("");
+        self.progress.step("putting settings back");
+        match self.setup.target() {
+            Some(target) => server.restore(target),
+            None => Err(server.not_restored(NOT_OPEN.to_owned())),
         }
     }
 
@@ -245,30 +248,33 @@ impl<'a> Harness<'a> {
 
     /// Connects the clients of a workload, if they are not connected.
     fn connect(&mut self) -> Result<(), Error> {
-        if matches!(self.load, Load::Command { .. }) {
+        let is_command = matches!(self.load, LoadSource::Command { .. });
+        if is_command || !matches!(self.setup, Setup::Bare(_)) {
             return Ok(());
         }
+        let workload = self.settings.workload()?;
+        let options = self.settings.testbed();
+        let (interrupted, progress) = (self.interrupted, self.progress);
+        let mut connected = Ok(());
         self.setup = match std::mem::replace(&mut self.setup, Setup::Empty) {
             Setup::Bare(target) => {
-                let workload = self.settings.workload()?;
-                let setting = self.settings.setting();
-                Setup::Set(Testbed::set(
-                    target,
-                    workload,
-                    &setting,
-                    self.interrupted,
-                    self.progress,
-                )?)
+                match Testbed::set(target, workload, &options, interrupted, progress) {
+                    Ok(testbed) => Setup::Set(testbed),
+                    Err(NotSet { target, error }) => {
+                        connected = Err(error.into());
+                        Setup::Bare(target)
+                    }
+                }
             }
             other => other,
         };
-        Ok(())
+        connected
     }
 
     /// One run with what is set now; none where the user interrupted it.
     fn run_now(&mut self, round: u32) -> Result<Option<Run>, Error> {
         self.connect()?;
-        if let Load::Command { run, .. } = self.load {
+        if let LoadSource::Command { run, .. } = self.load {
             let variables = self.target()?.environment();
             let (watched, interrupted) = (self.watched()?, self.interrupted);
             let ((begun, whole), profile) = watched.during(Probing::Intervals, || {
@@ -281,9 +287,13 @@ impl<'a> Harness<'a> {
     }
 
     /// One run of the workload. A run that is so short, on a machine so busy, that nothing is completed is repeated.
-    fn workload_run(&mut self, settings: &Settings, round: u32) -> Result<Option<Run>, Error> {
+    fn workload_run(
+        &mut self,
+        settings: &BenchmarkSettings,
+        round: u32,
+    ) -> Result<Option<Run>, Error> {
         let Setup::Set(testbed) = &mut self.setup else {
-            return Err(Error::Setting("the target is not open".to_owned()));
+            return Err(Error::Setting(NOT_OPEN.to_owned()));
         };
         let load = RoundLoad {
             saturation_per_s: self.saturation_per_s,
@@ -333,7 +343,7 @@ impl<'a> Harness<'a> {
     /// # Errors
     /// [`Error::Profile`] where that is not possible here, or what the load says.
     pub fn profile(&mut self, length: Duration) -> Result<Option<Profile>, Error> {
-        if self.kind == Kind::Store {
+        if self.kind == TargetKind::Store {
             return Err(Error::Profile(
                 "the embedded store is a part of evenkeel itself; see it with: evenkeel profile --interval \
                  evenkeel_bench_transaction -- evenkeel bench .."
@@ -344,14 +354,14 @@ impl<'a> Harness<'a> {
         let watched = self.watched()?;
         self.connect()?;
         let (whole, profile) = match self.load {
-            Load::Command { run, .. } => {
+            LoadSource::Command { run, .. } => {
                 let variables = self.target()?.environment();
                 let interrupted = self.interrupted;
                 watched.during(Probing::Refined, || {
                     command::run(run, &variables, interrupted)
                 })?
             }
-            Load::Workload => {
+            LoadSource::Workload => {
                 let mut settings = self.settings.clone();
                 settings.length = settings.length.max(length);
                 let run = || self.workload_run(&settings, 0);
@@ -371,13 +381,13 @@ impl<'a> Harness<'a> {
 
 /// The settings with which the store is opened, and where its data of that layout is.
 fn opened(
-    base: &Settings,
+    base: &BenchmarkSettings,
     settings: &[Setting],
     data: &mut BTreeMap<String, tempfile::TempDir>,
-) -> Result<Settings, Error> {
+) -> Result<BenchmarkSettings, Error> {
     let mut opened = base.clone();
     let is_layout = |name: &str| {
-        let mut knobs = Kind::Store.knobs().knobs.iter();
+        let mut knobs = TargetKind::Store.knobs().knobs.iter();
         knobs.any(|knob| knob.name == name && knob.needs == Needs::NewData)
     };
     let layout = settings.iter().filter(|(name, _)| is_layout(name));
@@ -409,7 +419,7 @@ fn opened(
     Ok(opened)
 }
 
-impl Bed for Harness<'_> {
+impl Runner for TargetRunner<'_> {
     type Error = Error;
 
     fn runs_left(&self) -> usize {
@@ -446,6 +456,8 @@ impl Bed for Harness<'_> {
         let begun = Instant::now();
         match self.apply(settings) {
             Ok(()) => {}
+            // The server had these settings: there is nothing else to go back to.
+            Err(Failure::Refused(why)) if settings.is_empty() => return Err(Error::Setting(why)),
             Err(Failure::Refused(why)) => return Ok(Outcome::Refused(why)),
             Err(Failure::Broken(_)) if self.interrupted.load(Ordering::Relaxed) => {
                 return Ok(Outcome::Interrupted);
@@ -461,3 +473,6 @@ impl Bed for Harness<'_> {
         Ok(run.map_or(Outcome::Interrupted, Outcome::Measured))
     }
 }
+
+#[cfg(test)]
+mod tests;
