@@ -382,11 +382,12 @@ fn withdraw(arena: Arena, probe: &Probe) {
         return;
     }
     // SAFETY: the lock is held.
-    let Process { patcher, modules } = unsafe { &mut *PROCESS.0.get() };
+    let Process { patcher, .. } = unsafe { &mut *PROCESS.0.get() };
     let mut probes = arena.probes().iter();
-    if let Some(id) = probes.position(|one| core::ptr::eq(one, probe)) {
-        // SAFETY: the call's module stays mapped, for this thread is about to go on in it.
-        unsafe { patcher.untrap(&plan_of(arena), id as u32, modules.list()) };
+    let id = probes.position(|one| core::ptr::eq(one, probe));
+    if let Some(id) = id {
+        // SAFETY: the code stays mapped, for this thread has just come from there and may return.
+        unsafe { patcher.withdraw(&plan_of(arena), id as u32) };
     }
     unlock();
 }

@@ -266,7 +266,7 @@ impl Patcher {
             }
             if !modules.iter().any(here) || is_pristine(site, probe) {
                 if let Some(call) = call_under(plan, probe) {
-                    self.withdraw_copy(plan, call, alone);
+                    self.untrap(plan, call, alone);
                     self.forget(plan, call);
                 }
                 self.forget(plan, id);
@@ -274,18 +274,26 @@ impl Patcher {
         }
     }
 
-    /// Puts the original byte back into the copy of a call that lies under a hook: the copy stays, and is used again where the module comes
-    /// back to the same place.
-    fn withdraw_copy(&mut self, plan: &Plan<'_>, call: u32, alone: bool) {
+    /// Takes the breakpoint of one site out at once, if it is trapped. The code around it is mapped.
+    pub(crate) fn untrap_at_once(&mut self, plan: &Plan<'_>, id: u32) {
+        let alone = code::alone(self.process);
+        self.untrap(plan, id, alone);
+        self.flush(alone);
+    }
+
+    /// Puts the original byte back at a site that is trapped. In the copy of a call that lies under a hook: the copy stays, and is used again
+    /// where the module comes back to the same place.
+    fn untrap(&mut self, plan: &Plan<'_>, call: u32, alone: bool) {
         let site = *self.site(call);
+        // Nothing is made to take a breakpoint out, so nothing has to lie near the module.
         let module = LoadedModule {
-            index: UNDER_ENTRY,
+            index: plan.probes[call as usize].module,
             bias: site.bias,
             low: 0,
             high: 0,
         };
         if site.stands == Stands::Trapped {
-            // SAFETY: the code that is changed is ours, and stays mapped.
+            // SAFETY: the code that is changed is a copy of ours, or mapped, as the caller says.
             unsafe { self.bring_one(plan, call, &module, Wanted::Off as u32, alone) };
         }
     }
@@ -294,25 +302,6 @@ impl Patcher {
         let site = self.site_mut(id);
         count_planted(&plan.probes[id as usize], site.stands, Stands::Original);
         *site = Site::ABSENT;
-    }
-
-    /// Takes the breakpoint of one site out that is trapped to learn its callees; does nothing where it is not, or its module is none of these.
-    ///
-    /// # Safety
-    /// As for [`Patcher::apply`]. May be called in the handler of SIGTRAP.
-    pub unsafe fn untrap(&mut self, plan: &Plan<'_>, id: u32, modules: &[LoadedModule]) {
-        if self.site(id).stands != Stands::Trapped {
-            return;
-        }
-        let alone = code::alone(self.process);
-        let index = plan.probes[id as usize].module;
-        if index == UNDER_ENTRY {
-            self.withdraw_copy(plan, id, alone);
-        } else if let Some(module) = modules.iter().find(|module| module.index == index) {
-            // SAFETY: the caller's contract.
-            unsafe { self.bring_one(plan, id, module, Wanted::Off as u32, alone) };
-            self.flush(alone);
-        }
     }
 
     /// Puts the original code back everywhere. Trampolines stay: threads may be inside.

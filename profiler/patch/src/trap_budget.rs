@@ -9,6 +9,8 @@ use core::sync::atomic::Ordering::*;
 
 use evenkeel_wire::{Control, Form, Probe, Wanted};
 
+use crate::patcher::{Patcher, Plan};
+
 /// Traps of one call before its breakpoint is taken out: by then its frequent callees are known, and other calls need traps, too.
 pub const SITE_TRAPS_MAX: u32 = 512;
 
@@ -30,6 +32,16 @@ pub fn may_stay(control: &Control, probe: &Probe) -> bool {
         .wanted
         .compare_exchange(discover, off, AcqRel, Relaxed);
     false
+}
+
+impl Patcher {
+    /// Puts the original instruction of a call back that is trapped. Does nothing where it is not.
+    ///
+    /// # Safety
+    /// As for [`Patcher::apply`]; the call's code is mapped. May be called in the handler of SIGTRAP.
+    pub unsafe fn withdraw(&mut self, plan: &Plan<'_>, id: u32) {
+        self.untrap_at_once(plan, id);
+    }
 }
 
 #[cfg(test)]

@@ -205,10 +205,9 @@ impl Harness {
             probes,
             displaced,
             patcher,
-            loaded,
             ..
         } = self;
-        unsafe { patcher.untrap(&Plan { probes, displaced }, id as u32, core::slice::from_ref(loaded)) };
+        unsafe { patcher.withdraw(&Plan { probes, displaced }, id as u32) };
     }
 
     pub fn set(&mut self, ids: &[usize], wanted: Wanted) -> usize {
