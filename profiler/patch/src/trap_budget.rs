@@ -14,7 +14,7 @@ use crate::patcher::{Patcher, Plan};
 /// Traps of one call before its breakpoint is taken out: by then its frequent callees are known, and other calls need traps, too.
 pub const SITE_TRAPS_MAX: u32 = 512;
 
-/// Counts a trap of a call. Returns whether its breakpoint may stay; if not, [`crate::Patcher::untrap`] is due.
+/// Counts a trap of a call. Returns whether its breakpoint may stay; if not, [`Patcher::withdraw`] is due.
 pub fn may_stay(control: &Control, probe: &Probe) -> bool {
     if probe.form == Form::Entry as u8 {
         return true; // not trapped to learn anything
