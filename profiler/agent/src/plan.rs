@@ -14,7 +14,6 @@ use evenkeel_wire::{Control, Fixed, Frozen, Probe, Wanted};
 use crate::arena::{self, Arena};
 use crate::code_state::{applied, detached, has_failed, is_frozen};
 use crate::modules::{self, Modules};
-use crate::signals::Breakpoint;
 use crate::verdict::{is_over, nap, verdict};
 use crate::{bound, code_state, loader, waits};
 
@@ -343,11 +342,11 @@ pub fn after_fork_in_child() {
     unlock();
 }
 
-/// A thread executed a breakpoint.
-pub fn on_trap(context: &mut libc::ucontext_t) -> Breakpoint {
+/// A thread executed a breakpoint. True if it was one of the plan's, and the thread can go on.
+pub fn on_trap(context: &mut libc::ucontext_t) -> bool {
     let arena = arena::get();
     if !arena.is_mapped() {
-        return Breakpoint::Foreign;
+        return false;
     }
     let plan = plan_of(arena);
     // SAFETY: the patcher's tables are made for concurrent readers.
@@ -355,37 +354,38 @@ pub fn on_trap(context: &mut libc::ucontext_t) -> Breakpoint {
     // SAFETY: called from the handler of SIGTRAP.
     let Some((probe, carried)) = (unsafe { process.patcher.on_trap(&plan, context) }) else {
         // SAFETY: the same.
-        return match unsafe { process.patcher.is_withdrawn(context) } {
-            true => {
-                step_back(context);
-                Breakpoint::CarriedOut
-            }
-            false => Breakpoint::Foreign,
-        };
+        let is_withdrawn = unsafe { process.patcher.is_withdrawn(context) };
+        if is_withdrawn {
+            step_back(context);
+        }
+        return is_withdrawn;
     };
     arena.control().traps.fetch_add(1, Relaxed);
     let callee = match carried {
         Carried::On(callee) => callee,
-        Carried::Faulted(fault) => return Breakpoint::Failed(fault),
+        Carried::Faulted(fault) => {
+            fault::fail_again(context, fault);
+            return true;
+        }
     };
     if probe.callbacks == 0 {
         callee
             .into_iter()
             .for_each(|callee| note(process, probe, callee));
-        return Breakpoint::CarriedOut;
+        return true;
     }
     let handed_on = (0..u8::BITS as usize).filter(|argument| probe.callbacks >> argument & 1 == 1);
     handed_on
         .filter_map(|number| argument(context, number))
         .for_each(|function| note(process, probe, function));
-    Breakpoint::CarriedOut
+    true
 }
 
 /// A thread's instruction has failed. If it is one of ours and there is a way on, the thread takes it, the hooks are taken out, and the
 /// session is told. Makes no system call in a process that has confined itself: hooks stay there, and lead nowhere but on.
 pub fn on_fault(context: &mut libc::ucontext_t, info: &libc::siginfo_t) -> bool {
     // SAFETY: called from the handler of a fault.
-    if unsafe { fault::answer_read(context, info) } {
+    if unsafe { fault::answer_read(context) } {
         return true;
     }
     let (arena, at) = (arena::get(), fault::program_counter(context));
