@@ -47,7 +47,7 @@ pub fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
             report::names(&recordings)
         );
     }
-    for warning in &merged.meta.warnings {
+    for warning in &merged.meta.facts.warnings {
         eprintln!("evenkeel: {warning}");
     }
     eprintln!(

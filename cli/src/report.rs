@@ -216,16 +216,14 @@ fn finished(
         k: ranking.k,
         threshold: ranking.threshold,
         specificity: ranking.specificity,
-        ticks_per_ns: replayed.meta.ticks_per_ns,
-        target: replayed.meta.target.clone(),
-        interval: replayed.meta.interval.clone(),
         timelines: if timelines.is_empty() {
             otherwise.to_vec()
         } else {
             timelines.to_vec()
         },
+        ..Options::default()
     };
-    let mut profile = replayed.analysis.profile(&replayed.sites, &options);
+    let mut profile = replayed.profile(&options);
     if profile.intervals_seen == 0 {
         return Err(Failure::Usage(format!(
             "{} holds no complete interval: record for longer, or with the server under load",
@@ -244,7 +242,6 @@ fn finished(
             )));
         }
     }
-    replayed.meta.complete(&mut profile);
     advice::add(&mut profile);
     if replayed.cut {
         profile.warnings.push(

@@ -9,6 +9,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
 use clap::Args;
+use evenkeel_analysis::RunFacts;
 use evenkeel_analysis::rounds::plans::PlanChange;
 use evenkeel_recording::{Meta, Started, Writer};
 use evenkeel_spans::convert::INTERVAL;
@@ -123,7 +124,10 @@ fn record(arguments: &Arguments, path: &Path) -> Result<(), Failure> {
             root: INTERVAL.to_owned(),
             ticks_per_ns: 1.0,
             waits: true,
-            spans: true,
+            facts: RunFacts {
+                spans: true,
+                ..RunFacts::default()
+            },
             ..Meta::default()
         },
         sites: 0,
@@ -273,7 +277,7 @@ impl Recording {
             self.writer.site(id as u32, site);
         }
         self.meta.root_height = table.root_height;
-        self.meta.warnings = self.converter.warnings();
+        self.meta.facts.warnings = self.converter.warnings();
         self.meta.complete = true;
         let counts = self.converter.counts;
         self.writer.finish(&self.meta)?;
@@ -288,7 +292,7 @@ impl Recording {
             );
         }
         if counts.requests == 0 {
-            for warning in &self.meta.warnings {
+            for warning in &self.meta.facts.warnings {
                 eprintln!("evenkeel: {warning}");
             }
             return Err(Failure::Usage(

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::findings::cohorts::model::Cohorts;
 pub use crate::findings::model::{Finding, Trade, Uncovered};
-use crate::sites::Kind;
+use crate::sites::{Function, Kind};
 
 mod classes;
 mod time;
@@ -303,6 +303,12 @@ pub struct Unpatched {
     pub site: String,
     /// Why, in words.
     pub reason: String,
+    /// Its probe, where it has one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub probe: Option<u32>,
+    /// The function that makes the call; absent where that is not known, or it is a function's entry.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub within: Option<Function>,
     /// It runs, or may, and its time stands in its caller's own: that is no own code then ([`crate::findings::not_opened`]).
     #[serde(default)]
     pub hides_time: bool,

@@ -71,8 +71,9 @@ impl<'a> Union<'a> {
             .iter()
             .filter(|part| !std::ptr::eq(**part, first));
         others.for_each(|part| meta.merge(&part.meta));
-        meta.warnings.extend(self.empty());
-        meta.warnings.extend(self.left_out());
+        let warnings = &mut meta.facts.warnings;
+        warnings.extend(self.empty());
+        warnings.extend(self.left_out());
         meta
     }
 

@@ -25,12 +25,7 @@ fn copies(name: &str, count: usize) -> (tempfile::TempDir, Vec<PathBuf>) {
 }
 
 fn profile(replayed: &Replayed) -> Profile {
-    let options = Options {
-        ticks_per_ns: replayed.meta.ticks_per_ns,
-        ..Options::default()
-    };
-    let mut profile = replayed.analysis.profile(&replayed.sites, &options);
-    replayed.meta.complete(&mut profile);
+    let profile = replayed.profile(&Options::default());
     profile
 }
 

@@ -11,14 +11,7 @@ use evenkeel_report::terminal::{Style, render};
 fn replayed(name: &str) -> Profile {
     let recordings = Path::new(env!("CARGO_MANIFEST_DIR")).join("../recording/tests/recordings");
     let replayed = Replay::open(&recordings.join(name)).unwrap().run().unwrap();
-    let options = Options {
-        ticks_per_ns: replayed.meta.ticks_per_ns,
-        target: replayed.meta.target.clone(),
-        interval: replayed.meta.interval.clone(),
-        ..Options::default()
-    };
-    let mut profile = replayed.analysis.profile(&replayed.sites, &options);
-    replayed.meta.complete(&mut profile);
+    let mut profile = replayed.profile(&Options::default());
     advice::add(&mut profile);
     let shares: f64 = profile.findings.iter().map(|finding| finding.share).sum();
     assert!(

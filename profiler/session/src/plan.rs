@@ -7,8 +7,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::rc::Rc;
 use std::sync::atomic::Ordering::*;
 
-use evenkeel_analysis::profile::Unpatched;
-use evenkeel_analysis::sites::{Kind, Site as Described, SiteTable};
+use evenkeel_analysis::sites::{INDIRECT, Kind, Site as Described, SiteTable};
 use evenkeel_symbols::Module;
 use evenkeel_symbols::{Callee, Site, Unpatchable};
 use evenkeel_wire::arch::code::JUMP_BYTES;
@@ -21,6 +20,8 @@ use crate::modules::Modules;
 use evenkeel_intervals::calling_back;
 use evenkeel_intervals::interval::{Boundary, Meaning, Place, site_name};
 use evenkeel_intervals::kinds;
+use unpatched::Noted;
+pub(crate) use unpatched::Untimed;
 
 /// Why a call in a hooked entry is not timed.
 const UNDER_ENTRY: &str = "it lies under the hook at the function's entry; to time it, name the interval by its call, as caller>function";
@@ -40,9 +41,9 @@ pub struct Plan {
     claimed: BTreeMap<Location, u8>,
     displaced: usize,
     dirty: bool,
-    unpatched: Vec<Unpatched>,
+    noted: Vec<Noted>,
     /// The same, to look up.
-    is_noted: HashSet<Unpatched>,
+    is_noted: HashSet<Noted>,
 }
 
 /// One probe, as the session knows it.
@@ -53,6 +54,8 @@ pub struct Planned {
     pub callees: Vec<Location>,
     /// The symbol that the loader binds, where the callee is an import.
     pub import: Option<String>,
+    /// The instruction that is hooked.
+    pub place: Location,
     /// Function that holds the call site; for a hooked entry the function itself.
     pub holder: Location,
     /// What the instruction is.
@@ -83,7 +86,7 @@ impl Plan {
             claimed,
             displaced: 0,
             dirty: false,
-            unpatched: Vec::new(),
+            noted: Vec::new(),
             is_noted: HashSet::new(),
         }
     }
@@ -156,11 +159,7 @@ impl Plan {
                 Meaning::of(Role::Inner),
             ),
             Err(reason) => {
-                self.note_unpatched(
-                    format!("entry of {}", module.name(function.address)),
-                    reason.to_string(),
-                    false,
-                );
+                self.note_unpatched(Untimed::entry(function, module), reason.to_string(), false);
                 None
             }
         }
@@ -182,7 +181,7 @@ impl Plan {
             Ok(form) => form,
             Err(reason) => {
                 self.note_unpatched(
-                    qualified(arena, index, module, site.address),
+                    Untimed::call(arena, index, module, site.address),
                     reason.to_string(),
                     hides_time(reason),
                 );
@@ -198,7 +197,7 @@ impl Plan {
                 _ => UNDER_ENTRY,
             };
             self.note_unpatched(
-                qualified(arena, index, module, site.address),
+                Untimed::call(arena, index, module, site.address),
                 reason.to_owned(),
                 true,
             );
@@ -248,6 +247,7 @@ impl Plan {
         self.probes.push(Planned {
             callees,
             import,
+            place,
             holder,
             form,
             role: meaning.role,
@@ -276,7 +276,7 @@ impl Plan {
         }
         if self.is_claimed(function, displaced.len as u8) {
             self.note_unpatched(
-                format!("entry of {}", module.name(entry)),
+                Untimed::entry(function, module),
                 OVER_SITE.to_owned(),
                 false,
             );
@@ -303,6 +303,7 @@ impl Plan {
         self.probes.push(Planned {
             callees: vec![function],
             import: None,
+            place: function,
             holder: function,
             form: Form::Entry,
             role: meaning.role,
@@ -381,7 +382,7 @@ impl Plan {
         callee: Option<&Callee>,
     ) {
         let name = match callee {
-            Some(Callee::Pointer) => "(indirect)".to_owned(),
+            Some(Callee::Pointer) => INDIRECT.to_owned(),
             Some(callee) => module.callee_name(callee),
             None => module.name(address),
         };
@@ -393,6 +394,7 @@ impl Plan {
             None => module.height(address).unwrap_or(0),
         };
         let line = module.line(address);
+        let file = file_name(arena, holder.module);
         debug_assert_eq!(id as usize, self.sites.sites.len());
         self.sites.sites.push(Described {
             kind: kinds::of(&name),
@@ -402,6 +404,12 @@ impl Plan {
             } else {
                 String::new()
             },
+            callee_file: match callee {
+                // Of which library it will be the loader decides.
+                Some(Callee::Import(_) | Callee::Pointer) => None,
+                Some(Callee::Function(_)) | None => Some(file.clone()),
+            },
+            caller_file: callee.is_some().then_some(file),
             site: if callee.is_some() {
                 qualified(arena, holder.module, module, address)
             } else {
@@ -484,8 +492,16 @@ fn fill(probe: &mut Probe, index: usize, address: u64, form: Form, meaning: Mean
 /// A site's name, with its file where it is not the executable's.
 pub(crate) fn qualified(arena: &Arena, index: usize, module: &Module, address: u64) -> String {
     let name = site_name(module, address);
-    if arena.modules()[index].executable.load(Relaxed) != 0 {
-        return name;
+    match file_name(arena, index) {
+        file if file.is_empty() => name,
+        file => format!("{file}!{name}"),
     }
-    format!("{}!{name}", Modules::name(arena, index))
+}
+
+/// Name of a module's file, empty for the executable.
+pub(crate) fn file_name(arena: &Arena, index: usize) -> String {
+    match arena.modules()[index].executable.load(Relaxed) {
+        0 => Modules::name(arena, index),
+        _ => String::new(),
+    }
 }

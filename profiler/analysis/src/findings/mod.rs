@@ -190,7 +190,7 @@ impl Builder<'_> {
     /// What the function is for, or else what most of its time is; others' time is the wait's.
     fn kind(&self, nodes: &[u32], entered: &[u32]) -> Kind {
         if nodes.contains(&ROOT) {
-            return Kind::Body;
+            return self.tree.kind(Part::Body(ROOT));
         }
         let mut kinds = entered.iter().map(|&node| self.tree.kind(Part::Call(node)));
         if let Some(known) = kinds.find(|kind| !matches!(kind, Kind::Call | Kind::Body)) {

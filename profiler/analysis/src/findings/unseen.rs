@@ -8,7 +8,7 @@ use std::collections::HashMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::profile::{Node, Profile, Unseen};
+use crate::profile::{Node, Unseen};
 use crate::sites::Kind;
 
 /// Shares below this are not listed.
@@ -33,8 +33,8 @@ pub struct Unopened {
 
 type Reasons<'a> = HashMap<Option<u32>, &'a Unopened>;
 
-/// Lists what the profile's tree does not show, largest share first.
-pub fn unseen(profile: &Profile, unopened: &[Unopened]) -> Vec<Unseen> {
+/// Lists what a profile's tree does not show, largest share first.
+pub fn unseen(tree: &Node, unopened: &[Unopened]) -> Vec<Unseen> {
     let reasons: Reasons<'_> = unopened
         .iter()
         .map(|unopened| (unopened.probe, unopened))
@@ -56,7 +56,6 @@ pub fn unseen(profile: &Profile, unopened: &[Unopened]) -> Vec<Unseen> {
         // As if they erred together.
         found[at].se += se;
     };
-    let tree = &profile.tree;
     if let Some(unopened) = reasons
         .get(&tree.probe)
         .filter(|_| tree.children.is_empty())
@@ -89,8 +88,14 @@ fn by_place<'a>(node: &Node, parent: &Node, reasons: &Reasons<'a>) -> Option<&'a
         _ if !node.children.is_empty() => return None,
         (Kind::Call, _) => node.probe,
         // What a thread did while the interval waited for it.
-        (Kind::Body, Kind::Others | Kind::Helper) => return Some(IN_NO_TIMED_CALL),
-        (Kind::Body, _) if parent.kind == Kind::Call || parent.probe.is_some() => parent.probe,
+        (Kind::Body | Kind::NotOpened, Kind::Others | Kind::Helper) => {
+            return Some(IN_NO_TIMED_CALL);
+        }
+        (Kind::Body | Kind::NotOpened, _)
+            if parent.kind == Kind::Call || parent.probe.is_some() =>
+        {
+            parent.probe
+        }
         _ => return None,
     };
     reasons.get(&call).map(|unopened| unopened.why.as_str())
@@ -163,16 +168,13 @@ mod tests {
         let woken = node("woken", Kind::Woken, None, 0.5, vec![rest(0.3)]);
         let others = node("theirs", Kind::Others, None, 0.2, vec![rest(0.2)]);
         let own = node("body of root", Kind::Body, None, 0.1, vec![]);
-        let profile = Profile {
-            tree: node("root", Kind::Call, None, 1.0, vec![woken, others, own]),
-            ..Profile::default()
-        };
+        let tree = node("root", Kind::Call, None, 1.0, vec![woken, others, own]);
         let of_root = Unopened {
             probe: None,
             why: "pointers".into(),
             waits_tell: false,
         };
-        let found = unseen(&profile, &[of_root]);
+        let found = unseen(&tree, &[of_root]);
         let found: Vec<_> = found
             .iter()
             .map(|unseen| (unseen.name.as_str(), unseen.share, unseen.why.as_str()))
@@ -194,17 +196,14 @@ mod tests {
         let lock = node("waits: mutex", Kind::Lock, None, 0.2, vec![theirs]);
         let a = node("a", Kind::Call, Some(1), 0.5, vec![timer(0.3), lock]);
         let b = node("b", Kind::Timer, Some(2), 0.4, vec![timer(0.4)]);
-        let profile = Profile {
-            tree: node("root", Kind::Call, None, 1.0, vec![a, b]),
-            ..Profile::default()
-        };
+        let tree = node("root", Kind::Call, None, 1.0, vec![a, b]);
         let unopened = |probe, why: &str, waits_tell| Unopened {
             probe: Some(probe),
             why: why.into(),
             waits_tell,
         };
         let found = unseen(
-            &profile,
+            &tree,
             &[unopened(1, "closed", false), unopened(2, "system", true)],
         );
         let found: Vec<_> = found
@@ -229,17 +228,14 @@ mod tests {
         let a = node("a", Kind::Call, Some(1), 0.65, vec![b(0.25), c, body]);
         let asleep = node("off the processor", Kind::Asleep, None, 0.05, vec![]);
         let own = node("body of root", Kind::Body, None, 0.1, vec![]);
-        let profile = Profile {
-            tree: node("root", Kind::Call, None, 1.0, vec![a, b(0.2), asleep, own]),
-            ..Profile::default()
-        };
+        let tree = node("root", Kind::Call, None, 1.0, vec![a, b(0.2), asleep, own]);
         let because = |probe, why: &str| Unopened {
             probe,
             why: why.into(),
             waits_tell: false,
         };
         let unopened = [because(Some(1), "room"), because(Some(2), "closed")];
-        let found = unseen(&profile, &unopened);
+        let found = unseen(&tree, &unopened);
         let lines: Vec<_> = found
             .iter()
             .map(|unseen| (unseen.name.as_str(), (100.0 * unseen.share).round()))

@@ -4,7 +4,7 @@ use std::sync::atomic::Ordering::*;
 use std::time::Duration;
 
 use evenkeel_analysis::findings::warnings::Warning;
-use evenkeel_analysis::{Analysis, Options};
+use evenkeel_analysis::{Analysis, Options, RunFacts};
 use evenkeel_wire::{Control, Frozen};
 
 use super::kernel::Kernel;
@@ -39,10 +39,8 @@ impl Session<'_> {
         if let Some(analysis) = &mut self.sink.analysis {
             analysis.ended();
         }
-        self.collect_warnings();
         let meta = Meta {
-            unopened: Some(self.unopened()),
-            names: self.names_elsewhere(),
+            facts: self.facts(),
             ..self.meta(true)
         };
         if self.sink.sums_only {
@@ -77,12 +75,11 @@ impl Session<'_> {
             ticks_per_ns: meta.ticks_per_ns,
             ..self.options()
         };
-        let mut profile = analysis.profile(&self.plan.sites, &options);
-        Meta {
-            warnings: self.warnings.iter().map(ToString::to_string).collect(),
-            ..meta
-        }
-        .complete(&mut profile);
+        let facts = RunFacts {
+            warnings: self.counts().warnings,
+            ..meta.facts
+        };
+        let profile = analysis.finished(&self.plan.sites, &options, &facts);
         Ok(Outcome { profile, ending })
     }
 
@@ -123,11 +120,13 @@ impl Session<'_> {
         Ending::Stopped
     }
 
-    fn collect_warnings(&mut self) {
+    /// What the user should know as of this moment: what happened on the way, and what was counted.
+    pub(super) fn all_warnings(&self) -> Vec<Warning> {
         let control = self.arena.control();
+        let mut all = self.warnings.clone();
         let mut warn = |condition: bool, warning: Warning| {
             if condition {
-                self.warnings.push(warning);
+                all.push(warning);
             }
         };
         if let Some(slowdown) = &self.slowdown {
@@ -146,8 +145,8 @@ impl Session<'_> {
         );
         let lost = self.kernel.as_ref().map_or(0, Kernel::lost);
         warn(lost > 0, Warning::KernelEventsLost(lost));
-        for note in self.modules.notes.drain(..) {
-            warn(true, Warning::DebugFile(note));
+        for note in &self.modules.notes {
+            warn(true, Warning::DebugFile(note.clone()));
         }
         let deep = control.shadow_full.load(Relaxed);
         warn(deep > 0, Warning::NestedTooDeeply(deep));
@@ -176,6 +175,7 @@ impl Session<'_> {
             control.probe_outer_ticks_256.load(Relaxed) == 0,
             Warning::NotCalibrated,
         );
+        all
     }
 }
 

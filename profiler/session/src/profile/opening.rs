@@ -11,7 +11,7 @@ use super::steps::{AtEntry, Below};
 use super::trapping::{is_discovered_only, is_timed};
 use crate::location::Location;
 use crate::modules::Modules;
-use crate::plan::qualified;
+use crate::plan::Untimed;
 use crate::refine::known::{Again, Callees, Calls, Pointers};
 use evenkeel_intervals::calling_back;
 
@@ -105,8 +105,8 @@ impl Session<'_> {
         callee: Location,
         reason: Unpatchable,
     ) -> bool {
-        let name = qualified(&self.arena, holder.module, module, site.address);
-        self.plan.note_unpatched(name, reason.to_string(), false);
+        let call = Untimed::call(&self.arena, holder.module, module, site.address);
+        self.plan.note_unpatched(call, reason.to_string(), false);
         let jump = Below::Jump {
             holder,
             site: Location::new(holder.module, site.address),
@@ -163,11 +163,11 @@ impl Session<'_> {
         let Some(callee) = callee.filter(is_open) else {
             return false;
         };
-        let name = qualified(&self.arena, function.module, module, site.address);
-        self.plan.note_at_entry(&name);
+        let place = Location::new(function.module, site.address);
+        self.plan.note_at_entry(place);
         let below = Below::UnderEntry {
             holder: function,
-            site: Location::new(function.module, site.address),
+            site: place,
         };
         let is_call = site.form != Ok(Form::TailJump);
         match is_call || module.stack_is_as_called(site.address) {
@@ -184,8 +184,8 @@ impl Session<'_> {
             *pointers = Pointers::Unexplored { next: 0 };
         }
         if let Some(reason) = site.unpatchable() {
-            let site = qualified(&self.arena, function.module, module, site.address);
-            self.plan.note_unpatched(site, reason.to_string(), false);
+            let call = Untimed::call(&self.arena, function.module, module, site.address);
+            self.plan.note_unpatched(call, reason.to_string(), false);
         }
     }
 
@@ -227,35 +227,38 @@ impl Session<'_> {
     /// The calls of a function that is timed neither where it is called nor at its entry lie below its caller's. What it does itself, and in
     /// calls of it that cannot be timed, stands in the caller's own time.
     fn open_through(&mut self, below: Below, callee: Location, module: &Module) {
-        let (holder, site, what) = match below {
+        let (holder, call, what) = match below {
             Below::Probe(id) => (
                 self.plan.probes()[id as usize].holder,
-                self.plan.sites.sites[id as usize].site.clone(),
+                Some(self.plan.probe(id)),
                 "a call through a pointer too short to be redirected".to_owned(),
             ),
             Below::Jump {
                 holder,
                 site,
                 reason,
-            } => (holder, self.site_named(site), reason.to_string()),
+            } => (holder, self.call_at(site), reason.to_string()),
             Below::UnderEntry { holder, site } => (
                 holder,
-                self.site_named(site),
+                self.call_at(site),
                 "a call under the hook at the function's entry".to_owned(),
             ),
         };
-        if self.steps.known.function_mut(holder).calls_through(callee) {
+        let is_new = self.steps.known.function_mut(holder).calls_through(callee);
+        if let Some(call) = call.filter(|_| is_new) {
             let name = module.name(callee.address);
             let reason = format!("{what}, to {name}, whose entry cannot be hooked either");
-            self.plan.note_hidden(&site, reason);
+            self.plan.note_hidden(call, reason);
         }
     }
 
-    /// `caller+0x1f`.
-    fn site_named(&mut self, site: Location) -> String {
-        match self.modules.get(&self.arena, site.module) {
-            Ok(module) => qualified(&self.arena, site.module, &module, site.address),
-            Err(_) => format!("{:#x}", site.address),
-        }
+    fn call_at(&mut self, site: Location) -> Option<Untimed> {
+        let module = self.modules.get(&self.arena, site.module).ok()?;
+        Some(Untimed::call(
+            &self.arena,
+            site.module,
+            &module,
+            site.address,
+        ))
     }
 }

@@ -313,8 +313,8 @@ impl Session<'_> {
     /// Takes a probe out for a reason.
     fn take_out(&mut self, id: u32, reason: &str) {
         self.plan.want(&self.arena, id, Wanted::Off);
-        let site = &self.plan.sites.sites[id as usize];
-        let call = format!("{} at {}", site.callee, site.site);
+        let callee = &self.plan.sites.sites[id as usize].callee;
+        let call = self.plan.probe(id).of_callee(callee);
         self.plan.note_unpatched(call, reason.to_owned(), true);
     }
 

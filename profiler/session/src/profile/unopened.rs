@@ -4,12 +4,14 @@ use std::collections::BTreeMap;
 
 use evenkeel_analysis::findings::unseen::Unopened;
 use evenkeel_analysis::profile::Unpatched;
+use evenkeel_analysis::sites::Function;
 use evenkeel_symbols::{Unpatchable, unversioned};
 use evenkeel_wire::{Form, Role};
 
 use super::{IntervalSelector, Session};
 use crate::location::Location;
 use crate::modules::Modules;
+use crate::plan::file_name;
 use crate::refine::known::{Calls, Pointers};
 use evenkeel_intervals::calling_back;
 use evenkeel_intervals::spec::Shape;
@@ -112,18 +114,18 @@ impl Session<'_> {
         &mut self,
         probe: Option<u32>,
         callees: &[Location],
-        refused: &BTreeMap<String, String>,
+        refused: &BTreeMap<Function, String>,
     ) -> Option<String> {
-        let named = probe.map(|id| self.plan.sites.sites[id as usize].callee.as_str());
-        if let Some(why) = named.and_then(|name| refused.get(name)) {
-            return Some(why.clone());
-        }
-        callees.iter().find_map(|&callee| {
-            let name = self.name_of(callee)?;
-            let why = refused.get(&name)?;
-            Some(match probe {
-                Some(_) => format!("it calls {name}: {why}"),
-                None => why.clone(),
+        let callee = |id: u32| self.plan.sites.sites[id as usize].callee.clone();
+        let callee = probe.map(callee);
+        callees.iter().find_map(|&function| {
+            let name = self.name_of(function)?;
+            let file = Some(file_name(&self.arena, function.module));
+            let why = refused.get(&Function { name, file })?;
+            let name = self.name_of(function)?;
+            Some(match &callee {
+                Some(callee) if *callee != name => format!("it calls {name}: {why}"),
+                _ => why.clone(),
             })
         })
     }
@@ -176,21 +178,18 @@ impl Session<'_> {
 
 /// Call sites whose time is not known, in words, by the function in which they are. Those that take no time of their own (they never return,
 /// or look up a thread's variable) are no reason.
-fn refused_by_function(unpatched: &[Unpatched]) -> BTreeMap<String, String> {
+fn refused_by_function(unpatched: &[Unpatched]) -> BTreeMap<Function, String> {
     let through_pointers = [
         Unpatchable::ShortIndirectCall,
         Unpatchable::IndirectTailJump,
     ]
     .map(|reason| reason.to_string());
-    let mut by_function: BTreeMap<&str, (usize, &str)> = BTreeMap::new();
+    let mut by_function: BTreeMap<&Function, (usize, &str)> = BTreeMap::new();
     for unpatched in unpatched {
         if !unpatched.hides_time && !through_pointers.contains(&unpatched.reason) {
             continue;
         }
-        let site = unpatched.site.as_str();
-        let site = site.rsplit_once(" at ").map_or(site, |(_, site)| site);
-        let site = site.split_once('!').map_or(site, |(_, site)| site);
-        if let Some((function, _)) = site.rsplit_once("+0x") {
+        if let Some(function) = &unpatched.within {
             let entry = by_function.entry(function).or_default();
             *entry = (entry.0 + 1, &unpatched.reason);
         }
@@ -210,7 +209,7 @@ fn refused_by_function(unpatched: &[Unpatched]) -> BTreeMap<String, String> {
     };
     by_function
         .into_iter()
-        .map(|(function, refused)| (function.to_owned(), in_words(refused)))
+        .map(|(function, refused)| (function.clone(), in_words(refused)))
         .collect()
 }
 
@@ -221,18 +220,24 @@ mod tests {
     /// The check of the stack in every function is no reason why the function's time is not known further.
     #[test]
     fn calls_that_take_no_time_are_no_reason() {
-        let unpatched = |site: &str, reason: Unpatchable, hides_time| Unpatched {
-            site: site.into(),
+        let function = |name: &str| Function {
+            name: name.to_owned(),
+            file: Some("lib.so".to_owned()),
+        };
+        let unpatched = |within: &str, reason: Unpatchable, hides_time| Unpatched {
+            within: Some(function(within)),
             reason: reason.to_string(),
             hides_time,
+            ..Unpatched::default()
         };
         let refused = refused_by_function(&[
-            unpatched("lib.so!f+0x10", Unpatchable::ShortIndirectCall, false),
-            unpatched("lib.so!f+0x20", Unpatchable::NeverReturns, false),
-            unpatched("g+0x10", Unpatchable::NeverReturns, false),
-            unpatched("callee at h+0x10", Unpatchable::ShortTailJump, true),
+            unpatched("f", Unpatchable::ShortIndirectCall, false),
+            unpatched("f", Unpatchable::NeverReturns, false),
+            unpatched("g", Unpatchable::NeverReturns, false),
+            unpatched("h", Unpatchable::ShortTailJump, true),
         ]);
-        assert_eq!(refused.keys().collect::<Vec<_>>(), ["f", "h"]);
-        assert!(refused["f"].starts_with("a call in it cannot be timed: a call through a pointer"));
+        let (f, h) = (function("f"), function("h"));
+        assert_eq!(refused.keys().collect::<Vec<_>>(), [&f, &h]);
+        assert!(refused[&f].starts_with("a call in it cannot be timed: a call through a pointer"));
     }
 }

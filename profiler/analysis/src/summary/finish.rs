@@ -1,0 +1,45 @@
+//! Finishes a profile with what the session knows beside the records.
+
+use crate::facts::RunFacts;
+use crate::findings::unseen;
+use crate::findings::warnings::Warning;
+use crate::intervals::interval::Reason;
+use crate::profile::Profile;
+
+/// Adds it, but for the calls that were not timed: by these the tree is named.
+pub(super) fn finish(profile: &mut Profile, facts: &RunFacts) {
+    let Profile { tree, .. } = profile;
+    profile.unseen = facts
+        .unopened
+        .as_ref()
+        .map(|unopened| unseen::unseen(tree, unopened));
+    for (reason, count) in [
+        ("the ring was full at the beginning", facts.missed),
+        (Reason::PlanChanged.text(), facts.unplanned),
+    ] {
+        if count > 0 {
+            let reasons = &mut profile.discarded_by_reason;
+            *reasons.entry(reason.to_owned()).or_default() += count;
+            profile.discarded += count;
+            profile.intervals_seen += count;
+        }
+    }
+    if facts.spans {
+        // What services do with their time, spans do not say.
+        profile.time_spent.clear();
+    }
+    profile.sampled_out = facts.sampled_out;
+    profile.intervals_seen += facts.sampled_out;
+    profile.names.clone_from(&facts.names);
+    profile.outside.clone_from(&facts.outside);
+    let few_recorded = Warning::few_recorded(profile);
+    if let Some(Warning::OnlyCounted(_)) = few_recorded {
+        // The analysis knows records only.
+        let none = Warning::NoIntervals.to_string();
+        profile.warnings.retain(|warning| *warning != none);
+    }
+    profile
+        .warnings
+        .extend(few_recorded.iter().map(ToString::to_string));
+    profile.warnings.extend(facts.warnings.iter().cloned());
+}
