@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Args;
+use evenkeel_report::messages;
 
 use crate::output::Failure;
 use crate::progress::Reading;
@@ -48,7 +49,7 @@ pub fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
         );
     }
     for warning in &merged.meta.facts.warnings {
-        eprintln!("evenkeel: {warning}");
+        eprintln!("evenkeel: {}", messages::warning(warning));
     }
     eprintln!(
         "evenkeel: {} recordings, {seen} intervals seen, are in {}",

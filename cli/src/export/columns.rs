@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use evenkeel_analysis::findings::factors::described::described;
 use evenkeel_export::columns::{Columns, Error, Run, hash};
 use evenkeel_recording::{Minute, Observation, Recorded, Replayed};
+use evenkeel_report::messages;
 
 use crate::output::Failure;
 use crate::progress::Reading;
@@ -39,7 +40,7 @@ pub fn run(recordings: &[PathBuf], directory: &Path) -> Result<ExitCode, Failure
     let profile = report::profile_of(&replayed, recordings, &Ranking::default())?;
     drop(reading);
     for warning in &profile.warnings {
-        eprintln!("evenkeel: {warning}");
+        eprintln!("evenkeel: {}", messages::warning(warning));
     }
     let nodes = analysis.with_tree(&replayed.sites, &profile.unpatched, described);
     let nodes = nodes.unwrap_or_default();

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::findings::unseen::Unopened;
+use crate::findings::warnings::Warning;
 use crate::profile::Unpatched;
 
 /// What no record tells.
@@ -32,7 +33,7 @@ pub struct RunFacts {
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub outside: String,
     /// What the user should know.
-    pub warnings: Vec<String>,
+    pub warnings: Vec<Warning>,
 }
 
 impl RunFacts {

@@ -98,6 +98,9 @@ pub struct Site {
     /// File of the caller, as [`Function::file`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub caller_file: Option<String>,
+    /// Address of the call in its file; absent where it has none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub address: Option<u64>,
     /// The call site, unique in the target: `caller+0x1f` (module-qualified outside the executable).
     pub site: String,
     /// Source file of the call, where debug information has it.

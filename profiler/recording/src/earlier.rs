@@ -1,7 +1,7 @@
 //! Recordings that say in words what others say in fields.
 
 use evenkeel_analysis::RunFacts;
-use evenkeel_analysis::sites::Function;
+use evenkeel_analysis::sites::{Function, Site};
 
 /// Fills in fields from words, where a recording has only these.
 pub fn complete(facts: &mut RunFacts) {
@@ -9,6 +9,14 @@ pub fn complete(facts: &mut RunFacts) {
         if call.within.is_none() && call.probe.is_none() {
             call.within = caller(&call.site).map(Function::named);
         }
+    }
+}
+
+/// The same for a call site: in one function, its offset there orders the calls as its address does.
+pub fn complete_site(site: &mut Site) {
+    if site.address.is_none() {
+        let digits = site.site.rsplit_once("+0x").map(|(_, digits)| digits);
+        site.address = digits.and_then(|digits| u64::from_str_radix(digits, 16).ok());
     }
 }
 

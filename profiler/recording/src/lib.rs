@@ -174,7 +174,8 @@ const OFFS: [Off; 4] = [Off::Blocked, Off::Preempted, Off::Device, Off::Fault];
 /// Added to that number: the key of the thread that woke it follows.
 const WOKEN_BY: u64 = 4;
 
-fn put_site(table: &mut SiteTable, entry: SiteEntry) {
+fn put_site(table: &mut SiteTable, mut entry: SiteEntry) {
+    earlier::complete_site(&mut entry.site);
     let id = entry.id as usize;
     if table.sites.len() <= id {
         table.sites.resize(id + 1, Site::default());

@@ -24,8 +24,10 @@ fn replayed(name: &str) -> Profile {
     let recordings = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/recordings");
     let replayed = Replay::open(&recordings.join(name)).unwrap().run().unwrap();
     assert!(!replayed.cut && replayed.meta.waits);
-    let profile = replayed.profile(&Options::default());
-    profile
+    replayed.profile(&Options {
+        timelines: vec!["p99".parse().unwrap()],
+        ..Options::default()
+    })
 }
 
 /// Every interval closes, and so does what is made of them: shares and times below a node add up to its own.

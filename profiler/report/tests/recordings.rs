@@ -3,9 +3,12 @@
 use std::path::Path;
 
 use evenkeel_analysis::Options;
+use evenkeel_analysis::findings::cohorts::Difference;
 use evenkeel_analysis::profile::{Finding, Profile};
+use evenkeel_analysis::sites::Kind;
 use evenkeel_recording::Replay;
 use evenkeel_report::advice;
+use evenkeel_report::paths::Paths;
 use evenkeel_report::terminal::{Style, render};
 
 fn replayed(name: &str) -> Profile {
@@ -154,4 +157,24 @@ fn events_of_a_memcached_without_names() {
     let first = &memcached.findings[0];
     assert!(first.share > 0.5 && !first.waits_for.is_empty());
     assert!(first.means.is_none() && first.advice.is_empty());
+}
+
+/// What the comparison of the slowest with the middle names, the tree has under the same name, own time that is not opened, too.
+#[test]
+fn cohorts_and_factors_name_nodes_as_the_tree_does() {
+    for name in ["mariadb-rows.keel", "nginx-request.keel"] {
+        let profile = replayed(name);
+        let paths = Paths::of(&profile.tree);
+        let nodes = &profile.cohorts.as_ref().unwrap().nodes;
+        let is_closed = |node: &Difference| node.kind == Kind::NotOpened;
+        assert!(nodes.iter().any(|node| is_closed(node)), "{name}");
+        for node in nodes {
+            let found = paths.find(&node.path).map(|found| found.node().kind);
+            assert_eq!(found, Some(node.kind), "{name}: {}", node.path);
+        }
+        let variances = profile.factors.iter().filter(|it| it.functions.len() == 1);
+        for path in variances.flat_map(|factor| &factor.paths) {
+            assert!(paths.find(path).is_some(), "{name}: {path}");
+        }
+    }
 }

@@ -204,7 +204,7 @@ fn every_kind_has_words_and_a_colour_on_the_page() {
 
 #[test]
 fn json_has_it_all() {
-    let text = json::render(&profile());
+    let text = json::profile(&profile());
     for field in [
         "\"waits\"",
         "\"holder_calls\"",

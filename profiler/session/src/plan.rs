@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::rc::Rc;
 use std::sync::atomic::Ordering::*;
 
+use evenkeel_analysis::findings::reasons::NotTimed;
 use evenkeel_analysis::sites::{INDIRECT, Kind, Site as Described, SiteTable};
 use evenkeel_symbols::Module;
 use evenkeel_symbols::{Callee, Site, Unpatchable};
@@ -21,15 +22,7 @@ use evenkeel_intervals::calling_back;
 use evenkeel_intervals::interval::{Boundary, Meaning, Place, site_name};
 use evenkeel_intervals::kinds;
 use unpatched::Noted;
-pub(crate) use unpatched::Untimed;
-
-/// Why a call in a hooked entry is not timed.
-const UNDER_ENTRY: &str = "it lies under the hook at the function's entry; to time it, name the interval by its call, as caller>function";
-/// The same of a function that is no interval's.
-const UNDER_INNER_ENTRY: &str =
-    "it lies under the hook at the function's entry, and whom it calls is not opened or not known";
-/// Why an entry is not hooked.
-const OVER_SITE: &str = "a call in its first instructions is timed already";
+pub(crate) use unpatched::{Untimed, by_code};
 
 /// Probes of a session.
 pub struct Plan {
@@ -159,7 +152,7 @@ impl Plan {
                 Meaning::of(Role::Inner),
             ),
             Err(reason) => {
-                self.note_unpatched(Untimed::entry(function, module), reason.to_string(), false);
+                self.note_unpatched(Untimed::entry(function, module), by_code(reason), false);
                 None
             }
         }
@@ -182,7 +175,7 @@ impl Plan {
             Err(reason) => {
                 self.note_unpatched(
                     Untimed::call(arena, index, module, site.address),
-                    reason.to_string(),
+                    by_code(reason),
                     hides_time(reason),
                 );
                 return None;
@@ -193,12 +186,12 @@ impl Plan {
             let entry = holder.map(|holder| Location::new(index, holder.entry));
             let entry = entry.and_then(|entry| self.by_place.get(&entry));
             let reason = match entry.map(|&id| self.probes[id as usize].role) {
-                Some(Role::Inner) => UNDER_INNER_ENTRY,
-                _ => UNDER_ENTRY,
+                Some(Role::Inner) => NotTimed::UnderInnerEntry,
+                _ => NotTimed::UnderEntry,
             };
             self.note_unpatched(
                 Untimed::call(arena, index, module, site.address),
-                reason.to_owned(),
+                reason,
                 true,
             );
             return None;
@@ -275,11 +268,7 @@ impl Plan {
             return Some(id);
         }
         if self.is_claimed(function, displaced.len as u8) {
-            self.note_unpatched(
-                Untimed::entry(function, module),
-                OVER_SITE.to_owned(),
-                false,
-            );
+            self.note_unpatched(Untimed::entry(function, module), NotTimed::OverCall, false);
             return None;
         }
         let bytes = module.bytes_at(entry)?;
@@ -410,6 +399,7 @@ impl Plan {
                 Some(Callee::Function(_)) | None => Some(file.clone()),
             },
             caller_file: callee.is_some().then_some(file),
+            address: callee.is_some().then_some(address),
             site: if callee.is_some() {
                 qualified(arena, holder.module, module, address)
             } else {

@@ -443,11 +443,7 @@ impl Session<'_> {
             sampled_out: self.drain.skipped,
             unplanned: self.drain.unplanned,
             outside: self.outside.to_owned(),
-            warnings: self
-                .all_warnings()
-                .iter()
-                .map(ToString::to_string)
-                .collect(),
+            warnings: self.all_warnings(),
             ..RunFacts::default()
         }
     }

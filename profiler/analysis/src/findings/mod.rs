@@ -20,6 +20,7 @@ pub(crate) mod model;
 pub mod not_opened;
 pub(crate) mod partition;
 pub mod plumbing;
+pub mod reasons;
 pub mod unseen;
 pub mod warnings;
 

@@ -4,7 +4,7 @@ use crate::facts::RunFacts;
 use crate::findings::unseen;
 use crate::findings::warnings::Warning;
 use crate::intervals::interval::Reason;
-use crate::profile::Profile;
+use crate::profile::{LeftOut, Profile};
 
 /// Adds it, but for the calls that were not timed: by these the tree is named.
 pub(super) fn finish(profile: &mut Profile, facts: &RunFacts) {
@@ -14,12 +14,12 @@ pub(super) fn finish(profile: &mut Profile, facts: &RunFacts) {
         .as_ref()
         .map(|unopened| unseen::unseen(tree, unopened));
     for (reason, count) in [
-        ("the ring was full at the beginning", facts.missed),
-        (Reason::PlanChanged.text(), facts.unplanned),
+        (Reason::RingFull, facts.missed),
+        (Reason::PlanChanged, facts.unplanned),
     ] {
         if count > 0 {
             let reasons = &mut profile.discarded_by_reason;
-            *reasons.entry(reason.to_owned()).or_default() += count;
+            *reasons.entry(LeftOut::Known(reason)).or_default() += count;
             profile.discarded += count;
             profile.intervals_seen += count;
         }
@@ -35,11 +35,9 @@ pub(super) fn finish(profile: &mut Profile, facts: &RunFacts) {
     let few_recorded = Warning::few_recorded(profile);
     if let Some(Warning::OnlyCounted(_)) = few_recorded {
         // The analysis knows records only.
-        let none = Warning::NoIntervals.to_string();
-        profile.warnings.retain(|warning| *warning != none);
+        let warnings = &mut profile.warnings;
+        warnings.retain(|warning| *warning != Warning::NoIntervals);
     }
-    profile
-        .warnings
-        .extend(few_recorded.iter().map(ToString::to_string));
+    profile.warnings.extend(few_recorded);
     profile.warnings.extend(facts.warnings.iter().cloned());
 }

@@ -18,7 +18,7 @@ use crate::findings::not_opened::NotOpened;
 use crate::inputs::Inputs;
 use crate::intervals::counts::RunCounts;
 use crate::intervals::interval::Reason;
-use crate::profile::{Bin, Closure, Overhead, PROFILE_VERSION, Profile};
+use crate::profile::{Bin, Closure, LeftOut, Overhead, PROFILE_VERSION, Profile};
 use crate::rounds::other_rounds;
 use crate::sums::Sums;
 use crate::sums::histogram::Histogram;
@@ -43,10 +43,7 @@ pub fn profile(inputs: &Inputs<'_>) -> Profile {
     let total = inputs.round.sums.blocks.total();
     let mut profile = latency(inputs, &total);
     explain(&mut profile, inputs, &total);
-    profile.warnings = cautions::cautions(&profile, inputs, &total)
-        .iter()
-        .map(ToString::to_string)
-        .collect();
+    profile.warnings = cautions::cautions(&profile, inputs, &total);
     if let Some(facts) = inputs.facts {
         finish::finish(&mut profile, facts);
     }
@@ -134,13 +131,13 @@ fn rounds_together(inputs: &Inputs<'_>) -> Vec<usize> {
     })
 }
 
-fn discarded_by_reason(run: &RunCounts) -> BTreeMap<String, u64> {
+fn discarded_by_reason(run: &RunCounts) -> BTreeMap<LeftOut, u64> {
     let counted = Reason::ALL
         .iter()
         .zip(run.discarded)
         .filter(|&(_, count)| count > 0);
     counted
-        .map(|(reason, count)| (reason.text().to_owned(), count))
+        .map(|(&reason, count)| (LeftOut::Known(reason), count))
         .collect()
 }
 

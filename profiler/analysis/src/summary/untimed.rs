@@ -1,6 +1,7 @@
 //! Calls that stand as their callers' own time: those that only other rounds have timed, and those that the session could not.
 
 use super::rounds_together;
+use crate::findings::reasons::NotTimed;
 use crate::inputs::Inputs;
 use crate::profile::Unpatched;
 use crate::rounds::other_rounds;
@@ -35,11 +36,8 @@ fn is_same(a: &Unpatched, b: &Unpatched) -> bool {
 fn hidden(inputs: &Inputs<'_>) -> Vec<Unpatched> {
     let reason = match rounds_together(inputs)[..] {
         // Several recordings: their rounds are not listed.
-        [] => "not timed in all rounds of the recordings taken together: look at each recording by itself".to_owned(),
-        _ => format!(
-            "not timed in all of the rounds taken together; by itself, round {} shows it (FOUND IN OTHER ROUNDS)",
-            inputs.round_index + 1
-        ),
+        [] => NotTimed::OnlyInSomeRecordings,
+        _ => NotTimed::OnlyInRound(inputs.round_index + 1),
     };
     let probes = inputs.together.iter().flat_map(|together| &together.hidden);
     let unpatched = probes.filter_map(|&probe| {
@@ -77,10 +75,7 @@ fn untimed(inputs: &Inputs<'_>, tree: &VarianceTree<'_>) -> Vec<Unpatched> {
         };
         Some(Unpatched {
             site: place,
-            reason: format!(
-                "not timed all the time in the round that this rests on; round {} has timed it",
-                call.round + 1
-            ),
+            reason: NotTimed::TimedInRound(call.round + 1),
             hides_time: true,
             probe: Some(call.probe),
             within: Some(site.holder().unwrap_or_else(caller)),

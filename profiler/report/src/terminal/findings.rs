@@ -51,7 +51,7 @@ fn headline(rank: usize, finding: &Finding, style: &Style) -> String {
     let room = style.columns() - COLUMNS_BEFORE_HEADLINE;
     let text = short_headline(finding, room.saturating_sub(10));
     let kind = match finding.kind {
-        Kind::Call | Kind::Body => String::new(),
+        Kind::Call | Kind::Body | Kind::NotOpened => String::new(),
         kind => format!("({})", words::kind(kind)),
     };
     let error = fit::left(&units::error(finding.se), 6);

@@ -3,7 +3,7 @@
 use evenkeel_analysis::profile::Profile;
 
 use super::style::Style;
-use crate::{fit, units, words};
+use crate::{fit, messages, units, words};
 
 pub(crate) const PERCENTILES: [&str; 6] = ["p50", "p90", "p95", "p99", "p999", "max"];
 
@@ -73,7 +73,7 @@ fn intervals(profile: &Profile) -> String {
         reasons.sort_by_key(|(_, n)| std::cmp::Reverse(**n));
         let reasons: Vec<_> = reasons
             .iter()
-            .map(|(reason, n)| format!("{reason} {}", units::count(**n)))
+            .map(|(reason, n)| format!("{} {}", messages::left_out(reason), units::count(**n)))
             .collect();
         if !reasons.is_empty() {
             text += &format!(" ({})", reasons.join(", "));

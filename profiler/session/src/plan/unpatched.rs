@@ -3,22 +3,15 @@
 use std::collections::HashSet;
 use std::sync::atomic::Ordering::*;
 
+use evenkeel_analysis::findings::reasons::NotTimed;
 use evenkeel_analysis::profile::Unpatched;
 use evenkeel_analysis::sites::Function;
-use evenkeel_symbols::Module;
+use evenkeel_symbols::{Module, Unpatchable};
 use evenkeel_wire::{Form, Refusal, Role, Wanted};
 
 use super::{Plan, file_name, qualified};
 use crate::arena::Arena;
 use crate::location::Location;
-
-/// Why a call is not timed any more.
-const MADE_ROOM: &str =
-    "it made room for others that tell more; a higher --max-probes times it, too";
-
-/// Why a call is not timed where it is, though its time is known.
-const AT_CALLEES_ENTRY: &str =
-    "it lies under the hook at the function's entry; whom it calls is timed at the entry instead";
 
 /// What could not be timed, as it was noted.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -87,12 +80,15 @@ impl Plan {
             let was_call = planned.was_taken_out && planned.form != Form::Entry;
             was_call && !is_noted.contains(&Spot::Call(planned.place))
         });
-        let made_room = made_room.map(|(_, id)| self.probe(id).because(MADE_ROOM.to_owned(), true));
+        let made_room = made_room.map(|(_, id)| self.probe(id).because(NotTimed::MadeRoom, true));
         let noted = still.iter().map(|noted| noted.unpatched.clone());
         let refused = probes().filter_map(|(planned, id)| {
             let reason = refusal(arena.probes()[id as usize].refused.load(Relaxed))?;
             let is_call = planned.form != Form::Entry;
-            Some(self.probe(id).because(reason.to_owned(), is_call))
+            Some(
+                self.probe(id)
+                    .because(NotTimed::Code(reason.to_owned()), is_call),
+            )
         });
         noted.chain(made_room).chain(refused).collect()
     }
@@ -123,7 +119,7 @@ impl Plan {
     }
 
     /// Keeps what cannot be timed, with the reason, and whether its time stands in its caller's own.
-    pub fn note_unpatched(&mut self, what: Untimed, reason: String, hides_time: bool) {
+    pub fn note_unpatched(&mut self, what: Untimed, reason: NotTimed, hides_time: bool) {
         let noted = Noted {
             at: what.at,
             unpatched: what.because(reason, hides_time),
@@ -138,12 +134,12 @@ impl Plan {
         let at = Spot::Call(site);
         for noted in self.noted.iter_mut().filter(|noted| noted.at == at) {
             noted.unpatched.hides_time = false;
-            AT_CALLEES_ENTRY.clone_into(&mut noted.unpatched.reason);
+            noted.unpatched.reason = NotTimed::AtCalleesEntry;
         }
     }
 
     /// Keeps that a call hides time, instead of that whom it calls is timed at its entry, or yet to be found out.
-    pub(crate) fn note_hidden(&mut self, call: Untimed, reason: String) {
+    pub(crate) fn note_hidden(&mut self, call: Untimed, reason: NotTimed) {
         self.noted
             .retain(|noted| noted.unpatched.hides_time || noted.at != call.at);
         self.note_unpatched(call, reason, true);
@@ -151,7 +147,7 @@ impl Plan {
 }
 
 impl Untimed {
-    fn because(self, reason: String, hides_time: bool) -> Unpatched {
+    fn because(self, reason: NotTimed, hides_time: bool) -> Unpatched {
         Unpatched {
             site: self.site,
             reason,
@@ -167,6 +163,15 @@ impl Untimed {
             site: format!("{callee} at {}", self.site),
             ..self
         }
+    }
+}
+
+/// Why the code does not permit to time a call.
+pub(crate) fn by_code(reason: Unpatchable) -> NotTimed {
+    match reason {
+        Unpatchable::ShortIndirectCall => NotTimed::ShortPointerCall,
+        Unpatchable::IndirectTailJump => NotTimed::PointerJump,
+        other => NotTimed::Code(other.to_string()),
     }
 }
 

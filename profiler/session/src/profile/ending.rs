@@ -3,7 +3,7 @@
 use std::sync::atomic::Ordering::*;
 use std::time::Duration;
 
-use evenkeel_analysis::findings::warnings::Warning;
+use evenkeel_analysis::findings::warnings::{FrozenBy, Warning};
 use evenkeel_analysis::{Analysis, Options, RunFacts};
 use evenkeel_wire::{Control, Frozen};
 
@@ -11,6 +11,7 @@ use super::kernel::Kernel;
 use super::{Outcome, Session};
 use crate::error::Error;
 use crate::launch::Ending;
+use crate::no_profile::Reason;
 use crate::target::Target;
 use evenkeel_recording::Meta;
 
@@ -62,13 +63,14 @@ impl Session<'_> {
         };
         let switched = self.arena.control().intervals_switched.load(Relaxed);
         if 2 * switched > analysis.intervals_seen() {
-            return Err(stacks_switched(switched));
+            let intervals = switched;
+            return Err(Error::NothingProfiled(Reason::StacksSwitched { intervals }));
         }
         let left = analysis.intervals_left_early();
         if 2 * left > analysis.intervals_seen()
             && let Some(reason) = self.ends_elsewhere(left)
         {
-            return Err(Error::NothingProfiled(reason.to_string()));
+            return Err(Error::NothingProfiled(reason));
         }
         // The clock's speed as recorded, so that a replay says the same to the last digit.
         let options = Options {
@@ -179,41 +181,19 @@ impl Session<'_> {
     }
 }
 
-/// Most intervals were lost because stacks were switched inside of them: what is left is no sample of all.
-fn stacks_switched(intervals: u64) -> Error {
-    Error::NothingProfiled(format!(
-        "the thread of {intervals} intervals went on with another stack inside of them (coroutines, ucontext, boost.context): intervals that switch user-level stacks are not supported; choose an --interval that stays on one stack, such as a function that a resumed handler calls"
-    ))
-}
-
 /// What there is to say of processes whose code stayed as it was from some moment on.
 fn frozen(control: &Control) -> impl Iterator<Item = Warning> {
     let reasons = [
-        (
-            Frozen::Filter,
-            "installed a filter of system calls (seccomp)",
-        ),
-        (
-            Frozen::Runtime,
-            "run Go, whose runtime meets no breakpoint but its own",
-        ),
-        (
-            Frozen::WriteExecute,
-            "gave up the right to change code (PR_SET_MDWE)",
-        ),
-        (
-            Frozen::Unseen,
-            "have instructions of their own that may install a filter of system calls (seccomp), and so were left alone from their start on",
-        ),
-        (
-            Frozen::Loader,
-            "were forked while another thread was opening or closing a library, so that the loader cannot be asked there what is mapped",
-        ),
+        (Frozen::Filter, FrozenBy::Filter),
+        (Frozen::Runtime, FrozenBy::Runtime),
+        (Frozen::WriteExecute, FrozenBy::WriteExecute),
+        (Frozen::Unseen, FrozenBy::Unseen),
+        (Frozen::Loader, FrozenBy::Loader),
     ];
-    let counted = reasons.map(|(why, text)| (control.frozen[why as usize].load(Relaxed), text));
+    let counted = reasons.map(|(why, by)| (control.frozen[why as usize].load(Relaxed), by));
     let frozen = counted.into_iter().filter(|&(processes, _)| processes > 0);
     frozen.map(|(processes, why)| Warning::Frozen {
         processes: processes.into(),
-        why: why.to_owned(),
+        why,
     })
 }

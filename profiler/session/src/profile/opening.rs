@@ -3,6 +3,7 @@
 
 use std::time::Instant;
 
+use evenkeel_analysis::findings::reasons::NotTimed;
 use evenkeel_symbols::{Callee, Module, Site, Unpatchable, unversioned};
 use evenkeel_wire::{Form, Wanted};
 
@@ -11,7 +12,7 @@ use super::steps::{AtEntry, Below};
 use super::trapping::{is_discovered_only, is_timed};
 use crate::location::Location;
 use crate::modules::Modules;
-use crate::plan::Untimed;
+use crate::plan::{Untimed, by_code};
 use crate::refine::known::{Again, Callees, Calls, Pointers};
 use evenkeel_intervals::calling_back;
 
@@ -106,7 +107,7 @@ impl Session<'_> {
         reason: Unpatchable,
     ) -> bool {
         let call = Untimed::call(&self.arena, holder.module, module, site.address);
-        self.plan.note_unpatched(call, reason.to_string(), false);
+        self.plan.note_unpatched(call, by_code(reason), false);
         let jump = Below::Jump {
             holder,
             site: Location::new(holder.module, site.address),
@@ -185,7 +186,7 @@ impl Session<'_> {
         }
         if let Some(reason) = site.unpatchable() {
             let call = Untimed::call(&self.arena, function.module, module, site.address);
-            self.plan.note_unpatched(call, reason.to_string(), false);
+            self.plan.note_unpatched(call, by_code(reason), false);
         }
     }
 
@@ -231,23 +232,21 @@ impl Session<'_> {
             Below::Probe(id) => (
                 self.plan.probes()[id as usize].holder,
                 Some(self.plan.probe(id)),
-                "a call through a pointer too short to be redirected".to_owned(),
+                NotTimed::ShortPointerCall,
             ),
             Below::Jump {
                 holder,
                 site,
                 reason,
-            } => (holder, self.call_at(site), reason.to_string()),
-            Below::UnderEntry { holder, site } => (
-                holder,
-                self.call_at(site),
-                "a call under the hook at the function's entry".to_owned(),
-            ),
+            } => (holder, self.call_at(site), by_code(reason)),
+            Below::UnderEntry { holder, site } => {
+                (holder, self.call_at(site), NotTimed::UnderInnerEntry)
+            }
         };
         let is_new = self.steps.known.function_mut(holder).calls_through(callee);
         if let Some(call) = call.filter(|_| is_new) {
             let name = module.name(callee.address);
-            let reason = format!("{what}, to {name}, whose entry cannot be hooked either");
+            let reason = NotTimed::NeitherEnd(Box::new(what), name);
             self.plan.note_hidden(call, reason);
         }
     }
