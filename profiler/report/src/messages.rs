@@ -330,7 +330,7 @@ pub fn not_timed(reason: &NotTimed) -> String {
             "not timed in all rounds of the recordings taken together: look at each recording by itself"
         }
         NotTimed::MadeRoom => {
-            "it made room for calls that tell more: a higher --max-probes times it, too"
+            "it made room for calls that explain more: a higher --max-probes times it, too"
         }
         NotTimed::CalledTooOften => "called too often for what it explains, with --max-overhead",
         NotTimed::LosesRecords => {
@@ -365,7 +365,7 @@ pub fn not_split(why: &NotSplit) -> String {
         NotSplit::Said(text) => text.as_str(),
         NotSplit::Refused { calls, reason, of } => return refused(*calls, reason, of.as_deref()),
         NotSplit::NotOpened => {
-            "the calls that it makes were not timed: it did not explain enough, or not surely, while there was time to go on; profile for longer (--for), lower --threshold, or name it as --interval"
+            "the calls that it makes were not timed, because it did not surely explain enough in the time there was. Profile for longer (--for), lower --threshold, or name it as --interval"
         }
         NotSplit::TooCostly => {
             "to time the calls that it makes would cost more than --max-overhead: raise it, or name it as --interval"
@@ -377,13 +377,13 @@ pub fn not_split(why: &NotSplit) -> String {
             "it calls through pointers that were not all looked at: profile for longer (--for)"
         }
         NotSplit::GoesOnElsewhere => {
-            "it goes on by a jump into the middle of another function, as assembly code does (an interpreter), and the calls made there are not known: name a function that it calls as --interval"
+            "it continues by a jump into the middle of another function, as assembly code does (an interpreter). The calls made there are not known: name a function that it calls as --interval"
         }
         NotSplit::System => {
             "it is in the C library or the loader, which are not opened: only what it waits for is known (--waits)"
         }
         NotSplit::SystemCallingBack => {
-            "it is in the C library, which is not opened; the function of the program that it calls back was not found, or to time it would cost more than --max-overhead: name that function as --interval"
+            "it is in the C library, which is not opened. The function of the program that it calls back was not found, or would cost more than --max-overhead to time: name that function as --interval"
         }
         NotSplit::Nowhere => {
             "the functions that it runs in were not found, because no thread's stack could be followed where it begins and ends: name one of them with within=FUNCTION"
@@ -392,7 +392,7 @@ pub fn not_split(why: &NotSplit) -> String {
             "the function that it calls was not found: profile for longer (--for), or install the debug symbols of that function's file"
         }
         NotSplit::IntoNoFile => {
-            "it leads to code that lies in no file which the loader names, made at run time (a JIT compiler) or loaded into a namespace of its own (dlmopen), which is not opened: name a function that this code calls as --interval"
+            "it leads to code that lies in no file known to the loader: made at run time (a JIT compiler), or loaded by dlmopen. Such code is not opened: name a function that it calls as --interval"
         }
         NotSplit::UnderEntry => {
             "the function that it calls cannot be found, because the call lies under the hook at the function's entry: name the interval by its call, as caller>function"
@@ -452,7 +452,7 @@ mod tests {
         );
     }
 
-    /// Words stay words: a profile that was written is read, and written again, as it is.
+    /// A profile that was written is read, and written again, in the same words.
     #[test]
     fn what_is_said_already_stays() {
         let profile = Profile {

@@ -1,15 +1,15 @@
 //! Own code, and what is not known to be (`variance.md`, section 3).
 //!
 //! What a function spends outside of its timed calls is its own code only if every call in it that runs is timed. Where some are not,
-//! because they cost too much, had to make room or cannot be redirected, that time is *not opened*. The tree
-//! ([`crate::sums::parts::VarianceTree`]) knows of which functions that holds, and names their own time so wherever it is named.
+//! because they cost too much, had to make room or cannot be redirected, that time is *not opened*. The variance tree
+//! ([`crate::sums::parts::VarianceTree`]) knows these functions, and names their own time for every part of a profile.
 
 use rustc_hash::FxHashMap;
 
 use crate::profile::Unpatched;
 use crate::sites::{Function, INDIRECT, SiteTable};
 
-/// Of which functions not all calls are timed, by the call that leads to them.
+/// Functions with calls that are not timed, by the probe of the call that leads to them.
 #[derive(Clone, Debug, Default)]
 pub struct NotOpened {
     root: bool,

@@ -29,7 +29,7 @@ enum Spot {
     Entry(Location),
 }
 
-/// A call that could not be timed, or a function's entry, before it is said why.
+/// A call that could not be timed, or a function's entry; the reason comes later.
 #[derive(Clone, Debug)]
 pub struct Untimed {
     at: Spot,
@@ -118,7 +118,7 @@ impl Plan {
         boundaries.filter_map(|(probe, _)| Some(refusal(probe.refused.load(Relaxed))?.to_owned()))
     }
 
-    /// Keeps what cannot be timed, with the reason, and whether its time stands in its caller's own.
+    /// Notes a call that cannot be timed, with the reason. `hides_time`: its time counts as its caller's own.
     pub fn note_unpatched(&mut self, what: Untimed, reason: NotTimed, hides_time: bool) {
         let noted = Noted {
             at: what.at,
@@ -129,7 +129,7 @@ impl Plan {
         }
     }
 
-    /// Keeps that whom a call leads to is timed at its entry, instead of that the call hides time.
+    /// Marks the call as timed at its callee's entry: its time is no longer hidden.
     pub(crate) fn note_at_entry(&mut self, site: Location) {
         let at = Spot::Call(site);
         for noted in self.noted.iter_mut().filter(|noted| noted.at == at) {
@@ -138,7 +138,7 @@ impl Plan {
         }
     }
 
-    /// Keeps that a call hides time, instead of that whom it calls is timed at its entry, or yet to be found out.
+    /// Marks the call as hiding time: its callee is not timed at its entry, either.
     pub(crate) fn note_hidden(&mut self, call: Untimed, reason: NotTimed) {
         self.noted
             .retain(|noted| noted.unpatched.hides_time || noted.at != call.at);

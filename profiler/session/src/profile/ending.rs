@@ -4,7 +4,7 @@ use std::sync::atomic::Ordering::*;
 use std::time::Duration;
 
 use evenkeel_analysis::findings::warnings::{FrozenBy, Warning};
-use evenkeel_analysis::{Analysis, Options, RunFacts};
+use evenkeel_analysis::{Analysis, Options};
 use evenkeel_wire::{Control, Frozen};
 
 use super::kernel::Kernel;
@@ -40,7 +40,7 @@ impl Session<'_> {
         if let Some(analysis) = &mut self.sink.analysis {
             analysis.ended();
         }
-        let meta = Meta {
+        let mut meta = Meta {
             facts: self.facts(),
             ..self.meta(true)
         };
@@ -54,16 +54,15 @@ impl Session<'_> {
         if let Some(writer) = self.sink.writer.take()
             && let Err(error) = writer.finish(&meta)
         {
-            self.warnings
-                .push(Warning::RecordingIncomplete(error.to_string()));
+            let incomplete = Warning::RecordingIncomplete(error.to_string());
+            meta.facts.warnings.push(incomplete);
         }
         let analysis = self.sink.analysis.take();
         let Some(analysis) = analysis.filter(|analysis| analysis.intervals_seen() > 0) else {
             return Err(self.nothing_profiled(ending));
         };
-        let switched = self.arena.control().intervals_switched.load(Relaxed);
-        if 2 * switched > analysis.intervals_seen() {
-            let intervals = switched;
+        let intervals = self.arena.control().intervals_switched.load(Relaxed);
+        if 2 * intervals > analysis.intervals_seen() {
             return Err(Error::NothingProfiled(Reason::StacksSwitched { intervals }));
         }
         let left = analysis.intervals_left_early();
@@ -77,11 +76,7 @@ impl Session<'_> {
             ticks_per_ns: meta.ticks_per_ns,
             ..self.options()
         };
-        let facts = RunFacts {
-            warnings: self.counts().warnings,
-            ..meta.facts
-        };
-        let profile = analysis.finished(&self.plan.sites, &options, &facts);
+        let profile = analysis.finished(&self.plan.sites, &options, &meta.facts);
         Ok(Outcome { profile, ending })
     }
 
