@@ -32,6 +32,9 @@ pub struct RunFacts {
     /// What a client may wait for that is in no interval, where a preset knows.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub outside: String,
+    /// What of the profiler failed in the target; empty where nothing did.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub failed: String,
     /// What the user should know.
     pub warnings: Vec<Warning>,
 }
@@ -47,6 +50,9 @@ impl RunFacts {
         add_new(&mut self.warnings, &other.warnings);
         if self.outside.is_empty() {
             self.outside.clone_from(&other.outside);
+        }
+        if self.failed.is_empty() {
+            self.failed.clone_from(&other.failed);
         }
     }
 }

@@ -98,6 +98,11 @@ pub enum Reason {
         /// Its number.
         pid: i32,
     },
+    /// Instructions of the agent's failed in the target.
+    AgentFailed {
+        /// What, where, and what came of it.
+        failed: String,
+    },
     /// The threads of most intervals went on with another stack inside of them: what is left is no sample of all.
     StacksSwitched {
         /// How many.
@@ -137,6 +142,7 @@ impl Display for Hint {
 impl Display for Reason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Reason::AgentFailed { failed } => f.write_str(failed),
             Reason::StacksSwitched { intervals } => write!(
                 f,
                 "the thread of {intervals} intervals went on with another stack inside of them (coroutines, ucontext, boost.context): intervals that switch user-level stacks are not supported; choose an --interval that stays on one stack, such as a function that a resumed handler calls"

@@ -443,6 +443,7 @@ impl Session<'_> {
             sampled_out: self.drain.skipped,
             unplanned: self.drain.unplanned,
             outside: self.outside.to_owned(),
+            failed: self.failed(),
             warnings: self.all_warnings(),
             ..RunFacts::default()
         }

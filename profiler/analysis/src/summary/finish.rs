@@ -32,6 +32,7 @@ pub(super) fn finish(profile: &mut Profile, facts: &RunFacts) {
     profile.intervals_seen += facts.sampled_out;
     profile.names.clone_from(&facts.names);
     profile.outside.clone_from(&facts.outside);
+    profile.failed.clone_from(&facts.failed);
     let few_recorded = Warning::few_recorded(profile);
     if let Some(Warning::OnlyCounted(_)) = few_recorded {
         // The analysis knows records only.

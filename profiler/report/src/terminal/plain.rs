@@ -63,6 +63,7 @@ pub(crate) fn profile(profile: &Profile) -> Profile {
     for it in &mut profile.warnings {
         *it = Warning::Said(fit::plain(&warning(it)));
     }
+    clean(&mut profile.failed);
     profile
 }
 

@@ -70,7 +70,7 @@ impl Plan {
     pub fn unpatched(&self, arena: &Arena) -> Vec<Unpatched> {
         let probes = || self.probes.iter().zip(0u32..);
         let on: HashSet<Spot> = probes()
-            .filter(|(planned, _)| planned.wanted != Wanted::Off)
+            .filter(|(planned, _)| planned.wanted != Wanted::Off && planned.form != Form::Entry)
             .map(|(planned, _)| Spot::Call(planned.place))
             .collect();
         let is_back = |noted: &&Noted| noted.unpatched.hides_time && on.contains(&noted.at);
@@ -188,6 +188,9 @@ fn refusal(code: u32) -> Option<&'static str> {
             "other threads run, and the kernel offers no membarrier"
         }
         code if code == Refusal::Architecture as u32 => "not supported on this architecture",
+        code if code == Refusal::NotOfForm as u32 => {
+            "an instruction of this kind cannot be changed in this way; please report this"
+        }
         _ => "no place for a jump that other threads can safely meet",
     })
 }

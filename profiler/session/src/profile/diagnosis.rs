@@ -93,6 +93,10 @@ impl Session<'_> {
         {
             return error;
         }
+        let failed = self.failed();
+        if !failed.is_empty() {
+            return Error::NothingProfiled(Reason::AgentFailed { failed });
+        }
         let reason = self.reason();
         match ending {
             Ending::Exited(code) if code != 0 => Error::Failed { code, reason },

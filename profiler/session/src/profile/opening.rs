@@ -9,10 +9,10 @@ use evenkeel_wire::{Form, Wanted};
 
 use super::Session;
 use super::steps::{AtEntry, Below};
-use super::trapping::{is_discovered_only, is_timed};
+use super::trapping::is_discovered_only;
 use crate::location::Location;
 use crate::modules::Modules;
-use crate::plan::{Untimed, by_code};
+use crate::plan::{Untimed, by_code, is_timed};
 use crate::refine::known::{Again, Callees, Calls, Pointers};
 use evenkeel_intervals::calling_back;
 

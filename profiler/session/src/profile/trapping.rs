@@ -13,6 +13,7 @@ use super::Session;
 use super::steps::{Below, Trapping};
 use crate::arena::Arena;
 use crate::location::Location;
+use crate::plan::is_timed;
 use crate::refine::known::{Again, Callees, Pointers};
 use crate::refine::patience::{INTERVALS_ENOUGH, INTERVALS_TO_FOLLOW};
 
@@ -135,11 +136,6 @@ fn is_enough(ran: Duration, met: Option<Duration>, intervals: u64) -> bool {
         }
         None => ran >= DISCOVERY_AT_MOST || (ran >= DISCOVERY && intervals >= INTERVALS_ENOUGH),
     }
-}
-
-/// Whether calls of this form are timed where they are.
-pub(super) fn is_timed(form: Form) -> bool {
-    !matches!(form, Form::ShortIndirectCall | Form::IndirectJump)
 }
 
 /// Whether a call through a pointer can be discovered but not timed where it is.
