@@ -214,7 +214,7 @@ fn no_colour_where_none_is_wanted() {
 #[test]
 fn a_finished_profile_has_the_names_of_the_report() {
     let recordings = Path::new(env!("CARGO_MANIFEST_DIR")).join("../recording/tests/recordings");
-    let replay = evenkeel_recording::Replay::open(&recordings.join("mariadb-rows.keel"));
+    let replay = evenkeel_recording::Replay::open(&recordings.join("redis-keys.keel"));
     let profile = replay.unwrap().run().unwrap().profile(&Options::default());
     let report = evenkeel_report::terminal::render(&profile, &Style::default());
     assert!(report.contains(" (not opened)"));
@@ -222,6 +222,6 @@ fn a_finished_profile_has_the_names_of_the_report() {
     view.update(profile);
     view.key(Key::Character('2'));
     let drawn = text(&draw(&mut view, 200, 60));
-    assert!(drawn.contains("statement (not opened)"), "{drawn}");
-    assert!(!drawn.contains("body of statement"), "{drawn}");
+    assert!(drawn.contains("keysCommand (not opened)"), "{drawn}");
+    assert!(!drawn.contains("body of keysCommand"), "{drawn}");
 }

@@ -162,7 +162,7 @@ fn events_of_a_memcached_without_names() {
 /// What the comparison of the slowest with the middle names, the tree has under the same name, own time that is not opened, too.
 #[test]
 fn cohorts_and_factors_name_nodes_as_the_tree_does() {
-    for name in ["mariadb-rows.keel", "nginx-request.keel"] {
+    for name in ["redis-keys.keel", "postgres-owners.keel"] {
         let profile = replayed(name);
         let paths = Paths::of(&profile.tree);
         let nodes = &profile.cohorts.as_ref().unwrap().nodes;
