@@ -18,6 +18,9 @@ pub struct RunFacts {
     /// Intervals that could not begin because the plan was being changed.
     #[serde(default)]
     pub unplanned: u64,
+    /// How often calls were trapped to learn whom they call.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub traps: u64,
     /// Its intervals are requests that spans report (`evenkeel spans`), not what an agent saw.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub spans: bool,
@@ -45,6 +48,7 @@ impl RunFacts {
         self.missed += other.missed;
         self.sampled_out += other.sampled_out;
         self.unplanned += other.unplanned;
+        self.traps += other.traps;
         add_new(&mut self.unpatched, &other.unpatched);
         add_new(&mut self.names, &other.names);
         add_new(&mut self.warnings, &other.warnings);
@@ -63,4 +67,9 @@ fn add_new<T: Clone + PartialEq>(all: &mut Vec<T>, others: &[T]) {
             all.push(other.clone());
         }
     }
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref)] // as serde calls it
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }

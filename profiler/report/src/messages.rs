@@ -66,10 +66,29 @@ pub fn warning(warning: &Warning) -> String {
         Warning::NoKernelEvents(why) => {
             format!("preempted and blocked time are not told apart: {why}")
         }
-        Warning::NotAttached(why) => format!("nothing is known of one process: {why}"),
+        Warning::NotAttached { processes, first } => format!(
+            "nothing is known of {}: {first}{}",
+            processes_or(*processes, "one process"),
+            others(*processes)
+        ),
         Warning::Unprofiled(why) => format!("intervals are missing: {why}"),
-        Warning::HooksLeft(why) => format!(
-            "hooks stay in an idle process until its next interval, at which it takes them out: {why}"
+        Warning::HooksLeft { processes, first } => format!(
+            "hooks stay in {} until the next interval there, at which they are taken out: {first}{}",
+            processes_or(*processes, "an idle process"),
+            others(*processes)
+        ),
+        Warning::InlinedElsewhere { function, holders } => format!(
+            "{function} is inlined into {holders}, too: intervals that run there are not seen. Name what contains them as the --interval, or \
+             build the program with {function} not inlined (__attribute__((noinline)))"
+        ),
+        Warning::SpecialisedCopies { function, copies } => format!(
+            "the compiler has made copies of {function} for some of its callers, or of a part of it: {copies}. Intervals that run there alone \
+             are not seen: name them as the --interval as well, with | between"
+        ),
+        Warning::CalleesSampled(sites) => format!(
+            "calls through pointers are made so often, from {sites} call sites, that only a sample of them was followed to the functions they \
+             call, to stay within --max-overhead. Functions that are called rarely may be missing below them: raise --max-overhead, or choose \
+             an --interval further down"
         ),
         Warning::RecordingIncomplete(why) => {
             format!("the recording is incomplete: {why}. Free room on its disk and record again")
@@ -123,6 +142,23 @@ const NO_WAKERS: &str = "the kernel does not report who ended a sleep that no ca
      and sched_switch";
 const RECORDING_CUT: &str = "the recording ends early: the profiler was killed, found no room for it, or is still at work. What was recorded \
      until then is shown";
+
+/// So many processes; `one` for a single one.
+fn processes_or(processes: u64, one: &str) -> String {
+    match processes {
+        1 => one.to_owned(),
+        _ => format!("{} processes", count(processes)),
+    }
+}
+
+/// What follows the reason of the first of so many processes.
+fn others(processes: u64) -> String {
+    match processes {
+        1 => String::new(),
+        2 => " (the same of another)".to_owned(),
+        _ => format!(" (the same of {} others)", count(processes - 1)),
+    }
+}
 
 /// Warnings of events that were counted in the target, or lost.
 fn counted_events(warning: &Warning) -> String {

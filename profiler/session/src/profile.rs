@@ -8,6 +8,7 @@ mod ending;
 mod filters;
 mod judge;
 mod kernel;
+mod left_out;
 mod opening;
 mod planting;
 mod refining;
@@ -21,6 +22,7 @@ mod unopened;
 
 pub use settings::{Event, IntervalSelector, Observer, Outcome, Planting, Settings, Subject};
 
+use std::collections::BTreeSet;
 use std::sync::Arc as Shared;
 use std::sync::atomic::{AtomicBool, Ordering::*};
 use std::time::{Duration, Instant};
@@ -134,6 +136,8 @@ fn start<'a>(settings: &'a Settings, observer: &mut dyn Observer) -> Result<Sess
         },
         kernel,
         duty_cycle: DutyCycle::new(settings.limits.overhead_max, settings.waits),
+        allowance: trapping::Allowance::new(settings.limits.overhead_max),
+        sampled_calls: BTreeSet::new(),
         period: DRAIN_PERIODS[0],
         continuity: Continuity::default(),
         steps: steps::Steps::default(),
@@ -149,6 +153,8 @@ fn start<'a>(settings: &'a Settings, observer: &mut dyn Observer) -> Result<Sess
         started: Instant::now(),
         hooked: None,
         warnings,
+        injected: 0,
+        left_out: left_out::LeftOut::default(),
         slowdown: None,
     })
 }
@@ -169,6 +175,10 @@ struct Session<'a> {
     /// What the kernel reports, with waits.
     kernel: Option<Kernel>,
     duty_cycle: DutyCycle,
+    /// Calls that may be trapped.
+    allowance: trapping::Allowance,
+    /// Probes of calls of which a sample was trapped.
+    sampled_calls: BTreeSet<u32>,
     period: Duration,
     continuity: Continuity,
     steps: steps::Steps,
@@ -189,6 +199,9 @@ struct Session<'a> {
     started: Instant,
     hooked: Option<Instant>,
     warnings: Vec<Warning>,
+    /// Running processes that the agent was brought into.
+    injected: u64,
+    left_out: left_out::LeftOut,
     /// Recorded intervals take longer than the user allows.
     slowdown: Option<Warning>,
 }
@@ -202,6 +215,7 @@ impl Session<'_> {
             self.judge(observer)?;
             let slow = last_slow.elapsed() >= Duration::from_millis(100);
             self.await_calibration();
+            self.grant_traps();
             if self.sink.analysis.is_some() {
                 self.pass(slow);
                 self.adapt();
@@ -442,6 +456,7 @@ impl Session<'_> {
             missed: self.drain.missed,
             sampled_out: self.drain.skipped,
             unplanned: self.drain.unplanned,
+            traps: self.arena.control().traps.load(Relaxed),
             outside: self.outside.to_owned(),
             failed: self.failed(),
             warnings: self.all_warnings(),

@@ -157,14 +157,40 @@ pub enum Warning {
     CallsSuspended(u64),
     /// So many calls were left in a way that only their stale frames showed.
     CallsLeftUnseen(u64),
+    /// The interval's function is inlined into others, too.
+    InlinedElsewhere {
+        /// The function.
+        function: String,
+        /// What contains the copies.
+        holders: String,
+    },
+    /// The compiler made specialised copies of the interval's function.
+    SpecialisedCopies {
+        /// The function.
+        function: String,
+        /// The copies.
+        copies: String,
+    },
+    /// Calls through pointers are made so often, from this number of call sites, that only a sample was followed.
+    CalleesSampled(u64),
     /// The cost of a probe is not known.
     NotCalibrated,
-    /// A running process could not be attached to, for this reason.
-    NotAttached(String),
+    /// Running processes could not be attached to, for the same reason.
+    NotAttached {
+        /// How many.
+        processes: u64,
+        /// Why, of the first of them.
+        first: String,
+    },
     /// Processes of the command that have the interval's functions run without the agent, for this reason.
     Unprofiled(String),
-    /// The hooks of an idle process could not be taken out at once, for this reason.
-    HooksLeft(String),
+    /// The hooks of idle processes could not be taken out at once, for the same reason.
+    HooksLeft {
+        /// How many.
+        processes: u64,
+        /// Why, of the first of them.
+        first: String,
+    },
     /// The recording could not be completed, for this reason.
     RecordingIncomplete(String),
     /// The recording has no end: the profiler was killed, found no room for it, or is still at work.

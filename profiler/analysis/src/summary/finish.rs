@@ -4,7 +4,7 @@ use crate::facts::RunFacts;
 use crate::findings::unseen;
 use crate::findings::warnings::Warning;
 use crate::intervals::interval::Reason;
-use crate::profile::{LeftOut, Profile};
+use crate::profile::{LeftOut, Profile, TRAP_NS};
 
 /// Adds it, but for the calls that were not timed: by these the tree is named.
 pub(super) fn finish(profile: &mut Profile, facts: &RunFacts) {
@@ -30,6 +30,9 @@ pub(super) fn finish(profile: &mut Profile, facts: &RunFacts) {
     }
     profile.sampled_out = facts.sampled_out;
     profile.intervals_seen += facts.sampled_out;
+    let all_ns = profile.mean_ns * profile.intervals_seen as f64;
+    profile.overhead.traps = facts.traps;
+    profile.overhead.trapping_fraction = facts.traps as f64 * TRAP_NS / all_ns.max(TRAP_NS);
     profile.names.clone_from(&facts.names);
     profile.outside.clone_from(&facts.outside);
     profile.failed.clone_from(&facts.failed);

@@ -146,6 +146,8 @@ impl Session<'_> {
     pub(super) fn all_warnings(&self) -> Vec<Warning> {
         let control = self.arena.control();
         let mut all = self.warnings.clone();
+        all.extend(self.left_out.warnings());
+        all.extend(self.sampled_warning());
         let mut warn = |condition: bool, warning: Warning| {
             if condition {
                 all.push(warning);

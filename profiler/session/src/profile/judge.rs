@@ -1,9 +1,12 @@
 //! The verdict on each file that an agent announces, and the interval planted in the one that has it.
 
+use std::collections::BTreeSet;
 use std::sync::atomic::Ordering::*;
 use std::time::Instant;
 
+use evenkeel_analysis::findings::warnings::Warning;
 use evenkeel_analysis::sites::Kind;
+use evenkeel_symbols::{Copies, Module};
 use evenkeel_wire::{Fixed, ModuleState, Role};
 
 use super::{Event, IntervalSelector, Observer, Session};
@@ -11,7 +14,7 @@ use crate::error::Error;
 use crate::location::Location;
 use crate::modules::Modules;
 use crate::plan::Plan;
-use evenkeel_intervals::interval::{self, Boundary, Interval};
+use evenkeel_intervals::interval::{self, Boundary, Interval, Place};
 
 impl Session<'_> {
     /// Gives every newly announced module its verdict; a process waits for that of its executable.
@@ -148,10 +151,43 @@ impl Session<'_> {
         if let Some((_, all)) = &mut self.interval {
             all.extend(&scope);
         }
+        self.note_copies(&module, interval);
         self.plant_first(&scope, index);
         self.plan.touch();
         self.publish();
         Ok(())
+    }
+
+    /// Says where else the code of functions is at whose entries intervals begin or end.
+    fn note_copies(&mut self, module: &Module, interval: &Interval) {
+        let entries = interval
+            .boundaries
+            .iter()
+            .filter_map(|boundary| match boundary.place {
+                Place::Entry(entry, _) => Some(entry),
+                Place::Site(_) => None,
+            });
+        for entry in entries.collect::<BTreeSet<u64>>() {
+            let Copies {
+                inlined_into,
+                specialised,
+            } = module.copies_of(entry);
+            let function = module.name(entry);
+            if !inlined_into.is_empty() {
+                let holders: Vec<String> =
+                    inlined_into.into_iter().map(|at| module.name(at)).collect();
+                let holders = listed(&holders);
+                self.warnings.push(Warning::InlinedElsewhere {
+                    function: function.clone(),
+                    holders,
+                });
+            }
+            if !specialised.is_empty() {
+                let copies = listed(&specialised);
+                self.warnings
+                    .push(Warning::SpecialisedCopies { function, copies });
+            }
+        }
     }
 
     /// Plants boundaries that the profile cannot do without.
@@ -195,6 +231,19 @@ impl Session<'_> {
             }
         }
         Ok(any)
+    }
+}
+
+/// Copies named, at most.
+const COPIES_NAMED: usize = 5;
+
+/// Names in words, not too many.
+fn listed(names: &[String]) -> String {
+    match names.split_at_checked(COPIES_NAMED) {
+        Some((named, more)) if !more.is_empty() => {
+            format!("{} and {} others", named.join(", "), more.len())
+        }
+        _ => names.join(", "),
     }
 }
 

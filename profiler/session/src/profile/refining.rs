@@ -29,10 +29,11 @@ impl Session<'_> {
             self.steps.first_interval = Some(Instant::now());
         }
         if self.steps.trapping.is_some() {
+            self.trap_again();
             if self.has_trapped_enough(seen) {
                 self.end_discovery();
-                self.publish();
             }
+            self.publish();
             return;
         }
         if self.settings.planting == Planting::Manual
@@ -215,7 +216,7 @@ impl Session<'_> {
             },
             Planting::Refine => {
                 let trees = [&look.recent, &look.round];
-                let cost = Cost::of(&look.profile);
+                let cost = self.cost(look);
                 let mut next =
                     refine::worth_a_round(&trees, root_height, limits, &state, patience, cost);
                 // Late, each look that opens something ends a long round.
@@ -260,11 +261,18 @@ impl Session<'_> {
             .any(|candidate| patience.waits_for(candidate) && !is_too_costly(candidate.step))
     }
 
+    /// What probes cost, as it was measured where that is told apart from chance.
+    fn cost(&self, look: &Look) -> Cost {
+        Cost::of(&look.profile, self.duty_cycle.told_apart(look.self_cost))
+    }
+
     /// Probes to take out; those that only make room, `if_room_is_needed`.
     fn closings(&self, look: &Look, if_room_is_needed: bool) -> Vec<Closing> {
         let (limits, state) = (&self.settings.limits, self.state(Instant::now()));
         let planted: Vec<u32> = self.plan.planted().collect();
-        let mut closings = refine::to_close(&look.profile, &look.round, limits, &state, &planted);
+        let spent = self.cost(look);
+        let mut closings =
+            refine::to_close(&look.profile, spent, &look.round, limits, &state, &planted);
         closings.retain(|closing| closing.over_budget || if_room_is_needed);
         closings
     }

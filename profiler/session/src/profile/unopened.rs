@@ -155,13 +155,13 @@ impl Session<'_> {
             (Calls::PartiallyOpened(_), _) => Some(NotSplit::NoRoom),
             (_, Pointers::Unexplored { .. }) if known.too_costly => Some(NotSplit::TooCostly),
             (_, Pointers::Unexplored { .. }) => Some(NotSplit::Pointers),
-            (Calls::NoneToTime, _) => {
+            _ if self.calls_into_no_file(function) => Some(NotSplit::IntoNoFile),
+            // Beside the calls that it makes where it is, too: LuaJIT's `lua_resume` makes some when it fails.
+            (Calls::NoneToTime | Calls::Opened, _) => {
                 let module = self.modules.get(&self.arena, function.module).ok()?;
                 let goes_on = module.jumps_into_another(function.address);
                 goes_on.then_some(NotSplit::GoesOnElsewhere)
             }
-            _ if self.calls_into_no_file(function) => Some(NotSplit::IntoNoFile),
-            _ => None,
         }
     }
 }

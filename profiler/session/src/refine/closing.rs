@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use evenkeel_analysis::profile::{Node, Profile};
 
 use super::patience::MUCH;
-use super::{Limits, State, cost};
+use super::{Cost, Limits, State, cost};
 
 /// Even a probe that explains much is taken out if it alone makes intervals longer by this part: what is measured then is no
 /// longer the program.
@@ -30,9 +30,11 @@ pub struct Closing {
 /// with its turns, and their caller says in one line, of many more intervals, what they say in many. What
 /// explains much stays even if it is costly (up to `COST_MAX`): then fewer intervals are recorded instead, since a culprit
 /// that was found must not become its caller's own time again. A probe that did not run, or hardly ever, costs nothing, and stays
-/// for when the load changes. `round`: what explains much in all of the round, though not of late, stays, too.
+/// for when the load changes. `round`: what explains much in all of the round, though not of late, stays, too. `spent`: what probes cost, as
+/// it was measured where that is known.
 pub(crate) fn to_close(
     profile: &Profile,
+    spent: Cost,
     round: &Node,
     limits: &Limits,
     state: &State<'_>,
@@ -42,9 +44,9 @@ pub(crate) fn to_close(
     measure(&profile.tree, &mut worth);
     measure(round, &mut before);
     let cost_of = |id: u32| {
-        worth.get(&id).map_or(0.0, |worth| {
-            worth.calls * profile.overhead.probe_ns / profile.mean_ns.max(1.0)
-        })
+        worth
+            .get(&id)
+            .map_or(0.0, |worth| worth.calls * spent.of_a_call)
     };
     let most_of = |id: u32, of: fn(&Worth) -> f64| {
         let [now, all] = [&worth, &before].map(|worth| worth.get(&id).map_or(0.0, of));
@@ -67,7 +69,7 @@ pub(crate) fn to_close(
     });
     // With no more than this each, all that there is room for would stay within the budget: that is not what exceeds it.
     let even_part = limits.overhead_max / limits.probes_max.max(1) as f64;
-    let mut excess_cost = profile.overhead.estimated_fraction - limits.overhead_max;
+    let mut excess_cost = spent.spent - limits.overhead_max;
     let mut excess_probes = order.len() as i64 - limits.probes_max as i64;
     let mut closed = Vec::new();
     for id in order {
@@ -112,12 +114,24 @@ mod tests {
     use crate::refine::example::{LIMITS, at, example};
     use crate::refine::known::{Calls, Known};
 
-    fn closed(profile: &Profile, limits: &Limits) -> Vec<Closing> {
+    fn closed_at(profile: &Profile, limits: &Limits, measured: Option<f64>) -> Vec<Closing> {
         let (_, probes) = example();
         let mut known = Known::default();
         known.function_mut(at(0xa)).calls = Calls::Opened;
         let state = State::of(&probes, &[], &known);
-        to_close(profile, &Node::default(), limits, &state, &[0, 1, 2, 3])
+        let spent = Cost::of(profile, measured);
+        to_close(
+            profile,
+            spent,
+            &Node::default(),
+            limits,
+            &state,
+            &[0, 1, 2, 3],
+        )
+    }
+
+    fn closed(profile: &Profile, limits: &Limits) -> Vec<Closing> {
+        closed_at(profile, limits, None)
     }
 
     fn goes(id: u32, over_budget: bool) -> Closing {
@@ -128,6 +142,15 @@ mod tests {
     fn what_tells_least_for_its_cost_is_closed() {
         // Each costs 10 ns of 1000 = 1 %; the estimate is 0.9 % above the limit: c, with 2 %, explains least.
         assert_eq!(closed(&example().0, &LIMITS), [goes(3, true)]);
+    }
+
+    /// 2.9 % are estimated, of 3 % that are allowed; 14.5 % were measured.
+    #[test]
+    fn the_budget_holds_for_what_is_measured() {
+        let mut profile = example().0;
+        profile.overhead.estimated_fraction = 0.029;
+        assert_eq!(closed(&profile, &LIMITS), []);
+        assert_eq!(closed_at(&profile, &LIMITS, Some(0.145)), [goes(3, true)]);
     }
 
     /// Ten times as much too costly: c goes, the others explain 30 % and more and stay.
