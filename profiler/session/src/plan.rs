@@ -7,8 +7,8 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::rc::Rc;
 use std::sync::atomic::Ordering::*;
 
-use evenkeel_analysis::profile::Unpatched;
-use evenkeel_analysis::sites::{Kind, Site as Described, SiteTable};
+use evenkeel_analysis::findings::reasons::NotTimed;
+use evenkeel_analysis::sites::{INDIRECT, Kind, Site as Described, SiteTable};
 use evenkeel_symbols::Module;
 use evenkeel_symbols::{Callee, Site, Unpatchable};
 use evenkeel_wire::arch::code::JUMP_BYTES;
@@ -21,14 +21,8 @@ use crate::modules::Modules;
 use evenkeel_intervals::calling_back;
 use evenkeel_intervals::interval::{Boundary, Meaning, Place, site_name};
 use evenkeel_intervals::kinds;
-
-/// Why a call in a hooked entry is not timed.
-const UNDER_ENTRY: &str = "it lies under the hook at the function's entry; to time it, name the interval by its call, as caller>function";
-/// The same of a function that is no interval's.
-const UNDER_INNER_ENTRY: &str =
-    "it lies under the hook at the function's entry, and whom it calls is not opened or not known";
-/// Why an entry is not hooked.
-const OVER_SITE: &str = "a call in its first instructions is timed already";
+use unpatched::Noted;
+pub(crate) use unpatched::{Untimed, by_code};
 
 /// Probes of a session.
 pub struct Plan {
@@ -43,9 +37,9 @@ pub struct Plan {
     claimed: BTreeMap<Location, u8>,
     displaced: usize,
     dirty: bool,
-    unpatched: Vec<Unpatched>,
+    noted: Vec<Noted>,
     /// The same, to look up.
-    is_noted: HashSet<Unpatched>,
+    is_noted: HashSet<Noted>,
 }
 
 /// One probe, as the session knows it.
@@ -56,6 +50,8 @@ pub struct Planned {
     pub callees: Vec<Location>,
     /// The symbol that the loader binds, where the callee is an import.
     pub import: Option<String>,
+    /// The instruction that is hooked.
+    pub place: Location,
     /// Function that holds the call site; for a hooked entry the function itself.
     pub holder: Location,
     /// What the instruction is.
@@ -86,7 +82,7 @@ impl Plan {
             claimed: BTreeMap::new(),
             displaced: 0,
             dirty: false,
-            unpatched: Vec::new(),
+            noted: Vec::new(),
             is_noted: HashSet::new(),
         }
     }
@@ -159,11 +155,7 @@ impl Plan {
                 Meaning::of(Role::Inner),
             ),
             Err(reason) => {
-                self.note_unpatched(
-                    format!("entry of {}", module.name(function.address)),
-                    reason.to_string(),
-                    false,
-                );
+                self.note_unpatched(Untimed::entry(function, module), by_code(reason), false);
                 None
             }
         }
@@ -185,8 +177,8 @@ impl Plan {
             Ok(form) => form,
             Err(reason) => {
                 self.note_unpatched(
-                    qualified(arena, index, module, site.address),
-                    reason.to_string(),
+                    Untimed::call(arena, index, module, site.address),
+                    by_code(reason),
                     hides_time(reason),
                 );
                 return None;
@@ -197,12 +189,12 @@ impl Plan {
             let entry = holder.map(|holder| Location::new(index, holder.entry));
             let entry = entry.and_then(|entry| self.entries.get(&entry));
             let reason = match entry.map(|&id| self.probes[id as usize].role) {
-                Some(Role::Inner) => UNDER_INNER_ENTRY,
-                _ => UNDER_ENTRY,
+                Some(Role::Inner) => NotTimed::UnderInnerEntry,
+                _ => NotTimed::UnderEntry,
             };
             self.note_unpatched(
-                qualified(arena, index, module, site.address),
-                reason.to_owned(),
+                Untimed::call(arena, index, module, site.address),
+                reason,
                 true,
             );
             return None;
@@ -251,6 +243,7 @@ impl Plan {
         self.probes.push(Planned {
             callees,
             import,
+            place,
             holder,
             form,
             role: meaning.role,
@@ -278,11 +271,7 @@ impl Plan {
             return Some(id);
         }
         if self.is_claimed(function, displaced.len as u8) {
-            self.note_unpatched(
-                format!("entry of {}", module.name(entry)),
-                OVER_SITE.to_owned(),
-                false,
-            );
+            self.note_unpatched(Untimed::entry(function, module), NotTimed::OverCall, false);
             return None;
         }
         let bytes = module.bytes_at(entry)?;
@@ -304,6 +293,7 @@ impl Plan {
         self.probes.push(Planned {
             callees: vec![function],
             import: None,
+            place: function,
             holder: function,
             form: Form::Entry,
             role: meaning.role,
@@ -384,7 +374,7 @@ impl Plan {
         callee: Option<&Callee>,
     ) {
         let name = match callee {
-            Some(Callee::Pointer) => "(indirect)".to_owned(),
+            Some(Callee::Pointer) => INDIRECT.to_owned(),
             Some(callee) => module.callee_name(callee),
             None => module.name(address),
         };
@@ -396,6 +386,7 @@ impl Plan {
             None => module.height(address).unwrap_or(0),
         };
         let line = module.line(address);
+        let file = file_name(arena, holder.module);
         debug_assert_eq!(id as usize, self.sites.sites.len());
         self.sites.sites.push(Described {
             kind: kinds::of(&name),
@@ -405,6 +396,13 @@ impl Plan {
             } else {
                 String::new()
             },
+            callee_file: match callee {
+                // Of which library it will be the loader decides.
+                Some(Callee::Import(_) | Callee::Pointer) => None,
+                Some(Callee::Function(_)) | None => Some(file.clone()),
+            },
+            caller_file: callee.is_some().then_some(file),
+            address: callee.is_some().then_some(address),
             site: if callee.is_some() {
                 qualified(arena, holder.module, module, address)
             } else {
@@ -498,8 +496,16 @@ fn fill(probe: &mut Probe, index: usize, address: u64, form: Form, meaning: Mean
 /// A site's name, with its file where it is not the executable's.
 pub(crate) fn qualified(arena: &Arena, index: usize, module: &Module, address: u64) -> String {
     let name = site_name(module, address);
-    if arena.modules()[index].executable.load(Relaxed) != 0 {
-        return name;
+    match file_name(arena, index) {
+        file if file.is_empty() => name,
+        file => format!("{file}!{name}"),
     }
-    format!("{}!{name}", Modules::name(arena, index))
+}
+
+/// Name of a module's file, empty for the executable.
+pub(crate) fn file_name(arena: &Arena, index: usize) -> String {
+    match arena.modules()[index].executable.load(Relaxed) {
+        0 => Modules::name(arena, index),
+        _ => String::new(),
+    }
 }

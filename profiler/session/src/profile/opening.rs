@@ -3,6 +3,7 @@
 
 use std::time::Instant;
 
+use evenkeel_analysis::findings::reasons::NotTimed;
 use evenkeel_symbols::{Callee, Module, Site, Unpatchable, unversioned};
 use evenkeel_wire::{Form, Wanted};
 
@@ -11,7 +12,7 @@ use super::steps::{AtEntry, Below};
 use super::trapping::is_discovered_only;
 use crate::location::Location;
 use crate::modules::Modules;
-use crate::plan::{is_timed, qualified};
+use crate::plan::{Untimed, by_code, is_timed};
 use crate::refine::known::{Again, Callees, Calls, Pointers};
 use evenkeel_intervals::calling_back;
 
@@ -105,8 +106,8 @@ impl Session<'_> {
         callee: Location,
         reason: Unpatchable,
     ) -> bool {
-        let name = qualified(&self.arena, holder.module, module, site.address);
-        self.plan.note_unpatched(name, reason.to_string(), false);
+        let call = Untimed::call(&self.arena, holder.module, module, site.address);
+        self.plan.note_unpatched(call, by_code(reason), false);
         let jump = Below::Jump {
             holder,
             site: Location::new(holder.module, site.address),
@@ -163,11 +164,11 @@ impl Session<'_> {
         let Some(callee) = callee.filter(is_open) else {
             return false;
         };
-        let name = qualified(&self.arena, function.module, module, site.address);
-        self.plan.note_at_entry(&name);
+        let place = Location::new(function.module, site.address);
+        self.plan.note_at_entry(place);
         let below = Below::UnderEntry {
             holder: function,
-            site: Location::new(function.module, site.address),
+            site: place,
         };
         let is_call = site.form != Ok(Form::TailJump);
         match is_call || module.stack_is_as_called(site.address) {
@@ -184,8 +185,8 @@ impl Session<'_> {
             *pointers = Pointers::Unexplored { next: 0 };
         }
         if let Some(reason) = site.unpatchable() {
-            let site = qualified(&self.arena, function.module, module, site.address);
-            self.plan.note_unpatched(site, reason.to_string(), false);
+            let call = Untimed::call(&self.arena, function.module, module, site.address);
+            self.plan.note_unpatched(call, by_code(reason), false);
         }
     }
 
@@ -227,35 +228,36 @@ impl Session<'_> {
     /// The calls of a function that is timed neither where it is called nor at its entry lie below its caller's. What it does itself, and in
     /// calls of it that cannot be timed, stands in the caller's own time.
     fn open_through(&mut self, below: Below, callee: Location, module: &Module) {
-        let (holder, site, what) = match below {
+        let (holder, call, what) = match below {
             Below::Probe(id) => (
                 self.plan.probes()[id as usize].holder,
-                self.plan.sites.sites[id as usize].site.clone(),
-                "a call through a pointer too short to be redirected".to_owned(),
+                Some(self.plan.probe(id)),
+                NotTimed::ShortPointerCall,
             ),
             Below::Jump {
                 holder,
                 site,
                 reason,
-            } => (holder, self.site_named(site), reason.to_string()),
-            Below::UnderEntry { holder, site } => (
-                holder,
-                self.site_named(site),
-                "a call under the hook at the function's entry".to_owned(),
-            ),
+            } => (holder, self.call_at(site), by_code(reason)),
+            Below::UnderEntry { holder, site } => {
+                (holder, self.call_at(site), NotTimed::UnderInnerEntry)
+            }
         };
-        if self.steps.known.function_mut(holder).calls_through(callee) {
+        let is_new = self.steps.known.function_mut(holder).calls_through(callee);
+        if let Some(call) = call.filter(|_| is_new) {
             let name = module.name(callee.address);
-            let reason = format!("{what}, to {name}, whose entry cannot be hooked either");
-            self.plan.note_hidden(&site, reason);
+            let reason = NotTimed::NeitherEnd(Box::new(what), name);
+            self.plan.note_hidden(call, reason);
         }
     }
 
-    /// `caller+0x1f`.
-    fn site_named(&mut self, site: Location) -> String {
-        match self.modules.get(&self.arena, site.module) {
-            Ok(module) => qualified(&self.arena, site.module, &module, site.address),
-            Err(_) => format!("{:#x}", site.address),
-        }
+    fn call_at(&mut self, site: Location) -> Option<Untimed> {
+        let module = self.modules.get(&self.arena, site.module).ok()?;
+        Some(Untimed::call(
+            &self.arena,
+            site.module,
+            &module,
+            site.address,
+        ))
     }
 }

@@ -4,6 +4,7 @@ use std::time::{Duration, Instant};
 
 use evenkeel_analysis::Analysis;
 use evenkeel_analysis::analysis::Look;
+use evenkeel_analysis::findings::reasons::NotTimed;
 use evenkeel_analysis::findings::warnings::Warning;
 use evenkeel_wire::{Form, Role, Wanted};
 
@@ -311,19 +312,18 @@ impl Session<'_> {
         let (lost, calls) = (look.crowded.intervals, &look.crowded.calls);
         let thinned = refine::to_thin(seen, lost, calls, is_planted);
         for &id in &thinned {
-            let reason = "called so often in some intervals that they lost records, so that the slow ones were missing";
             self.steps.known.probe_mut(id).taken_out.for_good();
-            self.take_out(id, reason);
+            self.take_out(id, NotTimed::LosesRecords);
         }
         !thinned.is_empty()
     }
 
     /// Takes a probe out for a reason.
-    fn take_out(&mut self, id: u32, reason: &str) {
+    fn take_out(&mut self, id: u32, reason: NotTimed) {
         self.plan.want(&self.arena, id, Wanted::Off);
-        let site = &self.plan.sites.sites[id as usize];
-        let call = format!("{} at {}", site.callee, site.site);
-        self.plan.note_unpatched(call, reason.to_owned(), true);
+        let callee = &self.plan.sites.sites[id as usize].callee;
+        let call = self.plan.probe(id).of_callee(callee);
+        self.plan.note_unpatched(call, reason, true);
     }
 
     /// What was taken out for what it cost is timed again once intervals are so slow that it costs little. Whether anything is.
@@ -345,10 +345,7 @@ impl Session<'_> {
         let id = closing.id;
         if closing.over_budget {
             self.steps.known.probe_mut(id).taken_out.at(mean_ns);
-            self.take_out(
-                id,
-                "called too often for what it explains, with --max-overhead",
-            );
+            self.take_out(id, NotTimed::CalledTooOften);
             return;
         }
         self.plan.want(&self.arena, id, Wanted::Off);
