@@ -21,7 +21,7 @@ pub(crate) fn move_type_annotations(
     out.put_u16(count);
     for _ in 0..count {
         move_target(&mut reader, layout, handlers, &mut out)?;
-        // What is behind the target has no offsets: its length is all that is wanted.
+        // The rest of the annotation holds no offsets, so it is copied.
         let rest = reader.clone();
         let begin = reader.at();
         let path = reader.u8()?;

@@ -53,7 +53,7 @@ impl<'a> Class<'a> {
         let (minor, major) = (reader.u16()?, reader.u16()?);
         let said = reader.clone().u16()?;
         let pool = Pool::read(bytes, &mut reader)?;
-        // A pool that ends in the first half of a long, and the count 0, which stands for nothing.
+        // The pool ends in the first half of a long, or the count is 0, which has no meaning.
         if pool.count() != usize::from(said) {
             return Err(reader.malformed());
         }

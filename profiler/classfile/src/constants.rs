@@ -51,7 +51,7 @@ impl<'a> Constants<'a> {
         }
     }
 
-    /// What lies behind the class's own entries.
+    /// The entries that follow those of the class.
     pub(crate) fn added(&self) -> &[u8] {
         &self.added
     }

@@ -1,8 +1,8 @@
 //! At which instructions of a constructor `this` is initialised (JVMS 4.10.2.4).
 //!
-//! Only there a handler around the method can verify. No frame fits both what comes before the call of `super()` or `this()` and
-//! what comes after it, and HotSpot checks handlers around that call itself against what holds behind it. What is thrown before
-//! reaches the caller at once, whose own `exit` ends what is open.
+//! Only there a handler around the method can verify. No frame fits both the code before the call of `super()` or `this()` and the
+//! code after it. HotSpot checks handlers around that call itself against the state after it. An exception thrown earlier
+//! reaches the caller at once, and the caller's own `exit` ends the open probes.
 //!
 //! Stack map frames say what holds where branches meet. In between, an `invokespecial` of `<init>` initialises what the last
 //! pending `new` made, or else `this`. A constructor in which that is not clear has no handler around it.
@@ -17,8 +17,8 @@ use crate::pool::Pool;
 pub(crate) enum Place {
     /// Before the instruction at this offset, and before what is inserted there.
     Before(usize),
-    /// Right behind the instruction at this offset, which is an `invokespecial`.
-    BehindCall(usize),
+    /// Directly after the instruction at this offset, which is an `invokespecial`.
+    AfterCall(usize),
 }
 
 /// A constructor, which has a class above its own.
@@ -67,7 +67,7 @@ impl Constructor<'_, '_> {
             }
             if !state.initialised && self.initialises(number, &mut state.pending)? {
                 state.initialised = true;
-                begin = Some(Place::BehindCall(instruction.pc));
+                begin = Some(Place::AfterCall(instruction.pc));
             }
         }
         let end = self.instructions.last().map_or(0, Instruction::end);

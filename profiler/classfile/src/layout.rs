@@ -1,8 +1,8 @@
 //! Where instructions lie once pieces were inserted between them.
 //!
 //! Code that grows pushes targets of branches out of reach. A `goto` becomes a `goto_w`. A conditional branch has no wide form;
-//! it leads to an *island* instead, a `goto_w` that lies behind an instruction that never falls through. So the island needs
-//! no frame but the target's, where the usual inversion of the branch would need one of the instruction behind it.
+//! it leads to an *island* instead: a `goto_w` that follows an instruction which never falls through. The island needs only the
+//! frame of its target. The usual inversion of the branch would need a frame at the next instruction, which has none.
 
 use std::collections::BTreeMap;
 

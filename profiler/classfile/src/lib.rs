@@ -41,10 +41,9 @@
 //!
 //! # Why none of the crates that read class files
 //!
-//! `cafebabe`, `jclassfile` and `classfile-parser` read, and do not write. `noak` and `ristretto_classfile` write as well; both make a class of
-//! owned structures, and neither moves what holds offsets when code grows (targets, frames, handlers, lines, variables,
-//! annotations of types), which is nearly all of this crate. What is left to share is the cursor and the constant pool: some
-//! 250 lines.
+//! `cafebabe`, `jclassfile` and `classfile-parser` read, and do not write. `noak` and `ristretto_classfile` write as well. Neither moves what
+//! holds offsets when code grows: targets, frames, handlers, lines, variables and annotations of types. That is nearly all of this
+//! crate. Only the cursor and the constant pool could be shared, some 250 lines.
 
 #![forbid(unsafe_code)]
 

@@ -389,7 +389,7 @@ fn place(place: Place, layout: &Layout) -> usize {
     const CALL: usize = 3;
     match place {
         Place::Before(pc) => layout.begins(pc),
-        Place::BehindCall(pc) => layout.own(pc).map(|at| at + CALL),
+        Place::AfterCall(pc) => layout.own(pc).map(|at| at + CALL),
     }
     .expect("a place between instructions")
 }
@@ -448,7 +448,7 @@ fn moved_frames(
         tokens: added.tokens(),
         layout,
     };
-    // By offset: what an island and a branch to the instruction behind it share is the same frame.
+    // Sorted by offset, as the table must be.
     let mut frames = BTreeMap::new();
     let mut put =
         |pc, locals: &[Type], exception: Option<Type>, stack: &[Type]| -> Result<(), Error> {
@@ -498,7 +498,7 @@ fn moved_frames(
 struct Widen<'l> {
     /// Slots of local variables that the method has.
     slots: usize,
-    /// Ints behind them.
+    /// Ints that follow those slots.
     tokens: usize,
     layout: &'l Layout,
 }
