@@ -126,30 +126,25 @@ fn options(pid: i32) -> Vec<String> {
             .map(|word| String::from_utf8_lossy(word).into_owned())
             .collect::<Vec<_>>()
     };
-    let mut options: Vec<String> = Vec::new();
-    // The order in which they count: the last one decides.
-    for name in [
-        "JAVA_TOOL_OPTIONS=",
-        "JDK_JAVA_OPTIONS=",
-        "",
-        "_JAVA_OPTIONS=",
-    ] {
-        if name.is_empty() {
-            // What follows the class is the program's.
-            options.extend(split("cmdline").into_iter().skip(1));
-        }
-        let environment = split("environ");
-        let variable = environment
+    let environment = split("environ");
+    let variable = |name: &str| {
+        let of_name = environment
             .iter()
-            .find_map(|variable| variable.strip_prefix(name).filter(|_| !name.is_empty()));
-        options.extend(
-            variable
-                .into_iter()
-                .flat_map(str::split_whitespace)
-                .map(str::to_owned),
-        );
-    }
-    options
+            .find_map(|variable| variable.strip_prefix(name)?.strip_prefix('='));
+        of_name
+            .unwrap_or_default()
+            .split_whitespace()
+            .map(str::to_owned)
+            .collect::<Vec<_>>()
+    };
+    // In the order in which they count: the last of a kind decides.
+    [
+        variable("JAVA_TOOL_OPTIONS"),
+        variable("JDK_JAVA_OPTIONS"),
+        split("cmdline"),
+        variable("_JAVA_OPTIONS"),
+    ]
+    .concat()
 }
 
 /// The option that keeps agents out, if the last of its kind does.
