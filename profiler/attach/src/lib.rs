@@ -15,6 +15,7 @@
 //! visit       a stopped thread that calls functions, and goes on
 //! handover    descriptors into the process
 //! agent       the agent there: found, or loaded
+//! jvm         a library in a Java virtual machine, loaded at its socket: without ptrace
 //! arch        registers, frames of signals                             one directory an architecture
 //! ```
 //!
@@ -30,6 +31,7 @@ mod arch;
 mod error;
 mod files;
 mod handover;
+pub mod jvm;
 mod loader_lock;
 mod permission;
 pub mod process;
