@@ -4,6 +4,7 @@
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 
+use crate::namespace;
 use crate::visit::Visit;
 
 /// Descriptors handed over at once, at most.
@@ -84,7 +85,11 @@ fn receive(visit: &mut Visit<'_>, socket: u64, count: usize) -> Result<Vec<i32>,
 fn take(pid: i32, descriptor: i32) -> io::Result<OwnedFd> {
     // SAFETY: system calls whose arguments are numbers; the descriptors are fresh.
     unsafe {
-        let process = checked(libc::syscall(libc::SYS_pidfd_open, pid, 0))?;
+        let process = checked(libc::syscall(
+            libc::SYS_pidfd_open,
+            namespace::outer(pid),
+            0,
+        ))?;
         checked(libc::syscall(
             libc::SYS_pidfd_getfd,
             process.as_raw_fd(),
@@ -104,7 +109,8 @@ unsafe fn checked(answer: libc::c_long) -> io::Result<OwnedFd> {
     Ok(unsafe { OwnedFd::from_raw_fd(answer as RawFd) })
 }
 
-fn send(socket: &OwnedFd, descriptors: &[RawFd]) -> io::Result<()> {
+/// Sends descriptors by a socket.
+pub(crate) fn send(socket: &OwnedFd, descriptors: &[RawFd]) -> io::Result<()> {
     let mut control = [0_u64; CONTROL_BYTES.div_ceil(8)];
     let mut byte = [0_u8];
     let mut vector = libc::iovec {
@@ -131,4 +137,33 @@ fn send(socket: &OwnedFd, descriptors: &[RawFd]) -> io::Result<()> {
         }
     }
     Ok(())
+}
+
+/// The descriptor that was sent by the other end of a socket.
+pub(crate) fn receive_one(socket: &OwnedFd) -> io::Result<OwnedFd> {
+    let mut control = [0_u64; CONTROL_BYTES.div_ceil(8)];
+    let mut byte = [0_u8];
+    let mut vector = libc::iovec {
+        iov_base: byte.as_mut_ptr().cast(),
+        iov_len: 1,
+    };
+    // SAFETY: one message of one byte, with room for control data of the length that is said; all of it outlives the call. The descriptor
+    // that comes is fresh.
+    unsafe {
+        let mut message: libc::msghdr = std::mem::zeroed();
+        message.msg_iov = &raw mut vector;
+        message.msg_iovlen = 1;
+        message.msg_control = control.as_mut_ptr().cast();
+        message.msg_controllen = size_of_val(&control);
+        let flags = libc::MSG_CMSG_CLOEXEC | libc::MSG_DONTWAIT;
+        if libc::recvmsg(socket.as_raw_fd(), &raw mut message, flags) < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        let header = libc::CMSG_FIRSTHDR(&raw const message);
+        if header.is_null() || (*header).cmsg_type != libc::SCM_RIGHTS {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        let descriptor = libc::CMSG_DATA(header).cast::<RawFd>().read_unaligned();
+        Ok(OwnedFd::from_raw_fd(descriptor))
+    }
 }

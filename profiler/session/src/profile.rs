@@ -8,6 +8,7 @@ mod ending;
 mod filters;
 mod judge;
 mod kernel;
+mod numbers;
 mod opening;
 mod planting;
 mod refining;
