@@ -20,6 +20,7 @@
 //!                 shadow         its calls in flight, and the return addresses of those that were left
 //!                 leaving        calls that do not return, and when they ended
 //!                 code           who else executes it, and whether it can be written
+//!                 writing        how it is written
 //!                 kernel         system calls made inside hooked calls
 //! ```
 //!
@@ -47,6 +48,7 @@ pub mod region;
 pub mod shadow;
 mod table;
 pub mod thread;
+pub mod writing;
 
 pub use frame::Frame;
 pub use module::LoadedModule;
