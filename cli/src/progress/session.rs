@@ -128,8 +128,9 @@ pub fn message(event: &Event<'_>) -> Option<String> {
         Event::Attached { pid, stood_still } => {
             let name = evenkeel_attach::process::name(*pid).unwrap_or_default();
             let still_ms = stood_still.as_secs_f64() * 1e3;
+            let number = evenkeel_attach::namespace::outer(*pid);
             format!(
-                "attached to process {pid} ({name}), one thread of which stood still for {still_ms:.1} ms"
+                "attached to process {number} ({name}), one thread of which stood still for {still_ms:.1} ms"
             )
         }
         Event::LeftOut { why } => (*why).to_owned(),
