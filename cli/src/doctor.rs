@@ -125,7 +125,7 @@ fn owned(rights: u64) -> Finding {
     let (has, lacks) = rights::own(rights);
     match lacks.is_empty() {
         true => Good(has.join(", ")),
-        false => Missing(format!("{}; run evenkeel as root (sudo)", lacks.join("; "))),
+        false => Missing(format!("{}; {}", lacks.join("; "), rights::remedy())),
     }
 }
 

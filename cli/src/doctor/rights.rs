@@ -45,6 +45,18 @@ pub fn own(rights: u64) -> (Vec<&'static str>, Vec<String>) {
     )
 }
 
+/// How to get what is missing.
+pub fn remedy() -> &'static str {
+    // SAFETY: no arguments.
+    match unsafe { libc::geteuid() } {
+        // Root without all rights is in a container.
+        0 => {
+            "run evenkeel on the machine itself, which attaches to processes in containers, or give the rights to this container (--cap-add SYS_PTRACE, --cap-add PERFMON)"
+        }
+        _ => "run evenkeel as root (sudo)",
+    }
+}
+
 /// Whether processes of the same user may be traced, by kernel.yama.ptrace_scope.
 fn of_same_user(scope: i64) -> &'static str {
     match scope {
