@@ -29,6 +29,7 @@ mod agent;
 #[cfg_attr(target_arch = "x86_64", path = "x86_64/mod.rs")]
 #[cfg_attr(target_arch = "aarch64", path = "aarch64/mod.rs")]
 mod arch;
+mod descriptors;
 mod error;
 mod files;
 mod handover;

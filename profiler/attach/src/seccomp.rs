@@ -7,7 +7,6 @@ use std::collections::{BTreeMap, HashSet};
 use std::io;
 
 use crate::error::Refused;
-use crate::permission::not_permitted;
 use crate::process;
 use crate::tracer::Tracee;
 
@@ -73,7 +72,12 @@ pub fn check(pid: i32) -> Result<(), Refused> {
             // It has ended.
             Ok(None) => continue,
             Err(error) if error.raw_os_error() == Some(libc::EPERM) => {
-                return Err(not_permitted(pid));
+                let why =
+                    "the system does not let its threads be stopped; run evenkeel as root (sudo)";
+                return Err(Refused::NotPermitted {
+                    pid,
+                    why: why.to_owned(),
+                });
             }
             Err(error) => return unfit(unreadable(&error)),
         };
