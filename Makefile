@@ -28,7 +28,7 @@ install-built:
 	PREFIX="$(PREFIX)" LIBDIR="$(LIBDIR)" INCLUDEDIR="$(INCLUDEDIR)" DATADIR="$(DATADIR)" DESTDIR="$(DESTDIR)" \
 		VERSION="$(VERSION)" scripts/install-built.sh "$(BUILT)"
 
-# A tarball and a .deb in target/package, for systems with glibc 2.28 or newer.
+# A tarball, a .deb, an .rpm and an OCI image in target/package, for systems with glibc 2.28 or newer.
 package:
 	scripts/install.sh package
 	CARGO="$(CARGO)" VERSION="$(VERSION)" scripts/package.sh

@@ -201,6 +201,8 @@ check() {
     # zig links against any version of glibc; both it and what lets cargo call it are packages of PyPI.
     package)
         has dpkg-deb || fail "a .deb is made on Debian or Ubuntu: there is no dpkg-deb"
+        has rpmbuild || want rpm
+        has buildah || want buildah
         python3 -c 'import ensurepip, venv' 2>/dev/null || want python3-venv
         [ -x target/zig/bin/cargo-zigbuild ] || zig=wanted
         ;;

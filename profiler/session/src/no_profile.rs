@@ -3,6 +3,7 @@
 use std::fmt::{self, Display};
 use std::path::PathBuf;
 
+use evenkeel_attach::namespace;
 use evenkeel_wire::{ARENA_BYTES, ARENA_VARIABLE};
 
 /// Part of a processor from which processes are called busy.
@@ -212,7 +213,8 @@ impl Display for Reason {
             ),
             Reason::Stopped { name, pid } => write!(
                 f,
-                "the interval {name} never ended while it was profiled: process {pid} is stopped (SIGSTOP, or Ctrl-Z in its shell); let it go on (kill -CONT {pid}) and profile it then"
+                "the interval {name} never ended while it was profiled: process {number} is stopped (SIGSTOP, or Ctrl-Z in its shell); let it go on (kill -CONT {number}) and profile it then",
+                number = namespace::outer(*pid)
             ),
             Reason::NotCalled {
                 name,

@@ -9,6 +9,7 @@ mod filters;
 mod judge;
 mod kernel;
 mod left_out;
+mod numbers;
 mod opening;
 mod planting;
 mod refining;
