@@ -69,6 +69,7 @@ fn profile(second: u64) -> Profile {
             estimated_fraction: 0.004,
             measured_fraction: Some(0.012),
             measured_se: Some(0.008),
+            ..Overhead::default()
         },
         round: 1,
         findings: vec![
