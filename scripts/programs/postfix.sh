@@ -48,7 +48,8 @@ CONF
     postfix -c "$place/etc" check 2>/dev/null
 }
 
-serve() { "$@" postfix -c "$place/etc" start-fg; }
+# By itself: Postfix' own script leaves it behind where the script is killed.
+serve() { "$@" "$(postconf -h daemon_directory)/master" -c "$place/etc" -s; }
 
 send() { smtp-source -s "$1" -m "$2" -l "$3" -f a@test.local -t b@test.local "127.0.0.1:$port"; }
 
