@@ -42,7 +42,7 @@ pub struct Analysis {
 
 /// What refinement decides on.
 #[derive(Clone, Debug, Default)]
-pub struct Look {
+pub struct Snapshot {
     /// What came since the last look, where that is of the same round, as a profile of one block: without errors.
     pub profile: Profile,
     /// Shares of the same, with their errors (`crate::rounds::evidence`).
@@ -57,7 +57,7 @@ pub struct Look {
     pub crowded: Crowded,
 }
 
-impl Look {
+impl Snapshot {
     /// The part of all intervals kept that the newest round has.
     pub fn part_of_run(&self) -> f64 {
         let kept: u64 = self.intervals_by_round.iter().sum();
@@ -271,16 +271,16 @@ impl Analysis {
 
     /// What came since this was last asked, which shows what happens now however long the round has gone on, and all of the newest
     /// round, which separates small shares from chance.
-    pub fn look(&mut self, sites: &SiteTable, options: &Options) -> Look {
+    pub fn look(&mut self, sites: &SiteTable, options: &Options) -> Snapshot {
         let crowded = self.assembler.crowded();
         let Intake { rounds, plans, .. } = &self.intake;
         let newest = plans.newest();
         let Some((round, detail)) = newest.and_then(|round| Some((round, rounds.detail(round)?)))
         else {
-            return Look {
+            return Snapshot {
                 profile: self.profile_of(None, Others::default(), sites, options),
                 crowded,
-                ..Look::default()
+                ..Snapshot::default()
             };
         };
         let total = detail.sums.blocks.total();
@@ -292,13 +292,13 @@ impl Analysis {
         let tree = |sums| VarianceTree::new(&detail.paths, sums, sites);
         let nothing = Recent::default();
         let blocks = self.intake.recent.as_ref().unwrap_or(&nothing);
-        let mut look = Look {
+        let mut look = Snapshot {
             recent: evidence::of_recent(&tree(&recent), blocks),
             round: evidence::of_round(&tree(&total), &detail.sums.blocks),
             intervals_by_round: by_round.map(|round| round.intervals).collect(),
             self_cost: detail.sums.self_cost.measured(),
             crowded,
-            ..Look::default()
+            ..Snapshot::default()
         };
         let recent = Detail {
             paths: detail.paths.clone(),
@@ -348,8 +348,8 @@ impl Analysis {
         summary::profile(&inputs::Inputs {
             round,
             round_index,
-            louder: compares
-                .then(|| rounds.louder_than(round, rested_on))
+            varied_more: compares
+                .then(|| rounds.wider_than(round, rested_on))
                 .flatten(),
             run,
             lost,

@@ -57,7 +57,7 @@ pub struct Inputs<'a> {
     /// The round's index, from 0.
     pub round_index: usize,
     /// Intervals of other rounds that varied more, and their standard deviation, ticks.
-    pub louder: Option<(u64, f64)>,
+    pub varied_more: Option<(u64, f64)>,
     /// What the others have found, with their index, the newest first.
     pub elsewhere: Vec<(usize, RoundFindings)>,
     /// Probes that were planted all the time in the rounds that it rests on; nothing where that is not known.

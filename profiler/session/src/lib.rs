@@ -31,6 +31,8 @@ pub mod plan;
 pub mod profile;
 pub mod refine;
 mod target;
+#[cfg(test)]
+mod tests;
 
 pub use error::Error;
 pub use location::Location;

@@ -8,14 +8,11 @@ mod ending;
 mod filters;
 mod judge;
 mod kernel;
-mod opening;
-mod planting;
+pub(crate) mod refiner;
 mod refining;
 mod settings;
 mod sink;
 mod stacks;
-mod steps;
-mod trapping;
 mod unnamed;
 mod unopened;
 
@@ -37,14 +34,13 @@ use crate::drain::Drain;
 use crate::error::Error;
 use crate::launch::{self, find_program};
 use crate::lease::Lease;
-use crate::location::Location;
 use crate::modules::Modules;
-use crate::plan::Plan;
 use crate::target::Target;
 use continuity::Continuity;
 use duty_cycle::{DutyCycle, Work};
 use evenkeel_recording::{Meta, Writer};
 use kernel::Kernel;
+use refiner::Refiner;
 use sink::RecordSink;
 
 /// Pause between two drains: each wakes a processor that the target may be using. The shorter while rings fill quickly.
@@ -121,7 +117,7 @@ fn start<'a>(settings: &'a Settings, observer: &mut dyn Observer) -> Result<Sess
         clock,
         target,
         modules: Modules::default(),
-        plan: Plan::new("", 0),
+        refiner: Refiner::new(settings.planting, settings.limits),
         drain: Drain::default(),
         sink: RecordSink {
             analysis: None,
@@ -136,7 +132,6 @@ fn start<'a>(settings: &'a Settings, observer: &mut dyn Observer) -> Result<Sess
         duty_cycle: DutyCycle::new(settings.limits.overhead_max, settings.waits),
         period: DRAIN_PERIODS[0],
         continuity: Continuity::default(),
-        steps: steps::Steps::default(),
         watch: diagnosis::Watch::default(),
         filters: filters::Filters::default(),
         stacks: stacks::CopiedStacks::default(),
@@ -163,7 +158,8 @@ struct Session<'a> {
     clock: TickClock,
     target: Target,
     modules: Modules,
-    plan: Plan,
+    /// What is timed.
+    refiner: Refiner,
     drain: Drain,
     sink: RecordSink,
     /// What the kernel reports, with waits.
@@ -171,7 +167,6 @@ struct Session<'a> {
     duty_cycle: DutyCycle,
     period: Duration,
     continuity: Continuity,
-    steps: steps::Steps,
     /// The target's processes.
     watch: diagnosis::Watch,
     filters: filters::Filters,
@@ -179,7 +174,8 @@ struct Session<'a> {
     /// Entries of the module table that have their verdict.
     judged: usize,
     passed: diagnosis::Passed,
-    interval: Option<(String, Vec<Location>)>,
+    /// Name of the interval, once a file has its functions.
+    interval: Option<String>,
     /// What a client may wait for that is in no interval.
     outside: &'static str,
     /// When sums were last recorded, where they are.
@@ -302,18 +298,18 @@ impl Session<'_> {
 
     /// Lets agents see the plan if it changed, and begins the round that it makes.
     fn publish(&mut self) {
-        let Some(generation) = self.plan.publish(&self.arena) else {
+        let Some(generation) = self.refiner.plan.publish(&self.arena) else {
             return;
         };
         if let Some(writer) = &mut self.sink.writer {
-            for id in self.sink.sites_written..self.plan.sites.sites.len() {
-                writer.site(id as u32, &self.plan.sites.sites[id]);
+            for id in self.sink.sites_written..self.refiner.plan.sites.sites.len() {
+                writer.site(id as u32, &self.refiner.plan.sites.sites[id]);
             }
-            self.sink.sites_written = self.plan.sites.sites.len();
+            self.sink.sites_written = self.refiner.plan.sites.sites.len();
         }
         let change = self
             .continuity
-            .change(generation, &self.plan, |since, probe| {
+            .change(generation, &self.refiner.plan, |since, probe| {
                 let analysis = self.sink.analysis.as_ref();
                 analysis.is_some_and(|analysis| analysis.was_called(since, probe))
             });
@@ -323,7 +319,8 @@ impl Session<'_> {
             None => self.sink.early_changes.push(change),
         }
         let analysis = self.sink.analysis.as_ref();
-        self.steps
+        self.refiner
+            .search
             .look_from(analysis.map_or(0, Analysis::intervals_seen));
     }
 
@@ -360,21 +357,14 @@ impl Session<'_> {
             specificity: self.settings.limits.specificity,
             ticks_per_ns: self.clock.ticks_per_ns(),
             target: self.target_name.clone(),
-            interval: self
-                .interval
-                .as_ref()
-                .map(|(name, _)| name.clone())
-                .unwrap_or_default(),
+            interval: self.interval.clone().unwrap_or_default(),
             ..Options::default()
         }
     }
 
     /// Build id of the file that has the interval's functions, in hexadecimal.
     fn build(&mut self) -> String {
-        let Some((_, locations)) = &self.interval else {
-            return String::new();
-        };
-        let module = locations.first().map(|location| location.module);
+        let module = self.refiner.scope.first().map(|location| location.module);
         let module = module.and_then(|index| self.modules.get(&self.arena, index).ok());
         let id = module.iter().flat_map(|module| module.build_id());
         id.map(|byte| format!("{byte:02x}")).collect()
@@ -385,10 +375,10 @@ impl Session<'_> {
         let IntervalSelector::Preset(preset, _) = &self.settings.selector else {
             return String::new();
         };
-        let Some((_, locations)) = &self.interval else {
+        if self.interval.is_none() {
             return String::new();
-        };
-        let arena = &self.arena;
+        }
+        let (arena, locations) = (&self.arena, &self.refiner.scope);
         let version = self.server.get_or_insert_with(|| {
             let module = locations.first().map(|location| location.module);
             let path = module.map(|index| Modules::path(arena, index));
@@ -403,8 +393,8 @@ impl Session<'_> {
         Meta {
             target: options.target,
             interval: options.interval,
-            root: self.plan.sites.root.clone(),
-            root_height: self.plan.sites.root_height,
+            root: self.refiner.plan.sites.root.clone(),
+            root_height: self.refiner.plan.sites.root_height,
             ticks_per_ns: options.ticks_per_ns,
             outer_256: cost.outer_256,
             inner_256: cost.inner_256,
@@ -417,7 +407,7 @@ impl Session<'_> {
             // Long, and the same each time: a recording of sums has it at its end.
             unpatched: match self.settings.summary.is_some() && !complete {
                 true => Vec::new(),
-                false => self.plan.unpatched(&self.arena),
+                false => self.refiner.plan.unpatched(&self.arena),
             },
             unopened: None,
             names: Vec::new(),
@@ -463,7 +453,7 @@ impl Session<'_> {
                 .as_ref()
                 .map_or(0, Analysis::intervals_seen),
             records: self.drain.read,
-            probes: self.plan.planted().count(),
+            probes: self.refiner.plan.planted().count(),
             seconds,
         });
     }
@@ -476,7 +466,7 @@ impl Session<'_> {
             return;
         };
         if observer.wants_profile() {
-            let profile = analysis.profile(&self.plan.sites, &options);
+            let profile = analysis.profile(&self.refiner.plan.sites, &options);
             observer.event(&Event::Now { profile: &profile });
         }
     }

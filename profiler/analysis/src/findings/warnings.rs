@@ -243,6 +243,19 @@ pub enum Warning {
          later than they ended; choose an --interval further down to see what runs between"
     )]
     CallsLeftUnseen(u64),
+    /// Some call sites of a boundary, or of a function that the user named, cannot be hooked.
+    #[error(
+        "{} of the {} call sites of {point} cannot be hooked, so that what passes there is missing ({}): name another function, or one of the \
+         other call sites as caller>callee", .refused.len(), .hooked + .refused.len(), .refused.join("; ")
+    )]
+    BoundaryPartlyHooked {
+        /// The function or call sites, as the user typed them.
+        point: String,
+        /// How many call sites are hooked.
+        hooked: usize,
+        /// The others, each with its reason.
+        refused: Vec<String>,
+    },
     /// The cost of a probe is not known.
     #[error(
         "the cost of a probe could not be calibrated and is not subtracted; profile again on a less busy machine"

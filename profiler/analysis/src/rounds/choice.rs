@@ -9,31 +9,17 @@
 //! time, it is the better answer, whatever its errors: a program may be over before its deepest round is long.
 //!
 //! Where the load has changed on the way, the newest round may be of its quietest part: the profile then rests on the newest of the rounds
-//! of the run's later half that hold most of what varies ([`crate::rounds::loud`]).
+//! of the run's later half that hold most of what varies ([`crate::rounds::spread`]).
 
-use super::{INTERVALS_DEEPER, INTERVALS_ENOUGH, Round, Rounds};
+use super::policy::*;
+use super::{Round, Rounds};
 use crate::rounds::evidence;
-use crate::rounds::loud::Spread;
-use crate::rounds::other_rounds::{RoundFindings, SHARE_MIN};
+use crate::rounds::other_rounds::RoundFindings;
+use crate::rounds::spread::Spread;
 use crate::sites::SiteTable;
 use crate::sums::detail::Detail;
 use crate::sums::moments::mean;
 use crate::sums::parts::VarianceTree;
-
-/// A round has to have [`INTERVALS_ENOUGH`], or so many where intervals are long, and all of them say the same, ...
-const INTERVALS_FEW: u64 = 40;
-/// ... and at least this part of those of the largest round: the first milliseconds of a round are no match for a minute.
-const PART_ENOUGH: u64 = 50;
-/// ... and this part, ...
-const PART_GOOD: u64 = 3;
-/// ... unless no share that a report would show is farther from the truth than this (one standard error).
-const ERROR_ENOUGH: f64 = 0.03;
-/// A round under another load is taken for what varies most if no share is farther from the truth than this.
-const ERROR_LOUD: f64 = 0.1;
-/// Intervals that lost their records slant a round if they change its mean by this fraction.
-const SLANTED_MIN: f64 = 0.1;
-/// A newer round is taken instead where it finds this fraction of the variance inside of what was not opened.
-const SHARE_DEEPER: f64 = 0.3;
 
 impl Rounds {
     /// The round a profile rests on.
@@ -42,8 +28,8 @@ impl Rounds {
         if let Some(deeper) = self.deeper(precise, 0.0) {
             return Some(deeper);
         }
-        let base = match self.louder(precise) {
-            Some(louder) => self.deeper(louder, SHARE_DEEPER).unwrap_or(louder),
+        let base = match self.wider(precise) {
+            Some(wider) => self.deeper(wider, SHARE_DEEPER).unwrap_or(wider),
             None => precise,
         };
         Some(self.finer(base).unwrap_or(base))
@@ -87,13 +73,13 @@ impl Rounds {
         newer.find(|(_, round)| is_it(round)).map(|(at, _)| at)
     }
 
-    /// Index of the newest round that holds most of what varies, in another state of the load ([`crate::rounds::loud`]), and surely says what it is.
-    fn louder(&self, than: usize) -> Option<usize> {
+    /// Index of the newest round that holds most of what varies, in another state of the load ([`crate::rounds::spread`]), and surely says what it is.
+    fn wider(&self, than: usize) -> Option<usize> {
         let base = self.rounds[than].spread()?;
         let mut newer = self.rounds.iter().enumerate().rev();
         newer
             .find(|(_, round)| {
-                self.is_part(round) && !self.is_past(round) && round.is_surely_louder(&base)
+                self.is_part(round) && !self.is_past(round) && round.is_surely_wider(&base)
             })
             .map(|(at, _)| at)
     }
@@ -107,12 +93,12 @@ impl Rounds {
     }
 
     /// Intervals of rounds that surely varied more than those of `detail`, and are none of `rested_on`; and their standard deviation, ticks.
-    pub fn louder_than(&self, detail: &Detail, rested_on: &[usize]) -> Option<(u64, f64)> {
+    pub fn wider_than(&self, detail: &Detail, rested_on: &[usize]) -> Option<(u64, f64)> {
         let base = Spread::of(&detail.sums.blocks);
         let others = self.rounds.iter().enumerate();
         let others = others.filter(|(at, _)| !rested_on.contains(at));
-        let louder = others.filter(|(_, round)| round.is_surely_louder(&base));
-        let spreads = louder.filter_map(|(_, round)| round.spread());
+        let wider = others.filter(|(_, round)| round.is_surely_wider(&base));
+        let spreads = wider.filter_map(|(_, round)| round.spread());
         let all = spreads.reduce(Spread::and)?;
         Some((all.intervals() as u64, all.standard_deviation()))
     }
@@ -178,10 +164,12 @@ impl Round {
     }
 
     /// Whether these intervals surely vary more than those.
-    fn is_surely_louder(&self, than: &Spread) -> bool {
+    fn is_surely_wider(&self, than: &Spread) -> bool {
         self.says_enough()
-            && self.spread().is_some_and(|spread| spread.is_louder(than))
-            && self.error() <= ERROR_LOUD
+            && self
+                .spread()
+                .is_some_and(|spread| spread.varies_more_than(than))
+            && self.error() <= ERROR_SURE
     }
 
     fn spread(&self) -> Option<Spread> {

@@ -17,27 +17,14 @@ use crate::findings::FINDING_MIN;
 use crate::fleet::observed::Basis;
 use crate::rounds::common_paths::{Common, NodeShape, Shape};
 use crate::rounds::evidence;
-use crate::rounds::other_rounds::SHARE_MIN;
 use crate::rounds::plans::Plans;
+use crate::rounds::policy::*;
 use crate::sites::SiteTable;
 use crate::sums::Sums;
 use crate::sums::blocks::Blocks;
 use crate::sums::detail::Detail;
 use crate::sums::moments::fraction;
 use crate::sums::paths::{PROBES, ROOT};
-
-/// Standard errors by which what is compared may differ: of a dozen that are compared, one differs so much once in forty times.
-const ERRORS_MAX: f64 = 3.0;
-/// Paths compared have at least this share, ...
-const COMPARED_MIN: f64 = 0.05;
-/// ... and are at most so many.
-const COMPARED_MAX: usize = 8;
-/// A path with a smaller share is not missed in any case.
-const LOST_AT_LEAST: f64 = 0.005;
-/// All paths that are lost, as a multiple of what one may have.
-const LOST_TOGETHER: f64 = 2.0;
-/// What rounds of several loads together say is sure if no share is farther from the truth (one standard error).
-const ERROR_SURE: f64 = 0.1;
 
 /// Rounds taken together.
 #[derive(Debug)]

@@ -10,15 +10,13 @@ use rustc_hash::FxHashSet;
 
 use crate::critical::states::State;
 use crate::critical::who::WaitSums;
+use crate::rounds::policy::CALLS_EXPECTED;
 use crate::sites::SiteTable;
 use crate::sums::blocks::Blocks;
 use crate::sums::detail::Detail;
 use crate::sums::moments::fraction;
 use crate::sums::paths::{PROBES, Paths, ROOT};
 use crate::sums::projection::{Projection, step_of};
-
-/// Where a probe would have been called so often and never was, it was not timed.
-const CALLS_EXPECTED: f64 = 10.0;
 
 /// What a round has met, without its sums: enough to find the paths that it shares with others.
 #[derive(Clone, Debug, Default)]

@@ -11,28 +11,22 @@ mod choice;
 pub(crate) mod combine;
 pub(crate) mod common_paths;
 pub(crate) mod evidence;
-pub(crate) mod loud;
 pub(crate) mod other_rounds;
 pub mod plans;
+pub mod policy;
+pub(crate) mod spread;
 
 use crate::fleet::observed::Basis;
 use crate::intervals::assembler::reader::Lost;
 use crate::profile;
 use crate::rounds::combine::{Combined, basis, combine};
-use crate::rounds::other_rounds::{RoundFindings, SHARE_MIN};
+use crate::rounds::other_rounds::RoundFindings;
 use crate::rounds::plans::Plans;
+use crate::rounds::policy::{
+    BLOCKS_RETIRED, CELLS_RETIRED_MAX, INTERVALS_DEEPER, INTERVALS_ENOUGH, SHARE_MIN,
+};
 use crate::sites::SiteTable;
 use crate::sums::detail::Detail;
-
-/// Intervals a round needs for a profile to rest on it: as many as refinement wants to see before it acts on a round.
-pub const INTERVALS_ENOUGH: u64 = 300;
-/// ... or so many where it has looked deeper than others.
-const INTERVALS_DEEPER: u64 = 150;
-
-/// Blocks of a retired round, at most.
-const BLOCKS_RETIRED: usize = 16;
-/// Numbers kept of all retired rounds together, 16 bytes each: the smallest rounds go first.
-const CELLS_RETIRED_MAX: usize = 1 << 23;
 
 /// One round.
 #[derive(Debug)]

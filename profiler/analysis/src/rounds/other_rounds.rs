@@ -7,22 +7,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::profile::PathSeen;
+use crate::rounds::policy::{ERRORS_MIN, PATHS_MAX, TAKEN_MIN};
 use crate::sites::SiteTable;
 use crate::sums::Sums;
 use crate::sums::detail::Detail;
 use crate::sums::moments::fraction;
 use crate::sums::parts::{Part, VarianceTree};
 use crate::sums::paths::{Path, Paths, ROOT};
-
-/// Shares of the variance below this are not kept, ...
-pub const SHARE_MIN: f64 = 0.05;
-/// ... nor those that are not so many standard errors from nothing: a short round has seen them, perhaps.
-const ERRORS_MIN: f64 = 2.0;
-/// Paths kept of one round, and paths reported of all together, largest first.
-pub const PATHS_MAX: usize = 16;
-
-/// Of calls that a round did not time, those are said to hide in it that took this fraction of the time in another, or of the variance.
-const TAKEN_MIN: f64 = 0.01;
 
 /// The paths that explained much of a round's variance.
 #[derive(Clone, Debug)]

@@ -77,7 +77,7 @@ impl Session<'_> {
             ticks_per_ns: meta.ticks_per_ns,
             ..self.options()
         };
-        let mut profile = analysis.profile(&self.plan.sites, &options);
+        let mut profile = analysis.profile(&self.refiner.plan.sites, &options);
         Meta {
             warnings: self.warnings.iter().map(ToString::to_string).collect(),
             ..meta

@@ -4,15 +4,8 @@ use std::collections::HashMap;
 
 use evenkeel_analysis::profile::{Node, Profile};
 
-use super::patience::MUCH;
+use super::policy::{CALLS_MIN, COST_MAX, MUCH};
 use super::{Limits, State, cost};
-
-/// Even a probe that explains much is taken out if it alone makes intervals longer by this part: what is measured then is no
-/// longer the program.
-const COST_MAX: f64 = 0.25;
-
-/// A site that runs more rarely than this in an interval takes no room: it costs nothing, and what happens rarely may be what is slow.
-const CALLS_MIN: f64 = 0.05;
 
 /// A probe to take out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,7 +31,7 @@ pub(crate) fn to_close(
     state: &State<'_>,
     planted: &[u32],
 ) -> Vec<Closing> {
-    let [mut worth, mut before]: [HashMap<u32, Worth>; 2] = Default::default();
+    let [mut worth, mut before]: [HashMap<u32, ProbeValue>; 2] = Default::default();
     measure(&profile.tree, &mut worth);
     measure(round, &mut before);
     let cost_of = |id: u32| {
@@ -46,7 +39,7 @@ pub(crate) fn to_close(
             worth.calls * profile.overhead.probe_ns / profile.mean_ns.max(1.0)
         })
     };
-    let most_of = |id: u32, of: fn(&Worth) -> f64| {
+    let most_of = |id: u32, of: fn(&ProbeValue) -> f64| {
         let [now, all] = [&worth, &before].map(|worth| worth.get(&id).map_or(0.0, of));
         now.max(all)
     };
@@ -88,7 +81,7 @@ pub(crate) fn to_close(
 
 /// What a probe tells, over all paths to it.
 #[derive(Default)]
-struct Worth {
+struct ProbeValue {
     /// The larger of its variance and its covariance with the latency, of the latency's variance.
     contribution: f64,
     variance: f64,
@@ -96,7 +89,7 @@ struct Worth {
     calls: f64,
 }
 
-fn measure(node: &Node, worth: &mut HashMap<u32, Worth>) {
+fn measure(node: &Node, worth: &mut HashMap<u32, ProbeValue>) {
     if let Some(id) = node.probe {
         let entry = worth.entry(id).or_default();
         entry.contribution += node.variance_fraction.max(node.share.abs());
@@ -109,8 +102,8 @@ fn measure(node: &Node, worth: &mut HashMap<u32, Worth>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::refine::example::{LIMITS, at, example};
     use crate::refine::known::{Calls, Known};
+    use crate::tests::example::{LIMITS, at, example};
 
     fn closed(profile: &Profile, limits: &Limits) -> Vec<Closing> {
         let (_, probes) = example();

@@ -17,40 +17,8 @@
 
 use std::time::Duration;
 
+use super::policy::*;
 use super::step::Candidate;
-
-/// Intervals that are enough to judge what came since the last look, ...
-pub const INTERVALS_ENOUGH: u64 = 300;
-/// ... half as many to follow what explains most of the variance, in half of the time that the first look takes at the least: so a cause ten
-/// calls down is found in a run of three seconds, ...
-pub(crate) const INTERVALS_TO_FOLLOW: u64 = 150;
-const FOLLOWED_AFTER: Duration = Duration::from_millis(200);
-/// ... or so many where intervals are rare, ...
-const INTERVALS_FEW: u64 = 40;
-/// ... when their number times the seconds that they took is this: forty in four seconds, ninety in two. A cause that lies ten calls
-/// down takes as many looks, which a run of half a minute has to have even if its intervals take twenty milliseconds each.
-const INTERVAL_SECONDS_ENOUGH: f64 = 160.0;
-/// How many standard errors a contribution has to lie above what is asked of it.
-pub(crate) const SURE_ERRORS: f64 = 2.0;
-/// As long as the search is not older, everything is opened.
-const EARLY: Duration = Duration::from_secs(5);
-/// As long as the search is not older, what may explain much is looked at soon again, until it surely does or does not.
-const UNSURE: Duration = Duration::from_secs(30);
-/// A contribution for which a round is ended at any time.
-pub(super) const MUCH: f64 = 0.1;
-/// A contribution that is followed at once to where it comes from.
-const MOST: f64 = 0.5;
-/// Rounds that have no larger part of the run together are not missed.
-const PART_LITTLE: f64 = 0.125;
-/// A round that has this part has said what it can.
-const PART_MOST: f64 = 2.0 / 3.0;
-
-/// What one look rests on takes so long, ...
-const LOOK_AT_LEAST: Duration = Duration::from_millis(400);
-/// ... which grows with the search, to a sixteenth of its time: the first looks find what varies most and need little, those after
-/// decide on small shares, which a short look cannot tell from noise.
-const LOOKS_IN_SEARCH: u32 = 16;
-const LOOK_AT_MOST: Duration = Duration::from_millis(2500);
 
 /// How long a look takes at the least when the search has gone on for so long.
 pub(crate) fn look_after(searched: Duration) -> Duration {

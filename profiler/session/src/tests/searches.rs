@@ -11,11 +11,13 @@ use std::time::{Duration, Instant};
 use evenkeel_analysis::profile::{Node, Profile};
 
 use super::example::{LIMITS, at};
-use super::known::{Calls, Known};
-use super::patience::{Patience, is_enough, is_enough_to_follow, look_after, part_since_long};
-use super::{Cost, Limits, State, Step, to_close, worth_a_round};
 use crate::location::Location;
 use crate::plan::Planned;
+use crate::refine::known::{Calls, Known};
+use crate::refine::patience::{
+    Patience, is_enough, is_enough_to_follow, look_after, part_since_long,
+};
+use crate::refine::{Cost, Limits, State, Step, to_close, worth_a_round};
 use program::{LOOP, Program, ROOT};
 
 const SIMULATED: Limits = Limits {
