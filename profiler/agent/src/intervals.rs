@@ -136,14 +136,18 @@ fn begin(thread: &mut Thread, arena: Arena, probe: &Probe, registers: &Registers
             end_recording(thread);
             return false;
         }
-        // Followed to its end all the same, so that what is inside of it is not taken for another.
+        // Followed to its end all the same: its latency counts, and what is inside of it is not taken for another interval.
+        thread.begun_ticks = now_ticks();
         thread.open = true;
         thread.active = u64::from(waits::recording());
         return true;
     };
     let label = Found::read(probe, registers, arena);
-    // One for which the ring has no room is missed, once: it is followed to its end like those that are counted only.
+    // One for which the ring has no room is missed, once: it is followed to its end like those that are not in the sample.
     thread.sampled = rings::begin(thread, stamp, &label);
+    if !thread.sampled {
+        thread.begun_ticks = now_ticks();
+    }
     thread.open = true;
     let probed = thread.sampled && stamp.probed;
     thread.active = u64::from(probed || (!thread.sampled && waits::recording()));
@@ -247,6 +251,9 @@ pub fn leave(id: u32, registers: &mut Registers, after: u64, now: u64) {
 fn finish(thread: &mut Thread, now: u64) {
     end_recording(thread);
     if !thread.sampled {
+        if rings::is_own(thread) {
+            rings::count_latency(thread, now.saturating_sub(thread.begun_ticks));
+        }
         return;
     }
     let control = arena::get().control();

@@ -6,6 +6,7 @@ use evenkeel_patch::Thread;
 use evenkeel_patch::arch::counter;
 use evenkeel_patch::kernel;
 use evenkeel_wire::arch::order::publish;
+use evenkeel_wire::latency_class;
 use evenkeel_wire::now_ticks;
 use evenkeel_wire::ring::{RECORDS_AT, RING_BYTES, RING_SLACK_BYTES, lap_bit};
 use evenkeel_wire::{Event, Kind, Marker, Record, RingHeader, RingState, Stamp};
@@ -216,6 +217,19 @@ pub fn event(thread: &mut Thread, event: Event<'_>) -> bool {
 pub fn count_skipped(thread: &mut Thread) {
     // SAFETY: rings stay mapped.
     counter::add(unsafe { &(*thread.ring).skipped }, 1);
+}
+
+/// Counts the latency of an interval that is not recorded and has ended.
+pub fn count_latency(thread: &mut Thread, ticks: u64) {
+    // SAFETY: rings stay mapped.
+    let unrecorded = unsafe { &(*thread.ring).unrecorded };
+    if let Some(count) = unrecorded.by_class.get(latency_class(ticks)) {
+        counter::add(count, 1);
+    }
+    if ticks > unrecorded.max_ticks.load(Relaxed) {
+        unrecorded.max_ticks.store(ticks, Relaxed);
+    }
+    counter::add(&unrecorded.intervals, 1);
 }
 
 /// Counts an interval whose beginning found no room.

@@ -172,6 +172,12 @@ impl Analysis {
         intake.leave_out(assembler);
     }
 
+    /// Counts intervals that ended and were not recorded: how many of each class of latency
+    /// ([`evenkeel_wire::latency_class`]), and the largest latency among them, ticks.
+    pub fn count_unrecorded(&mut self, by_class: &[(usize, u64)], max_ticks: u64) {
+        self.intake.latencies.add_classes(by_class, max_ticks);
+    }
+
     /// Forgets a thread that will send nothing more. An interval it left open is neither counted nor discarded.
     pub fn thread_ended(&mut self, thread: u64) {
         self.assembler.thread_ended(thread);
@@ -333,6 +339,7 @@ impl Analysis {
             names,
             joint,
             plans,
+            latencies,
             ..
         } = &self.intake;
         let alone = [round_index];
@@ -354,6 +361,7 @@ impl Analysis {
             run,
             lost,
             kept: joint.as_ref().map_or(kept, |joint| joint.kept),
+            latencies,
             rounds: by_round,
             planted_throughout: compares
                 .then(|| plans.planted_throughout(rested_on))

@@ -14,6 +14,7 @@ use crate::rounds::combine::Together;
 use crate::rounds::other_rounds::RoundFindings;
 use crate::sites::SiteTable;
 use crate::sums::detail::Detail;
+use crate::sums::latencies::Latencies;
 use crate::sums::vectors::ProbeCost;
 
 /// How to make a profile.
@@ -68,6 +69,8 @@ pub struct Inputs<'a> {
     pub run: &'a RunCounts,
     /// Of the intervals that lost records in the rounds it rests on, how long they took.
     pub lost: Lost,
+    /// Latencies of all intervals of the run.
+    pub latencies: &'a Latencies,
     /// Intervals kept in all rounds; of several recordings, in all rounds of each.
     pub kept: u64,
     /// All rounds.

@@ -12,9 +12,11 @@ pub use crate::findings::model::{Finding, Trade, Uncovered};
 use crate::sites::Kind;
 
 mod classes;
+mod sampling;
 mod time;
 
 pub use classes::{Attribute, AttributeFit, AttributeValue, Class, ClassPath, Classes};
+pub use sampling::{NotSeenInside, Sampling, SamplingRule};
 pub use time::{Activity, Span, TimeSpent, Timeline, WaitedFor};
 
 /// Version of the JSON.
@@ -41,7 +43,10 @@ pub struct Profile {
     /// Of them, counted and not recorded so that profiling stays within its budget: chosen at random, one by one.
     #[serde(default)]
     pub sampled_out: u64,
-    /// Mean latency.
+    /// All intervals of the run, whether their inside was seen or not; absent where the file does not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sampling: Option<Sampling>,
+    /// Mean latency of the intervals that the profile rests on.
     pub mean_ns: f64,
     /// Standard deviation.
     pub sd_ns: f64,

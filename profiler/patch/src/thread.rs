@@ -65,6 +65,8 @@ pub struct Thread {
     pub shadow: *mut Shadow,
     /// An interval is open.
     pub open: bool,
+    /// When the open interval began, if it is not recorded.
+    pub begun_ticks: u64,
     /// The open interval is recorded; otherwise it is one of those that are only counted.
     pub sampled: bool,
     /// The open interval has been given its label by a call inside of it.

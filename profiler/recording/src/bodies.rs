@@ -2,7 +2,7 @@
 
 use evenkeel_analysis::SwitchedOut;
 use evenkeel_analysis::rounds::plans::PlanChange;
-use evenkeel_wire::Record;
+use evenkeel_wire::{LATENCY_CLASSES, Record};
 
 use crate::{OFFS, WOKEN_BY, starts_at_a_time, varint};
 
@@ -54,6 +54,23 @@ pub(crate) fn records(body: &[u8], into: &mut Vec<Record>) -> Option<u64> {
         into.push(record);
     }
     rest.is_empty().then_some(thread)
+}
+
+/// Decodes latencies of intervals that were not recorded: the largest, ticks, and how many of each class.
+pub(crate) fn unrecorded(body: &[u8]) -> Option<(u64, Vec<(usize, u64)>)> {
+    let mut rest = body;
+    let max_ticks = varint::take(&mut rest)?;
+    let mut by_class = Vec::new();
+    while !rest.is_empty() {
+        let class = usize::try_from(varint::take(&mut rest)?).ok()?;
+        let count = varint::take(&mut rest)?;
+        // More than a thread can have counted: the sums behind it must not overflow.
+        if class >= LATENCY_CLASSES || count > u64::from(u32::MAX) {
+            return None;
+        }
+        by_class.push((class, count));
+    }
+    Some((max_ticks, by_class))
 }
 
 /// Decodes when a thread did not run; the thread's key.

@@ -13,6 +13,7 @@
 //! O  beside the next R, too: each probe (u32) that the last plan without traps had and this one has not, or the other way round. Optional
 //! D  records of a thread: key (u64), number (u32), then each as variable-length integers
 //!        start, as the difference to the previous record's (zigzag) | duration | id
+//! L  intervals that were not recorded: their largest latency, then each a class of latency and how many (variable-length integers)
 //! E  thread ended: key (u64)
 //! P  pass ended: all rings have been read once more (this and the next two: with waits)
 //! K  when a thread did not run: key (u64), number (u32), then each as variable-length integers

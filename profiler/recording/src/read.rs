@@ -206,6 +206,9 @@ impl<'t> Reading<'t> {
                 self.beside.toggled = Some(toggled);
             }
             b'D' => self.take_records(body).ok_or("records of odd length")?,
+            b'L' => self
+                .take_unrecorded(body)
+                .ok_or("latencies that are none")?,
             b'E' => self.take_end(body).ok_or("a thread of odd length")?,
             b'T' => {
                 let began = body.try_into().map_err(|_| "a time of odd length")?;
@@ -242,6 +245,13 @@ impl<'t> Reading<'t> {
         self.translation.records(&mut records);
         self.begun().push(thread, &records);
         self.records = records;
+        Some(())
+    }
+
+    fn take_unrecorded(&mut self, body: &[u8]) -> Option<()> {
+        let (max_ticks, mut by_class) = bodies::unrecorded(body)?;
+        let max_ticks = self.translation.latencies(max_ticks, &mut by_class);
+        self.begun().count_unrecorded(&by_class, max_ticks);
         Some(())
     }
 

@@ -1,7 +1,7 @@
 //! One recording's numbers as those of several taken together: probe ids, threads' keys, and the speed of the clock.
 
 use evenkeel_analysis::SwitchedOut;
-use evenkeel_wire::{Marker, Record};
+use evenkeel_wire::{Marker, Record, latency_class, latency_class_start};
 
 use crate::starts_at_a_time;
 
@@ -79,6 +79,17 @@ impl Translation {
         }
     }
 
+    /// Latencies by class, and the largest one, as [`evenkeel_wire::latency_class`] has them.
+    pub fn latencies(&self, max_ticks: u64, by_class: &mut [(usize, u64)]) -> u64 {
+        if self.clock.is_some() {
+            for (class, _) in by_class.iter_mut() {
+                let (from, to) = (latency_class_start(*class), latency_class_start(*class + 1));
+                *class = latency_class(self.moment(from.midpoint(to)));
+            }
+        }
+        self.moment(max_ticks)
+    }
+
     /// When a thread did not run.
     pub fn spans<'a>(&self, spans: &'a mut [SwitchedOut]) -> &'a [SwitchedOut] {
         for span in spans.iter_mut() {
@@ -121,6 +132,9 @@ mod tests {
             Record::marker(Marker::Wait, 1500, 750),
         ];
         assert_eq!(records, expected);
+        let mut by_class = [(latency_class(1000), 7)];
+        assert_eq!(translation.latencies(2000, &mut by_class), 3000);
+        assert_eq!(by_class, [(latency_class(1500), 7)]);
         assert_eq!(clock(2.4, 2.400_01), None);
         assert_ne!(translation.thread(7), 7);
     }

@@ -126,6 +126,17 @@ impl Writer {
         self.chunk(b'U');
     }
 
+    /// Intervals that ended and were not recorded: how many of each class of latency, and the largest latency so far, ticks.
+    pub fn unrecorded(&mut self, by_class: &[(usize, u64)], max_ticks: u64) {
+        self.body.clear();
+        varint::put(&mut self.body, max_ticks);
+        for &(class, count) in by_class {
+            varint::put(&mut self.body, class as u64);
+            varint::put(&mut self.body, count);
+        }
+        self.chunk(b'L');
+    }
+
     /// A thread will send nothing more.
     pub fn ended(&mut self, thread: u64) {
         self.body = thread.to_le_bytes().to_vec();

@@ -333,3 +333,29 @@ fn explain_pair(factor: &Factor) -> String {
         format!("When {a} is slow, {b} is fast: they trade places, which keeps the sum steadier.")
     }
 }
+
+/// What a profile does not stand for, where that is much, and what to do; empty where it stands for nearly all of the variance.
+pub fn explains_a_part(profile: &Profile) -> String {
+    let Some(missing) = profile.explains_a_part() else {
+        return String::new();
+    };
+    let intervals = units::count(missing.intervals);
+    let which = match missing.slower_than_ns > 0.0 {
+        true => format!(
+            "{intervals} intervals, the slow ones over {},",
+            units::duration(missing.slower_than_ns)
+        ),
+        false => format!("{intervals} intervals"),
+    };
+    let skipped = match profile.sampled_out > 0 {
+        true => {
+            " Sampling skipped them, or another round of refinement timed them: raise --max-overhead, or profile for longer."
+        }
+        false => " Another round of refinement timed them: profile for longer.",
+    };
+    format!(
+        "{} of the variance of all intervals is explained below. {which} hold the other {}.{skipped}",
+        units::percent(1.0 - missing.share),
+        units::percent(missing.share),
+    )
+}

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering::*};
 
 use evenkeel_wire::ring::{RING_BYTES, RING_SLACK_BYTES, lap_bit};
-use evenkeel_wire::{Record, RingState};
+use evenkeel_wire::{LATENCY_CLASSES, Record, RingHeader, RingState};
 
 use crate::arena::Arena;
 use crate::keys::Keys;
@@ -28,11 +28,15 @@ pub struct Drain {
     pub fullest_bytes: u64,
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 struct Reader {
     position: u64,
     dropped: u64,
     skipped: u64,
+    /// Latencies of intervals that were not recorded, by class, as far as they were passed on; empty where there were none.
+    unrecorded: Vec<u64>,
+    /// How many those are.
+    unrecorded_intervals: u64,
     /// Tells the ring's successive owners apart.
     key: u64,
     tid: u32,
@@ -45,6 +49,9 @@ pub trait Sink {
     fn began(&mut self, thread: u64, pid: u32, tid: u32);
     /// The next records of a thread, lap bits cleared.
     fn records(&mut self, thread: u64, records: &[Record]);
+    /// Intervals that ended and were not recorded: how many of each class of latency ([`evenkeel_wire::latency_class`]), and the
+    /// largest latency of their thread so far, ticks.
+    fn unrecorded(&mut self, by_class: &[(usize, u64)], max_ticks: u64);
     /// A thread will send nothing more.
     fn ended(&mut self, thread: u64);
 }
@@ -58,6 +65,8 @@ impl Drain {
             position: RING_BYTES as u64,
             dropped: 0,
             skipped: 0,
+            unrecorded: Vec::new(),
+            unrecorded_intervals: 0,
             key: 0,
             tid: 0,
             live: false,
@@ -74,6 +83,9 @@ impl Drain {
             let gone = state == RingState::Dead as u32 || (check_alive && !alive(arena, index));
             let ours = gone && claim(arena, index, state);
             self.ring(arena, index, sink);
+            if check_alive || ours {
+                self.rings[index].pass_unrecorded(arena.ring(index), sink);
+            }
             if ours {
                 self.free(arena, index, sink);
                 unused += 1;
@@ -175,6 +187,29 @@ impl Drain {
                 word.write_volatile(word.read_volatile() & !1 | old);
             }
         }
+    }
+}
+
+impl Reader {
+    /// Passes on what the thread has counted since.
+    fn pass_unrecorded(&mut self, header: &RingHeader, sink: &mut impl Sink) {
+        let counts = &header.unrecorded;
+        let intervals = counts.intervals.load(Acquire);
+        if intervals == self.unrecorded_intervals {
+            return;
+        }
+        self.unrecorded_intervals = intervals;
+        self.unrecorded.resize(LATENCY_CLASSES, 0);
+        let mut grown = Vec::new();
+        for (class, (known, count)) in self.unrecorded.iter_mut().zip(&counts.by_class).enumerate()
+        {
+            let count = count.load(Relaxed);
+            let before = std::mem::replace(known, count);
+            if count > before {
+                grown.push((class, count - before));
+            }
+        }
+        sink.unrecorded(&grown, counts.max_ticks.load(Relaxed));
     }
 }
 

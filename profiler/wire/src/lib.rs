@@ -11,7 +11,7 @@
 //!              PROBES_AT    [Probe]      the plan: every site ever wanted, with its present state
 //!              DISPLACED_AT [Displaced]  relocatable first instructions of functions hooked at their entry
 //!              STACKS_AT    [StackCopy]  stacks of threads that held others up, for the session to unwind
-//!              RINGS_AT     [Ring]       one per thread: header page, then RING_BYTES of records
+//!              RINGS_AT     [Ring]       one per thread: header, then RING_BYTES of records
 //! ARENA_BYTES
 //! ```
 //!
@@ -34,6 +34,7 @@ extern crate alloc;
 
 pub mod control;
 pub mod event;
+mod latencies;
 pub mod plan;
 pub mod record;
 pub mod ring;
@@ -45,6 +46,7 @@ pub use arch::clock::now_ticks;
 pub use arch::code::{Operand, PieceFix};
 pub use control::{Control, Fixed, Frozen, Mode, Module, ModuleState};
 pub use event::{Decoder, Event, LabelValue, Object, Open, Stamp};
+pub use latencies::{LATENCY_CLASSES, LatencyCounts, latency_class, latency_class_start};
 pub use plan::{Displaced, Form, Label, Piece, Probe, Refusal, Role, Wanted};
 pub use record::{Marker, Record};
 pub use ring::{RingHeader, RingState};
@@ -55,7 +57,7 @@ pub use waits::Kind;
 /// First eight bytes of every arena.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"EVENKEEL");
 /// Version of this layout; agent and session refuse each other when it differs.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 
 /// ELF files one session can tell apart.
 pub const MODULES_MAX: usize = 512;
@@ -80,8 +82,8 @@ pub const DISPLACED_AT: usize = page_up(PROBES_AT + PROBES_MAX * size_of::<Probe
 pub const STACKS_AT: usize = page_up(DISPLACED_AT + DISPLACED_MAX * size_of::<Displaced>());
 /// Where the rings lie.
 pub const RINGS_AT: usize = page_up(STACKS_AT + STACKS_LEN * size_of::<StackCopy>());
-/// Distance between two rings: a header page and the records.
-pub const RING_STRIDE: usize = 4096 + ring::RING_BYTES;
+/// Distance between two rings: a header and the records.
+pub const RING_STRIDE: usize = ring::RECORDS_AT + ring::RING_BYTES;
 /// Size of the memory file. Sparse: only what is used takes memory.
 pub const ARENA_BYTES: usize = RINGS_AT + RINGS_MAX * RING_STRIDE;
 

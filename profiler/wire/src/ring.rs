@@ -9,6 +9,8 @@
 
 use core::sync::atomic::{AtomicU32, AtomicU64};
 
+use crate::latencies::LatencyCounts;
+
 /// log2 of the capacity of a ring in bytes.
 pub const RING_SHIFT: u32 = 20;
 /// Capacity of a ring in bytes: 65,536 records.
@@ -16,9 +18,9 @@ pub const RING_BYTES: usize = 1 << RING_SHIFT;
 /// Kept free above `limit`: room for markers, and for signal handlers between the check and the reservation.
 pub const RING_SLACK_BYTES: usize = 1024 * 16;
 /// Where the records begin, from the header.
-pub const RECORDS_AT: usize = 4096;
+pub const RECORDS_AT: usize = 3 * 4096;
 
-/// First page of a ring. Positions count bytes ever written and begin at [`RING_BYTES`], so that the first lap is odd
+/// Head of a ring. Positions count bytes ever written and begin at [`RING_BYTES`], so that the first lap is odd
 /// and the zeroed memory of a new ring reads as "not yet written".
 #[repr(C, align(64))]
 pub struct RingHeader {
@@ -41,7 +43,11 @@ pub struct RingHeader {
     pub limit: AtomicU64,
     /// A [`RingState`].
     pub state: AtomicU32,
+    /// Producer: latencies of the intervals that ended here and are not recorded. They only grow.
+    pub unrecorded: LatencyCounts,
 }
+
+const _: () = assert!(size_of::<RingHeader>() <= RECORDS_AT);
 
 /// Life of a ring.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -10,6 +10,7 @@ use evenkeel_wire as wire;
 use wire::ring::{RECORDS_AT, RING_BYTES, RING_SLACK_BYTES, lap_bit};
 use wire::{Control, Mode, Module, ModuleState, Record, RingHeader, RingState, Waiters};
 
+use super::Unrecorded;
 use super::events::{Stream, decode};
 use super::plan::Hooks;
 
@@ -111,6 +112,25 @@ impl Arena {
             std::slice::from_raw_parts(first, wire::WAITERS_LEN)
         };
         slots.iter().filter(|slot| slot.any()).count()
+    }
+
+    /// Whether sampling skips every interval.
+    pub fn skip(&self, all: bool) {
+        let skipped_65536 = if all { 1 << 16 } else { 0 };
+        self.control().skip_65536.store(skipped_65536, Relaxed);
+    }
+
+    /// What threads that ran counted of intervals which they did not record.
+    pub fn unrecorded(&self) -> Vec<Unrecorded> {
+        let rings = (0..RINGS).map(|index| self.ring(index));
+        let used = rings.filter(|ring| ring.state.load(Acquire) != RingState::Free as u32);
+        used.map(|ring| &ring.unrecorded)
+            .map(|counts| Unrecorded {
+                intervals: counts.intervals.load(Relaxed),
+                max_ticks: counts.max_ticks.load(Relaxed),
+                by_class: counts.by_class.iter().map(|count| count.load(Relaxed)).collect(),
+            })
+            .collect()
     }
 
     /// What was recorded, thread by thread.

@@ -22,12 +22,24 @@ pub struct Run {
     pub streams: Vec<Stream>,
     /// Slots of the table of waiters in which somebody still waits.
     pub still_announced: usize,
+    /// What each thread counted of intervals that it did not record.
+    pub unrecorded: Vec<Unrecorded>,
+}
+
+/// Intervals of a thread that are not recorded.
+#[derive(Debug)]
+pub struct Unrecorded {
+    pub intervals: u64,
+    pub max_ticks: u64,
+    pub by_class: Vec<u64>,
 }
 
 /// How to run a program.
 #[derive(Default)]
 pub struct How<'a> {
     pub waits: bool,
+    /// Sampling skips every interval.
+    pub skips_all: bool,
     pub hooks: Hooks<'a>,
     pub arguments: &'a [&'a str],
 }
@@ -61,6 +73,7 @@ pub fn run(program: &str, how: &How<'_>) -> Run {
 
 pub fn run_path(path: &Path, how: &How<'_>) -> Run {
     let arena = Arena::create(how.waits);
+    arena.skip(how.skips_all);
     let mut child = Command::new(path)
         .args(how.arguments)
         .env("LD_PRELOAD", build::agent())
@@ -80,6 +93,7 @@ pub fn run_path(path: &Path, how: &How<'_>) -> Run {
         output,
         streams,
         still_announced: arena.announced(),
+        unrecorded: arena.unrecorded(),
     }
 }
 

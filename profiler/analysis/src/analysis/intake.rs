@@ -17,6 +17,7 @@ use crate::rounds::Rounds;
 use crate::rounds::evidence::Recent;
 use crate::rounds::plans::Plans;
 use crate::sums::detail::Detail;
+use crate::sums::latencies::Latencies;
 use crate::sums::paths::Paths;
 use crate::sums::vectors::{ProbeCost, Segment, Vectoriser};
 
@@ -39,6 +40,8 @@ pub(super) struct Intake {
     pub(super) rounds: Rounds,
     pub(super) plans: Plans,
     pub(super) run: RunCounts,
+    /// Latencies of all intervals, recorded or not.
+    pub(super) latencies: Latencies,
     pub(super) path: Path,
     /// Number of the interval whose path is kept in any case.
     pub(super) wanted: Option<u64>,
@@ -120,6 +123,9 @@ impl Intake {
     pub(super) fn take(&mut self, finished: &Finished, source: Source<'_>) {
         let id = self.run.seen;
         self.run.seen += 1;
+        if let Some(latency) = finished.subject.latency() {
+            self.latencies.add(latency as u64);
+        }
         if let Err(reason) = self.add(finished, source, id) {
             self.run.discarded[reason as usize] += 1;
         }

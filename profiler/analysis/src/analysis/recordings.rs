@@ -132,6 +132,9 @@ impl Analysis {
         for part in &minute.rounds {
             let rounds = &mut intake.rounds;
             let intervals = part.intervals();
+            intake
+                .latencies
+                .add_histogram(&part.histogram, clock.unwrap_or(1.0));
             let Some(joint) = &mut intake.joint else {
                 rounds.count_summed(part.round, part.probes, intervals);
                 if let Some(detail) = rounds.detail_mut(part.round) {

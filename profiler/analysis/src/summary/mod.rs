@@ -3,6 +3,7 @@
 pub(crate) mod attribute_lines;
 mod cautions;
 mod classes;
+mod sampling;
 
 use std::collections::BTreeMap;
 
@@ -40,6 +41,7 @@ pub fn profile(inputs: &Inputs<'_>) -> Profile {
     let total = inputs.round.sums.blocks.total();
     let mut profile = latency(inputs, &total);
     explain(&mut profile, inputs, &total);
+    profile.sampling = sampling::sampling(inputs);
     profile.warnings = cautions::cautions(&profile, inputs, &total)
         .iter()
         .map(ToString::to_string)
@@ -64,7 +66,11 @@ fn latency(inputs: &Inputs<'_>, total: &Sums) -> Profile {
         mean_ns: mean(total.latency, total.intervals) / ticks_per_ns,
         sd_ns,
         variance_ns2: sd_ns * sd_ns,
-        percentiles_ns: percentiles(&sums.histogram, ticks_per_ns),
+        percentiles_ns: percentiles(
+            |quantile| sums.histogram.quantile(quantile),
+            sums.histogram.latency_max(),
+            ticks_per_ns,
+        ),
         histogram: bins(&sums.histogram, ticks_per_ns),
         closure: Closure {
             max_abs_error_ticks: run.closure_error_max,
@@ -190,11 +196,15 @@ fn discarded_by_reason(run: &RunCounts) -> BTreeMap<String, u64> {
         .collect()
 }
 
-fn percentiles(histogram: &Histogram, ticks_per_ns: f64) -> BTreeMap<String, f64> {
+fn percentiles(
+    quantile_of: impl Fn(f64) -> f64,
+    max_ticks: u64,
+    ticks_per_ns: f64,
+) -> BTreeMap<String, f64> {
     let named = PERCENTILES
         .iter()
-        .map(|&(name, quantile)| (name, histogram.quantile(quantile)));
-    let max = ("max", histogram.latency_max() as f64);
+        .map(|&(name, quantile)| (name, quantile_of(quantile)));
+    let max = ("max", max_ticks as f64);
     named
         .chain([max])
         .map(|(name, ticks)| (name.to_owned(), ticks / ticks_per_ns))

@@ -9,6 +9,7 @@ pub(crate) mod blocks;
 pub(crate) mod detail;
 pub mod histogram;
 pub(crate) mod jackknife;
+pub(crate) mod latencies;
 pub(crate) mod moments;
 pub mod parts;
 pub mod paths;

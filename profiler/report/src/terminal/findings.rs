@@ -22,7 +22,7 @@ pub(super) fn render(profile: &Profile, style: &Style) -> Option<String> {
     let remark = "what makes latency vary, one cause each: shares do not overlap";
     let mut out = title("FINDINGS", remark, style);
     for (at, finding) in profile.findings.iter().enumerate() {
-        out.push_str(&headline(at + 1, finding, style));
+        out.push_str(&headline(profile, at + 1, finding, style));
         for sentence in findings::sentences(profile, finding, style.tail) {
             out.push_str(&paragraph(&sentence, "", style));
         }
@@ -31,7 +31,7 @@ pub(super) fn render(profile: &Profile, style: &Style) -> Option<String> {
     if let Some(rest) = findings::uncovered(profile) {
         let uncovered = &profile.uncovered;
         let share = fit::right(&units::percent(uncovered.share), 9);
-        let error = fit::left(&units::error(uncovered.se), 6);
+        let error = fit::left(&error_of(profile, uncovered.se), 6);
         let mut lines = fit::wrap(&rest, style.columns() - COLUMNS_BEFORE_HEADLINE).into_iter();
         let first = lines.next().unwrap_or_default();
         out.push_str(&format!(
@@ -46,7 +46,15 @@ pub(super) fn render(profile: &Profile, style: &Style) -> Option<String> {
     Some(out)
 }
 
-fn headline(rank: usize, finding: &Finding, style: &Style) -> String {
+/// A standard error as it is shown: not at all where the profile explains a part of the variance only, since the error is of that part.
+fn error_of(profile: &Profile, se: f64) -> String {
+    match profile.explains_a_part() {
+        None => units::error(se),
+        Some(_) => String::new(),
+    }
+}
+
+fn headline(profile: &Profile, rank: usize, finding: &Finding, style: &Style) -> String {
     let paint = style.paint();
     let room = style.columns() - COLUMNS_BEFORE_HEADLINE;
     let text = short_headline(finding, room.saturating_sub(10));
@@ -54,7 +62,7 @@ fn headline(rank: usize, finding: &Finding, style: &Style) -> String {
         Kind::Call | Kind::Body => String::new(),
         kind => format!("({})", words::kind(kind)),
     };
-    let error = fit::left(&units::error(finding.se), 6);
+    let error = fit::left(&error_of(profile, finding.se), 6);
     let line = format!(
         "{} {} {} {} {}",
         fit::right(&rank.to_string(), 4),

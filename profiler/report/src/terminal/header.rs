@@ -20,6 +20,7 @@ pub(super) fn render(profile: &Profile, style: &Style) -> String {
         fit::middle(&profile.target, room)
     );
     for (label, text) in [
+        ("PART ONLY", words::explains_a_part(profile)),
         ("intervals", intervals(profile)),
         ("latency", latency(profile)),
         ("percentiles", percentiles(profile)),
@@ -63,7 +64,7 @@ fn intervals(profile: &Profile) -> String {
     }
     if profile.sampled_out > 0 {
         text += &format!(
-            "; {} counted only, at random, to stay within --max-overhead",
+            "; {} skipped by sampling to stay within --max-overhead",
             units::count(profile.sampled_out)
         );
     }
@@ -97,7 +98,11 @@ fn ranges(numbers: &[usize]) -> String {
 }
 
 fn latency(profile: &Profile) -> String {
-    let cv = profile.sd_ns / profile.mean_ns;
+    let all = profile.sampling.as_ref();
+    let (mean_ns, sd_ns) = all.map_or((profile.mean_ns, profile.sd_ns), |all| {
+        (all.mean_ns, all.sd_ns)
+    });
+    let cv = sd_ns / mean_ns;
     let cv = if cv.is_finite() {
         format!(" ({cv:.2} times the mean)")
     } else {
@@ -105,15 +110,17 @@ fn latency(profile: &Profile) -> String {
     };
     format!(
         "mean {}, standard deviation {}{cv}",
-        units::duration(profile.mean_ns),
-        units::duration(profile.sd_ns)
+        units::duration(mean_ns),
+        units::duration(sd_ns)
     )
 }
 
 fn percentiles(profile: &Profile) -> String {
+    let all = profile.sampling.as_ref();
+    let percentiles_ns = all.map_or(&profile.percentiles_ns, |all| &all.percentiles_ns);
     let known: Vec<_> = PERCENTILES
         .iter()
-        .filter_map(|name| Some((name, profile.percentiles_ns.get(*name)?)))
+        .filter_map(|name| Some((name, percentiles_ns.get(*name)?)))
         .map(|(name, ns)| format!("{} {}", units::percentile(name), units::duration(*ns)))
         .collect();
     known.join(", ")

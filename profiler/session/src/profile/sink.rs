@@ -80,6 +80,15 @@ impl RecordSink {
 }
 
 impl Sink for RecordSink {
+    fn unrecorded(&mut self, by_class: &[(usize, u64)], max_ticks: u64) {
+        if let Some(analysis) = &mut self.analysis {
+            analysis.count_unrecorded(by_class, max_ticks);
+        }
+        if let Some(writer) = &mut self.writer {
+            writer.unrecorded(by_class, max_ticks);
+        }
+    }
+
     fn records(&mut self, thread: u64, records: &[Record]) {
         if let Some(analysis) = &mut self.analysis {
             analysis.push(thread, records);

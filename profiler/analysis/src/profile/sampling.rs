@@ -1,0 +1,59 @@
+//! All intervals of a run, and those that a profile does not stand for.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::Profile;
+
+/// A profile that leaves out more of the variance explains a part of it only, and says so first.
+const PART_MAX: f64 = 0.1;
+
+/// All intervals of a run, and how those that the profile rests on were chosen.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Sampling {
+    /// Intervals whose latency is known.
+    pub seen: u64,
+    /// Of them, those that the profile rests on.
+    pub kept: u64,
+    /// How they were chosen.
+    pub rule: SamplingRule,
+    /// Mean latency of all.
+    pub mean_ns: f64,
+    /// Standard deviation of all.
+    pub sd_ns: f64,
+    /// Percentiles of all, as [`Profile::percentiles_ns`].
+    pub percentiles_ns: BTreeMap<String, f64>,
+    /// Intervals that the profile does not stand for.
+    pub slow_not_seen_inside: NotSeenInside,
+}
+
+/// How intervals are chosen whose inside is recorded.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SamplingRule {
+    /// Every interval.
+    #[default]
+    All,
+    /// Each with the same probability, whatever its latency.
+    Uniform,
+}
+
+/// Intervals of latencies that the profile has less of than of others.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct NotSeenInside {
+    /// How many intervals.
+    pub intervals: u64,
+    /// Their part of the variance of all.
+    pub share: f64,
+    /// The smallest latency of the slow ones among them.
+    pub slower_than_ns: f64,
+}
+
+impl Profile {
+    /// What the profile does not stand for, where that is much of the variance: its shares and their errors hold for the rest only.
+    pub fn explains_a_part(&self) -> Option<&NotSeenInside> {
+        let missing = &self.sampling.as_ref()?.slow_not_seen_inside;
+        (missing.share > PART_MAX).then_some(missing)
+    }
+}

@@ -1,0 +1,282 @@
+//! Latencies of all intervals of a run, whether their inside was seen or not.
+//!
+//! The target's threads count the latencies of the intervals that sampling skips ([`evenkeel_wire::LatencyCounts`]); those of recorded
+//! intervals are added as they end. So mean, percentiles and variance are those of every interval, and what a profile cannot
+//! explain is known: the variance of latencies of which the profile has too few intervals ([`Latencies::missing_from`]).
+
+use evenkeel_wire::{LATENCY_CLASSES, latency_class, latency_class_start};
+
+use crate::sums::histogram::Histogram;
+
+/// Latencies by class.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Latencies {
+    by_class: Vec<u64>,
+    intervals: u64,
+    max_ticks: u64,
+    /// Sums of latencies and of their squares: exact for recorded intervals; for counted ones as if spread evenly over their class.
+    sum: f64,
+    squares: f64,
+}
+
+/// Intervals that a profile stands for too little.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Missing {
+    /// How many intervals.
+    pub intervals: u64,
+    /// Their part of the variance of all latencies.
+    pub share: f64,
+    /// The smallest latency of the slow ones among them, ticks; 0 where none is slower than the mean.
+    pub slower_than_ticks: u64,
+}
+
+impl Latencies {
+    /// Adds an interval.
+    pub fn add(&mut self, ticks: u64) {
+        self.count(latency_class(ticks), 1);
+        self.max_ticks = self.max_ticks.max(ticks);
+        self.sum += ticks as f64;
+        self.squares += ticks as f64 * ticks as f64;
+    }
+
+    /// Adds intervals of these classes, of which the largest has `max_ticks`.
+    pub fn add_classes(&mut self, by_class: &[(usize, u64)], max_ticks: u64) {
+        for &(class, count) in by_class {
+            let class = class.min(LATENCY_CLASSES - 1);
+            self.count(class, count);
+            let bounds = (latency_class_start(class), latency_class_start(class + 1));
+            self.spread(bounds, count, 1.0);
+        }
+        self.max_ticks = self.max_ticks.max(max_ticks);
+    }
+
+    /// Adds intervals of a histogram whose clock has one tick for `ratio` of these.
+    pub fn add_histogram(&mut self, histogram: &Histogram, ratio: f64) {
+        let here = |ticks: u64| (ticks as f64 * ratio) as u64;
+        for (from, to, count) in histogram.bins() {
+            self.count(latency_class(here(from.midpoint(to))), count);
+            self.spread((from, to), count, ratio);
+        }
+        self.max_ticks = self.max_ticks.max(here(histogram.latency_max()));
+    }
+
+    /// Adds to the sums intervals that are spread evenly between two latencies.
+    fn spread(&mut self, (from, to): (u64, u64), count: u64, ratio: f64) {
+        let (from, to) = (from as f64 * ratio, to as f64 * ratio);
+        self.sum += (from + to) / 2.0 * count as f64;
+        self.squares += squares((from, to, count), 0.0);
+    }
+
+    fn count(&mut self, class: usize, count: u64) {
+        if self.by_class.len() <= class {
+            self.by_class.resize(class + 1, 0);
+        }
+        self.by_class[class] += count;
+        self.intervals += count;
+    }
+
+    /// How many.
+    pub fn intervals(&self) -> u64 {
+        self.intervals
+    }
+
+    /// The largest, ticks, exact.
+    pub fn max_ticks(&self) -> u64 {
+        self.max_ticks
+    }
+
+    /// Classes that have intervals: lower bound, upper bound, both in ticks, and how many.
+    fn classes(&self) -> impl Iterator<Item = (f64, f64, u64)> + '_ {
+        let occupied = self
+            .by_class
+            .iter()
+            .enumerate()
+            .filter(|&(_, &count)| count > 0);
+        occupied.map(|(class, &count)| {
+            let from = latency_class_start(class).min(self.max_ticks);
+            let to = latency_class_start(class + 1).min(self.max_ticks.saturating_add(1));
+            (from as f64, to as f64, count)
+        })
+    }
+
+    /// Mean, ticks: exact for recorded intervals, within 3 % for those that were only counted.
+    pub fn mean(&self) -> f64 {
+        self.sum / self.intervals.max(1) as f64
+    }
+
+    /// Standard deviation, ticks, likewise.
+    pub fn standard_deviation(&self) -> f64 {
+        let mean = self.mean();
+        let variance = self.squares / self.intervals.max(1) as f64 - mean * mean;
+        variance.max(0.0).sqrt()
+    }
+
+    /// The latency, ticks, that the fraction `quantile` of intervals does not exceed: linear inside of its class. Zero without
+    /// intervals.
+    pub fn quantile(&self, quantile: f64) -> f64 {
+        let rank = quantile * self.intervals as f64;
+        let mut below = 0.0;
+        for (from, to, count) in self.classes() {
+            let count = count as f64;
+            if below + count >= rank {
+                return from + (to - from) * ((rank - below) / count).clamp(0.0, 1.0);
+            }
+            below += count;
+        }
+        0.0
+    }
+
+    /// What a profile of the intervals in `inside` does not stand for.
+    ///
+    /// A profile is a fair sample of a class of latency where it has as large a part of that class as of all. Where it has less, that part
+    /// of the class' squared distances from the mean is missing. Classes are taken by octave, so that a sample need not
+    /// have an interval in each narrow one.
+    pub fn missing_from(&self, inside: &Histogram) -> Missing {
+        let mean = self.mean();
+        let mut octaves = [Octave::default(); 65];
+        for class @ (from, _, count) in self.classes() {
+            let octave = &mut octaves[octave(from as u64)];
+            octave.all += count;
+            octave.squares += squares(class, mean);
+        }
+        for (from, _, count) in inside.bins() {
+            octaves[octave(from)].inside += count;
+        }
+        let inside: u64 = octaves.iter().map(|octave| octave.inside).sum();
+        let squares: f64 = octaves.iter().map(|octave| octave.squares).sum();
+        if squares <= 0.0 {
+            return Missing::default();
+        }
+        let fair = inside as f64 / self.intervals.max(1) as f64;
+        let mut missing = Missing::default();
+        for (at, octave) in octaves
+            .iter()
+            .enumerate()
+            .filter(|(_, octave)| octave.all > 0)
+        {
+            let expected = octave.all as f64 * fair;
+            let lacking = (1.0 - octave.inside as f64 / expected).clamp(0.0, 1.0);
+            missing.share += lacking * octave.squares / squares;
+            missing.intervals += (lacking * octave.all as f64).round() as u64;
+            let from = 1_u64 << at.saturating_sub(1);
+            if lacking > 0.5 && from as f64 > mean && missing.slower_than_ticks == 0 {
+                missing.slower_than_ticks = from;
+            }
+        }
+        missing
+    }
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Octave {
+    all: u64,
+    inside: u64,
+    squares: f64,
+}
+
+/// Which power of two a latency has reached.
+fn octave(ticks: u64) -> usize {
+    (u64::BITS - ticks.leading_zeros()) as usize
+}
+
+/// Sum of squared distances from `mean` of a class, spread evenly over it.
+fn squares((from, to, count): (f64, f64, u64), mean: f64) -> f64 {
+    let distance = (from + to) / 2.0 - mean;
+    count as f64 * (distance * distance + (to - from) * (to - from) / 12.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sums::vectors::{Entry, Vector};
+
+    fn histogram(latencies: impl IntoIterator<Item = u64>) -> Histogram {
+        let mut histogram = Histogram::default();
+        for latency in latencies {
+            let entries = [Entry::default()];
+            histogram.add(&Vector {
+                latency: latency as i64,
+                entries: &entries,
+                siblings: &[],
+                closure_error: 0,
+            });
+        }
+        histogram
+    }
+
+    fn all(latencies: impl IntoIterator<Item = u64>) -> Latencies {
+        let mut all = Latencies::default();
+        latencies.into_iter().for_each(|latency| all.add(latency));
+        all
+    }
+
+    /// 1 to 100,000 ticks, evenly: mean 50,000, standard deviation 100,000 / sqrt(12). Counted by class or one by one, it is the same.
+    #[test]
+    fn mean_spread_and_percentiles_of_an_even_spread() {
+        let recorded = all(1..=100_000);
+        let mut counted = Latencies::default();
+        for ticks in 1..=100_000 {
+            counted.add_classes(&[(latency_class(ticks), 1)], ticks);
+        }
+        let mut summed = Latencies::default();
+        summed.add_histogram(&histogram(1..=100_000), 1.0);
+        for latencies in [recorded, counted, summed] {
+            even_spread(&latencies);
+        }
+    }
+
+    #[track_caller]
+    fn even_spread(latencies: &Latencies) {
+        let near = |measured: f64, truth: f64| {
+            assert!((measured / truth - 1.0).abs() < 0.01, "{measured}")
+        };
+        near(latencies.mean(), 50_000.0);
+        near(latencies.standard_deviation(), 100_000.0 / 12_f64.sqrt());
+        near(latencies.quantile(0.5), 50_000.0);
+        near(latencies.quantile(0.99), 99_000.0);
+        assert_eq!(latencies.max_ticks(), 100_000);
+        assert_eq!(latencies.quantile(1.0), 100_001.0);
+    }
+
+    /// One interval in 1,000 takes 1,000 times as long, and sampling has skipped all of these: nearly all of the variance is missing.
+    #[test]
+    fn slow_intervals_that_no_profile_has_are_missing() {
+        let quick = (0..100_000).map(|at| 1_000 + at % 100);
+        let slow = std::iter::repeat_n(1_000_000, 100);
+        let latencies = all(quick.chain(slow));
+        let inside = histogram((0..1_000).map(|at| 1_000 + at % 100));
+        let missing = latencies.missing_from(&inside);
+        assert!(missing.share > 0.99, "{missing:?}");
+        assert_eq!(missing.intervals, 100);
+        assert!(missing.slower_than_ticks <= 1_000_000 && missing.slower_than_ticks > 2_000);
+    }
+
+    /// A sample that has one interval in ten of each latency stands for all.
+    #[test]
+    fn nothing_is_missing_from_a_fair_sample() {
+        let latency = |at: u64| if at % 100 < 10 { 1_000_000 } else { 1_000 };
+        let latencies = all((0..10_000).map(latency));
+        let inside = histogram((0..1_000).map(latency));
+        assert_eq!(latencies.missing_from(&inside), Missing::default());
+    }
+
+    /// Half of the slow ones were skipped, and none of the quick: of the slow ones' distances half are missing.
+    #[test]
+    fn part_of_a_class_may_be_missing() {
+        let latencies =
+            all(std::iter::repeat_n(1_000, 9_000).chain(std::iter::repeat_n(1_000_000, 1_000)));
+        let inside =
+            histogram(std::iter::repeat_n(1_000, 900).chain(std::iter::repeat_n(1_000_000, 50)));
+        let missing = latencies.missing_from(&inside).share;
+        assert!((0.40..0.48).contains(&missing), "{missing}");
+    }
+
+    #[test]
+    fn nothing_is_missing_where_there_is_nothing() {
+        assert_eq!(
+            Latencies::default().missing_from(&Histogram::default()),
+            Missing::default()
+        );
+        assert_eq!(Latencies::default().quantile(0.5), 0.0);
+    }
+}
