@@ -249,7 +249,7 @@ impl Analysis {
             };
             return self.profile_of(Some((at, base)), others, sites, options);
         }
-        let combined = rounds.combined(&self.intake.plans, sites);
+        let combined = rounds.combined(&self.intake.plans);
         let mut others = Others {
             elsewhere: rounds.found_elsewhere(at),
             together: None,

@@ -17,7 +17,6 @@ use crate::intervals::classes::ClassSums;
 use crate::intervals::counts::RunCounts;
 use crate::rounds::combine::{self, Together};
 use crate::rounds::common_paths::{Common, Shape};
-use crate::sites::SiteTable;
 use crate::sums::Sums;
 use crate::sums::detail::Detail;
 use crate::sums::paths::Paths;
@@ -128,11 +127,7 @@ struct JointRound {
 
 impl Joint {
     /// Recordings whose probes have these ids among those of all, and whose classes these.
-    pub fn new(
-        parts: &[(&Scouted, &[u32], Vec<usize>)],
-        untimed: &[bool],
-        sites: &SiteTable,
-    ) -> Joint {
+    pub fn new(parts: &[(&Scouted, &[u32], Vec<usize>)], untimed: &[bool]) -> Joint {
         let shapes: Vec<Vec<Shape>> = parts
             .iter()
             .map(|(scouted, probes, classes)| {
@@ -141,7 +136,7 @@ impl Joint {
                 shapes.collect()
             })
             .collect();
-        let common = Common::of_recordings(&shapes, sites);
+        let common = Common::of_recordings(&shapes);
         let first = shapes.iter().filter_map(|shapes| shapes.first());
         let mut hidden: Vec<u32> = match common.is_all() {
             true => Vec::new(),
@@ -356,7 +351,7 @@ mod tests {
             detail: own.map(Box::new),
         };
         let joint = Joint {
-            common: Common::of_recordings(&[shapes], &SiteTable::default()),
+            common: Common::of_recordings(&[shapes]),
             rounds: vec![round(Some(detail(&deep, &of_deep))), round(None)],
             ..Joint::default()
         };

@@ -16,6 +16,7 @@ pub mod plans;
 pub mod policy;
 pub(crate) mod spread;
 
+use crate::findings::FINDING_MIN;
 use crate::fleet::observed::Basis;
 use crate::intervals::assembler::reader::Lost;
 use crate::profile;
@@ -23,9 +24,8 @@ use crate::rounds::combine::{Combined, basis, combine};
 use crate::rounds::other_rounds::RoundFindings;
 use crate::rounds::plans::Plans;
 use crate::rounds::policy::{
-    BLOCKS_RETIRED, CELLS_RETIRED_MAX, INTERVALS_DEEPER, INTERVALS_ENOUGH, SHARE_MIN,
+    BLOCKS_RETIRED, CELLS_RETIRED_MAX, INTERVALS_DEEPER, INTERVALS_ENOUGH,
 };
-use crate::sites::SiteTable;
 use crate::sums::detail::Detail;
 
 /// One round.
@@ -120,17 +120,6 @@ impl Rounds {
         self.since = Some(since.min(begin));
         self.rounds[round].until = self.rounds[round].until.max(begin);
         self.rounds[round].intervals += 1;
-        let intervals = self.rounds[round].intervals;
-        let may_be_best = intervals == INTERVALS_ENOUGH || intervals.is_power_of_two();
-        if may_be_best && intervals >= INTERVALS_ENOUGH && self.best() == Some(round) {
-            // The largest may yet say more, should this one turn out to be less precise than it looks.
-            let largest = self.largest();
-            let earlier = self.rounds[..round].iter_mut().enumerate();
-            for (_, other) in earlier.filter(|&(at, _)| Some(at) != largest) {
-                other.retire();
-            }
-            self.bound_retired();
-        }
     }
 
     /// Counts kept intervals of a round that were summed elsewhere. The round and those before it are begun if they were not.
@@ -154,7 +143,7 @@ impl Rounds {
     }
 
     /// The chosen round together with others of compatible plans; nothing where there are none.
-    pub fn combined(&self, plans: &Plans, sites: &SiteTable) -> Option<Combined> {
+    pub fn combined(&self, plans: &Plans) -> Option<Combined> {
         let (at, base) = self.chosen()?;
         let others = self
             .rounds
@@ -165,14 +154,14 @@ impl Rounds {
             .filter_map(|(at, round)| Some((at, round.sums()?)))
             .filter(|(_, detail)| detail.sums.blocks.intervals() >= INTERVALS_ENOUGH)
             .collect();
-        combine((at, base), &others, plans, sites)
+        combine((at, base), &others, plans)
     }
 
     /// Which intervals a profile rests on: those of the chosen round, and of the rounds that [`Rounds::combined`] takes together with it.
-    pub fn basis(&self, plans: &Plans, sites: &SiteTable) -> Option<Basis> {
+    pub fn basis(&self, plans: &Plans) -> Option<Basis> {
         let (at, _) = self.chosen()?;
         let together = self
-            .combined(plans, sites)
+            .combined(plans)
             .map(|combined| combined.together.rounds);
         let together = together.filter(|rounds| rounds.len() > 1);
         let Some(together) = together else {
@@ -180,7 +169,7 @@ impl Rounds {
         };
         let sums = |&at: &usize| Some((at, self.rounds[at].sums()?));
         let rounds: Vec<_> = together.iter().filter_map(sums).collect();
-        Some(basis(&rounds, plans, sites))
+        Some(basis(&rounds, plans))
     }
 
     fn bound_retired(&mut self) {
@@ -231,7 +220,7 @@ impl Rounds {
 impl Round {
     fn found(&self) -> Option<RoundFindings> {
         let detail = self.detail.as_deref();
-        let found = || detail.map(|detail| RoundFindings::of(detail, SHARE_MIN));
+        let found = || detail.map(|detail| RoundFindings::of(detail, FINDING_MIN));
         self.found.clone().or_else(found)
     }
 
@@ -242,7 +231,7 @@ impl Round {
 
     fn retire(&mut self) {
         if let Some(mut detail) = self.detail.take() {
-            self.found = Some(RoundFindings::of(&detail, SHARE_MIN));
+            self.found = Some(RoundFindings::of(&detail, FINDING_MIN));
             if detail.sums.blocks.intervals() >= INTERVALS_DEEPER {
                 detail.sums.blocks.coarsen(BLOCKS_RETIRED);
                 self.retired = Some(detail);

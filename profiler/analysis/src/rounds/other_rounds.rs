@@ -74,19 +74,10 @@ impl RoundFindings {
         }
     }
 
-    /// Whether a path that surely explains this fraction leads into a call of `tree` of which no calls are timed there, and which has at least
-    /// `share` of the variance there.
-    pub fn splits(&self, tree: &VarianceTree<'_>, least: f64, share: f64) -> bool {
-        let whole = tree.total.latency_moment();
-        let has_share = |node| fraction(tree.total.inclusive_latency_moment(node), whole) >= share;
+    /// Whether a path that surely explains this fraction leads into a call of `tree` of which no calls are timed there.
+    pub fn splits(&self, tree: &VarianceTree<'_>, least: f64) -> bool {
         let mut large = self.large(least);
-        large.any(|found| self.unopened_above(found.node, tree).is_some_and(has_share))
-    }
-
-    /// Whether a path that surely explains this fraction is not in `tree`.
-    pub fn adds(&self, tree: &VarianceTree<'_>, least: f64) -> bool {
-        let mut large = self.large(least);
-        large.any(|found| self.counterpart(found.node, tree).is_none())
+        large.any(|found| self.leads_into_unopened(found.node, tree))
     }
 
     /// The paths that surely explain this fraction.
@@ -95,15 +86,15 @@ impl RoundFindings {
         self.found.iter().filter(sure)
     }
 
-    /// The call of `tree` into which a path leads that is not there, if no calls of it are timed there.
-    fn unopened_above(&self, node: u32, tree: &VarianceTree<'_>) -> Option<u32> {
+    /// Whether a path that is not in `tree` leads into a call there of which no calls are timed.
+    fn leads_into_unopened(&self, node: u32, tree: &VarianceTree<'_>) -> bool {
         if node == ROOT || self.counterpart(node, tree).is_some() {
-            return None;
+            return false;
         }
         let parent = self.paths.get(node).parent;
         match self.counterpart(parent, tree) {
-            Some(there) => (!tree.is_opened(there)).then_some(there),
-            None => self.unopened_above(parent, tree),
+            Some(there) => !tree.is_opened(there),
+            None => self.leads_into_unopened(parent, tree),
         }
     }
 

@@ -8,19 +8,19 @@
 /// Intervals a round needs for a profile to rest on it, and refinement to act on what it saw. Measured:
 /// `the_last_round_with_enough_is_chosen`.
 pub const INTERVALS_ENOUGH: u64 = 300;
-/// ... or so many where it has looked deeper than others. Measured: `a_deeper_look_counts_more_than_a_longer_one`.
+/// Intervals that are enough where a round has looked deeper than others, and to follow what explains most. Measured: `a_deeper_look_counts_more_than_a_longer_one`.
 pub const INTERVALS_DEEPER: u64 = 150;
-/// ... or so many where intervals are long, and all of them say the same. Measured: `long_intervals_need_not_be_many`.
+/// Intervals that are enough where they are long, and all say the same. Measured: `long_intervals_need_not_be_many`.
 pub const INTERVALS_FEW: u64 = 40;
 
 // Which round a profile rests on.
 
-/// It has at least this part of the intervals of the largest: the first milliseconds of a round are no match for a minute. Measured:
+/// The chosen round has at least one interval for this many of the largest round: the first milliseconds do not replace a minute. Measured:
 /// `the_last_round_with_enough_is_chosen`.
 pub(super) const PART_ENOUGH: u64 = 50;
-/// ... and this part, ... Measured: `few_intervals_are_enough_where_they_are_precise`.
+/// It has one for this many, unless it is precise ([`ERROR_ENOUGH`]). Measured: `few_intervals_are_enough_where_they_are_precise`.
 pub(super) const PART_GOOD: u64 = 3;
-/// ... unless no share that a report would show is farther from the truth than this (one standard error). Measured:
+/// A round is precise if no share that a report shows has a larger standard error. Measured:
 /// `few_intervals_are_enough_where_they_are_precise`.
 pub(super) const ERROR_ENOUGH: f64 = 0.03;
 /// A newer round is taken instead where it finds this fraction of the variance inside of what was not opened. Measured:
@@ -35,11 +35,7 @@ pub(super) const SLANTED_MIN: f64 = 0.1;
 /// A round holds more of what varies than another from this ratio of their variances on: twice the standard deviation. Measured:
 /// `what_varies_more_is_wider`.
 pub(super) const WIDER_MIN: f64 = 4.0;
-/// From this ratio on, four times the standard deviation, it is no chance: waits of ten transactions for one another differ by less. Measured:
-/// `what_varies_more_is_wider`.
-pub(super) const FAR_WIDER_MIN: f64 = 16.0;
-/// A round under another load, and rounds of several loads together, say something surely if no share is farther from the truth than this (one
-/// standard error). Measured: `tests::rounds`, `tests::combine`.
+/// A round under another load, or rounds of several loads together, are trusted if no share has a larger standard error. Measured: `tests::rounds`, `tests::combine`.
 pub(super) const ERROR_SURE: f64 = 0.1;
 
 // Rounds taken together.
@@ -47,25 +43,14 @@ pub(super) const ERROR_SURE: f64 = 0.1;
 /// Standard errors by which what is compared may differ: of a dozen that are compared, one differs so much once in forty times. Convention:
 /// `tests::combine`.
 pub(super) const ERRORS_MAX: f64 = 3.0;
-/// Paths compared have at least this share, ... Guess: `tests::combine`.
+/// Paths compared have at least this share. Guess: `time_that_moves_to_another_call_is_another_load`.
 pub(super) const COMPARED_MIN: f64 = 0.05;
-/// ... and are at most so many. Guess: a bound of time.
-pub(super) const COMPARED_MAX: usize = 8;
-/// A path with a smaller share is not missed in any case. Guess: `tests::combine`.
-pub(super) const LOST_AT_LEAST: f64 = 0.005;
-/// All paths that are lost, as a multiple of what one may have. Guess: `tests::combine`.
-pub(super) const LOST_TOGETHER: f64 = 2.0;
-/// Where a probe would have been called so often and never was, it was not timed. Measured: `tests::combine`.
-pub(super) const CALLS_EXPECTED: f64 = 10.0;
 
-// What other rounds have found.
+// What other rounds have found, and what hides in a caller's own time.
 
-/// Shares of the variance below this are not kept, ... Guess: as findings have it.
-pub const SHARE_MIN: f64 = 0.05;
-/// ... nor those that are not so many standard errors from nothing. Convention: `tests::rounds`.
+/// A share is kept if it exceeds this multiple of its standard error. Convention: `one_stall_in_a_deeper_round_is_no_answer`.
 pub(super) const ERRORS_MIN: f64 = 2.0;
-/// Of calls that a round did not time, those are said to hide in it that took this fraction of the time in another, or of the variance.
-/// Guess: `tests::rounds`.
+/// A call that a round did not time is reported as hidden if it took this fraction of the time, or of the variance, in another round. Guess: `tests::rounds`.
 pub(super) const TAKEN_MIN: f64 = 0.01;
 
 // Bounds of memory and of output.

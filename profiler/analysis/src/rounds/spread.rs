@@ -3,7 +3,7 @@
 //! A server that answers within 50 µs for ten seconds, and within 2 ms or 20 for the next ten, has its variance in the latter, whichever of
 //! them was the last. So has the p99 that its clients see.
 
-use crate::rounds::policy::{FAR_WIDER_MIN, WIDER_MIN};
+use crate::rounds::policy::WIDER_MIN;
 use crate::sums::blocks::Blocks;
 
 /// How the latencies of a round are spread.
@@ -60,11 +60,6 @@ impl Spread {
     fn is_wider(&self, than: &Spread) -> bool {
         self.moment() * than.intervals >= WIDER_MIN * than.moment() * self.intervals
     }
-
-    /// Whether these intervals vary so much more, each of them, that the load has to be another.
-    pub fn is_far_wider(&self, than: &Spread) -> bool {
-        self.moment() * than.intervals > FAR_WIDER_MIN * than.moment() * self.intervals
-    }
 }
 
 #[cfg(test)]
@@ -99,7 +94,5 @@ mod tests {
             "too few"
         );
         assert!(!Spread::default().varies_more_than(&Spread::default()));
-        assert!(!spread(&[10.0, 18.0], 9.0).is_far_wider(&quiet));
-        assert!(spread(&[10.0, 20.0], 9.0).is_far_wider(&quiet));
     }
 }

@@ -201,10 +201,9 @@ impl Refiner {
             too_costly,
         } = self.next_steps(look, patience);
         let closings = self.closings(look, patience.is_round_cheap() || !next.is_empty());
-        let makes_room = self.has_room_for(&too_costly, &closings);
+        self.note_too_costly(&too_costly);
         let may_find_more = self.may_find_more(look, patience);
-        let is_undecided =
-            self.refines() && (patience.is_early_look || may_find_more || makes_room);
+        let is_undecided = self.refines() && (patience.is_early_look || may_find_more);
         let is_at_end = !has_new && !is_undecided;
         let news = self.search.news(&next, is_at_end);
         if !self.refines() {
@@ -309,8 +308,8 @@ impl Refiner {
         }
     }
 
-    /// Takes note of what would cost too much. Whether what is taken out makes room for some of it.
-    fn has_room_for(&mut self, too_costly: &[Step], closings: &[Closing]) -> bool {
+    /// Takes note of what would cost too much.
+    fn note_too_costly(&mut self, too_costly: &[Step]) {
         for step in too_costly {
             match *step {
                 Step::Open(function) | Step::DiscoverIn(function) => {
@@ -321,7 +320,6 @@ impl Refiner {
                 }
             }
         }
-        !too_costly.is_empty() && closings.iter().any(|closing| closing.over_budget)
     }
 
     /// Whether there is something to open that may yet turn out to contribute enough.
@@ -343,8 +341,7 @@ impl Refiner {
     fn closings(&self, look: &Snapshot, if_room_is_needed: bool) -> Vec<Closing> {
         let state = self.state(Instant::now());
         let planted: Vec<u32> = self.plan.planted().collect();
-        let mut closings =
-            refine::to_close(&look.profile, &look.round, &self.limits, &state, &planted);
+        let mut closings = refine::to_close(&look.profile, &self.limits, &state, &planted);
         closings.retain(|closing| closing.over_budget || if_room_is_needed);
         closings
     }
@@ -363,12 +360,6 @@ impl Refiner {
         for step in unmeasured {
             let left = all.iter().find(|candidate| candidate.step == step);
             let left = left.map_or(0.0, at_most);
-            // More than there was to be explained is of another load, which began meanwhile.
-            let before = match step {
-                Step::Open(_) => None,
-                _ => self.known.left_by(step),
-            };
-            let left = before.map_or(left, |before| left.min(before));
             self.known.set_left(step, Some(left));
         }
     }

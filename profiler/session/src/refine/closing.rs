@@ -23,40 +23,32 @@ pub struct Closing {
 /// with its turns, and their caller says in one line, of many more intervals, what they say in many. What
 /// explains much stays even if it is costly (up to `COST_MAX`): then fewer intervals are recorded instead, since a culprit
 /// that was found must not become its caller's own time again. A probe that did not run, or hardly ever, costs nothing, and stays
-/// for when the load changes. `round`: what explains much in all of the round, though not of late, stays, too.
+/// for when the load changes.
 pub(crate) fn to_close(
     profile: &Profile,
-    round: &Node,
     limits: &Limits,
     state: &State<'_>,
     planted: &[u32],
 ) -> Vec<Closing> {
-    let [mut worth, mut before]: [HashMap<u32, ProbeValue>; 2] = Default::default();
+    let mut worth: HashMap<u32, ProbeValue> = HashMap::new();
     measure(&profile.tree, &mut worth);
-    measure(round, &mut before);
     let cost_of = |id: u32| {
         worth.get(&id).map_or(0.0, |worth| {
             worth.calls * profile.overhead.probe_ns / profile.mean_ns.max(1.0)
         })
     };
-    let most_of = |id: u32, of: fn(&ProbeValue) -> f64| {
-        let [now, all] = [&worth, &before].map(|worth| worth.get(&id).map_or(0.0, of));
-        now.max(all)
-    };
-    let worth_of = |id: u32| most_of(id, |worth| worth.contribution);
-    let variance_of = |id: u32| most_of(id, |worth| worth.variance);
+    let worth_of = |id: u32| worth.get(&id).map_or(0.0, |worth| worth.contribution);
+    let variance_of = |id: u32| worth.get(&id).map_or(0.0, |worth| worth.variance);
     let opened = |id: u32| {
         let callees = &state.probes[id as usize].callees;
         callees.iter().any(|&callee| state.known.is_open(callee))
     };
     let runs = |id: &u32| worth.get(id).is_some_and(|worth| worth.calls >= CALLS_MIN);
     let mut order: Vec<u32> = planted.iter().copied().filter(runs).collect();
-    // Least worth for its cost first, the costly ones first among equals.
+    // Least worth for its cost first.
     order.sort_by(|&a, &b| {
         let value = |id: u32| worth_of(id) / (cost_of(id) + 1e-6);
-        value(a)
-            .total_cmp(&value(b))
-            .then(cost_of(b).total_cmp(&cost_of(a)))
+        value(a).total_cmp(&value(b))
     });
     // With no more than this each, all that there is room for would stay within the budget: that is not what exceeds it.
     let even_part = limits.overhead_max / limits.probes_max.max(1) as f64;
@@ -110,7 +102,7 @@ mod tests {
         let mut known = Known::default();
         known.function_mut(at(0xa)).calls = Calls::Opened;
         let state = State::of(&probes, &[], &known);
-        to_close(profile, &Node::default(), limits, &state, &[0, 1, 2, 3])
+        to_close(profile, limits, &state, &[0, 1, 2, 3])
     }
 
     fn goes(id: u32, over_budget: bool) -> Closing {
@@ -176,5 +168,19 @@ mod tests {
         assert_eq!(closed(&profile, &three), []);
         profile.tree.children.remove(1);
         assert_eq!(closed(&profile, &three), []);
+    }
+
+    /// a's calls are timed: though a itself explains little here, what is timed below it would lose its place without it.
+    #[test]
+    fn what_was_opened_makes_no_room() {
+        let mut profile = example().0;
+        profile.overhead.estimated_fraction = 0.0;
+        let a = &mut profile.tree.children[0];
+        (a.share, a.variance_fraction) = (0.01, 0.01);
+        let three = Limits {
+            probes_max: 3,
+            ..LIMITS
+        };
+        assert_eq!(closed(&profile, &three), [goes(3, false)]);
     }
 }

@@ -6,7 +6,7 @@
 //! - A contribution has to be larger than the threshold by `SURE_ERRORS` standard errors. Evidence gathers over the looks of a round, so
 //!   that small shares are told apart in time, and what happens now is judged by the last look alone, so that a load that changes
 //!   is seen however long the round has gone on.
-//! - Early, and as long as a round is a small part of the run, it costs little to begin another.
+//! - As long as a round is a small part of the run, it costs little to begin another.
 //! - Later only what explains much (`MUCH`) ends a round at once. The rest waits until the round is most of the run
 //!   (`PART_MOST`): so the search goes on, but its steps come at times that grow by a factor, and at any time a round
 //!   holds a good part of all intervals. One step leads to the next, so rounds that have just begun are counted together: what follows a
@@ -86,7 +86,7 @@ impl Patience {
 
     /// Whether the round is not missed.
     pub(crate) fn is_round_cheap(&self) -> bool {
-        !self.is_late && (self.is_early() || self.part_since_long <= PART_LITTLE)
+        self.part_since_long <= PART_LITTLE
     }
 
     /// Whether one of these steps explains most of the variance: what it leads to is to be looked at soon.

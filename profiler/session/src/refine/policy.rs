@@ -2,41 +2,40 @@
 //!
 //! Which of the rounds that come of it a profile rests on is the other half of the page: `evenkeel_analysis::rounds::policy`.
 //!
-//! Each number says where it is from. *Paper*: the dissertation's section 2.3.3. *Measured*: chosen on servers and programs, whose tests are
-//! named. *Guess*: of the right size, and no test or recording distinguishes it from half or twice as much. Tests are of this crate, where no
-//! other is named.
-//!
-//! # How long to look
-//!
-//! A look judges what came since the last one. A step that follows from it begins a round, which forgets what was summed.
+//! Each number says where it is from. *Measured*: chosen on servers and programs, and the test that is named
+//! fails without it. *Convention*: a level of confidence. *Guess*: of the right size; the test holds the rule, not the number. The paper has no
+//! such numbers but `--threshold` and `--specificity`: it refines between runs, not within one. Tests are of this crate.
 
 use std::time::Duration;
+
+// How long to look. A look judges what came since the last one; a step that follows from it begins a round, which forgets what was summed.
 
 /// Intervals that are enough for a look; for one that follows what explains most, and to end trapping; and where they are rare.
 pub use evenkeel_analysis::rounds::policy::{
     INTERVALS_DEEPER as INTERVALS_TO_FOLLOW, INTERVALS_ENOUGH, INTERVALS_FEW,
 };
 
-/// A look that follows what explains most takes so long at the least. Measured: `what_explains_most_is_followed_down_without_delay`.
+/// Least length of a look that follows what explains most. Measured: `what_explains_most_is_followed_down_without_delay`.
 pub const FOLLOWED_AFTER: Duration = Duration::from_millis(200);
-/// So few intervals are enough when their number times the seconds that they took is this: forty in four seconds, ninety in two. A cause that lies ten calls down takes
-/// as many looks, which a run of half a minute has to have even if its intervals take twenty milliseconds each. Measured:
+/// Fewer intervals are enough when their number times the seconds that they took is this: forty in four seconds, ninety in two. A cause that
+/// lies ten calls down takes ten looks, which a run of half a minute must have even if its intervals take twenty milliseconds each. Measured:
 /// `a_culprit_of_long_intervals_is_found_in_a_short_run`.
 pub const INTERVAL_SECONDS_ENOUGH: f64 = 160.0;
-/// A look takes so long at the least, ... Measured: `looks_lengthen_with_the_search`.
+/// Least length of a look. Measured: `looks_lengthen_with_the_search`.
 pub const LOOK_AT_LEAST: Duration = Duration::from_millis(400);
-/// ... or this part of the search's time: later looks decide on small shares, which a short one cannot tell from noise, ... Guess:
-/// `looks_lengthen_with_the_search`.
+/// A look takes at least this part of the search's time: later looks decide on small shares, which a short look cannot tell from noise.
+/// Guess: `looks_lengthen_with_the_search`.
 pub const LOOKS_IN_SEARCH: u32 = 16;
-/// ... and so long at the most. Guess: `looks_lengthen_with_the_search`.
+/// The part of the search's time is not more than this. Guess: `looks_lengthen_with_the_search`.
 pub const LOOK_AT_MOST: Duration = Duration::from_millis(2500);
-/// Once nothing is left to do, the search looks so seldom. Guess: `a_culprit_is_found_and_the_search_rests`.
+/// Time between looks once nothing is left to do. Guess: `a_culprit_is_found_and_the_search_rests`.
 pub const SETTLED_PERIOD: Duration = Duration::from_secs(5);
-/// As long as the search is not older, everything that is sure is opened. Measured: `small_shares_are_opened_when_they_are_known`.
+/// Up to this age the search looks again soon, and takes only its best steps. Measured:
+/// `a_culprit_is_found_and_the_search_rests`.
 pub const EARLY: Duration = Duration::from_secs(5);
-/// As long as the search is not older, what may explain much is looked at again soon. Guess: `what_may_be_much_is_waited_for`.
+/// Up to this age the search looks again soon at what may explain much. Guess: `what_may_be_much_is_waited_for`.
 pub const UNSURE: Duration = Duration::from_secs(30);
-/// How long after a step that found nothing it may be taken again; each time twice as long. Guess: `the_next_look_comes_twice_as_late`.
+/// A step that found nothing may be taken again after this time, which doubles each time. Guess: `the_next_look_comes_twice_as_late`.
 pub const AGAIN_AFTER: Duration = Duration::from_secs(5);
 
 // What a step has to explain.
@@ -58,15 +57,16 @@ pub const PART_MOST: f64 = 2.0 / 3.0;
 /// The part of `--max-overhead` up to which a step is not weighed, nor a probe taken out. Measured:
 /// `what_is_called_now_and_then_costs_nothing`, `parts_of_a_loop_that_cost_much_are_closed`.
 pub const COST_LITTLE: f64 = 0.125;
-/// Probes may cost so many times `--max-overhead` for what explains much: one interval in so many is recorded. Measured:
+/// For what explains much, probes may cost this multiple of `--max-overhead`: one interval in four is recorded then. Measured:
 /// `slow_turns_are_followed_within_bounds`.
 pub const EXCEEDED_AT_MOST: f64 = 4.0;
 /// A probe that makes intervals longer by this part is taken out even if it explains much: what is measured then is not the program.
 /// Guess: `a_culprit_stays_though_it_is_costly`.
 pub const COST_MAX: f64 = 0.25;
-/// A site that runs more rarely in an interval takes no room: what happens rarely may be what is slow. Guess: `only_sites_that_run_need_room`.
+/// A site that runs more rarely in an interval takes no room: what happens rarely may be what is slow. Guess:
+/// `only_sites_that_run_need_room`.
 pub const CALLS_MIN: f64 = 0.05;
-/// Intervals have to be so many times as slow as when a probe was taken out, and so many times more each further time. Guess:
+/// A probe that was taken out comes back once intervals are slower by this factor; the factor applies once more each time. Guess:
 /// `four_times_as_slow_the_first_time_sixteen_times_the_second`.
 pub const SLOWER: f64 = 4.0;
 /// Part of the intervals that may lose their records before probes are taken out. Guess: `few_that_are_lost_change_nothing`.
@@ -74,12 +74,11 @@ pub const LOST_MAX: f64 = 0.001;
 /// Part of the lost intervals' records whose probes go at a time. Guess: `what_writes_most_goes_first`.
 pub const LOST_GOES: f64 = 0.75;
 
-// Trapping, which finds out whom calls through pointers lead to.
+// Trapping, which finds the callees of calls through pointers.
 
-/// Calls are trapped so long at the least once one was met: a trap costs microseconds. Measured: `rare_intervals_are_trapped_for_longer`.
+/// Least time for which calls are trapped once one was met: a trap costs microseconds. Measured: `rare_intervals_are_trapped_for_longer`.
 pub const DISCOVERY: Duration = Duration::from_millis(100);
-/// ... and so long at the most where intervals are rare, of which the slow ones are a few, with callees of their own; or where none is met,
-/// which costs nothing. Measured: `rare_intervals_are_trapped_for_longer`.
+/// Most time for which calls are trapped. Rare intervals need it, since only a few are slow, with callees of their own. Measured: `rare_intervals_are_trapped_for_longer`.
 pub const DISCOVERY_AT_MOST: Duration = Duration::from_secs(1);
 /// Probes trapped at a time; those of a function with more follow in turn. Guess: a bound on what the target pays at once.
 pub const DISCOVERED_AT_ONCE: usize = 24;
