@@ -48,6 +48,12 @@ test-suites:
 	$(CARGO) build --release -p evenkeel -p evenkeel-agent
 	scripts/test-suites.sh
 
+# Real programs, each with a cause that is known, under three loads: half an hour, on a machine that does nothing else.
+test-programs:
+	$(CARGO) build --release -p evenkeel -p evenkeel-agent
+	$(CARGO) build --release -p evenkeel-servers --example mariadb
+	scripts/programs.sh
+
 # `evenkeel fleet` runs a program of its own, evenkeel-fleet: the SQL engine in it takes longer to build than all the rest (seven minutes of
 # processor without optimisation), so it is a workspace of its own, which nothing else here builds, lints or tests.
 FLEET = profiler/fleet/Cargo.toml --target-dir target/fleet
@@ -61,12 +67,6 @@ install-fleet: fleet
 # protocol of S3. FLEET_PROFILE=release optimises as `make fleet` does, but builds the engine anew: tests unwind where the program aborts, and
 # features of what the tests use beside it change some of what the engine uses.
 FLEET_PROFILE ?= dev
-# Real programs, each with a cause that is known, under three loads: half an hour, on a machine that does nothing else.
-test-programs:
-	$(CARGO) build --release -p evenkeel -p evenkeel-agent
-	$(CARGO) build --release -p evenkeel-servers --example mariadb
-	scripts/programs.sh
-
 test-fleet:
 	scripts/install.sh duckdb spark s3 lint
 	$(CARGO) fmt --manifest-path profiler/fleet/Cargo.toml --check

@@ -4,7 +4,7 @@
 #
 #   scripts/programs.sh [--debug] [--load after|before|changes]... [PROGRAM]...
 #
-# All programs and all three loads without names: the tables of docs/src/programs.md.
+# All programs and all three loads without names: the tables of docs/evidence/programs.md.
 #   after     the load begins three seconds after the profile
 #   before    the program runs under its load for three seconds, then `evenkeel attach` profiles it
 #   changes   as after, but the cause is in every second ten seconds of the load only, not in the first

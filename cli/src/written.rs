@@ -10,9 +10,16 @@ use crate::Cli;
 /// The README, the book and what else has commands to copy.
 fn documents() -> Vec<PathBuf> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-    let folders = ["", "docs/src", "docs/src/cases"].map(|folder| root.join(folder));
+    let folders = [
+        "",
+        "docs/src",
+        "docs/src/how-to",
+        "docs/src/reference",
+        "docs/src/explanation",
+        "docs/src/evidence",
+    ];
     let files = folders.iter().flat_map(|folder| {
-        let entries = fs::read_dir(folder).expect("a folder of documents");
+        let entries = fs::read_dir(root.join(folder)).expect("a folder of documents");
         entries.map(|entry| entry.expect("an entry").path())
     });
     files
@@ -118,4 +125,30 @@ fn helps_show_commands_that_are_understood() {
     for line in lines {
         parsed(&line).unwrap_or_else(|why| panic!("{why}"));
     }
+}
+
+/// The long options of a command and of those below it.
+fn options(command: &clap::Command, into: &mut Vec<String>) {
+    let long = command.get_arguments().filter(|one| !one.is_hide_set());
+    into.extend(long.filter_map(|one| Some(format!("--{}", one.get_long()?))));
+    for below in command.get_subcommands() {
+        options(below, into);
+    }
+}
+
+#[test]
+fn the_reference_has_every_option() {
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/src/reference/options.md");
+    let page = fs::read_to_string(page).expect("the page of options");
+    let named: Vec<&str> = page
+        .split(|c: char| !c.is_ascii_alphanumeric() && c != '-')
+        .collect();
+    let mut wanted = Vec::new();
+    options(&Cli::command(), &mut wanted);
+    wanted.retain(|one| one != "--help" && one != "--version");
+    wanted.retain(|one| !named.contains(&one.as_str()));
+    assert!(
+        wanted.is_empty(),
+        "docs/src/reference/options.md: {wanted:?}"
+    );
 }

@@ -1,6 +1,8 @@
 //! `evenkeel attach`: to programs with a known answer, to real servers, again and again. Whatever happens, the target does
 //! what it would have done. What must be refused: `attach_refused.rs`.
 
+#[path = "attach/failing.rs"]
+mod failing;
 #[path = "attach/moved.rs"]
 mod moved;
 #[path = "attach/replaced.rs"]

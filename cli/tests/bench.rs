@@ -292,7 +292,7 @@ fn nonsense_is_refused_with_what_would_be_right() {
 #[test]
 fn the_commands_of_the_documents_are_understood() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-    let documents = ["README.md", "docs/src/load.md"].map(|name| root.join(name));
+    let documents = ["README.md", "docs/src/how-to/generate-load.md"].map(|name| root.join(name));
     let text: String = documents
         .iter()
         .map(|path| std::fs::read_to_string(path).unwrap())

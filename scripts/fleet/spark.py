@@ -193,7 +193,7 @@ def advice(said):
         return "The cluster cannot be reached: see whether it runs at the address of --master, and is of this pyspark's version"
     if "PARSE_SYNTAX_ERROR" in said:
         return "Mend the query at the place that is named"
-    return "The tables are intervals, nodes, times and moments; docs/src/fleet.md has their columns"
+    return "The tables are intervals, nodes, times and moments; docs/src/reference/tables.md has their columns"
 
 
 def line(error):

@@ -2,7 +2,7 @@
 
 /// Labels along an axis, about.
 const TICKS: f64 = 8.0;
-/// Ratio of the greatest to the least value from which on [`Axis::covering`] is logarithmic.
+/// Ratio of the greatest to the smallest value from which on [`Axis::covering`] is logarithmic.
 const LOGARITHMIC_FROM: f64 = 20.0;
 
 /// From values to places on one axis.
@@ -23,7 +23,7 @@ impl Axis {
         Axis::Linear(0.0, (greatest / step).ceil() * step)
     }
 
-    /// From the least value to the greatest.
+    /// From the smallest value to the greatest.
     #[must_use]
     pub fn between(values: impl Iterator<Item = f64>) -> Axis {
         let (least, greatest) = values.fold((f64::INFINITY, f64::NEG_INFINITY), |ends, value| {

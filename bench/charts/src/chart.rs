@@ -128,7 +128,7 @@ impl Chart {
         self
     }
 
-    /// Dots at points, for curves of which only some points are known.
+    /// Dots at points, for curves with only some known points.
     #[must_use]
     pub fn points(mut self, series: usize, points: impl Iterator<Item = (f64, f64)>) -> Chart {
         for (x, y) in points.filter(|point| !point.1.is_nan()) {
@@ -170,7 +170,7 @@ impl Chart {
         self
     }
 
-    /// A vertical mark with a word beside it, in the row `row` from above.
+    /// A vertical mark with a label, in the row `row` from above.
     #[must_use]
     pub fn mark(mut self, x: f64, word: &str, row: u32) -> Chart {
         let (at, bottom) = (self.x_at(x), self.bottom());

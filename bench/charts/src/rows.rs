@@ -1,4 +1,4 @@
-//! Numbers with their intervals one below the other, each beside the number that it is compared with, on one logarithmic scale.
+//! Numbers with their intervals on one logarithmic scale, one row each, with the number that it is compared with.
 
 use std::fmt::Write;
 
@@ -15,7 +15,7 @@ const LABEL_MAX: usize = 42;
 /// Room at both ends of the scale.
 const MARGIN: f64 = 1.15;
 
-/// A number and what it is compared with.
+/// A number and its reference.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Row<'a> {
     /// Of what.
@@ -24,7 +24,7 @@ pub struct Row<'a> {
     pub value: f64,
     /// Ends of its interval.
     pub interval: [f64; 2],
-    /// What it is compared with.
+    /// The reference.
     pub reference: f64,
 }
 

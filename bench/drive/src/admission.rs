@@ -1,8 +1,8 @@
 //! The queue of an open loop: which arrival is next, and which are rejected.
 //!
-//! There is no thread that hands out work. A client that becomes free claims the next arrival, waits for its time if that
-//! lies ahead, and runs it; if the time has passed, the arrival has been queueing since. So an idle client is woken once, by
-//! its own timer, and a stalled target delays the *start* of later arrivals but never their *schedule*.
+//! There is no thread that hands out work. A client that becomes free claims the next arrival, waits until it is due,
+//! and runs it. An arrival that is overdue has been queueing since its time. So an idle client is woken once, by its
+//! own timer, and a stalled target delays the *start* of later arrivals but never their *schedule*.
 
 use std::collections::VecDeque;
 
@@ -19,7 +19,7 @@ pub struct Admission {
     counted_from_ns: u64,
     in_flight_max: u64,
     in_flight: u64,
-    /// When transactions finished that still count as in flight for an arrival that has not been looked at.
+    /// End times of transactions that are still in flight for the next arrival to be admitted.
     finished_ns: VecDeque<u64>,
     rejected: u64,
 }
@@ -42,8 +42,8 @@ impl Admission {
 
     /// The scheduled time of the next arrival that is admitted, for a client that is free at `now_ns`; none after the last.
     ///
-    /// An arrival whose time lies ahead is claimed by an idle client, so all in flight with it are running: it is over
-    /// the limit only if there are more clients than may be in flight.
+    /// An idle client claims an arrival before it is due, so all others in flight are running. It is over the limit
+    /// only if there are more clients than may be in flight.
     pub fn claim(&mut self, now_ns: u64) -> Option<u64> {
         loop {
             let scheduled_ns = self.times.next_ns();
@@ -117,8 +117,8 @@ mod tests {
     fn a_stall_queues_arrivals_up_to_the_limit_and_rejects_the_rest() {
         let mut admission = every_ten(111, 3);
         assert_eq!(admission.claim(0), Some(10));
-        // The only client is stuck from 10 to 75. Meanwhile 20 and 30 join the queue (3 in flight), and 40 to 70 find it
-        // full. When 80 comes all is done.
+        // The only client is stuck from 10 to 75. 20 and 30 join the queue (3 in flight), and 40 to 70 find it full.
+        // When 80 comes all is done.
         admission.finish(75);
         assert_eq!(admission.claim(75), Some(20));
         admission.finish(76);

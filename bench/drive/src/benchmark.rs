@@ -11,13 +11,13 @@ use crate::raw::RawFile;
 use crate::report::{Consistency, Report};
 use crate::run::{Measured, Observer, Plan};
 use crate::sample::Sample;
-use crate::settings::Settings;
+use crate::settings::BenchmarkSettings;
 use crate::target::Target;
 use crate::target::address::Address;
 use crate::testbed::Testbed;
 use crate::window::Window;
 
-/// What is recorded beside the statistics.
+/// What is recorded in addition to the statistics.
 #[derive(Clone, Debug, Default)]
 pub struct Recorded {
     /// Age and remaining time of transactions at each lock that they waited for; embedded store only.
@@ -26,12 +26,13 @@ pub struct Recorded {
     pub raw: Option<PathBuf>,
 }
 
-/// What goes on beside the load while it is measured, and neither while data is loaded nor in the warm-up: a profile of the server.
+/// An activity during the measured load, such as a profile of the server. It runs neither while data is loaded nor in
+/// the warm-up.
 pub trait Beside {
     /// The target is up, with its data, and its clients are connected.
     ///
     /// # Errors
-    /// Nothing can go on beside a load on this target.
+    /// It cannot run on this target.
     fn prepare(&mut self, target: &mut Target) -> Result<(), Error>;
     /// Begins, has the load run to its end once, and ends.
     fn during(&mut self, load: &mut dyn FnMut());
@@ -47,9 +48,9 @@ pub(crate) fn run_beside<T>(beside: &mut dyn Beside, load: impl FnOnce() -> T) -
 /// Makes a benchmark. `interrupted` ends it with what was measured until then.
 ///
 /// # Errors
-/// Settings make no sense, the target cannot be used or is lost, or the file of latencies cannot be written.
+/// BenchmarkSettings make no sense, the target cannot be used or is lost, or the file of latencies cannot be written.
 pub fn benchmark(
-    settings: &Settings,
+    settings: &BenchmarkSettings,
     recorded: &Recorded,
     beside: Option<&mut dyn Beside>,
     progress: &dyn Progress,
@@ -101,7 +102,7 @@ pub fn benchmark(
     Ok(report)
 }
 
-/// Makes the run of a plan, with what goes on `beside` it, and writes its latencies to `raw`.
+/// Makes the run of a plan, with the activity `beside` it, and writes its latencies to `raw`.
 fn measured(
     testbed: &mut Testbed,
     plan: &Plan,
@@ -111,7 +112,7 @@ fn measured(
     watcher: &mut Watcher<'_>,
 ) -> Result<Measured, Error> {
     let measured = match beside {
-        // It would see the warm-up as well, so that is a run of its own.
+        // It would see the warm-up as well, so that is a separate run.
         Some(beside) => {
             let plan_after = Plan {
                 warmup: Duration::ZERO,
@@ -134,7 +135,7 @@ fn measured(
     Ok(measured)
 }
 
-/// The warm-up of a plan as a run of its own, of which nothing is kept.
+/// The warm-up of a plan as a separate run, whose results are dropped.
 fn warm_up(
     testbed: &mut Testbed,
     plan: &Plan,
@@ -155,9 +156,9 @@ fn warm_up(
 /// A testbed as the settings ask for it.
 ///
 /// # Errors
-/// Settings make no sense, or the target cannot be used.
+/// BenchmarkSettings make no sense, or the target cannot be used.
 pub fn set(
-    settings: &Settings,
+    settings: &BenchmarkSettings,
     progress: &dyn Progress,
     interrupted: &AtomicBool,
 ) -> Result<Testbed, Error> {
@@ -166,7 +167,13 @@ pub fn set(
     let target = settings.open_target()?;
     let partitions = workload.partitions();
     progress.loading(partitions.iter().map(|partition| partition.rows).sum());
-    Testbed::set(target, workload, &settings.setting(), interrupted, progress)
+    Ok(Testbed::set(
+        target,
+        workload,
+        &settings.testbed(),
+        interrupted,
+        progress,
+    )?)
 }
 
 /// Reports the course of a run and keeps raw latencies, if they are wanted.
@@ -195,7 +202,7 @@ impl<'a> Watcher<'a> {
     pub fn saturation_per_s(
         &mut self,
         testbed: &mut Testbed,
-        settings: &Settings,
+        settings: &BenchmarkSettings,
         interrupted: &AtomicBool,
     ) -> Result<f64, Error> {
         self.saturating = true;

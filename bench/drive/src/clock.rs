@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 #[derive(Debug)]
 pub struct Clock {
     origin: Instant,
-    /// Written with `sleepers` held, so that nobody who has just looked at it sleeps through the change.
+    /// Written with `sleepers` held, so that no thread that has just read it sleeps through the change.
     stopped: AtomicBool,
     sleepers: Mutex<()>,
     changed: Condvar,

@@ -1,7 +1,7 @@
 //! Configurations measured in turn, round after round, and compared within each round.
 //!
-//! What the machine does meanwhile (its temperature, its neighbours) falls out of the ratio of two runs that follow each other if
-//! it changes slowly, and of two at the same time in any case. What is left shows in the baseline's two runs of each round: see
+//! Slow changes of the machine (its temperature, its neighbours) cancel in the ratio of two consecutive runs. In the
+//! ratio of two simultaneous runs all changes do. What is left shows in the baseline's two runs of each round: see
 //! `paired` for intervals, and for when a configuration is told apart from them.
 
 mod saturations;
@@ -161,7 +161,7 @@ impl Comparisons {
                 .map(|((&own, first), second)| [own, first, second])
                 .collect::<Vec<Triple>>()
         });
-        // The baseline's second run cannot be compared with itself: its chances are none.
+        // The baseline's second run cannot be compared with itself, so it has no chances.
         let chances = if own.aa {
             vec![None; METRICS.len()]
         } else {

@@ -1,9 +1,9 @@
 //! Configurations measured in turn, or at the same time, round after round.
 //!
-//! The baseline is measured twice in each round, on a store of its own each, as if it were two configurations: what differs between
-//! the two is the machine. The order within a round is drawn, so that no configuration always follows the same one. What saturates is
-//! measured on a further store that is compared with nothing, and by each configuration in turn: neither the load nor the state of a
-//! store favours one of them.
+//! The baseline is measured twice in each round, on two stores, as if it were two configurations. Differences between
+//! the two come from the machine. The order within a round is drawn, so that no configuration always follows the same
+//! one. The saturation is measured on a further store that is not compared, by each configuration in turn. So neither
+//! the load nor the state of a store favours one of them.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -20,12 +20,12 @@ use crate::progress::Progress;
 use crate::report::{Consistency, Report};
 use crate::run::Observer;
 use crate::sample::Sample;
-use crate::settings::{Pace, Settings};
+use crate::settings::{BenchmarkSettings, Pace};
 use crate::testbed::Testbed;
 
 /// The baseline and its repetition stand first.
 const BASELINES: usize = 2;
-/// Behind the name of the repetition.
+/// Suffix of the repetition's name.
 const AGAIN: &str = " (again)";
 /// Shortest and longest round that a number of transactions makes, in seconds.
 const LENGTH_MIN_S: f64 = 1.0;
@@ -34,14 +34,15 @@ const LENGTH_MAX_S: f64 = 3600.0;
 /// Configurations that are compared.
 pub struct Comparison {
     /// What distinguishes each, as the user wrote it, and the configuration; the first is the baseline. At least two.
-    pub configurations: Vec<(String, Settings)>,
-    /// What goes on beside the load of a configuration while it is measured, by its place among them; not of the baseline's.
+    pub configurations: Vec<(String, BenchmarkSettings)>,
+    /// The activity during the measured load of each configuration, by its place among them; the baseline has none.
     pub besides: BTreeMap<usize, Box<dyn Beside + Send>>,
-    /// Rounds, in each of which every configuration is measured once.
+    /// Rounds; each measures every configuration once.
     pub rounds: u32,
     /// Measure the configurations of a round at the same time.
     pub together: bool,
-    /// Rounds as long as the slowest configuration needs for so many transactions, in place of the configurations' own length.
+    /// Transactions that the slowest configuration does in a round; this sets the length of rounds instead of the
+    /// configurations' lengths.
     pub transactions: Option<u64>,
     /// The papers' method: the baseline in a closed loop, the others in an open loop at its throughput in the same round.
     pub at_baselines_throughput: bool,
@@ -52,7 +53,7 @@ struct Contestant {
     name: String,
     /// The baseline, measured again.
     aa: bool,
-    settings: Settings,
+    settings: BenchmarkSettings,
     testbed: Testbed,
     beside: Option<Box<dyn Beside + Send>>,
     rounds: Vec<Report>,
@@ -130,7 +131,8 @@ fn entered(
     Ok(contestants)
 }
 
-/// The length in which the slowest configuration, in a closed loop or at the arrivals' rate, does so many transactions.
+/// The length in which the slowest configuration, in a closed loop or at the arrivals' rate, does this many
+/// transactions.
 fn length(
     contestants: &mut [Contestant],
     transactions: u64,
@@ -176,7 +178,7 @@ fn check(comparison: &Comparison) -> Result<(), Error> {
         ));
     }
     if comparison.at_baselines_throughput {
-        let paced = |own: &Settings| !matches!(own.pace, Pace::Closed { thinking: false });
+        let paced = |own: &BenchmarkSettings| !matches!(own.pace, Pace::Closed { thinking: false });
         if comparison.together || comparison.configurations.iter().any(|(_, own)| paced(own)) {
             return Err(Error::Setting(
                 "--at-throughput-of sets the load: leave out --rate, --load, --think and --together".to_owned(),
@@ -249,7 +251,7 @@ pub fn drawn_order(count: usize, seed: u64, round: u32) -> Vec<usize> {
 pub struct RoundLoad {
     /// The saturation, where the load is a part of one.
     pub saturation_per_s: Option<f64>,
-    /// Arrivals at this rate, in place of what the configuration says.
+    /// Arrivals at this rate, instead of the configuration's.
     pub open_rate_per_s: Option<f64>,
 }
 
@@ -287,10 +289,10 @@ impl Observer for Unseen {
     fn slice(&mut self, _: &Metrics) {}
 }
 
-/// The saturation, if a load is a part of it, of one configuration after the other, on a testbed of its own. A machine is not always
-/// equally fast, so each round has its own.
+/// The saturation of one configuration after the other, on a separate testbed, if a load is a part of it. A machine
+/// is not always equally fast, so each round has its own.
 fn saturation(
-    configurations: &[(String, Settings)],
+    configurations: &[(String, BenchmarkSettings)],
     round: u32,
     head: &str,
     progress: &dyn Progress,
@@ -336,7 +338,7 @@ impl Contestant {
 /// # Errors
 /// See [`Testbed::run`].
 pub fn measure(
-    settings: &Settings,
+    settings: &BenchmarkSettings,
     testbed: &mut Testbed,
     round: u32,
     load: RoundLoad,

@@ -10,7 +10,7 @@ use crate::arrivals::exponential;
 
 /// Longest mean that makes sense to wait for at every statement.
 const MEAN_MAX: Duration = Duration::from_secs(10);
-/// A draw is at most so many times the mean, so that one of a heavy tail does not outlast the run.
+/// Limit of a draw, as a multiple of the mean, so that a heavy tail does not outlast the run.
 const TIMES_MEAN_MAX: f64 = 1000.0;
 
 /// The distribution of a delay. All three are given by their mean, so that they can replace one another.

@@ -1,8 +1,8 @@
-//! A transaction's age when it is granted a lock, beside the time that remains to it (dissertation, figure 3.2).
+//! A transaction's age and its remaining time when it is granted a lock (dissertation, figure 3.2).
 //!
-//! A scheduler that knew the remaining time would decide by it; VATS assumes that a transaction's age says nothing about it
-//! (section 3.3.1, and the independence that theorem 3.1 asks for). Here it is measured: Pearson's correlation of the two at
-//! each grant that was a decision, which means that the request had to wait.
+//! A scheduler that knew the remaining time would decide by it. VATS assumes that a transaction's age says nothing
+//! about it (section 3.3.1, and the independence in theorem 3.1). Here it is measured: Pearson's correlation of the
+//! two at each grant that was a decision, which means that the request had to wait.
 
 use std::collections::BTreeMap;
 use std::sync::Mutex;

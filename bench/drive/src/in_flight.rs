@@ -1,10 +1,10 @@
 //! Whether the queue of an open loop still grows when the window ends.
 //!
-//! Where more arrives than is done, latency grows with the length of the run, and its mean says how long the run was. With fewer
-//! arrivals than the target could do, the number in flight wanders about a level. Its means over the second, third and last quarter
-//! of the window tell the two apart: it grows if they rise, and the last is above the second by more than chance explains. Arrivals in
-//! half a window, N of them, vary by sqrt(N) if they are Poisson's, and so does what is done, so a rise of three times their
-//! joint deviation, sqrt(2 N), is no chance.
+//! Where more arrives than is done, latency grows with the length of the run, and its mean says how long the run was.
+//! With fewer arrivals than the target could do, the number in flight wanders about a level. Its means over the
+//! second, third and last quarter of the window tell the two apart. The queue grows if they rise, and the last
+//! exceeds the second by more than chance explains. Arrivals in half a window, N of them, vary by sqrt(N) if they are
+//! Poisson's, and so does what is done, so a rise of three times their joint deviation, sqrt(2 N), is no chance.
 
 use crate::sample::Sample;
 use crate::window::Window;

@@ -16,13 +16,14 @@
 //!  └─ report, compare, table, page, raw   the result as JSON, table, HTML page, CSV
 //! ```
 //!
-//! **What latency is.** In an open loop it counts from the moment a transaction was *scheduled* to start, so a stalled target
-//! cannot hide its stall by delaying the driver ("coordinated omission"). It is the sum of *queueing*, from the
-//! schedule until a client is free, and *service*, from then to the end, retries and their back-off included.
+//! **What latency is.** In an open loop it counts from the moment a transaction was *scheduled* to start. So a
+//! stalled target cannot hide its stall by delaying the driver ("coordinated omission"). It is the sum of *queueing*,
+//! from the schedule until a client is free, and *service*, from then to the end. Service includes retries and their
+//! back-off.
 //!
-//! **What is measured** are the transactions scheduled in the window behind the warm-up, wherever they end. Those of the
-//! warm-up that are still queueing when the window begins are counted, as are those rejected, not served in time, or
-//! given up.
+//! **What is measured** are the transactions scheduled in the window after the warm-up, wherever they end. Those of
+//! the warm-up that are still queueing when the window begins are counted, as are those rejected, not served in time,
+//! or given up.
 
 mod admission;
 pub mod arrivals;
@@ -59,4 +60,4 @@ pub mod workload;
 pub use benchmark::{Beside, Recorded, Watcher, benchmark, set};
 pub use comparison::{Comparison, RoundLoad, compare, drawn_order, measure};
 pub use error::Error;
-pub use settings::Settings;
+pub use settings::BenchmarkSettings;

@@ -3,13 +3,14 @@
 //! **Intervals** are of the median ratio, by the percentile bootstrap over rounds (Efron and Tibshirani, "An Introduction to the
 //! Bootstrap", 1993, chapter 13): rounds are the independent units, what is inside one is not.
 //!
-//! **Told apart** is a test of its own, because an interval from few rounds is too narrow, and because of many comparisons a few
-//! look like effects. Every round measures the baseline twice, in an order that is drawn. If a configuration does the same as the
-//! baseline, the three labels of a round could be exchanged; so the statistic (mean over rounds of the logarithm of the configuration's
-//! value less the mean of those of the baseline's two) is compared with what all 3^rounds ways to exchange them give. The metrics of a
-//! configuration are exchanged together, and the greatest of their standardised statistics decides (single-step maxT, Westfall and
-//! Young, "Resampling-Based Multiple Testing", 1993, section 2.6); the level is divided by the number of configurations
-//! (Bonferroni). So the chance that anything in a table of equal configurations is told apart is at most [`LEVEL`].
+//! **Told apart** is decided by a separate test, because an interval from few rounds is too narrow, and among many
+//! comparisons a few look like effects. Every round measures the baseline twice, in an order that is drawn. If a
+//! configuration does the same as the baseline, the three labels of a round could be exchanged; so the statistic
+//! (mean over rounds of the logarithm of the configuration's value less the mean of those of the baseline's two) is
+//! compared with what all 3^rounds ways to exchange them give. The metrics of a configuration are exchanged together,
+//! and the greatest of their standardised statistics decides (single-step maxT, Westfall and Young, "Resampling-Based
+//! Multiple Testing", 1993, section 2.6); the level is divided by the number of configurations (Bonferroni). So the
+//! chance that anything in a table of equal configurations is told apart is at most [`LEVEL`].
 
 use evenkeel_locks::rng::Rng;
 
@@ -153,8 +154,8 @@ fn exchanges(rounds: usize, seed: u64, mut with: impl FnMut(&[usize])) {
     }
 }
 
-/// Rounds below which nothing can be told apart among so many configurations: even the most extreme of all exchanges would not be rare
-/// enough.
+/// Rounds below which none of so many `configurations` can be told apart: even the most extreme of all exchanges would not
+/// be rare enough.
 #[must_use]
 pub(crate) fn rounds_needed(configurations: usize) -> u32 {
     let ways = configurations.max(1) as f64 / LEVEL;

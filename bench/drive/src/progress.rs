@@ -15,12 +15,12 @@ pub trait Progress: Sync {
         let _ = what;
     }
 
-    /// A load of about so many rows begins.
+    /// A load of about `rows_total` rows begins.
     fn loading(&self, rows_total: u64) {
         let _ = rows_total;
     }
 
-    /// So many more rows were loaded.
+    /// `rows` more rows were loaded.
     fn loaded(&self, rows: u64) {
         let _ = rows;
     }

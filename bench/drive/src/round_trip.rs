@@ -1,9 +1,11 @@
-//! The client's time between the statements of a transaction: its round trip to the target, and what it does with an answer.
+//! The client's time between the statements of a transaction: its round trip to the target, and its work on an
+//! answer.
 //!
-//! A transaction holds its locks while its client has the turn. Where client and target are on two machines that is most of its
-//! life, and waiting, not the processor, limits the target. Here the client's thread sleeps before each statement but the
-//! first and before the end (commit or rollback): so often a client has an answer in its hands and the transaction stays open. The
-//! sleep is part of the transaction's latency, as a user waits for it. For a server it comes on top of the socket's own time.
+//! A transaction holds its locks while its client has the turn. Where client and target are on two machines that is
+//! most of its life, and waiting, not the processor, limits the target. Here the client's thread sleeps before each
+//! statement but the first, and before the end (commit or rollback). At these points a client works on an answer
+//! while the transaction stays open. The sleep is part of the transaction's latency, as a user waits for it. For a
+//! server it comes on top of the socket's own time.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;

@@ -38,7 +38,7 @@ pub enum Load {
         spread: Spread,
         /// Their mean rate.
         rate_per_s: f64,
-        /// An arrival that finds so many queueing or running is rejected, and counted.
+        /// An arrival that finds this many queueing or running is rejected and counted.
         in_flight_max: u64,
     },
     /// Each client starts its next transaction after its last one.
@@ -63,7 +63,7 @@ pub struct Plan {
     pub seed: u64,
 }
 
-/// What a run says while it goes on.
+/// Receives the course of a run.
 pub trait Observer {
     /// Samples as they come in, in no order.
     ///

@@ -67,8 +67,8 @@ impl Sample {
     }
 }
 
-/// Where a client leaves its samples until the metrics take them: nobody else touches it between two visits, so leaving a
-/// sample costs an uncontended lock and 64 bytes.
+/// Where a client leaves its samples until the metrics take them. It is uncontended between two visits, so leaving a
+/// sample costs a free lock and 64 bytes.
 #[derive(Debug, Default)]
 pub struct SampleBuffer(Mutex<Vec<Sample>>);
 

@@ -14,12 +14,12 @@ use crate::delay::Delay;
 use crate::run::{Load, Plan};
 use crate::target::Target;
 use crate::target::address::{Address, Opening};
-use crate::testbed::Setting;
+use crate::testbed::TestbedOptions;
 use crate::workload::AnyWorkload;
 
-/// One benchmark: a workload, what it is put on, and how.
+/// One benchmark: a workload, its target, and how it runs.
 #[derive(Clone, Debug)]
-pub struct Settings {
+pub struct BenchmarkSettings {
     /// Name of the workload, one of [`catalogue::NAMES`].
     pub workload: String,
     /// Size of the data: warehouses in TPC-C, else the workload's scale factor.
@@ -30,7 +30,7 @@ pub struct Settings {
     pub seed: u64,
     /// What is put under load.
     pub target: Address,
-    /// Settings of the store or of the server, by name.
+    /// BenchmarkSettings of the store or of the server, by name.
     pub target_settings: Vec<(String, String)>,
     /// Schedule of the embedded store's locks, if it is not the default.
     pub schedule: Option<String>,
@@ -68,13 +68,13 @@ pub enum Pace {
         /// With the workload's keying and think times.
         thinking: bool,
     },
-    /// Open loop at so many arrivals per second.
+    /// Open loop at this rate of arrivals per second.
     Rate(f64),
     /// Open loop at this part of the saturation, which is measured first.
     Load(f64),
 }
 
-impl Settings {
+impl BenchmarkSettings {
     /// The workload.
     ///
     /// # Errors
@@ -130,11 +130,11 @@ impl Settings {
         self.warmup.unwrap_or(fifth)
     }
 
-    /// How the testbed is set.
+    /// How the testbed is set up.
     #[must_use]
-    pub fn setting(&self) -> Setting {
+    pub fn testbed(&self) -> TestbedOptions {
         let processors = std::thread::available_parallelism().map_or(1, |n| n.get());
-        Setting {
+        TestbedOptions {
             clients: self.clients as usize,
             reload: self.reload,
             loaders: self.loaders.unwrap_or(2 * processors).max(1),

@@ -9,7 +9,7 @@ use crate::metrics::ALL;
 use crate::report::{Consistency, Report, TypeReport};
 use crate::round_trip::RoundTripReport;
 
-/// What stands in the place of a mean over a queue that grows.
+/// Shown instead of a mean over a growing queue.
 pub(crate) const GROWS: &str = "grows";
 
 /// The result for a person.
@@ -158,7 +158,7 @@ fn described(report: &Report) -> [String; 2] {
     [load, pairs.collect::<Vec<_>>().join(", ")]
 }
 
-/// A mean over a queue that grows is none.
+/// A growing queue has no mean.
 fn mean(ns: f64, queue_grows: bool) -> String {
     if queue_grows {
         GROWS.to_owned()

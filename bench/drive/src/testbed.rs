@@ -29,9 +29,9 @@ pub struct Testbed {
     sleep_logs: Vec<SleepLog>,
 }
 
-/// How a testbed is set.
+/// How a testbed is set up.
 #[derive(Clone, Copy, Debug)]
-pub struct Setting {
+pub struct TestbedOptions {
     /// Clients to connect.
     pub clients: usize,
     /// Load the data even if it is there.
@@ -42,43 +42,69 @@ pub struct Setting {
     pub round_trip: Option<Delay>,
 }
 
+/// A target that could not become a testbed: it is given back, since its server may have to be restored.
+pub struct NotSet {
+    /// The target, with nobody connected.
+    pub target: Target,
+    /// Why it could not.
+    pub error: Error,
+}
+
+impl From<NotSet> for Error {
+    fn from(not_set: NotSet) -> Error {
+        not_set.error
+    }
+}
+
+/// The clients of a workload, and the sleeps of those that are some way off.
+type Clients = (Vec<Box<dyn Client>>, Vec<SleepLog>);
+
+/// Loads the data where it is missing, and connects the clients.
+fn connect(
+    target: &Target,
+    workload: &dyn AnyWorkload,
+    options: &TestbedOptions,
+    stop: &AtomicBool,
+    progress: &dyn Progress,
+) -> Result<Clients, Error> {
+    let (reload, loaders) = (options.reload, options.loaders);
+    target.set_up(workload, reload, loaders, stop, progress)?;
+    workload.prepare(&mut target.connect(workload)?)?;
+    progress.step("connecting");
+    let mut clients = Vec::with_capacity(options.clients);
+    let mut sleep_logs = Vec::new();
+    for number in 0..options.clients {
+        let mut session = target.connect(workload)?;
+        if let Some(delay) = options.round_trip {
+            let round_trips = RoundTrips::new(delay, number as u64);
+            sleep_logs.push(session.set_round_trips(round_trips)?);
+        }
+        clients.push(workload.client(number as u32, session));
+    }
+    Ok((clients, sleep_logs))
+}
+
 impl Testbed {
-    /// Sees to the data and connects the clients.
+    /// Loads the data where it is missing, and connects the clients.
     ///
     /// # Errors
-    /// See [`Target::set_up`] and [`Target::connect`].
+    /// See [`Target::set_up`] and [`Target::connect`]; the target comes with the error.
     pub fn set(
         target: Target,
         workload: Arc<dyn AnyWorkload>,
-        setting: &Setting,
+        options: &TestbedOptions,
         stop: &AtomicBool,
         progress: &dyn Progress,
-    ) -> Result<Testbed, Error> {
-        target.set_up(
-            workload.as_ref(),
-            setting.reload,
-            setting.loaders,
-            stop,
-            progress,
-        )?;
-        workload.prepare(&mut target.connect(workload.as_ref())?)?;
-        progress.step("connecting");
-        let mut clients = Vec::with_capacity(setting.clients);
-        let mut sleep_logs = Vec::new();
-        for number in 0..setting.clients {
-            let mut session = target.connect(workload.as_ref())?;
-            if let Some(delay) = setting.round_trip {
-                let round_trips = RoundTrips::new(delay, number as u64);
-                sleep_logs.push(session.set_round_trips(round_trips)?);
-            }
-            clients.push(workload.client(number as u32, session));
+    ) -> Result<Testbed, NotSet> {
+        match connect(&target, workload.as_ref(), options, stop, progress) {
+            Ok((clients, sleep_logs)) => Ok(Testbed {
+                clients,
+                target,
+                workload,
+                sleep_logs,
+            }),
+            Err(error) => Err(NotSet { target, error }),
         }
-        Ok(Testbed {
-            clients,
-            target,
-            workload,
-            sleep_logs,
-        })
     }
 
     /// The target, with nobody connected.

@@ -65,7 +65,7 @@ pub fn evenkeel_bench_transaction(
     }
 }
 
-/// False if the run was stopped meanwhile.
+/// False if the run was stopped in between.
 fn back_off(retries: u16, rng: &mut Rng, clock: &Clock) -> bool {
     let limit_ns = BACKOFF_MAX_NS.min(BACKOFF_FIRST_NS << retries.min(16));
     clock.sleep_until(clock.now_ns() + rng.below(limit_ns))

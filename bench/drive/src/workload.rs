@@ -14,7 +14,7 @@ use crate::client::{Abort, Attempt, Client, Reason};
 use crate::dataset::Dataset;
 use crate::target::Session;
 
-/// Think times are capped at so many times their mean (TPC-C, clause 5.2.5.4).
+/// Cap of think times, as a multiple of their mean (TPC-C, clause 5.2.5.4).
 const THINK_CAP: f64 = 10.0;
 
 /// A workload, as the driver sees it.
@@ -24,7 +24,7 @@ pub trait AnyWorkload: Dataset {
     /// # Errors
     /// What the target says.
     fn prepare(&self, session: &mut Session) -> Result<(), Error>;
-    /// Client `number`, with a session of its own.
+    /// Client `number`, with its session.
     fn client(&self, number: u32, session: Session) -> Box<dyn Client>;
     /// Checks the consistency conditions; one line for each violation.
     ///

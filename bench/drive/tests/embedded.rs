@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use evenkeel_drive::delay::Delay;
 use evenkeel_drive::target::{Target, embedded};
-use evenkeel_drive::testbed::Setting;
+use evenkeel_drive::testbed::TestbedOptions;
 use testbeds::{SMALL, set, set_with, works};
 
 fn store(directory: Option<&std::path::Path>, settings: &[(&str, &str)]) -> Target {
@@ -96,7 +96,7 @@ fn a_store_that_was_kept_is_used_and_one_with_other_data_left_alone() {
 }
 
 /// Four clients, a millisecond off.
-const FAR: Setting = Setting {
+const FAR: TestbedOptions = TestbedOptions {
     clients: 4,
     reload: false,
     loaders: 2,

@@ -14,9 +14,9 @@ use evenkeel_drive::sample::{Ending, Sample};
 
 /// Keeps every sample.
 #[derive(Default)]
-struct Kept(Vec<Sample>);
+struct Samples(Vec<Sample>);
 
-impl Observer for Kept {
+impl Observer for Samples {
     fn samples(&mut self, samples: &[Sample]) -> Result<(), Error> {
         self.0.extend_from_slice(samples);
         Ok(())
@@ -69,7 +69,7 @@ fn drive(
     let mut clients: Vec<Box<dyn Client>> = (0..count)
         .map(|_| Box::new(Scripted { attempts, script }) as Box<dyn Client>)
         .collect();
-    let mut kept = Kept::default();
+    let mut kept = Samples::default();
     let measured = run(&mut clients, 1, plan, &AtomicBool::new(false), &mut kept);
     (measured, kept.0)
 }
@@ -248,7 +248,7 @@ fn an_interrupted_run_reports_what_it_has() {
         Ok(Attempt::Committed)
     };
     let mut clients: Vec<Box<dyn Client>> = vec![Box::new(Scripted { attempts, script })];
-    let mut kept = Kept::default();
+    let mut kept = Samples::default();
     let plan = plan(open(1000.0, 100), 3_600_000);
     let measured = run(&mut clients, 1, &plan, interrupted, &mut kept).expect("a run");
     assert!(measured.interrupted);
@@ -277,7 +277,7 @@ impl Client for Thoughtful {
 fn keying_and_think_times_pass_between_transactions_and_count_in_none() {
     let run = |thinking| {
         let mut clients: Vec<Box<dyn Client>> = vec![Box::new(Thoughtful)];
-        let mut kept = Kept::default();
+        let mut kept = Samples::default();
         let plan = plan(Load::Closed { thinking }, 500);
         run(&mut clients, 1, &plan, &AtomicBool::new(false), &mut kept).expect("a run");
         kept.0

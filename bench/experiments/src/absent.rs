@@ -38,7 +38,7 @@ pub const PROFILES: &[Experiment] = &[
     absent!(
         "figure-2.2",
         "Figure 2.2, a critical path over threads",
-        "An illustration of a semantic interval that other threads work for.",
+        "An illustration of a semantic interval with work on other threads.",
         "Programs with planted critical paths, whose profiles are known (cli/tests/waits.rs).",
         "make test",
         CannotBeHad,
@@ -48,7 +48,7 @@ pub const PROFILES: &[Experiment] = &[
         "table-2.4",
         "Table 2.4, manual effort",
         "4 to 9 lines of annotations, 6 to 12 minutes of inspection a run, 45 to 355 modified lines.",
-        "Lines of annotation are none where a preset or --interval names the interval.",
+        "No annotation is needed where a preset or --interval names the interval.",
         "evenkeel profile --help",
         CannotBeHad,
         "Minutes of a person's inspection are not measured by a program."

@@ -1,4 +1,4 @@
-//! Other commands of `evenkeel`, run as they are printed: what a result says can be repeated by hand.
+//! Other commands of `evenkeel`, run exactly as printed, so a result can be repeated by hand.
 
 use std::fs::File;
 use std::io::{Read, Seek};
@@ -19,7 +19,8 @@ use crate::experiment::Context;
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 /// A command that takes longer than it was expected to is never done by more than this.
 const NEARLY_DONE: f64 = 0.99;
-/// A command that takes more than so many times as long, and so much more, is stopped: it hangs, or the machine does something else.
+/// A command that exceeds its expected time by this factor, and by this time, is stopped: it hangs, or the machine is
+/// busy.
 const PATIENCE: u32 = 2;
 const PATIENCE_MIN: Duration = Duration::from_secs(60);
 /// How long one that was asked to stop may take for it: it ends its servers in order.
@@ -130,7 +131,8 @@ fn command(evenkeel: &Path, words: &[String]) -> Command {
     };
     let mut words = words.iter().map(named);
     let mut command = Command::new(words.next().unwrap_or_default());
-    // A group of its own: Ctrl-C is for this process, which stops the command once. Two signals would end it before its servers.
+    // A separate process group: Ctrl-C is for this process, which stops the command once. Two signals would end it
+    // before its servers.
     command.args(words).process_group(0);
     // SAFETY: one system call, which neither allocates nor locks. If this process is killed, the command stops, too.
     unsafe {
@@ -173,7 +175,7 @@ fn io(source: std::io::Error) -> Error {
     Error::Command(source)
 }
 
-/// A command line's words: separated by spaces, but for what stands in single quotes.
+/// A command line's words: separated by spaces, except within single quotes.
 pub(crate) fn words(line: &str) -> Vec<String> {
     let mut words = Vec::new();
     for (at, part) in line.split('\'').enumerate() {
@@ -237,7 +239,7 @@ mod tests {
         assert!(wrong.contains("no JSON"), "{wrong}");
     }
 
-    /// It is asked to stop once, and has time to stop what it has started.
+    /// It is asked to stop once, and has time to stop its children.
     #[test]
     fn what_the_user_stopped_is_no_result() {
         let folder = tempfile::tempdir().unwrap();

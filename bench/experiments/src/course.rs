@@ -34,7 +34,7 @@ pub struct Course<'a> {
 /// Where a course is.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Position<'a> {
-    /// The experiment that goes on.
+    /// The running experiment.
     pub id: &'a str,
     /// Experiments done, those of an earlier run among them.
     pub done: usize,
@@ -58,9 +58,9 @@ pub fn chosen(names: &[String]) -> Result<Vec<&'static Experiment>, Error> {
     Ok(all().filter(wanted).collect())
 }
 
-/// Runs a course and returns all results of its effort that there are, in the order of the list: those of its experiments, and of others
-/// that were measured before. An experiment that fails is a result, with its reason. `interrupted` ends the course: behind the
-/// experiment that goes on, or at once where that is made of other commands.
+/// Runs a course and returns all results of its effort, in the order of the list: those of its experiments, and of
+/// others that were measured earlier. An experiment that fails is a result, with its reason. `interrupted` ends the
+/// course after the running experiment, or at once if that consists of other commands.
 ///
 /// # Errors
 /// A name is not known, or the file cannot be read or written.

@@ -12,10 +12,13 @@ use crate::verdict::{Claim, Verdict};
 pub fn markdown(outcomes: &[Outcome]) -> String {
     let mut text = String::from(
         "# The papers' results, regenerated\n\n\
-         Written by `evenkeel experiments`; the next run overwrites it. Each item of the papers has what the paper says, how it is\n\
-         measured here, and a verdict: *agrees* (the paper's effect within a factor of two, or within the interval), *agrees in\n\
-         direction* (told apart from no effect, of another size), *differs*, *cannot be told* (too imprecise, or not measured), *cannot\n\
-         be had*. Of several claims the worst decides. Intervals are of 95 %.\n\n",
+         `evenkeel experiments` writes this file, and the next run overwrites it. Intervals are of 95 %.\n\n\
+         | verdict | meaning |\n|---|---|\n\
+         | agrees | the paper's effect, within a factor of two or within the interval, and the interval could have disagreed |\n\
+         | agrees in direction | a significant effect of another size |\n\
+         | differs | no such effect, or the opposite one |\n\
+         | cannot be told | not measured, or the interval is too wide to disagree |\n\
+         | cannot be had | not measurable here |\n\n",
     );
     put(&mut text, &format!("{}\n\n", summary(outcomes)));
     let machines: BTreeSet<&str> = outcomes.iter().map(|one| one.machine.as_str()).collect();
@@ -26,21 +29,38 @@ pub fn markdown(outcomes: &[Outcome]) -> String {
             &format!("Measured on {}.\n\n", machines.join("; and on ")),
         );
     }
-    put(&mut text, "| item | verdict |\n|---|---|\n");
-    for outcome in outcomes {
-        let (item, words) = (&outcome.paper.item, outcome.verdict.words());
-        put(
-            &mut text,
-            &format!("| [{item}](#{}) | {words} |\n", anchor(item)),
-        );
-    }
+    put(&mut text, &claims(outcomes));
     for outcome in outcomes {
         put(&mut text, &section(outcome));
     }
     text
 }
 
-/// How many of which verdict, and with how much effort.
+/// One line for each claim, or for an item without any.
+fn claims(outcomes: &[Outcome]) -> String {
+    let mut text = String::from(
+        "## Claims\n\n| claim | paper | here | interval | verdict | section |\n|---|---:|---:|---:|---|---|\n",
+    );
+    for outcome in outcomes {
+        let item = &outcome.paper.item;
+        let (name, _) = item.split_once([',', '(']).unwrap_or((item, ""));
+        let section = format!("[{}](#{})", name.trim(), anchor(item));
+        if outcome.finding.claims.is_empty() {
+            let words = outcome.verdict.words();
+            let (_, what) = item.split_once(", ").unwrap_or(("", item));
+            put(
+                &mut text,
+                &format!("| {what} | | | | {words} | {section} |\n"),
+            );
+        }
+        for claim in &outcome.finding.claims {
+            put(&mut text, &row(claim, &format!(" {section} |")));
+        }
+    }
+    text
+}
+
+/// The count of each verdict, and the effort.
 #[must_use]
 pub fn summary(outcomes: &[Outcome]) -> String {
     let count = |verdict: Verdict| {
@@ -63,7 +83,7 @@ pub fn summary(outcomes: &[Outcome]) -> String {
         ""
     };
     format!(
-        "Of {} items{effort}: {}.",
+        "Verdicts on {} items{effort}, of several claims the worst: {}.",
         outcomes.len(),
         all.map(count).join(", ")
     )
@@ -95,10 +115,10 @@ fn section(outcome: &Outcome) -> String {
     if !outcome.finding.claims.is_empty() {
         put(
             &mut text,
-            "\n| | paper | here | interval | |\n|---|---:|---:|---:|---|\n",
+            "\n| claim | paper | here | interval | verdict |\n|---|---:|---:|---:|---|\n",
         );
         for claim in &outcome.finding.claims {
-            put(&mut text, &row(claim));
+            put(&mut text, &row(claim, ""));
         }
     }
     if !outcome.why.is_empty() {
@@ -110,7 +130,8 @@ fn section(outcome: &Outcome) -> String {
     text
 }
 
-fn row(claim: &Claim) -> String {
+/// A claim's cells, and `more` of them.
+fn row(claim: &Claim, more: &str) -> String {
     let Claim { what, verdict, .. } = claim;
     let [paper, found, low, high] = [claim.paper, claim.found, claim.low, claim.high].map(short);
     let interval = if claim.low == claim.high {
@@ -119,7 +140,7 @@ fn row(claim: &Claim) -> String {
         format!("{low} to {high}")
     };
     format!(
-        "| {what} | {paper} | {found} | {interval} | {} |\n",
+        "| {what} | {paper} | {found} | {interval} | {} |{more}\n",
         verdict.words()
     )
 }

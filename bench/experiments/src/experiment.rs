@@ -51,7 +51,7 @@ impl Context<'_> {
 }
 
 impl Experiment {
-    /// Its result, with so much effort and in so many seconds.
+    /// Its result, with this effort and after `took_s` seconds.
     #[must_use]
     pub fn outcome(&self, effort: Effort, finding: Finding, took_s: f64) -> Outcome {
         let first = finding.claims.first();

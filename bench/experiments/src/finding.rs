@@ -18,13 +18,10 @@ pub struct Finding {
     /// Numbers to draw.
     pub figure: Option<Figure>,
     /// It was to be measured and could not be, which `why` says: an experiment that is gone on with tries it again.
-    #[serde(default)]
     pub failed: bool,
     /// The commands that it was made of, as they were run.
-    #[serde(default)]
     pub commands: Vec<String>,
     /// What other experiments take of this one, by name.
-    #[serde(default)]
     pub numbers: BTreeMap<String, f64>,
 }
 

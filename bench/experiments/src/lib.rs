@@ -1,8 +1,8 @@
 //! The papers' tables, figures and theorems, regenerated, each with a verdict.
 //!
-//! An [`Experiment`](experiment::Experiment) names an item of the papers, says what the paper says, and measures it; what it finds are
-//! [claims](verdict::Claim), the paper's numbers beside ours, and the verdict follows from them. What cannot be measured is in the list,
-//! too, with the reason.
+//! An [`Experiment`](experiment::Experiment) names an item of the papers, quotes the paper, and measures it. Its
+//! finding has [claims](verdict::Claim), the paper's numbers beside ours, and the verdict follows from them. What
+//! cannot be measured is in the list, too, with the reason.
 //!
 //! ```text
 //! catalogue    all experiments

@@ -35,7 +35,7 @@ pub fn html(outcomes: &[Outcome]) -> String {
     page::document("The papers' results, regenerated", &text)
 }
 
-/// In a colour of its own for each verdict.
+/// Each verdict has its colour.
 fn badge(verdict: Verdict) -> String {
     let series = match verdict {
         Verdict::Agrees => 3,
@@ -75,7 +75,7 @@ fn section(outcome: &Outcome) -> String {
             put(&mut text, &row);
         }
         text.push_str("</table>");
-        // Numbers that are all the same, as of things proved, need no drawing.
+        // Equal numbers, as of proofs, need no drawing.
         if outcome
             .finding
             .claims

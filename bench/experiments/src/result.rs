@@ -32,7 +32,6 @@ pub struct Outcome {
     /// Time it took.
     pub took_s: f64,
     /// On which machine.
-    #[serde(default)]
     pub machine: String,
 }
 

@@ -6,6 +6,9 @@ use serde::{Deserialize, Serialize};
 const SAME_WITHIN: f64 = 2.0;
 /// A result within this factor of 1 is no effect.
 const NONE_WITHIN: f64 = 1.25;
+/// Ends of an interval that are further apart than this factor: the interval is wider than what counts as the same, on both sides together,
+/// so that it could hardly have disagreed.
+const WIDTH_MAX: f64 = SAME_WITHIN * SAME_WITHIN;
 
 /// The verdict on a claim, best first; of several claims the worst counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -97,6 +100,7 @@ impl Claim {
         let same = (low..=high).contains(&paper)
             || (paper / SAME_WITHIN..=paper * SAME_WITHIN).contains(&found);
         let verdict = match (low > 0.0, high < paper / SAME_WITHIN) {
+            (true, _) if same && !can_disagree([low, high]) => Verdict::CannotTell,
             (true, _) if same => Verdict::Agrees,
             (_, true) => Verdict::Differs,
             (true, _) => Verdict::Direction,
@@ -166,14 +170,20 @@ impl Claim {
     }
 }
 
+/// Whether an interval is narrow enough to exclude the paper's number, had it been elsewhere.
+fn can_disagree([low, high]: [f64; 2]) -> bool {
+    high <= low * WIDTH_MAX
+}
+
 /// Agrees: an effect on the paper's side of 1 that is within [`SAME_WITHIN`] of the paper's and at least half of it on a logarithmic
 /// scale, or whose interval has the paper's. A paper's factor of 1 (no effect) is agreed with if the interval has 1, or the result is
-/// within [`NONE_WITHIN`] of it, however it is told apart.
+/// within [`NONE_WITHIN`] of it. An interval that could not have disagreed agrees with nothing.
 fn of_factor(paper: f64, found: f64, [low, high]: [f64; 2]) -> Verdict {
     if (0.9..=1.1).contains(&paper) {
         let none = (low..=high).contains(&1.0) && high < SAME_WITHIN && low > 1.0 / SAME_WITHIN;
         return match none || (1.0 / NONE_WITHIN..=NONE_WITHIN).contains(&found) {
-            true => Verdict::Agrees,
+            true if can_disagree([low, high]) => Verdict::Agrees,
+            true => Verdict::CannotTell,
             false if (low..=high).contains(&1.0) => Verdict::CannotTell,
             false => Verdict::Differs,
         };
@@ -183,6 +193,7 @@ fn of_factor(paper: f64, found: f64, [low, high]: [f64; 2]) -> Verdict {
     let significant = if paper >= 1.0 { low > 1.0 } else { high < 1.0 };
     let opposite = if paper >= 1.0 { high < 1.0 } else { low > 1.0 };
     match (significant, opposite) {
+        (true, _) if same && !can_disagree([low, high]) => Verdict::CannotTell,
         (true, _) if same => Verdict::Agrees,
         (true, _) => Verdict::Direction,
         (_, true) => Verdict::Differs,
@@ -225,6 +236,10 @@ mod tests {
             (0.25, 1.0, [0.9, 1.1], Verdict::Differs),
             (1.0, 1.02, [1.01, 1.03], Verdict::Agrees),
             (1.0, 3.0, [2.5, 3.5], Verdict::Differs),
+            // Intervals that hold the paper's number, and nearly every other.
+            (10.0, 1.65, [1.47, 30.8], Verdict::CannotTell),
+            (4.0, 5.0, [1.1, 30.0], Verdict::CannotTell),
+            (1.0, 1.1, [0.1, 9.0], Verdict::CannotTell),
         ] {
             assert_eq!(
                 of_factor(paper, found, interval),
@@ -241,6 +256,7 @@ mod tests {
         assert_eq!(share(0.95, [0.9, 1.0]), Verdict::Direction);
         assert_eq!(share(0.01, [0.0, 0.02]), Verdict::Differs);
         assert_eq!(share(0.1, [-0.3, 0.5]), Verdict::CannotTell);
+        assert_eq!(share(0.4, [0.05, 0.9]), Verdict::CannotTell);
         let more = |found, interval| Claim::more("", found, interval).verdict;
         assert_eq!(more(1.5, [1.2, 1.8]), Verdict::Agrees);
         assert_eq!(more(0.5, [0.2, 0.8]), Verdict::Differs);

@@ -176,6 +176,14 @@ fn a_simulated_item_stands_on_the_page_and_in_the_document_with_its_verdict() {
         assert!(page.contains(&outcome.id) && page.contains(outcome.verdict.words()));
         assert!(document.contains(&outcome.paper.item));
     }
+    // The first table has every claim, and a line for an item without one.
+    let (opening, _) = document.split_once("\n## Figure").expect("sections");
+    for line in ["FIFO over bLDSF, all exclusive | 70 |", "| manual effort |"] {
+        assert!(opening.contains(line), "{line}\n{opening}");
+    }
+    let section =
+        "[Figure 4.16](#figure-416-latency-by-the-number-of-exclusive-locks-microbenchmark)";
+    assert!(opening.contains(section), "{opening}");
     assert!(page.contains("<svg") && document.contains("FIFO over bLDSF, all exclusive | 70 |"));
     let figure = outcomes
         .iter()

@@ -16,8 +16,8 @@ use crate::error::{During, ServerError};
 use crate::folder::PREFIX;
 use crate::owner::{Owner, Ownership};
 
-/// How long what runs in a folder may take to end in order. A MariaDB that is asked while it starts, or while it makes its tables, may
-/// have heard it and not end; as its data are removed, nothing is lost by killing it.
+/// How long what runs in a folder may take to end in order. A MariaDB that is asked to end while it starts or makes
+/// its tables may not do so. Its data are removed anyway, so nothing is lost by killing it.
 const ORDERLY: Duration = Duration::from_secs(15);
 /// How long it may take to end at all.
 const STOP_LIMIT: Duration = Duration::from_secs(60);
@@ -136,7 +136,7 @@ impl Abandoned {
         loop {
             match fs::remove_dir_all(&self.folder) {
                 Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-                    // A file that another process removed meanwhile, or the folder itself.
+                    // A file that another process removed, or the folder itself.
                     if !self.folder.exists() {
                         return Ok(());
                     }

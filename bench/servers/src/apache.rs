@@ -14,10 +14,10 @@ use crate::launch::run;
 use crate::loopback::{LoopbackServer, Software};
 use crate::options::Limits;
 use crate::requests::http_get;
-use crate::server::Kind;
+use crate::server::ServerSpec;
 
 const APACHE: Software = Software {
-    kind: Kind {
+    kind: ServerSpec {
         name: "Apache",
         install: "scripts/install.sh apache (or: apt-get install apache2 apache2-utils)",
         accounts: &["www-data", "nobody"],
@@ -61,7 +61,7 @@ pub enum Mpm {
 pub struct Apache {
     /// Who serves connections.
     pub mpm: Mpm,
-    /// CGI scripts, served as `/cgi-bin/<name>`: name and text, the first line of which names the interpreter.
+    /// CGI scripts, served as `/cgi-bin/<name>`: name and text, whose first line names the interpreter.
     pub scripts: Vec<(String, String)>,
     /// Lines added to the end of the configuration, e.g. `ThreadsPerChild 8`.
     pub directives: Vec<String>,
@@ -72,7 +72,7 @@ pub struct Apache {
 }
 
 impl Apache {
-    /// One that serves all requests in one process, by so many threads.
+    /// One that serves all requests in one process, by this many threads.
     #[must_use]
     pub fn in_one_process(threads: usize) -> Apache {
         let directives = [

@@ -3,7 +3,8 @@
 use crate::error::ServerError;
 use crate::folder::Folder;
 
-/// Files beside the index: name and size in bytes. Small ones are written from memory, large ones by `sendfile`.
+/// Files in addition to the index: name and size in bytes. Small ones are written from memory, large ones by
+/// `sendfile`.
 const FILES: [(&str, usize); 3] = [
     ("1k.txt", 1 << 10),
     ("64k.txt", 64 << 10),
@@ -23,7 +24,7 @@ pub(crate) fn write(folder: &Folder) -> Result<(), ServerError> {
     Ok(())
 }
 
-/// So many bytes of readable text.
+/// `bytes` of readable text.
 fn text(bytes: usize) -> String {
     "The quick brown fox jumps over the lazy dog.\n"
         .chars()

@@ -60,7 +60,7 @@ impl Folder {
         self.directory.path()
     }
 
-    /// Whom it belongs to; `None` means the caller.
+    /// The account that owns it; `None` means the caller.
     pub(crate) fn account(&self) -> Option<&Account> {
         self.account.as_ref()
     }
@@ -101,8 +101,7 @@ impl Folder {
     }
 }
 
-/// Refuses a folder on whose way the account would be stopped: a server that cannot reach its data says so in words
-/// that do not help.
+/// Refuses a folder that the account cannot reach: the server's message would not help.
 fn check_reachable(folder: &Path, account: &Account) -> Result<(), ServerError> {
     for ancestor in folder.ancestors() {
         let about = ancestor

@@ -1,4 +1,4 @@
-//! How a server is started, as data: a caller may run it as it is, behind another command, or its own way.
+//! How a server is started, as data: a caller may run it directly, under another command, or differently.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::process::CommandExt;

@@ -1,5 +1,5 @@
-//! Private servers for demonstrations, tests and benchmarks: PostgreSQL, MariaDB, Apache, nginx, Redis and memcached,
-//! run from the machine's own packages, each in a temporary folder of its own and reachable only from this machine.
+//! Private servers for demonstrations, tests and benchmarks: PostgreSQL, MariaDB, Apache, nginx, Redis and memcached
+//! from the machine's packages. Each runs in a private temporary folder and is reachable only from this machine.
 //!
 //! ```no_run
 //! use evenkeel_servers::{Options, Pgbench, PostgreSql};
@@ -14,11 +14,11 @@
 //! ```
 //!
 //! *Preparing* makes the folder, the configuration and the data; *starting* runs the server, and dropping what
-//! `start` returned stops it and removes the folder. A caller that wants to start the server itself (a profiler that
-//! preloads its agent) takes the [`Launch`] of a prepared server and says when it waits with
-//! [`PreparedServer::adopt`].
+//! `start` returned stops it and removes the folder. A caller that starts the server itself (a profiler that preloads
+//! its agent) takes the [`Launch`] of a prepared server and says when it waits with [`PreparedServer::adopt`].
 //!
-//! Where the caller is killed, the server goes on and the folder stays, and a later process finds both ([`Search`]).
+//! If the caller is killed, the server keeps running and the folder stays, and a later process finds both
+//! ([`Search`]).
 //!
 //! Most servers refuse to run as root. Run by root, everything that touches their data is done as the server's
 //! own system account ([`Account`]); run by anybody else, it is done as that user.

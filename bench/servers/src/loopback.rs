@@ -5,13 +5,13 @@ use std::path::Path;
 
 use crate::error::{During, ServerError};
 use crate::options::Limits;
-use crate::server::{Kind, PreparedServer, RunningServer, Site};
+use crate::server::{PreparedServer, RunningServer, ServerSpec, Site};
 
 /// What such servers differ in.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Software {
     /// What all kinds of servers differ in.
-    pub kind: Kind,
+    pub kind: ServerSpec,
     /// Names of the program, the first that exists.
     pub programs: &'static [&'static str],
     /// Whether the server answers at this port.
@@ -25,7 +25,7 @@ pub struct Loopback {
     answers: fn(u16) -> bool,
 }
 
-/// A server in a folder of its own, on a free port of 127.0.0.1, not started yet. Dropping it removes the folder.
+/// A server in a private folder, on a free port of 127.0.0.1, not started yet. Dropping it removes the folder.
 pub type LoopbackServer = PreparedServer<Loopback>;
 
 /// A server that answers at its port. Dropping it stops the server and removes its folder.
@@ -69,7 +69,7 @@ impl RunningServer<Loopback> {
 }
 
 /// A TCP port of 127.0.0.1 that nobody uses at the moment. Another process may take it before the server does; the
-/// server then says so.
+/// server then reports that.
 pub(crate) fn free_loopback_port() -> Result<u16, ServerError> {
     TcpListener::bind((Ipv4Addr::LOCALHOST, 0))
         .and_then(|listener| listener.local_addr())

@@ -12,9 +12,9 @@ use crate::launch::run;
 use crate::loopback::free_loopback_port;
 use crate::options::Options;
 use crate::release::{Release, argument};
-use crate::server::{self, Kind, PreparedServer, RunningServer};
+use crate::server::{self, PreparedServer, RunningServer, ServerSpec};
 
-const MARIADB: Kind = Kind {
+const MARIADB: ServerSpec = ServerSpec {
     name: "MariaDB",
     install: "scripts/install.sh mariadb (or: apt-get install mariadb-server mariadb-client)",
     accounts: &["mysql", "nobody"],

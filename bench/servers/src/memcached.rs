@@ -9,10 +9,10 @@ use crate::error::ServerError;
 use crate::loopback::{LoopbackServer, Software};
 use crate::options::Limits;
 use crate::requests::line_begins;
-use crate::server::Kind;
+use crate::server::ServerSpec;
 
 const MEMCACHED: Software = Software {
-    kind: Kind {
+    kind: ServerSpec {
         name: "memcached",
         install: "scripts/install.sh memcached (or: apt-get install memcached libmemcached-tools)",
         accounts: &["memcache", "memcached", "nobody"],

@@ -11,10 +11,10 @@ use crate::launch::run;
 use crate::loopback::{LoopbackServer, Software};
 use crate::options::Limits;
 use crate::requests::http_get;
-use crate::server::Kind;
+use crate::server::ServerSpec;
 
 const NGINX: Software = Software {
-    kind: Kind {
+    kind: ServerSpec {
         name: "nginx",
         install: "scripts/install.sh nginx (or: apt-get install nginx-light wrk)",
         accounts: &["www-data", "nginx", "nobody"],

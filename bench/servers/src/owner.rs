@@ -1,7 +1,8 @@
 //! Who made a private server's folder, and whether that process still lives.
 //!
-//! The folder holds a file `owner` that its maker keeps locked (flock(2)): the system unlocks it when the maker is gone, however it
-//! ended. The file has its name only once it is locked, so whoever finds it unlocked knows that nobody will remove the folder.
+//! The folder holds a file `owner` that its maker keeps locked (flock(2)): the system unlocks it when the maker is
+//! gone, however it ended. The file has its name only once it is locked. So a process that finds it unlocked knows
+//! that the owner is gone.
 
 use std::fs::{self, File};
 use std::io::{Seek, Write};
@@ -60,7 +61,7 @@ impl Ownership {
 /// What is known of a folder's owner.
 #[derive(Debug)]
 pub(crate) enum Owner {
-    /// It lives, or this is no folder of ours, or not the caller's.
+    /// It lives, or this is not a server's folder, or not the caller's.
     Another,
     /// It is gone, and the caller owns the folder now.
     Gone(Ownership),
@@ -146,7 +147,7 @@ mod tests {
         mine.abandon();
         let taken = Owner::of(folder.path());
         assert!(matches!(taken, Owner::Gone(_)));
-        // Whoever has found it first removes it.
+        // The first process to find it removes it.
         assert!(matches!(Owner::of(folder.path()), Owner::Another));
     }
 

@@ -29,9 +29,9 @@ pub struct Pgbench {
 /// When a run ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Length {
-    /// After so many seconds.
+    /// After this many seconds.
     Seconds(u32),
-    /// After so many transactions of each client.
+    /// After this many transactions of each client.
     Transactions(u32),
 }
 
@@ -117,7 +117,7 @@ impl Pgbench {
             Script::TpcB => command.args(["-b", "tpcb-like"]),
             Script::SimpleUpdate => command.args(["-b", "simple-update"]),
             Script::SelectOnly => command.args(["-b", "select-only"]),
-            // A script of the caller's has tables of its own, or none: nothing to vacuum.
+            // The caller's script may have other tables, or none: nothing to vacuum.
             Script::File(path) => command.arg("-n").arg("-f").arg(path),
         };
         parse(run(command.arg(DATABASE))?)

@@ -12,9 +12,9 @@ use crate::folder::check_socket_path;
 use crate::launch::run;
 use crate::loopback::free_loopback_port;
 use crate::options::Options;
-use crate::server::{self, Kind, PreparedServer, RunningServer};
+use crate::server::{self, PreparedServer, RunningServer, ServerSpec};
 
-const POSTGRESQL: Kind = Kind {
+const POSTGRESQL: ServerSpec = ServerSpec {
     name: "PostgreSQL",
     install: "scripts/install.sh postgresql (or: apt-get install postgresql postgresql-contrib)",
     accounts: &["postgres", "nobody"],
@@ -43,7 +43,8 @@ pub struct Site {
 
 impl PreparedServer<Site> {
     /// Finds the newest PostgreSQL of this machine and makes a data directory in a fresh folder: encoding UTF-8,
-    /// locale C, time zone UTC, superuser `postgres` without a password, reachable through the socket in the folder.
+    /// locale C, time zone UTC. The superuser `postgres` has no password and connects through the socket in the
+    /// folder.
     ///
     /// # Errors
     /// [`ServerError::NotInstalled`], [`ServerError::NoAccount`], [`ServerError::Unreachable`],

@@ -22,7 +22,8 @@ impl Process {
         }
     }
 
-    /// Whether it is more than an exit status that waits to be read. One in another container counts as gone.
+    /// Whether it is more than an exit status that waits to be read. A process in another container is treated as
+    /// gone.
     #[must_use]
     pub fn lives(self) -> bool {
         start_ticks(self.pid) == Some(self.start_ticks)

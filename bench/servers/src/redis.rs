@@ -8,10 +8,10 @@ use crate::error::ServerError;
 use crate::loopback::{LoopbackServer, Software};
 use crate::options::Limits;
 use crate::requests::line_begins;
-use crate::server::Kind;
+use crate::server::ServerSpec;
 
 const REDIS: Software = Software {
-    kind: Kind {
+    kind: ServerSpec {
         name: "Redis",
         install: "scripts/install.sh redis (or: apt-get install redis-server redis-tools)",
         accounts: &["redis", "nobody"],

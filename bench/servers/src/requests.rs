@@ -1,4 +1,4 @@
-//! Single requests to servers on ports of 127.0.0.1, each on a connection of its own.
+//! Single requests to servers on ports of 127.0.0.1, each on a separate connection.
 
 use std::io::{self, Read, Write};
 use std::net::{Ipv4Addr, TcpStream};

@@ -105,7 +105,7 @@ impl Running {
         let again = log
             .try_clone()
             .during(|| format!("open {}", path.display()))?;
-        // A group of its own: Ctrl-C at a terminal is for the caller, who then stops the server in order.
+        // A separate process group: Ctrl-C at a terminal is for the caller, who then stops the server in order.
         command
             .stdin(Stdio::null())
             .stdout(log)

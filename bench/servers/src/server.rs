@@ -1,4 +1,4 @@
-//! A private server, whichever it is: prepared, started, adopted, stopped. What differs between them is a [`Kind`], and a
+//! A private server, whichever it is: prepared, started, adopted, stopped. What differs between them is a [`ServerSpec`], and a
 //! [`Site`] to reach the server at.
 
 use std::ffi::OsString;
@@ -18,7 +18,7 @@ use crate::running::{Identity, Running, Stopped};
 
 /// What is known of a kind of server before there is one.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Kind {
+pub(crate) struct ServerSpec {
     /// Name for messages.
     pub name: &'static str,
     /// The command that installs it.
@@ -31,7 +31,7 @@ pub(crate) struct Kind {
     pub stop_signal: Signal,
 }
 
-impl Kind {
+impl ServerSpec {
     /// The first of the programs with these names that exists.
     pub(crate) fn program(&self, names: &[&str]) -> Result<PathBuf, ServerError> {
         let found = names.iter().find_map(|name| binaries::find(name));
@@ -65,10 +65,10 @@ pub trait Site: Debug {
     }
 }
 
-/// A server with configuration and data in a folder of its own, not started yet. Dropping it removes the folder.
+/// A server with configuration and data in a private folder, not started yet. Dropping it removes the folder.
 #[derive(Debug)]
 pub struct PreparedServer<S> {
-    kind: Kind,
+    kind: ServerSpec,
     folder: Folder,
     site: S,
     program: PathBuf,
@@ -78,9 +78,9 @@ pub struct PreparedServer<S> {
 }
 
 impl<S: Site> PreparedServer<S> {
-    /// A server of which everything is known but its arguments.
+    /// A server without its arguments.
     pub(crate) fn new(
-        kind: Kind,
+        kind: ServerSpec,
         folder: Folder,
         site: S,
         program: PathBuf,
@@ -161,7 +161,7 @@ impl<S: Site> PreparedServer<S> {
         self.folder.path().join("log")
     }
 
-    /// Starts the server, behind the command `wrap` if given, and waits until it answers.
+    /// Starts the server, under the command `wrap` if given, and waits until it answers.
     ///
     /// # Errors
     /// [`ServerError::EndedAtStart`] or [`ServerError::StartTimeout`], both with the end of the log.
@@ -244,7 +244,7 @@ impl<S> RunningServer<S> {
 }
 
 impl<S: Site> RunningServer<S> {
-    /// Stops the server and starts it again on the same data, behind the command `wrap` if given.
+    /// Stops the server and starts it again on the same data, under the command `wrap` if given.
     ///
     /// # Errors
     /// [`ServerError::StopTimeout`] if it had to be killed, [`ServerError::EndedAtStart`] or

@@ -1,8 +1,8 @@
 //! What was changed on a server, written down and synced before it is changed, so that whoever comes later can put it back.
 //!
-//! A journal is a file of JSON, a line each: first whose server it is, then each setting that will be changed with what it was.
-//! It is locked (flock(2)) while its run lives, and removed when everything is as it was; so a journal that is there and not
-//! locked is that of a run that was cut short. Passwords are not written.
+//! A journal is a file of JSON lines: first the server, then each setting that will be changed, with its original
+//! value. It is locked (flock(2)) while its run lives, and removed when everything is restored. So an unlocked
+//! journal is that of a run that was cut short. Passwords are not written.
 
 use std::fs::{self, File};
 use std::io::Write;
@@ -28,8 +28,7 @@ pub struct Header {
     /// Whether there was a password.
     pub password: bool,
     /// The process that tunes, by its number and its beginning.
-    #[serde(default)]
-    pub tuner: Option<(u32, u64)>,
+    pub tuner: (u32, u64),
     /// A private server, which nobody will stop if its run is killed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub private: Option<Private>,
@@ -66,14 +65,14 @@ pub struct Journal {
 #[derive(Debug, Default)]
 pub struct Left {
     /// Those that can be read.
-    pub journals: Vec<Found>,
+    pub journals: Vec<FoundJournal>,
     /// Those that cannot, and why: what they record is not known.
     pub unreadable: Vec<Unreadable>,
 }
 
 /// One that is there.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Found {
+pub struct FoundJournal {
     /// Where it is.
     pub path: PathBuf,
     /// Whose it is.
@@ -235,8 +234,8 @@ fn remove_if_left(path: &Path, target: &str) -> Result<(), Error> {
     fs::remove_file(path).during(|| format!("remove {}", path.display()))
 }
 
-/// A journal that is locked and has its first line from the moment at which it is there: it records a private server, which a run
-/// that is killed leaves behind.
+/// Creates a journal that is locked and has its first line as soon as it exists: it records a private server, which a
+/// killed run leaves behind.
 fn whole_at_once(directory: &Path, path: &Path, header: &Header) -> Result<File, Error> {
     let wrong = || format!("write {}", path.display());
     let beside = directory.parent().unwrap_or(directory);
@@ -285,9 +284,9 @@ fn file_name(header: &Header) -> String {
     format!("{letters}-{hash:016x}.jsonl")
 }
 
-/// A journal's content. A last line that was cut short was not synced, so what it names was not changed; any other line that cannot
-/// be read is damage, and then what was changed is not known.
-fn read(path: &Path) -> Result<Found, Unreadable> {
+/// A journal's content. A last line that was cut short was not synced, so its setting was not changed. Any other
+/// unreadable line is damage: then the changes are unknown.
+fn read(path: &Path) -> Result<FoundJournal, Unreadable> {
     let wrong = |why: String| Unreadable {
         path: path.to_owned(),
         why,
@@ -303,7 +302,7 @@ fn read(path: &Path) -> Result<Found, Unreadable> {
     let changes = lines
         .map(|(at, line)| serde_json::from_str(line).map_err(|error| damaged(at, &error)))
         .collect::<Result<_, _>>()?;
-    Ok(Found {
+    Ok(FoundJournal {
         path: path.to_owned(),
         header,
         changes,
@@ -351,9 +350,11 @@ fn over(path: &Path) -> Result<bool, Unreadable> {
             Err(rustix::io::Errno::WOULDBLOCK) => {}
             Err(error) => return Err(wrong(error.to_string())),
         }
-        let tuner = read(path).ok().and_then(|found| found.header.tuner);
-        let lives = |(pid, start_ticks)| Process { pid, start_ticks }.lives();
-        if tuner.is_none_or(lives) || !path.exists() {
+        let is_over = read(path).is_ok_and(|found| {
+            let (pid, start_ticks) = found.header.tuner;
+            !Process { pid, start_ticks }.lives()
+        });
+        if !is_over || !path.exists() {
             return Ok(false);
         }
         if begin.elapsed() > CHILD_LIMIT {

@@ -4,6 +4,7 @@
 
 use std::sync::LazyLock;
 
+use evenkeel_drive::target::address::Address;
 use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
@@ -20,13 +21,33 @@ static SERVERS: LazyLock<[Knobs; 3]> = LazyLock::new(|| {
 
 /// Which server's knobs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum TargetKind {
     /// PostgreSQL.
     Postgres,
     /// MariaDB, or MySQL.
     MariaDb,
     /// The embedded store.
     Store,
+}
+
+/// Which server's knobs a target has.
+///
+/// # Errors
+/// [`Error::Setting`] for SQLite, which has no known knob.
+pub fn kind_of(target: &Address) -> Result<TargetKind, Error> {
+    match target {
+        Address::Embedded => Ok(TargetKind::Store),
+        Address::Postgres | Address::PostgresAt(_) => Ok(TargetKind::Postgres),
+        Address::MariaDb | Address::MariaDbRelease(_) | Address::MariaDbAt(_) => Ok(TargetKind::MariaDb),
+        Address::Sqlite | Address::SqliteAt(_) => Err(Error::Setting(
+            "no knobs of SQLite are known; tune takes embedded, postgres, mariadb, and URLs of these servers".to_owned(),
+        )),
+    }
+}
+
+/// Whether the target is a server that is not ours.
+pub fn is_url(target: &Address) -> bool {
+    matches!(target, Address::PostgresAt(_) | Address::MariaDbAt(_))
 }
 
 /// All knobs of a server.
@@ -55,7 +76,7 @@ pub struct Knob {
     pub needs: Needs,
     /// What it costs.
     pub class: Class,
-    /// What it is.
+    /// Its meaning.
     pub what: String,
 }
 
@@ -82,7 +103,7 @@ pub enum Needs {
     Reload,
     /// The server is restarted.
     Restart,
-    /// The data is loaded anew in a directory of its own.
+    /// The data is loaded again in a separate directory.
     NewData,
 }
 
@@ -122,7 +143,7 @@ impl Class {
     }
 }
 
-impl Kind {
+impl TargetKind {
     /// Its knobs.
     #[must_use]
     pub fn knobs(self) -> &'static Knobs {
@@ -163,7 +184,7 @@ impl Knob {
 }
 
 impl Knobs {
-    /// The knobs of these names, in their order; all where there are none.
+    /// The knobs of these names, in their order; all knobs without names.
     ///
     /// # Errors
     /// [`Error::Setting`] if one is not known, or is never tried.
@@ -211,7 +232,7 @@ pub(crate) fn same_value(a: &str, b: &str) -> bool {
     }
 }
 
-/// A quantity in its base unit, and of what it is; none of a bare number.
+/// A quantity in its base unit, with its kind; a bare number has none.
 fn quantity(text: &str) -> Option<(f64, Option<char>)> {
     let digits = text
         .find(|c: char| !(c.is_ascii_digit() || c == '.' || c == '-'))
@@ -246,7 +267,7 @@ mod tests {
 
     #[test]
     fn every_file_can_be_read_and_every_value_is_one() {
-        for kind in [Kind::Postgres, Kind::MariaDb, Kind::Store] {
+        for kind in [TargetKind::Postgres, TargetKind::MariaDb, TargetKind::Store] {
             let knobs = kind.knobs();
             assert!(!knobs.server.is_empty());
             for knob in &knobs.knobs {
@@ -262,32 +283,35 @@ mod tests {
 
     #[test]
     fn values_follow_the_machine() {
-        let values = |kind: Kind, name: &str| {
+        let values = |kind: TargetKind, name: &str| {
             let chosen = kind.knobs().chosen(&[name.to_owned()]).expect("a knob");
             chosen[0].values(MACHINE)
         };
         assert_eq!(
-            values(Kind::Postgres, "shared_buffers"),
+            values(TargetKind::Postgres, "shared_buffers"),
             ["512MB", "1024MB", "2048MB"]
         );
         assert_eq!(
-            values(Kind::MariaDb, "innodb_buffer_pool_size")[0],
+            values(TargetKind::MariaDb, "innodb_buffer_pool_size")[0],
             (1u64 << 30).to_string()
         );
-        assert_eq!(values(Kind::Store, "pool-mb"), ["512", "1024", "2048"]);
-        assert_eq!(values(Kind::Store, "workers"), ["8", "16", "32"]);
+        assert_eq!(
+            values(TargetKind::Store, "pool-mb"),
+            ["512", "1024", "2048"]
+        );
+        assert_eq!(values(TargetKind::Store, "workers"), ["8", "16", "32"]);
     }
 
     #[test]
     fn what_is_unknown_or_never_tried_is_refused_by_name() {
         let refused = |name: &str| {
-            let chosen = Kind::Postgres.knobs().chosen(&[name.to_owned()]);
+            let chosen = TargetKind::Postgres.knobs().chosen(&[name.to_owned()]);
             chosen.expect_err("refused").to_string()
         };
         assert!(refused("shared_bufers").contains("there are shared_buffers"));
         assert!(refused("full_page_writes").contains("never"));
         let durability = |knob: &&Knob| knob.class == Class::Durability;
-        let knobs = &Kind::Postgres.knobs().knobs;
+        let knobs = &TargetKind::Postgres.knobs().knobs;
         let given_up: Vec<&str> = knobs
             .iter()
             .filter(durability)

@@ -6,7 +6,7 @@
 //!  │   └─ objective   what is to be made smaller, and what one run says of it
 //!  ├─ knobs       what can be tried on a server, as data; `machine`: what its values are a part of
 //!  ├─ server      a server's settings: changed, put back; `journal`: written down before
-//!  ├─ harness     the target under its load; `command`: a load that is a command of the user's
+//!  ├─ runner     the target under its load; `command`: a load that is a command of the user's
 //!  ├─ profiled    the profiler on the server meanwhile
 //!  ├─ restore     puts back what a run that was cut short has left
 //!  └─ result      the result as table, JSON and page
@@ -14,9 +14,7 @@
 
 mod command;
 mod error;
-mod harness;
 mod journal;
-mod kind;
 pub mod knobs;
 mod machine;
 mod objective;
@@ -24,13 +22,14 @@ pub mod profiled;
 mod race;
 mod restore;
 pub mod result;
+mod runner;
 mod server;
 mod tune;
 
 pub use error::Error;
-pub use harness::Load;
-pub use kind::kind_of;
+pub use knobs::kind_of;
 pub use machine::Machine;
 pub use objective::{Objective, Run};
 pub use restore::{Restored, restore};
-pub use tune::{Settings, Skipped, Tuned, list, tune};
+pub use runner::LoadSource;
+pub use tune::{Skipped, TuneSettings, Tuned, list, tune};

@@ -1,4 +1,4 @@
-//! What the machine has, of which the values of some knobs are a part.
+//! The machine's resources, on which the values of some knobs depend.
 
 /// A machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,5 +1,5 @@
-//! The profiler on a server while its load runs: what is to blame before and after, and, where the load is a command of the
-//! user's, how long intervals take.
+//! The profiler on a server while its load runs: the findings before and after, and, if the load is a user's command,
+//! the latency of intervals.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use evenkeel_session::{Event, Observer, Settings, Subject};
 use serde::Serialize;
 
 use crate::error::Error;
-use crate::knobs::Kind;
+use crate::knobs::TargetKind;
 use crate::objective::{Run, third_norm};
 
 /// Findings that a result shows.
@@ -34,7 +34,7 @@ pub struct Blame {
     pub se: f64,
     /// Mean time an interval.
     pub mean_ns: f64,
-    /// What it is in the server's terms, where that is known.
+    /// Its name in the server's terms, where that is known.
     pub means: Option<String>,
 }
 
@@ -90,7 +90,7 @@ pub struct Watched {
     /// An interval of the server's preset, or one as `evenkeel attach` takes it; the preset's first without it.
     pub interval: Option<String>,
     /// The server.
-    pub kind: Kind,
+    pub kind: TargetKind,
 }
 
 /// What is timed of intervals.
@@ -100,7 +100,7 @@ pub enum Probing {
     Intervals,
     /// Functions are opened until the variance is explained, within a budget.
     Refined,
-    /// So many call sites below them, whatever that costs: to measure what it costs.
+    /// This many call sites below them, to measure their cost.
     Planted(usize),
 }
 
@@ -112,7 +112,7 @@ impl Watched {
     pub fn selector(&self) -> Result<IntervalSelector, Error> {
         let wrong = |error: evenkeel_intervals::Error| Error::Setting(error.to_string());
         let preset = match self.kind {
-            Kind::Postgres => "postgres",
+            TargetKind::Postgres => "postgres",
             _ => "mariadb",
         };
         let preset = Preset::named(preset).map_err(wrong)?;
@@ -229,13 +229,13 @@ pub(crate) fn run_of(profile: &Profile, begun: Instant) -> Run {
 ///
 /// # Errors
 /// Why it cannot be known, in words.
-pub fn pid_of(target: &mut Target, kind: Kind) -> Result<i32, String> {
+pub fn pid_of(target: &mut Target, kind: TargetKind) -> Result<i32, String> {
     if let Some(server) = target.server() {
         let pid = server.pid().ok_or("the server does not run")?;
         return i32::try_from(pid).map_err(|error| error.to_string());
     }
     let (sql, programs): (_, &[&str]) = match kind {
-        Kind::Postgres => (
+        TargetKind::Postgres => (
             "SELECT split_part(pg_read_file(current_setting('data_directory') || '/postmaster.pid'), chr(10), 1)",
             &["postgres", "postmaster"],
         ),
@@ -290,7 +290,10 @@ mod tests {
 
     #[test]
     fn what_advice_points_at_can_be_tried() {
-        for (server, kind) in [("PostgreSQL", Kind::Postgres), ("MariaDB", Kind::MariaDb)] {
+        for (server, kind) in [
+            ("PostgreSQL", TargetKind::Postgres),
+            ("MariaDB", TargetKind::MariaDb),
+        ] {
             let known = advice::servers()
                 .iter()
                 .find(|known| known.server == server)

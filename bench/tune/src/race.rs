@@ -1,18 +1,21 @@
-//! The race: candidates in interleaved rounds beside the server as it is, losers leave early, and who is left is confirmed.
+//! The race: candidates run in interleaved rounds with the unchanged server, losers leave early, and the winner is
+//! confirmed.
 //!
-//! Noise is the problem, not the search: up to 63 % of the configurations that a tuner calls best are 30 % worse when they are used
-//! (Freischuetz et al., "TUNA: Tuning Unstable and Noisy Cloud Applications", EuroSys 2025). Hence three rules.
+//! Noise is the problem, not the search: up to 63 % of the configurations that a tuner calls best are 30 % worse when
+//! they are used (Freischuetz et al., "TUNA: Tuning Unstable and Noisy Cloud Applications", EuroSys 2025). So there
+//! are three rules.
 //!
-//! 1. **Blocks.** A round measures every candidate still in the race, the server as it is, and the server as it is again, in an order
-//!    that is drawn. A candidate's score is the mean over rounds of ln(own value) less the mean of the two baselines' logarithms in the
-//!    same round: what changes from round to round falls out (Birattari et al., "A Racing Algorithm for Configuring
-//!    Metaheuristics", GECCO 2002, where a block is an instance).
-//! 2. **Halving.** The runs of the race are split evenly over its stages; after each the worse half leaves, so that those which might be
-//!    best get the most rounds (Jamieson and Talwalkar, "Non-stochastic Best Arm Identification and Hyperparameter Optimization",
-//!    AISTATS 2016, algorithm "Successive Halving"). The last stage races unions of the settings that are left beside the best of them.
-//! 3. **Fresh rounds.** The winner's score is the least of many, hence too good. So it says nothing: the winner alone is measured again,
-//!    in rounds that did not choose it, whose number was fixed before, and one exchange test decides ([`paired`]). Whatever
-//!    was raced, the chance to claim an effect where there is none is at most [`paired::LEVEL`].
+//! 1. **Blocks.** A round measures every candidate still in the race, and the unchanged server twice, in random
+//!    order. A candidate's score is the mean over rounds of ln(own value) less the mean of the two baselines'
+//!    logarithms in the same round. Changes from round to round cancel (Birattari et al., "A Racing Algorithm for
+//!    Configuring Metaheuristics", GECCO 2002, where a block is an instance).
+//! 2. **Halving.** The runs of the race are split evenly over its stages. After each the worse half leaves, so that
+//!    the most promising get the most rounds (Jamieson and Talwalkar, "Non-stochastic Best Arm Identification and
+//!    Hyperparameter Optimization", AISTATS 2016, algorithm "Successive Halving"). The last stage races unions of the
+//!    remaining settings against the best of them.
+//! 3. **Fresh rounds.** The winner's score is the lowest of many, so it is too good to say anything. The winner
+//!    alone is measured again, in rounds that did not choose it, whose number was fixed before, and one exchange test
+//!    decides ([`paired`]). The chance to claim an effect that does not exist is at most [`paired::LEVEL`].
 
 mod stages;
 
@@ -28,7 +31,7 @@ pub const CONFIRMING: [usize; 2] = [5, 20];
 const CONFIRMING_PART: f64 = 0.4;
 /// A candidate that does less than this part of the baseline's throughput buys latency with it.
 const THROUGHPUT_MIN: f64 = 0.9;
-/// One that leaves so many more of the arrivals unserved has no latencies that could be compared.
+/// If this share more of the arrivals is unserved, latencies cannot be compared.
 const UNSERVED_MORE: f64 = 0.01;
 /// Rounds below which noise alone may look like less throughput.
 const WORSE_ROUNDS: usize = 3;
@@ -60,7 +63,7 @@ impl Candidate {
 /// What is measured once in a round.
 #[derive(Clone, Copy, Debug)]
 pub enum Arm<'a> {
-    /// The server as it is.
+    /// The unchanged server.
     Baseline,
     /// The same again.
     Again,
@@ -80,7 +83,7 @@ pub enum Outcome {
 }
 
 /// Where runs are made.
-pub trait Bed {
+pub trait Runner {
     /// What ends the race.
     type Error;
     /// Runs that the budget still has.
@@ -162,12 +165,12 @@ pub struct Race {
 /// Races `candidates`, the most promising first.
 ///
 /// # Errors
-/// Those of the bed.
-pub fn race<B: Bed>(
+/// Those of the runner.
+pub fn race<B: Runner>(
     candidates: Vec<Candidate>,
     objective: Objective,
     seed: u64,
-    bed: &mut B,
+    runner: &mut B,
 ) -> Result<Race, B::Error> {
     let mut racing = Racing {
         entries: candidates.into_iter().map(Entry::new).collect(),
@@ -175,7 +178,7 @@ pub fn race<B: Bed>(
         seed,
         round: 0,
         interrupted: false,
-        bed,
+        runner,
     };
     let confirmation = racing.go()?;
     Ok(Race {
@@ -206,7 +209,7 @@ impl Entry {
         mean_logarithm(&self.blocks, |run| objective.of(run))
     }
 
-    /// Why it is worse although it may be faster, once it has rounds enough to say so.
+    /// Why it is worse although it may be faster, once it has enough rounds.
     fn worse(&self) -> Option<String> {
         if self.blocks.len() < WORSE_ROUNDS {
             return None;
@@ -250,18 +253,18 @@ fn mean_logarithm(blocks: &[Block], of: impl Fn(&Run) -> f64) -> f64 {
     ratios.sum::<f64>() / blocks.len() as f64
 }
 
-struct Racing<'b, B: Bed> {
+struct Racing<'b, B: Runner> {
     entries: Vec<Entry>,
     objective: Objective,
     seed: u64,
     round: u32,
     interrupted: bool,
-    bed: &'b mut B,
+    runner: &'b mut B,
 }
 
-impl<B: Bed> Racing<'_, B> {
+impl<B: Runner> Racing<'_, B> {
     fn go(&mut self) -> Result<Option<Confirmation>, B::Error> {
-        let all = self.bed.runs_left();
+        let all = self.runner.runs_left();
         let part = (all as f64 * CONFIRMING_PART) as usize / (BASELINES + 1);
         let confirming = part.clamp(CONFIRMING[0], CONFIRMING[1]);
         let reserve = confirming * (BASELINES + 1);
@@ -270,7 +273,7 @@ impl<B: Bed> Racing<'_, B> {
         let mut stage = 0;
         // Where nothing of a field looks better, those that there was no time for have what is left of the budget.
         while field.is_empty() && !waiting.is_empty() {
-            let runs = self.bed.runs_left().saturating_sub(reserve);
+            let runs = self.runner.runs_left().saturating_sub(reserve);
             if stage > 0 && runs < cost(1) {
                 break;
             }
@@ -327,7 +330,7 @@ impl<B: Bed> Racing<'_, B> {
         reserve: usize,
         name: &str,
     ) -> Result<(), B::Error> {
-        let runs = self.bed.runs_left().saturating_sub(reserve) / stages_left.max(1);
+        let runs = self.runner.runs_left().saturating_sub(reserve) / stages_left.max(1);
         let rounds = (runs / (field.len() + BASELINES)).clamp(1, STAGE_ROUNDS_MAX);
         for number in 1..=rounds {
             let of = format!("{name}, round {number} of {rounds}");
@@ -355,17 +358,19 @@ impl<B: Bed> Racing<'_, B> {
             .collect();
         let mut arms = vec![Arm::Baseline, Arm::Again];
         arms.extend(candidates.iter().map(Arm::Of));
-        self.bed.round(&arms, of);
+        self.runner.round(&arms, of);
         let round = self.round;
         self.round += 1;
         let mut runs = vec![None; arms.len()];
         for at in drawn_order(arms.len(), self.seed, round) {
-            match self.bed.run(arms[at], round)? {
+            match self.runner.run(arms[at], round)? {
                 Outcome::Measured(run) => runs[at] = Some(run),
                 Outcome::Refused(why) if at >= BASELINES => {
                     self.entries[field[at - BASELINES]].fate = Fate::Refused(why);
                 }
-                Outcome::Refused(_) | Outcome::Interrupted => {
+                // A round without a baseline says nothing.
+                Outcome::Refused(_) => {}
+                Outcome::Interrupted => {
                     self.interrupted = true;
                     return Ok(Vec::new());
                 }
@@ -389,7 +394,8 @@ impl<B: Bed> Racing<'_, B> {
         !matches!(self.entries[entry].fate, Fate::Refused(_))
     }
 
-    /// Who is left, the best first: the better half, and at the end those that look better than the server as it is.
+    /// The remaining entries, the best first: the better half, and at the end those that look better than the
+    /// unchanged server.
     fn leave(&mut self, field: Vec<usize>, stage: usize, is_last: bool) -> Vec<usize> {
         let keep = if is_last {
             field.len()

@@ -3,13 +3,13 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use evenkeel_drive::settings::Settings as Bench;
+use evenkeel_drive::settings::BenchmarkSettings;
 use evenkeel_drive::target::Target;
 use evenkeel_servers::Search;
 
 use crate::error::Error;
-use crate::journal::{self, Found};
-use crate::kind::{is_url, kind_of};
+use crate::journal::{self, FoundJournal};
+use crate::knobs::{TargetKind, is_url, kind_of};
 use crate::server::{put_back, restart_by};
 
 /// What was done.
@@ -21,16 +21,20 @@ pub struct Restored {
     pub whole: bool,
 }
 
-/// Puts back what earlier runs left on the target of `bench`, or, with `all`, on every target that can be reached without a
-/// password; and, unless the target is a server that is not ours, stops the private servers whose owners were killed.
+/// Puts back settings that earlier runs left on the target of `bench`, or, with `all`, on every target that can be
+/// reached without a password. Unless the target is named by a URL, stops private servers whose owners were killed.
 ///
 /// # Errors
 /// A server does not answer or refuses; its journal stays.
-pub fn restore(bench: &Bench, all: bool, restart_command: Option<&str>) -> Result<Restored, Error> {
+pub fn restore(
+    bench: &BenchmarkSettings,
+    all: bool,
+    restart_command: Option<&str>,
+) -> Result<Restored, Error> {
     let named = journal::without_password(&bench.target.to_string()).0;
     let directory = journal::directory()?;
     let left = journal::left(&directory)?;
-    let private = |found: &Found| Some(found.header.private.as_ref()?.folder.clone());
+    let private = |found: &FoundJournal| Some(found.header.private.as_ref()?.folder.clone());
     let mut restored = Restored {
         lines: Vec::new(),
         whole: true,
@@ -142,9 +146,9 @@ fn stop(search: Search, lines: &mut Vec<String>) -> bool {
 
 /// Puts the settings of a server back.
 fn reset(
-    bench: &Bench,
+    bench: &BenchmarkSettings,
     all: bool,
-    found: &Found,
+    found: &FoundJournal,
     restart_command: Option<&str>,
 ) -> Result<String, Error> {
     let mut bench = bench.clone();
@@ -157,7 +161,7 @@ fn reset(
     for change in &found.changes {
         target.rows(&put_back(kind, &change.name, change.before.as_deref()))?;
     }
-    if kind == crate::knobs::Kind::Postgres {
+    if kind == TargetKind::Postgres {
         target.rows("SELECT pg_reload_conf()")?;
     }
     let names: Vec<&str> = found

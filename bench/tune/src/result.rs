@@ -9,7 +9,7 @@ use evenkeel_drive::paired;
 use evenkeel_report::units;
 use serde_json::{Value, json};
 
-use crate::knobs::Kind;
+use crate::knobs::TargetKind;
 use crate::objective::Run;
 use crate::profiled::Blamed;
 use crate::race::{Block, Entry, Fate, Setting};
@@ -18,7 +18,7 @@ use crate::tune::Tuned;
 /// Of the bootstrap.
 const SEED: u64 = 1;
 
-/// A ratio to the server as it is: the median over rounds, and its 95 % interval.
+/// A ratio to the unchanged server: the median over rounds, and its 95 % interval.
 #[derive(Clone, Copy, Debug, PartialEq, serde::Serialize)]
 pub struct Ratio {
     /// Median.
@@ -51,7 +51,7 @@ pub fn ratio(blocks: &[Block], of: impl Fn(&Run) -> f64) -> Option<Ratio> {
     Some(Ratio { median, low, high })
 }
 
-/// The server as it is, against itself: what noise alone makes.
+/// The unchanged server against itself: the effect of noise alone.
 fn aa(blocks: &[Block], of: impl Fn(&Run) -> f64) -> Option<Ratio> {
     let mut ratios: Vec<f64> = blocks
         .iter()
@@ -194,7 +194,7 @@ pub fn to_copy(tuned: &Tuned) -> Option<String> {
     let settings = winner(tuned)?;
     let lines = settings.iter();
     Some(match tuned.kind {
-        Kind::Postgres => {
+        TargetKind::Postgres => {
             let lines: String = lines
                 .map(|(name, value)| format!("ALTER SYSTEM SET {name} = '{value}';\n"))
                 .collect();
@@ -203,13 +203,13 @@ pub fn to_copy(tuned: &Tuned) -> Option<String> {
                 note_restart(tuned, settings)
             )
         }
-        Kind::MariaDb => {
+        TargetKind::MariaDb => {
             let lines: String = lines
                 .map(|(name, value)| format!("{name} = {value}\n"))
                 .collect();
             format!("[mysqld]\n{lines}")
         }
-        Kind::Store => {
+        TargetKind::Store => {
             let lines: Vec<String> = lines
                 .map(|(name, value)| format!("--set {name}={value}"))
                 .collect();
@@ -425,7 +425,7 @@ pub fn html(tuned: &Tuned) -> String {
     page::document(&title, &body)
 }
 
-/// The objective in each fresh round: the winner, and the server as it is, twice.
+/// The objective in each fresh round: the winner, and the unchanged server twice.
 fn confirming_chart(tuned: &Tuned) -> String {
     let Some(confirmation) = &tuned.race.confirmation else {
         return String::new();

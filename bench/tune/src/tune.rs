@@ -4,20 +4,19 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use evenkeel_drive::progress::Progress;
-use evenkeel_drive::settings::Settings as Bench;
+use evenkeel_drive::settings::BenchmarkSettings;
 use evenkeel_drive::target::Target;
 use evenkeel_servers::Process;
 
 use crate::error::Error;
-use crate::harness::{Changed, Harness, Load};
 use crate::journal::{self, Header, Journal, Private};
-use crate::kind::{is_url, kind_of};
-use crate::knobs::{Class, Kind, Knob, Needs, same_value};
+use crate::knobs::{Class, Knob, Needs, TargetKind, is_url, kind_of, same_value};
 use crate::machine::Machine;
 use crate::objective::Objective;
 use crate::profiled::{Blamed, ordered};
 use crate::race::{Candidate, Race, Setting, race, runs_needed};
 use crate::restore::stop_left;
+use crate::runner::{Changed, LoadSource, TargetRunner};
 use crate::server::{Failure, Server};
 
 /// Part of the budget that the profiles may take.
@@ -27,11 +26,11 @@ const PROFILING: Duration = Duration::from_secs(15);
 
 /// What is to be tuned, and how.
 #[derive(Clone, Debug)]
-pub struct Settings {
+pub struct TuneSettings {
     /// The target and its load; of a load that is a command, only the target.
-    pub bench: Bench,
+    pub bench: BenchmarkSettings,
     /// What puts it under load.
-    pub load: Load,
+    pub load: LoadSource,
     /// The interval that is profiled.
     pub interval: Option<String>,
     /// The server's process, where it does not report it.
@@ -65,7 +64,7 @@ pub struct Skipped {
 #[derive(Clone, Debug)]
 pub struct Tuned {
     /// Which server's knobs.
-    pub kind: Kind,
+    pub kind: TargetKind,
     /// The target's name.
     pub target: String,
     /// The load's.
@@ -95,7 +94,7 @@ pub struct Tuned {
 /// # Errors
 /// See [`Error`]; settings are put back before, or the error says which are not.
 pub fn tune(
-    settings: &Settings,
+    settings: &TuneSettings,
     progress: &dyn Progress,
     interrupted: &AtomicBool,
 ) -> Result<Tuned, Error> {
@@ -105,7 +104,7 @@ pub fn tune(
     progress.step("starting");
     let notes = stop_left();
     let target = match kind {
-        Kind::Store => None,
+        TargetKind::Store => None,
         _ => Some(settings.bench.open_target()?),
     };
     let name = target
@@ -125,19 +124,19 @@ pub fn tune(
             (Changed::Server(Box::new(server)), Some(target))
         }
     };
-    let mut harness = Harness::new(
+    let mut runner = TargetRunner::new(
         (&settings.bench, &settings.load),
         (kind, settings.interval.as_deref(), settings.pid),
         (target, changed),
         progress,
         interrupted,
     );
-    harness.notes = notes;
-    let tuned = on_harness(settings, kind, &chosen, name, &mut harness);
+    runner.notes = notes;
+    let tuned = on_runner(settings, kind, &chosen, name, &mut runner);
     // Whatever happened.
     let restored = match &tuned {
-        Ok(tuned) if tuned.applied => harness.server().map_or(Ok(()), Server::leave),
-        _ => harness.restore(),
+        Ok(tuned) if tuned.applied => runner.server().map_or(Ok(()), Server::leave),
+        _ => runner.restore(),
     };
     match (tuned, restored) {
         (Ok(tuned), restored) => restored.map(|()| tuned),
@@ -160,12 +159,12 @@ pub fn tune(
     }
 }
 
-fn check(settings: &Settings, kind: Kind) -> Result<(), Error> {
+fn check(settings: &TuneSettings, kind: TargetKind) -> Result<(), Error> {
     let wrong = |text: &str| Err(Error::Setting(text.to_owned()));
     if settings.apply && !is_url(&settings.bench.target) {
         return wrong("--apply is for a server that stays: give the URL of one as --target");
     }
-    if kind == Kind::Store && matches!(settings.load, Load::Command { .. }) {
+    if kind == TargetKind::Store && matches!(settings.load, LoadSource::Command { .. }) {
         return wrong("the embedded store is put under load by a WORKLOAD, not by a --command");
     }
     Ok(())
@@ -173,8 +172,8 @@ fn check(settings: &Settings, kind: Kind) -> Result<(), Error> {
 
 /// The server, asked for what is to be changed, with a journal.
 fn surveyed(
-    settings: &Settings,
-    kind: Kind,
+    settings: &TuneSettings,
+    kind: TargetKind,
     chosen: &[&Knob],
     target: &mut Target,
 ) -> Result<Server, Error> {
@@ -187,7 +186,7 @@ fn surveyed(
     let header = Header {
         target: name,
         password,
-        tuner: Some((tuner.pid, tuner.start_ticks)),
+        tuner: (tuner.pid, tuner.start_ticks),
         private,
     };
     let is_private = header.private.is_some();
@@ -207,42 +206,42 @@ fn surveyed(
     }
 }
 
-fn on_harness(
-    settings: &Settings,
-    kind: Kind,
+fn on_runner(
+    settings: &TuneSettings,
+    kind: TargetKind,
     chosen: &[&Knob],
     name: String,
-    harness: &mut Harness<'_>,
+    runner: &mut TargetRunner<'_>,
 ) -> Result<Tuned, Error> {
-    harness.prepare()?;
-    harness.begin(settings.budget);
+    runner.prepare()?;
+    runner.begin(settings.budget);
     let mut notes = Vec::new();
-    let findings = profiled(settings, harness, &mut notes);
+    let findings = profiled(settings, runner, &mut notes);
     let points_at = findings
         .as_ref()
         .map_or(&[][..], |blamed| &blamed.points_at);
-    let (candidates, skipped) = candidates(settings, &ordered_knobs(chosen, points_at), harness);
-    check_worth(settings, &candidates, &skipped, harness)?;
-    let before = before(settings, &candidates, harness);
-    let raced = race(candidates, settings.objective, settings.bench.seed, harness)?;
+    let (candidates, skipped) = candidates(settings, &ordered_knobs(chosen, points_at), runner);
+    check_worth(settings, &candidates, &skipped, runner)?;
+    let before = before(settings, &candidates, runner);
+    let raced = race(candidates, settings.objective, settings.bench.seed, runner)?;
     let winner = raced.confirmation.as_ref().filter(|one| one.confirmed);
     let winner = winner.map(|one| raced.entries[one.entry].candidate.clone());
     let is_set = match &winner {
-        Some(winner) if !raced.interrupted => set_again(winner, harness, &mut notes)?,
+        Some(winner) if !raced.interrupted => set_again(winner, runner, &mut notes)?,
         _ => false,
     };
     let findings_after = match is_set && findings.is_some() {
-        true => profiled(settings, harness, &mut notes),
+        true => profiled(settings, runner, &mut notes),
         false => None,
     };
-    let inconsistent = harness.check()?;
-    notes.append(&mut harness.notes);
+    let inconsistent = runner.check()?;
+    notes.append(&mut runner.notes);
     Ok(Tuned {
         kind,
         target: name,
         load: match &settings.load {
-            Load::Workload => settings.bench.workload.clone(),
-            Load::Command { run, .. } => run.clone(),
+            LoadSource::Workload => settings.bench.workload.clone(),
+            LoadSource::Command { run, .. } => run.clone(),
         },
         objective: settings.objective,
         race: raced,
@@ -258,10 +257,10 @@ fn on_harness(
 
 /// Whether there is something to try, and the time for it.
 fn check_worth(
-    settings: &Settings,
+    settings: &TuneSettings,
     candidates: &[Candidate],
     skipped: &[Skipped],
-    harness: &Harness<'_>,
+    runner: &TargetRunner<'_>,
 ) -> Result<(), Error> {
     if candidates.is_empty() {
         let why: Vec<String> = skipped
@@ -273,11 +272,11 @@ fn check_worth(
             why.join("; ")
         )));
     }
-    let runs = crate::race::Bed::runs_left(harness);
+    let runs = crate::race::Runner::runs_left(runner);
     if runs < runs_needed() {
         let shorter = match settings.load {
-            Load::Workload => "a shorter --for",
-            Load::Command { .. } => "a --command that ends earlier",
+            LoadSource::Workload => "a shorter --for",
+            LoadSource::Command { .. } => "a --command that ends earlier",
         };
         return Err(Error::Setting(format!(
             "the budget has time for about {runs} runs, and nothing can be confirmed with fewer than {}: give a longer --budget, or {shorter}",
@@ -290,10 +289,10 @@ fn check_worth(
 /// Sets the winner once more, which is on the server no longer; whether it took it.
 fn set_again(
     winner: &Candidate,
-    harness: &mut Harness<'_>,
+    runner: &mut TargetRunner<'_>,
     notes: &mut Vec<String>,
 ) -> Result<bool, Error> {
-    match harness.apply(&winner.settings) {
+    match runner.apply(&winner.settings) {
         Ok(()) => Ok(true),
         Err(Failure::Refused(why)) => {
             notes.push(format!(
@@ -307,8 +306,8 @@ fn set_again(
 
 /// A profile, where one is possible: else a note says why not.
 fn profiled(
-    settings: &Settings,
-    harness: &mut Harness<'_>,
+    settings: &TuneSettings,
+    runner: &mut TargetRunner<'_>,
     notes: &mut Vec<String>,
 ) -> Option<Blamed> {
     let run = settings.bench.length + settings.bench.warmup.unwrap_or(settings.bench.length / 5);
@@ -319,7 +318,7 @@ fn profiled(
         return None;
     }
     let length = PROFILING.min(settings.budget / (2 * PROFILING_PART));
-    match harness.profile(length) {
+    match runner.profile(length) {
         Ok(profile) => profile.map(Blamed::of),
         Err(error) => {
             notes.push(format!("not profiled: {error}"));
@@ -339,9 +338,9 @@ fn ordered_knobs<'k>(chosen: &[&'k Knob], points_at: &[String]) -> Vec<&'k Knob>
 
 /// What to try, and what not, with the reason. Every knob's first value comes before any knob's second.
 fn candidates(
-    settings: &Settings,
+    settings: &TuneSettings,
     knobs: &[&Knob],
-    harness: &mut Harness<'_>,
+    runner: &mut TargetRunner<'_>,
 ) -> (Vec<Candidate>, Vec<Skipped>) {
     let machine = Machine::this();
     let (mut by_knob, mut skipped) = (Vec::new(), Vec::new());
@@ -356,7 +355,7 @@ fn candidates(
             skip("gives up durability: --allow durability tries it");
             continue;
         }
-        let current = match harness.server() {
+        let current = match runner.server() {
             None => given(settings, &knob.name),
             Some(server) => match server.state(&knob.name) {
                 None => {
@@ -399,7 +398,7 @@ fn candidates(
 }
 
 /// What the user set of the store.
-fn given(settings: &Settings, name: &str) -> Option<String> {
+fn given(settings: &TuneSettings, name: &str) -> Option<String> {
     if name == "schedule" {
         return settings.bench.schedule.clone();
     }
@@ -411,16 +410,16 @@ fn given(settings: &Settings, name: &str) -> Option<String> {
 
 /// What the settings of these candidates are now.
 fn before(
-    settings: &Settings,
+    settings: &TuneSettings,
     candidates: &[Candidate],
-    harness: &mut Harness<'_>,
+    runner: &mut TargetRunner<'_>,
 ) -> Vec<Setting> {
     let mut before: Vec<Setting> = Vec::new();
     for (name, _) in candidates.iter().flat_map(|candidate| &candidate.settings) {
         if before.iter().any(|(known, _)| known == name) {
             continue;
         }
-        let value = match harness.server() {
+        let value = match runner.server() {
             Some(server) => server.state(name).map(|state| state.value.clone()),
             None => given(settings, name),
         };
@@ -431,7 +430,7 @@ fn before(
 
 /// The knobs of a server as `--list-knobs` prints them.
 #[must_use]
-pub fn list(kind: Kind) -> String {
+pub fn list(kind: TargetKind) -> String {
     let (knobs, machine) = (kind.knobs(), Machine::this());
     let mut text = format!("{} (values for this machine)\n", knobs.server);
     for knob in &knobs.knobs {

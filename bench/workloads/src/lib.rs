@@ -1,9 +1,9 @@
 //! TPC-C, TATP, SEATS, Epinions, YCSB, sysbench, lock microbenchmark and HTAP mix over one transaction interface.
 //!
-//! A workload is written once, against [`interface`]: it declares tables and statements, generates its data and
+//! A workload is written once, against [`interface`]. It declares tables and statements, generates its data and
 //! inputs from a seed, executes transactions through [`interface::Transaction`], and checks what must hold at the
-//! end. It runs on every target that implements [`interface::Connection`]: the embedded store, PostgreSQL and
-//! MariaDB in `evenkeel-drive`, and [`mod@reference`] here, ordered maps in memory on which the workloads are tested.
+//! end. It runs on every target that implements [`interface::Connection`]: the embedded store, PostgreSQL and MariaDB
+//! in `evenkeel-drive`, and [`mod@reference`] here, ordered maps in memory on which the workloads are tested.
 //!
 //! | module | workload | source |
 //! |---|---|---|
@@ -25,7 +25,7 @@
 //!
 //! ```
 //! use evenkeel_workloads::interface::{
-//!     Batch, ColumnType::Int64, Error, Findings, Outcome, Partition, Row, Schema, Statement, StatementId, TableId,
+//!     Batch, ColumnType::Int64, Declared, Error, Findings, Outcome, Partition, Row, Schema, StatementId, TableId,
 //!     Transaction, TransactionType, Value, Violation, Workload, column,
 //!     declare::{Statements, add, from, p, subtract, sum},
 //! };
@@ -35,10 +35,8 @@
 //! const ACCOUNTS: i64 = 100;
 //!
 //! struct Bank {
-//!     schema: Schema,
+//!     declared: Declared,
 //!     account: TableId,
-//!     statements: Vec<Statement>,
-//!     types: [TransactionType; 1],
 //!     withdraw: StatementId,
 //!     deposit: StatementId,
 //!     total: StatementId,
@@ -57,12 +55,12 @@
 //!             withdraw: statements.add("withdraw", row().update_returning([subtract("a_balance", p(1))], ["a_balance"])),
 //!             deposit: statements.add("deposit", row().update([add("a_balance", p(1))])),
 //!             total: statements.add("total", from("account").aggregates([sum("a_balance")])),
-//!             statements: statements.finish(),
-//!             schema,
+//!             declared: Declared {
+//!                 statements: statements.finish(),
+//!                 schema,
+//!                 types: vec![TransactionType::new("transfer", 100.0, false, false)],
+//!             },
 //!             account,
-//!             types: [TransactionType {
-//!                 name: "transfer", fraction: 1.0, read_only: false, single_statement: false, keying_ns: 0, think_mean_ns: 0,
-//!             }],
 //!         }
 //!     }
 //! }
@@ -73,9 +71,7 @@
 //!
 //!     fn name(&self) -> &'static str { "bank" }
 //!     fn options(&self) -> Vec<(&'static str, String)> { Vec::new() }
-//!     fn schema(&self) -> &Schema { &self.schema }
-//!     fn statements(&self) -> &[Statement] { &self.statements }
-//!     fn transactions(&self) -> &[TransactionType] { &self.types }
+//!     fn declared(&self) -> &Declared { &self.declared }
 //!
 //!     fn partitions(&self) -> Vec<Partition> {
 //!         vec![Partition { number: 0, name: "accounts".into(), rows: ACCOUNTS as u64 }]
@@ -120,9 +116,9 @@
 //! # Ok::<(), Error>(())
 //! ```
 //!
-//! To make it known by name, add it to [`named::NAMES`], [`named::options`] and [`named::build`]. Test it as the others are
-//! (`tests/end_to_end`): run it on the reference target with and without injected deadlocks, compare the draws with
-//! their laws, and damage the data to see that the check notices.
+//! To make it known by name, add it to [`named::NAMES`], [`named::options`] and [`named::build`]. Test it as the
+//! others are (`tests/end_to_end`). Run it on the reference target with and without injected deadlocks, compare the
+//! draws with their laws, and damage the data to see that the check notices.
 
 pub mod epinions;
 pub mod interface;

@@ -1,10 +1,9 @@
 //! The lock microbenchmark of contention-aware scheduling (dissertation, section 4.6.1; VLDB 2018 paper,
 //! section 6.1).
 //!
-//! One table of 20 000 records; a transaction is five statements, each a SELECT (shared lock) or an UPDATE
-//! (exclusive lock) of one record drawn from a Zipf distribution. Section 4.6.6 varies the exponent between
-//! 0.5 and 0.9 with 60 % of the statements exclusive, and that share between 20 and 100 % with exponent 0.8,
-//! at 300 clients.
+//! One table of 20 000 records. A transaction is five statements, each a SELECT (shared lock) or an UPDATE (exclusive
+//! lock) of one record drawn from a Zipf distribution. Section 4.6.6 varies the exponent between 0.5 and 0.9 with 60
+//! % of the statements exclusive, and that share between 20 and 100 % with exponent 0.8, at 300 clients.
 //!
 //! The SELECT asks for its shared lock, so that it takes one at every isolation level. An update adds one to
 //! the record; so the sum of all records counts committed updates, and shows lost ones.
@@ -17,7 +16,7 @@ use parking_lot::Mutex;
 use crate::interface::ColumnType::{Int32, Int64};
 use crate::interface::declare::{Statements, add, count, from, p, sum};
 use crate::interface::{
-    Batch, Error, Findings, Outcome, Partition, Row, Schema, Statement, StatementId, TableId,
+    Batch, Declared, Error, Findings, Outcome, Partition, Row, Schema, StatementId, TableId,
     Transaction, TransactionType, Violation, Workload, column,
 };
 use crate::random::{Random, RankTable};
@@ -60,10 +59,8 @@ impl Default for Options {
 #[derive(Debug)]
 pub struct Micro {
     options: Options,
-    schema: Schema,
+    declared: Declared,
     table: TableId,
-    statements: Vec<Statement>,
-    types: Vec<TransactionType>,
     select: StatementId,
     update: StatementId,
     total: StatementId,
@@ -103,14 +100,12 @@ impl Micro {
         );
         let mut statements = Statements::new(&schema);
         let record = || from("record").key([p(0)]);
-        let kind = TransactionType {
-            name: "transaction",
-            fraction: 1.0,
-            read_only: options.exclusive == 0.0,
-            single_statement: options.statements == 1,
-            keying_ns: 0,
-            think_mean_ns: 0,
-        };
+        let kind = TransactionType::new(
+            "transaction",
+            100.0,
+            options.exclusive == 0.0,
+            options.statements == 1,
+        );
         Micro {
             select: statements.add("micro_select", record().for_share().columns(["r_value"])),
             update: statements.add("micro_update", record().update([add("r_value", p(1))])),
@@ -118,10 +113,12 @@ impl Micro {
                 "micro_total",
                 from("record").aggregates([sum("r_value"), count()]),
             ),
-            statements: statements.finish(),
-            schema,
+            declared: Declared {
+                statements: statements.finish(),
+                schema,
+                types: vec![kind],
+            },
             table,
-            types: vec![kind],
             ranks: Arc::new(RankTable::new(options.records.into(), options.theta)),
             before: Mutex::new(None),
             updates: AtomicI64::new(0),
@@ -154,16 +151,8 @@ impl Workload for Micro {
         ]
     }
 
-    fn schema(&self) -> &Schema {
-        &self.schema
-    }
-
-    fn statements(&self) -> &[Statement] {
-        &self.statements
-    }
-
-    fn transactions(&self) -> &[TransactionType] {
-        &self.types
+    fn declared(&self) -> &Declared {
+        &self.declared
     }
 
     fn partitions(&self) -> Vec<Partition> {

@@ -26,8 +26,8 @@ fn sql(workload: &str, statement: &str, dialect: Dialect) -> Vec<SqlStatement> {
     translate(dialect, &schema, found.expect("the statement is declared"))
 }
 
-/// Expects one text in each dialect, and the parameters MySQL's is sent. SQLite's is PostgreSQL's with other placeholders, unless
-/// a test of its own says otherwise.
+/// Expects one text in each dialect, and the parameters MySQL's is sent. SQLite's is PostgreSQL's with other
+/// placeholders, unless a separate test says otherwise.
 fn assert_sql(
     workload: &str,
     statement: &str,

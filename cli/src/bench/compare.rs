@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use clap::{Args, Parser};
 use evenkeel_drive::compare::{json, table};
-use evenkeel_drive::{Beside, Comparison, Settings, compare};
+use evenkeel_drive::{BenchmarkSettings, Beside, Comparison, compare};
 
 use super::ended::ended;
 use super::options::Options;
@@ -117,7 +117,10 @@ pub fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
 }
 
 /// The baseline has to be the one whose throughput the others are to have.
-fn check_baseline(schedule: &str, (name, baseline): &(String, Settings)) -> Result<(), Failure> {
+fn check_baseline(
+    schedule: &str,
+    (name, baseline): &(String, BenchmarkSettings),
+) -> Result<(), Failure> {
     let own = baseline.schedule.as_deref().unwrap_or("fifo");
     if own == schedule {
         return Ok(());
@@ -131,7 +134,7 @@ fn check_baseline(schedule: &str, (name, baseline): &(String, Settings)) -> Resu
 fn configuration(
     common: &[String],
     own: &str,
-) -> Result<(String, Settings, Option<usize>), Failure> {
+) -> Result<(String, BenchmarkSettings, Option<usize>), Failure> {
     let words = common
         .iter()
         .map(String::as_str)

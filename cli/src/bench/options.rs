@@ -7,7 +7,7 @@ use clap::Args;
 use evenkeel_drive::arrivals::Spread;
 use evenkeel_drive::catalogue;
 use evenkeel_drive::delay::Delay;
-use evenkeel_drive::settings::{Pace, Settings};
+use evenkeel_drive::settings::{BenchmarkSettings, Pace};
 use evenkeel_locks::ScheduleKind;
 
 use super::values::{load, rate, setting, spread};
@@ -105,7 +105,7 @@ impl Options {
     ///
     /// # Errors
     /// No workload is named, or the target is not known.
-    pub fn settings(mut self) -> Result<Settings, Failure> {
+    pub fn settings(mut self) -> Result<BenchmarkSettings, Failure> {
         let unnamed = || {
             let names = catalogue::NAMES.join(", ");
             Failure::Usage(format!("name a workload: {names}"))
@@ -118,7 +118,7 @@ impl Options {
     ///
     /// # Errors
     /// The target is not known.
-    pub fn settings_of(self, workload: String) -> Result<Settings, Failure> {
+    pub fn settings_of(self, workload: String) -> Result<BenchmarkSettings, Failure> {
         let pace = match (self.rate, self.load) {
             (Some(rate), _) => Pace::Rate(rate),
             (None, Some(load)) => Pace::Load(load),
@@ -126,7 +126,7 @@ impl Options {
                 thinking: self.think,
             },
         };
-        Ok(Settings {
+        Ok(BenchmarkSettings {
             workload,
             scale: self.scale,
             options: self.options,

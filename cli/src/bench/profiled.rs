@@ -5,10 +5,10 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use evenkeel_analysis::profile::Profile;
 use evenkeel_drive::target::Target;
-use evenkeel_drive::{Beside, Error, Settings};
+use evenkeel_drive::{BenchmarkSettings, Beside, Error};
 use evenkeel_report::{advice, json};
 use evenkeel_tune::kind_of;
-use evenkeel_tune::knobs::Kind;
+use evenkeel_tune::knobs::TargetKind;
 use evenkeel_tune::profiled::{Probing, Watched, pid_of};
 
 use crate::output::{self, Failure};
@@ -35,7 +35,7 @@ impl ProfileOptions {
     ///
     /// # Errors
     /// The target cannot be attached to, or the interval is none.
-    pub fn beside(self, settings: &Settings) -> Result<Option<Profiled>, Failure> {
+    pub fn beside(self, settings: &BenchmarkSettings) -> Result<Option<Profiled>, Failure> {
         let Some(path) = self.profile else {
             return Ok(None);
         };
@@ -53,17 +53,17 @@ impl ProfileOptions {
 
 /// The server of these settings; its process is known once it is up.
 fn watched(
-    settings: &Settings,
+    settings: &BenchmarkSettings,
     interval: Option<String>,
     option: &str,
 ) -> Result<Watched, Failure> {
     match kind_of(&settings.target) {
-        Ok(kind @ (Kind::Postgres | Kind::MariaDb)) => Ok(Watched {
+        Ok(kind @ (TargetKind::Postgres | TargetKind::MariaDb)) => Ok(Watched {
             pid: 0,
             interval,
             kind,
         }),
-        Ok(Kind::Store) | Err(_) => Err(Failure::Usage(format!(
+        Ok(TargetKind::Store) | Err(_) => Err(Failure::Usage(format!(
             "{option} attaches to a server, and {} is a part of this program; see it with: evenkeel profile --interval \
              evenkeel_bench_transaction -- evenkeel bench ..",
             settings.target
@@ -105,7 +105,7 @@ impl Planted {
     ///
     /// # Errors
     /// It cannot be attached to.
-    pub fn new(settings: &Settings, sites: usize) -> Result<Planted, Failure> {
+    pub fn new(settings: &BenchmarkSettings, sites: usize) -> Result<Planted, Failure> {
         Ok(Planted(Profiled {
             path: PathBuf::new(),
             watched: watched(settings, None, "--plant")?,

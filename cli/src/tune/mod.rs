@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
-use evenkeel_tune::{Load, Objective, Settings, kind_of, list, restore, result, tune};
+use evenkeel_tune::{LoadSource, Objective, TuneSettings, kind_of, list, restore, result, tune};
 
 use crate::bench::options::Options;
 use crate::bench::{INCONSISTENT, raise_descriptor_limit};
@@ -69,7 +69,7 @@ pub struct Arguments {
         long,
         value_name = "COMMAND",
         conflicts_with = "workload",
-        help_heading = "Load"
+        help_heading = "LoadSource"
     )]
     command: Option<String>,
     /// Run once before, to make the command's data
@@ -77,15 +77,15 @@ pub struct Arguments {
         long,
         value_name = "COMMAND",
         requires = "command",
-        help_heading = "Load"
+        help_heading = "LoadSource"
     )]
     prepare: Option<String>,
     /// The interval that is profiled, and with --command measured: one of the preset's (statement, transaction), or as `evenkeel
     /// attach` takes it [default: statement]
-    #[arg(long, value_name = "SPEC", help_heading = "Load")]
+    #[arg(long, value_name = "SPEC", help_heading = "LoadSource")]
     interval: Option<String>,
     /// The server's process, where it does not report it
-    #[arg(long, value_name = "PID", help_heading = "Load")]
+    #[arg(long, value_name = "PID", help_heading = "LoadSource")]
     pid: Option<i32>,
     /// Print the result as JSON
     #[arg(long, help_heading = "Output")]
@@ -159,7 +159,7 @@ pub fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     })
 }
 
-fn settings(arguments: Arguments) -> Result<Settings, Failure> {
+fn settings(arguments: Arguments) -> Result<TuneSettings, Failure> {
     let may = |what| arguments.allow.contains(&what);
     let (durability, restart) = (may(Allowed::Durability), may(Allowed::Restart));
     if restart != arguments.restart_command.is_some() {
@@ -168,17 +168,17 @@ fn settings(arguments: Arguments) -> Result<Settings, Failure> {
         ));
     }
     let load = match arguments.command {
-        Some(run) => Load::Command {
+        Some(run) => LoadSource::Command {
             run,
             prepare: arguments.prepare,
         },
-        None => Load::Workload,
+        None => LoadSource::Workload,
     };
     let bench = match &load {
-        Load::Workload => arguments.options.settings()?,
-        Load::Command { .. } => arguments.options.settings_of(String::new())?,
+        LoadSource::Workload => arguments.options.settings()?,
+        LoadSource::Command { .. } => arguments.options.settings_of(String::new())?,
     };
-    Ok(Settings {
+    Ok(TuneSettings {
         bench,
         load,
         interval: arguments.interval,

@@ -135,6 +135,7 @@ unharmed! {
     shared_size: "handle_request", 800;
     signals: "run_interval", 10000;
     sigtrap: "run_interval", 8000;
+    faults: "run_interval", 400;
     stackargs: "run_interval", 10000;
     stages: "run_interval", 800;
     tail: "main>run_interval", 4000;

@@ -101,7 +101,13 @@ pub fn own_program(name: &str, source: &str) -> PathBuf {
     let directory = out_directory().join("own");
     std::fs::create_dir_all(&directory).unwrap();
     let path = directory.join(name).with_extension("c");
-    std::fs::write(&path, source).unwrap();
+    // Another test may be reading it.
+    if std::fs::read(&path).ok().as_deref() != Some(source.as_bytes()) {
+        let thread = format!("{:?}", std::thread::current().id());
+        let fresh = directory.join(format!("{name}.{}.{thread}", std::process::id()));
+        std::fs::write(&fresh, source).unwrap();
+        std::fs::rename(&fresh, &path).unwrap();
+    }
     once(&path, name)
 }
 

@@ -1,4 +1,4 @@
-//! The two traits everything durable goes through.
+//! The two traits everything durable goes through, and what their errors mean to the user.
 
 use std::any::Any;
 use std::fmt;
@@ -96,4 +96,28 @@ pub trait File: Send + Sync + fmt::Debug {
 
     /// Whether transfers must be aligned: see [`Access::Direct`].
     fn is_direct(&self) -> bool;
+}
+
+/// Whether `error` says that there is no space left, for anybody or for this user.
+pub fn is_full(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded
+    )
+}
+
+/// What the user can do about `error`, to be put behind its text; empty if nothing is known to help.
+pub fn advice(error: &io::Error) -> &'static str {
+    if error.raw_os_error() == Some(rustix::io::Errno::NAMETOOLONG.raw_os_error()) {
+        return "; give a shorter name: most file systems take 255 bytes, and 4095 with all directories";
+    }
+    match error.kind() {
+        _ if is_full(error) => "; free space on the disk and try again",
+        io::ErrorKind::ReadOnlyFilesystem => "; make the file system writable and try again",
+        io::ErrorKind::PermissionDenied => {
+            "; give this user the right to read and write there and try again"
+        }
+        io::ErrorKind::NotADirectory => "; give the path of a directory",
+        _ => "",
+    }
 }

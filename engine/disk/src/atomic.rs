@@ -1,16 +1,16 @@
 //! Replacing a small file as a whole.
 //!
-//! The file in which the next contents are written is distinguished from somebody else's of that name by its beginning, which is therefore durable
-//! before the rest is written (see [`is_blank`](crate::is_blank)).
+//! The temporary file is told from a foreign file of that name by its beginning. So its beginning is durable before
+//! the rest is written (see [`is_blank`](crate::is_blank)).
 
 use std::io;
 
 use crate::{Access, Create, Directory};
 
-/// The least a disk writes as a whole, in bytes: a file's beginning is never a mixture.
+/// The unit that a disk writes atomically, in bytes: a file's beginning is never a mixture.
 const SECTOR_BYTES: usize = 512;
 
-/// Makes `contents` the contents of `name` so that a crash at any moment leaves either the old or the new ones: a
+/// Makes `contents` the contents of `name` so that a crash at any moment leaves either the old or the new ones. A
 /// temporary file is written and synced, renamed over `name`, and the directory synced.
 ///
 /// # Errors

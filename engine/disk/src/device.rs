@@ -1,9 +1,9 @@
 //! A storage device with the latency of another one, for measurements.
 //!
-//! A log on a disk that syncs in a tenth of a millisecond shows little of what flush policies, block sizes and several devices are
-//! for. A simulated device keeps its data in a directory that is faster than itself, and takes its own time: a sync is a draw of
-//! its latency and the transfer of all that was written since the last one, and syncs are done one after another, as a
-//! disk's are. Two logs on one device wait for each other; on two they do not.
+//! A log on a disk that syncs in a tenth of a millisecond shows little of what flush policies, block sizes and
+//! several devices are for. A simulated device keeps its data in a faster directory and adds the time it would take.
+//! A sync takes a draw of its latency and the transfer of all bytes written since the last one. Syncs run one at a
+//! time, as on a disk. Two logs on one device wait for each other; on two they do not.
 
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -16,7 +16,7 @@ use crate::{Directory, File};
 
 /// A simulated device.
 pub struct Device {
-    /// Held while a sync goes on. Draws the latency of the next.
+    /// Held during a sync. Draws the latency of the next.
     latency: Mutex<Box<dyn FnMut() -> Duration + Send>>,
     /// Transfer rate; none: as fast as the directory.
     bytes_per_s: Option<u64>,

@@ -2,23 +2,24 @@
 //!
 //! * [`Directory`] and [`File`]: everything the buffer pool, the log and the store may do to a disk.
 //! * [`RealDirectory`]: a directory of the operating system, with direct I/O where asked for and possible.
-//! * [`faults::FaultDisk`]: a disk in memory that counts every operation, fails on demand, loses power at the n-th
-//!   operation and then yields, by seed, the contents a power failure may leave.
+//! * [`faults::FaultDisk`]: a disk in memory that counts every operation, fails on demand and loses power at the n-th
+//!   operation. It then yields, by seed, contents that a power failure may leave.
 //! * [`with_syncs`]: a directory whose syncs the caller does, to hold them up or make them slow.
 //! * [`Device`]: the latency of another device, syncs one after another, for measurements.
 //! * [`AlignedBuffer`]: memory fit for direct I/O.
 //! * [`advice`]: what to do about an error of the disk; [`is_full`]: whether that is to free space.
 //! * [`write_atomically`]: replaces a small file so that a crash leaves the old or the new one; [`reserve_atomic_write`]: takes the
 //!   room for that ahead.
+//! * [`Background`]: the thread that log, pages and store each have for writing in the background.
 //! * [`is_blank`]: tells a file that was made and not yet written to from somebody else's.
 //!
 //! ## What a caller may rely on
 //! Data is durable once [`File::sync_data`] returned `Ok` after the write, and a name once [`Directory::sync`] did.
 //! Until then a power failure may keep any subset of the sectors written, in any order. After a **failed** sync the
-//! data written since the last successful one counts as lost, even if a later sync succeeds: Linux marks the pages
-//! clean (Rebello et al., "Can Applications Recover from fsync Failures?", ATC 2020). Callers stop using the file, and
-//! whoever opens it next writes again what it wants to rely on and may not have been synced: reading it back proves
-//! nothing, neither after a failed sync nor after a kill.
+//! data written since the last successful one is lost, even if a later sync succeeds: Linux marks the pages clean
+//! (Rebello et al., "Can Applications Recover from fsync Failures?", ATC 2020). Callers stop using the file. The next
+//! opening writes again all data that it relies on and that may not have been synced: reading it back proves nothing,
+//! neither after a failed sync nor after a kill.
 //!
 //! ## API
 //! ```text
@@ -39,19 +40,19 @@
 //! ```
 
 mod access;
-mod advice;
 mod aligned;
 mod atomic;
+mod background;
 mod blank;
 mod device;
 pub mod faults;
 mod real;
 mod syncs;
 
-pub use access::{Access, Create, Directory, DirectoryLock, File};
-pub use advice::{advice, is_full};
+pub use access::{Access, Create, Directory, DirectoryLock, File, advice, is_full};
 pub use aligned::{ALIGNMENT, AlignedBuffer};
 pub use atomic::{reserve_atomic_write, temporary, write_atomically};
+pub use background::{Background, Cause};
 pub use blank::is_blank;
 pub use device::Device;
 pub use real::RealDirectory;

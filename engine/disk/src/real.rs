@@ -42,7 +42,7 @@ impl RealDirectory {
             sync_parent(made)?;
         }
         if missing == 0 {
-            // Whoever made it may have been killed before its name was durable. Who may not read the directory it is in
+            // Whoever made it may have been killed before its name was durable. A user who may not read its directory
             // has not made it.
             let _ = sync_parent(&path);
         }

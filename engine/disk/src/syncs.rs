@@ -23,8 +23,8 @@ impl<F: Fn(&dyn File) -> io::Result<()> + Send + Sync> Between for F {
     }
 }
 
-/// The directory, but whoever syncs a file in it or in its subdirectories gets `sync` called with that file: its own
-/// [`File::sync_data`] may be called at any time, or not at all.
+/// The directory, but a sync of a file in it or in its subdirectories calls `sync` with that file. `sync` may call
+/// the file's [`File::sync_data`] at any time, or not at all.
 pub fn with_syncs(
     directory: Arc<dyn Directory>,
     sync: impl Fn(&dyn File) -> io::Result<()> + Send + Sync + 'static,

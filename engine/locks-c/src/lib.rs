@@ -21,8 +21,8 @@
 //! | its locks | [`evk_lock`], [`evk_release`], [`evk_release_all`] |
 //! | ending its waits from another thread | [`evk_canceller_new`], [`evk_cancel`], [`evk_canceller_free`] |
 //!
-//! `make install` installs header, shared and static library with a file for `pkg-config`; `examples/kv.c` is a whole program.
-//! What modes, schedules and victims mean is said by [`evenkeel_locks`], of which this crate is the interface and nothing else.
+//! `make install` installs header, shared and static library with a file for `pkg-config`; `examples/kv.c` is a whole
+//! program. [`evenkeel_locks`] documents modes, schedules and victims; this crate is only its interface.
 
 use std::ffi::{CStr, c_char, c_int};
 use std::time::Duration;
@@ -96,7 +96,7 @@ const CONFIG_BYTES_MAX: usize = 4096;
 /// Bytes of the first version of [`EvkConfig`].
 const FIRST_CONFIG_BYTES: usize = size_of::<EvkConfig>();
 
-/// A configuration of which nothing is chosen.
+/// A configuration with every field at its default.
 const DEFAULTS: EvkConfig = EvkConfig {
     size: size_of::<EvkConfig>(),
     schedule: std::ptr::null(),
@@ -154,7 +154,7 @@ unsafe fn read(config: *const EvkConfig) -> Result<EvkConfig, &'static CStr> {
         return Err(c"the program sets fields that this version of the library does not have: use a newer one");
     }
     let mut read = DEFAULTS;
-    // SAFETY: plain numbers and a pointer, of which any bytes the caller wrote are valid.
+    // SAFETY: plain numbers and a pointer, for which any bytes of the caller's are valid.
     unsafe {
         let into = (&raw mut read).cast::<u8>();
         std::ptr::copy_nonoverlapping(known.as_ptr(), into, known.len());
@@ -193,6 +193,7 @@ unsafe fn parse(config: &EvkConfig) -> Result<Config, &'static CStr> {
         Ok(()) => Ok(parsed),
         Err(ConfigError::Shards { .. }) => Err(c"more shards than EVK_SHARDS_MAX"),
         Err(ConfigError::LocksMax { .. }) => Err(c"locks_max is more than EVK_LOCKS_MAX"),
+        Err(ConfigError::Ageing { .. }) => Err(c"the schedule's ageing rule is no finite number"),
     }
 }
 
@@ -208,8 +209,8 @@ pub unsafe extern "C" fn evk_locks_free(locks: *mut EvkLocks) {
     }
 }
 
-/// Grants by the schedule of this name from now on, while transactions hold and wait; 0 if there is none of this name, and
-/// nothing changes.
+/// Grants by the schedule of this name from now on, while transactions hold and wait; 0 if no schedule has this name,
+/// and nothing changes.
 ///
 /// # Safety
 /// `locks` is null or a live lock manager; `schedule` is null or a C string.

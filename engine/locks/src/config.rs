@@ -9,7 +9,7 @@ pub const SHARDS_MAX: usize = 1 << 16;
 pub const LOCKS_MAX_MAX: usize = u32::MAX as usize;
 
 /// Why a [`Config`] cannot be used.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+#[derive(Clone, Copy, PartialEq, Debug, thiserror::Error)]
 pub enum ConfigError {
     /// Too many shards, or none.
     #[error("{shards} shards; choose 1 to {SHARDS_MAX}, some times the number of processors")]
@@ -22,6 +22,14 @@ pub enum ConfigError {
     LocksMax {
         /// The limit asked for.
         locks_max: usize,
+    },
+    /// The ageing rule would make dependency sets smaller, or no number.
+    #[error(
+        "ageing by {size_per_ns} a nanosecond; choose a finite number of dependents, not below 0"
+    )]
+    Ageing {
+        /// The number asked for.
+        size_per_ns: f64,
     },
 }
 
@@ -64,7 +72,21 @@ impl Config {
         if !(1..=LOCKS_MAX_MAX).contains(&locks_max) {
             return Err(ConfigError::LocksMax { locks_max });
         }
-        Ok(())
+        self.rules.check()
+    }
+}
+
+impl Rules {
+    /// Whether conflicts can be decided by these rules.
+    ///
+    /// # Errors
+    /// [`ConfigError::Ageing`] for an ageing rule that is negative or no finite number: decisions compare sizes, which age makes larger.
+    pub fn check(&self) -> Result<(), ConfigError> {
+        let size_per_ns = self.starvation.size_per_ns();
+        match size_per_ns.is_finite() && size_per_ns >= 0.0 {
+            true => Ok(()),
+            false => Err(ConfigError::Ageing { size_per_ns }),
+        }
     }
 }
 

@@ -39,7 +39,7 @@ pub struct Counters {
 pub struct ScheduleCounts {
     /// The schedule.
     pub schedule: ScheduleKind,
-    /// Times it, or the starvation policy beside it, chose waiters.
+    /// How often it, or the starvation policy, chose waiters.
     pub decisions: u64,
     /// Sum over the decisions of the number of waiters.
     pub waiters: u64,

@@ -23,7 +23,7 @@ pub enum DeadlockPolicy {
 /// Which transaction of a cycle is aborted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Victim {
-    /// The one born last: the least work is lost, and the oldest always gets through.
+    /// The youngest: little work is lost, and the oldest always gets through.
     Youngest,
     /// The one that holds the fewest locks, of equals the youngest.
     FewestLocks,
@@ -112,7 +112,7 @@ mod tests {
         wait_for(&mut graph, c, a);
         assert_eq!(find_cycle(&graph, a), Some(vec![a, b, c]));
         assert_eq!(find_cycle(&graph, c), Some(vec![c, a, b]));
-        // Whoever waits for a member is on no cycle itself.
+        // A transaction that waits for a member is on no cycle itself.
         assert_eq!(find_cycle(&graph, d), None);
 
         for (txn, locks_held) in [(a, 1), (b, 4), (c, 5)] {

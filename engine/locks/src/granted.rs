@@ -7,7 +7,7 @@ use crate::modes::{Mode, ModeCounts, ModeSet};
 /// One granted lock.
 #[derive(Clone, Debug)]
 pub struct Grant<T> {
-    /// Who holds it.
+    /// The holder.
     pub owner: T,
     /// In which mode.
     pub mode: Mode,

@@ -1,7 +1,7 @@
 //! Which objects are waited for most, and behind which classes of transactions.
 //!
 //! Objects are counted with the Space-Saving algorithm (Metwally, Agrawal and El Abbadi, "Efficient Computation of
-//! Frequent and Top-k Elements in Data Streams", ICDT 2005): bounded memory, and a count never too low.
+//! Frequent and Top-k Elements in Data Streams", ICDT 2005). It needs bounded memory, and no count is too low.
 
 use hashbrown::HashTable;
 
@@ -38,7 +38,7 @@ impl<K> Default for HotObjects<K> {
 }
 
 impl<K: Eq + Clone> HotObjects<K> {
-    /// A transaction began to wait for `key`, whose hash is `hash`, behind a holder of `holder_class`.
+    /// A transaction began to wait for `key`, whose hash is `hash` and whose holder has `holder_class`.
     pub(crate) fn note(&mut self, key: &K, hash: u64, holder_class: u32) {
         let class = (holder_class as usize).min(CLASSES_MAX - 1);
         if self.holder_classes.len() <= class {
@@ -131,8 +131,8 @@ mod tests {
     }
 
     proptest! {
-        /// The guarantees of Space-Saving: the counts add up to the waits, are in order, and none is below the truth;
-        /// whoever waits for more than a 64th of all waits is there.
+        /// The guarantees of Space-Saving: the counts add up to the waits, are in order, and none is too low. An
+        /// object with more than a 64th of all waits is listed.
         #[test]
         fn counts_are_never_too_low(
             keys in prop::collection::vec(prop_oneof![2 => 0u64..4, 1 => 0u64..200], 0..2000),

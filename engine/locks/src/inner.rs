@@ -7,7 +7,6 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Instant;
 
 use crate::config::{Config, TxnOptions};
-use crate::contended::{Contended, Entered, TIMED_ONE_IN};
 use crate::contention::Rules;
 use crate::error::{LockError, TxnId};
 use crate::meta::TxnMeta;
@@ -15,11 +14,12 @@ use crate::observe::{Metrics, Wait};
 use crate::owner::{Owner, WaitEnd};
 use crate::sync::{Mutex, MutexGuard};
 use crate::table::{Locks, Quick, Request, Table};
+use crate::wait_queues::{Entered, TIMED_ONE_IN, WaitQueues};
 
-/// The state behind a [`crate::LockManager`] and its transactions.
+/// The state that a [`crate::LockManager`] shares with its transactions.
 pub(crate) struct ManagerInner<K> {
     table: Table<K>,
-    contended: Mutex<Contended<K>>,
+    queues: Mutex<WaitQueues<K>>,
     config: Config,
     next_id: AtomicU64,
     epoch: Instant,
@@ -37,7 +37,7 @@ pub(crate) enum Progress {
 
 /// The graph, locked.
 struct Section<'e, K> {
-    contended: MutexGuard<'e, Contended<K>>,
+    queues: MutexGuard<'e, WaitQueues<K>>,
     started: Instant,
     now_ns: u64,
     /// Whether the time until its end is measured.
@@ -48,7 +48,7 @@ impl<K: Hash + Eq + Clone> ManagerInner<K> {
     pub(crate) fn new(config: Config) -> ManagerInner<K> {
         ManagerInner {
             table: Table::new(config.shards),
-            contended: Mutex::new(Contended::new(config.rules, config.metrics)),
+            queues: Mutex::new(WaitQueues::new(config.rules, config.metrics)),
             config,
             next_id: AtomicU64::new(1),
             epoch: Instant::now(),
@@ -86,7 +86,7 @@ impl<K: Hash + Eq + Clone> ManagerInner<K> {
     /// The configuration with the rules in force.
     pub(crate) fn config(&self) -> Config {
         Config {
-            rules: *self.contended.lock().core.rules(),
+            rules: *self.queues.lock().core.rules(),
             ..self.config
         }
     }
@@ -94,10 +94,10 @@ impl<K: Hash + Eq + Clone> ManagerInner<K> {
     /// Works by what `change` makes of the rules in force from now on.
     pub(crate) fn change_rules(&self, change: impl FnOnce(Rules) -> Rules) {
         let mut section = self.enter();
-        let rules = change(*section.contended.core.rules());
+        let rules = change(*section.queues.core.rules());
         self.estimates_remaining
             .store(rules.schedule.needs_remaining_times(), Ordering::Relaxed);
-        section.contended.set_rules(rules, section.now_ns);
+        section.queues.set_rules(rules, section.now_ns);
         self.leave(section, None);
     }
 
@@ -109,7 +109,7 @@ impl<K: Hash + Eq + Clone> ManagerInner<K> {
     /// The transactions that hold a lock on `key`.
     pub(crate) fn holders(&self, key: &K) -> Vec<TxnId> {
         let hash = self.hash(key);
-        let contended = self.contended.lock();
+        let queues = self.queues.lock();
         let mut shard = self.table.shard(hash);
         match shard.locks_mut(key, hash) {
             None => Vec::new(),
@@ -118,7 +118,7 @@ impl<K: Hash + Eq + Clone> ManagerInner<K> {
                 .map(|grant| TxnId(grant.owner.meta().id))
                 .collect(),
             Some(Locks::Contended(queue)) => {
-                let graph = contended.core.graph();
+                let graph = queues.core.graph();
                 let granted = &graph.queue(*queue).granted;
                 granted
                     .iter()
@@ -131,20 +131,20 @@ impl<K: Hash + Eq + Clone> ManagerInner<K> {
     /// What was counted since the beginning.
     pub(crate) fn metrics(&self) -> Metrics<K> {
         let uncontended_grants = self.table.grants();
-        let contended = self.contended.lock();
+        let queues = self.queues.lock();
         Metrics {
             uncontended_grants,
-            contention: contended.core.counters().clone(),
+            contention: queues.core.counters().clone(),
             deciding_ns: self.deciding_ns.load(Ordering::Relaxed),
-            waits_by_object: contended.hot.objects(),
-            waits_by_holder_class: contended.hot.holder_classes(),
+            waits_by_object: queues.hot.objects(),
+            waits_by_holder_class: queues.hot.holder_classes(),
         }
     }
 
-    /// Who waits for whom at this moment.
+    /// The current waits.
     pub(crate) fn wait_for_graph(&self) -> Vec<Wait<K>> {
-        let contended = self.contended.lock();
-        contended.waits(self.now_ns())
+        let queues = self.queues.lock();
+        queues.waits(self.now_ns())
     }
 
     /// Grants the request if that needs no more than the object's shard.
@@ -173,14 +173,14 @@ impl<K: Hash + Eq + Clone> ManagerInner<K> {
         let locks = shard
             .locks_mut(request.key, request.hash)
             .expect("an object that refuses a lock is in the table");
-        let queue = section.contended.adopt(request.key, request.hash, locks);
+        let queue = section.queues.adopt(request.key, request.hash, locks);
         drop(shard);
         let entered =
             section
-                .contended
+                .queues
                 .request(owner, queue, request.target, locks_held, section.now_ns);
         if !matches!(entered, Ok(Entered::Waiting)) {
-            section.contended.touch(queue);
+            section.queues.touch(queue);
         }
         self.leave(section, Some(owner));
         match entered? {
@@ -192,7 +192,7 @@ impl<K: Hash + Eq + Clone> ManagerInner<K> {
     /// Takes the wait of `owner` back, unless it has ended: then how.
     pub(crate) fn stop_waiting(&self, owner: &Owner) -> Option<WaitEnd> {
         let mut section = self.enter();
-        let waited = section.contended.cancel(owner, section.now_ns);
+        let waited = section.queues.cancel(owner, section.now_ns);
         self.leave(section, Some(owner));
         if waited { None } else { owner.take_end() }
     }
@@ -201,7 +201,7 @@ impl<K: Hash + Eq + Clone> ManagerInner<K> {
     pub(crate) fn cancel(&self, owner: &Owner) {
         let mut section = self.enter();
         owner.require_abort(LockError::Cancelled);
-        if section.contended.cancel(owner, section.now_ns) {
+        if section.queues.cancel(owner, section.now_ns) {
             owner.deliver(Err(LockError::Cancelled));
         }
         self.leave(section, Some(owner));
@@ -224,27 +224,27 @@ impl<K: Hash + Eq + Clone> ManagerInner<K> {
             let Some(locks) = shard.locks_mut(key, *hash) else {
                 continue;
             };
-            let queue = section.contended.adopt(key, *hash, locks);
+            let queue = section.queues.adopt(key, *hash, locks);
             drop(shard);
-            section.contended.release(owner, queue, section.now_ns);
+            section.queues.release(owner, queue, section.now_ns);
         }
         self.leave(section, Some(owner));
     }
 
     /// A transaction ended this long after a scheduled grant.
     pub(crate) fn observe_remaining(&self, class: u32, remaining_ns: f64) {
-        self.contended
+        self.queues
             .lock()
             .core
             .observe_remaining(class, remaining_ns);
     }
 
     fn enter(&self) -> Section<'_, K> {
-        let mut contended = self.contended.lock();
-        let timed = contended.draw_timed();
+        let mut queues = self.queues.lock();
+        let timed = queues.draw_timed();
         let started = Instant::now();
         Section {
-            contended,
+            queues,
             started,
             now_ns: started.duration_since(self.epoch).as_nanos() as u64,
             timed,
@@ -254,14 +254,14 @@ impl<K: Hash + Eq + Clone> ManagerInner<K> {
     /// Delivers the ends of other transactions' waits, unlocks the graph, and wakes exactly those transactions.
     fn leave(&self, section: Section<'_, K>, caller: Option<&Owner>) {
         let Section {
-            mut contended,
+            mut queues,
             started,
             now_ns,
             timed,
         } = section;
-        contended.settle(&self.table, caller, now_ns);
-        let woken = contended.take_woken();
-        drop(contended);
+        queues.settle(&self.table, caller, now_ns);
+        let woken = queues.take_woken();
+        drop(queues);
         if timed {
             let estimate_ns = started.elapsed().as_nanos() as u64 * TIMED_ONE_IN;
             self.deciding_ns.fetch_add(estimate_ns, Ordering::Relaxed);

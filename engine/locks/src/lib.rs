@@ -50,9 +50,7 @@
 //! [`Transaction::lock_async`] waits on the same queues without blocking a thread; [`Transaction::canceller`] ends waits
 //! from outside; [`LockManager::metrics`] and [`LockManager::wait_for_graph`] show what goes on.
 
-mod canceller;
 mod config;
-mod contended;
 pub mod contention;
 mod counters;
 pub mod deadlock;
@@ -61,7 +59,6 @@ pub mod granted;
 pub mod graph;
 mod held;
 pub mod hot;
-mod index;
 mod inner;
 mod lock_future;
 mod manager;
@@ -79,8 +76,8 @@ pub mod starvation;
 mod sync;
 mod table;
 mod transaction;
+mod wait_queues;
 
-pub use canceller::Canceller;
 pub use config::{Config, ConfigError, LOCKS_MAX_MAX, SHARDS_MAX, TxnOptions};
 pub use contention::Rules;
 pub use deadlock::{DeadlockPolicy, Victim};
@@ -90,4 +87,4 @@ pub use manager::LockManager;
 pub use modes::Mode;
 pub use schedule::{AgePower, DelayFactor, ScheduleKind, SetSizes};
 pub use starvation::Starvation;
-pub use transaction::Transaction;
+pub use transaction::{Canceller, Transaction};

@@ -3,7 +3,7 @@
 use std::hash::Hash;
 use std::sync::Arc;
 
-use crate::config::{Config, TxnOptions};
+use crate::config::{Config, ConfigError, TxnOptions};
 use crate::contention::Rules;
 use crate::error::TxnId;
 use crate::inner::ManagerInner;
@@ -81,10 +81,15 @@ impl<K: Hash + Eq + Clone> LockManager<K> {
     /// Works by `rules` from now on, while transactions hold and wait: grants stay, and nobody loses a place in a queue.
     /// A wait that the new deadlock policy forbids ends at once ([`LockError::Died`], [`LockError::Wounded`]).
     ///
+    /// # Errors
+    /// If [`Rules::check`] refuses them; nothing changes.
+    ///
     /// [`LockError::Died`]: crate::LockError::Died
     /// [`LockError::Wounded`]: crate::LockError::Wounded
-    pub fn set_rules(&self, rules: Rules) {
+    pub fn set_rules(&self, rules: Rules) -> Result<(), ConfigError> {
+        rules.check()?;
         self.manager.change_rules(|_| rules);
+        Ok(())
     }
 
     /// Objects locked now.
@@ -102,7 +107,7 @@ impl<K: Hash + Eq + Clone> LockManager<K> {
         self.manager.metrics()
     }
 
-    /// Who waits for whom at this moment.
+    /// The current waits, with the blockers of each.
     pub fn wait_for_graph(&self) -> Vec<Wait<K>> {
         self.manager.wait_for_graph()
     }

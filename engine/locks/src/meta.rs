@@ -1,4 +1,4 @@
-//! What is known of a transaction before it asks for anything.
+//! What a transaction is to the wait-for graph: its place there, and what is known of it from its beginning.
 
 /// What schedules and policies know of a transaction from its beginning.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -19,3 +19,11 @@ impl TxnMeta {
         (self.birth_ns, self.id) < (other.birth_ns, other.id)
     }
 }
+
+/// A transaction's place in the graph; used again after the transaction was removed.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, PartialOrd, Ord)]
+pub struct TxnIndex(pub u32);
+
+/// An object's place in the graph; used again after the object was removed.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, PartialOrd, Ord)]
+pub struct QueueIndex(pub u32);

@@ -58,7 +58,7 @@ impl Mode {
         CONFLICTS[self as usize]
     }
 
-    /// The least mode that grants what `self` and `other` grant: what an upgrade from one by the other leads to.
+    /// The weakest mode that grants everything that `self` and `other` grant: the result of an upgrade.
     pub const fn supremum(self, other: Mode) -> Mode {
         SUPREMUM[self as usize][other as usize]
     }
@@ -201,7 +201,7 @@ impl ModeCounts {
         self.counts[mode as usize]
     }
 
-    /// The modes of which there is at least one.
+    /// The modes that occur at least once.
     pub fn present(&self) -> ModeSet {
         self.present
     }

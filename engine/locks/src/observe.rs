@@ -33,6 +33,6 @@ pub struct Wait<K> {
     pub upgrade: bool,
     /// How long it has waited.
     pub waited_ns: u64,
-    /// Everybody who has to release before it can be granted.
+    /// The holders that have to release before it can be granted.
     pub waits_for: Vec<TxnId>,
 }

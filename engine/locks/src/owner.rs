@@ -6,8 +6,7 @@ use std::task::{Poll, Waker};
 use std::time::Instant;
 
 use crate::error::LockError;
-use crate::index::TxnIndex;
-use crate::meta::TxnMeta;
+use crate::meta::{TxnIndex, TxnMeta};
 use crate::modes::Mode;
 use crate::sync::{Condvar, Mutex};
 
@@ -23,7 +22,7 @@ pub(crate) struct Owner(Arc<State>);
 
 struct State {
     meta: TxnMeta,
-    /// Its place in the wait-for graph. Read and written only by who has locked the contention, so relaxed suffices.
+    /// Its place in the wait-for graph. Read and written only under the graph's lock, so relaxed suffices.
     index: AtomicU32,
     /// Set after `Cell::abort_reason`, so that a lock on a free object need not take the cell's mutex.
     must_abort: AtomicBool,

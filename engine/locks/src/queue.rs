@@ -1,7 +1,7 @@
 //! The granted set and the wait queue of one object.
 //!
 //! Pure and single-threaded: the lock manager and the simulator run this code. Whether a request can be granted is
-//! decided against the *granted set*, never by its place in the queue; re-ordering a queue can therefore not produce two
+//! decided against the *granted set*, never by its place in the queue. So re-ordering a queue cannot produce two
 //! conflicting grants (MariaDB MDEV-16664).
 //!
 //! # Who may be granted
@@ -11,13 +11,13 @@
 //!   target, before any newcomer.
 //! * A waiter is *blocked* if a granted lock conflicts with its mode. It is *eligible* if it is not blocked and
 //!   conflicts with no waiter that is. With `S` and `X` alone this is line 1 of the papers' algorithms 5 to 7: while
-//!   somebody reads and a writer waits, nobody is eligible; once the object is free, everybody is. With intention modes
+//!   a reader holds and a writer waits, no waiter is eligible. Once the object is free, all are. With intention modes
 //!   it does not make an `IX` request wait for an `IS` holder nobody objects to.
 //! * Among eligible waiters that conflict, the schedule chooses.
 //!
 //! # Whom a waiter waits for
 //! Precisely the holders whose release is needed before it becomes eligible: those it conflicts with, and those a
-//! conflicting waiter conflicts with. That depends on modes only, so it is one [`ModeSet`] a mode
+//! conflicting waiter conflicts with. These depend on modes only, so they are one [`ModeSet`] a mode
 //! ([`Queue::blocking_modes`]), and these are the edges of the wait-for graph: every holder of a shared lock counts,
 //! not one representative.
 
@@ -26,7 +26,7 @@ use std::collections::VecDeque;
 use smallvec::SmallVec;
 
 use crate::granted::GrantedSet;
-use crate::index::TxnIndex;
+use crate::meta::TxnIndex;
 use crate::modes::{MODES, Mode, ModeCounts, ModeSet};
 
 /// One waiting request.
@@ -84,7 +84,7 @@ impl Queue {
         }
     }
 
-    /// Makes the object ready to stand for another one.
+    /// Resets the object for reuse.
     pub(crate) fn reset(&mut self) {
         self.waiting.shrink_to(SPARE_WAITERS_MAX);
         (self.next_arrival, self.barrier, self.accounted) = (0, 0, MODES.map(Mode::conflicts));
@@ -231,7 +231,7 @@ impl Queue {
         if let Some(waiter) = self.upgrading.iter().find(|waiter| waiter.txn == txn) {
             return Some((waiter, true));
         }
-        // From the back: whoever has just begun to wait is asked for several times.
+        // From the back, because the newest waiter is looked up several times.
         let mut from_the_back = self.waiting.iter().rev();
         from_the_back
             .find(|waiter| waiter.txn == txn)
@@ -248,7 +248,7 @@ impl Queue {
         self.barrier
     }
 
-    /// Lifts the barrier and puts a new one behind everybody who waits, if nobody is left ahead of it.
+    /// Moves the barrier to the end of the queue if no waiter is left ahead of it.
     pub fn renew_barrier(&mut self) {
         // The queue is in order of arrival, so its head has waited longest.
         if self
@@ -267,8 +267,8 @@ impl Queue {
         }
     }
 
-    /// Notes a decision, given the latest arrival it granted of each mode: it overtook those still waiting that came
-    /// earlier than one they conflict with or one of their own mode. A grant that is neither delays nobody.
+    /// Notes a decision, given the latest arrival it granted of each mode. It overtook waiters that arrived before a
+    /// grant of a conflicting mode or of their own mode. A grant that is neither delays nobody.
     pub(crate) fn note_overtaking(&mut self, latest: [Option<u64>; Mode::COUNT]) {
         for waiter in &mut self.waiting {
             let rivals = waiter.mode.conflicts().with(waiter.mode);

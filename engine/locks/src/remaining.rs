@@ -32,8 +32,8 @@ impl RemainingTimes {
         mean.mean_ns += (remaining_ns - mean.mean_ns) / mean.count as f64;
     }
 
-    /// The expected remaining time of a transaction in nanoseconds: what its owner said, or the mean of its class, or
-    /// the mean of all classes while its own was not seen yet. Always positive, as speeds divide by it.
+    /// The expected remaining time of a transaction in nanoseconds: its owner's value, else the mean of its class,
+    /// else the mean of all classes. Always positive, as speeds divide by it.
     pub fn expected_ns(&self, meta: &TxnMeta) -> f64 {
         let of_class = || {
             self.classes

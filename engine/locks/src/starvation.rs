@@ -11,8 +11,8 @@ use crate::queue::Queue;
 pub enum Starvation {
     /// Nothing beyond the schedule itself. FIFO and VATS do not starve.
     None,
-    /// A barrier at the end of the queue: requests that arrive behind it are not considered until all ahead of it are
-    /// granted; then it moves to the end of the queue (section 4.5, what the paper's LDSF and bLDSF use).
+    /// A barrier at the end of the queue. Later requests are not considered until all requests ahead of it are
+    /// granted; then it moves to the end of the queue. The papers' LDSF and bLDSF use it (section 4.5).
     Barrier,
     /// Adds `size_per_ns` times the transaction's age to its dependency-set size (section 4.5). It acts on the schedules
     /// that compare such sizes: LDSF, bLDSF and hLDSF.
@@ -20,8 +20,8 @@ pub enum Starvation {
         /// Dependents a nanosecond of age is worth.
         size_per_ns: f64,
     },
-    /// No waiter sees more than `overtakes_max` decisions grant a later arrival that it conflicts with or that asks for
-    /// the same mode; one that has is granted next, before the schedule is asked. Upgrades are not counted: an upgrader
+    /// At most `overtakes_max` decisions grant a later arrival that conflicts with a waiter or asks for the same
+    /// mode. Such a waiter is then granted next, before the schedule is asked. Upgrades are not counted: an upgrader
     /// holds its lock already.
     BoundedBypass {
         /// The number of decisions.
@@ -41,8 +41,8 @@ impl Starvation {
 
     /// The arrival before which a waiter must have come to be considered now.
     ///
-    /// If no eligible waiter is ahead of the barrier, those behind it may go: they are then compatible with every waiter
-    /// ahead, as only `IS` requests can be eligible past a blocked one, and delay nobody.
+    /// If no eligible waiter is ahead of the barrier, later ones may be granted. They are then compatible with every
+    /// waiter ahead, because only `IS` requests can be eligible past a blocked one, so they delay no waiter.
     pub fn arrival_limit(self, queue: &mut Queue, eligible: ModeSet) -> u64 {
         if self != Starvation::Barrier {
             return u64::MAX;

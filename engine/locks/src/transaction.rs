@@ -5,7 +5,6 @@ use std::sync::Arc;
 use std::task::{Poll, Waker};
 use std::time::{Duration, Instant};
 
-use crate::canceller::Canceller;
 use crate::error::{LockError, TxnId};
 use crate::held::HeldLocks;
 use crate::inner::{ManagerInner, Progress};
@@ -70,7 +69,10 @@ impl<K: Hash + Eq + Clone> Transaction<K> {
 
     /// A handle with which another thread can end its waits.
     pub fn canceller(&self) -> Canceller<K> {
-        Canceller::new(Arc::clone(&self.manager), self.owner.clone())
+        Canceller {
+            manager: Arc::clone(&self.manager),
+            owner: self.owner.clone(),
+        }
     }
 
     /// Locks `key` in `mode`, waiting as long as it takes. Of a lock held already, upgrades it to cover both modes.
@@ -156,7 +158,7 @@ impl<K: Hash + Eq + Clone> Transaction<K> {
         if let Progress::Granted = self.start(key, mode)? {
             return Ok(());
         }
-        // The clock is read only by who has to wait. A timeout beyond its range is none.
+        // Only a waiter reads the clock. A timeout beyond the clock's range means no timeout.
         let deadline = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
         let end = self
             .owner
@@ -206,7 +208,7 @@ impl<K: Hash + Eq + Clone> Transaction<K> {
         }))
     }
 
-    /// Whether the request was granted without looking at who waits.
+    /// Whether the request was granted without looking at waiters.
     fn grant_quickly(&mut self, request: &Request<'_, K>) -> bool {
         if self.manager.grant_quickly(&self.owner, request) != Quick::Done {
             return false;
@@ -244,7 +246,7 @@ impl<K: Hash + Eq + Clone> Transaction<K> {
     #[cold]
     fn take_wait_back(&mut self) {
         let end = self.manager.stop_waiting(&self.owner);
-        // The caller has gone, so an error has no receiver; a lock granted meanwhile must be recorded to be released.
+        // The caller has gone, so an error has no receiver. A lock that was granted must be recorded to be released.
         let _ = self.finish_wait(end.unwrap_or(Err(LockError::Timeout)));
     }
 
@@ -263,5 +265,19 @@ impl<K: Hash + Eq + Clone> Transaction<K> {
 impl<K: Hash + Eq + Clone> Drop for Transaction<K> {
     fn drop(&mut self) {
         self.release_all();
+    }
+}
+
+/// Ends a transaction's waits from another thread; may outlive it.
+pub struct Canceller<K> {
+    manager: Arc<ManagerInner<K>>,
+    owner: Owner,
+}
+
+impl<K: Hash + Eq + Clone> Canceller<K> {
+    /// Ends the wait of the transaction, if any, and refuses all its further requests with
+    /// [`LockError::Cancelled`](crate::LockError::Cancelled). It keeps its locks until it releases them.
+    pub fn cancel(&self) {
+        self.manager.cancel(&self.owner);
     }
 }

@@ -7,8 +7,8 @@ use std::thread;
 use std::time::Duration;
 
 use evenkeel_locks::{
-    Canceller, Config, DeadlockPolicy, LockError, LockFuture, LockManager, Mode, Rules,
-    ScheduleKind, Starvation, Transaction, TxnOptions,
+    Canceller, Config, ConfigError, DeadlockPolicy, DelayFactor, LockError, LockFuture,
+    LockManager, Mode, Rules, ScheduleKind, Starvation, Transaction, TxnOptions,
 };
 
 fn manager(schedule: ScheduleKind) -> LockManager<u64> {
@@ -150,6 +150,40 @@ fn memory_is_kept_only_for_locked_objects() {
     assert_eq!(locks.locked_objects(), 0);
 }
 
+/// Under such a rule bLDSF would grant nobody although somebody can be granted.
+#[test]
+fn an_ageing_rule_that_is_negative_or_no_number_is_refused() {
+    let rules = |size_per_ns| Rules {
+        starvation: Starvation::Ageing { size_per_ns },
+        ..Rules::new(ScheduleKind::Bldsf(DelayFactor::Log))
+    };
+    for size_per_ns in [-1.0, f64::NAN, f64::INFINITY] {
+        let locks = manager(ScheduleKind::Fifo);
+        let config = Config {
+            rules: rules(size_per_ns),
+            ..locks.config()
+        };
+        assert!(matches!(config.check(), Err(ConfigError::Ageing { .. })));
+        let before = locks.config().rules;
+        assert!(locks.set_rules(rules(size_per_ns)).is_err());
+        assert_eq!(locks.config().rules, before);
+    }
+    let locks = manager(ScheduleKind::Fifo);
+    locks.set_rules(rules(1e-4)).expect("a sound rule");
+    let mut holder = locks.begin();
+    holder.lock(&1, Mode::X).expect("free");
+    thread::scope(|scope| {
+        let waits = [(); 2].map(|()| scope.spawn(|| locks.begin().lock(&1, Mode::S)));
+        until_waiting(&locks, 2);
+        holder.release_all();
+        assert!(
+            waits
+                .into_iter()
+                .all(|wait| wait.join().expect("no panic").is_ok())
+        );
+    });
+}
+
 #[test]
 fn a_wound_received_by_its_own_request_is_not_forgotten() {
     // The older reader waits for the IX holder alone, until the younger IS holder asks for X: then for both.
@@ -231,10 +265,11 @@ fn a_wait_that_a_new_deadlock_policy_forbids_ends_with_its_error() {
     thread::scope(|scope| {
         let wait = scope.spawn(|| younger.lock(&1, Mode::X));
         until_waiting(&locks, 1);
-        locks.set_rules(Rules {
+        let rules = Rules {
             deadlocks: DeadlockPolicy::WaitDie,
             ..Rules::new(ScheduleKind::Fifo)
-        });
+        };
+        locks.set_rules(rules).expect("sound rules");
         let died = LockError::Died { older: older.id() };
         assert!(died.is_victim() && died.must_abort());
         assert_eq!(wait.join().expect("no panic"), Err(died));

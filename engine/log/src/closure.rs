@@ -20,9 +20,8 @@ pub(crate) fn raise(vector: &mut Vector, other: &Vector) {
     }
 }
 
-/// Lowers `limit` to the largest closed vector below it. `known` is a closed vector to start from, as everything
-/// within it is known to be closed (zero if nothing is), and `needs(s, i)` tells what batch `i` of stream `s` needs,
-/// for `known[s] < i <= limit[s]`.
+/// Lowers `limit` to the largest closed vector below it. `known` is a closed vector to start from; zero is always
+/// one. `needs(s, i)` returns what batch `i` of stream `s` needs, for `known[s] < i <= limit[s]`.
 pub(crate) fn largest_closed<'a>(
     known: &Vector,
     mut limit: Vector,
@@ -75,7 +74,7 @@ mod tests {
         vector
     }
 
-    /// Stream 0 has batches 1 and 2, stream 1 has 1; batch 1.1 needs 0.2, and 0.2 was lost: 1.1 goes, 0.1 stays.
+    /// Stream 0 has batches 1 and 2, stream 1 has batch 1. Batch 1.1 needs 0.2, which was lost: only 0.1 stays.
     #[test]
     fn what_needs_a_lost_batch_goes() {
         let needs = |stream: usize, _| if stream == 1 { vector(&[2]) } else { NONE };

@@ -1,14 +1,14 @@
 //! Group commit: who wants a record durable writes and syncs what its stream has collected, for all who wait for it.
 //!
-//! There is no thread of the log in this. While a stream's leader writes one batch, the next one collects; when it is
-//! through it wakes those of its own batch, and one of the next to lead it. A committer that may lead waits a moment for
-//! [others](crate::delay) first.
+//! There is no thread of the log in this. While a stream's leader writes one batch, the next batch collects. The
+//! leader then wakes all committers of its batch, and one of the next batch to lead that. A committer that may lead
+//! waits a moment for [others](crate::delay) first.
 
 use std::io;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use crate::delay::Who;
+use crate::delay::Caller;
 use crate::error::LogError;
 use crate::files::{Batch, Written};
 use crate::log::Log;
@@ -24,7 +24,7 @@ impl Log {
         mut state: MutexGuard<'a, State>,
         lsn: Lsn,
         level: Level,
-        who: Who,
+        caller: Caller,
     ) -> Result<bool, LogError> {
         if lsn > state.last {
             return Err(LogError::Unknown(lsn));
@@ -43,7 +43,10 @@ impl Log {
                     continue;
                 }
             };
-            if who == Who::Committer && arrived.is_none() && index > state.streams[stream].sealed {
+            if caller == Caller::Committer
+                && arrived.is_none()
+                && index > state.streams[stream].sealed
+            {
                 arrived = Some(state.streams[stream].delay.arrive());
             }
             let lagging = state.lagging(stream, index, level);
@@ -88,7 +91,7 @@ impl Log {
     }
 
     /// Does the next thing that brings a stream closer to having batch `upto` at `level`: writes, syncs, or waits for
-    /// who does.
+    /// the thread that does.
     pub(crate) fn advance<'a>(
         &'a self,
         mut state: MutexGuard<'a, State>,

@@ -1,11 +1,11 @@
 //! The group-commit delay: when a committer that could write its batch at once waits a moment for others to join it.
 //!
-//! Committers that one sync has released come back together, each with its next transaction. Were the first of them to
-//! write at once, the others would just miss its batch: of two clients each would wait for the other's sync and then
-//! for its own, and every sync would serve one commit. So a batch waits for as many committers as were there
-//! around the last sync, but no longer than a small part of a sync (as Helland et al., "Group Commit Timers and High Volume
-//! Transaction Systems", HPTS 1987, with the timer set by what is observed). The committer that completes the batch
-//! writes it, so that nobody has to be woken for that; if it does not come, whoever waited longest does.
+//! Committers that one sync has released come back together, each with its next transaction. If the first of them
+//! wrote at once, the others would just miss its batch. Two clients would then wait for each other's sync and their
+//! own, and every sync would serve one commit. So a batch waits for as many committers as were present around the
+//! last sync, but no longer than a small part of a sync. The idea is that of Helland et al., "Group Commit Timers and
+//! High Volume Transaction Systems" (HPTS 1987), with a timer set from observation. The committer that completes the
+//! batch writes it, so that nobody has to be woken for that; if it does not come, whoever waited longest does.
 
 use std::time::Duration;
 
@@ -19,12 +19,12 @@ const SHORTEST: Duration = if cfg!(feature = "shuttle") {
 } else {
     Duration::from_micros(20)
 };
-/// After so many waits in vain in a row, the number of batches that do not wait is not doubled any more.
+/// After this many waits in vain in a row, the number of batches that do not wait stops doubling.
 const IN_VAIN_MAX: u32 = 6;
 
-/// Who wants a record to come further: only for committers others are waited for.
+/// The caller that needs a record written. A batch is delayed for committers only.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Who {
+pub(crate) enum Caller {
     /// A transaction that commits, and comes back with the next.
     Committer,
     /// Anybody else.
@@ -38,7 +38,7 @@ pub(crate) struct GroupCommitDelay {
     present: usize,
     /// Those in the batch that is being written, or was last.
     sealed: usize,
-    /// So many are waited for.
+    /// Number of committers to wait for.
     expected: usize,
     /// How long writing and syncing a batch takes, averaged.
     write_ns: u64,
@@ -78,7 +78,7 @@ impl GroupCommitDelay {
         self.undelayed = self.undelayed.saturating_sub(1);
     }
 
-    /// The sealed batch is durable: those it releases may come back, and others have come meanwhile.
+    /// The sealed batch is durable: the committers it releases may come back, and others have arrived.
     pub(crate) fn released(&mut self, write_ns: u64) {
         self.expected = self.sealed + self.present;
         self.write_ns = match self.write_ns {

@@ -10,7 +10,7 @@ use crate::Lsn;
 pub(crate) struct StreamEnd {
     pub older: Vec<OldFile>,
     pub spares: Vec<String>,
-    /// Number of the last file; 0 if there is none.
+    /// Number of the last file, or 0 without files.
     pub number: u64,
     /// The last LSN kept.
     pub last: Lsn,

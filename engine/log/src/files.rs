@@ -1,12 +1,12 @@
 //! The files of one stream, as whoever leads the stream writes them.
 //!
 //! Files are named `SS-NNNNNNNNNNNNNNNN.log` after stream and number. A file gets this name only when its header is
-//! durable; before and after its use it is called `.spare`, so the header of a `.log` is never torn by a crash.
+//! durable, so a crash never tears the header of a `.log`. Before and after its use the file is called `.spare`.
 //! Nothing is written to a file before the one before it is durable as a whole.
 //!
-//! All of a file's blocks are taken from the disk before it is used, and spare files are kept ahead ([`StreamFiles::room`]), so that
-//! what has been appended can be written, transactions be undone and the log be opened again though the disk be full. Opening takes a
-//! spare file only if another is left; if not it [goes on](StreamFiles::go_on) in the last file.
+//! All of a file's blocks are allocated before it is used, and spare files are kept ahead ([`StreamFiles::room`]). So
+//! even on a full disk appended records can be written, transactions be undone and the log be opened again. Opening
+//! takes a spare file only if another is left. Otherwise it [continues](StreamFiles::go_on) in the last file.
 
 use std::io;
 use std::sync::Arc;
@@ -55,8 +55,8 @@ pub(crate) struct Place {
     pub segment_bytes: u64,
 }
 
-/// The file that a stream writes to. Its syncs are made one after the other: the one that comes after a failed one
-/// finds the operating system's pages clean and succeeds, though what they held is lost.
+/// The file that a stream writes to. Its syncs run one at a time. A sync after a failed one would find the operating
+/// system's pages clean and succeed, although their contents are lost.
 #[derive(Debug)]
 pub(crate) struct CurrentFile {
     file: Arc<dyn File>,
@@ -85,7 +85,7 @@ pub(crate) struct StreamFiles {
     place: Place,
     /// None while there was no room for it since the log was opened.
     current: Option<Arc<CurrentFile>>,
-    /// Of the current file, or of the one before it if there is none.
+    /// Of the current file, or else of the last one.
     number: u64,
     /// Where the next batch goes.
     offset: u64,
@@ -137,8 +137,8 @@ impl StreamFiles {
         }
     }
 
-    /// Goes on with the last epoch where what is kept ends. What is behind that is made zeros first, so that it is never taken for a
-    /// part of what will be written.
+    /// Continues the last epoch behind its last kept batch. What is behind that is made zeros first, so that it is
+    /// never taken for a part of what will be written.
     pub(crate) fn go_on(&mut self, tail: Option<Tail>) -> io::Result<()> {
         let Some(Tail { file, offset }) = tail else {
             return Ok(());
@@ -228,7 +228,7 @@ impl StreamFiles {
         self.current.is_some() && (self.offset + mark).next_multiple_of(block_bytes) <= self.size
     }
 
-    /// Whether there is none to write to, or none for when that is full.
+    /// Whether the current file or its successor is missing.
     pub(crate) fn are_too_few(&self) -> bool {
         self.current.is_none() || self.spares.is_empty()
     }
@@ -282,8 +282,8 @@ impl StreamFiles {
         self.spares.extend(spares);
     }
 
-    /// How many of the older files, from the first, have no record from `keep` on. The stream's last file is none of them though none is
-    /// being written: it says how far the stream had come.
+    /// How many of the older files, from the first, have no record from `keep` on. The stream's last file stays even
+    /// if it is not being written: it records how far the stream had come.
     fn unneeded(&self, keep: Lsn) -> usize {
         let last = usize::from(self.current.is_none());
         let some = self.older.len().saturating_sub(last);
@@ -291,7 +291,7 @@ impl StreamFiles {
         older.position(|file| file.last >= keep).unwrap_or(some)
     }
 
-    /// The first epoch of which batches that were not kept stay with the files that have records from `keep` on.
+    /// The first epoch with discarded batches among the files that have records from `keep` on.
     pub(crate) fn unkept_epoch(&self, keep: Lsn) -> Option<u64> {
         let mut needed = self.older[self.unneeded(keep)..].iter();
         needed.find(|file| file.has_unkept).map(|file| file.epoch)
@@ -449,8 +449,8 @@ fn fill(file: &dyn File, size: u64) -> io::Result<()> {
     Ok(())
 }
 
-/// Makes what is between two offsets zeros, whatever is read there: after a failed sync the zeros of an earlier attempt may be in the operating
-/// system's cache alone.
+/// Overwrites the bytes between two offsets with zeros, whatever is read there. After a failed sync, zeros of an
+/// earlier attempt may exist only in the operating system's cache.
 fn write_zeros(file: &dyn File, from: u64, to: u64) -> io::Result<()> {
     let zeros = vec![0; FILL_BYTES.min(to.saturating_sub(from) as usize)];
     let mut at = from;

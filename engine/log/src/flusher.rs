@@ -1,18 +1,19 @@
-//! The log flusher thread: writes and syncs under the lazy policies, and makes spare files before a committer needs
-//! one.
+//! What the log's background thread does: it writes and syncs under the lazy policies, and makes spare files before a committer
+//! needs one.
 //!
-//! It holds the log weakly: a log that nobody uses any more is not kept alive by its flusher. Of the log it knows only what it
-//! does with it ([`Flushed`]), so that this file does not depend on the log's, which starts it.
+//! The thread holds the log weakly, so a log without users is not kept alive. It knows of the log only [`Flushed`], so that this file
+//! does not depend on that of the log, which starts the thread.
 
 use std::io;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
-use std::thread::{self, JoinHandle};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
+
+use evenkeel_disk::{Background, Cause};
 
 use crate::error::LogError;
 use crate::settings::{FlushPolicy, LogSettings};
 
-/// What a flusher sees to: a log.
+/// What a flusher works on: a log.
 pub(crate) trait Flushed: Send + Sync + 'static {
     /// The settings in force.
     fn settings(&self) -> LogSettings;
@@ -27,109 +28,24 @@ pub(crate) trait Flushed: Send + Sync + 'static {
     fn flush_all(&self) -> Result<(), LogError>;
 }
 
-/// A handle of the thread.
-#[derive(Debug, Default)]
-pub(crate) struct Flusher {
-    shared: Arc<Shared>,
-    thread: Mutex<Option<JoinHandle<()>>>,
-}
-
-#[derive(Debug, Default)]
-struct Shared {
-    state: Mutex<State>,
-    wake: Condvar,
-}
-
-#[derive(Debug, Default)]
-struct State {
-    stop: bool,
-    woken: bool,
-}
-
-impl Flusher {
-    /// Starts the thread.
-    pub(crate) fn start(&self, log: &Arc<impl Flushed>) -> io::Result<()> {
-        let (weak, shared) = (Arc::downgrade(log), self.shared.clone());
-        let thread = thread::Builder::new()
-            .name("log-flusher".into())
-            .spawn(move || run(&weak, &shared))?;
-        *lock(&self.thread) = Some(thread);
-        Ok(())
-    }
-
-    /// Makes it look at the settings and the files again.
-    pub(crate) fn wake(&self) {
-        lock(&self.shared.state).woken = true;
-        self.shared.wake.notify_all();
-    }
-
-    /// Ends the thread, unless it is the caller.
-    pub(crate) fn stop(&self) {
-        lock(&self.shared.state).stop = true;
-        self.shared.wake.notify_all();
-        let Some(thread) = lock(&self.thread).take() else {
-            return;
-        };
-        if thread.thread().id() != thread::current().id() {
-            // A panic of the flusher has been reported by the thread itself.
-            let _ = thread.join();
-        }
-    }
-}
-
-fn run(log: &Weak<impl Flushed>, shared: &Shared) {
+/// Starts the thread.
+pub(crate) fn start(thread: &Background, log: &Arc<impl Flushed>) -> io::Result<()> {
+    let log = Arc::downgrade(log);
     let mut last_flush = Instant::now();
-    let mut woken = false;
-    loop {
-        let Some(log) = log.upgrade() else {
-            return;
-        };
-        // Only when a leader asks for it: while the log is opened, redo may need the room.
-        if woken {
+    thread.start("log-flusher", Duration::ZERO, move |cause| {
+        let log = log.upgrade()?;
+        // Only when a leader asks for them: while the log is opened, redo may need the room.
+        if cause == Cause::Woken {
             log.prepare_spares();
         }
         let settings = log.settings();
         if last_flush.elapsed() >= settings.flush_interval {
             last_flush = Instant::now();
-            // A failure stays with the log, where whoever commits next finds it.
-            if settings.policy != FlushPolicy::EagerFlush && log.flush_all().is_err() {
-                return;
+            // A failure stays with the log, where the next commit finds it.
+            if settings.policy != FlushPolicy::EagerFlush {
+                log.flush_all().ok()?;
             }
         }
-        drop(log);
-        let rest = settings.flush_interval.saturating_sub(last_flush.elapsed());
-        match shared.wait(rest) {
-            Wake::Stop => return,
-            wake => woken = wake == Wake::Asked,
-        }
-    }
-}
-
-/// Why the thread goes on.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Wake {
-    Stop,
-    /// It was woken.
-    Asked,
-    Time,
-}
-
-impl Shared {
-    /// Waits so long, or to be woken.
-    fn wait(&self, timeout: Duration) -> Wake {
-        let mut state = lock(&self.state);
-        if !state.woken && !state.stop {
-            let waited = self.wake.wait_timeout(state, timeout);
-            state = waited.unwrap_or_else(PoisonError::into_inner).0;
-        }
-        match (state.stop, std::mem::take(&mut state.woken)) {
-            (true, _) => Wake::Stop,
-            (false, true) => Wake::Asked,
-            (false, false) => Wake::Time,
-        }
-    }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+        Some(settings.flush_interval.saturating_sub(last_flush.elapsed()))
+    })
 }

@@ -12,10 +12,10 @@
 //!                                                          crc: over everything after it but the padding
 //! ```
 //! A file's *number* counts up within its stream and is repeated in its batches, so what an earlier life of a
-//! recycled file left is never taken for new. *Index* counts a stream's batches of one *epoch*, the time from one
-//! opening of the log to the next; an opening that finds too few spare files goes on with the last epoch, in its files.
-//! *Durable* is how far each stream was known to be durable when the header was written: less than that being there is
-//! damage, not a crash. *Kept* is what recovery kept of the epoch before.
+//! recycled file left is never taken for new. *Index* counts a stream's batches of one *epoch*: the time from one
+//! opening of the log to the next. An opening that finds too few spare files continues the last epoch in its files.
+//! *Durable* is how far each stream was known to be durable when the header was written: less than that being there
+//! is damage, not a crash. *Kept* is what recovery kept of the epoch before.
 
 use crate::Lsn;
 use crate::closure::{NONE, Vector};
@@ -25,8 +25,8 @@ use crate::limits::{BLOCK_BYTES_MIN, STREAMS_MAX};
 pub(crate) const FILE_HEADER_BYTES: u64 = 4096;
 pub(crate) const FILE_MAGIC: [u8; 8] = *b"KeelLog\x01";
 const BATCH_MAGIC: u32 = 0x4B42_4C31;
-/// Version of the format. Magic, checksum, what it is over and version stay as they are in all versions, so that a file
-/// of another one is distinguished from a damaged one.
+/// Version of the format. Magic, checksum, its range and the version are the same in all versions, so that a file of
+/// another version is not mistaken for a damaged one.
 pub(crate) const VERSION: u32 = 1;
 const BATCH_FIXED_BYTES: usize = 56;
 

@@ -41,7 +41,7 @@ pub(crate) struct FoundFile {
     pub durable: Vector,
     /// The largest LSN in anything in the file.
     pub newest: Lsn,
-    /// Bytes of intact batches behind the first gap.
+    /// Bytes of intact batches after the first gap.
     pub stray_bytes: u64,
 }
 
@@ -233,7 +233,7 @@ impl FoundFile {
         self.newest = self.newest.max(header.last);
     }
 
-    /// Takes in what intact batches behind the first gap know.
+    /// Reads the durable vectors of intact batches after the first gap.
     fn search(&mut self, from: u64) -> io::Result<()> {
         let len = self.file.len()?;
         let mut piece = vec![0; SEARCH_BYTES];

@@ -4,13 +4,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use evenkeel_disk::Directory;
+use evenkeel_disk::{Background, Directory};
 
-use crate::delay::Who;
+use crate::delay::Caller;
 use crate::ends::OldFile;
 use crate::error::LogError;
 use crate::files::{Recycled, StreamFiles};
-use crate::flusher::{Flushed, Flusher};
+use crate::flusher::{self, Flushed};
 use crate::found::{has_files, holds_records};
 use crate::limits::STREAMS_MAX;
 use crate::opening::begin_files;
@@ -28,17 +28,17 @@ pub struct Log {
     pub(crate) state: Mutex<State>,
     /// The LSN given out last, as in `state`: every transaction that begins to write asks for it.
     last: AtomicU64,
-    /// What [`flushed`](Log::flushed) says.
-    flushed: AtomicU64,
     pub(crate) streams: Vec<StreamIo>,
     commits: AtomicU64,
     commits_without_waiting: AtomicU64,
     commit_wait_ns: AtomicU64,
-    pub(crate) flusher: Flusher,
+    pub(crate) flusher: Background,
     /// How much was appended and is not written.
     pub(crate) pending_bytes: AtomicU64,
     active_streams: AtomicUsize,
-    /// Held by who makes room.
+    /// How much may be appended though the disk be full.
+    reserved: AtomicU64,
+    /// Held while room is made.
     reserving: Mutex<()>,
 }
 
@@ -80,9 +80,9 @@ impl StreamIo {
         self.note_room(&files);
     }
 
-    /// To be called with the files as they are now, before their lock is released.
+    /// Called with the current files, before their lock is released.
     pub(crate) fn note_room(&self, files: &StreamFiles) {
-        self.room.store(files.room(), Ordering::Relaxed);
+        self.room.store(files.room(), Ordering::Release);
         self.left.store(files.left(), Ordering::Relaxed);
     }
 }
@@ -113,7 +113,7 @@ impl Log {
         )
         .map_err(LogError::io("beginning a log file"))?;
         let streams = begun.files.into_iter().map(StreamIo::new).collect();
-        let flusher = settings.flusher;
+        let has_flusher = settings.flusher;
         let active_streams = AtomicUsize::new(settings.active_streams);
         let last = AtomicU64::new(found.newest.0);
         let mut state = State::new(settings, count, found.newest, &begun.batches);
@@ -121,23 +121,21 @@ impl Log {
         let log = Arc::new(Log {
             state: Mutex::new(state),
             last,
-            flushed: AtomicU64::new(found.newest.0),
             streams,
             commits: AtomicU64::new(0),
             commits_without_waiting: AtomicU64::new(0),
             commit_wait_ns: AtomicU64::new(0),
-            flusher: Flusher::default(),
+            flusher: Background::default(),
             pending_bytes: AtomicU64::new(0),
             active_streams,
+            reserved: AtomicU64::new(0),
             reserving: Mutex::new(()),
         });
         if begun.is_unmarked {
             log.mark()?;
         }
-        if flusher {
-            log.flusher
-                .start(&log)
-                .map_err(LogError::io("starting the flusher"))?;
+        if has_flusher {
+            flusher::start(&log.flusher, &log).map_err(LogError::io("starting the flusher"))?;
         }
         Ok((log, found.recovered))
     }
@@ -194,8 +192,8 @@ impl Log {
         self.pending_bytes
             .fetch_add(state.statistics.record_bytes - before, Ordering::Relaxed);
         if state.collected_bytes() > state.settings.collected_bytes_max() {
-            // Should it fail, the record is appended all the same, and whoever needs it durable gets the error.
-            let _ = self.reach(state, lsn, Level::Written, Who::Other);
+            // If it fails, the record is appended nevertheless, and the caller that needs it durable gets the error.
+            let _ = self.reach(state, lsn, Level::Written, Caller::Other);
         }
         Ok(lsn)
     }
@@ -212,8 +210,8 @@ impl Log {
         state.check()?;
         let policy = state.settings.policy;
         let waited = match policy {
-            FlushPolicy::EagerFlush => self.reach(state, lsn, Level::Durable, Who::Committer)?,
-            FlushPolicy::LazyFlush => self.reach(state, lsn, Level::Written, Who::Committer)?,
+            FlushPolicy::EagerFlush => self.reach(state, lsn, Level::Durable, Caller::Committer)?,
+            FlushPolicy::LazyFlush => self.reach(state, lsn, Level::Written, Caller::Committer)?,
             FlushPolicy::LazyWrite => false,
         };
         if waited {
@@ -231,7 +229,7 @@ impl Log {
     /// # Errors
     /// As [`commit`](Log::commit).
     pub fn flush_to(&self, lsn: Lsn) -> Result<(), LogError> {
-        self.reach(self.state.lock(), lsn, Level::Durable, Who::Other)
+        self.reach(self.state.lock(), lsn, Level::Durable, Caller::Other)
             .map(drop)
     }
 
@@ -241,7 +239,6 @@ impl Log {
     /// As [`commit`](Log::commit).
     pub fn flush_all(&self) -> Result<(), LogError> {
         let mut state = self.state.lock();
-        let last = state.last;
         let stream = self.choose(&mut state);
         state.give_open_to(stream);
         let newest = state.newest();
@@ -251,9 +248,7 @@ impl Log {
                 state = self.advance(state, stream, newest, Level::Durable);
             }
         }
-        state.check()?;
-        self.flushed.fetch_max(last.0, Ordering::Release);
-        Ok(())
+        state.check()
     }
 
     /// The stream for what has been collected.
@@ -261,20 +256,15 @@ impl Log {
         state.choose(|stream| self.streams[stream].left.load(Ordering::Relaxed))
     }
 
-    /// All records up to this one are durable: what was appended before the last [`flush_all`](Log::flush_all), which the flusher calls under the
-    /// lazy policies.
-    pub fn flushed(&self) -> Lsn {
-        Lsn(self.flushed.load(Ordering::Acquire))
-    }
-
-    /// Gives files whose records all have an LSN below `keep` to new use; how many. Call it with what recovery would
-    /// not read any more, after the checkpoint that says so is durable.
+    /// Gives files whose records all have an LSN below `keep` to new use; how many. Call it after the checkpoint is
+    /// durable that makes recovery begin at `keep`.
     ///
     /// # Errors
-    /// [`LogError::Io`] if a file cannot be renamed or removed; the log goes on, and so does the file.
+    /// [`LogError::Io`] if a file cannot be renamed or removed; log and file stay usable.
     pub fn recycle_before(&self, keep: Lsn) -> Result<usize, LogError> {
         self.state.lock().check()?;
-        // That batches were not kept is said by the files of the next epoch, in whatever stream they are: those do not go before.
+        // The files of the next epoch, in any stream, record that batches were discarded: they are recycled after
+        // those batches.
         let streams = self.streams.iter();
         let unkept = streams.filter_map(|stream| stream.files.lock().unkept_epoch(keep));
         let epoch_max = unkept.min().unwrap_or(u64::MAX);
@@ -298,21 +288,31 @@ impl Log {
         Ok(count)
     }
 
-    /// Sees to it that so many bytes more can be appended and written though the disk be full by then. Whoever changes something
-    /// asks first, with all that undoing what runs may take.
+    /// Reserves room: `bytes` more can be appended and written even if the disk is full by then. Nobody else is given them before they are
+    /// [released](Log::release). A change reserves what its records take, and what undoing it may take.
     ///
     /// # Errors
-    /// [`LogError::Io`] if there is no room; the log goes on.
+    /// [`LogError::Io`] if there is no room; nothing is reserved, and the log stays usable.
     #[inline]
     pub fn reserve(&self, bytes: u64) -> Result<(), LogError> {
+        // First, so that of several threads that reserve at the same time none overlooks the others.
+        let reserved = self.reserved.fetch_add(bytes, Ordering::AcqRel) + bytes;
         // As much again for what is lost where batches end, and files.
-        let needed = 2 * (bytes + self.pending_bytes.load(Ordering::Relaxed));
+        let needed = 2 * (reserved + self.pending_bytes.load(Ordering::Acquire));
         let active = self.active_streams.load(Ordering::Relaxed);
-        let short = |stream: &&StreamIo| stream.room.load(Ordering::Relaxed) < needed;
+        let short = |stream: &&StreamIo| stream.room.load(Ordering::Acquire) < needed;
         match self.streams[..active].iter().any(|stream| short(&stream)) {
-            true => self.make_room(needed, active),
+            true => self
+                .make_room(needed, active)
+                .inspect_err(|_| self.release(bytes)),
             false => Ok(()),
         }
+    }
+
+    /// Gives reserved room back: its records are appended, or will not be.
+    #[inline]
+    pub fn release(&self, bytes: u64) {
+        self.reserved.fetch_sub(bytes, Ordering::AcqRel);
     }
 
     #[cold]
@@ -382,8 +382,8 @@ impl Log {
         self.flusher.stop();
     }
 
-    /// Gives out larger LSNs only, from now on. To be called before anything is appended, by whoever remembers LSNs elsewhere: the files
-    /// found may know of smaller ones only, as those of a stream in which no file was begun yet may all have been recycled.
+    /// Gives out larger LSNs only, from now on. Call it before appending if LSNs are remembered elsewhere. The files
+    /// found may know smaller ones only, since all files of a stream may have been recycled.
     pub fn skip_to(&self, lsn: Lsn) {
         let mut state = self.state.lock();
         state.last = state.last.max(lsn);
@@ -419,7 +419,7 @@ impl Log {
     /// Changes how many streams committers choose from.
     ///
     /// # Errors
-    /// [`LogError::BadStreams`] if so many were not opened.
+    /// [`LogError::BadStreams`] if fewer were opened.
     pub fn set_active_streams(&self, count: usize) -> Result<(), LogError> {
         if !(1..=self.streams.len()).contains(&count) {
             return Err(LogError::BadStreams(count));
@@ -486,11 +486,5 @@ impl Flushed for Log {
 
     fn flush_all(&self) -> Result<(), LogError> {
         Log::flush_all(self)
-    }
-}
-
-impl Drop for Log {
-    fn drop(&mut self) {
-        self.flusher.stop();
     }
 }

@@ -20,9 +20,9 @@ pub(crate) struct Begun {
     pub is_unmarked: bool,
 }
 
-/// Begins a new epoch in files of its own, if that leaves each stream a spare file. Otherwise this opening, cut short, would have
-/// taken what the next one needs for undoing, and no room may be taken before redo has what it needs: the log then goes on with the
-/// last epoch, if it can.
+/// Begins a new epoch in new files, if that leaves each stream a spare file. Otherwise an opening that is cut short
+/// would have taken the file that the next one needs for undoing, and no room may be taken before redo has enough.
+/// The log then continues the last epoch, if it can.
 pub(crate) fn begin_files(
     directories: Vec<Arc<dyn Directory>>,
     last: LastEpoch,

@@ -26,7 +26,7 @@ impl fmt::Display for Lsn {
     }
 }
 
-/// Which records must survive a power failure for a record to count, beside the one before it of its transaction.
+/// The records, besides the previous one of its transaction, that must survive a power failure for a record to count.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Depends<'a> {
     /// All with a smaller LSN. Always right.
@@ -43,7 +43,7 @@ pub struct NewRecord<'a> {
     pub txn: u64,
     /// The record before it of the same transaction, or [`Lsn::ZERO`].
     pub prev: Lsn,
-    /// What it is; the log gives no meaning to it.
+    /// Its kind; the log gives no meaning to it.
     pub kind: u8,
     /// What it cannot do without.
     pub depends: Depends<'a>,

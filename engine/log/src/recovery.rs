@@ -1,19 +1,19 @@
 //! Which batches count after a crash, and whether a crash explains what is missing.
 //!
 //! Per epoch the batches found in a row give a limit for each stream, and the [largest closed](crate::closure) vector
-//! below it is kept. Batches beyond it, torn, lost, or needing a lost one, were never acknowledged as durable. The
-//! other case, that something *durable* is missing, is told apart by the durable vectors that every batch and file
-//! carries, and by what an earlier recovery wrote down as kept: that is damage, and an error.
+//! below it is kept. Batches beyond it, torn, lost, or needing a lost one, were never acknowledged as durable. If
+//! something *durable* is missing, that is damage, and an error. Recovery recognises it by the durable vectors that
+//! every batch and file carries, and by what an earlier recovery recorded as kept.
 //!
-//! What is kept must not get lost later, and reading it does not prove that it is on the disk: after a failed sync the
-//! operating system's cache has it, and takes it for clean. So the batches that nothing says are durable are written and
-//! synced [again](FoundFile::write_again) before anything is built on them. They are all in the last file of their
-//! stream, because a file is begun when the one before it is durable as a whole.
+//! Kept batches must not get lost later, and reading them does not prove that they are on the disk. After a failed
+//! sync the operating system's cache has them and marks them clean. So the batches that nothing says are durable are
+//! written and synced [again](FoundFile::write_again) before anything is built on them. They are all in the last file
+//! of their stream, because a file is begun when the one before it is durable as a whole.
 //!
-//! What is appended next begins an epoch of its own, in new files, so that nothing need be done about the batches that are not kept.
-//! Without enough spare files for that the last epoch [goes on](StreamEnd::tail): what is not kept is overwritten with zeros first. That
-//! takes no room, so that openings on a full disk can be cut short and tried again without end. What is kept is written down by the new
-//! files' headers, else by a batch without records ([`LastEpoch::is_unmarked`]).
+//! New records begin an epoch in new files, so the discarded batches can stay where they are. Without enough spare
+//! files the last epoch [continues](StreamEnd::tail), and discarded batches are overwritten with zeros first. That
+//! takes no room, so that openings on a full disk can be cut short and tried again without end. What is kept is
+//! written down by the new files' headers, else by a batch without records ([`LastEpoch::is_unmarked`]).
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -29,10 +29,10 @@ use crate::found::{self, FoundBatch, FoundFile, FoundStream, find};
 use crate::names::parse_log_name;
 use crate::scan::{KeptFile, Recovered};
 
-/// A stream's limit in an epoch of which all its files have been recycled.
+/// A stream's limit in an epoch whose files have all been recycled.
 const ALL: u64 = u64::MAX >> 1;
 
-/// What was found, and what the log goes on from.
+/// What was found, and where the log continues.
 pub(crate) struct Inspection {
     pub recovered: Recovered,
     pub epoch: LastEpoch,
@@ -49,7 +49,7 @@ pub(crate) struct LastEpoch {
     pub kept: Vector,
     /// What was kept of the one before it.
     pub kept_before: Vector,
-    /// Whether its files can be written on: nothing is said to be durable that is not kept.
+    /// Whether its files can be continued: every batch that was declared durable is kept.
     pub can_go_on: bool,
     /// Whether nothing says yet that all records kept are durable.
     pub is_unmarked: bool,
@@ -98,7 +98,7 @@ pub(crate) fn inspect(directories: &[Arc<dyn Directory>]) -> Result<Inspection, 
     let kept = epochs
         .iter()
         .map(|&epoch| Ok((epoch, kept_of(&streams, epoch)?)))
-        .collect::<Result<Vec<(u64, Kept)>, LogError>>()?;
+        .collect::<Result<Vec<(u64, KeptBatches)>, LogError>>()?;
     let epoch = last_epoch(&streams, kept.last());
     for (number, stream) in streams.iter().enumerate() {
         if let Some(file) = stream.files.last() {
@@ -122,7 +122,7 @@ pub(crate) fn inspect(directories: &[Arc<dyn Directory>]) -> Result<Inspection, 
     })
 }
 
-fn last_epoch(streams: &[FoundStream], last: Option<&(u64, Kept)>) -> LastEpoch {
+fn last_epoch(streams: &[FoundStream], last: Option<&(u64, KeptBatches)>) -> LastEpoch {
     let Some((epoch, last)) = last else {
         return LastEpoch {
             number: 0,
@@ -155,12 +155,12 @@ fn last_epoch(streams: &[FoundStream], last: Option<&(u64, Kept)>) -> LastEpoch 
 }
 
 /// What is kept of an epoch, and how much of it is known to be durable.
-struct Kept {
+struct KeptBatches {
     kept: Vector,
     durable: Vector,
 }
 
-fn kept_of(streams: &[FoundStream], epoch: u64) -> Result<Kept, LogError> {
+fn kept_of(streams: &[FoundStream], epoch: u64) -> Result<KeptBatches, LogError> {
     let (mut known, mut present, mut durable) = (NONE, NONE, NONE);
     let mut decided = None;
     for (number, stream) in streams.iter().enumerate() {
@@ -198,7 +198,7 @@ fn kept_of(streams: &[FoundStream], epoch: u64) -> Result<Kept, LogError> {
         &file.batches[(index - file.header.first_index) as usize].needs
     };
     let kept = decided.unwrap_or_else(|| largest_closed(&known, present, needs));
-    Ok(Kept { kept, durable })
+    Ok(KeptBatches { kept, durable })
 }
 
 /// Up to which batch an epoch's part of a stream has been recycled, and up to which it is there.
@@ -234,7 +234,7 @@ fn extent(stream: &FoundStream, number: usize, epoch: u64) -> Result<(u64, u64),
     Ok((recycled, present))
 }
 
-/// What is kept of each stream, as recovery reads it and as it is gone on with.
+/// What is kept of each stream, for recovery to read and for the log to continue.
 fn keep(
     streams: Vec<FoundStream>,
     kept: &[(u64, Vector)],
@@ -276,7 +276,7 @@ fn keep(
 }
 
 impl StreamEnd {
-    /// Takes in the stream's next file, of which these batches are kept.
+    /// Adds the stream's next file, with these batches kept.
     fn extend(&mut self, file: &FoundFile, keeping: &[FoundBatch], last_epoch: u64) -> KeptFile {
         let header = &file.header;
         let last = keeping.iter().map(|batch| batch.last).max();

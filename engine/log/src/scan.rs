@@ -15,7 +15,7 @@ use crate::record::{Lsn, Record, decode};
 pub(crate) struct KeptFile {
     pub file: Arc<dyn File>,
     pub number: u64,
-    /// So many batches from the first.
+    /// Number of batches, from the first.
     pub batches: usize,
     /// Their last LSN.
     pub last: Lsn,

@@ -13,8 +13,8 @@ pub enum FlushPolicy {
     #[default]
     EagerFlush,
     /// After the committer has written the log; the flusher syncs it every [`LogSettings::flush_interval`]. A power
-    /// failure or a crash of the operating system may lose the transactions acknowledged during the last interval and
-    /// the sync after it; a crash of the process loses nothing.
+    /// failure or a crash of the operating system may lose transactions acknowledged during the last interval and the
+    /// sync after it. A crash of the process loses nothing.
     LazyFlush,
     /// At once; the flusher writes and syncs the log every [`LogSettings::flush_interval`]. A power failure, a crash
     /// of the operating system or of the process alone may lose the transactions acknowledged during the last
@@ -35,12 +35,13 @@ pub struct LogSettings {
     pub active_streams: usize,
     /// How often the flusher runs under the lazy policies.
     pub flush_interval: Duration,
-    /// So many bytes are collected in memory at most before whoever appends has to write; no more than a quarter of
+    /// Most bytes that are collected in memory before an appender has to write; no more than a quarter of
     /// `segment_bytes`.
     pub buffer_bytes: usize,
-    /// Size of a stream's files, in bytes: two blocks and 4096 bytes at least, [`SEGMENT_BYTES_MAX`] at most; a single larger batch gets a larger file. All of a file's blocks are taken before it is used,
-    /// and one or two spare files are kept for when the disk is full: beside what a checkpoint has not freed yet, each stream has two
-    /// or three of them on the disk.
+    /// Size of a stream's files, in bytes: two blocks and 4096 bytes at least, [`SEGMENT_BYTES_MAX`] at most; a
+    /// single larger batch gets a larger file. All of a file's blocks are allocated before it is used, and one or two
+    /// spare files are kept for a full disk. So each stream has two or three files on the disk, besides those that a
+    /// checkpoint has not freed yet.
     pub segment_bytes: u64,
     /// Whether the log runs a flusher thread. Without, lazy policies make nothing durable until
     /// [`Log::flush_all`](crate::Log::flush_all), and committers make the files they need themselves.
@@ -70,7 +71,7 @@ impl LogSettings {
         self.check_block(self.block_bytes)
     }
 
-    /// Whether blocks of so many bytes go with the rest.
+    /// Whether blocks of this size fit the other settings.
     pub(crate) fn check_block(&self, block_bytes: usize) -> Result<(), LogError> {
         if !is_block_size(block_bytes) {
             return Err(LogError::BadBlock(block_bytes));

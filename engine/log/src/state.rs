@@ -86,7 +86,8 @@ pub(crate) enum Whereabouts {
 }
 
 impl State {
-    /// Of a log whose `streams` have so many `batches` already, durable with all they need, and whose last LSN is `last`.
+    /// State of a log with these `batches` in each of its `streams`, durable with all they need, and with the last
+    /// LSN `last`.
     pub(crate) fn new(settings: LogSettings, streams: usize, last: Lsn, batches: &Vector) -> State {
         let stream = |&batches: &u64| Stream {
             sealed: batches,
@@ -167,8 +168,9 @@ impl State {
         }
     }
 
-    /// The stream for a committer's records: a free one, else the one with the fewest waiters (section 3.4.2). On a full disk those that have
-    /// too few bytes `left` are no choice while others have more: a stream that is new, or was not active, has no file ahead.
+    /// The stream for a committer's records: a free one, else the one with the fewest waiters (section 3.4.2). On a
+    /// full disk, streams with too few bytes `left` are skipped while others have more: a new or inactive stream has
+    /// no file ahead.
     pub(crate) fn choose(&mut self, left: impl Fn(usize) -> u64) -> usize {
         let active = self.settings.active_streams;
         // With its header and padding.
@@ -177,7 +179,7 @@ impl State {
             let collecting = self.streams[stream].collecting.bytes.len() as u64;
             left(stream) >= batch_bytes + collecting
         };
-        // Read once: others write meanwhile.
+        // Read once, because other threads write concurrently.
         let mut is_choice = [false; STREAMS_MAX];
         for (stream, is_choice) in is_choice[..active].iter_mut().enumerate() {
             *is_choice = has_room(stream);

@@ -152,7 +152,12 @@ impl Chain {
             self.work(log, steps);
             match self.rng.random_range(0..4) {
                 0 | 1 => self.recycle(log),
-                2 => drop(log.reserve(self.rng.random_range(0..4000))),
+                2 => {
+                    let bytes = self.rng.random_range(0..4000);
+                    if log.reserve(bytes).is_ok() {
+                        log.release(bytes);
+                    }
+                }
                 _ => {}
             }
         }

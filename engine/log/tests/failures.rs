@@ -138,8 +138,8 @@ fn files_are_used_again() {
     }
 }
 
-/// A file that cannot be given to new use is tried again before any later one: without it there would be a gap, which the next opening
-/// takes for a lost file.
+/// A file that cannot be recycled is tried again before any later one. Otherwise the next opening would take the gap
+/// for a lost file.
 #[test]
 fn a_failure_of_recycling_leaves_no_gap() {
     for operation in [
@@ -275,8 +275,8 @@ fn batches_are_padded_to_blocks() {
     assert_eq!(found(&disk.after_power_failure(0), 1), lsns);
 }
 
-/// A sync fails, the log is opened again as the error advises, and then the power fails: on Linux a sync after a failed
-/// one finds the pages clean, so opening must write again what it has read and relies on.
+/// A sync fails, the log is opened again as the error advises, and then the power fails. On Linux a sync after a
+/// failed one finds the pages clean, so opening must write again what it has read.
 #[test]
 fn what_reopening_found_after_a_failed_sync_survives_a_power_failure() {
     for streams in [1, 2, 4] {
@@ -302,8 +302,34 @@ fn what_reopening_found_after_a_failed_sync_survives_a_power_failure() {
     }
 }
 
-/// An opening needs no room beyond what was taken before, however often it is cut short: without a second spare file the log goes on
-/// in its last one. What was kept is marked there once.
+/// Reserved room is not given to anybody else, and it can be written even if the disk is full.
+#[test]
+fn reserved_room_is_reserved_once() {
+    const RECORD: [u8; 900] = [7; 900];
+    for streams in [1, 2] {
+        let settings = LogSettings {
+            segment_bytes: 4096 + 16 * 512,
+            ..fixture::settings(FlushPolicy::EagerFlush)
+        };
+        let disk = FaultDisk::new();
+        let (log, _) = Log::open(fixture::directories(&disk, streams), settings).unwrap();
+        let used = |disk: &FaultDisk| disk.files().iter().map(|(_, len)| len).sum::<u64>();
+        disk.set_capacity(Some(used(&disk) + 100_000));
+        let reserve = || (0..1000).take_while(|_| log.reserve(1024).is_ok()).count();
+        let reserved = reserve();
+        assert!((1..1000).contains(&reserved), "{reserved}");
+        log.release(1024);
+        assert_eq!(reserve(), 1, "what was given back");
+        disk.set_capacity(Some(used(&disk)));
+        for txn in 0..reserved {
+            let lsn = log.append(&plain(txn as u64, &RECORD)).unwrap();
+            log.commit(lsn).unwrap();
+        }
+    }
+}
+
+/// An opening needs no further room, however often it is cut short. Without a second spare file the log continues in
+/// its last one, and marks what was kept once.
 #[test]
 fn openings_take_no_room() {
     for streams in [1, 2, 4] {
@@ -337,7 +363,7 @@ fn openings_take_no_room() {
                 0 => disk.after_kill(),
                 _ => disk.after_power_failure(opening),
             };
-            // Openings that come to nothing.
+            // Openings that are cut short.
             for operations in 1..6 {
                 disk.cut_power_at(disk.operations() + operations);
                 let _ = Log::open(fixture::directories(&disk, streams), settings.clone());
@@ -347,8 +373,8 @@ fn openings_take_no_room() {
     }
 }
 
-/// An opening that goes on in the last file takes away what it does not keep. If the sync of that fails, the next opening does not see it
-/// any more, and the disk still has it.
+/// An opening that continues the last file removes discarded batches. If the sync of that fails, the next opening
+/// does not see it any more, and the disk still has it.
 #[test]
 fn what_was_not_kept_stays_away_though_the_sync_of_its_removal_failed() {
     let settings = LogSettings {
@@ -402,7 +428,7 @@ fn what_was_not_kept_stays_away_though_the_sync_of_its_removal_failed() {
     assert!(came_to_it > 5, "{came_to_it}");
 }
 
-/// The flusher waits for ever, and is there all the same when that is changed.
+/// The flusher waits for ever, and still notices a change of its interval.
 #[test]
 fn the_longest_flush_interval() {
     let settings = LogSettings {
@@ -415,7 +441,7 @@ fn the_longest_flush_interval() {
     let lsn = log.append(&plain(1, b"x")).unwrap();
     log.commit(lsn).unwrap();
     log.set_flush_interval(Duration::ZERO);
-    while log.flushed() < lsn {
+    while log.statistics().streams[0].syncs == 0 {
         std::thread::yield_now();
     }
 }

@@ -92,7 +92,7 @@ fn lazily_flushed() {
     );
 }
 
-/// Whoever waits for a batch that fails gets its error, and so does everybody afterwards.
+/// All waiters of a failed batch get its error, and so do all later callers.
 #[test]
 fn a_failure_wakes_everybody() {
     shuttle::check_random(
@@ -164,9 +164,9 @@ fn a_sync_beside_a_failed_one_acknowledges_nothing() {
     );
 }
 
-/// Three threads make room at the same time, on a disk that has it for some of them only, while their commits begin one file after
-/// the other. Who was given room can write though the disk is full by then; who was not leaves the log as it was; and what was made is
-/// counted, so that whoever asks last gets the right answer.
+/// Three threads make room at the same time, on a disk that has it for some of them only, while their commits begin
+/// one file after the other. A thread with reserved room can write even on a full disk; a refused one leaves the log
+/// unchanged. All room that was made is counted, so the last to ask gets the right answer.
 fn reserve_concurrently(streams: usize) {
     const RECORD: [u8; 900] = [7; 900];
     let disk = FaultDisk::new();
@@ -183,6 +183,7 @@ fn reserve_concurrently(streams: usize) {
         Ok(()) => {
             let lsn = log.append(&plain(txn, &RECORD)).unwrap();
             log.commit(lsn).unwrap();
+            log.release(1024);
             assert_survives(disk, streams, FlushPolicy::EagerFlush, lsn);
             true
         }

@@ -14,7 +14,7 @@ use crate::id::PageId;
 use crate::page::PAGE_HEADER_BYTES;
 use crate::pool::{Absent, PageUse};
 
-/// The place of a region's map page, and the first page that can be in use behind it.
+/// A region's map page, and the first page that can be in use after it.
 const MAP_PAGE: u64 = 1;
 const FIRST_PAGE: u64 = 2;
 
@@ -112,8 +112,8 @@ impl Pool {
         Ok(())
     }
 
-    /// No page before `to` is free, as none before `from` was: called with the latch of the map in which both lie, or of the one
-    /// before `to`. If a page was freed meanwhile, before `from`, that counts.
+    /// No page before `to` is free, as none before `from` was: called with the latch of the map in which both lie, or
+    /// of the one before `to`. If a page was freed in between, before `from`, that counts.
     fn raise_first_free(&self, from: u64, to: u64) {
         let _ = self.first_free.compare_exchange(from, to, Relaxed, Relaxed);
     }

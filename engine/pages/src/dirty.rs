@@ -1,11 +1,11 @@
 //! Which frames have pages that differ from the file, in the order of their recovery LSNs.
 //!
-//! Kept at the few changes between clean and dirty, so that nobody has to look at all frames: how many pages are dirty, which is the
-//! oldest and which ones a checkpoint needs are answered in time that depends on the dirty pages alone. InnoDB's flush list
-//! serves the same end.
+//! Updated when a page becomes clean or dirty, so that no thread has to look at all frames. The number of dirty
+//! pages, the oldest one and those that a checkpoint needs are found in time that depends on the dirty pages alone.
+//! InnoDB's flush list serves the same end.
 //!
-//! A frame is in its shard exactly while it has a recovery LSN, and under that LSN; both change under the shard's lock.
-//! Frames that are *announced* are clean and latched exclusively by somebody who may have appended a record already and not
+//! A frame is in its shard exactly while it has a recovery LSN, and under that LSN; both change under the shard's
+//! lock. *Announced* frames are clean and latched exclusively by a thread that may have appended a record but not
 //! marked the page yet. Whoever wants to know all dirty pages waits for those.
 
 use std::collections::{BTreeSet, HashSet};

@@ -1,18 +1,20 @@
 //! Protection from torn pages: the double-write area, as InnoDB's.
 //!
-//! A batch of pages is first written to a file of its own and synced, then to its places and synced. A power failure
-//! during the first leaves the places untouched; one during the second leaves images of the whole batch, from which
-//! opening repairs what is broken. The alternative, PostgreSQL's full-page images in the log, was not chosen because
-//! it makes the log several times as long after every checkpoint: the commits that wait for the log would pay, in
-//! bursts, and this project is about their variance. Here the background writer pays, by one more sync a batch.
+//! A batch of pages is first written to the double-write file and synced, then to its places and synced. A power
+//! failure during the first leaves the places untouched; one during the second leaves images of the whole batch, from
+//! which opening repairs what is broken. PostgreSQL's alternative, full-page images in the log, makes the log several
+//! times as long after every checkpoint. Commits that wait for the log would pay in bursts, and this project is about
+//! their variance. Here the background writer pays, by one more sync a batch.
 //!
-//! Opening writes the last batch again, to the area and to the places, whether its pages look intact or not. What is read
-//! may be in the operating system's cache alone: after a kill because nobody synced it yet, after a failed sync because
-//! Linux takes the pages for clean. Redo would believe the LSNs read, the next checkpoint would let their log records go,
-//! and the next power failure would take the pages. All batches before the last were synced, so it is the only one.
+//! Opening writes the last batch again, to the area and to the places, whether its pages look intact or not. Data
+//! that is read may exist only in the operating system's cache: after a kill because no thread has synced it, after a
+//! failed sync because Linux marks the pages clean. Redo would believe the LSNs read, the next checkpoint would let
+//! their log records go, and the next power failure would take the pages. All batches before the last were synced, so
+//! it is the only one.
 //!
-//! The file is made with an empty batch, whose magic number is durable before the first is written. One that begins with zeros and holds
-//! anything else is therefore somebody else's, and not written over; whatever a power failure leaves of a batch begins with the magic number.
+//! The file is made with an empty batch, whose magic number is durable before the first is written. Whatever a power
+//! failure leaves of a batch begins with the magic number. So a file that begins with zeros and holds anything else
+//! is foreign, and is not overwritten.
 //!
 //! ```text
 //! | crc 4 | magic 4 | count 4 | 4 | (page 8, crc of image 4, 4) x count | .. one page | image | image | ...
@@ -35,7 +37,7 @@ const MAGIC: u32 = 0x4B44_5731;
 const VERSION: u32 = (MAGIC & 0xFF) - b'0' as u32;
 const ENTRY_BYTES: usize = 16;
 
-/// Images of pages, laid out as they are written.
+/// Images of pages, in the layout of the file.
 pub(crate) struct Batch {
     bytes: AlignedBuffer,
     page_bytes: usize,
@@ -104,7 +106,7 @@ impl Batch {
     }
 }
 
-/// The double-write file, and who may write batches: whoever has it borrowed exclusively.
+/// The double-write file. The thread that has borrowed it exclusively may write batches.
 pub(crate) struct DoubleWrite {
     file: Arc<dyn File>,
     failed: Option<PageError>,
@@ -188,9 +190,9 @@ impl DoubleWrite {
         }
     }
 
-    /// Writes the batch that the area was found to hold, of the pages `listed`, to their places, and before that, if it is whole, to
-    /// the area; how many pages were broken. If it is not whole the power failed before any page was touched, or the area
-    /// has decayed: the images that are intact then replace pages that are broken, and nothing else.
+    /// Writes the batch that was found in the area, of the pages `places`, to their places. Writes it to the area
+    /// first if it is whole. Returns how many pages were broken. If it is not whole, the power failed before any page
+    /// was touched, or the area has decayed. Intact images then replace broken pages, and nothing else.
     fn write_again(
         &self,
         found: &mut Batch,

@@ -103,7 +103,7 @@ pub enum PageError {
          its version"
     )]
     Version {
-        /// Which page; page 0 stands for the file.
+        /// The page; page 0 means the file.
         page: PageId,
         /// Its version.
         found: u32,

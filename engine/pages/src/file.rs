@@ -13,7 +13,7 @@ use crate::sync::{AtomicU64, Mutex};
 
 /// First bytes of the body of page 0, before the page size.
 const MAGIC: [u8; 8] = *b"KeelPage";
-/// The file grows by so many bytes at once.
+/// Bytes by which the file grows at once.
 const GROWTH_BYTES: u64 = 1 << 20;
 
 /// The page file.
@@ -46,8 +46,8 @@ impl PageFile {
         if !opened.is_described(name, len, &mut description)? {
             opened.describe(&mut description);
         }
-        // Written again in any case, and synced with all that a killed process left in the operating system's cache: a
-        // sync of it may have failed, and what follows relies on it.
+        // Always written again, and synced together with data that a killed process left in the operating system's
+        // cache: a sync of that data may have failed, and what follows relies on it.
         opened
             .write(PageId(0), &description)
             .map_err(PageError::io("describing it"))?;
@@ -58,7 +58,8 @@ impl PageFile {
         Ok(opened)
     }
 
-    /// Whether a file of this name, which is not changed, has pages, or is still to be made; an error if it cannot be opened.
+    /// Whether the file of this name has pages or is still to be made; changes nothing. An error if it cannot be
+    /// opened.
     pub(crate) fn check(
         directory: &dyn Directory,
         name: &str,
@@ -172,7 +173,7 @@ impl PageFile {
     }
 }
 
-/// A file to look at; nothing if there is none of this name.
+/// The file of this name, if it exists.
 pub(crate) fn existing(directory: &dyn Directory, name: &str) -> io::Result<Option<Arc<dyn File>>> {
     match directory.open(name, Access::Direct, Create::Never) {
         Ok(file) => Ok(Some(file)),

@@ -1,9 +1,9 @@
 //! Writing dirty pages.
 //!
 //! Images of pages are taken under shared latches, then written in batches through the [double-write
-//! area](crate::double_write) after the log. A frame is pinned and marked as being written meanwhile, so its page is
-//! neither replaced nor written by two threads out of order. Nobody waits for a latch while having the double-write
-//! area or frames marked as being written: a thread that holds the latch may need these to find a frame.
+//! area](crate::double_write) after the log. During that time a frame is pinned and marked as being written, so its
+//! page is neither replaced nor written by two threads out of order. A thread with the double-write area, or with
+//! frames marked as being written, never waits for a latch: the latch holder may need these to find a frame.
 
 use evenkeel_log::Lsn;
 
@@ -47,12 +47,12 @@ enum Taken {
 const TAIL_FRAMES: usize = 256;
 
 impl Pool {
-    /// The pages that may differ from the file, for a checkpoint: every change whose LSN was given out before the
-    /// call is in the file or of a page in the result. Waits for exclusive latches, so the caller must hold none;
-    /// read the log's last LSN for the checkpoint *before*.
+    /// The pages that may differ from the file, for a checkpoint. Every change with an LSN from before the call is in
+    /// the file or in a page of the result. Waits for exclusive latches, so the caller must hold none; read the log's
+    /// last LSN for the checkpoint *before*.
     pub fn dirty_pages(&self) -> Vec<DirtyPage> {
-        // Who holds the latch of a clean page may have appended a record and not marked the page yet. If the page was dirty when it
-        // was latched it is among the dirty ones until an image with the change is written.
+        // A holder of a clean page's latch may have appended a record and not marked the page yet. If the page was
+        // dirty when it was latched it is among the dirty ones until an image with the change is written.
         for frame in self.dirty.announced() {
             let latch = &self.frames[frame as usize].latch;
             if latch.is_exclusive() {
@@ -64,7 +64,8 @@ impl Pool {
         let dirty = self.dirty.all().into_iter();
         dirty
             .filter_map(|(recovery_lsn, frame)| {
-                // A page that was written and replaced meanwhile is in the file; the one in its place is dirty since later.
+                // A page that was written and replaced since is in the file; its successor in the frame became dirty
+                // later.
                 let page = self.frames[frame as usize].page()?;
                 Some(DirtyPage { page, recovery_lsn })
             })
@@ -93,8 +94,8 @@ impl Pool {
             .filter_map(|page| self.frame_of(page.page))
             .collect();
         self.flush_frames(&frames, LatchWait::Allowed)?;
-        // Of a page that another thread was writing, the image may lack changes made meanwhile: it is written again. Once
-        // this thread has written it, only changes are left that were made after the call.
+        // An image that another thread was writing may lack newer changes, so its page is written again. Once this
+        // thread has written it, only changes are left that were made after the call.
         for page in pages {
             while let Some(frame) = self.frame_of(page.page) {
                 let at = &self.frames[frame as usize];
@@ -125,7 +126,8 @@ impl Pool {
                 .take(count)
                 .collect()
         };
-        // Each page is asked for once: it may be replaced meanwhile, and the order must not change under the sorting.
+        // Each page is read once: a frame's page may be replaced at any time, and the order must not change during
+        // the sort.
         dirty.sort_by_cached_key(|&frame| self.frames[frame as usize].page());
         self.flush_frames(&dirty, LatchWait::Never)
     }
@@ -166,7 +168,7 @@ impl Pool {
         let mut taken = Vec::new();
         let mut lsns = Vec::new();
         while let Some((&frame, others)) = rest.split_first().filter(|_| !batch.is_full()) {
-            // Whoever holds the latch may need one of the frames taken before, so those are written first.
+            // The latch holder may need one of the frames already taken, so those are written first.
             let wait = latches == LatchWait::Allowed && taken.is_empty();
             match self.take_image(frame, wait, batch) {
                 Taken::Image(lsn) => {
@@ -246,7 +248,7 @@ impl Pool {
         self.writing_ended.notify_all();
     }
 
-    /// Waits until some page that is being written now has been; false if there is none.
+    /// Waits until some page that is being written has been; false if no page is.
     pub(crate) fn await_any_writing(&self) -> bool {
         let waiting = self.writing.lock();
         let any = self.writing_pages.load(Relaxed) > 0;

@@ -19,7 +19,7 @@ pub(crate) struct Frame {
     pub(crate) latch: Latch,
     pins: AtomicU32,
     page: AtomicU64,
-    /// LSN of the first change that is in no image of the page being written or written; 0 if there is none.
+    /// LSN of the first change that is in no image of the page being written or written; 0 without such a change.
     dirty_from: AtomicU64,
     /// The same for the image being written.
     writing_from: AtomicU64,
@@ -28,7 +28,7 @@ pub(crate) struct Frame {
     memory: UnsafeCell<AlignedBuffer>,
 }
 
-// SAFETY: `memory` is read by those who hold `latch` at least shared, and changed by who holds it exclusively.
+// SAFETY: `memory` is read under a shared or exclusive `latch`, and changed under an exclusive one.
 unsafe impl Sync for Frame {}
 
 impl Frame {
@@ -45,7 +45,7 @@ impl Frame {
         }
     }
 
-    /// To be called under the lock of the page's shard, or by who has the frame for itself.
+    /// Called under the lock of the page's shard, or by the only user of the frame.
     pub(crate) fn pin(&self) {
         self.pins.fetch_add(1, Relaxed);
     }
@@ -95,10 +95,7 @@ impl Frame {
     /// # Safety
     /// The caller holds the latch exclusively for as long as it uses the result, and has no other reference to the
     /// bytes.
-    #[allow(
-        clippy::mut_from_ref,
-        reason = "the latch stands for the exclusive borrow"
-    )]
+    #[allow(clippy::mut_from_ref, reason = "the latch is the exclusive borrow")]
     pub(crate) unsafe fn bytes_mut(&self) -> &mut [u8] {
         // SAFETY: nobody else reads or changes the memory.
         unsafe { &mut *self.memory.get() }

@@ -104,8 +104,8 @@ impl<'a> PageWrite<'a> {
         lsn(unsafe { self.frame.bytes() })
     }
 
-    /// The change logged as `lsn` has been made: the page will not be written before the log up to there is, and will
-    /// be written before its frame is used for another page.
+    /// The change logged as `lsn` has been made. The page will be written after the log up to `lsn`, and before its
+    /// frame is used for another page.
     pub fn mark_dirty(&mut self, lsn: Lsn) {
         debug_assert!(lsn > Lsn::ZERO, "a change is logged before it is made");
         let newest = self.lsn().max(lsn);
@@ -116,7 +116,7 @@ impl<'a> PageWrite<'a> {
         self.changed = false;
     }
 
-    /// Gives up the right to change the page and goes on reading it, without a moment in between.
+    /// Downgrades the latch: the page can still be read, and no other thread can change it in between.
     pub fn downgrade(mut self) -> PageRead<'a> {
         self.check_marked();
         self.withdraw();

@@ -1,6 +1,6 @@
-//! The latch of a frame: many readers or one writer, without data of its own.
+//! The latch of a frame: many readers or one writer, without data.
 
-/// A latch. Not reentrant: a thread that holds it shared and asks again may wait for a writer who waits for it.
+/// A latch. Not reentrant: a thread that holds it shared and asks again may deadlock with a waiting writer.
 pub(crate) struct Latch(primitive::Raw);
 
 impl Latch {

@@ -1,9 +1,9 @@
 //! Buffer pool with LRU and Lazy LRU Update.
 //!
-//! Fixed-size pages of one file, pinned and latched by guards, checksummed, protected from tearing by a double-write
-//! file (`double_write.rs` says why), written back after the log. Replacement is InnoDB's list with a young and an
-//! old part (`lru.rs`); *when* a used page becomes young is the policy (`replacement.rs`): at once, or lazily as in
-//! Huang et al., SIGMOD 2017, section 6.1 (dissertation, section 3.4.1).
+//! Fixed-size pages of one file, pinned and latched by guards, with checksums. A double-write file protects them from
+//! tearing (`double_write.rs` says why), and they are written back after the log. Pages are replaced by InnoDB's list
+//! with a young and an old part (`lru.rs`); *when* a used page becomes young is the policy (`replacement.rs`): at
+//! once, or lazily as in Huang et al., SIGMOD 2017, section 6.1 (dissertation, section 3.4.1).
 //!
 //! ## API
 //! ```text
@@ -24,7 +24,7 @@
 //!       .is_allocated(PageId), .allocated_pages(), .verify() -> Result<u64, PageError>    reads every page in use
 //!       .dirty_pages() -> Vec<DirtyPage { page, recovery_lsn }>     for checkpoints; hold no latch, read last_lsn before
 //!       .flush_all() / .flush_before(Lsn) (recovery LSN smaller; hold no latch) / .flush_some(n) -> Result<.., PageError>
-//!       .set_replacement(Replacement::Lru | LazyLru), .set_lazy_wait(Duration), .set_writer_interval(Duration)
+//!       .set_replacement(Replacement::Lru | LazyLru), .set_lazy_wait(Duration)
 //!       .stop_writer()                 to be called before others may use the files
 //!       .statistics() -> PoolStatistics, .body_bytes() -> usize, .frames(), .repaired_pages()
 //! PageRead:  id(), lsn(), Deref<[u8]>

@@ -1,9 +1,9 @@
 //! The replacement list: one list of frames with a young part at its head and an old part at its tail, as InnoDB's.
 //!
-//! Pages come in at the head of the old part and are replaced from its tail; an old page that is used again moves to
+//! Pages come in at the head of the old part and are replaced from its tail. An old page that is used again moves to
 //! the head of the young part, whose last page becomes the first old one. The old part has 3/8 of the list
-//! (dissertation, section 3.4.1), or one page more, as replacing a page takes one from its tail before putting one at
-//! its head.
+//! (dissertation, section 3.4.1). It may have one page more, because a replacement takes a page from its tail before
+//! it puts one at its head.
 
 use std::sync::Arc;
 
@@ -182,8 +182,8 @@ mod tests {
             .collect()
     }
 
-    /// Eight pages, so three are old. They come in at the old part's head, which hands its first to the young part
-    /// while the list grows: the list is built 0, 1, 2, ... with the newest at the boundary.
+    /// Eight pages, so three are old. They come in at the old part's head, which hands its first page to the young
+    /// part while the list grows. So the list is built as 0, 1, 2 and so on, with the newest page at the boundary.
     #[test]
     fn the_paper_s_rules_by_hand() {
         let mut list = LruList::new(9);

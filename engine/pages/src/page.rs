@@ -1,4 +1,4 @@
-//! A page as it is on the disk.
+//! The layout of a page on the disk.
 //!
 //! ```text
 //! 0      4         8    16    24

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
-use evenkeel_disk::Directory;
+use evenkeel_disk::{Background, Directory};
 
 use crate::barrier::LogBarrier;
 use crate::dirty::DirtyFrames;
@@ -20,11 +20,11 @@ use crate::settings::{PoolSettings, Replacement};
 use crate::statistics::PoolStatistics;
 use crate::sync::{AtomicU64, Condvar, Mutex, back_off, yield_now};
 use crate::table::PageTable;
-use crate::writer::Writer;
+use crate::writer;
 
-/// So many frames are looked at for a clean one before dirty ones are written.
+/// Frames that are searched for a clean one before dirty ones are written.
 const SEARCH_FRAMES: usize = 256;
-/// A thread that finds every frame in use lets others run so many times, for a second in all, before it gives up.
+/// How often a thread that finds every frame in use lets others run before it gives up: for a second in all.
 const ATTEMPTS_MAX: usize = 1000;
 
 /// A buffer pool over one page file. See the [crate's documentation](crate).
@@ -48,7 +48,7 @@ pub struct Pool {
     pub(crate) writing_ended: Condvar,
     /// No page before this one is free.
     pub(crate) first_free: AtomicU64,
-    pub(crate) writer: Writer,
+    pub(crate) writer: Background,
     repaired: u64,
     pub(crate) evicted: AtomicU64,
     pub(crate) written: AtomicU64,
@@ -107,7 +107,7 @@ impl Pool {
             writing_pages: AtomicU64::new(0),
             writing_ended: Condvar::default(),
             first_free: AtomicU64::new(0),
-            writer: Writer::new(settings.writer_interval),
+            writer: Background::default(),
             repaired,
             evicted: AtomicU64::new(0),
             written: AtomicU64::new(0),
@@ -115,15 +115,14 @@ impl Pool {
             foreground_batches: AtomicU64::new(0),
         });
         if settings.writer {
-            pool.writer
-                .start(&pool)
+            writer::start(&pool.writer, &pool, settings.writer_interval)
                 .map_err(PageError::io("starting the background writer"))?;
         }
         Ok(pool)
     }
 
-    /// Whether [`open`](Pool::open) will take the page file `name` and its double-write file for such of this version and page size, or
-    /// make them: whether there is a page file already. Changes nothing.
+    /// Whether there is a page file `name`. Checks that [`open`](Pool::open) will accept it and its double-write
+    /// file, or make them. Changes nothing.
     ///
     /// # Errors
     /// [`PageError::NoPageFile`], [`PageError::NoDoubleWriteFile`], [`PageError::Version`], [`PageError::DoubleWriteVersion`],
@@ -160,8 +159,9 @@ impl Pool {
     }
 
     /// As [`write`](Pool::write), but a page that has never been written comes as zeros with
-    /// [`Lsn::ZERO`](evenkeel_log::Lsn::ZERO): during redo the file may lack what the log has. Its room is taken now: a power failure may have
-    /// taken it back, and on a full disk somebody else might have it when the page is to be written.
+    /// [`Lsn::ZERO`](evenkeel_log::Lsn::ZERO): during redo the file may lack what the log has. Its room is allocated
+    /// now: a power failure may have taken it back, and on a full disk others could take it before the page is
+    /// written.
     ///
     /// # Errors
     /// As [`read`](Pool::read), but for `NeverWritten`; if the disk is full.
@@ -170,9 +170,9 @@ impl Pool {
         self.write_as(page, Absent::Zeros)
     }
 
-    /// As [`write_for_redo`](Pool::write_for_redo), for a change that says all that is in the page: what the file has is not read, which is
-    /// what redo of a short log spends most of its time with. The file may have a newer version of the page; this change and those after it
-    /// then make it anew. They must all be repeated.
+    /// As [`write_for_redo`](Pool::write_for_redo), for a change that defines the whole page. The file is not read:
+    /// such reads would dominate the redo of a short log. The file may have a newer version of the page; this change
+    /// and those after it then make it anew. They must all be repeated.
     ///
     /// # Errors
     /// If the disk is full; [`PageError::Exhausted`].
@@ -366,11 +366,6 @@ impl Pool {
         self.replacer.set_lazy_wait(wait);
     }
 
-    /// Changes how often the background writer looks for pages to write.
-    pub fn set_writer_interval(&self, interval: Duration) {
-        self.writer.set_interval(interval);
-    }
-
     /// Ends the background writer and waits for the batch it may be writing. To be called before anybody else may use the
     /// files: dropping the pool alone does not wait, as the writer may be the last one to have it.
     pub fn stop_writer(&self) {
@@ -402,12 +397,6 @@ impl Pool {
 /// The name of the double-write file of the page file `name`.
 fn double_name(name: &str) -> String {
     format!("{name}.double")
-}
-
-impl Drop for Pool {
-    fn drop(&mut self) {
-        self.writer.stop();
-    }
 }
 
 impl std::fmt::Debug for Pool {

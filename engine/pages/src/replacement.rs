@@ -1,10 +1,9 @@
 //! When the list is changed: at once (LRU) or when its lock is to be had (Lazy LRU Update, dissertation section
 //! 3.4.1).
 //!
-//! One deviation from the section. A thread that has tried for the whole 0.01 ms while one and the same thread held the
-//! lock knows that the holder has no processor: a move takes well under a microsecond. Until the lock changes hands
-//! all others try only once. Where threads outnumber processors they would else burn the processor that the
-//! holder waits for.
+//! One deviation from the section. If one thread holds the lock for the whole 0.01 ms of another's attempts, the
+//! holder has no processor: a move takes well under a microsecond. Until the lock changes hands all others try only
+//! once. Where threads outnumber processors they would else burn the processor that the holder waits for.
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -19,7 +18,7 @@ use crate::lru::{LruList, OLD, Parts};
 use crate::settings::Replacement;
 use crate::sync::{AtomicU8, AtomicU64, Mutex, MutexGuard, thread_local};
 
-/// A backlog holds so many moves; the oldest is dropped for a further one.
+/// Most moves in a backlog; the oldest is dropped for a further one.
 const BACKLOG_MAX: usize = 128;
 
 /// A move that was put off.

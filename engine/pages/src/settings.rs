@@ -8,7 +8,7 @@ pub enum Replacement {
     /// At once, waiting for the list's mutex as long as it takes (dissertation, algorithm 4).
     #[default]
     Lru,
-    /// At once if the list's lock can be had within [`PoolSettings::lazy_wait`]; else the move is put on a backlog of
+    /// At once if the list's lock is free within [`PoolSettings::lazy_wait`]; else the move is put on a backlog of
     /// the thread and done when the thread next gets the lock, if the page is still there (section 3.4.1).
     LazyLru,
 }

@@ -204,7 +204,7 @@ fn pages_never_written() {
     );
 }
 
-/// The disk fills up: allocations fail, what is there stays and can be changed and flushed, and with room it goes on.
+/// The disk fills up: allocations fail, existing pages can be changed and flushed, and with room allocations succeed.
 #[test]
 fn a_full_disk() {
     let (disk, log, pool) = filled(2);

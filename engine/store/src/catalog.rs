@@ -15,7 +15,7 @@ use crate::error::StoreError;
 use crate::inner::StoreInner;
 use crate::key::encode_all;
 use crate::locking::LockName;
-use crate::record::{Kind, Undo, put_changes};
+use crate::record::{RecordKind, Undo, put_changes};
 use crate::schema::Schema;
 use crate::storage::{Storage, check_entry};
 use crate::table::Table;
@@ -33,7 +33,7 @@ pub(crate) fn create_catalog(storage: &Storage) -> Result<Tree, StoreError> {
         Ok(storage.log.append(&NewRecord {
             txn: 0,
             prev: Lsn::ZERO,
-            kind: Kind::Bootstrap as u8,
+            kind: RecordKind::Bootstrap as u8,
             depends: Depends::On(&[map_lsn]),
             payload: &payload,
         })?)

@@ -96,8 +96,8 @@ impl Checkpoint {
         name == temporary(FILE)
     }
 
-    /// Whether the next checkpoint may be written over the file that is kept for it, which is not changed: if anything was written to it
-    /// it begins as a checkpoint does, else it holds zeros.
+    /// Whether the next checkpoint may be written over the file that is kept for it; changes nothing. Such a file
+    /// begins like a checkpoint, or holds zeros if nothing was written to it.
     ///
     /// # Errors
     /// If it is somebody else's, or cannot be read.

@@ -20,7 +20,7 @@ impl StoreInner {
         let mut state = self.checkpoints.lock();
         match self.take_checkpoint(&mut state) {
             Err(error) if error.is_disk_full() => {
-                // Without dirty pages it fits into the least room.
+                // Without dirty pages the checkpoint is smallest.
                 self.storage.pool.flush_all()?;
                 self.take_checkpoint(&mut state)
             }

@@ -1,7 +1,8 @@
-//! Whose the files in a directory are: what is no store's, or is one that cannot be opened, is refused before anything is changed.
+//! Checks that a directory belongs to a store that can be opened, and refuses foreign files before anything is
+//! changed.
 //!
-//! Changing nothing is meant literally, but for times of access: the lock is taken before the files are looked at, if its file is there,
-//! so that no running store changes them meanwhile. If it is not there the files are looked at first, and once more when it is.
+//! Nothing changes except access times. If the lock file exists, the lock is taken before the files are read, so that
+//! no running store changes them. Otherwise the files are read first, and again once the lock exists.
 
 use std::io::ErrorKind;
 use std::sync::Arc;
@@ -40,13 +41,7 @@ impl Claim {
         logs: &[Arc<dyn Directory>],
         settings: &Settings,
     ) -> Result<Claim, StoreError> {
-        settings
-            .locks
-            .check()
-            .map_err(|error| StoreError::BadSetting {
-                setting: "locks",
-                what: error.to_string(),
-            })?;
+        settings.locks.check().map_err(StoreError::bad_locks)?;
         settings.log.check()?;
         for directory in logs.iter().chain([directory]) {
             directory
@@ -79,8 +74,8 @@ fn in_use(error: std::io::Error) -> StoreError {
     }
 }
 
-/// The checkpoint of the store in the directory, `None` if it has none. Says so, and changes nothing, if the files there are not a store's,
-/// or not of this version.
+/// The checkpoint of the store in the directory, `None` if it has none. Fails, and changes nothing, if the files
+/// there are not a store's, or not of this version.
 fn look(
     directory: &dyn Directory,
     logs: &[Arc<dyn Directory>],

@@ -8,9 +8,9 @@ pub(crate) trait Write {
     fn u16(&mut self, value: u16);
     fn u32(&mut self, value: u32);
     fn u64(&mut self, value: u64);
-    /// A length (2 bytes) and so many bytes.
+    /// A length (2 bytes) and that many bytes.
     fn short_bytes(&mut self, bytes: &[u8]);
-    /// A length (2 bytes if it is below FFFF, else FFFF and 4 bytes) and so many bytes, less than 4 GiB.
+    /// A length (2 bytes if below FFFF, else FFFF and 4 bytes) and that many bytes, less than 4 GiB.
     fn long_bytes(&mut self, bytes: &[u8]);
 }
 

@@ -9,7 +9,7 @@ use evenkeel_log::{Depends, Lsn};
 use crate::error::StoreError;
 use crate::inner::StoreInner;
 use crate::locking::LockName;
-use crate::record::Kind;
+use crate::record::RecordKind;
 use crate::settings::Release;
 use crate::transaction::Transaction;
 
@@ -40,11 +40,10 @@ impl Transaction {
     fn make_durable(&mut self) -> Result<(), StoreError> {
         let needs = std::mem::take(&mut self.needs);
         let depends = self.store.commit_dependencies(&needs);
-        let appended = self.append_record(Kind::Commit, depends, &[]);
+        let appended = self.append_record(RecordKind::Commit, depends, &[]);
         let durable = appended.and_then(|lsn| {
             let released = self.release_early(lsn);
             self.store.storage.log.commit(lsn)?;
-            self.release_kept_room(lsn);
             for name in released {
                 self.store.released.remove(name, lsn);
             }
@@ -53,24 +52,15 @@ impl Transaction {
         durable.map_err(|error| self.commit_unknown(error))
     }
 
-    /// Gives others the room that only taking back needs: at once under eager flush, otherwise when the commit record `lsn` is durable.
-    fn release_kept_room(&mut self, lsn: Lsn) {
-        let room = &self.store.storage.kept_room;
-        let kept = std::mem::take(&mut self.kept_room);
-        match self.store.needs_known.load(Ordering::SeqCst) {
-            true => room.release(kept),
-            false => room.release_when_durable(lsn, kept),
-        }
-    }
-
-    /// Waits until what it has read is durable.
+    /// Waits until all data that the transaction has read is durable.
     fn await_needs(&mut self) -> Result<(), StoreError> {
         let log = &self.store.storage.log;
         let durable = self.needs.iter().try_for_each(|&lsn| log.commit(lsn));
         durable.map_err(|error| self.commit_unknown(error.into()))
     }
 
-    /// Releases its locks though the commit record `lsn` is not durable, if that is what is set; those that say so.
+    /// Releases its locks although the commit record `lsn` is not durable, if the settings allow that; returns the
+    /// exclusive ones.
     fn release_early(&mut self, lsn: Lsn) -> Vec<LockName> {
         let store = &self.store;
         if store.release == Release::WhenDurable || !store.needs_known.load(Ordering::SeqCst) {
@@ -85,8 +75,8 @@ impl Transaction {
         names
     }
 
-    /// Neither undone nor committed: nobody may see its changes. That goes for a failed append, too, which may have written the
-    /// record, and for who has read what is not durable.
+    /// Neither undone nor committed: nobody may see its changes. This includes a failed append, which may have
+    /// written the record, and a transaction that has read data that is not durable.
     fn commit_unknown(&mut self, error: StoreError) -> StoreError {
         self.ended = true;
         self.store.stop(&error);
@@ -95,8 +85,8 @@ impl Transaction {
 }
 
 impl StoreInner {
-    /// What a commit record depends on beside the transaction's own records: under eager flush the commits it is known to need,
-    /// under the lazy policies everything.
+    /// What a commit record depends on in addition to the transaction's records: under eager flush the commits it is
+    /// known to need, under the lazy policies everything.
     fn commit_dependencies<'n>(&self, needs: &'n [Lsn]) -> Depends<'n> {
         if self.needs_known.load(Ordering::SeqCst) {
             Depends::On(needs)
@@ -148,7 +138,7 @@ mod tests {
     fn delete_and_release(store: &Store, table: &Table) -> Transaction {
         let mut txn = store.begin(Default::default());
         assert!(txn.delete(table, &[1.into()]).unwrap());
-        let lsn = txn.append_record(Kind::Commit, Depends::On(&[]), &[]);
+        let lsn = txn.append_record(RecordKind::Commit, Depends::On(&[]), &[]);
         assert_eq!(txn.release_early(lsn.unwrap()).len(), 1);
         txn
     }
@@ -185,7 +175,7 @@ mod tests {
         deleting.ended = true;
     }
 
-    /// A reader of the whole table takes no locks of rows, and needs their commits all the same.
+    /// A reader of the whole table takes no row locks, but still needs the commits that left the rows.
     #[test]
     fn a_reader_with_the_tables_lock_needs_what_it_reads() {
         let disk = FaultDisk::new();
@@ -211,7 +201,7 @@ mod tests {
         for id in [1, 2] {
             assert!(deleting.delete(&table, &[id.into()]).unwrap());
         }
-        let lsn = deleting.append_record(Kind::Commit, Depends::On(&[]), &[]);
+        let lsn = deleting.append_record(RecordKind::Commit, Depends::On(&[]), &[]);
         assert_eq!(deleting.release_early(lsn.unwrap()), [table.lock()]);
         let queue = Arc::clone(&deleting.store);
         queue.ghosts.add(&mut deleting.deleted);

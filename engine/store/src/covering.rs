@@ -19,9 +19,9 @@ pub(crate) struct Escalation {
     pub(crate) covers: Option<Mode>,
     /// The table.
     pub(crate) table: Option<LockName>,
-    /// With so many locks.
+    /// Number of locks from which it escalates.
     at: usize,
-    /// The least number.
+    /// The smallest such number.
     at_least: usize,
 }
 
@@ -41,7 +41,7 @@ impl Escalation {
         self.covers.is_some_and(|held| covers_parts(held, mode))
     }
 
-    /// Whether the transaction has so many locks that the next, on `name`, shall not be one more.
+    /// Whether the transaction has so many locks that it should escalate before it locks `name`.
     #[inline]
     pub(crate) fn is_due(
         &self,

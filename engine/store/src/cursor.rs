@@ -149,7 +149,7 @@ impl Transaction {
             if cursor.found.len() >= wanted {
                 break Step::Paused;
             }
-            // Behind the last entry it is the gap up to the fence.
+            // After the last entry it is the gap up to the fence.
             if let Some(wait) = self.pass(LockName::gap_at(cursor.tree, node, slot))? {
                 break wait;
             }
@@ -348,7 +348,7 @@ fn as_slice(bound: &Bound<Vec<Value>>) -> Bound<&[Value]> {
     }
 }
 
-/// The least key greater than `key`.
+/// The smallest key greater than `key`.
 fn successor(key: &[u8]) -> Vec<u8> {
     let mut next = Vec::with_capacity(key.len() + 1);
     next.extend_from_slice(key);

@@ -21,7 +21,7 @@ enum Gap {
 
 /// What a change lacks, to be seen to with no page latched; then it is tried again.
 enum Lack {
-    /// So many bytes in the leaf.
+    /// This many bytes in the leaf.
     Room(usize),
     /// This lock.
     Lock(LockName, Mode),
@@ -83,7 +83,7 @@ impl Transaction {
             value: old, ghost, ..
         } = node.entry(slot);
         let growth = value.len().saturating_sub(old.len());
-        if growth > self.store.storage.free_in_leaf(node, key) {
+        if growth > node.free_bytes() {
             return Ok(Some(growth));
         }
         let (at, removed, with) = difference(old, value);
@@ -98,9 +98,7 @@ impl Transaction {
             removed,
             with,
         };
-        let lens = (old.len(), value.len());
         self.change(&mut leaf, &change, &undo)?;
-        self.keep_room(tree, key, lens);
         Ok(None)
     }
 
@@ -113,7 +111,7 @@ impl Transaction {
         entry: Entry<'_>,
     ) -> Result<Option<Lack>, StoreError> {
         let node = Node(&leaf);
-        if entry.bytes() > self.store.storage.free_in_leaf(node, entry.key) {
+        if entry.bytes() > node.free_bytes() {
             return Ok(Some(Lack::Room(entry.bytes())));
         }
         let gap = LockName::gap_at(tree, node, slot);
@@ -129,13 +127,6 @@ impl Transaction {
         let slot = slot as u16;
         self.change(&mut leaf, &Change::Insert { slot, entry }, &undo)?;
         Ok(None)
-    }
-
-    /// The value of `key` has changed from one length to another: called with its leaf latched.
-    fn keep_room(&mut self, tree: Tree, key: &[u8], lens: (usize, usize)) {
-        let room = &self.store.storage.kept_room;
-        self.kept_room
-            .extend(room.spliced((tree, key), self.number, lens));
     }
 
     /// Whether `key` may be inserted into the gap; called with the leaf latched, so that no scan can lock it in between.
@@ -159,7 +150,8 @@ impl Transaction {
         Ok(Gap::Free)
     }
 
-    /// Replaces the value of a live entry. `None` if there is none, else the old value if the caller `needs` it.
+    /// Replaces the value of a live entry. `None` if the entry does not exist, else the old value if the caller
+    /// `needs` it.
     pub(crate) fn replace_value(
         &mut self,
         tree: Tree,

@@ -3,7 +3,7 @@
 use std::io;
 
 use evenkeel_disk::{advice, is_full};
-use evenkeel_locks::{LockError, TxnId};
+use evenkeel_locks::{ConfigError, LockError, TxnId};
 use evenkeel_log::LogError;
 use evenkeel_pages::{PageError, PageId};
 
@@ -16,11 +16,11 @@ pub enum StoreError {
         /// Each waits for the next, the last for the first.
         cycle: Vec<TxnId>,
     },
-    /// The lock manager had the transaction give way (an upgrade conflict, wait-die, wound-wait, no-wait, a
-    /// cancellation); it is rolled back.
+    /// The lock manager refused the transaction and it is rolled back. The cause is an upgrade conflict, a prevention
+    /// policy or a cancellation.
     #[error("{0}; this transaction is rolled back: begin it again")]
     GaveWay(LockError),
-    /// A lock was not granted in time. The statement is undone; the transaction goes on.
+    /// A lock was not granted in time. The statement is undone; the transaction can continue.
     #[error("a lock was not granted in time; the statement is undone, the transaction can go on")]
     LockTimeout,
     /// The transaction holds as many locks as one may, though it has locked whole tables. The statement is undone.
@@ -158,6 +158,13 @@ impl StoreError {
         }
     }
 
+    pub(crate) fn bad_locks(error: ConfigError) -> StoreError {
+        StoreError::BadSetting {
+            setting: "locks",
+            what: error.to_string(),
+        }
+    }
+
     /// What the disk said, if that is the cause: its `kind()` tells a full disk (`StorageFull`, `QuotaExceeded`) and a read-only one
     /// (`ReadOnlyFilesystem`, `PermissionDenied`) from a broken one.
     pub fn disk_error(&self) -> Option<&io::Error> {
@@ -175,8 +182,9 @@ impl StoreError {
         }
     }
 
-    /// Whether the disk is full, or the quota used up. The statement is undone and the transaction can go on; reading goes on, too, and so does writing
-    /// once there is space again. (After [`StoreError::CommitUnknown`] and [`StoreError::Stopped`] the store must be reopened as ever.)
+    /// Whether the disk is full, or the quota used up. The statement is undone and the transaction can continue.
+    /// Reading still works, and writing does once there is space. (After [`StoreError::CommitUnknown`] and
+    /// [`StoreError::Stopped`] the store must be reopened as ever.)
     pub fn is_disk_full(&self) -> bool {
         self.disk_error().is_some_and(is_full)
     }

@@ -1,5 +1,6 @@
-//! Lock escalation: a transaction with very many locks replaces those of a table by one of the whole table (Gray, Lorie, Putzolu and
-//! Traiger, "Granularity of Locks and Degrees of Consistency in a Shared Data Base", 1976, for the modes).
+//! Lock escalation: a transaction with very many locks replaces those of a table by one lock on the whole table. The
+//! modes are those of Gray, Lorie, Putzolu and Traiger, "Granularity of Locks and Degrees of Consistency in a Shared
+//! Data Base", 1976.
 //!
 //! From [`escalation_locks`](crate::Settings::escalation_locks) on it tries, without waiting, and again with a quarter more if the
 //! table is in use. With as many locks as one may hold it waits for the table like for any lock. The table is the one where it has
@@ -7,8 +8,9 @@
 //! are released, and none is taken that is. So a scan or a load may be of any size.
 //!
 //! Three things rest on the locks of single rows and must not get lost with them:
-//! * Whoever reads a row needs the commit that left it, durable or not ([`crate::released`]): that is looked up by the row's name,
-//!   lock or no lock. A commit with a lock of the table leaves the table's name there, for everybody after it.
+//! * A reader of a row needs the commit that left it, durable or not ([`crate::released`]): that is looked up by the
+//!   row's name, lock or no lock. A commit with a lock of the table leaves the table's name there, for everybody
+//!   after it.
 //! * A ghost is not removed while its row may come back: [`crate::purge`] locks the table, too.
 //! * An insertion does not meet a scan's gaps: it may leave out the gap's lock under `X` on the table only.
 
@@ -68,8 +70,8 @@ impl Transaction {
         self.store.check()
     }
 
-    /// Replaces the locks of the table where there are most by one of the table; if there are none, and there may be no more,
-    /// locks the statement's table so that it needs none in `mode`.
+    /// Replaces the locks of the table with the most locks by one table lock. If there are none to replace and no
+    /// more are allowed, locks the statement's table so that it needs none in `mode`.
     ///
     /// # Errors
     /// If the table is waited for and not had.
@@ -122,7 +124,7 @@ impl Transaction {
         self.store.counters.escalations.add_one();
     }
 
-    /// The table of which it has locked most, and those locks.
+    /// The table with most of its locks, and those locks.
     fn most_locked(&self) -> Option<(LockName, Held)> {
         let mut tables: HashMap<PageId, LockName, RandomState> = HashMap::default();
         let mut held: HashMap<LockName, Held, RandomState> = HashMap::default();

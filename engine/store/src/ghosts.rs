@@ -123,8 +123,8 @@ impl Ghosts {
     }
 }
 
-/// The search for ghosts that nobody remembers: where it goes on. Whoever has locked it is also the only one to purge, so that no
-/// purge blocks another.
+/// Where the search for ghosts of earlier runs continues. The thread that has locked it is the only one to purge, so
+/// that no purge blocks another.
 #[derive(Default)]
 pub(crate) struct Search {
     /// Trees not read to their ends, the last one first.

@@ -44,8 +44,6 @@ pub(crate) struct StoreInner {
     pub(crate) release: Release,
     pub(crate) released: Released,
     pub(crate) escalation_locks: usize,
-    /// How much of the log undoing and ending the running transactions may take.
-    pub(crate) undo_bytes: AtomicU64,
     pub(crate) log_block_bytes: usize,
     tables: RwLock<Tables>,
     lock_timeout_ns: AtomicU64,
@@ -100,7 +98,6 @@ impl StoreInner {
             release: parts.release,
             released: Released::new(),
             escalation_locks: parts.escalation_locks,
-            undo_bytes: AtomicU64::new(0),
             log_block_bytes,
             tables: RwLock::default(),
             lock_timeout_ns: AtomicU64::new(NO_TIMEOUT),
@@ -128,14 +125,12 @@ impl StoreInner {
         ))
     }
 
-    /// Sees to it that a change whose records have `bytes` can be logged, undone and ended though the disk be full by then. No page
-    /// may be latched.
+    /// Reserves `bytes` of the log, see [`Log::reserve`](evenkeel_log::Log::reserve). No page may be latched.
     ///
     /// # Errors
     /// If the disk is full, even after the log has given back what is not needed any more.
     #[inline]
-    pub(crate) fn reserve_log(&self, bytes: usize) -> Result<(), StoreError> {
-        let bytes = self.undo_bytes.load(Ordering::Relaxed) + bytes as u64;
+    pub(crate) fn reserve_log(&self, bytes: u64) -> Result<(), StoreError> {
         match self.storage.log.reserve(bytes) {
             Ok(()) => Ok(()),
             Err(error) => {

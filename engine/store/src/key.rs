@@ -105,7 +105,7 @@ pub(crate) struct KeyRange {
 }
 
 impl KeyRange {
-    /// The range between two bounds, each the first columns of a key: an included upper bound includes every key that
+    /// The range between two bounds, each the first columns of a key. An included upper bound includes every key that
     /// begins with it, an excluded lower bound excludes all of them.
     pub(crate) fn between(low: Bound<&[Value]>, high: Bound<&[Value]>) -> KeyRange {
         let low = match low {
@@ -148,7 +148,7 @@ pub(crate) fn encode_all(values: &[Value]) -> Vec<u8> {
     key
 }
 
-/// The least byte string greater than all that begin with `prefix`; `None` if there is none.
+/// The smallest byte string greater than all that begin with `prefix`; `None` if no string is.
 fn after_prefix(mut prefix: Vec<u8>) -> Option<Vec<u8>> {
     while let Some(last) = prefix.pop() {
         if last < 0xFF {

@@ -1,9 +1,9 @@
 //! Embedded transactional store: typed tables as B+trees over the buffer pool, a write-ahead log, and locks that are
 //! granted in the order a *schedule* decides.
 //!
-//! Transactions are strict two-phase locked and serializable unless they ask for less. A commit is durable as the flush
-//! policy says; recovery is that of ARIES (Mohan et al., TODS 1992): redo repeats history by page sequence numbers, undo
-//! writes compensation records.
+//! Transactions are strict two-phase locked and serializable unless they ask for less. A commit is durable as the
+//! flush policy says. Recovery follows ARIES (Mohan et al., TODS 1992): redo repeats history by page sequence
+//! numbers, undo writes compensation records.
 //!
 //! ## API
 //! ```text
@@ -52,7 +52,6 @@
 //! | `locking`, `covering`, `escalation` | what is locked: rows, gaps below keys, unique values; why ghosts; when whole tables |
 //! | `entries`, `indexes`, `read`, `write`, `cursor` | statements: lock, then latch, then log, then change |
 //! | `transaction`, `commit`, `undo`, `record` | begin to end; what a record holds; taking changes back |
-//! | `kept_room` | room in leaves that taking back may need |
 //! | `released` | locks are given up before the disk is waited for; what that asks of who gets them |
 //! | `claim` | what is no store's is refused, and not changed |
 //! | `recovery`, `checkpoint`, `checkpointer`, `running` | analysis, redo, undo; where they begin |
@@ -60,19 +59,24 @@
 //! | `workers`, `observe`, `settings`, `statistics` | the papers' knobs and what to measure |
 //!
 //! ## A full disk
-//! Or a quota that is used up. Reading goes on. Statements that need room that is not there fail ([`StoreError::is_disk_full`]) and are undone, and their transactions
-//! can go on, commit or roll back; once there is space again, so does writing. For that each stream of the log has a file ahead, room
-//! for undoing what runs is taken before it changes anything, in the log and in the leaves, and page file, double-write file and checkpoint have theirs. A
-//! store can be opened on a full disk, too, however often the opening was cut short before. The files ahead are why a new store takes
-//! 32 MB for each stream of its log, and up to 48 MB beside what the last checkpoint left (`log.segment_bytes` is 16 MB).
+//! On a full disk, or when a quota is used up, the store can still be read. A statement that needs more room fails
+//! ([`StoreError::is_disk_full`]) and is undone; its transaction can continue, commit or roll back. Writing works once there is space.
+//!
+//! For this, each stream of the log has a file ahead, and a transaction reserves log room for undoing its changes before it makes them. Page
+//! file, double-write file and checkpoint have their room, too. The store can be opened on a full disk, however often an opening was cut
+//! short. One case needs space: a rollback that has to split a page, because others have filled what it had freed. The store then stops, and
+//! opening it completes the rollback once there is space.
+//!
+//! A new store takes 32 MB for each stream of its log, and up to 48 MB in addition to what the last checkpoint left
+//! (`log.segment_bytes` is 16 MB).
 //!
 //! ## Files
-//! `checkpoint`, `pages`, `pages.double` (torn-page protection) and `lock` in the store's directory, and `log-0`, `log-1`, ...:
-//! directories with the log's streams. All belong together: back them up together, with the store closed. A new store is made in an
-//! empty directory only, so that a wrong path does no harm; files that somebody puts beside a store's later do none either.
-//! A file that has the name of a store's and is somebody else's is refused and not changed. Of one that holds nothing but zeros nobody can
-//! tell whose it is, as a power failure leaves a file of the store so that was just made: it may be written over.
-//! (What is in `lock` does not matter, and stays.)
+//! The store's directory holds `checkpoint`, `pages`, `pages.double` (torn-page protection), `lock`, and a directory for each stream of the
+//! log: `log-0`, `log-1` and so on. All belong together: back them up together, with the store closed.
+//!
+//! A new store is made in an empty directory only, so a wrong path does no harm. Files that are added to a store's directory later do no
+//! harm either. A foreign file with the name of one of the store's is refused and not changed. A file of zeros may be overwritten: it cannot
+//! be told from a new file of the store that a power failure left. The contents of `lock` do not matter, and stay.
 
 mod catalog;
 mod checkpoint;
@@ -89,7 +93,6 @@ mod ghosts;
 mod housekeeping;
 mod indexes;
 mod inner;
-mod kept_room;
 mod key;
 mod locking;
 mod observe;

@@ -3,17 +3,18 @@
 //! * **Rows.** A row's lock is named by its primary key, whether the row exists or not. Readers hold `S`, writers `X`. An index's
 //!   entries have no locks of their own: whoever changes one holds the lock of its row (data-only locking, Mohan and Levine,
 //!   "ARIES/IM", SIGMOD 1992).
-//! * **Gaps.** The open interval below a key, down to the key before it, is named by that key; where a leaf ends, by its
-//!   high fence, which was a key when the leaf was split off; behind the last key, by the end of the tree. A
-//!   serializable scan holds `S` on every gap it passed (next-key locking); an insertion asks for `IX` for a moment, so that two
-//!   insertions do not meet but a scan and an insertion do. Rows and gaps have different names because an
+//! * **Gaps.** The open interval below a key, down to the key before it, is named by that key. The last gap of a leaf
+//!   is named by its high fence, which was a key when the leaf was split off; the last of the tree, by its end. A
+//!   serializable scan holds `S` on every gap it passed (next-key locking). An insertion asks for `IX` for a moment,
+//!   so it conflicts with a scan but not with another insertion. Rows and gaps have different names because an
 //!   insertion must not wait for the writer of the next row.
 //! * **Unique values.** A writer that adds or removes an entry of a unique index holds `X` on the values.
 //! * **Tables.** Whoever locks anything of a table holds `IS` or `IX` on the table. A transaction with very many locks replaces
 //!   those of a table by `S` or `X` on the whole of it ([`crate::escalation`]).
 //!
-//! A deleted entry stays as a ghost and can be locked. It is removed after the commit, when nobody holds its row or the gap below
-//! it ([`crate::purge`]); so gaps never grow under a scan that relies on them, and neither deletion nor rollback locks gaps.
+//! A deleted entry stays as a ghost and can be locked. It is removed after the commit, when no transaction holds its
+//! row or the gap below it ([`crate::purge`]). So gaps never grow under a scan that relies on them, and neither
+//! deletion nor rollback locks gaps.
 //!
 //! A name holds a hash of the key, not the key: two keys of one hash are locked together, which is safe and rare.
 
@@ -72,7 +73,7 @@ impl LockName {
         LockName::new(LockKind::Row, table, primary_key)
     }
 
-    /// The gap below `key`, or behind the last key.
+    /// The gap below `key`, or after the last key.
     pub(crate) fn gap(tree: Tree, key: Option<&[u8]>) -> LockName {
         match key {
             Some(key) => LockName::new(LockKind::Gap, tree, key),
@@ -129,7 +130,7 @@ pub(crate) enum LockDuration {
 mod tests {
     use super::*;
     use crate::tree::edit::NodeMut;
-    use crate::tree::node::{Entry, Frame};
+    use crate::tree::node::{Entry, NodeHeader};
 
     #[test]
     fn names_differ_by_kind_tree_and_key() {
@@ -161,13 +162,13 @@ mod tests {
             value: b"",
             ghost: false,
         });
-        let frame = Frame {
+        let header = NodeHeader {
             level: 0,
             tree: tree.root,
             low: b"",
             high: Some(b"f"),
         };
-        NodeMut(&mut body).format(&frame, entries.into_iter());
+        NodeMut(&mut body).format(&header, entries.into_iter());
         for (key, above) in [(b"a", b"b"), (b"c", b"d"), (b"e", b"f")] {
             let slot = Node(&body).search(key).unwrap_err();
             assert_eq!(

@@ -1,5 +1,5 @@
-//! Rows too long for an entry of a page: the entry says how long the row is, its bytes are elsewhere, in chunks (PostgreSQL's TOAST
-//! tables, "The Oversized-Attribute Storage Technique").
+//! Rows too long for an entry of a page. The entry records the row's length, and its bytes lie elsewhere in chunks,
+//! as in PostgreSQL's TOAST tables ("The Oversized-Attribute Storage Technique").
 //!
 //! ```text
 //! value in the primary tree:   0, the row's bytes       or   1, their number (4)

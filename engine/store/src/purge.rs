@@ -1,8 +1,8 @@
 //! Removing ghosts: entries that were deleted, or inserted by a transaction that rolled back.
 //!
-//! A ghost is removed when its row and the gap below it can be locked exclusively at once (and the table `IX`, as by anybody who
-//! changes it), so neither its transaction is running nor does a scan rely on the gap, which becomes part of the one above. One that is locked is tried again when the
-//! transaction that has locked it ends ([`crate::ghosts`]).
+//! A ghost is removed when its row and the gap below it can be locked exclusively at once, and the table `IX`. So its
+//! transaction has ended, and no scan relies on the gap, which becomes part of the one above. One that is locked is
+//! tried again when the transaction that has locked it ends ([`crate::ghosts`]).
 //!
 //! Ghosts are remembered in memory only. After opening, all leaves are therefore read once, a few at a time, to find those of
 //! earlier runs.
@@ -100,8 +100,16 @@ impl StoreInner {
     }
 
     fn purge_one(&self, ghost: &Ghost) -> Result<Purged, StoreError> {
+        let bytes = (ghost.key.len() + 4 * self.storage.pool.body_bytes()) as u64;
+        self.reserve_log(bytes)?;
+        let purged = self.purge_reserved(ghost);
+        self.storage.log.release(bytes);
+        purged
+    }
+
+    /// The same with room for its records reserved in the log.
+    fn purge_reserved(&self, ghost: &Ghost) -> Result<Purged, StoreError> {
         let Ghost { tree, key } = ghost;
-        self.reserve_log(key.len() + 4 * self.storage.pool.body_bytes())?;
         let mut leaf = tree.leaf_to_write(&self.storage.pool, key)?;
         let slot = match Node(&leaf).search(key) {
             Ok(slot) if Node(&leaf).entry(slot).ghost => slot,

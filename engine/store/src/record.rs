@@ -12,7 +12,7 @@
 //! changes: count (1), then each: page (8), change (see tree/change.rs)
 //! ```
 //! Changes of several pages that make sense only together are one record, so neither a crash nor a lost log stream
-//! separates them: a nested top action (Mohan et al., TODS 1992, section 9) of one record.
+//! separates them. It is a nested top action (Mohan et al., TODS 1992, section 9) of one record.
 
 use evenkeel_pages::PageId;
 
@@ -22,7 +22,7 @@ use crate::tree::change::Change;
 /// What a log record is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
-pub(crate) enum Kind {
+pub(crate) enum RecordKind {
     Change = 1,
     Compensation = 2,
     Commit = 3,
@@ -31,15 +31,15 @@ pub(crate) enum Kind {
     Bootstrap = 6,
 }
 
-impl Kind {
-    pub(crate) fn from_code(code: u8) -> Option<Kind> {
+impl RecordKind {
+    pub(crate) fn from_code(code: u8) -> Option<RecordKind> {
         [
-            Kind::Change,
-            Kind::Compensation,
-            Kind::Commit,
-            Kind::End,
-            Kind::Structure,
-            Kind::Bootstrap,
+            RecordKind::Change,
+            RecordKind::Compensation,
+            RecordKind::Commit,
+            RecordKind::End,
+            RecordKind::Structure,
+            RecordKind::Bootstrap,
         ]
         .into_iter()
         .find(|kind| *kind as u8 == code)
@@ -195,8 +195,8 @@ mod tests {
     #[test]
     fn kinds_have_codes() {
         for code in 0..=u8::MAX {
-            assert!(Kind::from_code(code).is_none_or(|kind| kind as u8 == code));
+            assert!(RecordKind::from_code(code).is_none_or(|kind| kind as u8 == code));
         }
-        assert_eq!(Kind::from_code(6), Some(Kind::Bootstrap));
+        assert_eq!(RecordKind::from_code(6), Some(RecordKind::Bootstrap));
     }
 }

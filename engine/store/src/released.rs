@@ -1,13 +1,14 @@
 //! Locks that were released before their commit was durable.
 //!
-//! Under eager flush a transaction gives up its locks as soon as its commit record is in the log, and only then waits for the
-//! disk (DeWitt et al., "Implementation Techniques for Main Memory Database Systems", SIGMOD 1984; Johnson et al., "Aether",
-//! VLDB 2010, section 3): others wait for transactions, not for the disk, and share the sync. InnoDB's order, too.
+//! Under eager flush a transaction releases its locks as soon as its commit record is in the log, and then waits for
+//! the disk (DeWitt et al., SIGMOD 1984; Johnson et al., "Aether", VLDB 2010, section 3). So others wait for
+//! transactions, not for the disk, and share the sync. InnoDB's order, too.
 //!
-//! Who then gets such a lock may see what is not durable yet, so it *needs* that commit: its own commit record depends on
-//! it, and if it only reads, its commit waits for it. The needs are found here by the names of the locks (as with
-//! the tags of Graefe et al., "Controlled Lock Violation", SIGMOD 2013). Exclusive locks suffice: whatever a transaction changed
-//! is seen under the lock of its row or unique value, also when it is gone, as a ghost stays until its deletion is durable.
+//! The next holder of such a lock may see data that is not durable, so it *needs* that commit. Its commit record
+//! depends on it; if the holder only reads, its commit waits for it. The needs are found here by the names of the
+//! locks (as with the tags of Graefe et al., "Controlled Lock Violation", SIGMOD 2013). Exclusive locks suffice:
+//! every change of a transaction is seen under the lock of its row or unique value. That includes deletions, because
+//! a ghost stays until its deletion is durable.
 
 use std::collections::HashMap;
 use std::hash::BuildHasher;
@@ -22,7 +23,7 @@ use crate::locking::LockName;
 /// Number of independently locked parts; a power of two.
 const SHARDS: usize = 64;
 
-/// The locks, each with the commit that whoever gets it needs.
+/// The locks, each with the commit that its next holder needs.
 pub(crate) struct Released {
     shards: Box<[Shard]>,
 }
@@ -30,7 +31,8 @@ pub(crate) struct Released {
 #[derive(Default)]
 #[repr(align(128))]
 struct Shard {
-    /// So that who finds nothing need not lock anything. Read by who has got a lock after it was entered here, so it is seen.
+    /// Fast path: a reader that finds zero skips the mutex. This is safe: the entry is added before the lock is
+    /// released, and the reader acquired that lock afterwards.
     count: AtomicUsize,
     commits: Mutex<HashMap<LockName, Lsn, RandomState>>,
 }

@@ -30,7 +30,7 @@ impl Scan {
         Scan::between(Bound::Included(values.clone()), Bound::Included(values))
     }
 
-    /// Rows between two bounds. A bound of fewer columns than the key has stands for all keys that begin with it.
+    /// Rows between two bounds. A bound with fewer columns than the key means all keys that begin with it.
     pub fn between(low: Bound<Vec<Value>>, high: Bound<Vec<Value>>) -> Scan {
         Scan {
             low,
@@ -51,7 +51,8 @@ impl Scan {
         }
     }
 
-    /// At most so many rows; no more are locked than are returned, but for the one after a range that ends before.
+    /// Returns at most this many rows. Only returned rows are locked, and the next one if the range ends before the
+    /// limit.
     #[must_use]
     pub fn limit(self, limit: usize) -> Scan {
         Scan { limit, ..self }

@@ -15,14 +15,14 @@ pub struct Settings {
     pub release: Release,
     /// How long a lock is waited for; `None`: as long as it takes.
     pub lock_timeout: Option<Duration>,
-    /// With so many locks a transaction tries to replace those of the table where it has most by one of the whole table;
-    /// with [`locks.locks_max`](Config::locks_max) it waits for it.
+    /// From this number of locks on, a transaction tries to replace those of its largest table by one table lock. At
+    /// `locks.locks_max` it waits for that lock.
     pub escalation_locks: usize,
     /// The buffer pool: size, page size, replacement policy.
     pub pool: PoolSettings,
     /// The log: flush policy, block size.
     pub log: LogSettings,
-    /// Streams of the log, each with files of its own; for several devices use
+    /// Streams of the log, each with separate files; for several devices use
     /// [`Store::open_on`](crate::Store::open_on).
     pub log_streams: usize,
     /// Worker threads that execute the transactions given to [`Store::execute`](crate::Store::execute); 0: each on the
@@ -30,7 +30,7 @@ pub struct Settings {
     pub workers: usize,
     /// Transactions that may wait for a worker; whoever gives one more waits until there is room.
     pub queue_max: usize,
-    /// So many bytes of log records are written between two checkpoints. Recovery reads about twice as many.
+    /// Bytes of log records between two checkpoints. Recovery reads about twice as many.
     pub checkpoint_log_bytes: u64,
     /// Who removes deleted rows and takes checkpoints.
     pub housekeeping: Housekeeping,
@@ -92,24 +92,24 @@ pub enum Change {
     Schedule(ScheduleKind),
     /// Decides conflicts by these rules.
     Rules(Rules),
-    /// Treats deadlocks so.
+    /// Deadlock policy.
     Deadlocks(DeadlockPolicy),
-    /// Waits so long for locks.
+    /// Longest wait for a lock.
     LockTimeout(Option<Duration>),
-    /// Replaces pages so.
+    /// Page replacement.
     Replacement(Replacement),
-    /// Lets lazy LRU try so long for the list's lock.
+    /// How long lazy LRU tries to get the list's lock.
     LazyWait(Duration),
-    /// Acknowledges commits so. Returns when all acknowledged before is durable.
+    /// When commits are acknowledged. Returns when all commits acknowledged so far are durable.
     FlushPolicy(FlushPolicy),
-    /// Flushes the log so often under the lazy policies.
+    /// How often the log is flushed under the lazy policies.
     FlushInterval(Duration),
-    /// Writes the log in blocks of so many bytes.
+    /// Block size of the log, in bytes.
     LogBlockBytes(usize),
-    /// Uses so many of the log's streams.
+    /// Number of the log's streams in use.
     LogStreams(usize),
-    /// Executes with so many worker threads.
+    /// Number of worker threads. Surplus ones end after the transaction that they are executing.
     Workers(usize),
-    /// Takes a checkpoint after so many bytes of log records.
+    /// Bytes of log records between two checkpoints.
     CheckpointLogBytes(u64),
 }

@@ -6,16 +6,13 @@ use evenkeel_log::{Depends, Log, LogError, Lsn, NewRecord};
 use evenkeel_pages::{PageId, PageWrite, Pool};
 
 use crate::error::StoreError;
-use crate::kept_room::KeptRoom;
-use crate::record::{Kind, put_changes};
+use crate::record::{RecordKind, put_changes};
 use crate::tree::change::Change;
-use crate::tree::node::Node;
 
 /// The pages of a store and the log of their changes.
 pub(crate) struct Storage {
     pub(crate) pool: Arc<Pool>,
     pub(crate) log: Arc<Log>,
-    pub(crate) kept_room: KeptRoom,
 }
 
 /// Their threads end here, and what they are writing is through: whoever lets go of the lock on the directory does so
@@ -30,11 +27,6 @@ impl Drop for Storage {
 }
 
 impl Storage {
-    /// Bytes of `leaf` that the entry of `key` may take beside what it has.
-    pub(crate) fn free_in_leaf(&self, leaf: Node<'_>, key: &[u8]) -> usize {
-        self.kept_room.free_bytes(leaf, key, self.log.flushed())
-    }
-
     /// Appends a record of no transaction.
     pub(crate) fn append_structure(
         &self,
@@ -46,7 +38,7 @@ impl Storage {
         self.log.append(&NewRecord {
             txn: 0,
             prev: Lsn::ZERO,
-            kind: Kind::Structure as u8,
+            kind: RecordKind::Structure as u8,
             depends,
             payload: &payload,
         })

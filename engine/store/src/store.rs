@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use evenkeel_disk::{Directory, RealDirectory};
+use evenkeel_disk::{Background, Directory, RealDirectory};
 use evenkeel_locks::{LockManager, Rules};
 use evenkeel_log::{FlushPolicy, Log, LogError, STREAMS_MAX};
 use evenkeel_pages::Pool;
@@ -17,9 +17,8 @@ use crate::checkpoint::{Checkpoint, CheckpointState};
 use crate::claim::{Claim, PAGES_FILE, log_directory};
 use crate::error::StoreError;
 use crate::ghosts::Search;
-use crate::housekeeping::Housekeeper;
+use crate::housekeeping;
 use crate::inner::{Parts, StoreInner};
-use crate::kept_room::KeptRoom;
 use crate::locking::LockName;
 use crate::observe::Observer;
 use crate::recovery::recover;
@@ -40,10 +39,10 @@ pub struct Store {
     threads: Arc<Threads>,
 }
 
-/// the store and its threads. The order of the fields is that in which they are dropped.
+/// The store and its threads. The order of the fields is that in which they are dropped.
 struct Threads {
     workers: Workers,
-    housekeeper: Mutex<Option<Housekeeper>>,
+    housekeeper: Mutex<Option<Background>>,
     store: Arc<StoreInner>,
 }
 
@@ -110,7 +109,7 @@ impl Store {
         let housekeeper = match settings.housekeeping {
             Housekeeping::ByHand => None,
             Housekeeping::Background => Some(
-                Housekeeper::start(Arc::clone(&store))
+                housekeeping::start(Arc::clone(&store))
                     .map_err(StoreError::io("starting a thread"))?,
             ),
         };
@@ -151,8 +150,8 @@ impl Store {
         Transaction::begin(Arc::clone(self.inner()), &options)
     }
 
-    /// Executes a transaction on a worker thread, or on this one if there are none, and waits for it. It is committed if `work`
-    /// returns `Ok` and rolled back if not.
+    /// Executes a transaction on a worker thread and waits for it; without workers, executes it on this thread. It is
+    /// committed if `work` returns `Ok` and rolled back if not.
     pub fn execute<T, E>(
         &self,
         options: TransactionOptions,
@@ -180,17 +179,21 @@ impl Store {
         match change {
             Change::Schedule(schedule) => {
                 let rules = locks.config().rules;
-                locks.set_rules(Rules {
+                let rules = Rules {
                     deadlocks: rules.deadlocks,
                     seed: rules.seed,
                     ..Rules::new(schedule)
-                });
+                };
+                locks.set_rules(rules).map_err(StoreError::bad_locks)?;
             }
-            Change::Rules(rules) => locks.set_rules(rules),
-            Change::Deadlocks(deadlocks) => locks.set_rules(Rules {
-                deadlocks,
-                ..locks.config().rules
-            }),
+            Change::Rules(rules) => locks.set_rules(rules).map_err(StoreError::bad_locks)?,
+            Change::Deadlocks(deadlocks) => {
+                let rules = Rules {
+                    deadlocks,
+                    ..locks.config().rules
+                };
+                locks.set_rules(rules).map_err(StoreError::bad_locks)?;
+            }
             Change::LockTimeout(timeout) => store.set_lock_timeout(timeout),
             Change::Replacement(replacement) => pool.set_replacement(replacement),
             Change::LazyWait(wait) => pool.set_lazy_wait(wait),
@@ -242,7 +245,7 @@ impl Store {
         self.inner().tidy(usize::MAX)
     }
 
-    /// Reads every page in use, to know of damage before it is met; how many there are.
+    /// Reads every page in use, to find damage early; returns their number.
     ///
     /// # Errors
     /// The first page's that is damaged or cannot be read.
@@ -275,15 +278,6 @@ impl Store {
 }
 
 impl StoreInner {
-    /// Removes ghosts, reading at most `leaves_max` leaves in search of them, and takes a checkpoint if one is due.
-    pub(crate) fn tidy(&self, leaves_max: usize) -> Result<usize, StoreError> {
-        let left = self.purge(leaves_max)?;
-        if self.is_checkpoint_due() {
-            self.checkpoint()?;
-        }
-        Ok(left)
-    }
-
     /// Under eager flush whatever can be read is durable, or known not to be ([`Released`](crate::released::Released)), and a
     /// commit depends on nothing else. Under the lazy policies it depends on everything before it. The order of the
     /// steps keeps a commit that is under way during the change on the safe side.
@@ -340,15 +334,11 @@ fn open_inner(
             first
         }
     };
-    // Redo does not repeat what is not newer than the checkpoint, of which the log may know no more.
+    // Redo skips changes that are not newer than the checkpoint, and the log may have forgotten its LSN.
     log.skip_to(checkpoint.begin);
     let pool = Pool::open(&*directory, PAGES_FILE, settings.pool.clone(), log.clone());
     let pool = pool.inspect_err(|_| log.stop_flusher())?;
-    let storage = Storage {
-        pool,
-        log,
-        kept_room: KeptRoom::default(),
-    };
+    let storage = Storage { pool, log };
     let outcome = recover(&storage, &recovered, &checkpoint)?;
     let catalog = match outcome.catalog {
         Some(root) => Tree { root },

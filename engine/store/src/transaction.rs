@@ -11,10 +11,9 @@ use crate::covering::{Escalation, Wait};
 use crate::error::StoreError;
 use crate::ghosts::Ghost;
 use crate::inner::StoreInner;
-use crate::kept_room::TreeKey;
 use crate::locking::{LockDuration, LockName};
 use crate::observe::{Grant, Trace};
-use crate::record::{Kind, Undo, put_changes};
+use crate::record::{RecordKind, Undo, put_changes};
 use crate::storage::apply;
 use crate::table::Table;
 use crate::tree::change::Change;
@@ -63,13 +62,13 @@ pub struct Transaction {
     last_lsn: Lsn,
     /// What of the statement's table is locked as a whole, and when more shall be.
     pub(crate) escalation: Escalation,
-    /// Commits that were not durable when it got their locks: what it has seen may be theirs.
+    /// Commits that were not durable when it got their locks: it may have seen their changes.
     pub(crate) needs: Vec<Lsn>,
     undo: UndoList,
-    /// Values it made shorter, whose room is kept for them until it ends.
-    pub(crate) kept_room: Vec<TreeKey>,
     /// How much of the log undoing and ending it may take.
     undo_bytes: u64,
+    /// How much of the log it has reserved: for that, and for the change that it is making.
+    reserved_bytes: u64,
     /// What it deleted: removable when it commits.
     pub(crate) deleted: Vec<Ghost>,
     /// What it inserted and took back: removable when it ends.
@@ -104,8 +103,8 @@ impl Transaction {
             escalation: Escalation::new(store.escalation_locks),
             needs: Vec::new(),
             undo: UndoList::default(),
-            kept_room: Vec::new(),
             undo_bytes: 0,
+            reserved_bytes: 0,
             deleted: Vec::new(),
             taken_back: Vec::new(),
             grants: store.is_observed().then(Vec::new),
@@ -153,6 +152,7 @@ impl Transaction {
         let duration = self.table_lock_duration(table, mode);
         let done = self.lock_table(table, mode).and_then(|()| run(self));
         let done = done.inspect_err(|error| self.fail(error, before));
+        self.release_log();
         self.escalation.covers = None;
         if duration == LockDuration::Instant {
             self.locks.release(&table.lock());
@@ -176,7 +176,7 @@ impl Transaction {
             StoreError::LockTimeout => self.store.counters.lock_timeouts.add_one(),
             _ => {}
         }
-        // Should undoing fail, the store stops and says so at the next call.
+        // If undoing fails, the store stops, and the next call returns the error.
         if error.is_retryable() {
             let _ = self.end_undone();
         } else {
@@ -297,25 +297,40 @@ impl Transaction {
         payload.clear();
         put_changes(changes, &mut payload);
         payload.extend_from_slice(undo);
-        let lsn = self.append_record(Kind::Change, Depends::On(depends), &payload);
+        let lsn = self.append_record(RecordKind::Change, Depends::On(depends), &payload);
         self.buffers.payload = payload;
         let lsn = lsn?;
         self.undo.push(lsn, undo);
         // A compensation record repeats what undoes the change, which is part of the payload.
-        self.add_undo_bytes(self.buffers.payload.len() + RECORD_BYTES);
+        self.undo_bytes += (self.buffers.payload.len() + RECORD_BYTES) as u64;
         Ok(lsn)
     }
 
-    /// Sees to it that the log has room for changes of so many bytes, see [`StoreInner::reserve_log`].
-    pub(crate) fn reserve_log(&self, bytes: usize) -> Result<(), StoreError> {
+    /// Reserves room in the log for a change with records of `bytes`, for undoing it, and for the end of the
+    /// transaction. The previous change has been made.
+    pub(crate) fn reserve_log(&mut self, bytes: usize) -> Result<(), StoreError> {
         let ending = match self.number {
             0 => self.ending_bytes(),
             _ => 0,
         };
         // A split moves half a page, on few levels.
         let split = 2 * self.store.storage.pool.body_bytes();
-        self.store
-            .reserve_log(2 * (bytes + RECORD_BYTES) + split + ending)
+        let wanted = self.undo_bytes + (2 * (bytes + RECORD_BYTES) + split + ending) as u64;
+        if wanted > self.reserved_bytes {
+            self.store.reserve_log(wanted - self.reserved_bytes)?;
+            self.reserved_bytes = wanted;
+        }
+        Ok(())
+    }
+
+    /// Gives back what is reserved in the log beyond what undoing may take.
+    fn release_log(&mut self) {
+        debug_assert!(self.undo_bytes <= self.reserved_bytes);
+        let surplus = self.reserved_bytes.saturating_sub(self.undo_bytes);
+        if surplus > 0 {
+            self.store.storage.log.release(surplus);
+            self.reserved_bytes -= surplus;
+        }
     }
 
     /// What a commit, or the end of a rollback, takes: a block each.
@@ -323,32 +338,23 @@ impl Transaction {
         2 * self.store.log_block_bytes
     }
 
-    fn add_undo_bytes(&mut self, bytes: usize) {
-        self.undo_bytes += bytes as u64;
-        self.store
-            .undo_bytes
-            .fetch_add(bytes as u64, std::sync::atomic::Ordering::Relaxed);
-    }
-
     /// Its last record is appended.
     pub(crate) fn leave(&mut self) {
         self.store.running.leave(self.number);
-        let undo_bytes = std::mem::take(&mut self.undo_bytes);
-        self.store
-            .undo_bytes
-            .fetch_sub(undo_bytes, std::sync::atomic::Ordering::Relaxed);
+        self.undo_bytes = 0;
+        self.release_log();
     }
 
     pub(crate) fn append_record(
         &mut self,
-        kind: Kind,
+        kind: RecordKind,
         depends: Depends<'_>,
         payload: &[u8],
     ) -> Result<Lsn, StoreError> {
         let log = &self.store.storage.log;
         if self.number == 0 {
             self.number = self.store.running.enter(log);
-            self.add_undo_bytes(self.ending_bytes());
+            self.undo_bytes += self.ending_bytes() as u64;
         }
         let log = &self.store.storage.log;
         self.last_lsn = log.append(&NewRecord {
@@ -401,8 +407,6 @@ impl Transaction {
             .end()
             .inspect_err(|error| self.store.stop(error))?;
         self.leave();
-        let kept = std::mem::take(&mut self.kept_room);
-        self.store.storage.kept_room.release(kept);
         Ok(())
     }
 
@@ -475,7 +479,7 @@ impl Drop for Transaction {
     fn drop(&mut self) {
         if !self.ended {
             self.store.counters.rolled_back.add_one();
-            // Should it fail, the store has stopped and says so at the next call.
+            // If it fails, the store has stopped, and the next call returns the error.
             let _ = self.end_undone();
         }
     }

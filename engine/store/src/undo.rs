@@ -5,7 +5,7 @@ use evenkeel_pages::{PageId, PageWrite};
 
 use crate::codec::{Reader, Write};
 use crate::error::StoreError;
-use crate::record::{Kind, Undo, put_changes};
+use crate::record::{RecordKind, Undo, put_changes};
 use crate::storage::{Storage, apply};
 use crate::tree::Tree;
 use crate::tree::change::Change;
@@ -40,7 +40,7 @@ impl UndoList {
         Some((lsn, &self.bytes[start..]))
     }
 
-    /// The record of the change before the last, where undo goes on after the last.
+    /// The record of the change before the last, where undo continues.
     pub(crate) fn next_after_last(&self) -> Lsn {
         let before = self.entries.len().checked_sub(2);
         before.map_or(Lsn::ZERO, |at| self.entries[at].0)
@@ -120,12 +120,9 @@ impl<'s> Compensation<'s> {
                         break (leaf, slot);
                     }
                     drop(leaf);
-                    // Room is kept for it; where not, it is made.
+                    // Others have filled what the change had freed.
                     tree.make_room(self.storage, key, 0, growth)?;
                 };
-                let len = Node(&leaf).entry(usize::from(slot)).value.len() + with.len()
-                    - usize::from(removed);
-                self.storage.kept_room.changed(tree, key, len);
                 self.change(
                     leaf,
                     &Change::Splice {
@@ -193,7 +190,7 @@ impl<'s> Compensation<'s> {
         self.prev = self.storage.log.append(&NewRecord {
             txn: self.txn,
             prev: self.prev,
-            kind: Kind::Compensation as u8,
+            kind: RecordKind::Compensation as u8,
             depends: Depends::On(depends),
             payload: &payload,
         })?;
@@ -205,7 +202,7 @@ impl<'s> Compensation<'s> {
         self.prev = self.storage.log.append(&NewRecord {
             txn: self.txn,
             prev: self.prev,
-            kind: Kind::End as u8,
+            kind: RecordKind::End as u8,
             depends: Depends::On(&[]),
             payload: &[],
         })?;

@@ -22,7 +22,7 @@ pub struct Executed<T> {
 
 type Job = Box<dyn FnOnce() + Send>;
 
-/// A job and who waits for it. The waiting one may go on once this is dropped, whether the job has run or not.
+/// A job and its waiting caller, which continues once this is dropped, whether the job has run or not.
 struct Queued {
     job: Option<Job>,
     done: Arc<Done>,
@@ -94,43 +94,36 @@ impl Workers {
         }
     }
 
-    /// Changes the number of threads; those too many end when they are through with what they do.
+    /// Changes the number of threads. Surplus ones end after what they are executing, which is not waited for: that may need a lock
+    /// that the caller holds.
     ///
     /// # Errors
     /// If a thread cannot be started.
     pub(crate) fn resize(&self, count: usize) -> std::io::Result<()> {
         let mut threads = self.threads.lock();
-        while threads.len() < count {
+        threads.retain(|thread| !thread.is_finished());
+        for _ in self.keep_at_most(count)..count {
             let shared = Arc::clone(&self.shared);
-            let name = format!("evenkeel-worker-{}", threads.len());
-            threads.push(
-                std::thread::Builder::new()
-                    .name(name)
-                    .spawn(move || shared.work())?,
-            );
+            let thread = std::thread::Builder::new().name("evenkeel-worker".to_owned());
+            threads.push(thread.spawn(move || shared.work())?);
             self.shared.queue.lock().alive += 1;
         }
-        let surplus = threads.len() - count;
-        if surplus == 0 {
-            return Ok(());
-        }
-        self.shared.queue.lock().surplus = surplus;
-        self.shared.filled.notify_all();
-        self.shared.emptied.notify_all();
-        // Which ones end is theirs to decide: wait until as many have.
-        let mut left: Vec<JoinHandle<()>> = threads.drain(..).collect();
-        while left.len() > count {
-            let before = left.len();
-            left.retain(|thread| !thread.is_finished());
-            if left.len() == before {
-                std::thread::yield_now();
-            }
-        }
-        *threads = left;
         Ok(())
     }
 
-    /// Runs `work` on a worker thread, or here if there is none, and waits for it. A panic of `work` goes on here.
+    /// Has as many of the threads as may be up to `count` stay and the others end; how many stay.
+    fn keep_at_most(&self, count: usize) -> usize {
+        let mut queue = self.shared.queue.lock();
+        let staying = queue.alive.min(count);
+        queue.surplus = queue.alive - staying;
+        drop(queue);
+        self.shared.filled.notify_all();
+        self.shared.emptied.notify_all();
+        staying
+    }
+
+    /// Runs `work` on a worker thread and waits for it; without workers, runs it here. A panic of `work` continues
+    /// here.
     pub(crate) fn run<T: Send>(&self, work: impl FnOnce() -> T + Send) -> Executed<T> {
         let asked = Instant::now();
         if !self.shared.queue.lock().is_open() {
@@ -164,8 +157,11 @@ impl Workers {
 
 impl Drop for Workers {
     fn drop(&mut self) {
-        // Removing threads starts none, so it cannot fail.
-        let _ = self.resize(0);
+        self.keep_at_most(0);
+        for thread in self.threads.get_mut().drain(..) {
+            // No job is running, because each borrows this. A panic of work continues in its caller.
+            let _ = thread.join();
+        }
     }
 }
 
@@ -265,7 +261,11 @@ mod tests {
             }
             for count in [3, 1, 4, 0, 2, 1, 0, 3].repeat(5) {
                 workers.resize(count).unwrap();
-                assert_eq!(workers.threads.lock().len(), count);
+                let staying = {
+                    let queue = workers.shared.queue.lock();
+                    queue.alive - queue.surplus
+                };
+                assert_eq!(staying, count);
                 let before = run.load(Ordering::Relaxed);
                 while run.load(Ordering::Relaxed) == before {
                     std::thread::yield_now();
@@ -273,6 +273,33 @@ mod tests {
             }
             changed.store(true, Ordering::Relaxed);
         });
+    }
+
+    /// Work waits for a lock of the thread that takes its worker away.
+    #[test]
+    fn fewer_workers_do_not_wait_for_work_that_waits_for_the_caller() {
+        let workers = Workers::new(1);
+        workers.resize(2).unwrap();
+        let lock = Mutex::new(());
+        let (started, has_started) = std::sync::mpsc::channel();
+        std::thread::scope(|scope| {
+            let held = lock.lock();
+            let works = scope.spawn(|| {
+                workers.run(|| {
+                    started.send(()).unwrap();
+                    drop(lock.lock());
+                })
+            });
+            has_started.recv().unwrap();
+            workers.resize(0).unwrap();
+            assert!(!works.is_finished());
+            drop(held);
+        });
+        let caller = std::thread::current().id();
+        let executed = workers.run(|| std::thread::current().id());
+        assert_eq!(executed.result, caller, "there are no workers");
+        workers.resize(1).unwrap();
+        assert_ne!(workers.run(|| std::thread::current().id()).result, caller);
     }
 
     #[test]

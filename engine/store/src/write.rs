@@ -43,8 +43,8 @@ impl Transaction {
     /// Replaces the row with the primary key of `row`.
     ///
     /// # Errors
-    /// [`StoreError::NotFound`] if there is none, [`StoreError::DuplicateKey`] if the values of a unique index are another
-    /// row's.
+    /// [`StoreError::NotFound`] if no such row exists, [`StoreError::DuplicateKey`] if the values of a unique index
+    /// are another row's.
     pub fn update(&mut self, table: &Table, row: &[Value]) -> Result<(), StoreError> {
         self.statement(table, Mode::IX, |txn| {
             table.layout().check_row(row)?;

@@ -1,5 +1,5 @@
-//! Nobody may act upon what a power failure could still take: a commit's locks are held until it is durable, or who gets them
-//! earlier is not acknowledged before.
+//! No transaction may act upon what a power failure could still take. A commit's locks are held until it is durable,
+//! or their next holder is not acknowledged before.
 
 #[path = "support/gate.rs"]
 mod gate;
@@ -39,7 +39,7 @@ fn write(store: &Store, table: &Table, value: i64) -> Result<(), StoreError> {
     txn.commit()
 }
 
-/// Time for who is not held back to get through.
+/// Time for threads that are not held back.
 const GRACE: Duration = Duration::from_millis(50);
 
 /// A store whose syncs go through a gate, and a table whose row 1 has the value 1.

@@ -1,4 +1,4 @@
-//! Statements that fail leave nothing behind, and the transaction goes on.
+//! Statements that fail leave nothing behind, and the transaction can continue.
 
 mod support;
 

@@ -1,4 +1,4 @@
-//! Locks of whole tables in place of very many: scans and loads of any size, without phantoms.
+//! Locks of whole tables instead of very many: scans and loads of any size, without phantoms.
 
 mod support;
 

@@ -152,8 +152,8 @@ fn a_read_only_disk_is_an_error_and_loses_nothing() {
     );
 }
 
-/// So many runs in a row without an error: the run has no such operation any more. Some may fail unnoticed, such as the removal
-/// of a file.
+/// After this many runs in a row without an error, the run has no such operation left. Some may fail unnoticed, such
+/// as the removal of a file.
 const UNHARMED_MAX: u32 = 5;
 
 #[test]

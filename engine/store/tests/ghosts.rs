@@ -109,7 +109,7 @@ fn ghosts_whose_pages_cannot_be_read_are_tried_again() {
     assert_eq!(store.statistics().transactions.purged, 2 * ROWS as u64);
 }
 
-/// The fences of a leaf count as used, and with long keys there is no leaf that uses little, however empty.
+/// The fences of a leaf are in use, so with long keys every leaf uses much, however empty.
 #[test]
 fn leaves_of_long_keys_are_freed() {
     let store = open(&FaultDisk::new(), small_settings(1)).unwrap();

@@ -112,7 +112,7 @@ fn check(place: &Path, acknowledged: &[i64]) -> Vec<i64> {
     counts
 }
 
-/// Starts a child, kills it when `when` says so of a line that it printed, and takes in what it acknowledged.
+/// Starts a child, kills it when `when` accepts a line that it printed, and reads what it acknowledged.
 fn run_and_kill(place: &Path, counts: &mut [i64], mut when: impl FnMut(&str) -> bool) {
     let mut child = Command::new(std::env::current_exe().unwrap())
         .args(["--exact", TEST, "--nocapture"])

@@ -153,7 +153,7 @@ fn work(store: &Store) -> usize {
     acknowledged
 }
 
-/// So many moments, spread over the work.
+/// Number of moments, spread over the work.
 const MOMENTS: u64 = 40;
 
 #[test]

@@ -31,7 +31,7 @@ fn rows(store: &Store) -> Table {
     store.create_table(schema).unwrap()
 }
 
-/// Puts so many short rows, a hundred a transaction, at places all over the table.
+/// Puts `count` short rows, a hundred a transaction, at places all over the table.
 fn put(store: &Store, table: &Table, count: i64) {
     for first in (0..count).step_by(100) {
         let mut txn = store.begin(TransactionOptions::default());

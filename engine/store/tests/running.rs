@@ -324,7 +324,7 @@ fn the_background_thread_tidies_up_and_takes_checkpoints() {
     assert_eq!(check(&store), [step]);
 }
 
-/// A client with keys of its own, which no other has; it knows what their rows hold.
+/// A client with keys that no other client has; it knows what their rows hold.
 struct Owner {
     number: i64,
     clients: i64,

@@ -6,6 +6,7 @@ use core::sync::atomic::{AtomicBool, AtomicU32, Ordering::*};
 static APPLIED: AtomicU32 = AtomicU32::new(0);
 static DETACHED: AtomicBool = AtomicBool::new(false);
 static FROZEN: AtomicBool = AtomicBool::new(false);
+static FAILED: AtomicBool = AtomicBool::new(false);
 
 /// In place of a generation while the code is being changed, and once the session is over: intervals that begin or end
 /// then follow no plan.
@@ -44,4 +45,19 @@ pub fn detached() -> bool {
 /// The session is over for this process, or another one begins.
 pub fn set_detached(detached: bool) {
     DETACHED.store(detached, Release);
+}
+
+/// Whether an instruction of ours has failed here: the session is over for this process as soon as its hooks are out.
+pub fn has_failed() -> bool {
+    FAILED.load(Relaxed)
+}
+
+/// An instruction of ours has failed.
+pub fn set_failed() {
+    FAILED.store(true, Release);
+}
+
+/// Another session begins.
+pub fn renew() {
+    FAILED.store(false, Release);
 }

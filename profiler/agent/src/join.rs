@@ -48,7 +48,8 @@ pub fn belong(arena: Arena) {
     let control = arena.control();
     arena.publish();
     rings::release_inherited(arena);
-    signals::take_over(plan::on_trap);
+    // Sanitizers' runtimes bring handlers of their own, and explain every fault.
+    signals::take_over(ANSWERS, !has_sanitizer());
     threads::watch(&LIFE);
     rings::discard_records(evenkeel_patch::thread::current());
     if control.calibration_claimed.swap(1, Relaxed) == 0 {
@@ -70,6 +71,12 @@ fn has_sanitizer() -> bool {
     // SAFETY: constant names.
     .any(|name| unsafe { !libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()).is_null() })
 }
+
+/// How signals are answered.
+const ANSWERS: signals::Answers = signals::Answers {
+    breakpoint: plan::on_trap,
+    fault: plan::on_fault,
+};
 
 /// What every part does when a thread ends and when the process forks, in the order in which it must be done.
 const LIFE: Handlers = Handlers {

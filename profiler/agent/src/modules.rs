@@ -202,6 +202,14 @@ fn publish_biases(list: &[LoadedModule]) {
     }
 }
 
+/// Where this library's code lies, from and to, once the loader was asked.
+static OWN: [AtomicU64; 2] = [const { AtomicU64::new(0) }; 2];
+
+/// Whether an address is in this library's code.
+pub fn is_own(address: u64) -> bool {
+    (OWN[0].load(Relaxed)..OWN[1].load(Relaxed)).contains(&address)
+}
+
 /// `None` for what can never be of interest: files without code, the kernel's page, and this library.
 fn describe<'a>(
     info: &'a libc::dl_phdr_info,
@@ -220,6 +228,8 @@ fn describe<'a>(
         .max()?;
     let here = describe as *const () as u64;
     if (low..high).contains(&here) {
+        OWN[0].store(low, Relaxed);
+        OWN[1].store(high, Relaxed);
         return None;
     }
     let path = if executable {

@@ -3,16 +3,18 @@
 use core::cell::UnsafeCell;
 use core::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::*};
 
+use evenkeel_patch::arch::fault;
 use evenkeel_patch::arch::stubs::Boundaries;
-use evenkeel_patch::arch::trap::argument;
+use evenkeel_patch::arch::trap::{Carried, argument, step_back};
 use evenkeel_patch::shadow::Shadow;
-use evenkeel_patch::{Patcher, Plan, kernel};
+use evenkeel_patch::{Patcher, Plan, kernel, thread};
 use evenkeel_wire::now_ticks;
 use evenkeel_wire::{Control, Fixed, Frozen, Probe, Wanted};
 
 use crate::arena::{self, Arena};
-use crate::code_state::{applied, detached, is_frozen};
-use crate::modules::Modules;
+use crate::code_state::{applied, detached, has_failed, is_frozen};
+use crate::modules::{self, Modules};
+use crate::signals::Breakpoint;
 use crate::verdict::{is_over, nap, verdict};
 use crate::{bound, code_state, loader, waits};
 
@@ -82,6 +84,7 @@ pub fn renew() -> bool {
     process.patcher.renew();
     process.modules.forget();
     code_state::set_applied(0);
+    code_state::renew();
     LOOK_AGAIN_TICKS.store(0, Relaxed);
     unlock();
     true
@@ -122,7 +125,7 @@ pub fn start(arena: Arena) {
 pub fn is_due(arena: Arena) -> bool {
     let now = now_ticks();
     let may_change = || is_stale(arena) || now > LOOK_AGAIN_TICKS.load(Relaxed);
-    !detached() && (is_over(arena, now) || !is_frozen() && may_change())
+    !detached() && (has_failed() || is_over(arena, now) || !is_frozen() && may_change())
 }
 
 fn is_stale(arena: Arena) -> bool {
@@ -156,7 +159,7 @@ pub fn poll_patiently(arena: Arena) -> bool {
 /// What is due is done, with the lock held, which is given back.
 fn follow(arena: Arena) {
     let now = now_ticks();
-    let (over, stale) = (is_over(arena, now), is_stale(arena));
+    let (over, stale) = (has_failed() || is_over(arena, now), is_stale(arena));
     LOOK_AGAIN_TICKS.store(now + MODULES_PERIOD_TICKS, Relaxed);
     // SAFETY: the lock is held.
     let process = unsafe { &mut *PROCESS.0.get() };
@@ -185,7 +188,7 @@ fn follow(arena: Arena) {
 /// A function was looked up: if libraries came or went, the session judges them now, and they are hooked before they are
 /// called. Waits for the verdict, but no longer than [`VERDICT_NAPS`].
 pub fn libraries_may_have_come(arena: Arena) {
-    if detached() || is_frozen() || !try_lock() {
+    if detached() || has_failed() || is_frozen() || !try_lock() {
         return;
     }
     // SAFETY: the lock is held.
@@ -214,10 +217,7 @@ fn bring_up_to_date(process: &mut Process, arena: Arena) {
 }
 
 fn apply(process: &mut Process, arena: Arena) {
-    let plan = Plan {
-        probes: arena.probes(),
-        displaced: arena.displaced(),
-    };
+    let plan = plan_of(arena);
     let Process { patcher, modules } = process;
     let came_or_went = modules.changed();
     modules.refresh(arena, &mut |loaded| {
@@ -230,10 +230,7 @@ fn apply(process: &mut Process, arena: Arena) {
 }
 
 fn unpatch(process: &mut Process, arena: Arena) {
-    let plan = Plan {
-        probes: arena.probes(),
-        displaced: arena.displaced(),
-    };
+    let plan = plan_of(arena);
     let Process { patcher, modules } = process;
     modules.refresh(arena, &mut |loaded| {
         // SAFETY: as for `apply`.
@@ -346,34 +343,101 @@ pub fn after_fork_in_child() {
     unlock();
 }
 
-/// A thread executed a breakpoint. True if it was one of the plan's, and the thread can go on.
-pub fn on_trap(context: &mut libc::ucontext_t) -> bool {
+/// A thread executed a breakpoint.
+pub fn on_trap(context: &mut libc::ucontext_t) -> Breakpoint {
     let arena = arena::get();
     if !arena.is_mapped() {
-        return false;
+        return Breakpoint::Foreign;
     }
-    let plan = Plan {
-        probes: arena.probes(),
-        displaced: arena.displaced(),
-    };
+    let plan = plan_of(arena);
     // SAFETY: the patcher's tables are made for concurrent readers.
     let process = unsafe { &*PROCESS.0.get() };
     // SAFETY: called from the handler of SIGTRAP.
-    let Some((probe, callee)) = (unsafe { process.patcher.on_trap(&plan, context) }) else {
-        return false;
+    let Some((probe, carried)) = (unsafe { process.patcher.on_trap(&plan, context) }) else {
+        // SAFETY: the same.
+        return match unsafe { process.patcher.is_withdrawn(context) } {
+            true => {
+                step_back(context);
+                Breakpoint::CarriedOut
+            }
+            false => Breakpoint::Foreign,
+        };
     };
     arena.control().traps.fetch_add(1, Relaxed);
+    let callee = match carried {
+        Carried::On(callee) => callee,
+        Carried::Faulted(fault) => return Breakpoint::Failed(fault),
+    };
     if probe.callbacks == 0 {
         callee
             .into_iter()
             .for_each(|callee| note(process, probe, callee));
-        return true;
+        return Breakpoint::CarriedOut;
     }
     let handed_on = (0..u8::BITS as usize).filter(|argument| probe.callbacks >> argument & 1 == 1);
     handed_on
         .filter_map(|number| argument(context, number))
         .for_each(|function| note(process, probe, function));
-    true
+    Breakpoint::CarriedOut
+}
+
+/// A thread's instruction has failed. If it is one of ours and there is a way on, the thread takes it, the hooks are taken out, and the
+/// session is told. Makes no system call in a process that has confined itself: hooks stay there, and lead nowhere but on.
+pub fn on_fault(context: &mut libc::ucontext_t, info: &libc::siginfo_t) -> bool {
+    // SAFETY: called from the handler of a fault.
+    if unsafe { fault::answer_read(context, info) } {
+        return true;
+    }
+    let (arena, at) = (arena::get(), fault::program_counter(context));
+    let in_agent = modules::is_own(at);
+    if !arena.is_mapped() || !(in_agent || evenkeel_patch::is_in_hook(at)) {
+        return false;
+    }
+    let thread = thread::current();
+    if core::mem::replace(&mut thread.leaves_fault, true) {
+        return false; // the way on fails, too
+    }
+    // SAFETY: the patcher's tables are made for concurrent readers.
+    let process = unsafe { &*PROCESS.0.get() };
+    // SAFETY: called from the handler of a fault.
+    let id = unsafe { process.patcher.on_fault(&plan_of(arena), context, in_agent) };
+    if let Some(id) = id {
+        thread.active = 0;
+        thread.closed = true;
+        tell(arena.control(), id, info.si_signo);
+        take_out(arena);
+    }
+    thread.leaves_fault = false;
+    id.is_some()
+}
+
+/// Tells the session of a fault of ours: the first one's site.
+fn tell(control: &Control, id: u32, signal: i32) {
+    let first = control.faults.fetch_add(1, Relaxed) == 0;
+    if first {
+        control.fault_signal.store(signal as u32, Relaxed);
+        control.fault_probe.store(id + 1, Release);
+    }
+}
+
+/// After a fault of ours: the process leaves the session, and its hooks go as soon as nobody else changes its code.
+fn take_out(arena: Arena) {
+    code_state::set_failed();
+    if is_frozen() || kernel::is_confined() {
+        return;
+    }
+    if OWNER.load(Relaxed) == this_thread() {
+        // The change that failed is not finished by anybody: what is half done are breakpoints, which lead on.
+        code_state::set_frozen(true);
+        unlock();
+    } else if try_lock() {
+        // SAFETY: the lock is held. The modules are those of the last look at them.
+        let process = unsafe { &mut *PROCESS.0.get() };
+        let Process { patcher, modules } = process;
+        // SAFETY: as for `apply`.
+        unsafe { patcher.unpatch(&plan_of(arena), modules.list()) };
+        unlock();
+    }
 }
 
 fn note(process: &Process, probe: &Probe, callee: u64) {

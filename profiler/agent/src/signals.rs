@@ -1,46 +1,120 @@
-//! SIGTRAP belongs to the agent while hooks may be in place: a thread that meets an instruction in change lands here.
-//! What the target wants to do with the signal is kept, shown to it when it asks, and done for every trap not of ours.
+//! Signals that the agent answers first. SIGTRAP is its own while hooks may be in place: a thread that meets an instruction in change lands
+//! here. So does one whose instruction fails (SIGSEGV, SIGBUS, SIGILL), since the instruction may be the agent's ([`crate::plan::on_fault`]).
+//!
+//! What the target wants to do with these signals is kept, shown to it when it asks, and done for every one that is not of ours. For
+//! faults the kernel has the target's flags and mask, so that its handler runs on the stack and with the signals blocked that it asked for;
+//! a signal that it ignores is left alone.
 
 use core::cell::UnsafeCell;
 use core::ffi::{c_int, c_void};
 use core::mem::zeroed;
 use core::ptr;
-use core::sync::atomic::{AtomicBool, AtomicPtr, Ordering::*};
+use core::sync::atomic::{AtomicBool, Ordering::*};
+
+use evenkeel_patch::arch::fault::Fault;
 
 use crate::masks::{self, active};
 use crate::next::{interpose, next};
 
+/// The signals; the first is SIGTRAP.
+const OWNED: [c_int; 4] = [libc::SIGTRAP, libc::SIGSEGV, libc::SIGBUS, libc::SIGILL];
+
 struct Kept(UnsafeCell<libc::sigaction>);
-// SAFETY: written under LOCK; the handler reads whole words that change together only when the target calls sigaction
-// while a trap of its own is being handled, which is a race of the target's.
+// SAFETY: written under LOCK; a handler reads whole words that change together only when the target calls sigaction
+// while a signal of this number is being handled, which is a race of the target's.
 unsafe impl Sync for Kept {}
 
+/// What the target wants, by the index in [`OWNED`].
 // SAFETY: zero is SIG_DFL with an empty mask.
-static TARGET: Kept = Kept(UnsafeCell::new(unsafe { zeroed() }));
+static TARGET: [Kept; OWNED.len()] =
+    [const { Kept(UnsafeCell::new(unsafe { zeroed() })) }; OWNED.len()];
+/// Whether faults are answered here, too.
+static FAULTS: AtomicBool = AtomicBool::new(false);
 static LOCK: AtomicBool = AtomicBool::new(false);
+/// How often the lock is asked for: a handler of the target's that interrupted who holds it would wait for ever.
+const SPINS: u32 = 1 << 20;
 
-/// Carries out the instruction at a breakpoint. False: the breakpoint is not of the plan.
-pub type OnBreakpoint = fn(&mut libc::ucontext_t) -> bool;
+/// What came of a breakpoint.
+pub enum Breakpoint {
+    /// It is ours: its instruction was carried out.
+    CarriedOut,
+    /// It is ours, and the target's instruction fails, before which the thread stands.
+    Failed(Fault),
+    /// It is not of the plan.
+    Foreign,
+}
 
-/// An [`OnBreakpoint`]; null before SIGTRAP was taken over.
-static ON_BREAKPOINT: AtomicPtr<()> = AtomicPtr::new(ptr::null_mut());
+/// How signals are answered.
+#[derive(Clone, Copy)]
+pub struct Answers {
+    /// A thread has executed a breakpoint.
+    pub breakpoint: fn(&mut libc::ucontext_t) -> Breakpoint,
+    /// A thread's instruction has failed. Whether it goes on.
+    pub fault: fn(&mut libc::ucontext_t, &libc::siginfo_t) -> bool,
+}
 
-/// Takes SIGTRAP over, keeping what was there.
-pub fn take_over(on_breakpoint: OnBreakpoint) {
-    ON_BREAKPOINT.store(on_breakpoint as *mut (), Release);
-    // SAFETY: zero is a valid `sigaction`; before the target's own code runs, or while none of it changes the action.
-    unsafe {
-        let mut action: libc::sigaction = zeroed();
-        action.sa_sigaction = on_trap as *const () as usize;
+struct Installed(UnsafeCell<Option<Answers>>);
+// SAFETY: written before the first handler is installed.
+unsafe impl Sync for Installed {}
+static ANSWERS: Installed = Installed(UnsafeCell::new(None));
+
+/// Takes the signals over, keeping what was there; faults only if `with_faults`.
+pub fn take_over(answers: Answers, with_faults: bool) {
+    // SAFETY: before the target's own code runs, or again with the same.
+    unsafe { *ANSWERS.0.get() = Some(answers) };
+    for (index, &signal) in OWNED.iter().enumerate() {
+        if index > 0 && !with_faults {
+            break;
+        }
+        // SAFETY: zero is a valid `sigaction`; before the target's own code runs, or while none of it changes the action.
+        unsafe {
+            let mut before: libc::sigaction = zeroed();
+            real_sigaction(signal, ptr::null(), &mut before);
+            if before.sa_sigaction == handler_of(index) {
+                continue;
+            }
+            *TARGET[index].0.get() = before;
+            real_sigaction(signal, &installed(index, &before), ptr::null_mut());
+        }
+    }
+    FAULTS.store(with_faults, Release);
+    masks::keep_trap_open();
+}
+
+/// The index of a signal that is answered here.
+fn owned(signal: c_int) -> Option<usize> {
+    let index = OWNED.iter().position(|&owned| owned == signal)?;
+    (active() && (index == 0 || FAULTS.load(Acquire))).then_some(index)
+}
+
+fn handler_of(index: usize) -> usize {
+    match index {
+        0 => on_trap as *const () as usize,
+        _ => on_fault as *const () as usize,
+    }
+}
+
+/// What the kernel is to have where the target wants this.
+fn installed(index: usize, target: &libc::sigaction) -> libc::sigaction {
+    // SAFETY: zero is a valid `sigaction`.
+    let mut action: libc::sigaction = unsafe { zeroed() };
+    action.sa_sigaction = handler_of(index);
+    if index == 0 {
         // Not deferred: what the handler calls may itself be in change, and a trap with the signal blocked kills.
         action.sa_flags = libc::SA_SIGINFO | libc::SA_RESTART | libc::SA_NODEFER;
-        let mut before: libc::sigaction = zeroed();
-        real_sigaction(libc::SIGTRAP, &action, &mut before);
-        if before.sa_sigaction != action.sa_sigaction {
-            *TARGET.0.get() = before;
-        }
-        masks::keep_trap_open();
+        return action;
     }
+    match target.sa_sigaction {
+        libc::SIG_IGN => return *target,
+        libc::SIG_DFL => action.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK | libc::SA_NODEFER,
+        _ => {
+            action.sa_flags = target.sa_flags | libc::SA_SIGINFO;
+            action.sa_mask = target.sa_mask;
+            // SAFETY: a set of ours.
+            unsafe { libc::sigdelset(&mut action.sa_mask, libc::SIGTRAP) };
+        }
+    }
+    action
 }
 
 /// No handler that the target has installed so far blocks SIGTRAP while it runs.
@@ -62,38 +136,64 @@ extern "C" fn on_trap(signal: c_int, info: *mut libc::siginfo_t, context: *mut c
     // SAFETY: the kernel passes a context; errno is the interrupted code's.
     unsafe {
         let errno = *libc::__errno_location();
-        let ours = (*info).si_code > 0 && carry_out(&mut *context.cast::<libc::ucontext_t>());
-        if !ours {
-            pass_on(signal, info, context);
+        let found = match *ANSWERS.0.get() {
+            Some(answers) if (*info).si_code > 0 => (answers.breakpoint)(&mut *context.cast()),
+            _ => Breakpoint::Foreign,
+        };
+        match found {
+            Breakpoint::CarriedOut => {}
+            Breakpoint::Failed(fault) => fail(fault, context),
+            Breakpoint::Foreign => pass_on(signal, info, context),
         }
         *libc::__errno_location() = errno;
     }
 }
 
-fn carry_out(context: &mut libc::ucontext_t) -> bool {
-    let on_breakpoint = ON_BREAKPOINT.load(Acquire);
-    // SAFETY: only functions of this type are stored; it was stored before the handler was installed.
-    let on_breakpoint: OnBreakpoint = unsafe { core::mem::transmute(on_breakpoint) };
-    on_breakpoint(context)
+extern "C" fn on_fault(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
+    // SAFETY: the kernel passes a context; errno is the interrupted code's.
+    unsafe {
+        let errno = *libc::__errno_location();
+        let goes_on = match *ANSWERS.0.get() {
+            Some(answers) if (*info).si_code > 0 => (answers.fault)(&mut *context.cast(), &*info),
+            _ => false,
+        };
+        if !goes_on {
+            pass_on(signal, info, context);
+        } else if let Some(index) = owned(signal) {
+            let target = *TARGET[index].0.get();
+            // The kernel has taken the handler out, which the target is still to see.
+            if target.sa_flags & libc::SA_RESETHAND != 0 {
+                real_sigaction(signal, &installed(index, &target), ptr::null_mut());
+            }
+        }
+        *libc::__errno_location() = errno;
+    }
+}
+
+/// The target's instruction, before which the thread stands, fails like this.
+unsafe fn fail(fault: Fault, context: *mut c_void) {
+    // SAFETY: zero is a valid `siginfo_t`, whose address lies behind three numbers and an alignment (bits/types/siginfo_t.h).
+    unsafe {
+        let mut info: libc::siginfo_t = zeroed();
+        (info.si_signo, info.si_code) = (fault.signal, fault.code);
+        (&raw mut info).cast::<u64>().add(2).write(fault.address);
+        pass_on(fault.signal, &mut info, context);
+    }
 }
 
 unsafe fn pass_on(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
+    let Some(index) = OWNED.iter().position(|&owned| owned == signal) else {
+        return;
+    };
     // SAFETY: the target's own handler, called as the kernel would; or the default action, which ends the process.
     unsafe {
-        let action = *TARGET.0.get();
+        let action = *TARGET[index].0.get();
+        if action.sa_flags & libc::SA_RESETHAND != 0 {
+            (*TARGET[index].0.get()).sa_sigaction = libc::SIG_DFL;
+        }
         match action.sa_sigaction {
             libc::SIG_IGN if (*info).si_code <= 0 => {}
-            libc::SIG_IGN | libc::SIG_DFL => {
-                let mut default: libc::sigaction = zeroed();
-                default.sa_sigaction = libc::SIG_DFL;
-                real_sigaction(signal, &default, ptr::null_mut());
-                libc::syscall(
-                    libc::SYS_tgkill,
-                    libc::getpid(),
-                    libc::syscall(libc::SYS_gettid),
-                    signal,
-                );
-            }
+            libc::SIG_IGN | libc::SIG_DFL => end(signal, (*info).si_code > 0 && index > 0),
             handler if action.sa_flags & libc::SA_SIGINFO != 0 => {
                 let handler: extern "C" fn(c_int, *mut libc::siginfo_t, *mut c_void) =
                     core::mem::transmute(handler);
@@ -107,20 +207,37 @@ unsafe fn pass_on(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_voi
     }
 }
 
+/// The default action. An instruction that fails does so again, and the process ends there.
+unsafe fn end(signal: c_int, fails_again: bool) {
+    // SAFETY: zero is a valid `sigaction`; the signal is sent to this thread.
+    unsafe {
+        let mut default: libc::sigaction = zeroed();
+        default.sa_sigaction = libc::SIG_DFL;
+        real_sigaction(signal, &default, ptr::null_mut());
+        if !fails_again {
+            libc::syscall(
+                libc::SYS_tgkill,
+                libc::getpid(),
+                libc::syscall(libc::SYS_gettid),
+                signal,
+            );
+        }
+    }
+}
+
 next! {
     fn real_sigaction = sigaction(signal: c_int, action: *const libc::sigaction, old: *mut libc::sigaction) -> c_int;
 }
 
 interpose! {
-    /// SIGTRAP is kept aside; the masks of other handlers do not block it.
+    /// What is answered here first is kept aside; the masks of other handlers do not block SIGTRAP.
     fn sigaction(signal: c_int, action: *const libc::sigaction, old: *mut libc::sigaction) -> c_int = |real| {
         if !active() {
             return real(signal, action, old);
         }
-        if signal == libc::SIGTRAP {
+        if let Some(index) = owned(signal) {
             // SAFETY: the caller's pointers.
-            unsafe { exchange(action, old) };
-            return 0;
+            return unsafe { exchange(index, action, old) };
         }
         // SAFETY: the caller's pointer.
         let Some(wanted) = (unsafe { action.as_ref() }) else {
@@ -134,37 +251,55 @@ interpose! {
 
     /// With BSD semantics.
     fn signal(number: c_int, handler: libc::sighandler_t) -> libc::sighandler_t = |real| {
-        if !(active() && number == libc::SIGTRAP) {
+        let Some(index) = owned(number) else {
             return real(number, handler);
-        }
+        };
         // SAFETY: zero is a valid `sigaction`.
         unsafe {
             let mut action: libc::sigaction = zeroed();
             let mut old: libc::sigaction = zeroed();
             action.sa_sigaction = handler;
             action.sa_flags = libc::SA_RESTART;
-            exchange(&action, &mut old);
+            exchange(index, &action, &mut old);
             old.sa_sigaction
         }
     }
 }
 
-unsafe fn exchange(action: *const libc::sigaction, old: *mut libc::sigaction) {
-    while LOCK
-        .compare_exchange(false, true, Acquire, Relaxed)
-        .is_err()
-    {
+unsafe fn exchange(
+    index: usize,
+    action: *const libc::sigaction,
+    old: *mut libc::sigaction,
+) -> c_int {
+    let is_free = || LOCK.compare_exchange(false, true, Acquire, Relaxed).is_ok();
+    for _ in 0..SPINS {
+        if is_free() {
+            break;
+        }
         core::hint::spin_loop();
     }
-    // SAFETY: the lock is held; the pointers are sigaction's.
+    let mut answer = 0;
+    // SAFETY: the lock is held, or its holder is interrupted; the pointers are sigaction's.
     unsafe {
-        let previous = *TARGET.0.get();
-        if !action.is_null() {
-            *TARGET.0.get() = *action;
+        let mut previous = *TARGET[index].0.get();
+        if index > 0 {
+            // Whoever went past this function has taken ours out.
+            let mut present: libc::sigaction = zeroed();
+            real_sigaction(OWNED[index], ptr::null(), &mut present);
+            if present.sa_sigaction != handler_of(index) {
+                previous = present;
+            }
+        }
+        if let Some(&wanted) = action.as_ref() {
+            *TARGET[index].0.get() = wanted;
+            if index > 0 {
+                answer = real_sigaction(OWNED[index], &installed(index, &wanted), ptr::null_mut());
+            }
         }
         if !old.is_null() {
             *old = previous;
         }
     }
     LOCK.store(false, Release);
+    answer
 }

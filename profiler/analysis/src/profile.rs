@@ -112,6 +112,9 @@ pub struct Profile {
     /// What a client may wait for that is in no interval, where a preset knows.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub outside: String,
+    /// What of the profiler failed in the target, with what came of it; empty where nothing did.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub failed: String,
     /// What the user should know before trusting the numbers, each with advice.
     pub warnings: Vec<String>,
 }

@@ -317,14 +317,14 @@ fn the_schema_is_that_of_its_version() {
     let known = Path::new(env!("CARGO_MANIFEST_DIR")).join(place);
     assert_eq!(text, std::fs::read_to_string(known).unwrap());
 
-    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/src/fleet.md");
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/src/reference/tables.md");
     let page = std::fs::read_to_string(page).unwrap();
     for table in Table::ALL {
         for field in table.schema().fields() {
             let name = format!("`{}`", field.name());
             assert!(
                 page.contains(&name),
-                "docs/src/fleet.md does not explain {name}"
+                "docs/src/reference/tables.md does not explain {name}"
             );
         }
     }

@@ -145,13 +145,13 @@ fn explained(error: &DataFusionError) -> String {
     let advice = match root {
         DataFusionError::SQL(..) => "mend the query at the place that is named",
         DataFusionError::Plan(_) | DataFusionError::SchemaError(..) => {
-            "the tables are intervals, nodes, times and moments; docs/src/fleet.md has their columns, and only queries are run: SELECT or WITH"
+            "the tables are intervals, nodes, times and moments; docs/src/reference/tables.md has their columns, and only queries are run: SELECT or WITH"
         }
         DataFusionError::ArrowError(..) if said.to_lowercase().contains("overflow") => {
             "the sums are too large for 38 digits together: ask for fewer days or hosts"
         }
         DataFusionError::ResourcesExhausted(_) => {
-            "its memory is what --memory says, or 60 % of what is free: let it have more, or fewer --threads; DuckDB and Spark go through tables that exceed memory (docs/src/fleet.md)"
+            "its memory is what --memory says, or 60 % of what is free: let it have more, or fewer --threads; DuckDB and Spark go through tables that exceed memory (docs/src/how-to/ask-a-fleet.md)"
         }
         DataFusionError::NotImplemented(_) => "this engine cannot do that: write it otherwise",
         _ => "see whether the tables can be read, and whether other questions are answered",

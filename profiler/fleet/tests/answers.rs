@@ -206,8 +206,8 @@ fn what_cannot_be_answered_is_said() {
     let copy = format!("COPY moments TO '{}'", written.display());
     let queries = [
         ("SELEC 1", "mend the query"),
-        ("SELECT nothing FROM moments", "docs/src/fleet.md"),
-        ("SELECT * FROM nothing", "docs/src/fleet.md"),
+        ("SELECT nothing FROM moments", "docs/src/reference/tables.md"),
+        ("SELECT * FROM nothing", "docs/src/reference/tables.md"),
         (&copy, "only queries are run"),
         ("DROP TABLE moments", "only queries are run"),
         (

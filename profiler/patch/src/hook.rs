@@ -6,9 +6,9 @@ use crate::arch::displaced::write_displaced;
 use crate::arch::jump::Targets;
 use crate::arch::stubs::Boundaries;
 use crate::arch::trampoline::Hook;
-use crate::kept::Made;
 use crate::module::LoadedModule;
 use crate::region::{Part, Region};
+use crate::site::{EntryCode, Made, Way};
 
 /// What the trampoline of a probe must know; `body` is where an entry's displaced instructions run, 0 otherwise.
 pub fn hook_of(id: u32, probe: &Probe, bias: u64, body: u64) -> Hook {
@@ -27,6 +27,11 @@ pub fn hook_of(id: u32, probe: &Probe, bias: u64, body: u64) -> Hook {
     }
 }
 
+/// Whether calls of this form are timed where they are; others can only be trapped.
+pub fn is_timed(form: Form) -> bool {
+    !matches!(form, Form::ShortIndirectCall | Form::IndirectJump)
+}
+
 /// Makes what a probe needs: its trampoline, and for an entry the displaced instructions, the trampoline of their call and the pad.
 pub fn make(
     region: &mut Region,
@@ -36,31 +41,33 @@ pub fn make(
     displaced: Option<&Displaced>,
     call: Option<Hook>,
 ) -> Result<Made, Refusal> {
-    let mut made = Made {
-        trampoline: 0,
-        body: 0,
-        pad: 0,
-        call: 0,
+    let Some(displaced) = displaced else {
+        let hook = hook_of(id, probe, module.bias, 0);
+        let trampoline = write_trampoline(region, &hook, boundaries)? as u64;
+        return Ok(Made::Call(trampoline));
     };
-    if let Some(displaced) = displaced {
-        if let Some(call) = call {
-            made.call = write_trampoline(region, &call, boundaries)? as u64;
-        }
-        let call = call.map(|_| made.call);
-        made.body =
-            write_displaced(region, displaced, module.bias, call).ok_or(Refusal::NoNearMemory)?;
-    }
-    let hook = hook_of(id, probe, module.bias, made.body);
-    made.trampoline = write_trampoline(region, &hook, boundaries)? as u64;
-    if let Some(displaced) = displaced {
-        let targets = Targets::of(probe.address + module.bias, displaced.boundaries);
-        made.pad = region.pad(&targets, made.trampoline).unwrap_or(0);
+    let call = match call {
+        Some(call) => write_trampoline(region, &call, boundaries)? as u64,
+        None => 0,
+    };
+    let timed = (call != 0).then_some(call);
+    let body =
+        write_displaced(region, displaced, module.bias, timed).ok_or(Refusal::NoNearMemory)?;
+    let hook = hook_of(id, probe, module.bias, body);
+    let trampoline = write_trampoline(region, &hook, boundaries)? as u64;
+    let targets = Targets::of(probe.address + module.bias, displaced.boundaries);
+    let way = match region.pad(&targets, trampoline) {
+        Some(pad) => Way::Pad(pad),
         // Boundaries of intervals are rare enough to be entered by a breakpoint; other calls are not.
-        if made.pad == 0 && hook.role == Role::Inner {
-            return Err(Refusal::NoSafeJump);
-        }
-    }
-    Ok(made)
+        None if hook.role == Role::Inner => return Err(Refusal::NoSafeJump),
+        None => Way::Breakpoint,
+    };
+    Ok(Made::Entry(EntryCode {
+        trampoline,
+        body,
+        way,
+        call,
+    }))
 }
 
 /// Gives a trampoline of an earlier session to another probe of the same site. False if its memory cannot be written.

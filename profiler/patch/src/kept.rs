@@ -7,25 +7,12 @@
 use evenkeel_wire::{Displaced, Probe};
 
 use crate::region::away;
+use crate::site::Made;
 
 /// Sites remembered: a power of two, twice what the largest plan has.
 const SLOTS: usize = 1 << 19;
 /// Slots looked at for one site.
 const STEPS_MAX: usize = 64;
-
-/// What was made for a site.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(C)]
-pub struct Made {
-    /// The trampoline.
-    pub trampoline: u64,
-    /// The displaced entry; 0 for none.
-    pub body: u64,
-    /// The pad that the entry's jump leads to; 0 for none.
-    pub pad: u64,
-    /// The trampoline of the call with which the displaced instructions end; 0 for none.
-    pub call: u64,
-}
 
 #[derive(Clone, Copy)]
 #[repr(C)]

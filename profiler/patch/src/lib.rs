@@ -7,6 +7,7 @@
 //!
 //! ```text
 //! plan (wire)  >  Patcher        which probes to change, where trampolines lie
+//!                   site         the states of a site, and what leads from one to another
 //!                   region       memory within two gigabytes of a module
 //!                   hook         the code of one probe
 //!                   index        which probe a breakpoint belongs to
@@ -15,6 +16,7 @@
 //!                   trampoline   code of one hook                          (arch)
 //!                   flip         changing instructions under running threads (arch)
 //!                   trap         a thread met an instruction in change     (arch)
+//!                   fault        an instruction of ours has failed         (arch)
 //!                   unwind       exceptions through trampolines            (arch)
 //!                 thread         state of one thread
 //!                 shadow         its calls in flight, and the return addresses of those that were left
@@ -45,6 +47,7 @@ mod module;
 mod patcher;
 pub mod region;
 pub mod shadow;
+mod site;
 mod table;
 pub mod thread;
 
@@ -52,3 +55,8 @@ pub use frame::Frame;
 pub use module::LoadedModule;
 pub use patcher::{Patcher, Plan};
 pub use thread::Thread;
+
+/// Whether an address lies in the trampoline of a hook.
+pub fn is_in_hook(address: u64) -> bool {
+    arch::unwind::find(address).is_some()
+}

@@ -9,19 +9,23 @@ use core::sync::atomic::Ordering::*;
 
 use evenkeel_wire::arch::SUPPORTED;
 use evenkeel_wire::arch::code::JUMP_BYTES;
+use evenkeel_wire::plan::UNDER_ENTRY;
 use evenkeel_wire::{Displaced, Form, PROBES_MAX, Probe, Refusal, Wanted};
 
+use crate::arch::fault;
 use crate::arch::flip::{self, Change, SPAN_MAX};
 use crate::arch::jump::redirect;
 use crate::arch::stubs::Boundaries;
-use crate::arch::trap;
+use crate::arch::trampoline::Hook;
+use crate::arch::trap::{self, Carried};
 use crate::code;
-use crate::hook::{form_of, hook_of, make, rename};
+use crate::hook::{form_of, hook_of, is_timed, make, rename};
 use crate::index::SiteIndex;
 use crate::kept::{Kept, identity};
 use crate::kernel;
 use crate::module::LoadedModule;
 use crate::region::Region;
+use crate::site::{EntryCode, Goal, Made, Met, Site, Stands, Way};
 use crate::table;
 
 /// Modules with hooks in one process.
@@ -37,36 +41,9 @@ pub struct Plan<'a> {
     pub displaced: &'a [Displaced],
 }
 
-/// State of a probe in this process.
-#[derive(Clone, Copy)]
-#[repr(C)]
-struct Patched {
-    /// Address of the site; 0 before it is first patched.
-    address: u64,
-    /// Its trampoline; 0 if it has none yet.
-    trampoline: u64,
-    /// Displaced entry; 0 if it has none.
-    body: u64,
-    /// For an entry: the pad its jump leads to.
-    pad: u64,
-    bias: u64,
-    /// What the code now is: a [`Wanted`].
-    now: u32,
-    /// It cannot be done here; not tried again until it is wanted off.
-    refused: u32,
-}
-
-impl Patched {
-    /// Whether no jump can lead from this entry to its trampoline, as in programs that lie at a low address: the trap handler
-    /// leads there instead, from a breakpoint in place of the first instruction.
-    fn is_entered_by_breakpoint(&self, probe: &Probe) -> bool {
-        probe.form == Form::Entry as u8 && self.trampoline != 0 && self.pad == 0
-    }
-}
-
 /// See the module's head.
 pub struct Patcher {
-    patched: *mut Patched,
+    sites: *mut Site,
     index: SiteIndex,
     kept: Kept,
     regions: [*mut Region; REGIONS_MAX],
@@ -100,7 +77,7 @@ impl Patcher {
             boundaries: 0,
         };
         Patcher {
-            patched: ptr::null_mut(),
+            sites: ptr::null_mut(),
             index: SiteIndex::new(),
             kept: Kept::new(),
             regions: [ptr::null_mut(); REGIONS_MAX],
@@ -119,11 +96,11 @@ impl Patcher {
         self.boundaries = Some(boundaries);
         self.after_fork();
         self.barrier = flip::register_barrier();
-        let patched = table::map(PROBES_MAX * size_of::<Patched>());
-        if patched.is_null() || !self.index.prepare() {
+        let sites = table::map(PROBES_MAX * size_of::<Site>());
+        if sites.is_null() || !self.index.prepare() {
             return false;
         }
-        self.patched = patched.cast();
+        self.sites = sites.cast();
         self.kept.prepare();
         true
     }
@@ -132,7 +109,7 @@ impl Patcher {
     /// taken again for the same sites.
     pub fn renew(&mut self) {
         // SAFETY: the table that `prepare` made, if it did.
-        unsafe { table::clear(self.patched.cast(), PROBES_MAX * size_of::<Patched>()) };
+        unsafe { table::clear(self.sites.cast(), PROBES_MAX * size_of::<Site>()) };
         self.index.clear();
         self.batch_len = 0;
         self.after_fork();
@@ -183,54 +160,18 @@ impl Patcher {
     ) -> usize {
         let alone = code::alone(self.process);
         let mut changes = 0;
-        self.forget_unloaded(plan, modules);
+        self.forget_unloaded(plan, modules, alone);
         for module in modules {
             for (id, probe) in plan.probes.iter().enumerate() {
                 if probe.module != module.index {
                     continue;
                 }
-                // SAFETY: `id < PROBES_MAX`.
-                let patched = unsafe { &mut *self.patched.add(id) };
-                if patched.address != 0 && patched.bias != module.bias {
-                    continue; // the file is mapped twice: the first is hooked
-                }
-                let mut wanted = wanted_of(probe);
-                if self.for_good && patched.is_entered_by_breakpoint(probe) {
-                    wanted = Wanted::Off as u32;
-                }
-                if wanted == Wanted::Off as u32 {
-                    patched.refused = 0;
-                }
-                if patched.now == wanted || patched.refused != 0 {
-                    continue;
-                }
+                let (id, wanted) = (id as u32, wanted_of(probe));
                 // SAFETY: the caller's contract.
-                let change = unsafe { self.change(plan, id as u32, module, wanted, alone) };
-                match change {
-                    Ok(change) => {
-                        self.batch[self.batch_len] = change;
-                        self.batch_len += 1;
-                        changes += 1;
-                        let was = core::mem::replace(&mut patched.now, wanted);
-                        if was == Wanted::Off as u32 {
-                            probe.planted.fetch_add(1, Relaxed);
-                        } else if wanted == Wanted::Off as u32 {
-                            probe.planted.fetch_sub(1, Relaxed);
-                        }
-                        let refusal = if self.for_good && patched.is_entered_by_breakpoint(probe) {
-                            Refusal::NoSafeJump
-                        } else {
-                            Refusal::None
-                        };
-                        probe.refused.store(refusal as u32, Relaxed);
-                    }
-                    Err(refusal) => {
-                        patched.refused = refusal as u32;
-                        probe.refused.store(refusal as u32, Relaxed);
-                    }
-                }
-                if self.batch_len == BATCH_MAX {
-                    self.flush(alone);
+                changes += unsafe { self.bring_one(plan, id, module, wanted, alone) };
+                if let Some((call, wanted)) = self.trapped_under(plan, id, &wanted_of) {
+                    // SAFETY: the same.
+                    changes += unsafe { self.bring_one(plan, call, module, wanted, alone) };
                 }
             }
             self.flush(alone);
@@ -238,31 +179,121 @@ impl Patcher {
         changes
     }
 
-    /// Forgets what was patched in modules that are gone: their addresses may be another's now.
-    fn forget_unloaded(&mut self, plan: &Plan<'_>, modules: &[LoadedModule]) {
-        for (id, probe) in plan.probes.iter().enumerate() {
-            // SAFETY: `id < PROBES_MAX`.
-            let patched = unsafe { &mut *self.patched.add(id) };
+    /// The call under the hook of an entry, if it can only be trapped and its code is made, and what is wanted of it.
+    fn trapped_under(
+        &self,
+        plan: &Plan<'_>,
+        id: u32,
+        wanted_of: impl Fn(&Probe) -> u32,
+    ) -> Option<(u32, u32)> {
+        let call = call_under(plan, &plan.probes[id as usize])?;
+        let probe = plan.probes.get(call as usize)?;
+        let is_made = matches!(self.site(id).made, Made::Entry(_));
+        (is_made && !is_timed(form_of(probe))).then(|| (call, wanted_of(probe)))
+    }
+
+    fn site(&self, id: u32) -> &Site {
+        // SAFETY: ids are below PROBES_MAX.
+        unsafe { &*self.sites.add(id as usize) }
+    }
+
+    fn site_mut(&mut self, id: u32) -> &mut Site {
+        // SAFETY: ids are below PROBES_MAX, and the caller's lock keeps other threads out.
+        unsafe { &mut *self.sites.add(id as usize) }
+    }
+
+    /// Brings one site to what is wanted of it. How many changes that takes.
+    unsafe fn bring_one(
+        &mut self,
+        plan: &Plan<'_>,
+        id: u32,
+        module: &LoadedModule,
+        wanted: u32,
+        alone: bool,
+    ) -> usize {
+        let probe = &plan.probes[id as usize];
+        let for_good = self.for_good;
+        let site = self.site_mut(id);
+        if site.is_here() && site.bias != module.bias {
+            return 0; // the file is mapped twice: the first is hooked
+        }
+        if site.has_refused(wanted) {
+            return 0;
+        }
+        site.accept();
+        let must_go = for_good && site.is_entered_by_breakpoint();
+        let wanted_now = if must_go { Wanted::Off as u32 } else { wanted };
+        let stands = site.stands;
+        let change = match Goal::of(form_of(probe), wanted_now) {
+            Ok(goal) if stands.is(goal) => return 0,
+            // SAFETY: the caller's contract.
+            Ok(goal) => unsafe { self.change(plan, id, module, goal, alone) },
+            Err(refusal) => Err(refusal),
+        };
+        let site = self.site_mut(id);
+        let (count, refusal) = match change {
+            Ok((change, stands)) => {
+                let was = core::mem::replace(&mut site.stands, stands);
+                count_planted(probe, was, stands);
+                self.batch[self.batch_len] = change;
+                self.batch_len += 1;
+                let refusal = match must_go {
+                    true => Refusal::NoSafeJump,
+                    false => Refusal::None,
+                };
+                (1, refusal)
+            }
+            Err(refusal) => {
+                site.refuse(wanted, refusal);
+                (0, refusal)
+            }
+        };
+        probe.refused.store(refusal as u32, Relaxed);
+        if self.batch_len == BATCH_MAX || probe.module == UNDER_ENTRY {
+            self.flush(alone);
+        }
+        count
+    }
+
+    /// Forgets the sites of modules that are gone: their addresses may be another's now.
+    fn forget_unloaded(&mut self, plan: &Plan<'_>, modules: &[LoadedModule], alone: bool) {
+        for (id, probe) in (0..).zip(plan.probes) {
+            let site = self.site(id);
             let here =
-                |module: &LoadedModule| module.index == probe.module && module.bias == patched.bias;
-            if patched.address == 0 {
+                |module: &LoadedModule| module.index == probe.module && module.bias == site.bias;
+            if !site.is_here() || probe.module == UNDER_ENTRY {
                 continue;
             }
-            if !modules.iter().any(here) || is_pristine(patched, probe) {
-                if patched.now != Wanted::Off as u32 {
-                    probe.planted.fetch_sub(1, Relaxed);
+            if !modules.iter().any(here) || is_pristine(site, probe) {
+                if let Some(call) = call_under(plan, probe) {
+                    self.withdraw_copy(plan, call, alone);
+                    self.forget(plan, call);
                 }
-                *patched = Patched {
-                    address: 0,
-                    trampoline: 0,
-                    body: 0,
-                    pad: 0,
-                    bias: 0,
-                    now: 0,
-                    refused: 0,
-                };
+                self.forget(plan, id);
             }
         }
+    }
+
+    /// Puts the original byte back into the copy of a call that lies under a hook: the copy stays, and is used again where the module comes
+    /// back to the same place.
+    fn withdraw_copy(&mut self, plan: &Plan<'_>, call: u32, alone: bool) {
+        let site = *self.site(call);
+        let module = LoadedModule {
+            index: UNDER_ENTRY,
+            bias: site.bias,
+            low: 0,
+            high: 0,
+        };
+        if site.stands == Stands::Trapped {
+            // SAFETY: the code that is changed is ours, and stays mapped.
+            unsafe { self.bring_one(plan, call, &module, Wanted::Off as u32, alone) };
+        }
+    }
+
+    fn forget(&mut self, plan: &Plan<'_>, id: u32) {
+        let site = self.site_mut(id);
+        count_planted(&plan.probes[id as usize], site.stands, Stands::Original);
+        *site = Site::ABSENT;
     }
 
     /// Puts the original code back everywhere. Trampolines stay: threads may be inside.
@@ -294,15 +325,15 @@ impl Patcher {
         self.batch_len = 0;
     }
 
-    /// The change that brings one probe to `wanted`.
+    /// The change that brings one site to its goal, and how it stands then. What the goal needs is made first.
     unsafe fn change(
         &mut self,
         plan: &Plan<'_>,
         id: u32,
         module: &LoadedModule,
-        wanted: u32,
+        goal: Goal,
         alone: bool,
-    ) -> Result<Change, Refusal> {
+    ) -> Result<(Change, Stands), Refusal> {
         if !SUPPORTED {
             return Err(Refusal::Architecture);
         }
@@ -310,82 +341,131 @@ impl Patcher {
             return Err(Refusal::NoBarrier);
         }
         let probe = &plan.probes[id as usize];
-        let address = probe.address + module.bias;
         let displaced =
             (probe.form == Form::Entry as u8).then(|| &plan.displaced[probe.displaced as usize]);
-        let span = displaced
-            .map_or(probe.len, |_| JUMP_BYTES as u8)
-            .min(SPAN_MAX as u8);
-        // SAFETY: the module is mapped; `id` is in the table.
-        let (code, patched) = unsafe {
-            (
-                core::slice::from_raw_parts(address as *const u8, span as usize),
-                &mut *self.patched.add(id as usize),
-            )
-        };
-        if patched.address == 0 {
-            if code != &probe.bytes[..span as usize] {
-                return Err(Refusal::BytesDiffer);
-            }
-            patched.address = address;
-            patched.bias = module.bias;
-        }
-        if wanted == Wanted::On as u32 && patched.trampoline == 0 {
+        // SAFETY: the module is mapped.
+        unsafe { self.find_here(plan, id, module) }?;
+        if goal == Goal::Hooked && self.site(id).made == Made::Nothing {
             self.build(plan, id, module, displaced)?;
         }
-        let boundaries = match displaced {
-            Some(displaced) if !patched.is_entered_by_breakpoint(probe) => {
+        let site = self.site(id);
+        let place = site.place;
+        let boundaries = match (displaced, site.made) {
+            (Some(displaced), Made::Entry(code)) if code.way != Way::Breakpoint => {
                 displaced.boundaries & ((1 << JUMP_BYTES) - 1)
             }
             _ => 1,
         };
-        let bytes = self.bytes_of(probe, patched, wanted, span)?;
+        let (bytes, len, stands) = self.bytes_of(plan, id, goal)?;
+        if probe.module == UNDER_ENTRY {
+            // It lies in a region, which a flush seals: a batch of its own.
+            self.flush(alone);
+        }
         // Page by page: other segments of the module, not code, may lie between its segments of code.
-        // SAFETY: the span is code of the module.
-        if !unsafe { code::set_writable(address, address + span as u64, true) } {
+        // SAFETY: the span is code of the module, or of a copy of ours.
+        if !unsafe { code::set_writable(place, place + u64::from(len), true) } {
             return Err(Refusal::NotWritable);
         }
-        if !self.index.insert(id, address, boundaries) {
+        if !self.index.insert(id, place, boundaries) {
             return Err(Refusal::NoNearMemory);
         }
-        Ok(Change {
-            address: address as *mut u8,
+        let change = Change {
+            address: place as *mut u8,
             bytes,
-            len: span,
+            len,
             boundaries,
-        })
+        };
+        Ok((change, stands))
     }
 
-    /// What shall stand at a probe's address for as long as it is `wanted` so.
+    /// Notes where a site lies in this process, if it is not known yet and holds the file's bytes.
+    unsafe fn find_here(
+        &mut self,
+        plan: &Plan<'_>,
+        id: u32,
+        module: &LoadedModule,
+    ) -> Result<(), Refusal> {
+        if self.site(id).is_here() {
+            return Ok(());
+        }
+        let probe = &plan.probes[id as usize];
+        let address = probe.address + module.bias;
+        let place = if probe.module == UNDER_ENTRY {
+            self.copy_of(plan, id).ok_or(Refusal::NotOfForm)?.0
+        } else {
+            let span = span_of(probe);
+            // SAFETY: the module is mapped.
+            let code = unsafe { core::slice::from_raw_parts(address as *const u8, span) };
+            if code != &probe.bytes[..span] {
+                return Err(Refusal::BytesDiffer);
+            }
+            address
+        };
+        let site = self.site_mut(id);
+        (site.bias, site.place) = (module.bias, place);
+        site.address = address;
+        Ok(())
+    }
+
+    /// Where the copy of a call lies whose entry's hook has it, and the first byte there.
+    fn copy_of(&self, plan: &Plan<'_>, call: u32) -> Option<(u64, u8)> {
+        let mut probes = (0..).zip(plan.probes);
+        let (id, entry) = probes.find(|(_, probe)| call_under(plan, probe) == Some(call))?;
+        let Made::Entry(code) = self.site(id).made else {
+            return None;
+        };
+        let displaced = plan.displaced.get(entry.displaced as usize)?;
+        let offset = (plan.probes[call as usize].address - entry.address) as u8;
+        let pieces = &displaced.pieces[..displaced.count as usize];
+        let first = pieces.iter().find(|piece| piece.origin >= offset)?;
+        let place = trap::displaced_address(displaced, code.body, offset);
+        Some((place, first.bytes[0]))
+    }
+
+    /// What shall stand at a site that comes to its goal, how many bytes, and what that is.
     fn bytes_of(
         &self,
-        probe: &Probe,
-        patched: &Patched,
-        wanted: u32,
-        span: u8,
-    ) -> Result<[u8; SPAN_MAX], Refusal> {
+        plan: &Plan<'_>,
+        id: u32,
+        goal: Goal,
+    ) -> Result<([u8; SPAN_MAX], u8, Stands), Refusal> {
+        let (probe, site) = (&plan.probes[id as usize], self.site(id));
         let mut bytes = [0; SPAN_MAX];
-        bytes[..span as usize].copy_from_slice(&probe.bytes[..span as usize]);
-        let on = wanted == Wanted::On as u32;
-        if on && patched.is_entered_by_breakpoint(probe) {
-            if self.for_good {
-                return Err(Refusal::NoSafeJump);
+        if probe.module == UNDER_ENTRY {
+            let (_, first) = self.copy_of(plan, id).ok_or(Refusal::NotOfForm)?;
+            bytes[0] = first;
+            if goal == Goal::Trapped {
+                flip::put_breakpoint(&mut bytes);
+                return Ok((bytes, 1, Stands::Trapped));
             }
-            flip::put_breakpoint(&mut bytes);
-        } else if on {
-            let to = match probe.form == Form::Entry as u8 {
-                true => patched.pad,
-                false => patched.trampoline,
-            };
-            let redirected = redirect(form_of(probe), patched.address, span, to);
-            bytes = redirected.ok_or(Refusal::NoNearMemory)?.0;
-        } else if wanted == Wanted::Discover as u32 {
-            flip::put_breakpoint(&mut bytes);
+            return Ok((bytes, 1, Stands::Original));
         }
-        Ok(bytes)
+        let span = span_of(probe);
+        bytes[..span].copy_from_slice(&probe.bytes[..span]);
+        let span = span as u8;
+        let to = match (goal, site.made) {
+            (Goal::Original, _) => return Ok((bytes, span, Stands::Original)),
+            (Goal::Trapped, _) => {
+                flip::put_breakpoint(&mut bytes);
+                return Ok((bytes, span, Stands::Trapped));
+            }
+            (Goal::Hooked, Made::Call(trampoline)) => trampoline,
+            (Goal::Hooked, Made::Entry(EntryCode { way, .. })) => match way {
+                Way::Pad(pad) => pad,
+                Way::Breakpoint if self.for_good => return Err(Refusal::NoSafeJump),
+                Way::Breakpoint => {
+                    flip::put_breakpoint(&mut bytes);
+                    return Ok((bytes, span, Stands::Entered));
+                }
+            },
+            (Goal::Hooked, Made::Nothing) => return Err(Refusal::NotOfForm),
+        };
+        let redirected = redirect(form_of(probe), site.address, span, to);
+        let (bytes, _) = redirected.ok_or(Refusal::NoNearMemory)?;
+        Ok((bytes, span, Stands::Redirected))
     }
 
-    /// Writes the trampoline of a probe, and for an entry its displaced instructions and its pad.
+    /// Makes what a probe needs, or takes it from an earlier session.
     fn build(
         &mut self,
         plan: &Plan<'_>,
@@ -399,19 +479,27 @@ impl Patcher {
         let region = unsafe { &mut *region };
         let probe = &plan.probes[id as usize];
         let address = probe.address + module.bias;
-        let call = displaced.and_then(|displaced| displaced.call.checked_sub(1));
+        let call = call_under(plan, probe);
         let call = call.map(|call| hook_of(call, &plan.probes[call as usize], module.bias, 0));
+        let call = call.filter(|call| is_timed(call.form));
         let known = displaced.map(|displaced| {
             let call = call.map(|call| &plan.probes[call.id as usize]);
             (displaced, call)
         });
         let identity = identity(probe, module.bias, known);
-        let again = self.kept.find(address, identity).filter(|made| {
-            let own = hook_of(id, probe, module.bias, made.body);
-            rename(region, &own, made.trampoline)
-                && call.is_none_or(|call| rename(region, &call, made.call))
-        });
-        let made = match again {
+        let is_renamed = |region: &mut Region, made: &Made| match *made {
+            Made::Nothing => false,
+            Made::Call(trampoline) => {
+                rename(region, &hook_of(id, probe, module.bias, 0), trampoline)
+            }
+            Made::Entry(code) => {
+                let own = hook_of(id, probe, module.bias, code.body);
+                rename(region, &own, code.trampoline)
+                    && call.is_none_or(|call| rename(region, &call, code.call))
+            }
+        };
+        let again = self.kept.find(address, identity);
+        let made = match again.filter(|made| is_renamed(region, made)) {
             Some(made) => made,
             None => {
                 let made = make(region, &boundaries, (id, probe), module, displaced, call)?;
@@ -422,11 +510,7 @@ impl Patcher {
         if let Some(call) = call {
             plan.probes[call.id as usize].planted.fetch_add(1, Relaxed);
         }
-        // SAFETY: `id` is in the table.
-        let patched = unsafe { &mut *self.patched.add(id as usize) };
-        patched.body = made.body;
-        patched.pad = made.pad;
-        patched.trampoline = made.trampoline;
+        self.site_mut(id).made = made;
         Ok(())
     }
 
@@ -452,7 +536,7 @@ impl Patcher {
     }
 
     /// A thread has executed a breakpoint. If it is one of the plan's, the thread goes on as if the original instruction
-    /// had been executed, and the callee is reported with its probe if it was a call.
+    /// had been executed, and the callee is reported with its probe if it was a call. What is no site of the plan is left as it is.
     ///
     /// # Safety
     /// Called from the handler of SIGTRAP with its context.
@@ -460,41 +544,125 @@ impl Patcher {
         &self,
         plan: &Plan<'a>,
         context: &mut libc::ucontext_t,
-    ) -> Option<(&'a Probe, Option<u64>)> {
-        let id = self.index.find(trap::breakpoint_address(context), |id| {
-            // SAFETY: ids in the index are in the table.
-            unsafe { (*self.patched.add(id as usize)).address }
-        })?;
+    ) -> Option<(&'a Probe, Carried)> {
+        let at = trap::breakpoint_address(context);
+        let id = self.index.find(at, |id| self.site(id).place)?;
         let probe = plan.probes.get(id as usize)?;
-        // SAFETY: ids in the index are in the table.
-        let patched = unsafe { &*self.patched.add(id as usize) };
-        let goes_on_at = if patched.is_entered_by_breakpoint(probe) {
-            patched.trampoline
-        } else {
-            patched.body
+        let site = *self.site(id);
+        let carried = match site.met(probe, form_of(probe), at)? {
+            Met::Entered(trampoline) => trap::go_on_at(context, trampoline),
+            Met::Displaced { body, offset } => {
+                let displaced = plan.displaced.get(probe.displaced as usize)?;
+                let address = trap::displaced_address(displaced, body, offset);
+                trap::go_on_at(context, address)
+            }
+            // SAFETY: the caller's contract.
+            Met::Branch(branch) => unsafe { trap::carry_out(context, &branch) },
         };
-        let displaced = (probe.form == Form::Entry as u8 && goes_on_at != 0)
-            .then(|| (&plan.displaced[probe.displaced as usize], goes_on_at));
-        let site = trap::Site {
-            probe,
-            address: patched.address,
-            bias: patched.bias,
-            displaced,
-        };
+        Some((probe, carried))
+    }
+
+    /// A thread's own instruction has failed at a place of the agent's: it leaves the hook that it is in, as if the call were not hooked.
+    /// Of which probe it is. `None`: it is in no hook, or there is no way on.
+    ///
+    /// # Safety
+    /// Called from the handler of a fault with its context; `in_agent`: the program counter is in the agent's own code.
+    pub unsafe fn on_fault(
+        &self,
+        plan: &Plan<'_>,
+        context: &mut libc::ucontext_t,
+        in_agent: bool,
+    ) -> Option<u32> {
         // SAFETY: the caller's contract.
-        Some((probe, unsafe { trap::emulate(context, &site) }))
+        unsafe {
+            if in_agent {
+                return fault::leave_boundary(context);
+            }
+            let at = fault::program_counter(context);
+            let (hook, start) = self.hook_at(plan, at)?;
+            fault::leave_trampoline(context, &hook, start).then_some(hook.id)
+        }
+    }
+
+    /// The hook in whose trampoline an address lies, and where that begins. Looks at every site.
+    fn hook_at(&self, plan: &Plan<'_>, address: u64) -> Option<(Hook, u64)> {
+        if self.sites.is_null() {
+            return None;
+        }
+        (0..).zip(plan.probes).find_map(|(id, probe)| {
+            let site = self.site(id);
+            let hook = hook_of(id, probe, site.bias, 0);
+            let start = match site.made {
+                Made::Nothing => return None,
+                Made::Call(trampoline) => trampoline,
+                Made::Entry(code) => {
+                    let call = call_under(plan, probe).filter(|_| code.call != 0);
+                    let under = call.map(|call| {
+                        let probe = &plan.probes[call as usize];
+                        (hook_of(call, probe, site.bias, 0), code.call)
+                    });
+                    if let Some((hook, start)) = under
+                        && (start..start + hook.code_bytes() as u64).contains(&address)
+                    {
+                        return Some((hook, start));
+                    }
+                    code.trampoline
+                }
+            };
+            let is_it = (start..start + hook.code_bytes() as u64).contains(&address);
+            is_it.then_some((hook, start))
+        })
+    }
+
+    /// Whether a thread has executed a breakpoint that is no longer there, in code that has hooks or had them: the session that put it
+    /// there has ended while the thread was on its way to the handler.
+    ///
+    /// # Safety
+    /// Called from the handler of SIGTRAP with its context.
+    pub unsafe fn is_withdrawn(&self, context: &libc::ucontext_t) -> bool {
+        let at = trap::breakpoint_address(context);
+        let regions = &self.regions[..self.regions_len];
+        // SAFETY: regions are never freed.
+        let mut spans = regions
+            .iter()
+            .map(|region| unsafe { (**region).low..(**region).high });
+        // SAFETY: the thread has executed an instruction that ends there.
+        spans.any(|span| span.contains(&at)) && unsafe { trap::is_no_breakpoint(at) }
     }
 }
 
-/// Whether a hooked site holds the file's code: its module was unloaded, and loaded again at the same address.
-fn is_pristine(patched: &Patched, probe: &Probe) -> bool {
-    let span = if probe.form == Form::Entry as u8 {
-        JUMP_BYTES
-    } else {
-        probe.len as usize
+/// Keeps the number of processes in which a probe is planted.
+fn count_planted(probe: &Probe, was: Stands, stands: Stands) {
+    match (was, stands) {
+        (Stands::Original, Stands::Original) => {}
+        (Stands::Original, _) => _ = probe.planted.fetch_add(1, Relaxed),
+        (_, Stands::Original) => _ = probe.planted.fetch_sub(1, Relaxed),
+        _ => {}
     }
-    .min(SPAN_MAX);
+}
+
+/// The probe of the call that lies under an entry's hook, if it has one.
+fn call_under(plan: &Plan<'_>, probe: &Probe) -> Option<u32> {
+    if probe.form != Form::Entry as u8 {
+        return None;
+    }
+    let displaced = plan.displaced.get(probe.displaced as usize)?;
+    displaced.call.checked_sub(1)
+}
+
+/// Bytes at a site that are changed.
+fn span_of(probe: &Probe) -> usize {
+    let span = match probe.form == Form::Entry as u8 {
+        true => JUMP_BYTES,
+        false => probe.len as usize,
+    };
+    span.min(SPAN_MAX)
+}
+
+/// Whether a hooked site holds the file's code: its module was unloaded, and loaded again at the same address.
+fn is_pristine(site: &Site, probe: &Probe) -> bool {
+    let span = span_of(probe);
     // SAFETY: its module is mapped.
-    let code = unsafe { core::slice::from_raw_parts(patched.address as *const u8, span) };
-    patched.now != Wanted::Off as u32 && code == &probe.bytes[..span]
+    let code = unsafe { core::slice::from_raw_parts(site.address as *const u8, span) };
+    site.stands != Stands::Original && code == &probe.bytes[..span]
 }

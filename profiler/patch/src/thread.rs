@@ -63,6 +63,10 @@ pub struct Thread {
     pub on_mismatch: usize,
     /// The shadow stack; null until the thread's first interval.
     pub shadow: *mut Shadow,
+    /// While a boundary's function runs: the stack pointer of its call, which a fault of the function returns to; otherwise 0.
+    pub guard: u64,
+    /// The frame pointer there.
+    pub guard_base: u64,
     /// An interval is open.
     pub open: bool,
     /// When the open interval began, if it is not recorded.
@@ -79,6 +83,8 @@ pub struct Thread {
     pub closed: bool,
     /// The C library was asked to report the thread's end.
     pub end_watched: bool,
+    /// A fault of ours is being left.
+    pub leaves_fault: bool,
     /// Records the ring had dropped at the beginning of the open interval.
     pub dropped: u64,
     /// The frame of the call that is the interval, if it is one call.
@@ -127,6 +133,10 @@ pub mod offsets {
     pub(crate) const SHADOW: usize = offset_of!(Thread, shadow);
     /// `on_mismatch`.
     pub(crate) const ON_MISMATCH: usize = offset_of!(Thread, on_mismatch);
+    /// `guard`.
+    pub(crate) const GUARD: usize = offset_of!(Thread, guard);
+    /// `guard_base`.
+    pub(crate) const GUARD_BASE: usize = offset_of!(Thread, guard_base);
 }
 
 /// Where `top` of a thread without a shadow stack points behind, once it had one.
@@ -262,6 +272,25 @@ impl Thread {
             self.drop_above(frame.add(1), now, Left::Noticed);
         }
         true
+    }
+
+    /// Takes the frame of a call off the stack whose return was not handled to its end, with everything above, and returns where the call
+    /// returns to. `None`: no frame knows it.
+    pub(crate) fn abandon(&mut self, sp: u64, after: u64) -> Option<u64> {
+        let is_it = |frame: &Frame| frame.sp == sp && frame.after == after && frame.ret != 0;
+        let found = self.frames().iter().rposition(is_it);
+        let Some(found) = found else {
+            // SAFETY: shadow stacks are never unmapped.
+            return unsafe { shadow::recover(self.shadow.as_ref(), sp, after) };
+        };
+        let ret = self.frames()[found].ret;
+        // SAFETY: an index into the frames in flight.
+        unsafe {
+            let frame = (&raw mut (*self.shadow).frames as *mut Frame).add(1 + found);
+            self.drop_above(frame.add(1), now_ticks(), Left::Noticed);
+        }
+        self.pop();
+        Some(ret)
     }
 
     /// Pops the top frame and returns it.

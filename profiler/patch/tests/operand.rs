@@ -1,6 +1,7 @@
 //! Operands of indirect calls against an independent decoder, and against the processor.
 
-use evenkeel_patch::arch::operand::{CALL, JUMP, encode, evaluate};
+use evenkeel_patch::arch::fault;
+use evenkeel_patch::arch::operand::{CALL, JUMP, Value, encode, evaluate};
 use evenkeel_wire::Operand;
 use iced_x86::{Code, Decoder, DecoderOptions, Instruction, Register};
 use proptest::prelude::*;
@@ -79,8 +80,9 @@ proptest! {
         }
         let index = if operand.index == Operand::NONE { 0 } else { registers[operand.index as usize].wrapping_mul(u64::from(operand.scale)) };
         registers[operand.base as usize] = address.wrapping_sub(index).wrapping_sub(i64::from(operand.displacement) as u64);
-        let found = unsafe { evaluate(&operand, high, |n| registers[n as usize]) };
-        prop_assert_eq!(found, word);
+        let found = evaluate(&operand, high, |n| registers[n as usize]);
+        prop_assert_eq!(found, Value::At(address));
+        prop_assert_eq!(unsafe { fault::read(address) }, Ok(word));
     }
 }
 
@@ -103,8 +105,8 @@ fn register_operands_come_back() {
             );
         }
         assert_eq!(
-            unsafe { evaluate(&operand, 0, |n| 100 + u64::from(n)) },
-            100 + u64::from(base)
+            evaluate(&operand, 0, |n| 100 + u64::from(n)),
+            Value::Target(100 + u64::from(base))
         );
     }
 }
@@ -120,7 +122,7 @@ fn rip_relative_operands_are_read_from_the_next_instruction() {
         displacement: -64,
     };
     assert_eq!(
-        unsafe { evaluate(&operand, &raw const word as u64 + 64, |_| unreachable!()) },
-        word
+        evaluate(&operand, &raw const word as u64 + 64, |_| unreachable!()),
+        Value::At(&raw const word as u64)
     );
 }

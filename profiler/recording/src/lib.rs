@@ -114,6 +114,9 @@ pub struct Meta {
     /// What a client may wait for that is in no interval, where a preset knows.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub outside: String,
+    /// What of the profiler failed in the target; empty where nothing did.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub failed: String,
     /// What the user should know.
     pub warnings: Vec<String>,
     /// Whether this is the last word: the run ended and was not cut.
@@ -176,6 +179,7 @@ impl Meta {
         not_opened::separate(profile);
         profile.names.clone_from(&self.names);
         profile.outside.clone_from(&self.outside);
+        profile.failed.clone_from(&self.failed);
         let few_recorded = Warning::few_recorded(profile);
         if let Some(Warning::OnlyCounted(_)) = few_recorded {
             // The analysis knows records only.
@@ -210,6 +214,9 @@ impl Meta {
         }
         if self.outside.is_empty() {
             self.outside.clone_from(&other.outside);
+        }
+        if self.failed.is_empty() {
+            self.failed.clone_from(&other.failed);
         }
         self.complete &= other.complete;
         for (mine, other) in [

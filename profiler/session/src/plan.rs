@@ -29,7 +29,10 @@ pub struct Plan {
     /// What reports know of each probe.
     pub sites: SiteTable,
     probes: Vec<Planned>,
+    /// Those of calls and jumps, by the instruction.
     by_place: HashMap<Location, u32>,
+    /// Those at entries, by the function, whose first instruction may be a call with a probe of its own.
+    entries: HashMap<Location, u32>,
     /// Code that probes replace or displace, with its length.
     claimed: BTreeMap<Location, u8>,
     displaced: usize,
@@ -69,12 +72,12 @@ impl Plan {
             root_height,
             sites: Vec::new(),
         };
-        let (probes, by_place, claimed) = (Vec::new(), HashMap::new(), BTreeMap::new());
         Plan {
             sites,
-            probes,
-            by_place,
-            claimed,
+            probes: Vec::new(),
+            by_place: HashMap::new(),
+            entries: HashMap::new(),
+            claimed: BTreeMap::new(),
             displaced: 0,
             dirty: false,
             unpatched: Vec::new(),
@@ -194,7 +197,7 @@ impl Plan {
         if self.is_claimed(place, site.len) {
             let holder = module.function_at(site.address);
             let entry = holder.map(|holder| Location::new(index, holder.entry));
-            let entry = entry.and_then(|entry| self.by_place.get(&entry));
+            let entry = entry.and_then(|entry| self.entries.get(&entry));
             let why = match entry.map(|&id| self.probes[id as usize].role) {
                 Some(Role::Inner) => NotHooked::UnderInnerEntry,
                 _ => NotHooked::UnderEntry,
@@ -255,7 +258,7 @@ impl Plan {
             form,
             role: meaning.role,
             wanted: Wanted::Off,
-            is_fixed: under_entry,
+            is_fixed: under_entry && is_timed(form),
             was_taken_out: false,
         });
         self.by_place.insert(place, id);
@@ -274,7 +277,7 @@ impl Plan {
             module: index,
             address: entry,
         } = function;
-        if let Some(&id) = self.by_place.get(&function) {
+        if let Some(&id) = self.entries.get(&function) {
             return Ok(id);
         }
         if self.is_claimed(function, displaced.len as u8) {
@@ -287,10 +290,8 @@ impl Plan {
         }
         let bytes = module.bytes_at(entry).ok_or(NotHooked::NoBytes)?;
         let mut displaced = *displaced;
-        if meaning.role != Role::Inner {
-            let call = self.displaced_call(arena, function, module, &displaced);
-            displaced.call = call.map_or(0, |id| id + 1);
-        }
+        let call = self.displaced_call(arena, function, module, &displaced, meaning.role);
+        displaced.call = call.map_or(0, |id| id + 1);
         let slot = self.displaced;
         if !arena.set_displaced(slot, &displaced) {
             return Err(NotHooked::Full);
@@ -314,19 +315,20 @@ impl Plan {
             is_fixed: false,
             was_taken_out: false,
         });
-        self.by_place.insert(function, id);
+        self.entries.insert(function, id);
         self.claimed.insert(function, displaced.len as u8);
         Ok(id)
     }
 
-    /// The probe of a call that lies under the hook at a function's entry, which it is a part of: it is timed as long as that is there.
-    /// Only for boundaries, whose functions are opened anyway.
+    /// The probe of a call that lies under the hook at a function's entry. One that can be timed is a part of that hook, and is timed as long
+    /// as that is there: only for boundaries, whose functions are opened anyway. One that can only be trapped is trapped in the hook.
     fn displaced_call(
         &mut self,
         arena: &mut Arena,
         function: Location,
         module: &Rc<Module>,
         displaced: &Displaced,
+        role: Role,
     ) -> Option<u32> {
         let Location {
             module: index,
@@ -338,8 +340,8 @@ impl Plan {
         let last = displaced.pieces[..displaced.count as usize].last()?;
         let form = site.form.ok()?;
         let is_last = entry + u64::from(last.origin) <= site.address && displaced.resume == 0;
-        let can_be_timed = matches!(form, Form::Call | Form::TailJump | Form::IndirectCall);
-        if !is_last || !can_be_timed || usize::from(last.len) < JUMP_BYTES {
+        let can_be_timed = is_timed(form) && usize::from(last.len) >= JUMP_BYTES;
+        if !is_last || is_timed(form) && (!can_be_timed || role == Role::Inner) {
             return None;
         }
         let place = Location::new(index, site.address);
@@ -352,14 +354,15 @@ impl Plan {
             Meaning::of(Role::Inner),
             true,
         )?;
-        self.want(arena, id, Wanted::On);
+        if can_be_timed {
+            self.want(arena, id, Wanted::On);
+        }
         Some(id)
     }
 
     /// Whether an instruction lies under the hook at its function's entry.
     pub(crate) fn is_under_entry(&self, function: Location, address: u64) -> bool {
-        let probe = self.by_place.get(&function);
-        let is_hooked = probe.is_some_and(|&id| self.probes[id as usize].form == Form::Entry);
+        let is_hooked = self.entries.contains_key(&function);
         let len = self.claimed.get(&function).copied().unwrap_or(0);
         is_hooked && (function.address..function.address + u64::from(len)).contains(&address)
     }
@@ -438,7 +441,13 @@ impl Plan {
     /// Changes what is wanted of a probe; agents see it at the next [`Plan::publish`].
     pub fn want(&mut self, arena: &Arena, id: u32, wanted: Wanted) {
         let planned = &mut self.probes[id as usize];
-        let can_be = !planned.is_fixed || planned.wanted == Wanted::Off;
+        let is_of_form = match wanted {
+            Wanted::Off => true,
+            Wanted::On => is_timed(planned.form),
+            Wanted::Discover => planned.form != Form::Entry,
+        };
+        debug_assert!(is_of_form, "{wanted:?} of {:?}", planned.form);
+        let can_be = is_of_form && (!planned.is_fixed || planned.wanted == Wanted::Off);
         if planned.wanted != wanted && can_be {
             planned.was_taken_out = wanted == Wanted::Off;
             planned.wanted = wanted;
@@ -458,6 +467,11 @@ impl Plan {
     pub fn publish(&mut self, arena: &Arena) -> Option<u32> {
         std::mem::take(&mut self.dirty).then(|| arena.control().generation.fetch_add(1, AcqRel) + 1)
     }
+}
+
+/// Whether calls of this form are timed where they are; others can only be trapped.
+pub(crate) fn is_timed(form: Form) -> bool {
+    !matches!(form, Form::ShortIndirectCall | Form::IndirectJump)
 }
 
 /// Whether a call that cannot be redirected for this reason may take time that stands in its caller's own: of those through pointers

@@ -412,6 +412,7 @@ impl Session<'_> {
             unopened: None,
             names: Vec::new(),
             outside: self.outside.to_owned(),
+            failed: self.failed(),
             warnings: self.warnings.iter().map(ToString::to_string).collect(),
             complete,
             host: host(),

@@ -81,6 +81,12 @@ pub struct Control {
     pub filter_seen: AtomicU32,
     /// Processes whose code stays as it is, by [`Frozen`].
     pub frozen: [AtomicU32; Frozen::COUNT],
+    /// Instructions of the agent's that failed and were left: their processes went on without hooks.
+    pub faults: AtomicU32,
+    /// The signal of the first.
+    pub fault_signal: AtomicU32,
+    /// The probe in whose hook the first was, plus one; 0: there was none. Written last.
+    pub fault_probe: AtomicU32,
 }
 
 impl Control {

@@ -23,7 +23,7 @@
 
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
 compile_error!(
-    "no directory for this architecture: see the section on architectures in ARCHITECTURE.md"
+    "no directory for this architecture: see docs/decisions/042-one-directory-per-processor.md"
 );
 
 #[cfg_attr(target_arch = "x86_64", path = "x86_64/mod.rs")]

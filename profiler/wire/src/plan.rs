@@ -152,6 +152,8 @@ pub enum Refusal {
     NoSafeJump = 5,
     /// Code cannot be redirected on this architecture.
     Architecture = 6,
+    /// The plan wants what an instruction of this form cannot be.
+    NotOfForm = 7,
 }
 
 /// One site of the plan. The session writes all but `planted`, `refused` and `seen`, before it raises

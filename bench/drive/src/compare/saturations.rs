@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::Comparisons;
 use crate::paired;
 
-/// By so much the saturations of two may differ before it is said: more than those of one do on a machine that does other work as well.
+/// Difference of two saturations that is reported: more than one configuration's varies on a busy machine.
 const APART: f64 = 1.5;
 
 /// The saturation of each round, where the load is a part of it; each round has it from another configuration.

@@ -54,7 +54,7 @@ pub fn table(comparisons: &Comparisons) -> String {
     )
 }
 
-/// What the star means, or why there is none.
+/// The meaning of the star, or why no star appears.
 fn told_apart(comparisons: &Comparisons, ratios: &[[Option<Ratio>; METRICS.len()]]) -> String {
     let others = comparisons.all().len() - 2;
     let needed = paired::rounds_needed(others);

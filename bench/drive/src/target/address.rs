@@ -98,7 +98,7 @@ impl Address {
         }
         match self {
             Address::Embedded => {
-                // Behind the other settings, so that it is the one that holds.
+                // After the other settings, so that it takes effect.
                 let schedule = schedule.map(|name| ("schedule".to_owned(), name.to_owned()));
                 let settings: Vec<(String, String)> =
                     settings.iter().cloned().chain(schedule).collect();

@@ -1,7 +1,7 @@
 //! What runs the futures of the transaction interface, on the client's own thread.
 //!
-//! Each client of a server has a runtime of its own, so no answer passes from one thread to another on its way. The
-//! embedded store and SQLite complete every future at once and need none.
+//! Each client of a server has a separate runtime, so no answer passes from one thread to another. The embedded store
+//! and SQLite complete every future at once and need none.
 
 use std::future::Future;
 

@@ -70,27 +70,18 @@ impl Link {
     /// # Errors
     /// See [`Connection::begin`].
     pub async fn begin_alone(&mut self) -> Result<(), Failure> {
+        let reading = TransactionType::reading();
         match &mut self.inner {
             Inner::Embedded(link) => {
                 link.begin_alone();
                 Ok(())
             }
-            Inner::Postgres(link) => link.begin(&READING).await,
-            Inner::MariaDb(link) => link.begin(&READING).await,
-            Inner::Sqlite(link) => link.begin(&READING).await,
+            Inner::Postgres(link) => link.begin(&reading).await,
+            Inner::MariaDb(link) => link.begin(&reading).await,
+            Inner::Sqlite(link) => link.begin(&reading).await,
         }
     }
 }
-
-/// The transaction within which a workload reads what it must know or check.
-const READING: TransactionType = TransactionType {
-    name: "read",
-    fraction: 0.0,
-    read_only: true,
-    single_statement: false,
-    keying_ns: 0,
-    think_mean_ns: 0,
-};
 
 impl Transaction for Link {
     async fn query(

@@ -116,7 +116,7 @@ impl Target {
         }
     }
 
-    /// The rows that some SQL returns, as text, on a connection of its own.
+    /// The rows that some SQL returns, as text, on a separate connection.
     ///
     /// # Errors
     /// What the target says; [`Error::Setting`] where it speaks no SQL over a connection.
@@ -135,7 +135,7 @@ impl Target {
         }
     }
 
-    /// The private server behind it, to be restarted or profiled.
+    /// Its private server, to be restarted or profiled.
     pub fn server(&mut self) -> Option<PrivateServer<'_>> {
         match self {
             Target::Postgres(target) => target.private_mut().map(PrivateServer::Postgres),

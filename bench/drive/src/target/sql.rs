@@ -1,8 +1,8 @@
 //! What PostgreSQL, MariaDB and SQLite have in common: tables that are ours are marked, and loaded in parallel.
 //!
-//! A table this program makes carries a comment (in SQLite, a mark) that begins with [`PREFIX`], from the moment it exists; once all is loaded the
-//! comment says what with. So tables of somebody else are recognised and never dropped, a load that was cut short is
-//! recognised and repeated, and data that is there already is used.
+//! A table of this program has a comment (in SQLite, a mark) that begins with [`PREFIX`], from the moment it exists.
+//! Once the data is loaded the comment describes it. So tables of somebody else are recognised and never dropped, a
+//! load that was cut short is recognised and repeated, and data that is there already is used.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -44,7 +44,10 @@ pub trait SqlLink: Connection + Send {
         statements: &[Statement],
     ) -> impl Future<Output = Result<(), Error>> + Send;
     /// Which tables of these lower-case names there are.
-    fn find(&mut self, names: &[String]) -> impl Future<Output = Result<Vec<Found>, Error>> + Send;
+    fn find(
+        &mut self,
+        names: &[String],
+    ) -> impl Future<Output = Result<Vec<FoundTable>, Error>> + Send;
     /// SQL that makes a table and its mark in one.
     fn create(&self, table: &Table, mark: &str) -> String;
     /// SQL that changes a table's mark.
@@ -60,7 +63,7 @@ pub trait SqlLink: Connection + Send {
 
 /// A table that is there.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Found {
+pub struct FoundTable {
     /// Its name, in lower case.
     pub table: String,
     /// The comment on it, if any.
@@ -78,8 +81,8 @@ enum Plan {
     Refuse(String),
 }
 
-fn plan(names: &[String], found: &[Found], mark: &str, reload: bool) -> Plan {
-    let ours = |found: &&Found| {
+fn plan(names: &[String], found: &[FoundTable], mark: &str, reload: bool) -> Plan {
+    let ours = |found: &&FoundTable| {
         found
             .comment
             .as_deref()
@@ -221,8 +224,8 @@ fn in_parallel<T: SqlTarget>(
 mod tests {
     use super::*;
 
-    fn found(table: &str, comment: Option<&str>) -> Found {
-        Found {
+    fn found(table: &str, comment: Option<&str>) -> FoundTable {
+        FoundTable {
             table: table.to_owned(),
             comment: comment.map(str::to_owned),
         }

@@ -15,7 +15,7 @@ use evenkeel_drive::report::Consistency;
 use evenkeel_drive::run::{Load, Measured, Observer, Plan};
 use evenkeel_drive::sample::Sample;
 use evenkeel_drive::target::Target;
-use evenkeel_drive::testbed::{Setting, Testbed};
+use evenkeel_drive::testbed::{Testbed, TestbedOptions};
 use evenkeel_workloads::named::Settings;
 
 /// Every workload with options that make it small.
@@ -75,7 +75,7 @@ pub fn set(
         target,
         name,
         options,
-        &Setting {
+        &TestbedOptions {
             clients: 4,
             reload,
             loaders: 2,
@@ -89,7 +89,7 @@ pub fn set_with(
     target: Target,
     name: &str,
     options: &[(&str, &str)],
-    setting: &Setting,
+    testbed: &TestbedOptions,
 ) -> Result<(Testbed, Vec<String>), Error> {
     let options: BTreeMap<String, String> = options
         .iter()
@@ -103,7 +103,7 @@ pub fn set_with(
         },
     )?;
     let said = Said::default();
-    let testbed = Testbed::set(target, workload, setting, &AtomicBool::new(false), &said)?;
+    let testbed = Testbed::set(target, workload, testbed, &AtomicBool::new(false), &said)?;
     Ok((testbed, said.0.into_inner().unwrap()))
 }
 

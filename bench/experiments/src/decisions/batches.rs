@@ -25,7 +25,7 @@ pub const EXPERIMENT: Experiment = Experiment {
     id: "figure-4.18",
     item: "Figure 4.18, scheduling overhead with and without the batch heuristic",
     says: "The approximation costs up to 80 times less than the exact choice of a batch, with 100 to 900 clients.",
-    method: "The lock manager's decision under bLDSF with 4 to 16 readers waiting, beside the exact choice: of all batches the one with the greatest union of dependency sets over f(its size), each set a word of bits. The paper does not say how many readers its queues had; the exact choice is exponential in them. That the claim is made of 16 was chosen after the factors of all had been seen: it shows the direction, and not the size. The interval is the least and the greatest of 15 rounds.",
+    method: "The lock manager's decision under bLDSF with 4 to 16 waiting readers, compared with the exact choice. The exact choice takes the batch with the largest union of dependency sets over f(its size). Each set is a word of bits. The paper does not say how many readers its queues had; the exact choice is exponential in them. That the claim is made of 16 was chosen after the factors of all had been seen: it shows the direction, and not the size. The interval spans 15 rounds.",
     command: "cargo bench -p evenkeel-locks --bench decisions",
     takes: |effort| effort.seconds(2, 2),
     run,

@@ -14,12 +14,12 @@ use evenkeel_locks::rng::Rng;
 use crate::Error;
 use crate::theorems::one_object::{Object, Waiter};
 
-/// Decisions timed together, so that reading the clock costs nothing beside them.
+/// Decisions timed together, so that reading the clock costs little.
 const TOGETHER: usize = 64;
 /// Rounds.
 const ROUNDS: usize = 15;
 
-/// So many waiters, every other one a reader, or all; births are in no order.
+/// This many waiters, every other one a reader, or all; births are in no order.
 fn waiters(count: usize, only_readers: bool) -> Vec<Waiter> {
     let mut rng = Rng::new(count as u64);
     (0..count)
@@ -50,7 +50,7 @@ fn decision_ns(rules: &Rules, waiters: &[Waiter]) -> Result<f64, Error> {
     Ok(took.as_nanos() as f64 / TOGETHER as f64)
 }
 
-/// The middle one of some numbers, and the least and the greatest.
+/// The median of some numbers, the smallest and the greatest.
 fn spread(numbers: &mut [f64]) -> Option<(f64, [f64; 2])> {
     numbers.sort_unstable_by(f64::total_cmp);
     let (least, greatest) = (*numbers.first()?, *numbers.last()?);

@@ -22,7 +22,7 @@ pub const EXPERIMENT: Experiment = Experiment {
     id: "figure-4.13",
     item: "Figure 4.13, scheduling overhead of various algorithms",
     says: "With 100 clients LDSF's and bLDSF's overhead is much less than FIFO's, whose queues are longer at equal throughput, and more than VATS', which computes no sizes.",
-    method: "The length of the queue at a decision of each schedule at FIFO's throughput with 100 clients, in the simulator (as for figure 4.14); then the time that the lock manager's own code takes for a decision on a queue of that length, half of it readers. FIFO here grants from the queue's head and stops at the first conflict; the paper's is MySQL's, which looks at the whole queue for each waiter. The interval is the least and the greatest of 15 rounds.",
+    method: "First the simulator measures the queue's length at a decision of each schedule, at FIFO's throughput with 100 clients (figure 4.14). Then the lock manager's code decides on a queue of that length, half of it readers, and its time is measured. FIFO here grants from the queue's head and stops at the first conflict; the paper's is MySQL's, which looks at the whole queue for each waiter. The interval spans 15 rounds.",
     command: "cargo bench -p evenkeel-locks --bench decisions",
     takes,
     run,

@@ -5,8 +5,8 @@ use crate::Error;
 use crate::experiment::{Context, Experiment, Finding};
 
 const FIRST: &str = "evenkeel bench compare --with '--schedule fifo' --with '--schedule hldsf' htap --load 85% --clients 32 --round-trip 500us";
-/// Where a queue grows at the load before: an analytical query occupies a client for a long time, and what saturates in a few seconds of
-/// a closed loop is not what is carried.
+/// The load at which a queue grows. An analytical query occupies a client for a long time, so the saturation of a
+/// short closed loop is not sustained.
 const NEXT: [&str; 2] = [
     "evenkeel bench compare --with '--schedule fifo' --with '--schedule hldsf' htap --load 60% --clients 32 --round-trip 500us",
     "evenkeel bench compare --with '--schedule fifo' --with '--schedule hldsf' htap --load 40% --clients 32 --round-trip 500us",

@@ -12,7 +12,7 @@ pub const EXPERIMENT: Experiment = Experiment {
     id: "figure-3.5",
     item: "Figure 3.5 (figure 4 of SIGMOD 2017), parallel logging and block size in Postgres",
     says: "Two disks: 2.4, 1.8 and 1.3 times less mean, variance and p99. Larger blocks reduce variance up to a point.",
-    method: "The embedded store's log, TPC-C, closed loop: on one or two simulated devices whose syncs take 2 ms, exponentially distributed; and on this machine's disk in blocks of 4 and 16 KiB.",
+    method: "The embedded store's log under TPC-C in a closed loop. It is on one or two simulated devices, whose syncs take 2 ms, exponentially distributed. Blocks of 4 and 16 KiB are compared on this machine's disk.",
     command: PARALLEL,
     takes: |effort| super::takes(effort, &[PARALLEL, BLOCKS]),
     run,

@@ -60,7 +60,7 @@ impl Of {
 /// What the paper says of a configuration: by which factor a quantity is lower than the baseline's.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Said<'a> {
-    /// Place behind the baseline, from 1.
+    /// Place after the baseline, from 1.
     pub(crate) configuration: usize,
     /// `FCFS over VATS`.
     pub(crate) what: &'a str,
@@ -75,7 +75,7 @@ pub(crate) enum Factor {
     Of(f64),
     /// More than one: drawn, or said, without a number.
     More,
-    /// Not in the paper: what was found is said, and claims nothing.
+    /// Not in the paper: the finding is reported without a claim.
     Unsaid,
 }
 
@@ -187,7 +187,7 @@ fn taken(words: &[String]) -> Duration {
     let (configurations, warehouses) = (own.len() as f64, number("--scale").unwrap_or(1.0));
     let run_s = |length_s: f64| length_s + WARM_UP_S.max(WARM_UP_PART * length_s) + BESIDE_A_RUN_S;
     let set_up_s = SETTING_UP_S + WAREHOUSE_S * warehouses;
-    // The baseline is there twice; the saturation is measured on a store of its own.
+    // The baseline is measured twice; the saturation is measured on a separate store.
     let saturation_s = if behind(words, "--load").is_some() {
         set_up_s + run_s(SATURATION_S.max(SATURATION_PART * length_s))
     } else {
@@ -218,7 +218,7 @@ pub(crate) fn comparison(
 fn claims(json: &Value, said: &[Said]) -> (Vec<Claim>, Vec<String>) {
     let (mut claims, mut remarks) = (Vec::new(), Vec::new());
     for one in said {
-        // Behind the baseline stands the baseline measured again.
+        // After the baseline comes its repetition.
         let configuration = &json["configurations"][one.configuration + 1];
         let of = [Of::Mean, Of::Variance, Of::P99].into_iter();
         for (of, factor) in of.zip(one.factors) {
@@ -232,10 +232,10 @@ fn claims(json: &Value, said: &[Said]) -> (Vec<Claim>, Vec<String>) {
                     claims.push(Claim::more(what, found, interval));
                 }
                 (Some((found, [low, high])), Factor::Unsaid) => remarks.push(format!(
-                    "{what}, not in the paper: {found:.2} ({low:.2} to {high:.2})."
+                    "Not in the paper: {what} {found:.2} ({low:.2} to {high:.2})."
                 )),
                 (None, _) => remarks.push(format!(
-                    "No {what}: the queue of one of the two still grew at the end."
+                    "No result for {what}: the queue of one of the two still grew at the end."
                 )),
             }
         }
@@ -263,7 +263,7 @@ pub(crate) fn ratio(configuration: &Value, of: Of) -> Option<(f64, [f64; 2])> {
     })
 }
 
-/// What the baseline is beside itself: the noise.
+/// The baseline compared with itself: the noise.
 pub(crate) fn itself(json: &Value) -> String {
     let again = &json["configurations"][1];
     let number = |of: Of| match ratio(again, of) {
@@ -271,7 +271,7 @@ pub(crate) fn itself(json: &Value) -> String {
         None => format!("{} unknown", of.words()),
     };
     format!(
-        "`{}` beside itself: {}, {}.",
+        "Noise, `{}` against itself: {}, {}.",
         json["configurations"][0]["name"].as_str().unwrap_or("?"),
         number(Of::Mean),
         number(Of::P99)
@@ -344,7 +344,7 @@ mod tests {
         assert!(claims.is_empty(), "{claims:?}");
         assert_eq!(
             remarks[0],
-            "FIFO over VATS, mean, not in the paper: 2.00 (1.82 to 2.22)."
+            "Not in the paper: FIFO over VATS, mean 2.00 (1.82 to 2.22)."
         );
     }
 
@@ -353,7 +353,7 @@ mod tests {
         let text = itself(&measured(false));
         assert_eq!(
             text,
-            "`--schedule fifo` beside itself: mean 2.00, p99 unknown."
+            "Noise, `--schedule fifo` against itself: mean 2.00, p99 unknown."
         );
     }
 }

@@ -19,8 +19,8 @@ const ROWS: [(&str, &str); 5] = [
 pub const EXPERIMENT: Experiment = Experiment {
     id: "table-3.3",
     item: "Table 3.3 (table 3 of SIGMOD 2017), impact of each modification",
-    says: "Variance, p99, mean: VATS 5.6, 2.0, 6.3 times less; spin lock for the LRU list 1.6, 1.4, 1.1; flush parameters 1.4, 1.2, 1.2; parallel logging 1.8, 1.3, 2.4; worker threads 2.6, 1.4, 5.7.",
-    method: "Figures 3.1 and 3.3 to 3.5, whose results of the same run, or of one gone on with, are put together.",
+    says: "Less variance, p99, mean by a factor of: VATS 5.6, 2.0, 6.3. Spin lock for the LRU list 1.6, 1.4, 1.1. Flush parameters 1.4, 1.2, 1.2. Parallel logging 1.8, 1.3, 2.4. Worker threads 2.6, 1.4, 5.7.",
+    method: "Results of figures 3.1 and 3.3 to 3.5, from the same run or from a resumed one.",
     command: "evenkeel experiments figure-3.1 figure-3.3 figure-3.4 figure-3.5 table-3.3",
     takes: |_| Duration::ZERO,
     run,

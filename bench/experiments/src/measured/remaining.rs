@@ -1,4 +1,4 @@
-//! A transaction's age beside the time that remains to it: figure 3.2.
+//! A transaction's age and its remaining time: figure 3.2.
 
 use std::time::Duration;
 
@@ -20,7 +20,7 @@ pub const EXPERIMENT: Experiment = Experiment {
     id: "figure-3.2",
     item: "Figure 3.2 (figure 8 of SIGMOD 2017), correlation of age and remaining time",
     says: "Near zero for every type of TPC-C's transactions.",
-    method: "Pearson's correlation at each lock that was waited for, by type, on the embedded store under FIFO with round trips of 500 us; its size, beside what is called weak (0.3).",
+    method: "Pearson's correlation at each lock wait, by transaction type. On the embedded store under FIFO, with round trips of 500 us. Its size is compared with 0.3, which is called weak.",
     command: COMMAND,
     takes: |effort| taken(length_s(effort)),
     run,

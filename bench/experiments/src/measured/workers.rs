@@ -10,8 +10,8 @@ const COMMAND: &str = "evenkeel bench compare --with '--set workers=2' --with '-
 pub const EXPERIMENT: Experiment = Experiment {
     id: "figure-3.1",
     item: "Figure 3.1 (figure 7 of SIGMOD 2017), worker threads of VoltDB",
-    says: "99.9 % of the variance is waiting in queues; the right number of workers has 2.6 times less variance, 1.4 times less p99 and 5.7 times less mean than VoltDB's two.",
-    method: "The embedded store's workers in place of VoltDB's: two, VoltDB's default, beside eight and sixteen; TPC-C, eight warehouses, 64 clients in a closed loop. VoltDB is a JVM's, which the profiler does not follow, so the share of its queues is not measured.",
+    says: "99.9 % of the variance is waiting in queues. The right number of workers has 2.6 times less variance, 1.4 times less p99 and 5.7 times less mean than VoltDB's two.",
+    method: "Workers of the embedded store instead of VoltDB's: two, which is VoltDB's default, against eight and sixteen. TPC-C with eight warehouses and 64 clients in a closed loop. VoltDB is a JVM's, which the profiler does not follow, so the share of its queues is not measured.",
     command: COMMAND,
     takes: |effort| super::takes(effort, &[COMMAND]),
     run,

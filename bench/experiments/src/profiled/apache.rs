@@ -25,7 +25,7 @@ pub const EXPERIMENT: Experiment = Experiment {
     id: "table-2.3",
     item: "Table 2.3, sources of variance in Apache",
     says: "(ap_pass_brigade, apr_file_open) 22 %, (ap_pass_brigade, basic_http_header) 15.5 %, apr_bucket_alloc 11.8 %.",
-    method: "A profile of requests to a private Apache (event, one process, 16 threads) that serves a file of 64 KiB to 16 clients in a closed loop, a connection a request. The paper's first two are covariances of two functions; here it is the share of the second. It does not say which load its Apache had. basic_http_header is static, and has no name in a stripped build.",
+    method: "A profile of requests to a private Apache (event, one process, 16 threads). It serves a file of 64 KiB to 16 clients in a closed loop, with a connection for each request. The paper's first two are covariances of two functions; here it is the share of the second. It does not say which load its Apache had. basic_http_header is static, and has no name in a stripped build.",
     command: COMMAND,
     takes: taken,
     run,

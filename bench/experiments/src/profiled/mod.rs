@@ -17,7 +17,7 @@ use crate::command::{line, words, written};
 use crate::experiment::{Context, Effort, Finding};
 use crate::verdict::{Claim, Verdict};
 
-/// A function of the paper's table, and what it is called here.
+/// A function of the paper's table, and its name here.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Source {
     /// As the paper names it.
@@ -76,7 +76,7 @@ pub(crate) fn found(profile: &Profile, sources: &[Source]) -> Finding {
     } else {
         let functions = lacking.join(", ");
         format!(
-            " Not in its tree, as they were not called, explain too little to be opened, or have no name in this build: {functions}."
+            " Not in its tree (not called, too small to be expanded, or without a name in this build): {functions}."
         )
     };
     Finding {
@@ -214,7 +214,7 @@ mod tests {
         assert_eq!(claim.verdict, Verdict::Agrees);
         assert_eq!(finding.verdict(), Verdict::Direction);
         assert!(
-            finding.why.ends_with("this build: fil_flush."),
+            finding.why.ends_with("this build): fil_flush."),
             "{}",
             finding.why
         );

@@ -59,7 +59,7 @@ pub(crate) fn claims(context: &Context<'_>) -> (Vec<Claim>, Vec<String>) {
             .filter(|outcome| outcome.id == server.profiled)
             .find_map(|outcome| outcome.finding.numbers.get("rounds").copied());
         remarks.push(format!(
-            "{}: the tree of direct calls below {} has {:.1e} nodes, {:.1e} of which call something.",
+            "{}: the tree of direct calls below {} has {:.1e} nodes; {:.1e} have callees.",
             server.name, server.root, tree.nodes, tree.inner
         ));
         let Some(rounds) = rounds else {

@@ -12,7 +12,8 @@ use crate::verdict::{Claim, Verdict};
 
 /// Everything is timed, whatever it costs: `evenkeel profile` itself stays within a budget.
 const COMMAND: &str = "evenkeel bench compare --with '' --with '--plant 100' --with '--plant 500' tpcc --target mariadb --clients 8 --no-check";
-/// Call sites of each configuration behind the baseline, with the greatest overhead that the paper has with so many children.
+/// Call sites of each configuration after the baseline, with the greatest overhead in the paper for this number of
+/// children.
 const SITES: [(u32, f64); 2] = [(100, 1.06), (500, 1.14)];
 /// Where the kernel's uprobes are set, and a tool that does so.
 const UPROBES: &str = "/sys/kernel/tracing/uprobe_events";
@@ -22,7 +23,7 @@ pub const EXPERIMENT: Experiment = Experiment {
     id: "figure-2.3",
     item: "Figure 2.3, profiling overhead, and number of runs",
     says: "Overhead below 6 % with up to 100 instrumented children and below 14 % with 500, in latency and throughput; DTrace's is 10 to 20 times as much. Tens of runs where a naive search needs more than 10^15 (2e15 nodes in MySQL's static call graph, 4.5e14 of them leaves).",
-    method: "Mean latency of a private MariaDB under TPC-C, 8 clients in a closed loop, with 100 and 500 call sites below the statement planted (all timed, without the budget that `evenkeel profile` keeps to), over that without. The profiler's own process shares the two processors with server and load. Runs of a naive search are the functions that call something in the tree of direct calls below the statement (calls through pointers are not known in a binary, so it is smaller than one of the source); the search's are the rounds of tables 2.1 and 2.2.",
+    method: "Mean latency of a private MariaDB under TPC-C, with 8 clients in a closed loop. It is compared with and without hooks on 100 and 500 call sites below the statement. All of them are timed, without the budget of `evenkeel profile`. The profiler's own process shares the two processors with server and load. A naive search needs a run for each function with callees in the tree of direct calls below the statement. Calls through pointers are not known in a binary, so this tree is smaller than the source's. The search's own runs are the rounds of tables 2.1 and 2.2.",
     command: COMMAND,
     takes,
     run,
@@ -40,7 +41,7 @@ fn run(context: &Context) -> Result<Finding, Error> {
         Ok((command, json)) => {
             commands.push(command);
             for (at, (sites, paper)) in SITES.into_iter().enumerate() {
-                // Behind the baseline stands the baseline measured again.
+                // After the baseline comes its repetition.
                 let ratio = measured::ratio(&json["configurations"][at + 2], Of::Mean);
                 match ratio {
                     Some((over, [low, high])) => {
@@ -67,7 +68,7 @@ fn run(context: &Context) -> Result<Finding, Error> {
     })
 }
 
-/// The latency with so many call sites over that without, beside the paper's greatest.
+/// The latency with this many call sites over that without, and the paper's greatest.
 fn cost(sites: u32, paper: f64, found: f64, [low, high]: [f64; 2]) -> Claim {
     Claim {
         what: format!("latency with {sites} call sites over without (at most)"),
@@ -83,7 +84,7 @@ fn cost(sites: u32, paper: f64, found: f64, [low, high]: [f64; 2]) -> Claim {
     }
 }
 
-/// Why DTrace's like is not beside it, or who measures it.
+/// Why there is no comparison with DTrace's like, or which tool measures it.
 fn beside_uprobes() -> String {
     let bpftrace = Command::new("bpftrace").arg("--version").output();
     let reason = match bpftrace {
@@ -98,7 +99,7 @@ fn beside_uprobes() -> String {
             }
         },
     };
-    format!("Not measured beside uprobes, which stand for DTrace: {reason}.")
+    format!("Not compared with uprobes, which replace DTrace here: {reason}.")
 }
 
 #[cfg(test)]

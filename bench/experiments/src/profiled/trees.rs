@@ -23,7 +23,7 @@ pub const EXPERIMENT: Experiment = Experiment {
     id: "table-2.5",
     item: "Table 2.5, statistics of the final variance trees",
     says: "MySQL 37 runs, height 19, breadth 245025; Postgres 16, 8, 16900; Apache 17, 15, 36.",
-    method: "Of the profiles of tables 2.1 to 2.3 in the same run, or in one gone on with: rounds of refinement, all within one run, in place of runs; height of the tree; the square of the most children of a node for its breadth (variances and covariances; the paper's numbers are squares).",
+    method: "From the profiles of tables 2.1 to 2.3. Rounds of refinement within one run replace the paper's runs. Breadth is the square of the largest number of children, since the paper's numbers are squares (variances and covariances).",
     command: "evenkeel experiments table-2.1 table-2.2 table-2.3 table-2.5",
     takes: |_| Duration::ZERO,
     run,

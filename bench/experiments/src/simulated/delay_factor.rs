@@ -12,7 +12,7 @@ pub const EXPERIMENT: Experiment = Experiment {
     id: "figure-4.17",
     item: "Figure 4.17, the impact of the delay factor on average latency",
     says: "Sub-linear factors (f2, f3, f4) are alike and better than f1 = 1 and than the linear f5 and f6.",
-    method: "The simulator's microbenchmark with 20 % exclusive, 300 clients, closed loop, random and hashed order; the paper prints no numbers: a factor of 1.2 is taken for `better`, 1 for `alike`.",
+    method: "The simulator's microbenchmark with 20 % exclusive and 300 clients in a closed loop, in random and hashed order. The paper prints no numbers. A factor of 1.2 is taken for `better`, and 1 for `alike`.",
     command: "evenkeel simulate --exclusive 0.2 --clients 300 --schedule bldsf:f1,bldsf:f2,bldsf:f3,bldsf:f4,bldsf:f5,bldsf:f6 --seeds 5",
     takes: |effort| effort.seconds(10, 300),
     run,

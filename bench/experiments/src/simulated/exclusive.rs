@@ -12,7 +12,7 @@ use crate::experiment::{Context, Experiment, Finding};
 pub const EXPERIMENT: Experiment = Experiment {
     id: "figure-4.16",
     item: "Figure 4.16, latency by the number of exclusive locks (microbenchmark)",
-    says: "Theta 0.8, 300 clients of FIFO, the others at its throughput: with 20 % exclusive bLDSF is 20 times better than FIFO and 9 times better than VATS, with all exclusive 70 and 25 times.",
+    says: "Theta 0.8, 300 clients of FIFO, the others at its throughput. With 20 % exclusive bLDSF is 20 times better than FIFO and 9 times better than VATS. With all exclusive it is 70 and 25 times better.",
     method: "The same in the simulator, random order.",
     command: "evenkeel simulate --theta 0.8 --sweep exclusive=0.2..1:0.2 --schedule fifo,vats,bldsf --at-throughput-of fifo --seeds 5",
     takes: |effort| effort.seconds(10, 300),

@@ -12,7 +12,7 @@ pub const SIMULATOR: Experiment = Experiment {
     id: "figure-4.23",
     item: "Figure 4.23, improvement of hLDSF over FIFO in the simulator",
     says: "Not much on the mean; the 95th percentile improves by up to 20 % (a factor of 1.25).",
-    method: "The mix of section 4.7.4 in epochs with known remaining times, 25 to 150 concurrent transactions; the dissertation gives no numbers for the two classes, so these are ours.",
+    method: "The mix of section 4.7.4 in epochs with known remaining times, and 25 to 150 concurrent transactions. The dissertation gives no numbers for the two classes, so these are our choice.",
     command: "evenkeel simulate --preset htap --sweep clients=25..150:25 --schedule fifo,hldsf --seeds 5",
     takes: |effort| effort.seconds(10, 300),
     run: simulator,

@@ -10,8 +10,9 @@ use crate::Error;
 use crate::experiment::{Context, Experiment, Finding};
 
 const CLIENTS: &str = "clients=100,300,900";
-const LITTLE: &str = "What runs in a closed loop collapses under its clients, all of whom wait: by Little's law its latency is clients / throughput, and \
-                      whoever carries that throughput without a queue has an idle system's. So these factors say how many clients a schedule stands, more than how it orders a queue.";
+const LITTLE: &str = "A closed loop collapses under its clients, which all wait: by Little's law its latency is clients / throughput. \
+                      A schedule that carries the same throughput without a queue has the latency of an idle system. So these factors \
+                      show how many clients a schedule can serve, more than how it orders a queue.";
 
 /// Figure 4.9.
 pub const MEAN: Experiment = Experiment {
@@ -91,7 +92,7 @@ fn tail(context: &Context) -> Result<Finding, Error> {
 pub const HEURISTICS: Experiment = Experiment {
     id: "figure-4.12",
     item: "Figure 4.12, transaction latency under various algorithms (TPC-C)",
-    says: "At equal throughput MLF, MBLF and DDF have almost 2.5 times less mean latency than FIFO; LDSF and bLDSF up to 100 times less than the best of them.",
+    says: "At equal throughput MLF, MBLF and DDF have almost 2.5 times less mean latency than FIFO. LDSF and bLDSF have up to 100 times less than the best of them.",
     method: "The paper's own (section 4.6.4), in the simulator with its microbenchmark in random order: FIFO, MLF, MBLF and DDF in a closed loop with N clients, LDSF and bLDSF in an open loop at the greatest throughput of the three heuristics.",
     command: "evenkeel simulate --sweep clients=100,300,900 --schedule ddf,ldsf,bldsf --at-throughput-of ddf --seeds 5",
     takes: |effort| effort.seconds(10, 300),

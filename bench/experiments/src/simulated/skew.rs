@@ -15,7 +15,7 @@ const EXCLUSIVE: f64 = 0.6;
 pub const EXPERIMENT: Experiment = Experiment {
     id: "figure-4.15",
     item: "Figure 4.15, latency by skew (microbenchmark)",
-    says: "60 % exclusive, 300 clients of FIFO, the others at its throughput: all alike without skew; at theta 0.9 bLDSF is 50 times better than FIFO and 38 times better than VATS.",
+    says: "60 % exclusive, 300 clients of FIFO, the others at its throughput. All are alike without skew. At theta 0.9 bLDSF is 50 times better than FIFO and 38 times better than VATS.",
     method: "The same in the simulator, random order.",
     command: "evenkeel simulate --exclusive 0.6 --sweep theta=0,0.5..0.9:0.1 --schedule fifo,vats,bldsf --at-throughput-of fifo --seeds 5",
     takes: |effort| effort.seconds(10, 300),

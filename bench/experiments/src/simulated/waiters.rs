@@ -12,7 +12,7 @@ use crate::experiment::{Context, Experiment, Finding};
 pub const EXPERIMENT: Experiment = Experiment {
     id: "figure-4.14",
     item: "Figure 4.14, average number of transactions waiting in the queue (TPC-C)",
-    says: "With 100 clients and 200 to 1000 transactions a second, queues are much shorter under LDSF and bLDSF than under FIFO, at equal throughput; VATS' are longer than theirs.",
+    says: "With 100 clients, 200 to 1000 transactions a second and equal throughput, queues under LDSF and bLDSF are much shorter than under FIFO. VATS' are longer than theirs.",
     method: "The simulator's microbenchmark, random order: FIFO with 100, 300 and 900 clients, the others at its throughput; waiters whenever an object becomes free. The paper prints no numbers: a factor of 2 is taken for `much shorter`.",
     command: "evenkeel simulate --sweep clients=100,300,900 --schedule fifo,vats,ldsf,bldsf --at-throughput-of fifo --seeds 5",
     takes: |effort| effort.seconds(10, 300),

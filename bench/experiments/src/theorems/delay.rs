@@ -62,7 +62,7 @@ pub const UNKNOWN: Experiment = Experiment {
     id: "theorem-4.5",
     item: "Theorem 4.5, the delay factor must be known",
     says: "For every algorithm that does not use f(k) there is one that does and is better by an unbounded factor for some f.",
-    method: "m readers of one object with dependency sets in proportion 1, 1/2, .. 1/m. Every way to grant them in batches (in this order, which is best for given sizes) is compared with the best for f(k) = 1 and for f(k) = k; the least worst ratio must grow as m is doubled.",
+    method: "m readers of one object with dependency sets in proportion 1, 1/2, .. 1/m. Every division into batches (in this order, which is best for given sizes) is compared with the best for f(k) = 1 and for f(k) = k. The smallest of the worst ratios must grow as m is doubled.",
     command: "evenkeel experiments theorem-4.5",
     takes: |effort| effort.seconds(1, 10),
     run: unknown,

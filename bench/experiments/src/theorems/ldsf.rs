@@ -46,8 +46,8 @@ fn optimal(context: &Context) -> Result<Finding, Error> {
 pub const APPROXIMATE: Experiment = Experiment {
     id: "theorem-4.3",
     item: "Theorem 4.3, LDSF is a (c u)-approximation with shared locks",
-    says: "Among schedulers that grant all shared locks at once LDSF's expected latency is at most c u times the optimum, with c critical objects a transaction and u readers an object.",
-    method: "Random readers and writers at one object (c = 1), exponential remaining times (a batch of k takes 1 + 1/2 + .. + 1/k): the greatest ratio to the best order, over the bound u, must not exceed 1.",
+    says: "Among schedulers that grant all shared locks at once, LDSF's expected latency is at most c u times the optimum. A transaction has c critical objects, and an object u readers.",
+    method: "Random readers and writers at one object (c = 1), with exponential remaining times: a batch of k takes 1 + 1/2 + .. + 1/k. The largest ratio to the best order, over the bound u, must not exceed 1.",
     command: "evenkeel experiments theorem-4.3",
     takes: |effort| effort.seconds(1, 10),
     run: approximate,

@@ -12,8 +12,8 @@ use crate::verdict::Claim;
 pub const EXPERIMENT: Experiment = Experiment {
     id: "theorem-3.1",
     item: "Theorem 3.1 (theorem 1 of the SIGMOD 2017 paper), VATS is optimal",
-    says: "With exclusive locks and remaining times that are independent and of one distribution, VATS has the least expected Lp norm of latencies for every p >= 1.",
-    method: "Random ages at one object, granted by the lock manager's code and by every order, expected over all combinations of two equally likely remaining times, p in 1, 2 and 4. (With arrivals over time, and with decisions that look at what has happened, it is a test of engine/locks, which also shows that idling can win.)",
+    says: "With exclusive locks, and independent remaining times of one distribution, VATS has the smallest expected Lp norm of latencies for every p >= 1.",
+    method: "Random ages at one object, granted by the lock manager's code and in every order. The expectation is over all combinations of two equally likely remaining times, for p = 1, 2 and 4. (With arrivals over time, and with decisions that look at what has happened, it is a test of engine/locks, which also shows that idling can win.)",
     command: "cargo test -p evenkeel-locks --test optimality",
     takes: |effort| effort.seconds(1, 10),
     run,

@@ -49,7 +49,7 @@ struct Arguments {
 const ACCOUNTS: usize = 1 << 16;
 /// Links followed for an ordinary request.
 const CHAIN_LINKS: u64 = 500;
-/// One request in so many is the skewed kind.
+/// One request in this many is of the skewed kind.
 const SKEWED_ONE_IN: u64 = 32;
 /// How much longer the chain of a skewed request is.
 const SKEW: u64 = 30;
@@ -70,7 +70,7 @@ struct Server {
     log_records: AtomicU64,
 }
 
-/// A lock whose acquisition and release are calls of their own, as in the C servers this one stands for.
+/// A lock whose acquisition and release are separate calls, as in C servers.
 struct LogLock {
     held: Mutex<bool>,
     released: Condvar,

@@ -4,16 +4,27 @@
 //! schedule meets the same transactions.
 
 mod drawn;
-mod step;
 mod tpcc;
 
 pub use drawn::{Class, Drawn, LockOrder};
-pub use step::Step;
 pub use tpcc::Tpcc;
+
+use evenkeel_locks::Mode;
 
 use crate::Error;
 use drawn::DrawnMaker;
 use tpcc::TpccMaker;
+
+/// One step of a transaction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Step {
+    /// The object locked. In drawn workloads its number is its rank: 0 is the hottest.
+    pub object: u32,
+    /// In this mode.
+    pub mode: Mode,
+    /// Ticks of work between the grant and the next step, or the end.
+    pub work: u64,
+}
 
 /// A transaction given by hand, or replayed.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -21,7 +21,7 @@
 use evenkeel_locks::Mode;
 use evenkeel_locks::rng::Rng;
 
-use super::step::Step;
+use super::Step;
 use crate::Error;
 use crate::sample::{self, Purpose};
 use crate::work::Work;

@@ -1,13 +1,18 @@
-//! What is written down is found again, and what cannot be read is said.
+//! Recorded changes are found again, and unreadable journals are reported.
 
 use super::*;
+
+fn this_process() -> (u32, u64) {
+    let this = Process::this();
+    (this.pid, this.start_ticks)
+}
 
 fn header(target: &str) -> Header {
     let (target, password) = without_password(target);
     Header {
         target,
         password,
-        tuner: None,
+        tuner: this_process(),
         private: None,
     }
 }
@@ -67,7 +72,7 @@ fn what_is_noted_is_found_once_its_run_is_gone() {
     changes
         .iter()
         .for_each(|one| journal.note(one).expect("noted"));
-    // What it was before the second change is not what it was at first.
+    // The value before the second change is not the original.
     journal.note(&change("a", Some("2"))).expect("noted");
     assert_eq!(left(directory.path()).expect("read").journals, []);
     let busy = Journal::begin(directory.path(), header(target)).expect_err("locked");
@@ -95,7 +100,7 @@ fn a_line_that_was_cut_short_was_not_acted_on() {
     for length in 0..whole.len() {
         fs::write(&path, &whole[..length]).expect("written");
         let left = left(directory.path()).expect("read");
-        // Without a whole first line it is no journal, which is said; before the last line's end nothing was changed.
+        // Without a whole first line it is reported as unreadable; before the last line's end nothing was changed.
         let [is_read, is_whole] = [length > header_ends, length + 1 >= whole.len()];
         assert_eq!(left.unreadable.len(), usize::from(!is_read), "{length}");
         let changes: usize = left.journals.iter().map(|one| one.changes.len()).sum();

@@ -1,8 +1,8 @@
 //! How many runs the stages of a race take.
 
-/// Runs of a round that are the server as it is.
+/// Runs of the unchanged server in a round.
 pub const BASELINES: usize = 2;
-/// So many or fewer race in the last stage, whose unions the stage behind it races.
+/// Entries in the last stage, at most; the next stage races their unions.
 pub(super) const FINALISTS: usize = 3;
 
 /// How often a field is halved until it is one of finalists.
@@ -15,17 +15,17 @@ pub(super) fn halvings(mut field: usize) -> usize {
     halvings
 }
 
-/// Runs of a field of which each stage has one round.
+/// Runs of a field with one round in each stage.
 pub(super) fn cost(field: usize) -> usize {
     let stages = std::iter::successors(Some(field), |&field| {
         (field > FINALISTS).then(|| field.div_ceil(2))
     });
-    // Behind them the stage of the unions, with the best and at most two.
+    // Then the stage of the unions, with the best and at most two.
     let unions = if field > 1 { FINALISTS + BASELINES } else { 0 };
     stages.map(|field| field + BASELINES).sum::<usize>() + unions
 }
 
-/// The largest field, of at most `wanted`, of which each stage can have one round in so many runs; one where that is too few, too.
+/// The largest field of at most `wanted` entries for which `runs` allow one round in each stage; at least one entry.
 pub(super) fn affordable(wanted: usize, runs: usize) -> usize {
     let fits = |&field: &usize| cost(field) <= runs;
     (1..=wanted).rev().find(fits).unwrap_or(wanted.min(1))

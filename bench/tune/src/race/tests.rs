@@ -18,6 +18,8 @@ struct Noisy {
     /// Arms in the order in which they were run, by round.
     order: Vec<(u32, String)>,
     stops_after: Option<usize>,
+    /// The run at which the server does not take its own settings back.
+    refuses_itself_at: Option<usize>,
 }
 
 impl Noisy {
@@ -31,6 +33,7 @@ impl Noisy {
             refused: Vec::new(),
             order: Vec::new(),
             stops_after: None,
+            refuses_itself_at: None,
         }
     }
 
@@ -41,7 +44,7 @@ impl Noisy {
     }
 }
 
-impl Bed for Noisy {
+impl Runner for Noisy {
     type Error = String;
 
     fn runs_left(&self) -> usize {
@@ -61,7 +64,13 @@ impl Bed for Noisy {
             Arm::Again => ("again".to_owned(), Vec::new()),
             Arm::Of(candidate) => (candidate.name(), candidate.settings.clone()),
         };
+        let refuses_itself =
+            settings.is_empty() && self.refuses_itself_at == Some(self.order.len());
         self.order.push((round, name));
+        if refuses_itself {
+            self.refuses_itself_at = None;
+            return Ok(Outcome::Refused("slow".to_owned()));
+        }
         self.runs = self.runs.saturating_sub(1);
         let has = |name: &str| settings.iter().any(|(own, _)| own == name);
         if let Some(refused) = self.refused.iter().find(|name| has(name)) {
@@ -91,8 +100,9 @@ fn candidates(count: usize) -> Vec<Candidate> {
     NAMES.iter().take(count).map(one).collect()
 }
 
-fn raced(bed: &mut Noisy, count: usize, seed: u64) -> Race {
-    race(candidates(count), Objective::P99, seed, bed).expect("the simulated system has no errors")
+fn raced(runner: &mut Noisy, count: usize, seed: u64) -> Race {
+    race(candidates(count), Objective::P99, seed, runner)
+        .expect("the simulated system has no errors")
 }
 
 fn confirmed(race: &Race) -> Option<&Candidate> {
@@ -116,10 +126,10 @@ fn where_nothing_helps_nothing_is_claimed() {
 fn a_planted_effect_of_30_percent_is_found_within_the_budget() {
     // 100 runs of which each has 10 % of noise; the effect is 0.7, of any one of twelve knobs.
     let found = (0..200).filter(|&seed| {
-        let mut bed = Noisy::new(seed, 100, 0.1);
+        let mut runner = Noisy::new(seed, 100, 0.1);
         let planted = NAMES[seed as usize % NAMES.len()];
-        bed.effects = vec![(planted, 0.7)];
-        let race = raced(&mut bed, 12, seed);
+        runner.effects = vec![(planted, 0.7)];
+        let race = raced(&mut runner, 12, seed);
         let has = |one: &Candidate| one.settings.iter().any(|(name, _)| name == planted);
         confirmed(&race).is_some_and(has)
     });
@@ -130,9 +140,9 @@ fn a_planted_effect_of_30_percent_is_found_within_the_budget() {
 #[test]
 fn what_helps_together_is_found_together() {
     let together = (0..50).filter(|&seed| {
-        let mut bed = Noisy::new(seed, 120, 0.05);
-        bed.effects = vec![("c", 0.7), ("f", 0.7)];
-        let race = raced(&mut bed, 8, seed);
+        let mut runner = Noisy::new(seed, 120, 0.05);
+        runner.effects = vec![("c", 0.7), ("f", 0.7)];
+        let race = raced(&mut runner, 8, seed);
         let has =
             |one: &Candidate, wanted: &str| one.settings.iter().any(|(name, _)| name == wanted);
         confirmed(&race).is_some_and(|one| has(one, "c") && has(one, "f"))
@@ -142,12 +152,16 @@ fn what_helps_together_is_found_together() {
 
 #[test]
 fn what_the_server_refuses_is_reported_and_left_out() {
-    let mut bed = Noisy::new(1, 100, 0.05);
-    bed.effects = vec![("b", 0.5)];
-    bed.refused = vec!["a"];
-    let race = raced(&mut bed, 6, 1);
+    let mut runner = Noisy::new(1, 100, 0.05);
+    runner.effects = vec![("b", 0.5)];
+    runner.refused = vec!["a"];
+    let race = raced(&mut runner, 6, 1);
     assert_eq!(race.entries[0].fate, Fate::Refused("no a here".to_owned()));
-    let asked = bed.order.iter().filter(|(_, name)| name == "a=1").count();
+    let asked = runner
+        .order
+        .iter()
+        .filter(|(_, name)| name == "a=1")
+        .count();
     assert_eq!(asked, 1);
     assert!(confirmed(&race).is_some());
 }
@@ -187,9 +201,9 @@ fn settings_that_buy_latency_with_throughput_do_not_win() {
 
 #[test]
 fn the_rounds_of_the_confirmation_are_fresh_and_their_number_was_fixed() {
-    let mut bed = Noisy::new(3, 100, 0.05);
-    bed.effects = vec![("b", 0.5)];
-    let race = raced(&mut bed, 6, 3);
+    let mut runner = Noisy::new(3, 100, 0.05);
+    runner.effects = vec![("b", 0.5)];
+    let race = raced(&mut runner, 6, 3);
     let confirmation = race.confirmation.expect("b is better");
     // 40 % of 100 runs, three a round.
     assert_eq!(confirmation.blocks.len(), 13);
@@ -204,10 +218,10 @@ fn the_rounds_of_the_confirmation_are_fresh_and_their_number_was_fixed() {
 
 #[test]
 fn what_there_was_no_time_for_is_tried_where_nothing_else_helps() {
-    let mut bed = Noisy::new(2, 60, 0.02);
-    bed.effects = NAMES.iter().take(11).map(|&name| (name, 2.0)).collect();
-    bed.effects.push(("l", 0.5));
-    let race = raced(&mut bed, 12, 2);
+    let mut runner = Noisy::new(2, 60, 0.02);
+    runner.effects = NAMES.iter().take(11).map(|&name| (name, 2.0)).collect();
+    runner.effects.push(("l", 0.5));
+    let race = raced(&mut runner, 12, 2);
     assert_eq!(
         confirmed(&race).map(Candidate::name).as_deref(),
         Some("l=1")
@@ -217,19 +231,35 @@ fn what_there_was_no_time_for_is_tried_where_nothing_else_helps() {
 #[test]
 fn a_race_that_is_stopped_claims_nothing() {
     let whole = {
-        let mut bed = Noisy::new(5, 60, 0.05);
-        bed.effects = vec![("a", 0.5)];
-        raced(&mut bed, 4, 5);
-        bed.order.len()
+        let mut runner = Noisy::new(5, 60, 0.05);
+        runner.effects = vec![("a", 0.5)];
+        raced(&mut runner, 4, 5);
+        runner.order.len()
     };
     for stops_after in 0..whole {
-        let mut bed = Noisy::new(5, 60, 0.05);
-        bed.effects = vec![("a", 0.5)];
-        bed.stops_after = Some(stops_after);
-        let race = raced(&mut bed, 4, 5);
+        let mut runner = Noisy::new(5, 60, 0.05);
+        runner.effects = vec![("a", 0.5)];
+        runner.stops_after = Some(stops_after);
+        let race = raced(&mut runner, 4, 5);
         assert!(
             race.interrupted && race.confirmation.is_none(),
             "{stops_after}"
+        );
+    }
+}
+
+#[test]
+fn a_server_that_does_not_take_its_own_settings_back_costs_one_round() {
+    for refuses_itself_at in 0..40 {
+        let mut runner = Noisy::new(7, 100, 0.05);
+        runner.effects = vec![("b", 0.5)];
+        runner.refuses_itself_at = Some(refuses_itself_at);
+        let race = raced(&mut runner, 6, 7);
+        assert!(!race.interrupted, "{refuses_itself_at}");
+        let winner = confirmed(&race).map(Candidate::name);
+        assert!(
+            winner.is_some_and(|name| name.contains("b=1")),
+            "{refuses_itself_at}"
         );
     }
 }
@@ -241,11 +271,11 @@ proptest! {
     fn a_round_runs_every_arm_once_and_the_same_seed_is_the_same_race(
         seed in any::<u64>(), runs in 0usize..200, count in 0usize..12,
     ) {
-        let mut beds = [Noisy::new(seed, runs, 0.2), Noisy::new(seed, runs, 0.2)];
-        let races = beds.each_mut().map(|bed| raced(bed, count, seed));
-        prop_assert_eq!(&beds[0].order, &beds[1].order);
+        let mut runners = [Noisy::new(seed, runs, 0.2), Noisy::new(seed, runs, 0.2)];
+        let races = runners.each_mut().map(|runner| raced(runner, count, seed));
+        prop_assert_eq!(&runners[0].order, &runners[1].order);
         prop_assert_eq!(confirmed(&races[0]), confirmed(&races[1]));
-        let rounds = beds[0].order.chunk_by(|a, b| a.0 == b.0);
+        let rounds = runners[0].order.chunk_by(|a, b| a.0 == b.0);
         for round in rounds {
             let mut names: Vec<&str> = round.iter().map(|(_, name)| name.as_str()).collect();
             names.sort_unstable();
@@ -257,8 +287,8 @@ proptest! {
 
     #[test]
     fn the_budget_is_kept_where_it_is_enough(seed in any::<u64>(), runs in 18usize..300, count in 1usize..12) {
-        let mut bed = Noisy::new(seed, runs, 0.2);
-        raced(&mut bed, count, seed);
-        prop_assert!(bed.order.len() <= runs, "{} of {runs}", bed.order.len());
+        let mut runner = Noisy::new(seed, runs, 0.2);
+        raced(&mut runner, count, seed);
+        prop_assert!(runner.order.len() <= runs, "{} of {runs}", runner.order.len());
     }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use evenkeel_drive::target::Target;
 
-use super::state::State;
+use super::State;
 use crate::error::Error;
 use crate::knobs::{Needs, same_value};
 
@@ -78,7 +78,7 @@ pub(super) fn values(target: &Target, names: &[&str]) -> Result<BTreeMap<String,
 
 const POOL: &str = "innodb_buffer_pool_size";
 
-/// Whether the server says so; one that resizes at once says nothing.
+/// Whether the server reports a resize in progress; some resize at once and report nothing.
 fn is_resizing(target: &Target) -> Result<bool, Error> {
     let rows = target.rows("SHOW GLOBAL STATUS LIKE 'Innodb_buffer_pool_resize_status'")?;
     let status = rows
@@ -91,7 +91,7 @@ fn is_resizing(target: &Target) -> Result<bool, Error> {
     Ok(says("resizing") && !says("completed") || says("withdrawing"))
 }
 
-/// Whether a value holds: the server rounds sizes up to blocks of its own.
+/// Whether a value holds: the server rounds sizes up to its blocks.
 pub(super) fn same(found: &str, wanted: &str) -> bool {
     if same_value(found, wanted) {
         return true;

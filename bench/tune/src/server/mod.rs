@@ -1,30 +1,41 @@
 //! A server whose settings are changed and put back.
 //!
-//! What holds while the server runs is set by SQL, and written down before. What needs a restart is given to a private server as an
-//! argument, and forgotten with it; on a server that is not ours it takes a command that restarts it, and PostgreSQL, which keeps
-//! settings of its own.
+//! What holds while the server runs is set by SQL, and written down before. A private server gets settings that need
+//! a restart as arguments. A server named by a URL needs a restart command, and has to be PostgreSQL, which keeps
+//! settings in its own file.
 
+mod effect;
 mod mariadb;
 mod postgres;
-mod state;
 
 use std::collections::BTreeMap;
 use std::process::Command;
-use std::time::{Duration, Instant};
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
 
 use evenkeel_drive::target::{Target, TextRow};
 
 use crate::error::{During, Error};
 use crate::journal::{Change, Journal};
-use crate::knobs::{Kind, Needs, same_value};
+use crate::knobs::{Needs, TargetKind, same_value};
 use crate::race::Setting;
-pub use state::State;
+use effect::{LIMITS, settle, until};
 
-/// How long a server may take until a setting holds.
-const EFFECT_LIMIT: Duration = Duration::from_secs(15);
 /// How long one that was restarted may take until it answers.
 const START_LIMIT: Duration = Duration::from_secs(60);
-const LOOK_EVERY: Duration = Duration::from_millis(50);
+
+/// What a server says of one of its settings.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct State {
+    /// Its value.
+    pub value: String,
+    /// What the server's own configuration, which is changed, says of it.
+    pub kept: Option<String>,
+    /// What a change needs.
+    pub needs: Needs,
+    /// Why it cannot be changed, where it cannot.
+    pub fixed: Option<String>,
+}
 
 /// Why settings do not hold.
 #[derive(Debug)]
@@ -44,7 +55,7 @@ impl<E: Into<Error>> From<E> for Failure {
 /// A PostgreSQL or MariaDB, with what was changed on it.
 #[derive(Debug)]
 pub struct Server {
-    kind: Kind,
+    kind: TargetKind,
     /// Of what can be changed.
     states: BTreeMap<String, State>,
     /// What is set beyond what was found.
@@ -60,14 +71,14 @@ impl Server {
     /// # Errors
     /// It does not answer, or the account may not change its settings.
     pub fn new(
-        kind: Kind,
+        kind: TargetKind,
         target: &Target,
         is_private: bool,
         names: &[&str],
         restart_command: Option<String>,
     ) -> Result<Server, Error> {
         let mut states = match kind {
-            Kind::Postgres => {
+            TargetKind::Postgres => {
                 postgres::check_rights(target)?;
                 postgres::states(target, names, is_private)?
             }
@@ -81,8 +92,8 @@ impl Server {
                 continue;
             }
             state.fixed = match (kind, &restart_command) {
-                (Kind::Postgres, Some(_)) => None,
-                (Kind::Postgres, None) => Some(
+                (TargetKind::Postgres, Some(_)) => None,
+                (TargetKind::Postgres, None) => Some(
                     "needs a restart, which a server that is not ours gets only with --allow restart --restart-command COMMAND".to_owned(),
                 ),
                 _ => Some(
@@ -135,9 +146,10 @@ impl Server {
         target: &mut Target,
         settings: &[Setting],
         restart: bool,
+        interrupted: &AtomicBool,
     ) -> Result<(), Failure> {
-        match self.try_apply(target, settings, restart) {
-            Err(Failure::Refused(why)) => match self.try_apply(target, &[], false) {
+        match self.try_apply(target, settings, restart, interrupted) {
+            Err(Failure::Refused(why)) => match self.try_apply(target, &[], false, interrupted) {
                 Ok(()) => Err(Failure::Refused(why)),
                 Err(Failure::Refused(again)) => Err(Failure::Broken(Error::Setting(again))),
                 Err(broken) => Err(broken),
@@ -151,6 +163,7 @@ impl Server {
         target: &mut Target,
         settings: &[Setting],
         restart: bool,
+        interrupted: &AtomicBool,
     ) -> Result<(), Failure> {
         let must_restart = self.restarts(settings) || restart;
         let is_private = target.server().is_some();
@@ -161,11 +174,11 @@ impl Server {
             settings.iter().filter(own).cloned().collect()
         };
         let (wanted, mut active) = (by_sql(self, settings), by_sql(self, &self.active.clone()));
-        if must_restart && self.kind == Kind::MariaDb {
+        if must_restart && self.kind == TargetKind::MariaDb {
             self.restart(target, settings, is_private)?;
             active.clear();
         }
-        // What is being set counts as set: if that fails in the middle, it is put back.
+        // Settings are active from now on: if setting them fails half-way, they are put back.
         self.active.extend(settings.iter().cloned());
         for (name, value) in &wanted {
             if !active.contains(&(name.clone(), value.clone())) {
@@ -177,13 +190,13 @@ impl Server {
                 self.unset(target, name)?;
             }
         }
-        if self.kind == Kind::Postgres && wanted != active {
+        if self.kind == TargetKind::Postgres && wanted != active {
             target.rows("SELECT pg_reload_conf()")?;
         }
-        if must_restart && self.kind == Kind::Postgres {
+        if must_restart && self.kind == TargetKind::Postgres {
             self.restart(target, settings, is_private)?;
         }
-        self.wait(target, settings, &active)?;
+        self.wait(target, settings, &active, interrupted)?;
         self.active = settings.to_vec();
         Ok(())
     }
@@ -198,7 +211,8 @@ impl Server {
         let restored = if is_private {
             Ok(())
         } else {
-            self.apply(target, &[], false)
+            // However often the user interrupts: only what is back is as it was found.
+            self.apply(target, &[], false, &AtomicBool::new(false))
         };
         let reason = match restored {
             Ok(()) => return self.journal.take().map_or(Ok(()), Journal::end),
@@ -208,7 +222,8 @@ impl Server {
         Err(self.not_restored(reason))
     }
 
-    fn not_restored(&self, reason: String) -> Error {
+    /// That what was changed is still set, for this reason.
+    pub fn not_restored(&self, reason: String) -> Error {
         let Some(journal) = &self.journal else {
             return Error::Setting(reason);
         };
@@ -229,7 +244,7 @@ impl Server {
         }
     }
 
-    /// Leaves what holds now as it is.
+    /// Keeps the current settings.
     ///
     /// # Errors
     /// The journal cannot be removed.
@@ -240,7 +255,7 @@ impl Server {
     fn set(&mut self, target: &Target, name: &str, value: &str) -> Result<(), Failure> {
         self.note(name)?;
         let sql = match self.kind {
-            Kind::Postgres => postgres::set(name, value),
+            TargetKind::Postgres => postgres::set(name, value),
             _ => mariadb::set(name, value),
         };
         asked(target, &sql).map(drop)
@@ -290,16 +305,16 @@ impl Server {
             return Err(Error::Setting("the server would have to be restarted".to_owned()).into());
         };
         restart_by(command)?;
-        until(START_LIMIT, || Ok(target.rows("SELECT 1").is_ok()))
-            .and_then(|answers| {
-                if answers {
-                    return Ok(());
-                }
-                Err(Error::Setting(format!(
-                    "the server does not answer after `{command}`; its log says why"
-                )))
-            })
-            .map_err(Failure::from)
+        let never = AtomicBool::new(false);
+        let silent = until(START_LIMIT, &never, || {
+            Ok(target.rows("SELECT 1").err().map(|error| error.to_string()))
+        })?;
+        match silent {
+            None => Ok(()),
+            Some(why) => Err(Failure::Broken(Error::Setting(format!(
+                "the server does not answer after `{command}` ({why}); its log says why"
+            )))),
+        }
     }
 
     /// Waits until what was changed holds: a reload is noticed later, and a pool is resized in the background.
@@ -308,49 +323,42 @@ impl Server {
         target: &Target,
         settings: &[Setting],
         before: &[Setting],
+        interrupted: &AtomicBool,
     ) -> Result<(), Failure> {
-        let back = before
-            .iter()
-            .filter(|(name, _)| !settings.iter().any(|(own, _)| own == name));
-        let back =
-            back.filter_map(|(name, _)| Some((name.clone(), self.state(name)?.value.clone())));
-        let wanted: Vec<Setting> = settings.iter().cloned().chain(back).collect();
-        if wanted.is_empty() {
-            return Ok(());
-        }
+        let is_back = |(name, _): &&Setting| !settings.iter().any(|(wanted, _)| wanted == name);
+        let found = |(name, _): &Setting| Some((name.clone(), self.state(name)?.value.clone()));
+        let found: Vec<Setting> = before.iter().filter(is_back).filter_map(found).collect();
+        settle(settings, &found, LIMITS, interrupted, |wanted| {
+            self.differing(target, wanted)
+        })
+    }
+
+    /// The first of some settings that has another value on the server, in words.
+    fn differing(&self, target: &Target, wanted: &[Setting]) -> Result<Option<String>, Error> {
         let names: Vec<&str> = wanted.iter().map(|(name, _)| name.as_str()).collect();
-        let mut other = None;
-        let holds = until(EFFECT_LIMIT, || {
-            let values = match self.kind {
-                Kind::Postgres => postgres::values(target, &names)?,
-                _ => mariadb::values(target, &names)?,
+        let values = match self.kind {
+            TargetKind::Postgres => postgres::values(target, &names)?,
+            _ => mariadb::values(target, &names)?,
+        };
+        Ok(wanted.iter().find_map(|(name, value)| {
+            let found = values.get(name)?;
+            let holds = match self.kind {
+                TargetKind::Postgres => {
+                    same_value(found, value) || postgres::same(target, name, value, found)
+                }
+                _ => mariadb::same(found, value),
             };
-            other = wanted.iter().find_map(|(name, value)| {
-                let found = values.get(name)?;
-                let holds = match self.kind {
-                    Kind::Postgres => {
-                        same_value(found, value) || postgres::same(target, name, value, found)
-                    }
-                    _ => mariadb::same(found, value),
-                };
-                (!holds).then(|| format!("{name} stays {found} although it was set to {value}"))
-            });
-            Ok(other.is_none())
-        })?;
-        if holds {
-            Ok(())
-        } else {
-            Err(Failure::Refused(other.unwrap_or_default()))
-        }
+            (!holds).then(|| format!("{name} stays {found} although it was set to {value}"))
+        }))
     }
 }
 
 /// SQL that puts a setting back.
 #[must_use]
-pub fn put_back(kind: Kind, name: &str, before: Option<&str>) -> String {
+pub fn put_back(kind: TargetKind, name: &str, before: Option<&str>) -> String {
     match (kind, before) {
-        (Kind::Postgres, Some(before)) => postgres::set(name, before),
-        (Kind::Postgres, None) => postgres::reset(name),
+        (TargetKind::Postgres, Some(before)) => postgres::set(name, before),
+        (TargetKind::Postgres, None) => postgres::reset(name),
         (_, before) => mariadb::set(name, before.unwrap_or("DEFAULT")),
     }
 }
@@ -378,20 +386,6 @@ fn asked(target: &Target, sql: &str) -> Result<Vec<TextRow>, Failure> {
         evenkeel_drive::Error::Refused { reason, .. } => Failure::Refused(reason),
         other => Failure::Broken(other.into()),
     })
-}
-
-/// Whether it became so within the limit.
-fn until(limit: Duration, mut is_so: impl FnMut() -> Result<bool, Error>) -> Result<bool, Error> {
-    let begin = Instant::now();
-    loop {
-        if is_so()? {
-            return Ok(true);
-        }
-        if begin.elapsed() > limit {
-            return Ok(false);
-        }
-        std::thread::sleep(LOOK_EVERY);
-    }
 }
 
 /// The line of a server's last words that says why it ended.

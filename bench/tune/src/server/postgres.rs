@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use evenkeel_drive::target::Target;
 
-use super::state::State;
+use super::State;
 use crate::error::Error;
 use crate::knobs::{Needs, same_value};
 

@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use super::Sizes;
 use super::schema::Tables;
-use super::sizes::Sizes;
 use crate::interface::{Batch, Partition, Row, TableId, Value};
 use crate::random::{Gray, Random, RankTable, scramble};
 
@@ -26,7 +26,7 @@ const POPULARITY: f64 = 0.99;
 
 /// Generates the data.
 #[derive(Clone, Debug)]
-pub(super) struct Load {
+pub(super) struct Loader {
     seed: u64,
     sizes: Sizes,
     tables: Tables,
@@ -43,9 +43,9 @@ const ITEM: u64 = 2;
 const REVIEW: u64 = 3;
 const TRUST: u64 = 4;
 
-impl Load {
+impl Loader {
     pub(super) fn new(seed: u64, sizes: Sizes, tables: Tables) -> Self {
-        Load {
+        Loader {
             seed,
             sizes,
             tables,
@@ -91,7 +91,7 @@ impl Load {
 
     pub(super) fn batches(&self, number: usize) -> Box<dyn Iterator<Item = Batch> + Send + '_> {
         let (of_users, first, last) = self.parts()[number];
-        let of = move |table: TableId, rows: fn(&Load, i64) -> Vec<Row>| {
+        let of = move |table: TableId, rows: fn(&Loader, i64) -> Vec<Row>| {
             (first..=last)
                 .step_by(BATCH as usize)
                 .map(move |from| Batch {
@@ -102,9 +102,13 @@ impl Load {
                 })
         };
         if of_users {
-            Box::new(of(self.tables.user, Load::user).chain(of(self.tables.trust, Load::trusts)))
+            Box::new(
+                of(self.tables.user, Loader::user).chain(of(self.tables.trust, Loader::trusts)),
+            )
         } else {
-            Box::new(of(self.tables.item, Load::item).chain(of(self.tables.review, Load::reviews)))
+            Box::new(
+                of(self.tables.item, Loader::item).chain(of(self.tables.review, Loader::reviews)),
+            )
         }
     }
 

@@ -7,14 +7,10 @@
 
 mod check;
 mod load;
-mod request;
 mod schema;
-mod sizes;
 mod statements;
 
-pub use request::Request;
 pub use schema::Tables;
-pub use sizes::Sizes;
 
 use parking_lot::Mutex;
 
@@ -22,10 +18,58 @@ use statements::Ids;
 
 use crate::interface::declare::Statements;
 use crate::interface::{
-    Batch, Error, Outcome, Partition, Row, Schema, Statement, Transaction, TransactionType, Value,
+    Batch, Declared, Error, Outcome, Partition, Row, Transaction, TransactionType, Value,
     Violation, Workload,
 };
 use crate::random::{Random, Weighted};
+
+/// How large it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sizes {
+    /// Users: 2000 times the scale.
+    pub users: i64,
+    /// Items: 1000 times the scale.
+    pub items: i64,
+    /// Most reviews of an item: 500 times the scale.
+    pub reviews: i64,
+    /// Most users a user trusts, plus one: 200 times the scale.
+    pub trusts: i64,
+}
+
+impl Sizes {
+    /// At this scale.
+    pub(crate) fn at_scale(scale: i64) -> Self {
+        Sizes {
+            users: 2000 * scale,
+            items: 1000 * scale,
+            reviews: 500 * scale,
+            trusts: 200 * scale,
+        }
+    }
+}
+
+/// The input of a transaction.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Request {
+    /// The best reviews of an item.
+    ReviewItemById(i64),
+    /// The best reviews by a user.
+    ReviewsByUser(i64),
+    /// The mean rating of an item (first) by users that a user (second) trusts.
+    AverageRatingByTrustedUser(i64, i64),
+    /// The mean rating of an item.
+    ItemAverageRating(i64),
+    /// Reviews of an item (first) and whom a user (second) trusts.
+    ItemReviewsByTrustedUser(i64, i64),
+    /// A user's new name.
+    UpdateUserName(i64, String),
+    /// An item's new title.
+    UpdateItemTitle(i64, String),
+    /// A new rating, last, of an item (first) by a user (second).
+    UpdateReviewRating(i64, i64, i64),
+    /// Whether, last, a user (first) trusts another (second).
+    UpdateTrustRating(i64, i64, i64),
+}
 
 /// First step of the generators of clients; [`load`] has the smaller ones.
 const RUN: u64 = 100;
@@ -38,12 +82,10 @@ const SHOWN: usize = 10;
 pub struct Epinions {
     sizes: Sizes,
     seed: u64,
-    schema: Schema,
-    statements: Vec<Statement>,
+    declared: Declared,
     ids: Ids,
-    types: Vec<TransactionType>,
     weights: Weighted,
-    load: load::Load,
+    load: load::Loader,
     /// Rows of reviews and trusts at the beginning of the run.
     before: Mutex<Option<[i64; 2]>>,
 }
@@ -56,14 +98,7 @@ pub struct Client {
 
 /// The types in the order of [`Request`]. Weights as in the original.
 fn transaction_types() -> Vec<TransactionType> {
-    let kind = |name, percent: f64, read_only, single_statement| TransactionType {
-        name,
-        fraction: percent / 100.0,
-        read_only,
-        single_statement,
-        keying_ns: 0,
-        think_mean_ns: 0,
-    };
+    let kind = TransactionType::new;
     vec![
         kind("review_item_by_id", 10.0, true, true),
         kind("reviews_by_user", 10.0, true, true),
@@ -90,12 +125,14 @@ impl Epinions {
         Epinions {
             sizes,
             seed,
-            statements: statements.finish(),
-            schema,
-            ids,
             weights: Weighted::new(types.iter().map(|kind| kind.fraction)),
-            types,
-            load: load::Load::new(seed, sizes, tables),
+            declared: Declared {
+                statements: statements.finish(),
+                schema,
+                types,
+            },
+            ids,
+            load: load::Loader::new(seed, sizes, tables),
             before: Mutex::new(None),
         }
     }
@@ -129,16 +166,8 @@ impl Workload for Epinions {
         ]
     }
 
-    fn schema(&self) -> &Schema {
-        &self.schema
-    }
-
-    fn statements(&self) -> &[Statement] {
-        &self.statements
-    }
-
-    fn transactions(&self) -> &[TransactionType] {
-        &self.types
+    fn declared(&self) -> &Declared {
+        &self.declared
     }
 
     fn partitions(&self) -> Vec<Partition> {

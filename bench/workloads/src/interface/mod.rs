@@ -20,7 +20,6 @@ mod ready;
 mod schema;
 mod statement;
 mod transaction;
-mod transaction_type;
 mod value;
 mod workload;
 
@@ -32,7 +31,6 @@ pub use statement::{
     Access, Aggregate, Assignment, Bound, ColumnRef, Compare, Condition, Operand, Operation, Order,
     Output, Range, RowLock, Select, Statement, StatementId, Update,
 };
-pub use transaction::{Connection, Transaction};
-pub use transaction_type::TransactionType;
+pub use transaction::{Connection, Transaction, TransactionType};
 pub use value::{Row, Value};
-pub use workload::{Batch, Outcome, Partition, Violation, Workload};
+pub use workload::{Batch, Declared, Outcome, Partition, Violation, Workload};

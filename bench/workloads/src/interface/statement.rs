@@ -17,7 +17,7 @@ pub struct StatementId(pub usize);
 pub struct Statement {
     /// A name for messages and profiles, such as `new_order.get_customer`. Unique in the workload.
     pub name: &'static str,
-    /// What it does.
+    /// Its operation.
     pub operation: Operation,
     /// The types of its parameters, in order.
     pub parameters: Vec<ColumnType>,
@@ -107,14 +107,14 @@ pub struct Select {
     /// A second table, joined to each row of the first; its operands may be [`Operand::Outer`]. An inner
     /// join.
     pub join: Option<Access>,
-    /// Further conditions, all of which must hold.
+    /// Further conditions; all must hold.
     pub conditions: Vec<Condition>,
     /// What is returned.
     pub output: Output,
     /// Whether rows are wanted in the order of `access`. If not, any order will do, and SQL says nothing of
     /// it.
     pub order: Order,
-    /// At most so many rows.
+    /// Limit of rows.
     pub limit: Option<Operand>,
     /// Row locks taken beyond what the isolation level takes by itself. Never with a join or aggregates.
     pub lock: RowLock,
@@ -227,7 +227,7 @@ pub enum RowLock {
 pub struct Update {
     /// The rows.
     pub access: Access,
-    /// Further conditions, all of which must hold for a row to be changed.
+    /// Further conditions; all must hold for a row to be changed.
     pub conditions: Vec<Condition>,
     /// The columns set and to what; all right sides see the row as it was. Never a primary-key column.
     pub set: Vec<(usize, Assignment)>,

@@ -2,7 +2,44 @@
 
 use std::future::Future;
 
-use super::{Error, Row, StatementId, TransactionType, Value};
+use super::{Error, Row, StatementId, Value};
+
+/// A type of transaction.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TransactionType {
+    /// Its name in reports, such as `new_order`.
+    pub name: &'static str,
+    /// Its share of the mix; the shares of a workload add up to 1.
+    pub fraction: f64,
+    /// Whether it only reads.
+    pub read_only: bool,
+    /// Whether it is exactly one statement, which a target may run with autocommit.
+    pub single_statement: bool,
+    /// Time a user takes to key in the input, before it; for closed loops with think times. In nanoseconds.
+    pub keying_ns: u64,
+    /// Mean of the exponentially distributed think time after it, in nanoseconds; draws are capped at ten
+    /// times the mean.
+    pub think_mean_ns: u64,
+}
+
+impl TransactionType {
+    /// A type with this share of the mix, in percent, whose user neither keys in nor thinks.
+    pub fn new(name: &'static str, percent: f64, read_only: bool, single_statement: bool) -> Self {
+        TransactionType {
+            name,
+            fraction: percent / 100.0,
+            read_only,
+            single_statement,
+            keying_ns: 0,
+            think_mean_ns: 0,
+        }
+    }
+
+    /// What reads outside of the mix: the preparation and the check.
+    pub fn reading() -> Self {
+        TransactionType::new("read", 0.0, true, false)
+    }
+}
 
 /// A running transaction, as the body of a workload's transaction sees it.
 ///
@@ -36,7 +73,7 @@ pub trait Transaction: Send {
     /// network sends them together if it can; the default sends one after the other.
     ///
     /// # Errors
-    /// See [`Error`]; the executions behind the failed one are not carried out or are undone by the rollback.
+    /// See [`Error`]; the executions after the failed one are not carried out or are undone by the rollback.
     fn execute_all(
         &mut self,
         statement: StatementId,

@@ -25,14 +25,23 @@ pub trait Workload: Send + Sync + 'static {
     /// from the specification appears here.
     fn options(&self) -> Vec<(&'static str, String)>;
 
+    /// What it declares.
+    fn declared(&self) -> &Declared;
+
     /// Its tables.
-    fn schema(&self) -> &Schema;
+    fn schema(&self) -> &Schema {
+        &self.declared().schema
+    }
 
     /// Its statements; a [`StatementId`](super::StatementId) is a position here.
-    fn statements(&self) -> &[Statement];
+    fn statements(&self) -> &[Statement] {
+        &self.declared().statements
+    }
 
     /// Its transaction types with their weights in the mix.
-    fn transactions(&self) -> &[TransactionType];
+    fn transactions(&self) -> &[TransactionType] {
+        &self.declared().types
+    }
 
     /// The parts of the initial data, which may be loaded in any order and in parallel.
     fn partitions(&self) -> Vec<Partition>;
@@ -90,6 +99,17 @@ pub trait Workload: Send + Sync + 'static {
     ) -> impl Future<Output = Result<Vec<Violation>, Error>> + Send;
 }
 
+/// What a workload declares, whatever its data.
+#[derive(Debug)]
+pub struct Declared {
+    /// Its tables.
+    pub schema: Schema,
+    /// Its statements.
+    pub statements: Vec<Statement>,
+    /// Its transaction types.
+    pub types: Vec<TransactionType>,
+}
+
 /// How the body of a transaction ended without an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
@@ -98,8 +118,8 @@ pub enum Outcome {
     /// To be committed, but the rows it was about did not exist or did not fit (TATP calls it unsuccessful,
     /// not an error).
     Miss,
-    /// To be rolled back on the application's wish, for this reason (TPC-C's invalid item). It counts as
-    /// completed and, under its reason, among the aborts.
+    /// To be rolled back on the application's wish, for this reason (TPC-C's invalid item). It is completed and,
+    /// under its reason, among the aborts.
     Rollback(&'static str),
 }
 
@@ -108,7 +128,7 @@ pub enum Outcome {
 pub struct Partition {
     /// Its position in [`Workload::partitions`].
     pub number: usize,
-    /// What it is, for progress and messages, such as `warehouse 3`.
+    /// Its name for progress and messages, such as `warehouse 3`.
     pub name: String,
     /// About how many rows it has, for progress.
     pub rows: u64,

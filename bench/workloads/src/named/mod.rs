@@ -3,11 +3,9 @@
 //! Workloads have different types, so what is made of a name is handed to a [`Visitor`], which is generic
 //! over them.
 
-mod names;
 mod options;
 mod reader;
 
-pub use names::NAMES;
 pub use options::{OptionHelp, options};
 pub use reader::SettingsError;
 
@@ -24,6 +22,12 @@ use crate::sysbench::{self, Sysbench};
 use crate::tatp::Tatp;
 use crate::tpcc::{Mix, Scale, Tpcc};
 use crate::ycsb::{self, Core, Ycsb};
+
+/// All names.
+pub const NAMES: [&str; 13] = [
+    "tpcc", "htap", "tatp", "seats", "epinions", "ycsb-a", "ycsb-b", "ycsb-c", "ycsb-d", "ycsb-e",
+    "ycsb-f", "sysbench", "micro",
+];
 
 /// Largest scale: ten thousand warehouses are a terabyte.
 const SCALES: RangeInclusive<i64> = 1..=10_000;

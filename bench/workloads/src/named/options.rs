@@ -1,6 +1,6 @@
 //! Which options each workload has.
 
-use super::names::NAMES;
+use super::NAMES;
 
 /// An option of a workload.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -5,7 +5,7 @@ use std::fmt::Display;
 use std::ops::RangeInclusive;
 use std::str::FromStr;
 
-use super::names::NAMES;
+use super::NAMES;
 use super::options;
 
 /// Why there is no such workload.

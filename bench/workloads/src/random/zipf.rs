@@ -168,8 +168,8 @@ mod tests {
         assert!((grown.eta - large.eta).abs() < 1e-12);
     }
 
-    /// Rank 0 and 1 are exact, and so are the frequencies of the table; ranks in between follow Gray's
-    /// approximation, whose cumulative probability at rank k is where its inverse gives k.
+    /// Rank 0 and 1 are exact, and so are the frequencies of the table. Ranks in between follow Gray's approximation,
+    /// whose cumulative probability at rank k is where its inverse gives k.
     #[test]
     fn frequencies_follow_the_law() {
         let (n, theta, draws) = (100u64, 0.8, 200_000);
@@ -218,8 +218,8 @@ mod tests {
         assert!((5840..6330).contains(&zeros), "{zeros}");
     }
 
-    /// From YCSB's Utils.fnvhash64: its documentation has no vectors, so this one is FNV-1a of eight zero
-    /// bytes, computed by hand as the offset basis times the prime eight times.
+    /// From YCSB's Utils.fnvhash64. Its documentation has no vectors, so this one is FNV-1a of eight zero bytes,
+    /// computed by hand as the offset basis times the prime eight times.
     #[test]
     fn scrambling_is_fnv() {
         let zeros = (0..8).fold(0xcbf2_9ce4_8422_2325u64, |hash, _| {

@@ -117,14 +117,7 @@ fn within<T>(
     connection: &mut ReferenceConnection,
     body: impl AsyncFnOnce(&mut ReferenceConnection) -> Result<T, Error>,
 ) -> Result<T, Error> {
-    let reading = TransactionType {
-        name: "read",
-        fraction: 0.0,
-        read_only: true,
-        single_statement: false,
-        keying_ns: 0,
-        think_mean_ns: 0,
-    };
+    let reading = TransactionType::reading();
     complete(async {
         connection.begin(&reading).await?;
         let result = body(connection).await;

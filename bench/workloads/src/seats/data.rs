@@ -3,7 +3,7 @@
 /// Seats of a flight.
 pub const SEATS: i64 = 150;
 
-/// The first so many seats are first class, at twice the price.
+/// Seats of the first class, from the first on, at twice the price.
 pub(crate) const FIRST_CLASS: i64 = 10;
 
 /// The present: 2026-01-01 00:00 UTC. Flights before it are past.
@@ -42,4 +42,35 @@ impl Sizes {
             fewer_flights: 1,
         }
     }
+}
+
+/// The numbered attributes that give SEATS its wide rows.
+pub(super) mod attributes {
+    /// An array of names: a prefix with each of some numbers.
+    macro_rules! numbered {
+        ($prefix:literal: $($number:literal)*) => {
+            [$(concat!($prefix, $number)),*]
+        };
+    }
+
+    pub(in crate::seats) const AIRPORT: [&str; 16] = numbered!("ap_iattr": "00" "01" "02" "03" "04" "05" "06" "07" "08" "09" "10" "11" "12" "13" "14" "15");
+
+    pub(in crate::seats) const AIRLINE: [&str; 16] = numbered!("al_iattr": "00" "01" "02" "03" "04" "05" "06" "07" "08" "09" "10" "11" "12" "13" "14" "15");
+
+    pub(in crate::seats) const CUSTOMER_TEXTS: [&str; 20] = numbered!("c_sattr": "00" "01" "02" "03" "04" "05" "06" "07" "08" "09" "10" "11"
+        "12" "13" "14" "15" "16" "17" "18" "19");
+
+    pub(in crate::seats) const CUSTOMER: [&str; 20] = numbered!("c_iattr": "00" "01" "02" "03" "04" "05" "06" "07" "08" "09" "10" "11" "12"
+        "13" "14" "15" "16" "17" "18" "19");
+
+    pub(in crate::seats) const FREQUENT_FLYER_TEXTS: [&str; 4] =
+        numbered!("ff_sattr": "00" "01" "02" "03");
+
+    pub(in crate::seats) const FREQUENT_FLYER: [&str; 16] = numbered!("ff_iattr": "00" "01" "02" "03" "04" "05" "06" "07" "08" "09" "10" "11" "12" "13" "14" "15");
+
+    pub(in crate::seats) const FLIGHT: [&str; 30] = numbered!("f_iattr": "00" "01" "02" "03" "04" "05" "06" "07" "08" "09" "10" "11" "12" "13"
+        "14" "15" "16" "17" "18" "19" "20" "21" "22" "23" "24" "25" "26" "27" "28" "29");
+
+    pub(in crate::seats) const RESERVATION: [&str; 9] =
+        numbered!("r_iattr": "00" "01" "02" "03" "04" "05" "06" "07" "08");
 }

@@ -1,7 +1,7 @@
 //! DeleteReservation: gives a seat back.
 
-use super::attributes;
 use super::customer::{CustomerBy, Lookup};
+use super::data::attributes;
 use super::traveller::{Reservation, Traveller};
 use crate::interface::Compare::Equal;
 use crate::interface::declare::{Statements, add, from, p, set, subtract};

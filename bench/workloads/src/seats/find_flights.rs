@@ -28,7 +28,7 @@ pub struct FindFlights {
     pub from_time: i64,
     /// Latest departure.
     pub to_time: i64,
-    /// Also to airports so many miles around the destination.
+    /// Also to airports within this many miles of the destination.
     pub within: Option<i64>,
 }
 

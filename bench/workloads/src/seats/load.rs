@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::attributes;
+use super::data::attributes;
 use super::data::{SEATS, Sizes, TODAY, customer_number, seat_price};
 use super::schema::Tables;
 use super::world::{AIRLINES, AIRPORTS, COUNTRIES, World};
@@ -24,7 +24,7 @@ const FLIGHTS_A_DAY: (i64, i64) = (1125, 1875);
 /// Share of seats that are taken at the beginning (?).
 const TAKEN: f64 = 0.01;
 
-/// Airlines of which a customer may be a frequent flyer.
+/// Airlines whose frequent flyer a customer may be.
 const MOST_AIRLINES: u64 = 10;
 
 // What a generator is for.
@@ -39,13 +39,13 @@ const RESERVATION: u64 = 8;
 
 /// Generates the data.
 #[derive(Clone, Debug)]
-pub(super) struct Load {
+pub(super) struct Loader {
     seed: u64,
     sizes: Sizes,
     tables: Tables,
     world: World,
     memberships: RankTable,
-    /// The number of the first flight of each day, from 1, and one behind the last.
+    /// The number of the first flight of each day, from 1, and one after the last.
     first_of_day: Vec<i64>,
 }
 
@@ -56,7 +56,7 @@ enum Part {
     Flights(i64, i64),
 }
 
-impl Load {
+impl Loader {
     pub(super) fn new(seed: u64, sizes: Sizes, tables: Tables) -> Self {
         let mut random = Random::new(seed, &[DAYS]);
         let mut first_of_day = vec![1];
@@ -65,7 +65,7 @@ impl Load {
             first_of_day.push(first_of_day[day] + flights.max(1));
         }
         let memberships = RankTable::new(MOST_AIRLINES + 1, 2.0);
-        Load {
+        Loader {
             seed,
             sizes,
             tables,
@@ -135,7 +135,7 @@ impl Load {
                 Box::new(countries.chain(airports).chain(airlines).chain(self.rows(
                     tables.distance,
                     (1, AIRPORTS),
-                    Load::distances,
+                    Loader::distances,
                 )))
             }
             Part::Customers(first, last) => {
@@ -145,7 +145,7 @@ impl Load {
                 Box::new(customers.chain(self.rows(
                     tables.frequent_flyer,
                     (first, last),
-                    Load::memberships,
+                    Loader::memberships,
                 )))
             }
             Part::Flights(first, last) => {
@@ -155,7 +155,7 @@ impl Load {
                 Box::new(flights.chain(self.rows(
                     tables.reservation,
                     (first, last),
-                    Load::reservations,
+                    Loader::reservations,
                 )))
             }
         }
@@ -165,7 +165,7 @@ impl Load {
         &self,
         table: TableId,
         (first, last): (i64, i64),
-        rows: fn(&Load, i64) -> Vec<Row>,
+        rows: fn(&Loader, i64) -> Vec<Row>,
     ) -> impl Iterator<Item = Batch> + Send + '_ {
         (first..=last)
             .step_by(BATCH as usize)

@@ -7,7 +7,6 @@
 //! airports, routes and times are made up ([`World`]); customers are numbered without their airport in the
 //! number; the share of seats taken at the beginning, 1 %, is from memory.
 
-mod attributes;
 mod check;
 mod customer;
 mod data;
@@ -39,7 +38,7 @@ use parking_lot::Mutex;
 
 use crate::interface::declare::{Statements, count, from, p};
 use crate::interface::{
-    Batch, Error, Findings, Outcome, Partition, Schema, Statement, StatementId, Transaction,
+    Batch, Declared, Error, Findings, Outcome, Partition, StatementId, Transaction,
     TransactionType, Violation, Workload,
 };
 use crate::random::{Random, Weighted};
@@ -53,12 +52,10 @@ const RUN: u64 = 100;
 pub struct Seats {
     sizes: Sizes,
     seed: u64,
-    schema: Schema,
-    statements: Vec<Statement>,
-    types: Vec<TransactionType>,
+    declared: Declared,
     weights: Weighted,
     bodies: Bodies,
-    load: load::Load,
+    load: load::Loader,
     known: Mutex<Arc<Knowledge>>,
     before: Mutex<Option<check::Totals>>,
     /// Reservations made less those deleted since the beginning of the run.
@@ -97,14 +94,7 @@ pub enum Request {
 
 /// The types in the order of [`Request`].
 fn transaction_types() -> Vec<TransactionType> {
-    let kind = |name, percent: f64, read_only| TransactionType {
-        name,
-        fraction: percent / 100.0,
-        read_only,
-        single_statement: false,
-        keying_ns: 0,
-        think_mean_ns: 0,
-    };
+    let kind = |name, percent, read_only| TransactionType::new(name, percent, read_only, false);
     vec![
         kind("delete_reservation", 10.0, false),
         kind("find_flights", 10.0, true),
@@ -147,12 +137,14 @@ impl Seats {
         Seats {
             sizes,
             seed,
-            statements: statements.finish(),
-            schema,
             weights: Weighted::new(types.iter().map(|kind| kind.fraction)),
-            types,
+            declared: Declared {
+                statements: statements.finish(),
+                schema,
+                types,
+            },
             bodies,
-            load: load::Load::new(seed, sizes, tables),
+            load: load::Loader::new(seed, sizes, tables),
             known: Mutex::default(),
             before: Mutex::new(None),
             added: AtomicI64::new(0),
@@ -178,16 +170,8 @@ impl Workload for Seats {
         ]
     }
 
-    fn schema(&self) -> &Schema {
-        &self.schema
-    }
-
-    fn statements(&self) -> &[Statement] {
-        &self.statements
-    }
-
-    fn transactions(&self) -> &[TransactionType] {
-        &self.types
+    fn declared(&self) -> &Declared {
+        &self.declared
     }
 
     fn partitions(&self) -> Vec<Partition> {

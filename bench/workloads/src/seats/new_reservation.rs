@@ -1,6 +1,6 @@
 //! NewReservation: takes a seat that was free when it was looked for.
 
-use super::attributes;
+use super::data::attributes;
 use super::traveller::Reservation;
 use crate::interface::Compare::Equal;
 use crate::interface::declare::{Statements, add, from, insert, p, set, subtract};

@@ -1,6 +1,6 @@
 //! The eight tables.
 
-use super::attributes;
+use super::data::attributes;
 use crate::interface::{Column, ColumnType, Schema, TableId, column};
 
 use ColumnType::{Float64, Int32, Int64, Text, Timestamp};

@@ -7,7 +7,7 @@ use crate::interface::Compare::Equal;
 use crate::interface::declare::{Statements, from, p, set};
 use crate::interface::{Error, Outcome, StatementId, Transaction, Value};
 
-/// Attributes of a reservation of which one is changed.
+/// Attributes of a reservation; one is changed.
 pub(super) const ATTRIBUTES: usize = 4;
 
 /// The statements.

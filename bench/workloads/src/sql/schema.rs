@@ -19,7 +19,7 @@ pub fn create_table(dialect: Dialect, table: &Table) -> String {
     let options = match dialect {
         Dialect::Postgres => "",
         Dialect::MySql => " ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin",
-        // Else a key would be an index beside the table.
+        // Else a key would be a separate index.
         Dialect::Sqlite if !table.primary_key.is_empty() && !is_row_number(table) => {
             " WITHOUT ROWID"
         }

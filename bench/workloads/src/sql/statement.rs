@@ -16,9 +16,9 @@ pub struct SqlStatement {
     pub parameters: Vec<usize>,
 }
 
-/// Translates a declared statement. What comes out is executed one after the other with the same parameters;
-/// rows are those of the last one, and the count of affected rows is that of the first one. Only an update
-/// that returns rows, in MySQL's dialect, becomes two.
+/// Translates a declared statement. The statements are executed one after the other with the same parameters. Rows
+/// are those of the last one, and the count of affected rows is that of the first one. Only an update that returns
+/// rows, in MySQL's dialect, becomes two.
 pub fn translate(dialect: Dialect, schema: &Schema, statement: &Statement) -> Vec<SqlStatement> {
     let text = |first: &Access, joined: Option<&Access>| Text {
         dialect,
@@ -207,7 +207,7 @@ impl<'s> Text<'s> {
         }
     }
 
-    /// Only the key columns behind the equal ones are named: the others do not vary.
+    /// Only the key columns after the equal ones are named: the others do not vary.
     fn push_order(&mut self, select: &Select) {
         let direction = match select.order {
             Order::Unspecified => return,

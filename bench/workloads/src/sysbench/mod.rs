@@ -21,7 +21,7 @@ use parking_lot::Mutex;
 use crate::interface::ColumnType::{Int32, Text};
 use crate::interface::declare::{Statements, add, count, from, insert, p, set, sum};
 use crate::interface::{
-    Batch, Error, Findings, Outcome, Partition, Row, Schema, Statement, StatementId, TableId,
+    Batch, Declared, Error, Findings, Outcome, Partition, Row, Schema, StatementId, TableId,
     Transaction, TransactionType, Value, Violation, Workload, column,
 };
 use crate::random::Random;
@@ -94,10 +94,8 @@ impl Default for Options {
 #[derive(Debug)]
 pub struct Sysbench {
     options: Options,
-    schema: Schema,
+    declared: Declared,
     table: TableId,
-    statements: Vec<Statement>,
-    types: Vec<TransactionType>,
     point: StatementId,
     /// The four ways to read a range, in the order in which a transaction uses them.
     ranges: [StatementId; 4],
@@ -162,14 +160,12 @@ impl Sysbench {
         let mut statements = Statements::new(&schema);
         let row = || from("sbtest1").key([p(0)]);
         let range = || from("sbtest1").at_least(p(0)).at_most(p(1));
-        let kind = TransactionType {
-            name: "transaction",
-            fraction: 1.0,
-            read_only: options.writes() == 0,
-            single_statement: options.statements() == 1,
-            keying_ns: 0,
-            think_mean_ns: 0,
-        };
+        let kind = TransactionType::new(
+            "transaction",
+            100.0,
+            options.writes() == 0,
+            options.statements() == 1,
+        );
         Sysbench {
             point: statements.add("sysbench_point", row().columns(["c"])),
             ranges: [
@@ -186,10 +182,12 @@ impl Sysbench {
                 "sysbench_totals",
                 from("sbtest1").aggregates([sum("k"), count()]),
             ),
-            statements: statements.finish(),
-            schema,
+            declared: Declared {
+                statements: statements.finish(),
+                schema,
+                types: vec![kind],
+            },
             table,
-            types: vec![kind],
             ids: Special::new(options.records, options.hot),
             before: Mutex::new(None),
             updates: AtomicI64::new(0),
@@ -281,16 +279,8 @@ impl Workload for Sysbench {
         ]
     }
 
-    fn schema(&self) -> &Schema {
-        &self.schema
-    }
-
-    fn statements(&self) -> &[Statement] {
-        &self.statements
-    }
-
-    fn transactions(&self) -> &[TransactionType] {
-        &self.types
+    fn declared(&self) -> &Declared {
+        &self.declared
     }
 
     fn partitions(&self) -> Vec<Partition> {
@@ -361,7 +351,8 @@ impl Workload for Sysbench {
         0
     }
 
-    /// Under read committed a row that another transaction replaces meanwhile is not found, or is there already when it is inserted.
+    /// Under read committed a row that another transaction is replacing is not found, or exists already when it is
+    /// inserted.
     async fn run<T: Transaction>(
         &self,
         _: &mut Client,

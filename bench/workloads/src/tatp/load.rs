@@ -1,8 +1,7 @@
-//! The initial data: each subscriber draws from a generator of its own, and no two have the same sets of
-//! types.
+//! The initial data: each subscriber draws from a separate generator, and no two have the same sets of types.
 
-use super::data::{START_TIMES, number};
 use super::schema::Tables;
+use super::schema::{START_TIMES, number};
 use crate::interface::{Batch, Partition, Row, Value};
 use crate::random::Random;
 
@@ -14,7 +13,7 @@ const BATCH: i64 = 200;
 
 /// Generates the data.
 #[derive(Clone, Copy)]
-pub(super) struct Load {
+pub(super) struct Loader {
     pub(super) seed: u64,
     pub(super) subscribers: i64,
     pub(super) tables: Tables,
@@ -25,7 +24,7 @@ const SUBSCRIBER: u64 = 1;
 const ACCESS_INFO: u64 = 2;
 const FACILITY: u64 = 3;
 
-impl Load {
+impl Loader {
     pub(super) fn partitions(&self) -> Vec<Partition> {
         let firsts = (1..=self.subscribers)
             .step_by(PARTITION as usize)
@@ -45,7 +44,7 @@ impl Load {
     pub(super) fn batches(self, number: usize) -> Box<dyn Iterator<Item = Batch> + Send> {
         let first = number as i64 * PARTITION + 1;
         let last = self.subscribers.min(first + PARTITION - 1);
-        let of = move |table, rows: fn(&Load, i64) -> Vec<Row>| {
+        let of = move |table, rows: fn(&Loader, i64) -> Vec<Row>| {
             (first..=last)
                 .step_by(BATCH as usize)
                 .map(move |from| Batch {
@@ -58,7 +57,7 @@ impl Load {
         let subscribers = of(self.tables.subscriber, |load, s_id| {
             vec![load.subscriber(s_id)]
         });
-        let access_info = of(self.tables.access_info, Load::access_info);
+        let access_info = of(self.tables.access_info, Loader::access_info);
         let facilities = of(self.tables.special_facility, |load, s_id| {
             load.facilities(s_id).into_iter().map(|f| f.0).collect()
         });

@@ -10,15 +10,13 @@
 //! subscriber's, whose types it has read anyway.
 
 mod check;
-mod data;
 mod load;
 mod request;
 mod schema;
 mod statements;
 
-pub use data::{START_TIMES, number};
 pub use request::Request;
-pub use schema::Tables;
+pub use schema::{START_TIMES, Tables, number};
 
 use std::sync::atomic::{AtomicI64, Ordering};
 
@@ -26,7 +24,7 @@ use parking_lot::Mutex;
 
 use crate::interface::declare::Statements;
 use crate::interface::{
-    Batch, Error, Outcome, Partition, Row, Schema, Statement, Transaction, TransactionType, Value,
+    Batch, Declared, Error, Outcome, Partition, Row, Transaction, TransactionType, Value,
     Violation, Workload,
 };
 use crate::random::{Random, Weighted};
@@ -43,11 +41,9 @@ const RUN: u64 = 100;
 pub struct Tatp {
     subscribers: i64,
     seed: u64,
-    schema: Schema,
+    declared: Declared,
     tables: Tables,
-    statements: Vec<Statement>,
     ids: Ids,
-    types: Vec<TransactionType>,
     weights: Weighted,
     /// Call forwardings at the beginning of the run.
     forwardings_before: Mutex<Option<i64>>,
@@ -80,7 +76,7 @@ pub fn random_subscriber(random: &mut Random, subscribers: i64) -> i64 {
 }
 
 impl Tatp {
-    /// With so many subscribers, 100 000 at scale 1; `seed` determines data and inputs.
+    /// With `subscribers` subscribers, 100 000 at scale 1; `seed` determines data and inputs.
     ///
     /// # Panics
     /// If there are no subscribers.
@@ -93,12 +89,14 @@ impl Tatp {
         Tatp {
             subscribers,
             seed,
-            statements: statements.finish(),
-            schema,
+            weights: Weighted::new(types.iter().map(|kind| kind.fraction)),
+            declared: Declared {
+                statements: statements.finish(),
+                schema,
+                types,
+            },
             tables,
             ids,
-            weights: Weighted::new(types.iter().map(|kind| kind.fraction)),
-            types,
             forwardings_before: Mutex::new(None),
             forwardings_added: AtomicI64::new(0),
         }
@@ -132,8 +130,8 @@ impl Tatp {
         }
     }
 
-    fn load(&self) -> load::Load {
-        load::Load {
+    fn load(&self) -> load::Loader {
+        load::Loader {
             seed: self.seed,
             subscribers: self.subscribers,
             tables: self.tables,
@@ -143,14 +141,7 @@ impl Tatp {
 
 /// The types in the order in which [`Request`] is drawn.
 fn transaction_types() -> Vec<TransactionType> {
-    let kind = |name, percent: f64, read_only, single_statement| TransactionType {
-        name,
-        fraction: percent / 100.0,
-        read_only,
-        single_statement,
-        keying_ns: 0,
-        think_mean_ns: 0,
-    };
+    let kind = TransactionType::new;
     vec![
         kind("get_subscriber_data", 35.0, true, true),
         kind("get_new_destination", 10.0, true, true),
@@ -177,16 +168,8 @@ impl Workload for Tatp {
         ]
     }
 
-    fn schema(&self) -> &Schema {
-        &self.schema
-    }
-
-    fn statements(&self) -> &[Statement] {
-        &self.statements
-    }
-
-    fn transactions(&self) -> &[TransactionType] {
-        &self.types
+    fn declared(&self) -> &Declared {
+        &self.declared
     }
 
     fn partitions(&self) -> Vec<Partition> {

@@ -92,3 +92,11 @@ pub(super) fn declare() -> (Schema, Tables) {
     schema.index(tables.subscriber, "subscriber_number", &["sub_nbr"], true);
     (schema, tables)
 }
+
+/// When call forwardings begin.
+pub const START_TIMES: [i64; 3] = [0, 8, 16];
+
+/// SUB_NBR: the subscriber's id in 15 digits.
+pub fn number(s_id: i64) -> String {
+    format!("{s_id:015}")
+}

@@ -1,7 +1,7 @@
 //! The statements.
 
-use super::data::number;
 use super::schema;
+use super::schema::number;
 use crate::interface::Compare::{Equal, Greater};
 use crate::interface::declare::{
     Statements, constant, count, from, insert, max, min, outer, p, set,

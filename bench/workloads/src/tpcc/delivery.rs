@@ -6,9 +6,9 @@ use super::terminal::Terminal;
 use crate::interface::declare::{Statements, add, constant, from, p, set};
 use crate::interface::{Error, Outcome, StatementId, Transaction, Value};
 
-/// Looks at the open orders of a district this often before it counts as having none. Under PostgreSQL's read
-/// committed, a query that waited for a concurrent delivery finds its order gone and returns nothing, though
-/// another is open.
+/// Looks at the open orders of a district this often before the district is skipped as empty. Under PostgreSQL's read
+/// committed, a query that waited for a concurrent delivery finds its order gone and returns nothing, though another
+/// is open.
 const LOOKS: usize = 2;
 
 /// A delivery to be made.

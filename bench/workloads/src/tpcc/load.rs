@@ -1,7 +1,6 @@
 //! The initial data (TPC-C 4.3.3.1).
 //!
-//! Each row draws from a generator of its own, seeded by the row's key; so what is loaded does not depend on
-//! how it is cut.
+//! Each row draws from a separate generator, seeded by the row's key. So the data does not depend on its partitions.
 
 use super::names::{LAST_NAME_LOAD, last_name, random_last_name};
 use super::scale::{DISTRICTS, Scale};
@@ -39,13 +38,13 @@ fn part(number: usize) -> Part {
 
 /// Generates the data.
 #[derive(Clone, Copy)]
-pub(super) struct Load {
+pub(super) struct Loader {
     pub(super) seed: u64,
     pub(super) scale: Scale,
     pub(super) tables: Tables,
 }
 
-impl Load {
+impl Loader {
     pub(super) fn partitions(&self) -> Vec<Partition> {
         let customers = self.scale.customers;
         let describe = |number| {

@@ -35,8 +35,8 @@ pub use terminal::{CustomerBy, District, Terminal};
 
 use crate::interface::declare::Statements;
 use crate::interface::{
-    Batch, Error, Findings, Outcome, Partition, Schema, Statement, Transaction, TransactionType,
-    Violation, Workload,
+    Batch, Declared, Error, Findings, Outcome, Partition, Transaction, TransactionType, Violation,
+    Workload,
 };
 use crate::random::{Random, Weighted};
 
@@ -59,10 +59,8 @@ pub struct Tpcc {
     seed: u64,
     mix: Mix,
     constants: Constants,
-    schema: Schema,
+    declared: Declared,
     tables: Tables,
-    statements: Vec<Statement>,
-    types: Vec<TransactionType>,
     weights: Weighted,
     bodies: Bodies,
 }
@@ -110,18 +108,19 @@ impl Tpcc {
             analytical: analytical::Body::declare(&mut statements),
             check: check::Check::declare(&mut statements),
         };
-        let statements = statements.finish();
         let types = transaction_types(mix);
         Tpcc {
             scale,
             seed,
             mix,
             constants: Constants::for_run(&mut Random::new(seed, &[RUN])),
-            schema,
-            tables,
-            statements,
             weights: Weighted::new(types.iter().map(|kind| kind.fraction)),
-            types,
+            declared: Declared {
+                statements: statements.finish(),
+                schema,
+                types,
+            },
+            tables,
             bodies,
         }
     }
@@ -136,8 +135,8 @@ impl Tpcc {
         self.constants
     }
 
-    fn load(&self) -> load::Load {
-        load::Load {
+    fn load(&self) -> load::Loader {
+        load::Loader {
             seed: self.seed,
             scale: self.scale,
             tables: self.tables,
@@ -148,12 +147,9 @@ impl Tpcc {
 /// The types with shares (5.2.3), keying and mean think times (5.2.5.7). Their order is that of [`Request`].
 fn transaction_types(mix: Mix) -> Vec<TransactionType> {
     let kind = |name, percent: f64, read_only, keying_s: u64, think_s: u64| TransactionType {
-        name,
-        fraction: percent / 100.0,
-        read_only,
-        single_statement: false,
         keying_ns: keying_s * 1_000_000_000,
         think_mean_ns: think_s * 1_000_000_000,
+        ..TransactionType::new(name, percent, read_only, false)
     };
     let stock_level = if mix == Mix::Htap { 3.5 } else { 4.0 };
     let mut types = vec![
@@ -194,16 +190,8 @@ impl Workload for Tpcc {
         ]
     }
 
-    fn schema(&self) -> &Schema {
-        &self.schema
-    }
-
-    fn statements(&self) -> &[Statement] {
-        &self.statements
-    }
-
-    fn transactions(&self) -> &[TransactionType] {
-        &self.types
+    fn declared(&self) -> &Declared {
+        &self.declared
     }
 
     fn partitions(&self) -> Vec<Partition> {

@@ -3,8 +3,8 @@
 /// Districts of a warehouse (TPC-C 1.2.1).
 pub const DISTRICTS: i64 = 10;
 
-/// Cardinalities. All but `warehouses` are fixed by the specification (1.2.1); smaller ones make a
-/// *scaled-down* database for tests, whose results are not comparable and say so.
+/// Cardinalities. All but `warehouses` are fixed by the specification (1.2.1); smaller ones make a *scaled-down*
+/// database for tests. Its results are marked as not comparable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Scale {
     /// Warehouses.

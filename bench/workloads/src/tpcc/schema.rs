@@ -18,7 +18,7 @@ pub struct Tables {
     pub(super) order_line: TableId,
 }
 
-/// Money up to so many digits, in cents.
+/// Money of up to this many digits, in cents.
 const fn money(precision: u8) -> ColumnType {
     ColumnType::Decimal {
         precision,
@@ -26,7 +26,7 @@ const fn money(precision: u8) -> ColumnType {
     }
 }
 
-/// Taxes and discounts: four digits, all behind the point.
+/// Taxes and discounts: four digits, all after the point.
 const RATE: ColumnType = ColumnType::Decimal {
     precision: 4,
     scale: 4,

@@ -21,14 +21,17 @@ pub enum Core {
 
 impl Core {
     /// Its operations with their percentages.
-    pub(super) fn mix(self) -> [(Kind, f64); 2] {
+    pub(super) fn mix(self) -> [(OperationKind, f64); 2] {
         match self {
-            Core::A => [(Kind::Read, 50.0), (Kind::Update, 50.0)],
-            Core::B => [(Kind::Read, 95.0), (Kind::Update, 5.0)],
-            Core::C => [(Kind::Read, 100.0), (Kind::Update, 0.0)],
-            Core::D => [(Kind::Read, 95.0), (Kind::Insert, 5.0)],
-            Core::E => [(Kind::Scan, 95.0), (Kind::Insert, 5.0)],
-            Core::F => [(Kind::Read, 50.0), (Kind::ReadModifyWrite, 50.0)],
+            Core::A => [(OperationKind::Read, 50.0), (OperationKind::Update, 50.0)],
+            Core::B => [(OperationKind::Read, 95.0), (OperationKind::Update, 5.0)],
+            Core::C => [(OperationKind::Read, 100.0), (OperationKind::Update, 0.0)],
+            Core::D => [(OperationKind::Read, 95.0), (OperationKind::Insert, 5.0)],
+            Core::E => [(OperationKind::Scan, 95.0), (OperationKind::Insert, 5.0)],
+            Core::F => [
+                (OperationKind::Read, 50.0),
+                (OperationKind::ReadModifyWrite, 50.0),
+            ],
         }
     }
 
@@ -47,7 +50,7 @@ impl Core {
 
 /// An operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum OperationKind {
     Read,
     Update,
     Insert,
@@ -60,20 +63,18 @@ pub(super) fn transaction_types(core: Core) -> Vec<TransactionType> {
     let mix = core.mix().into_iter().filter(|(_, percent)| *percent > 0.0);
     let describe = |(kind, percent)| {
         let (name, read_only) = match kind {
-            Kind::Read => ("read", true),
-            Kind::Update => ("update", false),
-            Kind::Insert => ("insert", false),
-            Kind::Scan => ("scan", true),
-            Kind::ReadModifyWrite => ("read_modify_write", false),
+            OperationKind::Read => ("read", true),
+            OperationKind::Update => ("update", false),
+            OperationKind::Insert => ("insert", false),
+            OperationKind::Scan => ("scan", true),
+            OperationKind::ReadModifyWrite => ("read_modify_write", false),
         };
-        TransactionType {
+        TransactionType::new(
             name,
-            fraction: percent / 100.0,
+            percent,
             read_only,
-            single_statement: kind != Kind::ReadModifyWrite,
-            keying_ns: 0,
-            think_mean_ns: 0,
-        }
+            kind != OperationKind::ReadModifyWrite,
+        )
     };
     mix.map(describe).collect()
 }

@@ -21,15 +21,15 @@ mod popularity;
 
 pub use self::core::Core;
 
-use self::core::{Kind, transaction_types};
+use self::core::{OperationKind, transaction_types};
 use inserts::Inserts;
 use popularity::Popularity;
 
 use crate::interface::ColumnType::Text;
 use crate::interface::declare::{Statements, count, from, insert, p, set};
 use crate::interface::{
-    Batch, Error, Findings, Outcome, Partition, Row, Schema, Statement, StatementId, TableId,
-    Transaction, TransactionType, Value, Violation, Workload, column,
+    Batch, Declared, Error, Findings, Outcome, Partition, Row, Schema, StatementId, TableId,
+    Transaction, Value, Violation, Workload, column,
 };
 use crate::random::{Random, Weighted, scramble};
 
@@ -85,10 +85,8 @@ pub struct Options {
 pub struct Ycsb {
     core: Core,
     options: Options,
-    schema: Schema,
+    declared: Declared,
     table: TableId,
-    statements: Vec<Statement>,
-    types: Vec<TransactionType>,
     weights: Weighted,
     read: StatementId,
     read_for_update: StatementId,
@@ -118,7 +116,7 @@ pub enum Request {
     Update(u64, usize, String),
     /// Adds a record.
     Insert(u64, Vec<String>),
-    /// Reads so many records in key order, from this one on.
+    /// Reads this many records in key order, from this one on.
     Scan(u64, i64),
     /// Reads a record and writes a field of it.
     ReadModifyWrite(u64, usize, String),
@@ -171,11 +169,13 @@ impl Ycsb {
             insert: statements.add("ycsb_insert", insert("usertable")),
             scan: statements.add("ycsb_scan", scan.columns(NAMES)),
             count: statements.add("ycsb_count", from("usertable").aggregates([count()])),
-            statements: statements.finish(),
-            schema,
-            table,
             weights: Weighted::new(types.iter().map(|kind| kind.fraction)),
-            types,
+            declared: Declared {
+                statements: statements.finish(),
+                schema,
+                types,
+            },
+            table,
             popularity: match core {
                 Core::D => Popularity::latest(options.records, options.theta),
                 _ => Popularity::scrambled(options.records, options.theta),
@@ -201,16 +201,8 @@ impl Workload for Ycsb {
         ]
     }
 
-    fn schema(&self) -> &Schema {
-        &self.schema
-    }
-
-    fn statements(&self) -> &[Statement] {
-        &self.statements
-    }
-
-    fn transactions(&self) -> &[TransactionType] {
-        &self.types
+    fn declared(&self) -> &Declared {
+        &self.declared
     }
 
     fn partitions(&self) -> Vec<Partition> {
@@ -260,21 +252,21 @@ impl Workload for Ycsb {
 
     fn next(&self, client: &mut Client) -> Request {
         let kind = self.core.mix()[self.weights.draw(&mut client.random)].0;
-        if kind == Kind::Insert {
+        if kind == OperationKind::Insert {
             return Request::Insert(self.inserts.take(), fields(&mut client.random));
         }
         let random = &mut client.random;
         let number = client.popularity.draw(random, self.inserts.acknowledged());
         match kind {
-            Kind::Read => Request::Read(number),
-            Kind::Scan => Request::Scan(number, random.between(1, SCAN)),
+            OperationKind::Read => Request::Read(number),
+            OperationKind::Scan => Request::Scan(number, random.between(1, SCAN)),
             _ => {
                 let (field, text) = (
                     random.below(FIELDS),
                     random.text(FIELD_LENGTH, FIELD_LENGTH),
                 );
                 match kind {
-                    Kind::Update => Request::Update(number, field, text),
+                    OperationKind::Update => Request::Update(number, field, text),
                     _ => Request::ReadModifyWrite(number, field, text),
                 }
             }
@@ -283,11 +275,11 @@ impl Workload for Ycsb {
 
     fn transaction_type(&self, request: &Request) -> usize {
         let kind = match request {
-            Request::Read(_) => Kind::Read,
-            Request::Update(..) => Kind::Update,
-            Request::Insert(..) => Kind::Insert,
-            Request::Scan(..) => Kind::Scan,
-            Request::ReadModifyWrite(..) => Kind::ReadModifyWrite,
+            Request::Read(_) => OperationKind::Read,
+            Request::Update(..) => OperationKind::Update,
+            Request::Insert(..) => OperationKind::Insert,
+            Request::Scan(..) => OperationKind::Scan,
+            Request::ReadModifyWrite(..) => OperationKind::ReadModifyWrite,
         };
         self.core
             .mix()

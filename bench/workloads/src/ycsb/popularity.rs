@@ -4,8 +4,7 @@ use std::sync::Arc;
 
 use crate::random::{Gray, Random, RankTable, scramble};
 
-/// Items of YCSB's `ScrambledZipfianGenerator`: ranks are drawn among so many, whatever the number of
-/// records.
+/// Items of YCSB's `ScrambledZipfianGenerator`: ranks are drawn among these, whatever the number of records.
 const ITEMS: u64 = 10_000_000_000;
 
 /// A distribution over records.
@@ -24,7 +23,7 @@ enum Ranks {
 
 #[derive(Clone, Copy, Debug)]
 enum Order {
-    /// Ranks hashed onto so many records of the initial data.
+    /// Ranks hashed onto this many records of the initial data.
     Scrambled(u64),
     /// Rank 0 is the youngest.
     Latest,
@@ -68,7 +67,7 @@ impl Ranks {
         }
     }
 
-    /// A table stays as it is: the ranks that would be added have hardly any weight.
+    /// A table does not grow: further ranks would have hardly any weight.
     fn grow(&mut self, ranks: u64) {
         if let Ranks::Gray(gray) = self {
             gray.grow(ranks);

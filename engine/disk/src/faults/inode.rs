@@ -20,7 +20,7 @@ impl Change {
     }
 }
 
-/// The least a disk writes as a whole, in bytes.
+/// The unit that a disk writes atomically, in bytes.
 const SECTOR_BYTES: usize = 512;
 
 /// The parts of `len` bytes from `offset` that lie in different sectors, relative to `offset`.
@@ -69,8 +69,8 @@ impl Inode {
         }
     }
 
-    /// What Linux does when writing back fails: a part may have reached the disk, and all pages count as clean from then
-    /// on, so the rest stays visible and never reaches the disk unless it is written again.
+    /// What Linux does when writing back fails: a part may have reached the disk, and all pages are marked clean. So
+    /// the rest stays visible and never reaches the disk unless it is written again.
     pub(super) fn fail_sync(&mut self, rng: &mut Rng) {
         self.durable = self.after_power_failure(rng).durable;
         self.pending.clear();
@@ -85,7 +85,7 @@ impl Inode {
         }
     }
 
-    /// Memory is short: pages that count as clean leave the cache, and what a failed sync did not write with them.
+    /// Memory is short: pages marked clean leave the cache, including those that a failed sync did not write.
     pub(super) fn evict(&mut self) {
         self.visible.clone_from(&self.durable);
         for change in &self.pending {
@@ -93,7 +93,7 @@ impl Inode {
         }
     }
 
-    /// Changes one byte of the file behind the back of everybody, as decaying media do.
+    /// Changes one byte of the file silently, as decaying media do.
     pub(super) fn damage(&mut self, offset: usize, mask: u8) {
         for contents in [&mut self.durable, &mut self.visible] {
             if let Some(byte) = contents.get_mut(offset) {
@@ -120,7 +120,7 @@ impl Inode {
         };
         for (index, change) in self.pending.iter().enumerate() {
             let index = index as u64;
-            // Of eight sectors of a partly kept change, so many are kept.
+            // Number of sectors kept, of eight, of a partly kept change.
             let eighths = match odds {
                 _ if index < whole => 8,
                 Some((eighths, true)) => eighths,

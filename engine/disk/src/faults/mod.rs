@@ -1,15 +1,15 @@
 //! A disk in memory that fails as disks do.
 //!
-//! There is a page cache, which all reads see, and the disk behind it, which a successful sync brings up to date. A
-//! [kill](FaultDisk::after_kill) leaves both, a [power failure](FaultDisk::after_power_failure) the disk alone with
-//! some of what was on its way: unsynced sectors lost, reordered or torn, unsynced names missing. A failed sync writes a
-//! part and takes the rest for clean, as Linux does: the cache still has it, until it is [evicted](FaultDisk::evict_cache).
-//! Names are kept as a journalling file system keeps them: in the order of the changes, and a failed
-//! [`Directory::sync`] loses none that a later one does not write.
+//! All reads see a page cache. A successful sync brings the disk below it up to date. A [kill](FaultDisk::after_kill)
+//! leaves both, a [power failure](FaultDisk::after_power_failure) the disk alone with some of what was on its way:
+//! unsynced sectors lost, reordered or torn, unsynced names missing. A failed sync writes a part and takes the rest
+//! for clean, as Linux does: the cache still has it, until it is [evicted](FaultDisk::evict_cache). Names are kept in
+//! the order of their changes, as by a journalling file system. A failed [`Directory::sync`] loses none that a later
+//! one does not write.
 //!
-//! Every operation that changes something is counted, so a test can first run a workload to the end, then again for
-//! each n with the power cut at the n-th operation, and look at several images of what may be left. Deterministic: the
-//! same calls and seeds give the same disks.
+//! Every operation that changes something is counted. So a test can run a workload to the end, then again for each n
+//! with the power cut at the n-th operation, and look at several images of what may be left. Deterministic: the same
+//! calls and seeds give the same disks.
 
 mod inode;
 mod names;
@@ -58,9 +58,9 @@ pub struct Fault {
     pub operation: Operation,
     /// Only on files whose `directory/name` contains this; empty for all.
     pub name_contains: String,
-    /// So many matching operations succeed first.
+    /// Number of matching operations that succeed first.
     pub skip: u64,
-    /// So many then fail.
+    /// Number of operations that then fail.
     pub times: u64,
     /// The error number of the operating system, e.g. 5 (EIO) or 28 (ENOSPC).
     pub error: i32,
@@ -139,7 +139,7 @@ impl FaultDisk {
         self.state().syncs
     }
 
-    /// Cuts the power in the middle of the operation that [`operations`](Self::operations) will count as
+    /// Cuts the power in the middle of the operation that [`operations`](Self::operations) will number
     /// `operation`; it and all later ones fail. With [`after_kill`](Self::after_kill) it is the process that ended there.
     pub fn cut_power_at(&self, operation: u64) {
         self.state().cut_at = Some(operation);
@@ -150,7 +150,7 @@ impl FaultDisk {
         self.state().off
     }
 
-    /// A new disk with contents the power failure may have left, chosen by `seed`; this one stays as it is.
+    /// A new disk with contents that the power failure may have left, chosen by `seed`; this one is not changed.
     pub fn after_power_failure(&self, seed: u64) -> FaultDisk {
         let state = self.state();
         let rng = &mut Rng::seed_from_u64(seed);
@@ -178,7 +178,7 @@ impl FaultDisk {
         })
     }
 
-    /// Lets the page cache forget what counts as clean: what failed syncs did not write is then not seen any more either.
+    /// Drops clean pages from the page cache: what failed syncs did not write disappears as well.
     pub fn evict_cache(&self) {
         self.state().inodes.iter_mut().for_each(Inode::evict);
     }
@@ -259,7 +259,7 @@ impl fmt::Debug for FaultDisk {
 enum Admission {
     /// Carry it out.
     Granted,
-    /// The power goes during it: what it does may be left or not.
+    /// The power goes during it: its change may be left or not.
     PowerFails,
 }
 

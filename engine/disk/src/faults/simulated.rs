@@ -95,7 +95,7 @@ impl Directory for SimulatedDirectory {
         Ok(Arc::new(SimulatedDirectory::new(self.disk.clone(), inside)))
     }
 
-    /// Makes no file: the lock is there as soon as it is asked for.
+    /// Makes no file: a lock exists once it is requested.
     fn lock(&self, name: &str, _: Create) -> io::Result<DirectoryLock> {
         let mut state = self.disk.state();
         state.check_power()?;

@@ -63,7 +63,7 @@ impl Contention {
             .pick(&decision, &mut self.rng, &mut self.picked);
     }
 
-    /// Grants what was picked, as far as it is compatible with the granted set: a schedule is never trusted.
+    /// Grants the picked waiters that are compatible with the granted set: a schedule is never trusted.
     fn grant_picked(&mut self, queue: QueueIndex, now_ns: u64, effects: &mut Effects) {
         let object = self.graph.queue(queue);
         let mut taken = object.granted.modes();

@@ -2,7 +2,7 @@
 //!
 //! [`Contention`] holds the queues and the wait-for graph and applies one schedule, one starvation policy and one
 //! deadlock policy to them. It is single-threaded and deterministic: the same calls give the same effects. The lock
-//! manager keeps one behind a mutex and brings only contended objects into it; the simulator keeps every object in it.
+//! manager protects one by a mutex and brings only contended objects into it. The simulator keeps every object in it.
 
 mod deadlocks;
 mod grants;
@@ -10,7 +10,6 @@ mod outcome;
 mod requests;
 mod rules;
 mod state;
-mod switch;
 
 pub use outcome::{Effects, Granted, Outcome, Refusal};
 pub use rules::Rules;

@@ -11,7 +11,7 @@ impl Contention {
     /// locks the transaction holds anywhere.
     ///
     /// # Errors
-    /// The request was refused and does not wait. Others may have been granted or refused all the same.
+    /// The request was refused and does not wait. Others may have been granted or refused nevertheless.
     pub fn request(
         &mut self,
         txn: TxnIndex,
@@ -41,7 +41,7 @@ impl Contention {
             self.counters.immediate_grants += 1;
             self.give(txn, queue, target);
             if held.is_some() {
-                // A stronger lock may now stand in the way of waiters the prevention policies would not have let wait.
+                // A stronger lock may block waiters that the prevention policies would have refused.
                 effects.touched.push(queue);
                 self.enforce_order(queue, effects);
                 self.settle(now_ns, effects);

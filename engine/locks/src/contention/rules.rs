@@ -23,8 +23,8 @@ pub struct Rules {
 }
 
 impl Rules {
-    /// The papers' setting for a schedule: sizes approximated, the barrier for schedules in which waiting alone does not
-    /// bring a waiter to the front, and exact deadlock detection that aborts the youngest.
+    /// The papers' setting for a schedule: approximated sizes and exact deadlock detection that aborts the youngest.
+    /// Schedules in which waiting alone does not bring a waiter to the front have the barrier.
     pub fn new(schedule: ScheduleKind) -> Rules {
         Rules {
             schedule,

@@ -39,12 +39,12 @@ impl Contention {
         }
     }
 
-    /// Who holds and waits for what.
+    /// Holders, waiters and their objects.
     pub fn graph(&self) -> &Graph {
         &self.graph
     }
 
-    /// Gives the memory of a time of more contention back, if now there is none.
+    /// Frees memory that earlier contention needed, if nothing is contended.
     pub(crate) fn forget_spare_memory(&mut self) {
         self.graph.forget_spare_memory();
     }
@@ -84,7 +84,7 @@ impl Contention {
         self.graph.hold(txn, queue, mode);
     }
 
-    /// Takes a lock out without looking at waiters, of which there are none: the object is contended no more.
+    /// Takes a lock out of an object without waiters: the object leaves the graph.
     pub fn disown(&mut self, txn: TxnIndex, queue: QueueIndex) {
         debug_assert_eq!(self.graph.queue(queue).waiter_count(), 0);
         self.graph.unhold(txn, queue);
@@ -109,5 +109,24 @@ impl Contention {
         self.counters.refusals += 1;
         self.withdraw(txn);
         effects.refused.push((txn, refusal));
+    }
+
+    /// Works by `rules` from now on; what is granted stays granted, and nobody loses a place in a queue.
+    ///
+    /// Waits begun under another deadlock policy are held to the new one at once: wait-die refuses, and wound-wait
+    /// wounds, the transactions that it would have. They closed no cycle, so detection finds none among them; no-wait
+    /// lets them wait. The random schedule begins its stream again, and overtaking is counted from now on.
+    pub fn set_rules(&mut self, rules: Rules, now_ns: u64, effects: &mut Effects) {
+        self.rules = rules;
+        self.schedule = rules.schedule_in_force().build();
+        self.counters.put_in_force(rules.schedule_in_force());
+        self.rng = Rng::new(rules.seed);
+        self.graph.track_sizes(rules.tracks_sizes());
+        let queues: Vec<QueueIndex> = self.graph.queue_indices().collect();
+        for queue in queues {
+            self.graph.queue_mut(queue).forget_overtaking();
+            self.enforce_order(queue, effects);
+        }
+        self.settle(now_ns, effects);
     }
 }

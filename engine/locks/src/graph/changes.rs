@@ -3,7 +3,7 @@
 use smallvec::SmallVec;
 
 use super::vertices::Graph;
-use crate::index::{QueueIndex, TxnIndex};
+use crate::meta::{QueueIndex, TxnIndex};
 use crate::modes::Mode;
 use crate::queue::Waiter;
 

@@ -2,17 +2,17 @@
 //!
 //! `size(t) = 1 + sum of size(w) over the transactions w that wait for t` (dissertation section 4.5). The papers'
 //! implementation updates each transaction once even if several paths lead to it, so its sizes depend on the order of
-//! events; here a change goes along every path, in topological order, and the sizes always equal their definition.
+//! events. Here a change goes along every path, in topological order, and the sizes always equal their definition.
 
 use smallvec::SmallVec;
 
 use super::scratch::Scratch;
 use super::vertices::Graph;
 use super::waits_for::WaitsFor;
-use crate::index::{QueueIndex, TxnIndex};
+use crate::meta::{QueueIndex, TxnIndex};
 use crate::modes::Mode;
 
-/// What is to be added to the effective sizes of which transactions.
+/// Pending changes of effective sizes, by transaction.
 type Deltas = SmallVec<[(TxnIndex, u64); 4]>;
 
 impl Graph {

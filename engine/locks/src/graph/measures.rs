@@ -1,7 +1,7 @@
 //! What the schedules measure by searching the graph: dependency sets, depth, blocking locks (dissertation section 4.3).
 
 use super::vertices::{Graph, TxnNode};
-use crate::index::{QueueIndex, TxnIndex};
+use crate::meta::{QueueIndex, TxnIndex};
 use crate::modes::Mode;
 
 impl Graph {

@@ -12,7 +12,6 @@ mod scratch;
 mod vertices;
 mod waits_for;
 
-pub use crate::index::{QueueIndex, TxnIndex};
-pub use crate::meta::TxnMeta;
+pub use crate::meta::{QueueIndex, TxnIndex, TxnMeta};
 pub use measures::DependencyUnion;
 pub use vertices::{Graph, TxnNode};

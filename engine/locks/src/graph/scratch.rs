@@ -1,6 +1,6 @@
 //! Marks and stacks of a traversal.
 
-use crate::index::TxnIndex;
+use crate::meta::TxnIndex;
 
 /// Working memory of one traversal at a time, kept from one to the next.
 #[derive(Default)]

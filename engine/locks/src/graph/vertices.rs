@@ -5,8 +5,7 @@ use std::cell::RefCell;
 use smallvec::SmallVec;
 
 use super::scratch::Scratch;
-use crate::index::{QueueIndex, TxnIndex};
-use crate::meta::TxnMeta;
+use crate::meta::{QueueIndex, TxnIndex, TxnMeta};
 use crate::modes::Mode;
 use crate::queue::Queue;
 
@@ -32,7 +31,7 @@ pub struct TxnNode {
 /// Places an empty graph keeps memory for.
 const SPARE_PLACES_MAX: usize = 1024;
 
-/// Transactions, objects and who waits for whom.
+/// Transactions, objects and the waits between them.
 #[derive(Default)]
 pub struct Graph {
     pub(super) txns: Vec<Option<TxnNode>>,
@@ -139,7 +138,7 @@ impl Graph {
         &self.queues[queue.0 as usize]
     }
 
-    /// The object, for its barrier and the counts of overtaking: who holds and who waits changes through the graph.
+    /// The object, for its barrier and the counts of overtaking. Holders and waiters change through the graph only.
     pub(crate) fn queue_mut(&mut self, queue: QueueIndex) -> &mut Queue {
         &mut self.queues[queue.0 as usize]
     }

@@ -1,14 +1,15 @@
-//! The wait-for relation: whom a transaction waits for (its blockers), and who waits for it (its dependents).
+//! The wait-for relation: the transactions that a transaction waits for (its blockers), and those that wait for it
+//! (its dependents).
 
 use smallvec::SmallVec;
 
 use super::vertices::Graph;
-use crate::index::{QueueIndex, TxnIndex};
+use crate::meta::{QueueIndex, TxnIndex};
 
 /// Which waits a traversal follows.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum WaitsFor {
-    /// Those of the queues as they are.
+    /// Those of the current queues.
     Current,
     /// Those the effective sizes were computed with.
     Accounted,

@@ -1,4 +1,4 @@
-//! A naive model of the contention core: it knows only who holds what and who waits for what, and recomputes everything from its
+//! A naive model of the contention core: it knows only holders and waiters, and recomputes everything from its
 //! definition.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -176,7 +176,7 @@ impl Model {
             .collect()
     }
 
-    /// Whom a waiter waits for, by the definition in the module `queue`.
+    /// The blockers of a waiter, by the definition in the module `queue`.
     fn waits_for(&self, txn: TxnIndex) -> BTreeSet<TxnIndex> {
         let Some(&(object, mode)) = self.waits.get(&txn) else {
             return BTreeSet::new();
@@ -267,7 +267,7 @@ impl Model {
                                 || self.must_abort.contains(&blocker)
                         );
                     }
-                    // Who waits began to under another policy.
+                    // The wait began under another policy.
                     DeadlockPolicy::NoWait => {}
                 }
             }
@@ -302,7 +302,7 @@ impl Model {
         }
     }
 
-    /// Ends whoever runs until nobody waits: every wait comes to an end.
+    /// Ends running transactions until none waits: every wait ends.
     pub(super) fn drain(&mut self) {
         while !self.waits.is_empty() {
             let running = self.txns.iter().copied().find(|txn| {

@@ -53,7 +53,7 @@ impl Scene {
         assert!(asked.is_ok(), "{asked:?}");
     }
 
-    /// A waiter of this age, whom transactions of `dependents` ages wait for.
+    /// A waiter of this age; transactions of `dependents` ages wait for it.
     fn waiter(&mut self, mode: Mode, age_ns: u64, dependents: &[u64]) -> TxnIndex {
         self.waiter_of(mode, age_ns, dependents, None)
     }

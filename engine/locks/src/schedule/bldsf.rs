@@ -1,8 +1,8 @@
 //! Batched largest dependency set first (dissertation section 4.4.2, algorithm 6).
 //!
-//! Instead of progress it maximises the *speed* of progress: an exclusive request lets `|g(t)|` transactions progress
-//! for one expected execution time, a batch of `k` shared requests the union of their sets for `f(k)` of them. The batch
-//! is found as in section 4.5: sort by size, take the prefix with the greatest union over `f(k)`.
+//! Instead of progress it maximises the *speed* of progress. An exclusive request lets `|g(t)|` transactions progress
+//! for one expected execution time, a batch of `k` shared requests the union of their sets for `f(k)` of them. The
+//! batch is found as in section 4.5: sort by size, take the prefix with the greatest union over `f(k)`.
 
 use super::decision::{Decision, Schedule};
 use super::delay::DelayFactor;

@@ -4,8 +4,8 @@ use super::decision::{Decision, Schedule};
 use super::group;
 use crate::rng::Rng;
 
-/// Grants the transaction with the longest chain of transactions waiting one for the other behind it; if its mode can be
-/// shared, with everybody it can be shared with. Of equals the first to arrive.
+/// Grants the transaction with the longest chain of waiters. If its mode can be shared, grants all compatible waiters
+/// with it. Of equals the first to arrive.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct Ddf;
 

@@ -25,7 +25,7 @@ pub enum SetSizes {
 
 /// Everything a schedule may look at.
 pub struct Decision<'a> {
-    /// Who waits for whom.
+    /// The wait-for graph.
     pub graph: &'a Graph,
     /// The object that became available.
     pub queue: QueueIndex,

@@ -1,4 +1,4 @@
-//! Oldest dependency set first: VATS that counts whom a transaction keeps waiting.
+//! Oldest dependency set first: VATS that counts the waiters of a transaction.
 //!
 //! VATS (VATS paper section 5.2) grants the oldest waiter, for its own age. But a young transaction that holds what an
 //! old one waits for is as urgent as the old one: until it ends, the old one cannot. So the age of a request is that of

@@ -226,8 +226,9 @@ fn figure_4_5_a_waiter_depends_on_every_shared_holder() {
 /// The four that wait for the object of figure 4.6.
 const READERS_AND_WRITER: [&str; 4] = ["t1", "t2", "t3", "t4"];
 
-/// Figure 4.6: three readers, of whom t1 keeps four waiting, and a writer that keeps four waiting. Returns the batches that are granted
-/// one after the other, each when all of the last one have ended, and the sizes of the dependency sets.
+/// Figure 4.6: three readers and a writer. Reader t1 and the writer keep four transactions waiting each. Returns the
+/// batches that are granted one after the other, each when all of the last one have ended, and the sizes of the
+/// dependency sets.
 fn figure_4_6(schedule: ScheduleKind) -> (Vec<Vec<&'static str>>, [u64; 4]) {
     let mut figure = Figure::new(schedule);
     figure.holds("t0", "o", X);

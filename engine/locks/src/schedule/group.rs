@@ -47,9 +47,10 @@ pub fn greatest<K: Ord>(decision: &Decision<'_>, measure: impl Fn(&Waiter) -> K)
         .0
 }
 
-/// The groups worth comparing, those of shareable modes first: all `IS` with all `S`, all `IS` with all `IX`, one `SIX`
-/// with all `IS`, and one `X`; of the `SIX` and `X` requests the one with the greatest `weight(place)`, the first to arrive
-/// of equals. With `S` and `X` only: all shared requests, and the heaviest exclusive one.
+/// The groups worth comparing, those of shareable modes first: all `IS` with all `S`, all `IS` with all `IX`, one
+/// `SIX` with all `IS`, and one `X`; Of the `SIX` and `X` requests only the one with the greatest `weight(place)` is
+/// a candidate, the first to arrive of equals. With `S` and `X` only: all shared requests, and the heaviest exclusive
+/// one.
 pub fn compatible_groups(
     decision: &Decision<'_>,
     weight: impl Fn(usize) -> f64,

@@ -129,7 +129,7 @@ impl ScheduleKind {
         self.properties().ages
     }
 
-    /// What distinguishes the schedules for who builds on them, each named so that none is forgotten.
+    /// The properties of each schedule; all are named, so that none is forgotten.
     fn properties(self) -> Properties {
         let of = |sizes, remaining_times, ages| Properties {
             sizes,

@@ -1,11 +1,10 @@
 //! Largest dependency-set age first: LDSF for the variance and the tail instead of the mean.
 //!
 //! LDSF counts the transactions that a grant lets progress. A grant delayed by `dt` delays all of them by `dt`, so
-//! counting them is right if what matters is the sum of latencies. If what matters is the sum of `cost(latency)` for a
-//! convex cost, then the delay costs `cost'(age) dt` for each of them, and the request to grant is the one with the
-//! greatest `sum of cost'(age)` over its dependency set. It is the generalized c-mu rule (Van Mieghem, "Dynamic
-//! Scheduling with Convex Delay Costs", Annals of Applied Probability 1995) with the dependency set of dissertation
-//! section 4.3.2 in place of a single job:
+//! counting them is right if what matters is the sum of latencies. For a convex cost, the delay costs `cost'(age) dt`
+//! for each of them. The request to grant is then the one with the greatest `sum of cost'(age)` over its dependency
+//! set. It is the generalized c-mu rule (Van Mieghem, "Dynamic Scheduling with Convex Delay Costs", Annals of Applied
+//! Probability 1995) with the dependency set of dissertation section 4.3.2 instead of a single job:
 //!
 //! | cost | minimises | weight of a transaction |
 //! |---|---|---|
@@ -14,11 +13,12 @@
 //! | `L^3` | third moment, so more of the tail | its age squared: [`AgePower::Square`] |
 //! | `L^p`, `p` to infinity | the greatest latency | only the oldest counts: [`super::Edsf`] |
 //!
-//! Ages are those of whole transactions, as in VATS (VATS paper section 5.2). One nanosecond is added to each, so that
-//! transactions born this moment count as in LDSF.
+//! Ages are those of whole transactions, as in VATS (VATS paper section 5.2). One nanosecond is added to each, so
+//! that newborn transactions weigh the same as in LDSF.
 //!
-//! Nobody starves in the sense of ageing (section 4.5): a waiter of age `a` is passed over only for dependency sets whose
-//! ages add up to more, so never for `n` transactions younger than `a / n` (`a / sqrt(n)` with squares).
+//! No waiter starves in the sense of ageing (section 4.5). A waiter of age `a` is passed over only for dependency
+//! sets whose ages add up to more. So it is never passed over for `n` transactions younger than `a / n` (`a /
+//! sqrt(n)` with squares).
 
 use super::decision::{Decision, Schedule};
 use super::group;

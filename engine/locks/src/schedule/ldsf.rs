@@ -1,9 +1,9 @@
 //! Largest dependency set first (dissertation section 4.3.2, algorithm 5; VLDB'18 algorithm 1).
 //!
-//! All shared requests count as one, with the size of the union of their dependency sets. Algorithm 5 as printed grants
-//! the shared requests when their union is the *smaller* (line 8); the prose above it, the proofs and the equality with
-//! bLDSF for `f(k) = 1` say the larger, and so does this code. Of equals the shared requests go first, as in
-//! algorithm 6.
+//! All shared requests are compared as one, with the size of the union of their dependency sets. Algorithm 5 as
+//! printed grants the shared requests when their union is the *smaller* (line 8). The prose above it, the proofs and
+//! the equality with bLDSF for `f(k) = 1` say the larger, and so does this code. Of equals the shared requests go
+//! first, as in algorithm 6.
 
 use super::decision::{Decision, Schedule};
 use super::group;

@@ -1,7 +1,7 @@
 //! A random waiter: the yardstick for how much of a schedule's effect is mere re-ordering.
 //!
-//! This is not the VATS paper's RS ([`rs`](super::rs)), which grants from the head of a queue sorted at random to the first conflict: here a
-//! drawn reader takes all readers with it, as in the contention-aware schedules.
+//! This is not the VATS paper's RS ([`rs`](super::rs)), which grants from the head of a queue sorted at random to the
+//! first conflict. Here a drawn reader takes all readers with it, as in the contention-aware schedules.
 
 use super::decision::{Decision, Schedule};
 use super::group;

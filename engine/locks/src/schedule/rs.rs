@@ -73,8 +73,8 @@ mod tests {
         counts
     }
 
-    /// Two readers and a writer: the writer is first in a third of the six orders, between the readers in another, which grants one of
-    /// them, and last in the third, which grants both.
+    /// Two readers and a writer have six orders. The writer is first in a third of them. In another third it is
+    /// between the readers, so one reader is granted. In the last third both are.
     #[test]
     fn readers_behind_a_writer_stay() {
         const DECISIONS: u64 = 6000;

@@ -29,7 +29,7 @@ pub fn check(committed: &[Committed], rows: &[Vec<u64>]) -> Result<(), Anomaly> 
     unordered(committed, &dependencies(committed, rows)?)
 }
 
-/// Who has to come before whom.
+/// The order that transactions depend on.
 fn dependencies(
     committed: &[Committed],
     rows: &[Vec<u64>],

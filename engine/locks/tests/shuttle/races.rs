@@ -23,7 +23,7 @@ fn manager(schedule: ScheduleKind) -> LockManager<u64> {
     })
 }
 
-/// The transaction holds the lock if the outcome says so, and only then.
+/// The transaction holds the lock exactly if the outcome is a grant.
 fn assert_outcome_holds(txn: &Transaction<u64>, outcome: &Result<(), LockError>) {
     assert_eq!(txn.mode_of(&0).is_some(), outcome.is_ok(), "{outcome:?}");
 }
@@ -302,10 +302,11 @@ fn a_change_of_rules_with_waits() {
                     .collect();
                 let switch = locks.clone();
                 let switch = thread::spawn(move || {
-                    switch.set_rules(Rules {
+                    let rules = Rules {
                         deadlocks,
                         ..Rules::new(ScheduleKind::Hldsf)
-                    });
+                    };
+                    switch.set_rules(rules).expect("sound rules");
                     switch.set_schedule(ScheduleKind::Ldsf);
                 });
                 for thread in threads {

@@ -91,7 +91,7 @@ pub fn run(plan: Plan) -> Result<Finished, Violation> {
     })
 }
 
-/// At any moment everybody who waits waits for somebody, and nobody, through others, for itself.
+/// At any moment every waiter waits for some holder, and none, through others, for itself.
 fn check_waits(waits: &[Wait<u64>]) -> Result<(), Violation> {
     let waits_for: HashMap<TxnId, &[TxnId]> = waits
         .iter()
@@ -145,7 +145,7 @@ impl Run {
         while self.at_work.load(Ordering::Relaxed) > 0 {
             thread::sleep(DISTURBANCE);
             if let Some(rules) = later_rules.next() {
-                self.locks.set_rules(*rules);
+                self.locks.set_rules(*rules).expect("sound rules");
             }
             if self.plan.cancels {
                 self.cancel(rng.below(self.plan.threads) as usize);

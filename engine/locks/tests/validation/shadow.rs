@@ -1,4 +1,4 @@
-//! A second opinion of who holds what, kept by the transactions themselves.
+//! A second record of the held locks, kept by the transactions themselves.
 //!
 //! A transaction enters a lock after it was granted and leaves before it releases it, so what is entered here is held
 //! for certain: two incompatible entries are two incompatible grants. What is compatible is not asked of the code under
@@ -24,7 +24,7 @@ fn compatible(a: Mode, b: Mode) -> bool {
     COMPATIBLE[a as usize][b as usize] == 1
 }
 
-/// Who holds what, by object.
+/// The holders, by object.
 pub struct Shadow {
     holders: Vec<Mutex<Vec<(TxnId, Mode)>>>,
 }

@@ -7,15 +7,15 @@ use evenkeel_pages::PageId;
 
 use crate::checkpoint::Checkpoint;
 use crate::codec::Reader;
-use crate::record::{Kind, take_changes};
+use crate::record::{RecordKind, take_changes};
 use crate::tree::change::Change;
 use crate::undo::UndoList;
 
 /// A record taken apart.
 pub(crate) struct Content<'r> {
-    kind: Kind,
+    kind: RecordKind,
     pub(crate) changes: Vec<(PageId, Change<'r>)>,
-    /// Of a compensation record: where undo goes on.
+    /// Of a compensation record: where undo continues.
     undo_next: Lsn,
     /// Of a change: how to undo it.
     undo: &'r [u8],
@@ -24,15 +24,15 @@ pub(crate) struct Content<'r> {
 impl<'r> Content<'r> {
     /// `None` if the record is malformed.
     pub(crate) fn of(record: &'r Record) -> Option<Content<'r>> {
-        let kind = Kind::from_code(record.kind)?;
+        let kind = RecordKind::from_code(record.kind)?;
         let mut payload = Reader(&record.payload);
-        let undo_next = if kind == Kind::Compensation {
+        let undo_next = if kind == RecordKind::Compensation {
             Lsn(payload.u64()?)
         } else {
             Lsn::ZERO
         };
         let changes = match kind {
-            Kind::Commit | Kind::End => Vec::new(),
+            RecordKind::Commit | RecordKind::End => Vec::new(),
             _ => take_changes(&mut payload)?,
         };
         Some(Content {
@@ -70,17 +70,17 @@ impl Analysis {
     pub(crate) fn note(&mut self, record: &Record, content: &Content<'_>) {
         self.next_number = self.next_number.max(record.txn + 1);
         match content.kind {
-            Kind::Structure => {}
-            Kind::Bootstrap => self.catalog = content.changes.first().map(|&(page, _)| page),
-            Kind::Commit | Kind::End => {
+            RecordKind::Structure => {}
+            RecordKind::Bootstrap => self.catalog = content.changes.first().map(|&(page, _)| page),
+            RecordKind::Commit | RecordKind::End => {
                 self.running.remove(&record.txn);
             }
-            Kind::Change => {
+            RecordKind::Change => {
                 let loser = self.running.entry(record.txn).or_default();
                 loser.last_lsn = record.lsn;
                 loser.undo.push(record.lsn, content.undo);
             }
-            Kind::Compensation => {
+            RecordKind::Compensation => {
                 let loser = self.running.entry(record.txn).or_default();
                 loser.last_lsn = record.lsn;
                 loser.undo.pop_after(content.undo_next);
@@ -99,7 +99,7 @@ mod tests {
     use crate::codec::Write;
     use crate::record::{Undo, put_changes};
 
-    fn record(lsn: u64, txn: u64, kind: Kind, payload: Vec<u8>) -> Record {
+    fn record(lsn: u64, txn: u64, kind: RecordKind, payload: Vec<u8>) -> Record {
         Record {
             lsn: Lsn(lsn),
             txn,
@@ -117,14 +117,14 @@ mod tests {
             key: &[lsn as u8],
         }
         .encode(&mut payload);
-        record(lsn, txn, Kind::Change, payload)
+        record(lsn, txn, RecordKind::Change, payload)
     }
 
     fn compensation(lsn: u64, txn: u64, next: u64) -> Record {
         let mut payload = Vec::new();
         payload.u64(next);
         put_changes(&[], &mut payload);
-        record(lsn, txn, Kind::Compensation, payload)
+        record(lsn, txn, RecordKind::Compensation, payload)
     }
 
     #[test]
@@ -134,11 +134,11 @@ mod tests {
             change(2, 8),
             change(3, 7),
             change(4, 9),
-            record(5, 8, Kind::Commit, Vec::new()),
+            record(5, 8, RecordKind::Commit, Vec::new()),
             change(6, 7),
             compensation(7, 7, 3), // 6 is undone; 3 comes next
             compensation(8, 9, 0), // 4 is undone
-            record(9, 9, Kind::End, Vec::new()),
+            record(9, 9, RecordKind::End, Vec::new()),
         ];
         let mut analysis = Analysis::new(&Checkpoint::default());
         for record in &records {

@@ -1,9 +1,9 @@
 //! Recovery as in ARIES: analysis finds who was running, redo repeats history, undo takes back what did not commit.
 //!
-//! Analysis and redo share one pass over the log. They can, because the checkpoint holds what analysis would find before
-//! redo begins (the pages that may lack changes), and redo repeats the changes of losers, too. A crash during recovery
-//! only lengthens the log that the next one reads: changes are repeated by the pages' LSNs, and compensation records
-//! say how far undo had come.
+//! Analysis and redo share one pass over the log. They can, because the checkpoint holds what analysis would find
+//! before redo begins (the pages that may lack changes), and redo repeats the changes of losers, too. A crash during
+//! recovery only lengthens the log for the next one. Changes are repeated by the pages' LSNs, and compensation
+//! records say how far undo had come.
 
 mod analysis;
 mod redo;

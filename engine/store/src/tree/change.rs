@@ -7,7 +7,7 @@ use evenkeel_pages::PageId;
 
 use crate::codec::{Reader, Write};
 use crate::tree::edit::NodeMut;
-use crate::tree::node::{Entry, Frame, Node};
+use crate::tree::node::{Entry, Node, NodeHeader};
 
 /// A change of one page.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -30,17 +30,17 @@ pub(crate) enum Change<'c> {
     Truncate { count: u16, high: &'c [u8] },
     /// Makes a newly allocated page a node.
     Format {
-        frame: Frame<'c>,
+        header: NodeHeader<'c>,
         entries: Entries<'c>,
     },
-    /// Adds entries behind the last and takes over the upper bound: what the left half of a merge does.
+    /// Appends entries and takes over the upper bound: what the left half of a merge does.
     Absorb {
         high: Option<&'c [u8]>,
         entries: Entries<'c>,
     },
     /// Makes a node another one, of the same page and tree: a root that gets or loses a level.
     Replace {
-        frame: Frame<'c>,
+        header: NodeHeader<'c>,
         entries: Entries<'c>,
     },
     /// Gives the page back to the pool.
@@ -97,15 +97,15 @@ fn take_entry<'c>(reader: &mut Reader<'c>) -> Option<Entry<'c>> {
     Some(Entry { key, value, ghost })
 }
 
-fn put_frame(frame: &Frame<'_>, bytes: &mut Vec<u8>) {
-    bytes.u8(frame.level);
-    bytes.u64(frame.tree.0);
-    bytes.short_bytes(frame.low);
-    put_high(frame.high, bytes);
+fn put_header(header: &NodeHeader<'_>, bytes: &mut Vec<u8>) {
+    bytes.u8(header.level);
+    bytes.u64(header.tree.0);
+    bytes.short_bytes(header.low);
+    put_high(header.high, bytes);
 }
 
-fn take_frame<'c>(reader: &mut Reader<'c>) -> Option<Frame<'c>> {
-    Some(Frame {
+fn take_header<'c>(reader: &mut Reader<'c>) -> Option<NodeHeader<'c>> {
+    Some(NodeHeader {
         level: reader.u8()?,
         tree: PageId(reader.u64()?),
         low: reader.short_bytes()?,
@@ -161,9 +161,9 @@ impl<'c> Change<'c> {
                 bytes.u16(*count);
                 bytes.short_bytes(high);
             }
-            Change::Format { frame, entries } => {
+            Change::Format { header, entries } => {
                 bytes.u8(6);
-                put_frame(frame, bytes);
+                put_header(header, bytes);
                 bytes.extend_from_slice(entries.0);
             }
             Change::Absorb { high, entries } => {
@@ -171,9 +171,9 @@ impl<'c> Change<'c> {
                 put_high(*high, bytes);
                 bytes.extend_from_slice(entries.0);
             }
-            Change::Replace { frame, entries } => {
+            Change::Replace { header, entries } => {
                 bytes.u8(8);
-                put_frame(frame, bytes);
+                put_header(header, bytes);
                 bytes.extend_from_slice(entries.0);
             }
             Change::Free => bytes.u8(9),
@@ -206,7 +206,7 @@ impl<'c> Change<'c> {
                 high: reader.short_bytes()?,
             },
             6 => Change::Format {
-                frame: take_frame(reader)?,
+                header: take_header(reader)?,
                 entries: Entries::take(reader)?,
             },
             7 => Change::Absorb {
@@ -214,7 +214,7 @@ impl<'c> Change<'c> {
                 entries: Entries::take(reader)?,
             },
             8 => Change::Replace {
-                frame: take_frame(reader)?,
+                header: take_header(reader)?,
                 entries: Entries::take(reader)?,
             },
             9 => Change::Free,
@@ -222,7 +222,7 @@ impl<'c> Change<'c> {
         })
     }
 
-    /// Changes the page. The change must fit; [`Change::is_applicable`] says so of one that was read from a log.
+    /// Changes the page. The change must fit; [`Change::is_applicable`] checks one that was read from a log.
     pub(crate) fn apply(&self, body: &mut [u8]) {
         let mut node = NodeMut(body);
         match self {
@@ -245,8 +245,8 @@ impl<'c> Change<'c> {
                 );
             }
             Change::Truncate { count, high } => node.truncate(usize::from(*count), high),
-            Change::Format { frame, entries } | Change::Replace { frame, entries } => {
-                node.format(frame, entries.iter())
+            Change::Format { header, entries } | Change::Replace { header, entries } => {
+                node.format(header, entries.iter())
             }
             Change::Absorb { high, entries } => node.absorb(entries.iter(), *high),
             Change::Free => {}
@@ -276,7 +276,7 @@ impl<'c> Change<'c> {
         let node = Node(body);
         let has = |slot: u16| usize::from(slot) < node.count();
         match self {
-            Change::Format { frame, entries } => return frame.holds(entries.iter(), body.len()),
+            Change::Format { header, entries } => return header.holds(entries.iter(), body.len()),
             Change::Free => return true,
             _ => {}
         }
@@ -305,27 +305,28 @@ impl<'c> Change<'c> {
                 has(*slot) && fits(node.entry(usize::from(*slot)).value.len())
             }
             Change::Truncate { count, high } => {
-                let frame = Frame {
+                let header = NodeHeader {
                     high: Some(high),
-                    ..node.frame()
+                    ..node.header()
                 };
                 usize::from(*count) <= node.count()
-                    && frame.holds(node.entries().take(usize::from(*count)), body.len())
+                    && header.holds(node.entries().take(usize::from(*count)), body.len())
             }
             Change::Absorb { high, entries } => {
-                let frame = Frame {
+                let header = NodeHeader {
                     high: *high,
-                    ..node.frame()
+                    ..node.header()
                 };
-                frame.holds(node.entries().chain(entries.iter()), body.len())
+                header.holds(node.entries().chain(entries.iter()), body.len())
             }
-            Change::Replace { frame, entries } => frame.holds(entries.iter(), body.len()),
+            Change::Replace { header, entries } => header.holds(entries.iter(), body.len()),
             Change::Format { .. } | Change::Free => true,
         }
     }
 }
 
-/// The least replacement that turns `old` into `new`: where it begins, how many bytes it removes, what it puts there.
+/// The shortest replacement that turns `old` into `new`: its offset, how many bytes it removes, and the bytes it
+/// inserts.
 pub(crate) fn difference<'n>(old: &[u8], new: &'n [u8]) -> (u16, u16, &'n [u8]) {
     let prefix = old.iter().zip(new).take_while(|(a, b)| a == b).count();
     let (old_rest, new_rest) = (&old[prefix..], &new[prefix..]);
@@ -354,7 +355,7 @@ mod tests {
             value: b"value",
             ghost: true,
         };
-        let frame = Frame {
+        let header = NodeHeader {
             level: 3,
             tree: PageId(9),
             low: b"low",
@@ -380,15 +381,15 @@ mod tests {
                 count: 7,
                 high: b"high",
             },
-            Change::Format { frame, entries },
+            Change::Format { header, entries },
             Change::Absorb {
                 high: None,
                 entries,
             },
             Change::Replace {
-                frame: Frame {
+                header: NodeHeader {
                     high: None,
-                    ..frame
+                    ..header
                 },
                 entries,
             },
@@ -438,11 +439,11 @@ mod tests {
             changes in proptest::collection::vec((0..4u8, 0..14u16, "[ab]{0,4}", 0..9u16, 0..9u16), 1..20),
         ) {
             let mut body = vec![0; 400];
-            let frame = Frame { level: 0, tree: PageId(3), low: b"a", high: Some(b"bbb") };
+            let header = NodeHeader { level: 0, tree: PageId(3), low: b"a", high: Some(b"bbb") };
             let entries = keys.iter().filter(|key| ("a".."bbb").contains(&key.as_str()));
             let entry = |key: &'static str| Entry { key: key.as_bytes(), value: b"value", ghost: false };
             let entries: Vec<Entry<'_>> = entries.map(|key| entry(String::leak(key.clone()))).collect();
-            NodeMut(&mut body).format(&frame, entries.into_iter());
+            NodeMut(&mut body).format(&header, entries.into_iter());
             prop_assert!(Node(&body).is_sound());
             for (what, slot, text, at, removed) in changes {
                 let change = match what {

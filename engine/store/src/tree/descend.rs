@@ -92,7 +92,7 @@ impl Tree {
                 drop(page);
                 let page = pool.write(self.root)?;
                 self.check(self.root, Node(&page), seek, None)?;
-                // Meanwhile it may have got or lost a level.
+                // It may have gained or lost a level since.
                 if Node(&page).level() == level {
                     return Ok(Some(page));
                 }

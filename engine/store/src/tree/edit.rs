@@ -1,8 +1,8 @@
 //! Changing a node: see [`crate::tree::node`] for the layout.
 
 use crate::tree::node::{
-    COUNT, DEAD, ENTRY_BYTES, Entry, Frame, GHOST, HEADER_BYTES, HEAP, HIGH, KIND_NODE, LOW, Node,
-    PREFIX, SLOT_BYTES, TREE, UNBOUNDED, head_of,
+    COUNT, DEAD, ENTRY_BYTES, Entry, GHOST, HEADER_BYTES, HEAP, HIGH, KIND_NODE, LOW, Node,
+    NodeHeader, PREFIX, SLOT_BYTES, TREE, UNBOUNDED, head_of,
 };
 
 /// A node to change. Every change needs the space it takes: ask [`Node::free_bytes`] before.
@@ -21,19 +21,19 @@ impl NodeMut<'_> {
     /// Makes the page a node with these entries, which must fit and be in order.
     pub(crate) fn format<'e>(
         &mut self,
-        frame: &Frame<'_>,
+        header: &NodeHeader<'_>,
         entries: impl Iterator<Item = Entry<'e>>,
     ) {
         let body = self.0.len();
         self.0[..HEADER_BYTES].fill(0);
         self.0[0] = KIND_NODE;
-        self.0[1] = frame.level;
-        self.0[TREE..TREE + 8].copy_from_slice(&frame.tree.0.to_le_bytes());
+        self.0[1] = header.level;
+        self.0[TREE..TREE + 8].copy_from_slice(&header.tree.0.to_le_bytes());
         self.set_u16(HEAP, body);
-        self.set_low(frame.low);
-        self.set_high(frame.high);
-        let high = frame.high.unwrap_or_default();
-        let prefix = frame
+        self.set_low(header.low);
+        self.set_high(header.high);
+        let high = header.high.unwrap_or_default();
+        let prefix = header
             .low
             .iter()
             .zip(high)
@@ -159,11 +159,11 @@ impl NodeMut<'_> {
     pub(crate) fn truncate(&mut self, count: usize, high: &[u8]) {
         let old = self.0.to_vec();
         let old = Node(&old);
-        let frame = Frame {
+        let header = NodeHeader {
             high: Some(high),
-            ..old.frame()
+            ..old.header()
         };
-        self.format(&frame, old.entries().take(count));
+        self.format(&header, old.entries().take(count));
     }
 
     /// Adds `entries` after its own and bounds the keys by `high`.
@@ -174,21 +174,21 @@ impl NodeMut<'_> {
     ) {
         let old = self.0.to_vec();
         let old = Node(&old);
-        let frame = Frame {
+        let header = NodeHeader {
             high,
-            ..old.frame()
+            ..old.header()
         };
         let mut all: Vec<Entry<'_>> = old.entries().collect();
         for entry in entries {
             all.push(entry);
         }
-        self.format(&frame, all.into_iter());
+        self.format(&header, all.into_iter());
     }
 
     /// Moves everything together, so that all free bytes are in one piece.
     fn compact(&mut self) {
         let old = self.0.to_vec();
         let old = Node(&old);
-        self.format(&old.frame(), old.entries());
+        self.format(&old.header(), old.entries());
     }
 }

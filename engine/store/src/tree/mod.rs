@@ -4,10 +4,11 @@
 //! *fences*, the bounds of its keys; there are no links between siblings: whoever reaches the end of a leaf descends again to
 //! its fence.
 //!
-//! Latches are coupled from parent to child (Bayer and Schkolnick, "Concurrency of Operations on B-Trees", 1977): the descent
-//! latches inner nodes shared and only the node to change exclusively, hoping that it has room ([`descend`]). Where it has
-//! not, [`structure`] latches a parent and its child exclusively and splits the child. Latches are taken top down and,
-//! among siblings, left to right, so they cannot deadlock; nobody waits for a lock while holding one.
+//! Latches are coupled from parent to child (Bayer and Schkolnick, "Concurrency of Operations on B-Trees", 1977). The
+//! descent latches inner nodes shared and only the node to change exclusively, hoping that it has room ([`descend`]).
+//! Where it has not, [`structure`] latches a parent and its child exclusively and splits the child. Latches are taken
+//! top down, and among siblings left to right, so they cannot deadlock. No thread waits for a lock while it holds a
+//! latch.
 
 pub(crate) mod change;
 pub(crate) mod descend;

@@ -14,12 +14,13 @@
 //!     ...free...
 //!     heap: entries  u16 key length (top bit: ghost), u16 value length, key, value
 //! ```
-//! In an inner node the value is the child's page (u64) and the key the child's low fence, so the first key is the node's own
-//! low fence. Integers are little endian. Which bytes of the heap an entry gets is not logged and not the same after recovery:
-//! log records name slots.
+//! In an inner node the value is the child's page (u64) and the key is the child's low fence. So the first key is the
+//! node's low fence. Integers are little endian. Which bytes of the heap an entry gets is not logged and not the same
+//! after recovery: log records name slots.
 //!
-//! A key's *head* is its first four bytes after the prefix, as a number that compares as they do (Graefe and Larson, "B-Tree
-//! Indexes and CPU Caches", ICDE 2001: poor man's normalized keys). A search looks at entries only where heads are equal.
+//! A key's *head* is its first four bytes after the prefix, as a number with the same order (Graefe and Larson,
+//! "B-Tree Indexes and CPU Caches", ICDE 2001: poor man's normalized keys). A search looks at entries only where
+//! heads are equal.
 
 use std::cmp::Ordering;
 
@@ -71,15 +72,15 @@ pub(crate) fn entry_bytes_max(body_bytes: usize) -> usize {
 
 /// What a node is beside its entries.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Frame<'f> {
+pub(crate) struct NodeHeader<'f> {
     pub(crate) level: u8,
     pub(crate) tree: PageId,
     pub(crate) low: &'f [u8],
     pub(crate) high: Option<&'f [u8]>,
 }
 
-impl Frame<'_> {
-    /// Whether a body of so many bytes holds the fences and `entries`.
+impl NodeHeader<'_> {
+    /// Whether a body of this size holds the fences and `entries`.
     pub(crate) fn holds<'e>(
         &self,
         entries: impl Iterator<Item = Entry<'e>>,
@@ -133,8 +134,8 @@ impl<'p> Node<'p> {
         (len != usize::from(UNBOUNDED)).then(|| &self.0[at..at + len])
     }
 
-    pub(crate) fn frame(self) -> Frame<'p> {
-        Frame {
+    pub(crate) fn header(self) -> NodeHeader<'p> {
+        NodeHeader {
             level: self.level(),
             tree: self.tree(),
             low: self.low(),
@@ -239,7 +240,7 @@ impl<'p> Node<'p> {
         self.0.len() - HEADER_BYTES - self.free_bytes()
     }
 
-    /// Whether an entry with this value fits in place of that in `slot`.
+    /// Whether an entry with this value can replace that in `slot`.
     pub(crate) fn fits_value(self, slot: usize, value_len: usize) -> bool {
         value_len <= self.entry(slot).value.len() + self.free_bytes()
     }
@@ -337,8 +338,8 @@ mod tests {
         fn a_node_is_a_sorted_map(steps in proptest::collection::vec(step(), 0..80), cut in 0..30u8, bounded: bool) {
             let mut body = vec![0xEE; BODY];
             let high: &[u8] = if bounded { &[9, 9, 200] } else { &[10] };
-            let frame = Frame { level: 0, tree: ROOT, low: &[9, 9], high: Some(high) };
-            NodeMut(&mut body).format(&frame, std::iter::empty());
+            let header = NodeHeader { level: 0, tree: ROOT, low: &[9, 9], high: Some(high) };
+            NodeMut(&mut body).format(&header, std::iter::empty());
             let mut model: BTreeMap<Vec<u8>, (Vec<u8>, bool)> = BTreeMap::new();
             for step in steps {
                 let mut node = NodeMut(&mut body);
@@ -386,7 +387,7 @@ mod tests {
                 let expected: Vec<Entry> =
                     model.iter().map(|(key, (value, ghost))| Entry { key, value, ghost: *ghost }).collect();
                 prop_assert_eq!(node.entries().collect::<Vec<_>>(), expected);
-                prop_assert_eq!(node.frame(), frame);
+                prop_assert_eq!(node.header(), header);
             }
             // Cut in two and joined again it is the same. A split always moves an entry, whose key is at least as long as
             // the fence that takes its place.
@@ -399,7 +400,7 @@ mod tests {
             prop_assert!(Node(&body).is_sound());
             NodeMut(&mut body).absorb(Node(&whole).entries().skip(count), Some(high));
             prop_assert!(Node(&body).entries().eq(Node(&whole).entries()));
-            prop_assert_eq!(Node(&body).frame(), frame);
+            prop_assert_eq!(Node(&body).header(), header);
         }
     }
 
@@ -414,7 +415,7 @@ mod tests {
             ghost: false,
         });
         NodeMut(&mut body).format(
-            &Frame {
+            &NodeHeader {
                 level: 1,
                 tree: ROOT,
                 low: b"",
@@ -447,7 +448,7 @@ mod tests {
             ghost: false,
         });
         NodeMut(&mut body).format(
-            &Frame {
+            &NodeHeader {
                 level: 0,
                 tree: ROOT,
                 low: b"",

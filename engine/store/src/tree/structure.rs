@@ -1,10 +1,10 @@
 //! Splits and merges of nodes.
 //!
-//! Each is one log record over all pages it changes, allocation included, so that it happens or does not; it is never
-//! undone, whatever becomes of the transaction that needed it.
+//! Each is one log record over all pages it changes, allocation included, so it is atomic. It is never undone, even
+//! if the transaction that needed it rolls back.
 //!
-//! A split's separator is always a key of the node: gaps between keys are locked by the key above them (see
-//! [`crate::locking`]), and the fence must be the name of a gap that exists.
+//! A split's separator is always a key of the node. Gaps between keys are locked by the key above them (see
+//! [`crate::locking`]), and the fence must name an existing gap.
 
 use evenkeel_log::{Depends, Lsn};
 use evenkeel_pages::{PageId, PageWrite};
@@ -13,7 +13,7 @@ use crate::error::StoreError;
 use crate::storage::{Storage, apply};
 use crate::tree::Tree;
 use crate::tree::change::{Change, Entries};
-use crate::tree::node::{Entry, Frame, Node, entry_bytes};
+use crate::tree::node::{Entry, Node, NodeHeader, entry_bytes};
 
 /// A node whose entries use less of its body than this fraction is merged with a neighbour...
 const UNDERFULL: f64 = 0.25;
@@ -35,7 +35,7 @@ impl Tree {
         log: impl FnOnce(PageId, &[(PageId, Change<'_>)], Lsn) -> Result<Lsn, StoreError>,
     ) -> Result<Tree, StoreError> {
         let mut logged = Lsn::ZERO;
-        let frame = |tree| Frame {
+        let header = |tree| NodeHeader {
             level: 0,
             tree,
             low: &[],
@@ -45,7 +45,7 @@ impl Tree {
         let entries = Entries::collect(std::iter::empty(), &mut buffer);
         let mut page: PageWrite<'p> = storage.pool.allocate(|allocation| {
             let change = Change::Format {
-                frame: frame(allocation.pages[0]),
+                header: header(allocation.pages[0]),
                 entries,
             };
             logged = log(
@@ -59,7 +59,7 @@ impl Tree {
         apply(
             &mut page,
             &Change::Format {
-                frame: frame(root),
+                header: header(root),
                 entries,
             },
             logged,
@@ -79,7 +79,7 @@ impl Tree {
             let Some(mut parent) = self.node_to_write(&storage.pool, key, level + 1)? else {
                 let root = storage.pool.write(self.root)?;
                 if Node(&root).level() == level {
-                    if free_bytes(storage, Node(&root), key) >= needed {
+                    if Node(&root).free_bytes() >= needed {
                         return Ok(());
                     }
                     self.grow(storage, root)?;
@@ -88,7 +88,7 @@ impl Tree {
             };
             let slot = Node(&parent).child_slot(key);
             let mut child = self.child_to_write(storage, &parent, slot)?;
-            if free_bytes(storage, Node(&child), key) >= needed {
+            if Node(&child).free_bytes() >= needed {
                 return Ok(());
             }
             let at = split_slot(Node(&child), key);
@@ -132,10 +132,10 @@ impl Tree {
         let mut moved = Vec::new();
         let entries = Entries::collect(Node(&root).entries(), &mut moved);
         let old = root.to_vec();
-        let frame = Node(&old).frame();
-        let above = Frame {
-            level: frame.level + 1,
-            ..frame
+        let header = Node(&old).header();
+        let above = NodeHeader {
+            level: header.level + 1,
+            ..header
         };
         let root_lsn = root.lsn();
         let mut logged = Lsn::ZERO;
@@ -143,16 +143,16 @@ impl Tree {
         let mut child = storage.pool.allocate(|allocation| {
             let value = allocation.pages[0].0.to_le_bytes();
             let entry = Entry {
-                key: frame.low,
+                key: header.low,
                 value: &value,
                 ghost: false,
             };
             let changes = [
-                (allocation.pages[0], Change::Format { frame, entries }),
+                (allocation.pages[0], Change::Format { header, entries }),
                 (
                     self.root,
                     Change::Replace {
-                        frame: above,
+                        header: above,
                         entries: Entries::collect([entry].into_iter(), &mut link),
                     },
                 ),
@@ -161,11 +161,11 @@ impl Tree {
                 storage.append_structure(&changes, Depends::On(&[root_lsn, allocation.map_lsn]))?;
             Ok::<Lsn, StoreError>(logged)
         })?;
-        apply(&mut child, &Change::Format { frame, entries }, logged);
+        apply(&mut child, &Change::Format { header, entries }, logged);
         apply(
             &mut root,
             &Change::Replace {
-                frame: above,
+                header: above,
                 entries: Entries(&link),
             },
             logged,
@@ -224,11 +224,9 @@ impl Tree {
         let left = self.child_to_write(storage, parent, slot)?;
         let right = self.child_to_write(storage, parent, slot + 1)?;
         let (first, second) = (Node(&left), Node(&right));
-        let kept = |node| storage.kept_room.kept_bytes(node, None);
-        let kept = kept(first) + kept(second);
         // The fence between them goes.
         let fences = 2 * second.low().len();
-        let together = first.used_bytes() + second.used_bytes() - fences + kept;
+        let together = first.used_bytes() + second.used_bytes() - fences;
         let is_empty = first.count() == 0 || second.count() == 0;
         let body = left.len() as f64;
         let fits = together as f64 <= MERGED_MAX * body
@@ -252,7 +250,7 @@ impl Tree {
         let mut buffer = Vec::new();
         let entries = Entries::collect(Node(&old).entries(), &mut buffer);
         let change = Change::Replace {
-            frame: Node(&old).frame(),
+            header: Node(&old).header(),
             entries,
         };
         let parent_lsn = parent.lsn();
@@ -268,16 +266,8 @@ impl Tree {
     }
 }
 
-/// Bytes free in a node: in a leaf those that the entry of `key` may take.
-fn free_bytes(storage: &Storage, node: Node<'_>, key: &[u8]) -> usize {
-    match node.is_leaf() {
-        true => storage.free_in_leaf(node, key),
-        false => node.free_bytes(),
-    }
-}
-
-/// Where to split a node in which there is no room for `key`: in the middle of its bytes, or before its last entry if
-/// `key` comes after all, so that ascending keys leave full nodes behind.
+/// Where to split a node without room for `key`: in the middle of its bytes, or before its last entry if `key` is
+/// greater than all others. So ascending keys leave full nodes.
 fn split_slot(node: Node<'_>, key: &[u8]) -> usize {
     let last = node.count() - 1;
     if key > node.key(last) {
@@ -292,7 +282,7 @@ fn split_slot(node: Node<'_>, key: &[u8]) -> usize {
     middle.unwrap_or(last).clamp(1, last)
 }
 
-/// Moves the entries from `at` on of `child`, which is in `slot` of `parent`, to a new node behind it.
+/// Moves the entries from `at` on of `child`, which is in `slot` of `parent`, to a new node after it.
 fn split(
     storage: &Storage,
     parent: &mut PageWrite<'_>,
@@ -303,9 +293,9 @@ fn split(
     let old = child.to_vec();
     let node = Node(&old);
     let separator = node.key(at);
-    let frame = Frame {
+    let header = NodeHeader {
         low: separator,
-        ..node.frame()
+        ..node.header()
     };
     let mut buffer = Vec::new();
     let entries = Entries::collect(node.entries().skip(at), &mut buffer);
@@ -320,7 +310,7 @@ fn split(
         let value = allocation.pages[0].0.to_le_bytes();
         let changes = [
             (child_id, cut.clone()),
-            (allocation.pages[0], Change::Format { frame, entries }),
+            (allocation.pages[0], Change::Format { header, entries }),
             (parent_id, link(slot, separator, &value)),
         ];
         let depends = [parent_lsn, child_lsn, allocation.map_lsn];
@@ -328,7 +318,7 @@ fn split(
         Ok::<Lsn, StoreError>(logged)
     })?;
     let value = right.id().0.to_le_bytes();
-    apply(&mut right, &Change::Format { frame, entries }, logged);
+    apply(&mut right, &Change::Format { header, entries }, logged);
     apply(child, &cut, logged);
     apply(parent, &link(slot, separator, &value), logged);
     Ok(())

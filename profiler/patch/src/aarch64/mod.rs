@@ -5,6 +5,7 @@
 pub(crate) mod claim;
 pub mod counter;
 pub(crate) mod displaced;
+pub mod fault;
 pub(crate) mod flip;
 pub mod here;
 pub mod jump;

@@ -2,10 +2,16 @@
 
 use evenkeel_wire::Operand;
 
+/// Where a branch's target is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Value {
+    /// This is it.
+    Target(u64),
+    /// In the word at this address.
+    At(u64),
+}
+
 /// Where the call would go: `register(n)` is the value of register `n`.
-///
-/// # Safety
-/// The instruction itself would have been executed now with these registers.
-pub unsafe fn evaluate(operand: &Operand, _: u64, register: impl Fn(u8) -> u64) -> u64 {
-    register(operand.base)
+pub fn evaluate(operand: &Operand, _: u64, register: impl Fn(u8) -> u64) -> Value {
+    Value::Target(register(operand.base))
 }

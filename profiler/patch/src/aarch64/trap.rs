@@ -1,6 +1,9 @@
 //! What a thread does that meets a breakpoint of ours: there are none on this architecture.
 
-use evenkeel_wire::{Displaced, Probe};
+use evenkeel_wire::Displaced;
+
+use super::fault::Fault;
+use crate::site::Branch;
 
 /// The address of the breakpoint a thread has just executed: the program counter stays there.
 pub fn breakpoint_address(context: &libc::ucontext_t) -> u64 {
@@ -13,23 +16,41 @@ pub fn argument(context: &libc::ucontext_t, number: usize) -> Option<u64> {
     registers.get(number).copied()
 }
 
-/// A site in this process.
-#[derive(Clone, Copy)]
-pub struct Site<'a> {
-    /// Its probe in the plan.
-    pub probe: &'a Probe,
-    /// Where the probe's instruction lies in this process.
-    pub address: u64,
-    /// Bias of its module.
-    pub bias: u64,
-    /// For an entry: the plan's displaced instructions and where this process has them.
-    pub displaced: Option<(&'a Displaced, u64)>,
+/// What came of carrying out an instruction.
+#[derive(Clone, Copy, Debug)]
+pub enum Carried {
+    /// The thread goes on; to this callee, if it was a call or a tail call.
+    On(Option<u64>),
+    /// The instruction itself cannot be executed.
+    Faulted(Fault),
 }
+
+/// The thread goes on somewhere else, which has what it was about to execute.
+pub fn go_on_at(context: &mut libc::ucontext_t, address: u64) -> Carried {
+    context.uc_mcontext.pc = address;
+    Carried::On(None)
+}
+
+/// No breakpoint is ever put anywhere.
+///
+/// # Safety
+/// None is needed.
+pub unsafe fn is_no_breakpoint(_: u64) -> bool {
+    false
+}
+
+/// The thread stands where it was before it executed the breakpoint: the program counter stayed there.
+pub fn step_back(_: &mut libc::ucontext_t) {}
 
 /// Nothing is to be carried out.
 ///
 /// # Safety
 /// None is needed.
-pub unsafe fn emulate(_: &mut libc::ucontext_t, _: &Site<'_>) -> Option<u64> {
-    None
+pub unsafe fn carry_out(_: &mut libc::ucontext_t, _: &Branch<'_>) -> Carried {
+    Carried::On(None)
+}
+
+/// Nothing is displaced.
+pub fn displaced_address(_: &Displaced, body: u64, _: u8) -> u64 {
+    body
 }

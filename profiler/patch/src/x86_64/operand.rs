@@ -80,13 +80,19 @@ fn encode_memory(digit: u8, operand: &Operand, displacement: i32) -> ([u8; 9], u
     (code, len)
 }
 
-/// Where the call would go: reads the operand with `register(n)` the value of register `n`.
-///
-/// # Safety
-/// The instruction itself would have been executed now with these registers.
-pub unsafe fn evaluate(operand: &Operand, next_ip: u64, register: impl Fn(u8) -> u64) -> u64 {
+/// Where a branch's target is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Value {
+    /// This is it.
+    Target(u64),
+    /// In the word at this address.
+    At(u64),
+}
+
+/// Where the call would go, with `register(n)` the value of register `n`.
+pub fn evaluate(operand: &Operand, next_ip: u64, register: impl Fn(u8) -> u64) -> Value {
     if operand.register == 1 {
-        return register(operand.base);
+        return Value::Target(register(operand.base));
     }
     let base = match operand.base {
         Operand::NONE => 0,
@@ -100,6 +106,5 @@ pub unsafe fn evaluate(operand: &Operand, next_ip: u64, register: impl Fn(u8) ->
     let address = base
         .wrapping_add(index)
         .wrapping_add_signed(operand.displacement as i64);
-    // SAFETY: the caller's contract: the processor was about to read this word.
-    unsafe { (address as *const u64).read_unaligned() }
+    Value::At(address)
 }

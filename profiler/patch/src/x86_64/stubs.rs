@@ -7,7 +7,7 @@
 
 use core::arch::global_asm;
 
-use crate::thread::current;
+use crate::thread::{current, offsets};
 
 /// General registers at a boundary hook, in the order in which the trampoline pushed them, then the return slot.
 #[derive(Debug)]
@@ -112,11 +112,18 @@ global_asm!(
     "mov [rsp+272], rdx",
     "mov [rsp+280], rcx",
     "mov [rsp+288], r11",
+    // Where a fault of the function leads: see `fault`.
+    "mov r8, qword ptr [rip + evenkeel_thread@GOTTPOFF]",
+    "mov fs:[r8+{guard_base}], rbp",
+    "mov fs:[r8+{guard}], rsp",
     "cld",
     "call r10",
     "EVENKEEL_XMM movaps, 0",
     "cmp eax, {not_short}",
     "je 1f",
+    "2:",
+    "mov r8, qword ptr [rip + evenkeel_thread@GOTTPOFF]",
+    "mov qword ptr fs:[r8+{guard}], 0",
     "mov rsp, rbp",
     "pop rbp",
     "ret",
@@ -126,20 +133,22 @@ global_asm!(
     "mov rdx, [rsp+272]",
     "mov rcx, [rsp+280]",
     "mov r11, [rsp+288]",
-    "mov rsp, rbp",
-    "pop rbp",
-    "jmp evenkeel_call_rust",
+    "call evenkeel_call_long",
+    "jmp 2b",
     ".popsection",
     not_short = const NOT_SHORT,
+    guard = const offsets::GUARD,
+    guard_base = const offsets::GUARD_BASE,
 );
 
 // rdi, rsi, rdx, rcx: arguments; r11: function. Returns rax. The XSAVE area is 2,688 bytes for x87, SSE, AVX and AVX-512
 // (mask 0xe7; the processor ignores what it lacks). The header must be zero beforehand: XSAVE leaves parts of it alone.
 global_asm!(
     ".pushsection .text.evenkeel_stubs, \"ax\", @progbits",
-    ".globl evenkeel_call_rust",
-    ".hidden evenkeel_call_rust",
-    "evenkeel_call_rust:",
+    ".macro EVENKEEL_RUST name, guarded",
+    ".globl \\name",
+    ".hidden \\name",
+    "\\name:",
     "push rbp",
     "mov rbp, rsp",
     "push rbx",
@@ -159,6 +168,11 @@ global_asm!(
     "xor edx, edx",
     "xsave64 [rsp]",
     "mov rdx, r8",
+    ".if \\guarded",
+    "mov r8, qword ptr [rip + evenkeel_thread@GOTTPOFF]",
+    "mov fs:[r8+{guard_base}], rbp",
+    "mov fs:[r8+{guard}], rsp",
+    ".endif",
     "cld",
     "call r11",
     "mov rbx, rax",
@@ -170,6 +184,9 @@ global_asm!(
     "mov rsp, rbp",
     "pop rbp",
     "ret",
+    ".endm",
+    "EVENKEEL_RUST evenkeel_call_rust, 0",
+    "EVENKEEL_RUST evenkeel_call_long, 1",
     // In: rax = sp, r10 = after and rdx = now (mismatch only). Out: r11. Everything else is preserved.
     ".macro EVENKEEL_SLOW name, function",
     ".globl \\name",
@@ -203,10 +220,12 @@ global_asm!(
     ".popsection",
     stale = sym stale,
     mismatch = sym mismatch,
+    guard = const offsets::GUARD,
+    guard_base = const offsets::GUARD_BASE,
 );
 
 unsafe extern "C" {
-    /// Calls the function in r10, and if that declines, the one in r11 as `evenkeel_call_rust` does; called by
+    /// Calls the function in r10, and if that declines, the one in r11 as `evenkeel_call_long` does; called by
     /// trampolines only.
     pub fn evenkeel_call_boundary();
     /// See [`super::tls::stale_stub`].

@@ -11,6 +11,7 @@
 //! below `top`: ret -32, sp -24, start -16, after -8.
 
 use core::arch::global_asm;
+use core::ops::Range;
 
 /// Distance from the address after a trampoline's own call to the constant return address.
 pub const RETURN_AT: usize = 256;
@@ -81,6 +82,10 @@ global_asm!(
     ".balign 16",
     ".globl evenkeel_\\name, evenkeel_\\name\\()_after, evenkeel_\\name\\()_bypass, evenkeel_\\name\\()_end",
     ".hidden evenkeel_\\name, evenkeel_\\name\\()_after, evenkeel_\\name\\()_bypass, evenkeel_\\name\\()_end",
+    ".irp at, entering, entered, leaving, left, full, stale, undo",
+    ".globl evenkeel_\\name\\()_\\at",
+    ".hidden evenkeel_\\name\\()_\\at",
+    ".endr",
     "evenkeel_\\name:",
     "cmp byte ptr fs:[{active}], 0",
     "jne 5f",
@@ -91,6 +96,7 @@ global_asm!(
     "push rax",
     "push rdx",
     "push r11",
+    "evenkeel_\\name\\()_entering:",
     "lea rax, [rsp+24]",
     "mov r11, qword ptr fs:[{top}]",
     "cmp [r11-24], rax",
@@ -116,6 +122,7 @@ global_asm!(
     "shl rdx, 32",
     "or rdx, rax",
     "mov [r11-16], rdx",
+    "evenkeel_\\name\\()_entered:",
     "pop r11",
     "pop rdx",
     "pop rax",
@@ -131,6 +138,7 @@ global_asm!(
     "push rdx",
     "push r11",
     "push r10",
+    "evenkeel_\\name\\()_leaving:",
     "rdtsc",
     "shl rdx, 32",
     "or rdx, rax",
@@ -168,11 +176,13 @@ global_asm!(
     "mov [r11+rax+{records_at}], r10",
     "mov [r11+rax+{records_at}+8], rdx",
     "30:",
+    "evenkeel_\\name\\()_left:",
     "pop r10",
     "pop r11",
     "pop rdx",
     "pop rax",
     "ret",
+    "evenkeel_\\name\\()_full:",
     "50:", // the ring is full
     "inc qword ptr [r11+{dropped_at}]",
     "jmp 30b",
@@ -182,6 +192,7 @@ global_asm!(
     "test r11, r11",
     "jnz 20b",
     "jmp 30b",
+    "evenkeel_\\name\\()_stale:",
     "70:", // the top frame is not above us: stale, unless this is a tail call
     "jb 71f",
     "mov rdx, [rax]",
@@ -192,6 +203,7 @@ global_asm!(
     "jmp 10b",
     "80:", // no room for a frame
     "inc qword ptr fs:[{full}]",
+    "evenkeel_\\name\\()_undo:",
     "pop r11",
     "pop rdx",
     "pop rax",
@@ -317,7 +329,7 @@ global_asm!(
 );
 
 macro_rules! template {
-    ($what:ident, $start:ident, $after:ident, $bypass:ident, $end:ident, $indirect:literal, $moving:literal) => {
+    ($what:ident, $start:ident, $after:ident, $bypass:ident, $end:ident, $indirect:literal, $moving:literal, $exits:expr) => {
         unsafe extern "C" {
             static $start: u8;
             static $after: u8;
@@ -336,14 +348,66 @@ macro_rules! template {
                     bypass: at(&raw const $bypass),
                     indirect: $indirect,
                     moving: $moving,
+                    exits: $exits(start),
                 }
             }
         }
     };
 }
 
+macro_rules! exits {
+    ($what:ident, $entering:ident, $entered:ident, $leaving:ident, $left:ident, $full:ident, $stale:ident, $undo:ident) => {
+        unsafe extern "C" {
+            static $entering: u8;
+            static $entered: u8;
+            static $leaving: u8;
+            static $left: u8;
+            static $full: u8;
+            static $stale: u8;
+            static $undo: u8;
+        }
+        /// Of the template that begins there.
+        unsafe fn $what(start: *const u8) -> Option<Exits> {
+            // SAFETY: symbols of the templates above, of the one that begins at `start`.
+            unsafe {
+                let at = |symbol: *const u8| symbol.offset_from(start) as usize;
+                Some(Exits {
+                    entering: [
+                        at(&raw const $entering)..at(&raw const $entered),
+                        at(&raw const $stale)..at(&raw const $undo),
+                    ],
+                    undo: at(&raw const $undo),
+                    leaving: [
+                        at(&raw const $leaving)..at(&raw const $left),
+                        at(&raw const $full)..at(&raw const $stale),
+                    ],
+                    left: at(&raw const $left),
+                })
+            }
+        }
+    };
+}
+
+/// Boundary hooks do nothing by themselves that could fail.
+unsafe fn no_exits(_: *const u8) -> Option<Exits> {
+    None
+}
+
+/// Where a thread whose instruction fails in an inner hook can go on: offsets into the template.
+#[derive(Clone, Debug)]
+pub struct Exits {
+    /// Before the call, with the registers `rax`, `rdx` and `r11` on the stack ...
+    pub entering: [Range<usize>; 2],
+    /// ... from where they are taken from there, and the call runs as if unhooked.
+    pub undo: usize,
+    /// Behind the call, with `r10` on the stack, too ...
+    pub leaving: [Range<usize>; 2],
+    /// ... from where they are taken from there, and the call returns.
+    pub left: usize,
+}
+
 /// One template.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Template {
     /// The code, placeholders included.
     pub code: &'static [u8],
@@ -355,6 +419,8 @@ pub struct Template {
     pub indirect: bool,
     /// Keeps its return address in the frame.
     pub moving: bool,
+    /// Where a thread can leave it; only inner hooks.
+    pub exits: Option<Exits>,
 }
 
 template!(
@@ -364,7 +430,8 @@ template!(
     evenkeel_inner_call_bypass,
     evenkeel_inner_call_end,
     false,
-    false
+    false,
+    exits_of_call
 );
 template!(
     inner_indirect,
@@ -373,7 +440,8 @@ template!(
     evenkeel_inner_indirect_bypass,
     evenkeel_inner_indirect_end,
     true,
-    false
+    false,
+    exits_of_indirect
 );
 template!(
     inner_moving,
@@ -382,7 +450,8 @@ template!(
     evenkeel_inner_moving_bypass,
     evenkeel_inner_moving_end,
     false,
-    true
+    true,
+    exits_of_moving
 );
 template!(
     boundary_call,
@@ -391,7 +460,8 @@ template!(
     evenkeel_boundary_call_bypass,
     evenkeel_boundary_call_end,
     false,
-    false
+    false,
+    no_exits
 );
 template!(
     boundary_indirect,
@@ -400,7 +470,8 @@ template!(
     evenkeel_boundary_indirect_bypass,
     evenkeel_boundary_indirect_end,
     true,
-    false
+    false,
+    no_exits
 );
 template!(
     boundary_moving,
@@ -409,5 +480,36 @@ template!(
     evenkeel_boundary_moving_bypass,
     evenkeel_boundary_moving_end,
     false,
-    true
+    true,
+    no_exits
+);
+exits!(
+    exits_of_call,
+    evenkeel_inner_call_entering,
+    evenkeel_inner_call_entered,
+    evenkeel_inner_call_leaving,
+    evenkeel_inner_call_left,
+    evenkeel_inner_call_full,
+    evenkeel_inner_call_stale,
+    evenkeel_inner_call_undo
+);
+exits!(
+    exits_of_indirect,
+    evenkeel_inner_indirect_entering,
+    evenkeel_inner_indirect_entered,
+    evenkeel_inner_indirect_leaving,
+    evenkeel_inner_indirect_left,
+    evenkeel_inner_indirect_full,
+    evenkeel_inner_indirect_stale,
+    evenkeel_inner_indirect_undo
+);
+exits!(
+    exits_of_moving,
+    evenkeel_inner_moving_entering,
+    evenkeel_inner_moving_entered,
+    evenkeel_inner_moving_leaving,
+    evenkeel_inner_moving_left,
+    evenkeel_inner_moving_full,
+    evenkeel_inner_moving_stale,
+    evenkeel_inner_moving_undo
 );

@@ -29,7 +29,7 @@ pub struct Hook {
 }
 
 impl Hook {
-    fn template(&self) -> Template {
+    pub(super) fn template(&self) -> Template {
         let boundary = self.role != Role::Inner;
         match (self.form, boundary) {
             (Form::Call, false) => templates::inner_call(),

@@ -1,8 +1,11 @@
 //! What a thread does that meets a breakpoint of ours: carry out the original instruction, from its trap frame.
 
-use evenkeel_wire::{Displaced, Form, Probe};
+use evenkeel_wire::Displaced;
 
+use super::BREAKPOINT;
+use super::fault::{self, Fault};
 use super::operand;
+use crate::site::{Branch, To};
 
 /// ucontext register numbers (sys/ucontext.h) in the processor's numbering.
 const REGISTERS: [i32; 16] = [
@@ -45,62 +48,80 @@ pub fn breakpoint_address(context: &libc::ucontext_t) -> u64 {
     context.uc_mcontext.gregs[libc::REG_RIP as usize] as u64 - 1
 }
 
-/// A site in this process.
-#[derive(Clone, Copy)]
-pub struct Site<'a> {
-    /// Its probe in the plan.
-    pub probe: &'a Probe,
-    /// Where the probe's instruction lies in this process.
-    pub address: u64,
-    /// Bias of its module.
-    pub bias: u64,
-    /// For an entry: the plan's displaced instructions and where this process has them.
-    pub displaced: Option<(&'a Displaced, u64)>,
+/// What came of carrying out an instruction.
+#[derive(Clone, Copy, Debug)]
+pub enum Carried {
+    /// The thread goes on; to this callee, if it was a call or a tail call.
+    On(Option<u64>),
+    /// The instruction itself cannot be executed, since its operand leads nowhere: the program's own fault. The thread stands before the
+    /// instruction.
+    Faulted(Fault),
 }
 
-/// Continues the thread as if the original instruction at the breakpoint had been executed. Returns the callee if it was
-/// one through a pointer or a call.
+/// The thread goes on somewhere else, which has what it was about to execute.
+pub fn go_on_at(context: &mut libc::ucontext_t, address: u64) -> Carried {
+    context.uc_mcontext.gregs[libc::REG_RIP as usize] = address as i64;
+    Carried::On(None)
+}
+
+/// Whether the instruction that trapped, whose last byte is at `at`, is neither of the two that do so.
 ///
 /// # Safety
-/// `context` is that of a thread that has just executed a breakpoint inside `site`.
-pub unsafe fn emulate(context: &mut libc::ucontext_t, site: &Site<'_>) -> Option<u64> {
-    let at = breakpoint_address(context);
+/// A thread has executed it.
+pub unsafe fn is_no_breakpoint(at: u64) -> bool {
+    // SAFETY: the caller's contract. `int 3` in two bytes is cd 03.
+    unsafe {
+        let last = *(at as *const u8);
+        let is_long = last == 3 && *(at as *const u8).sub(1) == 0xcd;
+        last != BREAKPOINT && !is_long
+    }
+}
+
+/// The thread stands where it was before it executed the breakpoint.
+pub fn step_back(context: &mut libc::ucontext_t) {
+    context.uc_mcontext.gregs[libc::REG_RIP as usize] = breakpoint_address(context) as i64;
+}
+
+/// Continues the thread as if the branch at the breakpoint had been executed.
+///
+/// # Safety
+/// `context` is that of a thread that has just executed a breakpoint in place of this branch.
+pub unsafe fn carry_out(context: &mut libc::ucontext_t, branch: &Branch<'_>) -> Carried {
     let registers = &mut context.uc_mcontext.gregs;
-    if let Some((displaced, body)) = site.displaced {
-        registers[libc::REG_RIP as usize] =
-            displaced_address(displaced, body, (at - site.address) as u8) as i64;
-        return None;
-    }
-    let probe = site.probe;
-    let next = site.address + probe.len as u64;
-    if probe.form == Form::TailJump as u8 {
-        registers[libc::REG_RIP as usize] = (probe.target + site.bias) as i64;
-        return None;
-    }
-    let target = if probe.form == Form::Call as u8 {
-        probe.target + site.bias
-    } else {
-        // SAFETY: the processor was about to read the operand with these registers.
-        unsafe {
-            operand::evaluate(&probe.operand, next, |n| {
-                registers[REGISTERS[n as usize & 15] as usize] as u64
-            })
+    let target = match branch.to {
+        To::Address(target) => target,
+        To::Pointer(pointer) => {
+            let value_of = |n: u8| registers[REGISTERS[n as usize & 15] as usize] as u64;
+            let address = match operand::evaluate(pointer, branch.next, value_of) {
+                operand::Value::Target(target) => Ok(target),
+                // SAFETY: the processor was about to read this word.
+                operand::Value::At(address) => unsafe { fault::read(address) },
+            };
+            match address {
+                Ok(target) => target,
+                Err(fault) => {
+                    step_back(context);
+                    return Carried::Faulted(fault);
+                }
+            }
         }
     };
-    if probe.form == Form::IndirectJump as u8 {
-        registers[libc::REG_RIP as usize] = target as i64;
-        return Some(target);
+    if branch.is_call {
+        let sp = registers[libc::REG_RSP as usize] - 8;
+        // SAFETY: the call would have written this word; the kernel keeps signal frames 128 bytes below.
+        unsafe { *(sp as *mut u64) = branch.next };
+        registers[libc::REG_RSP as usize] = sp;
     }
-    let sp = registers[libc::REG_RSP as usize] - 8;
-    // SAFETY: the call would have written this word; the kernel keeps signal frames 128 bytes below.
-    unsafe { *(sp as *mut u64) = next };
-    registers[libc::REG_RSP as usize] = sp;
     registers[libc::REG_RIP as usize] = target as i64;
-    Some(target)
+    let told = match branch.to {
+        To::Address(_) if !branch.is_call => None,
+        _ => Some(target),
+    };
+    Carried::On(told)
 }
 
 /// Where a displaced copy goes on for a thread that stood `offset` bytes into the entry.
-fn displaced_address(displaced: &Displaced, body: u64, offset: u8) -> u64 {
+pub fn displaced_address(displaced: &Displaced, body: u64, offset: u8) -> u64 {
     let mut address = body;
     for piece in &displaced.pieces[..displaced.count as usize] {
         if piece.origin >= offset {

@@ -3,8 +3,11 @@
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering::*};
 
+use evenkeel_patch::arch::stubs::Boundaries;
+use evenkeel_patch::arch::trap::Carried;
 use evenkeel_patch::{LoadedModule, Patcher, Plan};
 use evenkeel_symbols::{Module, Site};
+use evenkeel_wire::plan::UNDER_ENTRY;
 use evenkeel_wire::{Displaced, Form, Probe, Refusal, Role, Wanted};
 
 use super::library::Library;
@@ -14,20 +17,27 @@ const RIGS_MAX: usize = 512;
 static RIGS: [AtomicPtr<Harness>; RIGS_MAX] =
     [const { AtomicPtr::new(std::ptr::null_mut()) }; RIGS_MAX];
 static INSTALL: Mutex<usize> = Mutex::new(0);
+/// Address at which the last instruction failed that was carried out for the program.
+pub static FAILED: AtomicU64 = AtomicU64::new(0);
 /// Breakpoints met.
 pub static TRAPS: AtomicU64 = AtomicU64::new(0);
 
 /// A plan over one library.
 pub struct Harness {
     pub probes: Vec<Probe>,
-    displaced: Vec<Displaced>,
-    patcher: Patcher,
+    pub displaced: Vec<Displaced>,
+    pub patcher: Patcher,
     pub loaded: LoadedModule,
     pub module: Module,
 }
 
 impl Harness {
     pub fn new(library: &Library) -> &'static mut Harness {
+        Harness::with(library, RECORDING)
+    }
+
+    /// With boundaries of the test's own.
+    pub fn with(library: &Library, boundaries: Boundaries) -> &'static mut Harness {
         let harness = Box::new(Harness {
             // Trap handlers read them: they never move.
             probes: Vec::with_capacity(256),
@@ -37,16 +47,11 @@ impl Harness {
             module: library.module(),
         });
         let harness = Box::leak(harness);
-        assert!(harness.patcher.prepare(RECORDING));
+        assert!(harness.patcher.prepare(boundaries));
         let mut used = INSTALL.lock().unwrap();
         RIGS[*used].store(harness, Release);
         *used += 1;
-        unsafe {
-            let mut action: libc::sigaction = std::mem::zeroed();
-            action.sa_sigaction = on_trap as *const () as usize;
-            action.sa_flags = libc::SA_SIGINFO | libc::SA_RESTART | libc::SA_NODEFER;
-            libc::sigaction(libc::SIGTRAP, &action, std::ptr::null_mut());
-        }
+        answer_traps();
         harness
     }
 
@@ -96,8 +101,62 @@ impl Harness {
         self.probes.len() - 1
     }
 
+    /// Adds the probe of the call that lies under the hook at an entry, if that is the last that moves: as sessions do. One that can be
+    /// timed is a part of the hook; it is not returned, since nobody changes it.
+    pub fn call_under(&mut self, entry: usize, role: Role) -> Option<usize> {
+        let (index, from) = (
+            self.probes[entry].displaced as usize,
+            self.probes[entry].address,
+        );
+        let displaced = self.displaced[index];
+        let last = displaced.pieces[..displaced.count as usize].last()?;
+        let moved = from..from + u64::from(displaced.len);
+        let sites = self.module.call_sites(from);
+        let site = sites
+            .into_iter()
+            .find(|site| moved.contains(&site.address))?;
+        let form = site.form.ok()?;
+        let is_timed = !matches!(form, Form::ShortIndirectCall | Form::IndirectJump);
+        let is_last = from + u64::from(last.origin) <= site.address && displaced.resume == 0;
+        if !is_last || is_timed && (last.len < 5 || role == Role::Inner) {
+            return None;
+        }
+        let id = self.site(&site, Role::Inner);
+        self.probes[id].module = UNDER_ENTRY;
+        self.displaced[index].call = id as u32 + 1;
+        if is_timed {
+            self.want(&[id], Wanted::On);
+        }
+        (!is_timed).then_some(id)
+    }
+
+    /// The session is over, and the next one has another plan. Nobody may be between a breakpoint and its handler.
+    pub fn renew(&mut self) {
+        let loaded = [self.loaded];
+        let Harness {
+            probes,
+            displaced,
+            patcher,
+            ..
+        } = self;
+        unsafe { patcher.unpatch(&Plan { probes, displaced }, &loaded) };
+        patcher.renew();
+        probes.clear();
+        displaced.clear();
+    }
+
+    /// In the child of a fork.
+    pub fn after_fork(&mut self) {
+        self.patcher.after_fork();
+    }
+
     pub fn boundaries_of(&self, id: usize) -> u32 {
         self.displaced[self.probes[id].displaced as usize].boundaries
+    }
+
+    /// A function's address in the file.
+    pub fn address_of(&self, name: &str) -> u64 {
+        self.entry_of(name)
     }
 
     fn entry_of(&self, name: &str) -> u64 {
@@ -146,6 +205,19 @@ impl Harness {
     }
 }
 
+/// Breakpoints are answered from now on.
+pub fn answer_traps() {
+    unsafe {
+        let mut action: libc::sigaction = std::mem::zeroed();
+        action.sa_sigaction = on_trap as *const () as usize;
+        action.sa_flags = libc::SA_SIGINFO | libc::SA_RESTART | libc::SA_NODEFER;
+        libc::sigaction(libc::SIGTRAP, &action, std::ptr::null_mut());
+    }
+}
+
+/// What is done where an instruction fails that was carried out for the program.
+pub static ON_FAILURE: AtomicPtr<()> = AtomicPtr::new(std::ptr::null_mut());
+
 extern "C" fn on_trap(_: libc::c_int, _: *mut libc::siginfo_t, context: *mut libc::c_void) {
     for harness in RIGS
         .iter()
@@ -157,9 +229,14 @@ extern "C" fn on_trap(_: libc::c_int, _: *mut libc::siginfo_t, context: *mut lib
             displaced: &harness.displaced,
         };
         let context = unsafe { &mut *context.cast::<libc::ucontext_t>() };
-        if let Some((probe, callee)) = unsafe { harness.patcher.on_trap(&plan, context) } {
+        if let Some((probe, carried)) = unsafe { harness.patcher.on_trap(&plan, context) } {
             TRAPS.fetch_add(1, Relaxed);
-            if let Some(callee) = callee {
+            if let Carried::Faulted(fault) = carried {
+                FAILED.store(fault.address, Relaxed);
+                let then: fn() = unsafe { std::mem::transmute(ON_FAILURE.load(Relaxed)) };
+                return then();
+            }
+            if let Carried::On(Some(callee)) = carried {
                 evenkeel_patch::discovery::note_callee(
                     probe,
                     callee.wrapping_sub(harness.loaded.bias),
@@ -168,7 +245,17 @@ extern "C" fn on_trap(_: libc::c_int, _: *mut libc::siginfo_t, context: *mut lib
             return;
         }
     }
-    let at = evenkeel_patch::arch::trap::breakpoint_address(unsafe { &*context.cast() });
+    let context = unsafe { &mut *context.cast::<libc::ucontext_t>() };
+    let installed = RIGS
+        .iter()
+        .map(|harness| harness.load(Acquire))
+        .take_while(|harness| !harness.is_null());
+    let mut installed = installed.map(|harness| unsafe { &*harness });
+    if installed.any(|harness| unsafe { harness.patcher.is_withdrawn(context) }) {
+        evenkeel_patch::arch::trap::step_back(context);
+        return;
+    }
+    let at = evenkeel_patch::arch::trap::breakpoint_address(context);
     eprintln!("a breakpoint of nobody at {at:#x}");
     unsafe { libc::abort() };
 }

@@ -12,7 +12,11 @@ pub(super) fn render(profile: &Profile, style: &Style) -> String {
     let width = style.columns();
     let interval = fit::middle(&profile.interval, width / 2);
     let room = width - fit::columns("evenkeel  ") - fit::columns(&interval) - fit::columns("  in ");
-    let mut out = format!(
+    let mut out = String::new();
+    for line in fit::wrap(&profile.failed, width) {
+        out += &format!("{}\n", paint.bold(&line));
+    }
+    out += &format!(
         "{}  {}{}{}\n",
         paint.bold("evenkeel"),
         paint.bold(&interval),

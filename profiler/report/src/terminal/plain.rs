@@ -58,6 +58,7 @@ pub(crate) fn profile(profile: &Profile) -> Profile {
         clean(&mut unpatched.reason);
     }
     profile.warnings.iter_mut().for_each(clean);
+    clean(&mut profile.failed);
     profile
 }
 

@@ -112,6 +112,9 @@ fn refusal(code: u32) -> Option<&'static str> {
             "other threads run, and the kernel offers no membarrier"
         }
         code if code == Refusal::Architecture as u32 => "not supported on this architecture",
+        code if code == Refusal::NotOfForm as u32 => {
+            "an instruction of this kind cannot be changed in this way; please report this"
+        }
         _ => "no place for a jump that other threads can safely meet",
     })
 }

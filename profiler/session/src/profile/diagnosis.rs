@@ -97,6 +97,10 @@ impl Session<'_> {
         {
             return error;
         }
+        let failed = self.failed();
+        if !failed.is_empty() {
+            return Error::NothingProfiled(failed);
+        }
         let reason = self.reason();
         Error::NothingProfiled(match ending {
             Ending::Exited(code) if code != 0 => {

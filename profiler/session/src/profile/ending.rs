@@ -123,6 +123,31 @@ impl Session<'_> {
         Ending::Stopped
     }
 
+    /// What to say of instructions of the agent's that failed in the target; nothing if there were none.
+    pub(super) fn failed(&self) -> String {
+        let control = self.arena.control();
+        let Some(id) = control.fault_probe.load(Acquire).checked_sub(1) else {
+            return String::new();
+        };
+        let place = match self.refiner.plan.sites.sites.get(id as usize) {
+            Some(site) if site.site.is_empty() => {
+                format!("the hook at the entry of {}", site.callee)
+            }
+            Some(site) => format!("the hook of the call of {} at {}", site.callee, site.site),
+            None => "a hook".to_owned(),
+        };
+        let signal = match control.fault_signal.load(Relaxed) as i32 {
+            libc::SIGBUS => "SIGBUS",
+            libc::SIGILL => "SIGILL",
+            _ => "SIGSEGV",
+        };
+        let times = control.faults.load(Relaxed);
+        format!(
+            "evenkeel failed inside of the target, which went on without it: {signal} in {place}, {times} times. The hooks of the processes \
+             concerned were taken out, and their intervals from then on are missing. Please report this"
+        )
+    }
+
     fn collect_warnings(&mut self) {
         let control = self.arena.control();
         let mut warn = |condition: bool, warning: Warning| {

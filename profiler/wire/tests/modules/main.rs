@@ -76,7 +76,7 @@ fn no_modules_depend_on_each_other() {
         found,
         BTreeSet::from(allowed),
         "on the left what there is, on the right what is allowed: move the plain type that two modules share into a file below both \
-         (ARCHITECTURE.md, \"Modules of a crate\")"
+         (ARCHITECTURE.md, \"Rules of dependency\")"
     );
 }
 

@@ -114,7 +114,7 @@ impl<'q> Collector<'q> {
     }
 }
 
-/// Values in the order of the interface; numbers that are none equal everything.
+/// Values in the order of the interface; NaN equals everything.
 #[derive(Clone, Debug, PartialEq)]
 struct Key(Vec<Value>);
 

@@ -23,13 +23,13 @@ pub struct Tables {
 pub struct StoredTable {
     pub(super) table: store::Table,
     pub(super) indexes: Vec<store::Index>,
-    /// For a table declared without a key, the last number that was given to a row as its key: the column behind the declared
-    /// ones, as InnoDB's hidden one.
+    /// For a table declared without a key, the last number given to a row as its key. The key is a column after the
+    /// declared ones, as InnoDB's hidden one.
     pub(super) last_row: Option<AtomicI64>,
 }
 
 impl StoredTable {
-    /// A row as it is stored.
+    /// A stored row.
     pub(super) fn stored(&self, values: &[Value]) -> Vec<store::Value> {
         let mut row: Vec<store::Value> = values.iter().map(kept).collect();
         if let Some(last) = &self.last_row {

@@ -138,8 +138,8 @@ impl Target {
         self.workers > 0
     }
 
-    /// Sees to it that the workload's data is there. A store that was loaded with it is used as it is; one with other data is
-    /// left alone.
+    /// Sees to it that the workload's data is there. A store that was loaded with it is used unchanged; one with
+    /// other data is left alone.
     ///
     /// # Errors
     /// There is other data, or what the store says.

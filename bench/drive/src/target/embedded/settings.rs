@@ -146,7 +146,7 @@ pub fn chosen(settings: &[(String, String)]) -> Result<Chosen, Error> {
                 .to_owned(),
         ));
     }
-    // Behind the loop: the size of a page may come later.
+    // After the loop: the size of a page may come later.
     let page_bytes = chosen.store.pool.page_bytes as u64;
     chosen.store.pool.frames = ((pool_mb << 20) / page_bytes) as usize;
     Ok(chosen)

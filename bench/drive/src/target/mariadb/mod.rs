@@ -3,8 +3,6 @@
 mod link;
 mod values;
 
-use std::path::Path;
-
 use evenkeel_servers::{MariaDb, Options, Release, RunningMariaDb};
 use evenkeel_workloads::interface::{Batch, Schema, Statement, Table};
 use evenkeel_workloads::sql::{Dialect, create_table};
@@ -12,7 +10,7 @@ use futures_util::stream;
 use mysql_async::prelude::Queryable;
 use mysql_async::{Conn, Opts, OptsBuilder, Value};
 
-use super::sql::{Found, SqlLink, SqlTarget};
+use super::sql::{FoundTable, SqlLink, SqlTarget};
 use crate::Error;
 
 pub use link::Link;
@@ -82,7 +80,7 @@ impl Target {
     /// Uses the server at `url` (`mysql://user:password@host:port/database`), with `settings` set on each connection.
     ///
     /// # Errors
-    /// The URL is none, or nobody answers.
+    /// The URL is malformed, or no server answers.
     pub fn at(url: &str, settings: &[(String, String)]) -> Result<Target, Error> {
         let plain = url.replacen("mariadb://", "mysql://", 1);
         let parsed = Opts::from_url(&plain);
@@ -109,12 +107,6 @@ impl Target {
         };
         target.name = format!("{} at {place}", target.version()?);
         Ok(target)
-    }
-
-    /// Folder of the private server, for whoever wants to see its log.
-    #[must_use]
-    pub fn folder(&self) -> Option<&Path> {
-        self.private.as_ref().map(RunningMariaDb::folder)
     }
 
     pub(super) fn private_mut(&mut self) -> Option<&mut RunningMariaDb> {
@@ -206,14 +198,14 @@ impl SqlLink for Link {
         Link::prepare(self, schema, statements).await
     }
 
-    async fn find(&mut self, names: &[String]) -> Result<Vec<Found>, Error> {
+    async fn find(&mut self, names: &[String]) -> Result<Vec<FoundTable>, Error> {
         // Names of tables are compared here, as the server's own idea of upper and lower case depends on its file system.
         const FIND: &str = "SELECT LOWER(table_name), table_comment FROM information_schema.tables WHERE table_schema = DATABASE()";
         let rows: Result<Vec<(String, String)>, _> = self.connection().query(FIND).await;
         let rows = rows.map_err(|error| self.refusal(FIND, &error))?;
         let ours = rows.into_iter().filter(|(table, _)| names.contains(table));
         Ok(ours
-            .map(|(table, comment)| Found {
+            .map(|(table, comment)| FoundTable {
                 table,
                 comment: Some(comment),
             })

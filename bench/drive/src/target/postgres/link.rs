@@ -16,8 +16,8 @@ use super::values::{Parameter, Raw};
 
 /// A connection with a workload's statements prepared.
 ///
-/// `BEGIN` is not waited for: it goes out with the first statement behind it, as the common drivers do (JDBC's among them),
-/// and the lines of an order go out together. So a transaction costs one round trip a statement, and one for the commit.
+/// `BEGIN` is not waited for: it is sent with the first statement, as common drivers do (JDBC's among them). The
+/// lines of an order are sent together. So a transaction costs one round trip a statement, and one for the commit.
 pub struct Link {
     pub(super) client: Client,
     /// Name of the target for messages.
@@ -30,7 +30,7 @@ pub struct Link {
 /// What the server knows of the transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
-    /// There is none, or every statement is one of its own.
+    /// No transaction is open: every statement is its own.
     Autocommit,
     /// `BEGIN` is to be sent with the first statement.
     Unsent,

@@ -4,7 +4,6 @@ mod link;
 mod numeric;
 mod values;
 
-use std::path::Path;
 use std::pin::pin;
 
 use evenkeel_servers::{Options, PostgreSql, RunningPostgreSql};
@@ -14,7 +13,7 @@ use tokio_postgres::binary_copy::BinaryCopyInWriter;
 use tokio_postgres::types::Type;
 use tokio_postgres::{Client, Config, NoTls, SimpleQueryMessage};
 
-use super::sql::{Found, SqlLink, SqlTarget};
+use super::sql::{FoundTable, SqlLink, SqlTarget};
 use crate::Error;
 use values::Parameter;
 
@@ -68,7 +67,7 @@ impl Target {
     /// Uses the server at `url` (`postgres://user:password@host:port/database`), with `settings` set on each connection.
     ///
     /// # Errors
-    /// The URL is none, or nobody answers.
+    /// The URL is malformed, or no server answers.
     pub fn at(url: &str, settings: &[(String, String)]) -> Result<Target, Error> {
         let parsed = url.parse::<Config>();
         let config = parsed.map_err(|error| {
@@ -83,12 +82,6 @@ impl Target {
         };
         target.name = format!("PostgreSQL {} at {place}", target.version()?);
         Ok(target)
-    }
-
-    /// Folder of the private server, for whoever wants to see its log.
-    #[must_use]
-    pub fn folder(&self) -> Option<&Path> {
-        self.private.as_ref().map(RunningPostgreSql::folder)
     }
 
     pub(super) fn private_mut(&mut self) -> Option<&mut RunningPostgreSql> {
@@ -183,13 +176,13 @@ impl SqlLink for Link {
         Link::prepare(self, schema, statements).await
     }
 
-    async fn find(&mut self, names: &[String]) -> Result<Vec<Found>, Error> {
+    async fn find(&mut self, names: &[String]) -> Result<Vec<FoundTable>, Error> {
         const FIND: &str = "SELECT relname::text, obj_description(oid, 'pg_class') FROM pg_class \
              WHERE relnamespace = current_schema()::regnamespace AND relkind IN ('r', 'p', 'v', 'm', 'f') \
              AND relname = ANY($1)";
         let rows = self.client.query(FIND, &[&names]).await;
         let rows = rows.map_err(|error| self.refusal(FIND, &error))?;
-        let found = |row: &tokio_postgres::Row| Found {
+        let found = |row: &tokio_postgres::Row| FoundTable {
             table: row.get(0),
             comment: row.get(1),
         };

@@ -18,8 +18,8 @@ const OWN_STATEMENTS: usize = 4;
 
 /// A connection with a workload's statements prepared. Its futures are always ready: what waits, waits inside.
 ///
-/// A transaction that may write takes the write lock when it begins: one that took it at its first write would have to be
-/// rolled back whenever another had committed since its first read.
+/// A transaction that may write takes the write lock when it begins. If it took the lock at its first write, it would
+/// be rolled back whenever another had committed since its first read.
 pub struct Link {
     pub(super) connection: rusqlite::Connection,
     /// Name of the target for messages.

@@ -1,7 +1,7 @@
 //! SQLite as a target: within this process, on a temporary file or one that is named.
 //!
-//! A client is a thread with a connection of its own. The journal is a write-ahead log, which every commit syncs
-//! (`synchronous=FULL`); readers then run beside the one writer that there is at a time.
+//! A client is a thread with a separate connection. The journal is a write-ahead log, which every commit syncs
+//! (`synchronous=FULL`); readers then run concurrently with the single writer.
 
 mod link;
 mod values;
@@ -13,7 +13,7 @@ use evenkeel_workloads::interface::{Batch, Schema, Statement, Table};
 use evenkeel_workloads::sql::{Dialect, create_table};
 use rusqlite::Connection;
 
-use super::sql::{Found, SqlLink, SqlTarget};
+use super::sql::{FoundTable, SqlLink, SqlTarget};
 use crate::Error;
 use values::Parameter;
 
@@ -124,7 +124,7 @@ impl Target {
     }
 }
 
-/// The user's settings behind the defaults that they leave.
+/// The user's settings, after the defaults that they do not override.
 fn all_settings(settings: &[(String, String)]) -> Vec<(String, String)> {
     let given: Vec<(String, String)> = settings
         .iter()
@@ -175,7 +175,7 @@ impl SqlLink for Link {
         Link::prepare(self, schema, statements)
     }
 
-    async fn find(&mut self, names: &[String]) -> Result<Vec<Found>, Error> {
+    async fn find(&mut self, names: &[String]) -> Result<Vec<FoundTable>, Error> {
         const FIND: &str =
             "SELECT lower(name), sql FROM sqlite_schema WHERE type IN ('table', 'view')";
         let tables = self.pairs(FIND)?;
@@ -189,7 +189,7 @@ impl SqlLink for Link {
         let found = found.map(|(table, sql)| {
             let mark = marks.iter().find(|(marked, _)| *marked == table);
             let ours = sql.contains(OURS);
-            Found {
+            FoundTable {
                 comment: mark.filter(|_| ours).map(|(_, mark)| mark.clone()),
                 table,
             }

@@ -67,7 +67,7 @@ mod tests {
         }
     }
 
-    /// SQLite keeps what it is given, whatever the column's type; what came of that is not taken for a value.
+    /// SQLite stores any value in any column, so a value of another type is refused.
     #[test]
     fn what_is_not_of_the_declared_type_is_an_error() {
         for (found, declared) in [

@@ -35,9 +35,9 @@ pub struct Model {
     base: Rows,
     /// The transactions since.
     done: Vec<Changes>,
-    /// So many of them cannot be lost while the operating system runs.
+    /// Number of them that cannot be lost while the operating system runs.
     written: usize,
-    /// So many of them cannot be lost at all.
+    /// Number of them that cannot be lost at all.
     durable: usize,
     /// Tables that cannot be lost.
     tables: BTreeSet<String>,

@@ -12,13 +12,13 @@ use rand_pcg::Pcg64Mcg;
 pub struct Plan {
     /// Decides what the work is, and what failed operations leave on the disk.
     pub seed: u64,
-    pub setting: Setting,
+    pub setting: StoreSetup,
     pub events: Vec<Event>,
 }
 
 /// What the store is opened with.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub struct Setting {
+pub struct StoreSetup {
     pub streams: usize,
     pub policy: FlushPolicy,
     pub release: Release,
@@ -31,7 +31,7 @@ pub struct Setting {
 /// Something that happens to a store. Where it is not open, it is opened first.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Event {
-    /// So many transactions.
+    /// Number of transactions.
     Work(u64),
     /// So many times 40 rows, or a table with many indexes: the page file gets longer.
     Grow(u64),
@@ -52,7 +52,7 @@ pub enum Event {
     /// After so many operations of this kind on files whose names have this in them, so many fail: a sync that writes a part, a
     /// write that is torn, a name that is not made, changed or durable, a read.
     Failure(During, Operation, &'static str, u64, u64),
-    /// The disk has so many bytes left.
+    /// Bytes that the disk has left.
     DiskFull(During, u64),
     /// On a disk with so many bytes left a transaction is left running and the process killed, and then so many openings are cut
     /// short one after the other: each so many disk operations after the one before would have been, by a power failure with
@@ -114,7 +114,7 @@ fn one_of<T: Copy>(rng: &mut Pcg64Mcg, choices: &[T]) -> T {
 impl Plan {
     pub fn draw(seed: u64) -> Plan {
         let rng = &mut Pcg64Mcg::seed_from_u64(seed);
-        let setting = Setting {
+        let setting = StoreSetup {
             streams: one_of(rng, &STREAMS),
             policy: one_of(rng, &POLICIES),
             release: one_of(rng, &[Release::WhenLogged, Release::WhenDurable]),
@@ -141,7 +141,7 @@ impl Plan {
         let (mut text, seed) = (String::new(), self.seed);
         let _ = write!(
             text,
-            "#[test]\nfn found_by_search_{seed}() {{\n    use chains::plan::{{During::*, Event::*, Setting}};\n    \
+            "#[test]\nfn found_by_search_{seed}() {{\n    use chains::plan::{{During::*, Event::*, StoreSetup}};\n    \
              use evenkeel_disk::faults::Operation::*;\n    use evenkeel_store::{{FlushPolicy::*, Release::*}};\n    \
              replay(Plan {{\n        seed: {seed},\n        setting: {:?},\n        events: vec!{:?},\n    }});\n}}\n",
             self.setting, self.events
@@ -150,7 +150,7 @@ impl Plan {
     }
 }
 
-impl Setting {
+impl StoreSetup {
     pub fn settings(&self) -> Settings {
         let mut settings = Settings::default().without_threads();
         settings.pool.page_bytes = 4096;

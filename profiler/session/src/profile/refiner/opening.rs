@@ -7,12 +7,12 @@ use evenkeel_symbols::{Callee, Module, Site, Unpatchable, unversioned};
 use evenkeel_wire::{Form, Wanted};
 
 use super::search::{AtEntry, Below};
-use super::trapping::{is_discovered_only, is_timed};
+use super::trapping::is_discovered_only;
 use super::{Code, Refiner};
 use crate::arena::Arena;
 use crate::location::Location;
 use crate::modules::Modules;
-use crate::plan::qualified;
+use crate::plan::{is_timed, qualified};
 use crate::refine::known::{Again, Callees, Calls, Pointers};
 use crate::refine::policy::PLANTED_MAX;
 use evenkeel_intervals::calling_back;

@@ -11,6 +11,7 @@ use super::search::Below;
 use super::{Code, Refiner};
 use crate::arena::Arena;
 use crate::location::Location;
+use crate::plan::is_timed;
 use crate::refine::known::{Again, Callees, Pointers};
 use crate::refine::policy::{
     DISCOVERED_AT_ONCE, DISCOVERY, DISCOVERY_AT_MOST, INTERVALS_ENOUGH, INTERVALS_TO_FOLLOW,
@@ -126,11 +127,6 @@ fn is_enough(ran: Duration, met: Option<Duration>, intervals: u64) -> bool {
         }
         None => ran >= DISCOVERY_AT_MOST || (ran >= DISCOVERY && intervals >= INTERVALS_ENOUGH),
     }
-}
-
-/// Whether calls of this form are timed where they are.
-pub(super) fn is_timed(form: Form) -> bool {
-    !matches!(form, Form::ShortIndirectCall | Form::IndirectJump)
 }
 
 /// Whether a call through a pointer can be discovered but not timed where it is.

@@ -15,7 +15,7 @@ use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
 use super::model::{Model, Rows, read, schema};
-use super::plan::{Event, Plan, Setting};
+use super::plan::{Event, Plan, StoreSetup};
 use opening::{SLOW, Watch, open_store};
 use work::{IDS, row, text};
 
@@ -26,7 +26,7 @@ const PAGES: u64 = 246;
 fn template(streams: usize) -> (FaultDisk, Rows) {
     static TEMPLATES: [OnceLock<(FaultDisk, Rows)>; 5] = [const { OnceLock::new() }; 5];
     let (disk, rows) = TEMPLATES[streams].get_or_init(|| {
-        let setting = Setting {
+        let setting = StoreSetup {
             streams,
             policy: FlushPolicy::EagerFlush,
             release: Release::WhenLogged,
@@ -56,7 +56,7 @@ fn template(streams: usize) -> (FaultDisk, Rows) {
 struct Runner<'p> {
     plan: &'p Plan,
     /// The plan's, as changed since.
-    setting: Setting,
+    setting: StoreSetup,
     /// How many streams the log has had, some of them perhaps not used any more.
     streams_max: usize,
     disk: FaultDisk,

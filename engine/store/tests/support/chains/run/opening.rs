@@ -13,7 +13,7 @@ use rand::RngExt;
 
 use super::Runner;
 use crate::chains::model::Wrong;
-use crate::chains::plan::Setting;
+use crate::chains::plan::StoreSetup;
 
 /// How long a sync of a thread in the background takes: long enough for a store that does not wait to be gone.
 pub(super) const SLOW: Duration = Duration::from_millis(2);
@@ -44,7 +44,7 @@ impl Watch {
 /// Opens the store with so many streams of the log, of which it uses as many as `setting` says.
 pub(super) fn open_store(
     disk: &FaultDisk,
-    setting: &Setting,
+    setting: &StoreSetup,
     streams: usize,
     watch: &Arc<Watch>,
 ) -> Result<Store, StoreError> {
@@ -166,7 +166,7 @@ impl Runner<'_> {
         }
     }
 
-    /// On a read-only disk the store is refused, with an error that says so, and nothing is changed.
+    /// On a read-only disk the store is refused with an error that names the cause, and nothing is changed.
     pub(super) fn open_read_only(&mut self) -> Result<(), String> {
         self.drop_store();
         self.disk.set_read_only(true);

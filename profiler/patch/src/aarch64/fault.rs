@@ -1,0 +1,56 @@
+//! Faults of the agent's own code: nothing is hooked on this architecture, so there is nothing to leave.
+
+use core::ffi::c_int;
+
+/// A fault, as a signal tells it (sigaction(2)).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Fault {
+    /// SIGSEGV or SIGBUS.
+    pub signal: c_int,
+    /// `si_code`.
+    pub code: c_int,
+    /// `si_addr`.
+    pub address: u64,
+}
+
+/// Reads a word as the program would.
+///
+/// # Safety
+/// The program was about to read this word.
+pub unsafe fn read(address: u64) -> Result<u64, Fault> {
+    // SAFETY: the caller's contract.
+    Ok(unsafe { (address as *const u64).read_unaligned() })
+}
+
+/// Where the instruction that failed lies.
+pub fn program_counter(context: &libc::ucontext_t) -> u64 {
+    context.uc_mcontext.pc
+}
+
+/// No read of ours is answered.
+///
+/// # Safety
+/// None is needed.
+pub unsafe fn answer_read(_: &mut libc::ucontext_t, _: &libc::siginfo_t) -> bool {
+    false
+}
+
+/// No boundary's function runs.
+///
+/// # Safety
+/// None is needed.
+pub unsafe fn leave_boundary(_: &mut libc::ucontext_t) -> Option<u32> {
+    None
+}
+
+/// There are no trampolines.
+///
+/// # Safety
+/// None is needed.
+pub unsafe fn leave_trampoline(
+    _: &mut libc::ucontext_t,
+    _: &super::trampoline::Hook,
+    _: u64,
+) -> bool {
+    false
+}

@@ -1,0 +1,319 @@
+//! The states of a probe's site in one process, and what leads from one to another: the one place that says so.
+//!
+//! A site is *absent* until its module is mapped and holds the file's bytes, and again once the module is gone. In between its code
+//! [`Stands`] in one of four ways, between which only the plan's word for the probe decides:
+//!
+//! | instruction | `Off` | `On` | `Discover` |
+//! |---|---|---|---|
+//! | call, tail jump, long call through a pointer | original | redirected to its trampoline | trapped |
+//! | short call through a pointer, tail jump through one | original | refused | trapped |
+//! | entry of a function | original | redirected to a pad; entered by a breakpoint where no pad fits | refused |
+//! | the same, a call that lies under the hook at its function's entry | as above, in the displaced copy | part of the entry's hook | as above, in the displaced copy |
+//!
+//! Invariants:
+//!
+//! 1. What a site is to become ([`Goal::of`]) depends on its instruction and on the plan's present word alone, never on the words before:
+//!    a process that begins under a late plan comes to the same state as one that has followed every step. What a goal needs is made on
+//!    the way to it.
+//! 2. A site stands redirected or entered only if what it leads to is made.
+//! 3. Trap handlers find a site only once everything is made that they need to let a thread go on from any of its boundaries; from then on
+//!    that does not change. So a breakpoint of ours is never met by a thread for which there is no way on.
+//! 4. A site that was withdrawn is findable for as long as its module is mapped, and what was made for it stays: a thread may be inside, or
+//!    between a breakpoint and its handler.
+//! 5. A refusal leaves the site as it stands, and holds until the plan says another word.
+//! 6. In a process that is frozen nothing changes, and no site stands trapped or entered.
+
+use evenkeel_wire::{Form, Probe, Refusal, Wanted};
+
+/// What a site is to become.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Goal {
+    /// The program's own instruction.
+    Original,
+    /// Leads to its trampoline.
+    Hooked,
+    /// A breakpoint, whose handler carries out the instruction.
+    Trapped,
+}
+
+impl Goal {
+    /// What the plan's word means for an instruction of this form.
+    pub fn of(form: Form, wanted: u32) -> Result<Goal, Refusal> {
+        const OFF: u32 = Wanted::Off as u32;
+        const ON: u32 = Wanted::On as u32;
+        const DISCOVER: u32 = Wanted::Discover as u32;
+        match (wanted, form) {
+            (OFF, _) => Ok(Goal::Original),
+            (ON, Form::Call | Form::TailJump | Form::IndirectCall | Form::Entry) => {
+                Ok(Goal::Hooked)
+            }
+            (DISCOVER, Form::Call | Form::TailJump | Form::IndirectCall) => Ok(Goal::Trapped),
+            (DISCOVER, Form::ShortIndirectCall | Form::IndirectJump) => Ok(Goal::Trapped),
+            _ => Err(Refusal::NotOfForm),
+        }
+    }
+}
+
+/// What the code at a site is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub enum Stands {
+    /// The program's own instruction.
+    Original = 0,
+    /// A jump or call to what was made.
+    Redirected = 1,
+    /// A breakpoint, whose handler leads to the trampoline of the function's entry.
+    Entered = 2,
+    /// A breakpoint, whose handler carries out the instruction.
+    Trapped = 3,
+}
+
+impl Stands {
+    /// Whether nothing is to be changed.
+    pub fn is(self, goal: Goal) -> bool {
+        match self {
+            Stands::Original => goal == Goal::Original,
+            Stands::Redirected | Stands::Entered => goal == Goal::Hooked,
+            Stands::Trapped => goal == Goal::Trapped,
+        }
+    }
+}
+
+/// How a thread comes from a function's entry to its trampoline.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub enum Way {
+    /// No jump can lead there, as in programs that lie at a low address: the trap handler does.
+    Breakpoint = 0,
+    /// A jump leads to the pad at this address, which leads there.
+    Pad(u64) = 1,
+}
+
+/// What was made for the entry of a function.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(C)]
+pub struct EntryCode {
+    /// The trampoline.
+    pub trampoline: u64,
+    /// The displaced instructions.
+    pub body: u64,
+    /// How a thread comes to the trampoline.
+    pub way: Way,
+    /// The trampoline of the call with which the displaced instructions end; 0 for none.
+    pub call: u64,
+}
+
+/// What was made for a site. All zeros are the first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub enum Made {
+    /// Nothing yet: a site that was only trapped needs nothing.
+    Nothing = 0,
+    /// The trampoline of a call.
+    Call(u64) = 1,
+    /// All that an entry needs.
+    Entry(EntryCode) = 2,
+}
+
+/// A site in this process. All zeros are one that is absent.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct Site {
+    /// Address of the instruction; 0: absent.
+    pub address: u64,
+    /// Where the code is changed: the same, or in the copy of the displaced instructions that the site belongs to.
+    pub place: u64,
+    /// Of its module.
+    pub bias: u64,
+    /// What it leads to when hooked. Of an entry it is complete before trap handlers can find the site, and does not change while they can.
+    pub made: Made,
+    /// What the code now is.
+    pub stands: Stands,
+    /// A [`Refusal`].
+    refusal: u32,
+    /// The plan's word that was refused.
+    refused: u32,
+}
+
+impl Site {
+    /// One that is absent.
+    pub const ABSENT: Site = Site {
+        address: 0,
+        place: 0,
+        bias: 0,
+        made: Made::Nothing,
+        stands: Stands::Original,
+        refusal: 0,
+        refused: 0,
+    };
+
+    /// Whether its module is mapped, and it was looked at.
+    pub fn is_here(&self) -> bool {
+        self.address != 0
+    }
+
+    /// Whether this word was refused, and no other was said since.
+    pub fn has_refused(&self, wanted: u32) -> bool {
+        self.refusal != Refusal::None as u32 && self.refused == wanted
+    }
+
+    /// The word was refused.
+    pub fn refuse(&mut self, wanted: u32, refusal: Refusal) {
+        (self.refusal, self.refused) = (refusal as u32, wanted);
+    }
+
+    /// Another word was said, or this one was followed.
+    pub fn accept(&mut self) {
+        self.refusal = Refusal::None as u32;
+    }
+
+    /// Whether it leads to its trampoline by a breakpoint only.
+    pub fn is_entered_by_breakpoint(&self) -> bool {
+        matches!(self.made, Made::Entry(code) if code.way == Way::Breakpoint)
+    }
+
+    /// How a thread goes on that has executed a breakpoint at `at`. `None`: there is no such breakpoint here.
+    pub fn met<'a>(&self, probe: &'a Probe, form: Form, at: u64) -> Option<Met<'a>> {
+        let offset = at.checked_sub(self.place)?;
+        match (form, self.made) {
+            (Form::Entry, Made::Entry(code)) => Some(match code.way {
+                Way::Breakpoint => Met::Entered(code.trampoline),
+                Way::Pad(_) => Met::Displaced {
+                    body: code.body,
+                    offset: offset as u8,
+                },
+            }),
+            (Form::Entry, Made::Nothing | Made::Call(_)) => None,
+            (Form::Call | Form::TailJump, _) => Some(Met::Branch(Branch {
+                to: To::Address(probe.target.wrapping_add(self.bias)),
+                next: self.address + u64::from(probe.len),
+                is_call: form == Form::Call,
+            })),
+            (Form::IndirectCall | Form::ShortIndirectCall | Form::IndirectJump, _) => {
+                Some(Met::Branch(Branch {
+                    to: To::Pointer(&probe.operand),
+                    next: self.address + u64::from(probe.len),
+                    is_call: form != Form::IndirectJump,
+                }))
+            }
+        }
+    }
+}
+
+/// How a thread goes on that has met a breakpoint of ours.
+#[derive(Clone, Copy, Debug)]
+pub enum Met<'a> {
+    /// In the trampoline of its function's entry.
+    Entered(u64),
+    /// In the copy of the displaced instructions, at the one that was so many bytes behind the entry.
+    Displaced {
+        /// Where the copy is.
+        body: u64,
+        /// Where the thread stood.
+        offset: u8,
+    },
+    /// As if the call or jump had been executed.
+    Branch(Branch<'a>),
+}
+
+/// A call, or a jump that leaves its function.
+#[derive(Clone, Copy, Debug)]
+pub struct Branch<'a> {
+    /// Where it goes.
+    pub to: To<'a>,
+    /// Address of the instruction behind it.
+    pub next: u64,
+    /// Whether it returns there.
+    pub is_call: bool,
+}
+
+/// Where a branch goes.
+#[derive(Clone, Copy, Debug)]
+pub enum To<'a> {
+    /// To this address.
+    Address(u64),
+    /// To where the operand leads.
+    Pointer(&'a evenkeel_wire::Operand),
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FORMS: [Form; 6] = [
+        Form::Call,
+        Form::TailJump,
+        Form::IndirectCall,
+        Form::ShortIndirectCall,
+        Form::Entry,
+        Form::IndirectJump,
+    ];
+
+    fn probe(form: Form) -> Probe {
+        // SAFETY: all zeros are a valid probe.
+        let mut probe: Probe = unsafe { core::mem::zeroed() };
+        (probe.form, probe.len, probe.target) = (form as u8, 5, 0x7000);
+        probe
+    }
+
+    /// The memory of the table is zeros at first.
+    #[test]
+    fn zeros_are_an_absent_site() {
+        // SAFETY: what is tested.
+        let site: Site = unsafe { core::mem::zeroed() };
+        assert!(!site.is_here() && site.made == Made::Nothing && site.stands == Stands::Original);
+        assert!((0..4).all(|wanted| !site.has_refused(wanted)));
+    }
+
+    /// Whatever word a session says, now or in another version: a goal that the form can reach, or a refusal.
+    #[test]
+    fn every_word_has_an_answer_for_every_form() {
+        for form in FORMS {
+            assert_eq!(Goal::of(form, Wanted::Off as u32), Ok(Goal::Original));
+            let entry = form == Form::Entry;
+            let trapped_only = matches!(form, Form::ShortIndirectCall | Form::IndirectJump);
+            assert_eq!(Goal::of(form, Wanted::On as u32).is_ok(), !trapped_only);
+            assert_eq!(Goal::of(form, Wanted::Discover as u32).is_ok(), !entry);
+            assert_eq!(Goal::of(form, 7), Err(Refusal::NotOfForm));
+        }
+    }
+
+    /// An entry for which nothing was made is no site of ours; every other instruction can be carried out with nothing made.
+    #[test]
+    fn nothing_is_evaluated_that_is_not_there() {
+        let here = Site {
+            address: 0x1000,
+            place: 0x1000,
+            ..Site::ABSENT
+        };
+        for form in FORMS {
+            let probe = probe(form);
+            let met = here.met(&probe, form, 0x1000);
+            assert_eq!(met.is_none(), form == Form::Entry, "{form:?}");
+        }
+        let made = Made::Entry(EntryCode {
+            trampoline: 0x5000,
+            body: 0x6000,
+            way: Way::Pad(0x4000),
+            call: 0,
+        });
+        let probe = probe(Form::Entry);
+        let met = Site { made, ..here }.met(&probe, Form::Entry, 0x1003);
+        assert!(matches!(
+            met,
+            Some(Met::Displaced {
+                body: 0x6000,
+                offset: 3
+            })
+        ));
+    }
+
+    #[test]
+    fn a_refusal_holds_until_another_word_is_said() {
+        let mut site = Site::ABSENT;
+        site.refuse(Wanted::Discover as u32, Refusal::NotOfForm);
+        assert!(site.has_refused(Wanted::Discover as u32) && !site.has_refused(Wanted::On as u32));
+        site.accept();
+        assert!(!site.has_refused(Wanted::Discover as u32));
+    }
+}

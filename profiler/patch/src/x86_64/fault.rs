@@ -1,0 +1,174 @@
+//! Faults of the agent's own code, and of what it does in the program's stead: how a thread goes on.
+//!
+//! | the instruction that failed is | the thread goes on |
+//! |---|---|
+//! | the reading of an operand in the program's stead ([`read`]) | there, with the fault as the answer: it is the program's own |
+//! | in an inner hook, before or behind the call | in the hook's exit: the call runs, or returns, as if unhooked |
+//! | in a function that a boundary hook calls | in the hook, as if the function had declined |
+//!
+//! The stubs keep where a boundary's function returns to in the thread's state ([`crate::Thread::guard`]), so that no stack is unwound.
+//! The hook then takes all registers from where it saved them.
+
+use core::arch::global_asm;
+use core::ffi::c_int;
+
+use super::stubs::Registers;
+use super::trampoline::Hook;
+use crate::thread::current;
+
+/// A fault, as a signal tells it (sigaction(2)).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(C)]
+pub struct Fault {
+    /// SIGSEGV or SIGBUS.
+    pub signal: c_int,
+    /// `si_code`.
+    pub code: c_int,
+    /// `si_addr`.
+    pub address: u64,
+}
+
+/// The word, and 1 if there is one.
+#[repr(C)]
+struct Word {
+    value: u64,
+    is_there: u64,
+}
+
+// rdi: address; rsi: where the fault is noted. Returns a Word in rax and rdx.
+global_asm!(
+    ".pushsection .text.evenkeel_stubs, \"ax\", @progbits",
+    ".globl evenkeel_read, evenkeel_read_failed",
+    ".hidden evenkeel_read, evenkeel_read_failed",
+    "evenkeel_read:",
+    "mov rax, [rdi]",
+    "mov edx, 1",
+    "ret",
+    "evenkeel_read_failed:",
+    "xor edx, edx",
+    "ret",
+    ".popsection",
+);
+
+unsafe extern "C" {
+    fn evenkeel_read(address: u64, fault: *mut Fault) -> Word;
+    fn evenkeel_read_failed();
+}
+
+/// Reads a word as the program would. Its fault is returned where faults are handled ([`answer_read`]), and otherwise the program's end.
+///
+/// # Safety
+/// The program was about to read this word.
+pub unsafe fn read(address: u64) -> Result<u64, Fault> {
+    let mut fault = Fault {
+        signal: 0,
+        code: 0,
+        address,
+    };
+    // SAFETY: the caller's contract.
+    let word = unsafe { evenkeel_read(address, &mut fault) };
+    if word.is_there == 1 {
+        Ok(word.value)
+    } else {
+        Err(fault)
+    }
+}
+
+/// Where the instruction that failed lies.
+pub fn program_counter(context: &libc::ucontext_t) -> u64 {
+    context.uc_mcontext.gregs[libc::REG_RIP as usize] as u64
+}
+
+/// Lets [`read`] return the fault, if it was its instruction that failed.
+///
+/// # Safety
+/// Called from the handler of a fault, with what the kernel passes.
+pub unsafe fn answer_read(context: &mut libc::ucontext_t, info: &libc::siginfo_t) -> bool {
+    if program_counter(context) != evenkeel_read as *const () as u64 {
+        return false;
+    }
+    let registers = &mut context.uc_mcontext.gregs;
+    // SAFETY: `read` passes the place; a fault has an address.
+    unsafe {
+        *(registers[libc::REG_RSI as usize] as *mut Fault) = Fault {
+            signal: info.si_signo,
+            code: info.si_code,
+            address: info.si_addr() as u64,
+        };
+    }
+    registers[libc::REG_RIP as usize] = evenkeel_read_failed as *const () as i64;
+    true
+}
+
+/// Bytes of stack that a boundary's function may use: what lies further away is another stack.
+const STACK_BYTES: u64 = 256 << 10;
+
+/// Lets a boundary's function return at once as one that declines, if the thread is in one. Of which probe.
+///
+/// # Safety
+/// Called from the handler of a fault, with the context of an instruction of the agent's.
+pub unsafe fn leave_boundary(context: &mut libc::ucontext_t) -> Option<u32> {
+    let thread = current();
+    let (guard, base) = (thread.guard, thread.guard_base);
+    let registers = &mut context.uc_mcontext.gregs;
+    let sp = registers[libc::REG_RSP as usize] as u64;
+    if guard == 0 || !(guard.saturating_sub(STACK_BYTES)..guard).contains(&sp) {
+        return None;
+    }
+    // SAFETY: the layout of `evenkeel_call_boundary`; behind its own call of the long way lies that one's frame.
+    unsafe {
+        let saved = |base: u64| base.wrapping_sub(304) & !15;
+        let outer = if saved(base) == guard {
+            base
+        } else {
+            *(base as *const u64)
+        };
+        let place = saved(outer) as *const u64;
+        let (id, hook, after) = (*place.add(32) as u32, *place.add(33), *place.add(34));
+        let back = *(outer as *const u64).add(1);
+        // Behind the call of a hook that does not know where it returns to, its frame does.
+        let frame = &mut *(hook as *mut Registers);
+        if back > after && frame.return_slot == after {
+            frame.return_slot = thread.abandon(frame.sp(), after)?;
+        }
+        registers[libc::REG_RIP as usize] = *(guard as *const i64).sub(1);
+        registers[libc::REG_RSP as usize] = guard as i64;
+        registers[libc::REG_RBP as usize] = base as i64;
+        registers[libc::REG_RAX as usize] = 0;
+        Some(id)
+    }
+}
+
+/// Leads a thread to the exit of the inner hook whose trampoline begins at `start`. False where the instruction that failed is the
+/// program's: the hook's call through a pointer.
+///
+/// # Safety
+/// As for [`leave_boundary`], with an instruction of this trampoline.
+pub unsafe fn leave_trampoline(context: &mut libc::ucontext_t, hook: &Hook, start: u64) -> bool {
+    let template = hook.template();
+    let Some(exits) = template.exits else {
+        return false;
+    };
+    let at = (program_counter(context) - start) as usize;
+    let registers = &mut context.uc_mcontext.gregs;
+    let exit = if exits.entering.iter().any(|span| span.contains(&at)) {
+        exits.undo
+    } else if exits.leaving.iter().any(|span| span.contains(&at)) {
+        let slot = registers[libc::REG_RSP as usize] as u64 + 32;
+        let after = start + template.after as u64;
+        // SAFETY: the slot of the return address, above the four registers that were saved.
+        let holds = unsafe { *(slot as *const u64) };
+        if template.moving && holds == after {
+            let Some(back) = current().abandon(slot, after) else {
+                return false;
+            };
+            // SAFETY: the same.
+            unsafe { *(slot as *mut u64) = back };
+        }
+        exits.left
+    } else {
+        return false;
+    };
+    registers[libc::REG_RIP as usize] = (start + exit as u64) as i64;
+    true
+}

@@ -1,0 +1,31 @@
+#!/bin/sh
+# Random plans over every form of entry and call, for as long as is wanted: see profiler/patch/tests/random_plans.rs. Each run has a seed,
+# which is printed; the first that fails ends it.
+#
+#   scripts/random-plans.sh [MINUTES]               an hour, if not said otherwise
+#   EVENKEEL_RANDOM_SEED=N scripts/random-plans.sh  that run once more
+#   EVENKEEL_RANDOM_SITES=N                         changes of a site in one run; a million, if not said otherwise
+set -eu
+
+cd "$(dirname "$0")/.."
+minutes=${1:-60}
+case "$minutes" in '' | *[!0-9]*) echo "usage: scripts/random-plans.sh [MINUTES]" >&2; exit 2 ;; esac
+export EVENKEEL_RANDOM_SITES="${EVENKEEL_RANDOM_SITES:-1000000}"
+test="any_plan_after_any_other_harms_nobody"
+run() { cargo test --quiet --package evenkeel-patch --test random_plans -- --nocapture --exact "$test"; }
+
+if [ -n "${EVENKEEL_RANDOM_SEED:-}" ]; then
+    run
+    exit
+fi
+end=$(($(date +%s) + 60 * minutes)) runs=0
+while [ "$(date +%s)" -lt "$end" ]; do
+    seed=$(od -An -N6 -tu8 /dev/urandom | tr -d ' ')
+    echo "EVENKEEL_RANDOM_SEED=$seed"
+    EVENKEEL_RANDOM_SEED=$seed run || {
+        echo "failed: EVENKEEL_RANDOM_SEED=$seed scripts/random-plans.sh" >&2
+        exit 1
+    }
+    runs=$((runs + 1))
+done
+echo "$runs runs of $EVENKEEL_RANDOM_SITES changes of a site, none wrong"
