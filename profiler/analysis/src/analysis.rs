@@ -22,8 +22,8 @@ use crate::summary;
 use crate::sums::Sums;
 use crate::sums::accumulate::Accumulator;
 use crate::sums::blocks::Blocks;
-use crate::sums::detail::Detail;
 use crate::sums::parts::VarianceTree;
+use crate::sums::round_sums::RoundSums;
 use crate::sums::self_cost::Measured;
 use crate::sums::vectors::ProbeCost;
 use intake::Intake;
@@ -150,7 +150,7 @@ impl Analysis {
     /// Whether a probe was called in the round of a generation of the plan: the newest may be one in which calls are trapped.
     pub fn was_called(&self, generation: u32, probe: u32) -> bool {
         let Intake { rounds, plans, .. } = &self.intake;
-        let is_called = |detail: &Detail| {
+        let is_called = |detail: &RoundSums| {
             let mut paths = detail.paths.all().iter();
             paths.any(|path| path.probe == Some(probe))
         };
@@ -306,14 +306,14 @@ impl Analysis {
             crowded,
             ..Snapshot::default()
         };
-        let recent = Detail {
+        let recent = RoundSums {
             paths: detail.paths.clone(),
             sums: Accumulator {
                 blocks: Blocks::of(recent),
                 self_cost: detail.sums.self_cost.clone(),
                 ..Accumulator::default()
             },
-            ..Detail::default()
+            ..RoundSums::default()
         };
         look.profile = self.profile_of(Some((round, &recent)), Others::default(), sites, options);
         self.looked_at = Some((round, total));
@@ -325,12 +325,12 @@ impl Analysis {
 
     fn profile_of(
         &self,
-        round: Option<(usize, &Detail)>,
+        round: Option<(usize, &RoundSums)>,
         others: Others<'_>,
         sites: &SiteTable,
         options: &Options,
     ) -> Profile {
-        let empty = Detail::default();
+        let empty = RoundSums::default();
         let (round_index, round) = round.unwrap_or((0, &empty));
         let Intake {
             cost,

@@ -13,8 +13,8 @@ use crate::profile::Round;
 use crate::rounds::combine::Together;
 use crate::rounds::other_rounds::RoundFindings;
 use crate::sites::SiteTable;
-use crate::sums::detail::Detail;
 use crate::sums::latencies::Latencies;
+use crate::sums::round_sums::RoundSums;
 use crate::sums::vectors::ProbeCost;
 
 /// How to make a profile.
@@ -54,7 +54,7 @@ impl Default for Options {
 #[derive(Debug)]
 pub struct Inputs<'a> {
     /// The round it rests on.
-    pub round: &'a Detail,
+    pub round: &'a RoundSums,
     /// The round's index, from 0.
     pub round_index: usize,
     /// Intervals of other rounds that varied more, and their standard deviation, ticks.

@@ -18,9 +18,9 @@ use crate::rounds::evidence;
 use crate::rounds::other_rounds::RoundFindings;
 use crate::rounds::spread::Spread;
 use crate::sites::SiteTable;
-use crate::sums::detail::Detail;
 use crate::sums::moments::mean;
 use crate::sums::parts::VarianceTree;
+use crate::sums::round_sums::RoundSums;
 
 impl Rounds {
     /// The round a profile rests on.
@@ -65,7 +65,7 @@ impl Rounds {
     }
 
     /// Intervals of rounds that surely varied more than those of `detail`, and are none of `rested_on`; and their standard deviation, ticks.
-    pub fn wider_than(&self, detail: &Detail, rested_on: &[usize]) -> Option<(u64, f64)> {
+    pub fn wider_than(&self, detail: &RoundSums, rested_on: &[usize]) -> Option<(u64, f64)> {
         let base = Spread::of(&detail.sums.blocks);
         let others = self.rounds.iter().enumerate();
         let others = others.filter(|(at, _)| !rested_on.contains(at));

@@ -21,15 +21,15 @@ use crate::rounds::plans::Plans;
 use crate::rounds::policy::*;
 use crate::sums::Sums;
 use crate::sums::blocks::Blocks;
-use crate::sums::detail::Detail;
 use crate::sums::moments::fraction;
 use crate::sums::paths::{PROBES, ROOT};
+use crate::sums::round_sums::RoundSums;
 
 /// Rounds taken together.
 #[derive(Debug)]
 pub struct Combined {
     /// Their call paths and sums.
-    pub detail: Detail,
+    pub detail: RoundSums,
     /// Which they are.
     pub together: Together,
 }
@@ -48,13 +48,13 @@ pub struct Together {
 }
 
 /// A round with its index.
-pub type Indexed<'a> = (usize, &'a Detail);
+pub type Indexed<'a> = (usize, &'a RoundSums);
 
 /// A round that may be taken together with others.
 #[derive(Clone, Copy)]
 struct Candidate<'a> {
     index: usize,
-    detail: &'a Detail,
+    detail: &'a RoundSums,
     shape: &'a Shape,
 }
 
@@ -63,7 +63,7 @@ pub fn combine(base: Indexed<'_>, others: &[Indexed<'_>], plans: &Plans) -> Opti
     let error = evidence::largest_error(base.1, FINDING_MIN);
     let lost_max = error.min(FINDING_MIN);
     let mut order: Vec<Indexed<'_>> = others.to_vec();
-    let intervals = |detail: &Detail| detail.sums.blocks.intervals();
+    let intervals = |detail: &RoundSums| detail.sums.blocks.intervals();
     order.sort_by_key(|(_, detail)| std::cmp::Reverse(intervals(detail)));
     order.insert(0, base);
     let shapes: Vec<Shape> = order.iter().map(|&round| shape(round, plans)).collect();
@@ -117,7 +117,7 @@ fn shape((index, detail): Indexed<'_>, plans: &Plans) -> Shape {
 }
 
 /// The sums of these rounds, in order of time.
-fn together(rounds: &mut [Candidate<'_>]) -> Detail {
+fn together(rounds: &mut [Candidate<'_>]) -> RoundSums {
     rounds.sort_by_key(|round| round.index);
     let common = common(rounds);
     let mut detail = common.detail();

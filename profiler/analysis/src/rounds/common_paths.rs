@@ -8,13 +8,13 @@ use std::collections::BTreeSet;
 
 use rustc_hash::FxHashSet;
 
+use crate::critical::blocking::WaitSums;
 use crate::critical::states::State;
-use crate::critical::who::WaitSums;
 use crate::sums::blocks::Blocks;
-use crate::sums::detail::Detail;
 use crate::sums::moments::fraction;
 use crate::sums::paths::{PROBES, Paths, ROOT};
 use crate::sums::projection::{Projection, step_of};
+use crate::sums::round_sums::RoundSums;
 
 /// What a round has met, without its sums: enough to find the paths that it shares with others.
 #[derive(Clone, Debug, Default)]
@@ -40,7 +40,7 @@ pub struct NodeShape {
 
 impl Shape {
     /// A round's.
-    pub fn of(round: &Detail) -> Shape {
+    pub fn of(round: &RoundSums) -> Shape {
         let total = round.sums.blocks.total();
         let whole = total.latency_moment();
         let node = |node| NodeShape {
@@ -204,11 +204,11 @@ impl Common {
     }
 
     /// No sums yet, over the paths.
-    pub fn detail(&self) -> Detail {
-        Detail {
+    pub fn detail(&self) -> RoundSums {
+        RoundSums {
             paths: self.paths(),
             waits: WaitSums::without(self.left_out.clone()),
-            ..Detail::default()
+            ..RoundSums::default()
         }
     }
 
@@ -233,7 +233,7 @@ impl Common {
     }
 
     /// Adds the sums of some of the rounds to `onto`, which is [`Common::detail`] with what was added before.
-    pub fn add<'a>(&self, rounds: impl IntoIterator<Item = &'a Detail>, onto: &mut Detail) {
+    pub fn add<'a>(&self, rounds: impl IntoIterator<Item = &'a RoundSums>, onto: &mut RoundSums) {
         let mut blocks: Vec<Blocks> = vec![onto.sums.blocks.clone()];
         for round in rounds {
             let projection = self.projection(&round.paths, &mut onto.paths);

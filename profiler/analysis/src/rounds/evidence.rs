@@ -7,11 +7,11 @@ use crate::profile::Node;
 use crate::rounds::policy::{BLOCKS_OF_LOOK_MAX, SHARE_WITH_ERROR_MIN};
 use crate::sums::Sums;
 use crate::sums::blocks::Blocks;
-use crate::sums::detail::Detail;
 use crate::sums::jackknife::delete_block_variance;
 use crate::sums::moments::fraction;
 use crate::sums::parts::{Part, VarianceTree};
 use crate::sums::paths::ROOT;
+use crate::sums::round_sums::RoundSums;
 use crate::sums::vectors::{Entry, Vector};
 
 /// Sums of one part's time T and of the latency L over some intervals.
@@ -147,7 +147,7 @@ fn node(tree: &VarianceTree<'_>, part: Part, blocks_of: &impl Fn(Part) -> Vec<Pa
 
 /// The largest error among the shares of at least `share_min` that call paths have by themselves: how far from the truth the
 /// picture may be that a round gives.
-pub fn largest_error(round: &Detail, share_min: f64) -> f64 {
+pub fn largest_error(round: &RoundSums, share_min: f64) -> f64 {
     let blocks = &round.sums.blocks;
     let total = blocks.total();
     let nodes = 0..round.paths.all().len() as u32;

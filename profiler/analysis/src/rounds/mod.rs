@@ -26,7 +26,7 @@ use crate::rounds::plans::Plans;
 use crate::rounds::policy::{
     BLOCKS_RETIRED, CELLS_RETIRED_MAX, INTERVALS_DEEPER, INTERVALS_ENOUGH,
 };
-use crate::sums::detail::Detail;
+use crate::sums::round_sums::RoundSums;
 
 /// One round.
 #[derive(Debug)]
@@ -36,11 +36,11 @@ struct Round {
     intervals: u64,
     /// When the last of them began, ticks; 0 where that is not known.
     until: u64,
-    detail: Option<Box<Detail>>,
+    detail: Option<Box<RoundSums>>,
     /// Intervals that lost their records.
     lost: Lost,
     /// Its sums once nothing is added any more, in fewer blocks.
-    retired: Option<Box<Detail>>,
+    retired: Option<Box<RoundSums>>,
     /// What it had found when it was retired.
     found: Option<RoundFindings>,
 }
@@ -78,7 +78,7 @@ impl Rounds {
     }
 
     /// Begins the only round of several recordings taken together: with this many probes, and these sums.
-    pub fn begin_joint(&mut self, probes: u32, detail: Detail) {
+    pub fn begin_joint(&mut self, probes: u32, detail: RoundSums) {
         let round = self.begin(probes, true);
         self.rounds[round].detail = Some(Box::new(detail));
     }
@@ -100,17 +100,17 @@ impl Rounds {
     }
 
     /// Sums of a round; nothing where they were dropped.
-    pub fn detail_mut(&mut self, round: usize) -> Option<&mut Detail> {
+    pub fn detail_mut(&mut self, round: usize) -> Option<&mut RoundSums> {
         self.rounds[round].detail.as_deref_mut()
     }
 
     /// Sums of a round; nothing where they were dropped.
-    pub fn detail(&self, round: usize) -> Option<&Detail> {
+    pub fn detail(&self, round: usize) -> Option<&RoundSums> {
         self.rounds[round].detail.as_deref()
     }
 
     /// Sums of a round, those included to which nothing is added any more.
-    pub fn sums(&self, round: usize) -> Option<&Detail> {
+    pub fn sums(&self, round: usize) -> Option<&RoundSums> {
         self.rounds[round].sums()
     }
 
@@ -137,7 +137,7 @@ impl Rounds {
     }
 
     /// Index of the round a profile rests on, and its sums.
-    pub fn chosen(&self) -> Option<(usize, &Detail)> {
+    pub fn chosen(&self) -> Option<(usize, &RoundSums)> {
         let at = self.best()?;
         Some((at, self.rounds[at].sums()?))
     }
@@ -173,7 +173,7 @@ impl Rounds {
     }
 
     fn bound_retired(&mut self) {
-        let cells = |round: &Round| round.retired.as_deref().map_or(0, Detail::cells);
+        let cells = |round: &Round| round.retired.as_deref().map_or(0, RoundSums::cells);
         while self.rounds.iter().map(cells).sum::<usize>() > CELLS_RETIRED_MAX {
             let retired = self
                 .rounds
@@ -225,7 +225,7 @@ impl Round {
     }
 
     /// Its sums, retired or not.
-    fn sums(&self) -> Option<&Detail> {
+    fn sums(&self) -> Option<&RoundSums> {
         self.detail.as_deref().or(self.retired.as_deref())
     }
 

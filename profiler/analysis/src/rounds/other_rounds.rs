@@ -10,10 +10,10 @@ use crate::profile::PathSeen;
 use crate::rounds::policy::{ERRORS_MIN, PATHS_MAX, TAKEN_MIN};
 use crate::sites::SiteTable;
 use crate::sums::Sums;
-use crate::sums::detail::Detail;
 use crate::sums::moments::fraction;
 use crate::sums::parts::{Part, VarianceTree};
 use crate::sums::paths::{Path, Paths, ROOT};
+use crate::sums::round_sums::RoundSums;
 
 /// The paths that explained much of a round's variance.
 #[derive(Clone, Debug)]
@@ -37,7 +37,7 @@ struct Found {
 
 impl RoundFindings {
     /// What is known of a round, of shares of at least `share_min`, largest first.
-    pub fn of(round: &Detail, share_min: f64) -> RoundFindings {
+    pub fn of(round: &RoundSums, share_min: f64) -> RoundFindings {
         let blocks = &round.sums.blocks;
         let total = blocks.total();
         let whole = total.latency_moment();

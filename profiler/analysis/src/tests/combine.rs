@@ -13,9 +13,9 @@ use crate::rounds::common_paths::{Common, Shape};
 use crate::rounds::plans::PlanChange;
 use crate::sites::SiteTable;
 use crate::sums::NodeSums;
-use crate::sums::detail::Detail;
 use crate::sums::paths::{Paths, ROOT};
 use crate::sums::projection::step_of;
+use crate::sums::round_sums::RoundSums;
 use crate::sums::vectors::{ProbeCost, Segment, Vectoriser};
 use crate::{Analysis, Options};
 
@@ -66,8 +66,8 @@ fn length(steps: &[Step]) -> u64 {
 }
 
 /// The sums of a round of these intervals.
-fn round(traces: &[Vec<Step>]) -> Detail {
-    let (mut detail, mut vectoriser) = (Detail::default(), Vectoriser::default());
+fn round(traces: &[Vec<Step>]) -> RoundSums {
+    let (mut detail, mut vectoriser) = (RoundSums::default(), Vectoriser::default());
     for (number, steps) in traces.iter().enumerate() {
         let start = 1000 + 1_000_000 * number as u64;
         let mut calls: Vec<Record> = Vec::new();
@@ -100,7 +100,7 @@ fn steps(paths: &Paths, node: u32) -> Vec<u32> {
 type At = (NodeSums, BTreeMap<Vec<u32>, i128>, i128, Vec<(i128, i128)>);
 
 /// Everything that a round has summed, by path.
-fn everything(detail: &Detail) -> BTreeMap<Vec<u32>, At> {
+fn everything(detail: &RoundSums) -> BTreeMap<Vec<u32>, At> {
     let (paths, total) = (&detail.paths, detail.sums.blocks.total());
     let tail = detail.sums.histogram.tail(0.8).unwrap();
     let called = |node: &u32| total.node(*node).calls > 0 || *node == ROOT;
