@@ -48,7 +48,7 @@ pub(crate) fn run_beside<T>(beside: &mut dyn Beside, load: impl FnOnce() -> T) -
 /// Makes a benchmark. `interrupted` ends it with what was measured until then.
 ///
 /// # Errors
-/// BenchmarkSettings make no sense, the target cannot be used or is lost, or the file of latencies cannot be written.
+/// Settings make no sense, the target cannot be used or is lost, or the file of latencies cannot be written.
 pub fn benchmark(
     settings: &BenchmarkSettings,
     recorded: &Recorded,
@@ -156,7 +156,7 @@ fn warm_up(
 /// A testbed as the settings ask for it.
 ///
 /// # Errors
-/// BenchmarkSettings make no sense, or the target cannot be used.
+/// Settings make no sense, or the target cannot be used.
 pub fn set(
     settings: &BenchmarkSettings,
     progress: &dyn Progress,

@@ -30,7 +30,7 @@ pub struct BenchmarkSettings {
     pub seed: u64,
     /// What is put under load.
     pub target: Address,
-    /// BenchmarkSettings of the store or of the server, by name.
+    /// Settings of the store or of the server, by name.
     pub target_settings: Vec<(String, String)>,
     /// Schedule of the embedded store's locks, if it is not the default.
     pub schedule: Option<String>,

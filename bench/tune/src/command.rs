@@ -20,7 +20,7 @@ const TAIL_BYTES: u64 = 4000;
 /// Runs `command` in a shell, with these variables, to its end. False if the user interrupted it.
 ///
 /// # Errors
-/// [`Error::LoadSource`] if it fails.
+/// [`Error::Load`] if it fails.
 pub fn run(
     command: &str,
     variables: &[(&str, String)],
@@ -85,7 +85,7 @@ fn failed(command: &str, status: ExitStatus, output: &mut File) -> Error {
         Ok(_) => String::from_utf8_lossy(&tail).trim_end().to_owned(),
         Err(error) => format!("(its output cannot be read: {error})"),
     };
-    Error::LoadSource {
+    Error::Load {
         command: command.to_owned(),
         status: status.to_string(),
         output,

@@ -50,7 +50,7 @@ pub enum Error {
     Profile(String),
     /// The command that is the load failed.
     #[error("the load `{command}` failed ({status}):\n{output}")]
-    LoadSource {
+    Load {
         /// The command, as it was given.
         command: String,
         /// How it ended.

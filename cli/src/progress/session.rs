@@ -125,11 +125,20 @@ impl Observer for SessionProgress {
 /// What there is to say of an event, in one line.
 pub fn message(event: &Event<'_>) -> Option<String> {
     Some(match event {
-        Event::Attached { pid, stood_still } => {
+        Event::Attached {
+            pid,
+            processes,
+            stood_still,
+        } => {
             let name = evenkeel_attach::process::name(*pid).unwrap_or_default();
             let still_ms = stood_still.as_secs_f64() * 1e3;
+            let so_many = match processes {
+                1 => String::new(),
+                2 => " and another".to_owned(),
+                _ => format!(" and {} others", processes - 1),
+            };
             format!(
-                "attached to process {pid} ({name}), one thread of which stood still for {still_ms:.1} ms"
+                "attached to process {pid} ({name}){so_many}, one thread of which stood still for {still_ms:.1} ms"
             )
         }
         Event::LeftOut { why } => (*why).to_owned(),

@@ -69,7 +69,7 @@ pub struct Arguments {
         long,
         value_name = "COMMAND",
         conflicts_with = "workload",
-        help_heading = "LoadSource"
+        help_heading = "Load"
     )]
     command: Option<String>,
     /// Run once before, to make the command's data
@@ -77,15 +77,15 @@ pub struct Arguments {
         long,
         value_name = "COMMAND",
         requires = "command",
-        help_heading = "LoadSource"
+        help_heading = "Load"
     )]
     prepare: Option<String>,
     /// The interval that is profiled, and with --command measured: one of the preset's (statement, transaction), or as `evenkeel
     /// attach` takes it [default: statement]
-    #[arg(long, value_name = "SPEC", help_heading = "LoadSource")]
+    #[arg(long, value_name = "SPEC", help_heading = "Load")]
     interval: Option<String>,
     /// The server's process, where it does not report it
-    #[arg(long, value_name = "PID", help_heading = "LoadSource")]
+    #[arg(long, value_name = "PID", help_heading = "Load")]
     pid: Option<i32>,
     /// Print the result as JSON
     #[arg(long, help_heading = "Output")]

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::expect::{Planted, below, named, number, quiet, the, ticks_per_ns};
 use super::measure::{
-    assert_complete, calls, closed, measured_program, measured_quietly, quietest,
+    assert_complete, calls, closed, measured_once, measured_program, measured_quietly, quietest,
 };
 use crate::support::build::{program, program_with};
 use crate::support::run::Place;
@@ -59,6 +59,15 @@ fn what_goes_on_inside_another_function_is_not_seen() {
     planted.assert_share(&profile, &[the(&profile, "enter")], 1.0);
     let why = why_unseen(&profile, "enter");
     assert!(why.contains("by a jump"), "{why}");
+}
+
+/// The same of a function that makes calls where it is, too.
+#[test]
+fn what_goes_on_elsewhere_beside_its_calls_is_not_seen() {
+    let program = program_with("jumps_inside", "calls_too", &["-DCALLS_TOO"]);
+    let (profile, _) = measured_program(&[], &program, "run_interval", 8_000);
+    let unseen = profile["unseen"].to_string();
+    assert!(unseen.contains("by a jump"), "{unseen}");
 }
 
 /// Code that was made at run time is in no file to be opened. To profile for longer would show no more, and is not advised.
@@ -231,4 +240,19 @@ fn what_is_called_back_by_the_c_library_is_opened() {
         );
         assert_eq!(below(the(&profile, "qsort"), "weigh").len(), weigh.len());
     }
+}
+
+/// The least number of instructions in one of `interpreter`'s intervals.
+const INSTRUCTIONS: u64 = 200_000;
+
+/// A process follows a plan at its next interval, and an interpreter's interval makes hundreds of thousands of calls. Fewer are trapped in the whole
+/// run than one interval makes; what they show is a sample, and the report says so.
+#[test]
+fn an_interpreters_dispatch_is_sampled() {
+    let profile = measured_once(&[], "interpreter", "run_interval", 3_000);
+    let traps = profile["overhead"]["traps"].as_u64().unwrap();
+    assert!(0 < traps && traps < INSTRUCTIONS, "{traps}");
+    assert!(number(&profile["overhead"], "trapping_fraction") > 0.0);
+    let warnings = profile["warnings"].to_string();
+    assert!(warnings.contains("only a sample of them"), "{warnings}");
 }

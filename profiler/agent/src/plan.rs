@@ -7,14 +7,13 @@ use evenkeel_patch::arch::fault;
 use evenkeel_patch::arch::stubs::Boundaries;
 use evenkeel_patch::arch::trap::{Carried, argument, step_back};
 use evenkeel_patch::shadow::Shadow;
-use evenkeel_patch::{Patcher, Plan, kernel, thread};
+use evenkeel_patch::{Patcher, Plan, kernel, thread, trap_budget};
 use evenkeel_wire::now_ticks;
 use evenkeel_wire::{Control, Fixed, Frozen, Probe, Wanted};
 
 use crate::arena::{self, Arena};
 use crate::code_state::{applied, detached, has_failed, is_frozen};
 use crate::modules::{self, Modules};
-use crate::signals::Breakpoint;
 use crate::verdict::{is_over, nap, verdict};
 use crate::{bound, code_state, loader, waits};
 
@@ -343,11 +342,11 @@ pub fn after_fork_in_child() {
     unlock();
 }
 
-/// A thread executed a breakpoint.
-pub fn on_trap(context: &mut libc::ucontext_t) -> Breakpoint {
+/// A thread executed a breakpoint. True if it was one of the plan's, and the thread can go on.
+pub fn on_trap(context: &mut libc::ucontext_t) -> bool {
     let arena = arena::get();
     if !arena.is_mapped() {
-        return Breakpoint::Foreign;
+        return false;
     }
     let plan = plan_of(arena);
     // SAFETY: the patcher's tables are made for concurrent readers.
@@ -355,37 +354,63 @@ pub fn on_trap(context: &mut libc::ucontext_t) -> Breakpoint {
     // SAFETY: called from the handler of SIGTRAP.
     let Some((probe, carried)) = (unsafe { process.patcher.on_trap(&plan, context) }) else {
         // SAFETY: the same.
-        return match unsafe { process.patcher.is_withdrawn(context) } {
-            true => {
-                step_back(context);
-                Breakpoint::CarriedOut
-            }
-            false => Breakpoint::Foreign,
-        };
+        let is_withdrawn = unsafe { process.patcher.is_withdrawn(context) };
+        if is_withdrawn {
+            step_back(context);
+        }
+        return is_withdrawn;
     };
     arena.control().traps.fetch_add(1, Relaxed);
     let callee = match carried {
         Carried::On(callee) => callee,
-        Carried::Faulted(fault) => return Breakpoint::Failed(fault),
+        Carried::Faulted(fault) => {
+            fault::fail_again(context, fault);
+            return true;
+        }
     };
+    learn(process, context, probe, callee);
+    if !trap_budget::may_stay(arena.control(), probe) {
+        withdraw(arena, probe);
+    }
+    true
+}
+
+/// Takes the breakpoint of a call out at once, even in the middle of an interval: its traps have cost enough. Does nothing while another
+/// thread changes the code, or forks; the next trap tries again.
+fn withdraw(arena: Arena, probe: &Probe) {
+    if is_frozen() || kernel::is_confined() || !try_lock() {
+        return;
+    }
+    // SAFETY: the lock is held.
+    let Process { patcher, .. } = unsafe { &mut *PROCESS.0.get() };
+    let mut probes = arena.probes().iter();
+    let id = probes.position(|one| core::ptr::eq(one, probe));
+    if let Some(id) = id {
+        // SAFETY: the code stays mapped, for this thread has just come from there and may return.
+        unsafe { patcher.withdraw(&plan_of(arena), id as u32) };
+    }
+    unlock();
+}
+
+/// Notes the callee of a trapped call, or the functions that it passes on to be called back.
+fn learn(process: &Process, context: &libc::ucontext_t, probe: &Probe, callee: Option<u64>) {
     if probe.callbacks == 0 {
         callee
             .into_iter()
             .for_each(|callee| note(process, probe, callee));
-        return Breakpoint::CarriedOut;
+        return;
     }
     let handed_on = (0..u8::BITS as usize).filter(|argument| probe.callbacks >> argument & 1 == 1);
     handed_on
         .filter_map(|number| argument(context, number))
         .for_each(|function| note(process, probe, function));
-    Breakpoint::CarriedOut
 }
 
 /// A thread's instruction has failed. If it is one of ours and there is a way on, the thread takes it, the hooks are taken out, and the
 /// session is told. Makes no system call in a process that has confined itself: hooks stay there, and lead nowhere but on.
 pub fn on_fault(context: &mut libc::ucontext_t, info: &libc::siginfo_t) -> bool {
     // SAFETY: called from the handler of a fault.
-    if unsafe { fault::answer_read(context, info) } {
+    if unsafe { fault::answer_read(context) } {
         return true;
     }
     let (arena, at) = (arena::get(), fault::program_counter(context));

@@ -11,8 +11,6 @@ use core::mem::zeroed;
 use core::ptr;
 use core::sync::atomic::{AtomicBool, Ordering::*};
 
-use evenkeel_patch::arch::fault::Fault;
-
 use crate::masks::{self, active};
 use crate::next::{interpose, next};
 
@@ -34,21 +32,11 @@ static LOCK: AtomicBool = AtomicBool::new(false);
 /// How often the lock is asked for: a handler of the target's that interrupted who holds it would wait for ever.
 const SPINS: u32 = 1 << 20;
 
-/// What came of a breakpoint.
-pub enum Breakpoint {
-    /// It is ours: its instruction was carried out.
-    CarriedOut,
-    /// It is ours, and the target's instruction fails, before which the thread stands.
-    Failed(Fault),
-    /// It is not of the plan.
-    Foreign,
-}
-
 /// How signals are answered.
 #[derive(Clone, Copy)]
 pub struct Answers {
-    /// A thread has executed a breakpoint.
-    pub breakpoint: fn(&mut libc::ucontext_t) -> Breakpoint,
+    /// A thread has executed a breakpoint. Whether it was ours, and goes on.
+    pub breakpoint: fn(&mut libc::ucontext_t) -> bool,
     /// A thread's instruction has failed. Whether it goes on.
     pub fault: fn(&mut libc::ucontext_t, &libc::siginfo_t) -> bool,
 }
@@ -136,14 +124,12 @@ extern "C" fn on_trap(signal: c_int, info: *mut libc::siginfo_t, context: *mut c
     // SAFETY: the kernel passes a context; errno is the interrupted code's.
     unsafe {
         let errno = *libc::__errno_location();
-        let found = match *ANSWERS.0.get() {
-            Some(answers) if (*info).si_code > 0 => (answers.breakpoint)(&mut *context.cast()),
-            _ => Breakpoint::Foreign,
+        let is_ours = match *ANSWERS.0.get() {
+            Some(answers) => (*info).si_code > 0 && (answers.breakpoint)(&mut *context.cast()),
+            None => false,
         };
-        match found {
-            Breakpoint::CarriedOut => {}
-            Breakpoint::Failed(fault) => fail(fault, context),
-            Breakpoint::Foreign => pass_on(signal, info, context),
+        if !is_ours {
+            pass_on(signal, info, context);
         }
         *libc::__errno_location() = errno;
     }
@@ -167,17 +153,6 @@ extern "C" fn on_fault(signal: c_int, info: *mut libc::siginfo_t, context: *mut 
             }
         }
         *libc::__errno_location() = errno;
-    }
-}
-
-/// The target's instruction, before which the thread stands, fails like this.
-unsafe fn fail(fault: Fault, context: *mut c_void) {
-    // SAFETY: zero is a valid `siginfo_t`, whose address lies behind three numbers and an alignment (bits/types/siginfo_t.h).
-    unsafe {
-        let mut info: libc::siginfo_t = zeroed();
-        (info.si_signo, info.si_code) = (fault.signal, fault.code);
-        (&raw mut info).cast::<u64>().add(2).write(fault.address);
-        pass_on(fault.signal, &mut info, context);
     }
 }
 

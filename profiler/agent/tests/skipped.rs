@@ -23,7 +23,9 @@ fn skipped_intervals_are_counted_with_their_latencies() {
         panic!("one thread: {:?}", run.unrecorded)
     };
     assert_eq!(unrecorded.intervals, 500);
-    let slow = unrecorded.by_class[latency_class(1_000_000)..].iter().sum::<u64>();
+    let slow = unrecorded.by_class[latency_class(1_000_000)..]
+        .iter()
+        .sum::<u64>();
     assert!(slow >= 10, "{slow}");
     assert_eq!(unrecorded.by_class.iter().sum::<u64>(), 500);
     let largest = unrecorded.by_class.iter().rposition(|&count| count > 0);
@@ -38,5 +40,8 @@ fn recorded_intervals_are_not_counted_again() {
         ..How::default()
     };
     let run = run("skipped", &how);
-    assert_eq!(run.unrecorded.iter().map(|one| one.intervals).sum::<u64>(), 0);
+    assert_eq!(
+        run.unrecorded.iter().map(|one| one.intervals).sum::<u64>(),
+        0
+    );
 }

@@ -150,7 +150,16 @@ pub struct Overhead {
     pub measured_fraction: Option<f64>,
     /// Its standard error.
     pub measured_se: Option<f64>,
+    /// How often calls were trapped to learn whom they call, or met while they were being changed.
+    #[serde(default)]
+    pub traps: u64,
+    /// What that took, estimated, as a fraction of the time of all intervals of the run.
+    #[serde(default)]
+    pub trapping_fraction: f64,
 }
+
+/// What a trap costs, from the breakpoint to the instruction behind it, nanoseconds: the kernel's way into the handler and back, mostly.
+pub const TRAP_NS: f64 = 3000.0;
 
 /// One round of refinement.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]

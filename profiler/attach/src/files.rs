@@ -4,6 +4,7 @@ use std::fs::{self, File};
 use std::ops::{Deref, Range};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use memmap2::Mmap;
 use object::elf::{DF_1_PIE, DT_FLAGS_1, ET_EXEC};
@@ -52,14 +53,19 @@ pub struct Loaded {
     pub build_id: Option<Vec<u8>>,
 }
 
+/// How often a process is looked at whose program is just being replaced, and how long apart: the kernel maps a program within
+/// microseconds, but on a busy machine it may wait for a processor meanwhile.
+const LOOKS: u32 = 200;
+const BETWEEN_LOOKS: Duration = Duration::from_millis(1);
+
 /// The files of a process, its program first.
 ///
 /// # Errors
-/// It has ended, or may not be looked at; or its program is none that can be read.
+/// It has ended, or may not be looked at; or its program is none that can be read, or is replaced all the while.
 pub fn loaded(pid: i32) -> Result<Vec<Loaded>, Refused> {
-    let link = || fs::read_link(process::program(pid)).map_err(|_| not_permitted(pid));
-    let mut program = link()?;
-    loop {
+    for _ in 0..LOOKS {
+        let image = process::image(pid);
+        let program = fs::read_link(process::program(pid)).map_err(|_| not_permitted(pid))?;
         let mappings = process::mappings(pid).map_err(|_| not_permitted(pid))?;
         let mut files = Mapped::all(pid, &mappings);
         if let Some(first) = program_among(&files, &program) {
@@ -70,16 +76,20 @@ pub fn loaded(pid: i32) -> Result<Vec<Loaded>, Refused> {
             });
             return Ok(loaded.collect());
         }
-        // It may have become another one in between (exec).
-        let before = std::mem::replace(&mut program, link()?);
-        if before == program {
+        // It may have executed a program in between, or be in the middle of that.
+        let is_same = image.is_some_and(|image| !image.is_being_made());
+        if is_same && process::image(pid) == image {
             let why = format!(
                 "what it runs, {}, cannot be read as a program of this machine; run evenkeel as root, and where that file can be read",
                 program.display()
             );
             return Err(Refused::Unfit { pid, why });
         }
+        std::thread::sleep(BETWEEN_LOOKS);
     }
+    let why =
+        "it executes one program after another; attach to it once it stays with one".to_owned();
+    Err(Refused::Unfit { pid, why })
 }
 
 /// Which of the files is the program. What the kernel has started may be the loader, where that was named to run the program
@@ -310,4 +320,30 @@ fn leads_into(table: &[u8], address: u64, frames: &Range<u64>) -> bool {
             let mut entries = entries.iter();
             entries.all(|[_, description]| frames.contains(&at(address, description)))
         })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A shell that executes itself again and again is looked at all the while.
+    #[test]
+    fn a_process_that_executes_programs_is_never_refused() {
+        const PROGRAM: &str = r#"[ "$1" -gt 0 ] || exit 0; exec sh -c "$0" "$0" $(($1 - 1))"#;
+        let mut child = std::process::Command::new("sh")
+            .args(["-c", PROGRAM, PROGRAM, "1500"])
+            .spawn()
+            .expect("sh");
+        let pid = child.id() as i32;
+        let mut looked_at = 0;
+        while process::started(pid).is_some() {
+            match loaded(pid) {
+                Ok(files) => looked_at += usize::from(!files.is_empty()),
+                Err(Refused::Gone { .. }) => {}
+                Err(why) => panic!("after {looked_at} looks: {why}"),
+            }
+        }
+        assert!(looked_at > 0);
+        assert!(child.wait().expect("it has ended").success());
+    }
 }

@@ -143,6 +143,42 @@ pub fn started(pid: i32) -> Option<u64> {
     fields.nth(18)?.parse().ok()
 }
 
+/// What a process runs: another one after it has executed a program, the same one or not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Image {
+    started: u64,
+    /// Where its first stack begins, and its program's code.
+    stack: u64,
+    code: u64,
+}
+
+impl Image {
+    /// Whether the kernel is executing a program for the process and has not mapped it yet. `/proc/PID/exe` names that program
+    /// already, but `/proc/PID/maps` lacks it.
+    pub(crate) fn is_being_made(self) -> bool {
+        self.code == 0
+    }
+}
+
+/// What a process runs. `None` once it has ended, or has given up its memory, as one that is ending does first.
+pub fn image(pid: i32) -> Option<Image> {
+    let text = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    image_of(&text)
+}
+
+/// Reads a line of `/proc/PID/stat` (proc(5): state, starttime, vsize, startcode and startstack are fields 3, 22, 23, 26 and 28).
+fn image_of(stat: &str) -> Option<Image> {
+    let (_, rest) = stat.rsplit_once(") ")?;
+    let fields: Vec<&str> = rest.split_ascii_whitespace().collect();
+    let field = |number: usize| fields.get(number - 3)?.parse::<u64>().ok();
+    let has_memory = field(23)? != 0 && !matches!(fields[0], "Z" | "X");
+    has_memory.then_some(Image {
+        started: field(22)?,
+        stack: field(28)?,
+        code: field(26)?,
+    })
+}
+
 /// Whether the kernel runs it, for itself (`PF_KTHREAD` of include/linux/sched.h).
 pub(crate) fn is_of_kernel(pid: i32) -> bool {
     const OF_KERNEL: u64 = 0x0020_0000;
@@ -270,6 +306,24 @@ mod tests {
         assert_eq!((mapping.offset, mapping.inode), (0x26000, 1835));
         assert_eq!(mapping.path, "/usr/lib/x y.so (deleted)");
         assert_eq!(file_name(&mapping.path), "x y.so");
+    }
+
+    #[test]
+    fn an_image_is_another_after_an_exec() {
+        let stat = |state: &str, vsize: u64, code: u64| {
+            format!(
+                "7 (a) b) {state} 1 7 7 0 -1 4194304 101 0 0 0 0 0 0 0 20 0 1 0 186488 {vsize} 387 184467 {code} 9417 14073 0 0"
+            )
+        };
+        let runs = image_of(&stat("S", 4096, 94173)).expect("it runs");
+        assert!(!runs.is_being_made());
+        let executes = image_of(&stat("R", 4096, 0)).expect("it runs");
+        assert!(executes.is_being_made() && executes != runs);
+        assert_ne!(image_of(&stat("S", 4096, 94174)), Some(runs));
+        assert_eq!(image_of(&stat("R", 0, 0)), None, "it is ending");
+        assert_eq!(image_of(&stat("Z", 0, 94173)), None);
+        let own = std::process::id() as i32;
+        assert!(image(own).is_some() && image(own) == image(own));
     }
 
     #[test]

@@ -12,6 +12,7 @@
 //!                   hook         the code of one probe
 //!                   index        which probe a breakpoint belongs to
 //!                   discovery    whom calls through pointers call
+//!                   trap_budget  how often they are trapped for that
 //!                   kept         trampolines of sessions that are over, for the next
 //!                   trampoline   code of one hook                          (arch)
 //!                   flip         changing instructions under running threads (arch)
@@ -50,6 +51,7 @@ pub mod shadow;
 mod site;
 mod table;
 pub mod thread;
+pub mod trap_budget;
 
 pub use frame::Frame;
 pub use module::LoadedModule;

@@ -266,7 +266,7 @@ impl Patcher {
             }
             if !modules.iter().any(here) || is_pristine(site, probe) {
                 if let Some(call) = call_under(plan, probe) {
-                    self.withdraw_copy(plan, call, alone);
+                    self.untrap(plan, call, alone);
                     self.forget(plan, call);
                 }
                 self.forget(plan, id);
@@ -274,18 +274,26 @@ impl Patcher {
         }
     }
 
-    /// Puts the original byte back into the copy of a call that lies under a hook: the copy stays, and is used again where the module comes
-    /// back to the same place.
-    fn withdraw_copy(&mut self, plan: &Plan<'_>, call: u32, alone: bool) {
+    /// Takes the breakpoint of one site out at once, if it is trapped. The code around it is mapped.
+    pub(crate) fn untrap_at_once(&mut self, plan: &Plan<'_>, id: u32) {
+        let alone = code::alone(self.process);
+        self.untrap(plan, id, alone);
+        self.flush(alone);
+    }
+
+    /// Puts the original byte back at a site that is trapped. In the copy of a call that lies under a hook: the copy stays, and is used again
+    /// where the module comes back to the same place.
+    fn untrap(&mut self, plan: &Plan<'_>, call: u32, alone: bool) {
         let site = *self.site(call);
+        // Nothing is made to take a breakpoint out, so nothing has to lie near the module.
         let module = LoadedModule {
-            index: UNDER_ENTRY,
+            index: plan.probes[call as usize].module,
             bias: site.bias,
             low: 0,
             high: 0,
         };
         if site.stands == Stands::Trapped {
-            // SAFETY: the code that is changed is ours, and stays mapped.
+            // SAFETY: the code that is changed is a copy of ours, or mapped, as the caller says.
             unsafe { self.bring_one(plan, call, &module, Wanted::Off as u32, alone) };
         }
     }

@@ -83,6 +83,8 @@ pub struct Thread {
     pub closed: bool,
     /// The C library was asked to report the thread's end.
     pub end_watched: bool,
+    /// `rax` and the address of an instruction of the program's that is about to fail (`arch::fault`).
+    pub failing: [u64; 2],
     /// A fault of ours is being left.
     pub leaves_fault: bool,
     /// Records the ring had dropped at the beginning of the open interval.

@@ -10,13 +10,15 @@ use evenkeel_patch::arch::stubs::{Boundaries, NOT_SHORT, Registers};
 use evenkeel_patch::{Plan, thread};
 use evenkeel_wire::{Role, Wanted};
 use harness::library::Library;
-use harness::plan::{FAILED, Harness, ON_FAILURE};
+use harness::plan::Harness;
 use harness::ring::{RECORDING, Ring};
 
 static HARNESS: AtomicPtr<Harness> = AtomicPtr::new(std::ptr::null_mut());
 /// Faults that were left, and the probe of the last.
 static LEFT: AtomicU64 = AtomicU64::new(0);
 static PROBE: AtomicU64 = AtomicU64::new(0);
+/// Where an instruction of the program's own fails; 0: nowhere.
+static OWN: AtomicU64 = AtomicU64::new(0);
 /// Whether a boundary's function is to fail where it begins.
 static ENTERING: AtomicBool = AtomicBool::new(false);
 static LEAVING: AtomicBool = AtomicBool::new(false);
@@ -30,8 +32,12 @@ extern "C" fn on_fault(
     context: *mut libc::c_void,
 ) {
     let (context, info) = unsafe { (&mut *context.cast::<libc::ucontext_t>(), &*info) };
-    if unsafe { fault::answer_read(context, info) } {
+    if unsafe { fault::answer_read(context) } {
         return;
+    }
+    if OWN.load(Relaxed) == fault::program_counter(context) {
+        let met = unsafe { info.si_addr() } as u64 == 0x1018;
+        unsafe { libc::_exit(if met { 7 } else { 1 }) };
     }
     let harness = unsafe { &*HARNESS.load(Acquire) };
     let plan = Plan {
@@ -215,11 +221,7 @@ fn an_operand_that_cannot_be_read_is_the_programs_own_fault() {
     if child == 0 {
         let fails: extern "C" fn(u64) -> i64 =
             unsafe { std::mem::transmute(library.symbol("fails")) };
-        let then: fn() = || unsafe {
-            let met = FAILED.load(Relaxed) == 0x1018;
-            libc::_exit(if met { 7 } else { 1 })
-        };
-        ON_FAILURE.store(then as *mut (), Relaxed);
+        OWN.store(library.symbol("fails"), Relaxed);
         fails(0x1000);
         unsafe { libc::_exit(2) };
     }

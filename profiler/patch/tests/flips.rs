@@ -150,6 +150,32 @@ fn breakpoints_are_emulated_and_tell_the_callee() {
     check(&library);
 }
 
+/// A call whose traps have cost enough is the program's own again, until the plan is followed the next time; a hook is left alone.
+#[test]
+fn trapped_calls_are_withdrawn_one_by_one() {
+    let library = Library::build("forms.s");
+    let harness = Harness::new(&library);
+    let ids: Vec<usize> = DRIVERS
+        .iter()
+        .flat_map(|(name, _)| harness.sites_of(name, Role::Inner))
+        .collect();
+    harness.set(&ids, Wanted::Discover);
+    ids.iter().for_each(|&id| harness.withdraw(id));
+    check(&library);
+    let seen = |harness: &Harness, id: usize| harness.probes[id].seen[0].load(Relaxed);
+    assert!(ids.iter().all(|&id| seen(harness, id) == 0));
+    assert_eq!(harness.apply(), ids.len(), "the plan still wants them");
+    check(&library);
+    assert!(ids[11..].iter().all(|&id| seen(harness, id) != 0));
+    harness.set(&ids, Wanted::Off);
+    let long = ids.iter().find(|&&id| harness.probes[id].len >= 5);
+    let on = [*long.expect("some have room for a jump")];
+    harness.set(&on, Wanted::On);
+    harness.withdraw(on[0]);
+    assert_eq!(harness.set(&on, Wanted::Off), 1, "it was hooked");
+    check(&library);
+}
+
 /// A thread that stood before any of the covered instructions goes on in the displaced ones.
 #[test]
 fn entries_can_be_entered_at_every_boundary() {

@@ -55,6 +55,7 @@ use evenkeel_analysis::ProbeCost;
 use evenkeel_analysis::findings::not_opened;
 use evenkeel_analysis::findings::unseen::{self, Unopened};
 use evenkeel_analysis::findings::warnings::Warning;
+use evenkeel_analysis::profile::TRAP_NS;
 use evenkeel_analysis::profile::{Profile, Unpatched};
 use evenkeel_analysis::sites::{Site, SiteTable};
 use evenkeel_wire::{Marker, Record};
@@ -94,6 +95,9 @@ pub struct Meta {
     /// Intervals that could not begin because the plan was being changed.
     #[serde(default)]
     pub unplanned: u64,
+    /// How often calls were trapped to learn whom they call.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub traps: u64,
     /// Intervals were followed across threads.
     #[serde(default, rename = "edges")]
     pub waits: bool,
@@ -170,6 +174,9 @@ impl Meta {
         }
         profile.sampled_out = self.sampled_out;
         profile.intervals_seen += self.sampled_out;
+        let all_ns = profile.mean_ns * profile.intervals_seen as f64;
+        profile.overhead.traps = self.traps;
+        profile.overhead.trapping_fraction = self.traps as f64 * TRAP_NS / all_ns.max(TRAP_NS);
         // The session knows why a call was not timed; the analysis, only that it was not.
         let is_known = |site: &str| self.unpatched.iter().any(|known| known.site == site);
         profile.unpatched.retain(|call| !is_known(&call.site));
@@ -197,6 +204,7 @@ impl Meta {
         self.missed += other.missed;
         self.sampled_out += other.sampled_out;
         self.unplanned += other.unplanned;
+        self.traps += other.traps;
         for unpatched in &other.unpatched {
             if !self.unpatched.contains(unpatched) {
                 self.unpatched.push(unpatched.clone());
@@ -238,6 +246,11 @@ impl Meta {
             inner_256: self.inner_256,
         }
     }
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref)] // as serde calls it
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 /// A site with its id.

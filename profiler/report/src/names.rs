@@ -11,25 +11,36 @@ pub fn shortened(name: &str, width: usize) -> String {
     joined(&[name], "", width)
 }
 
-/// Names with a separator between them, in at most `width` columns: whole, else without modules, else without the traits that
-/// methods are of, else without what C++ functions take, else without the types that they are of; at last the middle gives way.
+/// Names with a separator between them, in at most `width` columns: whole, else without modules and libraries, else without the traits that
+/// methods are of, else without what C++ functions take, else without what templates are made with and functions return, else without
+/// the types that they are of; at last the middle gives way.
 pub fn joined<S: AsRef<str>>(names: &[S], separator: &str, width: usize) -> String {
-    let attempts: [fn(&str) -> String; 5] = [
+    // Each goes on with what the one before has left.
+    let attempts: [fn(&str) -> String; 6] = [
         str::to_owned,
-        without_modules,
-        |name| without_traits(&without_modules(name)),
-        |name| without_parameters(&without_traits(&without_modules(name))),
-        |name| without_type(&without_parameters(&without_traits(&without_modules(name)))),
+        |name| without_modules(without_library(name)),
+        without_traits,
+        without_parameters,
+        |name| without_return_type(&without_arguments(name)),
+        without_type,
     ];
-    let mut last = String::new();
+    let mut names: Vec<String> = names.iter().map(|name| name.as_ref().to_owned()).collect();
     for shorten in attempts {
-        let names: Vec<String> = names.iter().map(|name| shorten(name.as_ref())).collect();
-        last = names.join(separator);
-        if fit::columns(&last) <= width {
-            return last;
+        names = names.iter().map(|name| shorten(name)).collect();
+        let whole = names.join(separator);
+        if fit::columns(&whole) <= width {
+            return whole;
         }
     }
-    fit::middle(&last, width)
+    fit::middle(&names.join(separator), width)
+}
+
+/// `function` of `library.so!function`.
+fn without_library(name: &str) -> &str {
+    match name.split_once('!') {
+        Some((library, function)) if library.contains(".so") && !library.contains(' ') => function,
+        _ => name,
+    }
 }
 
 /// Every path in a name from its first type on, or, where it names no type, its last two segments: `Owner::wait`, `ready::complete`,
@@ -147,12 +158,66 @@ fn without_parameters(name: &str) -> String {
     name.to_owned()
 }
 
-/// The function alone, `…::f`, with the closure in it.
-fn without_type(name: &str) -> String {
-    let (body, path) = match name.strip_prefix("body of ") {
+/// `Map<…>::insert<…>` of `Map<int, std::vector<long>>::insert<false>`: what a template, or a generic, is made with. Brackets that
+/// stand for themselves stay, as those of `<Type as Trait>` and `operator<`.
+fn without_arguments(name: &str) -> String {
+    let mut out = String::with_capacity(name.len());
+    let mut rest = name;
+    while let Some(at) = rest.find('<') {
+        let (before, bracket) = rest.split_at(at);
+        out.push_str(before);
+        let is_applied = before
+            .trim_end_matches("::")
+            .ends_with(|c: char| c.is_alphanumeric() || c == '_')
+            && !before.ends_with("operator");
+        match bracketed(bracket).filter(|_| is_applied) {
+            Some(inner) => {
+                out.push_str("<…>");
+                rest = &bracket[inner.len() + "<>".len()..];
+            }
+            None => {
+                out.push('<');
+                rest = &bracket["<".len()..];
+            }
+        }
+    }
+    out + rest
+}
+
+/// `f<…>` of `std::vector<…> f<…>`: C++ tells what instances of templates return.
+fn without_return_type(name: &str) -> String {
+    let (body, path) = split_body(name);
+    if path.contains("operator") {
+        return name.to_owned();
+    }
+    let end = path.find(" (").unwrap_or(path.len());
+    let mut depth = 0;
+    let mut begin = 0;
+    for (at, c) in path[..end].char_indices() {
+        match c {
+            '<' | '(' | '[' | '{' => depth += 1,
+            '>' | ')' | ']' | '}' => depth -= 1,
+            ' ' if depth == 0 => begin = at + 1,
+            _ => {}
+        }
+    }
+    // Of a label in words, as `waits: semaphore`, nothing goes.
+    match path[..begin].contains(':') && !path[..begin].contains("::") {
+        true => name.to_owned(),
+        false => format!("{body}{}", &path[begin..]),
+    }
+}
+
+fn split_body(name: &str) -> (&'static str, &str) {
+    match name.strip_prefix("body of ") {
         Some(path) => ("body of ", path),
         None => ("", name),
-    };
+    }
+}
+
+/// The function alone, `…::f`, with the closure in it.
+fn without_type(name: &str) -> String {
+    let (body, path) = split_body(name);
     let mut depth = 0;
     let mut segments = Vec::new();
     for (at, c) in path.char_indices() {
@@ -301,6 +366,50 @@ mod tests {
         ] {
             assert_eq!(without_parameters(name), expected);
         }
+    }
+
+    /// As DuckDB's and polars' names are: in the middle stands what tells one from another.
+    #[test]
+    fn arguments_give_way_before_types_do() {
+        let name = "void duckdb::UnaryExecutor::ExecuteFlat<long, double, duckdb::GenericUnaryWrapper, duckdb::VectorTryCastOperator<duckdb::NumericTryCast> >(long const*, double*, unsigned long)";
+        assert_eq!(shortened(name, 60), "UnaryExecutor::ExecuteFlat<…>");
+        assert_eq!(shortened(name, 20), "…::ExecuteFlat<…>");
+        let rust = "<rayon_core::job::StackJob<rayon_core::latch::LatchRef<L>, F, R> as rayon_core::job::Job>::execute";
+        assert_eq!(shortened(rust, 30), "StackJob<…>::execute");
+        for (name, expected) in [
+            (
+                "Map<int, std::vector<long> >::insert<false>",
+                "Map<…>::insert<…>",
+            ),
+            ("drop_in_place::<String>", "drop_in_place::<…>"),
+            (
+                "<Link as Transaction>::query",
+                "<Link as Transaction>::query",
+            ),
+            ("Key::operator<", "Key::operator<"),
+            ("f<g(int)->int>", "f<…>"),
+        ] {
+            assert_eq!(without_arguments(name), expected);
+        }
+        for (name, expected) in [
+            ("body of std::vector<…> ns::f<…>", "body of ns::f<…>"),
+            ("int f<…> (not opened)", "f<…> (not opened)"),
+            ("waits: semaphore", "waits: semaphore"),
+            ("Key::operator new", "Key::operator new"),
+        ] {
+            assert_eq!(without_return_type(name), expected);
+        }
+    }
+
+    #[test]
+    fn libraries_give_way() {
+        let name = "ngx_http_lua_module.so!ngx_http_lua_content_handler";
+        assert_eq!(shortened(name, 51), name);
+        assert_eq!(shortened(name, 50), "ngx_http_lua_content_handler");
+        assert_eq!(
+            without_library("ACL::operator!(int)"),
+            "ACL::operator!(int)"
+        );
     }
 
     #[test]

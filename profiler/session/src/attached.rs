@@ -5,6 +5,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::sync::atomic::Ordering::*;
 use std::time::{Duration, Instant};
 
+use evenkeel_attach::process::Image;
 use evenkeel_attach::{AgentFile, Injected, Loaded, Refused, State, process};
 use evenkeel_wire::control::path_hash;
 use evenkeel_wire::{Module, ModuleState};
@@ -22,8 +23,8 @@ pub struct Attached {
     root: i32,
     root_started: Option<u64>,
     agent: AgentFile,
-    /// Processes that were looked at, with the times of their starts.
-    seen: HashMap<i32, u64>,
+    /// Processes that were looked at, with what they ran then: one that executes a program is looked at again.
+    seen: HashMap<i32, Image>,
 }
 
 impl Attached {
@@ -63,21 +64,25 @@ impl Attached {
         (!self.is_running()).then_some(Ending::Gone)
     }
 
-    /// A process that was not looked at yet and has no agent that belongs to this session, oldest first.
+    /// A process that was not looked at yet, or runs another program by now, and has no agent that belongs to this session, oldest first.
     pub fn next(&mut self, arena: &Arena) -> Option<i32> {
         for pid in process::family(self.root) {
-            let Some(started) = process::started(pid) else {
+            let Some(image) = process::image(pid) else {
                 continue;
             };
-            if self.seen.get(&pid) == Some(&started) {
+            if self.seen.insert(pid, image) == Some(image) {
                 continue;
             }
-            self.seen.insert(pid, started);
             if !self.inherited(pid, arena) {
                 return Some(pid);
             }
         }
         None
+    }
+
+    /// Whether a process still runs what it ran when [`Attached::next`] returned it.
+    pub fn is_unchanged(&self, pid: i32) -> bool {
+        process::image(pid).is_some_and(|image| self.seen.get(&pid) == Some(&image))
     }
 
     /// Whether a process has the arena mapped: its parent had it when it was forked.
@@ -112,7 +117,10 @@ impl Attached {
         let polled = left
             .iter()
             .map(|&pid| evenkeel_attach::poll(pid, &self.agent));
-        polled.filter_map(Result::err).collect()
+        let refused = polled.filter_map(Result::err);
+        refused
+            .filter(|why| !matches!(why, Refused::Gone { .. }))
+            .collect()
     }
 }
 

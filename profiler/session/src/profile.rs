@@ -8,6 +8,7 @@ mod ending;
 mod filters;
 mod judge;
 mod kernel;
+mod left_out;
 pub(crate) mod refiner;
 mod refining;
 mod settings;
@@ -144,6 +145,8 @@ fn start<'a>(settings: &'a Settings, observer: &mut dyn Observer) -> Result<Sess
         started: Instant::now(),
         hooked: None,
         warnings,
+        injected: 0,
+        left_out: left_out::LeftOut::default(),
         slowdown: None,
     })
 }
@@ -185,6 +188,9 @@ struct Session<'a> {
     started: Instant,
     hooked: Option<Instant>,
     warnings: Vec<Warning>,
+    /// Running processes that the agent was brought into.
+    injected: u64,
+    left_out: left_out::LeftOut,
     /// Recorded intervals take longer than the user allows.
     slowdown: Option<Warning>,
 }
@@ -198,6 +204,7 @@ impl Session<'_> {
             self.judge(observer)?;
             let slow = last_slow.elapsed() >= Duration::from_millis(100);
             self.await_calibration();
+            self.refiner.grant_traps(&self.arena);
             if self.sink.analysis.is_some() {
                 self.pass(slow);
                 self.adapt();
@@ -401,6 +408,7 @@ impl Session<'_> {
             missed: self.drain.missed,
             sampled_out: self.drain.skipped,
             unplanned: self.drain.unplanned,
+            traps: self.arena.control().traps.load(Relaxed),
             waits: self.settings.waits,
             summary: self.settings.summary.is_some(),
             spans: false,
@@ -413,13 +421,22 @@ impl Session<'_> {
             names: Vec::new(),
             outside: self.outside.to_owned(),
             failed: self.failed(),
-            warnings: self.warnings.iter().map(ToString::to_string).collect(),
+            warnings: self.warning_texts(),
             complete,
             host: host(),
             build: self.build(),
             server: self.server(),
             started: Some(self.clock.started()),
         }
+    }
+
+    fn warning_texts(&self) -> Vec<String> {
+        let others = self
+            .left_out
+            .warnings()
+            .chain(self.refiner.sampled_warning());
+        let warnings = self.warnings.iter().cloned().chain(others);
+        warnings.map(|warning| warning.to_string()).collect()
     }
 
     /// Makes the recording good up to now; one of sums now and then.

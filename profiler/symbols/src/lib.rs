@@ -33,6 +33,7 @@
 mod arch;
 mod callee_rules;
 mod calls;
+mod copies;
 mod debug_files;
 mod debuginfod;
 mod demangle;
@@ -62,6 +63,7 @@ mod unpatchable;
 mod variables;
 
 pub use calls::split_call;
+pub use copies::Copies;
 pub use debug_files::{DebugNote, DebugSources};
 pub use debuginfod::Debuginfod;
 pub use exports::exported;

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use addr2line::Context;
-use gimli::{Dwarf, EndianArcSlice, LittleEndian, SectionId};
+use gimli::{Dwarf, EndianArcSlice, LittleEndian, SectionId, UnitRef};
 use object::{Object, ObjectSection};
 
 use crate::debug_files::{DebugFile, DebugSources, by_build_id};
@@ -63,6 +63,19 @@ impl Lines {
             file: location.file?.to_owned(),
             line: location.line?,
         })
+    }
+
+    /// What `ask` finds in the unit whose code is at `address`.
+    pub(crate) fn with_unit<T>(
+        &self,
+        address: u64,
+        ask: impl FnOnce(UnitRef<'_, Reader>) -> Option<T>,
+    ) -> Option<T> {
+        let context = self
+            .0
+            .lock()
+            .unwrap_or_else(std::sync::PoisonError::into_inner);
+        ask(context.find_dwarf_and_unit(address).skip_all_loads()?)
     }
 
     /// The file of the function that holds `address`, even where the instruction comes from one inlined into it.

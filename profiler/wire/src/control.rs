@@ -1,6 +1,6 @@
 //! The control page and the table of modules.
 
-use core::sync::atomic::{AtomicI32, AtomicU32, AtomicU64};
+use core::sync::atomic::{AtomicI32, AtomicI64, AtomicU32, AtomicU64};
 
 /// What the agents do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,8 +62,10 @@ pub struct Control {
     pub threads_without_ring: AtomicU32,
     /// Times a plan was applied.
     pub applications: AtomicU32,
-    /// Instructions met by another thread while they were being changed, and emulated.
+    /// Breakpoints met: of calls that are trapped to learn whom they call, and of instructions that were being changed.
     pub traps: AtomicU64,
+    /// So many calls may yet be trapped to learn whom they call, in all processes: the session adds to it bit by bit, each trap takes one.
+    pub traps_left: AtomicI64,
     /// Calls not recorded because a shadow stack was full.
     pub shadow_full: AtomicU64,
     /// Label reads that failed (a wild pointer, or a system that forbids them).

@@ -157,7 +157,8 @@ pub enum Refusal {
 }
 
 /// One site of the plan. The session writes all but `planted`, `refused` and `seen`, before it raises
-/// [`crate::Control::probes`]; afterwards it changes only `wanted`.
+/// [`crate::Control::probes`]; afterwards it changes only `wanted` and `traps`. Agents turn a [`Wanted::Discover`] into [`Wanted::Off`] once
+/// the call was trapped often enough.
 #[repr(C)]
 pub struct Probe {
     /// A [`Wanted`].
@@ -196,7 +197,8 @@ pub struct Probe {
     pub planted: AtomicU32,
     /// Agent: a [`Refusal`].
     pub refused: AtomicU32,
-    _pad: u32,
+    /// Agent: how often the call was trapped since the session asked for that.
+    pub traps: AtomicU32,
     /// Agent: callees met while discovering, as module index << 48 | address; all ones where it lies in no known
     /// module; 0 for an unused entry.
     pub seen: [AtomicU64; SEEN_MAX],

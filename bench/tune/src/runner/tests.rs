@@ -1,4 +1,4 @@
-//! BenchmarkSettings of a server are put back whatever became of its clients: on a private PostgreSQL that is used by its URL.
+//! Settings of a server are put back whatever became of its clients: on a private PostgreSQL that is used by its URL.
 
 use evenkeel_drive::arrivals::Spread;
 use evenkeel_drive::settings::Pace;

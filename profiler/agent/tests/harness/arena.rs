@@ -128,7 +128,11 @@ impl Arena {
             .map(|counts| Unrecorded {
                 intervals: counts.intervals.load(Relaxed),
                 max_ticks: counts.max_ticks.load(Relaxed),
-                by_class: counts.by_class.iter().map(|count| count.load(Relaxed)).collect(),
+                by_class: counts
+                    .by_class
+                    .iter()
+                    .map(|count| count.load(Relaxed))
+                    .collect(),
             })
             .collect()
     }

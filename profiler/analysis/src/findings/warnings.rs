@@ -256,25 +256,80 @@ pub enum Warning {
         /// The others, each with its reason.
         refused: Vec<String>,
     },
+    /// The interval's function is inlined into others, too.
+    #[error(
+        "{function} is inlined into {holders}, too: intervals that run there are not seen. Name what contains them as the --interval, or build the \
+         program with {function} not inlined (__attribute__((noinline)))"
+    )]
+    InlinedElsewhere {
+        /// The function.
+        function: String,
+        /// What contains the copies.
+        holders: String,
+    },
+    /// The compiler made specialised copies of the interval's function.
+    #[error(
+        "the compiler has made copies of {function} for some of its callers, or of a part of it: {copies}. Intervals that run there alone are not seen: \
+         name them as the --interval as well, with | between"
+    )]
+    SpecialisedCopies {
+        /// The function.
+        function: String,
+        /// The copies.
+        copies: String,
+    },
+    /// Calls through pointers are made so often, from this number of call sites, that only a sample was followed.
+    #[error(
+        "calls through pointers are made so often, from {0} call sites, that only a sample of them was followed to the functions they call, to stay within \
+         --max-overhead: functions that are called rarely may be missing below them; raise --max-overhead, or choose an --interval further down"
+    )]
+    CalleesSampled(u64),
     /// The cost of a probe is not known.
     #[error(
         "the cost of a probe could not be calibrated and is not subtracted; profile again on a less busy machine"
     )]
     NotCalibrated,
-    /// A running process could not be attached to, for this reason.
-    #[error("nothing is known of one process: {0}")]
-    NotAttached(String),
+    /// Running processes could not be attached to, for the same reason.
+    #[error("nothing is known of {}: {first}{}", counted(*.processes, "one process"), others(*.processes))]
+    NotAttached {
+        /// How many.
+        processes: u64,
+        /// Why, of the first of them.
+        first: String,
+    },
     /// Processes of the command that have the interval's functions run without the agent, for this reason.
     #[error("intervals are missing: {0}")]
     Unprofiled(String),
-    /// The hooks of an idle process could not be taken out at once, for this reason.
+    /// The hooks of idle processes could not be taken out at once, for the same reason.
     #[error(
-        "hooks stay in an idle process until its next interval, at which it takes them out: {0}"
+        "hooks stay in {} until the next interval there, at which they are taken out: {first}{}", counted(*.processes, "an idle process"), others(*.processes)
     )]
-    HooksLeft(String),
+    HooksLeft {
+        /// How many.
+        processes: u64,
+        /// Why, of the first of them.
+        first: String,
+    },
     /// The recording could not be completed, for this reason.
     #[error("the recording is incomplete: {0}; free room on its disk and record again")]
     RecordingIncomplete(String),
+}
+
+/// So many processes; `one` for a single one.
+fn counted(processes: u64, one: &str) -> String {
+    match processes {
+        1 => one.to_owned(),
+        _ => format!("{processes} processes"),
+    }
+}
+
+/// What follows the reason of the first of so many processes.
+fn others(processes: u64) -> String {
+    match processes {
+        1 => String::new(),
+        2 => " (the same of another)".to_owned(),
+        _ => format!(" (the same of {} others)", processes - 1),
+    }
 }
 
 impl Warning {

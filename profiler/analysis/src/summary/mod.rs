@@ -234,5 +234,8 @@ fn overhead(
         estimated_fraction: fraction(total.node(PROBES).inclusive as f64, total.latency as f64),
         measured_fraction: measured.map(|measured| measured.fraction),
         measured_se: measured.and_then(|measured| measured.se),
+        // The session knows.
+        traps: 0,
+        trapping_fraction: 0.0,
     }
 }

@@ -1,17 +1,14 @@
 //! Faults of the agent's own code: nothing is hooked on this architecture, so there is nothing to leave.
 
-use core::ffi::c_int;
-
-/// A fault, as a signal tells it (sigaction(2)).
+/// A word that the program cannot read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fault {
-    /// SIGSEGV or SIGBUS.
-    pub signal: c_int,
-    /// `si_code`.
-    pub code: c_int,
-    /// `si_addr`.
+    /// Its address.
     pub address: u64,
 }
+
+/// Nothing is carried out for the program, so nothing fails.
+pub fn fail_again(_: &mut libc::ucontext_t, _: Fault) {}
 
 /// Reads a word as the program would.
 ///
@@ -31,7 +28,7 @@ pub fn program_counter(context: &libc::ucontext_t) -> u64 {
 ///
 /// # Safety
 /// None is needed.
-pub unsafe fn answer_read(_: &mut libc::ucontext_t, _: &libc::siginfo_t) -> bool {
+pub unsafe fn answer_read(_: &mut libc::ucontext_t) -> bool {
     false
 }
 

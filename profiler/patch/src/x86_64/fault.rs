@@ -10,21 +10,15 @@
 //! The hook then takes all registers from where it saved them.
 
 use core::arch::global_asm;
-use core::ffi::c_int;
 
 use super::stubs::Registers;
 use super::trampoline::Hook;
 use crate::thread::current;
 
-/// A fault, as a signal tells it (sigaction(2)).
+/// A word that the program cannot read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(C)]
 pub struct Fault {
-    /// SIGSEGV or SIGBUS.
-    pub signal: c_int,
-    /// `si_code`.
-    pub code: c_int,
-    /// `si_addr`.
+    /// Its address.
     pub address: u64,
 }
 
@@ -35,11 +29,11 @@ struct Word {
     is_there: u64,
 }
 
-// rdi: address; rsi: where the fault is noted. Returns a Word in rax and rdx.
+// `evenkeel_read` takes an address in rdi, and returns a Word in rax and rdx. `evenkeel_fail` reads from the address in rax.
 global_asm!(
     ".pushsection .text.evenkeel_stubs, \"ax\", @progbits",
-    ".globl evenkeel_read, evenkeel_read_failed",
-    ".hidden evenkeel_read, evenkeel_read_failed",
+    ".globl evenkeel_read, evenkeel_read_failed, evenkeel_fail, evenkeel_failed_not",
+    ".hidden evenkeel_read, evenkeel_read_failed, evenkeel_fail, evenkeel_failed_not",
     "evenkeel_read:",
     "mov rax, [rdi]",
     "mov edx, 1",
@@ -47,12 +41,18 @@ global_asm!(
     "evenkeel_read_failed:",
     "xor edx, edx",
     "ret",
+    "evenkeel_fail:",
+    "mov rax, [rax]",
+    "evenkeel_failed_not:",
+    "ud2",
     ".popsection",
 );
 
 unsafe extern "C" {
-    fn evenkeel_read(address: u64, fault: *mut Fault) -> Word;
+    fn evenkeel_read(address: u64) -> Word;
     fn evenkeel_read_failed();
+    fn evenkeel_fail();
+    fn evenkeel_failed_not();
 }
 
 /// Reads a word as the program would. Its fault is returned where faults are handled ([`answer_read`]), and otherwise the program's end.
@@ -60,18 +60,23 @@ unsafe extern "C" {
 /// # Safety
 /// The program was about to read this word.
 pub unsafe fn read(address: u64) -> Result<u64, Fault> {
-    let mut fault = Fault {
-        signal: 0,
-        code: 0,
-        address,
-    };
     // SAFETY: the caller's contract.
-    let word = unsafe { evenkeel_read(address, &mut fault) };
+    let word = unsafe { evenkeel_read(address) };
     if word.is_there == 1 {
         Ok(word.value)
     } else {
-        Err(fault)
+        Err(Fault { address })
     }
+}
+
+/// Lets a thread that stands before an instruction of the program's, which fails, meet its fault as the kernel tells it: with the stack and
+/// the blocked signals that the program's handler asked for. The thread reads the word itself; [`answer_read`] puts it back before the
+/// instruction.
+pub fn fail_again(context: &mut libc::ucontext_t, fault: Fault) {
+    let registers = &mut context.uc_mcontext.gregs;
+    current().failing = [libc::REG_RAX, libc::REG_RIP].map(|at| registers[at as usize] as u64);
+    registers[libc::REG_RAX as usize] = fault.address as i64;
+    registers[libc::REG_RIP as usize] = evenkeel_fail as *const () as i64;
 }
 
 /// Where the instruction that failed lies.
@@ -79,25 +84,26 @@ pub fn program_counter(context: &libc::ucontext_t) -> u64 {
     context.uc_mcontext.gregs[libc::REG_RIP as usize] as u64
 }
 
-/// Lets [`read`] return the fault, if it was its instruction that failed.
+/// Lets [`read`] return the fault, if it was its instruction that failed. After [`fail_again`] the thread is put back before the program's
+/// instruction, whose fault this is, and that is not answered here.
 ///
 /// # Safety
 /// Called from the handler of a fault, with what the kernel passes.
-pub unsafe fn answer_read(context: &mut libc::ucontext_t, info: &libc::siginfo_t) -> bool {
-    if program_counter(context) != evenkeel_read as *const () as u64 {
-        return false;
-    }
+pub unsafe fn answer_read(context: &mut libc::ucontext_t) -> bool {
+    let at = program_counter(context);
     let registers = &mut context.uc_mcontext.gregs;
-    // SAFETY: `read` passes the place; a fault has an address.
-    unsafe {
-        *(registers[libc::REG_RSI as usize] as *mut Fault) = Fault {
-            signal: info.si_signo,
-            code: info.si_code,
-            address: info.si_addr() as u64,
-        };
+    if at == evenkeel_read as *const () as u64 {
+        registers[libc::REG_RIP as usize] = evenkeel_read_failed as *const () as i64;
+        return true;
     }
-    registers[libc::REG_RIP as usize] = evenkeel_read_failed as *const () as i64;
-    true
+    // The word may have come meanwhile: then the instruction is tried again.
+    let did_not = at == evenkeel_failed_not as *const () as u64;
+    if did_not || at == evenkeel_fail as *const () as u64 {
+        let [rax, site] = current().failing;
+        registers[libc::REG_RAX as usize] = rax as i64;
+        registers[libc::REG_RIP as usize] = site as i64;
+    }
+    did_not
 }
 
 /// Bytes of stack that a boundary's function may use: what lies further away is another stack.

@@ -17,8 +17,6 @@ const RIGS_MAX: usize = 512;
 static RIGS: [AtomicPtr<Harness>; RIGS_MAX] =
     [const { AtomicPtr::new(std::ptr::null_mut()) }; RIGS_MAX];
 static INSTALL: Mutex<usize> = Mutex::new(0);
-/// Address at which the last instruction failed that was carried out for the program.
-pub static FAILED: AtomicU64 = AtomicU64::new(0);
 /// Breakpoints met.
 pub static TRAPS: AtomicU64 = AtomicU64::new(0);
 
@@ -199,6 +197,17 @@ impl Harness {
         unsafe { patcher.apply(&Plan { probes, displaced }, modules) }
     }
 
+    /// Takes the breakpoint of a trapped call out, as agents do when its traps have cost enough.
+    pub fn withdraw(&mut self, id: usize) {
+        let Harness {
+            probes,
+            displaced,
+            patcher,
+            ..
+        } = self;
+        unsafe { patcher.withdraw(&Plan { probes, displaced }, id as u32) };
+    }
+
     pub fn set(&mut self, ids: &[usize], wanted: Wanted) -> usize {
         self.want(ids, wanted);
         self.apply()
@@ -215,9 +224,6 @@ pub fn answer_traps() {
     }
 }
 
-/// What is done where an instruction fails that was carried out for the program.
-pub static ON_FAILURE: AtomicPtr<()> = AtomicPtr::new(std::ptr::null_mut());
-
 extern "C" fn on_trap(_: libc::c_int, _: *mut libc::siginfo_t, context: *mut libc::c_void) {
     for harness in RIGS
         .iter()
@@ -232,9 +238,8 @@ extern "C" fn on_trap(_: libc::c_int, _: *mut libc::siginfo_t, context: *mut lib
         if let Some((probe, carried)) = unsafe { harness.patcher.on_trap(&plan, context) } {
             TRAPS.fetch_add(1, Relaxed);
             if let Carried::Faulted(fault) = carried {
-                FAILED.store(fault.address, Relaxed);
-                let then: fn() = unsafe { std::mem::transmute(ON_FAILURE.load(Relaxed)) };
-                return then();
+                evenkeel_patch::arch::fault::fail_again(context, fault);
+                return;
             }
             if let Carried::On(Some(callee)) = carried {
                 evenkeel_patch::discovery::note_callee(

@@ -3,14 +3,17 @@
 use evenkeel_analysis::profile::Profile;
 
 use super::style::Style;
-use crate::{fit, units, words};
+use crate::{fit, names, units, words};
+
+/// The part of the time below which traps are not mentioned.
+const TRAPPING_LITTLE: f64 = 0.0005;
 
 pub(crate) const PERCENTILES: [&str; 6] = ["p50", "p90", "p95", "p99", "p999", "max"];
 
 pub(super) fn render(profile: &Profile, style: &Style) -> String {
     let paint = style.paint();
     let width = style.columns();
-    let interval = fit::middle(&profile.interval, width / 2);
+    let interval = names::shortened(&profile.interval, width / 2);
     let room = width - fit::columns("evenkeel  ") - fit::columns(&interval) - fit::columns("  in ");
     let mut out = String::new();
     for line in fit::wrap(&profile.failed, width) {
@@ -152,12 +155,23 @@ fn overhead(profile: &Profile) -> String {
     );
     match (overhead.measured_fraction, overhead.measured_se) {
         (Some(measured), Some(se)) => {
+            let recorded = 1.0 - profile.sampled_out as f64 / profile.intervals_seen.max(1) as f64;
+            let over_all = units::signed_percent(measured * recorded);
             let (measured, se) = (units::signed_percent(measured), units::error(se));
             text += &format!("; measured {measured} {se}");
+            if profile.sampled_out > 0 {
+                text += &format!(" of those that are recorded, {over_all} over all");
+            }
         }
         // One window beside another: whatever it says may be chance.
         (Some(_), None) => text += "; not measured (too few windows without probes)",
         (None, _) => text += "; not measured (no windows without probes)",
+    }
+    if overhead.trapping_fraction >= TRAPPING_LITTLE {
+        let trapping = units::percent(overhead.trapping_fraction);
+        text += &format!(
+            "; traps, which follow calls through pointers, took {trapping} of all intervals' time"
+        );
     }
     text.trim_end().to_string()
 }

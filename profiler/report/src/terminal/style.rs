@@ -54,10 +54,14 @@ pub(crate) fn place(path: &str, paths: &Paths, width: usize) -> String {
         if fit::columns(&whole.join(" > ")) <= width {
             return fit::path(&whole, width);
         }
-        let short: Vec<String> = whole
+        let mut short: Vec<String> = whole
             .iter()
             .map(|name| names::without_modules(name))
             .collect();
+        // The last is what a reader looks for.
+        if let Some(last) = short.last_mut() {
+            *last = names::shortened(last, width.saturating_sub(fit::columns("… > ")));
+        }
         fit::path(&short, width)
     });
     fit::middle(shortened.as_deref().unwrap_or(path), width)

@@ -6,7 +6,7 @@ use evenkeel_analysis::sites::Kind;
 
 use super::plain;
 use super::style::{Style, title};
-use crate::{fit, units};
+use crate::{fit, names, units};
 
 /// Columns of a lane's name.
 const LANE: usize = 18;
@@ -162,7 +162,7 @@ fn row(span: &Span, timeline: &Timeline, style: &Style) -> String {
     let paint = style.paint();
     let lane = timeline.lanes.get(span.lane).map_or("", String::as_str);
     let room = style.columns() - COLUMNS_BEFORE_NAME;
-    let name = fit::middle(&span.name, room);
+    let name = names::shortened(&span.name, room);
     let room = room.saturating_sub(fit::columns(&name) + 4);
     // What encloses it: the path without its ends.
     let steps: Vec<&str> = span.path.split(" > ").collect();
@@ -173,7 +173,7 @@ fn row(span: &Span, timeline: &Timeline, style: &Style) -> String {
     let above = match above {
         "" => String::new(),
         _ if room < 8 => String::new(),
-        above => format!("  in {}", fit::middle(above, room - 1)),
+        above => format!("  in {}", names::shortened(above, room - 1)),
     };
     format!(
         "{} {}  {}  {}{}\n",

@@ -1,6 +1,8 @@
 //! Whom traps have met behind calls through pointers.
 
-use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::Ordering::*;
+
+use evenkeel_wire::Wanted;
 
 use super::Plan;
 use crate::arena::Arena;
@@ -18,6 +20,20 @@ impl Plan {
             Location::new((seen >> 48) as usize, address)
         });
         locations.collect()
+    }
+
+    /// Whether agents have left a call alone that the plan wants trapped, for what that costs.
+    pub(crate) fn was_left_alone(&self, arena: &Arena, id: u32) -> bool {
+        let wanted = arena.probes()[id as usize].wanted.load(Acquire);
+        self.probes()[id as usize].wanted == Wanted::Discover && wanted == Wanted::Off as u32
+    }
+
+    /// Asks for such a call again.
+    pub(crate) fn want_again(&mut self, arena: &Arena, id: u32) {
+        let probe = &arena.probes()[id as usize];
+        probe.traps.store(0, Relaxed);
+        probe.wanted.store(Wanted::Discover as u32, Release);
+        self.touch();
     }
 
     /// Whether it has met one that lies in none of the files that the loader names.

@@ -2,10 +2,10 @@
 
 use std::sync::atomic::Ordering::*;
 
-use evenkeel_analysis::findings::warnings::Warning;
 use evenkeel_attach::Refused;
 use evenkeel_wire::ModuleState;
 
+use super::left_out::Kind;
 use super::{Event, Observer, Session};
 use crate::attached;
 use crate::error::Error;
@@ -39,16 +39,23 @@ impl Session<'_> {
                 continue;
             }
             match target.attach(pid, &self.arena) {
-                Ok(injected) => observer.event(&Event::Attached {
-                    pid,
-                    stood_still: injected.stood_still,
-                }),
+                Ok(injected) => {
+                    self.injected += 1;
+                    // A server that starts processes all the while would fill the screen.
+                    if self.injected.is_power_of_two() {
+                        observer.event(&Event::Attached {
+                            pid,
+                            processes: self.injected,
+                            stood_still: injected.stood_still,
+                        });
+                    }
+                }
                 Err(why) => self.not_attached(pid, why, observer)?,
             }
         }
     }
 
-    /// It may have ended meanwhile; otherwise the report must say what it lacks. Without the process that was named there is none.
+    /// It may have ended or become another meanwhile; otherwise the report must say what it lacks. Without the process that was named there is none.
     fn not_attached(
         &mut self,
         pid: i32,
@@ -58,10 +65,15 @@ impl Session<'_> {
         if pid == self.target.pid() {
             return Err(why.into());
         }
-        if evenkeel_attach::process::started(pid).is_some() {
+        let Target::Attached(target) = &self.target else {
+            return Ok(());
+        };
+        // What has executed a program meanwhile is looked at again, as that.
+        if target.is_unchanged(pid) {
             let why = why.to_string();
-            observer.event(&Event::LeftOut { why: &why });
-            self.warnings.push(Warning::NotAttached(why));
+            if self.left_out.add(Kind::NotAttached, why.clone()) {
+                observer.event(&Event::LeftOut { why: &why });
+            }
         }
         Ok(())
     }
@@ -83,7 +95,7 @@ impl Session<'_> {
             sink.pass_ended();
         });
         for why in left {
-            self.warnings.push(Warning::HooksLeft(why.to_string()));
+            self.left_out.add(Kind::HooksLeft, why.to_string());
         }
     }
 }

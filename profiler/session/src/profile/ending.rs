@@ -79,7 +79,7 @@ impl Session<'_> {
         };
         let mut profile = analysis.profile(&self.refiner.plan.sites, &options);
         Meta {
-            warnings: self.warnings.iter().map(ToString::to_string).collect(),
+            warnings: self.warning_texts(),
             ..meta
         }
         .complete(&mut profile);

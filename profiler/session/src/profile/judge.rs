@@ -1,15 +1,17 @@
 //! The verdict on each file that an agent announces, and the interval planted in the one that has it.
 
+use std::collections::BTreeSet;
 use std::sync::atomic::Ordering::*;
 use std::time::Instant;
 
 use evenkeel_analysis::findings::warnings::Warning;
+use evenkeel_symbols::{Copies, Module};
 use evenkeel_wire::{Fixed, ModuleState};
 
 use super::{Event, IntervalSelector, Observer, Session};
 use crate::error::Error;
 use crate::modules::Modules;
-use evenkeel_intervals::interval::{self, Hooked, Interval, Unhooked};
+use evenkeel_intervals::interval::{self, Hooked, Interval, Place, Unhooked};
 
 impl Session<'_> {
     /// Gives every newly announced module its verdict; a process waits for that of its executable.
@@ -128,8 +130,43 @@ impl Session<'_> {
         let named = self.named_in(index, executable)?;
         let (refiner, mut code) = self.refiner();
         refiner.begin(index, interval, &named, &mut code)?;
+        if let Ok(module) = self.modules.get(&self.arena, index) {
+            self.note_copies(&module, interval);
+        }
         self.publish();
         Ok(())
+    }
+
+    /// Says where else the code of functions is at whose entries intervals begin or end.
+    fn note_copies(&mut self, module: &Module, interval: &Interval) {
+        let entries = interval
+            .boundaries
+            .iter()
+            .filter_map(|boundary| match boundary.place {
+                Place::Entry(entry, _) => Some(entry),
+                Place::Site(_) => None,
+            });
+        for entry in entries.collect::<BTreeSet<u64>>() {
+            let Copies {
+                inlined_into,
+                specialised,
+            } = module.copies_of(entry);
+            let function = module.name(entry);
+            if !inlined_into.is_empty() {
+                let holders: Vec<String> =
+                    inlined_into.into_iter().map(|at| module.name(at)).collect();
+                let holders = listed(&holders);
+                self.warnings.push(Warning::InlinedElsewhere {
+                    function: function.clone(),
+                    holders,
+                });
+            }
+            if !specialised.is_empty() {
+                let copies = listed(&specialised);
+                self.warnings
+                    .push(Warning::SpecialisedCopies { function, copies });
+            }
+        }
     }
 
     /// Plants the functions that the user named, as far as they are in this module. Whether there are any.
@@ -172,6 +209,19 @@ impl Session<'_> {
                 .collect(),
         });
         self.warnings.extend(warnings);
+    }
+}
+
+/// Copies named, at most.
+const COPIES_NAMED: usize = 5;
+
+/// Names in words, not too many.
+fn listed(names: &[String]) -> String {
+    match names.split_at_checked(COPIES_NAMED) {
+        Some((named, more)) if !more.is_empty() => {
+            format!("{} and {} others", named.join(", "), more.len())
+        }
+        _ => names.join(", "),
     }
 }
 

@@ -8,6 +8,7 @@ mod planting;
 mod search;
 mod trapping;
 
+use std::collections::BTreeSet;
 use std::rc::Rc;
 use std::sync::Arc as Shared;
 use std::time::{Duration, Instant};
@@ -104,6 +105,8 @@ pub(crate) struct Moment {
     pub(crate) paths: usize,
     /// Half of the time is over that the user gave.
     pub(crate) is_late: bool,
+    /// By what part of the latency recorded intervals were measured to take longer, where that is told apart from chance.
+    pub(crate) measured: Option<f64>,
 }
 
 /// The plan, what is known, and the search.
@@ -119,6 +122,10 @@ pub(crate) struct Refiner {
     entries: Vec<AtEntry>,
     /// Steps that were taken, and functions whose calls had to make room (to open them), since the last look: what they left is not known yet.
     unmeasured: Vec<Step>,
+    /// Calls that may be trapped.
+    allowance: trapping::Allowance,
+    /// Probes of calls of which a sample was trapped.
+    sampled_calls: BTreeSet<u32>,
 }
 
 impl Refiner {
@@ -132,6 +139,8 @@ impl Refiner {
             search: Search::default(),
             entries: Vec::new(),
             unmeasured: Vec::new(),
+            allowance: trapping::Allowance::new(limits.overhead_max),
+            sampled_calls: BTreeSet::new(),
         }
     }
 
@@ -169,7 +178,8 @@ impl Refiner {
             true => self.repairs(look, self.search.since(at.intervals)),
             false => None,
         };
-        let decision = decision.unwrap_or_else(|| self.steps(look, &patience, has_new));
+        let cost = Cost::of(&look.profile, at.measured);
+        let decision = decision.unwrap_or_else(|| self.steps(look, cost, &patience, has_new));
         self.search.look_from(at.intervals);
         decision
     }
@@ -194,13 +204,19 @@ impl Refiner {
     }
 
     /// The steps of refinement, and what makes room for them.
-    fn steps(&mut self, look: &Snapshot, patience: &Patience, has_new: bool) -> Decision {
+    fn steps(
+        &mut self,
+        look: &Snapshot,
+        cost: Cost,
+        patience: &Patience,
+        has_new: bool,
+    ) -> Decision {
         self.measure_left(look);
         let DueSteps {
             steps: next,
             too_costly,
-        } = self.next_steps(look, patience);
-        let closings = self.closings(look, patience.is_round_cheap() || !next.is_empty());
+        } = self.next_steps(look, cost, patience);
+        let closings = self.closings(look, cost, patience.is_round_cheap() || !next.is_empty());
         self.note_too_costly(&too_costly);
         let may_find_more = self.may_find_more(look, patience);
         let is_undecided = self.refines() && (patience.is_early_look || may_find_more);
@@ -285,7 +301,7 @@ impl Refiner {
     }
 
     /// The steps that a look gives reason to; all that a person may choose from.
-    fn next_steps(&self, look: &Snapshot, patience: &Patience) -> DueSteps {
+    fn next_steps(&self, look: &Snapshot, cost: Cost, patience: &Patience) -> DueSteps {
         let (limits, state) = (&self.limits, self.state(Instant::now()));
         let root_height = self.plan.sites.root_height;
         match self.planting {
@@ -295,7 +311,6 @@ impl Refiner {
             },
             Planting::Refine => {
                 let trees = [&look.recent, &look.round];
-                let cost = Cost::of(&look.profile);
                 let mut next =
                     refine::worth_a_round(&trees, root_height, limits, &state, patience, cost);
                 // Late, each look that opens something ends a long round.
@@ -338,10 +353,10 @@ impl Refiner {
     }
 
     /// Probes to take out; those that only make room, `if_room_is_needed`.
-    fn closings(&self, look: &Snapshot, if_room_is_needed: bool) -> Vec<Closing> {
+    fn closings(&self, look: &Snapshot, spent: Cost, if_room_is_needed: bool) -> Vec<Closing> {
         let state = self.state(Instant::now());
         let planted: Vec<u32> = self.plan.planted().collect();
-        let mut closings = refine::to_close(&look.profile, &self.limits, &state, &planted);
+        let mut closings = refine::to_close(&look.profile, spent, &self.limits, &state, &planted);
         closings.retain(|closing| closing.over_budget || if_room_is_needed);
         closings
     }

@@ -27,11 +27,12 @@ impl Session<'_> {
         let paths = analysis.map_or(0, Analysis::paths_met);
         self.refiner.search.note_intervals(intervals);
         if self.refiner.search.is_trapping() {
+            self.refiner.trap_again(&self.arena);
             if self.refiner.has_trapped_enough(intervals, &self.arena) {
                 let (refiner, mut code) = self.refiner();
                 refiner.end_discovery(&mut code);
-                self.publish();
             }
+            self.publish();
             return;
         }
         if self.settings.planting == Planting::Manual
@@ -64,6 +65,7 @@ impl Session<'_> {
             intervals: analysis.intervals_seen(),
             paths: analysis.paths_met(),
             is_late,
+            measured: self.duty_cycle.told_apart(look.self_cost),
         };
         self.limit_by_cost(&look);
         let (refiner, mut code) = self.refiner();

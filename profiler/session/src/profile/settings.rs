@@ -104,10 +104,12 @@ pub enum Event<'a> {
         /// Its process id.
         pid: i32,
     },
-    /// A running process has the agent now.
+    /// A running process has the agent now: the first, and further ones whenever their number has doubled.
     Attached {
         /// Its process id.
         pid: i32,
+        /// How many have it.
+        processes: u64,
         /// How long one of its threads stood still.
         stood_still: Duration,
     },

@@ -167,13 +167,13 @@ impl Session<'_> {
             (Calls::PartiallyOpened(_), _) => Some(NO_ROOM),
             (_, Pointers::Unexplored { .. }) if known.too_costly => Some(TOO_COSTLY),
             (_, Pointers::Unexplored { .. }) => Some(POINTERS),
-            (Calls::NoneToTime, _) => {
+            _ if self.calls_into_no_file(function) => Some(IN_NO_FILE),
+            // Beside the calls that it makes where it is, too: LuaJIT's `lua_resume` makes some when it fails.
+            (Calls::NoneToTime | Calls::Opened, _) => {
                 let module = self.modules.get(&self.arena, function.module).ok()?;
                 let goes_on = module.jumps_into_another(function.address);
                 goes_on.then_some(ELSEWHERE)
             }
-            _ if self.calls_into_no_file(function) => Some(IN_NO_FILE),
-            _ => None,
         }
     }
 }

@@ -60,6 +60,9 @@ pub const COST_LITTLE: f64 = 0.125;
 /// For what explains much, probes may cost this multiple of `--max-overhead`: one interval in four is recorded then. Measured:
 /// `slow_turns_are_followed_within_bounds`.
 pub const EXCEEDED_AT_MOST: f64 = 4.0;
+/// By what factor probes may have been measured to cost more than estimated. The rest is not theirs: the machine, or what is not timed.
+/// Guess: tests of `refine::cost`.
+pub const MEASURED_TIMES_MAX: f64 = 10.0;
 /// A probe that makes intervals longer by this part is taken out even if it explains much: what is measured then is not the program.
 /// Guess: `a_culprit_stays_though_it_is_costly`.
 pub const COST_MAX: f64 = 0.25;
@@ -78,6 +81,8 @@ pub const LOST_GOES: f64 = 0.75;
 
 /// Least time for which calls are trapped once one was met: a trap costs microseconds. Measured: `rare_intervals_are_trapped_for_longer`.
 pub const DISCOVERY: Duration = Duration::from_millis(100);
+/// Least time for which calls are trapped where agents left some of them alone for a while. Guess: `rare_intervals_are_trapped_for_longer`.
+pub const SAMPLED: Duration = Duration::from_millis(300);
 /// Most time for which calls are trapped. Rare intervals need it, since only a few are slow, with callees of their own. Measured: `rare_intervals_are_trapped_for_longer`.
 pub const DISCOVERY_AT_MOST: Duration = Duration::from_secs(1);
 /// Probes trapped at a time; those of a function with more follow in turn. Guess: a bound on what the target pays at once.

@@ -60,6 +60,7 @@ const MOMENT: Moment = Moment {
     intervals: 1000,
     paths: 2,
     is_late: false,
+    measured: None,
 };
 
 #[test]

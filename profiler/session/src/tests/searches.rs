@@ -156,18 +156,15 @@ impl Search {
 
     /// Takes probes out that cost too much.
     fn close(&mut self, trees: &[Node; 2], cost: Cost) {
-        let mut profile = Profile {
+        let profile = Profile {
             tree: trees[0].clone(),
-            mean_ns: 1.0,
             ..Profile::default()
         };
-        profile.overhead.probe_ns = cost.of_a_call;
-        profile.overhead.estimated_fraction = cost.spent;
         let state = State::of(&self.probes, &[], &self.known);
         let planted: Vec<u32> = (0..self.probes.len() as u32)
             .filter(|&id| !self.known.probe(id).taken_out.is_out())
             .collect();
-        let closings = to_close(&profile, &SIMULATED, &state, &planted);
+        let closings = to_close(&profile, cost, &SIMULATED, &state, &planted);
         for closing in closings.iter().filter(|closing| closing.over_budget) {
             self.known.probe_mut(closing.id).taken_out.at(1.0);
         }

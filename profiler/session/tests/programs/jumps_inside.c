@@ -5,7 +5,16 @@
 //   0: vary, 10,000 ticks
 //   1: vary, 50,000 ticks
 // The latency's variance is 4e8, all of it enter's. The call of vary is in interpret's code, which nobody calls.
+// With -DCALLS_TOO enter makes a call where it is, as well.
 #include "spin.h"
+
+#ifdef CALLS_TOO
+#define CALL_OF_LOOK "mov %rdi, (%rsp)\n call look\n mov (%rsp), %rdi\n"
+#else
+#define CALL_OF_LOOK ""
+#endif
+
+__attribute__((noinline, noipa, used)) void look(void) {}
 
 __attribute__((noinline, noipa, used)) uint64_t vary(uint64_t ticks) {
     spin(ticks);
@@ -14,7 +23,7 @@ __attribute__((noinline, noipa, used)) uint64_t vary(uint64_t ticks) {
 
 uint64_t enter(uint64_t value);
 __asm__(".text\n.globl enter\n.type enter, @function\nenter:\n.cfi_startproc\n"
-        "sub $8, %rsp\n.cfi_def_cfa_offset 16\n"
+        "sub $8, %rsp\n.cfi_def_cfa_offset 16\n" CALL_OF_LOOK
         "and $1, %edi\n"
         "imul $40000, %rdi, %rdi\n"
         "add $10000, %rdi\n"

@@ -125,6 +125,7 @@ impl Search {
             since: Instant::now(),
             intervals_then: self.intervals,
             met: None,
+            is_sampled: false,
         });
     }
 
@@ -212,6 +213,8 @@ pub struct Trapping {
     pub(super) intervals_then: u64,
     /// When the first call was met.
     pub(super) met: Option<Instant>,
+    /// Calls were left alone for a while, to bound what that costs.
+    pub(super) is_sampled: bool,
 }
 
 /// A function that is timed at its entry, because what leads to it cannot be timed where it is, or not by whom it leads to.

@@ -1,9 +1,13 @@
 //! Learning whom calls through pointers call, and what the C library is given to call back: the calls are trapped for a moment, and the
-//! functions that were met are timed at their entries, or else by their own calls.
+//! functions that were met are timed at their entries, or else by their own calls. What is called too often for that is trapped now and
+//! then ([`allowance`]; `patch/src/trap_budget.rs` is the agent's side).
+
+mod allowance;
 
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
+use evenkeel_analysis::findings::warnings::Warning;
 use evenkeel_symbols::{Callee, Site};
 use evenkeel_wire::{Form, Refusal, Wanted};
 
@@ -15,7 +19,9 @@ use crate::plan::is_timed;
 use crate::refine::known::{Again, Callees, Pointers};
 use crate::refine::policy::{
     DISCOVERED_AT_ONCE, DISCOVERY, DISCOVERY_AT_MOST, INTERVALS_ENOUGH, INTERVALS_TO_FOLLOW,
+    SAMPLED,
 };
+pub use allowance::Allowance;
 
 impl Refiner {
     /// Probes at the next short pointer calls of a function whose callees are to be learned.
@@ -52,8 +58,46 @@ impl Refiner {
             let then = self.plan.probes()[id as usize].wanted;
             self.known.probe_mut(id).callees = Callees::Trapped(then);
             self.plan.want(arena, id, Wanted::Discover);
+            arena.probes()[id as usize].traps.store(0, Relaxed);
             self.search.begin_trapping();
         }
+        // Before processes follow the plan.
+        self.grant_traps(arena);
+    }
+
+    /// Grants the target further traps.
+    pub(in crate::profile) fn grant_traps(&mut self, arena: &Arena) {
+        if self.search.is_trapping() {
+            let left = &arena.control().traps_left;
+            let granted = self.allowance.grant(Instant::now(), left.load(Relaxed));
+            left.fetch_add(granted, Relaxed);
+        }
+    }
+
+    /// Asks again for calls that agents have left alone, once there are traps to spare.
+    pub(in crate::profile) fn trap_again(&mut self, arena: &Arena) {
+        let left = arena.control().traps_left.load(Relaxed);
+        let has_some = 2 * left >= self.allowance.most();
+        let trapped: Vec<u32> = self.known.trapped().map(|(id, _)| id).collect();
+        let mut any = false;
+        for id in trapped {
+            if self.plan.was_left_alone(arena, id) {
+                any = true;
+                self.sampled_calls.insert(id);
+                if has_some {
+                    self.plan.want_again(arena, id);
+                }
+            }
+        }
+        if let Some(trapping) = self.search.trapping() {
+            trapping.is_sampled |= any;
+        }
+    }
+
+    /// What there is to say of calls that were not trapped all the time.
+    pub(in crate::profile) fn sampled_warning(&self) -> Option<Warning> {
+        let calls = self.sampled_calls.len() as u64;
+        (calls > 0).then_some(Warning::CalleesSampled(calls))
     }
 
     /// Whether the calls that are trapped were met for long enough, or had the time to be.
@@ -72,7 +116,12 @@ impl Refiner {
         }
         let met = trapping.met.map(|met| met.elapsed());
         let intervals = intervals_seen - trapping.intervals_then;
-        is_enough(trapping.since.elapsed(), met, intervals)
+        is_enough(
+            trapping.since.elapsed(),
+            met,
+            intervals,
+            trapping.is_sampled,
+        )
     }
 
     /// Ends trapping. What was found to be called is timed at its entry, or else its own calls are.
@@ -119,12 +168,12 @@ impl Refiner {
     }
 }
 
-/// Whether calls were trapped for long enough, for so long in all and since one was met, in so many intervals.
-fn is_enough(ran: Duration, met: Option<Duration>, intervals: u64) -> bool {
+/// Whether calls were trapped for long enough, for so long in all and since one was met, in so many intervals; all of them or a sample.
+fn is_enough(ran: Duration, met: Option<Duration>, intervals: u64, is_sampled: bool) -> bool {
+    // A sample takes longer to show the same.
+    let least = if is_sampled { SAMPLED } else { DISCOVERY };
     match met {
-        Some(met) => {
-            met >= DISCOVERY_AT_MOST || (met >= DISCOVERY && intervals >= INTERVALS_TO_FOLLOW)
-        }
+        Some(met) => met >= DISCOVERY_AT_MOST || (met >= least && intervals >= INTERVALS_TO_FOLLOW),
         None => ran >= DISCOVERY_AT_MOST || (ran >= DISCOVERY && intervals >= INTERVALS_ENOUGH),
     }
 }
@@ -145,11 +194,20 @@ mod tests {
     fn rare_intervals_are_trapped_for_longer() {
         let enough = |ran, met: Option<u64>, intervals| {
             let met = met.map(Duration::from_millis);
-            is_enough(Duration::from_millis(ran), met, intervals)
+            is_enough(Duration::from_millis(ran), met, intervals, false)
         };
         assert!(enough(150, Some(100), 1000) && !enough(150, Some(99), 1000));
         assert!(!enough(150, Some(100), 10) && !enough(1000, Some(950), 95));
         assert!(enough(1050, Some(1000), 100));
+        let sampled = |ms| {
+            is_enough(
+                DISCOVERY_AT_MOST,
+                Some(Duration::from_millis(ms)),
+                9999,
+                true,
+            )
+        };
+        assert!(!sampled(299) && sampled(300));
         assert!(enough(100, None, 300) && !enough(900, None, 90) && enough(1000, None, 0));
     }
 }

@@ -1,0 +1,115 @@
+//! Processes that could not be attached to, or not be left at once: those for the same reason are one line of the report.
+
+use evenkeel_analysis::findings::warnings::Warning;
+
+/// What a process was left out of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// Its intervals are not seen.
+    NotAttached,
+    /// Its hooks stay until its next interval.
+    HooksLeft,
+}
+
+/// Processes that were left out for the same reason.
+#[derive(Debug)]
+struct Group {
+    kind: Kind,
+    reason: String,
+    /// The text about the first process.
+    first: String,
+    processes: u64,
+}
+
+/// The processes that were left out, by reason.
+#[derive(Debug, Default)]
+pub(super) struct LeftOut {
+    groups: Vec<Group>,
+}
+
+impl LeftOut {
+    /// Adds one process with its text. Returns whether it is the first with this reason.
+    pub fn add(&mut self, kind: Kind, text: String) -> bool {
+        let reason = without_numbers(&text);
+        let mut groups = self.groups.iter_mut();
+        if let Some(group) = groups.find(|group| group.kind == kind && group.reason == reason) {
+            group.processes += 1;
+            return false;
+        }
+        self.groups.push(Group {
+            kind,
+            reason,
+            first: text,
+            processes: 1,
+        });
+        true
+    }
+
+    /// A warning for each reason.
+    pub fn warnings(&self) -> impl Iterator<Item = Warning> {
+        self.groups.iter().map(|group| {
+            let (processes, first) = (group.processes, group.first.clone());
+            match group.kind {
+                Kind::NotAttached => Warning::NotAttached { processes, first },
+                Kind::HooksLeft => Warning::HooksLeft { processes, first },
+            }
+        })
+    }
+}
+
+/// A reason without the numbers of processes and threads in it.
+fn without_numbers(text: &str) -> String {
+    let mut reason = String::new();
+    for part in text.split(|character: char| character.is_ascii_digit()) {
+        if !(part.is_empty() && reason.ends_with('#')) {
+            reason.push_str(part);
+            reason.push('#');
+        }
+    }
+    reason
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn processes_with_the_same_reason_are_one_line() {
+        let mut left_out = LeftOut::default();
+        let refused = |pid: u32| {
+            format!(
+                "process {pid} may not be traced: run evenkeel as root (sudo evenkeel attach {pid} ...)"
+            )
+        };
+        assert!(left_out.add(Kind::NotAttached, refused(7)));
+        for pid in [81, 4711, 100_000] {
+            assert!(!left_out.add(Kind::NotAttached, refused(pid)));
+        }
+        assert!(left_out.add(Kind::HooksLeft, refused(9)));
+        assert!(left_out.add(
+            Kind::NotAttached,
+            "process 7 cannot be attached to".to_owned()
+        ));
+        let lines: Vec<String> = left_out
+            .warnings()
+            .map(|warning| warning.to_string())
+            .collect();
+        assert_eq!(lines.len(), 3);
+        assert!(
+            lines[0].starts_with("nothing is known of 4 processes: process 7 may not"),
+            "{}",
+            lines[0]
+        );
+        assert!(lines[0].ends_with("(the same of 3 others)"), "{}", lines[0]);
+        assert!(
+            lines[1].starts_with("hooks stay in an idle process"),
+            "{}",
+            lines[1]
+        );
+        assert!(
+            lines[2].starts_with("nothing is known of one process: process 7 cannot"),
+            "{}",
+            lines[2]
+        );
+    }
+}
