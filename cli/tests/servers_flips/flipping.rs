@@ -179,6 +179,7 @@ impl Flipping {
                     assert!(
                         self.plan
                             .add_boundary(&mut self.arena, index, &module, boundary)
+                            .is_ok()
                     );
                 }
                 if interval

@@ -23,8 +23,8 @@ use crate::summary;
 use crate::sums::Sums;
 use crate::sums::accumulate::Accumulator;
 use crate::sums::blocks::Blocks;
-use crate::sums::detail::Detail;
 use crate::sums::parts::VarianceTree;
+use crate::sums::round_sums::RoundSums;
 use crate::sums::self_cost::Measured;
 use crate::sums::vectors::ProbeCost;
 use intake::Intake;
@@ -43,7 +43,7 @@ pub struct Analysis {
 
 /// What refinement decides on.
 #[derive(Clone, Debug, Default)]
-pub struct Look {
+pub struct Snapshot {
     /// What came since the last look, where that is of the same round, as a profile of one block: without errors.
     pub profile: Profile,
     /// Shares of the same, with their errors (`crate::rounds::evidence`).
@@ -58,7 +58,7 @@ pub struct Look {
     pub crowded: Crowded,
 }
 
-impl Look {
+impl Snapshot {
     /// The part of all intervals kept that the newest round has.
     pub fn part_of_run(&self) -> f64 {
         let kept: u64 = self.intervals_by_round.iter().sum();
@@ -151,7 +151,7 @@ impl Analysis {
     /// Whether a probe was called in the round of a generation of the plan: the newest may be one in which calls are trapped.
     pub fn was_called(&self, generation: u32, probe: u32) -> bool {
         let Intake { rounds, plans, .. } = &self.intake;
-        let is_called = |detail: &Detail| {
+        let is_called = |detail: &RoundSums| {
             let mut paths = detail.paths.all().iter();
             paths.any(|path| path.probe == Some(probe))
         };
@@ -259,7 +259,7 @@ impl Analysis {
             };
             return self.profile_of(Some((at, base)), others, of);
         }
-        let combined = rounds.combined(&self.intake.plans, sites);
+        let combined = rounds.combined(&self.intake.plans);
         let mut others = Others {
             elsewhere: rounds.found_elsewhere(at),
             together: None,
@@ -287,16 +287,16 @@ impl Analysis {
 
     /// What came since this was last asked, which shows what happens now however long the round has gone on, and all of the newest
     /// round, which separates small shares from chance.
-    pub fn look(&mut self, sites: &SiteTable, options: &Options) -> Look {
+    pub fn look(&mut self, sites: &SiteTable, options: &Options) -> Snapshot {
         let crowded = self.assembler.crowded();
         let Intake { rounds, plans, .. } = &self.intake;
         let newest = plans.newest();
         let Some((round, detail)) = newest.and_then(|round| Some((round, rounds.detail(round)?)))
         else {
-            return Look {
+            return Snapshot {
                 profile: self.profile_of(None, Others::default(), (sites, options, None)),
                 crowded,
-                ..Look::default()
+                ..Snapshot::default()
             };
         };
         let total = detail.sums.blocks.total();
@@ -308,22 +308,22 @@ impl Analysis {
         let tree = |sums| VarianceTree::new(&detail.paths, sums, sites);
         let nothing = Recent::default();
         let blocks = self.intake.recent.as_ref().unwrap_or(&nothing);
-        let mut look = Look {
+        let mut look = Snapshot {
             recent: evidence::of_recent(&tree(&recent), blocks),
             round: evidence::of_round(&tree(&total), &detail.sums.blocks),
             intervals_by_round: by_round.map(|round| round.intervals).collect(),
             self_cost: detail.sums.self_cost.measured(),
             crowded,
-            ..Look::default()
+            ..Snapshot::default()
         };
-        let recent = Detail {
+        let recent = RoundSums {
             paths: detail.paths.clone(),
             sums: Accumulator {
                 blocks: Blocks::of(recent),
                 self_cost: detail.sums.self_cost.clone(),
                 ..Accumulator::default()
             },
-            ..Detail::default()
+            ..RoundSums::default()
         };
         let of = (sites, options, None);
         look.profile = self.profile_of(Some((round, &recent)), Others::default(), of);
@@ -336,11 +336,11 @@ impl Analysis {
 
     fn profile_of(
         &self,
-        round: Option<(usize, &Detail)>,
+        round: Option<(usize, &RoundSums)>,
         others: Others<'_>,
         (sites, options, facts): (&SiteTable, &Options, Option<&RunFacts>),
     ) -> Profile {
-        let empty = Detail::default();
+        let empty = RoundSums::default();
         let (round_index, round) = round.unwrap_or((0, &empty));
         let Intake {
             cost,
@@ -365,8 +365,8 @@ impl Analysis {
         summary::profile(&inputs::Inputs {
             round,
             round_index,
-            louder: compares
-                .then(|| rounds.louder_than(round, rested_on))
+            varied_more: compares
+                .then(|| rounds.wider_than(round, rested_on))
                 .flatten(),
             run,
             lost,

@@ -14,8 +14,8 @@ use crate::profile::Round;
 use crate::rounds::combine::Together;
 use crate::rounds::other_rounds::RoundFindings;
 use crate::sites::SiteTable;
-use crate::sums::detail::Detail;
 use crate::sums::latencies::Latencies;
+use crate::sums::round_sums::RoundSums;
 use crate::sums::vectors::ProbeCost;
 
 /// How to make a profile.
@@ -55,11 +55,11 @@ impl Default for Options {
 #[derive(Debug)]
 pub struct Inputs<'a> {
     /// The round it rests on.
-    pub round: &'a Detail,
+    pub round: &'a RoundSums,
     /// The round's index, from 0.
     pub round_index: usize,
     /// Intervals of other rounds that varied more, and their standard deviation, ticks.
-    pub louder: Option<(u64, f64)>,
+    pub varied_more: Option<(u64, f64)>,
     /// What the others have found, with their index, the newest first.
     pub elsewhere: Vec<(usize, RoundFindings)>,
     /// Probes that were planted all the time in the rounds that it rests on; nothing where that is not known.

@@ -2,7 +2,7 @@
 
 mod resolve;
 
-use evenkeel_symbols::Site;
+use evenkeel_symbols::{Site, Unpatchable};
 use evenkeel_wire::{Displaced, Label, Role};
 
 pub use resolve::resolve;
@@ -70,6 +70,26 @@ pub struct Boundary {
     pub meaning: Meaning,
 }
 
+/// What a user's points lead to in a module.
+#[derive(Clone, Debug, Default)]
+pub struct Hooked {
+    /// Everything to hook.
+    pub boundaries: Vec<Boundary>,
+    /// Points of which some call sites cannot be hooked.
+    pub unhooked: Vec<Unhooked>,
+}
+
+/// A point of which some call sites cannot be hooked, beside others that can.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unhooked {
+    /// As typed.
+    pub point: String,
+    /// How many of its call sites are hooked.
+    pub hooked: usize,
+    /// The others, with the reason.
+    pub refused: Vec<(String, Unpatchable)>,
+}
+
 /// An interval in a module.
 #[derive(Clone, Debug)]
 pub struct Interval {
@@ -77,6 +97,8 @@ pub struct Interval {
     pub name: String,
     /// Everything to hook before the first interval.
     pub boundaries: Vec<Boundary>,
+    /// Points of which some call sites cannot be hooked.
+    pub unhooked: Vec<Unhooked>,
     /// Functions whose calls are timed first.
     pub scope: Vec<u64>,
     /// What a client may wait for that is in no interval, and what shows it, where a preset knows: the report says so.
@@ -121,6 +143,7 @@ mod tests {
         let interval = Interval {
             name: String::new(),
             boundaries: of.iter().map(boundary).collect(),
+            unhooked: Vec::new(),
             scope: Vec::new(),
             outside: "",
             clients: Vec::new(),

@@ -21,6 +21,8 @@
 //! CALL    = POINTS ["," "key=" KEY]   a function that takes or releases a lock, queues a task, works for an interval
 //! ```
 
+use std::fmt;
+
 use evenkeel_wire::Label;
 pub use evenkeel_wire::Role;
 use evenkeel_wire::plan::KEY_RETURNED;
@@ -34,6 +36,15 @@ pub enum Point {
     Function(String),
     /// The call sites in the first of the second.
     CallSites(String, String),
+}
+
+impl fmt::Display for Point {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Point::Function(function) => write!(f, "{function}"),
+            Point::CallSites(caller, callee) => write!(f, "{caller}>{callee}"),
+        }
+    }
 }
 
 /// What makes the interval.

@@ -168,7 +168,7 @@ impl Observation {
     ) -> Result<Replayed, Error> {
         let metas = self.recordings.metas();
         let (path, _) = metas[0];
-        let basis = first.analysis.basis(&first.sites);
+        let basis = first.analysis.basis();
         let mut replay = self.recordings.reopen(path)?;
         match self.recordings.pieces {
             true => replay.observe_pieces(),

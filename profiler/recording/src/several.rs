@@ -107,7 +107,7 @@ pub(crate) fn scout(
                 path: path.clone(),
                 meta: replayed.meta.clone(),
                 sites: replayed.sites.clone(),
-                scouted: replayed.analysis.scouted(&replayed.sites),
+                scouted: replayed.analysis.scouted(),
                 cut: replayed.cut,
                 wanted: wanted(&replayed.meta),
             };

@@ -86,7 +86,7 @@ impl<'a> Union<'a> {
         let renumbered: Vec<(&Scouted, &[u32])> = renumbered
             .filter_map(|(part, probes)| Some((part.scouted.as_ref()?, &probes[..])))
             .collect();
-        Analysis::joint(&renumbered, &self.untimed, &self.sites)
+        Analysis::joint(&renumbered, &self.untimed)
     }
 
     /// From the records of a recording to those of all. `ticks_per_ns`: of the common clock.

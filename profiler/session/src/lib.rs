@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! profile      the loop: everything below, a few hundred times a second
+//! refiner        what is timed: the plan, what is known, the search; from a snapshot of the profile to actions
 //! target         what is profiled
 //! launch           a command, with the agent preloaded
 //! attached         processes that run already, into which the agent is brought (evenkeel-attach does the work)
@@ -33,6 +34,8 @@ pub mod plan;
 pub mod profile;
 pub mod refine;
 mod target;
+#[cfg(test)]
+mod tests;
 
 pub use error::Error;
 pub use location::Location;

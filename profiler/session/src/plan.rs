@@ -1,6 +1,7 @@
 //! The plan of probes: what is planted, under which id, and what the reports call it.
 
 mod discovered;
+mod not_hooked;
 mod unpatched;
 
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -21,6 +22,7 @@ use crate::modules::Modules;
 use evenkeel_intervals::calling_back;
 use evenkeel_intervals::interval::{Boundary, Meaning, Place, site_name};
 use evenkeel_intervals::kinds;
+pub use not_hooked::NotHooked;
 use unpatched::Noted;
 pub(crate) use unpatched::{Untimed, by_code};
 
@@ -87,6 +89,12 @@ impl Plan {
         }
     }
 
+    /// Names the interval, of this height in the static call graph.
+    pub(crate) fn name_root(&mut self, root: &str, root_height: u32) {
+        root.clone_into(&mut self.sites.root);
+        self.sites.root_height = root_height;
+    }
+
     /// All probes, by id.
     pub fn probes(&self) -> &[Planned] {
         &self.probes
@@ -104,14 +112,17 @@ impl Plan {
             .map(|(id, _)| id as u32)
     }
 
-    /// Plants a boundary of the interval. False when the arena is full.
+    /// Plants a boundary of the interval, or a named function.
+    ///
+    /// # Errors
+    /// It cannot be hooked, or something else is hooked there: one hook has one meaning.
     pub fn add_boundary(
         &mut self,
         arena: &mut Arena,
         index: usize,
         module: &Rc<Module>,
         boundary: &Boundary,
-    ) -> bool {
+    ) -> Result<(), NotHooked> {
         let id = match &boundary.place {
             Place::Site(site) => self.site(arena, index, module, site, boundary.meaning),
             Place::Entry(entry, displaced) => self.entry(
@@ -121,11 +132,12 @@ impl Plan {
                 displaced,
                 boundary.meaning,
             ),
-        };
-        if let Some(id) = id {
-            self.want(arena, id, Wanted::On);
+        }?;
+        match self.probes[id as usize].role {
+            role if role == boundary.meaning.role => self.want(arena, id, Wanted::On),
+            role => return Err(NotHooked::HookedAs(role)),
         }
-        id.is_some()
+        Ok(())
     }
 
     /// The probe of an inner call site, new if need be. `None` where it cannot be planted; the reason is kept.
@@ -137,6 +149,7 @@ impl Plan {
         site: &Site,
     ) -> Option<u32> {
         self.site(arena, index, module, site, Meaning::of(Role::Inner))
+            .ok()
     }
 
     /// The probe at the entry of a function that is called through a pointer.
@@ -147,13 +160,10 @@ impl Plan {
         module: &Rc<Module>,
     ) -> Option<u32> {
         match module.displaced(function.address) {
-            Ok(displaced) => self.entry(
-                arena,
-                function,
-                module,
-                &displaced,
-                Meaning::of(Role::Inner),
-            ),
+            Ok(displaced) => {
+                let inner = Meaning::of(Role::Inner);
+                self.entry(arena, function, module, &displaced, inner).ok()
+            }
             Err(reason) => {
                 self.note_unpatched(Untimed::entry(function, module), by_code(reason), false);
                 None
@@ -168,10 +178,10 @@ impl Plan {
         module: &Rc<Module>,
         site: &Site,
         meaning: Meaning,
-    ) -> Option<u32> {
+    ) -> Result<u32, NotHooked> {
         let place = Location::new(index, site.address);
         if let Some(&id) = self.by_place.get(&place) {
-            return Some(id);
+            return Ok(id);
         }
         let form = match site.form {
             Ok(form) => form,
@@ -181,27 +191,28 @@ impl Plan {
                     by_code(reason),
                     hides_time(reason),
                 );
-                return None;
+                return Err(NotHooked::Unpatchable(reason));
             }
         };
         if self.is_claimed(place, site.len) {
             let holder = module.function_at(site.address);
             let entry = holder.map(|holder| Location::new(index, holder.entry));
             let entry = entry.and_then(|entry| self.entries.get(&entry));
-            let reason = match entry.map(|&id| self.probes[id as usize].role) {
-                Some(Role::Inner) => NotTimed::UnderInnerEntry,
-                _ => NotTimed::UnderEntry,
+            let (why, reason) = match entry.map(|&id| self.probes[id as usize].role) {
+                Some(Role::Inner) => (NotHooked::UnderInnerEntry, NotTimed::UnderInnerEntry),
+                _ => (NotHooked::UnderEntry, NotTimed::UnderEntry),
             };
             self.note_unpatched(
                 Untimed::call(arena, index, module, site.address),
                 reason,
                 true,
             );
-            return None;
+            return Err(why);
         }
-        let id = self.call(arena, place, module, site, form, meaning, false)?;
+        let id = self.call(arena, place, module, site, form, meaning, false);
+        let id = id.ok_or(NotHooked::Full)?;
         self.claimed.insert(place, site.len);
-        Some(id)
+        Ok(id)
     }
 
     /// A new probe of a call.
@@ -262,32 +273,33 @@ impl Plan {
         module: &Rc<Module>,
         displaced: &Displaced,
         meaning: Meaning,
-    ) -> Option<u32> {
+    ) -> Result<u32, NotHooked> {
         let Location {
             module: index,
             address: entry,
         } = function;
         if let Some(&id) = self.entries.get(&function) {
-            return Some(id);
+            return Ok(id);
         }
         if self.is_claimed(function, displaced.len as u8) {
             self.note_unpatched(Untimed::entry(function, module), NotTimed::OverCall, false);
-            return None;
+            return Err(NotHooked::OverSite);
         }
-        let bytes = module.bytes_at(entry)?;
+        let bytes = module.bytes_at(entry).ok_or(NotHooked::NoBytes)?;
         let mut displaced = *displaced;
         let call = self.displaced_call(arena, function, module, &displaced, meaning.role);
         displaced.call = call.map_or(0, |id| id + 1);
         let slot = self.displaced;
         if !arena.set_displaced(slot, &displaced) {
-            return None;
+            return Err(NotHooked::Full);
         }
         let id = arena.add_probe(|probe| {
             fill(probe, index, entry, Form::Entry, meaning);
             probe.len = displaced.len as u8;
             probe.bytes = bytes;
             probe.displaced = slot as u32;
-        })?;
+        });
+        let id = id.ok_or(NotHooked::Full)?;
         self.displaced += 1;
         self.describe(arena, id, function, entry, module, None);
         self.probes.push(Planned {
@@ -303,7 +315,7 @@ impl Plan {
         });
         self.entries.insert(function, id);
         self.claimed.insert(function, displaced.len as u8);
-        Some(id)
+        Ok(id)
     }
 
     /// The probe of a call that lies under the hook at a function's entry. One that can be timed is a part of that hook, and is timed as long

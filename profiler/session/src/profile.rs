@@ -10,20 +10,16 @@ mod judge;
 mod kernel;
 mod left_out;
 mod numbers;
-mod opening;
-mod planting;
+pub(crate) mod refiner;
 mod refining;
 mod settings;
 mod sink;
 mod stacks;
-mod steps;
-mod trapping;
 mod unnamed;
 mod unopened;
 
 pub use settings::{Event, IntervalSelector, Observer, Outcome, Planting, Settings, Subject};
 
-use std::collections::BTreeSet;
 use std::sync::Arc as Shared;
 use std::sync::atomic::{AtomicBool, Ordering::*};
 use std::time::{Duration, Instant};
@@ -40,14 +36,13 @@ use crate::drain::Drain;
 use crate::error::Error;
 use crate::launch::{self, find_program};
 use crate::lease::Lease;
-use crate::location::Location;
 use crate::modules::Modules;
-use crate::plan::Plan;
 use crate::target::Target;
 use continuity::Continuity;
 use duty_cycle::{DutyCycle, Work};
 use evenkeel_recording::{Meta, Writer};
 use kernel::Kernel;
+use refiner::Refiner;
 use sink::RecordSink;
 
 /// Pause between two drains: each wakes a processor that the target may be using. The shorter while rings fill quickly.
@@ -124,7 +119,7 @@ fn start<'a>(settings: &'a Settings, observer: &mut dyn Observer) -> Result<Sess
         clock,
         target,
         modules: Modules::default(),
-        plan: Plan::new("", 0),
+        refiner: Refiner::new(settings.planting, settings.limits),
         drain: Drain::default(),
         sink: RecordSink {
             analysis: None,
@@ -137,11 +132,8 @@ fn start<'a>(settings: &'a Settings, observer: &mut dyn Observer) -> Result<Sess
         },
         kernel,
         duty_cycle: DutyCycle::new(settings.limits.overhead_max, settings.waits),
-        allowance: trapping::Allowance::new(settings.limits.overhead_max),
-        sampled_calls: BTreeSet::new(),
         period: DRAIN_PERIODS[0],
         continuity: Continuity::default(),
-        steps: steps::Steps::default(),
         watch: diagnosis::Watch::default(),
         filters: filters::Filters::default(),
         stacks: stacks::CopiedStacks::default(),
@@ -170,19 +162,15 @@ struct Session<'a> {
     clock: TickClock,
     target: Target,
     modules: Modules,
-    plan: Plan,
+    /// What is timed.
+    refiner: Refiner,
     drain: Drain,
     sink: RecordSink,
     /// What the kernel reports, with waits.
     kernel: Option<Kernel>,
     duty_cycle: DutyCycle,
-    /// Calls that may be trapped.
-    allowance: trapping::Allowance,
-    /// Probes of calls of which a sample was trapped.
-    sampled_calls: BTreeSet<u32>,
     period: Duration,
     continuity: Continuity,
-    steps: steps::Steps,
     /// The target's processes.
     watch: diagnosis::Watch,
     filters: filters::Filters,
@@ -190,7 +178,8 @@ struct Session<'a> {
     /// Entries of the module table that have their verdict.
     judged: usize,
     passed: diagnosis::Passed,
-    interval: Option<(String, Vec<Location>)>,
+    /// Name of the interval, once a file has its functions.
+    interval: Option<String>,
     /// What a client may wait for that is in no interval.
     outside: &'static str,
     /// When sums were last recorded, where they are.
@@ -216,7 +205,7 @@ impl Session<'_> {
             self.judge(observer)?;
             let slow = last_slow.elapsed() >= Duration::from_millis(100);
             self.await_calibration();
-            self.grant_traps();
+            self.refiner.grant_traps(&self.arena);
             if self.sink.analysis.is_some() {
                 self.pass(slow);
                 self.adapt();
@@ -317,18 +306,18 @@ impl Session<'_> {
 
     /// Lets agents see the plan if it changed, and begins the round that it makes.
     fn publish(&mut self) {
-        let Some(generation) = self.plan.publish(&self.arena) else {
+        let Some(generation) = self.refiner.plan.publish(&self.arena) else {
             return;
         };
         if let Some(writer) = &mut self.sink.writer {
-            for id in self.sink.sites_written..self.plan.sites.sites.len() {
-                writer.site(id as u32, &self.plan.sites.sites[id]);
+            for id in self.sink.sites_written..self.refiner.plan.sites.sites.len() {
+                writer.site(id as u32, &self.refiner.plan.sites.sites[id]);
             }
-            self.sink.sites_written = self.plan.sites.sites.len();
+            self.sink.sites_written = self.refiner.plan.sites.sites.len();
         }
         let change = self
             .continuity
-            .change(generation, &self.plan, |since, probe| {
+            .change(generation, &self.refiner.plan, |since, probe| {
                 let analysis = self.sink.analysis.as_ref();
                 analysis.is_some_and(|analysis| analysis.was_called(since, probe))
             });
@@ -338,7 +327,8 @@ impl Session<'_> {
             None => self.sink.early_changes.push(change),
         }
         let analysis = self.sink.analysis.as_ref();
-        self.steps
+        self.refiner
+            .search
             .look_from(analysis.map_or(0, Analysis::intervals_seen));
     }
 
@@ -375,21 +365,14 @@ impl Session<'_> {
             specificity: self.settings.limits.specificity,
             ticks_per_ns: self.clock.ticks_per_ns(),
             target: self.target_name.clone(),
-            interval: self
-                .interval
-                .as_ref()
-                .map(|(name, _)| name.clone())
-                .unwrap_or_default(),
+            interval: self.interval.clone().unwrap_or_default(),
             ..Options::default()
         }
     }
 
     /// Build id of the file that has the interval's functions, in hexadecimal.
     fn build(&mut self) -> String {
-        let Some((_, locations)) = &self.interval else {
-            return String::new();
-        };
-        let module = locations.first().map(|location| location.module);
+        let module = self.refiner.scope.first().map(|location| location.module);
         let module = module.and_then(|index| self.modules.get(&self.arena, index).ok());
         let id = module.iter().flat_map(|module| module.build_id());
         id.map(|byte| format!("{byte:02x}")).collect()
@@ -400,10 +383,10 @@ impl Session<'_> {
         let IntervalSelector::Preset(preset, _) = &self.settings.selector else {
             return String::new();
         };
-        let Some((_, locations)) = &self.interval else {
+        if self.interval.is_none() {
             return String::new();
-        };
-        let arena = &self.arena;
+        }
+        let (arena, locations) = (&self.arena, &self.refiner.scope);
         let version = self.server.get_or_insert_with(|| {
             let module = locations.first().map(|location| location.module);
             let path = module.map(|index| Modules::path(arena, index));
@@ -418,8 +401,8 @@ impl Session<'_> {
         Meta {
             target: options.target,
             interval: options.interval,
-            root: self.plan.sites.root.clone(),
-            root_height: self.plan.sites.root_height,
+            root: self.refiner.plan.sites.root.clone(),
+            root_height: self.refiner.plan.sites.root_height,
             ticks_per_ns: options.ticks_per_ns,
             outer_256: cost.outer_256,
             inner_256: cost.inner_256,
@@ -429,7 +412,7 @@ impl Session<'_> {
                 // Long, and the same each time: a recording of sums has it at its end.
                 unpatched: match self.settings.summary.is_some() {
                     true => Vec::new(),
-                    false => self.plan.unpatched(&self.arena),
+                    false => self.refiner.plan.unpatched(&self.arena),
                 },
                 ..self.counts()
             },
@@ -444,7 +427,7 @@ impl Session<'_> {
     /// What is known of the run beside its records.
     fn facts(&mut self) -> RunFacts {
         RunFacts {
-            unpatched: self.plan.unpatched(&self.arena),
+            unpatched: self.refiner.plan.unpatched(&self.arena),
             unopened: Some(self.unopened()),
             names: self.names_elsewhere(),
             ..self.counts()
@@ -497,7 +480,7 @@ impl Session<'_> {
                 .as_ref()
                 .map_or(0, Analysis::intervals_seen),
             records: self.drain.read,
-            probes: self.plan.planted().count(),
+            probes: self.refiner.plan.planted().count(),
             seconds,
         });
     }
@@ -510,7 +493,7 @@ impl Session<'_> {
         }
         let (options, facts) = (self.options(), self.facts());
         if let Some(analysis) = &self.sink.analysis {
-            let profile = analysis.finished(&self.plan.sites, &options, &facts);
+            let profile = analysis.finished(&self.refiner.plan.sites, &options, &facts);
             observer.event(&Event::Now { profile: &profile });
         }
     }

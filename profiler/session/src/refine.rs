@@ -10,12 +10,9 @@
 
 mod closing;
 mod cost;
-#[cfg(test)]
-mod example;
 pub(crate) mod known;
 pub(crate) mod patience;
-#[cfg(test)]
-mod simulated;
+pub(crate) mod policy;
 mod step;
 mod taken_out;
 mod thinning;
@@ -33,7 +30,8 @@ pub use closing::Closing;
 pub(crate) use closing::to_close;
 pub(crate) use cost::Cost;
 use known::Known;
-use patience::{MUCH, Patience};
+use patience::Patience;
+use policy::MUCH;
 use step::Turns;
 pub use step::{Candidate, Step};
 pub(crate) use thinning::to_thin;
@@ -69,7 +67,7 @@ pub struct State<'a> {
 
 /// What a look gives reason to.
 #[derive(Debug, Default)]
-pub(crate) struct Worth {
+pub(crate) struct DueSteps {
     /// The steps to take, best first.
     pub(crate) steps: Vec<Candidate>,
     /// Those that would be, did they not cost too much.
@@ -84,8 +82,8 @@ pub(crate) fn worth_a_round(
     state: &State<'_>,
     patience: &Patience,
     cost: Cost,
-) -> Worth {
-    let mut worth = Worth::default();
+) -> DueSteps {
+    let mut worth = DueSteps::default();
     for tree in trees {
         for candidate in candidates(tree, root_height, limits, state) {
             let is_new = |other: &Candidate| other.step != candidate.step;
@@ -185,9 +183,9 @@ mod tests {
     use evenkeel_analysis::sites::Kind;
     use evenkeel_wire::Form;
 
-    use super::example::{LIMITS, at, body, example, node, planned};
     use super::known::{Again, Callees, Calls, Pointers};
     use super::*;
+    use crate::tests::example::{LIMITS, at, body, example, node, planned};
 
     fn steps(list: &[Candidate]) -> Vec<Step> {
         list.iter().map(|candidate| candidate.step).collect()

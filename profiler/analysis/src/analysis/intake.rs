@@ -2,7 +2,7 @@
 
 use rustc_hash::FxHashMap;
 
-use crate::critical::kept::Kept;
+use crate::critical::exemplars::Exemplar;
 use crate::critical::path::Path;
 use crate::critical::walk::Walk;
 use crate::fleet::joint::{JOINT_ROUND, Joint, RoundLog};
@@ -12,13 +12,13 @@ use crate::intervals::assembler::reader::Lost;
 use crate::intervals::assembler::timeline::Timeline;
 use crate::intervals::assembler::{Assembler, Past};
 use crate::intervals::counts::RunCounts;
-use crate::intervals::interval::{Finished, Reason, Subject};
+use crate::intervals::interval::{Extent, Finished, Reason};
 use crate::rounds::Rounds;
 use crate::rounds::evidence::Recent;
 use crate::rounds::plans::Plans;
-use crate::sums::detail::Detail;
 use crate::sums::latencies::Latencies;
 use crate::sums::paths::Paths;
+use crate::sums::round_sums::RoundSums;
 use crate::sums::vectors::{ProbeCost, Segment, Vectoriser};
 
 /// Where an interval's time is found.
@@ -186,7 +186,7 @@ impl Intake {
             .vectoriser
             .complete(latency, self.cost, &mut detail.paths);
         self.run.check_closure(vector.closure_error)?;
-        let Detail { paths, sums, .. } = &mut *detail;
+        let RoundSums { paths, sums, .. } = &mut *detail;
         sums.add(&vector, finished.class.into(), paths);
         sums.self_cost.add(true, subject.begin, latency);
         if let Some(observed) = &mut self.observed {
@@ -218,15 +218,15 @@ fn sums_of<'a>(
     joint: &'a mut Option<Joint>,
     rounds: &'a mut Rounds,
     (round, selected): RoundOf,
-) -> Option<&'a mut Detail> {
+) -> Option<&'a mut RoundSums> {
     let joint = joint.as_mut().zip(selected);
     let own = joint.and_then(|(joint, at)| joint.own(at));
     own.or_else(|| rounds.detail_mut(round))
 }
 
 /// An interval as it is kept piece by piece, without its pieces.
-fn kept(finished: &Finished, id: u64, latency: i64) -> Kept {
-    Kept {
+fn kept(finished: &Finished, id: u64, latency: i64) -> Exemplar {
+    Exemplar {
         id,
         begin: finished.subject.begin,
         latency,
@@ -234,14 +234,14 @@ fn kept(finished: &Finished, id: u64, latency: i64) -> Kept {
         thread: finished.subject.thread,
         attributes: finished.attributes.clone(),
         trace: finished.trace,
-        ..Kept::default()
+        ..Exemplar::default()
     }
 }
 
 /// Begins the interval's vector and spends its time in it.
 fn spend(
     source: &mut Source<'_>,
-    subject: Subject,
+    subject: Extent,
     latency: i64,
     vectoriser: &mut Vectoriser,
     paths: &mut Paths,

@@ -91,8 +91,8 @@ impl Analysis {
     }
 
     /// Which intervals a profile rests on, and on which paths; nothing where there are none.
-    pub fn basis(&self, sites: &SiteTable) -> Option<Basis> {
-        self.intake.rounds.basis(&self.intake.plans, sites)
+    pub fn basis(&self) -> Option<Basis> {
+        self.intake.rounds.basis(&self.intake.plans)
     }
 
     /// Call paths of a round; nothing where its sums were dropped.
@@ -114,7 +114,7 @@ impl Analysis {
     ) -> Option<T> {
         let rounds = &self.intake.rounds;
         let (_, base) = rounds.chosen()?;
-        let combined = rounds.combined(&self.intake.plans, sites);
+        let combined = rounds.combined(&self.intake.plans);
         let combined = combined
             .as_ref()
             .filter(|all| all.together.rounds.len() > 1);

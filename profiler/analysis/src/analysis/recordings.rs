@@ -7,12 +7,11 @@ use super::intake::Intake;
 use crate::fleet::joint::{JOINT_ROUND, Joint, Scouted, ScoutedRound};
 use crate::fleet::minutes::{Minute, Renamed};
 use crate::rounds::common_paths::Shape;
-use crate::sites::SiteTable;
 use crate::sums::vectors::ProbeCost;
 
 impl Analysis {
     /// What has to be known of a recording before it is taken together with others ([`crate::fleet::joint`]); nothing if it has no interval.
-    pub fn scouted(&self, sites: &SiteTable) -> Option<Scouted> {
+    pub fn scouted(&self) -> Option<Scouted> {
         let Intake {
             rounds,
             plans,
@@ -22,7 +21,7 @@ impl Analysis {
         } = &self.intake;
         let log = log.as_ref()?;
         let (chosen, base) = rounds.chosen()?;
-        let together = rounds.combined(plans, sites).map(|all| all.together);
+        let together = rounds.combined(plans).map(|all| all.together);
         let together = together.unwrap_or_default();
         let others = together.rounds.iter().filter(|&&round| round != chosen);
         let others = others.filter_map(|&round| Some((round, rounds.sums(round)?)));
@@ -50,7 +49,7 @@ impl Analysis {
     /// An analysis of several recordings together, each with the ids of its probes among those of all (those beyond the end keep
     /// theirs), and then begun by [`Analysis::begin_recording`] in the same order. Calls of probes that are `untimed`, by id, count as
     /// their callers' own time.
-    pub fn joint(parts: &[(&Scouted, &[u32])], untimed: &[bool], sites: &SiteTable) -> Analysis {
+    pub fn joint(parts: &[(&Scouted, &[u32])], untimed: &[bool]) -> Analysis {
         let mut analysis = Analysis::default();
         let classes = &mut analysis.assembler.classes;
         let parts: Vec<(&Scouted, &[u32], Vec<usize>)> = parts
@@ -61,7 +60,7 @@ impl Analysis {
             })
             .collect();
         let planted = parts.iter().map(|(scouted, ..)| scouted.probes).min();
-        let joint = Joint::new(&parts, untimed, sites);
+        let joint = Joint::new(&parts, untimed);
         let rounds = &mut analysis.intake.rounds;
         rounds.begin_joint(planted.unwrap_or(0), joint.detail());
         analysis.intake.joint = Some(joint);

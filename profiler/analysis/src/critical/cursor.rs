@@ -13,7 +13,7 @@ const SCAN_MAX: u64 = 1 << 12;
 
 /// What encloses a moment of a thread.
 #[derive(Clone, Copy, Debug)]
-pub struct Frame {
+pub struct Enclosure {
     /// Since when, ticks.
     pub start: u64,
     /// What it is.
@@ -104,7 +104,7 @@ pub enum Item {
 
 /// How an own cursor stands to its interval.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Role {
+pub enum CursorRole {
     /// The cursor is another thread's, while the interval's was blocked.
     Foreign,
     /// The interval's own work.
@@ -132,13 +132,13 @@ pub struct Cursor<'a> {
     /// What the thread serves at `at`.
     pub serving: Serving,
     /// What the cursor is for.
-    pub role: Role,
+    pub role: CursorRole,
     /// Where the cursor hangs: the interval itself, or a wait.
     pub root: Place,
     /// Where the outermost call hangs.
     pub base: Place,
     /// What encloses `at`, outermost first.
-    pub frames: Vec<Frame>,
+    pub frames: Vec<Enclosure>,
 }
 
 impl<'a> Cursor<'a> {
@@ -176,13 +176,13 @@ impl<'a> Cursor<'a> {
 
     /// Whether a wait encloses `at`.
     pub fn is_waiting(&self) -> bool {
-        let waits = |frame: &Frame| matches!(frame.what, Enclosing::Wait(..));
+        let waits = |frame: &Enclosure| matches!(frame.what, Enclosing::Wait(..));
         self.frames.iter().any(waits)
     }
 
     /// Probes of the innermost calls, at most `count`, outermost first.
     pub fn innermost_calls(&self, count: usize) -> Vec<u32> {
-        let probe = |frame: &Frame| match frame.what {
+        let probe = |frame: &Enclosure| match frame.what {
             Enclosing::Call(probe) => Some(probe),
             Enclosing::Wait(..) => None,
         };

@@ -1,6 +1,6 @@
 //! A critical path as it is walked: its pieces, and the waits on it.
 
-use super::who::WaitSeen;
+use super::blocking::WaitSeen;
 
 /// Pieces kept of one path, at most, the latest in time; the vector has everything in any case.
 pub const PIECES_MAX: usize = 1 << 12;

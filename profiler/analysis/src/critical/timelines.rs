@@ -1,6 +1,6 @@
 //! Single intervals, piece by piece: what is shown of one.
 
-use crate::critical::kept::Kept;
+use crate::critical::exemplars::Exemplar;
 use crate::inputs::Inputs;
 use crate::intervals::pick::Pick;
 use crate::profile::{Span, Timeline};
@@ -21,7 +21,7 @@ pub fn timelines(tree: &VarianceTree<'_>, inputs: &Inputs<'_>) -> Vec<Timeline> 
     timelines
 }
 
-fn timeline(tree: &VarianceTree<'_>, inputs: &Inputs<'_>, pick: Pick, kept: &Kept) -> Timeline {
+fn timeline(tree: &VarianceTree<'_>, inputs: &Inputs<'_>, pick: Pick, kept: &Exemplar) -> Timeline {
     let ns = |ticks: u64| ticks as f64 / inputs.options.ticks_per_ns;
     let mut threads = vec![kept.thread];
     let mut spans = Vec::with_capacity(kept.pieces.len());

@@ -1,7 +1,7 @@
 //! The whole-run view: who waits for whom.
 
+use crate::critical::blocking::{Row, RowKey, WaitSums};
 use crate::critical::states::{State, object_kind, object_name};
-use crate::critical::who::{Row, RowKey, WaitSums};
 use crate::profile::WaitedFor;
 use crate::sums::moments::fraction;
 use crate::sums::parts::VarianceTree;

@@ -29,10 +29,10 @@ use std::collections::BTreeMap;
 use crate::findings::factors::Ranked;
 use crate::intervals::classes::{ClassSums, ClassTable};
 use crate::sites::Kind;
-use crate::sums::detail::Detail;
 use crate::sums::moments::{co_moment, fraction};
 use crate::sums::parts::{Part, VarianceTree};
 use crate::sums::paths::{PROBES, ROOT};
+use crate::sums::round_sums::RoundSums;
 use crate::sums::shares::TAILS;
 use causes::{Causes, TOP};
 use partition::{Measured, Partition};
@@ -51,7 +51,7 @@ const CLASS_PART: f64 = 0.01;
 /// The findings of one round, largest share first, and what is in none. `factors` are those of the same tree.
 pub fn findings(
     tree: &VarianceTree<'_>,
-    detail: &Detail,
+    detail: &RoundSums,
     classes: &ClassTable,
     factors: &[Ranked],
     threshold: f64,
@@ -118,7 +118,7 @@ pub fn findings(
 
 struct Builder<'a> {
     tree: &'a VarianceTree<'a>,
-    detail: &'a Detail,
+    detail: &'a RoundSums,
     classes: &'a ClassTable,
     causes: &'a Causes,
     partition: &'a Partition,

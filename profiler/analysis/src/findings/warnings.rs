@@ -157,6 +157,15 @@ pub enum Warning {
     CallsSuspended(u64),
     /// So many calls were left in a way that only their stale frames showed.
     CallsLeftUnseen(u64),
+    /// Some call sites of a boundary, or of a function that the user named, cannot be hooked.
+    BoundaryPartlyHooked {
+        /// The function or call sites, as the user typed them.
+        point: String,
+        /// How many call sites are hooked.
+        hooked: usize,
+        /// The others, each with its reason.
+        refused: Vec<String>,
+    },
     /// The interval's function is inlined into others, too.
     InlinedElsewhere {
         /// The function.

@@ -11,17 +11,16 @@
 
 use std::ops::Range;
 
-use crate::critical::who::WaitSums;
+use crate::critical::blocking::WaitSums;
 use crate::fleet::observed::Observed;
 use crate::intervals::classes::ClassSums;
 use crate::intervals::counts::RunCounts;
 use crate::rounds::combine::{self, Together};
 use crate::rounds::common_paths::{Common, Shape};
-use crate::sites::SiteTable;
 use crate::sums::Sums;
-use crate::sums::detail::Detail;
 use crate::sums::paths::Paths;
 use crate::sums::projection::Projection;
+use crate::sums::round_sums::RoundSums;
 
 /// Index of the only round there is.
 pub(crate) const JOINT_ROUND: usize = 0;
@@ -123,16 +122,12 @@ struct JointRound {
     /// Its own call paths, where it has sums instead of intervals ([`crate::fleet::minutes`]).
     paths: Paths,
     /// Its sums, where not all rounds have timed the same.
-    detail: Option<Box<Detail>>,
+    detail: Option<Box<RoundSums>>,
 }
 
 impl Joint {
     /// Recordings whose probes have these ids among those of all, and whose classes these.
-    pub fn new(
-        parts: &[(&Scouted, &[u32], Vec<usize>)],
-        untimed: &[bool],
-        sites: &SiteTable,
-    ) -> Joint {
+    pub fn new(parts: &[(&Scouted, &[u32], Vec<usize>)], untimed: &[bool]) -> Joint {
         let shapes: Vec<Vec<Shape>> = parts
             .iter()
             .map(|(scouted, probes, classes)| {
@@ -141,7 +136,7 @@ impl Joint {
                 shapes.collect()
             })
             .collect();
-        let common = Common::of_recordings(&shapes, sites);
+        let common = Common::of_recordings(&shapes);
         let first = shapes.iter().filter_map(|shapes| shapes.first());
         let mut hidden: Vec<u32> = match common.is_all() {
             true => Vec::new(),
@@ -173,7 +168,7 @@ impl Joint {
     }
 
     /// No sums yet of all recordings.
-    pub fn detail(&self) -> Detail {
+    pub fn detail(&self) -> RoundSums {
         match self.common.is_all() {
             true => self.of_intervals(),
             false => self.common.detail(),
@@ -181,11 +176,11 @@ impl Joint {
     }
 
     /// No sums yet, of intervals from which some probes are left out.
-    fn of_intervals(&self) -> Detail {
-        Detail {
+    fn of_intervals(&self) -> RoundSums {
+        RoundSums {
             paths: Paths::without(self.untimed.clone()),
             waits: WaitSums::without(self.untimed.clone()),
-            ..Detail::default()
+            ..RoundSums::default()
         }
     }
 
@@ -206,7 +201,7 @@ impl Joint {
     }
 
     /// The recording at hand has ended: what it has is added to the sums of all.
-    pub fn end(&mut self, onto: &mut Detail) {
+    pub fn end(&mut self, onto: &mut RoundSums) {
         let rounds = std::mem::take(&mut self.rounds);
         let own: Vec<_> = rounds
             .into_iter()
@@ -267,12 +262,12 @@ impl Joint {
     }
 
     /// The own sums of a round that was selected, if it has such.
-    pub fn own(&mut self, at: usize) -> Option<&mut Detail> {
+    pub fn own(&mut self, at: usize) -> Option<&mut RoundSums> {
         self.rounds[at].detail.as_deref_mut()
     }
 
     /// Call paths of a round that was selected, which has sums instead of intervals; and its own sums, as [`Joint::own`].
-    pub(crate) fn of_minutes(&mut self, at: usize) -> (&mut Paths, Option<&mut Detail>) {
+    pub(crate) fn of_minutes(&mut self, at: usize) -> (&mut Paths, Option<&mut RoundSums>) {
         let round = &mut self.rounds[at];
         (&mut round.paths, round.detail.as_deref_mut())
     }
@@ -338,17 +333,17 @@ mod tests {
             &[root, (f, [60, 150], [20, 100]), (g, [40, 50], [40, 50])],
         );
         let of_shallow = sums_of(&shallow, &[root, (f, [60, 150], [60, 150])]);
-        let detail = |paths: &Paths, sums: &Sums| Detail {
+        let detail = |paths: &Paths, sums: &Sums| RoundSums {
             paths: paths.clone(),
             sums: Accumulator {
                 blocks: Blocks::of(sums.clone()),
                 ..Accumulator::default()
             },
-            ..Detail::default()
+            ..RoundSums::default()
         };
         let details = [detail(&deep, &of_deep), detail(&shallow, &of_shallow)];
         let shapes = details.iter().map(Shape::of).collect();
-        let round = |own: Option<Detail>| JointRound {
+        let round = |own: Option<RoundSums>| JointRound {
             round: 0,
             selection: Selection::default(),
             at: 0,
@@ -356,7 +351,7 @@ mod tests {
             detail: own.map(Box::new),
         };
         let joint = Joint {
-            common: Common::of_recordings(&[shapes], &SiteTable::default()),
+            common: Common::of_recordings(&[shapes]),
             rounds: vec![round(Some(detail(&deep, &of_deep))), round(None)],
             ..Joint::default()
         };

@@ -64,7 +64,7 @@ pub type AttributeValues = Vec<(u16, i64)>;
 
 /// Where an interval lies.
 #[derive(Clone, Copy, Debug)]
-pub struct Subject {
+pub struct Extent {
     /// Begin, ticks.
     pub begin: u64,
     /// End, ticks.
@@ -79,7 +79,7 @@ pub struct Subject {
     pub mark: u64,
 }
 
-impl Subject {
+impl Extent {
     /// Latency in ticks; nothing where it is negative or wider than [`LATENCY_BITS`].
     pub fn latency(&self) -> Option<i64> {
         let ticks = self.end.checked_sub(self.begin)?;
@@ -91,7 +91,7 @@ impl Subject {
 #[derive(Clone, Debug)]
 pub struct Finished {
     /// Where it lies.
-    pub subject: Subject,
+    pub subject: Extent,
     /// Generation of the plan under which it began.
     pub generation: u32,
     /// Whether its probes were on.

@@ -2,7 +2,7 @@
 
 use std::str::FromStr;
 
-use crate::critical::kept::{Keep, Kept};
+use crate::critical::exemplars::{Exemplar, Exemplars};
 use crate::sums::histogram::Histogram;
 
 /// Which interval.
@@ -78,7 +78,7 @@ impl std::fmt::Display for Pick {
 
 impl Pick {
     /// The interval among those that were kept.
-    pub(crate) fn of<'a>(self, keep: &'a Keep, histogram: &Histogram) -> Option<&'a Kept> {
+    pub(crate) fn of<'a>(self, keep: &'a Exemplars, histogram: &Histogram) -> Option<&'a Exemplar> {
         match self {
             Pick::Rank(rank) => keep.slowest().get(rank.checked_sub(1)?),
             Pick::Percentile(quantile) => keep.nearest(histogram.quantile(quantile)),

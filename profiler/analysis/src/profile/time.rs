@@ -11,14 +11,14 @@ use crate::sites::Kind;
 pub struct WaitedFor {
     /// The call that waits, with its site, or "(not timed)"; for what is counted together, "(others)".
     pub waiter: String,
-    /// The innermost calls that wait, at most `crate::critical::who::WAITER_CALLS_MAX`, outermost first, each with its site.
+    /// The innermost calls that wait, at most `crate::critical::blocking::WAITER_CALLS_MAX`, outermost first, each with its site.
     #[serde(default)]
     pub waiter_calls: Vec<String>,
     /// What is waited for, in words.
     pub object: String,
     /// The same as a kind of node.
     pub kind: Kind,
-    /// Different objects, at most `crate::critical::who::OBJECTS_MAX`.
+    /// Different objects, at most `crate::critical::blocking::OBJECTS_MAX`.
     pub objects: usize,
     /// There were more.
     pub more_objects: bool,

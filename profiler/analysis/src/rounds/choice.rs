@@ -5,96 +5,54 @@
 //! thousand intervals of a server whose stalls come once a second say nothing, however deep they look. A round whose slow intervals lost
 //! their records is passed over for one that kept them: it says little of what makes intervals slow.
 //!
-//! Only where a newer round surely finds a third of the variance inside of a call that such a round did not look into, or that it did not
-//! time, it is the better answer, whatever its errors: a program may be over before its deepest round is long.
+//! Only where a newer round surely finds a third of the variance inside of a call that such a round did not look into, it is the better answer,
+//! whatever its errors: a program may be over before its deepest round is long.
 //!
 //! Where the load has changed on the way, the newest round may be of its quietest part: the profile then rests on the newest of the rounds
-//! of the run's later half that hold most of what varies ([`crate::rounds::loud`]).
+//! of the run's later half that hold most of what varies ([`crate::rounds::spread`]).
 
-use super::{INTERVALS_DEEPER, INTERVALS_ENOUGH, Round, Rounds};
+use super::policy::*;
+use super::{Round, Rounds};
+use crate::findings::FINDING_MIN;
 use crate::rounds::evidence;
-use crate::rounds::loud::Spread;
-use crate::rounds::other_rounds::{RoundFindings, SHARE_MIN};
+use crate::rounds::other_rounds::RoundFindings;
+use crate::rounds::spread::Spread;
 use crate::sites::SiteTable;
-use crate::sums::detail::Detail;
 use crate::sums::moments::mean;
 use crate::sums::parts::VarianceTree;
-
-/// A round has to have [`INTERVALS_ENOUGH`], or so many where intervals are long, and all of them say the same, ...
-const INTERVALS_FEW: u64 = 40;
-/// ... and at least this part of those of the largest round: the first milliseconds of a round are no match for a minute.
-const PART_ENOUGH: u64 = 50;
-/// ... and this part, ...
-const PART_GOOD: u64 = 3;
-/// ... unless no share that a report would show is farther from the truth than this (one standard error).
-const ERROR_ENOUGH: f64 = 0.03;
-/// A round under another load is taken for what varies most if no share is farther from the truth than this.
-const ERROR_LOUD: f64 = 0.1;
-/// Intervals that lost their records slant a round if they change its mean by this fraction.
-const SLANTED_MIN: f64 = 0.1;
-/// A newer round is taken instead where it finds this fraction of the variance inside of what was not opened.
-const SHARE_DEEPER: f64 = 0.3;
+use crate::sums::round_sums::RoundSums;
 
 impl Rounds {
     /// The round a profile rests on.
     pub(super) fn best(&self) -> Option<usize> {
         let precise = self.precise()?;
-        if let Some(deeper) = self.deeper(precise, 0.0) {
+        if let Some(deeper) = self.deeper(precise) {
             return Some(deeper);
         }
-        let base = match self.louder(precise) {
-            Some(louder) => self.deeper(louder, SHARE_DEEPER).unwrap_or(louder),
-            None => precise,
-        };
-        Some(self.finer(base).unwrap_or(base))
+        Some(self.wider(precise).unwrap_or(precise))
     }
 
-    /// Index of the newest round that finds most of the variance where an older one did not look, though it had this share of its own there.
-    fn deeper(&self, than: usize, share: f64) -> Option<usize> {
-        self.newer(than, |tree, _, found| {
-            found.splits(tree, SHARE_DEEPER, share)
-        })
-    }
-
-    /// Index of the newest round, not of a far quieter state of the load, that finds most of the variance in a call which an older one did not time.
-    fn finer(&self, than: usize) -> Option<usize> {
-        let base = self.rounds[than].spread()?;
-        self.newer(than, |tree, round, found| {
-            let spread = round.spread();
-            let is_far_quieter = spread.is_none_or(|spread| base.is_far_wider(&spread));
-            !is_far_quieter && found.adds(tree, SHARE_DEEPER)
-        })
-    }
-
-    /// Index of the newest round after another that says enough and `is_better`, by the other one's tree, itself and what it has found.
-    fn newer(
-        &self,
-        than: usize,
-        is_better: impl Fn(&VarianceTree<'_>, &Round, &RoundFindings) -> bool,
-    ) -> Option<usize> {
+    /// Index of the newest round after another that says enough and finds most of the variance where that one did not look.
+    fn deeper(&self, than: usize) -> Option<usize> {
         let detail = self.rounds[than].sums()?;
         let (total, sites) = (detail.sums.blocks.total(), SiteTable::default());
         let tree = VarianceTree::new(&detail.paths, &total, &sites);
         // Retired ones, too: a search that goes on has made the newest of few intervals.
         let mut newer = self.rounds.iter().enumerate().skip(than + 1).rev();
         let is_it = |round: &Round| {
-            self.is_part(round)
-                && round.says_enough()
-                && round
-                    .found()
-                    .is_some_and(|found| is_better(&tree, round, &found))
+            let found = || round.found();
+            let splits = |found: RoundFindings| found.splits(&tree, SHARE_DEEPER);
+            self.is_part(round) && round.says_enough() && found().is_some_and(splits)
         };
         newer.find(|(_, round)| is_it(round)).map(|(at, _)| at)
     }
 
-    /// Index of the newest round that holds most of what varies, in another state of the load ([`crate::rounds::loud`]), and surely says what it is.
-    fn louder(&self, than: usize) -> Option<usize> {
+    /// Index of the newest round that holds most of what varies, in another state of the load ([`crate::rounds::spread`]), and surely says what it is.
+    fn wider(&self, than: usize) -> Option<usize> {
         let base = self.rounds[than].spread()?;
         let mut newer = self.rounds.iter().enumerate().rev();
         newer
-            .find(|(_, round)| {
-                self.is_part(round) && !self.is_past(round) && round.is_surely_louder(&base)
-            })
+            .find(|(_, round)| !self.is_past(round) && round.is_surely_wider(&base))
             .map(|(at, _)| at)
     }
 
@@ -107,12 +65,12 @@ impl Rounds {
     }
 
     /// Intervals of rounds that surely varied more than those of `detail`, and are none of `rested_on`; and their standard deviation, ticks.
-    pub fn louder_than(&self, detail: &Detail, rested_on: &[usize]) -> Option<(u64, f64)> {
+    pub fn wider_than(&self, detail: &RoundSums, rested_on: &[usize]) -> Option<(u64, f64)> {
         let base = Spread::of(&detail.sums.blocks);
         let others = self.rounds.iter().enumerate();
         let others = others.filter(|(at, _)| !rested_on.contains(at));
-        let louder = others.filter(|(_, round)| round.is_surely_louder(&base));
-        let spreads = louder.filter_map(|(_, round)| round.spread());
+        let wider = others.filter(|(_, round)| round.is_surely_wider(&base));
+        let spreads = wider.filter_map(|(_, round)| round.spread());
         let all = spreads.reduce(Spread::and)?;
         Some((all.intervals() as u64, all.standard_deviation()))
     }
@@ -168,20 +126,22 @@ impl Round {
     /// The largest error among the shares that a report would show.
     fn error(&self) -> f64 {
         self.sums().map_or(f64::INFINITY, |detail| {
-            evidence::largest_error(detail, SHARE_MIN)
+            evidence::largest_error(detail, FINDING_MIN)
         })
     }
 
     /// Whether it has its sums, of enough intervals to be taken instead of others.
     fn says_enough(&self) -> bool {
-        self.intervals >= INTERVALS_DEEPER && self.sums().is_some() && !self.is_slanted()
+        self.intervals >= INTERVALS_DEEPER && self.sums().is_some()
     }
 
     /// Whether these intervals surely vary more than those.
-    fn is_surely_louder(&self, than: &Spread) -> bool {
+    fn is_surely_wider(&self, than: &Spread) -> bool {
         self.says_enough()
-            && self.spread().is_some_and(|spread| spread.is_louder(than))
-            && self.error() <= ERROR_LOUD
+            && self
+                .spread()
+                .is_some_and(|spread| spread.varies_more_than(than))
+            && self.error() <= ERROR_SURE
     }
 
     fn spread(&self) -> Option<Spread> {
@@ -296,6 +256,25 @@ mod tests {
         assert_eq!(deeper(5_000, 140, 80).best(), Some(0));
         assert_eq!(deeper(5_000, 200, 400).best(), Some(0));
         assert_eq!(deeper(15_000, 200, 80).best(), Some(0), "no part of it");
+    }
+
+    /// The same call, in the second round with what it calls, stalls in one interval of 200: all of that round's variance, and of no account.
+    #[test]
+    fn one_stall_in_a_deeper_round_is_no_answer() {
+        let mut rounds = Rounds::default();
+        for (intervals, is_open) in [(5_000, false), (200, true)] {
+            add_round(&mut rounds, intervals, |number| {
+                let drawn = (number + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 60;
+                let stalls = if is_open { number == 100 } else { drawn == 0 };
+                let ticks = if stalls { 200 } else { 10 };
+                let inner = is_open.then(|| Record::new(12, ticks - 4, 2));
+                inner
+                    .into_iter()
+                    .chain([Record::new(10, ticks, 0)])
+                    .collect()
+            });
+        }
+        assert_eq!(rounds.best(), Some(0));
     }
 
     /// Intervals of a second each: sixty that all say the same are an answer, and not sixty with a single stall.

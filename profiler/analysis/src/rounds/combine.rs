@@ -17,33 +17,19 @@ use crate::findings::FINDING_MIN;
 use crate::fleet::observed::Basis;
 use crate::rounds::common_paths::{Common, NodeShape, Shape};
 use crate::rounds::evidence;
-use crate::rounds::other_rounds::SHARE_MIN;
 use crate::rounds::plans::Plans;
-use crate::sites::SiteTable;
+use crate::rounds::policy::*;
 use crate::sums::Sums;
 use crate::sums::blocks::Blocks;
-use crate::sums::detail::Detail;
 use crate::sums::moments::fraction;
 use crate::sums::paths::{PROBES, ROOT};
-
-/// Standard errors by which what is compared may differ: of a dozen that are compared, one differs so much once in forty times.
-const ERRORS_MAX: f64 = 3.0;
-/// Paths compared have at least this share, ...
-const COMPARED_MIN: f64 = 0.05;
-/// ... and are at most so many.
-const COMPARED_MAX: usize = 8;
-/// A path with a smaller share is not missed in any case.
-const LOST_AT_LEAST: f64 = 0.005;
-/// All paths that are lost, as a multiple of what one may have.
-const LOST_TOGETHER: f64 = 2.0;
-/// What rounds of several loads together say is sure if no share is farther from the truth (one standard error).
-const ERROR_SURE: f64 = 0.1;
+use crate::sums::round_sums::RoundSums;
 
 /// Rounds taken together.
 #[derive(Debug)]
 pub struct Combined {
     /// Their call paths and sums.
-    pub detail: Detail,
+    pub detail: RoundSums,
     /// Which they are.
     pub together: Together,
 }
@@ -62,27 +48,22 @@ pub struct Together {
 }
 
 /// A round with its index.
-pub type Indexed<'a> = (usize, &'a Detail);
+pub type Indexed<'a> = (usize, &'a RoundSums);
 
 /// A round that may be taken together with others.
 #[derive(Clone, Copy)]
 struct Candidate<'a> {
     index: usize,
-    detail: &'a Detail,
+    detail: &'a RoundSums,
     shape: &'a Shape,
 }
 
 /// The round `base` with all of `others` that fit; nothing if none does. `plans`: which probes were planted in them.
-pub fn combine(
-    base: Indexed<'_>,
-    others: &[Indexed<'_>],
-    plans: &Plans,
-    sites: &SiteTable,
-) -> Option<Combined> {
-    let error = evidence::largest_error(base.1, SHARE_MIN);
-    let lost_max = error.clamp(LOST_AT_LEAST, FINDING_MIN);
+pub fn combine(base: Indexed<'_>, others: &[Indexed<'_>], plans: &Plans) -> Option<Combined> {
+    let error = evidence::largest_error(base.1, FINDING_MIN);
+    let lost_max = error.min(FINDING_MIN);
     let mut order: Vec<Indexed<'_>> = others.to_vec();
-    let intervals = |detail: &Detail| detail.sums.blocks.intervals();
+    let intervals = |detail: &RoundSums| detail.sums.blocks.intervals();
     order.sort_by_key(|(_, detail)| std::cmp::Reverse(intervals(detail)));
     order.insert(0, base);
     let shapes: Vec<Shape> = order.iter().map(|&round| shape(round, plans)).collect();
@@ -98,15 +79,15 @@ pub fn combine(
     for other in candidates {
         let mut wider = chosen.clone();
         wider.push(other);
-        if is_lost(&common(&wider, sites), base.shape, lost_max) {
+        if is_lost(&common(&wider), base.shape, lost_max) {
             continue;
         }
         let round = (other.index, intervals(other.detail));
         let is_sure = |wider: &mut [Candidate<'_>]| {
-            let all = together(wider, sites);
-            evidence::largest_error(&all, SHARE_MIN) <= error.max(ERROR_SURE)
+            let all = together(wider);
+            evidence::largest_error(&all, FINDING_MIN) <= error.max(ERROR_SURE)
         };
-        if agree(base, other, sites) {
+        if agree(base, other) {
             chosen = wider;
         } else if is_sure(&mut wider) {
             chosen = wider;
@@ -121,12 +102,12 @@ pub fn combine(
     differing.sort_unstable();
     disagreeing.sort_unstable();
     Some(Combined {
-        detail: together(&mut chosen, sites),
+        detail: together(&mut chosen),
         together: Together {
             rounds: chosen.iter().map(|round| round.index).collect(),
             differing,
             disagreeing,
-            hidden: hidden(&common(&chosen, sites), base.shape),
+            hidden: hidden(&common(&chosen), base.shape),
         },
     })
 }
@@ -136,19 +117,19 @@ fn shape((index, detail): Indexed<'_>, plans: &Plans) -> Shape {
 }
 
 /// The sums of these rounds, in order of time.
-fn together(rounds: &mut [Candidate<'_>], sites: &SiteTable) -> Detail {
+fn together(rounds: &mut [Candidate<'_>]) -> RoundSums {
     rounds.sort_by_key(|round| round.index);
-    let common = common(rounds, sites);
+    let common = common(rounds);
     let mut detail = common.detail();
     common.add(rounds.iter().map(|round| round.detail), &mut detail);
     detail
 }
 
 /// Which intervals of these rounds count, and on which paths: those of their [`Combined::detail`].
-pub(crate) fn basis(rounds: &[Indexed<'_>], plans: &Plans, sites: &SiteTable) -> Basis {
+pub(crate) fn basis(rounds: &[Indexed<'_>], plans: &Plans) -> Basis {
     let shapes: Vec<Shape> = rounds.iter().map(|&round| shape(round, plans)).collect();
     let shapes: Vec<&Shape> = shapes.iter().collect();
-    let common = Common::of(&shapes, sites);
+    let common = Common::of(&shapes);
     let mut paths = common.paths();
     let placed: Vec<_> = rounds
         .iter()
@@ -157,9 +138,9 @@ pub(crate) fn basis(rounds: &[Indexed<'_>], plans: &Plans, sites: &SiteTable) ->
     Basis::of_rounds(paths, &placed)
 }
 
-fn common(rounds: &[Candidate<'_>], sites: &SiteTable) -> Common {
+fn common(rounds: &[Candidate<'_>]) -> Common {
     let shapes: Vec<&Shape> = rounds.iter().map(|round| round.shape).collect();
-    Common::of(&shapes, sites)
+    Common::of(&shapes)
 }
 
 /// The paths that are left out though what is above them is not.
@@ -181,17 +162,13 @@ fn first_left_out(common: &Common, shape: &Shape) -> (Vec<u32>, Vec<bool>) {
 
 /// Whether a path is left out that explains something.
 fn is_lost(common: &Common, base: &Shape, lost_max: f64) -> bool {
-    let mut together = 0.0;
-    for node in first_left_out(common, base).0 {
+    let mut left_out = first_left_out(common, base).0.into_iter();
+    left_out.any(|node| {
         let NodeShape {
             share, variance, ..
         } = base.nodes[node as usize];
-        if share.abs().max(variance) > lost_max {
-            return true;
-        }
-        together += share.abs();
-    }
-    together > LOST_TOGETHER * lost_max
+        share.abs().max(variance) > lost_max
+    })
 }
 
 /// As [`Together::hidden`].
@@ -201,7 +178,7 @@ pub(crate) fn hidden(common: &Common, base: &Shape) -> Vec<u32> {
     let shown = left_out
         .into_iter()
         .filter(|&node| has_calls[paths.get(node).parent as usize])
-        .filter(|&node| base.nodes[node as usize].share.abs() >= LOST_AT_LEAST);
+        .filter(|&node| base.nodes[node as usize].share.abs() >= TAKEN_MIN);
     let mut probes: Vec<u32> = shown.filter_map(|node| paths.get(node).probe).collect();
     probes.sort_unstable();
     probes.dedup();
@@ -209,8 +186,8 @@ pub(crate) fn hidden(common: &Common, base: &Shape) -> Vec<u32> {
 }
 
 /// Whether two rounds may be of the same program under the same load.
-fn agree(a: Candidate<'_>, b: Candidate<'_>, sites: &SiteTable) -> bool {
-    let common = common(&[a, b], sites);
+fn agree(a: Candidate<'_>, b: Candidate<'_>) -> bool {
+    let common = common(&[a, b]);
     let mut paths = common.paths();
     let [a, b] = [a, b].map(|round| {
         let projection = common.projection(&round.detail.paths, &mut paths);
@@ -226,11 +203,9 @@ fn agree(a: Candidate<'_>, b: Candidate<'_>, sites: &SiteTable) -> bool {
         let shares = [&total_a, &total_b].map(|sums| share(sums, node).abs());
         shares[0].max(shares[1])
     };
-    let mut nodes: Vec<u32> = (ROOT + 1..paths.all().len() as u32)
+    let nodes: Vec<u32> = (ROOT + 1..paths.all().len() as u32)
         .filter(|&node| node != PROBES && larger(node) >= COMPARED_MIN)
         .collect();
-    nodes.sort_by(|&x, &y| larger(y).total_cmp(&larger(x)));
-    nodes.truncate(COMPARED_MAX);
     let statistics = |sums: &Sums| {
         let count = sums.intervals.max(1) as f64;
         let variance = (sums.latency_moment() / count).max(f64::MIN_POSITIVE);

@@ -8,17 +8,13 @@ use std::collections::BTreeSet;
 
 use rustc_hash::FxHashSet;
 
+use crate::critical::blocking::WaitSums;
 use crate::critical::states::State;
-use crate::critical::who::WaitSums;
-use crate::sites::SiteTable;
 use crate::sums::blocks::Blocks;
-use crate::sums::detail::Detail;
 use crate::sums::moments::fraction;
 use crate::sums::paths::{PROBES, Paths, ROOT};
 use crate::sums::projection::{Projection, step_of};
-
-/// Where a probe would have been called so often and never was, it was not timed.
-const CALLS_EXPECTED: f64 = 10.0;
+use crate::sums::round_sums::RoundSums;
 
 /// What a round has met, without its sums: enough to find the paths that it shares with others.
 #[derive(Clone, Debug, Default)]
@@ -44,7 +40,7 @@ pub struct NodeShape {
 
 impl Shape {
     /// A round's.
-    pub fn of(round: &Detail) -> Shape {
+    pub fn of(round: &RoundSums) -> Shape {
         let total = round.sums.blocks.total();
         let whole = total.latency_moment();
         let node = |node| NodeShape {
@@ -146,17 +142,17 @@ pub struct Common {
 
 impl Common {
     /// Those of rounds of one recording.
-    pub fn of(rounds: &[&Shape], sites: &SiteTable) -> Common {
-        Common::without(rounds, left_out(rounds, sites))
+    pub fn of(rounds: &[&Shape]) -> Common {
+        Common::without(rounds, left_out(rounds))
     }
 
     /// Those of rounds of several recordings, whose probes have one numbering. What each leaves out by itself is left out of all; that
     /// a recording calls much what another never calls says nothing of what they timed.
-    pub fn of_recordings(recordings: &[Vec<Shape>], sites: &SiteTable) -> Common {
+    pub fn of_recordings(recordings: &[Vec<Shape>]) -> Common {
         let mut all_left_out: Vec<bool> = Vec::new();
         for rounds in recordings {
             let rounds: Vec<&Shape> = rounds.iter().collect();
-            let left_out = left_out(&rounds, sites);
+            let left_out = left_out(&rounds);
             let probes = all_left_out.len().max(left_out.len());
             all_left_out.resize(probes, false);
             for (of_all, of_one) in all_left_out.iter_mut().zip(left_out) {
@@ -208,11 +204,11 @@ impl Common {
     }
 
     /// No sums yet, over the paths.
-    pub fn detail(&self) -> Detail {
-        Detail {
+    pub fn detail(&self) -> RoundSums {
+        RoundSums {
             paths: self.paths(),
             waits: WaitSums::without(self.left_out.clone()),
-            ..Detail::default()
+            ..RoundSums::default()
         }
     }
 
@@ -237,7 +233,7 @@ impl Common {
     }
 
     /// Adds the sums of some of the rounds to `onto`, which is [`Common::detail`] with what was added before.
-    pub fn add<'a>(&self, rounds: impl IntoIterator<Item = &'a Detail>, onto: &mut Detail) {
+    pub fn add<'a>(&self, rounds: impl IntoIterator<Item = &'a RoundSums>, onto: &mut RoundSums) {
         let mut blocks: Vec<Blocks> = vec![onto.sums.blocks.clone()];
         for round in rounds {
             let projection = self.projection(&round.paths, &mut onto.paths);
@@ -276,57 +272,19 @@ fn map(from: &Paths, onto: &mut Paths, keeps: impl Fn(u32, u32) -> bool) -> Vec<
     map
 }
 
-/// By probe id: whether it was not timed in all of the rounds. Where it is not known which probes a round had that were never called, it is
-/// inferred: every site of an opened function is planted, unless it was taken out again, and then calls are missing.
-fn left_out(rounds: &[&Shape], sites: &SiteTable) -> Vec<bool> {
-    let seen: Vec<Seen<'_>> = rounds.iter().map(|round| Seen::of(round, sites)).collect();
-    let probes = seen.iter().map(|seen| seen.calls.len()).max().unwrap_or(0);
-    let intervals: f64 = seen.iter().map(|seen| seen.intervals).sum();
+/// By probe id: whether it was called, and not timed in all of the rounds. What a round never called it has timed if it was planted.
+fn left_out(rounds: &[&Shape]) -> Vec<bool> {
+    let calls: Vec<Vec<f64>> = rounds.iter().map(|round| round.calls()).collect();
+    let probes = calls.iter().map(Vec::len).max().unwrap_or(0);
+    let is_called =
+        |calls: &[f64], probe: usize| calls.get(probe).is_some_and(|&calls| calls > 0.0);
     (0..probes)
         .map(|probe| {
-            let calls: f64 = seen.iter().map(|seen| seen.called(probe)).sum();
-            let is_timed = |seen: &Seen<'_>| {
-                let expected = calls * fraction(seen.intervals, intervals);
-                seen.called(probe) > 0.0
-                    || seen.planted.contains(&(probe as u32))
-                    || (expected < CALLS_EXPECTED && seen.opened.contains(caller(sites, probe)))
+            let mut called = calls.iter().map(|calls| is_called(calls, probe));
+            let is_timed = |(round, calls): (&&Shape, &Vec<f64>)| {
+                is_called(calls, probe) || round.planted.contains(&(probe as u32))
             };
-            calls > 0.0 && !seen.iter().all(is_timed)
+            called.any(|called| called) && !rounds.iter().zip(&calls).all(is_timed)
         })
         .collect()
-}
-
-/// What a round has called.
-struct Seen<'a> {
-    intervals: f64,
-    /// By probe.
-    calls: Vec<f64>,
-    /// Functions whose calls were timed.
-    opened: FxHashSet<&'a str>,
-    /// Probes that were planted all the time.
-    planted: &'a BTreeSet<u32>,
-}
-
-impl<'a> Seen<'a> {
-    fn of(round: &'a Shape, sites: &'a SiteTable) -> Seen<'a> {
-        let calls = round.calls();
-        let called = (0..calls.len()).filter(|&probe| calls[probe] > 0.0);
-        let opened = called.map(|probe| caller(sites, probe));
-        Seen {
-            intervals: round.intervals as f64,
-            opened: opened.filter(|caller| !caller.is_empty()).collect(),
-            calls,
-            planted: &round.planted,
-        }
-    }
-
-    fn called(&self, probe: usize) -> f64 {
-        self.calls.get(probe).copied().unwrap_or_default()
-    }
-}
-
-/// The function that a probe's call lies in, empty where it is none's.
-fn caller(sites: &SiteTable, probe: usize) -> &str {
-    let site = sites.sites.get(probe);
-    site.map_or("", |site| site.caller.as_str())
 }

@@ -4,19 +4,15 @@
 //! single parts only. The jackknife is the same; the sums are in floating point, which is enough for an error.
 
 use crate::profile::Node;
+use crate::rounds::policy::{BLOCKS_OF_LOOK_MAX, SHARE_WITH_ERROR_MIN};
 use crate::sums::Sums;
 use crate::sums::blocks::Blocks;
-use crate::sums::detail::Detail;
 use crate::sums::jackknife::delete_block_variance;
 use crate::sums::moments::fraction;
 use crate::sums::parts::{Part, VarianceTree};
 use crate::sums::paths::ROOT;
+use crate::sums::round_sums::RoundSums;
 use crate::sums::vectors::{Entry, Vector};
-
-/// Blocks of what came since the last look, at most.
-const BLOCKS_MAX: usize = 32;
-/// Parts with smaller shares have the share itself for an error.
-const SHARE_REPORTED_MIN: f64 = 5e-4;
 
 /// Sums of one part's time T and of the latency L over some intervals.
 #[derive(Clone, Copy, Debug, Default)]
@@ -115,7 +111,7 @@ pub fn of_recent(tree: &VarianceTree<'_>, recent: &Recent) -> Node {
 
 fn node(tree: &VarianceTree<'_>, part: Part, blocks_of: &impl Fn(Part) -> Vec<PartSums>) -> Node {
     let [share, variance_fraction] = PartSums::of(tree.total, part).fractions();
-    let is_reported = share.abs().max(variance_fraction) >= SHARE_REPORTED_MIN;
+    let is_reported = share.abs().max(variance_fraction) >= SHARE_WITH_ERROR_MIN;
     let [se, variance_se] = if is_reported {
         errors(&blocks_of(part))
     } else {
@@ -151,7 +147,7 @@ fn node(tree: &VarianceTree<'_>, part: Part, blocks_of: &impl Fn(Part) -> Vec<Pa
 
 /// The largest error among the shares of at least `share_min` that call paths have by themselves: how far from the truth the
 /// picture may be that a round gives.
-pub fn largest_error(round: &Detail, share_min: f64) -> f64 {
+pub fn largest_error(round: &RoundSums, share_min: f64) -> f64 {
     let blocks = &round.sums.blocks;
     let total = blocks.total();
     let nodes = 0..round.paths.all().len() as u32;
@@ -169,7 +165,7 @@ pub fn largest_error(round: &Detail, share_min: f64) -> f64 {
         .fold(0.0, f64::max)
 }
 
-/// What came since refinement looked last, in at most `BLOCKS_MAX` blocks of consecutive intervals.
+/// What came since refinement looked last, in at most [`BLOCKS_OF_LOOK_MAX`] blocks of consecutive intervals.
 #[derive(Debug, Default)]
 pub struct Recent {
     /// The round of which these are intervals.
@@ -203,7 +199,7 @@ impl Recent {
         }
         let is_full = |block: &Block| block.intervals >= self.length;
         if self.blocks.last().is_none_or(is_full) {
-            if self.blocks.len() == BLOCKS_MAX {
+            if self.blocks.len() == BLOCKS_OF_LOOK_MAX {
                 self.halve();
             }
             self.blocks.push(Block::default());

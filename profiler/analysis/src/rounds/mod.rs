@@ -11,28 +11,22 @@ mod choice;
 pub(crate) mod combine;
 pub(crate) mod common_paths;
 pub(crate) mod evidence;
-pub(crate) mod loud;
 pub(crate) mod other_rounds;
 pub mod plans;
+pub mod policy;
+pub(crate) mod spread;
 
+use crate::findings::FINDING_MIN;
 use crate::fleet::observed::Basis;
 use crate::intervals::assembler::reader::Lost;
 use crate::profile;
 use crate::rounds::combine::{Combined, basis, combine};
-use crate::rounds::other_rounds::{RoundFindings, SHARE_MIN};
+use crate::rounds::other_rounds::RoundFindings;
 use crate::rounds::plans::Plans;
-use crate::sites::SiteTable;
-use crate::sums::detail::Detail;
-
-/// Intervals a round needs for a profile to rest on it: as many as refinement wants to see before it acts on a round.
-pub const INTERVALS_ENOUGH: u64 = 300;
-/// ... or so many where it has looked deeper than others.
-const INTERVALS_DEEPER: u64 = 150;
-
-/// Blocks of a retired round, at most.
-const BLOCKS_RETIRED: usize = 16;
-/// Numbers kept of all retired rounds together, 16 bytes each: the smallest rounds go first.
-const CELLS_RETIRED_MAX: usize = 1 << 23;
+use crate::rounds::policy::{
+    BLOCKS_RETIRED, CELLS_RETIRED_MAX, INTERVALS_DEEPER, INTERVALS_ENOUGH,
+};
+use crate::sums::round_sums::RoundSums;
 
 /// One round.
 #[derive(Debug)]
@@ -42,11 +36,11 @@ struct Round {
     intervals: u64,
     /// When the last of them began, ticks; 0 where that is not known.
     until: u64,
-    detail: Option<Box<Detail>>,
+    detail: Option<Box<RoundSums>>,
     /// Intervals that lost their records.
     lost: Lost,
     /// Its sums once nothing is added any more, in fewer blocks.
-    retired: Option<Box<Detail>>,
+    retired: Option<Box<RoundSums>>,
     /// What it had found when it was retired.
     found: Option<RoundFindings>,
 }
@@ -84,7 +78,7 @@ impl Rounds {
     }
 
     /// Begins the only round of several recordings taken together: with this many probes, and these sums.
-    pub fn begin_joint(&mut self, probes: u32, detail: Detail) {
+    pub fn begin_joint(&mut self, probes: u32, detail: RoundSums) {
         let round = self.begin(probes, true);
         self.rounds[round].detail = Some(Box::new(detail));
     }
@@ -106,17 +100,17 @@ impl Rounds {
     }
 
     /// Sums of a round; nothing where they were dropped.
-    pub fn detail_mut(&mut self, round: usize) -> Option<&mut Detail> {
+    pub fn detail_mut(&mut self, round: usize) -> Option<&mut RoundSums> {
         self.rounds[round].detail.as_deref_mut()
     }
 
     /// Sums of a round; nothing where they were dropped.
-    pub fn detail(&self, round: usize) -> Option<&Detail> {
+    pub fn detail(&self, round: usize) -> Option<&RoundSums> {
         self.rounds[round].detail.as_deref()
     }
 
     /// Sums of a round, those included to which nothing is added any more.
-    pub fn sums(&self, round: usize) -> Option<&Detail> {
+    pub fn sums(&self, round: usize) -> Option<&RoundSums> {
         self.rounds[round].sums()
     }
 
@@ -126,17 +120,6 @@ impl Rounds {
         self.since = Some(since.min(begin));
         self.rounds[round].until = self.rounds[round].until.max(begin);
         self.rounds[round].intervals += 1;
-        let intervals = self.rounds[round].intervals;
-        let may_be_best = intervals == INTERVALS_ENOUGH || intervals.is_power_of_two();
-        if may_be_best && intervals >= INTERVALS_ENOUGH && self.best() == Some(round) {
-            // The largest may yet say more, should this one turn out to be less precise than it looks.
-            let largest = self.largest();
-            let earlier = self.rounds[..round].iter_mut().enumerate();
-            for (_, other) in earlier.filter(|&(at, _)| Some(at) != largest) {
-                other.retire();
-            }
-            self.bound_retired();
-        }
     }
 
     /// Counts kept intervals of a round that were summed elsewhere. The round and those before it are begun if they were not.
@@ -154,13 +137,13 @@ impl Rounds {
     }
 
     /// Index of the round a profile rests on, and its sums.
-    pub fn chosen(&self) -> Option<(usize, &Detail)> {
+    pub fn chosen(&self) -> Option<(usize, &RoundSums)> {
         let at = self.best()?;
         Some((at, self.rounds[at].sums()?))
     }
 
     /// The chosen round together with others of compatible plans; nothing where there are none.
-    pub fn combined(&self, plans: &Plans, sites: &SiteTable) -> Option<Combined> {
+    pub fn combined(&self, plans: &Plans) -> Option<Combined> {
         let (at, base) = self.chosen()?;
         let others = self
             .rounds
@@ -171,14 +154,14 @@ impl Rounds {
             .filter_map(|(at, round)| Some((at, round.sums()?)))
             .filter(|(_, detail)| detail.sums.blocks.intervals() >= INTERVALS_ENOUGH)
             .collect();
-        combine((at, base), &others, plans, sites)
+        combine((at, base), &others, plans)
     }
 
     /// Which intervals a profile rests on: those of the chosen round, and of the rounds that [`Rounds::combined`] takes together with it.
-    pub fn basis(&self, plans: &Plans, sites: &SiteTable) -> Option<Basis> {
+    pub fn basis(&self, plans: &Plans) -> Option<Basis> {
         let (at, _) = self.chosen()?;
         let together = self
-            .combined(plans, sites)
+            .combined(plans)
             .map(|combined| combined.together.rounds);
         let together = together.filter(|rounds| rounds.len() > 1);
         let Some(together) = together else {
@@ -186,11 +169,11 @@ impl Rounds {
         };
         let sums = |&at: &usize| Some((at, self.rounds[at].sums()?));
         let rounds: Vec<_> = together.iter().filter_map(sums).collect();
-        Some(basis(&rounds, plans, sites))
+        Some(basis(&rounds, plans))
     }
 
     fn bound_retired(&mut self) {
-        let cells = |round: &Round| round.retired.as_deref().map_or(0, Detail::cells);
+        let cells = |round: &Round| round.retired.as_deref().map_or(0, RoundSums::cells);
         while self.rounds.iter().map(cells).sum::<usize>() > CELLS_RETIRED_MAX {
             let retired = self
                 .rounds
@@ -237,18 +220,18 @@ impl Rounds {
 impl Round {
     fn found(&self) -> Option<RoundFindings> {
         let detail = self.detail.as_deref();
-        let found = || detail.map(|detail| RoundFindings::of(detail, SHARE_MIN));
+        let found = || detail.map(|detail| RoundFindings::of(detail, FINDING_MIN));
         self.found.clone().or_else(found)
     }
 
     /// Its sums, retired or not.
-    fn sums(&self) -> Option<&Detail> {
+    fn sums(&self) -> Option<&RoundSums> {
         self.detail.as_deref().or(self.retired.as_deref())
     }
 
     fn retire(&mut self) {
         if let Some(mut detail) = self.detail.take() {
-            self.found = Some(RoundFindings::of(&detail, SHARE_MIN));
+            self.found = Some(RoundFindings::of(&detail, FINDING_MIN));
             if detail.sums.blocks.intervals() >= INTERVALS_DEEPER {
                 detail.sums.blocks.coarsen(BLOCKS_RETIRED);
                 self.retired = Some(detail);

@@ -7,22 +7,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::profile::PathSeen;
+use crate::rounds::policy::{ERRORS_MIN, PATHS_MAX, TAKEN_MIN};
 use crate::sites::SiteTable;
 use crate::sums::Sums;
-use crate::sums::detail::Detail;
 use crate::sums::moments::fraction;
 use crate::sums::parts::{Part, VarianceTree};
 use crate::sums::paths::{Path, Paths, ROOT};
-
-/// Shares of the variance below this are not kept, ...
-pub const SHARE_MIN: f64 = 0.05;
-/// ... nor those that are not so many standard errors from nothing: a short round has seen them, perhaps.
-const ERRORS_MIN: f64 = 2.0;
-/// Paths kept of one round, and paths reported of all together, largest first.
-pub const PATHS_MAX: usize = 16;
-
-/// Of calls that a round did not time, those are said to hide in it that took this fraction of the time in another, or of the variance.
-const TAKEN_MIN: f64 = 0.01;
+use crate::sums::round_sums::RoundSums;
 
 /// The paths that explained much of a round's variance.
 #[derive(Clone, Debug)]
@@ -46,7 +37,7 @@ struct Found {
 
 impl RoundFindings {
     /// What is known of a round, of shares of at least `share_min`, largest first.
-    pub fn of(round: &Detail, share_min: f64) -> RoundFindings {
+    pub fn of(round: &RoundSums, share_min: f64) -> RoundFindings {
         let blocks = &round.sums.blocks;
         let total = blocks.total();
         let whole = total.latency_moment();
@@ -83,19 +74,10 @@ impl RoundFindings {
         }
     }
 
-    /// Whether a path that surely explains this fraction leads into a call of `tree` of which no calls are timed there, and which has at least
-    /// `share` of the variance there.
-    pub fn splits(&self, tree: &VarianceTree<'_>, least: f64, share: f64) -> bool {
-        let whole = tree.total.latency_moment();
-        let has_share = |node| fraction(tree.total.inclusive_latency_moment(node), whole) >= share;
+    /// Whether a path that surely explains this fraction leads into a call of `tree` of which no calls are timed there.
+    pub fn splits(&self, tree: &VarianceTree<'_>, least: f64) -> bool {
         let mut large = self.large(least);
-        large.any(|found| self.unopened_above(found.node, tree).is_some_and(has_share))
-    }
-
-    /// Whether a path that surely explains this fraction is not in `tree`.
-    pub fn adds(&self, tree: &VarianceTree<'_>, least: f64) -> bool {
-        let mut large = self.large(least);
-        large.any(|found| self.counterpart(found.node, tree).is_none())
+        large.any(|found| self.leads_into_unopened(found.node, tree))
     }
 
     /// The paths that surely explain this fraction.
@@ -104,15 +86,15 @@ impl RoundFindings {
         self.found.iter().filter(sure)
     }
 
-    /// The call of `tree` into which a path leads that is not there, if no calls of it are timed there.
-    fn unopened_above(&self, node: u32, tree: &VarianceTree<'_>) -> Option<u32> {
+    /// Whether a path that is not in `tree` leads into a call there of which no calls are timed.
+    fn leads_into_unopened(&self, node: u32, tree: &VarianceTree<'_>) -> bool {
         if node == ROOT || self.counterpart(node, tree).is_some() {
-            return None;
+            return false;
         }
         let parent = self.paths.get(node).parent;
         match self.counterpart(parent, tree) {
-            Some(there) => (!tree.is_opened(there)).then_some(there),
-            None => self.unopened_above(parent, tree),
+            Some(there) => !tree.is_opened(there),
+            None => self.leads_into_unopened(parent, tree),
         }
     }
 

@@ -20,7 +20,7 @@ pub(super) fn cautions(profile: &Profile, inputs: &Inputs<'_>, total: &Sums) -> 
         .chain(few_blocks(profile, inputs))
         .chain(bounded(inputs))
         .chain(loads(inputs))
-        .chain(louder(profile, inputs))
+        .chain(varied_more(profile, inputs))
         .collect()
 }
 
@@ -135,8 +135,8 @@ fn loads(inputs: &Inputs<'_>) -> Vec<Warning> {
 }
 
 /// Rounds that varied more than what the profile rests on.
-fn louder(profile: &Profile, inputs: &Inputs<'_>) -> Option<Warning> {
-    let (intervals, ticks) = inputs.louder?;
+fn varied_more(profile: &Profile, inputs: &Inputs<'_>) -> Option<Warning> {
+    let (intervals, ticks) = inputs.varied_more?;
     Some(Warning::VariedMore {
         intervals,
         sd_ns: ticks / inputs.options.ticks_per_ns,

@@ -6,7 +6,6 @@
 
 pub(crate) mod accumulate;
 pub(crate) mod blocks;
-pub(crate) mod detail;
 pub mod histogram;
 pub(crate) mod jackknife;
 pub(crate) mod latencies;
@@ -14,6 +13,7 @@ pub(crate) mod moments;
 pub mod parts;
 pub mod paths;
 pub(crate) mod projection;
+pub(crate) mod round_sums;
 pub mod self_cost;
 pub(crate) mod shares;
 pub(crate) mod vectors;

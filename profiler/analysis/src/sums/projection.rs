@@ -4,7 +4,7 @@
 //! path does not change, and the squares of the own time grow by products of siblings, which are summed ([`Sums::pairs`]). All of it
 //! is integers, so that nothing is rounded. What the probes of the paths left out have cost stays with the cost of all.
 
-use crate::critical::kept::Keep;
+use crate::critical::exemplars::Exemplars;
 use crate::critical::path::Piece;
 use crate::intervals::classes::ClassSums;
 use crate::sums::histogram::Histogram;
@@ -138,7 +138,7 @@ impl Projection<'_> {
     }
 
     /// Adds the critical paths that were kept.
-    pub fn add_kept(&self, keep: &Keep, onto: &mut Keep) {
+    pub fn add_kept(&self, keep: &Exemplars, onto: &mut Exemplars) {
         onto.merge(keep, |piece| Piece {
             node: self.own[piece.node as usize],
             ..piece

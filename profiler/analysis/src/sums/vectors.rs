@@ -117,14 +117,14 @@ impl Segment<'_> {
 pub struct Vectoriser {
     entries: Vec<Entry>,
     siblings: Vec<Sibling>,
-    frames: Vec<Frame>,
+    frames: Vec<OpenCall>,
     /// By node: index of its entry, valid where that entry names the node.
     entry_of: Vec<u32>,
 }
 
 /// A call that encloses the one at hand.
 #[derive(Clone, Copy, Debug)]
-struct Frame {
+struct OpenCall {
     /// Entry time as recorded: may lie before the interval.
     start: u64,
     entry: u32,
@@ -154,7 +154,7 @@ impl Vectoriser {
     fn begin(&mut self, latency: i64) {
         self.entries.clear();
         self.frames.clear();
-        self.frames.push(Frame {
+        self.frames.push(OpenCall {
             start: 0,
             entry: 0,
             folded: false,
@@ -194,7 +194,7 @@ impl Vectoriser {
     }
 
     #[inline]
-    fn innermost(&self) -> Frame {
+    fn innermost(&self) -> OpenCall {
         *self
             .frames
             .last()
@@ -219,7 +219,7 @@ impl Vectoriser {
         let Some(node) = node else {
             above.folded_calls += 1;
             paths.count_folded(1);
-            self.frames.push(Frame {
+            self.frames.push(OpenCall {
                 start,
                 folded: true,
                 ..caller
@@ -233,7 +233,7 @@ impl Vectoriser {
         let entry = &mut self.entries[at as usize];
         entry.exclusive += ticks;
         entry.calls += 1;
-        self.frames.push(Frame {
+        self.frames.push(OpenCall {
             start,
             entry: at,
             folded: false,

@@ -14,9 +14,9 @@ use crate::rounds::common_paths::{Common, Shape};
 use crate::rounds::plans::PlanChange;
 use crate::sites::SiteTable;
 use crate::sums::NodeSums;
-use crate::sums::detail::Detail;
 use crate::sums::paths::{Paths, ROOT};
 use crate::sums::projection::step_of;
+use crate::sums::round_sums::RoundSums;
 use crate::sums::vectors::{ProbeCost, Segment, Vectoriser};
 use crate::{Analysis, Options};
 
@@ -67,8 +67,8 @@ fn length(steps: &[Step]) -> u64 {
 }
 
 /// The sums of a round of these intervals.
-fn round(traces: &[Vec<Step>]) -> Detail {
-    let (mut detail, mut vectoriser) = (Detail::default(), Vectoriser::default());
+fn round(traces: &[Vec<Step>]) -> RoundSums {
+    let (mut detail, mut vectoriser) = (RoundSums::default(), Vectoriser::default());
     for (number, steps) in traces.iter().enumerate() {
         let start = 1000 + 1_000_000 * number as u64;
         let mut calls: Vec<Record> = Vec::new();
@@ -101,7 +101,7 @@ fn steps(paths: &Paths, node: u32) -> Vec<u32> {
 type At = (NodeSums, BTreeMap<Vec<u32>, i128>, i128, Vec<(i128, i128)>);
 
 /// Everything that a round has summed, by path.
-fn everything(detail: &Detail) -> BTreeMap<Vec<u32>, At> {
+fn everything(detail: &RoundSums) -> BTreeMap<Vec<u32>, At> {
     let (paths, total) = (&detail.paths, detail.sums.blocks.total());
     let tail = detail.sums.histogram.tail(0.8).unwrap();
     let called = |node: &u32| total.node(*node).calls > 0 || *node == ROOT;
@@ -135,13 +135,6 @@ fn everything(detail: &Detail) -> BTreeMap<Vec<u32>, At> {
     all
 }
 
-/// Calls of the probe lie in one function, all others in another.
-fn table(probe: u32) -> SiteTable {
-    let mut table = sites(&[("f", "f+1", 0); (DEPTHS * AT_DEPTH) as usize]);
-    table.sites[probe as usize].caller = "opened later".into();
-    table
-}
-
 proptest! {
     /// Exactly: sums, squares, products, tails and classes, wherever the boundary between the rounds lies.
     #[test]
@@ -156,7 +149,7 @@ proptest! {
         let without: Vec<_> = traces.iter().map(|steps| folded(steps, probe)).collect();
         let (first, second) = (round(&without[..cut]), round(&traces[cut..]));
         let shapes = [&first, &second].map(Shape::of);
-        let common = Common::of(&shapes.each_ref(), &table(probe));
+        let common = Common::of(&shapes.each_ref());
         let mut together = common.detail();
         common.add([&first, &second], &mut together);
         prop_assert_eq!(everything(&together), everything(&round(&without)));
@@ -355,4 +348,51 @@ fn a_few_outliers_of_another_round_decide_nothing() {
         "{:?}",
         profile.warnings
     );
+}
+
+/// Intervals of 2,000 and of 3,000 under two plans, each of which makes its two calls take so long.
+fn changing(ticks: impl Fn(u64, bool) -> [u64; 2]) -> Profile {
+    let mut analysis = Analysis::new(ProbeCost::default());
+    for (generation, toggled) in [(1, vec![CULPRIT, OTHER]), (2, vec![BELOW])] {
+        analysis.plan_changed(PlanChange {
+            generation,
+            toggled: Some(toggled),
+            ..PlanChange::default()
+        });
+    }
+    for number in 0..5000 {
+        let is_second = number >= 2000;
+        let [culprit, other] = ticks(number, is_second);
+        let steps = [leaf(CULPRIT, culprit), leaf(OTHER, other)];
+        let generation = 1 + u64::from(is_second);
+        analysis.push(1, &under(generation, 1_000_000 * number, &steps));
+    }
+    analysis.ended();
+    analysis.profile(&three_calls(), &Options::default())
+}
+
+/// Latencies are the same, and another call varies.
+#[test]
+fn time_that_moves_to_another_call_is_another_load() {
+    let profile = changing(|number, is_second| {
+        let varies = 100 + 20 * (number % 7);
+        if is_second {
+            [100, varies]
+        } else {
+            [varies, 100]
+        }
+    });
+    let said = |warning: &Warning| matches!(warning, Warning::LoadChanged { .. });
+    assert!(profile.warnings.iter().any(said), "{:?}", profile.warnings);
+}
+
+/// The mean is the same, and the spread half as wide again.
+#[test]
+fn a_wider_spread_about_the_same_mean_is_another_load() {
+    let profile = changing(|number, is_second| {
+        let [base, step] = if is_second { [70, 30] } else { [100, 20] };
+        [base + step * (number % 7), 100]
+    });
+    let said = |warning: &Warning| matches!(warning, Warning::LoadChanged { .. });
+    assert!(profile.warnings.iter().any(said), "{:?}", profile.warnings);
 }

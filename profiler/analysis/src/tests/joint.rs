@@ -28,21 +28,21 @@ fn recording(cost: ProbeCost, intervals: &[Vec<Step>], first: usize) -> Analysis
 }
 
 /// Recordings whose probes have one numbering.
-pub fn joint_of(scouted: &[Scouted], untimed: &[bool], sites: &SiteTable) -> Analysis {
+pub fn joint_of(scouted: &[Scouted], untimed: &[bool]) -> Analysis {
     let parts: Vec<(&Scouted, &[u32])> = scouted.iter().map(|scouted| (scouted, &[][..])).collect();
-    Analysis::joint(&parts, untimed, sites)
+    Analysis::joint(&parts, untimed)
 }
 
 /// The recordings' intervals together, without the probes that are `untimed`.
 fn together(cost: ProbeCost, parts: &[&[Vec<Step>]], untimed: &[bool]) -> Analysis {
     let mut first = 0;
     let scout = |part: &&[Vec<Step>]| {
-        let scouted = recording(cost, part, first).scouted(&SiteTable::default());
+        let scouted = recording(cost, part, first).scouted();
         first += part.len();
         scouted.expect("intervals")
     };
     let scouted: Vec<Scouted> = parts.iter().map(scout).collect();
-    let mut joint = joint_of(&scouted, untimed, &SiteTable::default());
+    let mut joint = joint_of(&scouted, untimed);
     first = 0;
     for (part, scouted) in parts.iter().zip(&scouted) {
         joint.begin_recording(cost, scouted);
@@ -149,9 +149,9 @@ pub fn exact_of(profile: Profile) -> Profile {
 /// Recordings of two rounds each, together.
 fn two_rounds_together(recordings: &[Numbers], scale: u64) -> Profile {
     let table = three_calls();
-    let scout = |numbers| two_rounds_of(numbers, scale, BELOW_TICKS).scouted(&table);
+    let scout = |numbers| two_rounds_of(numbers, scale, BELOW_TICKS).scouted();
     let scouted: Vec<Scouted> = recordings.iter().filter_map(scout).collect();
-    let mut joint = joint_of(&scouted, &[], &table);
+    let mut joint = joint_of(&scouted, &[]);
     for (numbers, scouted) in recordings.iter().zip(&scouted) {
         joint.begin_recording(ProbeCost::default(), scouted);
         push_two_rounds(&mut joint, numbers, scale, BELOW_TICKS);
@@ -242,9 +242,9 @@ fn only_the_round_of_the_profile_counts() {
     };
     two_rounds.begin_round(2, 5);
     replay(&mut two_rounds);
-    let scouted = two_rounds.scouted(&SiteTable::default()).unwrap();
+    let scouted = two_rounds.scouted().unwrap();
     let both = [scouted.clone(), scouted];
-    let mut joint = joint_of(&both, &[], &SiteTable::default());
+    let mut joint = joint_of(&both, &[]);
     for scouted in &both {
         joint.begin_recording(ProbeCost::default(), scouted);
         replay(&mut joint);

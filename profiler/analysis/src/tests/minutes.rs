@@ -42,7 +42,7 @@ fn scouted(minutes: &[Vec<u8>]) -> Scouted {
     let mut analysis = Analysis::default();
     analysis.log_rounds();
     read(&mut analysis, minutes, &[], None);
-    analysis.scouted(&SiteTable::default()).expect("intervals")
+    analysis.scouted().expect("intervals")
 }
 
 /// What does not depend on how intervals are cut into blocks.
@@ -71,7 +71,7 @@ proptest! {
         let scouted = parts.each_ref().map(|part| scouted(part));
         let numbers = [&[][..], &RENUMBERED];
         let renumbered = [(&scouted[0], numbers[0]), (&scouted[1], numbers[1])];
-        let mut joint = Analysis::joint(&renumbered, &[], &SiteTable::default());
+        let mut joint = Analysis::joint(&renumbered, &[]);
         joint.observe();
         let mut observed = Sums::default();
         for ((part, probes), scouted) in parts.iter().zip(numbers).zip(&scouted) {
@@ -133,7 +133,7 @@ fn what_is_not_timed_everywhere_is_folded() {
     let (with, without) = (of(true), of(false));
     let parts = [&with, &without].map(|part| recorded(ProbeCost::default(), &[part]).1);
     let scouted = parts.each_ref().map(|part| scouted(part));
-    let mut joint = joint_of(&scouted, &[false, false, true], &SiteTable::default());
+    let mut joint = joint_of(&scouted, &[false, false, true]);
     joint.observe();
     let mut observed = Sums::default();
     for (part, scouted) in parts.iter().zip(&scouted) {
@@ -170,7 +170,7 @@ fn clocks_are_brought_together() {
     };
     let parts = [1, 2].map(|factor| recorded(ProbeCost::default(), &[&of(factor)]).1);
     let scouted = parts.each_ref().map(|part| scouted(part));
-    let mut joint = joint_of(&scouted, &[], &SiteTable::default());
+    let mut joint = joint_of(&scouted, &[]);
     for ((part, scouted), clock) in parts.iter().zip(&scouted).zip([None, Some(0.5)]) {
         joint.begin_recording(ProbeCost::default(), scouted);
         read(&mut joint, part, &[], clock);

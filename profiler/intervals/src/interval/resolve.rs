@@ -2,10 +2,10 @@
 
 use std::path::Path;
 
-use evenkeel_symbols::{Callee, FindError, Module, Site};
+use evenkeel_symbols::{Callee, FindError, Module, Site, Unpatchable};
 use evenkeel_wire::Role;
 
-use super::{Boundary, Interval, Meaning, Place};
+use super::{Boundary, Hooked, Interval, Meaning, Place, Unhooked};
 use crate::error::Error;
 use crate::spec::{IntervalSpec, LabelSource, NamedCall, Point, Shape};
 
@@ -14,11 +14,11 @@ use crate::spec::{IntervalSpec, LabelSource, NamedCall, Point, Shape};
 /// # Errors
 /// A function or call is not there, is ambiguous, or cannot be hooked.
 pub fn resolve(spec: &IntervalSpec, module: &Module) -> Result<Interval, Error> {
-    let mut boundaries = Vec::new();
-    let mut scope = bounds(spec, module, &mut boundaries)?;
+    let mut hooked = Hooked::default();
+    let mut scope = bounds(spec, module, &mut hooked)?;
     if let Some(LabelSource::Inside(kind, function, argument)) = spec.label.as_deref() {
         let meaning = Meaning::of(Role::Label).labelled(*kind, *argument);
-        hook(function, meaning, module, &mut boundaries)?;
+        hook(function, meaning, module, &mut hooked)?;
     }
     for name in &spec.within {
         scope.push(module.find(name).map_err(not_found(module))?);
@@ -29,22 +29,19 @@ pub fn resolve(spec: &IntervalSpec, module: &Module) -> Result<Interval, Error> 
         name: name(spec),
         outside: "",
         clients: clients(spec, module)?,
-        boundaries,
+        boundaries: hooked.boundaries,
+        unhooked: hooked.unhooked,
         scope,
         height,
     })
 }
 
 /// Hooks what begins and ends the interval, and returns the functions whose calls are timed first as far as they follow from it.
-fn bounds(
-    spec: &IntervalSpec,
-    module: &Module,
-    boundaries: &mut Vec<Boundary>,
-) -> Result<Vec<u64>, Error> {
+fn bounds(spec: &IntervalSpec, module: &Module, hooked: &mut Hooked) -> Result<Vec<u64>, Error> {
     let mut hook_all = |points: &[Point], meaning: Meaning| {
         let functions = points
             .iter()
-            .map(|point| hook(point, meaning, module, boundaries));
+            .map(|point| hook(point, meaning, module, hooked));
         let functions: Result<Vec<Option<u64>>, Error> = functions.collect();
         functions.map(|all| all.into_iter().flatten().collect::<Vec<u64>>())
     };
@@ -116,13 +113,13 @@ fn name(spec: &IntervalSpec) -> String {
 ///
 /// # Errors
 /// As [`resolve`].
-pub fn resolve_named(named: &NamedCall, module: &Module) -> Result<Vec<Boundary>, Error> {
-    let mut boundaries = Vec::new();
+pub fn resolve_named(named: &NamedCall, module: &Module) -> Result<Hooked, Error> {
+    let mut hooked = Hooked::default();
     let meaning = Meaning::of(named.role).keyed(named.key);
     for point in &named.points {
-        hook(point, meaning, module, &mut boundaries)?;
+        hook(point, meaning, module, &mut hooked)?;
     }
-    Ok(boundaries)
+    Ok(hooked)
 }
 
 /// Adds the hooked places of a point, and returns the function that is called there.
@@ -130,11 +127,19 @@ fn hook(
     point: &Point,
     meaning: Meaning,
     module: &Module,
-    boundaries: &mut Vec<Boundary>,
+    hooked: &mut Hooked,
 ) -> Result<Option<u64>, Error> {
     let (places, function) = places(point, module).map_err(not_found(module))?;
-    let hooked = hookable(places, module)?;
-    boundaries.extend(hooked.into_iter().map(|place| Boundary { place, meaning }));
+    let (places, refused) = hookable(places, module)?;
+    if !refused.is_empty() {
+        hooked.unhooked.push(Unhooked {
+            point: point.to_string(),
+            hooked: places.len(),
+            refused,
+        });
+    }
+    let boundaries = places.into_iter().map(|place| Boundary { place, meaning });
+    hooked.boundaries.extend(boundaries);
     Ok(function)
 }
 
@@ -184,25 +189,26 @@ pub fn sites_of_callers(module: &Module, entry: u64) -> Vec<Site> {
     sites
 }
 
-/// The places that can be hooked; an error if none can.
-fn hookable(places: Vec<Place>, module: &Module) -> Result<Vec<Place>, Error> {
-    let mut refused = None;
-    let kept: Vec<Place> = places
-        .into_iter()
-        .filter(|place| match place {
-            Place::Entry(..) => true,
-            Place::Site(site) => match site.unpatchable() {
-                None => true,
-                Some(reason) => {
-                    refused = Some((site.address, reason));
-                    false
-                }
-            },
-        })
-        .collect();
-    if kept.is_empty() {
-        let (site, reason) = match refused {
-            Some((address, reason)) => (site_name(module, address), reason.to_string()),
+/// Call sites that cannot be hooked, by name, with the reason.
+type Refused = Vec<(String, Unpatchable)>;
+
+/// The places that can be hooked, and those that cannot; an error if none can.
+fn hookable(places: Vec<Place>, module: &Module) -> Result<(Vec<Place>, Refused), Error> {
+    let mut refused = Refused::new();
+    let mut hooked = Vec::new();
+    for place in places {
+        let refusal = match &place {
+            Place::Entry(..) => None,
+            Place::Site(site) => site.unpatchable().map(|reason| (site.address, reason)),
+        };
+        match refusal {
+            None => hooked.push(place),
+            Some((address, reason)) => refused.push((site_name(module, address), reason)),
+        }
+    }
+    if hooked.is_empty() {
+        let (site, reason) = match refused.pop() {
+            Some((site, reason)) => (site, reason.to_string()),
             None => (
                 short_path(module.path()),
                 "nobody calls it directly and its entry cannot be hooked".to_owned(),
@@ -210,7 +216,7 @@ fn hookable(places: Vec<Place>, module: &Module) -> Result<Vec<Place>, Error> {
         };
         return Err(Error::BoundaryRefused { site, reason });
     }
-    Ok(kept)
+    Ok((hooked, refused))
 }
 
 /// Functions that call both a beginning and an end; all callers of either if there is none.

@@ -29,6 +29,7 @@ fn request(module: &Module) -> Result<Interval, String> {
     Ok(Interval {
         name: "request".to_owned(),
         boundaries: at_function(module, process, Meaning::of(Role::Whole)),
+        unhooked: Vec::new(),
         scope: vec![process],
         outside: "the TLS handshake of a connection, and its wait for a worker, which come before its request",
         clients: Vec::new(),

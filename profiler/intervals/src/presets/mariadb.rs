@@ -49,6 +49,7 @@ fn statement(module: &Module) -> Result<Interval, String> {
     Ok(Interval {
         name: "statement".to_owned(),
         boundaries,
+        unhooked: Vec::new(),
         scope: vec![dispatch],
         outside: "making a connection; in a pool of threads, the wait for one",
         clients: Vec::new(),
@@ -86,6 +87,7 @@ fn transaction(module: &Module) -> Result<Interval, String> {
     Ok(Interval {
         name: "transaction".to_owned(),
         boundaries,
+        unhooked: Vec::new(),
         scope: vec![command],
         outside: "making a connection, and statements that are a transaction of their own",
         clients: module

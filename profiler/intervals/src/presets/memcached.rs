@@ -29,6 +29,7 @@ fn event(module: &Module) -> Result<Interval, String> {
     Ok(Interval {
         name: "event".to_owned(),
         boundaries: at_function(module, drive, Meaning::of(Role::Whole)),
+        unhooked: Vec::new(),
         scope: vec![drive],
         outside: "the wait for a worker that serves another connection, and for what is read from a disk (extstore): the answer that follows is the next event",
         clients: Vec::new(),

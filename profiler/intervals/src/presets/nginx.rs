@@ -45,6 +45,7 @@ fn request(module: &Module) -> Result<Interval, String> {
     Ok(Interval {
         name: "request".to_owned(),
         boundaries,
+        unhooked: Vec::new(),
         scope: vec![process, phases],
         outside: "the TLS handshake of a connection (SSL_do_handshake), and its wait for a worker that serves another, which come before its request; what stream and mail hand on is no request",
         clients: Vec::new(),

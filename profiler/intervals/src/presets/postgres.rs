@@ -55,6 +55,7 @@ fn statement(module: &Module) -> Result<Interval, String> {
     Ok(Interval {
         name: "statement".to_owned(),
         boundaries,
+        unhooked: Vec::new(),
         scope: vec![simple, timed_first],
         outside,
         clients: sites_in(module, main, function(module, "pq_getbyte")?),
@@ -159,6 +160,7 @@ fn transaction(module: &Module) -> Result<Interval, String> {
     Ok(Interval {
         name: "transaction".to_owned(),
         boundaries,
+        unhooked: Vec::new(),
         scope: vec![main],
         outside: CONNECTION,
         clients: think,

@@ -37,6 +37,7 @@ fn command(module: &Module) -> Result<Interval, String> {
     Ok(Interval {
         name: "command".to_owned(),
         boundaries: at_function(module, process, Meaning::of(Role::Whole)),
+        unhooked: Vec::new(),
         scope: vec![process],
         outside: "the command's wait for its turn, the append only file's write and fsync, and sending the reply: --interval turn has them",
         clients: Vec::new(),
@@ -57,6 +58,7 @@ fn turn(module: &Module) -> Result<Interval, String> {
     Ok(Interval {
         name: "turn".to_owned(),
         boundaries,
+        unhooked: Vec::new(),
         scope: vec![process],
         outside: "a command's wait for the turn before its own",
         clients: Vec::new(),

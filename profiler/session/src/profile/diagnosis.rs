@@ -59,9 +59,14 @@ impl Session<'_> {
 
     /// The file that has the interval's functions, as its processes have it mapped.
     fn interval_file(&self) -> Option<String> {
-        let (_, locations) = self.interval.as_ref()?;
-        let boundary = self.plan.probes().first().map(|probe| probe.holder.module);
-        let within = locations.first().map(|location| location.module);
+        self.interval.as_ref()?;
+        let boundary = self
+            .refiner
+            .plan
+            .probes()
+            .first()
+            .map(|probe| probe.holder.module);
+        let within = self.refiner.scope.first().map(|location| location.module);
         let file = &self.arena.modules()[within.or(boundary)?];
         Some(String::from_utf8_lossy(file.path()).into_owned())
     }
@@ -119,7 +124,7 @@ impl Session<'_> {
     /// Of those intervals that were left, so many, why: their ends may have been met on other threads.
     pub(super) fn ends_elsewhere(&self, left: u64) -> Option<Reason> {
         let ends = self.arena.control().ends_elsewhere.load(Relaxed);
-        let (name, _) = self.interval.clone()?;
+        let name = self.interval.clone()?;
         let enough = (left / 2).clamp(1, Control::ENDS_ELSEWHERE_MAX);
         (ends >= enough).then_some(Reason::EndsElsewhere { name, ends })
     }
@@ -133,7 +138,7 @@ impl Session<'_> {
         if launched && control.processes.load(Relaxed) == 0 {
             return self.without_agent().unwrap_or(Reason::NeverLoaded);
         }
-        let Some((name, _)) = self.interval.clone() else {
+        let Some(name) = self.interval.clone() else {
             return self.no_module();
         };
         let ends = self.arena.control().ends_elsewhere.load(Relaxed);
@@ -248,7 +253,7 @@ impl Session<'_> {
 
     /// No process could hook the interval's boundaries.
     fn boundary_refused(&self, name: &str) -> Option<Reason> {
-        let probes = self.arena.probes().iter().zip(self.plan.probes());
+        let probes = self.arena.probes().iter().zip(self.refiner.plan.probes());
         let mut boundaries =
             probes.filter(|(_, planned)| !matches!(planned.role, Role::Inner | Role::Label));
         if boundaries.any(|(probe, _)| probe.planted.load(Relaxed) > 0) {
@@ -258,7 +263,7 @@ impl Session<'_> {
         if self.is_sealed() {
             return Some(Reason::NoWriteExecute { name });
         }
-        let mut refused = self.plan.refused_boundaries(&self.arena);
+        let mut refused = self.refiner.plan.refused_boundaries(&self.arena);
         let why = refused.next()?;
         Some(Reason::Refused { name, why })
     }
@@ -270,9 +275,7 @@ impl Session<'_> {
 
     /// Whether one of the interval's functions calls itself.
     fn calls_itself(&mut self) -> bool {
-        let Some((_, scope)) = self.interval.clone() else {
-            return false;
-        };
+        let scope = self.refiner.scope.clone();
         scope.into_iter().any(|function| {
             let module = self.modules.get(&self.arena, function.module);
             module.is_ok_and(|module| {

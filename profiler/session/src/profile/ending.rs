@@ -76,7 +76,7 @@ impl Session<'_> {
             ticks_per_ns: meta.ticks_per_ns,
             ..self.options()
         };
-        let profile = analysis.finished(&self.plan.sites, &options, &meta.facts);
+        let profile = analysis.finished(&self.refiner.plan.sites, &options, &meta.facts);
         Ok(Outcome { profile, ending })
     }
 
@@ -123,7 +123,7 @@ impl Session<'_> {
         let Some(id) = control.fault_probe.load(Acquire).checked_sub(1) else {
             return String::new();
         };
-        let place = match self.plan.sites.sites.get(id as usize) {
+        let place = match self.refiner.plan.sites.sites.get(id as usize) {
             Some(site) if site.site.is_empty() => {
                 format!("the hook at the entry of {}", site.callee)
             }
@@ -147,7 +147,7 @@ impl Session<'_> {
         let control = self.arena.control();
         let mut all = self.warnings.clone();
         all.extend(self.left_out.warnings());
-        all.extend(self.sampled_warning());
+        all.extend(self.refiner.sampled_warning());
         let mut warn = |condition: bool, warning: Warning| {
             if condition {
                 all.push(warning);

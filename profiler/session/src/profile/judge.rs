@@ -5,17 +5,14 @@ use std::sync::atomic::Ordering::*;
 use std::time::Instant;
 
 use evenkeel_analysis::findings::warnings::Warning;
-use evenkeel_analysis::sites::Kind;
-use evenkeel_symbols::{Copies, Module};
 use evenkeel_attach::process;
-use evenkeel_wire::{Fixed, ModuleState, Role};
+use evenkeel_symbols::{Copies, Module};
+use evenkeel_wire::{Fixed, ModuleState};
 
 use super::{Event, IntervalSelector, Observer, Session};
 use crate::error::Error;
-use crate::location::Location;
 use crate::modules::Modules;
-use crate::plan::Plan;
-use evenkeel_intervals::interval::{self, Boundary, Interval, Place};
+use evenkeel_intervals::interval::{self, Hooked, Interval, Place, Unhooked};
 
 impl Session<'_> {
     /// Gives every newly announced module its verdict; a process waits for that of its executable.
@@ -30,9 +27,7 @@ impl Session<'_> {
                 .store(fixed as u32, Release);
             let wanted = match self.interval_in(index, executable) {
                 Ok(Some(interval)) => {
-                    self.begin(index, &interval)?;
-                    self.plant_named(index, executable)?;
-                    self.publish();
+                    self.begin(index, executable, &interval)?;
                     true
                 }
                 Ok(None) => {
@@ -126,35 +121,19 @@ impl Session<'_> {
         Ok(Some(interval))
     }
 
-    /// Plants the interval's boundaries and its first probes.
-    fn begin(&mut self, index: usize, interval: &Interval) -> Result<(), Error> {
-        let module = self
-            .modules
-            .get(&self.arena, index)
-            .map_err(Error::Unreadable)?;
-        let entries = interval.scope.iter();
-        let scope: Vec<Location> = entries.map(|&entry| Location::new(index, entry)).collect();
+    /// Plants the interval's boundaries, what the user named, and the first probes.
+    fn begin(&mut self, index: usize, executable: bool, interval: &Interval) -> Result<(), Error> {
         if self.interval.is_none() {
-            self.plan = Plan::new(&interval.name, interval.height);
-            self.interval = Some((interval.name.clone(), Vec::new()));
+            self.interval = Some(interval.name.clone());
             self.outside = interval.outside;
         }
-        self.plant(index, &interval.name, &interval.boundaries)?;
-        for client in &interval.clients {
-            if self
-                .plan
-                .add_site(&mut self.arena, index, &module, client)
-                .is_some()
-            {
-                self.plan.set_kind(index, client.address, Kind::Client);
-            }
+        self.caution(&interval.unhooked);
+        let named = self.named_in(index, executable)?;
+        let (refiner, mut code) = self.refiner();
+        refiner.begin(index, interval, &named, &mut code)?;
+        if let Ok(module) = self.modules.get(&self.arena, index) {
+            self.note_copies(&module, interval);
         }
-        if let Some((_, all)) = &mut self.interval {
-            all.extend(&scope);
-        }
-        self.note_copies(&module, interval);
-        self.plant_first(&scope, index);
-        self.plan.touch();
         self.publish();
         Ok(())
     }
@@ -191,47 +170,46 @@ impl Session<'_> {
         }
     }
 
-    /// Plants boundaries that the profile cannot do without.
-    fn plant(&mut self, index: usize, name: &str, boundaries: &[Boundary]) -> Result<(), Error> {
-        let module = self
-            .modules
-            .get(&self.arena, index)
-            .map_err(Error::Unreadable)?;
-        for boundary in boundaries {
-            if !self
-                .plan
-                .add_boundary(&mut self.arena, index, &module, boundary)
-            {
-                return Err(evenkeel_intervals::Error::BoundaryRefused {
-                    site: name.to_owned(),
-                    reason: "the plan is full".to_owned(),
-                }
-                .into());
-            }
-            if boundary.meaning.role == Role::Gate {
-                self.arena.control().gated.store(1, Release);
-            }
+    /// Plants the functions that the user named, as far as they are in this module. Whether there are any.
+    fn plant_named(&mut self, index: usize, executable: bool) -> Result<bool, Error> {
+        let named = self.named_in(index, executable)?;
+        let (refiner, mut code) = self.refiner();
+        for hooked in &named {
+            refiner.hook(index, &hooked.boundaries, &mut code)?;
         }
-        Ok(())
+        Ok(!named.is_empty())
     }
 
-    /// Plants the functions that the user named for what they do with locks, tasks and intervals, as far as they are in
-    /// this module.
-    fn plant_named(&mut self, index: usize, executable: bool) -> Result<bool, Error> {
+    /// What the user named for what it does with locks, tasks and intervals, as far as it is in this module.
+    fn named_in(&mut self, index: usize, executable: bool) -> Result<Vec<Hooked>, Error> {
         let settings = self.settings;
-        let mut any = false;
+        let mut all = Vec::new();
         for named in &settings.named {
             let concerned = match &named.library {
                 None => executable,
                 Some(library) => Modules::name(&self.arena, index).starts_with(library.as_str()),
             };
             if concerned && let Ok(module) = self.modules.get(&self.arena, index) {
-                let boundaries = interval::resolve_named(named, &module)?;
-                self.plant(index, "a named function", &boundaries)?;
-                any = true;
+                let hooked = interval::resolve_named(named, &module)?;
+                self.caution(&hooked.unhooked);
+                all.push(hooked);
             }
         }
-        Ok(any)
+        Ok(all)
+    }
+
+    /// Tells the user which call sites are left out.
+    fn caution(&mut self, unhooked: &[Unhooked]) {
+        let warnings = unhooked.iter().map(|left| Warning::BoundaryPartlyHooked {
+            point: left.point.clone(),
+            hooked: left.hooked,
+            refused: left
+                .refused
+                .iter()
+                .map(|(site, reason)| format!("{site}: {reason}"))
+                .collect(),
+        });
+        self.warnings.extend(warnings);
     }
 }
 

@@ -14,7 +14,13 @@ impl Session<'_> {
     pub(super) fn names_elsewhere(&mut self) -> Vec<String> {
         let is_nameless = |name: &str| name.starts_with("0x") || name.starts_with(INFERRED);
         let mut files = BTreeSet::new();
-        for (planned, site) in self.plan.probes().iter().zip(&self.plan.sites.sites) {
+        for (planned, site) in self
+            .refiner
+            .plan
+            .probes()
+            .iter()
+            .zip(&self.refiner.plan.sites.sites)
+        {
             if is_nameless(&site.callee) {
                 files.extend(planned.callees.iter().map(|callee| callee.module));
             }

@@ -20,10 +20,11 @@ use evenkeel_intervals::spec::Shape;
 impl Session<'_> {
     /// Calls whose inside was not timed, or not all of it, each with the reason.
     pub(super) fn unopened(&mut self) -> Vec<Unopened> {
-        let refused = refused_by_function(self.plan.unpatched(&self.arena));
-        let scope = self.interval.as_ref().map(|(_, scope)| scope.clone());
+        let refused = refused_by_function(self.refiner.plan.unpatched(&self.arena));
+        let scope = self.refiner.scope.clone();
         let mut all: Vec<Unopened> = Vec::new();
         let probes: Vec<(Option<u32>, Vec<Location>)> = self
+            .refiner
             .plan
             .probes()
             .iter()
@@ -35,7 +36,7 @@ impl Session<'_> {
                 )
             })
             .map(|(id, planned)| (Some(id as u32), planned.callees.clone()))
-            .chain([(None, scope.unwrap_or_default())])
+            .chain([(None, scope)])
             .collect();
         for (probe, callees) in probes {
             let refused = self.why_refused(probe, &callees, &refused);
@@ -60,19 +61,22 @@ impl Session<'_> {
             return false; // a preset knows them
         };
         let is_call = matches!(spec.shape, Shape::Call(_));
-        self.refines() && !is_call && spec.within.is_empty() && !self.stacks.have_shown_around()
+        self.refiner.refines()
+            && !is_call
+            && spec.within.is_empty()
+            && !self.stacks.have_shown_around()
     }
 
     /// The same for a call of which the search has not asked whom it leads to. An import is followed only when it is opened, so until
     /// then it may be of any library, or of the program itself.
     fn why_unknown(&mut self, probe: u32) -> Option<NotSplit> {
-        let planned = &self.plan.probes()[probe as usize];
+        let planned = &self.refiner.plan.probes()[probe as usize];
         let Some(import) = &planned.import else {
-            let leads_nowhere = self.plan.leads_nowhere(&self.arena, probe);
+            let leads_nowhere = self.refiner.plan.leads_nowhere(&self.arena, probe);
             return Some(match planned.is_fixed {
                 true => NotSplit::UnderEntry,
                 false if leads_nowhere => NotSplit::IntoNoFile,
-                false if self.steps.known.probe(probe).too_costly => NotSplit::TooCostly,
+                false if self.refiner.known.probe(probe).too_costly => NotSplit::TooCostly,
                 false => NotSplit::NoCallee,
             });
         };
@@ -102,7 +106,7 @@ impl Session<'_> {
         callees: &[Location],
         refused: &BTreeMap<Function, (usize, NotTimed)>,
     ) -> Option<NotSplit> {
-        let callee = |id: u32| self.plan.sites.sites[id as usize].callee.clone();
+        let callee = |id: u32| self.refiner.plan.sites.sites[id as usize].callee.clone();
         let callee = probe.map(callee);
         callees.iter().find_map(|&function| {
             let name = self.name_of(function)?;
@@ -127,12 +131,12 @@ impl Session<'_> {
 
     /// Whether a call through a pointer that is too short to be timed was met to lead into no file.
     fn calls_into_no_file(&self, function: Location) -> bool {
-        let mut probes = self.plan.probes().iter().enumerate();
+        let mut probes = self.refiner.plan.probes().iter().enumerate();
         probes.any(|(id, planned)| {
             let is_short = matches!(planned.form, Form::ShortIndirectCall | Form::IndirectJump);
             is_short
                 && planned.holder == function
-                && self.plan.leads_nowhere(&self.arena, id as u32)
+                && self.refiner.plan.leads_nowhere(&self.arena, id as u32)
         })
     }
 
@@ -140,7 +144,7 @@ impl Session<'_> {
         if !Modules::may_open(&self.arena, function.module) {
             return Some(NotSplit::System);
         }
-        let known = self.steps.known.function(function);
+        let known = self.refiner.known.function(function);
         match (known.calls, known.pointers) {
             (Calls::NotOpened, _) => {
                 let module = self.modules.get(&self.arena, function.module).ok()?;

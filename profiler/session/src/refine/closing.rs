@@ -4,15 +4,8 @@ use std::collections::HashMap;
 
 use evenkeel_analysis::profile::{Node, Profile};
 
-use super::patience::MUCH;
+use super::policy::{CALLS_MIN, COST_MAX, MUCH};
 use super::{Cost, Limits, State, cost};
-
-/// Even a probe that explains much is taken out if it alone makes intervals longer by this part: what is measured then is no
-/// longer the program.
-const COST_MAX: f64 = 0.25;
-
-/// A site that runs more rarely than this in an interval takes no room: it costs nothing, and what happens rarely may be what is slow.
-const CALLS_MIN: f64 = 0.05;
 
 /// A probe to take out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,42 +23,33 @@ pub struct Closing {
 /// with its turns, and their caller says in one line, of many more intervals, what they say in many. What
 /// explains much stays even if it is costly (up to `COST_MAX`): then fewer intervals are recorded instead, since a culprit
 /// that was found must not become its caller's own time again. A probe that did not run, or hardly ever, costs nothing, and stays
-/// for when the load changes. `round`: what explains much in all of the round, though not of late, stays, too. `spent`: what probes cost, as
-/// it was measured where that is known.
+/// for when the load changes. `spent`: what probes cost, as it was measured where that is known.
 pub(crate) fn to_close(
     profile: &Profile,
     spent: Cost,
-    round: &Node,
     limits: &Limits,
     state: &State<'_>,
     planted: &[u32],
 ) -> Vec<Closing> {
-    let [mut worth, mut before]: [HashMap<u32, Worth>; 2] = Default::default();
+    let mut worth: HashMap<u32, ProbeValue> = HashMap::new();
     measure(&profile.tree, &mut worth);
-    measure(round, &mut before);
     let cost_of = |id: u32| {
         worth
             .get(&id)
             .map_or(0.0, |worth| worth.calls * spent.of_a_call)
     };
-    let most_of = |id: u32, of: fn(&Worth) -> f64| {
-        let [now, all] = [&worth, &before].map(|worth| worth.get(&id).map_or(0.0, of));
-        now.max(all)
-    };
-    let worth_of = |id: u32| most_of(id, |worth| worth.contribution);
-    let variance_of = |id: u32| most_of(id, |worth| worth.variance);
+    let worth_of = |id: u32| worth.get(&id).map_or(0.0, |worth| worth.contribution);
+    let variance_of = |id: u32| worth.get(&id).map_or(0.0, |worth| worth.variance);
     let opened = |id: u32| {
         let callees = &state.probes[id as usize].callees;
         callees.iter().any(|&callee| state.known.is_open(callee))
     };
     let runs = |id: &u32| worth.get(id).is_some_and(|worth| worth.calls >= CALLS_MIN);
     let mut order: Vec<u32> = planted.iter().copied().filter(runs).collect();
-    // Least worth for its cost first, the costly ones first among equals.
+    // Least worth for its cost first.
     order.sort_by(|&a, &b| {
         let value = |id: u32| worth_of(id) / (cost_of(id) + 1e-6);
-        value(a)
-            .total_cmp(&value(b))
-            .then(cost_of(b).total_cmp(&cost_of(a)))
+        value(a).total_cmp(&value(b))
     });
     // With no more than this each, all that there is room for would stay within the budget: that is not what exceeds it.
     let even_part = limits.overhead_max / limits.probes_max.max(1) as f64;
@@ -90,7 +74,7 @@ pub(crate) fn to_close(
 
 /// What a probe tells, over all paths to it.
 #[derive(Default)]
-struct Worth {
+struct ProbeValue {
     /// The larger of its variance and its covariance with the latency, of the latency's variance.
     contribution: f64,
     variance: f64,
@@ -98,7 +82,7 @@ struct Worth {
     calls: f64,
 }
 
-fn measure(node: &Node, worth: &mut HashMap<u32, Worth>) {
+fn measure(node: &Node, worth: &mut HashMap<u32, ProbeValue>) {
     if let Some(id) = node.probe {
         let entry = worth.entry(id).or_default();
         entry.contribution += node.variance_fraction.max(node.share.abs());
@@ -111,8 +95,8 @@ fn measure(node: &Node, worth: &mut HashMap<u32, Worth>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::refine::example::{LIMITS, at, example};
     use crate::refine::known::{Calls, Known};
+    use crate::tests::example::{LIMITS, at, example};
 
     fn closed_at(profile: &Profile, limits: &Limits, measured: Option<f64>) -> Vec<Closing> {
         let (_, probes) = example();
@@ -120,14 +104,7 @@ mod tests {
         known.function_mut(at(0xa)).calls = Calls::Opened;
         let state = State::of(&probes, &[], &known);
         let spent = Cost::of(profile, measured);
-        to_close(
-            profile,
-            spent,
-            &Node::default(),
-            limits,
-            &state,
-            &[0, 1, 2, 3],
-        )
+        to_close(profile, spent, limits, &state, &[0, 1, 2, 3])
     }
 
     fn closed(profile: &Profile, limits: &Limits) -> Vec<Closing> {
@@ -206,5 +183,19 @@ mod tests {
         assert_eq!(closed(&profile, &three), []);
         profile.tree.children.remove(1);
         assert_eq!(closed(&profile, &three), []);
+    }
+
+    /// a's calls are timed: though a itself explains little here, what is timed below it would lose its place without it.
+    #[test]
+    fn what_was_opened_makes_no_room() {
+        let mut profile = example().0;
+        profile.overhead.estimated_fraction = 0.0;
+        let a = &mut profile.tree.children[0];
+        (a.share, a.variance_fraction) = (0.01, 0.01);
+        let three = Limits {
+            probes_max: 3,
+            ..LIMITS
+        };
+        assert_eq!(closed(&profile, &three), [goes(3, false)]);
     }
 }

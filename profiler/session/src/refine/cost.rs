@@ -12,18 +12,8 @@
 use evenkeel_analysis::profile::Profile;
 
 use super::Limits;
-use super::patience::MUCH;
+use super::policy::{COST_LITTLE, EXCEEDED_AT_MOST, MEASURED_TIMES_MAX, MUCH};
 use super::step::Candidate;
-
-/// The part of `--max-overhead` up to which a step is not weighed.
-const PART_LITTLE: f64 = 0.125;
-
-/// By what factor probes may have been measured to cost more than they are estimated to. What is more than that is not theirs: the
-/// machine, or what is not timed.
-const MEASURED_TIMES_MAX: f64 = 10.0;
-
-/// Probes may cost so many times `--max-overhead` for what explains much.
-const EXCEEDED_AT_MOST: f64 = 4.0;
 
 /// What probes cost now, as fractions of the latency.
 #[derive(Clone, Copy, Debug, Default)]
@@ -57,14 +47,14 @@ impl Cost {
 
 /// Whether so much, a fraction of the latency, is not weighed.
 pub(super) fn is_little(cost: f64, limits: &Limits) -> bool {
-    cost <= PART_LITTLE * limits.overhead_max
+    cost <= COST_LITTLE * limits.overhead_max
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::refine::example::{LIMITS, at};
     use crate::refine::step::Step;
+    use crate::tests::example::{LIMITS, at};
 
     /// A step into calls, so many in an interval of 400 us, while the probes cost `spent`: 18 ns each. 3 % are allowed.
     fn admits(spent: f64, calls: f64, same_work: f64) -> bool {

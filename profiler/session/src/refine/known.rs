@@ -5,12 +5,10 @@ use std::time::{Duration, Instant};
 
 use evenkeel_wire::Wanted;
 
+use super::policy::{AGAIN_AFTER, WAKERS_MAX};
 use super::step::Step;
 use super::taken_out::TakenOut;
 use crate::location::Location;
-
-/// How long after a look that found nothing the next one comes; each time twice as long.
-const AGAIN_AFTER: Duration = Duration::from_secs(5);
 
 /// When to look again at what may have changed with the load.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -132,9 +130,6 @@ pub struct Known {
     /// What steps left of the time that they were to explain: time of calls that had to make room, or were not met.
     left: HashMap<Step, f64>,
 }
-
-/// Functions of [`Known::wakers`], at most.
-const WAKERS_MAX: usize = 256;
 
 impl Known {
     /// Functions that were active on threads that held others up while none of their calls was timed.

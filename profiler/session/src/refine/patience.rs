@@ -6,7 +6,7 @@
 //! - A contribution has to be larger than the threshold by `SURE_ERRORS` standard errors. Evidence gathers over the looks of a round, so
 //!   that small shares are told apart in time, and what happens now is judged by the last look alone, so that a load that changes
 //!   is seen however long the round has gone on.
-//! - Early, and as long as a round is a small part of the run, it costs little to begin another.
+//! - As long as a round is a small part of the run, it costs little to begin another.
 //! - Later only what explains much (`MUCH`) ends a round at once. The rest waits until the round is most of the run
 //!   (`PART_MOST`): so the search goes on, but its steps come at times that grow by a factor, and at any time a round
 //!   holds a good part of all intervals. One step leads to the next, so rounds that have just begun are counted together: what follows a
@@ -17,40 +17,8 @@
 
 use std::time::Duration;
 
+use super::policy::*;
 use super::step::Candidate;
-
-/// Intervals that are enough to judge what came since the last look, ...
-pub const INTERVALS_ENOUGH: u64 = 300;
-/// ... half as many to follow what explains most of the variance, in half of the time that the first look takes at the least: so a cause ten
-/// calls down is found in a run of three seconds, ...
-pub(crate) const INTERVALS_TO_FOLLOW: u64 = 150;
-const FOLLOWED_AFTER: Duration = Duration::from_millis(200);
-/// ... or so many where intervals are rare, ...
-const INTERVALS_FEW: u64 = 40;
-/// ... when their number times the seconds that they took is this: forty in four seconds, ninety in two. A cause that lies ten calls
-/// down takes as many looks, which a run of half a minute has to have even if its intervals take twenty milliseconds each.
-const INTERVAL_SECONDS_ENOUGH: f64 = 160.0;
-/// How many standard errors a contribution has to lie above what is asked of it.
-pub(crate) const SURE_ERRORS: f64 = 2.0;
-/// As long as the search is not older, everything is opened.
-const EARLY: Duration = Duration::from_secs(5);
-/// As long as the search is not older, what may explain much is looked at soon again, until it surely does or does not.
-const UNSURE: Duration = Duration::from_secs(30);
-/// A contribution for which a round is ended at any time.
-pub(super) const MUCH: f64 = 0.1;
-/// A contribution that is followed at once to where it comes from.
-const MOST: f64 = 0.5;
-/// Rounds that have no larger part of the run together are not missed.
-const PART_LITTLE: f64 = 0.125;
-/// A round that has this part has said what it can.
-const PART_MOST: f64 = 2.0 / 3.0;
-
-/// What one look rests on takes so long, ...
-const LOOK_AT_LEAST: Duration = Duration::from_millis(400);
-/// ... which grows with the search, to a sixteenth of its time: the first looks find what varies most and need little, those after
-/// decide on small shares, which a short look cannot tell from noise.
-const LOOKS_IN_SEARCH: u32 = 16;
-const LOOK_AT_MOST: Duration = Duration::from_millis(2500);
 
 /// How long a look takes at the least when the search has gone on for so long.
 pub(crate) fn look_after(searched: Duration) -> Duration {
@@ -118,7 +86,7 @@ impl Patience {
 
     /// Whether the round is not missed.
     pub(crate) fn is_round_cheap(&self) -> bool {
-        !self.is_late && (self.is_early() || self.part_since_long <= PART_LITTLE)
+        self.part_since_long <= PART_LITTLE
     }
 
     /// Whether one of these steps explains most of the variance: what it leads to is to be looked at soon.

@@ -1,8 +1,6 @@
 //! What was taken out for what it cost comes back once intervals have become so much slower that it costs little.
 
-/// Intervals have to be so many times as slow as when a probe was taken out; so many times more each further time, so that a latency that
-/// swings does not begin round after round.
-const SLOWER: f64 = 4.0;
+use super::policy::SLOWER;
 
 /// Whether a probe is out for what it cost.
 #[derive(Clone, Copy, Debug, Default)]

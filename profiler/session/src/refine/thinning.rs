@@ -3,10 +3,7 @@
 
 use std::collections::HashMap;
 
-/// Part of the intervals that may be lost before anything is done.
-const LOST_MAX: f64 = 0.001;
-/// Part of the records of those that are lost that is to go at a time: what is left then fits, or the next look takes more.
-const GOES: f64 = 0.75;
+use super::policy::{LOST_GOES, LOST_MAX};
 
 /// Probes to take out, those with the most records first. `seen`: intervals since the last look, `lost`: how many of them had too many
 /// calls, `calls`: those calls by probe.
@@ -28,7 +25,7 @@ pub(crate) fn to_thin<S: std::hash::BuildHasher>(
     order.sort_unstable_by(|a, b| b.cmp(a));
     let mut gone = 0;
     let taken = order.into_iter().take_while(|&(calls, _)| {
-        let more = (gone as f64) < GOES * total as f64;
+        let more = (gone as f64) < LOST_GOES * total as f64;
         gone += calls;
         more
     });

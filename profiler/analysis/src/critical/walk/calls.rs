@@ -2,7 +2,7 @@
 
 use evenkeel_wire::record::Record;
 
-use super::super::cursor::{Cursor, Enclosing, Frame, Role};
+use super::super::cursor::{Cursor, CursorRole, Enclosing, Enclosure};
 use super::{Next, STEPS_MAX, Walk};
 use crate::intervals::interval::Reason;
 use crate::sums::vectors::Place;
@@ -39,7 +39,7 @@ impl<'a> Walk<'a> {
             true => self.part_of_call(above, probe, cursor.thread, start),
             false => self.vectoriser.call(above, probe, self.paths),
         };
-        cursor.frames.push(Frame {
+        cursor.frames.push(Enclosure {
             start,
             what: Enclosing::Call(probe),
             place,
@@ -75,7 +75,7 @@ impl<'a> Walk<'a> {
         cursor: &mut Cursor<'a>,
         call: &Record,
     ) -> Result<Next<'a>, Reason> {
-        if call.start < cursor.at && self.is_home() && cursor.role == Role::Own {
+        if call.start < cursor.at && self.is_home() && cursor.role == CursorRole::Own {
             return Err(Reason::Malformed);
         }
         cursor.call -= 1;
@@ -88,7 +88,7 @@ impl<'a> Walk<'a> {
         call: &Record,
     ) -> Result<Next<'a>, Reason> {
         cursor.call -= 1;
-        let strict = self.is_home() && cursor.role == Role::Own;
+        let strict = self.is_home() && cursor.role == CursorRole::Own;
         let end = call.end();
         cursor.leave(end);
         let since = cursor.frames.last().map_or(0, |frame| frame.start);

@@ -28,12 +28,12 @@ mod waits;
 
 use rustc_hash::FxHashSet;
 
-use super::cursor::{Cursor, Ending, Item, Moment, Role};
+use super::cursor::{Cursor, CursorRole, Ending, Item, Moment};
 use super::path::Path;
 use crate::critical::states::State;
 use crate::intervals::assembler::Past;
 use crate::intervals::assembler::timeline::{Mark, What};
-use crate::intervals::interval::{Reason, Serving, Subject};
+use crate::intervals::interval::{Extent, Reason, Serving};
 use crate::sums::paths::Paths;
 use crate::sums::vectors::{Place, Vectoriser};
 
@@ -45,7 +45,7 @@ pub const STEPS_MAX: u32 = 1 << 22;
 /// A walk.
 pub struct Walk<'a> {
     past: &'a Past,
-    subject: Subject,
+    subject: Extent,
     paths: &'a mut Paths,
     vectoriser: &'a mut Vectoriser,
     path: &'a mut Path,
@@ -73,7 +73,7 @@ impl<'a> Walk<'a> {
     /// Where the interval has to be left out: its own calls do not nest, or its own records were lost.
     pub fn run(
         past: &'a Past,
-        subject: Subject,
+        subject: Extent,
         paths: &'a mut Paths,
         vectoriser: &'a mut Vectoriser,
         path: &'a mut Path,
@@ -134,7 +134,7 @@ impl<'a> Walk<'a> {
             at: subject.end,
             lower: subject.begin,
             serving: moment.serving,
-            role: Role::Own,
+            role: CursorRole::Own,
             root: self.root,
             base: self.root,
             frames: Vec::new(),
@@ -172,9 +172,9 @@ impl<'a> Walk<'a> {
         self.run_through_calls(cursor);
         let item = cursor.peek();
         let is_begin = matches!(item, Item::Mark(_))
-            && cursor.role == Role::Own
+            && cursor.role == CursorRole::Own
             && self.subject.begin_mark == Some(cursor.mark - 1);
-        let bounded_by_time = !(cursor.role == Role::Own && self.is_home());
+        let bounded_by_time = !(cursor.role == CursorRole::Own && self.is_home());
         if cursor.at <= cursor.lower && (bounded_by_time || is_begin) {
             return self.reached_lower(cursor);
         }
@@ -206,13 +206,13 @@ impl<'a> Walk<'a> {
             What::Anchor => {}
             What::Dequeue(task) => self.meet_dequeue(cursor, task),
             What::Turn => self.meet_turn(cursor, mark),
-            What::Gap if cursor.role == Role::Own => return Err(Reason::RecordsLost),
+            What::Gap if cursor.role == CursorRole::Own => return Err(Reason::RecordsLost),
             What::Gap => {
                 let lower = cursor.lower;
                 self.spend_unseen(lower, cursor.thread, cursor.root);
                 cursor.at = lower;
                 cursor.leave(lower);
-                if cursor.role != Role::Gap {
+                if cursor.role != CursorRole::Gap {
                     return Ok(Next::Done);
                 }
             }

@@ -2,7 +2,7 @@
 
 use evenkeel_wire::Object;
 
-use super::super::cursor::{Cursor, Enclosing, Role, running_at};
+use super::super::cursor::{Cursor, CursorRole, Enclosing, running_at};
 use super::{Next, Walk};
 use crate::critical::states::State;
 use crate::intervals::assembler::Thread;
@@ -16,10 +16,10 @@ impl<'a> Walk<'a> {
     pub(super) fn base(&mut self, cursor: &Cursor<'a>) -> Place {
         let other = self.other(cursor.serving, cursor.at);
         match cursor.role {
-            Role::Own => self.root,
-            Role::Foreign => self.state(cursor.root, other),
-            Role::Origin => self.state(self.root, other),
-            Role::Gap => {
+            CursorRole::Own => self.root,
+            CursorRole::Foreign => self.state(cursor.root, other),
+            CursorRole::Origin => self.state(self.root, other),
+            CursorRole::Gap => {
                 let turn = self.state(self.root, State::Turn);
                 match cursor.serving {
                     Serving::Nobody => turn,
@@ -48,10 +48,10 @@ impl<'a> Walk<'a> {
     }
 
     pub(super) fn meet_turn(&mut self, cursor: &mut Cursor<'a>, mark: &Mark) {
-        if self.is_home() && cursor.role == Role::Own {
+        if self.is_home() && cursor.role == CursorRole::Own {
             return; // between its begin and its end the thread is its own
         }
-        if cursor.serving == mark.serving && cursor.role != Role::Own {
+        if cursor.serving == mark.serving && cursor.role != CursorRole::Own {
             return;
         }
         cursor.leave(mark.time);
@@ -61,18 +61,18 @@ impl<'a> Walk<'a> {
         };
         let serves = cursor.serving == self.subject.serving;
         match cursor.role {
-            Role::Foreign | Role::Gap | Role::Origin => self.rebase(cursor),
-            Role::Own if serves => {}
+            CursorRole::Foreign | CursorRole::Gap | CursorRole::Origin => self.rebase(cursor),
+            CursorRole::Own if serves => {}
             // The segment begins with a task: the walk goes on where it was enqueued.
-            Role::Own if self.takes_up_task(cursor) => {}
-            Role::Own => {
+            CursorRole::Own if self.takes_up_task(cursor) => {}
+            CursorRole::Own => {
                 let begin = self.subject.begin;
                 let until = mark.time.saturating_sub(1);
                 let last = self
                     .past
                     .keyed
                     .last_segment(key, cursor.thread, begin, until);
-                cursor.role = Role::Gap;
+                cursor.role = CursorRole::Gap;
                 cursor.lower = last.map_or(begin, |segment| segment.end);
                 self.rebase(cursor);
             }
@@ -102,8 +102,8 @@ impl<'a> Walk<'a> {
 
     /// Follows created-by. Inside an interval that stays on its thread the thread's own waits show why it waited.
     pub(super) fn meet_dequeue(&mut self, cursor: &mut Cursor<'a>, task: Object) {
-        let own = cursor.role != Role::Foreign;
-        if cursor.role == Role::Gap || own && self.is_home() {
+        let own = cursor.role != CursorRole::Foreign;
+        if cursor.role == CursorRole::Gap || own && self.is_home() {
             return;
         }
         let Some(origin) = self.origin(cursor, task, cursor.at, cursor.mark) else {
@@ -129,7 +129,11 @@ impl<'a> Walk<'a> {
         if own {
             let free = matches!(mark.serving, Serving::Nobody);
             let same = free || mark.serving == self.subject.serving;
-            cursor.role = if same { Role::Own } else { Role::Origin };
+            cursor.role = if same {
+                CursorRole::Own
+            } else {
+                CursorRole::Origin
+            };
         }
         cursor.base = self.base(cursor);
         let opens = past.reader.timeline.opens(&mark);
@@ -159,7 +163,7 @@ impl<'a> Walk<'a> {
         let Serving::Keyed(key) = self.subject.serving else {
             return Ok(Next::Done);
         };
-        if cursor.role != Role::Gap || cursor.lower <= begin {
+        if cursor.role != CursorRole::Gap || cursor.lower <= begin {
             return Ok(Next::Done);
         }
         let at = cursor.lower;
@@ -170,7 +174,7 @@ impl<'a> Walk<'a> {
             let mark = past.reader.timeline.mark(segment.end_mark)?;
             Some((segment, past, *mark))
         });
-        cursor.role = Role::Own;
+        cursor.role = CursorRole::Own;
         cursor.lower = begin;
         let Some((segment, past, mark)) = mark else {
             return Ok(Next::Done); // dropped since: what is left is "not seen"

@@ -4,8 +4,8 @@ use std::ops::Range;
 
 use evenkeel_wire::{Kind, Object};
 
-use super::super::cursor::{Cursor, Enclosing, Ending, Endings, Frame, Moment, Role};
-use super::super::who::{Holder, WAITER_CALLS_MAX, WaitSeen};
+use super::super::blocking::{Holder, WAITER_CALLS_MAX, WaitSeen};
+use super::super::cursor::{Cursor, CursorRole, Enclosing, Enclosure, Ending, Endings, Moment};
 use super::{HOPS_MAX, Next, Walk};
 use crate::critical::states::State;
 use crate::intervals::assembler::spans::SwitchedOut;
@@ -37,12 +37,12 @@ impl<'a> Walk<'a> {
         }
         let time = |ending: &Option<Ending>| ending.map_or(0, |ending| ending.time);
         endings.sort_by_key(time);
-        if cursor.role == Role::Own && !cursor.is_waiting() {
+        if cursor.role == CursorRole::Own && !cursor.is_waiting() {
             let until = cursor.at.min(self.now);
             self.see_wait(cursor, object, endings[1], start.max(cursor.lower)..until);
         }
         let place = self.state(cursor.innermost(), State::Waits(object.kind));
-        cursor.frames.push(Frame {
+        cursor.frames.push(Enclosure {
             start,
             what: Enclosing::Wait(object.kind, endings),
             place,
@@ -88,7 +88,7 @@ impl<'a> Walk<'a> {
             at: ending.time,
             lower,
             serving: moment.serving,
-            role: Role::Foreign,
+            role: CursorRole::Foreign,
             root: wait,
             base: wait,
             frames: Vec::new(),
@@ -109,7 +109,7 @@ impl<'a> Walk<'a> {
             key: 0,
             kind: Kind::Unannounced,
         };
-        if cursor.role == Role::Own && !cursor.is_waiting() {
+        if cursor.role == CursorRole::Own && !cursor.is_waiting() {
             self.see_wait(cursor, object, Some(ending), cursor.at..self.now);
         }
         self.state(place, State::Waits(object.kind))

@@ -15,9 +15,9 @@ use crate::intervals::counts::RunCounts;
 use crate::rounds::Rounds;
 use crate::sums::Sums;
 use crate::sums::accumulate::Accumulator;
-use crate::sums::detail::Detail;
 use crate::sums::histogram::Histogram;
 use crate::sums::paths::{Path, Paths};
+use crate::sums::round_sums::RoundSums;
 use crate::sums::self_cost::Windows;
 pub(crate) use together::Renamed;
 
@@ -114,8 +114,8 @@ impl Written {
 }
 
 impl RoundWritten {
-    fn minute(&mut self, round: usize, probes: u32, detail: &Detail) -> Option<RoundMinute> {
-        let Detail { paths, sums, .. } = detail;
+    fn minute(&mut self, round: usize, probes: u32, detail: &RoundSums) -> Option<RoundMinute> {
+        let RoundSums { paths, sums, .. } = detail;
         let now = RoundWritten {
             paths: paths.all().len(),
             sums: sums.blocks.total(),

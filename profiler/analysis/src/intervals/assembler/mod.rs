@@ -40,7 +40,7 @@ use rustc_hash::FxHashMap;
 
 use crate::intervals::attributes::AttributeTable;
 use crate::intervals::classes::ClassTable;
-use crate::intervals::interval::{Finished, Reason, Serving, Subject};
+use crate::intervals::interval::{Extent, Finished, Reason, Serving};
 use keyed::KeyedIntervals;
 use reader::{Crowded, Happened, Inbox, LostByPlan, Pending, Reader, Reading, TakeAtOnce};
 use serials::Serials;
@@ -279,7 +279,7 @@ impl Assembler {
                     return None;
                 }
                 Some(Finished {
-                    subject: Subject {
+                    subject: Extent {
                         begin: instance.begin,
                         end: event.time,
                         serving: Serving::Keyed(key),

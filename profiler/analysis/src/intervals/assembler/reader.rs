@@ -11,7 +11,7 @@ use super::timeline::{CALLS_MAX, Timeline, What};
 use super::wakes::{Release, ReleaseIndex};
 use crate::intervals::attributes::AttributeTable;
 use crate::intervals::classes::ClassTable;
-use crate::intervals::interval::{AttributeValues, Finished, Reason, Serving, Subject};
+use crate::intervals::interval::{AttributeValues, Extent, Finished, Reason, Serving};
 use crate::intervals::trace_context::TraceContext;
 
 /// Takes an interval that stayed on its thread as soon as it has ended, with what the thread did.
@@ -247,7 +247,7 @@ impl Reading<'_, '_> {
             return;
         }
         let finished = Finished {
-            subject: Subject {
+            subject: Extent {
                 begin: home.begin,
                 end: at,
                 serving: Serving::Interval(home.serial),

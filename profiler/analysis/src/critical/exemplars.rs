@@ -12,7 +12,7 @@ const DETAIL_BITS: u32 = 3;
 
 /// One interval's path.
 #[derive(Clone, Debug, Default)]
-pub struct Kept {
+pub struct Exemplar {
     /// Number of the interval in order of its end, whole run, those left out included.
     pub id: u64,
     /// Begin, ticks.
@@ -35,16 +35,16 @@ pub struct Kept {
 
 /// The kept intervals of one round.
 #[derive(Debug, Default)]
-pub struct Keep {
+pub struct Exemplars {
     /// Slowest first.
-    slowest: Vec<Kept>,
+    slowest: Vec<Exemplar>,
     /// By latency: how many were offered, and one of them.
-    examples: Vec<Option<(u64, Kept)>>,
+    examples: Vec<Option<(u64, Exemplar)>>,
     /// The one that was asked for.
-    wanted: Option<Kept>,
+    wanted: Option<Exemplar>,
 }
 
-impl Keep {
+impl Exemplars {
     /// Whether an interval of this latency would be kept.
     pub fn keeps(&self, latency: i64) -> bool {
         let slow = self.slowest.get(SLOWEST - 1);
@@ -56,8 +56,8 @@ impl Keep {
     }
 
     /// Offers an interval; `kept` comes without pieces, which are copied from `path` if it is kept. `wanted`: keep it in any case.
-    pub fn offer(&mut self, kept: Kept, path: &Path, wanted: bool) {
-        let with_pieces = || Kept {
+    pub fn offer(&mut self, kept: Exemplar, path: &Path, wanted: bool) {
+        let with_pieces = || Exemplar {
             pieces: path.pieces.clone(),
             is_cut: path.is_cut,
             ..kept.clone()
@@ -89,8 +89,8 @@ impl Keep {
     }
 
     /// Takes in those of another round, each piece as `piece` makes it.
-    pub fn merge(&mut self, other: &Keep, piece: impl Fn(Piece) -> Piece) {
-        let taken = |kept: &Kept| Kept {
+    pub fn merge(&mut self, other: &Exemplars, piece: impl Fn(Piece) -> Piece) {
+        let taken = |kept: &Exemplar| Exemplar {
             pieces: kept.pieces.iter().copied().map(&piece).collect(),
             ..kept.clone()
         };
@@ -117,13 +117,13 @@ impl Keep {
     }
 
     /// The slowest, slowest first.
-    pub fn slowest(&self) -> &[Kept] {
+    pub fn slowest(&self) -> &[Exemplar] {
         &self.slowest
     }
 
     /// The kept interval whose latency is nearest to this, ticks.
-    pub fn nearest(&self, latency: f64) -> Option<&Kept> {
-        let distance = |kept: &&Kept| (kept.latency as f64 - latency).abs();
+    pub fn nearest(&self, latency: f64) -> Option<&Exemplar> {
+        let distance = |kept: &&Exemplar| (kept.latency as f64 - latency).abs();
         let examples = self.examples.iter().flatten().map(|(_, example)| example);
         self.slowest
             .iter()
@@ -132,14 +132,14 @@ impl Keep {
     }
 
     /// The interval with this number, if it was kept.
-    pub fn find(&self, id: u64) -> Option<&Kept> {
+    pub fn find(&self, id: u64) -> Option<&Exemplar> {
         let examples = self.examples.iter().flatten().map(|(_, example)| example);
         let mut all = self.wanted.iter().chain(&self.slowest).chain(examples);
         all.find(|kept| kept.id == id)
     }
 
     /// The one that was asked for.
-    pub fn wanted(&self) -> Option<&Kept> {
+    pub fn wanted(&self) -> Option<&Exemplar> {
         self.wanted.as_ref()
     }
 }
@@ -156,12 +156,12 @@ mod tests {
 
     #[test]
     fn the_slowest_and_one_near_every_latency() {
-        let mut keep = Keep::default();
+        let mut keep = Exemplars::default();
         for id in 0..10_000u64 {
-            let kept = Kept {
+            let kept = Exemplar {
                 id,
                 latency: (id * 7919 % 10_000) as i64,
-                ..Kept::default()
+                ..Exemplar::default()
             };
             keep.offer(kept, &Path::default(), id == 77);
         }

@@ -11,11 +11,14 @@ use std::time::{Duration, Instant};
 use evenkeel_analysis::profile::{Node, Profile};
 
 use super::example::{LIMITS, at};
-use super::known::{Calls, Known};
-use super::patience::{Patience, is_enough, is_enough_to_follow, look_after, part_since_long};
-use super::{Cost, Limits, State, Step, to_close, worth_a_round};
 use crate::location::Location;
 use crate::plan::Planned;
+use crate::refine::known::{Calls, Known};
+use crate::refine::patience::{
+    Patience, is_enough, is_enough_to_follow, look_after, part_since_long,
+};
+use crate::refine::policy::SETTLED_PERIOD;
+use crate::refine::{Cost, Limits, State, Step, to_close, worth_a_round};
 use program::{LOOP, Program, ROOT};
 
 const SIMULATED: Limits = Limits {
@@ -24,8 +27,6 @@ const SIMULATED: Limits = Limits {
     opened_at_once: 5,
     ..LIMITS
 };
-/// Looks come so far apart once there is nothing to do.
-const SETTLED: f64 = 5.0;
 /// How often it is asked whether to look.
 const STEP: f64 = 0.01;
 /// Intervals a second, however few of them are independent.
@@ -163,7 +164,7 @@ impl Search {
         let planted: Vec<u32> = (0..self.probes.len() as u32)
             .filter(|&id| !self.known.probe(id).taken_out.is_out())
             .collect();
-        let closings = to_close(&profile, cost, &trees[1], &SIMULATED, &state, &planted);
+        let closings = to_close(&profile, cost, &SIMULATED, &state, &planted);
         for closing in closings.iter().filter(|closing| closing.over_budget) {
             self.known.probe_mut(closing.id).taken_out.at(1.0);
         }
@@ -182,14 +183,16 @@ impl Search {
                 false => is_enough(seen, age, searched),
             }
         };
-        lengths.find(is_ripe).unwrap_or(SETTLED)
+        lengths
+            .find(is_ripe)
+            .unwrap_or(SETTLED_PERIOD.as_secs_f64())
     }
 
     fn look(&mut self, phase: usize) {
         let length = self.look_length();
         let usual = look_after(Duration::from_secs_f64(self.seconds)).as_secs_f64();
         let length = if self.settled {
-            SETTLED.max(length)
+            SETTLED_PERIOD.as_secs_f64().max(length)
         } else {
             length
         };

@@ -7,65 +7,63 @@ use evenkeel_analysis::findings::reasons::NotTimed;
 use evenkeel_symbols::{Callee, Module, Site, Unpatchable, unversioned};
 use evenkeel_wire::{Form, Wanted};
 
-use super::Session;
-use super::steps::{AtEntry, Below};
+use super::search::{AtEntry, Below};
 use super::trapping::is_discovered_only;
+use super::{Code, Refiner};
+use crate::arena::Arena;
 use crate::location::Location;
 use crate::modules::Modules;
 use crate::plan::{Untimed, by_code, is_timed};
 use crate::refine::known::{Again, Callees, Calls, Pointers};
+use crate::refine::policy::PLANTED_MAX;
 use evenkeel_intervals::calling_back;
 
-/// Probes planted at a time, those that never run included. They cost the target nothing while it does not run them; to
-/// plant one takes about 20 us, its trampoline 300 bytes.
-const PLANTED_MAX: usize = 1 << 14;
-
-impl Session<'_> {
+impl Refiner {
     /// Times the calls that a function makes: all of them, since which of them run is not known before, and those that do
     /// not cost nothing. False if it was known before, and nothing more was planted.
-    pub(super) fn open(&mut self, function: Location) -> bool {
+    pub(super) fn open(&mut self, function: Location, code: &mut Code<'_>) -> bool {
         let now = Instant::now();
-        let Ok(module) = self.modules.get(&self.arena, function.module) else {
-            self.steps.known.function_mut(function).calls = Calls::NoneToTime;
+        let Ok(module) = code.module(function.module) else {
+            self.known.function_mut(function).calls = Calls::NoneToTime;
             return true;
         };
-        let was = self.steps.known.function(function).calls;
+        let was = self.known.function(function).calls;
         let (mut planted, mut any, mut crowded) = (false, false, false);
         for site in module.call_sites(function.address) {
             if is_discovered_only(&site) {
                 any = true;
-                self.note_pointer(function, &module, &site);
+                self.note_pointer(function, &module, &site, code.arena);
                 continue;
             }
             let room = self.plan.planted().count() < PLANTED_MAX;
-            if let Some((callee, reason)) = self.jumps_to(function, &site) {
+            if let Some((callee, reason)) = jumps_to(function, &site, code) {
                 any = true;
                 crowded |= !room;
-                planted |= room && self.time_jump(function, &module, &site, callee, reason);
+                planted |= room && self.time_jump(function, &module, &site, (callee, reason), code);
                 continue;
             }
             let id = self
                 .plan
-                .add_site(&mut self.arena, function.module, &module, &site);
+                .add_site(code.arena, function.module, &module, &site);
             let Some(id) = id else {
-                any |= room && self.time_under_entry(function, &module, &site);
+                any |= room && self.time_under_entry(function, &module, &site, code);
                 continue;
             };
-            if self.steps.known.probe(id).taken_out.is_out() {
+            if self.known.probe(id).taken_out.is_out() {
                 continue;
             }
             any = true;
             crowded |= !room;
             if room && self.plan.probes()[id as usize].wanted == Wanted::Off {
                 planted = true;
-                self.plan.want(&self.arena, id, Wanted::On);
+                self.plan.want(code.arena, id, Wanted::On);
             }
         }
         let again = match was {
             Calls::PartiallyOpened(again) => again.later(now),
             _ => Again::first(now),
         };
-        self.steps.known.function_mut(function).calls = match (any, crowded) {
+        self.known.function_mut(function).calls = match (any, crowded) {
             (false, _) => Calls::NoneToTime,
             (true, true) => Calls::PartiallyOpened(again),
             // What had to make room once may have to again: then it is tried later and later.
@@ -77,25 +75,6 @@ impl Session<'_> {
         planted || was == Calls::NotOpened
     }
 
-    /// The function in which another goes on by a jump that cannot be redirected, and why it cannot.
-    fn jumps_to(&mut self, function: Location, site: &Site) -> Option<(Location, Unpatchable)> {
-        let reason = site.form.err()?;
-        let is_jump = matches!(
-            reason,
-            Unpatchable::ShortTailJump | Unpatchable::ConditionalTailJump
-        );
-        let callee = match &site.callee {
-            _ if !is_jump => None,
-            Callee::Function(entry) => Some(Location::new(function.module, *entry)),
-            Callee::Import(import) => {
-                let name = unversioned(import);
-                self.modules.definition(&self.arena, name)
-            }
-            Callee::Pointer => None,
-        };
-        Some((callee?, reason))
-    }
-
     /// Times whom such a jump leads to. False if it was timed before. Where frame descriptions do not say that nothing is on the stack, as in
     /// assembly, an entry may be more than a function's, and only the calls behind it are timed.
     fn time_jump(
@@ -103,10 +82,10 @@ impl Session<'_> {
         holder: Location,
         module: &Module,
         site: &Site,
-        callee: Location,
-        reason: Unpatchable,
+        (callee, reason): (Location, Unpatchable),
+        code: &mut Code<'_>,
     ) -> bool {
-        let call = Untimed::call(&self.arena, holder.module, module, site.address);
+        let call = Untimed::call(code.arena, holder.module, module, site.address);
         self.plan.note_unpatched(call, by_code(reason), false);
         let jump = Below::Jump {
             holder,
@@ -114,33 +93,38 @@ impl Session<'_> {
             reason,
         };
         match module.stack_is_as_called(site.address) {
-            true => self.time_at_entry(jump, callee),
-            false => self.open_below(jump, callee),
+            true => self.time_at_entry(jump, callee, code),
+            false => self.open_below(jump, callee, code),
         }
     }
 
     /// Times a function at its entry, or else by the calls that it makes. False if it was timed before, or may not be.
-    pub(super) fn time_at_entry(&mut self, below: Below, callee: Location) -> bool {
-        if !Modules::may_open(&self.arena, callee.module) {
+    pub(super) fn time_at_entry(
+        &mut self,
+        below: Below,
+        callee: Location,
+        code: &mut Code<'_>,
+    ) -> bool {
+        if !Modules::may_open(code.arena, callee.module) {
             return false;
         }
-        let Ok(module) = self.modules.get(&self.arena, callee.module) else {
+        let Ok(module) = code.module(callee.module) else {
             return false;
         };
-        let Some(entry) = self.plan.add_entry(&mut self.arena, callee, &module) else {
-            return self.open_below(below, callee);
+        let Some(entry) = self.plan.add_entry(code.arena, callee, &module) else {
+            return self.open_below(below, callee, code);
         };
-        if self.steps.known.probe(entry).taken_out.is_out() {
+        if self.known.probe(entry).taken_out.is_out() {
             return false;
         }
-        self.steps.entries.push(AtEntry {
+        self.entries.push(AtEntry {
             below,
             callee,
             entry,
         });
         let is_new = self.plan.probes()[entry as usize].wanted == Wanted::Off;
         if is_new {
-            self.plan.want(&self.arena, entry, Wanted::On);
+            self.plan.want(code.arena, entry, Wanted::On);
         }
         is_new
     }
@@ -148,7 +132,13 @@ impl Session<'_> {
     /// A call that lies under the hook at its function's entry, which carries it out, is not timed where it is: whom it leads to is timed
     /// at the entry, or else by the calls that it makes. So is the jump of a function that does nothing but go on in another, if frame
     /// descriptions say that nothing is on the stack. False if it does not lie there, or leads to what is not opened.
-    fn time_under_entry(&mut self, function: Location, module: &Module, site: &Site) -> bool {
+    fn time_under_entry(
+        &mut self,
+        function: Location,
+        module: &Module,
+        site: &Site,
+        code: &mut Code<'_>,
+    ) -> bool {
         if !self.plan.is_under_entry(function, site.address) {
             return false;
         }
@@ -156,11 +146,11 @@ impl Session<'_> {
             Callee::Function(entry) => Some(Location::new(function.module, *entry)),
             Callee::Import(import) => {
                 let name = unversioned(import);
-                self.modules.definition(&self.arena, name)
+                code.definition(name)
             }
             Callee::Pointer => None,
         };
-        let is_open = |callee: &Location| Modules::may_open(&self.arena, callee.module);
+        let is_open = |callee: &Location| Modules::may_open(code.arena, callee.module);
         let Some(callee) = callee.filter(is_open) else {
             return false;
         };
@@ -172,43 +162,48 @@ impl Session<'_> {
         };
         let is_call = site.form != Ok(Form::TailJump);
         match is_call || module.stack_is_as_called(site.address) {
-            true => self.time_at_entry(below, callee),
-            false => self.open_below(below, callee),
+            true => self.time_at_entry(below, callee, code),
+            false => self.open_below(below, callee, code),
         };
         true
     }
 
     /// A call through a pointer that is too short to be timed where it is.
-    fn note_pointer(&mut self, function: Location, module: &Module, site: &Site) {
-        let pointers = &mut self.steps.known.function_mut(function).pointers;
+    fn note_pointer(&mut self, function: Location, module: &Module, site: &Site, arena: &Arena) {
+        let pointers = &mut self.known.function_mut(function).pointers;
         if *pointers == Pointers::None {
             *pointers = Pointers::Unexplored { next: 0 };
         }
         if let Some(reason) = site.unpatchable() {
-            let call = Untimed::call(&self.arena, function.module, module, site.address);
+            let call = Untimed::call(arena, function.module, module, site.address);
             self.plan.note_unpatched(call, by_code(reason), false);
         }
     }
 
     /// Finds where an import leads.
-    pub(super) fn follow(&mut self, id: u32) {
+    pub(super) fn follow(&mut self, id: u32, code: &mut Code<'_>) {
         let now = Instant::now();
-        self.steps.known.probe_mut(id).callees = Callees::Sought(Again::first(now));
+        self.known.probe_mut(id).callees = Callees::Sought(Again::first(now));
         let Some(import) = self.plan.probes()[id as usize].import.clone() else {
             return;
         };
         let name = unversioned(&import);
-        if let Some(callee) = self.modules.definition(&self.arena, name) {
-            self.open_below(Below::Probe(id), callee);
+        if let Some(callee) = code.definition(name) {
+            self.open_below(Below::Probe(id), callee, code);
         } else if calling_back::calls_back(name) {
-            self.discover(&[id]);
+            self.discover(&[id], code.arena);
         }
     }
 
     /// Opens a function whose calls are to lie below what leads to it; behind a jump it is the search that does so, where the time of the
     /// function that jumps is worth it. False if nothing was opened.
-    pub(super) fn open_below(&mut self, below: Below, callee: Location) -> bool {
-        let Ok(module) = self.modules.get(&self.arena, callee.module) else {
+    pub(super) fn open_below(
+        &mut self,
+        below: Below,
+        callee: Location,
+        code: &mut Code<'_>,
+    ) -> bool {
+        let Ok(module) = code.module(callee.module) else {
             return false;
         };
         match below {
@@ -216,18 +211,24 @@ impl Session<'_> {
                 let height = module.height(callee.address).unwrap_or(0);
                 self.plan.add_callee(id, callee, height);
             }
-            Below::Probe(_) => self.open_through(below, callee, &module),
+            Below::Probe(_) => self.open_through(below, callee, &module, code),
             Below::Jump { .. } | Below::UnderEntry { .. } => {
-                self.open_through(below, callee, &module);
+                self.open_through(below, callee, &module, code);
                 return false;
             }
         }
-        self.steps.known.function(callee).calls == Calls::NotOpened && self.open(callee)
+        self.known.function(callee).calls == Calls::NotOpened && self.open(callee, code)
     }
 
     /// The calls of a function that is timed neither where it is called nor at its entry lie below its caller's. What it does itself, and in
     /// calls of it that cannot be timed, stands in the caller's own time.
-    fn open_through(&mut self, below: Below, callee: Location, module: &Module) {
+    fn open_through(
+        &mut self,
+        below: Below,
+        callee: Location,
+        module: &Module,
+        code: &mut Code<'_>,
+    ) {
         let (holder, call, what) = match below {
             Below::Probe(id) => (
                 self.plan.probes()[id as usize].holder,
@@ -238,26 +239,50 @@ impl Session<'_> {
                 holder,
                 site,
                 reason,
-            } => (holder, self.call_at(site), by_code(reason)),
+            } => (holder, call_at(site, code), by_code(reason)),
             Below::UnderEntry { holder, site } => {
-                (holder, self.call_at(site), NotTimed::UnderInnerEntry)
+                (holder, call_at(site, code), NotTimed::UnderInnerEntry)
             }
         };
-        let is_new = self.steps.known.function_mut(holder).calls_through(callee);
+        let is_new = self.known.function_mut(holder).calls_through(callee);
         if let Some(call) = call.filter(|_| is_new) {
             let name = module.name(callee.address);
             let reason = NotTimed::NeitherEnd(Box::new(what), name);
             self.plan.note_hidden(call, reason);
         }
     }
+}
 
-    fn call_at(&mut self, site: Location) -> Option<Untimed> {
-        let module = self.modules.get(&self.arena, site.module).ok()?;
-        Some(Untimed::call(
-            &self.arena,
-            site.module,
-            &module,
-            site.address,
-        ))
-    }
+/// The function in which another goes on by a jump that cannot be redirected, and why it cannot.
+fn jumps_to(
+    function: Location,
+    site: &Site,
+    code: &mut Code<'_>,
+) -> Option<(Location, Unpatchable)> {
+    let reason = site.form.err()?;
+    let is_jump = matches!(
+        reason,
+        Unpatchable::ShortTailJump | Unpatchable::ConditionalTailJump
+    );
+    let callee = match &site.callee {
+        _ if !is_jump => None,
+        Callee::Function(entry) => Some(Location::new(function.module, *entry)),
+        Callee::Import(import) => {
+            let name = unversioned(import);
+            code.definition(name)
+        }
+        Callee::Pointer => None,
+    };
+    Some((callee?, reason))
+}
+
+/// The call at an instruction, for a note.
+fn call_at(site: Location, code: &mut Code<'_>) -> Option<Untimed> {
+    let module = code.module(site.module).ok()?;
+    Some(Untimed::call(
+        code.arena,
+        site.module,
+        &module,
+        site.address,
+    ))
 }

@@ -1,14 +1,10 @@
-//! Loads that change: whether one round holds more of what varies than another.
+//! How the latencies of a round are spread, and whether one round holds more of what varies than another, as when the load changes.
 //!
 //! A server that answers within 50 µs for ten seconds, and within 2 ms or 20 for the next ten, has its variance in the latter, whichever of
 //! them was the last. So has the p99 that its clients see.
 
+use crate::rounds::policy::WIDER_MIN;
 use crate::sums::blocks::Blocks;
-
-/// A round is louder than another from this ratio of their variances on: twice the standard deviation.
-const LOUDER_MIN: f64 = 4.0;
-/// From this ratio on, four times the standard deviation, it is no chance: waits of ten transactions for one another differ by less.
-const FAR_MIN: f64 = 16.0;
 
 /// How the latencies of a round are spread.
 #[derive(Clone, Copy, Debug, Default)]
@@ -57,17 +53,12 @@ impl Spread {
     }
 
     /// Whether these intervals vary more than those, each of them and all together.
-    pub fn is_louder(&self, than: &Spread) -> bool {
+    pub fn varies_more_than(&self, than: &Spread) -> bool {
         self.moment() > than.moment() && self.is_wider(than)
     }
 
     fn is_wider(&self, than: &Spread) -> bool {
-        self.moment() * than.intervals >= LOUDER_MIN * than.moment() * self.intervals
-    }
-
-    /// Whether these intervals vary so much more, each of them, that the load has to be another.
-    pub fn is_far_wider(&self, than: &Spread) -> bool {
-        self.moment() * than.intervals > FAR_MIN * than.moment() * self.intervals
+        self.moment() * than.intervals >= WIDER_MIN * than.moment() * self.intervals
     }
 }
 
@@ -89,15 +80,19 @@ mod tests {
 
     /// Quiet: 10 and 12. 10 and 16 have nine times the variance; a twentieth as many of them have less of it than all of the others.
     #[test]
-    fn what_varies_more_is_louder() {
+    fn what_varies_more_varies_more_than() {
         let quiet = spread(&[10.0, 12.0], 100.0);
-        assert!(spread(&[10.0, 16.0], 100.0).is_louder(&quiet));
-        assert!(!quiet.is_louder(&spread(&[10.0, 16.0], 100.0)));
-        assert!(!spread(&[9.5, 12.5], 100.0).is_louder(&quiet), "hardly");
-        assert!(spread(&[100.0, 106.0], 20.0).is_louder(&quiet));
-        assert!(!spread(&[10.0, 16.0], 5.0).is_louder(&quiet), "too few");
-        assert!(!Spread::default().is_louder(&Spread::default()));
-        assert!(!spread(&[10.0, 18.0], 9.0).is_far_wider(&quiet));
-        assert!(spread(&[10.0, 20.0], 9.0).is_far_wider(&quiet));
+        assert!(spread(&[10.0, 16.0], 100.0).varies_more_than(&quiet));
+        assert!(!quiet.varies_more_than(&spread(&[10.0, 16.0], 100.0)));
+        assert!(
+            !spread(&[9.5, 12.5], 100.0).varies_more_than(&quiet),
+            "hardly"
+        );
+        assert!(spread(&[100.0, 106.0], 20.0).varies_more_than(&quiet));
+        assert!(
+            !spread(&[10.0, 16.0], 5.0).varies_more_than(&quiet),
+            "too few"
+        );
+        assert!(!Spread::default().varies_more_than(&Spread::default()));
     }
 }

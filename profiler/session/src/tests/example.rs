@@ -6,19 +6,19 @@ use evenkeel_analysis::profile::{Node, Profile};
 use evenkeel_analysis::sites::Kind;
 use evenkeel_wire::{Form, Role, Wanted};
 
-use super::known::Known;
-use super::{Limits, State};
 use crate::location::Location;
 use crate::plan::Planned;
+use crate::refine::known::Known;
+use crate::refine::{Limits, State};
 
 /// A function of the only module.
-pub(super) fn at(address: u64) -> Location {
+pub(crate) fn at(address: u64) -> Location {
     Location::new(0, address)
 }
 
 impl<'a> State<'a> {
     /// The state now.
-    pub(super) fn of(probes: &'a [Planned], scope: &'a [Location], known: &'a Known) -> State<'a> {
+    pub(crate) fn of(probes: &'a [Planned], scope: &'a [Location], known: &'a Known) -> State<'a> {
         State {
             probes,
             scope,
@@ -28,7 +28,7 @@ impl<'a> State<'a> {
     }
 }
 
-pub(super) fn planned(callee: Option<Location>, form: Form) -> Planned {
+pub(crate) fn planned(callee: Option<Location>, form: Form) -> Planned {
     Planned {
         callees: callee.into_iter().collect(),
         import: None,
@@ -42,7 +42,7 @@ pub(super) fn planned(callee: Option<Location>, form: Form) -> Planned {
     }
 }
 
-pub(super) fn node(
+pub(crate) fn node(
     name: &str,
     probe: u32,
     variance: f64,
@@ -61,7 +61,7 @@ pub(super) fn node(
     }
 }
 
-pub(super) fn body(variance: f64) -> Node {
+pub(crate) fn body(variance: f64) -> Node {
     Node {
         name: "body".into(),
         kind: Kind::Body,
@@ -71,7 +71,7 @@ pub(super) fn body(variance: f64) -> Node {
     }
 }
 
-pub(super) const LIMITS: Limits = Limits {
+pub(crate) const LIMITS: Limits = Limits {
     probes_max: 4,
     overhead_max: 0.03,
     threshold: 0.05,
@@ -80,7 +80,7 @@ pub(super) const LIMITS: Limits = Limits {
 };
 
 /// root > a (opened) > b, pointer; root > c; a's body holds a short pointer.
-pub(super) fn example() -> (Profile, Vec<Planned>) {
+pub(crate) fn example() -> (Profile, Vec<Planned>) {
     let a = node(
         "a",
         0,

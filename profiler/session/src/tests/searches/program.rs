@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use evenkeel_wire::Form;
 
 use crate::plan::Planned;
-use crate::refine::example::{at, planned};
+use crate::tests::example::{at, planned};
 
 /// The interval's function.
 pub(super) const ROOT: u64 = 1;

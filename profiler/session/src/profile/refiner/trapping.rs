@@ -7,39 +7,30 @@ mod allowance;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
-use evenkeel_analysis::Analysis;
 use evenkeel_analysis::findings::reasons::NotTimed;
 use evenkeel_analysis::findings::warnings::Warning;
 use evenkeel_symbols::{Callee, Site};
 use evenkeel_wire::{Form, Refusal, Wanted};
 
-use super::Session;
-use super::steps::{Below, Trapping};
+use super::search::Below;
+use super::{Code, Refiner};
 use crate::arena::Arena;
 use crate::location::Location;
 use crate::plan::is_timed;
 use crate::refine::known::{Again, Callees, Pointers};
-use crate::refine::patience::{INTERVALS_ENOUGH, INTERVALS_TO_FOLLOW};
+use crate::refine::policy::{
+    DISCOVERED_AT_ONCE, DISCOVERY, DISCOVERY_AT_MOST, INTERVALS_ENOUGH, INTERVALS_TO_FOLLOW,
+    SAMPLED,
+};
 pub use allowance::Allowance;
 
-/// How long calls through pointers are trapped once one was met, at the least: a trap costs microseconds.
-const DISCOVERY: Duration = Duration::from_millis(100);
-/// ... how long where agents left some of them alone for a while, ...
-const SAMPLED: Duration = Duration::from_millis(300);
-/// ... and how long where intervals are rare, of which the slow ones are a few, with callees of their own; or as long as none is met,
-/// which costs nothing: processes follow a plan at their next interval, and where many wait for a lock or a processor that may take a
-/// while.
-const DISCOVERY_AT_MOST: Duration = Duration::from_secs(1);
-/// Probes trapped at a time; those of a function with more follow in turn.
-const DISCOVERED_AT_ONCE: usize = 24;
-
-impl Session<'_> {
+impl Refiner {
     /// Probes at the next short pointer calls of a function whose callees are to be learned.
-    pub(super) fn pointer_probes(&mut self, function: Location) -> Vec<u32> {
-        let Ok(module) = self.modules.get(&self.arena, function.module) else {
+    pub(super) fn pointer_probes(&mut self, function: Location, code: &mut Code<'_>) -> Vec<u32> {
+        let Ok(module) = code.module(function.module) else {
             return Vec::new();
         };
-        let pointers = self.steps.known.function(function).pointers;
+        let pointers = self.known.function(function).pointers;
         let next = match pointers {
             Pointers::Unexplored { next } => next,
             _ => 0,
@@ -48,7 +39,7 @@ impl Session<'_> {
         let sites: Vec<_> = sites.filter(is_discovered_only).collect();
         let end = sites.len().min(next + DISCOVERED_AT_ONCE);
         let now = Instant::now();
-        self.steps.known.function_mut(function).pointers = match pointers {
+        self.known.function_mut(function).pointers = match pointers {
             _ if end < sites.len() => Pointers::Unexplored { next: end },
             Pointers::Explored(again) => Pointers::Explored(again.later(now)),
             _ => Pointers::Explored(Again::first(now)),
@@ -57,77 +48,75 @@ impl Session<'_> {
             .iter()
             .filter_map(|site| {
                 self.plan
-                    .add_site(&mut self.arena, function.module, &module, site)
+                    .add_site(code.arena, function.module, &module, site)
             })
             .collect()
     }
 
     /// Begins to trap calls through pointers.
-    pub(super) fn discover(&mut self, ids: &[u32]) {
+    pub(super) fn discover(&mut self, ids: &[u32], arena: &Arena) {
         for &id in ids {
             let then = self.plan.probes()[id as usize].wanted;
-            self.steps.known.probe_mut(id).callees = Callees::Trapped(then);
-            self.plan.want(&self.arena, id, Wanted::Discover);
-            self.arena.probes()[id as usize].traps.store(0, Relaxed);
-            let seen = self.sink.analysis.as_ref();
-            self.steps.trapping = Some(Trapping {
-                since: Instant::now(),
-                seen_then: seen.map_or(0, Analysis::intervals_seen),
-                met: None,
-                is_sampled: false,
-            });
+            self.known.probe_mut(id).callees = Callees::Trapped(then);
+            self.plan.want(arena, id, Wanted::Discover);
+            arena.probes()[id as usize].traps.store(0, Relaxed);
+            self.search.begin_trapping();
         }
         // Before processes follow the plan.
-        self.grant_traps();
+        self.grant_traps(arena);
     }
 
     /// Grants the target further traps.
-    pub(super) fn grant_traps(&mut self) {
-        if self.steps.trapping.is_some() {
-            let left = &self.arena.control().traps_left;
+    pub(in crate::profile) fn grant_traps(&mut self, arena: &Arena) {
+        if self.search.is_trapping() {
+            let left = &arena.control().traps_left;
             let granted = self.allowance.grant(Instant::now(), left.load(Relaxed));
             left.fetch_add(granted, Relaxed);
         }
     }
 
     /// Asks again for calls that agents have left alone, once there are traps to spare.
-    pub(super) fn trap_again(&mut self) {
-        let left = self.arena.control().traps_left.load(Relaxed);
+    pub(in crate::profile) fn trap_again(&mut self, arena: &Arena) {
+        let left = arena.control().traps_left.load(Relaxed);
         let has_some = 2 * left >= self.allowance.most();
-        let trapped: Vec<u32> = self.steps.known.trapped().map(|(id, _)| id).collect();
+        let trapped: Vec<u32> = self.known.trapped().map(|(id, _)| id).collect();
         let mut any = false;
         for id in trapped {
-            if self.plan.was_left_alone(&self.arena, id) {
+            if self.plan.was_left_alone(arena, id) {
                 any = true;
                 self.sampled_calls.insert(id);
                 if has_some {
-                    self.plan.want_again(&self.arena, id);
+                    self.plan.want_again(arena, id);
                 }
             }
         }
-        if let Some(trapping) = &mut self.steps.trapping {
+        if let Some(trapping) = self.search.trapping() {
             trapping.is_sampled |= any;
         }
     }
 
     /// What there is to say of calls that were not trapped all the time.
-    pub(super) fn sampled_warning(&self) -> Option<Warning> {
+    pub(in crate::profile) fn sampled_warning(&self) -> Option<Warning> {
         let calls = self.sampled_calls.len() as u64;
         (calls > 0).then_some(Warning::CalleesSampled(calls))
     }
 
     /// Whether the calls that are trapped were met for long enough, or had the time to be.
-    pub(super) fn has_trapped_enough(&mut self, intervals_seen: u64) -> bool {
-        let mut trapped = self.steps.known.trapped();
-        let has_met = trapped.any(|(id, _)| !self.plan.seen(&self.arena, id).is_empty());
-        let Some(trapping) = &mut self.steps.trapping else {
+    pub(in crate::profile) fn has_trapped_enough(
+        &mut self,
+        intervals_seen: u64,
+        arena: &Arena,
+    ) -> bool {
+        let mut trapped = self.known.trapped();
+        let has_met = trapped.any(|(id, _)| !self.plan.seen(arena, id).is_empty());
+        let Some(trapping) = self.search.trapping() else {
             return false;
         };
         if has_met && trapping.met.is_none() {
             trapping.met = Some(Instant::now());
         }
         let met = trapping.met.map(|met| met.elapsed());
-        let intervals = intervals_seen - trapping.seen_then;
+        let intervals = intervals_seen - trapping.intervals_then;
         is_enough(
             trapping.since.elapsed(),
             met,
@@ -137,43 +126,43 @@ impl Session<'_> {
     }
 
     /// Ends trapping. What was found to be called is timed at its entry, or else its own calls are.
-    pub(super) fn end_discovery(&mut self) {
-        self.steps.trapping = None;
-        let trapped: Vec<(u32, Wanted)> = self.steps.known.trapped().collect();
+    pub(in crate::profile) fn end_discovery(&mut self, code: &mut Code<'_>) {
+        self.search.end_trapping();
+        let trapped: Vec<(u32, Wanted)> = self.known.trapped().collect();
         for (id, then) in trapped {
-            self.plan.want(&self.arena, id, then);
+            self.plan.want(code.arena, id, then);
             let again = Again::first(Instant::now());
-            self.steps.known.probe_mut(id).callees = Callees::Sought(again);
-            self.note_generated(id);
-            for callee in self.plan.seen(&self.arena, id) {
-                self.time_at_entry(Below::Probe(id), callee);
+            self.known.probe_mut(id).callees = Callees::Sought(again);
+            self.note_generated(id, code.arena);
+            for callee in self.plan.seen(code.arena, id) {
+                self.time_at_entry(Below::Probe(id), callee, code);
             }
         }
     }
 
     /// What a call that is too short to be timed leads to in no file is not its function's own code.
-    fn note_generated(&mut self, id: u32) {
+    fn note_generated(&mut self, id: u32, arena: &Arena) {
         let form = self.plan.probes()[id as usize].form;
-        if !is_timed(form) && self.plan.leads_nowhere(&self.arena, id) {
+        if !is_timed(form) && self.plan.leads_nowhere(arena, id) {
             self.plan
                 .note_hidden(self.plan.probe(id), NotTimed::IntoNoFile);
         }
     }
 
     /// Where an agent could not hook an entry, the function's own calls are timed below its callers.
-    pub(super) fn open_below_refused_entries(&mut self) {
+    pub(in crate::profile) fn open_below_refused_entries(&mut self, code: &mut Code<'_>) {
         let none = Refusal::None as u32;
         let refused =
             |arena: &Arena, id: u32| arena.probes()[id as usize].refused.load(Relaxed) != none;
-        for pending in std::mem::take(&mut self.steps.entries) {
-            if refused(&self.arena, pending.entry) {
-                self.open_below(pending.below, pending.callee);
-            } else if self.arena.probes()[pending.entry as usize]
+        for pending in std::mem::take(&mut self.entries) {
+            if refused(code.arena, pending.entry) {
+                self.open_below(pending.below, pending.callee, code);
+            } else if code.arena.probes()[pending.entry as usize]
                 .planted
                 .load(Relaxed)
                 == 0
             {
-                self.steps.entries.push(pending);
+                self.entries.push(pending);
             }
         }
     }

@@ -1,14 +1,14 @@
 //! The sums of one round.
 
-use crate::critical::kept::{Keep, Kept};
+use crate::critical::blocking::WaitSums;
+use crate::critical::exemplars::{Exemplar, Exemplars};
 use crate::critical::path::Path;
-use crate::critical::who::WaitSums;
 use crate::sums::accumulate::Accumulator;
 use crate::sums::paths::Paths;
 
 /// Call paths and sums of one round.
 #[derive(Debug, Default)]
-pub struct Detail {
+pub struct RoundSums {
     /// The round's call paths.
     pub paths: Paths,
     /// The round's sums over them.
@@ -16,13 +16,13 @@ pub struct Detail {
     /// Where waits are followed: who waited for whom.
     pub waits: WaitSums,
     /// Where waits are followed: some intervals piece by piece.
-    pub keep: Keep,
+    pub keep: Exemplars,
 }
 
-impl Detail {
+impl RoundSums {
     /// Adds the waits of an interval that was added to the sums, and keeps its pieces where it is one of those kept. `wanted`: keep it in
     /// any case.
-    pub(crate) fn add_waits(&mut self, path: &Path, kept: Kept, wanted: bool) {
+    pub(crate) fn add_waits(&mut self, path: &Path, kept: Exemplar, wanted: bool) {
         self.waits.add(path.waits(), kept.latency);
         let blocks = &mut self.sums.blocks;
         blocks.add_attributes(&kept.attributes, kept.latency);
