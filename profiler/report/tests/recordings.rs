@@ -162,19 +162,17 @@ fn events_of_a_memcached_without_names() {
 /// What the comparison of the slowest with the middle names, the tree has under the same name, own time that is not opened, too.
 #[test]
 fn cohorts_and_factors_name_nodes_as_the_tree_does() {
-    for name in ["redis-keys.keel", "postgres-owners.keel"] {
-        let profile = replayed(name);
-        let paths = Paths::of(&profile.tree);
-        let nodes = &profile.cohorts.as_ref().unwrap().nodes;
-        let is_closed = |node: &Difference| node.kind == Kind::NotOpened;
-        assert!(nodes.iter().any(|node| is_closed(node)), "{name}");
-        for node in nodes {
-            let found = paths.find(&node.path).map(|found| found.node().kind);
-            assert_eq!(found, Some(node.kind), "{name}: {}", node.path);
-        }
-        let variances = profile.factors.iter().filter(|it| it.functions.len() == 1);
-        for path in variances.flat_map(|factor| &factor.paths) {
-            assert!(paths.find(path).is_some(), "{name}: {path}");
-        }
+    let profile = replayed("redis-keys.keel");
+    let paths = Paths::of(&profile.tree);
+    let nodes = &profile.cohorts.as_ref().unwrap().nodes;
+    let is_closed = |node: &Difference| node.kind == Kind::NotOpened;
+    assert!(nodes.iter().any(is_closed));
+    for node in nodes {
+        let found = paths.find(&node.path).map(|found| found.node().kind);
+        assert_eq!(found, Some(node.kind), "{}", node.path);
+    }
+    let variances = profile.factors.iter().filter(|it| it.functions.len() == 1);
+    for path in variances.flat_map(|factor| &factor.paths) {
+        assert!(paths.find(path).is_some(), "{path}");
     }
 }
