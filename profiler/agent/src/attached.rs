@@ -11,7 +11,7 @@ use evenkeel_wire::now_ticks;
 use crate::arena;
 use crate::verdict::is_over;
 use crate::{bound, boundaries, code_state, join, next, plan, rings, signals, threads};
-use evenkeel_patch::thread::Thread;
+use evenkeel_patch::thread::{OpenInterval, Thread};
 
 /// Answers of [`evenkeel_attach`].
 #[repr(u32)]
@@ -97,7 +97,7 @@ fn leave_last_session() -> Result<(), Answer> {
     unsafe {
         Thread::end_all(|thread| {
             thread.active = 0;
-            thread.open = false;
+            thread.interval = OpenInterval::None;
             thread.admitted = false;
             thread.root = core::ptr::null_mut();
             thread.retry_ticks = 0;

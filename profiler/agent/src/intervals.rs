@@ -6,6 +6,7 @@
 use core::sync::atomic::{AtomicU64, Ordering::*};
 
 use evenkeel_patch::arch::stubs::{Registers, restore_return};
+use evenkeel_patch::thread::{Label, OpenInterval};
 use evenkeel_patch::{Frame, Thread, thread};
 use evenkeel_wire::now_ticks;
 use evenkeel_wire::{Control, Form, Mode, Open, Probe, Record, Role, Stamp};
@@ -23,35 +24,36 @@ pub fn enter(probe: &Probe, role: Role, registers: &Registers, after: u64, arena
     }
     if role == Role::Gate {
         thread.admitted = true;
-        return thread.open && thread.active != 0 && push_now(thread, registers, after);
+        return thread.interval.is_open()
+            && thread.active != 0
+            && push_now(thread, registers, after);
     }
     if role == Role::Label {
-        thread.past_label = true;
-        if thread.open && thread.sampled && !thread.labelled {
-            let found = Found::read(probe, registers, arena);
-            thread.labelled = found.records() == 0 || rings::classify(thread, &found);
-        }
+        pass_label(thread, probe, registers, arena);
         // The hook of an entry lies inside of a call that is timed by its own.
         let is_site = probe.form != Form::Entry as u8;
-        return is_site && thread.open && thread.active != 0 && push_now(thread, registers, after);
+        return is_site
+            && thread.interval.is_open()
+            && thread.active != 0
+            && push_now(thread, registers, after);
     }
     if role == Role::End {
         // What is still in flight at the interval's end is reported as that.
         thread.drop_stale(registers.sp());
-        if thread.open && thread.sampled {
+        if thread.interval.is_recorded() {
             stack_copies::copy_at_end(thread, registers.caller(), now_ticks());
         }
-        if !thread.open {
+        if !thread.interval.is_open() {
             note_end_elsewhere();
         }
-        return thread.open && push_now(thread, registers, after);
+        return thread.interval.is_open() && push_now(thread, registers, after);
     }
     let whole = role == Role::Whole;
     if goes_on(thread, role) || !begin(thread, arena, probe, registers) {
         return false;
     }
     if !whole {
-        if thread.sampled {
+        if thread.interval.is_recorded() {
             stack_copies::copy_at_begin(thread, registers.caller(), now_ticks());
         }
         return false;
@@ -64,23 +66,43 @@ pub fn enter(probe: &Probe, role: Role, registers: &Registers, after: u64, arena
     true
 }
 
+/// The thread comes to a call that may give the open interval its label. It does so once, unless its record found no room.
+fn pass_label(thread: &mut Thread, probe: &Probe, registers: &Registers, arena: Arena) {
+    thread.interval = match thread.interval {
+        OpenInterval::None => OpenInterval::None,
+        OpenInterval::Skipped(_) => OpenInterval::Skipped(Label::Missed),
+        OpenInterval::Recorded(Label::Given) => OpenInterval::Recorded(Label::Given),
+        OpenInterval::Recorded(_) => {
+            let found = Found::read(probe, registers, arena);
+            let is_given = found.records() == 0 || rings::classify(thread, &found);
+            let label = if is_given {
+                Label::Given
+            } else {
+                Label::Missed
+            };
+            OpenInterval::Recorded(label)
+        }
+    };
+}
+
 /// Whether this is a call of an interval inside of it: in a recursion the outermost call is the interval. Stale frames have
 /// been dropped.
 fn is_nested(thread: &Thread, role: Role) -> bool {
-    role == Role::Whole && thread.open && root_is_alive(thread)
+    role == Role::Whole && thread.interval.is_open() && root_is_alive(thread)
 }
 
 /// Whether a call that may begin an interval belongs to the one that is open: it is inside of it, or one more step before what that
 /// interval is about. Stale frames have been dropped.
 pub fn goes_on(thread: &Thread, role: Role) -> bool {
-    is_nested(thread, role) || (role == Role::Step && thread.open && !thread.past_label)
+    is_nested(thread, role)
+        || (role == Role::Step && thread.interval.is_open() && !thread.interval.is_past_label())
 }
 
 /// Ends the open interval where the first step of the next one begins. That is before the thread looks for a new plan, so that
 /// the interval is one of the plan that it began with.
 pub fn end_before_step(role: Role, sp: u64) {
     let thread = thread::current();
-    if role == Role::Step && thread.open && thread.past_label {
+    if role == Role::Step && thread.interval.is_past_label() {
         thread.drop_stale(sp);
         finish(thread, now_ticks());
     }
@@ -128,8 +150,6 @@ fn begin(thread: &mut Thread, arena: Arena, probe: &Probe, registers: &Registers
     thread.dropped = rings::dropped(thread);
     thread.root = core::ptr::null_mut();
     let beginning = beginning(thread, arena);
-    (thread.labelled, thread.past_label) = (false, false);
-    thread.sampled = matches!(beginning, Beginning::Recorded(_));
     let Beginning::Recorded(stamp) = beginning else {
         beginning.count(thread);
         if matches!(beginning, Beginning::Unplanned) {
@@ -138,19 +158,22 @@ fn begin(thread: &mut Thread, arena: Arena, probe: &Probe, registers: &Registers
         }
         // Followed to its end all the same: its latency counts, and what is inside of it is not taken for another interval.
         thread.begun_ticks = now_ticks();
-        thread.open = true;
+        thread.interval = OpenInterval::Skipped(Label::Awaited);
         thread.active = u64::from(waits::recording());
         return true;
     };
     let label = Found::read(probe, registers, arena);
     // One for which the ring has no room is missed, once: it is followed to its end like those that are not in the sample.
-    thread.sampled = rings::begin(thread, stamp, &label);
-    if !thread.sampled {
+    let is_recorded = rings::begin(thread, stamp, &label);
+    thread.interval = match is_recorded {
+        true => OpenInterval::Recorded(Label::Awaited),
+        false => OpenInterval::Skipped(Label::Awaited),
+    };
+    if !is_recorded {
         thread.begun_ticks = now_ticks();
     }
-    thread.open = true;
-    let probed = thread.sampled && stamp.probed;
-    thread.active = u64::from(probed || (!thread.sampled && waits::recording()));
+    let probed = is_recorded && stamp.probed;
+    thread.active = u64::from(probed || (!is_recorded && waits::recording()));
     true
 }
 
@@ -194,7 +217,7 @@ pub fn beginning(thread: &mut Thread, arena: Arena) -> Beginning {
 
 /// No interval is open on the thread now. With waits on, its calls are recorded all the same.
 fn end_recording(thread: &mut Thread) {
-    thread.open = false;
+    thread.interval = OpenInterval::None;
     thread.active = u64::from(!thread.ring.is_null() && waits::recording());
 }
 
@@ -232,7 +255,7 @@ pub fn leave(id: u32, registers: &mut Registers, after: u64, now: u64) {
     };
     let role = Role::of(probe);
     let thread = thread::current();
-    if !thread.open || frame.start == 0 {
+    if !thread.interval.is_open() || frame.start == 0 {
         return;
     }
     let inner = matches!(role, Role::End | Role::Gate | Role::Label);
@@ -249,8 +272,9 @@ pub fn leave(id: u32, registers: &mut Registers, after: u64, now: u64) {
 }
 
 fn finish(thread: &mut Thread, now: u64) {
+    let was_recorded = thread.interval.is_recorded();
     end_recording(thread);
-    if !thread.sampled {
+    if !was_recorded {
         if rings::is_own(thread) {
             rings::count_latency(thread, now.saturating_sub(thread.begun_ticks));
         }

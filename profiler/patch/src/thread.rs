@@ -29,6 +29,50 @@ use crate::shadow::{self, Shadow};
 /// contain others.
 pub const ANNOUNCED_MAX: usize = 8;
 
+/// The interval that is open on a thread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum OpenInterval {
+    /// None is.
+    None = 0,
+    /// One that is followed to its end, and counted.
+    Skipped(Label) = 1,
+    /// One that is recorded.
+    Recorded(Label) = 2,
+}
+
+/// How an open interval stands to the call inside of it that may give it its label.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Label {
+    /// The thread has not come to such a call.
+    Awaited = 0,
+    /// It has, and the interval has no label yet: its record found no room, or it needs none.
+    Missed = 1,
+    /// It has, and the label is recorded.
+    Given = 2,
+}
+
+impl OpenInterval {
+    /// Whether there is one.
+    pub fn is_open(self) -> bool {
+        self != OpenInterval::None
+    }
+
+    /// Whether there is one that is recorded.
+    pub fn is_recorded(self) -> bool {
+        matches!(self, OpenInterval::Recorded(_))
+    }
+
+    /// Whether it has come to the call that may give it its label.
+    pub fn is_past_label(self) -> bool {
+        match self {
+            OpenInterval::None => false,
+            OpenInterval::Skipped(label) | OpenInterval::Recorded(label) => label != Label::Awaited,
+        }
+    }
+}
+
 /// A wait in progress, as the thread announced it to others.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
@@ -67,16 +111,10 @@ pub struct Thread {
     pub guard: u64,
     /// The frame pointer there.
     pub guard_base: u64,
-    /// An interval is open.
-    pub open: bool,
-    /// When the open interval began, if it is not recorded.
+    /// The interval that is open.
+    pub interval: OpenInterval,
+    /// When it began, if it is not recorded.
     pub begun_ticks: u64,
-    /// The open interval is recorded; otherwise it is one of those that are only counted.
-    pub sampled: bool,
-    /// The open interval has been given its label by a call inside of it.
-    pub labelled: bool,
-    /// The open interval has come to a call that may give it its label, whether it did or not.
-    pub past_label: bool,
     /// The thread has passed a gate.
     pub admitted: bool,
     /// The thread has ended, or could not be set up: nothing is recorded any more.
@@ -346,7 +384,7 @@ impl Thread {
     /// flight return all the same: their frames are orphaned.
     pub fn close(&mut self) {
         self.active = 0;
-        self.open = false;
+        self.interval = OpenInterval::None;
         self.closed = true;
         compiler_fence(SeqCst);
         if self.shadow.is_null() {
@@ -395,7 +433,7 @@ impl Thread {
     /// In the child of a `fork`: the calls in flight are the parent's to record, and other threads are gone.
     pub fn after_fork(&mut self) {
         self.active = 0;
-        self.open = false;
+        self.interval = OpenInterval::None;
         self.root = ptr::null_mut();
         self.random = 0;
         if self.shadow.is_null() {

@@ -23,7 +23,7 @@ pub fn recorder(now: u64) -> Option<&'static mut Thread> {
     let over = code_state::detached() || is_over(arena, now);
     let silent = mode == Mode::Idle as u32 || mode == Mode::Count as u32;
     if thread.closed || over || silent {
-        if !thread.open {
+        if !thread.interval.is_open() {
             thread.active = 0;
         }
         return None;
@@ -32,7 +32,7 @@ pub fn recorder(now: u64) -> Option<&'static mut Thread> {
         return None;
     }
     threads::watch_end();
-    if !thread.open {
+    if !thread.interval.is_open() {
         thread.active = u64::from(mode == Mode::Record as u32);
     }
     Some(thread)
