@@ -1,7 +1,7 @@
 # The two commands of README.md, and what they need; installing and packaging.
 CARGO ?= cargo
 
-.PHONY: demo install install-built package book test test-suites test-programs fleet install-fleet test-fleet lint audit bench
+.PHONY: demo install install-built package book test test-suites test-programs test-jvm fleet install-fleet test-fleet lint audit bench
 
 # Installs what is missing, builds, profiles a private PostgreSQL under pgbench, shows the result.
 demo:
@@ -28,7 +28,7 @@ install-built:
 	PREFIX="$(PREFIX)" LIBDIR="$(LIBDIR)" INCLUDEDIR="$(INCLUDEDIR)" DATADIR="$(DATADIR)" DESTDIR="$(DESTDIR)" \
 		VERSION="$(VERSION)" scripts/install-built.sh "$(BUILT)"
 
-# A tarball and a .deb in target/package, for systems with glibc 2.28 or newer.
+# A tarball, a .deb, an .rpm and an OCI image in target/package, for systems with glibc 2.28 or newer.
 package:
 	scripts/install.sh package
 	CARGO="$(CARGO)" VERSION="$(VERSION)" scripts/package.sh
@@ -53,6 +53,12 @@ test-programs:
 	$(CARGO) build --release -p evenkeel -p evenkeel-agent
 	$(CARGO) build --release -p evenkeel-servers --example mariadb
 	scripts/programs.sh
+
+# Every class of large Java programs with probes, on every JDK of this machine: verified, and programs run.
+test-jvm:
+	scripts/install.sh jvm
+	$(CARGO) test -p evenkeel-classfile
+	scripts/jvm/classfiles.sh
 
 # `evenkeel fleet` runs a program of its own, evenkeel-fleet: the SQL engine in it takes longer to build than all the rest (seven minutes of
 # processor without optimisation), so it is a workspace of its own, which nothing else here builds, lints or tests.

@@ -4,6 +4,8 @@
 #
 #   scripts/attach-cycles.sh SERVER [CYCLES]     SERVER: postgresql mariadb nginx redis memcached apache; 30 cycles
 #
+# CONTAINER=1 runs Redis or PostgreSQL in a container of podman's, with its default filter of system calls, without capabilities and network,
+# with the directories of this system, which it cannot write; sessions attach from outside.
 # SECONDS_EACH=0.5 is how long a session lasts. WAITS=1 follows waits, too. KILLS=1 kills a session (SIGKILL) at a random moment of its first
 # second before each cycle, and leaves the server to itself until the lease of the dead session has run out. EVENKEEL names another build than target/release/evenkeel. Prints
 # one line a server, how far it is after each hundredth cycle, and exits with 1 if anything failed. Needs the server's package, and wrk for
@@ -33,6 +35,7 @@ trap 'echo "scripts/attach-cycles.sh: line $LINENO failed" >&2; tail -n 5 "$scra
 port=$((20000 + $$ % 20000))
 pid=""
 load=""
+container=""
 clean() {
     [ -z "$load" ] || kill -- "-$load" 2>/dev/null || true
     [ -z "$pid" ] || kill "$pid" 2>/dev/null || true
@@ -40,6 +43,8 @@ clean() {
         [ -n "$pid" ] && [ -d "/proc/$pid" ] || break
         sleep 0.1
     done
+    # podman clears its directories away.
+    [ -z "$container" ] || wait "$container" || true
     rm -rf "$scratch"
 }
 trap clean EXIT
@@ -53,14 +58,47 @@ as() {
     "$@"
 }
 
+# Starts a server as an account, in a container where that is asked for: then `pid` is its main process.
+serve() {
+    if [ -z "${CONTAINER:-}" ]; then
+        as "$@" >"$scratch/server.log" 2>&1 &
+        pid=$!
+        return
+    fi
+    account=$1
+    shift
+    mkdir -p "$scratch/root"
+    options=""
+    for directory in usr lib lib64 bin sbin etc; do
+        mkdir -p "$scratch/root/$directory"
+        [ ! -e "/$directory" ] || options="$options --volume=/$directory:/$directory:ro"
+    done
+    mkdir -p "$scratch/root/proc" "$scratch/root/sys" "$scratch/root/dev" "$scratch/root/tmp" "$scratch/root$scratch"
+    # shellcheck disable=SC2086
+    with_podman run --rm --name server $options --volume="$scratch:$scratch" --network=none --read-only --cap-drop=all \
+        --memory=1g --ulimit=nofile=1024:1024 --ulimit=nproc=1000:1000 --user="$(id -u "$account"):$(id -g "$account")" \
+        --rootfs "$scratch/root" "$@" >"$scratch/server.log" 2>&1 &
+    container=$!
+    for _ in $(seq 100); do
+        pid=$(with_podman inspect --format '{{.State.Pid}}' server 2>/dev/null || true)
+        [ "${pid:-0}" -eq 0 ] || break
+        sleep 0.1
+    done
+}
+
+# With directories of its own, and without the second hierarchy of control groups, which crun does not take beside the first.
+with_podman() {
+    unshare --mount sh -c 'umount /sys/fs/cgroup/unified 2>/dev/null; exec podman "$@"' podman --root "$scratch/podman" \
+        --runroot "$scratch/podman-run" --cgroup-manager=cgroupfs --events-backend=file "$@"
+}
+
 # Each sets `pid` and `options`, and defines `served`, the requests answered so far, and `work`, the load, which fails if a request does.
 start_redis() {
-    redis-server --port "$port" --save "" --dir "$scratch" >"$scratch/server.log" 2>&1 &
-    pid=$!
+    serve "$(id -un)" redis-server --port 0 --unixsocket "$scratch/socket" --unixsocketperm 777 --save "" --dir "$scratch"
     options="--preset redis"
-    served() { redis-cli -p "$port" info stats | sed -n 's/^total_commands_processed:\([0-9]*\).*/\1/p'; }
+    served() { redis-cli -s "$scratch/socket" info stats | sed -n 's/^total_commands_processed:\([0-9]*\).*/\1/p'; }
     # It loops for ever; an error of any request ends it.
-    work() { redis-benchmark -p "$port" -c 20 -t set,get -l -q; }
+    work() { redis-benchmark -s "$scratch/socket" -c 20 -t set,get -l -q; }
 }
 
 start_memcached() {
@@ -169,13 +207,13 @@ start_postgresql() {
     [ "$(id -u)" -ne 0 ] || chown postgres "$scratch/data"
     as postgres "$bin/initdb" -D "$scratch/data" -A trust -U postgres >"$scratch/install.log" 2>&1
     # Without checkpoints on a run of more than five minutes: the checkpointer opens a descriptor for each file of a table then.
-    as postgres "$bin/postgres" -D "$scratch/data" -p "$port" -k "$scratch" -c listen_addresses= -c checkpoint_timeout=1d \
-        -c max_wal_size=4GB >"$scratch/server.log" 2>&1 &
+    serve postgres "$bin/postgres" -D "$scratch/data" -p "$port" -k "$scratch" -c listen_addresses= -c checkpoint_timeout=1d \
+        -c max_wal_size=4GB
     for _ in $(seq 100); do
         "$bin/pg_isready" -q -h "$scratch" -p "$port" && break
         sleep 0.1
     done
-    pid=$(head -n 1 "$scratch/data/postmaster.pid")
+    [ -n "${CONTAINER:-}" ] || pid=$(head -n 1 "$scratch/data/postmaster.pid")
     options="--preset postgres"
     "$bin/pgbench" -h "$scratch" -p "$port" -U postgres -i -s 5 -q postgres >"$scratch/install.log" 2>&1
     served() { "$bin/psql" -h "$scratch" -p "$port" -U postgres -Atc "select sum(xact_commit) from pg_stat_database" postgres; }

@@ -10,10 +10,11 @@ lib=$DESTDIR$LIBDIR
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-# The command carries the agent and the demo's server as sections of its own. Names of functions stay, lines go.
-objcopy --strip-debug "$built/libevenkeel_agent.so" "$work/agent"
+# The command carries the agent and the demo's server as sections of its own. In the server, which is profiled, names of functions stay; of
+# the agent those that it exports.
+objcopy --strip-unneeded "$built/libevenkeel_agent.so" "$work/agent"
 objcopy --strip-debug "$built/evenkeel-demo-server" "$work/demo-server"
-objcopy --strip-debug --remove-section=.evenkeel.agent --remove-section=.evenkeel.demo-server "$built/evenkeel" "$work/evenkeel"
+objcopy --strip-all --remove-section=.evenkeel.agent --remove-section=.evenkeel.demo-server "$built/evenkeel" "$work/evenkeel"
 objcopy --add-section ".evenkeel.agent=$work/agent" --add-section ".evenkeel.demo-server=$work/demo-server" "$work/evenkeel"
 install -D -m 755 "$work/evenkeel" "$bin/evenkeel"
 

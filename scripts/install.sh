@@ -2,18 +2,19 @@
 # Installs what Evenkeel's demo, tests and benchmarks need and this Debian or Ubuntu machine lacks.
 #
 #   scripts/install.sh [postgresql] [mariadb] [apache] [nginx] [redis] [memcached] [mariadb-VERSION] [postgresql-VERSION]
-#     [mysql-sid] [duckdb] [spark] [s3] [test] [lint] [package]
+#     [mysql-sid] [duckdb] [spark] [s3] [jvm] [test] [lint] [package]
 #
 # mariadb-10.2.11 (which schedules locks by VATS), mariadb-11.4.5 and postgresql-15.13 (which has its symbols) are builds beside the
 # system's, from Maven's central repository: into /var/cache/evenkeel for root, else ${XDG_CACHE_HOME:-~/.cache}/evenkeel. mysql-sid is Debian's
 # unstable release with its MySQL, a root directory there, for root alone. Nothing of ours needs them but what names them. A C and C++ compiler and make are always included; "test" means everything the tests use, "lint" what `make lint` does, "package" what
 # `make package` does.
+# jvm is a JDK, and the Java programs and libraries of scripts/jvm/subjects there.
 # Says nothing and needs no rights when nothing is missing. The packages' own services are kept
 # from starting: Evenkeel runs private servers of its own.
 set -eu
 
 usage() {
-    echo "usage: scripts/install.sh [postgresql] [mariadb] [apache] [nginx] [redis] [memcached] [mariadb-10.2.11] [mariadb-11.4.5] [postgresql-15.13] [mysql-sid] [duckdb] [spark] [s3] [test] [lint] [package]" >&2
+    echo "usage: scripts/install.sh [postgresql] [mariadb] [apache] [nginx] [redis] [memcached] [mariadb-10.2.11] [mariadb-11.4.5] [postgresql-15.13] [mysql-sid] [duckdb] [spark] [s3] [jvm] [test] [lint] [package]" >&2
     exit 2
 }
 
@@ -95,6 +96,7 @@ releases=""
 roots=""
 zig=""
 pythons=""
+subjects=""
 want() {
     for package in "$@"; do
         case "$missing " in
@@ -199,8 +201,17 @@ check() {
     # zig links against any version of glibc; both it and what lets cargo call it are packages of PyPI.
     package)
         has dpkg-deb || fail "a .deb is made on Debian or Ubuntu: there is no dpkg-deb"
+        has rpmbuild || want rpm
+        has buildah || want buildah
         python3 -c 'import ensurepip, venv' 2>/dev/null || want python3-venv
         [ -x target/zig/bin/cargo-zigbuild ] || zig=wanted
+        ;;
+    # Java programs whose classes are rewritten (make test-jvm).
+    jvm)
+        has javac || want default-jdk-headless
+        has mvn || want maven
+        has unzip || want unzip
+        subjects=wanted
         ;;
     mysql-sid)
         if ! [ -x "$cache/mysql-sid/usr/sbin/mysqld" ]; then
@@ -228,6 +239,7 @@ finish() {
     for python in $pythons; do
         make_python "$python"
     done
+    [ -z "$subjects" ] || "$(dirname "$0")/jvm/fetch.sh" "$cache"
     if [ -n "$zig" ]; then
         python3 -m venv target/zig
         target/zig/bin/pip install -q cargo-zigbuild==0.24.0 ziglang==0.15.2

@@ -1,7 +1,12 @@
 #!/bin/sh
-# Makes target/package/evenkeel-VERSION-x86_64-linux.tar.gz and evenkeel_VERSION_amd64.deb: `make package` calls it.
+# Makes in target/package what `make package` promises, and says how large it is:
 #
-# They are linked by zig against the symbols of glibc 2.28, so that they run on RHEL 8, Debian 10 and whatever is newer.
+#   evenkeel-VERSION-x86_64-linux.tar.gz    for any system
+#   evenkeel_VERSION_amd64.deb              Debian, Ubuntu
+#   evenkeel-VERSION-1.x86_64.rpm           Fedora, RHEL, openSUSE
+#   evenkeel-VERSION-oci.tar                an image for docker, podman, Kubernetes
+#
+# The programs are linked by zig against the symbols of glibc 2.28, so that they run on RHEL 8, Debian 10 and whatever is newer.
 set -eu
 glibc=2.28
 target=x86_64-unknown-linux-gnu
@@ -51,5 +56,8 @@ Description: finds why the latency of a server varies, and proves what helps
  With it comes a lock manager for C programs, libevenkeel_locks.
 END
 dpkg-deb --root-owner-group --build "$deb" "$out/evenkeel_${VERSION}_amd64.deb" >/dev/null
+
+scripts/package-rpm.sh "$built" "$out"
+scripts/package-image.sh "$out/$name" "$out/evenkeel-$VERSION-oci.tar"
 rm -rf "$deb" "${out:?}/$name"
 ls -l "$out"

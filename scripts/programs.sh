@@ -25,7 +25,7 @@
 set -eu
 
 here=$(cd "$(dirname "$0")/.." && pwd)
-programs="sqlite rocksdb python php slapd haproxy tls varnish bind node java mysql mariadb-10.2.11 mariadb-11.4.5"
+programs="sqlite rocksdb python php slapd postfix haproxy tls varnish bind node java mysql mariadb-10.2.11 mariadb-11.4.5"
 usage() {
     echo "usage: scripts/programs.sh [--debug] [--load after|before|changes]... [PROGRAM]...    programs: $programs" >&2
     exit 2

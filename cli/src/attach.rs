@@ -7,6 +7,7 @@ use clap::Args;
 use evenkeel_attach::process;
 use evenkeel_session::Subject;
 
+use crate::containers::{self, Container};
 use crate::output::Failure;
 use crate::profile::{INTERVALS, Options};
 
@@ -29,12 +30,15 @@ struct Process {
     /// The process; of a server with several the first, from which the others descend
     #[arg(value_name = "PID")]
     pid: Option<i32>,
-    /// The process of this name that descends from no other of the name
+    /// The process of this name that descends from no other of the name, in containers, too
     #[arg(long, value_name = "NAME")]
     name: Option<String>,
     /// The main process of this unit of systemd
     #[arg(long, value_name = "UNIT")]
     unit: Option<String>,
+    /// The main process of this container: podman's, docker's, containerd's
+    #[arg(long, value_name = "NAME|ID")]
+    container: Option<String>,
 }
 
 /// Processes listed to choose from, at most, and columns of their command lines.
@@ -45,20 +49,28 @@ const EXAMPLES: &str = "\
 Examples:
   sudo evenkeel attach --name postgres --preset postgres --for 60s
   sudo evenkeel attach --unit mariadb.service --preset mariadb --for 60s --html report.html
+  sudo evenkeel attach --container shop-db --preset postgres --for 60s
   evenkeel attach 4711 --interval handle_request --for 30s -o before.keel
   sudo evenkeel attach --name postgres --preset postgres --waits --live
 
-The user of the process, or root, may attach: `evenkeel doctor PID` says what stands against it. Programs that the process
+The user of the process, or root, may attach; root of the machine to processes in containers, from outside of them. `evenkeel doctor PID`
+says what stands against it. Programs that the process
 executes later (exec) are attached to when they are seen.";
 
 /// Attaches.
 pub fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
-    let Process { pid, name, unit } = &arguments.process;
-    let pid = match (*pid, name, unit) {
+    let Process {
+        pid,
+        name,
+        unit,
+        container,
+    } = &arguments.process;
+    let pid = match (*pid, name, unit, container) {
         (Some(pid), ..) => pid,
-        (None, Some(name), _) => named(name)?,
-        (None, None, Some(unit)) => main_process(unit)?,
-        (None, None, None) => unreachable!("one of them is required"),
+        (None, Some(name), ..) => named(name)?,
+        (None, None, Some(unit), _) => main_process(unit)?,
+        (None, None, None, Some(container)) => containers::main_process(container)?,
+        (None, None, None, None) => unreachable!("one of them is required"),
     };
     arguments.options.profile(Subject::Process(pid), true)
 }
@@ -73,7 +85,13 @@ fn named(name: &str) -> Result<i32, Failure> {
         ref several => {
             let lines = several.iter().take(LISTED_MAX);
             let mut lines: Vec<String> = lines
-                .map(|&pid| format!("  {pid}  {}", on_one_line(&process::command_line(pid))))
+                .map(|&pid| {
+                    let command = on_one_line(&process::command_line(pid));
+                    match Container::of(pid) {
+                        Some(container) => format!("  {pid}  {command}  ({container})"),
+                        None => format!("  {pid}  {command}"),
+                    }
+                })
                 .collect();
             let more = several.len().saturating_sub(LISTED_MAX);
             if more > 0 {

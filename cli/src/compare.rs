@@ -8,7 +8,7 @@ use evenkeel_analysis::profile::Profile;
 use evenkeel_recording::Meta;
 use evenkeel_report::compare::Comparison;
 use evenkeel_report::compare::groups::{Group, Groups};
-use evenkeel_report::json;
+use evenkeel_report::{json, messages};
 
 use crate::output::{self, Failure};
 use crate::report::{self, Ranking};
@@ -176,7 +176,7 @@ fn member(
     let loaded = report::load_some(&arguments.recordings, &arguments.ranking, &is_its)?;
     let profile = loaded.profile;
     for warning in &profile.warnings {
-        eprintln!("evenkeel: {name}: {warning}");
+        eprintln!("evenkeel: {name}: {}", messages::warning(warning));
     }
     let own = || metas.iter().filter(|meta| is_its(meta));
     let started = own().filter_map(|meta| meta.started);

@@ -14,7 +14,8 @@ use crate::output::{self, Failure};
 
 /// Say what this machine permits, and how to get what is missing
 ///
-/// With a process id also whether `evenkeel attach` can attach to it.
+/// With a process id also whether `evenkeel attach` can attach to it. Exit codes: 1 where nothing can be profiled on this machine, 2 where
+/// this process cannot be attached to.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
@@ -35,19 +36,24 @@ enum Finding {
 
 use Finding::{Good, Missing};
 
+mod rights;
+
 /// A bit of CapEff in /proc/PID/status (include/uapi/linux/capability.h).
 const CAP_SYS_PTRACE: u64 = 1 << 19;
 
 /// Looks, and says.
 pub fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
-    let rights = rights();
+    let rights = effective();
     // Kernels without Yama have no such file, and no such limits.
     let scope = number("/proc/sys/kernel/yama/ptrace_scope").unwrap_or(0);
     let [events, wakers] = kernel_events();
+    let agent = agent();
+    let can_profile = matches!(agent, Good(_));
     let findings = [
-        ("agent", agent()),
+        ("agent", agent),
         ("changing code of running threads", barrier()),
         ("attaching", attaching(rights, scope)),
+        ("rights", owned(rights)),
         ("kernel's events", events),
         ("who ends a sleep", wakers),
         ("names of functions", names()),
@@ -55,10 +61,16 @@ pub fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     for (name, finding) in findings {
         finding.print(name)?;
     }
-    let Some(pid) = arguments.pid else {
-        return Ok(ExitCode::SUCCESS);
+    let code = match can_profile {
+        true => ExitCode::SUCCESS,
+        false => ExitCode::FAILURE,
     };
-    let (findings, code) = of_process(pid);
+    let Some(pid) = arguments.pid else {
+        output::print(&rights::table(scope))?;
+        return Ok(code);
+    };
+    let (findings, refused) = of_process(pid);
+    let code = if can_profile { refused } else { code };
     for (name, finding) in findings {
         finding.print(&format!("{name}process {pid}"))?;
     }
@@ -108,9 +120,17 @@ impl Finding {
     }
 }
 
-fn rights() -> u64 {
-    let own = std::process::id() as i32;
-    let text = evenkeel_attach::process::status(own, "CapEff").unwrap_or_default();
+/// What of the rights that matter this process has, and what the others would bring.
+fn owned(rights: u64) -> Finding {
+    let (has, lacks) = rights::own(rights);
+    match lacks.is_empty() {
+        true => Good(has.join(", ")),
+        false => Missing(format!("{}; {}", lacks.join("; "), rights::remedy())),
+    }
+}
+
+fn effective() -> u64 {
+    let text = evenkeel_attach::process::own_status("CapEff").unwrap_or_default();
     u64::from_str_radix(&text, 16).unwrap_or(0)
 }
 

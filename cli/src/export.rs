@@ -11,6 +11,7 @@ use evenkeel_analysis::Pick;
 use evenkeel_export::columns as tables;
 use evenkeel_export::{Export, FORMATS, Format, Started, Weight};
 use evenkeel_recording::Meta;
+use evenkeel_report::messages;
 
 use crate::output::{self, Failure};
 use crate::report::{self, Ranking};
@@ -104,7 +105,7 @@ pub fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     )?;
     // The formats have no place for them.
     for warning in &loaded.profile.warnings {
-        eprintln!("evenkeel: {warning}");
+        eprintln!("evenkeel: {}", messages::warning(warning));
     }
     let started = started(&loaded.meta);
     if started.is_none() && format.takes_timelines() && !loaded.profile.timelines.is_empty() {

@@ -10,6 +10,7 @@
 mod attach;
 mod bench;
 mod compare;
+mod containers;
 mod demo;
 mod doctor;
 mod experiments;

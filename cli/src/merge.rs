@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Args;
+use evenkeel_report::messages;
 
 use crate::output::Failure;
 use crate::progress::Reading;
@@ -47,8 +48,8 @@ pub fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
             report::names(&recordings)
         );
     }
-    for warning in &merged.meta.warnings {
-        eprintln!("evenkeel: {warning}");
+    for warning in &merged.meta.facts.warnings {
+        eprintln!("evenkeel: {}", messages::warning(warning));
     }
     eprintln!(
         "evenkeel: {} recordings, {seen} intervals seen, are in {}",

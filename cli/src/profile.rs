@@ -228,7 +228,7 @@ impl Options {
                 Ok(())
             });
         if let Some(path) = &self.json {
-            output::write(path, &json::render(&profile))?;
+            output::write(path, &json::profile(&profile))?;
         }
         page?;
         Ok(exit_code(ending))

@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use clap::Args;
 use evenkeel_analysis::Options;
 use evenkeel_analysis::Pick;
+use evenkeel_analysis::findings::warnings::Warning;
 use evenkeel_analysis::profile::Profile;
 use evenkeel_recording::{Meta, Replayed, replay_some};
 use evenkeel_report::{advice, html, json, terminal};
@@ -115,7 +116,7 @@ impl View {
             output::write(path, &html::render(&profile))?;
         }
         if self.json {
-            return output::print(&format!("{}\n", json::render(&profile)));
+            return output::print(&format!("{}\n", json::profile(&profile)));
         }
         let by_class = self.by.is_some();
         let mut style = output::style(
@@ -216,17 +217,15 @@ fn finished(
         k: ranking.k,
         threshold: ranking.threshold,
         specificity: ranking.specificity,
-        ticks_per_ns: replayed.meta.ticks_per_ns,
-        target: replayed.meta.target.clone(),
-        interval: replayed.meta.interval.clone(),
         timelines: if timelines.is_empty() {
             otherwise.to_vec()
         } else {
             timelines.to_vec()
         },
+        ..Options::default()
     };
-    let mut profile = replayed.analysis.profile(&replayed.sites, &options);
-    if profile.intervals_seen == 0 {
+    let mut profile = replayed.profile(&options);
+    if replayed.analysis.intervals_seen() == 0 {
         return Err(Failure::Usage(format!(
             "{} holds no complete interval: record for longer, or with the server under load",
             name
@@ -244,13 +243,9 @@ fn finished(
             )));
         }
     }
-    replayed.meta.complete(&mut profile);
     advice::add(&mut profile);
     if replayed.cut {
-        profile.warnings.push(
-            "the recording ends early (the profiler was killed, found no room for it, or is still at work): what was drained is shown"
-                .to_owned(),
-        );
+        profile.warnings.push(Warning::RecordingCut);
     }
     Ok(profile)
 }

@@ -9,8 +9,11 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
 use clap::Args;
+use evenkeel_analysis::RunFacts;
+use evenkeel_analysis::findings::warnings::Warning;
 use evenkeel_analysis::rounds::plans::PlanChange;
 use evenkeel_recording::{Meta, Started, Writer};
+use evenkeel_report::messages;
 use evenkeel_spans::convert::INTERVAL;
 use evenkeel_spans::receive::Receiver;
 use evenkeel_spans::{Converter, Request, Traces, read};
@@ -123,7 +126,10 @@ fn record(arguments: &Arguments, path: &Path) -> Result<(), Failure> {
             root: INTERVAL.to_owned(),
             ticks_per_ns: 1.0,
             waits: true,
-            spans: true,
+            facts: RunFacts {
+                spans: true,
+                ..RunFacts::default()
+            },
             ..Meta::default()
         },
         sites: 0,
@@ -273,7 +279,8 @@ impl Recording {
             self.writer.site(id as u32, site);
         }
         self.meta.root_height = table.root_height;
-        self.meta.warnings = self.converter.warnings();
+        let warnings = self.converter.warnings().into_iter();
+        self.meta.facts.warnings = warnings.map(Warning::Said).collect();
         self.meta.complete = true;
         let counts = self.converter.counts;
         self.writer.finish(&self.meta)?;
@@ -288,8 +295,8 @@ impl Recording {
             );
         }
         if counts.requests == 0 {
-            for warning in &self.meta.warnings {
-                eprintln!("evenkeel: {warning}");
+            for warning in &self.meta.facts.warnings {
+                eprintln!("evenkeel: {}", messages::warning(warning));
             }
             return Err(Failure::Usage(
                 "there is no request: no trace has a root span, or no spans came".to_owned(),

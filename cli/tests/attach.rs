@@ -3,6 +3,8 @@
 
 #[path = "attach/failing.rs"]
 mod failing;
+#[path = "attach/filtered.rs"]
+mod filtered;
 #[path = "attach/moved.rs"]
 mod moved;
 #[path = "attach/replaced.rs"]
@@ -61,6 +63,11 @@ fn descriptors(pid: u32) -> usize {
 fn is_confined(pid: u32) -> bool {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status"));
     status.is_ok_and(|status| status.contains("Seccomp:\t2"))
+}
+
+/// Whether filters of system calls can be read here: by root that has none itself.
+fn own_filters_are_read() -> bool {
+    !lacks_root("read filters of system calls") && !is_confined(std::process::id())
 }
 
 fn mappings(pid: u32) -> usize {

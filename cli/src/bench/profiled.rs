@@ -93,7 +93,7 @@ impl Profiled {
         };
         let mut profile = profile?;
         advice::add(&mut profile);
-        output::write(Path::new(&self.path), &json::render(&profile))
+        output::write(Path::new(&self.path), &json::profile(&profile))
     }
 }
 

@@ -4,9 +4,9 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use evenkeel_analysis::findings::factors::described::described;
-use evenkeel_analysis::findings::not_opened::NotOpened;
 use evenkeel_export::columns::{Columns, Error, Run, hash};
 use evenkeel_recording::{Minute, Observation, Recorded, Replayed};
+use evenkeel_report::messages;
 
 use crate::output::Failure;
 use crate::progress::Reading;
@@ -36,15 +36,14 @@ pub fn run(recordings: &[PathBuf], directory: &Path) -> Result<ExitCode, Failure
     };
     reading.then("putting the profile together");
     let analysis = &replayed.analysis;
-    let with_tree =
-        |hidden: &NotOpened| analysis.with_tree(&replayed.sites, |tree| described(tree, hidden));
     // What is not known to be a function's own time, the finished profile says.
     let profile = report::profile_of(&replayed, recordings, &Ranking::default())?;
     drop(reading);
     for warning in &profile.warnings {
-        eprintln!("evenkeel: {warning}");
+        eprintln!("evenkeel: {}", messages::warning(warning));
     }
-    let nodes = with_tree(&NotOpened::of(&profile.unpatched)).unwrap_or_default();
+    let nodes = analysis.with_tree(&replayed.sites, &profile.unpatched, described);
+    let nodes = nodes.unwrap_or_default();
     let written = columns.finish(&nodes).map_err(Failure::Columns)?;
     eprintln!(
         "evenkeel: {} intervals of {count} {} are in {} ({} rows in {} files)",

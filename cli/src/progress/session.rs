@@ -137,8 +137,9 @@ pub fn message(event: &Event<'_>) -> Option<String> {
                 2 => " and another".to_owned(),
                 _ => format!(" and {} others", processes - 1),
             };
+            let number = evenkeel_attach::namespace::outer(*pid);
             format!(
-                "attached to process {pid} ({name}){so_many}, one thread of which stood still for {still_ms:.1} ms"
+                "attached to process {number} ({name}){so_many}, one thread of which stood still for {still_ms:.1} ms"
             )
         }
         Event::LeftOut { why } => (*why).to_owned(),

@@ -3,7 +3,6 @@
 use std::path::{Path, PathBuf};
 
 use evenkeel_analysis::findings::factors::described::described;
-use evenkeel_analysis::findings::not_opened::NotOpened;
 use evenkeel_analysis::sites::Kind;
 use evenkeel_analysis::sums::parts::VarianceTree;
 use evenkeel_analysis::sums::paths::ROOT;
@@ -56,9 +55,8 @@ fn process(path: &Path, traces: &Traces) -> Result<Process, Failure> {
         )));
     }
     let profile = report::profile_of(&replayed, &recordings, &Ranking::default())?;
-    let hidden = NotOpened::of(&profile.unpatched);
     let analysis = &replayed.analysis;
-    let functions = analysis.with_tree(&replayed.sites, |tree| Functions::of(tree, &hidden));
+    let functions = analysis.with_tree(&replayed.sites, &profile.unpatched, Functions::of);
     drop(reading);
     let functions = functions.unwrap_or_default();
     eprintln!(
@@ -81,7 +79,7 @@ fn process(path: &Path, traces: &Traces) -> Result<Process, Failure> {
 /// What its intervals did when is not in the recording.
 fn usable(path: &Path, recorded: &Recorded) -> Result<(), Failure> {
     let meta = &recorded.meta;
-    let lacks = if meta.spans {
+    let lacks = if meta.facts.spans {
         "is one of spans: name that of a process that was profiled"
     } else if meta.summary {
         "holds sums (--summary) and no single intervals: record it without"
@@ -158,14 +156,14 @@ struct Functions {
 }
 
 impl Functions {
-    fn of(tree: &VarianceTree<'_>, hidden: &NotOpened) -> Functions {
+    fn of(tree: &VarianceTree<'_>) -> Functions {
         let mut functions = Functions {
             all: Vec::new(),
             of_node: vec![None; tree.paths.all().len()],
         };
         // By node: itself, above what has its own time.
         let mut calls: Vec<Option<u32>> = functions.of_node.clone();
-        let mut described = described(tree, hidden).into_iter().peekable();
+        let mut described = described(tree).into_iter().peekable();
         for node in 0..calls.len() as u32 {
             let above = calls[tree.paths.get(node).parent as usize];
             let Some(one) = described.next_if(|one| one.node == node) else {

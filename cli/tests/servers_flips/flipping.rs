@@ -59,6 +59,10 @@ impl Sink for Records {
     fn ended(&mut self, thread: u64) {
         self.0.thread_ended(thread);
     }
+
+    fn unrecorded(&mut self, by_class: &[(usize, u64)], max_ticks: u64) {
+        self.0.count_unrecorded(by_class, max_ticks);
+    }
 }
 
 impl Flipping {

@@ -4,7 +4,7 @@ use core::ptr;
 use core::sync::atomic::Ordering::*;
 
 use evenkeel_patch::arch::trampoline::Hook;
-use evenkeel_patch::thread;
+use evenkeel_patch::{thread, writing};
 use evenkeel_wire::now_ticks;
 use evenkeel_wire::ring::{RECORDS_AT, RING_BYTES};
 use evenkeel_wire::{Control, Form, Operand, RING_STRIDE, Record, RingHeader, Role};
@@ -25,7 +25,7 @@ pub fn calibrate(control: &Control) {
     // SAFETY: fresh memory; the trampoline is used here only; the ring is private.
     unsafe {
         let ring = map(RING_STRIDE, libc::PROT_READ | libc::PROT_WRITE);
-        let code = map(4096, libc::PROT_READ | libc::PROT_WRITE | libc::PROT_EXEC);
+        let code = map(4096, libc::PROT_READ | libc::PROT_WRITE);
         let callee = &raw const evenkeel_calibration_callee as u64;
         let hook = Hook {
             id: 0,
@@ -36,7 +36,11 @@ pub fn calibrate(control: &Control) {
             target: 0,
             operand: Operand::register(CALLEE_REGISTER),
         };
-        if !ring.is_null() && !code.is_null() && hook.write(code, &BOUNDARIES) {
+        if !ring.is_null()
+            && !code.is_null()
+            && hook.write(code, &BOUNDARIES)
+            && is_executable(code as u64)
+        {
             thread.ring = ring.cast();
             thread.active = 1;
             let mut batches = [(0, 0); BATCHES];
@@ -57,6 +61,16 @@ pub fn calibrate(control: &Control) {
             libc::munmap(code.cast(), 4096);
         }
     }
+}
+
+/// Makes the page of code executable.
+///
+/// # Safety
+/// A page of ours.
+unsafe fn is_executable(page: u64) -> bool {
+    // SAFETY: the caller's contract.
+    let done = writing::begin() && unsafe { writing::make_executable(page, page + 4096) };
+    writing::end() && done
 }
 
 /// Cost outside and inside the recorded duration, in 1/256 tick a call.

@@ -4,8 +4,8 @@ use core::ffi::{CStr, c_int, c_void};
 use core::sync::atomic::{AtomicU64, Ordering::*};
 
 use evenkeel_patch::LoadedModule;
-use evenkeel_wire::control::path_hash;
-use evenkeel_wire::{Fixed, MODULES_MAX, Module, ModuleState};
+use evenkeel_wire::control::{FOREIGN_SESSION, path_hash};
+use evenkeel_wire::{Fixed, MODULES_MAX, Module, ModuleState, now_ticks};
 
 use crate::arena::Arena;
 use crate::{loader, maps};
@@ -350,7 +350,10 @@ fn write(module: &mut Module, seen: &Seen<'_>, hash: u64) {
     module.state.store(ModuleState::Announced as u32, Release);
 }
 
-fn is_gone(process: i32) -> bool {
+fn is_gone(control: &evenkeel_wire::Control, process: i32) -> bool {
+    if process == FOREIGN_SESSION {
+        return now_ticks() > control.lease_ticks.load(Relaxed);
+    }
     // SAFETY: signal 0 only asks; errno is restored at the boundary. Another user's process answers EPERM.
     unsafe { libc::kill(process, 0) != 0 && *libc::__errno_location() == libc::ESRCH }
 }
@@ -365,7 +368,7 @@ fn lock(control: &evenkeel_wire::Control) {
             .compare_exchange(0, own, Acquire, Relaxed)
         {
             Ok(_) => return,
-            Err(owner) if is_gone(owner) => {
+            Err(owner) if is_gone(control, owner) => {
                 let _ = control
                     .modules_owner
                     .compare_exchange(owner, 0, Relaxed, Relaxed);

@@ -6,6 +6,7 @@ mod recordings;
 
 use evenkeel_wire::Record;
 
+use crate::facts::RunFacts;
 use crate::fleet::joint::RoundLog;
 use crate::inputs::{self, Options};
 use crate::intervals::assembler::Assembler;
@@ -234,12 +235,21 @@ impl Analysis {
         self.intake.run.discarded[Reason::LeftEarly as usize]
     }
 
-    /// The profile of the last round with enough intervals, and of those that can be taken together with it. Sites that could not be timed, and warnings of the
-    /// recording itself, are the caller's to add.
+    /// The profile of the last round with enough intervals, and of those that can be taken together with it, as far as records tell.
     pub fn profile(&self, sites: &SiteTable, options: &Options) -> Profile {
+        self.made_of(sites, options, None)
+    }
+
+    /// The same with what the session knows of the run, as every report shows it.
+    pub fn finished(&self, sites: &SiteTable, options: &Options, facts: &RunFacts) -> Profile {
+        self.made_of(sites, options, Some(facts))
+    }
+
+    fn made_of(&self, sites: &SiteTable, options: &Options, facts: Option<&RunFacts>) -> Profile {
+        let of = (sites, options, facts);
         let rounds = &self.intake.rounds;
         let Some((at, base)) = rounds.chosen() else {
-            return self.profile_of(None, Others::default(), sites, options);
+            return self.profile_of(None, Others::default(), of);
         };
         if let Some(joint) = &self.intake.joint {
             let together = joint.together();
@@ -247,7 +257,7 @@ impl Analysis {
                 together: Some(&together),
                 ..Others::default()
             };
-            return self.profile_of(Some((at, base)), others, sites, options);
+            return self.profile_of(Some((at, base)), others, of);
         }
         let combined = rounds.combined(&self.intake.plans);
         let mut others = Others {
@@ -267,7 +277,7 @@ impl Analysis {
                 .elsewhere
                 .insert(0, (at, RoundFindings::of(base, share_min)));
         }
-        self.profile_of(Some((at, detail)), others, sites, options)
+        self.profile_of(Some((at, detail)), others, of)
     }
 
     /// From now on [`Analysis::look`] reports what came since it was last asked. To be called before the first record.
@@ -284,7 +294,7 @@ impl Analysis {
         let Some((round, detail)) = newest.and_then(|round| Some((round, rounds.detail(round)?)))
         else {
             return Snapshot {
-                profile: self.profile_of(None, Others::default(), sites, options),
+                profile: self.profile_of(None, Others::default(), (sites, options, None)),
                 crowded,
                 ..Snapshot::default()
             };
@@ -315,7 +325,8 @@ impl Analysis {
             },
             ..RoundSums::default()
         };
-        look.profile = self.profile_of(Some((round, &recent)), Others::default(), sites, options);
+        let of = (sites, options, None);
+        look.profile = self.profile_of(Some((round, &recent)), Others::default(), of);
         self.looked_at = Some((round, total));
         if let Some(recent) = &mut self.intake.recent {
             recent.clear();
@@ -327,8 +338,7 @@ impl Analysis {
         &self,
         round: Option<(usize, &RoundSums)>,
         others: Others<'_>,
-        sites: &SiteTable,
-        options: &Options,
+        (sites, options, facts): (&SiteTable, &Options, Option<&RunFacts>),
     ) -> Profile {
         let empty = RoundSums::default();
         let (round_index, round) = round.unwrap_or((0, &empty));
@@ -374,6 +384,7 @@ impl Analysis {
             sites,
             options,
             follows_waits: self.assembler.follows_waits(),
+            facts,
             names,
         })
     }

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use rustc_hash::FxHashMap;
 
+use crate::facts::RunFacts;
 use crate::intervals::assembler::reader::Lost;
 use crate::intervals::attributes::AttributeTable;
 use crate::intervals::classes::ClassTable;
@@ -87,6 +88,8 @@ pub struct Inputs<'a> {
     pub options: &'a Options,
     /// Intervals were followed across threads.
     pub follows_waits: bool,
+    /// What the session knows beside the records; nothing where the profile is of the records alone.
+    pub facts: Option<&'a RunFacts>,
     /// Names of threads, by key.
     pub names: &'a FxHashMap<u64, String>,
 }

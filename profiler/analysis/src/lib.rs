@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! analysis     takes records in, keeps rounds apart, makes profiles
+//! facts        what a session knows of its run beside the records
 //! intervals    records of threads, assembled into intervals; their classes and attributes
 //! critical     the critical path of an interval through threads; states beside calls
 //! sums         an interval as a vector over call paths; vectors as exact, mergeable sums
@@ -30,6 +31,7 @@
 
 pub mod analysis;
 mod critical;
+pub mod facts;
 pub mod findings;
 pub mod fleet;
 mod inputs;
@@ -44,6 +46,7 @@ pub mod sums;
 mod tests;
 
 pub use analysis::Analysis;
+pub use facts::RunFacts;
 pub use inputs::Options;
 pub use intervals::assembler::spans::{Off, SwitchedOut};
 pub use intervals::pick::Pick;

@@ -1,4 +1,5 @@
-//! The result: everything a report shows, in the JSON of the design (fields may be added, not renamed).
+//! The result: everything a report shows, in the JSON of the design (fields may be added, not renamed). Reasons and warnings are types here;
+//! `evenkeel-report` puts them into the words that JSON has, and a profile that is read from there has these words.
 //!
 //! Times are nanoseconds, shares and contributions are fractions of Var(L), `se` is a standard error from the block
 //! jackknife: absent where it cannot be computed, 0 with a single interval.
@@ -9,7 +10,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::findings::cohorts::model::Cohorts;
 pub use crate::findings::model::{Finding, Trade, Uncovered};
-use crate::sites::Kind;
+use crate::findings::reasons::{NotSplit, NotTimed};
+use crate::findings::warnings::Warning;
+pub use crate::intervals::interval::{LeftOut, Reason};
+use crate::sites::{Function, Kind};
 
 mod classes;
 mod sampling;
@@ -36,8 +40,8 @@ pub struct Profile {
     pub intervals: u64,
     /// Intervals left out, all reasons, whole run.
     pub discarded: u64,
-    /// The same by reason, in words.
-    pub discarded_by_reason: BTreeMap<String, u64>,
+    /// The same by reason.
+    pub discarded_by_reason: BTreeMap<LeftOut, u64>,
     /// Intervals seen to the end in the whole run, every round, discarded ones included.
     pub intervals_seen: u64,
     /// Of them, counted and not recorded so that profiling stays within its budget: chosen at random, one by one.
@@ -116,7 +120,7 @@ pub struct Profile {
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub failed: String,
     /// What the user should know before trusting the numbers, each with advice.
-    pub warnings: Vec<String>,
+    pub warnings: Vec<Warning>,
 }
 
 /// A bin of the latency histogram.
@@ -309,8 +313,8 @@ pub struct Unseen {
     pub share: f64,
     /// Its standard error.
     pub se: f64,
-    /// Why, and what would show it.
-    pub why: String,
+    /// Why.
+    pub why: NotSplit,
 }
 
 /// A call site that could not be timed.
@@ -318,8 +322,14 @@ pub struct Unseen {
 pub struct Unpatched {
     /// The site.
     pub site: String,
-    /// Why, in words.
-    pub reason: String,
+    /// Why.
+    pub reason: NotTimed,
+    /// Its probe, where it has one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub probe: Option<u32>,
+    /// The function that makes the call; absent where that is not known, or it is a function's entry.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub within: Option<Function>,
     /// It runs, or may, and its time stands in its caller's own: that is no own code then ([`crate::findings::not_opened`]).
     #[serde(default)]
     pub hides_time: bool,

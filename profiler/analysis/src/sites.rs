@@ -49,6 +49,42 @@ pub enum Kind {
     NotOpened,
 }
 
+/// Name of a callee that is not known before the call.
+pub const INDIRECT: &str = "(indirect)";
+
+/// A function of the target. Names repeat where files are stripped: the file tells their functions apart.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Function {
+    /// Its name, without that of its file.
+    pub name: String,
+    /// Name of its file, empty for the program's own; absent where it is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub file: Option<String>,
+}
+
+impl Function {
+    /// The function of a text, `f` or `library.so!f`. Its file is not taken from there: a library may be named by the beginning of its name.
+    pub fn named(text: &str) -> Function {
+        let name = match text.split_once('!') {
+            Some((library, rest)) if library.contains(".so") => rest,
+            _ => text,
+        };
+        Function {
+            name: name.to_owned(),
+            file: None,
+        }
+    }
+
+    /// Whether the two are one function, as far as their files are known.
+    pub fn may_be(&self, other: &Function) -> bool {
+        let is_one_file = match (&self.file, &other.file) {
+            (Some(mine), Some(other)) => mine == other,
+            _ => true,
+        };
+        is_one_file && self.name == other.name
+    }
+}
+
 /// One probe of the plan, described. Index in the table = probe id in the records.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Site {
@@ -56,6 +92,15 @@ pub struct Site {
     pub callee: String,
     /// Name of the function that contains the call; empty for a hook at a function's entry.
     pub caller: String,
+    /// File of the callee, as [`Function::file`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub callee_file: Option<String>,
+    /// File of the caller, as [`Function::file`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub caller_file: Option<String>,
+    /// Address of the call in its file; absent where it has none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub address: Option<u64>,
     /// The call site, unique in the target: `caller+0x1f` (module-qualified outside the executable).
     pub site: String,
     /// Source file of the call, where debug information has it.
@@ -68,6 +113,24 @@ pub struct Site {
     pub height: u32,
 }
 
+impl Site {
+    /// The function that is called.
+    pub fn called(&self) -> Function {
+        Function {
+            file: self.callee_file.clone(),
+            ..Function::named(&self.callee)
+        }
+    }
+
+    /// The function that contains the call; nothing for a hook at a function's entry.
+    pub fn holder(&self) -> Option<Function> {
+        (!self.caller.is_empty()).then(|| Function {
+            file: self.caller_file.clone(),
+            ..Function::named(&self.caller)
+        })
+    }
+}
+
 /// All sites of a session.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SiteTable {
@@ -77,4 +140,11 @@ pub struct SiteTable {
     pub root_height: u32,
     /// By probe id.
     pub sites: Vec<Site>,
+}
+
+impl SiteTable {
+    /// The interval's own function, as far as its name says.
+    pub fn root_function(&self) -> Function {
+        Function::named(&self.root)
+    }
 }

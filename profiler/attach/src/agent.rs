@@ -167,6 +167,7 @@ pub struct Injected {
 /// Says why not; the process goes on as before.
 pub fn inject(pid: i32, agent: &AgentFile, arena: BorrowedFd<'_>) -> Result<Injected, Refused> {
     permission::check(pid)?;
+    permission::of_this_namespace(pid)?;
     let target = Target::open(pid)?;
     let base = agent.base(&target.mappings, &target.memory);
     if base.is_none() && loader_lock::is_abandoned(pid, &target.mappings, &target.memory) {
@@ -446,7 +447,7 @@ impl Target {
                     }
                     Err(_) => continue,
                 };
-                let Ok(registers) = Registers::read(tid) else {
+                let Ok(registers) = Registers::read(tracee.number) else {
                     continue;
                 };
                 match safe_points.check(&registers, &self.memory) {

@@ -4,10 +4,10 @@
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 
+use crate::descriptors::{DESCRIPTORS_MAX, send};
+use crate::namespace;
 use crate::visit::Visit;
 
-/// Descriptors handed over at once, at most.
-const DESCRIPTORS_MAX: usize = 2;
 const MESSAGE_BYTES: u64 = 56;
 const CONTROL_BYTES: usize = 16 + 4 * DESCRIPTORS_MAX;
 
@@ -84,7 +84,11 @@ fn receive(visit: &mut Visit<'_>, socket: u64, count: usize) -> Result<Vec<i32>,
 fn take(pid: i32, descriptor: i32) -> io::Result<OwnedFd> {
     // SAFETY: system calls whose arguments are numbers; the descriptors are fresh.
     unsafe {
-        let process = checked(libc::syscall(libc::SYS_pidfd_open, pid, 0))?;
+        let process = checked(libc::syscall(
+            libc::SYS_pidfd_open,
+            namespace::outer(pid),
+            0,
+        ))?;
         checked(libc::syscall(
             libc::SYS_pidfd_getfd,
             process.as_raw_fd(),
@@ -102,33 +106,4 @@ unsafe fn checked(answer: libc::c_long) -> io::Result<OwnedFd> {
     }
     // SAFETY: the caller's contract.
     Ok(unsafe { OwnedFd::from_raw_fd(answer as RawFd) })
-}
-
-fn send(socket: &OwnedFd, descriptors: &[RawFd]) -> io::Result<()> {
-    let mut control = [0_u64; CONTROL_BYTES.div_ceil(8)];
-    let mut byte = [0_u8];
-    let mut vector = libc::iovec {
-        iov_base: byte.as_mut_ptr().cast(),
-        iov_len: 1,
-    };
-    let bytes = size_of_val(descriptors) as u32;
-    // SAFETY: one message of one byte, with control data of the length that is said; all of it outlives the call.
-    unsafe {
-        let mut message: libc::msghdr = std::mem::zeroed();
-        message.msg_iov = &raw mut vector;
-        message.msg_iovlen = 1;
-        message.msg_control = control.as_mut_ptr().cast();
-        message.msg_controllen = libc::CMSG_SPACE(bytes) as usize;
-        let header = libc::CMSG_FIRSTHDR(&raw const message);
-        (*header).cmsg_level = libc::SOL_SOCKET;
-        (*header).cmsg_type = libc::SCM_RIGHTS;
-        (*header).cmsg_len = libc::CMSG_LEN(bytes) as usize;
-        descriptors
-            .as_ptr()
-            .copy_to_nonoverlapping(libc::CMSG_DATA(header).cast(), descriptors.len());
-        if libc::sendmsg(socket.as_raw_fd(), &raw const message, libc::MSG_NOSIGNAL) < 0 {
-            return Err(io::Error::last_os_error());
-        }
-    }
-    Ok(())
 }

@@ -7,6 +7,8 @@
 //!
 //! ```text
 //! process     what /proc says: mappings, threads, masks, children      permission  why a process may not be attached to
+//! namespace   numbers of processes in another pid namespace             mounting  its /proc
+//! seccomp     what its filters of system calls let through
 //! files       the ELF files that are mapped: symbols, unwind tables
 //! tracer      one stopped thread
 //! safe_point  is it safe to call functions here?                       (unwinds its stack)
@@ -15,6 +17,7 @@
 //! visit       a stopped thread that calls functions, and goes on
 //! handover    descriptors into the process
 //! agent       the agent there: found, or loaded
+//! jvm         a library in a Java virtual machine, loaded at its socket: without ptrace
 //! arch        registers, frames of signals                             one directory an architecture
 //! ```
 //!
@@ -27,13 +30,18 @@ mod agent;
 #[cfg_attr(target_arch = "x86_64", path = "x86_64/mod.rs")]
 #[cfg_attr(target_arch = "aarch64", path = "aarch64/mod.rs")]
 mod arch;
+mod descriptors;
 mod error;
 mod files;
 mod handover;
+pub mod jvm;
 mod loader_lock;
+mod mounting;
+pub mod namespace;
 mod permission;
 pub mod process;
 mod safe_point;
+mod seccomp;
 mod stacks;
 mod tracer;
 mod visit;
@@ -45,4 +53,5 @@ pub use agent::{AgentFile, Injected, State, inject, is_agent, poll, state};
 pub use error::Refused;
 pub use files::{Loaded, loaded};
 pub use permission::check;
+pub use seccomp::system_calls;
 pub use stacks::{CodeAddress, Stacks};

@@ -5,7 +5,7 @@ use std::os::unix::fs::FileExt;
 
 use crate::error::Refused;
 use crate::tracer::Memory;
-use crate::{arch, process};
+use crate::{arch, namespace, process, seccomp};
 
 /// Checks everything that can be known beforehand.
 ///
@@ -18,7 +18,7 @@ pub fn check(pid: i32) -> Result<(), Refused> {
     if process::started(pid).is_none() {
         return ended(pid);
     }
-    if pid == std::process::id() as i32 {
+    if namespace::outer(pid) == std::process::id() as i32 {
         return unfit(pid, "it is evenkeel itself");
     }
     of_a_process(pid)?;
@@ -27,7 +27,23 @@ pub fn check(pid: i32) -> Result<(), Refused> {
     process::mappings(pid).map_err(|_| not_permitted(pid))?;
     Memory::open(pid).map_err(|_| not_permitted(pid))?;
     of_this_machine(pid)?;
+    namespace::may_enter(pid)?;
     fit(pid)
+}
+
+/// Whether the agent of a process would know it by the number that it has here.
+pub(crate) fn of_this_namespace(pid: i32) -> Result<(), Refused> {
+    let numbers = process::status(pid, "NSpid").unwrap_or_default();
+    match numbers.split_ascii_whitespace().count() {
+        ..=1 => Ok(()),
+        _ => unfit(
+            pid,
+            format!(
+                "it has process numbers of its own (a container inside of what is attached to); attach to it by itself: `evenkeel attach {}`",
+                namespace::outer(pid)
+            ),
+        ),
+    }
 }
 
 fn ended(pid: i32) -> Result<(), Refused> {
@@ -101,22 +117,7 @@ fn traced(pid: i32) -> Result<(), Refused> {
 }
 
 fn fit(pid: i32) -> Result<(), Refused> {
-    if process::status(pid, "NSpid").is_some_and(|ids| ids.split_ascii_whitespace().count() > 1) {
-        return unfit(
-            pid,
-            "it has process numbers of its own (a container); run evenkeel with its numbers: `nsenter --target PID --pid --mount evenkeel attach ...`, or inside of the container",
-        );
-    }
-    // Filters of both are their surroundings' (a container), under which evenkeel itself runs.
-    let filters = |pid| ["Seccomp", "Seccomp_filters"].map(|name| process::status(pid, name));
-    if process::status(pid, "Seccomp").is_some_and(|mode| mode != "0")
-        && filters(pid) != filters(std::process::id() as i32)
-    {
-        return unfit(
-            pid,
-            "it has installed a filter of system calls (seccomp), which may end it at a call that it does not make itself; start it with `evenkeel profile`, or without the filter",
-        );
-    }
+    seccomp::check(pid)?;
     let shadow = process::status(pid, "x86_Thread_features");
     if shadow.is_some_and(|features| {
         features
@@ -140,7 +141,7 @@ pub fn not_permitted(pid: i32) -> Refused {
     let owner = process::status(pid, "Uid");
     let owner = owner.and_then(|ids| ids.split_ascii_whitespace().next()?.parse().ok());
     let scope = fs::read_to_string("/proc/sys/kernel/yama/ptrace_scope").unwrap_or_default();
-    let capabilities = process::status(std::process::id() as i32, "CapEff").unwrap_or_default();
+    let capabilities = process::own_status("CapEff").unwrap_or_default();
     let rights = Rights {
         // SAFETY: no arguments.
         user: unsafe { libc::geteuid() },

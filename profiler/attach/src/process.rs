@@ -6,6 +6,8 @@ use std::ops::Range;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
+use crate::namespace;
+
 /// A line of `/proc/PID/maps`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mapping {
@@ -30,7 +32,7 @@ impl Mapping {
     /// Where the file can be read that the process `pid` has mapped here, whatever has its name now. The system wants more rights for it.
     pub fn file(&self, pid: i32) -> PathBuf {
         let Range { start, end } = self.range;
-        PathBuf::from(format!("/proc/{pid}/map_files/{start:x}-{end:x}"))
+        namespace::file(pid, &format!("map_files/{start:x}-{end:x}"))
     }
 
     /// What there is to say of a file that cannot be read: its name, and why.
@@ -50,7 +52,7 @@ impl Mapping {
 /// # Errors
 /// It has ended, or may not be looked at.
 pub fn mappings(pid: i32) -> io::Result<Vec<Mapping>> {
-    let text = fs::read_to_string(format!("/proc/{pid}/maps"))?;
+    let text = fs::read_to_string(namespace::file(pid, "maps"))?;
     Ok(text.lines().filter_map(mapping).collect())
 }
 
@@ -77,14 +79,23 @@ fn mapping(line: &str) -> Option<Mapping> {
 /// # Errors
 /// It has ended.
 pub fn threads(pid: i32) -> io::Result<Vec<i32>> {
-    let entries = fs::read_dir(format!("/proc/{pid}/task"))?;
+    let entries = fs::read_dir(namespace::file(pid, "task"))?;
     let names = entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());
     Ok(names.collect())
 }
 
 /// The value of a line of `/proc/PID/status`, or of a thread's.
 pub fn status(pid: i32, name: &str) -> Option<String> {
-    let text = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    status_in(&namespace::file(pid, "status"), name)
+}
+
+/// The same of this process.
+pub fn own_status(name: &str) -> Option<String> {
+    status_in(Path::new("/proc/self/status"), name)
+}
+
+fn status_in(file: &Path, name: &str) -> Option<String> {
+    let text = fs::read_to_string(file).ok()?;
     let line = text
         .lines()
         .find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))?;
@@ -103,7 +114,7 @@ pub(crate) fn waits_with_another_mask(tid: i32) -> bool {
         (libc::SYS_pselect6, 5),
     ];
     // The number and the arguments (proc(5)); "running" outside of system calls.
-    let text = fs::read_to_string(format!("/proc/{tid}/syscall")).unwrap_or_default();
+    let text = fs::read_to_string(namespace::file(tid, "syscall")).unwrap_or_default();
     let mut words = text.split_whitespace();
     let number = words.next().and_then(|word| word.parse().ok());
     CALLS.iter().any(|&(call, argument)| {
@@ -117,13 +128,13 @@ pub(crate) fn waits_with_another_mask(tid: i32) -> bool {
 
 /// The command's name, as `ps` shows it.
 pub fn name(pid: i32) -> Option<String> {
-    let text = fs::read_to_string(format!("/proc/{pid}/comm")).ok()?;
+    let text = fs::read_to_string(namespace::file(pid, "comm")).ok()?;
     Some(text.trim_end().to_owned())
 }
 
 /// The command line.
 pub fn command_line(pid: i32) -> String {
-    let bytes = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+    let bytes = fs::read(namespace::file(pid, "cmdline")).unwrap_or_default();
     let words = bytes
         .split(|&byte| byte == 0)
         .filter(|word| !word.is_empty());
@@ -133,7 +144,7 @@ pub fn command_line(pid: i32) -> String {
 
 /// When the process started, in the kernel's units: distinguishes it from a later one of the same number. `None` once it has ended.
 pub fn started(pid: i32) -> Option<u64> {
-    let text = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    let text = fs::read_to_string(namespace::file(pid, "stat")).ok()?;
     // The name may hold anything, and ends with the last parenthesis.
     let (_, rest) = text.rsplit_once(") ")?;
     let mut fields = rest.split(' ');
@@ -182,7 +193,7 @@ fn image_of(stat: &str) -> Option<Image> {
 /// Whether the kernel runs it, for itself (`PF_KTHREAD` of include/linux/sched.h).
 pub(crate) fn is_of_kernel(pid: i32) -> bool {
     const OF_KERNEL: u64 = 0x0020_0000;
-    let text = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    let text = fs::read_to_string(namespace::file(pid, "stat")).unwrap_or_default();
     let flags = text
         .rsplit_once(") ")
         .and_then(|(_, rest)| rest.split(' ').nth(6)?.parse().ok());
@@ -195,7 +206,7 @@ fn parent(pid: i32) -> Option<i32> {
 
 /// All processes, ascending.
 pub fn all() -> Vec<i32> {
-    let entries = fs::read_dir("/proc").into_iter().flatten();
+    let entries = fs::read_dir(namespace::folder()).into_iter().flatten();
     let mut pids: Vec<i32> = entries
         .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok())
         .collect();
@@ -218,7 +229,8 @@ pub fn family(pid: i32) -> Vec<i32> {
 
 /// The children of a process. Without looking at every process of the machine, where the kernel lists them (`CONFIG_PROC_CHILDREN`).
 fn children(pid: i32) -> Vec<i32> {
-    let of_thread = |tid: i32| fs::read_to_string(format!("/proc/{pid}/task/{tid}/children"));
+    let of_thread =
+        |tid: i32| fs::read_to_string(namespace::file(pid, &format!("task/{tid}/children")));
     let lists = threads(pid).unwrap_or_default().into_iter().map(of_thread);
     match lists.collect::<io::Result<Vec<String>>>() {
         Ok(lists) => {
@@ -236,7 +248,7 @@ fn children(pid: i32) -> Vec<i32> {
 pub fn named(wanted: &str) -> Vec<i32> {
     let own = std::process::id() as i32;
     let is = |pid: i32| {
-        let program = fs::read_link(format!("/proc/{pid}/exe")).unwrap_or_default();
+        let program = fs::read_link(program(pid)).unwrap_or_default();
         let program = program.file_name().map(|name| name.as_bytes().to_owned());
         name(pid).as_deref() == Some(wanted) || program.as_deref() == Some(wanted.as_bytes())
     };
@@ -255,12 +267,12 @@ pub fn named(wanted: &str) -> Vec<i32> {
 /// A path of the process, as this one can read it: the other may have another root directory.
 pub fn readable(pid: i32, path: &str) -> PathBuf {
     let path = path.strip_suffix(DELETED).unwrap_or(path);
-    PathBuf::from(format!("/proc/{pid}/root{path}"))
+    namespace::file(pid, &format!("root{path}"))
 }
 
 /// The program that the process runs, as this process can read it.
 pub fn program(pid: i32) -> PathBuf {
-    PathBuf::from(format!("/proc/{pid}/exe"))
+    namespace::file(pid, "exe")
 }
 
 /// The last part of a path.

@@ -7,7 +7,7 @@ use std::ptr;
 use std::time::{Duration, Instant};
 
 use crate::arch::registers::Registers;
-use crate::process;
+use crate::{namespace, process};
 
 /// How long a thread may take to stop, if it is not stuck in the kernel.
 const STOP_LIMIT: Duration = Duration::from_millis(200);
@@ -33,7 +33,7 @@ impl Memory {
         let file = File::options()
             .read(true)
             .write(true)
-            .open(format!("/proc/{pid}/mem"))?;
+            .open(namespace::file(pid, "mem"))?;
         Ok(Memory(file))
     }
 
@@ -42,7 +42,7 @@ impl Memory {
     /// # Errors
     /// It may not be looked at.
     pub fn to_read(pid: i32) -> io::Result<Memory> {
-        Ok(Memory(File::open(format!("/proc/{pid}/mem"))?))
+        Ok(Memory(File::open(namespace::file(pid, "mem"))?))
     }
 
     /// Fills `into` from `address`.
@@ -100,8 +100,10 @@ pub enum Stop {
 
 /// A thread that is traced. It runs on, untraced, when this is dropped.
 pub struct Tracee {
-    /// Its number.
+    /// Its number, as everywhere.
     pub tid: i32,
+    /// Its number for system calls (see [`namespace`]).
+    pub number: i32,
     stopped: bool,
     gone: bool,
     /// A signal that it has yet to get.
@@ -120,13 +122,15 @@ impl Tracee {
     /// # Errors
     /// It may not be traced.
     pub fn stop(tid: i32) -> io::Result<Option<Tracee>> {
+        let number = namespace::outer(tid);
         request(
             libc::PTRACE_SEIZE,
-            tid,
+            number,
             libc::PTRACE_O_TRACESYSGOOD as usize,
         )?;
         let mut tracee = Tracee {
             tid,
+            number,
             stopped: false,
             gone: false,
             signal: 0,
@@ -134,7 +138,7 @@ impl Tracee {
             holds_stops: false,
             held_stop: false,
         };
-        request(libc::PTRACE_INTERRUPT, tid, 0)?;
+        request(libc::PTRACE_INTERRUPT, number, 0)?;
         loop {
             match tracee.wait(STOP_LIMIT) {
                 Stop::Asked => return Ok(Some(tracee)),
@@ -150,7 +154,7 @@ impl Tracee {
     /// # Errors
     /// It is gone.
     pub fn go(&mut self, how: libc::c_uint, signal: i32) -> io::Result<()> {
-        request(how, self.tid, signal as usize)?;
+        request(how, self.number, signal as usize)?;
         self.how = how;
         self.stopped = false;
         self.signal = 0;
@@ -167,7 +171,7 @@ impl Tracee {
     /// # Errors
     /// It is gone.
     pub fn interrupt(&self) -> io::Result<()> {
-        request(libc::PTRACE_INTERRUPT, self.tid, 0)
+        request(libc::PTRACE_INTERRUPT, self.number, 0)
     }
 
     /// Waits until it stops.
@@ -177,8 +181,8 @@ impl Tracee {
             let mut status = 0;
             // SAFETY: a status word of ours.
             let answer =
-                unsafe { libc::waitpid(self.tid, &mut status, libc::__WALL | libc::WNOHANG) };
-            if answer == self.tid {
+                unsafe { libc::waitpid(self.number, &mut status, libc::__WALL | libc::WNOHANG) };
+            if answer == self.number {
                 let stop = self.stopped_with(status);
                 if !self.holds_stops || stop != Stop::Signal(libc::SIGSTOP) {
                     return stop;
@@ -229,7 +233,8 @@ impl Tracee {
     pub fn mask(&self) -> io::Result<u64> {
         let mut mask = 0_u64;
         // SAFETY: the kernel writes eight bytes.
-        match unsafe { libc::ptrace(libc::PTRACE_GETSIGMASK, self.tid, 8_usize, &raw mut mask) } {
+        match unsafe { libc::ptrace(libc::PTRACE_GETSIGMASK, self.number, 8_usize, &raw mut mask) }
+        {
             0 => Ok(mask),
             _ => Err(io::Error::last_os_error()),
         }
@@ -241,7 +246,14 @@ impl Tracee {
     /// It is gone.
     pub fn set_mask(&self, mask: u64) -> io::Result<()> {
         // SAFETY: the kernel reads eight bytes.
-        match unsafe { libc::ptrace(libc::PTRACE_SETSIGMASK, self.tid, 8_usize, &raw const mask) } {
+        match unsafe {
+            libc::ptrace(
+                libc::PTRACE_SETSIGMASK,
+                self.number,
+                8_usize,
+                &raw const mask,
+            )
+        } {
             0 => Ok(()),
             _ => Err(io::Error::last_os_error()),
         }
@@ -274,7 +286,7 @@ impl Tracee {
             iov_len: bytes,
         };
         // SAFETY: a buffer of that length; one that is set is only read.
-        match unsafe { libc::ptrace(how, self.tid, VECTORS, &raw mut vector) } {
+        match unsafe { libc::ptrace(how, self.number, VECTORS, &raw mut vector) } {
             0 => Ok(vector.iov_len),
             _ => Err(io::Error::last_os_error()),
         }
@@ -297,20 +309,20 @@ impl Drop for Tracee {
         // One that came after it waits still, since all others were blocked, and then the process is to go on.
         if self.held_stop && !self.waits_for(libc::SIGCONT) {
             // SAFETY: a system call whose arguments are numbers.
-            unsafe { libc::kill(self.tid, libc::SIGSTOP) };
+            unsafe { libc::kill(self.number, libc::SIGSTOP) };
         }
-        let _ = request(libc::PTRACE_DETACH, self.tid, self.signal as usize);
+        let _ = request(libc::PTRACE_DETACH, self.number, self.signal as usize);
     }
 }
 
 impl Tracee {
     /// A system call that was interrupted by our stopping the thread, and by nothing else, is made again.
     fn make_system_call_again(&self) {
-        let Ok(registers) = Registers::read(self.tid) else {
+        let Ok(registers) = Registers::read(self.number) else {
             return;
         };
         if registers.was_interrupted() && self.signal == 0 && !self.has_signals() {
-            let _ = registers.again().write(self.tid);
+            let _ = registers.again().write(self.number);
         }
     }
 

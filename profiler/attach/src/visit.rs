@@ -115,28 +115,31 @@ impl<'a> Visit<'a> {
 
     fn make_area(&mut self) -> Result<(), String> {
         let at = self.free_address()?;
-        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED_NOREPLACE;
-        let rights = libc::PROT_READ | libc::PROT_WRITE;
-        let arguments = [at, AREA_BYTES, rights as u64, flags as u64, u64::MAX, 0];
-        self.call_on_own_stack(self.functions.mmap, arguments)?;
         let stub = frame::stub(PAGE as i32, self.signal);
-        self.memory
-            .write(at, &stub)
-            .map_err(|_| "the system gives no memory (ulimit -v, cgroup)".to_owned())?;
+        // Code and data lie in different pages. That of code never was writable, since a process may have forbidden itself to make
+        // executable what was; what traces it may write there all the same.
+        self.map(at, PAGE, libc::PROT_READ | libc::PROT_EXEC)?;
+        let written = self.memory.write(at, &stub);
         self.area = at;
-        // Code and data lie in different pages: no page of ours is both writable and executable.
-        self.protect_stub()?;
+        self.map(
+            at + PAGE,
+            AREA_BYTES - PAGE,
+            libc::PROT_READ | libc::PROT_WRITE,
+        )?;
+        written
+            .and_then(|()| self.memory.write(at + AREA_BYTES - 8, &[0; 8]))
+            .map_err(|_| "the system gives no memory (ulimit -v, cgroup)".to_owned())?;
         self.errno_at = self.call(self.functions.errno, [0; 6])?;
         self.memory
             .read(self.errno_at, &mut self.errno)
             .map_err(|error| error.to_string())
     }
 
-    /// The page of the stub becomes executable by a call that leaves its frame by the C library's own code.
-    fn protect_stub(&mut self) -> Result<(), String> {
-        let rights = (libc::PROT_READ | libc::PROT_EXEC) as u64;
-        let arguments = [libc::SYS_mprotect as u64, self.area, PAGE, rights, 0, 0];
-        self.call_on_own_stack(self.functions.syscall, arguments)
+    /// Maps fresh memory where nothing is, by a call that leaves its frame by the C library's own code.
+    fn map(&mut self, at: u64, bytes: u64, rights: i32) -> Result<(), String> {
+        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED_NOREPLACE;
+        let arguments = [at, bytes, rights as u64, flags as u64, u64::MAX, 0];
+        self.call_on_own_stack(self.functions.mmap, arguments)
     }
 
     fn free_address(&self) -> Result<u64, String> {
@@ -231,7 +234,7 @@ impl<'a> Visit<'a> {
         self.memory.write(slot, &frame).map_err(gone)?;
         self.original
             .calling(function, arguments, slot)
-            .write(self.tracee.tid)
+            .write(self.tracee.number)
             .map_err(gone)?;
         // After that: now the thread gets its own back at the end in any case, also if we are killed.
         self.block_signals().map_err(gone)?;
@@ -246,13 +249,13 @@ impl<'a> Visit<'a> {
             match self.tracee.wait(CALL_LIMIT) {
                 // Somebody else may have sent the same, to which the process does nothing.
                 Stop::Signal(signal) if Some(signal) == self.signal => {
-                    let registers = Registers::read(self.tracee.tid).map_err(gone)?;
+                    let registers = Registers::read(self.tracee.number).map_err(gone)?;
                     if expected.is_some() && registers.sp() == slot + 8 {
                         return Ok(());
                     }
                 }
                 Stop::SystemCall => {
-                    let registers = Registers::read(self.tracee.tid).map_err(gone)?;
+                    let registers = Registers::read(self.tracee.number).map_err(gone)?;
                     if registers.leaves_frame(slot) {
                         return self.postpone_system_call(&registers).map_err(gone);
                     }
@@ -286,7 +289,9 @@ impl<'a> Visit<'a> {
     }
 
     fn postpone_system_call(&mut self, registers: &Registers) -> std::io::Result<()> {
-        registers.postponed_system_call().write(self.tracee.tid)?;
+        registers
+            .postponed_system_call()
+            .write(self.tracee.number)?;
         self.tracee.go(libc::PTRACE_SYSCALL, 0)?;
         match self.tracee.wait(CALL_LIMIT) {
             Stop::SystemCall => Ok(()),
@@ -313,7 +318,7 @@ impl<'a> Visit<'a> {
         }
         // It stops once more before it executes anything: only there the kernel looks whether the system call that was
         // interrupted is to be made again. Should it not stop in time, it leaves the frame, which has all of this, by itself.
-        let tid = self.tracee.tid;
+        let number = self.tracee.number;
         let restored = self
             .tracee
             .interrupt()
@@ -322,7 +327,7 @@ impl<'a> Visit<'a> {
             // The registers last: until then it gets the rest by leaving the frame.
             let _ = self.tracee.set_vectors(&self.vectors);
             let _ = self.tracee.set_mask(self.mask);
-            let _ = self.original.write(tid);
+            let _ = self.original.write(number);
         }
     }
 }

@@ -9,7 +9,6 @@ use arrow_array::types::{Decimal128Type, Int64Type};
 use arrow_array::{Array, RecordBatch};
 use evenkeel_analysis::Options;
 use evenkeel_analysis::findings::factors::described::described;
-use evenkeel_analysis::findings::not_opened::NotOpened;
 use evenkeel_analysis::profile::{Node, Profile};
 use evenkeel_analysis::sites::Kind;
 use evenkeel_export::columns::schema::{PROGRAM_KEY, SCHEMA_VERSION, Table, VERSION_KEY};
@@ -71,16 +70,10 @@ fn export(paths: &[PathBuf], to: &Path) -> Result<(Profile, Written), Error> {
             added.map_err(|error| panic!("{error}"))
         })
         .unwrap();
-    let options = Options {
-        ticks_per_ns,
-        ..Options::default()
-    };
-    let mut profile = replayed.analysis.profile(&replayed.sites, &options);
-    replayed.meta.complete(&mut profile);
-    let hidden = NotOpened::of(&profile.unpatched);
+    let profile = replayed.profile(&Options::default());
     let tree = replayed
         .analysis
-        .with_tree(&replayed.sites, |tree| described(tree, &hidden));
+        .with_tree(&replayed.sites, &profile.unpatched, described);
     Ok((profile, columns.finish(&tree.unwrap())?))
 }
 

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use evenkeel_analysis::profile::Node;
+use evenkeel_analysis::sites::Kind;
 
 /// Deeper nodes begin closed where their share is smaller than this.
 const SHOWN_SHARE: f64 = 0.05;
@@ -25,6 +26,17 @@ pub struct Row<'a> {
     pub place: Place,
     /// Whether its children are shown; nothing where it has none.
     pub open: Option<bool>,
+}
+
+impl Row<'_> {
+    /// What refinement calls it: of own time also the function that has it, that of the row above, whose calls it does not know to be open.
+    pub fn names(&self) -> Vec<String> {
+        let is_own = matches!(self.node.kind, Kind::Body | Kind::NotOpened);
+        match self.place.iter().nth_back(1).filter(|_| is_own) {
+            Some((function, _)) => vec![function.clone(), format!("body of {function}")],
+            None => vec![self.node.name.clone()],
+        }
+    }
 }
 
 impl Folds {

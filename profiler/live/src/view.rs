@@ -241,17 +241,15 @@ impl View {
         }
     }
 
-    /// What is offered for a row of the tree: its function.
-    pub(crate) fn offered(&self, name: &str) -> Option<usize> {
-        self.offers.iter().position(|offer| {
-            name == offer.name || name.strip_prefix("body of ") == Some(&offer.name)
-        })
+    /// What is offered for a row of the tree: its function, of own time that which has it.
+    pub(crate) fn offered(&self, row: &Row<'_>) -> Option<usize> {
+        let names = row.names();
+        self.offers.iter().position(|it| names.contains(&it.name))
     }
 
     fn open(&mut self) -> Option<Action> {
         let rows = self.rows();
-        let name = &rows.get(self.position(Pane::Tree))?.node.name;
-        let offered = self.offered(name)?;
+        let offered = self.offered(rows.get(self.position(Pane::Tree))?)?;
         self.offers.clear();
         Some(Action::Open(offered))
     }
@@ -270,6 +268,7 @@ impl View {
 #[cfg(test)]
 mod tests {
     use evenkeel_analysis::profile::Node;
+    use evenkeel_analysis::sites::Kind;
 
     use super::*;
 
@@ -338,6 +337,21 @@ mod tests {
         // It is taken: the next ranking offers anew.
         assert_eq!(view.key(Key::Character('o')), None);
         assert_eq!(view.key(Key::Interrupt), Some(Action::Quit));
+    }
+
+    #[test]
+    fn own_time_is_opened_as_its_function() {
+        let mut view = view();
+        let tree = &mut view.profile.as_mut().unwrap().tree.children[0];
+        tree.children[0].name = "called (not opened)".into();
+        tree.children[0].kind = Kind::NotOpened;
+        view.key(Key::Character('2'));
+        view.key(Key::PageDown);
+        view.offer(vec![Offer {
+            name: "called".into(),
+            contribution: 0.1,
+        }]);
+        assert_eq!(view.key(Key::Character('o')), Some(Action::Open(0)));
     }
 
     #[test]

@@ -2,10 +2,12 @@
 
 use std::path::Path;
 
+use evenkeel_analysis::Options;
 use evenkeel_analysis::profile::{
     Activity, Bin, Finding, Node, Overhead, Profile, TimeSpent, Uncovered, WaitedFor,
 };
 use evenkeel_live::{Key, Offer, View};
+use evenkeel_report::terminal::Style;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::Color;
@@ -67,6 +69,7 @@ fn profile(second: u64) -> Profile {
             estimated_fraction: 0.004,
             measured_fraction: Some(0.012),
             measured_se: Some(0.008),
+            ..Overhead::default()
         },
         round: 1,
         findings: vec![
@@ -206,4 +209,20 @@ fn no_colour_where_none_is_wanted() {
             .any(|cell| cell.fg != Color::Reset || cell.bg != Color::Reset);
         assert_eq!(coloured, expected);
     }
+}
+
+/// A session shows what it would report: time that is not opened has that name on the screen, too.
+#[test]
+fn a_finished_profile_has_the_names_of_the_report() {
+    let recordings = Path::new(env!("CARGO_MANIFEST_DIR")).join("../recording/tests/recordings");
+    let replay = evenkeel_recording::Replay::open(&recordings.join("redis-keys.keel"));
+    let profile = replay.unwrap().run().unwrap().profile(&Options::default());
+    let report = evenkeel_report::terminal::render(&profile, &Style::default());
+    assert!(report.contains(" (not opened)"));
+    let mut view = View::new(false, false);
+    view.update(profile);
+    view.key(Key::Character('2'));
+    let drawn = text(&draw(&mut view, 200, 60));
+    assert!(drawn.contains("keysCommand (not opened)"), "{drawn}");
+    assert!(!drawn.contains("body of keysCommand"), "{drawn}");
 }

@@ -1,5 +1,7 @@
 //! The code of the process: who else may be executing it, and whether it can be written.
 
+use crate::writing;
+
 /// Whether the calling thread is the only one that can execute the code of `process`. A child of `vfork` is not: it is
 /// another process, and its parent's threads run in the same memory.
 pub fn alone(process: i32) -> bool {
@@ -18,6 +20,9 @@ pub fn alone(process: i32) -> bool {
 /// # Safety
 /// The range lies within code of this process.
 pub unsafe fn set_writable(from: u64, to: u64, writable: bool) -> bool {
+    if writing::is_in_place() {
+        return !writable || writing::begin();
+    }
     let start = from & !4095;
     let len = (to - start).next_multiple_of(4096);
     let write = if writable { libc::PROT_WRITE } else { 0 };

@@ -9,6 +9,7 @@ use crate::arch::trampoline::Hook;
 use crate::module::LoadedModule;
 use crate::region::{Part, Region};
 use crate::site::{EntryCode, Made, Way};
+use crate::writing;
 
 /// What the trampoline of a probe must know; `body` is where an entry's displaced instructions run, 0 otherwise.
 pub fn hook_of(id: u32, probe: &Probe, bias: u64, body: u64) -> Hook {
@@ -76,7 +77,7 @@ pub fn rename(region: &mut Region, hook: &Hook, trampoline: u64) -> bool {
     let is_writable = region.unseal(part_of(hook), at, hook.code_bytes());
     if is_writable {
         // SAFETY: `kept` found it for a hook that differs in its probe alone.
-        unsafe { hook.rename(at) };
+        unsafe { hook.rename(at, |to, bytes| writing::write(to, bytes)) };
     }
     is_writable
 }

@@ -23,6 +23,7 @@
 //!                 shadow         its calls in flight, and the return addresses of those that were left
 //!                 leaving        calls that do not return, and when they ended
 //!                 code           who else executes it, and whether it can be written
+//!                 writing        how it is written
 //!                 kernel         system calls made inside hooked calls
 //! ```
 //!
@@ -52,6 +53,7 @@ mod site;
 mod table;
 pub mod thread;
 pub mod trap_budget;
+pub mod writing;
 
 pub use frame::Frame;
 pub use module::LoadedModule;

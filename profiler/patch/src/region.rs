@@ -14,6 +14,7 @@ use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use crate::arch::REACH_BYTES;
 use crate::arch::jump::{PAD_BYTES, Targets, redirect};
 use crate::arch::unwind::FrameInfo;
+use crate::{code, writing};
 
 /// Bytes of trampolines for a byte of code: some 400 bytes for each call, which come every 28 bytes.
 const GROWTH: u64 = 16;
@@ -129,7 +130,14 @@ impl Region {
     /// Writable memory of `bytes`, aligned to 16; `None` when the part is full or the kernel refuses.
     pub fn take(&mut self, part: Part, bytes: usize) -> Option<*mut u8> {
         let span = &mut self.spans[part as usize];
-        let start = span.next.next_multiple_of(16);
+        let mut start = span.next.next_multiple_of(16);
+        let mut rights = libc::PROT_READ | libc::PROT_WRITE | libc::PROT_EXEC;
+        if writing::is_in_place() {
+            // Pages that may be executed are not made writable again.
+            start = start.max(span.sealed);
+            rights = libc::PROT_READ | libc::PROT_WRITE;
+            writing::begin().then_some(())?;
+        }
         let end = start + bytes as u64;
         if end > span.end {
             return None;
@@ -137,12 +145,7 @@ impl Region {
         if end > span.writable || span.sealed > start & !(PAGE - 1) {
             let from = start & !(PAGE - 1);
             let to = end.next_multiple_of(STEP_BYTES).min(span.end);
-            protect(
-                from,
-                to,
-                libc::PROT_READ | libc::PROT_WRITE | libc::PROT_EXEC,
-            )
-            .then_some(())?;
+            protect(from, to, rights).then_some(())?;
             span.sealed = span.sealed.min(from);
             span.writable = to;
         }
@@ -158,6 +161,9 @@ impl Region {
     /// Makes what [`Region::take`] returned before, `bytes` from `start`, writable again until the next [`Region::seal`]. False if the
     /// kernel refuses.
     pub(crate) fn unseal(&mut self, part: Part, start: *mut u8, bytes: usize) -> bool {
+        if writing::is_in_place() {
+            return writing::begin();
+        }
         let span = &mut self.spans[part as usize];
         let from = start as u64 & !(PAGE - 1);
         let to = (start as u64 + bytes as u64).next_multiple_of(PAGE);
@@ -178,6 +184,14 @@ impl Region {
     /// Makes everything written so far executable only.
     pub fn seal(&mut self) {
         for span in &mut self.spans {
+            if writing::is_in_place() {
+                let end = span.next.next_multiple_of(PAGE);
+                // SAFETY: pages that were taken since, and that nobody executes yet.
+                if end > span.sealed && unsafe { writing::make_executable(span.sealed, end) } {
+                    span.sealed = end;
+                }
+                continue;
+            }
             if span.writable > span.sealed {
                 protect(
                     span.sealed,
@@ -227,19 +241,12 @@ impl Region {
 
 fn write_pad(pads: &mut Pads, at: u64, to: u64) -> Option<u64> {
     let (bytes, len) = redirect(evenkeel_wire::Form::Entry, at, 5, to)?;
-    protect(
-        pads.page,
-        pads.page + PAGE,
-        libc::PROT_READ | libc::PROT_WRITE | libc::PROT_EXEC,
-    )
-    .then_some(())?;
     // SAFETY: inside a page of ours, beyond every pad that threads may be executing.
-    unsafe { ptr::copy_nonoverlapping(bytes.as_ptr(), at as *mut u8, len as usize) };
-    protect(
-        pads.page,
-        pads.page + PAGE,
-        libc::PROT_READ | libc::PROT_EXEC,
-    );
+    unsafe {
+        code::set_writable(pads.page, pads.page + PAGE, true).then_some(())?;
+        writing::write(at as *mut u8, &bytes[..len as usize]);
+        code::set_writable(pads.page, pads.page + PAGE, false);
+    }
     pads.next = at + PAD_BYTES as u64;
     Some(at)
 }

@@ -1,27 +1,28 @@
-//! The states of a probe's site in one process, and what leads from one to another: the one place that says so.
+//! The states of a probe's site in one process, and the transitions between them.
 //!
-//! A site is *absent* until its module is mapped and holds the file's bytes, and again once the module is gone. In between its code
-//! [`Stands`] in one of four ways, between which only the plan's word for the probe decides:
+//! A site is *absent* until its module is mapped and holds the file's bytes, and again once the module is unmapped. In between its code
+//! [`Stands`] in one of four states. The plan's word for the probe decides which:
 //!
 //! | instruction | `Off` | `On` | `Discover` |
 //! |---|---|---|---|
 //! | call, tail jump, long call through a pointer | original | redirected to its trampoline | trapped |
 //! | short call through a pointer, tail jump through one | original | refused | trapped |
 //! | entry of a function | original | redirected to a pad; entered by a breakpoint where no pad fits | refused |
-//! | the same, a call that lies under the hook at its function's entry | as above, in the displaced copy | part of the entry's hook | as above, in the displaced copy |
+//!
+//! A call under the hook at its function's entry has no code of its own. If it can be timed, it is a part of that hook; if not, the same
+//! table holds for its copy among the displaced instructions.
 //!
 //! Invariants:
 //!
-//! 1. What a site is to become ([`Goal::of`]) depends on its instruction and on the plan's present word alone, never on the words before:
-//!    a process that begins under a late plan comes to the same state as one that has followed every step. What a goal needs is made on
-//!    the way to it.
-//! 2. A site stands redirected or entered only if what it leads to is made.
-//! 3. Trap handlers find a site only once everything is made that they need to let a thread go on from any of its boundaries; from then on
-//!    that does not change. So a breakpoint of ours is never met by a thread for which there is no way on.
-//! 4. A site that was withdrawn is findable for as long as its module is mapped, and what was made for it stays: a thread may be inside, or
-//!    between a breakpoint and its handler.
-//! 5. A refusal leaves the site as it stands, and holds until the plan says another word.
-//! 6. In a process that is frozen nothing changes, and no site stands trapped or entered.
+//! 1. The next state ([`Goal::of`]) depends on the instruction and on the plan's present word alone. So a process that starts under a late
+//!    plan reaches the same state as one that followed every step. Whatever a state needs is built on the way to it.
+//! 2. A site stands redirected or entered only if its target is built.
+//! 3. Trap handlers find a site only once they can let a thread continue from each of its boundaries. The data they need does not change
+//!    afterwards, so each breakpoint that a thread can meet has a continuation.
+//! 4. A withdrawn site stays findable until its module is unmapped or the session ends. Its trampoline is never freed: a thread may be
+//!    inside. A thread whose breakpoint is gone before its handler runs executes the original instruction (`Patcher::is_withdrawn`).
+//! 5. A refusal leaves the site unchanged, and holds until the plan says another word.
+//! 6. A frozen process changes no site, and no site there is trapped or entered by a breakpoint.
 
 use evenkeel_wire::{Form, Probe, Refusal, Wanted};
 

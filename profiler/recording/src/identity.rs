@@ -6,14 +6,33 @@
 
 use std::collections::{HashMap, HashSet};
 
-use evenkeel_analysis::sites::{Site, SiteTable};
+use evenkeel_analysis::sites::{Function, Site, SiteTable};
 
 /// Sites of several recordings, each once.
 #[derive(Debug, Default)]
 pub struct Identities {
     /// All of them.
     pub table: SiteTable,
-    ids: HashMap<String, u32>,
+    ids: HashMap<Identity, u32>,
+}
+
+/// What makes a call site the same in several recordings.
+#[derive(Debug, PartialEq, Eq, Hash)]
+enum Identity {
+    /// Where it is, and what it calls.
+    Place { site: String, callee: String },
+    /// The same, of one build only.
+    InBuild {
+        build: String,
+        site: String,
+        callee: String,
+    },
+    /// Which of the calls of one function in another it is.
+    Call {
+        caller: Option<Function>,
+        callee: Function,
+        number: usize,
+    },
 }
 
 impl Identities {
@@ -22,12 +41,24 @@ impl Identities {
         let places = Places::of(&sites.sites);
         let all = sites.sites.iter().enumerate();
         all.map(|(at, site)| {
+            let (place, callee) = (site.site.clone(), site.callee.clone());
             let identity = if by_address {
-                format!("{}|{}", site.site, site.callee)
+                Identity::Place {
+                    site: place,
+                    callee,
+                }
             } else if is_named(&site.caller) && is_named(&site.callee) {
-                format!("{}|{}|{}", site.caller, site.callee, places.number(at))
+                Identity::Call {
+                    caller: site.holder(),
+                    callee: site.called(),
+                    number: places.number(at),
+                }
             } else {
-                format!("{build}|{}|{}", site.site, site.callee)
+                Identity::InBuild {
+                    build: build.to_owned(),
+                    site: place,
+                    callee,
+                }
             };
             let table = &mut self.table.sites;
             *self.ids.entry(identity).or_insert_with(|| {
@@ -52,12 +83,12 @@ struct Places {
 impl Places {
     fn of(sites: &[Site]) -> Places {
         let mut order: Vec<usize> = (0..sites.len()).collect();
-        order.sort_by_key(|&at| offset(&sites[at]));
-        let mut calls: HashMap<(&str, &str), usize> = HashMap::new();
+        order.sort_by_key(|&at| sites[at].address);
+        let mut calls: HashMap<(Option<Function>, Function), usize> = HashMap::new();
         let mut numbers = vec![0; sites.len()];
         for at in order {
-            let Site { caller, callee, .. } = &sites[at];
-            let number = calls.entry((caller, callee)).or_default();
+            let pair = (sites[at].holder(), sites[at].called());
+            let number = calls.entry(pair).or_default();
             numbers[at] = *number;
             *number += 1;
         }
@@ -67,14 +98,6 @@ impl Places {
     fn number(&self, at: usize) -> usize {
         self.numbers[at]
     }
-}
-
-/// Of `caller+0x1f`, 0x1f.
-fn offset(site: &Site) -> u64 {
-    let digits = site.site.rsplit_once("+0x").map(|(_, digits)| digits);
-    digits
-        .and_then(|digits| u64::from_str_radix(digits, 16).ok())
-        .unwrap_or(0)
 }
 
 /// What a recording timed in the round that its profile rests on.
@@ -122,13 +145,18 @@ impl Timed {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::earlier;
 
     fn sites(sites: &[(&str, &str)]) -> SiteTable {
-        let site = |&(site, callee): &(&str, &str)| Site {
-            caller: site.split('+').next().unwrap_or_default().into(),
-            callee: callee.into(),
-            site: site.into(),
-            ..Site::default()
+        let site = |&(site, callee): &(&str, &str)| {
+            let mut site = Site {
+                caller: site.split('+').next().unwrap_or_default().into(),
+                callee: callee.into(),
+                site: site.into(),
+                ..Site::default()
+            };
+            earlier::complete_site(&mut site);
+            site
         };
         SiteTable {
             sites: sites.iter().map(site).collect(),

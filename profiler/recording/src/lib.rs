@@ -29,6 +29,7 @@
 
 mod bodies;
 mod chunks;
+mod earlier;
 mod error;
 mod identity;
 mod merge;
@@ -50,14 +51,8 @@ pub use read::{Replay, Replayed};
 pub use several::{attributes, replay_files, replay_some};
 pub use write::Writer;
 
-use evenkeel_analysis::Off;
-use evenkeel_analysis::ProbeCost;
-use evenkeel_analysis::findings::not_opened;
-use evenkeel_analysis::findings::unseen::{self, Unopened};
-use evenkeel_analysis::findings::warnings::Warning;
-use evenkeel_analysis::profile::TRAP_NS;
-use evenkeel_analysis::profile::{Profile, Unpatched};
 use evenkeel_analysis::sites::{Site, SiteTable};
+use evenkeel_analysis::{Off, ProbeCost, RunFacts};
 use evenkeel_wire::{Marker, Record};
 use serde::{Deserialize, Serialize};
 
@@ -86,43 +81,15 @@ pub struct Meta {
     pub outer_256: u32,
     /// Inside its record.
     pub inner_256: u32,
-    /// Intervals that could not begin because a ring was full.
-    #[serde(default)]
-    pub missed: u64,
-    /// Intervals counted and not recorded, to stay within the budget.
-    #[serde(default)]
-    pub sampled_out: u64,
-    /// Intervals that could not begin because the plan was being changed.
-    #[serde(default)]
-    pub unplanned: u64,
-    /// How often calls were trapped to learn whom they call.
-    #[serde(default, skip_serializing_if = "is_zero")]
-    pub traps: u64,
+    /// What is known beside the records.
+    #[serde(flatten)]
+    pub facts: RunFacts,
     /// Intervals were followed across threads.
     #[serde(default, rename = "edges")]
     pub waits: bool,
     /// It has sums instead of records.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub summary: bool,
-    /// Its intervals are requests that spans report (`evenkeel spans`), not what an agent saw.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub spans: bool,
-    /// Sites that could not be timed.
-    pub unpatched: Vec<Unpatched>,
-    /// Calls whose inside was not timed when the run ended, if it did.
-    #[serde(default)]
-    pub unopened: Option<Vec<Unopened>>,
-    /// Where the names of functions are that have none.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub names: Vec<String>,
-    /// What a client may wait for that is in no interval, where a preset knows.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    pub outside: String,
-    /// What of the profiler failed in the target; empty where nothing did.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    pub failed: String,
-    /// What the user should know.
-    pub warnings: Vec<String>,
     /// Whether this is the last word: the run ended and was not cut.
     pub complete: bool,
     /// Name of the machine; empty where the file does not say, as those of earlier versions.
@@ -155,77 +122,16 @@ impl Meta {
         word.rsplit('/').next().unwrap_or(word)
     }
 
-    /// Adds to a profile what is not in the records.
-    pub fn complete(&self, profile: &mut Profile) {
-        for (reason, count) in [
-            ("the ring was full at the beginning", self.missed),
-            ("plan changed under it", self.unplanned),
-        ] {
-            if count > 0 {
-                let reasons = &mut profile.discarded_by_reason;
-                *reasons.entry(reason.to_owned()).or_default() += count;
-                profile.discarded += count;
-                profile.intervals_seen += count;
-            }
-        }
-        if self.spans {
-            // What services do with their time, spans do not say.
-            profile.time_spent.clear();
-        }
-        profile.sampled_out = self.sampled_out;
-        profile.intervals_seen += self.sampled_out;
-        let all_ns = profile.mean_ns * profile.intervals_seen as f64;
-        profile.overhead.traps = self.traps;
-        profile.overhead.trapping_fraction = self.traps as f64 * TRAP_NS / all_ns.max(TRAP_NS);
-        // The session knows why a call was not timed; the analysis, only that it was not.
-        let is_known = |site: &str| self.unpatched.iter().any(|known| known.site == site);
-        profile.unpatched.retain(|call| !is_known(&call.site));
-        profile.unpatched.extend(self.unpatched.iter().cloned());
-        let unopened = self.unopened.as_ref();
-        profile.unseen = unopened.map(|unopened| unseen::unseen(profile, unopened));
-        not_opened::separate(profile);
-        profile.names.clone_from(&self.names);
-        profile.outside.clone_from(&self.outside);
-        profile.failed.clone_from(&self.failed);
-        let few_recorded = Warning::few_recorded(profile);
-        if let Some(Warning::OnlyCounted(_)) = few_recorded {
-            // The analysis knows records only.
-            let none = Warning::NoIntervals.to_string();
-            profile.warnings.retain(|warning| *warning != none);
-        }
-        profile
-            .warnings
-            .extend(few_recorded.iter().map(ToString::to_string));
-        profile.warnings.extend(self.warnings.iter().cloned());
+    /// From the body of its chunk.
+    fn read(body: &[u8]) -> serde_json::Result<Meta> {
+        let mut meta: Meta = serde_json::from_slice(body)?;
+        earlier::complete(&mut meta.facts);
+        Ok(meta)
     }
 
     /// Takes in what is known of another recording, whose profile is added to this one's.
     pub(crate) fn merge(&mut self, other: &Meta) {
-        self.missed += other.missed;
-        self.sampled_out += other.sampled_out;
-        self.unplanned += other.unplanned;
-        self.traps += other.traps;
-        for unpatched in &other.unpatched {
-            if !self.unpatched.contains(unpatched) {
-                self.unpatched.push(unpatched.clone());
-            }
-        }
-        for name in &other.names {
-            if !self.names.contains(name) {
-                self.names.push(name.clone());
-            }
-        }
-        for warning in &other.warnings {
-            if !self.warnings.contains(warning) {
-                self.warnings.push(warning.clone());
-            }
-        }
-        if self.outside.is_empty() {
-            self.outside.clone_from(&other.outside);
-        }
-        if self.failed.is_empty() {
-            self.failed.clone_from(&other.failed);
-        }
+        self.facts.merge(&other.facts);
         self.complete &= other.complete;
         for (mine, other) in [
             (&mut self.host, &other.host),
@@ -246,11 +152,6 @@ impl Meta {
             inner_256: self.inner_256,
         }
     }
-}
-
-#[allow(clippy::trivially_copy_pass_by_ref)] // as serde calls it
-fn is_zero(number: &u64) -> bool {
-    *number == 0
 }
 
 /// A site with its id.
@@ -274,7 +175,8 @@ const OFFS: [Off; 4] = [Off::Blocked, Off::Preempted, Off::Device, Off::Fault];
 /// Added to that number: the key of the thread that woke it follows.
 const WOKEN_BY: u64 = 4;
 
-fn put_site(table: &mut SiteTable, entry: SiteEntry) {
+fn put_site(table: &mut SiteTable, mut entry: SiteEntry) {
+    earlier::complete_site(&mut entry.site);
     let id = entry.id as usize;
     if table.sites.len() <= id {
         table.sites.resize(id + 1, Site::default());

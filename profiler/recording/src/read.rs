@@ -2,10 +2,11 @@
 
 use std::path::Path;
 
-use evenkeel_analysis::Analysis;
 use evenkeel_analysis::fleet::minutes::Minute;
+use evenkeel_analysis::profile::Profile;
 use evenkeel_analysis::rounds::plans::PlanChange;
 use evenkeel_analysis::sites::SiteTable;
+use evenkeel_analysis::{Analysis, Options};
 use evenkeel_wire::Record;
 
 use crate::chunks::{Chunk, Chunks};
@@ -25,6 +26,20 @@ pub struct Replayed {
     pub analysis: Analysis,
     /// The file ends inside a chunk, or without a last word: the run was cut.
     pub cut: bool,
+}
+
+impl Replayed {
+    /// The finished profile. What the recording says, it says whatever the options do: the clock's speed, the target and the interval.
+    pub fn profile(&self, options: &Options) -> Profile {
+        let options = Options {
+            ticks_per_ns: self.meta.ticks_per_ns,
+            target: self.meta.target.clone(),
+            interval: self.meta.interval.clone(),
+            ..options.clone()
+        };
+        self.analysis
+            .finished(&self.sites, &options, &self.meta.facts)
+    }
 }
 
 /// What is kept of single intervals.
@@ -147,7 +162,7 @@ impl Replay {
             match self.chunks.next()? {
                 Chunk::Body(b'J', _) => return Ok(Some(meta)),
                 Chunk::Body(b'M', body) => {
-                    meta = serde_json::from_slice(&body)
+                    meta = Meta::read(&body)
                         .map_err(|error| self.chunks.damaged(&error.to_string()))?
                 }
                 Chunk::Body(..) => {}
@@ -197,7 +212,7 @@ impl<'t> Reading<'t> {
     /// Takes a chunk; what is wrong with it otherwise.
     fn take(&mut self, tag: u8, body: &[u8]) -> Result<(), String> {
         match tag {
-            b'M' => self.meta = json(body)?,
+            b'M' => self.meta = Meta::read(body).map_err(|error| error.to_string())?,
             b'S' => put_site(&mut self.sites, json::<SiteEntry>(body)?),
             b'R' => self.take_round(body).ok_or("a round of odd length")?,
             b'C' => self.beside = bodies::change(body).ok_or("a change of odd length")?,

@@ -1,6 +1,7 @@
 //! What several recordings have in common: one table of call sites, the paths that all of them timed, one clock.
 
 use evenkeel_analysis::Analysis;
+use evenkeel_analysis::findings::warnings::Warning;
 use evenkeel_analysis::fleet::joint::Scouted;
 use evenkeel_analysis::sites::SiteTable;
 
@@ -65,14 +66,17 @@ impl<'a> Union<'a> {
     /// What explains them.
     pub(crate) fn meta(&self) -> Meta {
         let first = first(&self.parts);
-        let mut meta = first.meta.clone();
-        let others = self
-            .parts
-            .iter()
-            .filter(|part| !std::ptr::eq(**part, first));
-        others.for_each(|part| meta.merge(&part.meta));
-        meta.warnings.extend(self.empty());
-        meta.warnings.extend(self.left_out());
+        let is_first = |part: &Part| std::ptr::eq(part, first);
+        let mut all = self.parts.iter().zip(&self.probes);
+        let (_, own) = all.find(|(part, _)| is_first(part)).expect("one of them");
+        let mut meta = translated(&first.meta, own);
+        let others = self.parts.iter().zip(&self.probes);
+        for (part, own) in others.filter(|(part, _)| !is_first(part)) {
+            meta.merge(&translated(&part.meta, own));
+        }
+        let warnings = &mut meta.facts.warnings;
+        warnings.extend(self.empty());
+        warnings.extend(self.left_out());
         meta
     }
 
@@ -96,37 +100,45 @@ impl<'a> Union<'a> {
         }
     }
 
-    /// Says which recordings add nothing.
-    fn empty(&self) -> impl Iterator<Item = String> {
+    /// Which recordings add nothing.
+    fn empty(&self) -> impl Iterator<Item = Warning> {
         let empty = self.parts.iter().filter(|part| part.scouted.is_none());
-        empty.map(|part| {
-            format!(
-                "{} holds no complete interval and adds nothing: record for longer, or with the server under load",
-                part.path.display()
-            )
+        empty.map(|part| Warning::RecordingEmpty {
+            path: part.path.display().to_string(),
         })
     }
 
-    /// Says what is not in the paths because some recordings did not time it.
-    fn left_out(&self) -> Option<String> {
+    /// What is not in the paths because some recordings did not time it.
+    fn left_out(&self) -> Option<Warning> {
         let called = |id| self.timed.iter().any(|one| one.called(id));
         let is_left_out = |&id: &u32| self.untimed[id as usize] && called(id);
         let all = 0..self.sites.sites.len() as u32;
         let left_out: Vec<u32> = all.filter(is_left_out).collect();
-        if left_out.is_empty() {
-            return None;
-        }
         let named = left_out.iter().take(NAMED_MAX);
-        let names: Vec<&str> = named
-            .map(|&id| self.sites.sites[id as usize].callee.as_str())
-            .collect();
-        let is_all = left_out.len() <= NAMED_MAX;
-        Some(format!(
-            "{} call sites were timed in some of the recordings only and count as their callers' own time ({}{}): look at each \
-             recording by itself for what lies below them, or record for longer, until all have opened the same functions",
-            left_out.len(),
-            names.join(", "),
-            if is_all { "" } else { ", .." }
-        ))
+        let callee = |&id: &u32| self.sites.sites[id as usize].callee.clone();
+        (!left_out.is_empty()).then(|| Warning::TimedInSome {
+            sites: left_out.len(),
+            callees: named.map(callee).collect(),
+        })
     }
+}
+
+/// What explains a recording, its `probes` being those among the call sites of all.
+fn translated(meta: &Meta, probes: &[u32]) -> Meta {
+    let mut meta = meta.clone();
+    let of_all = |id: u32| probes.get(id as usize).copied();
+    for call in &mut meta.facts.unpatched {
+        call.probe = call.probe.and_then(of_all);
+    }
+    if let Some(unopened) = &mut meta.facts.unopened {
+        // Without a probe it is of the interval's own function.
+        unopened.retain_mut(|it| match it.probe {
+            Some(id) => {
+                it.probe = of_all(id);
+                it.probe.is_some()
+            }
+            None => true,
+        });
+    }
+    meta
 }

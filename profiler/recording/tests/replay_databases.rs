@@ -24,14 +24,10 @@ fn replayed(name: &str) -> Profile {
     let recordings = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/recordings");
     let replayed = Replay::open(&recordings.join(name)).unwrap().run().unwrap();
     assert!(!replayed.cut && replayed.meta.waits);
-    let options = Options {
-        ticks_per_ns: replayed.meta.ticks_per_ns,
+    replayed.profile(&Options {
         timelines: vec!["p99".parse().unwrap()],
         ..Options::default()
-    };
-    let mut profile = replayed.analysis.profile(&replayed.sites, &options);
-    replayed.meta.complete(&mut profile);
-    profile
+    })
 }
 
 /// Every interval closes, and so does what is made of them: shares and times below a node add up to its own.

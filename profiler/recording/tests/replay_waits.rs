@@ -24,12 +24,7 @@ fn replayed(name: &str, seen: u64, closed: u64) -> Profile {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/recordings/{name}.keel"));
     let replayed = Replay::open(&path).unwrap().run().unwrap();
     assert!(!replayed.cut);
-    let options = Options {
-        ticks_per_ns: replayed.meta.ticks_per_ns,
-        ..Options::default()
-    };
-    let mut profile = replayed.analysis.profile(&replayed.sites, &options);
-    replayed.meta.complete(&mut profile);
+    let profile = replayed.profile(&Options::default());
     assert_eq!(profile.closure.max_abs_error_ticks, 0);
     assert_eq!(profile.closure.intervals, closed);
     assert_eq!(profile.intervals_seen, seen);

@@ -8,6 +8,7 @@ use evenkeel_analysis::profile::Profile;
 use serde::Serialize;
 
 use crate::findings;
+use crate::messages::in_words;
 use crate::paths::Paths;
 use crate::words;
 
@@ -43,7 +44,7 @@ pub fn render(profile: &Profile) -> String {
         .map(|f| words::explain(profile, &paths, f, TAIL))
         .collect();
     page(
-        &(data("profile", profile)
+        &(data("profile", &in_words(profile))
             + &data("words", &sentences)
             + &data("findings", &in_sentences(profile))),
         REPORT,
@@ -61,7 +62,9 @@ fn in_sentences(profile: &Profile) -> Vec<Vec<String>> {
 /// The page of a comparison: both profiles, and what changed between them.
 pub(crate) fn comparison(before: &Profile, after: &Profile, changes: &impl Serialize) -> String {
     page(
-        &(data("before", before) + &data("after", after) + &data("changes", changes)),
+        &(data("before", &in_words(before))
+            + &data("after", &in_words(after))
+            + &data("changes", changes)),
         COMPARE,
     )
 }

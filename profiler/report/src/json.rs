@@ -1,8 +1,16 @@
-//! JSON with the design's field names: the model carries them, so serialising it is all there is.
+//! JSON with the design's field names: the model carries them, so serialising it is all there is, once its messages are in words.
 
+use evenkeel_analysis::profile::Profile;
 use serde::Serialize;
 
-/// A profile (or a comparison) as indented JSON with a newline at its end.
+use crate::messages::in_words;
+
+/// A profile, as [`render`].
+pub fn profile(profile: &Profile) -> String {
+    render(&in_words(profile))
+}
+
+/// A comparison, or whatever else is in words already, as indented JSON with a newline at its end.
 ///
 /// A number that is not finite becomes `null`, as JSON has no other word for it.
 ///

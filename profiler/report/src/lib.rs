@@ -15,7 +15,7 @@
 //! let profile = Profile { interval: "request".into(), intervals: 1000, ..Profile::default() };
 //! assert!(terminal::render(&profile, &Style::default()).contains("request"));
 //! assert!(html::render(&profile).starts_with("<!doctype html>"));
-//! assert!(json::render(&profile).contains("\"intervals\": 1000"));
+//! assert!(json::profile(&profile).contains("\"intervals\": 1000"));
 //! ```
 
 pub mod advice;
@@ -24,6 +24,7 @@ pub mod findings;
 pub mod fit;
 pub mod html;
 pub mod json;
+pub mod messages;
 pub mod names;
 pub mod paths;
 pub mod terminal;

@@ -342,10 +342,10 @@ pub fn explains_a_part(profile: &Profile) -> String {
     let intervals = units::count(missing.intervals);
     let which = match missing.slower_than_ns > 0.0 {
         true => format!(
-            "{intervals} intervals, the slow ones over {},",
+            "{intervals} slow intervals, those over {},",
             units::duration(missing.slower_than_ns)
         ),
-        false => format!("{intervals} intervals"),
+        false => "Intervals that it has too few of".to_owned(),
     };
     let skipped = match profile.sampled_out > 0 {
         true => {

@@ -74,7 +74,7 @@ fn beside_the_intervals_they_were_reported_of() {
 
 #[test]
 fn in_json_and_on_the_page() {
-    let json = json::render(&profile());
+    let json = json::profile(&profile());
     assert!(
         json.contains("\"fit\": \"linear\"") && json.contains("\"rows\": 3"),
         "{json}"

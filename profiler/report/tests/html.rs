@@ -2,6 +2,8 @@
 
 mod fixture;
 
+use evenkeel_analysis::findings::reasons::{NotSplit, NotTimed};
+use evenkeel_analysis::findings::warnings::Warning;
 use evenkeel_analysis::findings::{Advice, Finding};
 use evenkeel_analysis::profile::{Profile, Unseen};
 use evenkeel_report::compare::Comparison;
@@ -31,13 +33,13 @@ fn hostile() -> Profile {
     fixture::rename(&mut profile, &|name| format!("{name}{}", HOSTILE.concat()));
     profile.target = HOSTILE.concat();
     profile.interval = HOSTILE.concat();
-    profile.warnings = HOSTILE.map(String::from).to_vec();
+    profile.warnings = HOSTILE.map(|it| Warning::Said(it.into())).to_vec();
     profile.classes.classes[0].name = format!("SELECT '{}'", HOSTILE.concat());
-    profile.unpatched[0].reason = HOSTILE.concat();
+    profile.unpatched[0].reason = NotTimed::Said(HOSTILE.concat());
     profile.names = vec![HOSTILE.concat()];
     profile.unseen = Some(vec![Unseen {
         name: HOSTILE.concat(),
-        why: HOSTILE.concat(),
+        why: NotSplit::Said(HOSTILE.concat()),
         share: 0.25,
         se: 0.01,
     }]);

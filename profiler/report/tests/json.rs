@@ -9,7 +9,7 @@ use evenkeel_report::json;
 #[test]
 fn a_profile_survives_the_round_trip() {
     let profile = fixture::before();
-    for text in [json::render(&profile), json::render_line(&profile)] {
+    for text in [json::profile(&profile), json::render_line(&profile)] {
         assert_eq!(serde_json::from_str::<Profile>(&text).unwrap(), profile);
         assert!(text.ends_with("}\n"));
     }
@@ -18,7 +18,8 @@ fn a_profile_survives_the_round_trip() {
 
 #[test]
 fn the_field_names_are_the_designs() {
-    let value: serde_json::Value = serde_json::from_str(&json::render(&fixture::before())).unwrap();
+    let value: serde_json::Value =
+        serde_json::from_str(&json::profile(&fixture::before())).unwrap();
     for pointer in [
         "/version",
         "/target",
@@ -70,7 +71,7 @@ fn callers_of_a_factor() {
         function: "RecordTransactionCommit".into(),
         contribution: 0.5,
     }];
-    let text = json::render(&profile);
+    let text = json::profile(&profile);
     assert_eq!(serde_json::from_str::<Profile>(&text).unwrap(), profile);
     let value: serde_json::Value = serde_json::from_str(&text).unwrap();
     let [first, second] = [0, 1].map(|at| &value["factors"][at]);
@@ -100,7 +101,7 @@ fn findings() {
     let mut profile = fixture::before();
     assert!(profile.findings.is_empty(), "a file of an earlier version");
     profile.findings = vec![finding];
-    let text = json::render(&profile);
+    let text = json::profile(&profile);
     assert_eq!(serde_json::from_str::<Profile>(&text).unwrap(), profile);
     let value: serde_json::Value = serde_json::from_str(&text).unwrap();
     let first = &value["findings"][0];

@@ -3,22 +3,18 @@
 use std::path::Path;
 
 use evenkeel_analysis::Options;
+use evenkeel_analysis::findings::cohorts::Difference;
 use evenkeel_analysis::profile::{Finding, Profile};
+use evenkeel_analysis::sites::Kind;
 use evenkeel_recording::Replay;
 use evenkeel_report::advice;
+use evenkeel_report::paths::Paths;
 use evenkeel_report::terminal::{Style, render};
 
 fn replayed(name: &str) -> Profile {
     let recordings = Path::new(env!("CARGO_MANIFEST_DIR")).join("../recording/tests/recordings");
     let replayed = Replay::open(&recordings.join(name)).unwrap().run().unwrap();
-    let options = Options {
-        ticks_per_ns: replayed.meta.ticks_per_ns,
-        target: replayed.meta.target.clone(),
-        interval: replayed.meta.interval.clone(),
-        ..Options::default()
-    };
-    let mut profile = replayed.analysis.profile(&replayed.sites, &options);
-    replayed.meta.complete(&mut profile);
+    let mut profile = replayed.profile(&Options::default());
     advice::add(&mut profile);
     let shares: f64 = profile.findings.iter().map(|finding| finding.share).sum();
     assert!(
@@ -161,4 +157,24 @@ fn events_of_a_memcached_without_names() {
     let first = &memcached.findings[0];
     assert!(first.share > 0.5 && !first.waits_for.is_empty());
     assert!(first.means.is_none() && first.advice.is_empty());
+}
+
+/// What the comparison of the slowest with the middle names, the tree has under the same name, own time that is not opened, too.
+#[test]
+fn cohorts_and_factors_name_nodes_as_the_tree_does() {
+    for name in ["redis-keys.keel", "postgres-owners.keel"] {
+        let profile = replayed(name);
+        let paths = Paths::of(&profile.tree);
+        let nodes = &profile.cohorts.as_ref().unwrap().nodes;
+        let is_closed = |node: &Difference| node.kind == Kind::NotOpened;
+        assert!(nodes.iter().any(|node| is_closed(node)), "{name}");
+        for node in nodes {
+            let found = paths.find(&node.path).map(|found| found.node().kind);
+            assert_eq!(found, Some(node.kind), "{name}: {}", node.path);
+        }
+        let variances = profile.factors.iter().filter(|it| it.functions.len() == 1);
+        for path in variances.flat_map(|factor| &factor.paths) {
+            assert!(paths.find(path).is_some(), "{name}: {path}");
+        }
+    }
 }

@@ -2,6 +2,7 @@
 
 mod fixture;
 
+use evenkeel_analysis::findings::warnings::Warning;
 use evenkeel_analysis::findings::{Finding, Trade};
 use evenkeel_analysis::profile::{Caller, Closure, Profile};
 use evenkeel_report::fit::columns;
@@ -95,7 +96,9 @@ fn colours_only_where_asked_for() {
 fn names_cannot_command_the_terminal() {
     let mut profile = fixture::before();
     fixture::rename(&mut profile, &|name| format!("{name}\u{1b}[2J\r\n\u{9b}1m"));
-    profile.warnings.push("\u{1b}]0;title\u{7}".into());
+    profile
+        .warnings
+        .push(Warning::Said("\u{1b}]0;title\u{7}".into()));
     profile.classes.classes[0].name = "\u{1b}[31m".into();
     let text = render(
         &profile,
@@ -208,7 +211,7 @@ fn what_trades_is_said_everywhere() {
         ),
         "{said}"
     );
-    let json: serde_json::Value = serde_json::from_str(&json::render(&profile)).unwrap();
+    let json: serde_json::Value = serde_json::from_str(&json::profile(&profile)).unwrap();
     assert_eq!(json["trades"][0]["contribution"], -0.18);
     let page = html::render(&profile);
     assert!(page.contains("\"contribution\":-0.18") && page.contains("profile.trades"));

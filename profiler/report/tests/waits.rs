@@ -5,7 +5,7 @@ use evenkeel_analysis::sites::{Kind as SiteKind, Site, SiteTable};
 use evenkeel_analysis::{Analysis, Options, Pick, ProbeCost};
 use evenkeel_report::fit::columns;
 use evenkeel_report::terminal::{self, Style, timeline};
-use evenkeel_report::{html, json};
+use evenkeel_report::{html, json, messages};
 use evenkeel_wire::{Kind, Marker, Record};
 
 const COMMIT: u32 = 0;
@@ -199,12 +199,13 @@ fn every_kind_has_words_and_a_colour_on_the_page() {
     }
     let inside = page.split_once("id=\"profile\">").unwrap().1;
     let inside = inside.split_once("</script").unwrap().0;
-    assert_eq!(serde_json::from_str::<Profile>(inside).unwrap(), profile());
+    let read = serde_json::from_str::<Profile>(inside).unwrap();
+    assert_eq!(read, messages::in_words(&profile()));
 }
 
 #[test]
 fn json_has_it_all() {
-    let text = json::render(&profile());
+    let text = json::profile(&profile());
     for field in [
         "\"waits\"",
         "\"holder_calls\"",

@@ -6,8 +6,8 @@ use std::sync::atomic::Ordering::*;
 use std::time::{Duration, Instant};
 
 use evenkeel_attach::process::Image;
-use evenkeel_attach::{AgentFile, Injected, Loaded, Refused, State, process};
-use evenkeel_wire::control::path_hash;
+use evenkeel_attach::{AgentFile, Injected, Loaded, Refused, State, namespace, process};
+use evenkeel_wire::control::{FOREIGN_SESSION, path_hash};
 use evenkeel_wire::{Module, ModuleState};
 
 use crate::agent::Agent;
@@ -34,6 +34,7 @@ impl Attached {
     /// It may not be attached to, or the agent is missing.
     pub fn to(root: i32) -> Result<Attached, Error> {
         evenkeel_attach::check(root)?;
+        let root = namespace::enter(root)?;
         let agent = Agent::find()?;
         let agent = agent
             .bytes()
@@ -148,7 +149,10 @@ pub fn announce(arena: &mut Arena, pid: i32) -> Result<Option<usize>, Refused> {
 /// once: a process in a namespace of its own has a number there that is nobody's here.
 fn own_modules(arena: &Arena) {
     const LOOKS: u32 = 1000;
-    let own = std::process::id() as i32;
+    let own = match namespace::is_entered() {
+        true => FOREIGN_SESSION,
+        false => std::process::id() as i32,
+    };
     let owner = &arena.control().modules_owner;
     let mut looks = 0;
     while let Err(other) = owner.compare_exchange(0, own, AcqRel, Relaxed) {

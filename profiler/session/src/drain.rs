@@ -2,6 +2,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering::*};
 
+use evenkeel_attach::namespace;
 use evenkeel_wire::ring::{RING_BYTES, RING_SLACK_BYTES, lap_bit};
 use evenkeel_wire::{LATENCY_CLASSES, Record, RingHeader, RingState};
 
@@ -239,5 +240,5 @@ fn alive(arena: &Arena, index: usize) -> bool {
     let header = arena.ring(index);
     let (pid, tid) = (header.pid.load(Relaxed), header.tid.load(Relaxed));
     // Not by signals: a process of another user would answer with an error as if it did not exist.
-    std::path::Path::new(&format!("/proc/{pid}/task/{tid}")).exists()
+    namespace::file(pid as i32, &format!("task/{tid}")).exists()
 }

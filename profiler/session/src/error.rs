@@ -9,6 +9,8 @@ use evenkeel_symbols::LaunchError;
 use evenkeel_symbols::LoadError;
 use thiserror::Error;
 
+use crate::no_profile::{Hint, Reason};
+
 /// Why a session failed.
 #[derive(Debug, Error)]
 pub enum Error {
@@ -60,9 +62,35 @@ pub enum Error {
     /// The system refused shared memory.
     #[error("cannot make shared memory: {0}; check the limits (ulimit -v, ulimit -f, cgroup)")]
     Arena(std::io::Error),
-    /// The agent was not loaded, or no process had the interval's functions.
+    /// No interval has ended, or too few to stand for all.
     #[error("{0}")]
-    NothingProfiled(String),
+    NothingProfiled(Reason),
+    /// The same, and the command failed.
+    #[error("the command failed with exit code {code}; {reason}")]
+    Failed {
+        /// Its exit code.
+        code: i32,
+        /// Why no interval has ended.
+        reason: Reason,
+    },
+    /// The same, and the command was killed.
+    #[error("the command was killed by signal {signal}; {reason}")]
+    Killed {
+        /// The signal.
+        signal: i32,
+        /// Why no interval has ended.
+        reason: Reason,
+    },
+    /// No program had the interval's functions.
+    #[error("{error}{others}{}", .hint.iter().map(|hint| format!("; {hint}")).collect::<String>())]
+    NotInPrograms {
+        /// What is wrong with the program that is most likely meant.
+        error: Box<Error>,
+        /// Which others were looked at.
+        others: String,
+        /// What may be meant.
+        hint: Option<Hint>,
+    },
     /// A recording cannot be read or written.
     #[error(transparent)]
     Recording(#[from] evenkeel_recording::Error),

@@ -13,6 +13,7 @@
 //! plan           probes: planting, taking out, ids, the table of sites
 //! drain          records out of the rings
 //! keys           which ring a thread of the system's numbers has
+//! no_profile     why there is no profile
 //! refine         what to open and close next: a pure decision over a profile
 //! ```
 
@@ -28,6 +29,7 @@ pub mod launch;
 pub mod lease;
 mod location;
 pub mod modules;
+mod no_profile;
 pub mod plan;
 pub mod profile;
 pub mod refine;

@@ -6,6 +6,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Acquire;
 
+use evenkeel_attach::namespace;
 use evenkeel_attach::process::{self, DELETED};
 use evenkeel_symbols::DebugSources;
 use evenkeel_symbols::LoadError;
@@ -57,11 +58,11 @@ fn kept_by_process(module: &Announced) -> Option<PathBuf> {
 
 /// Whether a path means another file to the process than it does here (chroot, containers).
 fn has_other_root(pid: u32) -> bool {
-    let namespace = |of: &str| std::fs::read_link(format!("/proc/{of}/ns/mnt")).ok();
-    let process = pid.to_string();
-    let root = std::fs::read_link(format!("/proc/{process}/root"));
-    root.is_ok_and(|root| root != Path::new("/"))
-        || namespace(&process).is_some_and(|of| Some(of) != namespace("self"))
+    let pid = pid as i32;
+    let root = std::fs::read_link(namespace::file(pid, "root"));
+    let mounts = std::fs::read_link(namespace::file(pid, "ns/mnt"));
+    let own = std::fs::read_link("/proc/self/ns/mnt").ok();
+    root.is_ok_and(|root| root != Path::new("/")) || mounts.is_ok_and(|of| Some(of) != own)
 }
 
 /// What is known of the files in the arena's table.
@@ -94,7 +95,7 @@ impl Modules {
         if let Some(kept) = kept_by_process(module).filter(|kept| kept.exists()) {
             return kept;
         }
-        let inside = PathBuf::from(format!("/proc/{}/root{}", module.pid, path.display()));
+        let inside = namespace::file(module.pid as i32, &format!("root{}", path.display()));
         if inside.exists() { inside } else { path }
     }
 

@@ -8,8 +8,8 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::rc::Rc;
 use std::sync::atomic::Ordering::*;
 
-use evenkeel_analysis::profile::Unpatched;
-use evenkeel_analysis::sites::{Kind, Site as Described, SiteTable};
+use evenkeel_analysis::findings::reasons::NotTimed;
+use evenkeel_analysis::sites::{INDIRECT, Kind, Site as Described, SiteTable};
 use evenkeel_symbols::Module;
 use evenkeel_symbols::{Callee, Site, Unpatchable};
 use evenkeel_wire::arch::code::JUMP_BYTES;
@@ -23,6 +23,8 @@ use evenkeel_intervals::calling_back;
 use evenkeel_intervals::interval::{Boundary, Meaning, Place, site_name};
 use evenkeel_intervals::kinds;
 pub use not_hooked::NotHooked;
+use unpatched::Noted;
+pub(crate) use unpatched::{Untimed, by_code};
 
 /// Probes of a session.
 pub struct Plan {
@@ -37,9 +39,9 @@ pub struct Plan {
     claimed: BTreeMap<Location, u8>,
     displaced: usize,
     dirty: bool,
-    unpatched: Vec<Unpatched>,
+    noted: Vec<Noted>,
     /// The same, to look up.
-    is_noted: HashSet<Unpatched>,
+    is_noted: HashSet<Noted>,
 }
 
 /// One probe, as the session knows it.
@@ -50,6 +52,8 @@ pub struct Planned {
     pub callees: Vec<Location>,
     /// The symbol that the loader binds, where the callee is an import.
     pub import: Option<String>,
+    /// The instruction that is hooked.
+    pub place: Location,
     /// Function that holds the call site; for a hooked entry the function itself.
     pub holder: Location,
     /// What the instruction is.
@@ -80,7 +84,7 @@ impl Plan {
             claimed: BTreeMap::new(),
             displaced: 0,
             dirty: false,
-            unpatched: Vec::new(),
+            noted: Vec::new(),
             is_noted: HashSet::new(),
         }
     }
@@ -161,11 +165,7 @@ impl Plan {
                 self.entry(arena, function, module, &displaced, inner).ok()
             }
             Err(reason) => {
-                self.note_unpatched(
-                    format!("entry of {}", module.name(function.address)),
-                    reason.to_string(),
-                    false,
-                );
+                self.note_unpatched(Untimed::entry(function, module), by_code(reason), false);
                 None
             }
         }
@@ -187,8 +187,8 @@ impl Plan {
             Ok(form) => form,
             Err(reason) => {
                 self.note_unpatched(
-                    qualified(arena, index, module, site.address),
-                    reason.to_string(),
+                    Untimed::call(arena, index, module, site.address),
+                    by_code(reason),
                     hides_time(reason),
                 );
                 return Err(NotHooked::Unpatchable(reason));
@@ -203,8 +203,8 @@ impl Plan {
                 _ => NotHooked::UnderEntry,
             };
             self.note_unpatched(
-                qualified(arena, index, module, site.address),
-                why.to_string(),
+                Untimed::call(arena, index, module, site.address),
+                why.in_report(),
                 true,
             );
             return Err(why);
@@ -254,6 +254,7 @@ impl Plan {
         self.probes.push(Planned {
             callees,
             import,
+            place,
             holder,
             form,
             role: meaning.role,
@@ -281,11 +282,7 @@ impl Plan {
             return Ok(id);
         }
         if self.is_claimed(function, displaced.len as u8) {
-            self.note_unpatched(
-                format!("entry of {}", module.name(entry)),
-                NotHooked::OverSite.to_string(),
-                false,
-            );
+            self.note_unpatched(Untimed::entry(function, module), NotTimed::OverCall, false);
             return Err(NotHooked::OverSite);
         }
         let bytes = module.bytes_at(entry).ok_or(NotHooked::NoBytes)?;
@@ -308,6 +305,7 @@ impl Plan {
         self.probes.push(Planned {
             callees: vec![function],
             import: None,
+            place: function,
             holder: function,
             form: Form::Entry,
             role: meaning.role,
@@ -388,7 +386,7 @@ impl Plan {
         callee: Option<&Callee>,
     ) {
         let name = match callee {
-            Some(Callee::Pointer) => "(indirect)".to_owned(),
+            Some(Callee::Pointer) => INDIRECT.to_owned(),
             Some(callee) => module.callee_name(callee),
             None => module.name(address),
         };
@@ -400,6 +398,7 @@ impl Plan {
             None => module.height(address).unwrap_or(0),
         };
         let line = module.line(address);
+        let file = file_name(arena, holder.module);
         debug_assert_eq!(id as usize, self.sites.sites.len());
         self.sites.sites.push(Described {
             kind: kinds::of(&name),
@@ -409,6 +408,13 @@ impl Plan {
             } else {
                 String::new()
             },
+            callee_file: match callee {
+                // Of which library it will be the loader decides.
+                Some(Callee::Import(_) | Callee::Pointer) => None,
+                Some(Callee::Function(_)) | None => Some(file.clone()),
+            },
+            caller_file: callee.is_some().then_some(file),
+            address: callee.is_some().then_some(address),
             site: if callee.is_some() {
                 qualified(arena, holder.module, module, address)
             } else {
@@ -502,8 +508,16 @@ fn fill(probe: &mut Probe, index: usize, address: u64, form: Form, meaning: Mean
 /// A site's name, with its file where it is not the executable's.
 pub(crate) fn qualified(arena: &Arena, index: usize, module: &Module, address: u64) -> String {
     let name = site_name(module, address);
-    if arena.modules()[index].executable.load(Relaxed) != 0 {
-        return name;
+    match file_name(arena, index) {
+        file if file.is_empty() => name,
+        file => format!("{file}!{name}"),
     }
-    format!("{}!{name}", Modules::name(arena, index))
+}
+
+/// Name of a module's file, empty for the executable.
+pub(crate) fn file_name(arena: &Arena, index: usize) -> String {
+    match arena.modules()[index].executable.load(Relaxed) {
+        0 => Modules::name(arena, index),
+        _ => String::new(),
+    }
 }

@@ -9,6 +9,7 @@ mod filters;
 mod judge;
 mod kernel;
 mod left_out;
+mod numbers;
 pub(crate) mod refiner;
 mod refining;
 mod settings;
@@ -24,7 +25,7 @@ use std::sync::atomic::{AtomicBool, Ordering::*};
 use std::time::{Duration, Instant};
 
 use evenkeel_analysis::findings::warnings::Warning;
-use evenkeel_analysis::{Analysis, Options, ProbeCost};
+use evenkeel_analysis::{Analysis, Options, ProbeCost, RunFacts};
 use evenkeel_kernel::Watched;
 use evenkeel_wire::Mode;
 
@@ -405,23 +406,16 @@ impl Session<'_> {
             ticks_per_ns: options.ticks_per_ns,
             outer_256: cost.outer_256,
             inner_256: cost.inner_256,
-            missed: self.drain.missed,
-            sampled_out: self.drain.skipped,
-            unplanned: self.drain.unplanned,
-            traps: self.arena.control().traps.load(Relaxed),
             waits: self.settings.waits,
             summary: self.settings.summary.is_some(),
-            spans: false,
-            // Long, and the same each time: a recording of sums has it at its end.
-            unpatched: match self.settings.summary.is_some() && !complete {
-                true => Vec::new(),
-                false => self.refiner.plan.unpatched(&self.arena),
+            facts: RunFacts {
+                // Long, and the same each time: a recording of sums has it at its end.
+                unpatched: match self.settings.summary.is_some() {
+                    true => Vec::new(),
+                    false => self.refiner.plan.unpatched(&self.arena),
+                },
+                ..self.counts()
             },
-            unopened: None,
-            names: Vec::new(),
-            outside: self.outside.to_owned(),
-            failed: self.failed(),
-            warnings: self.warning_texts(),
             complete,
             host: host(),
             build: self.build(),
@@ -430,13 +424,28 @@ impl Session<'_> {
         }
     }
 
-    fn warning_texts(&self) -> Vec<String> {
-        let others = self
-            .left_out
-            .warnings()
-            .chain(self.refiner.sampled_warning());
-        let warnings = self.warnings.iter().cloned().chain(others);
-        warnings.map(|warning| warning.to_string()).collect()
+    /// What is known of the run beside its records.
+    fn facts(&mut self) -> RunFacts {
+        RunFacts {
+            unpatched: self.refiner.plan.unpatched(&self.arena),
+            unopened: Some(self.unopened()),
+            names: self.names_elsewhere(),
+            ..self.counts()
+        }
+    }
+
+    /// Of that what is counted, and what the user should know.
+    fn counts(&self) -> RunFacts {
+        RunFacts {
+            missed: self.drain.missed,
+            sampled_out: self.drain.skipped,
+            unplanned: self.drain.unplanned,
+            traps: self.arena.control().traps.load(Relaxed),
+            outside: self.outside.to_owned(),
+            failed: self.failed(),
+            warnings: self.all_warnings(),
+            ..RunFacts::default()
+        }
     }
 
     /// Makes the recording good up to now; one of sums now and then.
@@ -478,13 +487,13 @@ impl Session<'_> {
 
     /// The profile as it is now, for who wants to see it.
     fn show(&mut self, observer: &mut dyn Observer) {
-        let options = self.options();
-        let analysis = self.sink.analysis.as_ref();
-        let Some(analysis) = analysis.filter(|analysis| analysis.intervals_seen() > 0) else {
+        let has_intervals = |analysis: &Analysis| analysis.intervals_seen() > 0;
+        if !self.sink.analysis.as_ref().is_some_and(has_intervals) || !observer.wants_profile() {
             return;
-        };
-        if observer.wants_profile() {
-            let profile = analysis.profile(&self.refiner.plan.sites, &options);
+        }
+        let (options, facts) = (self.options(), self.facts());
+        if let Some(analysis) = &self.sink.analysis {
+            let profile = analysis.finished(&self.refiner.plan.sites, &options, &facts);
             observer.event(&Event::Now { profile: &profile });
         }
     }

@@ -226,6 +226,7 @@ impl Converter {
             line: called.line,
             kind: called.kind,
             height: height(called.callee),
+            ..Site::default()
         };
         SiteTable {
             root: INTERVAL.to_owned(),

@@ -18,6 +18,10 @@ pub enum Mode {
     Detach = 3,
 }
 
+/// In [`Control::modules_owner`]: the session, from outside of the target's pid namespace. No process has this number (the kernel's
+/// `PID_MAX_LIMIT` is 2^22).
+pub const FOREIGN_SESSION: i32 = i32::MAX;
+
 /// First page of the arena. The session writes, agents read, but for the counters at the end.
 #[repr(C, align(64))]
 pub struct Control {
@@ -52,7 +56,8 @@ pub struct Control {
     pub calibration_claimed: AtomicU32,
     /// Modules in the table.
     pub modules: AtomicU32,
-    /// Process that is adding a module, 0 for none: two processes must not announce the same file twice.
+    /// Process that is adding a module, 0 for none: two processes must not announce the same file twice. [`FOREIGN_SESSION`] for a session
+    /// whose number is nobody's, or another's, where the agents run.
     pub modules_owner: AtomicI32,
     /// Processes that loaded the agent.
     pub processes: AtomicU32,

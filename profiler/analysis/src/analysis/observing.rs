@@ -2,10 +2,12 @@
 
 use super::Analysis;
 use super::intake::Intake;
+use crate::findings::not_opened::NotOpened;
 use crate::fleet::joint::JOINT_ROUND;
 use crate::fleet::minutes::RoundMinute;
 use crate::fleet::observed::{Basis, Observed, ObservedMinute, Observing};
 use crate::intervals::classes::ClassTable;
+use crate::profile::Unpatched;
 use crate::sites::SiteTable;
 use crate::sums::parts::VarianceTree;
 use crate::sums::paths::Paths;
@@ -103,10 +105,11 @@ impl Analysis {
         &self.assembler.classes
     }
 
-    /// What `describe` makes of the variance tree of the profile; nothing where there are no intervals.
+    /// What `describe` makes of the variance tree of the profile, of which these calls were not timed; nothing where there are no intervals.
     pub fn with_tree<T>(
         &self,
         sites: &SiteTable,
+        unpatched: &[Unpatched],
         describe: impl FnOnce(&VarianceTree<'_>) -> T,
     ) -> Option<T> {
         let rounds = &self.intake.rounds;
@@ -117,7 +120,9 @@ impl Analysis {
             .filter(|all| all.together.rounds.len() > 1);
         let detail = combined.map_or(base, |all| &all.detail);
         let total = detail.sums.blocks.total();
+        let not_opened = NotOpened::of(sites, unpatched);
         let tree = VarianceTree::new(&detail.paths, &total, sites);
-        Some(describe(&tree.with_classes(&self.assembler.classes)))
+        let tree = tree.with_classes(&self.assembler.classes);
+        Some(describe(&tree.with_not_opened(&not_opened)))
     }
 }

@@ -120,8 +120,12 @@ fn by_cause(
             let calls = cohort.calls(node) as f64 / cohort.intervals as f64;
             sum.1 += if enters { calls } else { 0.0 };
         }
-        if enters {
-            kinds.entry(key).or_insert(tree.kind(Part::Call(node)));
+        if enters || node == ROOT {
+            let part = match node {
+                ROOT => Part::Body(ROOT),
+                _ => Part::Call(node),
+            };
+            kinds.entry(key).or_insert(tree.kind(part));
         }
     }
     let top = causes.contexts[TOP as usize].function;

@@ -295,8 +295,8 @@ fn term_kind(tree: &VarianceTree<'_>, term: Term) -> Kind {
     match term {
         Term::Variance(part) => tree.kind(part),
         Term::Covariance(a, b) => match (tree.kind(a), tree.kind(b)) {
-            (Kind::Call | Kind::Body, Kind::Body) => Kind::Call,
-            (Kind::Call | Kind::Body, other) => other,
+            (Kind::Call | Kind::Body | Kind::NotOpened, Kind::Body | Kind::NotOpened) => Kind::Call,
+            (Kind::Call | Kind::Body | Kind::NotOpened, other) => other,
             (known, _) => known,
         },
     }

@@ -20,6 +20,7 @@ pub(crate) mod model;
 pub mod not_opened;
 pub(crate) mod partition;
 pub mod plumbing;
+pub mod reasons;
 pub mod unseen;
 pub mod warnings;
 
@@ -190,7 +191,7 @@ impl Builder<'_> {
     /// What the function is for, or else what most of its time is; others' time is the wait's.
     fn kind(&self, nodes: &[u32], entered: &[u32]) -> Kind {
         if nodes.contains(&ROOT) {
-            return Kind::Body;
+            return self.tree.kind(Part::Body(ROOT));
         }
         let mut kinds = entered.iter().map(|&node| self.tree.kind(Part::Call(node)));
         if let Some(known) = kinds.find(|kind| !matches!(kind, Kind::Call | Kind::Body)) {

@@ -8,7 +8,8 @@ use std::collections::HashMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::profile::{Node, Profile, Unseen};
+use crate::findings::reasons::NotSplit;
+use crate::profile::{Node, Unseen};
 use crate::sites::Kind;
 
 /// Shares below this are not listed.
@@ -16,16 +17,13 @@ pub const SHARE_MIN: f64 = 0.005;
 /// Lines of a report, at most.
 const LINES_MAX: usize = 8;
 
-/// Why nothing more is known of what another thread did.
-const IN_NO_TIMED_CALL: &str = "what that thread did was in no call that is timed: profile for longer (--for), or name a function of it with within=FUNCTION";
-
 /// Why the time at a call is not split further, or that of a function's own.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Unopened {
     /// The call's probe; nothing for the interval's functions themselves.
     pub probe: Option<u32>,
     /// What hides there, and what would show it.
-    pub why: String,
+    pub why: NotSplit,
     /// Whether waits in it tell all the same what it does, as those of the C library's functions do.
     #[serde(default)]
     pub waits_tell: bool,
@@ -33,21 +31,21 @@ pub struct Unopened {
 
 type Reasons<'a> = HashMap<Option<u32>, &'a Unopened>;
 
-/// Lists what the profile's tree does not show, largest share first.
-pub fn unseen(profile: &Profile, unopened: &[Unopened]) -> Vec<Unseen> {
+/// Lists what a profile's tree does not show, largest share first.
+pub fn unseen(tree: &Node, unopened: &[Unopened]) -> Vec<Unseen> {
     let reasons: Reasons<'_> = unopened
         .iter()
         .map(|unopened| (unopened.probe, unopened))
         .collect();
     let mut found: Vec<Unseen> = Vec::new();
-    let mut add = |name: &str, share: f64, se: f64, why: &str| {
+    let mut add = |name: &str, share: f64, se: f64, why: &NotSplit| {
         let at = found
             .iter()
-            .position(|other| other.name == name && other.why == why);
+            .position(|other| other.name == name && other.why == *why);
         let at = at.unwrap_or_else(|| {
             found.push(Unseen {
                 name: name.to_owned(),
-                why: why.to_owned(),
+                why: why.clone(),
                 ..Unseen::default()
             });
             found.len() - 1
@@ -56,7 +54,6 @@ pub fn unseen(profile: &Profile, unopened: &[Unopened]) -> Vec<Unseen> {
         // As if they erred together.
         found[at].se += se;
     };
-    let tree = &profile.tree;
     if let Some(unopened) = reasons
         .get(&tree.probe)
         .filter(|_| tree.children.is_empty())
@@ -71,7 +68,7 @@ pub fn unseen(profile: &Profile, unopened: &[Unopened]) -> Vec<Unseen> {
 }
 
 /// Calls `found` with the name, the share, its error and the reason of each node below `parent` whose time hides something.
-fn visit(parent: &Node, found: &mut impl FnMut(&str, f64, f64, &str), reasons: &Reasons<'_>) {
+fn visit(parent: &Node, found: &mut impl FnMut(&str, f64, f64, &NotSplit), reasons: &Reasons<'_>) {
     for child in &parent.children {
         if let Some(why) = by_kind(child).or_else(|| by_place(child, parent, reasons)) {
             found(&child.name, child.share, child.se, why);
@@ -84,25 +81,31 @@ fn visit(parent: &Node, found: &mut impl FnMut(&str, f64, f64, &str), reasons: &
 }
 
 /// Why a leaf is not split further, where what it is a part of tells.
-fn by_place<'a>(node: &Node, parent: &Node, reasons: &Reasons<'a>) -> Option<&'a str> {
+fn by_place<'a>(node: &Node, parent: &Node, reasons: &Reasons<'a>) -> Option<&'a NotSplit> {
     let call = match (node.kind, parent.kind) {
         _ if !node.children.is_empty() => return None,
         (Kind::Call, _) => node.probe,
         // What a thread did while the interval waited for it.
-        (Kind::Body, Kind::Others | Kind::Helper) => return Some(IN_NO_TIMED_CALL),
-        (Kind::Body, _) if parent.kind == Kind::Call || parent.probe.is_some() => parent.probe,
+        (Kind::Body | Kind::NotOpened, Kind::Others | Kind::Helper) => {
+            return Some(&NotSplit::InNoTimedCall);
+        }
+        (Kind::Body | Kind::NotOpened, _)
+            if parent.kind == Kind::Call || parent.probe.is_some() =>
+        {
+            parent.probe
+        }
         _ => return None,
     };
-    reasons.get(&call).map(|unopened| unopened.why.as_str())
+    reasons.get(&call).map(|unopened| &unopened.why)
 }
 
 /// Why it is not known in which call a thread waited.
-fn in_no_known_call<'a>(node: &Node, parent: &Node, reasons: &Reasons<'a>) -> Option<&'a str> {
+fn in_no_known_call<'a>(node: &Node, parent: &Node, reasons: &Reasons<'a>) -> Option<&'a NotSplit> {
     if node.probe.is_some() || !is_wait(node.kind) {
         return None;
     }
     if matches!(parent.kind, Kind::Others | Kind::Helper) {
-        return Some(IN_NO_TIMED_CALL);
+        return Some(&NotSplit::InNoTimedCall);
     }
     let is_call = parent.kind == Kind::Call || parent.probe.is_some();
     let unopened = reasons.get(&parent.probe).filter(|_| is_call)?;
@@ -128,14 +131,10 @@ fn without_others(wait: &Node) -> f64 {
 }
 
 /// Time of which the kind says that it is not known.
-fn by_kind(node: &Node) -> Option<&'static str> {
+fn by_kind(node: &Node) -> Option<&'static NotSplit> {
     match node.kind {
-        Kind::Unseen => Some(
-            "records of it were dropped or lost: fewer probes (--max-probes), or a shorter interval, lose fewer",
-        ),
-        Kind::Asleep => Some(
-            "nobody announced what it waited for: the kernel tells it to root, outside of a container",
-        ),
+        Kind::Unseen => Some(&NotSplit::RecordsLost),
+        Kind::Asleep => Some(&NotSplit::Unannounced),
         _ => None,
     }
 }
@@ -163,25 +162,22 @@ mod tests {
         let woken = node("woken", Kind::Woken, None, 0.5, vec![rest(0.3)]);
         let others = node("theirs", Kind::Others, None, 0.2, vec![rest(0.2)]);
         let own = node("body of root", Kind::Body, None, 0.1, vec![]);
-        let profile = Profile {
-            tree: node("root", Kind::Call, None, 1.0, vec![woken, others, own]),
-            ..Profile::default()
-        };
+        let tree = node("root", Kind::Call, None, 1.0, vec![woken, others, own]);
         let of_root = Unopened {
             probe: None,
-            why: "pointers".into(),
+            why: NotSplit::Pointers,
             waits_tell: false,
         };
-        let found = unseen(&profile, &[of_root]);
+        let found = unseen(&tree, &[of_root]);
         let found: Vec<_> = found
             .iter()
-            .map(|unseen| (unseen.name.as_str(), unseen.share, unseen.why.as_str()))
+            .map(|unseen| (unseen.name.as_str(), unseen.share, unseen.why.clone()))
             .collect();
         assert_eq!(
             found,
             [
-                ("rest", 0.2, IN_NO_TIMED_CALL),
-                ("body of root", 0.1, "pointers")
+                ("rest", 0.2, NotSplit::InNoTimedCall),
+                ("body of root", 0.1, NotSplit::Pointers)
             ]
         );
     }
@@ -194,28 +190,28 @@ mod tests {
         let lock = node("waits: mutex", Kind::Lock, None, 0.2, vec![theirs]);
         let a = node("a", Kind::Call, Some(1), 0.5, vec![timer(0.3), lock]);
         let b = node("b", Kind::Timer, Some(2), 0.4, vec![timer(0.4)]);
-        let profile = Profile {
-            tree: node("root", Kind::Call, None, 1.0, vec![a, b]),
-            ..Profile::default()
-        };
-        let unopened = |probe, why: &str, waits_tell| Unopened {
+        let tree = node("root", Kind::Call, None, 1.0, vec![a, b]);
+        let unopened = |probe, why: NotSplit, waits_tell| Unopened {
             probe: Some(probe),
-            why: why.into(),
+            why,
             waits_tell,
         };
         let found = unseen(
-            &profile,
-            &[unopened(1, "closed", false), unopened(2, "system", true)],
+            &tree,
+            &[
+                unopened(1, NotSplit::NotOpened, false),
+                unopened(2, NotSplit::System, true),
+            ],
         );
         let found: Vec<_> = found
             .iter()
-            .map(|unseen| (unseen.name.as_str(), unseen.share, unseen.why.as_str()))
+            .map(|unseen| (unseen.name.as_str(), unseen.share, unseen.why.clone()))
             .collect();
         assert_eq!(
             found,
             [
-                ("waits: timer in a", 0.3, "closed"),
-                ("waits: timer in theirs", 0.15, IN_NO_TIMED_CALL)
+                ("waits: timer in a", 0.3, NotSplit::NotOpened),
+                ("waits: timer in theirs", 0.15, NotSplit::InNoTimedCall)
             ]
         );
     }
@@ -229,17 +225,17 @@ mod tests {
         let a = node("a", Kind::Call, Some(1), 0.65, vec![b(0.25), c, body]);
         let asleep = node("off the processor", Kind::Asleep, None, 0.05, vec![]);
         let own = node("body of root", Kind::Body, None, 0.1, vec![]);
-        let profile = Profile {
-            tree: node("root", Kind::Call, None, 1.0, vec![a, b(0.2), asleep, own]),
-            ..Profile::default()
-        };
-        let because = |probe, why: &str| Unopened {
+        let tree = node("root", Kind::Call, None, 1.0, vec![a, b(0.2), asleep, own]);
+        let because = |probe, why| Unopened {
             probe,
-            why: why.into(),
+            why,
             waits_tell: false,
         };
-        let unopened = [because(Some(1), "room"), because(Some(2), "closed")];
-        let found = unseen(&profile, &unopened);
+        let unopened = [
+            because(Some(1), NotSplit::NoRoom),
+            because(Some(2), NotSplit::NotOpened),
+        ];
+        let found = unseen(&tree, &unopened);
         let lines: Vec<_> = found
             .iter()
             .map(|unseen| (unseen.name.as_str(), (100.0 * unseen.share).round()))
@@ -248,6 +244,6 @@ mod tests {
             lines,
             [("b", 45.0), ("body of a", 10.0), ("off the processor", 5.0)]
         );
-        assert_eq!((found[0].why.as_str(), found[0].se), ("closed", 0.02));
+        assert_eq!((&found[0].why, found[0].se), (&NotSplit::NotOpened, 0.02));
     }
 }

@@ -1,5 +1,7 @@
 //! What an interval is to the rest of the analysis, and why one is left out.
 
+use serde::{Deserialize, Serialize};
+
 use crate::intervals::trace_context::TraceContext;
 
 /// Width of a latency in ticks; longer intervals are malformed (34 hours at 2.3 GHz): sums of squares must fit.
@@ -7,7 +9,7 @@ pub const LATENCY_BITS: u32 = 48;
 
 /// Why an interval was left out: one that lost anything is discarded and never patched up (dissertation 2.3.3.1 assumes
 /// complete traces; a patched vector would not close).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Reason {
     /// Another interval began on the thread before this one ended.
     LeftEarly,
@@ -25,10 +27,22 @@ pub enum Reason {
     BeforeFirstRound,
     /// No end of it was recorded, and too many like it were open.
     NeverEnded,
+    /// It could not begin, because its thread's ring was full: the session counts these.
+    RingFull,
+}
+
+/// Why intervals were left out, as a profile has it.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum LeftOut {
+    /// One of the known reasons.
+    Known(Reason),
+    /// In words, from a profile that has no more.
+    Said(String),
 }
 
 impl Reason {
-    /// All reasons; a reason's discriminant is its index here.
+    /// All reasons that the analysis counts; a reason's discriminant is its index here.
     pub const ALL: [Reason; 8] = [
         Reason::LeftEarly,
         Reason::RecordsLost,
@@ -39,20 +53,6 @@ impl Reason {
         Reason::BeforeFirstRound,
         Reason::NeverEnded,
     ];
-
-    /// The reason in words, as the profile shows it.
-    pub fn text(self) -> &'static str {
-        match self {
-            Reason::LeftEarly => "left early (longjmp, exception or error)",
-            Reason::RecordsLost => "records lost",
-            Reason::Abandoned => "its stack was switched (coroutines, ucontext)",
-            Reason::PlanChanged => "plan changed under it",
-            Reason::Malformed => "malformed records",
-            Reason::TooManyCalls => "too many calls to keep",
-            Reason::BeforeFirstRound => "began before the first round",
-            Reason::NeverEnded => "end never seen",
-        }
-    }
 }
 
 /// The calls of an interval do not nest.

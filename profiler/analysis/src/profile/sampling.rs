@@ -42,9 +42,9 @@ pub enum SamplingRule {
 /// Intervals of latencies that the profile has less of than of others.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct NotSeenInside {
-    /// How many intervals.
+    /// How many intervals that are slower than the mean of all.
     pub intervals: u64,
-    /// Their part of the variance of all.
+    /// The part of the variance of all intervals, slow and quick, that the profile does not stand for.
     pub share: f64,
     /// The smallest latency of the slow ones among them.
     pub slower_than_ns: f64,

@@ -54,7 +54,7 @@ fn left_out(profile: &Profile, inputs: &Inputs<'_>) -> Option<Warning> {
         .unwrap_or(Reason::Malformed);
     (discarded > warnings::DISCARDED_HIGH).then(|| Warning::Discarded {
         fraction: discarded,
-        reason: most.text(),
+        reason: most,
     })
 }
 

@@ -3,7 +3,9 @@
 pub(crate) mod attribute_lines;
 mod cautions;
 mod classes;
+mod finish;
 mod sampling;
+mod untimed;
 
 use std::collections::BTreeMap;
 
@@ -13,15 +15,16 @@ use crate::critical::waits;
 use crate::findings;
 use crate::findings::cohorts;
 use crate::findings::factors::{self, Selection};
+use crate::findings::not_opened::NotOpened;
 use crate::inputs::Inputs;
 use crate::intervals::counts::RunCounts;
 use crate::intervals::interval::Reason;
-use crate::profile::{Bin, Closure, Overhead, PROFILE_VERSION, Profile, Unpatched};
+use crate::profile::{Bin, Closure, LeftOut, Overhead, PROFILE_VERSION, Profile};
 use crate::rounds::other_rounds;
 use crate::sums::Sums;
 use crate::sums::histogram::Histogram;
 use crate::sums::moments::{fraction, mean, standard_deviation};
-use crate::sums::parts::{Part, VarianceTree};
+use crate::sums::parts::VarianceTree;
 use crate::sums::paths::PROBES;
 use crate::sums::self_cost::Measured;
 use crate::sums::shares;
@@ -42,10 +45,10 @@ pub fn profile(inputs: &Inputs<'_>) -> Profile {
     let mut profile = latency(inputs, &total);
     explain(&mut profile, inputs, &total);
     profile.sampling = sampling::sampling(inputs);
-    profile.warnings = cautions::cautions(&profile, inputs, &total)
-        .iter()
-        .map(ToString::to_string)
-        .collect();
+    profile.warnings = cautions::cautions(&profile, inputs, &total);
+    if let Some(facts) = inputs.facts {
+        finish::finish(&mut profile, facts);
+    }
     profile
 }
 
@@ -90,6 +93,12 @@ fn explain(profile: &mut Profile, inputs: &Inputs<'_>, total: &Sums) {
     let (blocks, histogram) = (&round.sums.blocks, &round.sums.histogram);
     let ticks_per_ns = options.ticks_per_ns;
     let tree = VarianceTree::new(&round.paths, total, inputs.sites).with_classes(inputs.classes);
+    profile.unpatched = untimed::unpatched(inputs, &tree);
+    let not_opened = match inputs.facts {
+        Some(_) => NotOpened::of(inputs.sites, &profile.unpatched),
+        None => NotOpened::default(),
+    };
+    let tree = tree.with_not_opened(&not_opened);
     let selection = Selection {
         k: options.k,
         threshold: options.threshold,
@@ -113,16 +122,6 @@ fn explain(profile: &mut Profile, inputs: &Inputs<'_>, total: &Sums) {
     profile.attributes =
         attribute_lines::attributes(total, blocks, inputs.attributes, ticks_per_ns);
     profile.tree = shares::tree(&tree, blocks, histogram, ticks_per_ns);
-    profile.unpatched = hidden(inputs);
-    for call in untimed(inputs, &tree) {
-        if profile
-            .unpatched
-            .iter()
-            .all(|known| known.site != call.site)
-        {
-            profile.unpatched.push(call);
-        }
-    }
     if inputs.follows_waits {
         profile.time_spent = breakdown::summary(&tree, ticks_per_ns);
         profile.waits = waits::waits(&tree, &round.waits, ticks_per_ns);
@@ -138,61 +137,13 @@ fn rounds_together(inputs: &Inputs<'_>) -> Vec<usize> {
     })
 }
 
-/// Calls that not all rounds taken together have timed, and whose time stands as their callers' own.
-fn hidden(inputs: &Inputs<'_>) -> Vec<Unpatched> {
-    let reason = match rounds_together(inputs)[..] {
-        // Several recordings: their rounds are not listed.
-        [] => "not timed in all rounds of the recordings taken together: look at each recording by itself".to_owned(),
-        _ => format!(
-            "not timed in all of the rounds taken together; by itself, round {} shows it (FOUND IN OTHER ROUNDS)",
-            inputs.round_index + 1
-        ),
-    };
-    let probes = inputs.together.iter().flat_map(|together| &together.hidden);
-    let sites = probes.filter_map(|&probe| inputs.sites.sites.get(probe as usize));
-    let unpatched = sites.map(|site| Unpatched {
-        site: format!("{} at {}", site.callee, site.site),
-        reason: reason.clone(),
-        hides_time: true,
-    });
-    unpatched.collect()
-}
-
-/// Calls that another round has timed, and that stand as their callers' own here.
-fn untimed(inputs: &Inputs<'_>, tree: &VarianceTree<'_>) -> Vec<Unpatched> {
-    let Some(planted) = &inputs.planted_throughout else {
-        return Vec::new();
-    };
-    let calls = other_rounds::untimed(tree, planted, &inputs.elsewhere);
-    let unpatched = calls.into_iter().filter_map(|call| {
-        let site = inputs.sites.sites.get(call.probe as usize)?;
-        let place = match site.site.as_str() {
-            "" => format!(
-                "entry of {} called by {}",
-                site.callee,
-                tree.name(Part::Call(call.caller))
-            ),
-            place => format!("{} at {place}", site.callee),
-        };
-        Some(Unpatched {
-            site: place,
-            reason: format!(
-                "not timed all the time in the round that this rests on; round {} has timed it",
-                call.round + 1
-            ),
-            hides_time: true,
-        })
-    });
-    unpatched.collect()
-}
-
-fn discarded_by_reason(run: &RunCounts) -> BTreeMap<String, u64> {
+fn discarded_by_reason(run: &RunCounts) -> BTreeMap<LeftOut, u64> {
     let counted = Reason::ALL
         .iter()
         .zip(run.discarded)
         .filter(|&(_, count)| count > 0);
     counted
-        .map(|(reason, count)| (reason.text().to_owned(), count))
+        .map(|(&reason, count)| (LeftOut::Known(reason), count))
         .collect()
 }
 

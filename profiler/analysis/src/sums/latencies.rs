@@ -8,6 +8,9 @@ use evenkeel_wire::{LATENCY_CLASSES, latency_class, latency_class_start};
 
 use crate::sums::histogram::Histogram;
 
+/// From this part of an octave on that a profile lacks, its intervals are among those that the report names.
+const LACKING_MUCH: f64 = 0.1;
+
 /// Latencies by class.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Latencies {
@@ -22,9 +25,9 @@ pub struct Latencies {
 /// Intervals that a profile stands for too little.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Missing {
-    /// How many intervals.
+    /// How many intervals that are slower than the mean.
     pub intervals: u64,
-    /// Their part of the variance of all latencies.
+    /// The part of the variance of all latencies, of slow intervals and quick ones.
     pub share: f64,
     /// The smallest latency of the slow ones among them, ticks; 0 where none is slower than the mean.
     pub slower_than_ticks: u64,
@@ -157,10 +160,12 @@ impl Latencies {
             let expected = octave.all as f64 * fair;
             let lacking = (1.0 - octave.inside as f64 / expected).clamp(0.0, 1.0);
             missing.share += lacking * octave.squares / squares;
-            missing.intervals += (lacking * octave.all as f64).round() as u64;
             let from = 1_u64 << at.saturating_sub(1);
-            if lacking > 0.5 && from as f64 > mean && missing.slower_than_ticks == 0 {
-                missing.slower_than_ticks = from;
+            if from as f64 > mean {
+                missing.intervals += (lacking * octave.all as f64).round() as u64;
+                if lacking > LACKING_MUCH && missing.slower_than_ticks == 0 {
+                    missing.slower_than_ticks = from;
+                }
             }
         }
         missing

@@ -2,13 +2,11 @@
 //! (dissertation 2.3.2.1, equation 2.1), and its variance is the sum of their variances and covariances (equation 2.2).
 
 use crate::critical::states::State;
+use crate::findings::not_opened::NotOpened;
 use crate::intervals::classes::ClassTable;
-use crate::sites::{Kind, Site, SiteTable};
+use crate::sites::{INDIRECT, Kind, Site, SiteTable};
 use crate::sums::Sums;
 use crate::sums::paths::{PROBES, Paths, ROOT};
-
-/// Name of a site's callee that is not known before the call.
-const INDIRECT: &str = "(indirect)";
 
 /// An element of the variance tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -72,6 +70,7 @@ pub struct VarianceTree<'a> {
     pub total: &'a Sums,
     sites: &'a SiteTable,
     classes: Option<&'a ClassTable>,
+    not_opened: Option<&'a NotOpened>,
     children: Vec<Vec<u32>>,
 }
 
@@ -89,6 +88,7 @@ impl<'a> VarianceTree<'a> {
             total,
             sites,
             classes: None,
+            not_opened: None,
             children,
         }
     }
@@ -97,6 +97,14 @@ impl<'a> VarianceTree<'a> {
     pub fn with_classes(self, classes: &'a ClassTable) -> VarianceTree<'a> {
         VarianceTree {
             classes: Some(classes),
+            ..self
+        }
+    }
+
+    /// The same tree, whose functions' own time is named by whether all of their calls are timed.
+    pub fn with_not_opened(self, not_opened: &'a NotOpened) -> VarianceTree<'a> {
+        VarianceTree {
+            not_opened: Some(not_opened),
             ..self
         }
     }
@@ -177,22 +185,37 @@ impl<'a> VarianceTree<'a> {
                 Some(state) => state.kind(),
                 None => self.site(node).map_or(Kind::Call, |site| site.kind),
             },
+            Part::Body(node) if self.is_not_opened(node) => Kind::NotOpened,
             Part::Body(_) => Kind::Body,
+        }
+    }
+
+    /// Whether a node's own time beside its timed calls is that of a function.
+    fn has_body(&self, node: u32) -> bool {
+        self.state(node).is_none() && (node == ROOT || self.is_opened(node))
+    }
+
+    /// Whether a function's own time holds calls that are not timed.
+    fn is_not_opened(&self, node: u32) -> bool {
+        let is_hidden = |all: &NotOpened| all.is(self.paths.get(node).probe);
+        self.has_body(node) && self.not_opened.is_some_and(is_hidden)
+    }
+
+    /// What the own time of a node is called, `function` being the name of the node.
+    fn body(&self, node: u32, function: &str) -> String {
+        match self.state(node) {
+            Some(state) => format!("{function}, {}", state.remainder()),
+            None if self.is_not_opened(node) => format!("{function} (not opened)"),
+            None if self.has_body(node) => format!("body of {function}"),
+            // Beside what it waited for; which calls it made is not known.
+            None => format!("{function} itself"),
         }
     }
 
     /// Name of a part, as [`crate::profile::Node::name`].
     pub fn name(&self, part: Part) -> String {
         match part {
-            Part::Body(node) => {
-                let name = self.name(Part::Call(node));
-                match self.state(node) {
-                    Some(state) => format!("{name}, {}", state.remainder()),
-                    None if node == ROOT || self.is_opened(node) => format!("body of {name}"),
-                    // Beside what it waited for; which calls it made is not known.
-                    None => format!("{name} itself"),
-                }
-            }
+            Part::Body(node) => self.body(node, &self.name(Part::Call(node))),
             Part::Call(ROOT) => self.sites.root.clone(),
             Part::Call(PROBES) => "probes".to_owned(),
             Part::Call(node) => {
@@ -218,7 +241,7 @@ impl<'a> VarianceTree<'a> {
                 format!("{INDIRECT} at {}", site.site)
             }
             (Part::Body(node), _) if self.is_indirect(node) => {
-                format!("body of {}", self.function(Part::Call(node)))
+                self.body(node, &self.function(Part::Call(node)))
             }
             _ => self.name(part),
         }

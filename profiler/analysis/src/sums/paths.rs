@@ -22,7 +22,7 @@ pub(crate) const PROBES: u32 = 1;
 pub(crate) const NODES_MAX: usize = 1 << 14;
 /// Calls nested below the root, at most: a tree this deep still fits the recursion limit of JSON parsers (128
 /// brackets, two for each level).
-pub(crate) const DEPTH_MAX: u32 = 56;
+pub const DEPTH_MAX: u32 = 56;
 /// Pairs of siblings of one tree, at most: they are squares of the number of children and dominate the memory.
 pub(crate) const PAIRS_MAX: usize = 1 << 17;
 /// Of the bounds of nodes and pairs, the part that is left for what lies behind ever so many crossings, in halvings.

@@ -8,6 +8,7 @@ use proptest::prelude::*;
 use super::properties::traces;
 use super::rounds::under;
 use super::trace::*;
+use crate::findings::warnings::Warning;
 use crate::profile::Profile;
 use crate::rounds::common_paths::{Common, Shape};
 use crate::rounds::plans::PlanChange;
@@ -229,12 +230,10 @@ fn rounds_that_agree_are_taken_together() {
     assert_eq!((profile.intervals, profile.round), (5000, 2));
     assert!(child(&profile.tree, "other").children.is_empty());
     assert_eq!(profile.closure.max_abs_error_ticks, 0);
-    assert!(
-        profile
-            .warnings
-            .iter()
-            .all(|warning| !warning.contains("changed"))
-    );
+    assert!(profile.warnings.iter().all(|warning| !matches!(
+        warning,
+        Warning::LoadChanged { .. } | Warning::RoundsDisagree { .. }
+    )));
 }
 
 /// It explains half of the variance: the round that knows it stands alone.
@@ -253,10 +252,15 @@ fn rounds_under_another_load_count_too() {
     let profile = two_rounds(2, 30);
     assert_eq!((profile.intervals, profile.round), (5000, 2));
     assert_eq!(profile.rounds_together, [1, 2]);
-    let said = |warning: &String| {
-        warning.starts_with("2000 of 5000 recorded intervals have latencies that differ")
+    let changed = Warning::LoadChanged {
+        intervals: 2000,
+        kept: 5000,
     };
-    assert!(profile.warnings.iter().any(said), "{:?}", profile.warnings);
+    assert!(
+        profile.warnings.contains(&changed),
+        "{:?}",
+        profile.warnings
+    );
 }
 
 /// The first `loud` of 5,000 intervals call what takes long; the others, under another plan, do not. That call is planted in both, which
@@ -288,7 +292,12 @@ fn the_calm_after_is_not_all_that_is_reported() {
     let profile = calming_down(3000, true);
     assert_eq!((profile.intervals, profile.round), (5000, 1));
     assert!(child(&profile.tree, "culprit").share > 0.99);
-    let said = |warning: &String| warning.contains("changed on the way");
+    let said = |warning: &Warning| {
+        matches!(
+            warning,
+            Warning::LoadChanged { .. } | Warning::RoundsDisagree { .. }
+        )
+    };
     assert!(profile.warnings.iter().any(said), "{:?}", profile.warnings);
     let profile = calming_down(3000, false);
     assert_eq!((profile.intervals, profile.round), (3000, 1));
@@ -299,8 +308,14 @@ fn the_calm_after_is_not_all_that_is_reported() {
 fn how_it_began_is_said_and_not_reported() {
     let profile = calming_down(1000, false);
     assert_eq!((profile.intervals, profile.round), (4000, 2));
-    let said = |warning: &String| {
-        warning.starts_with("1000 recorded intervals that are not in this profile varied more")
+    let said = |warning: &Warning| {
+        matches!(
+            warning,
+            Warning::VariedMore {
+                intervals: 1000,
+                ..
+            }
+        )
     };
     assert!(profile.warnings.iter().any(said), "{:?}", profile.warnings);
 }
@@ -324,9 +339,15 @@ fn a_few_outliers_of_another_round_decide_nothing() {
     analysis.ended();
     let profile = analysis.profile(&three_calls(), &Options::default());
     assert_eq!((profile.intervals, profile.round), (3000, 2));
-    let said =
-        |warning: &String| warning.starts_with("2000 of 5000 recorded intervals are left out");
-    assert!(profile.warnings.iter().any(said), "{:?}", profile.warnings);
+    let disagree = Warning::RoundsDisagree {
+        intervals: 2000,
+        kept: 5000,
+    };
+    assert!(
+        profile.warnings.contains(&disagree),
+        "{:?}",
+        profile.warnings
+    );
 }
 
 /// Intervals of 2,000 and of 3,000 under two plans, each of which makes its two calls take so long.

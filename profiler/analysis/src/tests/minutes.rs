@@ -80,7 +80,7 @@ proptest! {
             joint.take_minutes().iter().for_each(|minute| observed.merge(&minute.sums));
         }
         // What is handed on, minute by minute, is all that there is.
-        let total = joint.with_tree(&SiteTable::default(), |tree| tree.total.clone());
+        let total = joint.with_tree(&SiteTable::default(), &[], |tree| tree.total.clone());
         prop_assert_eq!(observed, total.expect("intervals"));
         prop_assert_eq!(exact(&joint), exact(&recorded(cost, &[&traces]).0));
     }
@@ -144,7 +144,7 @@ fn what_is_not_timed_everywhere_is_folded() {
             .iter()
             .for_each(|minute| observed.merge(&minute.sums));
     }
-    let total = joint.with_tree(&SiteTable::default(), |tree| tree.total.clone());
+    let total = joint.with_tree(&SiteTable::default(), &[], |tree| tree.total.clone());
     assert_eq!(Some(observed), total);
     let both: Vec<_> = without.iter().chain(&without).cloned().collect();
     let (expected, _) = recorded(ProbeCost::default(), &[&both]);

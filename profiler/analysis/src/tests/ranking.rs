@@ -1,6 +1,7 @@
 //! Which factors are reported, and in which order.
 
 use super::trace::*;
+use crate::findings::warnings::Warning;
 use crate::profile::Profile;
 use crate::sites::SiteTable;
 use crate::{Options, ProbeCost};
@@ -186,7 +187,7 @@ fn probes_are_no_factor() {
         profile
             .warnings
             .iter()
-            .any(|warning| warning.contains("spent in probes"))
+            .any(|warning| matches!(warning, Warning::ProbeShare(_)))
     );
 }
 

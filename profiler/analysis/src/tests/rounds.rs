@@ -3,6 +3,7 @@
 use evenkeel_wire::record::{Marker, Record};
 
 use super::trace::*;
+use crate::findings::reasons::NotTimed;
 use crate::profile::Unpatched;
 use crate::rounds::plans::PlanChange;
 use crate::{Analysis, ProbeCost};
@@ -148,7 +149,8 @@ fn a_call_that_only_another_round_timed_may_hide_in_its_callers_time() {
         assert_eq!((profile.round, profile.intervals), (1, 400));
         let unpatched = profile.unpatched.first().map(|call| call.site.as_str());
         assert_eq!(unpatched, hidden, "{:?}", profile.unpatched);
-        let says_where = |call: &Unpatched| call.hides_time && call.reason.contains("round 2");
+        let says_where =
+            |call: &Unpatched| call.hides_time && call.reason == NotTimed::TimedInRound(2);
         assert!(profile.unpatched.iter().all(says_where));
     }
 }

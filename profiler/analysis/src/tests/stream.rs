@@ -6,7 +6,8 @@ use evenkeel_wire::Stamp;
 use evenkeel_wire::record::{Marker, Record};
 
 use super::trace::*;
-use crate::intervals::interval::Reason;
+use crate::findings::warnings::Warning;
+use crate::intervals::interval::{LeftOut, Reason};
 use crate::{Analysis, ProbeCost};
 
 const A: u32 = 0;
@@ -21,7 +22,7 @@ fn end(at: u64) -> Record {
 }
 
 /// Intervals kept, and discarded by reason.
-fn outcome(records: &[Record]) -> (u64, BTreeMap<String, u64>) {
+fn outcome(records: &[Record]) -> (u64, BTreeMap<LeftOut, u64>) {
     let mut analysis = started(ProbeCost::default());
     analysis.push(1, records);
     let profile = analysis.profile(&sites(&[]), &options());
@@ -37,7 +38,7 @@ fn outcome(records: &[Record]) -> (u64, BTreeMap<String, u64>) {
 fn discarded(records: &[Record], reason: Reason) {
     assert_eq!(
         outcome(records),
-        (0, BTreeMap::from([(reason.text().to_owned(), 1)]))
+        (0, BTreeMap::from([(LeftOut::Known(reason), 1)]))
     );
 }
 
@@ -81,7 +82,7 @@ fn losses_discard() {
         Record::marker(Marker::End, 20, 1),
     ];
     discarded(&generation_zero, Reason::BeforeFirstRound);
-    let left = BTreeMap::from([(Reason::LeftEarly.text().to_owned(), 1)]);
+    let left = BTreeMap::from([(LeftOut::Known(Reason::LeftEarly), 1)]);
     assert_eq!(
         outcome(&[begin(10), Record::new(11, 2, A), begin(15), end(20)]),
         (1, left)
@@ -93,24 +94,26 @@ fn losses_discard() {
 fn loss_that_depends_on_the_latency_is_reported() {
     let interval = |n: u64| [begin(1000 * n), end(1000 * n + 10)];
     let mut records: Vec<Record> = (1..=9).flat_map(interval).collect();
-    let warned = |records: &[Record]| {
+    let warnings = |records: &[Record]| {
         let mut analysis = started(ProbeCost::default());
         analysis.push(1, records);
-        let profile = analysis.profile(&sites(&[]), &options());
-        profile.warnings.join(" ")
+        analysis.profile(&sites(&[]), &options()).warnings
     };
+    let is_loss = |warning: &&Warning| matches!(warning, Warning::LossDependsOnLatency { .. });
     let without = [&records[..], &[begin(10_000)]].concat();
-    assert!(!warned(&without).contains("lost records"));
+    assert_eq!(warnings(&without).iter().find(is_loss), None);
     records.extend([
         begin(10_000),
         Record::marker(Marker::Gap, 10_905, 1),
         end(10_910),
     ]);
-    let text = warned(&records);
-    assert!(
-        text.contains("1 intervals lost records") && text.contains("mean of all is 0.1 µs"),
-        "{text}"
-    );
+    let loss = Warning::LossDependsOnLatency {
+        intervals: 1,
+        lost_ns: 910.0,
+        kept_ns: 10.0,
+        mean_ns: 100.0,
+    };
+    assert_eq!(warnings(&records).iter().find(is_loss), Some(&loss));
 }
 
 /// The same, and then a plan under which nothing is lost: of 1,500 intervals of 2,000 ticks, all in a call that was not timed before.
@@ -124,12 +127,20 @@ fn what_was_lost_before_the_plan_is_not_missing_in_it() {
     let short = |n: u64| [begin(1_000_000 + 100 * n), end(1_000_000 + 100 * n + 10)];
     analysis.push(1, &(0..90).flat_map(lossy).collect::<Vec<_>>());
     analysis.push(1, &(0..900).flat_map(short).collect::<Vec<_>>());
-    let warned = |analysis: &Analysis| analysis.profile(&sites(&[]), &options()).warnings.join(" ");
-    let before = warned(&analysis);
-    assert!(
-        before.contains("90 intervals lost records") && before.contains("records lost"),
-        "{before}"
-    );
+    let warnings = |analysis: &Analysis| analysis.profile(&sites(&[]), &options()).warnings;
+    let is_loss = |warning: &Warning| {
+        matches!(
+            warning,
+            Warning::LossDependsOnLatency { intervals: 90, .. }
+                | Warning::Discarded {
+                    reason: Reason::RecordsLost,
+                    ..
+                }
+        )
+    };
+    let before = warnings(&analysis);
+    let lost = before.iter().filter(|warning| is_loss(warning)).count();
+    assert_eq!(lost, 2, "{before:?}");
     let stamp = Stamp {
         generation: STAMP.generation + 1,
         ..STAMP
@@ -145,8 +156,8 @@ fn what_was_lost_before_the_plan_is_not_missing_in_it() {
         ]
     };
     analysis.push(1, &(0..1500).flat_map(long).collect::<Vec<_>>());
-    let after = warned(&analysis);
-    assert!(!after.contains("lost"), "{after}");
+    let after = warnings(&analysis);
+    assert!(!after.iter().any(is_loss), "{after:?}");
 }
 
 #[test]

@@ -8,11 +8,11 @@
 
 use framehop::UnwindRegsNative;
 
-use super::registers::Registers;
+use super::registers::{LEAVING_BYTES, Registers};
 use crate::tracer::Memory;
 
 /// The code that a handler of the C library's returns to: `mov rax, rt_sigreturn; syscall`.
-pub const RETURN: [u8; 9] = [0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05];
+pub const RETURN: [u8; LEAVING_BYTES] = [0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05];
 
 /// What a called function returns to: keeps its result in the word `result_at` bytes from here, sends `signal`, if there is one, to
 /// its own thread, and leaves the frame.

@@ -16,6 +16,9 @@ pub fn unwind_from(pc: u64, sp: u64, fp: u64) -> UnwindRegsNative {
 #[derive(Clone, Copy)]
 pub struct Registers(libc::user_regs_struct);
 
+/// Bytes of the code that leaves a frame, the system call included.
+pub const LEAVING_BYTES: usize = 9;
+
 impl Registers {
     /// Those of a stopped thread.
     ///
@@ -107,13 +110,14 @@ impl Registers {
         self.0.orig_rax as i64 == libc::SYS_rt_sigreturn && self.0.rsp == slot + 8
     }
 
-    /// The same, without the system call that the thread is about to make: it stands before that once more. Should nobody say otherwise, because
-    /// we were killed or came too late, the thread makes it then, and does not run into whatever code lies behind it.
+    /// The same, with another system call instead of the one by which the thread is about to leave the frame, one that changes nothing. (None
+    /// at all, number -1, is one that a filter of system calls may not know.) The thread stands before the code that leaves the frame once
+    /// more. Should nobody say otherwise, because we were killed or came too late, the thread leaves it then, and does not run into whatever
+    /// code lies behind.
     pub fn postponed_system_call(&self) -> Registers {
         Registers(libc::user_regs_struct {
-            orig_rax: u64::MAX,
-            rax: self.0.orig_rax,
-            rip: self.0.rip - SYSTEM_CALL_BYTES,
+            orig_rax: libc::SYS_getpid as u64,
+            rip: self.0.rip - LEAVING_BYTES as u64,
             ..self.0
         })
     }

@@ -26,11 +26,7 @@ pub fn lines<'a>(view: &View, width: usize, palette: &Palette) -> Vec<Line<'a>> 
             Some(false) => "▸",
             None => " ",
         };
-        let offered = if view.offered(&node.name).is_some() {
-            "+"
-        } else {
-            ""
-        };
+        let offered = if view.offered(row).is_some() { "+" } else { "" };
         let indent = " ".repeat(row.place.len() - 1);
         let site = if node.site.is_empty() {
             String::new()

@@ -46,7 +46,7 @@ impl Hook {
     ///
     /// # Safety
     /// As for [`Hook::write`].
-    pub unsafe fn rename(&self, _: *mut u8) {}
+    pub unsafe fn rename(&self, _: *mut u8, _: impl Fn(*mut u8, &[u8])) {}
 }
 
 /// The probe whose trampoline's own call returns to `after`.

@@ -1,10 +1,10 @@
-//! Faults of the agent's own code, and of what it does in the program's stead: how a thread goes on.
+//! Faults of the agent's own instructions: where the thread continues.
 //!
-//! | the instruction that failed is | the thread goes on |
+//! | the instruction that failed | the thread continues |
 //! |---|---|
-//! | the reading of an operand in the program's stead ([`read`]) | there, with the fault as the answer: it is the program's own |
-//! | in an inner hook, before or behind the call | in the hook's exit: the call runs, or returns, as if unhooked |
-//! | in a function that a boundary hook calls | in the hook, as if the function had declined |
+//! | reads an operand for the program ([`read`]) | there, with an error; the fault is the program's ([`fail_again`]) |
+//! | lies in an inner hook, before or after the call | at the hook's exit: the call runs, or returns, as if unhooked |
+//! | lies in a function that a boundary hook calls | in the hook, as if the function had declined |
 //!
 //! The stubs keep where a boundary's function returns to in the thread's state ([`crate::Thread::guard`]), so that no stack is unwound.
 //! The hook then takes all registers from where it saved them.
@@ -69,9 +69,8 @@ pub unsafe fn read(address: u64) -> Result<u64, Fault> {
     }
 }
 
-/// Lets a thread that stands before an instruction of the program's, which fails, meet its fault as the kernel tells it: with the stack and
-/// the blocked signals that the program's handler asked for. The thread reads the word itself; [`answer_read`] puts it back before the
-/// instruction.
+/// Lets a thread meet the fault of the program's instruction that it stands before. The thread reads the word itself, so that the kernel
+/// calls the program's handler with the stack and the mask it asked for. [`answer_read`] puts the thread back before the instruction.
 pub fn fail_again(context: &mut libc::ucontext_t, fault: Fault) {
     let registers = &mut context.uc_mcontext.gregs;
     current().failing = [libc::REG_RAX, libc::REG_RIP].map(|at| registers[at as usize] as u64);

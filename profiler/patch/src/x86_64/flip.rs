@@ -13,6 +13,7 @@
 //! Cross-Modifying Code" is the rule that all this serves.
 
 use super::BREAKPOINT;
+use crate::writing;
 
 /// Longest span that is changed: the eight bytes of the longest redirected call, or the first bytes of an entry.
 pub const SPAN_MAX: usize = 8;
@@ -47,8 +48,8 @@ impl Change {
     unsafe fn write(&self, byte: impl Fn(u8) -> Option<u8>) {
         for offset in 0..self.len {
             if let Some(value) = byte(offset) {
-                // SAFETY: inside the span. Volatile: single-byte stores, in order, none merged.
-                unsafe { self.address.add(offset as usize).write_volatile(value) };
+                // SAFETY: inside the span.
+                unsafe { writing::write(self.address.add(offset as usize), &[value]) };
             }
         }
     }
@@ -85,6 +86,11 @@ impl Change {
 /// All spans are writable code of this process; the trap handler knows every boundary in them; nobody else changes code
 /// at the same time.
 pub unsafe fn apply(changes: &[Change], alone: bool) {
+    // What it would lead to was not written.
+    if !writing::is_complete() {
+        writing::end();
+        return;
+    }
     for phase in 0..4 {
         for change in changes {
             // SAFETY: the caller's contract.
@@ -94,6 +100,7 @@ pub unsafe fn apply(changes: &[Change], alone: bool) {
             barrier();
         }
     }
+    writing::end();
 }
 
 const MEMBARRIER_SYNC_CORE: libc::c_int = 1 << 5;

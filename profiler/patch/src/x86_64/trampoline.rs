@@ -1,5 +1,7 @@
 //! One hook's code: a template, copied and filled in.
 
+use core::ptr;
+
 use evenkeel_wire::{Form, Operand, Role};
 
 use super::operand;
@@ -63,7 +65,7 @@ impl Hook {
         let template = self.template();
         // SAFETY: the caller's contract.
         let code = unsafe {
-            core::ptr::copy_nonoverlapping(template.code.as_ptr(), at, template.code.len());
+            ptr::copy_nonoverlapping(template.code.as_ptr(), at, template.code.len());
             core::slice::from_raw_parts_mut(at, template.code.len())
         };
         if !self.fill_words(code, at as u64, boundaries) {
@@ -73,22 +75,26 @@ impl Hook {
         code[return_at..return_at + 8]
             .copy_from_slice(&(self.site + self.len as u64).to_le_bytes());
         // SAFETY: as above; nobody executes it yet.
-        unsafe { self.rename(at) };
+        unsafe {
+            self.rename(at, |to, bytes| {
+                ptr::copy_nonoverlapping(bytes.as_ptr(), to, bytes.len())
+            })
+        };
         !template.indirect || self.fill_operands(code, at as u64, &template)
     }
 
     /// Lets a trampoline that was written for another probe of the same site serve this one. A thread that is inside takes either.
     ///
     /// # Safety
-    /// `at` was written by a hook that differs in its probe alone, and is writable.
-    pub unsafe fn rename(&self, at: *mut u8) {
+    /// `at` was written by a hook that differs in its probe alone, and `write` can write there.
+    pub unsafe fn rename(&self, at: *mut u8, write: impl Fn(*mut u8, &[u8])) {
         let after = self.template().after;
         let (id, field) = (u64::from(self.id), u64::from(self.id << 1));
         // SAFETY: inside the trampoline; aligned, as templates are and what lies behind `after` is not: so byte by byte where it
         // must be, which at most lets a record of a call in flight name a wrong probe.
         unsafe {
-            (at.add(after + ID_AT) as *mut u64).write_unaligned(id);
-            (at.add(after + ID_FIELD_AT) as *mut u64).write_unaligned(field);
+            write(at.add(after + ID_AT), &id.to_le_bytes());
+            write(at.add(after + ID_FIELD_AT), &field.to_le_bytes());
         }
     }
 

@@ -59,7 +59,7 @@ fn headline(profile: &Profile, rank: usize, finding: &Finding, style: &Style) ->
     let room = style.columns() - COLUMNS_BEFORE_HEADLINE;
     let text = short_headline(finding, room.saturating_sub(10));
     let kind = match finding.kind {
-        Kind::Call | Kind::Body => String::new(),
+        Kind::Call | Kind::Body | Kind::NotOpened => String::new(),
         kind => format!("({})", words::kind(kind)),
     };
     let error = fit::left(&error_of(profile, finding.se), 6);

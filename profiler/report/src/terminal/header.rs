@@ -3,7 +3,7 @@
 use evenkeel_analysis::profile::Profile;
 
 use super::style::Style;
-use crate::{fit, names, units, words};
+use crate::{fit, messages, names, units, words};
 
 /// The part of the time below which traps are not mentioned.
 const TRAPPING_LITTLE: f64 = 0.0005;
@@ -81,7 +81,7 @@ fn intervals(profile: &Profile) -> String {
         reasons.sort_by_key(|(_, n)| std::cmp::Reverse(**n));
         let reasons: Vec<_> = reasons
             .iter()
-            .map(|(reason, n)| format!("{reason} {}", units::count(**n)))
+            .map(|(reason, n)| format!("{} {}", messages::left_out(reason), units::count(**n)))
             .collect();
         if !reasons.is_empty() {
             text += &format!(" ({})", reasons.join(", "));

@@ -2,16 +2,18 @@
 
 use std::collections::BTreeMap;
 
+use evenkeel_analysis::findings::reasons::NotTimed;
 use evenkeel_analysis::profile::Profile;
 
 use super::style::{Style, title};
-use crate::{fit, units};
+use crate::{fit, messages, units};
 
 /// Sites named for each reason.
 const SITES_MAX: usize = 3;
 
 pub(super) fn warnings(profile: &Profile, style: &Style) -> Option<String> {
-    (!profile.warnings.is_empty()).then(|| list(&profile.warnings, style))
+    let warnings: Vec<String> = profile.warnings.iter().map(messages::warning).collect();
+    (!warnings.is_empty()).then(|| list(&warnings, style))
 }
 
 /// Warnings as a list, each with a mark in front.
@@ -34,7 +36,7 @@ pub(super) fn unpatched(profile: &Profile, style: &Style) -> Option<String> {
     if profile.unpatched.is_empty() {
         return None;
     }
-    let mut by_reason: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    let mut by_reason: BTreeMap<&NotTimed, Vec<&str>> = BTreeMap::new();
     for unpatched in &profile.unpatched {
         by_reason
             .entry(&unpatched.reason)
@@ -51,6 +53,7 @@ pub(super) fn unpatched(profile: &Profile, style: &Style) -> Option<String> {
     for (reason, sites) in by_reason {
         let more = if sites.len() > SITES_MAX { ", …" } else { "" };
         let named = sites[..sites.len().min(SITES_MAX)].join(", ");
+        let reason = messages::not_timed(reason);
         let text = format!("{reason}: {named}{more}");
         for (i, line) in fit::wrap(&text, style.columns() - 10).iter().enumerate() {
             let number = if i == 0 {

@@ -1,10 +1,13 @@
 //! A profile whose names cannot command the terminal: symbols, SQL and arguments come from the target.
 
-use evenkeel_analysis::profile::{Finding, Node, Profile, Timeline, WaitedFor};
+use evenkeel_analysis::findings::reasons::{NotSplit, NotTimed};
+use evenkeel_analysis::findings::warnings::Warning;
+use evenkeel_analysis::profile::{Finding, LeftOut, Node, Profile, Timeline, WaitedFor};
 
 use crate::fit;
+use crate::messages::{left_out, not_split, not_timed, warning};
 
-/// The same profile without control characters in any of its texts. Equal texts stay equal, so paths still match.
+/// The same profile in words, without control characters in any of its texts. Equal texts stay equal, so paths still match.
 pub(crate) fn profile(profile: &Profile) -> Profile {
     let mut profile = profile.clone();
     clean(&mut profile.target);
@@ -13,7 +16,7 @@ pub(crate) fn profile(profile: &Profile) -> Profile {
     profile.discarded_by_reason = profile
         .discarded_by_reason
         .into_iter()
-        .map(|(reason, n)| (fit::plain(&reason), n))
+        .map(|(reason, n)| (LeftOut::Said(fit::plain(&left_out(&reason))), n))
         .collect();
     profile.findings.iter_mut().for_each(finding);
     let trading = profile
@@ -24,7 +27,7 @@ pub(crate) fn profile(profile: &Profile) -> Profile {
     let nodes = profile
         .cohorts
         .iter_mut()
-        .flat_map(|cohorts| &mut cohorts.nodes);
+        .flat_map(|cohorts| cohorts.nodes.iter_mut().chain(&mut cohorts.causes));
     nodes.for_each(|node| clean(&mut node.path));
     for factor in &mut profile.factors {
         factor
@@ -51,13 +54,15 @@ pub(crate) fn profile(profile: &Profile) -> Profile {
     profile.names.iter_mut().for_each(clean);
     for unseen in profile.unseen.iter_mut().flatten() {
         clean(&mut unseen.name);
-        clean(&mut unseen.why);
+        unseen.why = NotSplit::Said(fit::plain(&not_split(&unseen.why)));
     }
     for unpatched in &mut profile.unpatched {
         clean(&mut unpatched.site);
-        clean(&mut unpatched.reason);
+        unpatched.reason = NotTimed::Said(fit::plain(&not_timed(&unpatched.reason)));
     }
-    profile.warnings.iter_mut().for_each(clean);
+    for it in &mut profile.warnings {
+        *it = Warning::Said(fit::plain(&warning(it)));
+    }
     clean(&mut profile.failed);
     profile
 }

@@ -3,7 +3,7 @@
 use evenkeel_analysis::profile::Profile;
 
 use super::style::{Style, title};
-use crate::{fit, units};
+use crate::{fit, messages, units};
 
 /// Columns before the text.
 const INDENT: usize = 20;
@@ -35,7 +35,7 @@ pub(super) fn render(profile: &Profile, style: &Style) -> Option<String> {
     let mut out = title("NOT SEEN", remark, style);
     for unseen in unseen {
         let share = fit::right(&units::percent(unseen.share), 12);
-        let text = format!("{}: {}", unseen.name, unseen.why);
+        let text = format!("{}: {}", unseen.name, messages::not_split(&unseen.why));
         let lines = fit::wrap(&text, style.columns() - INDENT);
         for (at, line) in lines.iter().enumerate() {
             if at == 0 {

@@ -6,6 +6,8 @@
 use std::collections::HashSet;
 use std::time::Duration;
 
+use evenkeel_attach::namespace;
+
 /// How long the command may take before everything below it is asked, too: it may not hand the signal on.
 const HANDED_ON: Duration = Duration::from_secs(15);
 /// How long it all may take before it is killed.
@@ -62,7 +64,7 @@ pub fn below(own: i32, signal: i32, everything: bool) -> Vec<i32> {
 
 /// Children of all threads of a process.
 pub fn children(pid: i32) -> Vec<i32> {
-    let tasks = std::fs::read_dir(format!("/proc/{pid}/task"));
+    let tasks = std::fs::read_dir(namespace::file(pid, "task"));
     let lists = tasks.into_iter().flatten().flatten();
     let lists = lists.filter_map(|task| std::fs::read_to_string(task.path().join("children")).ok());
     let words = |list: String| -> Vec<i32> {
@@ -74,7 +76,7 @@ pub fn children(pid: i32) -> Vec<i32> {
 
 /// Whether a process ignores a signal, as its status says.
 fn ignores(pid: i32, signal: i32) -> bool {
-    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    let status = std::fs::read_to_string(namespace::file(pid, "status")).unwrap_or_default();
     let ignored = status
         .lines()
         .find_map(|line| line.strip_prefix("SigIgn:"))

@@ -3,60 +3,112 @@
 use std::collections::HashSet;
 use std::sync::atomic::Ordering::*;
 
+use evenkeel_analysis::findings::reasons::NotTimed;
 use evenkeel_analysis::profile::Unpatched;
+use evenkeel_analysis::sites::Function;
+use evenkeel_symbols::{Module, Unpatchable};
 use evenkeel_wire::{Form, Refusal, Role, Wanted};
 
-use super::Plan;
+use super::{Plan, file_name, qualified};
 use crate::arena::Arena;
+use crate::location::Location;
 
-/// Why a call is not timed any more.
-const MADE_ROOM: &str =
-    "it made room for others that tell more; a higher --max-probes times it, too";
+/// What could not be timed, as it was noted.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Noted {
+    at: Spot,
+    unpatched: Unpatched,
+}
 
-/// Why a call is not timed where it is, though its time is known.
-const AT_CALLEES_ENTRY: &str =
-    "it lies under the hook at the function's entry; whom it calls is timed at the entry instead";
+/// What is named there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Spot {
+    /// The call at this instruction.
+    Call(Location),
+    /// The function that begins here.
+    Entry(Location),
+}
+
+/// A call that could not be timed, or a function's entry; the reason comes later.
+#[derive(Clone, Debug)]
+pub struct Untimed {
+    at: Spot,
+    /// What reports call it.
+    site: String,
+    probe: Option<u32>,
+    within: Option<Function>,
+}
+
+impl Untimed {
+    /// The call at an instruction.
+    pub(crate) fn call(arena: &Arena, index: usize, module: &Module, address: u64) -> Untimed {
+        let holder = module.function_at(address);
+        Untimed {
+            at: Spot::Call(Location::new(index, address)),
+            site: qualified(arena, index, module, address),
+            probe: None,
+            within: holder.map(|holder| Function {
+                name: module.name(holder.entry),
+                file: Some(file_name(arena, index)),
+            }),
+        }
+    }
+
+    /// A function's entry.
+    pub(crate) fn entry(function: Location, module: &Module) -> Untimed {
+        Untimed {
+            at: Spot::Entry(function),
+            site: format!("entry of {}", module.name(function.address)),
+            probe: None,
+            within: None,
+        }
+    }
+}
 
 impl Plan {
     /// Everything that could not be planted, with the agents' refusals.
     pub fn unpatched(&self, arena: &Arena) -> Vec<Unpatched> {
-        let probes = || self.probes.iter().zip(&self.sites.sites);
-        let on: HashSet<&str> = probes()
-            .filter(|(planned, _)| planned.wanted != Wanted::Off)
-            .map(|(_, site)| site.site.as_str())
+        let probes = || self.probes.iter().zip(0u32..);
+        let on: HashSet<Spot> = probes()
+            .filter(|(planned, _)| planned.wanted != Wanted::Off && planned.form != Form::Entry)
+            .map(|(planned, _)| Spot::Call(planned.place))
             .collect();
-        let is_back = |noted: &&Unpatched| noted.hides_time && on.contains(site_of(&noted.site));
-        let still: Vec<&Unpatched> = self
-            .unpatched
-            .iter()
-            .filter(|noted| !is_back(noted))
-            .collect();
-        let is_noted: HashSet<&str> = still.iter().map(|noted| site_of(&noted.site)).collect();
-        let made_room = probes().filter(|(planned, site)| {
+        let is_back = |noted: &&Noted| noted.unpatched.hides_time && on.contains(&noted.at);
+        let still: Vec<&Noted> = self.noted.iter().filter(|it| !is_back(it)).collect();
+        let is_noted: HashSet<Spot> = still.iter().map(|noted| noted.at).collect();
+        let made_room = probes().filter(|(planned, _)| {
             let was_call = planned.was_taken_out && planned.form != Form::Entry;
-            was_call && !is_noted.contains(site.site.as_str())
+            was_call && !is_noted.contains(&Spot::Call(planned.place))
         });
-        let made_room = made_room.map(|(_, site)| Unpatched {
-            site: site.site.clone(),
-            reason: MADE_ROOM.to_owned(),
-            hides_time: true,
+        let made_room = made_room.map(|(_, id)| self.probe(id).because(NotTimed::MadeRoom, true));
+        let noted = still.iter().map(|noted| noted.unpatched.clone());
+        let refused = probes().filter_map(|(planned, id)| {
+            let reason = refusal(arena.probes()[id as usize].refused.load(Relaxed))?;
+            let is_call = planned.form != Form::Entry;
+            Some(
+                self.probe(id)
+                    .because(NotTimed::Code(reason.to_owned()), is_call),
+            )
         });
-        let mut all: Vec<Unpatched> = still.iter().copied().cloned().chain(made_room).collect();
-        for (probe, site) in arena.probes().iter().zip(&self.sites.sites) {
-            if let Some(reason) = refusal(probe.refused.load(Relaxed)) {
-                let site = if site.site.is_empty() {
-                    format!("entry of {}", site.callee)
-                } else {
-                    site.site.clone()
-                };
-                all.push(Unpatched {
-                    hides_time: !site.starts_with("entry of "),
-                    site,
-                    reason: reason.to_owned(),
-                });
-            }
+        noted.chain(made_room).chain(refused).collect()
+    }
+
+    /// The call of a probe, or the entry that it is at.
+    pub(crate) fn probe(&self, id: u32) -> Untimed {
+        let (planned, site) = (&self.probes[id as usize], &self.sites.sites[id as usize]);
+        let (at, name) = match planned.form {
+            Form::Entry => (
+                Spot::Entry(planned.place),
+                format!("entry of {}", site.callee),
+            ),
+            _ => (Spot::Call(planned.place), site.site.clone()),
+        };
+        Untimed {
+            at,
+            site: name,
+            probe: Some(id),
+            within: site.holder(),
         }
-        all
     }
 
     /// Why agents could not hook the interval's boundaries.
@@ -66,37 +118,61 @@ impl Plan {
         boundaries.filter_map(|(probe, _)| Some(refusal(probe.refused.load(Relaxed))?.to_owned()))
     }
 
-    /// Keeps a site that cannot be timed, with its reason, and whether its time stands in its caller's own.
-    pub fn note_unpatched(&mut self, site: String, reason: String, hides_time: bool) {
-        let unpatched = Unpatched {
-            site,
-            reason,
-            hides_time,
+    /// Notes a call that cannot be timed, with the reason. `hides_time`: its time counts as its caller's own.
+    pub fn note_unpatched(&mut self, what: Untimed, reason: NotTimed, hides_time: bool) {
+        let noted = Noted {
+            at: what.at,
+            unpatched: what.because(reason, hides_time),
         };
-        if self.is_noted.insert(unpatched.clone()) {
-            self.unpatched.push(unpatched);
+        if self.is_noted.insert(noted.clone()) {
+            self.noted.push(noted);
         }
     }
 
-    /// Keeps that whom a call leads to is timed at its entry, instead of that the call hides time.
-    pub(crate) fn note_at_entry(&mut self, site: &str) {
-        for noted in self.unpatched.iter_mut().filter(|noted| noted.site == site) {
-            noted.hides_time = false;
-            AT_CALLEES_ENTRY.clone_into(&mut noted.reason);
+    /// Marks the call as timed at its callee's entry: its time is no longer hidden.
+    pub(crate) fn note_at_entry(&mut self, site: Location) {
+        let at = Spot::Call(site);
+        for noted in self.noted.iter_mut().filter(|noted| noted.at == at) {
+            noted.unpatched.hides_time = false;
+            noted.unpatched.reason = NotTimed::AtCalleesEntry;
         }
     }
 
-    /// Keeps that a call hides time, instead of that whom it calls is timed at its entry, or yet to be found out.
-    pub(crate) fn note_hidden(&mut self, site: &str, reason: String) {
-        self.unpatched
-            .retain(|noted| noted.hides_time || noted.site != site);
-        self.note_unpatched(site.to_owned(), reason, true);
+    /// Marks the call as hiding time: its callee is not timed at its entry, either.
+    pub(crate) fn note_hidden(&mut self, call: Untimed, reason: NotTimed) {
+        self.noted
+            .retain(|noted| noted.unpatched.hides_time || noted.at != call.at);
+        self.note_unpatched(call, reason, true);
     }
 }
 
-/// The site of what was noted: `caller+0x1f`, or `callee at caller+0x1f`.
-fn site_of(noted: &str) -> &str {
-    noted.rsplit_once(" at ").map_or(noted, |(_, site)| site)
+impl Untimed {
+    fn because(self, reason: NotTimed, hides_time: bool) -> Unpatched {
+        Unpatched {
+            site: self.site,
+            reason,
+            hides_time,
+            probe: self.probe,
+            within: self.within,
+        }
+    }
+
+    /// The same with the callee's name before the site.
+    pub(crate) fn of_callee(self, callee: &str) -> Untimed {
+        Untimed {
+            site: format!("{callee} at {}", self.site),
+            ..self
+        }
+    }
+}
+
+/// Why the code does not permit to time a call.
+pub(crate) fn by_code(reason: Unpatchable) -> NotTimed {
+    match reason {
+        Unpatchable::ShortIndirectCall => NotTimed::ShortPointerCall,
+        Unpatchable::IndirectTailJump => NotTimed::PointerJump,
+        other => NotTimed::Code(other.to_string()),
+    }
 }
 
 /// Why an agent refused a probe, by the number that it left there.

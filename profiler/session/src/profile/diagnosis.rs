@@ -3,10 +3,9 @@
 
 mod passed;
 mod processes;
-mod reason;
 mod watch;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering::*;
 
 use evenkeel_analysis::Analysis;
@@ -18,9 +17,10 @@ use super::{Event, IntervalSelector, Observer, Session};
 use crate::error::Error;
 use crate::launch::Ending;
 use crate::modules::Modules;
+use crate::no_profile::{Hint, Reason};
 use crate::target::Target;
 pub use passed::Passed;
-use reason::Reason;
+use processes::Absence;
 pub use watch::Watch;
 
 /// Libraries whose symbols are read to find a name.
@@ -51,7 +51,7 @@ impl Session<'_> {
         };
         let found = self.watch.look(roots, none_ended, library, file.as_deref());
         for (program, absence) in found {
-            let why = Reason::without_agent(program, absence).to_string();
+            let why = runs_without_agent(program, absence).to_string();
             observer.event(&Event::LeftOut { why: &why });
             self.warnings.push(Warning::Unprofiled(why));
         }
@@ -78,14 +78,15 @@ impl Session<'_> {
             .in_a_library(&error)
             .or_else(|| self.in_an_opened_library(&error))
             .or_else(|| self.without_agent())
-            .map(|reason| reason.to_string())
-            .or_else(|| self.without_names(&error, &program));
-        let reason = reason.map(|reason| format!("; {reason}"));
+            .map(Hint::Reason)
+            .or_else(|| self.without_names(&error, &program).map(Hint::Names));
         Some(match (reason, others.as_str()) {
             (None, "") => error,
-            (reason, others) => {
-                Error::NothingProfiled(format!("{error}{others}{}", reason.unwrap_or_default()))
-            }
+            (hint, _) => Error::NotInPrograms {
+                error: Box::new(error),
+                others,
+                hint,
+            },
         })
     }
 
@@ -99,18 +100,14 @@ impl Session<'_> {
         }
         let failed = self.failed();
         if !failed.is_empty() {
-            return Error::NothingProfiled(failed);
+            return Error::NothingProfiled(Reason::AgentFailed { failed });
         }
         let reason = self.reason();
-        Error::NothingProfiled(match ending {
-            Ending::Exited(code) if code != 0 => {
-                format!("the command failed with exit code {code}; {reason}")
-            }
-            Ending::Killed(signal) => {
-                format!("the command was killed by signal {signal}; {reason}")
-            }
-            _ => reason.to_string(),
-        })
+        match ending {
+            Ending::Exited(code) if code != 0 => Error::Failed { code, reason },
+            Ending::Killed(signal) => Error::Killed { signal, reason },
+            _ => Error::NothingProfiled(reason),
+        }
     }
 
     /// Where the names are that a stripped program lacks.
@@ -251,7 +248,7 @@ impl Session<'_> {
             return None;
         }
         let (program, absence) = self.watch.stranger()?;
-        Some(Reason::without_agent(program, absence))
+        Some(runs_without_agent(program, absence))
     }
 
     /// No process could hook the interval's boundaries.
@@ -287,5 +284,14 @@ impl Session<'_> {
                 sites.iter().any(|site| site.callee == itself)
             })
         })
+    }
+}
+
+/// Why a program runs without the agent.
+fn runs_without_agent(program: PathBuf, absence: Absence) -> Reason {
+    match absence {
+        Absence::NotNamed => Reason::EnvironmentCleared { program },
+        Absence::NotInRoot(agent) => Reason::AgentNotInRoot { program, agent },
+        Absence::Refused => Reason::AgentRefused { program },
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::atomic::Ordering::*;
 use std::time::Duration;
 
-use evenkeel_analysis::findings::warnings::Warning;
+use evenkeel_analysis::findings::warnings::{FrozenBy, Warning};
 use evenkeel_analysis::{Analysis, Options};
 use evenkeel_wire::{Control, Frozen};
 
@@ -11,6 +11,7 @@ use super::kernel::Kernel;
 use super::{Outcome, Session};
 use crate::error::Error;
 use crate::launch::Ending;
+use crate::no_profile::Reason;
 use crate::target::Target;
 use evenkeel_recording::Meta;
 
@@ -39,10 +40,8 @@ impl Session<'_> {
         if let Some(analysis) = &mut self.sink.analysis {
             analysis.ended();
         }
-        self.collect_warnings();
-        let meta = Meta {
-            unopened: Some(self.unopened()),
-            names: self.names_elsewhere(),
+        let mut meta = Meta {
+            facts: self.facts(),
             ..self.meta(true)
         };
         if self.sink.sums_only {
@@ -55,34 +54,29 @@ impl Session<'_> {
         if let Some(writer) = self.sink.writer.take()
             && let Err(error) = writer.finish(&meta)
         {
-            self.warnings
-                .push(Warning::RecordingIncomplete(error.to_string()));
+            let incomplete = Warning::RecordingIncomplete(error.to_string());
+            meta.facts.warnings.push(incomplete);
         }
         let analysis = self.sink.analysis.take();
         let Some(analysis) = analysis.filter(|analysis| analysis.intervals_seen() > 0) else {
             return Err(self.nothing_profiled(ending));
         };
-        let switched = self.arena.control().intervals_switched.load(Relaxed);
-        if 2 * switched > analysis.intervals_seen() {
-            return Err(stacks_switched(switched));
+        let intervals = self.arena.control().intervals_switched.load(Relaxed);
+        if 2 * intervals > analysis.intervals_seen() {
+            return Err(Error::NothingProfiled(Reason::StacksSwitched { intervals }));
         }
         let left = analysis.intervals_left_early();
         if 2 * left > analysis.intervals_seen()
             && let Some(reason) = self.ends_elsewhere(left)
         {
-            return Err(Error::NothingProfiled(reason.to_string()));
+            return Err(Error::NothingProfiled(reason));
         }
         // The clock's speed as recorded, so that a replay says the same to the last digit.
         let options = Options {
             ticks_per_ns: meta.ticks_per_ns,
             ..self.options()
         };
-        let mut profile = analysis.profile(&self.refiner.plan.sites, &options);
-        Meta {
-            warnings: self.warning_texts(),
-            ..meta
-        }
-        .complete(&mut profile);
+        let profile = analysis.finished(&self.refiner.plan.sites, &options, &meta.facts);
         Ok(Outcome { profile, ending })
     }
 
@@ -148,11 +142,15 @@ impl Session<'_> {
         )
     }
 
-    fn collect_warnings(&mut self) {
+    /// What the user should know as of this moment: what happened on the way, and what was counted.
+    pub(super) fn all_warnings(&self) -> Vec<Warning> {
         let control = self.arena.control();
+        let mut all = self.warnings.clone();
+        all.extend(self.left_out.warnings());
+        all.extend(self.refiner.sampled_warning());
         let mut warn = |condition: bool, warning: Warning| {
             if condition {
-                self.warnings.push(warning);
+                all.push(warning);
             }
         };
         if let Some(slowdown) = &self.slowdown {
@@ -171,8 +169,8 @@ impl Session<'_> {
         );
         let lost = self.kernel.as_ref().map_or(0, Kernel::lost);
         warn(lost > 0, Warning::KernelEventsLost(lost));
-        for note in self.modules.notes.drain(..) {
-            warn(true, Warning::DebugFile(note));
+        for note in &self.modules.notes {
+            warn(true, Warning::DebugFile(note.clone()));
         }
         let deep = control.shadow_full.load(Relaxed);
         warn(deep > 0, Warning::NestedTooDeeply(deep));
@@ -201,44 +199,23 @@ impl Session<'_> {
             control.probe_outer_ticks_256.load(Relaxed) == 0,
             Warning::NotCalibrated,
         );
+        all
     }
-}
-
-/// Most intervals were lost because stacks were switched inside of them: what is left is no sample of all.
-fn stacks_switched(intervals: u64) -> Error {
-    Error::NothingProfiled(format!(
-        "the thread of {intervals} intervals went on with another stack inside of them (coroutines, ucontext, boost.context): intervals that switch user-level stacks are not supported; choose an --interval that stays on one stack, such as a function that a resumed handler calls"
-    ))
 }
 
 /// What there is to say of processes whose code stayed as it was from some moment on.
 fn frozen(control: &Control) -> impl Iterator<Item = Warning> {
     let reasons = [
-        (
-            Frozen::Filter,
-            "installed a filter of system calls (seccomp)",
-        ),
-        (
-            Frozen::Runtime,
-            "run Go, whose runtime meets no breakpoint but its own",
-        ),
-        (
-            Frozen::WriteExecute,
-            "gave up the right to change code (PR_SET_MDWE)",
-        ),
-        (
-            Frozen::Unseen,
-            "have instructions of their own that may install a filter of system calls (seccomp), and so were left alone from their start on",
-        ),
-        (
-            Frozen::Loader,
-            "were forked while another thread was opening or closing a library, so that the loader cannot be asked there what is mapped",
-        ),
+        (Frozen::Filter, FrozenBy::Filter),
+        (Frozen::Runtime, FrozenBy::Runtime),
+        (Frozen::WriteExecute, FrozenBy::WriteExecute),
+        (Frozen::Unseen, FrozenBy::Unseen),
+        (Frozen::Loader, FrozenBy::Loader),
     ];
-    let counted = reasons.map(|(why, text)| (control.frozen[why as usize].load(Relaxed), text));
+    let counted = reasons.map(|(why, by)| (control.frozen[why as usize].load(Relaxed), by));
     let frozen = counted.into_iter().filter(|&(processes, _)| processes > 0);
     frozen.map(|(processes, why)| Warning::Frozen {
         processes: processes.into(),
-        why: why.to_owned(),
+        why,
     })
 }

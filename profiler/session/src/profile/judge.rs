@@ -5,6 +5,7 @@ use std::sync::atomic::Ordering::*;
 use std::time::Instant;
 
 use evenkeel_analysis::findings::warnings::Warning;
+use evenkeel_attach::process;
 use evenkeel_symbols::{Copies, Module};
 use evenkeel_wire::{Fixed, ModuleState};
 
@@ -67,7 +68,7 @@ impl Session<'_> {
         }
         observer.event(&Event::Passing(&error));
         let program = Modules::path(&self.arena, index);
-        let command = std::fs::read_link(format!("/proc/{}/exe", self.target.pid()));
+        let command = std::fs::read_link(process::program(self.target.pid()));
         let is_command = command.is_ok_and(|command| command == program);
         self.passed.add(error, program, is_command);
     }

@@ -6,6 +6,7 @@ use evenkeel_analysis::findings::warnings::Warning;
 use evenkeel_analysis::{Off, SwitchedOut};
 use evenkeel_kernel::{Cause, KernelEvents, Span, Spans, Watched};
 
+use super::numbers::Numbers;
 use super::sink::RecordSink;
 use crate::drain::Drain;
 
@@ -19,6 +20,7 @@ pub struct Kernel {
     events: KernelEvents,
     spans: Spans,
     batch: HashMap<u64, Vec<SwitchedOut>>,
+    numbers: Numbers,
 }
 
 impl Kernel {
@@ -38,6 +40,7 @@ impl Kernel {
             events,
             spans: Spans::default(),
             batch: HashMap::new(),
+            numbers: Numbers::default(),
         })
     }
 
@@ -65,10 +68,12 @@ impl Kernel {
             events,
             spans,
             batch,
+            numbers,
         } = self;
+        let mut key_of = |tid| drain.key_of(numbers.inner(tid)?);
         let mut take = |span: Span| {
-            if let Some(thread) = drain.key_of(span.tid) {
-                let parts = parts(&span, |tid| drain.key_of(tid));
+            if let Some(thread) = key_of(span.tid) {
+                let parts = parts(&span, &mut key_of);
                 batch.entry(thread).or_default().extend(parts);
             }
         };
@@ -85,7 +90,7 @@ impl Kernel {
 }
 
 /// The sleep, and what follows it: ready again, the thread waits for a processor like one that was preempted.
-fn parts(span: &Span, key_of: impl Fn(u32) -> Option<u64>) -> [SwitchedOut; 2] {
+fn parts(span: &Span, key_of: impl FnMut(u32) -> Option<u64>) -> [SwitchedOut; 2] {
     let off = match span.cause {
         Cause::Preempted => Off::Preempted,
         Cause::Blocked => Off::Blocked,

@@ -14,6 +14,7 @@ use std::sync::Arc as Shared;
 use std::time::{Duration, Instant};
 
 use evenkeel_analysis::analysis::Snapshot;
+use evenkeel_analysis::findings::reasons::NotTimed;
 use evenkeel_symbols::{LoadError, Module};
 use evenkeel_wire::{Form, Role, Wanted};
 
@@ -398,14 +399,11 @@ impl Refiner {
         match cause {
             Cause::LostRecords => {
                 taken_out.for_good();
-                self.note_taken_out(id, "called so often in some intervals that they lost records, so that the slow ones were missing");
+                self.note_taken_out(id, NotTimed::LosesRecords);
             }
             Cause::OverBudget { mean_ns } => {
                 taken_out.at(mean_ns);
-                self.note_taken_out(
-                    id,
-                    "called too often for what it explains, with --max-overhead",
-                );
+                self.note_taken_out(id, NotTimed::CalledTooOften);
             }
             Cause::Room => {
                 let holder = self.plan.probes()[id as usize].holder;
@@ -422,10 +420,10 @@ impl Refiner {
         }
     }
 
-    fn note_taken_out(&mut self, id: u32, reason: &str) {
-        let site = &self.plan.sites.sites[id as usize];
-        let call = format!("{} at {}", site.callee, site.site);
-        self.plan.note_unpatched(call, reason.to_owned(), true);
+    fn note_taken_out(&mut self, id: u32, reason: NotTimed) {
+        let callee = &self.plan.sites.sites[id as usize].callee;
+        let call = self.plan.probe(id).of_callee(callee);
+        self.plan.note_unpatched(call, reason, true);
     }
 
     fn bring_back(&mut self, id: u32, arena: &Arena) {

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use evenkeel_analysis::profile::Profile;
+use evenkeel_attach::{namespace, process};
 
 use crate::error::Error;
 use crate::launch::{CommandLine, Ending};
@@ -57,11 +58,8 @@ impl std::fmt::Display for Subject {
         match self {
             Subject::Command(command) => command.fmt(f),
             Subject::Process(pid) => {
-                write!(
-                    f,
-                    "{} (process {pid})",
-                    evenkeel_attach::process::command_line(*pid)
-                )
+                let inner = namespace::inner(*pid).unwrap_or(*pid);
+                write!(f, "{} (process {pid})", process::command_line(inner))
             }
         }
     }

@@ -6,6 +6,7 @@ use std::time::SystemTime;
 use evenkeel_analysis::Analysis;
 use evenkeel_analysis::SwitchedOut;
 use evenkeel_analysis::rounds::plans::PlanChange;
+use evenkeel_attach::namespace;
 use evenkeel_wire::Record;
 
 use crate::clock::unix_ns;
@@ -124,13 +125,13 @@ impl Sink for RecordSink {
 /// What a thread is called: what its process calls itself, as servers with a process a connection do, else the thread's own
 /// name; with its number.
 fn thread_name(pid: u32, tid: u32) -> String {
-    let read = |path: String| fs::read(path).unwrap_or_default();
-    let title = read(format!("/proc/{pid}/cmdline"));
+    let read = |name: &str| fs::read(namespace::file(pid as i32, name)).unwrap_or_default();
+    let title = read("cmdline");
     let title = String::from_utf8_lossy(title.split(|&byte| byte == 0).next().unwrap_or_default());
     let name = if title.contains(": ") {
         title.trim().to_owned()
     } else {
-        let name = read(format!("/proc/{pid}/task/{tid}/comm"));
+        let name = read(&format!("task/{tid}/comm"));
         String::from_utf8_lossy(&name).trim().to_owned()
     };
     let name: String = name.chars().take(NAME_MAX).collect();

@@ -2,37 +2,25 @@
 
 use std::collections::BTreeMap;
 
+use evenkeel_analysis::findings::reasons::{NotSplit, NotTimed};
 use evenkeel_analysis::findings::unseen::Unopened;
 use evenkeel_analysis::profile::Unpatched;
-use evenkeel_symbols::{Unpatchable, unversioned};
+use evenkeel_analysis::sites::Function;
+use evenkeel_symbols::unversioned;
 use evenkeel_wire::{Form, Role};
 
 use super::{IntervalSelector, Session};
 use crate::location::Location;
 use crate::modules::Modules;
+use crate::plan::file_name;
 use crate::refine::known::{Calls, Pointers};
 use evenkeel_intervals::calling_back;
 use evenkeel_intervals::spec::Shape;
 
-/// One sentence for each reason: what hides there, and what would show it.
-const NOT_OPENED: &str = "the calls that it makes were not timed: it did not explain enough, or not surely, while there was time to go on; profile for longer (--for), lower --threshold, or name it as --interval";
-const TOO_COSTLY: &str = "to time the calls that it makes would cost more than --max-overhead: raise it, or name it as --interval";
-const NO_ROOM: &str =
-    "some of the calls that it makes had to make room for others: raise --max-probes";
-const POINTERS: &str =
-    "it calls through pointers that were not all looked at: profile for longer (--for)";
-const ELSEWHERE: &str = "it goes on in the middle of another function by a jump, as what is written in assembly does (an interpreter): which calls it makes there is not known; name a function that it calls as --interval";
-const SYSTEM: &str = "it is in the C library or the loader, which are not opened: what it waits for is all that can be said (--waits)";
-const SYSTEM_CALLING_BACK: &str = "it is in the C library, which is not opened; the function of the program that it calls back was not found, or to time it would cost more than --max-overhead: name that one as --interval";
-const NOWHERE: &str = "which functions it runs in was not found out, as no stack of a thread could be followed where it begins and ends: name one of them with within=FUNCTION";
-const NO_CALLEE: &str = "whom it calls was not found out: profile for longer (--for), or install the debug symbols of what it calls";
-const IN_NO_FILE: &str = "it leads to code that lies in no file which the loader names, made at run time (a JIT compiler) or loaded into a namespace of its own (dlmopen), which is not opened: name a function that this code calls as --interval";
-const UNDER_ENTRY: &str = "whom it calls cannot be found out, as it lies under the hook at the function's entry: name the interval by its call, as caller>function";
-
 impl Session<'_> {
     /// Calls whose inside was not timed, or not all of it, each with the reason.
     pub(super) fn unopened(&mut self) -> Vec<Unopened> {
-        let refused = refused_by_function(&self.refiner.plan.unpatched(&self.arena));
+        let refused = refused_by_function(self.refiner.plan.unpatched(&self.arena));
         let scope = self.refiner.scope.clone();
         let mut all: Vec<Unopened> = Vec::new();
         let probes: Vec<(Option<u32>, Vec<Location>)> = self
@@ -53,14 +41,14 @@ impl Session<'_> {
         for (probe, callees) in probes {
             let refused = self.why_refused(probe, &callees, &refused);
             let of_callees = callees.iter().find_map(|&callee| self.why_unopened(callee));
-            let nowhere = (probe.is_none() && self.runs_nowhere()).then_some(NOWHERE);
+            let nowhere = (probe.is_none() && self.runs_nowhere()).then_some(NotSplit::Nowhere);
             let of_callees = nowhere.or(of_callees);
             let unknown = probe.filter(|_| callees.is_empty());
             let unknown = unknown.and_then(|id| self.why_unknown(id));
-            let why = of_callees.or(unknown).map(str::to_owned).or(refused);
+            let why = of_callees.or(unknown).or(refused);
             all.extend(why.map(|why| Unopened {
                 probe,
-                waits_tell: why == SYSTEM,
+                waits_tell: why == NotSplit::System,
                 why,
             }));
         }
@@ -81,32 +69,32 @@ impl Session<'_> {
 
     /// The same for a call of which the search has not asked whom it leads to. An import is followed only when it is opened, so until
     /// then it may be of any library, or of the program itself.
-    fn why_unknown(&mut self, probe: u32) -> Option<&'static str> {
+    fn why_unknown(&mut self, probe: u32) -> Option<NotSplit> {
         let planned = &self.refiner.plan.probes()[probe as usize];
         let Some(import) = &planned.import else {
             let leads_nowhere = self.refiner.plan.leads_nowhere(&self.arena, probe);
             return Some(match planned.is_fixed {
-                true => UNDER_ENTRY,
-                false if leads_nowhere => IN_NO_FILE,
-                false if self.refiner.known.probe(probe).too_costly => TOO_COSTLY,
-                false => NO_CALLEE,
+                true => NotSplit::UnderEntry,
+                false if leads_nowhere => NotSplit::IntoNoFile,
+                false if self.refiner.known.probe(probe).too_costly => NotSplit::TooCostly,
+                false => NotSplit::NoCallee,
             });
         };
         let name = unversioned(import);
         let Some(module) = self.modules.defining(&self.arena, name) else {
-            return Some(NO_CALLEE);
+            return Some(NotSplit::NoCallee);
         };
         if !Modules::may_open(&self.arena, module) {
             let calls_back = calling_back::calls_back(name);
             return Some(if calls_back {
-                SYSTEM_CALLING_BACK
+                NotSplit::SystemCallingBack
             } else {
-                SYSTEM
+                NotSplit::System
             });
         }
         match self.modules.definition(&self.arena, name) {
             Some(callee) => self.why_unopened(callee),
-            None => Some(NO_CALLEE),
+            None => Some(NotSplit::NoCallee),
         }
     }
 
@@ -116,18 +104,22 @@ impl Session<'_> {
         &mut self,
         probe: Option<u32>,
         callees: &[Location],
-        refused: &BTreeMap<String, String>,
-    ) -> Option<String> {
-        let named = probe.map(|id| self.refiner.plan.sites.sites[id as usize].callee.as_str());
-        if let Some(why) = named.and_then(|name| refused.get(name)) {
-            return Some(why.clone());
-        }
-        callees.iter().find_map(|&callee| {
-            let name = self.name_of(callee)?;
-            let why = refused.get(&name)?;
-            Some(match probe {
-                Some(_) => format!("it calls {name}: {why}"),
-                None => why.clone(),
+        refused: &BTreeMap<Function, (usize, NotTimed)>,
+    ) -> Option<NotSplit> {
+        let callee = |id: u32| self.refiner.plan.sites.sites[id as usize].callee.clone();
+        let callee = probe.map(callee);
+        callees.iter().find_map(|&function| {
+            let name = self.name_of(function)?;
+            let file = Some(file_name(&self.arena, function.module));
+            let (calls, reason) = refused.get(&Function { name, file })?;
+            let name = self.name_of(function)?;
+            Some(NotSplit::Refused {
+                calls: *calls,
+                reason: reason.clone(),
+                of: callee
+                    .as_ref()
+                    .is_some_and(|callee| *callee != name)
+                    .then_some(name),
             })
         })
     }
@@ -148,9 +140,9 @@ impl Session<'_> {
         })
     }
 
-    fn why_unopened(&mut self, function: Location) -> Option<&'static str> {
+    fn why_unopened(&mut self, function: Location) -> Option<NotSplit> {
         if !Modules::may_open(&self.arena, function.module) {
-            return Some(SYSTEM);
+            return Some(NotSplit::System);
         }
         let known = self.refiner.known.function(function);
         match (known.calls, known.pointers) {
@@ -158,85 +150,69 @@ impl Session<'_> {
                 let module = self.modules.get(&self.arena, function.module).ok()?;
                 let makes_calls = !module.call_sites(function.address).is_empty();
                 let why = if known.too_costly {
-                    TOO_COSTLY
+                    NotSplit::TooCostly
                 } else {
-                    NOT_OPENED
+                    NotSplit::NotOpened
                 };
                 makes_calls.then_some(why)
             }
-            (Calls::PartiallyOpened(_), _) => Some(NO_ROOM),
-            (_, Pointers::Unexplored { .. }) if known.too_costly => Some(TOO_COSTLY),
-            (_, Pointers::Unexplored { .. }) => Some(POINTERS),
-            _ if self.calls_into_no_file(function) => Some(IN_NO_FILE),
+            (Calls::PartiallyOpened(_), _) => Some(NotSplit::NoRoom),
+            (_, Pointers::Unexplored { .. }) if known.too_costly => Some(NotSplit::TooCostly),
+            (_, Pointers::Unexplored { .. }) => Some(NotSplit::Pointers),
+            _ if self.calls_into_no_file(function) => Some(NotSplit::IntoNoFile),
             // Beside the calls that it makes where it is, too: LuaJIT's `lua_resume` makes some when it fails.
             (Calls::NoneToTime | Calls::Opened, _) => {
                 let module = self.modules.get(&self.arena, function.module).ok()?;
                 let goes_on = module.jumps_into_another(function.address);
-                goes_on.then_some(ELSEWHERE)
+                goes_on.then_some(NotSplit::GoesOnElsewhere)
             }
         }
     }
 }
 
-/// Call sites whose time is not known, in words, by the function in which they are. Those that take no time of their own (they never return,
-/// or look up a thread's variable) are no reason.
-fn refused_by_function(unpatched: &[Unpatched]) -> BTreeMap<String, String> {
-    let through_pointers = [
-        Unpatchable::ShortIndirectCall,
-        Unpatchable::IndirectTailJump,
-    ]
-    .map(|reason| reason.to_string());
-    let mut by_function: BTreeMap<&str, (usize, &str)> = BTreeMap::new();
-    for unpatched in unpatched {
-        if !unpatched.hides_time && !through_pointers.contains(&unpatched.reason) {
-            continue;
-        }
-        let site = unpatched.site.as_str();
-        let site = site.rsplit_once(" at ").map_or(site, |(_, site)| site);
-        let site = site.split_once('!').map_or(site, |(_, site)| site);
-        if let Some((function, _)) = site.rsplit_once("+0x") {
-            let entry = by_function.entry(function).or_default();
-            *entry = (entry.0 + 1, &unpatched.reason);
+/// How many call sites are not timed, and why the last is not, by the function in which they are. Those that take no time of their own
+/// (they never return, or look up a thread's variable) are no reason.
+fn refused_by_function(unpatched: Vec<Unpatched>) -> BTreeMap<Function, (usize, NotTimed)> {
+    let mut by_function: BTreeMap<Function, (usize, NotTimed)> = BTreeMap::new();
+    let counts = |call: &Unpatched| call.hides_time || call.reason.is_through_pointer();
+    for call in unpatched.into_iter().filter(counts) {
+        if let Some(function) = call.within {
+            let (calls, reason) = by_function.entry(function).or_default();
+            *calls += 1;
+            *reason = call.reason;
         }
     }
-    let in_words = |(count, reason): (usize, &str)| {
-        let calls = match count {
-            1 => "a call".to_owned(),
-            many => format!("{many} calls"),
-        };
-        let is_through_pointer = through_pointers.iter().any(|pointer| pointer == reason);
-        let remedy = if is_through_pointer {
-            ": profile for longer (--for)"
-        } else {
-            ""
-        };
-        format!("{calls} in it cannot be timed: {reason}{remedy}")
-    };
     by_function
-        .into_iter()
-        .map(|(function, refused)| (function.to_owned(), in_words(refused)))
-        .collect()
 }
 
 #[cfg(test)]
 mod tests {
+    use evenkeel_symbols::Unpatchable;
+
     use super::*;
+    use crate::plan::by_code;
 
     /// The check of the stack in every function is no reason why the function's time is not known further.
     #[test]
     fn calls_that_take_no_time_are_no_reason() {
-        let unpatched = |site: &str, reason: Unpatchable, hides_time| Unpatched {
-            site: site.into(),
-            reason: reason.to_string(),
-            hides_time,
+        let function = |name: &str| Function {
+            name: name.to_owned(),
+            file: Some("lib.so".to_owned()),
         };
-        let refused = refused_by_function(&[
-            unpatched("lib.so!f+0x10", Unpatchable::ShortIndirectCall, false),
-            unpatched("lib.so!f+0x20", Unpatchable::NeverReturns, false),
-            unpatched("g+0x10", Unpatchable::NeverReturns, false),
-            unpatched("callee at h+0x10", Unpatchable::ShortTailJump, true),
+        let unpatched = |within: &str, reason: Unpatchable, hides_time| Unpatched {
+            within: Some(function(within)),
+            reason: by_code(reason),
+            hides_time,
+            ..Unpatched::default()
+        };
+        let refused = refused_by_function(vec![
+            unpatched("f", Unpatchable::ShortIndirectCall, false),
+            unpatched("f", Unpatchable::NeverReturns, false),
+            unpatched("g", Unpatchable::NeverReturns, false),
+            unpatched("h", Unpatchable::ShortTailJump, true),
         ]);
-        assert_eq!(refused.keys().collect::<Vec<_>>(), ["f", "h"]);
-        assert!(refused["f"].starts_with("a call in it cannot be timed: a call through a pointer"));
+        let (f, h) = (function("f"), function("h"));
+        assert_eq!(refused.keys().collect::<Vec<_>>(), [&f, &h]);
+        assert_eq!(refused[&f], (1, NotTimed::ShortPointerCall));
     }
 }

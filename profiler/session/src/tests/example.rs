@@ -32,6 +32,7 @@ pub(crate) fn planned(callee: Option<Location>, form: Form) -> Planned {
     Planned {
         callees: callee.into_iter().collect(),
         import: None,
+        place: Location::new(0, 0),
         holder: at(0),
         form,
         role: Role::Inner,

@@ -1,6 +1,7 @@
 //! From looks at a profile to what is timed.
 
 use evenkeel_analysis::analysis::Snapshot;
+use evenkeel_analysis::findings::reasons::NotTimed;
 use evenkeel_analysis::profile::{Node, Profile};
 use evenkeel_intervals::interval::resolve;
 use evenkeel_intervals::spec::IntervalSpec;
@@ -97,7 +98,7 @@ fn what_costs_much_and_explains_little_is_taken_out() {
     assert!(
         unpatched
             .iter()
-            .any(|noted| noted.reason.contains("--max-overhead"))
+            .any(|noted| noted.reason == NotTimed::CalledTooOften)
     );
 }
 

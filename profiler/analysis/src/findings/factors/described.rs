@@ -5,7 +5,6 @@
 
 use super::functions::Functions;
 use super::is_ranked;
-use crate::findings::not_opened::{NotOpened, renamed};
 use crate::sites::Kind;
 use crate::sums::parts::{Part, VarianceTree};
 use crate::sums::paths::ROOT;
@@ -52,18 +51,14 @@ pub struct DescribedNode {
 }
 
 /// All nodes that were taken, parents before children.
-pub fn described(tree: &VarianceTree<'_>, not_opened: &NotOpened) -> Vec<DescribedNode> {
+pub fn described(tree: &VarianceTree<'_>) -> Vec<DescribedNode> {
     let functions = Functions::of(tree);
     let describe = |node: u32| {
         let (call, own) = (Part::Call(node), Part::Body(node));
         let has_children = !tree.children(node).is_empty();
         let site = tree.site(node);
-        let (own_name, own_kind) = own_name(tree, node, has_children, not_opened);
-        let own_function = match () {
-            () if !has_children => functions.name(functions.id(call)),
-            () if own_kind == Kind::NotOpened => own_name.clone(),
-            () => functions.name(functions.id(own)),
-        };
+        // A node without timed calls is its own time.
+        let own_part = if has_children { own } else { call };
         DescribedNode {
             node,
             parent: (node != ROOT).then(|| tree.paths.get(node).parent),
@@ -82,30 +77,11 @@ pub fn described(tree: &VarianceTree<'_>, not_opened: &NotOpened) -> Vec<Describ
             is_ranked: node != ROOT && is_ranked(tree, call),
             is_nested: functions.is_nested(tree, call),
             has_children,
-            own_name,
-            own_function,
-            own_kind,
+            own_name: tree.name(own_part),
+            own_function: functions.name(functions.id(own_part)),
+            own_kind: tree.kind(own_part),
             is_own_ranked: has_children && is_ranked(tree, own),
         }
     };
     tree.nodes().map(describe).collect()
-}
-
-/// What a node's own time is called, and its kind; a node without timed calls is its own time.
-fn own_name(
-    tree: &VarianceTree<'_>,
-    node: u32,
-    has_children: bool,
-    not_opened: &NotOpened,
-) -> (String, Kind) {
-    let call = Part::Call(node);
-    if !has_children {
-        return (tree.name(call), tree.kind(call));
-    }
-    let own = Part::Body(node);
-    let name = tree.name(own);
-    match tree.kind(own) {
-        Kind::Body if not_opened.is(&name) => (renamed(&name), Kind::NotOpened),
-        kind => (name, kind),
-    }
 }

@@ -6,7 +6,7 @@ use evenkeel_wire::record::{Marker, Record};
 use super::super::trace::{near, options};
 use super::streams::*;
 use crate::intervals::assembler::spans::{Off, SwitchedOut};
-use crate::intervals::interval::Reason;
+use crate::intervals::interval::{LeftOut, Reason};
 use crate::profile::Activity;
 
 fn off(start: u64, end: u64, off: Off) -> SwitchedOut {
@@ -274,9 +274,9 @@ fn gaps_of_its_own_cost_an_interval() {
     keyed.0.push(gap(1010));
     let keyed = keyed.end_keyed(1020, 5, &[]);
     let profile = profile_of(&[home, keyed]);
-    let lost = Reason::RecordsLost.text();
+    let lost = LeftOut::Known(Reason::RecordsLost);
     assert_eq!(
-        (profile.intervals, profile.discarded_by_reason[lost]),
+        (profile.intervals, profile.discarded_by_reason[&lost]),
         (0, 2)
     );
 }
@@ -307,11 +307,11 @@ fn an_end_among_what_was_lost() {
     let mut ending = stream();
     ending.0.push(Record::marker(Marker::Gap, 1010, 1));
     let profile = profile_of(&[begun, ending]);
-    let lost = Reason::RecordsLost.text();
+    let lost = LeftOut::Known(Reason::RecordsLost);
     assert_eq!(
         (
             profile.intervals_seen,
-            profile.discarded_by_reason.get(lost)
+            profile.discarded_by_reason.get(&lost)
         ),
         (1, Some(&1))
     );
@@ -332,5 +332,6 @@ fn plans_and_bypassed_intervals() {
     run(&mut analysis, &[ended]);
     let profile = analysis.profile(&table(), &options());
     assert_eq!((profile.intervals, profile.intervals_seen), (0, 2));
-    assert_eq!(profile.discarded_by_reason[Reason::PlanChanged.text()], 1);
+    let changed = LeftOut::Known(Reason::PlanChanged);
+    assert_eq!(profile.discarded_by_reason[&changed], 1);
 }

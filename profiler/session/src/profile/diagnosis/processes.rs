@@ -2,8 +2,9 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
+use evenkeel_attach::namespace;
 use evenkeel_wire::ARENA_BYTES;
 
 use crate::launch::children;
@@ -33,15 +34,15 @@ pub struct Process {
 impl Process {
     /// What the system says of it, if it may be looked at. `agent`: the agent's file name.
     pub fn read(pid: i32, agent: &str) -> Option<Process> {
-        let maps = fs::read_to_string(format!("/proc/{pid}/maps")).ok()?;
+        let maps = fs::read_to_string(namespace::file(pid, "maps")).ok()?;
         let files: BTreeSet<String> = maps
             .lines()
             .filter_map(|line| Some(line[line.find('/')?..].to_owned()))
             .collect();
-        let environment = fs::read(format!("/proc/{pid}/environ")).ok()?;
+        let environment = fs::read(namespace::file(pid, "environ")).ok()?;
         Some(Process {
             pid,
-            program: fs::read_link(format!("/proc/{pid}/exe")).ok()?,
+            program: fs::read_link(namespace::file(pid, "exe")).ok()?,
             has_agent: files
                 .iter()
                 .any(|file| file.ends_with(agent) || evenkeel_attach::is_agent(file)),
@@ -73,7 +74,7 @@ impl Absence {
         let Some(named) = files.find(|file| file.ends_with(agent)) else {
             return Absence::NotNamed;
         };
-        match Path::new(&format!("/proc/{pid}/root{named}")).try_exists() {
+        match namespace::file(pid, &format!("root{named}")).try_exists() {
             Ok(false) => Absence::NotInRoot(named.into()),
             _ => Absence::Refused,
         }
@@ -113,7 +114,7 @@ struct Stat(String);
 
 impl Stat {
     fn read(pid: i32) -> Option<Stat> {
-        Some(Stat(fs::read_to_string(format!("/proc/{pid}/stat")).ok()?))
+        Some(Stat(fs::read_to_string(namespace::file(pid, "stat")).ok()?))
     }
 
     /// By its number there, behind the name, which may hold anything.
@@ -126,12 +127,12 @@ impl Stat {
 
 /// Address space that a limited process may still take, bytes (setrlimit(2), RLIMIT_AS).
 fn room(pid: i32) -> Option<u64> {
-    let limits = fs::read_to_string(format!("/proc/{pid}/limits")).ok()?;
+    let limits = fs::read_to_string(namespace::file(pid, "limits")).ok()?;
     let limits = limits
         .lines()
         .find_map(|line| line.strip_prefix("Max address space"))?;
     let limit: u64 = limits.split_ascii_whitespace().next()?.parse().ok()?;
-    let sizes = fs::read_to_string(format!("/proc/{pid}/statm")).ok()?;
+    let sizes = fs::read_to_string(namespace::file(pid, "statm")).ok()?;
     let pages: u64 = sizes.split_ascii_whitespace().next()?.parse().ok()?;
     Some(limit.saturating_sub(pages * rustix::param::page_size() as u64))
 }

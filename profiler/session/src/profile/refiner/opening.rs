@@ -3,6 +3,7 @@
 
 use std::time::Instant;
 
+use evenkeel_analysis::findings::reasons::NotTimed;
 use evenkeel_symbols::{Callee, Module, Site, Unpatchable, unversioned};
 use evenkeel_wire::{Form, Wanted};
 
@@ -12,7 +13,7 @@ use super::{Code, Refiner};
 use crate::arena::Arena;
 use crate::location::Location;
 use crate::modules::Modules;
-use crate::plan::{is_timed, qualified};
+use crate::plan::{Untimed, by_code, is_timed};
 use crate::refine::known::{Again, Callees, Calls, Pointers};
 use crate::refine::policy::PLANTED_MAX;
 use evenkeel_intervals::calling_back;
@@ -84,8 +85,8 @@ impl Refiner {
         (callee, reason): (Location, Unpatchable),
         code: &mut Code<'_>,
     ) -> bool {
-        let name = qualified(code.arena, holder.module, module, site.address);
-        self.plan.note_unpatched(name, reason.to_string(), false);
+        let call = Untimed::call(code.arena, holder.module, module, site.address);
+        self.plan.note_unpatched(call, by_code(reason), false);
         let jump = Below::Jump {
             holder,
             site: Location::new(holder.module, site.address),
@@ -153,11 +154,11 @@ impl Refiner {
         let Some(callee) = callee.filter(is_open) else {
             return false;
         };
-        let name = qualified(code.arena, function.module, module, site.address);
-        self.plan.note_at_entry(&name);
+        let place = Location::new(function.module, site.address);
+        self.plan.note_at_entry(place);
         let below = Below::UnderEntry {
             holder: function,
-            site: Location::new(function.module, site.address),
+            site: place,
         };
         let is_call = site.form != Ok(Form::TailJump);
         match is_call || module.stack_is_as_called(site.address) {
@@ -174,8 +175,8 @@ impl Refiner {
             *pointers = Pointers::Unexplored { next: 0 };
         }
         if let Some(reason) = site.unpatchable() {
-            let site = qualified(arena, function.module, module, site.address);
-            self.plan.note_unpatched(site, reason.to_string(), false);
+            let call = Untimed::call(arena, function.module, module, site.address);
+            self.plan.note_unpatched(call, by_code(reason), false);
         }
     }
 
@@ -228,27 +229,26 @@ impl Refiner {
         module: &Module,
         code: &mut Code<'_>,
     ) {
-        let (holder, site, what) = match below {
+        let (holder, call, what) = match below {
             Below::Probe(id) => (
                 self.plan.probes()[id as usize].holder,
-                self.plan.sites.sites[id as usize].site.clone(),
-                "a call through a pointer too short to be redirected".to_owned(),
+                Some(self.plan.probe(id)),
+                NotTimed::ShortPointerCall,
             ),
             Below::Jump {
                 holder,
                 site,
                 reason,
-            } => (holder, site_named(site, code), reason.to_string()),
-            Below::UnderEntry { holder, site } => (
-                holder,
-                site_named(site, code),
-                "a call under the hook at the function's entry".to_owned(),
-            ),
+            } => (holder, call_at(site, code), by_code(reason)),
+            Below::UnderEntry { holder, site } => {
+                (holder, call_at(site, code), NotTimed::UnderInnerEntry)
+            }
         };
-        if self.known.function_mut(holder).calls_through(callee) {
+        let is_new = self.known.function_mut(holder).calls_through(callee);
+        if let Some(call) = call.filter(|_| is_new) {
             let name = module.name(callee.address);
-            let reason = format!("{what}, to {name}, whose entry cannot be hooked either");
-            self.plan.note_hidden(&site, reason);
+            let reason = NotTimed::NeitherEnd(Box::new(what), name);
+            self.plan.note_hidden(call, reason);
         }
     }
 }
@@ -276,10 +276,13 @@ fn jumps_to(
     Some((callee?, reason))
 }
 
-/// `caller+0x1f`.
-fn site_named(site: Location, code: &mut Code<'_>) -> String {
-    match code.module(site.module) {
-        Ok(module) => qualified(code.arena, site.module, &module, site.address),
-        Err(_) => format!("{:#x}", site.address),
-    }
+/// The call at a site.
+fn call_at(site: Location, code: &mut Code<'_>) -> Option<Untimed> {
+    let module = code.module(site.module).ok()?;
+    Some(Untimed::call(
+        code.arena,
+        site.module,
+        &module,
+        site.address,
+    ))
 }

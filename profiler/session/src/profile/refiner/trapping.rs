@@ -7,6 +7,7 @@ mod allowance;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
+use evenkeel_analysis::findings::reasons::NotTimed;
 use evenkeel_analysis::findings::warnings::Warning;
 use evenkeel_symbols::{Callee, Site};
 use evenkeel_wire::{Form, Refusal, Wanted};
@@ -143,9 +144,8 @@ impl Refiner {
     fn note_generated(&mut self, id: u32, arena: &Arena) {
         let form = self.plan.probes()[id as usize].form;
         if !is_timed(form) && self.plan.leads_nowhere(arena, id) {
-            let site = self.plan.sites.sites[id as usize].site.clone();
-            let reason = "a call through a pointer too short to be redirected, into code that lies in no file (made at run time, or loaded by dlmopen)";
-            self.plan.note_hidden(&site, reason.to_owned());
+            self.plan
+                .note_hidden(self.plan.probe(id), NotTimed::IntoNoFile);
         }
     }
 

@@ -3,9 +3,8 @@
 use std::fmt::{self, Display};
 use std::path::PathBuf;
 
+use evenkeel_attach::namespace;
 use evenkeel_wire::{ARENA_BYTES, ARENA_VARIABLE};
-
-use super::processes::Absence;
 
 /// Part of a processor from which processes are called busy.
 const BUSY: f64 = 0.05;
@@ -100,6 +99,16 @@ pub enum Reason {
         /// Its number.
         pid: i32,
     },
+    /// Instructions of the agent's failed in the target.
+    AgentFailed {
+        /// What, where, and what came of it.
+        failed: String,
+    },
+    /// The threads of most intervals went on with another stack inside of them: what is left is no sample of all.
+    StacksSwitched {
+        /// How many.
+        intervals: u64,
+    },
     /// Nobody has called the interval's function where it is hooked.
     NotCalled {
         /// The interval.
@@ -113,13 +122,20 @@ pub enum Reason {
     },
 }
 
-impl Reason {
-    /// Why a program runs without the agent.
-    pub(super) fn without_agent(program: PathBuf, absence: Absence) -> Reason {
-        match absence {
-            Absence::NotNamed => Reason::EnvironmentCleared { program },
-            Absence::NotInRoot(agent) => Reason::AgentNotInRoot { program, agent },
-            Absence::Refused => Reason::AgentRefused { program },
+/// What may be meant where a program does not have the interval's function.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Hint {
+    /// Where the function is instead, or why it may not have been looked for where it is.
+    Reason(Reason),
+    /// Where the names are that the program lacks: in the words of the reader of its file.
+    Names(String),
+}
+
+impl Display for Hint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Hint::Reason(reason) => write!(f, "{reason}"),
+            Hint::Names(text) => f.write_str(text),
         }
     }
 }
@@ -127,6 +143,11 @@ impl Reason {
 impl Display for Reason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Reason::AgentFailed { failed } => f.write_str(failed),
+            Reason::StacksSwitched { intervals } => write!(
+                f,
+                "the thread of {intervals} intervals went on with another stack inside of them (coroutines, ucontext, boost.context): intervals that switch user-level stacks are not supported; choose an --interval that stays on one stack, such as a function that a resumed handler calls"
+            ),
             Reason::NeverLoaded => write!(
                 f,
                 "the agent was never loaded: the command ended first, is statically linked, or changed its rights (setuid); profile the server itself instead of a wrapper"
@@ -192,7 +213,8 @@ impl Display for Reason {
             ),
             Reason::Stopped { name, pid } => write!(
                 f,
-                "the interval {name} never ended while it was profiled: process {pid} is stopped (SIGSTOP, or Ctrl-Z in its shell); let it go on (kill -CONT {pid}) and profile it then"
+                "the interval {name} never ended while it was profiled: process {number} is stopped (SIGSTOP, or Ctrl-Z in its shell); let it go on (kill -CONT {number}) and profile it then",
+                number = namespace::outer(*pid)
             ),
             Reason::NotCalled {
                 name,

@@ -1,0 +1,335 @@
+//! Attaching from outside to programs in containers: a real one, with the default filter of system calls, its own namespaces, a root file
+//! system that has the program and its libraries alone and cannot be written, no capability, and a limit of memory. Where the machine has no
+//! podman, or podman cannot start it, bubblewrap, and then unshare(1), make the namespaces.
+
+mod support;
+#[path = "attach/working.rs"]
+mod working;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command};
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+
+use evenkeel_attach::process;
+use serde_json::Value;
+
+use support::build::own_program;
+use support::run::{
+    Place, Run, eventually, finish, has_opened_all, interrupted_once, intervals_so_far, lacks_root,
+    signal,
+};
+
+const PROGRAM: &str = "filtered";
+const SOURCE: &str = include_str!("attach/filtered.c");
+
+/// A program in a container.
+struct Contained {
+    place: Place,
+    /// What started the container, and ends it.
+    child: Child,
+    /// The program, by its number outside.
+    pid: i32,
+    podman: Option<Podman>,
+}
+
+/// How podman is called: with directories of the test's own.
+#[derive(Clone)]
+struct Podman {
+    directory: PathBuf,
+    name: String,
+}
+
+impl Podman {
+    fn command(&self) -> Command {
+        // crun wants one hierarchy of control groups, where machines may have both.
+        let mut command = Command::new("unshare");
+        command.args(["--mount", "sh", "-c"]);
+        command.arg("umount /sys/fs/cgroup/unified 2>/dev/null; exec podman \"$@\"");
+        command.arg("podman");
+        for (option, value) in [("--root", "store"), ("--runroot", "run")] {
+            command.arg(option).arg(self.directory.join(value));
+        }
+        command.args(["--cgroup-manager=cgroupfs", "--events-backend=file"]);
+        command
+    }
+
+    fn inspect(&self, format: &str) -> String {
+        let mut command = self.command();
+        command.args(["inspect", "--format", format, &self.name]);
+        let answer = command.output().unwrap();
+        String::from_utf8(answer.stdout).unwrap().trim().to_owned()
+    }
+}
+
+/// The program and what it is linked with, in a directory that becomes the container's root.
+fn make_root(root: &Path, program: &Path) {
+    for folder in ["proc", "sys", "dev", "tmp", "work"] {
+        fs::create_dir_all(root.join(folder)).unwrap();
+    }
+    fs::copy(program, root.join(PROGRAM)).unwrap();
+    let linked = Command::new("ldd").arg(program).output().unwrap();
+    let linked = String::from_utf8(linked.stdout).unwrap();
+    let files = linked
+        .split_whitespace()
+        .filter(|word| word.starts_with('/'));
+    for file in files.chain(["/lib/x86_64-linux-gnu/libgcc_s.so.1"]) {
+        let inside = root.join(&file[1..]);
+        fs::create_dir_all(inside.parent().unwrap()).unwrap();
+        if Path::new(file).exists() {
+            fs::copy(file, inside).unwrap();
+        }
+    }
+}
+
+fn in_podman(place: &Place, program: &Path) -> (Command, Option<Podman>) {
+    let root = place.file("root");
+    make_root(&root, program);
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    let podman = Podman {
+        directory: place.file("podman"),
+        name: format!(
+            "evenkeel-test-{}-{}",
+            std::process::id(),
+            NEXT.fetch_add(1, Relaxed)
+        ),
+    };
+    let work = format!("--volume={}:/work", place.file("").display());
+    let mut command = podman.command();
+    command
+        .args([
+            "run",
+            "--rm",
+            "--name",
+            &podman.name,
+            "--network=none",
+            "--read-only",
+        ])
+        .args([
+            "--cap-drop=all",
+            "--memory=256m",
+            "--ulimit=nofile=1024:1024",
+        ])
+        .args(["--ulimit=nproc=1000:1000", "--userns=host", &work])
+        .args([
+            "--env=READY=/work/ready",
+            "--env=UNTIL=/work/enough",
+            "--rootfs",
+        ])
+        .arg(&root)
+        .args([&format!("/{PROGRAM}"), "nothing"]);
+    (command, Some(podman))
+}
+
+fn in_bubblewrap(place: &Place, program: &Path) -> (Command, Option<Podman>) {
+    let mut command = Command::new("bwrap");
+    command.args(["--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc"]);
+    command
+        .arg("--bind")
+        .arg(place.file(""))
+        .arg(place.file(""));
+    command.args(["--unshare-all", "--cap-drop", "ALL", "--die-with-parent"]);
+    command.arg(program).arg("nothing");
+    (command, None)
+}
+
+fn in_namespaces(_: &Place, program: &Path) -> (Command, Option<Podman>) {
+    let mut command = Command::new("unshare");
+    command.args([
+        "--pid",
+        "--fork",
+        "--mount-proc",
+        "--net",
+        "--ipc",
+        "--uts",
+        "--kill-child",
+    ]);
+    command.arg(program).arg("nothing");
+    (command, None)
+}
+
+impl Contained {
+    /// In the first of the three that works here; what the others lack is said.
+    fn start() -> Option<Contained> {
+        if lacks_root("attach to containers from outside") {
+            return None;
+        }
+        let program = own_program(PROGRAM, SOURCE);
+        let ways: [(&str, fn(&Place, &Path) -> (Command, Option<Podman>)); 3] = [
+            ("podman", in_podman),
+            ("bubblewrap", in_bubblewrap),
+            ("unshare", in_namespaces),
+        ];
+        for (name, way) in ways {
+            match Contained::start_in(way, &program) {
+                Ok(contained) => return Some(contained),
+                Err(why) => eprintln!("no container by {name} here: {why}"),
+            }
+        }
+        assert!(
+            std::env::var_os("CI").is_none(),
+            "no container could be started"
+        );
+        None
+    }
+
+    fn start_in(
+        way: fn(&Place, &Path) -> (Command, Option<Podman>),
+        program: &Path,
+    ) -> Result<Contained, String> {
+        let place = Place::new();
+        let (made, podman) = way(&place, program);
+        let mut command = place.command(made.get_program());
+        command.args(made.get_args());
+        command.env("READY", place.file("ready"));
+        command.env("UNTIL", place.file("enough"));
+        let mut child = command.spawn().map_err(|error| error.to_string())?;
+        let ready = place.file("ready");
+        let mut ended = None;
+        eventually(|| {
+            ended = child.try_wait().unwrap();
+            ready.exists() || ended.is_some()
+        });
+        if !ready.exists() || ended.is_some() {
+            let run = finish(child);
+            return Err(format!(
+                "it ended with {:?}: {}",
+                run.code,
+                run.stderr.trim()
+            ));
+        }
+        let is_it = |&pid: &i32| process::name(pid).as_deref() == Some(PROGRAM) && is_inside(pid);
+        let pid = match &podman {
+            Some(podman) => podman.inspect("{{.State.Pid}}").parse().ok(),
+            None => process::family(child.id() as i32).into_iter().find(is_it),
+        };
+        Ok(Contained {
+            pid: pid.expect("it runs"),
+            place,
+            child,
+            podman,
+        })
+    }
+
+    fn attach(&self, options: &[&str]) -> Command {
+        let mut command = self.place.evenkeel(["attach", &self.pid.to_string()]);
+        command.args(["--interval", "run_interval"]).args(options);
+        command
+    }
+
+    /// Lets it end.
+    fn end(self) -> Run {
+        fs::write(self.place.file("enough"), "").unwrap();
+        finish(self.child)
+    }
+}
+
+fn is_inside(pid: i32) -> bool {
+    let numbers = process::status(pid, "NSpid").unwrap_or_default();
+    numbers.split_whitespace().count() > 1
+}
+
+fn names(node: &Value) -> Vec<String> {
+    let below = node["children"].as_array().into_iter().flatten();
+    let own = node["name"].as_str().map(str::to_owned);
+    own.into_iter().chain(below.flat_map(names)).collect()
+}
+
+fn is_hooked(pid: i32) -> bool {
+    let mappings = process::mappings(pid).unwrap_or_default();
+    mappings
+        .iter()
+        .any(|mapping| mapping.path.contains("evenkeel"))
+}
+
+#[test]
+fn a_program_in_a_container_gives_its_known_answer() {
+    let Some(contained) = Contained::start() else {
+        return;
+    };
+    for options in [
+        &["--json", "run.json"][..],
+        &["--json", "run.json", "--waits"],
+    ] {
+        let session = contained.attach(options).spawn().unwrap();
+        interrupted_once(session, has_opened_all)
+            .ended(0)
+            .said(&["attached to process"]);
+        let profile = contained.place.json("run.json");
+        assert_eq!(profile["closure"]["max_abs_error_ticks"], 0);
+        let found = names(&profile["tree"]);
+        for function in ["work_fast", "work_slow"] {
+            assert!(
+                found.iter().any(|name| name == function),
+                "{function}: {found:?}"
+            );
+        }
+    }
+    contained.end().ended(0);
+}
+
+/// However the session ends, what is inside goes on; and where the container ends, the session reports what it has.
+#[test]
+fn the_ends_of_a_session_and_of_a_container() {
+    let Some(mut contained) = Contained::start() else {
+        return;
+    };
+    let mut session = contained.attach(&[]).spawn().unwrap();
+    assert!(
+        eventually(|| is_hooked(contained.pid)),
+        "nothing came inside"
+    );
+    session.kill().unwrap();
+    session.wait().unwrap();
+    // The lease of the dead session runs out; the next one finds the process free.
+    let pid = contained.pid;
+    let mut killed = false;
+    let options = ["--json", "run.json"];
+    let run =
+        support::run::finish_hearing(contained.attach(&options).spawn().unwrap(), move |line| {
+            if !killed && intervals_so_far(line).is_some_and(|intervals| intervals > 100) {
+                killed = true;
+                signal(pid, libc::SIGKILL);
+            }
+        });
+    run.ended(0);
+    let profile = contained.place.json("run.json");
+    assert!(profile["intervals"]["seen"].as_u64() > Some(100) || !profile["tree"].is_null());
+    contained.child.wait().unwrap();
+}
+
+/// A container is found by its name and by its id; one that is not there is said not to be.
+#[test]
+fn containers_by_name() {
+    let Some(contained) = Contained::start() else {
+        return;
+    };
+    let place = &contained.place;
+    let nothing = [
+        "attach",
+        "--container",
+        "no-such-container",
+        "--interval",
+        "x",
+    ];
+    finish(place.evenkeel(nothing).spawn().unwrap())
+        .ended(2)
+        .said(&["no container is named no-such-container"]);
+    let Some(podman) = &contained.podman else {
+        contained.end().ended(0);
+        return;
+    };
+    let id = podman.inspect("{{.Id}}");
+    // Our podman has directories that the one on the path does not know: the control group has the id.
+    let options = [
+        "attach",
+        "--container",
+        &id[..12],
+        "--interval",
+        "run_interval",
+    ];
+    let mut session = place.evenkeel(options);
+    let enough = |line: &str| intervals_so_far(line).is_some();
+    interrupted_once(session.spawn().unwrap(), enough).ended(0);
+    contained.end().ended(0);
+}

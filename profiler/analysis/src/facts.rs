@@ -1,0 +1,75 @@
+//! What a session knows of its run beside the records: a finished profile is made of both.
+
+use serde::{Deserialize, Serialize};
+
+use crate::findings::unseen::Unopened;
+use crate::findings::warnings::Warning;
+use crate::profile::Unpatched;
+
+/// What no record tells.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct RunFacts {
+    /// Intervals that could not begin because a ring was full.
+    #[serde(default)]
+    pub missed: u64,
+    /// Intervals counted and not recorded, to stay within the budget.
+    #[serde(default)]
+    pub sampled_out: u64,
+    /// Intervals that could not begin because the plan was being changed.
+    #[serde(default)]
+    pub unplanned: u64,
+    /// How often calls were trapped to learn whom they call.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub traps: u64,
+    /// Its intervals are requests that spans report (`evenkeel spans`), not what an agent saw.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub spans: bool,
+    /// Sites that could not be timed.
+    pub unpatched: Vec<Unpatched>,
+    /// Calls whose inside was not timed; absent where nobody kept the reasons.
+    #[serde(default)]
+    pub unopened: Option<Vec<Unopened>>,
+    /// Where the names of functions are that have none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub names: Vec<String>,
+    /// What a client may wait for that is in no interval, where a preset knows.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub outside: String,
+    /// What of the profiler failed in the target; empty where nothing did.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub failed: String,
+    /// What the user should know.
+    pub warnings: Vec<Warning>,
+}
+
+impl RunFacts {
+    /// Takes in what is known of another run, whose intervals are added to this one's.
+    pub fn merge(&mut self, other: &RunFacts) {
+        self.missed += other.missed;
+        self.sampled_out += other.sampled_out;
+        self.unplanned += other.unplanned;
+        self.traps += other.traps;
+        add_new(&mut self.unpatched, &other.unpatched);
+        add_new(&mut self.names, &other.names);
+        add_new(&mut self.warnings, &other.warnings);
+        if self.outside.is_empty() {
+            self.outside.clone_from(&other.outside);
+        }
+        if self.failed.is_empty() {
+            self.failed.clone_from(&other.failed);
+        }
+    }
+}
+
+fn add_new<T: Clone + PartialEq>(all: &mut Vec<T>, others: &[T]) {
+    for other in others {
+        if !all.contains(other) {
+            all.push(other.clone());
+        }
+    }
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref)] // as serde calls it
+fn is_zero(number: &u64) -> bool {
+    *number == 0
+}

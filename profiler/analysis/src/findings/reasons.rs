@@ -1,0 +1,105 @@
+//! Why calls were not timed, and why time is not split further. What a reader is told, `evenkeel-report` says.
+
+use serde::{Deserialize, Serialize};
+
+/// Why a call was not timed where it is.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub enum NotTimed {
+    /// Not in all rounds that are taken together; this one shows it by itself.
+    OnlyInRound(usize),
+    /// Not in all recordings that are taken together.
+    OnlyInSomeRecordings,
+    /// Not all the time in the round that the profile rests on; this one has timed it.
+    TimedInRound(usize),
+    /// It made room for others.
+    MadeRoom,
+    /// It is called too often for what it explains.
+    CalledTooOften,
+    /// It is called so often in some intervals that these lost records.
+    LosesRecords,
+    /// The function that it calls is timed at its entry.
+    AtCalleesEntry,
+    /// It lies under the hook at its function's entry.
+    UnderEntry,
+    /// The same, of a function that is no interval's.
+    UnderInnerEntry,
+    /// An entry: a call in its first instructions is timed.
+    OverCall,
+    /// A call through a pointer whose instruction is too short.
+    ShortPointerCall,
+    /// A jump through a pointer.
+    PointerJump,
+    /// A call through a pointer into code that lies in no file.
+    IntoNoFile,
+    /// It is timed neither where it is, for this reason, nor at the entry of this function.
+    NeitherEnd(Box<NotTimed>, String),
+    /// The code there, or the system, does not permit it: in the words of whoever found out, the reader of the code or the agent.
+    Code(String),
+    /// In words, from a recording or a profile that has no more.
+    #[serde(untagged)]
+    Said(String),
+}
+
+impl Default for NotTimed {
+    fn default() -> NotTimed {
+        NotTimed::Said(String::new())
+    }
+}
+
+impl NotTimed {
+    /// A call through a pointer that is timed at the entries of the functions that it calls, once these are known.
+    pub fn is_through_pointer(&self) -> bool {
+        matches!(self, NotTimed::ShortPointerCall | NotTimed::PointerJump)
+    }
+}
+
+/// Why the time at a call is not split further.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum NotSplit {
+    /// The calls that it makes were not timed: it did not explain enough while there was time.
+    NotOpened,
+    /// To time them would cost too much.
+    TooCostly,
+    /// Some of them had to make room.
+    NoRoom,
+    /// It calls through pointers that were not all looked at.
+    Pointers,
+    /// It goes on by a jump into another function.
+    GoesOnElsewhere,
+    /// It is in the C library or the loader.
+    System,
+    /// It is in the C library, and calls the program back.
+    SystemCallingBack,
+    /// The functions in which the interval runs are not known.
+    Nowhere,
+    /// The function that it calls is not known.
+    NoCallee,
+    /// It leads to code that lies in no file.
+    IntoNoFile,
+    /// It lies under the hook at a function's entry.
+    UnderEntry,
+    /// Calls in it cannot be timed.
+    Refused {
+        /// How many.
+        calls: usize,
+        /// Why the last of them cannot.
+        reason: NotTimed,
+        /// The function that holds them, where it is another than the one named.
+        of: Option<String>,
+    },
+    /// What another thread did was in no timed call.
+    InNoTimedCall,
+    /// Records of it were dropped or lost.
+    RecordsLost,
+    /// No call announced what it waited for.
+    Unannounced,
+    /// In words, from a recording or a profile that has no more.
+    #[serde(untagged)]
+    Said(String),
+}
+
+impl Default for NotSplit {
+    fn default() -> NotSplit {
+        NotSplit::Said(String::new())
+    }
+}

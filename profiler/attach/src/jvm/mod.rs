@@ -1,0 +1,57 @@
+//! Java virtual machines: an agent library is loaded by the JVM itself, on its own thread.
+//!
+//! ```text
+//! kind      which JVM a process runs, of which version, with which options
+//! files     the directory and names by which the JVM meets its clients
+//! identity  a thread that has the rights of the JVM's user
+//! listener  the JVM's socket, and how it is asked to open it
+//! answer    what the JVM answers
+//! ```
+//!
+//! HotSpot's way, without ptrace: a file `.attach_pidN` is left where the JVM looks, SIGQUIT makes it look, and it opens the socket
+//! `.java_pidN`, through which commands go (`attachListener_posix.cpp` of OpenJDK). Where the JVM does not catch SIGQUIT, the signal would
+//! end it, so that is looked at first.
+
+mod answer;
+mod files;
+mod identity;
+mod kind;
+mod listener;
+
+use std::path::Path;
+
+use crate::error::Refused;
+use crate::process;
+
+pub use kind::{Kind, recognise};
+
+/// Has the JVM load an agent library, and call its `Agent_OnAttach` with `options`.
+///
+/// `library` is a path of this process. Where it is not the same file to the JVM (a container), the JVM gets a copy in its own
+/// `/tmp`, which is removed once it is loaded. A library that is loaded already is not loaded again, but called.
+///
+/// # Errors
+///
+/// Says why the JVM cannot be attached to, or what it answered, and what to do.
+pub fn load(pid: i32, library: &Path, options: &str) -> Result<(), Refused> {
+    let started = process::started(pid).ok_or(Refused::Gone { pid })?;
+    let Some(jvm) = recognise(pid)? else {
+        return Err(Refused::Unfit {
+            pid,
+            why: "it runs no Java virtual machine".into(),
+        });
+    };
+    kind::check(pid, &jvm)?;
+    let directory = files::Directory::of(pid)?;
+    let library = files::Opened::open(pid, library)?;
+    let user = identity::User::of(pid)?;
+    user.run(|| {
+        let copy = files::Library::for_jvm(&directory, &library)?;
+        let socket = listener::connect(&directory, started)?;
+        let answer = listener::ask(socket, &["load", copy.path(), "true", options]);
+        answer::check(
+            pid,
+            &answer.map_err(|error| files::failed(pid, "its answer did not come", &error))?,
+        )
+    })
+}

@@ -1,0 +1,171 @@
+//! The methods of a class, and the calls they make.
+
+use std::borrow::Cow;
+
+use crate::class::{Class, Member};
+use crate::code::Code;
+use crate::error::Error;
+use crate::instructions::{self, Instruction};
+use crate::opcodes::{self, INVOKEDYNAMIC, INVOKEINTERFACE, INVOKESPECIAL, INVOKESTATIC};
+use crate::pool::Pool;
+use crate::tables::{self, Line};
+
+const NATIVE: u16 = 0x0100;
+const ABSTRACT: u16 = 0x0400;
+const STATIC: u16 = 0x0008;
+
+/// A method of a class.
+#[derive(Debug, Clone, Copy)]
+pub struct Method<'c, 'a> {
+    class: &'c Class<'a>,
+    member: &'c Member<'a>,
+    index: usize,
+}
+
+/// How a call finds its target (JVMS 6.5).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum CallKind {
+    /// By the receiver's class.
+    Virtual,
+    /// The named method itself: of the class above, a private one, or a constructor.
+    Special,
+    /// A static method.
+    Static,
+    /// By the receiver's class, which has the named interface.
+    Interface,
+    /// What a bootstrap method says: lambdas, joined strings.
+    Dynamic,
+}
+
+/// An instruction that calls a method.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CallSite {
+    /// Offset in the method's code.
+    pub pc: u16,
+    /// Source line, where the class has lines.
+    pub line: Option<u16>,
+    /// How the target is found.
+    pub kind: CallKind,
+    /// Binary name of the class that is named, with slashes, or the descriptor of an array. A dynamic call names none.
+    pub class: Option<String>,
+    /// Name of the method that is named.
+    pub method: String,
+    /// Its descriptor.
+    pub descriptor: String,
+}
+
+impl<'a> Class<'a> {
+    /// All methods, in the file's order.
+    pub fn methods(&self) -> impl ExactSizeIterator<Item = Method<'_, 'a>> {
+        self.methods
+            .iter()
+            .enumerate()
+            .map(|(index, member)| Method {
+                class: self,
+                member,
+                index,
+            })
+    }
+}
+
+impl<'a> Method<'_, 'a> {
+    /// Number of the method in its class.
+    #[must_use]
+    pub fn index(&self) -> usize {
+        self.index
+    }
+
+    /// Name of the method: `<init>` for constructors.
+    ///
+    /// # Errors
+    ///
+    /// A damaged constant pool.
+    pub fn name(&self) -> Result<Cow<'a, str>, Error> {
+        self.class.pool.text(self.member.name)
+    }
+
+    /// Types of its parameters and of its result, as `(ILjava/lang/String;)V`.
+    ///
+    /// # Errors
+    ///
+    /// A damaged constant pool.
+    pub fn descriptor(&self) -> Result<Cow<'a, str>, Error> {
+        self.class.pool.text(self.member.descriptor)
+    }
+
+    /// Whether it has no `this`.
+    #[must_use]
+    pub fn is_static(&self) -> bool {
+        self.member.flags & STATIC != 0
+    }
+
+    /// Whether it has code of its own: it is neither abstract nor native.
+    #[must_use]
+    pub fn has_code(&self) -> bool {
+        self.member.flags & (NATIVE | ABSTRACT) == 0
+    }
+
+    /// The calls it makes, in the order of its code.
+    ///
+    /// # Errors
+    ///
+    /// Damaged code. A method without code makes no calls.
+    pub fn call_sites(&self) -> Result<Vec<CallSite>, Error> {
+        let Some(content) = code_of(self.member, &self.class.pool)? else {
+            return Ok(Vec::new());
+        };
+        let code = Code::read(content)?;
+        let lines = lines_of(&code, &self.class.pool)?;
+        let instructions = instructions::decode(code.bytes)?;
+        let calls = instructions
+            .iter()
+            .filter(|instruction| opcodes::is_call(instruction.opcode()));
+        calls
+            .map(|instruction| site(instruction, &lines, &self.class.pool))
+            .collect()
+    }
+}
+
+fn site(instruction: &Instruction<'_>, lines: &[Line], pool: &Pool<'_>) -> Result<CallSite, Error> {
+    let method = pool.method(instruction.constant())?;
+    let text = |bytes| crate::utf8::decode(bytes).into_owned();
+    Ok(CallSite {
+        pc: u16::try_from(instruction.pc).expect("code is at most 65,535 bytes"),
+        line: tables::line_at(lines, instruction.pc),
+        kind: match instruction.opcode() {
+            INVOKESPECIAL => CallKind::Special,
+            INVOKESTATIC => CallKind::Static,
+            INVOKEINTERFACE => CallKind::Interface,
+            INVOKEDYNAMIC => CallKind::Dynamic,
+            _ => CallKind::Virtual,
+        },
+        class: method.class.map(text),
+        method: text(method.name),
+        descriptor: text(method.descriptor),
+    })
+}
+
+/// Content of a method's `Code` attribute.
+pub(crate) fn code_of<'m>(
+    member: &'m Member<'_>,
+    pool: &Pool<'_>,
+) -> Result<Option<&'m [u8]>, Error> {
+    for attribute in &member.attributes {
+        if pool.utf8(attribute.name)? == b"Code" {
+            return Ok(Some(&attribute.content));
+        }
+    }
+    Ok(None)
+}
+
+/// All lines of a method, sorted by offset: it may have several tables, in any order.
+pub(crate) fn lines_of(code: &Code<'_>, pool: &Pool<'_>) -> Result<Vec<Line>, Error> {
+    let mut lines = Vec::new();
+    for attribute in &code.attributes {
+        if pool.utf8(attribute.name)? == b"LineNumberTable" {
+            lines.extend(tables::lines(&attribute.content)?);
+        }
+    }
+    lines.sort_by_key(|line| line.pc);
+    Ok(lines)
+}

@@ -1,0 +1,516 @@
+//! What readers are told: warnings and reasons, which are types everywhere else, in words. Each says what happened, why, and what to do.
+
+use evenkeel_analysis::findings::reasons::{NotSplit, NotTimed};
+use evenkeel_analysis::findings::warnings::{FrozenBy, INTERVALS_FEW, Warning};
+use evenkeel_analysis::profile::{LeftOut, Profile, Reason};
+use evenkeel_analysis::sums::paths::DEPTH_MAX;
+
+use crate::units::{count, duration, percent};
+
+/// The same profile, with its warnings and reasons in words, as JSON has them.
+pub fn in_words(profile: &Profile) -> Profile {
+    let mut profile = profile.clone();
+    for it in &mut profile.warnings {
+        *it = Warning::Said(warning(it));
+    }
+    for call in &mut profile.unpatched {
+        call.reason = NotTimed::Said(not_timed(&call.reason));
+    }
+    for unseen in profile.unseen.iter_mut().flatten() {
+        unseen.why = NotSplit::Said(not_split(&unseen.why));
+    }
+    profile.discarded_by_reason = std::mem::take(&mut profile.discarded_by_reason)
+        .into_iter()
+        .map(|(reason, n)| (LeftOut::Said(left_out(&reason)), n))
+        .collect();
+    profile
+}
+
+/// Why intervals were left out.
+pub fn left_out(reason: &LeftOut) -> String {
+    match reason {
+        LeftOut::Known(reason) => discarded(*reason).to_owned(),
+        LeftOut::Said(text) => text.clone(),
+    }
+}
+
+fn discarded(reason: Reason) -> &'static str {
+    match reason {
+        Reason::LeftEarly => "left early (longjmp, exception or error)",
+        Reason::RecordsLost => "records lost",
+        Reason::Abandoned => "its stack was switched (coroutines, ucontext)",
+        Reason::PlanChanged => "plan changed under it",
+        Reason::Malformed => "malformed records",
+        Reason::TooManyCalls => "too many calls to keep",
+        Reason::BeforeFirstRound => "began before the first round",
+        Reason::NeverEnded => "end never seen",
+        Reason::RingFull => "the ring was full at the beginning",
+    }
+}
+
+/// A warning.
+pub fn warning(warning: &Warning) -> String {
+    match warning {
+        Warning::NoIntervals => {
+            "no interval was completed: check that this workload calls the interval's function, or run longer".into()
+        }
+        Warning::NoVariance => {
+            "all intervals took equally long, so there is no variance to explain: choose another interval".into()
+        }
+        Warning::NoWakers => NO_WAKERS.into(),
+        Warning::NotCalibrated => {
+            "the cost of a probe could not be calibrated and is not subtracted: profile again on a less busy machine".into()
+        }
+        Warning::RecordingCut => RECORDING_CUT.into(),
+        Warning::DebugFile(text) | Warning::Said(text) => text.clone(),
+        Warning::NoKernelEvents(why) => {
+            format!("preempted and blocked time are not told apart: {why}")
+        }
+        Warning::NotAttached { processes, first } => format!(
+            "nothing is known of {}: {first}{}",
+            processes_or(*processes, "one process"),
+            others(*processes)
+        ),
+        Warning::Unprofiled(why) => format!("intervals are missing: {why}"),
+        Warning::HooksLeft { processes, first } => format!(
+            "hooks stay in {} until the next interval there, at which they are taken out: {first}{}",
+            processes_or(*processes, "an idle process"),
+            others(*processes)
+        ),
+        Warning::InlinedElsewhere { function, holders } => format!(
+            "{function} is inlined into {holders}, too: intervals that run there are not seen. Name what contains them as the --interval, or \
+             build the program with {function} not inlined (__attribute__((noinline)))"
+        ),
+        Warning::SpecialisedCopies { function, copies } => format!(
+            "the compiler has made copies of {function} for some of its callers, or of a part of it: {copies}. Intervals that run there alone \
+             are not seen: name them as the --interval as well, with | between"
+        ),
+        Warning::BoundaryPartlyHooked {
+            point,
+            hooked,
+            refused,
+        } => format!(
+            "{} of the {} call sites of {point} cannot be hooked, so that what passes there is missing ({}): name another function, or one of the \
+             other call sites as caller>callee",
+            refused.len(),
+            hooked + refused.len(),
+            refused.join("; ")
+        ),
+        Warning::CalleesSampled(sites) => format!(
+            "calls through pointers are made so often, from {sites} call sites, that only a sample of them was followed to the functions they \
+             call, to stay within --max-overhead. Functions that are called rarely may be missing below them: raise --max-overhead, or choose \
+             an --interval further down"
+        ),
+        Warning::RecordingIncomplete(why) => {
+            format!("the recording is incomplete: {why}. Free room on its disk and record again")
+        }
+        Warning::RecordingEmpty { path } => format!(
+            "{path} holds no complete interval and adds nothing: record for longer, or with the server under load"
+        ),
+        Warning::FewIntervals(n) => format!(
+            "only {} intervals were recorded, and shares are rough below {}: run longer or add load",
+            count(*n),
+            count(INTERVALS_FEW)
+        ),
+        Warning::FewBlocks(n) => {
+            format!("standard errors rest on only {n} blocks and are rough: run longer")
+        }
+        Warning::ProbeShare(share) => format!(
+            "{} of the variance is spent in probes, because some probed call is very frequent: use fewer probes",
+            percent(*share)
+        ),
+        Warning::OnlyCounted(n) => format!(
+            "{} intervals were counted and none was recorded, to stay within --max-overhead: raise --max-overhead, or profile for longer",
+            count(*n)
+        ),
+        Warning::Discarded { .. }
+        | Warning::LossDependsOnLatency { .. }
+        | Warning::Overhead { .. }
+        | Warning::LoadChanged { .. }
+        | Warning::VariedMore { .. }
+        | Warning::RoundsDisagree { .. }
+        | Warning::RecordedLess { .. }
+        | Warning::FewRecorded { .. }
+        | Warning::TimedInSome { .. } => compared(warning),
+        Warning::ClosureError(_)
+        | Warning::Folded(_)
+        | Warning::Dropped(_)
+        | Warning::KernelEventsLost(_)
+        | Warning::NestedTooDeeply(_)
+        | Warning::LabelsUnread(_)
+        | Warning::StacksSwitched(_)
+        | Warning::CallsSuspended(_)
+        | Warning::CallsLeftUnseen(_)
+        | Warning::ThreadsWithoutRing { .. }
+        | Warning::NotDrained { .. }
+        | Warning::Frozen { .. }
+        | Warning::EndedElsewhere { .. } => counted_events(warning),
+    }
+}
+
+const NO_WAKERS: &str = "the kernel does not report who ended a sleep that no call announced, nor which sleeps were for a device. Such time is \
+     called \"off the processor\". To have it explained, run evenkeel as root and outside of a container: it reads the tracepoints sched_waking \
+     and sched_switch";
+const RECORDING_CUT: &str = "the recording ends early: the profiler was killed, found no room for it, or is still at work. What was recorded \
+     until then is shown";
+
+/// So many processes; `one` for a single one.
+fn processes_or(processes: u64, one: &str) -> String {
+    match processes {
+        1 => one.to_owned(),
+        _ => format!("{} processes", count(processes)),
+    }
+}
+
+/// What follows the reason of the first of so many processes.
+fn others(processes: u64) -> String {
+    match processes {
+        1 => String::new(),
+        2 => " (the same of another)".to_owned(),
+        _ => format!(" (the same of {} others)", count(processes - 1)),
+    }
+}
+
+/// Warnings of events that were counted in the target, or lost.
+fn counted_events(warning: &Warning) -> String {
+    let number = |n: &u64| count(*n);
+    match warning {
+        Warning::ClosureError(ticks) => format!(
+            "the parts of some intervals missed their latency by up to {} ticks, and these intervals are left out. This is a fault of the \
+             profiler: please report it with the recording",
+            number(ticks)
+        ),
+        Warning::Folded(calls) => format!(
+            "{} calls lie beyond the bounds of the tree (more than {DEPTH_MAX} calls deep, very many paths, long chains of waits). Their time \
+             counts as their caller's own, or as the wait's. Use fewer probes; of spans, record fewer levels that only call the next",
+            number(calls)
+        ),
+        Warning::Dropped(records) => format!(
+            "{} records of long intervals were dropped to bound memory, so some time is \"not seen\": choose a shorter interval or fewer probes",
+            number(records)
+        ),
+        Warning::KernelEventsLost(events) => format!(
+            "{} events of the kernel were lost, so some time off the processor counts as running: give the profiler more processor time",
+            number(events)
+        ),
+        Warning::NestedTooDeeply(calls) => format!(
+            "{} calls were not timed, because too many were in flight or suspended on one thread (deep recursion, coroutines). Their time is \
+             their callers': name an interval deeper in the program to see them",
+            number(calls)
+        ),
+        Warning::LabelsUnread(labels) => format!(
+            "{} labels could not be read: check that label= names a string argument",
+            number(labels)
+        ),
+        Warning::StacksSwitched(intervals) => format!(
+            "{} intervals are left out, because their thread went on with another stack inside of them (coroutines, ucontext, boost.context), \
+             which is not supported: choose an --interval that stays on one stack",
+            number(intervals)
+        ),
+        Warning::CallsSuspended(calls) => format!(
+            "{} calls were suspended on another stack (coroutines) from one interval to the next. They are not timed, and what ran on that \
+             stack counts for the function that resumed it",
+            number(calls)
+        ),
+        Warning::CallsLeftUnseen(calls) => format!(
+            "{} calls did not return, and neither the unwinder nor longjmp left them. Their time counts up to the next timed call, which may \
+             be too long: choose an --interval further down to see what runs between",
+            number(calls)
+        ),
+        Warning::ThreadsWithoutRing { threads, no_memory } => {
+            let why = if *no_memory {
+                "no shared memory was left"
+            } else {
+                "too many started at once"
+            };
+            let threads = number(threads);
+            format!(
+                "{threads} threads were not recorded, because {why}: free memory or run fewer threads"
+            )
+        }
+        Warning::NotDrained { records, intervals } => format!(
+            "the profiler fell behind: {} records were dropped and {} intervals not recorded, and these are left out. Lower --max-probes, or \
+             give the profiler more processor time",
+            number(records),
+            number(intervals)
+        ),
+        Warning::Frozen { processes, why } => format!(
+            "{} processes {}. Calls that were timed by then stay timed, and no others were added. To see more, time more at the start \
+             (--plant NUMBER), or name an --interval further down",
+            number(processes),
+            frozen(*why)
+        ),
+        Warning::EndedElsewhere { left, ends } => format!(
+            "{} intervals are left out, because they did not end on the thread on which they began; at least {} ends were met on threads that \
+             had begun none. If intervals move between threads, say which value identifies them: key=0:0 (argument 0 of both functions, or \
+             returned:0)",
+            number(left),
+            number(ends)
+        ),
+        other => unreachable!("{other:?} is said elsewhere"),
+    }
+}
+
+fn frozen(why: FrozenBy) -> &'static str {
+    match why {
+        FrozenBy::Filter => "installed a filter of system calls (seccomp)",
+        FrozenBy::Runtime => "run Go, whose runtime accepts no breakpoint but its own",
+        FrozenBy::WriteExecute => "gave up the right to change code (PR_SET_MDWE)",
+        FrozenBy::Unseen => {
+            "have instructions of their own that may install a filter of system calls (seccomp), and were left alone from their start"
+        }
+        FrozenBy::Loader => {
+            "were forked while another thread opened or closed a library, so the loader cannot be asked what is mapped there"
+        }
+    }
+}
+
+/// Warnings that compare what was recorded with what was not.
+fn compared(warning: &Warning) -> String {
+    let how = |measured: bool, word: &'static str| if measured { word } else { "estimated" };
+    match warning {
+        Warning::Discarded { fraction, reason } => format!(
+            "{} of the intervals were left out, mostly for this reason: {}. The rest may not be typical: use fewer probes or less load",
+            percent(*fraction),
+            discarded(*reason)
+        ),
+        Warning::LossDependsOnLatency {
+            intervals,
+            lost_ns,
+            kept_ns,
+            mean_ns,
+        } => format!(
+            "{} intervals lost records and are left out. They took {} on average, the others {}, and all together {}, so what makes intervals \
+             slow is understated. Lower --max-probes, or choose an --interval with fewer calls, until none lose records",
+            count(*intervals),
+            duration(*lost_ns),
+            duration(*kept_ns),
+            duration(*mean_ns)
+        ),
+        Warning::Overhead { fraction, measured } => format!(
+            "profiling slows intervals by about {} ({}), so small shares may be its own: use fewer probes",
+            percent(*fraction),
+            how(*measured, "measured")
+        ),
+        Warning::LoadChanged { intervals, kept } => format!(
+            "{} of {} recorded intervals have latencies that differ from those of the others by more than chance, so the load or the program \
+             changed during the run. This profile is of all of it: to tell the states apart, profile each by itself",
+            count(*intervals),
+            count(*kept)
+        ),
+        Warning::VariedMore {
+            intervals,
+            sd_ns,
+            profile_sd_ns,
+        } => format!(
+            "{} recorded intervals that are not in this profile varied more (standard deviation {}, here {}), as while data are loaded. FOUND IN \
+             OTHER ROUNDS lists where they spent their time, as far as it is known: profile again during such a phase to see more",
+            count(*intervals),
+            duration(*sd_ns),
+            duration(*profile_sd_ns)
+        ),
+        Warning::RoundsDisagree { intervals, kept } => format!(
+            "{} of {} recorded intervals are left out, because their latencies differ from those of the others by more than chance: the load or \
+             the program changed during the run. Profile again under a steady load to use all of them",
+            count(*intervals),
+            count(*kept)
+        ),
+        Warning::RecordedLess {
+            fraction,
+            measured,
+            recorded,
+        } => format!(
+            "recorded intervals take {} longer ({}), more than --max-overhead allows, so at most {} of them are recorded. Lower --max-probes to \
+             record more of them",
+            percent(*fraction),
+            how(*measured, "measured, less its error"),
+            percent(*recorded)
+        ),
+        Warning::FewRecorded {
+            recorded,
+            sampled_out,
+            se,
+        } => format!(
+            "{} intervals were recorded and {} counted only, because no processor was idle to record more. Shares are known to ±{:.0} % at best: \
+             raise --max-overhead, which the target pays for, or run longer",
+            count(*recorded),
+            count(*sampled_out),
+            100.0 * se
+        ),
+        Warning::TimedInSome { sites, callees } => format!(
+            "{sites} call sites were timed in some of the recordings only and count as their callers' own time ({}{}). Look at each recording by \
+             itself for what lies below them, or record for longer, until all have opened the same functions",
+            callees.join(", "),
+            if *sites > callees.len() { ", .." } else { "" }
+        ),
+        other => unreachable!("{other:?} is said elsewhere"),
+    }
+}
+
+/// Why a call was not timed.
+pub fn not_timed(reason: &NotTimed) -> String {
+    let text = match reason {
+        NotTimed::Code(text) | NotTimed::Said(text) => text.as_str(),
+        NotTimed::OnlyInRound(round) => {
+            return format!(
+                "not timed in all of the rounds taken together; round {round} by itself shows it (FOUND IN OTHER ROUNDS)"
+            );
+        }
+        NotTimed::TimedInRound(round) => {
+            return format!(
+                "not timed all the time in the round that the profile rests on; round {round} timed it"
+            );
+        }
+        NotTimed::NeitherEnd(what, callee) => {
+            let what = match &**what {
+                NotTimed::ShortPointerCall => {
+                    "a call through a pointer too short to be redirected".to_owned()
+                }
+                NotTimed::UnderInnerEntry => {
+                    "a call under the hook at the function's entry".to_owned()
+                }
+                other => not_timed(other),
+            };
+            return format!("{what}, to {callee}, whose entry cannot be hooked either");
+        }
+        NotTimed::OnlyInSomeRecordings => {
+            "not timed in all rounds of the recordings taken together: look at each recording by itself"
+        }
+        NotTimed::MadeRoom => {
+            "it made room for calls that explain more: a higher --max-probes times it, too"
+        }
+        NotTimed::CalledTooOften => "called too often for what it explains, with --max-overhead",
+        NotTimed::LosesRecords => {
+            "called so often in some intervals that they lost records, so that the slow ones were missing"
+        }
+        NotTimed::AtCalleesEntry => {
+            "it lies under the hook at the function's entry; the function that it calls is timed at its own entry instead"
+        }
+        NotTimed::UnderEntry => {
+            "it lies under the hook at the function's entry: to time it, name the interval by its call, as caller>function"
+        }
+        NotTimed::UnderInnerEntry => {
+            "it lies under the hook at the function's entry, and the function that it calls is not opened or not known"
+        }
+        NotTimed::OverCall => "a call in its first instructions is timed already",
+        NotTimed::ShortPointerCall => {
+            "a call through a pointer too short to be redirected; its callees can only be discovered"
+        }
+        NotTimed::PointerJump => {
+            "a tail call through a pointer, which cannot be redirected; its callees can only be discovered"
+        }
+        NotTimed::IntoNoFile => {
+            "a call through a pointer too short to be redirected, into code that lies in no file (made at run time, or loaded by dlmopen)"
+        }
+    };
+    text.to_string()
+}
+
+/// Why time is not split further, and what would show more.
+pub fn not_split(why: &NotSplit) -> String {
+    let text = match why {
+        NotSplit::Said(text) => text.as_str(),
+        NotSplit::Refused { calls, reason, of } => return refused(*calls, reason, of.as_deref()),
+        NotSplit::NotOpened => {
+            "the calls that it makes were not timed, because it did not surely explain enough in the time there was. Profile for longer (--for), lower --threshold, or name it as --interval"
+        }
+        NotSplit::TooCostly => {
+            "to time the calls that it makes would cost more than --max-overhead: raise it, or name it as --interval"
+        }
+        NotSplit::NoRoom => {
+            "some of the calls that it makes had to make room for others: raise --max-probes"
+        }
+        NotSplit::Pointers => {
+            "it calls through pointers that were not all looked at: profile for longer (--for)"
+        }
+        NotSplit::GoesOnElsewhere => {
+            "it continues by a jump into the middle of another function, as assembly code does (an interpreter). The calls made there are not known: name a function that it calls as --interval"
+        }
+        NotSplit::System => {
+            "it is in the C library or the loader, which are not opened: only what it waits for is known (--waits)"
+        }
+        NotSplit::SystemCallingBack => {
+            "it is in the C library, which is not opened. The function of the program that it calls back was not found, or would cost more than --max-overhead to time: name that function as --interval"
+        }
+        NotSplit::Nowhere => {
+            "the functions that it runs in were not found, because no thread's stack could be followed where it begins and ends: name one of them with within=FUNCTION"
+        }
+        NotSplit::NoCallee => {
+            "the function that it calls was not found: profile for longer (--for), or install the debug symbols of that function's file"
+        }
+        NotSplit::IntoNoFile => {
+            "it leads to code that lies in no file known to the loader: made at run time (a JIT compiler), or loaded by dlmopen. Such code is not opened: name a function that it calls as --interval"
+        }
+        NotSplit::UnderEntry => {
+            "the function that it calls cannot be found, because the call lies under the hook at the function's entry: name the interval by its call, as caller>function"
+        }
+        NotSplit::InNoTimedCall => {
+            "what that thread did was in no call that is timed: profile for longer (--for), or name a function of it with within=FUNCTION"
+        }
+        NotSplit::RecordsLost => {
+            "records of it were dropped or lost: fewer probes (--max-probes), or a shorter interval, lose fewer"
+        }
+        NotSplit::Unannounced => {
+            "no call announced what it waited for: the kernel reports it to root, outside of a container"
+        }
+    };
+    text.to_string()
+}
+
+fn refused(calls: usize, reason: &NotTimed, of: Option<&str>) -> String {
+    let calls = match calls {
+        1 => "a call".to_owned(),
+        many => format!("{many} calls"),
+    };
+    let remedy = if reason.is_through_pointer() {
+        ": profile for longer (--for)"
+    } else {
+        ""
+    };
+    let of = of.map_or_else(String::new, |function| format!("it calls {function}: "));
+    let reason = not_timed(reason);
+    format!("{of}{calls} in it cannot be timed: {reason}{remedy}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn figures_are_written_as_everywhere_else() {
+        let few = Warning::FewRecorded {
+            recorded: 900,
+            sampled_out: 9_000,
+            se: 0.04,
+        };
+        let text = warning(&few);
+        assert!(text.starts_with("900 intervals were recorded and 9,000 counted only"));
+        assert!(text.contains("±4 %"), "{text}");
+        let loss = Warning::LossDependsOnLatency {
+            intervals: 1,
+            lost_ns: 9.1e8,
+            kept_ns: 1e4,
+            mean_ns: 1e8,
+        };
+        let text = warning(&loss);
+        assert!(
+            text.contains("took 910 ms on average, the others 10.0 µs"),
+            "{text}"
+        );
+    }
+
+    /// A profile that was written is read, and written again, in the same words.
+    #[test]
+    fn what_is_said_already_stays() {
+        let profile = Profile {
+            warnings: vec![Warning::NoWakers, Warning::Said("as it was".into())],
+            discarded_by_reason: [(LeftOut::Known(Reason::RecordsLost), 3)].into(),
+            ..Profile::default()
+        };
+        let said = in_words(&profile);
+        let json = serde_json::to_string(&said).unwrap();
+        assert!(json.contains("\"records lost\":3") && json.contains("\"as it was\""));
+        let read: Profile = serde_json::from_str(&json).unwrap();
+        assert_eq!((&read, &in_words(&read)), (&said, &said));
+    }
+}

@@ -1,0 +1,39 @@
+//! Numbers of threads in kernel's events, as the agents have them: where the target is in another pid namespace (a container), the kernel
+//! reports the numbers of the session's own.
+
+use std::collections::HashMap;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use evenkeel_attach::namespace;
+
+/// How long a number is believed to be the same thread's. The kernel gives a number again only after tens of thousands of others.
+const BELIEVED: Duration = Duration::from_secs(2);
+/// Threads remembered.
+const REMEMBERED_MAX: usize = 1 << 16;
+
+/// Those looked up so far.
+#[derive(Debug, Default)]
+pub struct Numbers {
+    known: HashMap<u32, (Option<u32>, Option<Instant>)>,
+}
+
+impl Numbers {
+    /// The number of a thread in the target's namespace; `None` for one that is not in there. One that has ended is remembered.
+    pub fn inner(&mut self, outer: u32) -> Option<u32> {
+        if !namespace::is_entered() {
+            return Some(outer);
+        }
+        if self.known.len() > REMEMBERED_MAX {
+            self.known.clear();
+        }
+        let (number, since) = self.known.entry(outer).or_default();
+        if since.is_none_or(|since| since.elapsed() > BELIEVED) {
+            if Path::new(&format!("/proc/{outer}")).exists() {
+                *number = namespace::inner(outer as i32).map(|inner| inner as u32);
+            }
+            *since = Some(Instant::now());
+        }
+        *number
+    }
+}

@@ -1,0 +1,12 @@
+CREATE TABLE account(id INT PRIMARY KEY, owner VARCHAR(40), balance DECIMAL(12, 2), opened DATE);
+INSERT INTO account SELECT x, 'owner ' || MOD(x, 97), x * 1.25, DATEADD(DAY, MOD(x, 365), DATE '2024-01-01') FROM SYSTEM_RANGE(1, 5000);
+CREATE INDEX by_owner ON account(owner, opened);
+CREATE VIEW rich AS SELECT owner, SUM(balance) AS total FROM account GROUP BY owner HAVING SUM(balance) > 1000;
+SELECT COUNT(*), SUM(balance), MIN(opened), MAX(owner) FROM account;
+SELECT owner, total FROM rich ORDER BY total DESC LIMIT 5;
+SELECT a.id, b.id FROM account a JOIN account b ON a.id = b.id * 2 WHERE a.owner LIKE '%1%' ORDER BY 1 LIMIT 5;
+UPDATE account SET balance = balance * 2 WHERE MOD(id, 7) = 3;
+WITH RECURSIVE t(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM t WHERE n < 50) SELECT SUM(n) FROM t;
+SELECT owner, balance, RANK() OVER (PARTITION BY owner ORDER BY balance DESC) AS place FROM account WHERE id < 200 ORDER BY owner, place LIMIT 8;
+DELETE FROM account WHERE id > 4000;
+SELECT JSON_OBJECT('rows': COUNT(*)), REGEXP_REPLACE('a1b22', '[0-9]+', '#'), LISTAGG(id, ',') FROM account WHERE id < 6;

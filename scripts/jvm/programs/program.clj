@@ -1,0 +1,7 @@
+(defn primes [n] (filter (fn [k] (not-any? #(zero? (mod k %)) (range 2 k))) (range 2 n)))
+(println (primes 60))
+(println (into (sorted-map) (group-by count ["a" "bb" "cc" "ddd"])))
+(println (try (throw (ex-info "thrown" {:with 1})) (catch Exception e (ex-data e)) (finally (println "finally"))))
+(println (reduce + (map * (range 100) (iterate inc 1))))
+(println (locking (Object.) (transduce (comp (map inc) (filter even?)) conj (range 10))))
+(println @(reduce (fn [a n] (swap! a + n) a) (atom 0) (range 50)))
