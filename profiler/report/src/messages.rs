@@ -85,6 +85,17 @@ pub fn warning(warning: &Warning) -> String {
             "the compiler has made copies of {function} for some of its callers, or of a part of it: {copies}. Intervals that run there alone \
              are not seen: name them as the --interval as well, with | between"
         ),
+        Warning::BoundaryPartlyHooked {
+            point,
+            hooked,
+            refused,
+        } => format!(
+            "{} of the {} call sites of {point} cannot be hooked, so that what passes there is missing ({}): name another function, or one of the \
+             other call sites as caller>callee",
+            refused.len(),
+            hooked + refused.len(),
+            refused.join("; ")
+        ),
         Warning::CalleesSampled(sites) => format!(
             "calls through pointers are made so often, from {sites} call sites, that only a sample of them was followed to the functions they \
              call, to stay within --max-overhead. Functions that are called rarely may be missing below them: raise --max-overhead, or choose \

@@ -1,5 +1,6 @@
 //! Why the plan has no probe for a place.
 
+use evenkeel_analysis::findings::reasons::NotTimed;
 use evenkeel_symbols::Unpatchable;
 use evenkeel_wire::Role;
 use thiserror::Error;
@@ -32,6 +33,16 @@ pub enum NotHooked {
     /// The shared memory has room for no more.
     #[error("the plan has no room for more probes: name fewer functions, or lower --plant")]
     Full,
+}
+
+impl NotHooked {
+    /// The same as reports say it of a call that is not timed.
+    pub(super) fn in_report(self) -> NotTimed {
+        match self {
+            NotHooked::UnderInnerEntry => NotTimed::UnderInnerEntry,
+            _ => NotTimed::UnderEntry,
+        }
+    }
 }
 
 /// What a hooked place means.
