@@ -198,13 +198,13 @@ impl Plan {
             let holder = module.function_at(site.address);
             let entry = holder.map(|holder| Location::new(index, holder.entry));
             let entry = entry.and_then(|entry| self.entries.get(&entry));
-            let (why, reason) = match entry.map(|&id| self.probes[id as usize].role) {
-                Some(Role::Inner) => (NotHooked::UnderInnerEntry, NotTimed::UnderInnerEntry),
-                _ => (NotHooked::UnderEntry, NotTimed::UnderEntry),
+            let why = match entry.map(|&id| self.probes[id as usize].role) {
+                Some(Role::Inner) => NotHooked::UnderInnerEntry,
+                _ => NotHooked::UnderEntry,
             };
             self.note_unpatched(
                 Untimed::call(arena, index, module, site.address),
-                reason,
+                why.in_report(),
                 true,
             );
             return Err(why);

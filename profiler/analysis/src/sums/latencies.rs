@@ -158,7 +158,10 @@ impl Latencies {
             .filter(|(_, octave)| octave.all > 0)
         {
             let expected = octave.all as f64 * fair;
-            let lacking = (1.0 - octave.inside as f64 / expected).clamp(0.0, 1.0);
+            let lacking = match octave.inside {
+                0 => 1.0,
+                inside => (1.0 - inside as f64 / expected).clamp(0.0, 1.0),
+            };
             missing.share += lacking * octave.squares / squares;
             let from = 1_u64 << at.saturating_sub(1);
             if from as f64 > mean {
@@ -274,6 +277,12 @@ mod tests {
             histogram(std::iter::repeat_n(1_000, 900).chain(std::iter::repeat_n(1_000_000, 50)));
         let missing = latencies.missing_from(&inside).share;
         assert!((0.40..0.48).contains(&missing), "{missing}");
+    }
+
+    #[test]
+    fn all_is_missing_from_a_profile_of_nothing() {
+        let missing = all([1_000, 2_000]).missing_from(&Histogram::default());
+        assert!((missing.share - 1.0).abs() < 1e-9, "{missing:?}");
     }
 
     #[test]
