@@ -23,6 +23,9 @@ use support::run::{
 const PROGRAM: &str = "filtered";
 const SOURCE: &str = include_str!("attach/filtered.c");
 
+/// How a container is started: the command, and podman if it is one of its own.
+type Way = fn(&Place, &Path) -> (Command, Option<Podman>);
+
 /// A program in a container.
 struct Contained {
     place: Place,
@@ -155,7 +158,7 @@ impl Contained {
             return None;
         }
         let program = own_program(PROGRAM, SOURCE);
-        let ways: [(&str, fn(&Place, &Path) -> (Command, Option<Podman>)); 3] = [
+        let ways: [(&str, Way); 3] = [
             ("podman", in_podman),
             ("bubblewrap", in_bubblewrap),
             ("unshare", in_namespaces),

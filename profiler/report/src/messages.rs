@@ -141,7 +141,6 @@ pub fn warning(warning: &Warning) -> String {
         | Warning::StacksSwitched(_)
         | Warning::CallsSuspended(_)
         | Warning::CallsLeftUnseen(_)
-        | Warning::BoundaryPartlyHooked { .. }
         | Warning::ThreadsWithoutRing { .. }
         | Warning::NotDrained { .. }
         | Warning::Frozen { .. }
@@ -212,17 +211,6 @@ fn counted_events(warning: &Warning) -> String {
             "{} calls were suspended on another stack (coroutines) from one interval to the next. They are not timed, and what ran on that \
              stack counts for the function that resumed it",
             number(calls)
-        ),
-        Warning::BoundaryPartlyHooked {
-            point,
-            hooked,
-            refused,
-        } => format!(
-            "{} of the {} call sites of {point} cannot be hooked, so intervals that pass there are missing ({}): name another function, or one of \
-             the other call sites as caller>callee",
-            refused.len(),
-            hooked + refused.len(),
-            refused.join("; ")
         ),
         Warning::CallsLeftUnseen(calls) => format!(
             "{} calls did not return, and neither the unwinder nor longjmp left them. Their time counts up to the next timed call, which may \

@@ -52,7 +52,7 @@ fn left_out(profile: &Profile, inputs: &Inputs<'_>) -> Option<Warning> {
         .into_iter()
         .max_by_key(|&reason| left_out(reason))
         .unwrap_or(Reason::Malformed);
-    (discarded > warnings::DISCARDED_HIGH).then(|| Warning::Discarded {
+    (discarded > warnings::DISCARDED_HIGH).then_some(Warning::Discarded {
         fraction: discarded,
         reason: most,
     })
