@@ -182,7 +182,7 @@ fn assert_preemption_apart(profile: &Value) {
         profile["warnings"]
     );
     let compute = path(profile, &["compute"]);
-    let ready = child(compute, "ready, no processor")
+    let ready = child(compute, "runnable, waiting for a CPU")
         .unwrap_or_else(|| panic!("never preempted: {compute:#}"));
     assert_eq!(ready["kind"], "preempted");
     assert!(ready["mean_ns"].as_f64().unwrap() > 0.0);

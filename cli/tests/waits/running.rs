@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::expect::{number, ticks_per_ns};
 use super::planted::{Planted, assert_partition, child, path};
 
-const READY: &str = "ready, no processor";
+const READY: &str = "runnable, waiting for a CPU";
 /// What the profiler says where it may not ask the kernel.
 const NOT_TOLD_APART: &str = "preempted and blocked time are not told apart";
 

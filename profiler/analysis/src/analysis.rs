@@ -227,7 +227,9 @@ impl Analysis {
 
     /// Intervals seen so far in the whole run, those left out included.
     pub fn intervals_seen(&self) -> u64 {
-        self.intake.run.seen
+        // Recordings that keep sums only are counted when they are scouted.
+        let joint = self.intake.joint.as_ref();
+        joint.map_or(self.intake.run.seen, |joint| joint.run.seen)
     }
 
     /// Of those, how many were left out because another began on their thread before they ended there.

@@ -250,7 +250,7 @@ fn attach(
                     .to_owned(),
             );
         }
-        3 => return Err("another evenkeel is at work in it; end that one first".to_owned()),
+        3 => return Err("another evenkeel is at work in it: end that one first, or wait ten seconds if it was killed".to_owned()),
         4 => {
             return Err(
                 "a thread of it has been forking or changing hooks for two seconds; try again"

@@ -15,7 +15,7 @@ const findingPanel = (finding, sentences, i) => el("div", { class: "finding" },
 const findingsSection = (profile, words) => !profile.findings?.length ? null
   : section("Findings", "What makes the latency vary, one cause each. Shares of the variance do not overlap.",
     profile.findings.map((finding, i) => findingPanel(finding, words[i], i)),
-    el("p", { class: "soft" }, `${percent(profile.uncovered.share)} ${error(profile.uncovered.se)} is in none of these.`),
+    el("p", { class: "soft" }, `${percent(profile.uncovered.share)} ${error(profile.uncovered.se)} is unattributed.`),
     (profile.trades ?? []).map((trade) => el("p", {}, el("span", { class: "mono" }, trade.functions.join(" and ")),
       ` trade: where one takes longer the other takes less, which takes ${percent(-trade.contribution)} ${error(trade.se)} off the variance.`)));
 

@@ -137,7 +137,8 @@ pub fn uncovered(profile: &Profile) -> Option<String> {
     if uncovered.share.abs() < UNCOVERED_MIN && uncovered.factors.is_empty() {
         return None;
     }
-    let mut text = String::from("in none of these: time that no function has enough of");
+    let mut text =
+        String::from("unattributed: no single function accounts for enough of this time");
     let numbers: Vec<String> = uncovered
         .factors
         .iter()

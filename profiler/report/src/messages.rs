@@ -331,7 +331,7 @@ fn compared(warning: &Warning) -> String {
             sampled_out,
             se,
         } => format!(
-            "{} intervals were recorded and {} counted only, because no processor was idle to record more. Shares are known to ±{:.0} % at best: \
+            "{} intervals were recorded and {} skipped by sampling, because no processor was idle to record more. Shares are known to ±{:.0} % at best: \
              raise --max-overhead, which the target pays for, or run longer",
             count(*recorded),
             count(*sampled_out),
@@ -484,7 +484,7 @@ mod tests {
             se: 0.04,
         };
         let text = warning(&few);
-        assert!(text.starts_with("900 intervals were recorded and 9,000 counted only"));
+        assert!(text.starts_with("900 intervals were recorded and 9,000 skipped by sampling"));
         assert!(text.contains("±4 %"), "{text}");
         let loss = Warning::LossDependsOnLatency {
             intervals: 1,

@@ -99,7 +99,7 @@ pub fn object(line: &WaitedFor) -> String {
 pub fn wait(line: &WaitedFor) -> String {
     let object = object(line);
     match (&line.holder, line.holder_calls.as_slice()) {
-        (None, _) => format!("for {object}; nobody was seen to end these waits"),
+        (None, _) => format!("for {object}; waker unknown"),
         (Some(holder), []) => format!("for {object}, ended by \"{holder}\" in no timed call"),
         (Some(holder), calls) => {
             format!(
@@ -229,17 +229,17 @@ fn opening(factor: &Factor) -> String {
         Kind::Others => "Work of other threads that it had to wait for".into(),
         Kind::Helper => "Work of another thread for the same interval".into(),
         Kind::Woken => {
-            "What it waited for had come, but it did not run yet: more processors, or fewer threads, make it shorter".into()
+            "Woken, but not running yet (run-queue delay): more processors or fewer threads shorten it".into()
         }
         Kind::Queued => {
-            "Handed over and not yet taken up: more workers, or shorter tasks, make it shorter".into()
+            "Handed over and waiting in the queue: more workers or shorter tasks shorten it".into()
         }
-        Kind::Turn => "Its thread worked for others first".into(),
+        Kind::Turn => "Its thread worked for other intervals first".into(),
         Kind::Preempted => {
-            "It could have run, but had no processor: more processors, or fewer threads, make it shorter".into()
+            "Runnable, waiting for a CPU (run-queue delay): more processors or fewer threads shorten it".into()
         }
         Kind::Asleep => {
-            "It was blocked inside the call, and nobody was seen to end it: its callers tell for what".into()
+            "Blocked inside the call (off-CPU), waker unknown: its callers tell what it waited for".into()
         }
         Kind::Fault => {
             "A page that it touched was not in memory: more memory, or a smaller working set, make it rarer".into()

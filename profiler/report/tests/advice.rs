@@ -195,7 +195,7 @@ fn what_is_not_known_is_not_guessed() {
         ("postgres", "lock_wait"),
         ("./server", "XLogFlush"),
         ("mariadbd", "XLogFlush"),
-        ("", "no processor"),
+        ("", "waiting for a CPU"),
     ] {
         let finding = of(target, function(name));
         assert!(

@@ -133,7 +133,7 @@ impl State {
             State::Woken => "woken, not yet running".into(),
             State::Queued => "queued".into(),
             State::Turn => "waiting for its turn".into(),
-            State::Preempted => "ready, no processor".into(),
+            State::Preempted => "runnable, waiting for a CPU".into(),
             State::Asleep => "off the processor".into(),
             State::Device => "device".into(),
             State::Fault => "page fault".into(),

@@ -14,7 +14,7 @@ use crate::sums::paths::{PROBES, ROOT};
 /// The interval itself: what stays here is in no finding.
 pub const TOP: u32 = 0;
 /// What time is called that passes ready to run, or woken, without a processor.
-pub(crate) const NO_PROCESSOR: &str = "no processor";
+pub(crate) const NO_PROCESSOR: &str = "waiting for a CPU";
 
 /// A function and those that lead to it.
 #[derive(Clone, Copy, Debug)]

@@ -88,7 +88,7 @@ const MARKS: [(char, &str); 13] = [
     ('▒', "waits for a lock"),
     ('▓', "works, no call timed"),
     ('w', "woken"),
-    ('p', "ready, no processor"),
+    ('p', "runnable, waiting for a CPU"),
     ('q', "queued"),
     ('t', "its thread works for others"),
     ('d', "device"),

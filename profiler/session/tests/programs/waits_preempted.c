@@ -4,8 +4,8 @@
 // Three threads share one processor and never give it away: main with the interval, the holder of a spin lock, and one more.
 // Interval: run_interval > crunch, a fixed number of steps, then pthread_spin_lock. The holder has had the lock since before the
 // interval; when it is wanted, it works on in hold, the same number of steps, and releases it.
-//   crunch needs C of processor time, and gets a third of the processor: C its own and about 2 C "ready, no processor" below it
-//   the wait for the lock is the holder's: hold, H of its own, and "ready, no processor" below it while main spins or the third runs
+//   crunch needs C of processor time, and gets a third of the processor: C its own and about 2 C "runnable, waiting for a CPU" below it
+//   the wait for the lock is the holder's: hold, H of its own, and "runnable, waiting for a CPU" below it while main spins or the third runs
 // So half of the threads' time and more is nobody's function. The truth file has what the program itself saw, an interval a line:
 // the latency and the duration of crunch, in ticks, C and H, in nanoseconds of processor time as the kernel counts it.
 #define _GNU_SOURCE

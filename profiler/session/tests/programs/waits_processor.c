@@ -7,7 +7,7 @@
 //             scheduler grants in one go (CFS and EEVDF: less than 4 ms beside others). So it is preempted in every interval.
 //   fetch     asks a background thread by a pipe and reads its answer, for which that one works 300,000 ticks in answer, once the
 //             one that asks sleeps. So it blocks in every interval, once, in read, and below the wait is answer.
-// Who sees the kernel's switches sees the first as "ready, no processor" below compute; who does not counts it as compute's own.
+// Who sees the kernel's switches sees the first as "runnable, waiting for a CPU" below compute; who does not counts it as compute's own.
 #include <pthread.h>
 #include <unistd.h>
 

@@ -52,9 +52,9 @@ fn a_preempted_spinner() {
             ("", 25),
             ("page fault", 5),
             (wait, 10),
-            (&format!("{wait} > ready, no processor"), 10),
+            (&format!("{wait} > runnable, waiting for a CPU"), 10),
             (&held, 20),
-            (&format!("{held} > ready, no processor"), 30),
+            (&format!("{held} > runnable, waiting for a CPU"), 30),
         ],
     );
 }
@@ -130,7 +130,7 @@ fn what_did_not_sleep_did_not_wait() {
     analysis.switched_out(1, &[off(1050, 1060, Off::Preempted)]);
     run(&mut analysis, &[a]);
     let profile = analysis.profile(&table(), &options());
-    assert_spent(&profile, &[("", 90), ("ready, no processor", 10)]);
+    assert_spent(&profile, &[("", 90), ("runnable, waiting for a CPU", 10)]);
 }
 
 /// A wait that nobody said to have ended, 1010-1090; the kernel saw thread 2 make the waiter ready at 1070, in h (1065-1080), called
@@ -210,10 +210,10 @@ fn sleeps_that_no_call_announced_are_followed() {
         &[
             ("", 10),
             ("f", 25),
-            ("f > ready, no processor", 5),
+            ("f > runnable, waiting for a CPU", 5),
             ("f > off the processor", 10),
             (&format!("f > {wait} > g"), 25),
-            (&format!("f > {wait} > g > ready, no processor"), 5),
+            (&format!("f > {wait} > g > runnable, waiting for a CPU"), 5),
             (&format!("f > {wait} > g > {wait} > h"), 15),
             (&format!("f > {wait} > g > {wait}"), 5),
         ],
