@@ -35,6 +35,19 @@ struct Contained {
     /// The program, by its number outside.
     pid: i32,
     podman: Option<Podman>,
+    /// Keeps the program from outliving a test that fails.
+    _ends: Ends,
+}
+
+/// Ends the program of this number if it still runs.
+struct Ends(i32);
+
+impl Drop for Ends {
+    fn drop(&mut self) {
+        if process::name(self.0).as_deref() == Some(PROGRAM) {
+            signal(self.0, libc::SIGKILL);
+        }
+    }
 }
 
 /// How podman is called: with directories of the test's own.
@@ -177,10 +190,7 @@ impl Contained {
         None
     }
 
-    fn start_in(
-        way: fn(&Place, &Path) -> (Command, Option<Podman>),
-        program: &Path,
-    ) -> Result<Contained, String> {
+    fn start_in(way: Way, program: &Path) -> Result<Contained, String> {
         let place = Place::new();
         let (made, podman) = way(&place, program);
         let mut command = place.command(made.get_program());
@@ -207,8 +217,10 @@ impl Contained {
             Some(podman) => podman.inspect("{{.State.Pid}}").parse().ok(),
             None => process::family(child.id() as i32).into_iter().find(is_it),
         };
+        let pid = pid.expect("it runs");
         Ok(Contained {
-            pid: pid.expect("it runs"),
+            pid,
+            _ends: Ends(pid),
             place,
             child,
             podman,
