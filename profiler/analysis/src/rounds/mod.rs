@@ -4,8 +4,8 @@
 //!
 //! Sums go on growing in at most four rounds: the one a profile would rest on, the largest, the newest, and the one before it, whose last
 //! intervals may still be on their way. All others are **retired**: their sums stay, in fewer blocks, to be taken together with
-//! those of the round that a profile rests on ([`crate::rounds::combine`]), as long as there is room, and the paths that explained much
-//! ([`crate::rounds::other_rounds`]): what refinement has found is reported, even where the last round could not see it again.
+//! those of the round that a profile rests on (`crate::rounds::combine`), as long as there is room, and the paths that explained much
+//! (`crate::rounds::other_rounds`): what refinement has found is reported, even where the last round could not see it again.
 
 mod choice;
 pub(crate) mod combine;
