@@ -3,7 +3,6 @@
 use serde::{Deserialize, Serialize};
 
 use crate::intervals::interval::Reason;
-use crate::profile::Profile;
 
 /// Intervals below which shares are rough.
 pub const INTERVALS_FEW: u64 = 1000;
@@ -19,11 +18,6 @@ pub(crate) const PROBE_SHARE_HIGH: f64 = 0.01;
 pub(crate) const BLOCKS_FEW: usize = 20;
 /// Part of the recorded intervals that may lie in rounds that differ: before a load is steady there are always some.
 pub(crate) const DISAGREEING_HIGH: f64 = 0.1;
-/// Part of the intervals at or below which it is pointed out how few were recorded, ...
-const RECORDED_FEW: f64 = 0.1;
-/// ... if the standard error of the first factor's share is above this.
-const SE_HIGH: f64 = 0.02;
-
 /// A reason for caution.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Warning {
@@ -234,56 +228,4 @@ pub enum FrozenBy {
     Unseen,
     /// It was forked while another thread held the loader's lock.
     Loader,
-}
-
-impl Warning {
-    /// [`Warning::FewRecorded`] or [`Warning::OnlyCounted`], if it holds for this profile.
-    pub fn few_recorded(profile: &Profile) -> Option<Warning> {
-        let left = profile.sampled_out + profile.discarded;
-        let recorded = profile.intervals_seen.saturating_sub(left);
-        if recorded == 0 && profile.sampled_out > 0 {
-            return Some(Warning::OnlyCounted(profile.sampled_out));
-        }
-        let se = profile.factors.first().map_or(0.0, |factor| factor.se);
-        let is_small = recorded as f64 <= RECORDED_FEW * profile.intervals_seen as f64;
-        (is_small && profile.sampled_out > 0 && se > SE_HIGH).then_some(Warning::FewRecorded {
-            recorded,
-            sampled_out: profile.sampled_out,
-            se,
-        })
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::profile::Factor;
-
-    fn profile(sampled_out: u64, se: f64) -> Profile {
-        Profile {
-            intervals_seen: 10_000,
-            discarded: 100,
-            sampled_out,
-            factors: vec![Factor {
-                se,
-                ..Factor::default()
-            }],
-            ..Profile::default()
-        }
-    }
-
-    #[test]
-    fn few_recorded_are_pointed_out_where_it_shows() {
-        let few = Warning::FewRecorded {
-            recorded: 900,
-            sampled_out: 9_000,
-            se: 0.04,
-        };
-        assert_eq!(Warning::few_recorded(&profile(9_000, 0.04)), Some(few));
-        assert_eq!(Warning::few_recorded(&profile(9_000, 0.01)), None);
-        assert_eq!(Warning::few_recorded(&profile(5_000, 0.04)), None);
-        assert_eq!(Warning::few_recorded(&profile(0, 0.04)), None);
-        let only_counted = Warning::few_recorded(&profile(9_900, 0.0));
-        assert_eq!(only_counted, Some(Warning::OnlyCounted(9_900)));
-    }
 }
